@@ -1,0 +1,1 @@
+// Keeps the room 'backend/reference' a library while it is being filled.

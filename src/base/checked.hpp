@@ -1,0 +1,23 @@
+// Arithmetic on sizes that come from outside: every product and sum says whether it overflowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace loom {
+
+// out = a * b; false when the product does not fit.
+[[nodiscard]] inline bool checked_mul(uint64_t a, uint64_t b, uint64_t& out) {
+  return !__builtin_mul_overflow(a, b, &out);
+}
+
+// out = a + b; false when the sum does not fit.
+[[nodiscard]] inline bool checked_add(uint64_t a, uint64_t b, uint64_t& out) {
+  return !__builtin_add_overflow(a, b, &out);
+}
+
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
+
+}  // namespace loom

@@ -1,0 +1,1 @@
+// Keeps the room 'dtype' a library while it is being filled.

@@ -1,0 +1,1 @@
+// Keeps the room 'engine' a library while it is being filled.

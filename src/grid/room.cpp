@@ -1,0 +1,1 @@
+// Keeps the room 'grid' a library while it is being filled.

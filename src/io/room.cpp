@@ -1,0 +1,1 @@
+// Keeps the room 'io' a library while it is being filled.

@@ -1,0 +1,1 @@
+// Keeps the room 'layers' a library while it is being filled.

@@ -1,0 +1,1 @@
+// Keeps the room 'llm' a library while it is being filled.

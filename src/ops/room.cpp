@@ -1,0 +1,1 @@
+// Keeps the room 'ops' a library while it is being filled.

@@ -1,0 +1,1 @@
+// Keeps the room 'tensor' a library while it is being filled.

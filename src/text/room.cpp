@@ -1,0 +1,1 @@
+// Keeps the room 'text' a library while it is being filled.
