@@ -1,6 +1,7 @@
 // Error, Result<T>, Status: how every fallible function of Loom answers.
-// Not a general expected<>: no monadic chains, no exceptions. A Result holds a value or an Error, never neither.
-// An Error prints as one line: what went wrong, where (file, offset, key), what to do.
+// Not a general expected<>: no monadic chains, no exceptions. A Result holds a value or an Error,
+// never neither. An Error prints as one line: what went wrong, where (file, offset, key), what to
+// do.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,10 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -83,10 +86,10 @@ using Status = Result<void>;
 #define LOOM_CONCAT(a, b) LOOM_CONCAT_INNER(a, b)
 
 // Returns the error of `expr` from the calling function, if there is one.
-#define LOOM_TRY(expr)                                          \
-  do {                                                          \
-    auto loom_try_status = (expr);                              \
-    if (!loom_try_status.ok()) return loom_try_status.error();  \
+#define LOOM_TRY(expr)                                         \
+  do {                                                         \
+    auto loom_try_status = (expr);                             \
+    if (!loom_try_status.ok()) return loom_try_status.error(); \
   } while (0)
 
 // LOOM_ASSIGN(auto x, f()): x = value of f(), or return its error.

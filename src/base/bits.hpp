@@ -1,4 +1,5 @@
-// Bit casts between floats and integers, spelled with a builtin: std::bit_cast is absent in one of our compilers.
+// Bit casts between floats and integers, spelled with a builtin: std::bit_cast is absent in one of
+// our compilers.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,12 @@ inline To bit_cast(const From& from) {
   return to;
 }
 
-inline uint32_t f32_bits(float x) { return bit_cast<uint32_t>(x); }
-inline float f32_from_bits(uint32_t u) { return bit_cast<float>(u); }
+inline uint32_t f32_bits(float x) {
+  return bit_cast<uint32_t>(x);
+}
+inline float f32_from_bits(uint32_t u) {
+  return bit_cast<float>(u);
+}
 
 // Little-endian loads from unaligned bytes.
 template <class T>

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/inline.hpp"
+
 namespace loom {
 
 // out = a * b; false when the product does not fit.
@@ -17,7 +19,11 @@ namespace loom {
   return !__builtin_add_overflow(a, b, &out);
 }
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-constexpr int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
+LOOM_INLINE constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+LOOM_INLINE constexpr int64_t round_up(int64_t a, int64_t to) {
+  return ceil_div(a, to) * to;
+}
 
 }  // namespace loom

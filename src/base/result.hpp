@@ -5,7 +5,8 @@
 
 namespace loom {
 
-inline Error make_error(Code code, std::string message, std::string where = {}, int64_t offset = -1) {
+inline Error make_error(Code code, std::string message, std::string where = {},
+                        int64_t offset = -1) {
   return Error{code, std::move(message), std::move(where), offset};
 }
 

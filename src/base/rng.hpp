@@ -1,5 +1,6 @@
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): a counter-based generator.
-// A number is a pure function of (seed, stream, index), so any thread may draw any number in any order.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): a
+// counter-based generator. A number is a pure function of (seed, stream, index), so any thread may
+// draw any number in any order.
 #pragma once
 
 #include <array>

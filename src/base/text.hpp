@@ -13,16 +13,22 @@ std::string to_lower_ascii(std::string_view text);
 // "a, b, c"
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
-// A byte string made safe for one line of a message: control bytes as \xNN, cut at `max` bytes with "...".
+// A byte string made safe for one line of a message: control bytes as \xNN, cut at `max` bytes with
+// "...".
 std::string printable(std::string_view text, size_t max = 60);
 
 // Concatenates strings and integers: cat("row ", 3, " of ", n).
-inline void append_piece(std::string& out, std::string_view piece) { out += piece; }
-inline void append_piece(std::string& out, const char* piece) { out += piece; }
-inline void append_piece(std::string& out, char piece) { out += piece; }
+inline void append_piece(std::string& out, std::string_view piece) {
+  out += piece;
+}
+inline void append_piece(std::string& out, const char* piece) {
+  out += piece;
+}
+inline void append_piece(std::string& out, char piece) {
+  out += piece;
+}
 template <class T>
-  requires(std::is_arithmetic_v<T>)
-void append_piece(std::string& out, T value) {
+requires(std::is_arithmetic_v<T>) void append_piece(std::string& out, T value) {
   out += std::to_string(value);
 }
 

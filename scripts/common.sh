@@ -1,0 +1,45 @@
+# Sourced by the other scripts of this folder: where the tree is, how to speak, how much to run at once.
+# shellcheck shell=bash
+
+LOOM_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+
+# say TEXT: one plain line for a person, on stderr.
+say() {
+  printf '%s\n' "$*" >&2
+}
+
+# die TEXT: one line that says what went wrong and what to do; ends the script.
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+have() {
+  command -v "$1" >/dev/null 2>&1
+}
+
+# The number of jobs: the cores we may use, but one per 1.5 GB of memory at most.
+jobs_to_run() {
+  local cores memory_kb by_memory
+  cores="$(nproc 2>/dev/null || echo 1)"
+  memory_kb="$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null || true)"
+  by_memory="$(( ${memory_kb:-3000000} / 1500000 ))"
+  if (( by_memory < 1 )); then by_memory=1; fi
+  if (( by_memory < cores )); then echo "$by_memory"; else echo "$cores"; fi
+}
+
+# configure PRESET [more cmake arguments]: with ccache where there is one.
+configure() {
+  local preset="$1"
+  shift
+  local launcher=()
+  if have ccache; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  (cd "$LOOM_ROOT" && cmake --preset "$preset" "${launcher[@]}" "$@")
+}
+
+# build PRESET [more cmake --build arguments]
+build() {
+  local preset="$1"
+  shift
+  (cd "$LOOM_ROOT" && cmake --build --preset "$preset" -j "$(jobs_to_run)" "$@")
+}

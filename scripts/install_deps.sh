@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Installs what Loom needs, with apt. Does nothing, and needs no network, when all of it is there.
+#   scripts/install_deps.sh           to build the library and the program
+#   scripts/install_deps.sh --tests   to run every test as well
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+to_build=(g++ cmake ninja-build ccache pkg-config nlohmann-json3-dev libxxhash-dev libpcre2-dev
+  libutf8proc-dev libcli11-dev libfmt-dev)
+to_test=(libgtest-dev libgmock-dev libbenchmark-dev python3)
+# Second compilers, sanitizer runtimes and the formatter. Tests that need an absent one are skipped.
+to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14)
+
+usage() {
+  sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+is_installed() {
+  [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+# Prints those of its arguments that are not installed.
+missing_of() {
+  local package
+  for package in "$@"; do
+    is_installed "$package" || printf '%s\n' "$package"
+  done
+}
+
+as_root() {
+  if [[ "$(id -u)" == 0 ]]; then
+    "$@"
+  elif have sudo; then
+    sudo "$@"
+  else
+    die "installing packages needs root and there is no sudo; as root, run: apt-get install ${missing[*]}"
+  fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+case "${1:-}" in
+  "") required=("${to_build[@]}") optional=() ;;
+  --tests) required=("${to_build[@]}" "${to_test[@]}") optional=("${to_test_more[@]}") ;;
+  -h|--help) usage; exit 0 ;;
+  *) die "unknown option '$1'; try --tests or --help" ;;
+esac
+
+if ! have apt-get || ! have dpkg-query; then
+  say "note: no apt-get here; install these yourself if the build asks for them: ${required[*]}"
+  exit 0
+fi
+
+mapfile -t missing < <(missing_of "${required[@]}" "${optional[@]}")
+if (( ${#missing[@]} == 0 )); then
+  exit 0
+fi
+
+say "installing: ${missing[*]}"
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+apt update >"$log" 2>&1 || die "apt-get update failed: $(tail -n 1 "$log")"
+
+# An optional package that this release of Debian or Ubuntu lacks is left out.
+wanted=()
+for package in "${missing[@]}"; do
+  if [[ " ${optional[*]} " != *" $package "* ]] || apt-cache show "$package" >/dev/null 2>&1; then
+    wanted+=("$package")
+  else
+    say "note: $package is not available here; the tests that need it will be skipped"
+  fi
+done
+if (( ${#wanted[@]} > 0 )); then
+  apt install -y --no-install-recommends "${wanted[@]}" >"$log" 2>&1 ||
+    die "apt-get install failed: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log")"
+fi

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, and runs every test. The last line sums up.
+#   scripts/test.sh                  everything (.ci/run does this)
+#   scripts/test.sh --quick          build and unit tests only
+#   scripts/test.sh --preset asan    build and unit tests of another preset of CMakePresets.json
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$LOOM_ROOT"
+
+preset=dev
+quick=no
+passed=0
+failed=0
+skipped=0
+failures=()
+log="$(mktemp)"
+trap 'rm -f "$log" "$log.out"' EXIT
+
+usage() {
+  sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+# logged CMD...: runs CMD, shows what it prints and keeps it in $log; returns its status.
+logged() {
+  local status
+  set +e
+  "$@" 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  set -e
+  return "$status"
+}
+
+# need NAME CMD...: a step that the tests stand on. Silent about counts unless it fails.
+need() {
+  local start=$SECONDS
+  say "== $1"
+  if logged "${@:2}"; then
+    say "== $1: ok, $((SECONDS - start)) s"
+  else
+    say "== $1: FAILED, $((SECONDS - start)) s"
+    failed=$((failed + 1))
+    failures+=("$1")
+    return 1
+  fi
+}
+
+# add_counts: adds the last "N passed, N failed, N skipped" line of $log; returns 1 when there is none.
+add_counts() {
+  local line words
+  line="$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)"
+  [[ -n "$line" ]] || return 1
+  read -r -a words <<<"$line"
+  passed=$((passed + words[0]))
+  failed=$((failed + words[2]))
+  skipped=$((skipped + words[4]))
+}
+
+# check NAME CMD...: one test, or as many as the last line of CMD counts. A failure is counted, not fatal.
+check() {
+  local start=$SECONDS status=0 before=$failed verdict=ok
+  say "== $1"
+  logged "${@:2}" || status=$?
+  if ! add_counts && (( status == 0 )); then passed=$((passed + 1)); fi
+  if (( status != 0 && failed == before )); then failed=$((failed + 1)); fi
+  if (( failed > before )); then
+    verdict=FAILED
+    failures+=("$1")
+  fi
+  say "== $1: $verdict, $((SECONDS - start)) s"
+}
+
+# skip NAME WHY
+skip() {
+  say "== $1: skipped, $2"
+  skipped=$((skipped + 1))
+}
+
+configure_and_build() {
+  configure "$1" >"$log.out" 2>&1 && build "$1" >>"$log.out" 2>&1 || {
+    tail -n 60 "$log.out"
+    rm -f "$log.out"
+    return 1
+  }
+  rm -f "$log.out"
+}
+
+# The tests that passed are not listed; the last line counts them.
+unit_tests() {
+  local status=0
+  ctest --test-dir "build/$preset" -j "$(jobs_to_run)" --output-on-failure --no-tests=error \
+    --output-junit ctest.xml |
+    { grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' || true; } || status=$?
+  python3 tools/ctest_summary.py "build/$preset/ctest.xml" || status=1
+  return "$status"
+}
+
+checks_without_build() {
+  check "layering" python3 tools/layering.py
+  check "budgets" python3 tools/budgets.py
+  if have clang-format-14; then
+    check "format" tools/format.sh --check
+  else
+    skip "format" "clang-format-14 is not installed"
+  fi
+  check "tools" python3 tests/tools/run.py
+}
+
+# script_check NAME PATH: a script that another part of the tree brings along.
+script_check() {
+  if [[ -x "$2" ]]; then check "$1" "$2"; else skip "$1" "$2 is not there"; fi
+}
+
+checks_with_build() {
+  check "unit tests" unit_tests
+  [[ "$quick" == no ]] || return 0
+  script_check "golden hashes" tests/golden/hash_matrix.sh
+  script_check "extension patches" tests/extend/run.sh
+  if ! have clang++-14 || [[ ! -f fuzz/CMakeLists.txt ]]; then
+    skip "fuzz corpora" "clang++-14 or fuzz/CMakeLists.txt is not there"
+  elif need "build fuzz targets" configure_and_build fuzz; then
+    check "fuzz corpora" scripts/replay_corpora.sh build/fuzz
+  fi
+}
+
+summary() {
+  local name
+  say ""
+  for name in ${failures[@]+"${failures[@]}"}; do say "failed: $name"; done
+  say "$((SECONDS / 60)) min $((SECONDS % 60)) s"
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  (( failed == 0 ))
+}
+
+while (( $# > 0 )); do
+  case "$1" in
+    --quick) quick=yes ;;
+    --preset)
+      [[ $# -ge 2 ]] || die "--preset needs a name of CMakePresets.json"
+      preset="$2" quick=yes
+      shift
+      ;;
+    -h|--help) usage; exit 0 ;;
+    *) die "unknown option '$1'; try --help" ;;
+  esac
+  shift
+done
+
+scripts/install_deps.sh --tests
+[[ "$quick" == yes ]] || checks_without_build
+if need "build ($preset)" configure_and_build "$preset"; then checks_with_build; fi
+summary

@@ -1,0 +1,5 @@
+// The SIMD kernels compiled for avx2 (flags in src/backend/cpu/flags.cmake).
+#define LOOM_ISA_NAMESPACE isa_avx2
+#define LOOM_SIMD_WIDTH 8
+#define LOOM_ISA_NAME "avx2"
+#include "backend/cpu/kernels.inl"

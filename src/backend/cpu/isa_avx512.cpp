@@ -1,0 +1,5 @@
+// The SIMD kernels compiled for avx512 (flags in src/backend/cpu/flags.cmake).
+#define LOOM_ISA_NAMESPACE isa_avx512
+#define LOOM_SIMD_WIDTH 16
+#define LOOM_ISA_NAME "avx512"
+#include "backend/cpu/kernels.inl"

@@ -1,0 +1,81 @@
+// All SIMD kernels of one instruction set. Included once per set by isa_*.cpp, which defines
+// LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME. The standard and shared headers come
+// first, outside the namespace.
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "backend/cpu/isa.hpp"
+#include "backend/reference/reference.hpp"
+#include "base/inline.hpp"
+#include "ops/activation.hpp"
+#include "ops/fmath.hpp"
+#include "ops/ops.hpp"
+
+#if LOOM_SIMD_WIDTH >= 8
+#include <immintrin.h>
+#endif
+
+namespace loom::LOOM_ISA_NAMESPACE {
+namespace {
+
+#include "backend/cpu/simd.hpp"
+
+// Tile sizes that fit this set's registers.
+constexpr int kQ8TileRows = LOOM_SIMD_WIDTH == 16 ? 6 : 2;
+constexpr int kFloatTileRows = LOOM_SIMD_WIDTH == 16 ? 12 : 6;
+constexpr int kFloatTileGroups = LOOM_SIMD_WIDTH == 16 ? 2 : 1;
+constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
+
+LOOM_INLINE float decode_step(ScaleRule rule, const R16& g, const std::byte* group, int64_t block,
+                              int half, int lane) {
+  return r16_step(g, group, lane, rule == ScaleRule::e4m3 ? block * 2 + half : block);
+}
+
+// Stores sixteen outputs of row `row` from `column`; bias and activation only when the sum is
+// complete.
+LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, int64_t columns,
+                             V16 total, bool last) {
+  const int64_t n = columns - column;
+  if (last) {
+    if (!m.bias.empty()) total = add16(total, load16_n(m.bias.f32() + column, n));
+    if (m.activation != Activation::linear) {
+      LOOM_EACH(i) total.v[i] = activate<Vf>(m.activation, total.v[i]);
+    }
+  }
+  store16_n(m.y.f32_row(row) + column, total, n);
+}
+
+#include "backend/cpu/matmul_q8.inl"
+//
+#include "backend/cpu/matmul_float.inl"
+//
+#include "backend/cpu/rows.inl"
+//
+#include "backend/cpu/attention.inl"
+
+inline void matmul(const MatmulArgs& m, const Lane& lane) {
+  const R16 w = r16_geometry(m.w.dtype, m.w.shape[0], m.w.shape[1]);
+  if (m.use_q8) {
+    matmul_q8(m, w, lane);
+  } else {
+    matmul_float(m, w, lane);
+  }
+}
+
+}  // namespace
+
+void fill_ops(Ops& ops) {
+  ops.name = LOOM_ISA_NAME;
+  ops.matmul = matmul;
+  ops.quantise_rows = quantise_rows;
+  ops.norm = norm;
+  ops.rope = rope;
+  ops.attention = attention;
+  ops.unary = unary;
+  ops.binary = binary;
+  ops.gated = gated;
+  ops.softmax = softmax;
+}
+
+}  // namespace loom::LOOM_ISA_NAMESPACE

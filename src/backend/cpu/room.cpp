@@ -1,1 +1,0 @@
-// Keeps the room 'backend/cpu' a library while it is being filled.

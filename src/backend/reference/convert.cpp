@@ -1,0 +1,44 @@
+// convert: plain rows between f64, f32, f16 and bf16, each value rounded once to nearest even;
+// packed rows to f32. Lanes share the rows. Every source value is exact in a double, so the double
+// in the middle rounds nothing.
+#include <cstring>
+
+#include "backend/reference/kernels.hpp"
+#include "dtype/codec.hpp"
+
+namespace loom::reference {
+namespace {
+
+double load_value(DType dtype, const std::byte* p) {
+  uint64_t code = 0;
+  std::memcpy(&code, p, static_cast<size_t>(dtype_info(dtype).bits / 8));
+  return decode_value(dtype, code);
+}
+
+void store_value(DType dtype, double value, std::byte* p) {
+  const uint64_t code = encode_value(dtype, value);
+  std::memcpy(p, &code, static_cast<size_t>(dtype_info(dtype).bits / 8));
+}
+
+}  // namespace
+
+void convert(const ConvertArgs& args, const Lane& lane) {
+  const auto& [x, y] = args;
+  const int64_t cols = x.cols();
+  const LaneRange rows = lane.range(x.rows());
+  if (x.layout == Layout::r16) {
+    const R16 w = r16_geometry(x.dtype, x.shape[0], x.shape[1]);
+    for (int64_t r = rows.begin; r < rows.end; ++r) r16_decode(w, x.data, r, 0, cols, y.f32_row(r));
+    return;
+  }
+  const int64_t x_bytes = dtype_info(x.dtype).bits / 8;
+  const int64_t y_bytes = dtype_info(y.dtype).bits / 8;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    for (int64_t i = 0; i < cols; ++i) {
+      const double value = load_value(x.dtype, x.data + (r * x.row_stride + i) * x_bytes);
+      store_value(y.dtype, value, y.data + (r * y.row_stride + i) * y_bytes);
+    }
+  }
+}
+
+}  // namespace loom::reference

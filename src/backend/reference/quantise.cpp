@@ -1,0 +1,79 @@
+// quantise_rows and pack: activations to q8 blocks of 32, weights to R16.
+// A q8 block: scale = absmax / 127, code = nearest even of x * (127 / absmax). A block with an
+// infinity or a NaN gets codes 0 and that value as its scale, so that 0 * scale makes its sums NaN;
+// one too small to invert becomes zeros.
+#include "backend/reference/kernels.hpp"
+#include "base/bits.hpp"
+#include "ops/fmath.hpp"
+
+namespace loom::reference {
+namespace {
+
+constexpr int32_t kInfinityBits = 0x7f800000;
+
+// Largest magnitude of n values, ordered as bits: NaN above infinity.
+int32_t absmax_bits(const float* x, int64_t n) {
+  int32_t largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t magnitude = fmath::bits(x[i]) & 0x7fffffff;
+    if (magnitude > largest) largest = magnitude;
+  }
+  return largest;
+}
+
+struct BlockScale {
+  float scale, inverse;
+};
+
+BlockScale block_scale(int32_t bits) {
+  const float absmax = fmath::from_bits<float>(bits);
+  if (bits >= kInfinityBits) return {absmax, 0.0f};
+  if (bits == 0) return {0.0f, 0.0f};
+  const float inverse = 127.0f / absmax;
+  if (inverse == __builtin_inff()) return {0.0f, 0.0f};
+  return {absmax / 127.0f, inverse};
+}
+
+int8_t q8_code(float scaled) {
+  if (scaled != scaled) return 0;
+  int32_t code = fmath::round_to_int<float>(scaled);
+  if (code > 127) code = 127;
+  if (code < -127) code = -127;
+  return static_cast<int8_t>(code);
+}
+
+}  // namespace
+
+void quantise_rows(const QuantiseRowsArgs& args, const Lane& lane) {
+  const Q8Rows& q = args.q;
+  const LaneRange rows = lane.range(q.rows);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    for (int64_t block = 0; block < q.blocks; ++block) {
+      const int64_t k0 = block * 32;
+      const int64_t n = q.cols - k0 < 32 ? q.cols - k0 : 32;
+      const float* x = args.x.f32_row(r) + k0;
+      int8_t* codes = q.codes + r * q.padded_cols() + k0;
+      const BlockScale scale = block_scale(absmax_bits(x, n));
+      int32_t sum = 0, half_sum = 0;
+      for (int64_t i = 0; i < 32; ++i) {
+        codes[i] = i < n ? q8_code(x[i] * scale.inverse) : int8_t{0};
+        sum += codes[i];
+        if (i < 16) half_sum += codes[i];
+      }
+      q.scales[r * q.blocks + block] = scale.scale;
+      q.sums[r * q.blocks + block] = sum;
+      q.half_sums[r * q.blocks + block] = half_sum;
+    }
+  }
+}
+
+void pack(const PackArgs& args, const Lane& lane) {
+  const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
+  const TensorRange range = tensor_range(args.src.f32(), w.rows * w.cols);
+  const LaneRange rows = lane.range(w.rows, kR16Rows);
+  if (rows.begin == rows.end) return;
+  r16_pack(w, args.src.f32() + rows.begin * w.cols, rows.begin, rows.end - rows.begin, args.scope,
+           range, args.w.data);
+}
+
+}  // namespace loom::reference

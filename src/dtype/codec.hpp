@@ -1,0 +1,54 @@
+// Codecs: what one stored code of a type means, and which code a value gets. Element codecs know no
+// scale; the scale rules and simulate() join the two. Source of every formula: OCP OFP8 and MX
+// specifications, IEEE 754, GGUF.
+#pragma once
+
+#include <cstdint>
+
+#include "dtype/dtype.hpp"
+
+namespace loom {
+
+// A code is the stored code of R16: level + code_bias for narrow signed types, two's complement
+// from int16 up. Nearest code of v, ties to even, saturating (IEEE types: overflow is infinity, as
+// in IEEE 754; 64-bit integers hold 53 bits, so that a code is exact in f64; q4_0 and q8_0 round as
+// GGUF does). NaN: the type's NaN, or the code of 0 where there is none.
+uint64_t encode_value(DType dtype, double v);
+// The value of a code (its low `bits` bits), unscaled. For uint types the code itself.
+double decode_value(DType dtype, uint64_t code);
+
+// value = (decode(code) - zero) * step
+struct Scale {
+  double step = 1.0;
+  double zero = 0.0;
+  double inv = 0.0;  // q4_0 and q8_0 encode x * inv, taken before d was rounded to f16; 0: x / step
+};
+// The scale of spec/core.md 4.2 for n values `stride` apart (block formats: the values of one
+// block; nvfp4: of the whole tensor). Types without scale: {1, 0}. All zeros: step 0. Infinities
+// and NaN do not count.
+Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride = 1);
+
+// decode(encode(v)) under a scale: what the type would make of v. Equal, bit for bit, to packing
+// and unpacking.
+double simulate(DType dtype, double v, const Scale& scale);
+
+uint16_t f16_from_f32(float x);
+float f32_from_f16(uint16_t h);
+uint16_t bf16_from_f32(float x);
+float f32_from_bf16(uint16_t h);
+uint8_t e4m3_from_f32(float x, bool saturate = true);
+float f32_from_e4m3(uint8_t code);
+uint8_t e5m2_from_f32(float x, bool saturate = true);
+float f32_from_e5m2(uint8_t code);
+uint8_t e2m1_from_f32(float x);
+float f32_from_e2m1(uint8_t code);
+float f32_from_e8m0(uint8_t code);  // 2^(code-127), 0xFF = NaN
+
+// GGUF-exact blocks of 32: q4_0 (18 bytes: f16 d, 16 nibble pairs j | j+16), q8_0 (34 bytes: f16 d,
+// 32 int8).
+void encode_block_q4_0(const float* x, std::byte* block);
+void encode_block_q8_0(const float* x, std::byte* block);
+void decode_block_q4_0(const std::byte* block, float* x);
+void decode_block_q8_0(const std::byte* block, float* x);
+
+}  // namespace loom

@@ -1,0 +1,81 @@
+// The table of dtypes.def as constants, and the look-up of names. Knows no arithmetic.
+#include "dtype/dtype.hpp"
+
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+// What follows from the other columns. The bias makes the smallest level code 0.
+constexpr int code_bias_of(NumberKind kind, Levels levels, int bits) {
+  if (levels != Levels::direct) return 0;
+  if (kind == NumberKind::sint) return 1 << (bits - 1);
+  return kind == NumberKind::ternary ? 1 : 0;
+}
+
+constexpr float level_unit_of(Levels levels) {
+  if (levels == Levels::e2m1) return 0.5f;
+  return levels == Levels::e3m0 ? 0.25f : 1.0f;
+}
+
+constexpr DTypeInfo kTable[] = {
+#define LOOM_DTYPE(id, enumerator, name, bits, kind, compute, scale, levels, block, file, aliases) \
+  {DType::enumerator,                                                                              \
+   name,                                                                                           \
+   bits,                                                                                           \
+   NumberKind::kind,                                                                               \
+   ComputeType::compute,                                                                           \
+   ScaleRule::scale,                                                                               \
+   Levels::levels,                                                                                 \
+   block,                                                                                          \
+   file,                                                                                           \
+   aliases,                                                                                        \
+   code_bias_of(NumberKind::kind, Levels::levels, bits),                                           \
+   level_unit_of(Levels::levels)},
+#include "dtype/dtypes.def"
+#undef LOOM_DTYPE
+};
+
+constexpr bool ids_are_indices() {
+  for (size_t i = 0; i < std::size(kTable); ++i) {
+    if (static_cast<size_t>(kTable[i].dtype) != i) return false;
+  }
+  return true;
+}
+static_assert(ids_are_indices(), "dtypes.def must list its rows by id, without gaps");
+
+bool in_list(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    if (list.substr(0, comma) == word) return true;
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const DTypeInfo> dtype_table() {
+  return kTable;
+}
+
+const DTypeInfo& dtype_info(DType dtype) {
+  return kTable[static_cast<size_t>(dtype)];
+}
+
+Result<DType> parse_dtype(std::string_view name) {
+  const std::string word = to_lower_ascii(name);
+  for (const DTypeInfo& info : kTable) {
+    if (word == info.name || in_list(info.aliases, word)) return info.dtype;
+    if (!info.safetensors.empty() && word == to_lower_ascii(info.safetensors)) return info.dtype;
+  }
+  std::vector<std::string> names;
+  for (const DTypeInfo& info : kTable) names.emplace_back(info.name);
+  return invalid(cat("unknown dtype '", printable(name), "'; use one of ", join(names, ", ")));
+}
+
+}  // namespace loom

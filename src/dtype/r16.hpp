@@ -1,0 +1,94 @@
+// R16: the one packed layout of weight matrices [rows][cols], in memory, on the device, in files.
+//
+// Sixteen output rows form a group; inside it the k-th codes of the sixteen rows stand side by
+// side, so a vector register holds one k (or four) of sixteen outputs on every instruction set.
+// A group is [row scales][zero points][block scales][codes], each section 64-byte aligned.
+//
+// Codes are those of codec.hpp: level + code_bias where levels are direct, two's complement from
+// int16 up.
+//
+// Wide (float-path types): element (k, lane) at (k*16 + lane) * bytes.
+//
+// K-groups (integer-path types and nf4): blocks of 32 k; group g = (k%32)/4 of a block is found in
+// the 64-byte vector g % bits, shifted left by bits*(g / bits); byte lane*4 + k%4. So 8-bit codes
+// need no shift, 4-bit codes one mask or one shift, and no type needs a shuffle.
+//
+// Rows are padded to 16 and k to 32 (wide: k is not padded) with codes of value zero (binary: with
+// code 0); the steps of absent rows are 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/checked.hpp"
+#include "base/inline.hpp"
+#include "dtype/dtype.hpp"
+
+namespace loom {
+
+constexpr int64_t kR16Rows = 16;
+constexpr int64_t kR16Block = 32;
+
+struct R16 {
+  DType dtype = DType::f32;
+  int64_t rows = 0, cols = 0;
+  int64_t groups = 0;  // ceil(rows / 16)
+  int64_t blocks = 0;  // k-blocks of 32 (k-group types), or 0
+  bool wide = true;
+  int bits = 32;
+  // Byte offsets inside a group.
+  int64_t row_scales = 0;    // f32[16] (f64[16] when compute is f64), level_unit multiplied in
+  int64_t zeros = 0;         // i32[16] (f64[16] when compute is f64); affine types only
+  int64_t block_scales = 0;  // per scale block: f16[16], e8m0[16], e4m3[16] or f32[16]
+  int64_t codes = 0;
+  int64_t group_bytes = 0;
+  int64_t scale_block_bytes = 0;  // bytes of one block of scales
+  bool has_row_scale = false;
+
+  LOOM_INLINE int64_t bytes() const { return groups * group_bytes; }
+  LOOM_INLINE int64_t block_code_bytes() const { return kR16Rows * kR16Block * bits / 8; }
+};
+
+// Geometry of a [rows][cols] matrix in `dtype`; rows, cols >= 0.
+R16 r16_geometry(DType dtype, int64_t rows, int64_t cols);
+
+// Where code (row, k) of a k-group type lies: byte offset inside the group, and left shift inside
+// that byte.
+struct R16Slot {
+  int64_t byte;
+  int shift;
+};
+LOOM_INLINE R16Slot r16_slot(const R16& g, int64_t lane, int64_t k) {
+  const int64_t quad = (k % kR16Block) / 4;
+  const int64_t vec = quad % g.bits;
+  return {g.codes + (k / kR16Block) * g.block_code_bytes() + vec * 64 + lane * 4 + k % 4,
+          static_cast<int>(g.bits * (quad / g.bits))};
+}
+
+enum class ScaleScope : uint8_t { per_row, per_tensor };
+
+// Packs rows [first, first + count) of a row-major f32 matrix; `src` points at row `first`; `first`
+// is a multiple of 16 and count too unless the matrix ends there. `dst` is the whole matrix;
+// every byte of the groups touched is written. `range` is read only for per_tensor and nvfp4.
+struct TensorRange {
+  float min = 0, max = 0;  // of the finite values, always spanning 0
+  double mean_abs = 0;
+  float grid = 0;  // g > 0 when every value is one of -g, 0, g; else 0
+};
+TensorRange tensor_range(const float* values, int64_t count);
+void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
+              const TensorRange& range, std::byte* dst);
+
+// Decoded values of row `row`, k in [k0, k0 + n). Exactly what the type represents, rounded to f32
+// (f64 variant: exact).
+void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
+                float* out);
+void r16_decode_f64(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
+                    double* out);
+
+// Integer-path types: the level (zero point and bias taken off) of one weight, and the step that
+// multiplies the sum of block `block` (32 values, or 16 for nvfp4): value = level * step.
+int32_t r16_level(const R16& g, const std::byte* data, int64_t row, int64_t k);
+float r16_step(const R16& g, const std::byte* data, int64_t row, int64_t block);
+
+}  // namespace loom

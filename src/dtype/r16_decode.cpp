@@ -1,0 +1,174 @@
+// Reading the R16 layout: what each weight is worth. The slow, obvious half of the format; kernels
+// that read it faster must agree bit for bit. A value is (code's level) * step in one rounding to
+// f32, or exact in f64.
+#include <cstring>
+
+#include "base/bits.hpp"
+#include "dtype/codec.hpp"
+#include "dtype/elements.hpp"
+#include "dtype/r16.hpp"
+
+namespace loom {
+namespace {
+
+struct Row {
+  const R16& g;
+  const DTypeInfo& info;
+  const std::byte* group;
+  int64_t lane;
+};
+
+Row row_of(const R16& g, const std::byte* data, int64_t row) {
+  return {g, dtype_info(g.dtype), data + row / kR16Rows * g.group_bytes, row % kR16Rows};
+}
+
+template <class T>
+T load(const std::byte* at, int64_t index) {
+  return load_le<T>(at + index * static_cast<int64_t>(sizeof(T)));
+}
+
+double row_scale(const Row& r) {
+  const std::byte* at = r.group + r.g.row_scales;
+  if (!r.g.has_row_scale) return 1.0;
+  if (r.info.compute == ComputeType::f64) return load<double>(at, r.lane);
+  return static_cast<double>(load<float>(at, r.lane));
+}
+
+double zero_point(const Row& r) {
+  const std::byte* at = r.group + r.g.zeros;
+  if (!r.info.affine()) return 0.0;
+  if (r.info.compute == ComputeType::f64) return load<double>(at, r.lane);
+  return static_cast<double>(load<int32_t>(at, r.lane));
+}
+
+// What multiplies a level (integer path) or an nf4 value of scale block `block`.
+float block_step(const Row& r, int64_t block) {
+  const std::byte* at = r.group + r.g.block_scales + block * r.g.scale_block_bytes;
+  switch (r.info.scale) {
+    case ScaleRule::f16: return f32_from_f16(load<uint16_t>(at, r.lane));
+    case ScaleRule::e8m0: return f32_from_e8m0(load<uint8_t>(at, r.lane)) * r.info.level_unit;
+    case ScaleRule::e4m3:
+      return f32_from_e4m3(load<uint8_t>(at, r.lane)) * static_cast<float>(row_scale(r));
+    case ScaleRule::absmax64: return load<float>(at, r.lane);
+    default: return static_cast<float>(row_scale(r));
+  }
+}
+
+// ---- wide types ----
+
+template <class Code, class T, class Value>
+void decode_wide(const Row& r, int64_t k0, int64_t n, T* out, Value value) {
+  const std::byte* codes = r.group + r.g.codes;
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<T>(value(load<Code>(codes, (k0 + i) * kR16Rows + r.lane)));
+  }
+}
+
+template <class Code, class T>
+void decode_wide_integers(const Row& r, int64_t k0, int64_t n, T* out) {
+  const double scale = row_scale(r), zero = zero_point(r);
+  decode_wide<Code>(r, k0, n, out,
+                    [=](Code code) { return (static_cast<double>(code) - zero) * scale; });
+}
+
+template <class T>
+void decode_wide_row(const Row& r, int64_t k0, int64_t n, T* out) {
+  const double scale = row_scale(r);
+  switch (r.info.dtype) {
+    case DType::f64: return decode_wide<double>(r, k0, n, out, [](double x) { return x; });
+    case DType::f32: return decode_wide<float>(r, k0, n, out, [](float x) { return x; });
+    case DType::f16: return decode_wide<uint16_t>(r, k0, n, out, f32_from_f16);
+    case DType::bf16: return decode_wide<uint16_t>(r, k0, n, out, f32_from_bf16);
+    case DType::f8e4m3:
+      return decode_wide<uint8_t>(
+          r, k0, n, out, [=](uint8_t c) { return static_cast<double>(f32_from_e4m3(c)) * scale; });
+    case DType::f8e5m2:
+      return decode_wide<uint8_t>(
+          r, k0, n, out, [=](uint8_t c) { return static_cast<double>(f32_from_e5m2(c)) * scale; });
+    case DType::i16: return decode_wide_integers<int16_t>(r, k0, n, out);
+    case DType::i32: return decode_wide_integers<int32_t>(r, k0, n, out);
+    case DType::i64: return decode_wide_integers<int64_t>(r, k0, n, out);
+    case DType::u16: return decode_wide_integers<uint16_t>(r, k0, n, out);
+    case DType::u32: return decode_wide_integers<uint32_t>(r, k0, n, out);
+    case DType::u64: return decode_wide_integers<uint64_t>(r, k0, n, out);
+    default: return;
+  }
+}
+
+// ---- k-groups ----
+
+// The 32 codes of block b of one row.
+void codes_of(const Row& r, int64_t b, uint8_t (&codes)[kR16Block]) {
+  const R16& g = r.g;
+  const std::byte* block = r.group + g.codes + b * g.block_code_bytes() + r.lane * 4;
+  const uint32_t mask = 0x01010101u * ((1u << g.bits) - 1u);
+  for (int vec = 0; vec < g.bits; ++vec) {
+    const auto word = load_le<uint32_t>(block + vec * 64);
+    for (int high = 0; high < 8 / g.bits; ++high) {
+      const uint32_t quad = (word >> (g.bits * high)) & mask;
+      std::memcpy(codes + 4 * (vec + high * g.bits), &quad, 4);
+    }
+  }
+}
+
+// Levels (integer path) or nf4 values of n codes, times their step.
+template <class T>
+void decode_codes(const Row& r, const uint8_t* codes, int64_t n, T step, T zero, T* out) {
+  if (r.info.levels == Levels::none) {
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(kLevelsNF4[codes[i] & 15]) * step;
+  } else if (r.info.levels == Levels::direct) {
+    const T offset = zero + static_cast<T>(r.info.code_bias);
+    for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<T>(codes[i]) - offset) * step;
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(level_of(r.info, codes[i])) * step;
+  }
+}
+
+template <class T>
+void decode_k_groups(const Row& r, int64_t k0, int64_t n, T* out) {
+  const int span = r.info.block == 16 ? 16 : 32;  // values that surely share a step
+  const int64_t scale_block = r.info.block > 0 ? r.info.block : r.g.blocks * kR16Block;
+  const T zero = static_cast<T>(zero_point(r));
+  uint8_t codes[kR16Block];
+  int64_t held = -1;
+  for (int64_t k = k0, end = k0 + n; k < end;) {
+    if (k / kR16Block != held) codes_of(r, held = k / kR16Block, codes);
+    const int64_t stop = (k / span + 1) * span < end ? (k / span + 1) * span : end;
+    const T step = static_cast<T>(block_step(r, k / scale_block));
+    decode_codes(r, codes + k % kR16Block, stop - k, step, zero, out);
+    out += stop - k;
+    k = stop;
+  }
+}
+
+template <class T>
+void decode_row(const Row& r, int64_t k0, int64_t n, T* out) {
+  if (r.g.wide) return decode_wide_row(r, k0, n, out);
+  decode_k_groups(r, k0, n, out);
+}
+
+}  // namespace
+
+void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
+                float* out) {
+  decode_row(row_of(g, data, row), k0, n, out);
+}
+
+void r16_decode_f64(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
+                    double* out) {
+  decode_row(row_of(g, data, row), k0, n, out);
+}
+
+int32_t r16_level(const R16& g, const std::byte* data, int64_t row, int64_t k) {
+  const Row r = row_of(g, data, row);
+  const R16Slot slot = r16_slot(g, r.lane, k);
+  const auto byte = std::to_integer<uint32_t>(r.group[slot.byte]);
+  const uint32_t code = (byte >> slot.shift) & ((1u << g.bits) - 1u);
+  return level_of(r.info, code) - static_cast<int32_t>(zero_point(r));
+}
+
+float r16_step(const R16& g, const std::byte* data, int64_t row, int64_t block) {
+  return block_step(row_of(g, data, row), block);
+}
+
+}  // namespace loom

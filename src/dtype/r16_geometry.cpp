@@ -1,0 +1,50 @@
+// Sizes and offsets of the R16 layout. All arithmetic on shapes is here; packing and decoding only
+// read it.
+#include "dtype/r16.hpp"
+
+namespace loom {
+namespace {
+
+bool has_row_scale(ScaleRule rule) {
+  return rule == ScaleRule::row || rule == ScaleRule::affine || rule == ScaleRule::absmean ||
+         rule == ScaleRule::meanabs || rule == ScaleRule::e4m3;
+}
+
+int64_t block_scale_bytes(ScaleRule rule) {
+  switch (rule) {
+    case ScaleRule::f16: return kR16Rows * 2;
+    case ScaleRule::e8m0: return kR16Rows;
+    case ScaleRule::e4m3: return kR16Rows;
+    case ScaleRule::absmax64: return kR16Rows * 4;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+R16 r16_geometry(DType dtype, int64_t rows, int64_t cols) {
+  const DTypeInfo& info = dtype_info(dtype);
+  R16 g;
+  g.dtype = dtype;
+  g.rows = rows;
+  g.cols = cols;
+  g.groups = ceil_div(rows, kR16Rows);
+  g.wide = !info.integer_path() && info.kind != NumberKind::codebook;
+  g.bits = info.bits;
+  g.blocks = g.wide ? 0 : ceil_div(cols, kR16Block);
+  g.has_row_scale = has_row_scale(info.scale);
+  g.scale_block_bytes = block_scale_bytes(info.scale);
+
+  const int64_t vector = kR16Rows * (info.compute == ComputeType::f64 ? 8 : 4);
+  const int64_t scale_blocks = info.block > 0 ? ceil_div(g.blocks * kR16Block, info.block) : 0;
+  g.row_scales = 0;
+  g.zeros = g.row_scales + (g.has_row_scale ? vector : 0);
+  g.block_scales = g.zeros + (info.affine() ? vector : 0);
+  g.codes = g.block_scales + round_up(scale_blocks * g.scale_block_bytes, 64);
+  const int64_t code_bytes =
+      g.wide ? cols * kR16Rows * (info.bits / 8) : g.blocks * g.block_code_bytes();
+  g.group_bytes = g.codes + round_up(code_bytes, 64);
+  return g;
+}
+
+}  // namespace loom

@@ -1,0 +1,260 @@
+// r16_pack: row-major f32 to the R16 layout, one group of sixteen rows at a time. Missing rows are
+// packed as rows of zeros with step 0 and missing k as zeros, so every byte of a group is written
+// and equal inputs give equal bytes.
+#include <cstring>
+
+#include "base/bits.hpp"
+#include "dtype/elements.hpp"
+#include "dtype/r16.hpp"
+#include "dtype/scale.hpp"
+
+namespace loom {
+namespace {
+
+struct Group {
+  const R16& g;
+  const DTypeInfo& info;
+  const float* src;  // row 0 of the group
+  int lanes;         // rows that exist
+  std::byte* dst;
+  Scale scale[kR16Rows];
+  float tensor_scale = 0;  // nvfp4
+};
+
+template <class T>
+void store(std::byte* at, int64_t index, T value) {
+  std::memcpy(at + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+}
+
+void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range) {
+  const R16& g = group.g;
+  const Scale whole = range_scale(group.info, range);
+  for (int lane = 0; lane < kR16Rows; ++lane) {
+    group.scale[lane] = Scale{0.0, 0.0, 0.0};
+    if (lane >= group.lanes) continue;
+    group.scale[lane] =
+        scope == ScaleScope::per_tensor
+            ? whole
+            : range_scale(group.info, range_of(group.src + lane * g.cols, g.cols, 1));
+  }
+}
+
+void store_row_scales(const Group& group) {
+  const R16& g = group.g;
+  const bool wide_scale = group.info.compute == ComputeType::f64;
+  for (int lane = 0; lane < kR16Rows; ++lane) {
+    const Scale& s = group.scale[lane];
+    if (group.info.scale == ScaleRule::e4m3) {
+      store(group.dst + g.row_scales, lane, lane < group.lanes ? group.tensor_scale : 0.0f);
+    } else if (wide_scale) {
+      store(group.dst + g.row_scales, lane, s.step);
+      if (group.info.affine()) store(group.dst + g.zeros, lane, s.zero);
+    } else {
+      const double unit = group.info.level_unit;
+      store(group.dst + g.row_scales, lane, static_cast<float>(s.step * unit));
+      if (group.info.affine()) store(group.dst + g.zeros, lane, static_cast<int32_t>(s.zero));
+    }
+  }
+}
+
+// ---- wide types: element (k, lane) ----
+
+template <class Code, class Encode>
+void pack_wide(const Group& group, Encode encode) {
+  constexpr int64_t kTile =
+      64;  // keeps the tile of the output in L1 while sixteen rows pass through it
+  const R16& g = group.g;
+  std::byte* codes = group.dst + g.codes;
+  for (int64_t k0 = 0; k0 < g.cols; k0 += kTile) {
+    const int64_t k1 = k0 + kTile < g.cols ? k0 + kTile : g.cols;
+    for (int lane = 0; lane < group.lanes; ++lane) {
+      const float* row = group.src + lane * g.cols;
+      for (int64_t k = k0; k < k1; ++k) {
+        store(codes, k * kR16Rows + lane, static_cast<Code>(encode(row[k], lane)));
+      }
+    }
+  }
+}
+
+template <class Code>
+void pack_wide_integers(const Group& group) {
+  const IntRange range = int_range(group.info);
+  pack_wide<Code>(group, [&](float x, int lane) {
+    const Scale& s = group.scale[lane];
+    return static_cast<int64_t>(integer_code(x / divisor(s.step), s.zero, range));
+  });
+}
+
+void pack_wide_group(const Group& group) {
+  const auto scaled = [&](float x, int lane) { return x / divisor(group.scale[lane].step); };
+  switch (group.info.dtype) {
+    case DType::f64: return pack_wide<double>(group, [](float x, int) { return x; });
+    case DType::f32: return pack_wide<uint32_t>(group, [](float x, int) { return f32_bits(x); });
+    case DType::f16:
+      return pack_wide<uint16_t>(group, [](float x, int) { return f16_from_f32(x); });
+    case DType::bf16:
+      return pack_wide<uint16_t>(group, [](float x, int) { return bf16_from_f32(x); });
+    case DType::f8e4m3:
+      return pack_wide<uint8_t>(
+          group, [&](float x, int lane) { return e4m3_code(scaled(x, lane), true); });
+    case DType::f8e5m2:
+      return pack_wide<uint8_t>(
+          group, [&](float x, int lane) { return e5m2_code(scaled(x, lane), true); });
+    default: break;
+  }
+  if (group.info.bits == 16) return pack_wide_integers<uint16_t>(group);
+  if (group.info.bits == 32) return pack_wide_integers<uint32_t>(group);
+  pack_wide_integers<uint64_t>(group);
+}
+
+// ---- k-groups: blocks of 32 k ----
+
+using EncodeSpan = void (*)(const DTypeInfo&, const float*, int, const Scale&, uint8_t*);
+
+void encode_direct(const DTypeInfo& info, const float* x, int n, const Scale& s, uint8_t* codes) {
+  const IntRange range = int_range(info);
+  const double step = divisor(s.step);
+  for (int i = 0; i < n; ++i) {
+    const double level = small_integer_code(x[i] / step, s.zero, range);
+    codes[i] = static_cast<uint8_t>(static_cast<int32_t>(level) + info.code_bias);
+  }
+}
+
+template <uint8_t (*kCode)(double)>
+void encode_quotient(const DTypeInfo&, const float* x, int n, const Scale& s, uint8_t* codes) {
+  const double step = divisor(s.step);
+  for (int i = 0; i < n; ++i) codes[i] = kCode(x[i] / step);
+}
+
+template <uint8_t (*kCode)(float)>
+void encode_gguf(const DTypeInfo&, const float* x, int n, const Scale& s, uint8_t* codes) {
+  const auto inv = static_cast<float>(s.inv);
+  for (int i = 0; i < n; ++i) codes[i] = kCode(x[i] * inv);
+}
+
+EncodeSpan encoder_of(const DTypeInfo& info) {
+  switch (info.levels) {
+    case Levels::twice: return encode_quotient<binary_code>;
+    case Levels::e2m1: return encode_quotient<e2m1_code>;
+    case Levels::e3m0: return encode_quotient<e3m0_code>;
+    case Levels::none: return encode_quotient<nf4_code>;
+    case Levels::direct: break;
+  }
+  if (info.scale != ScaleRule::f16) return encode_direct;
+  return info.bits == 4 ? encode_gguf<gguf_code_q4> : encode_gguf<gguf_code_q8>;
+}
+
+void store_block_scale(const Group& group, int64_t scale_block, int lane, uint32_t stored) {
+  std::byte* at = group.dst + group.g.block_scales + scale_block * group.g.scale_block_bytes;
+  switch (group.g.scale_block_bytes / kR16Rows) {
+    case 1: return store(at, lane, static_cast<uint8_t>(stored));
+    case 2: return store(at, lane, static_cast<uint16_t>(stored));
+    default: return store(at, lane, stored);
+  }
+}
+
+// 32 codes of one lane into the vectors of a block; see the head of r16.hpp.
+void interleave(int bits, const uint8_t* codes, std::byte* block, int lane) {
+  for (int vec = 0; vec < bits; ++vec) {
+    uint32_t word = 0;
+    for (int high = 0; high < 8 / bits; ++high) {
+      word |= load_le<uint32_t>(codes + 4 * (vec + high * bits)) << (bits * high);
+    }
+    std::memcpy(block + vec * 64 + lane * 4, &word, 4);
+  }
+}
+
+constexpr int64_t kChunk = 64;  // two blocks of k, and the widest scale block
+
+// 64 values of one row from k0, zero beyond the matrix.
+const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kChunk]) {
+  const R16& g = group.g;
+  const int64_t left = lane < group.lanes ? g.cols - k0 : 0;
+  const float* x = group.src + (left > 0 ? lane * g.cols + k0 : 0);
+  if (left >= kChunk) return x;
+  for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? x[i] : 0.0f;
+  return padded;
+}
+
+void pack_block(const Group& group, int lane, int64_t b, const uint8_t (&codes)[kR16Block]) {
+  const R16& g = group.g;
+  std::byte* block = group.dst + g.codes + b * g.block_code_bytes();
+  const int64_t used = g.cols - b * kR16Block;
+  if (group.info.kind == NumberKind::binary && used < kR16Block) {
+    uint8_t kept[kR16Block] = {};  // binary has no zero: its padding is code 0 by decree
+    std::memcpy(kept, codes, static_cast<size_t>(used));
+    return interleave(g.bits, kept, block, lane);
+  }
+  interleave(g.bits, codes, block, lane);
+}
+
+void pack_chunk(const Group& group, int lane, int64_t k0, const float* x, EncodeSpan encode) {
+  const R16& g = group.g;
+  const int block = group.info.block;
+  const int span = block == 16 ? 16 : 32;
+  Scale scale = group.scale[lane];
+  for (int64_t b = k0 / kR16Block; b < g.blocks && b < (k0 + kChunk) / kR16Block; ++b) {
+    uint8_t codes[kR16Block];
+    for (int64_t k = b * kR16Block; k < (b + 1) * kR16Block; k += span) {
+      if (block > 0 && k % block == 0) {
+        const BlockScale chosen = block_scale(group.info, x + k - k0, block, group.tensor_scale);
+        store_block_scale(group, k / block, lane, chosen.stored);
+        scale = chosen.scale;
+      }
+      encode(group.info, x + k - k0, span, scale, codes + k % kR16Block);
+    }
+    pack_block(group, lane, b, codes);
+  }
+}
+
+void pack_k_groups(const Group& group) {
+  const EncodeSpan encode = encoder_of(group.info);
+  float padded[kChunk];
+  for (int64_t k0 = 0; k0 < group.g.cols; k0 += kChunk) {
+    for (int lane = 0; lane < kR16Rows; ++lane) {
+      pack_chunk(group, lane, k0, chunk_of(group, lane, k0, padded), encode);
+    }
+  }
+}
+
+// Bytes that packing does not reach: gaps between sections, and the codes of absent rows and of the
+// tail.
+void clear_unwritten(const Group& group) {
+  const R16& g = group.g;
+  const bool full = group.lanes == kR16Rows;
+  std::memset(group.dst, 0, static_cast<size_t>(g.codes));
+  if (g.wide && !full) std::memset(group.dst, 0, static_cast<size_t>(g.group_bytes));
+  const int64_t tail = g.group_bytes < 64 ? g.group_bytes : 64;
+  if (g.wide && full) std::memset(group.dst + g.group_bytes - tail, 0, static_cast<size_t>(tail));
+}
+
+}  // namespace
+
+void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
+              const TensorRange& range, std::byte* dst) {
+  const DTypeInfo& info = dtype_info(g.dtype);
+  if (g.group_bytes == 0) return;
+  for (int64_t row = 0; row < count; row += kR16Rows) {
+    const int64_t left = count - row;
+    Group group{g,
+                info,
+                src + row * g.cols,
+                static_cast<int>(left < kR16Rows ? left : kR16Rows),
+                dst + (first + row) / kR16Rows * g.group_bytes,
+                {},
+                0.0f};
+    clear_unwritten(group);
+    if (info.scale == ScaleRule::e4m3) group.tensor_scale = nvfp4_tensor_scale(amax_of(range));
+    if (g.has_row_scale) {
+      choose_row_scales(group, scope, range);
+      store_row_scales(group);
+    }
+    if (g.wide) {
+      pack_wide_group(group);
+    } else {
+      pack_k_groups(group);
+    }
+  }
+}
+
+}  // namespace loom

@@ -1,1 +1,0 @@
-// Keeps the room 'dtype' a library while it is being filled.

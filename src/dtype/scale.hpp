@@ -1,0 +1,30 @@
+// Scale rules, private to the room: the scale of a row or tensor from its range, the scale of a
+// block from its values and the form in which each is stored.
+#pragma once
+
+#include "dtype/codec.hpp"
+#include "dtype/r16.hpp"
+
+namespace loom {
+
+// Range of n values `stride` apart. Only finite values count; min <= 0 <= max.
+TensorRange range_of(const float* values, int64_t n, int64_t stride);
+
+inline double amax_of(const TensorRange& range) {
+  return range.max > -range.min ? range.max : -range.min;
+}
+
+// Rules row, affine, absmean, meanabs; {1, 0} for the others. A range of zeros gives step 0.
+Scale range_scale(const DTypeInfo& info, const TensorRange& range);
+
+// Scale in the row-scale section of nvfp4: level_unit * amax / (448 * 6).
+float nvfp4_tensor_scale(double amax);
+
+// Rules f16, e8m0, e4m3, absmax64. `stored` is the f16, the byte or the f32 as bits.
+struct BlockScale {
+  Scale scale;
+  uint32_t stored = 0;
+};
+BlockScale block_scale(const DTypeInfo& info, const float* x, int n, float tensor_scale);
+
+}  // namespace loom

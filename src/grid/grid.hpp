@@ -1,0 +1,54 @@
+// GridSpec: the volumetric network as a description. Any layer at any cell (z, y, x, l) of a 3D
+// grid; traversal is z, then y, then x, then l ascending and is part of the meaning. Empty cells
+// are skipped. finalize() in network.hpp turns a description into a Network and checks everything
+// it can.
+//
+// The next users of this interface: JSON descriptions and builders (they fill cells), remote links
+// and weight sharing (fields of Cell), evolution (it edits cells and finalizes again).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layers/layer.hpp"
+
+namespace loom {
+
+struct Coord {
+  int64_t z = 0, y = 0, x = 0, l = 0;
+  bool operator==(const Coord&) const = default;
+  std::string str() const;  // "(z, y, x, l)"
+};
+
+struct Cell {
+  LayerConfig layer;
+  // Matrices of this layer are those of the same name and shape at another cell; it owns none of
+  // its own.
+  std::optional<Coord> shared_with;
+};
+
+class GridSpec {
+ public:
+  GridSpec(int64_t depth, int64_t rows, int64_t cols, int64_t layers_per_cell);
+
+  // Puts a layer at a cell; each coordinate is checked on its own axis.
+  Status put(const Coord& at, Cell cell);
+  const Cell* find(const Coord& at) const;  // null: empty or outside
+
+  int64_t size() const { return static_cast<int64_t>(cells_.size()); }
+  const std::optional<Cell>& cell(int64_t index) const {
+    return cells_[static_cast<size_t>(index)];
+  }
+  Coord coord(int64_t index) const;
+  // Flat index ((z * rows + y) * cols + x) * layers + l, or an Error naming the axis that is out of
+  // range.
+  Result<int64_t> index(const Coord& at) const;
+  std::string extents() const;  // "4 x 1 x 1 x 2"
+
+ private:
+  int64_t depth_, rows_, cols_, layers_;
+  std::vector<std::optional<Cell>> cells_;
+};
+
+}  // namespace loom

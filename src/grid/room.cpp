@@ -1,1 +1,0 @@
-// Keeps the room 'grid' a library while it is being filled.

@@ -1,0 +1,54 @@
+// Session: one run of a network. It owns the activations (one planned arena), the KV caches and the
+// position; weights stay in the network. Nothing is allocated after create(). One thread at a time
+// may use a session; any number of sessions may share a network.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "grid/network.hpp"
+#include "grid/rope_table.hpp"
+
+namespace loom {
+
+struct SessionOptions {
+  int64_t sequences = 1;      // runs of rows that attend only to themselves
+  int64_t max_positions = 0;  // capacity of the KV caches; 0: as long as one input
+  ActivationMode activations = ActivationMode::q8;
+  // From cell `narrow_cell` on, inputs have at most `narrow_rows` rows (a language model's head
+  // sees few of them). The output of the cell before it then stays valid until the next forward()
+  // from an earlier cell. 0: no narrowing.
+  size_t narrow_cell = 0;
+  int64_t narrow_rows = 0;
+};
+
+class Session {
+ public:
+  struct Impl;
+  // `max_input`: the largest input one forward() will see. Plans memory for cells [0,
+  // cells().size()).
+  static Result<Session> create(const Network& network, const Ops& ops, ThreadPool& pool,
+                                const Shape& max_input, const SessionOptions& options);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // Runs cells [first, last) on `x` at the current position and returns the output, valid until the
+  // next call. Does not move the position: call advance() once all cells of a piece have run.
+  Result<Tensor> forward(const Tensor& x, size_t first, size_t last);
+
+  int64_t position() const;
+  void advance(int64_t positions);
+  void rewind(int64_t position);  // forgets everything from `position` on
+  int64_t capacity() const;       // positions the caches hold
+
+  int64_t arena_bytes() const;
+  int64_t state_bytes() const;
+  Recorder& recorder();
+
+ private:
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loom

@@ -1,0 +1,40 @@
+// ByteReader: the one door through which untrusted binary bytes enter. Little-endian,
+// bounds-checked, with the file name and the absolute offset in every error. Counts are compared
+// with what remains before anything is allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+class ByteReader {
+ public:
+  ByteReader(std::span<const std::byte> bytes, std::string where);
+
+  uint64_t offset() const { return offset_; }
+  uint64_t remaining() const { return bytes_.size() - offset_; }
+
+  // `what` names the field in the message: "header length".
+  Result<uint8_t> u8(std::string_view what);
+  Result<uint16_t> u16(std::string_view what);
+  Result<uint32_t> u32(std::string_view what);
+  Result<uint64_t> u64(std::string_view what);
+  Result<std::span<const std::byte>> take(uint64_t count, std::string_view what);
+  Status skip(uint64_t count, std::string_view what);
+
+  // An Error of this file at this offset.
+  Error error(std::string message) const;
+
+ private:
+  std::span<const std::byte> bytes_;
+  uint64_t offset_ = 0;
+  std::string where_;
+};
+
+}  // namespace loom

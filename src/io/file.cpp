@@ -1,0 +1,207 @@
+// Files over POSIX: see file.hpp. Every path of the library is opened here. Interrupted calls are
+// repeated, short reads and writes continued; every descriptor is closed on every way out.
+// A file that another program shortens while it is mapped is the caller's risk (SIGBUS): our own
+// writer never does that, it renames.
+#include "io/file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+Error os_error(std::string_view action, const std::string& path) {
+  const int number = errno;
+  Code code = Code::io_error;
+  if (number == ENOENT || number == ENOTDIR) code = Code::not_found;
+  if (number == ENOMEM) code = Code::out_of_memory;
+  return make_error(code, cat("cannot ", action, ": ", std::generic_category().message(number)),
+                    path);
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags, mode_t mode = 0) {
+    do {
+      fd_ = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    } while (fd_ < 0 && errno == EINTR);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~Descriptor() { close(); }
+
+  bool is_open() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+  // False when the system reports a failed write only now.
+  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct OpenFile {
+  Descriptor descriptor;
+  uint64_t size;
+};
+
+// A regular file, opened for reading. O_NONBLOCK: opening a named pipe must not wait for a writer.
+Result<OpenFile> open_regular(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return invalid("a path with a NUL byte");
+  Descriptor descriptor(path, O_RDONLY | O_NONBLOCK);
+  struct stat info = {};
+  if (!descriptor.is_open() || fstat(descriptor.get(), &info) != 0) return os_error("open", path);
+  if (S_ISDIR(info.st_mode))
+    return make_error(Code::io_error, "this is a folder, not a file", path);
+  if (!S_ISREG(info.st_mode)) return make_error(Code::io_error, "not a regular file", path);
+  return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
+}
+
+Status write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return os_error("write", path);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return "./";
+  return path.substr(0, slash + 1);
+}
+
+// A name beside `path` that nobody else makes: process, time and a count within the process.
+std::string temporary_name(const std::string& path) {
+  static std::atomic<uint32_t> count = 0;
+  constexpr size_t kNameBytes = 200;  // of the 255 that file systems give
+  const std::string folder = path.find('/') == std::string::npos ? "" : folder_of(path);
+  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
+  return cat(folder, ".", path.substr(folder.size(), kNameBytes), ".tmp-", getpid(), "-", ticks,
+             "-", count.fetch_add(1));
+}
+
+// Without this the rename itself may be lost in a power cut. Some file systems refuse to sync a
+// folder (EINVAL): they have nothing to sync.
+Status sync_folder(const std::string& path) {
+  const std::string folder = folder_of(path);
+  const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
+  if (!descriptor.is_open()) return os_error("open", folder);
+  if (fsync(descriptor.get()) != 0 && errno != EINVAL) return os_error("sync", folder);
+  return {};
+}
+
+// Fills the new file `out`, called `temporary`, and puts it in the place of `path`.
+Status fill_and_rename(Descriptor& out, const std::string& temporary, const std::string& path,
+                       std::span<const std::byte> bytes) {
+  struct stat old = {};
+  if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
+    // A new file keeps the permissions of the one it replaces.
+    if (fchmod(out.get(), old.st_mode & 0777) != 0) return os_error("keep the permissions", path);
+  }
+  LOOM_TRY(write_all(out.get(), bytes, path));
+  if (fsync(out.get()) != 0) return os_error("sync", path);
+  if (!out.close()) return os_error("close", path);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return os_error("replace", path);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
+  LOOM_ASSIGN(const OpenFile file, open_regular(path));
+  max_bytes = std::min(max_bytes, uint64_t{1} << 62);
+  // The size is only a hint: some files (/proc) say 0, others grow while they are read.
+  std::string text;
+  size_t used = 0;
+  while (used <= max_bytes) {
+    if (used == text.size()) {
+      const uint64_t hint = used == 0 ? file.size + 1 : 2 * uint64_t{used} + 4096;
+      text.resize(static_cast<size_t>(std::min<uint64_t>(hint, max_bytes + 1)));
+    }
+    const ssize_t got = ::read(file.descriptor.get(), text.data() + used, text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error("read", path);
+    if (got == 0) {
+      text.resize(used);
+      return text;
+    }
+    used += static_cast<size_t>(got);
+  }
+  return bad_file(cat("larger than the limit of ", max_bytes, " bytes"), path);
+}
+
+bool file_exists(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  LOOM_ASSIGN(const OpenFile file, open_regular(path));
+  MappedFile map;
+  map.path_ = path;
+  if (file.size == 0) return map;
+  if (file.size > SIZE_MAX) return make_error(Code::out_of_memory, "too large to map", path);
+  const auto size = static_cast<size_t>(file.size);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
+  if (data == MAP_FAILED) return os_error("map", path);
+  map.data_ = static_cast<const std::byte*>(data);
+  map.size_ = size;
+  return map;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::release(uint64_t offset, uint64_t size) const {
+  if (data_ == nullptr || offset > size_ || size > size_ - offset) return;
+  // Whole pages only: the first and the last may hold bytes of a neighbour.
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t first = (offset + page - 1) / page * page;
+  const uint64_t end = (offset + size) / page * page;
+  if (first >= end) return;
+  madvise(const_cast<std::byte*>(data_) + first, static_cast<size_t>(end - first), MADV_DONTNEED);
+}
+
+Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+  if (path.empty() || path.find('\0') != std::string::npos) return invalid("not a path", path);
+  const std::string temporary = temporary_name(path);
+  Descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  if (!out.is_open()) return os_error("create a file beside it", path);
+  const Status written = fill_and_rename(out, temporary, path, bytes);
+  if (!written.ok()) {
+    ::unlink(temporary.c_str());
+    return written;
+  }
+  return sync_folder(path);
+}
+
+}  // namespace loom

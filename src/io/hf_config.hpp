@@ -1,0 +1,53 @@
+// config.json and generation_config.json of a Hugging Face checkpoint, as plain validated data.
+// Every field that changes the computation is read; one whose value we cannot honour is an Error
+// naming the field. Absent fields take the defaults of the `transformers` class of the
+// architecture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+// none: never read from a file; for networks built in code.
+enum class RopeKind : uint8_t { none, standard, linear, llama3 };
+
+struct HfConfig {
+  std::string architecture;  // "LlamaForCausalLM"
+  std::string model_type;    // "llama"
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t num_layers = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;  // Llama: defaults to num_heads
+  int64_t head_dim = 0;      // defaults to hidden_size / num_heads; always even
+  int64_t vocab_size = 0;
+  int64_t max_positions = 2048;
+  double rms_norm_eps = 1e-6;
+  std::string hidden_act = "silu";  // silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2
+  bool tie_word_embeddings = false;
+  bool attention_bias = false;  // q, k, v biases
+  bool attention_out_bias = false;
+  bool mlp_bias = false;
+  bool qk_norm = false;  // per-head RMS norm of q and k (Qwen3)
+  double rope_theta = 10000.0;
+  RopeKind rope = RopeKind::standard;
+  double rope_factor = 1.0;                    // linear, llama3
+  double rope_low_freq_factor = 1.0;           // llama3
+  double rope_high_freq_factor = 4.0;          // llama3
+  int64_t rope_original_max_positions = 8192;  // llama3
+  int64_t bos_token_id = -1;                   // -1: none
+  // config and generation_config merged, in order, without repeats
+  std::vector<int64_t> eos_token_ids;
+};
+
+// `text` is config.json; `generation_text` may be empty. `where` names config.json in messages.
+// Errors: bad_file (malformed or inconsistent), unsupported (well-formed, but not this engine).
+Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
+                                 const std::string& where);
+
+}  // namespace loom

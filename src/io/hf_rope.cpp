@@ -1,0 +1,112 @@
+// See hf_rope.hpp. Source of the meaning: transformers/modeling_rope_utils.py. Unknown fields are
+// refused here, because a rope field nobody reads changes every output without a trace.
+#include "io/hf_rope.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "io/config_fields.hpp"
+
+namespace loom {
+namespace {
+
+constexpr double kMinTheta = 1.0, kMaxTheta = 1e15;
+constexpr double kMaxFactor = 1e6;
+
+constexpr std::array<std::string_view, 8> kKnownFields = {
+    "rope_type",        "type",
+    "rope_theta",       "partial_rotary_factor",
+    "factor",           "low_freq_factor",
+    "high_freq_factor", "original_max_position_embeddings"};
+
+// "type" is the older spelling of "rope_type"; where both are written they must agree.
+Status read_kind(const ConfigFields& fields, bool required, RopeKind& kind) {
+  std::string type;
+  std::string old_type;
+  LOOM_TRY(fields.read("rope_type", type));
+  LOOM_TRY(fields.read("type", old_type));
+  const std::string_view key = type.empty() ? "type" : "rope_type";
+  if (!type.empty() && !old_type.empty() && type != old_type) {
+    return fields.bad("type", cat("\"", printable(old_type), "\" contradicts rope_type \"",
+                                  printable(type), "\""));
+  }
+  if (type.empty()) type = old_type;
+  if (type.empty() && required) return fields.require("rope_type");
+  if (type.empty() || type == "default") {
+    kind = RopeKind::standard;
+  } else if (type == "linear") {
+    kind = RopeKind::linear;
+  } else if (type == "llama3") {
+    kind = RopeKind::llama3;
+  } else {
+    return fields.refuse(
+        key, cat("\"", printable(type), "\" is not supported; default, linear and llama3 are"));
+  }
+  return {};
+}
+
+Status read_llama3(const ConfigFields& fields, HfConfig& config) {
+  for (const char* key :
+       {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    LOOM_TRY(fields.require(key));
+  }
+  LOOM_TRY(fields.read("low_freq_factor", config.rope_low_freq_factor, 1e-6, kMaxFactor));
+  LOOM_TRY(fields.read("high_freq_factor", config.rope_high_freq_factor, 1e-6, kMaxFactor));
+  LOOM_TRY(fields.read("original_max_position_embeddings", config.rope_original_max_positions, 1,
+                       int64_t{1} << 24));
+  if (config.rope_high_freq_factor <= config.rope_low_freq_factor) {
+    return fields.bad("high_freq_factor", "must be larger than low_freq_factor");
+  }
+  return {};
+}
+
+// The inner object; `kind_required`: rope_scaling must say its kind, rope_parameters need not.
+Status read_inner(const ConfigFields& fields, const JsonValue& object, bool kind_required,
+                  HfConfig& config) {
+  LOOM_TRY(read_kind(fields, kind_required, config.rope));
+  for (const auto& [key, value] : object.members()) {
+    if (std::find(kKnownFields.begin(), kKnownFields.end(), key) == kKnownFields.end()) {
+      return fields.refuse(printable(key), "unknown field");
+    }
+  }
+  double part = 1.0;
+  LOOM_TRY(fields.read("partial_rotary_factor", part, 0.0, kMaxFactor));
+  if (part != 1.0) {
+    return fields.refuse("partial_rotary_factor",
+                         cat(JsonValue::real(part).describe(), " is not supported; only 1 is"));
+  }
+  if (config.rope == RopeKind::standard) return {};
+  LOOM_TRY(fields.require("factor"));
+  LOOM_TRY(fields.read("factor", config.rope_factor, 1.0, kMaxFactor));
+  return config.rope == RopeKind::llama3 ? read_llama3(fields, config) : Status();
+}
+
+}  // namespace
+
+Status read_hf_rope(const JsonValue& json, const std::string& where, HfConfig& config) {
+  const ConfigFields outer(json, where);
+  const JsonValue* scaling = outer.find("rope_scaling");
+  const JsonValue* parameters = outer.find("rope_parameters");
+  LOOM_TRY(outer.read("rope_theta", config.rope_theta, kMinTheta, kMaxTheta));
+  if (scaling != nullptr && parameters != nullptr) {
+    return outer.bad("rope_parameters", "written together with rope_scaling; keep one of them");
+  }
+  const JsonValue* object = scaling != nullptr ? scaling : parameters;
+  if (object == nullptr) return {};
+  const std::string name = scaling != nullptr ? "rope_scaling" : "rope_parameters";
+  if (!object->is_object()) {
+    return outer.bad(name, cat("expected an object, found ", object->describe()));
+  }
+  const ConfigFields inner(*object, where, name + ".");
+  LOOM_TRY(read_inner(inner, *object, scaling != nullptr, config));
+  double theta = config.rope_theta;
+  LOOM_TRY(inner.read("rope_theta", theta, kMinTheta, kMaxTheta));
+  if (outer.find("rope_theta") != nullptr && theta != config.rope_theta) {
+    return inner.bad("rope_theta", "contradicts the rope_theta outside");
+  }
+  config.rope_theta = theta;
+  return {};
+}
+
+}  // namespace loom

@@ -1,0 +1,28 @@
+// Why a JSON text was refused, in our words and with the exact byte. The JSON library says that a
+// text is wrong; this file looks again at the place and says what is wrong. Not a parser: it judges
+// one token.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace loom {
+
+// What the last accepted token was, and so what may follow.
+enum class JsonPlace { start, after_key, array_open, array_value, object_open, object_value, end };
+
+struct JsonFault {
+  size_t offset = 0;
+  std::string message;
+};
+
+size_t skip_json_space(std::string_view text, size_t at);
+
+// The end of the number at `at`, or 0 with `fault` set.
+size_t scan_json_number(std::string_view text, size_t at, JsonFault& fault);
+
+// The fault of `text`, which is right up to `from`, the end of the last accepted token.
+JsonFault diagnose_json(std::string_view text, size_t from, JsonPlace place);
+
+}  // namespace loom

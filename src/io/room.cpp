@@ -1,1 +1,0 @@
-// Keeps the room 'io' a library while it is being filled.

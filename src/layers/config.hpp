@@ -1,0 +1,75 @@
+// A layer's configuration as data: every kind lists its fields (name, type, range, default), and a
+// LayerConfig holds one value per field. JSON schema, language bindings and documentation derive
+// from the same list.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "dtype/dtype.hpp"
+
+namespace loom {
+
+enum class LayerKind : uint8_t {
+#define LOOM_LAYER(id, enumerator, definition) enumerator = id,
+#include "layers/registry.def"
+#undef LOOM_LAYER
+};
+
+enum class FieldType : uint8_t { integer, real, boolean, text };
+
+struct FieldDesc {
+  std::string_view name;
+  FieldType type = FieldType::integer;
+  double default_number = 0;
+  double min = 0;
+  double max = 0;
+  std::string_view default_text;
+  std::string_view doc;
+};
+
+struct FieldValue {
+  double number = 0;
+  std::string text;
+};
+
+struct LayerDef;
+
+// What a user builds: one layer, its field values and children. Made by make_layer(), finished by
+// finalize().
+struct LayerConfig {
+  const LayerDef* def = nullptr;
+  std::vector<FieldValue> values;  // in the order of def->fields
+  std::vector<LayerConfig> children;
+  bool disabled = false;  // identity
+
+  int64_t integer(int field) const {
+    return static_cast<int64_t>(values[static_cast<size_t>(field)].number);
+  }
+  double real(int field) const { return values[static_cast<size_t>(field)].number; }
+  bool flag(int field) const { return values[static_cast<size_t>(field)].number != 0; }
+  const std::string& text(int field) const { return values[static_cast<size_t>(field)].text; }
+};
+
+// A field by name and its value, for make_layer.
+struct Field {
+  std::string_view name;
+  double number = 0;
+  std::string text;
+  Field(std::string_view n, double v) : name(n), number(v) {}
+  Field(std::string_view n, int64_t v) : name(n), number(static_cast<double>(v)) {}
+  Field(std::string_view n, int v) : name(n), number(v) {}
+  Field(std::string_view n, bool v) : name(n), number(v ? 1 : 0) {}
+  Field(std::string_view n, std::string v) : name(n), text(std::move(v)) {}
+};
+
+// A layer with defaults and the given fields. Unknown names, wrong types and values out of range
+// are Errors.
+Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
+                               std::vector<LayerConfig> children = {});
+
+}  // namespace loom

@@ -1,0 +1,200 @@
+// MultiHeadAttention: causal (or full) self-attention with grouped-query heads, optional biases,
+// per-head RMS norm of q and k, rotary embedding and a sliding window. Wq [H*D, width], Wk and Wv
+// [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values live in the
+// session's cache, so a prompt may come in pieces of any size.
+#include "base/text.hpp"
+#include "layers/layer.hpp"
+
+namespace loom {
+namespace {
+
+enum {
+  kWidth,
+  kHeads,
+  kKvHeads,
+  kHeadDim,
+  kBias,
+  kOutBias,
+  kQkNorm,
+  kQkNormEps,
+  kCausal,
+  kWindow,
+  kRope,
+  kRopeTheta,
+  kRopeScaling,
+  kRopeFactor,
+  kRopeLow,
+  kRopeHigh,
+  kRopeOriginal
+};
+constexpr double kMaxExtent = 1 << 24;
+constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, kMaxExtent, "", "width of input and output"},
+    {"heads", FieldType::integer, 1, 1, 65536, "", "query heads"},
+    {"kv_heads", FieldType::integer, 1, 1, 65536, "", "key and value heads; must divide heads"},
+    {"head_dim", FieldType::integer, 1, 1, 65536, "", "values per head"},
+    {"bias", FieldType::boolean, 0, 0, 1, "", "biases on q, k and v"},
+    {"out_bias", FieldType::boolean, 0, 0, 1, "", "bias on the output projection"},
+    {"qk_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm of every head of q and k"},
+    {"qk_norm_eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square in that norm"},
+    {"causal", FieldType::boolean, 1, 0, 1, "", "a position sees only itself and earlier ones"},
+    {"window", FieldType::integer, 0, 0, kMaxExtent, "", "positions seen; 0 = all"},
+    {"rope", FieldType::boolean, 1, 0, 1, "", "rotary position embedding"},
+    {"rope_theta", FieldType::real, 10000, 1, 1e12, "", "base of its frequencies"},
+    {"rope_scaling", FieldType::text, 0, 0, 0, "", "empty, linear or llama3"},
+    {"rope_factor", FieldType::real, 1, 1e-3, 1e6, "", "by how much positions are stretched"},
+    {"rope_low_freq", FieldType::real, 1, 0, 1e6, "", "llama3 only"},
+    {"rope_high_freq", FieldType::real, 4, 0, 1e6, "", "llama3 only"},
+    {"rope_original", FieldType::integer, 8192, 1, kMaxExtent, "",
+     "llama3 only: positions of the base model"},
+};
+enum { kQ, kK, kV, kO };
+
+int64_t q_width(const LayerConfig& c) {
+  return c.integer(kHeads) * c.integer(kHeadDim);
+}
+int64_t kv_width(const LayerConfig& c) {
+  return c.integer(kKvHeads) * c.integer(kHeadDim);
+}
+
+void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  const int64_t width = c.integer(kWidth), q = q_width(c), kv = kv_width(c),
+                d = c.integer(kHeadDim);
+  out.push_back({"q", Shape{q, width}, Init::glorot});
+  out.push_back({"k", Shape{kv, width}, Init::glorot});
+  out.push_back({"v", Shape{kv, width}, Init::glorot});
+  out.push_back({"o", Shape{width, q}, Init::glorot});
+  if (c.flag(kBias)) {
+    out.push_back({"q_bias", Shape{q}});
+    out.push_back({"k_bias", Shape{kv}});
+    out.push_back({"v_bias", Shape{kv}});
+  }
+  if (c.flag(kOutBias)) out.push_back({"o_bias", Shape{width}});
+  if (c.flag(kQkNorm)) {
+    out.push_back({"q_norm", Shape{d}, Init::ones});
+    out.push_back({"k_norm", Shape{d}, Init::ones});
+  }
+}
+
+Result<Shape> infer(const LayerConfig& c, const Shape& in) {
+  if (in.rank() == 0 || in.last() != c.integer(kWidth)) {
+    return invalid(cat("MultiHeadAttention: input ", in.str(), " must end in ", c.integer(kWidth)));
+  }
+  if (c.integer(kHeads) % c.integer(kKvHeads) != 0) {
+    return invalid(cat("MultiHeadAttention: kv_heads ", c.integer(kKvHeads), " must divide heads ",
+                       c.integer(kHeads)));
+  }
+  if (c.flag(kRope) && c.integer(kHeadDim) % 2 != 0) {
+    return invalid(cat("MultiHeadAttention: head_dim ", c.integer(kHeadDim),
+                       " must be even for rotary embedding"));
+  }
+  return in;
+}
+
+Shape with_width(const Shape& in, int64_t width) {
+  return Shape{in.rows(), width};
+}
+
+Status plan(PlanCall& call) {
+  const LayerConfig& c = call.config();
+  call.temp(with_width(call.input(), q_width(c)));
+  call.temp(with_width(call.input(), kv_width(c)));
+  call.temp(with_width(call.input(), kv_width(c)));
+  call.temp(with_width(call.input(), q_width(c)));
+  call.output(call.input());
+  return {};
+}
+
+// q and k: norm per head, then rotation.
+Status prepare(ForwardCall& call, const Tensor& t, int64_t heads, size_t norm_param,
+               int64_t length) {
+  const LayerConfig& c = call.config();
+  if (c.flag(kQkNorm)) {
+    NormArgs n;
+    n.x = n.y = t;
+    n.gamma = call.param(norm_param);
+    n.eps = static_cast<float>(c.real(kQkNormEps));
+    n.segments = heads;
+    LOOM_TRY(call.ops().norm(n));
+  }
+  if (!c.flag(kRope)) return {};
+  for (int64_t s = 0; s < call.sequences(); ++s) {
+    LOOM_TRY(call.ops().rope(
+        {t.slice_rows(s * length, length), call.rope_cos(), call.rope_sin(), heads, call.first()}));
+  }
+  return {};
+}
+
+Result<Tensor> forward(ForwardCall& call) {
+  const LayerConfig& c = call.config();
+  const Shape& in = call.x().shape;
+  const int64_t heads = c.integer(kHeads), kv_heads = c.integer(kKvHeads), d = c.integer(kHeadDim);
+  LOOM_ASSIGN(Tensor q, call.temp(0, with_width(in, heads * d)));
+  LOOM_ASSIGN(Tensor k, call.temp(1, with_width(in, kv_heads * d)));
+  LOOM_ASSIGN(Tensor v, call.temp(2, with_width(in, kv_heads * d)));
+  LOOM_ASSIGN(Tensor mixed, call.temp(3, with_width(in, heads * d)));
+  LOOM_ASSIGN(Tensor y, call.output(in));
+  size_t next = kO + 1;
+  Tensor bias[4];
+  if (c.flag(kBias)) {
+    for (int i = 0; i < 3; ++i) bias[i] = call.param(next++);
+  }
+  if (c.flag(kOutBias)) bias[3] = call.param(next++);
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kQ), bias[0], q}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kK), bias[1], k}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), bias[2], v}));
+  const int64_t length = in.rows() / call.sequences();
+  LOOM_TRY(prepare(call, q, heads, next, length));
+  LOOM_TRY(prepare(call, k, kv_heads, next + 1, length));
+  for (int64_t s = 0; s < call.sequences(); ++s) {
+    const KvCache cache = call.cache(s);
+    const int64_t row = s * length;
+    LOOM_TRY(call.ops().kv_write(
+        {k.slice_rows(row, length), v.slice_rows(row, length), cache, call.first()}));
+    AttentionArgs a;
+    a.q = q.slice_rows(row, length);
+    a.y = mixed.slice_rows(row, length);
+    a.cache = cache;
+    a.heads = heads;
+    a.first = call.first();
+    a.length = call.first() + length;
+    a.window = c.integer(kWindow);
+    a.scale = 1.0f / __builtin_sqrtf(static_cast<float>(d));
+    a.causal = c.flag(kCausal);
+    LOOM_TRY(call.ops().attention(a));
+  }
+  LOOM_TRY(call.ops().matmul({mixed, call.param(kO), bias[3], y}));
+  return y;
+}
+
+StateSpec state(const LayerConfig& c) {
+  return {c.integer(kKvHeads), c.integer(kHeadDim)};
+}
+
+RopeSpec rope(const LayerConfig& c) {
+  RopeSpec spec;
+  if (!c.flag(kRope)) return spec;
+  spec.width = c.integer(kHeadDim);
+  spec.theta = c.real(kRopeTheta);
+  spec.scaling = c.text(kRopeScaling);
+  spec.factor = c.real(kRopeFactor);
+  spec.low_freq = c.real(kRopeLow);
+  spec.high_freq = c.real(kRopeHigh);
+  spec.original_positions = c.integer(kRopeOriginal);
+  return spec;
+}
+
+}  // namespace
+
+extern const LayerDef kMultiHeadAttention;
+const LayerDef kMultiHeadAttention = {.kind = LayerKind::multi_head_attention,
+                                      .name = "MultiHeadAttention",
+                                      .fields = kFields,
+                                      .params = params,
+                                      .infer = infer,
+                                      .plan = plan,
+                                      .forward = forward,
+                                      .state = state,
+                                      .rope = rope};
+
+}  // namespace loom

@@ -1,1 +1,0 @@
-// Keeps the room 'layers' a library while it is being filled.

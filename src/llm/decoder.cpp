@@ -1,0 +1,161 @@
+#include "llm/decoder.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+// The activation's name in Loom for a checkpoint's hidden_act (validated by the config reader).
+std::string hidden_activation(const std::string& name) {
+  if (name == "gelu") return "gelu_erf";
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return "gelu_tanh";
+  return name;
+}
+
+std::string rope_scaling(RopeKind kind) {
+  if (kind == RopeKind::linear) return "linear";
+  if (kind == RopeKind::llama3) return "llama3";
+  return "";
+}
+
+Result<LayerConfig> norm_layer(const HfConfig& c) {
+  return make_layer(LayerKind::rms_norm, {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
+}
+
+Result<LayerConfig> attention_layer(const HfConfig& c) {
+  return make_layer(LayerKind::multi_head_attention,
+                    {{"width", c.hidden_size},
+                     {"heads", c.num_heads},
+                     {"kv_heads", c.num_kv_heads},
+                     {"head_dim", c.head_dim},
+                     {"bias", c.attention_bias},
+                     {"out_bias", c.attention_out_bias},
+                     {"qk_norm", c.qk_norm},
+                     {"qk_norm_eps", c.rms_norm_eps},
+                     {"rope", c.rope != RopeKind::none},
+                     {"rope_theta", c.rope_theta},
+                     {"rope_scaling", rope_scaling(c.rope)},
+                     {"rope_factor", c.rope_factor},
+                     {"rope_low_freq", c.rope_low_freq_factor},
+                     {"rope_high_freq", c.rope_high_freq_factor},
+                     {"rope_original", c.rope_original_max_positions}});
+}
+
+Result<LayerConfig> residual(Result<LayerConfig> norm, Result<LayerConfig> layer) {
+  if (!norm.ok()) return norm.error();
+  if (!layer.ok()) return layer.error();
+  std::vector<LayerConfig> children;
+  children.push_back(std::move(*norm));
+  children.push_back(std::move(*layer));
+  return make_layer(LayerKind::residual, {}, std::move(children));
+}
+
+}  // namespace
+
+Result<GridSpec> decoder_grid(const HfConfig& c) {
+  GridSpec grid(c.num_layers + 2, 1, 1, 2);
+  const auto put = [&](const Coord& at, Result<LayerConfig> layer,
+                       std::optional<Coord> shared = {}) -> Status {
+    if (!layer.ok()) return layer.error();
+    return grid.put(at, {std::move(*layer), shared});
+  };
+  LOOM_TRY(put({0, 0, 0, 0}, make_layer(LayerKind::embedding,
+                                        {{"vocab", c.vocab_size}, {"width", c.hidden_size}})));
+  for (int64_t b = 0; b < c.num_layers; ++b) {
+    LOOM_TRY(put({1 + b, 0, 0, 0}, residual(norm_layer(c), attention_layer(c))));
+    auto mlp = make_layer(LayerKind::swiglu, {{"width", c.hidden_size},
+                                              {"inner", c.intermediate_size},
+                                              {"bias", c.mlp_bias},
+                                              {"activation", hidden_activation(c.hidden_act)}});
+    LOOM_TRY(put({1 + b, 0, 0, 1}, residual(norm_layer(c), std::move(mlp))));
+  }
+  const int64_t last = c.num_layers + 1;
+  LOOM_TRY(put({last, 0, 0, 0}, norm_layer(c)));
+  auto head =
+      make_layer(LayerKind::dense, {{"in", c.hidden_size}, {"out", c.vocab_size}, {"bias", false}});
+  std::optional<Coord> tied;
+  if (c.tie_word_embeddings) tied = Coord{0, 0, 0, 0};
+  LOOM_TRY(put({last, 0, 0, 1}, std::move(head), tied));
+  return grid;
+}
+
+namespace {
+
+struct Name {
+  std::string_view ours, theirs;
+};
+constexpr Name kAttention[] = {
+    {"q", "self_attn.q_proj.weight"},      {"k", "self_attn.k_proj.weight"},
+    {"v", "self_attn.v_proj.weight"},      {"o", "self_attn.o_proj.weight"},
+    {"q_bias", "self_attn.q_proj.bias"},   {"k_bias", "self_attn.k_proj.bias"},
+    {"v_bias", "self_attn.v_proj.bias"},   {"o_bias", "self_attn.o_proj.bias"},
+    {"q_norm", "self_attn.q_norm.weight"}, {"k_norm", "self_attn.k_norm.weight"},
+    {"gamma", "input_layernorm.weight"}};
+constexpr Name kMlp[] = {{"gate", "mlp.gate_proj.weight"},
+                         {"up", "mlp.up_proj.weight"},
+                         {"down", "mlp.down_proj.weight"},
+                         {"gate_bias", "mlp.gate_proj.bias"},
+                         {"up_bias", "mlp.up_proj.bias"},
+                         {"down_bias", "mlp.down_proj.bias"},
+                         {"gamma", "post_attention_layernorm.weight"}};
+
+}  // namespace
+
+std::string decoder_tensor_name(const Param& param) {
+  // Paths look like "(z, 0, 0, l)/child/name" in blocks and "(z, 0, 0, l)/name" outside.
+  const std::string& path = param.path;
+  const int64_t z = std::stoll(path.substr(1));
+  const char l = path[path.find(')') - 1];
+  const bool in_block = std::count(path.begin(), path.end(), '/') == 2;
+  if (!in_block) {
+    if (z == 0) return "model.embed_tokens.weight";
+    return param.spec.matrix() ? "lm_head.weight" : "model.norm.weight";
+  }
+  for (const Name& n : l == '0' ? std::span<const Name>(kAttention) : std::span<const Name>(kMlp)) {
+    if (n.ours == param.spec.name) return cat("model.layers.", z - 1, ".", n.theirs);
+  }
+  return path;
+}
+
+bool is_vocabulary_matrix(const Param& param, const HfConfig& config) {
+  return param.spec.matrix() && param.spec.shape[0] == config.vocab_size &&
+         (param.path[1] == '0' || std::count(param.path.begin(), param.path.end(), '/') == 1);
+}
+
+Result<HfConfig> shape_config(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    int64_t hidden, inner, layers, heads, kv_heads, vocab, positions;
+    double theta;
+  };
+  constexpr Row kRows[] = {{"smollm2-135m", 576, 1536, 30, 9, 3, 49152, 8192, 100000},
+                           {"smollm2-360m", 960, 2560, 32, 15, 5, 49152, 8192, 100000},
+                           {"shakespeare", 192, 512, 8, 3, 1, 4096, 1024, 100000},
+                           {"tiny", 64, 160, 2, 4, 2, 256, 512, 10000}};
+  std::vector<std::string> known;
+  for (const Row& r : kRows) {
+    known.emplace_back(r.name);
+    if (r.name != name) continue;
+    HfConfig c;
+    c.architecture = "LlamaForCausalLM";
+    c.model_type = "llama";
+    c.hidden_size = r.hidden;
+    c.intermediate_size = r.inner;
+    c.num_layers = r.layers;
+    c.num_heads = r.heads;
+    c.num_kv_heads = r.kv_heads;
+    c.head_dim = r.hidden / r.heads;
+    c.vocab_size = r.vocab;
+    c.max_positions = r.positions;
+    c.rms_norm_eps = 1e-5;
+    c.tie_word_embeddings = true;
+    c.rope_theta = r.theta;
+    return c;
+  }
+  return invalid(cat("unknown shape '", printable(name), "'; known are ", join(known, ", ")));
+}
+
+}  // namespace loom

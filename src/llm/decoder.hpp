@@ -1,0 +1,34 @@
+// A Llama-family decoder as a volumetric network: one cell plane z per block.
+//   (0, 0, 0, 0)     Embedding
+//   (1 + b, 0, 0, 0) Residual of [RMSNorm, MultiHeadAttention]
+//   (1 + b, 0, 0, 1) Residual of [RMSNorm, SwiGLU]
+//   (1 + n, 0, 0, 0) RMSNorm; (1 + n, 0, 0, 1) Dense to the vocabulary, tied to the Embedding where
+//   the model says so
+#pragma once
+
+#include <string>
+
+#include "grid/grid.hpp"
+#include "grid/network.hpp"
+#include "io/hf_config.hpp"
+
+namespace loom {
+
+Result<GridSpec> decoder_grid(const HfConfig& config);
+
+// Cells of decoder_grid() that come before the head (final norm and projection).
+inline size_t decoder_body_cells(const HfConfig& config) {
+  return static_cast<size_t>(1 + 2 * config.num_layers);
+}
+
+// The checkpoint's name for a parameter of decoder_grid(): "model.layers.3.mlp.up_proj.weight".
+std::string decoder_tensor_name(const Param& param);
+
+// Is this matrix the token embedding or the head? They keep at least 8 bits when the rest has
+// fewer.
+bool is_vocabulary_matrix(const Param& param, const HfConfig& config);
+
+// A named shape for benchmarks ("smollm2-135m", "shakespeare", "tiny"); an Error lists the names.
+Result<HfConfig> shape_config(std::string_view name);
+
+}  // namespace loom

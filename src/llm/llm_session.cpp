@@ -1,0 +1,107 @@
+#include "llm/llm_session.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.hpp"
+
+namespace loom {
+
+LlmSession::LlmSession(const LanguageModel& model, Session session,
+                       const LlmSessionOptions& options)
+    : model_(&model), session_(std::move(session)), options_(options) {
+  ids_.resize(static_cast<size_t>(options.chunk));
+}
+
+Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
+                                      const LlmSessionOptions& wanted) {
+  LlmSessionOptions options = wanted;
+  const int64_t limit = model.config().max_positions;
+  if (options.context <= 0) options.context = std::min<int64_t>(limit, 2048);
+  if (options.context > limit) {
+    return make_error(Code::out_of_range,
+                      cat("a context of ", options.context,
+                          " positions was asked for; this model was made for ", limit));
+  }
+  options.chunk = std::clamp<int64_t>(options.chunk, 1, options.context);
+  options.head_rows = std::clamp<int64_t>(options.head_rows, 1, options.chunk);
+  SessionOptions s;
+  s.max_positions = options.context;
+  s.activations = options.activations;
+  s.narrow_cell = decoder_body_cells(model.config());
+  s.narrow_rows = options.head_rows;
+  LOOM_ASSIGN(Session session,
+              Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s));
+  return LlmSession(model, std::move(session), options);
+}
+
+Status LlmSession::check(std::span<const TokenId> ids) const {
+  const int64_t vocab = model_->config().vocab_size;
+  for (TokenId id : ids) {
+    if (id < 0 || id >= vocab) {
+      return make_error(Code::out_of_range,
+                        cat("token id ", id, " is outside the vocabulary of ", vocab));
+    }
+  }
+  const auto count = static_cast<int64_t>(ids.size());
+  if (session_.position() + count > options_.context) {
+    return make_error(Code::out_of_range,
+                      cat("the context is full: ", session_.position(), " positions used, ", count,
+                          " more wanted, ", options_.context, " available"));
+  }
+  return {};
+}
+
+Result<Tensor> LlmSession::body(std::span<const TokenId> piece) {
+  std::copy(piece.begin(), piece.end(), ids_.begin());
+  const auto count = static_cast<int64_t>(piece.size());
+  Tensor ids;
+  ids.dtype = DType::i32;
+  ids.shape = Shape{1, count};
+  ids.row_stride = count;
+  ids.data = reinterpret_cast<std::byte*>(ids_.data());
+  return session_.forward(ids, 0, decoder_body_cells(model_->config()));
+}
+
+Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows) {
+  const Tensor some = f32_matrix(hidden.f32_row(row), rows, hidden.cols());
+  return session_.forward(some, decoder_body_cells(model_->config()),
+                          model_->network().cells().size());
+}
+
+Status LlmSession::feed(std::span<const TokenId> ids) {
+  LOOM_TRY(check(ids));
+  for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(options_.chunk)) {
+    const auto piece =
+        ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
+    LOOM_ASSIGN(const Tensor hidden, body(piece));
+    session_.advance(static_cast<int64_t>(piece.size()));
+    if (at + piece.size() < ids.size()) continue;
+    LOOM_ASSIGN(const Tensor out, head(hidden, static_cast<int64_t>(piece.size()) - 1, 1));
+    logits_ = {out.f32(), static_cast<size_t>(out.cols())};
+  }
+  return {};
+}
+
+Status LlmSession::feed_all(std::span<const TokenId> ids,
+                            const std::function<Status(int64_t, std::span<const float>)>& sink) {
+  LOOM_TRY(check(ids));
+  for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(options_.chunk)) {
+    const auto piece =
+        ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
+    const auto count = static_cast<int64_t>(piece.size());
+    LOOM_ASSIGN(const Tensor hidden, body(piece));
+    session_.advance(count);
+    for (int64_t row = 0; row < count; row += options_.head_rows) {
+      const int64_t rows = std::min(options_.head_rows, count - row);
+      LOOM_ASSIGN(const Tensor out, head(hidden, row, rows));
+      for (int64_t r = 0; r < rows; ++r) {
+        logits_ = {out.f32_row(r), static_cast<size_t>(out.cols())};
+        LOOM_TRY(sink(static_cast<int64_t>(at) + row + r, logits_));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace loom

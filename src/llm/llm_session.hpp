@@ -1,0 +1,53 @@
+// LlmSession: one conversation with a LanguageModel: KV cache, position, logits. Pieces of any size
+// give the same bits.
+#pragma once
+
+#include <span>
+
+#include "llm/model.hpp"
+
+namespace loom {
+
+struct LlmSessionOptions {
+  int64_t context = 0;    // positions the cache holds; 0: the model's maximum, at most 2048
+  int64_t chunk = 256;    // tokens per forward pass of a prompt
+  int64_t head_rows = 1;  // positions whose logits are computed at a time
+  ActivationMode activations = ActivationMode::q8;
+};
+
+class LlmSession {
+ public:
+  static Result<LlmSession> create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
+                                   const LlmSessionOptions& options);
+
+  // Feeds tokens and keeps the logits of the last one. An id outside the vocabulary or a full
+  // context is an Error, and then nothing was fed.
+  Status feed(std::span<const TokenId> ids);
+  // Feeds tokens and hands the logits of every position to `sink(position in ids, logits)`.
+  Status feed_all(std::span<const TokenId> ids,
+                  const std::function<Status(int64_t, std::span<const float>)>& sink);
+
+  // Logits after the last feed(): [vocab].
+  std::span<const float> logits() const { return logits_; }
+  int64_t position() const { return session_.position(); }
+  int64_t context() const { return session_.capacity(); }
+  void rewind(int64_t position) { session_.rewind(position); }
+
+  int64_t arena_bytes() const { return session_.arena_bytes(); }
+  int64_t state_bytes() const { return session_.state_bytes(); }
+  void set_profile(OpProfile* profile) { session_.recorder().set_profile(profile); }
+
+ private:
+  LlmSession(const LanguageModel& model, Session session, const LlmSessionOptions& options);
+  Status check(std::span<const TokenId> ids) const;
+  Result<Tensor> body(std::span<const TokenId> piece);  // hidden states [1, T, width]
+  Result<Tensor> head(const Tensor& hidden, int64_t row, int64_t rows);  // logits [rows, vocab]
+
+  const LanguageModel* model_;
+  Session session_;
+  LlmSessionOptions options_;
+  std::vector<TokenId> ids_;
+  std::span<const float> logits_;
+};
+
+}  // namespace loom

@@ -1,0 +1,58 @@
+// LanguageModel: a decoder network with its weights, tokenizer and chat template. Immutable once
+// made; any number of LlmSessions may run it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "grid/session.hpp"
+#include "io/hf_config.hpp"
+#include "llm/decoder.hpp"
+#include "text/chat_template.hpp"
+#include "text/tokenizer.hpp"
+
+namespace loom {
+
+struct LoadModelOptions {
+  // Weights of the blocks; unset: as stored in the checkpoint. Types below 8 bits leave the
+  // vocabulary matrices at q8_0.
+  std::optional<DType> dtype;
+  // Called after each tensor with what is done and what there is in all; returning false stops with
+  // `cancelled`.
+  std::function<bool(int64_t done, int64_t total)> progress;
+};
+
+class LanguageModel {
+ public:
+  // A Hugging Face folder: config.json, model.safetensors (or index), tokenizer.json and friends.
+  static Result<LanguageModel> load(const std::string& folder, const LoadModelOptions& options,
+                                    ThreadPool& pool);
+  // Random weights of a shape, the same for the same seed on every machine. No tokenizer.
+  static Result<LanguageModel> random(const HfConfig& config, DType dtype, uint64_t seed,
+                                      ThreadPool& pool);
+
+  const HfConfig& config() const { return config_; }
+  const Network& network() const { return *network_; }
+  const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
+  const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
+  const std::string& bos_token() const { return bos_; }
+  const std::string& eos_token() const { return eos_; }
+  DType dtype() const { return dtype_; }  // of the blocks
+  const std::string& source() const { return source_; }
+
+ private:
+  Status load_text(const std::string& folder);
+  Status load_weights(const std::string& folder, const LoadModelOptions& options, ThreadPool& pool);
+  DType dtype_for(const Param& param, DType wanted) const;
+
+  HfConfig config_;
+  std::unique_ptr<Network> network_;  // sessions point at it, so it must not move
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<ChatTemplate> chat_;
+  std::string bos_, eos_, source_;
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace loom

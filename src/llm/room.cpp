@@ -1,1 +1,0 @@
-// Keeps the room 'llm' a library while it is being filled.

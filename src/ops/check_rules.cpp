@@ -1,0 +1,131 @@
+// The shared rules; see check_rules.hpp. Everything here is arithmetic on shapes and addresses: no
+// element is read.
+#include "ops/check_rules.hpp"
+
+namespace loom::rules {
+namespace {
+
+bool has_negative_extent(const Shape& shape) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 0) return true;
+  }
+  return false;
+}
+
+int64_t row_bytes(const Tensor& t) {
+  return t.cols() * dtype_info(t.dtype).bits / 8;
+}
+int64_t stride_bytes(const Tensor& t) {
+  return t.row_stride * dtype_info(t.dtype).bits / 8;
+}
+
+// Whether two tensors have a byte in common. Column slices of one matrix interleave without
+// touching: exact while the strides agree or one side is a single row, and on the safe side
+// otherwise.
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (a.shape.count() == 0 || b.shape.count() == 0) return false;
+  if (a.data >= b.end() || b.data >= a.end()) return false;
+  if (a.layout == Layout::r16 || b.layout == Layout::r16) return true;
+  if (a.rows() == 1 && b.rows() == 1) return true;
+  const int64_t stride = a.rows() == 1 ? stride_bytes(b) : stride_bytes(a);
+  if (b.rows() > 1 && stride_bytes(b) != stride) return true;
+  if (row_bytes(a) > stride || row_bytes(b) > stride) return true;
+  const int64_t gap = b.data - a.data;
+  const int64_t shift = ((gap % stride) + stride) % stride;
+  return shift < row_bytes(a) || shift + row_bytes(b) > stride;
+}
+
+}  // namespace
+
+Error disagree(std::string_view op, std::string_view a_name, const Tensor& a,
+               std::string_view b_name, const Tensor& b, std::string_view must) {
+  return broken(op, a_name, " ", a.shape.str(), " and ", b_name, " ", b.shape.str(),
+                " do not agree: ", must);
+}
+
+namespace {
+
+Status exists(std::string_view op, std::string_view name, const Tensor& t) {
+  if (has_negative_extent(t.shape))
+    return broken(op, name, " ", t.shape.str(), " has a negative extent");
+  if (t.empty() && t.shape.count() > 0)
+    return broken(op, name, " ", t.shape.str(), " has no memory");
+  return {};
+}
+
+}  // namespace
+
+Status plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype) {
+  if (t.layout != Layout::plain || t.dtype != dtype) {
+    return broken(op, name, " ", t.shape.str(), " is ",
+                  t.layout == Layout::plain ? "plain " : "packed ", dtype_name(t.dtype),
+                  ": it must be plain ", dtype_name(dtype));
+  }
+  LOOM_TRY(exists(op, name, t));
+  if (t.rows() > 1 && t.row_stride < t.cols()) {
+    return broken(op, name, " ", t.shape.str(), " has rows that overlap: its row stride is ",
+                  t.row_stride);
+  }
+  return {};
+}
+
+Status packed(std::string_view op, std::string_view name, const Tensor& t) {
+  if (t.layout != Layout::r16 || t.shape.rank() != 2) {
+    return broken(op, name, " ", t.shape.str(), " is ",
+                  t.layout == Layout::plain ? "plain " : "packed ", dtype_name(t.dtype),
+                  ": it must be a packed matrix");
+  }
+  return exists(op, name, t);
+}
+
+Status packed_or_plain(std::string_view op, std::string_view name, const Tensor& t) {
+  return t.layout == Layout::r16 ? packed(op, name, t) : plain(op, name, t);
+}
+
+Status vector(std::string_view op, std::string_view name, const Tensor& t, int64_t count,
+              DType dtype) {
+  LOOM_TRY(plain(op, name, t, dtype));
+  if (t.shape.count() != count) {
+    return broken(op, name, " ", t.shape.str(), " has ", t.shape.count(), " values: it must have ",
+                  count);
+  }
+  if (t.rows() > 1 && t.row_stride != t.cols()) {
+    return broken(op, name, " ", t.shape.str(), " has gaps: its row stride is ", t.row_stride);
+  }
+  return {};
+}
+
+Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
+                  std::string_view b_name, const Tensor& b) {
+  if (a.rows() == b.rows() && a.cols() == b.cols()) return {};
+  return disagree(op, a_name, a, b_name, b, "both must have the same shape");
+}
+
+Status apart(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
+             const Tensor& x) {
+  if (!overlap(y, x)) return {};
+  return broken(op, y_name, " ", y.shape.str(), " and ", x_name, " ", x.shape.str(),
+                " share memory: the result needs its own");
+}
+
+Status in_place_or_apart(std::string_view op, std::string_view y_name, const Tensor& y,
+                         std::string_view x_name, const Tensor& x) {
+  const bool same_rows =
+      y.rows() == x.rows() && y.cols() == x.cols() && y.dtype == x.dtype && y.layout == x.layout;
+  if (y.data == x.data && same_rows && (y.rows() <= 1 || y.row_stride == x.row_stride)) return {};
+  return apart(op, y_name, y, x_name, x);
+}
+
+Status cache(std::string_view op, const KvCache& kv) {
+  if (kv.kv_heads < 1 || kv.head_dim < 1 || kv.capacity < 0 || kv.capacity % 16 != 0) {
+    return broken(op, "the cache has ", kv.kv_heads, " heads of ", kv.head_dim, " and ",
+                  kv.capacity,
+                  " positions: heads and width must be positive, positions a multiple of 16");
+  }
+  if (kv.capacity > 0 && (kv.keys == nullptr || kv.values == nullptr)) {
+    return broken(op, "the cache of ", kv.capacity, " positions has no memory");
+  }
+  return {};
+}
+
+}  // namespace loom::rules

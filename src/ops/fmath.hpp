@@ -1,0 +1,217 @@
+// The elementary functions of the canonical mode: own polynomials with a fixed order, no FMA, no
+// libm. Each is a template over a lane type, float or a vector of floats (GCC vector extension), so
+// scalar and SIMD code share every operation and therefore every bit. Coefficients: the
+// single-precision minimax sets of the Cephes library (S. Moshier).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "base/inline.hpp"
+
+namespace loom::fmath {
+
+// The integer lane type that belongs to a float lane type.
+template <class F>
+struct IntOf {
+  using type = decltype(F{} < F{});  // vectors: a comparison yields the integer vector
+};
+template <>
+struct IntOf<float> {
+  using type = int32_t;
+};
+template <class F>
+using Int = typename IntOf<F>::type;
+
+template <class F>
+LOOM_INLINE Int<F> bits(F x) {
+  Int<F> i;
+  std::memcpy(&i, &x, sizeof(x));
+  return i;
+}
+template <class F>
+LOOM_INLINE F from_bits(Int<F> i) {
+  F x;
+  std::memcpy(&x, &i, sizeof(x));
+  return x;
+}
+template <class F>
+LOOM_INLINE F splat(float v) {
+  return F{} + v;
+}
+
+// min and max in the form x86 and WASM share: the second operand when either is NaN.
+template <class F>
+LOOM_INLINE F min(F a, F b) {
+  return a < b ? a : b;
+}
+template <class F>
+LOOM_INLINE F max(F a, F b) {
+  return a > b ? a : b;
+}
+template <class F>
+LOOM_INLINE F abs(F x) {
+  return from_bits<F>(bits(x) & 0x7fffffff);
+}
+
+// Nearest integer, ties to even, as a float; |x| < 2^22.
+template <class F>
+LOOM_INLINE F round_even(F x) {
+  const F magic = splat<F>(12582912.0f);  // 1.5 * 2^23
+  return (x + magic) - magic;
+}
+// The same as an integer.
+template <class F>
+LOOM_INLINE Int<F> round_to_int(F x) {
+  return bits(x + 12582912.0f) - 0x4B400000;
+}
+
+// 2^n for integer n in [-126, 127].
+template <class F>
+LOOM_INLINE F exp2_int(Int<F> n) {
+  return from_bits<F>((n + 127) << 23);
+}
+
+// e^x. Overflows to infinity above 88.73, underflows gradually to 0 below -87.3; NaN stays NaN.
+template <class F>
+LOOM_INLINE F exp(F x) {
+  F y = x > 89.0f ? splat<F>(89.0f) : x;
+  y = y < -104.0f ? splat<F>(-104.0f) : y;
+  const Int<F> n = round_to_int<F>(y * 1.44269504088896341f);
+  const F nf = round_even<F>(y * 1.44269504088896341f);
+  const F r = (y - nf * 0.693359375f) - nf * -2.12194440e-4f;
+  F p = splat<F>(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  const F e = (p * (r * r) + r) + 1.0f;
+  // Two steps keep the exponent in range at both ends.
+  const Int<F> half = n >> 1;
+  return (e * exp2_int<F>(half)) * exp2_int<F>(n - half);
+}
+
+// Natural logarithm. 0 -> -inf, negative -> NaN, inf -> inf.
+template <class F>
+LOOM_INLINE F log(F x) {
+  const F tiny = splat<F>(1.17549435e-38f);
+  const auto subnormal = x < tiny;
+  const F scaled = subnormal ? x * 8388608.0f : x;  // 2^23
+  Int<F> i = bits(scaled);
+  Int<F> e = ((i >> 23) & 255) - 126;
+  e = subnormal ? e - 23 : e;
+  F m = from_bits<F>((i & 0x007fffff) | 0x3f000000);  // in [0.5, 1)
+  const auto low = m < 0.707106781186547524f;
+  e = low ? e - 1 : e;
+  m = (low ? m + m : m) - 1.0f;
+  F ef;
+  if constexpr (std::is_same_v<F, float>) {
+    ef = static_cast<float>(e);
+  } else {
+    ef = __builtin_convertvector(e, F);
+  }
+  const F z = m * m;
+  F p = splat<F>(7.0376836292e-2f);
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  F y = (p * m) * z;
+  y = y + ef * -2.12194440e-4f;
+  y = y - z * 0.5f;
+  F result = (m + y) + ef * 0.693359375f;
+  const F infinity = from_bits<F>(Int<F>{} + 0x7f800000);
+  const F nan = from_bits<F>(Int<F>{} + 0x7fc00000);
+  result = x == infinity ? infinity : result;
+  result = x < 0.0f ? nan : result;
+  result = x == 0.0f ? -infinity : result;
+  return x == x ? result : x;
+}
+
+template <class F>
+LOOM_INLINE F sigmoid(F x) {
+  return 1.0f / (1.0f + exp<F>(-x));
+}
+
+template <class F>
+LOOM_INLINE F silu(F x) {
+  return x / (1.0f + exp<F>(-x));
+}
+
+template <class F>
+LOOM_INLINE F tanh(F x) {
+  const F a = abs(x);
+  const F z = x * x;
+  F p = splat<F>(-5.70498872745e-3f);
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  const F small = (p * z) * x + x;
+  const F large = 1.0f - 2.0f / (exp<F>(a + a) + 1.0f);
+  const F signed_large = x < 0.0f ? -large : large;
+  return a < 0.625f ? small : (x == x ? signed_large : x);
+}
+
+template <class F>
+LOOM_INLINE F erf(F x) {
+  const F a = abs(x);
+  const F z = x * x;
+  F t = splat<F>(7.853861353153693e-5f);
+  t = t * z - 8.010193625184903e-4f;
+  t = t * z + 5.188327685732524e-3f;
+  t = t * z - 2.685381193529856e-2f;
+  t = t * z + 1.128358514861418e-1f;
+  t = t * z - 3.761262582423300e-1f;
+  t = t * z + 1.128379165726710f;
+  const F small = x * t;
+  const F q = 1.0f / a;
+  const F y = q * q;
+  F p = splat<F>(2.326819970068386e-2f);
+  p = p * y - 1.387039388740657e-1f;
+  p = p * y + 3.687424674597105e-1f;
+  p = p * y - 5.824733027278666e-1f;
+  p = p * y + 6.210004621745983e-1f;
+  p = p * y - 4.944515323274145e-1f;
+  p = p * y + 3.404879937665872e-1f;
+  p = p * y - 2.741127028184656e-1f;
+  p = p * y + 5.638259427386472e-1f;
+  F r = splat<F>(-1.047766399936249e1f);
+  r = r * y + 1.297719955372516e1f;
+  r = r * y - 7.495518717768503f;
+  r = r * y + 2.921019019210786f;
+  r = r * y - 1.015265279202700f;
+  r = r * y + 4.218463358204948e-1f;
+  r = r * y - 2.820767439740514e-1f;
+  r = r * y + 5.641895067754075e-1f;
+  const F tail = (exp<F>(-z) * q) * (a < 2.0f ? p : r);
+  const F large = 1.0f - tail;
+  const F signed_large = x < 0.0f ? -large : large;
+  return a < 1.0f ? small : (x == x ? signed_large : x);
+}
+
+// log(1 + e^x), stable at both ends.
+template <class F>
+LOOM_INLINE F softplus(F x) {
+  const F t = log<F>(1.0f + exp<F>(-abs(x)));
+  return max<F>(x, splat<F>(0.0f)) + t;
+}
+
+template <class F>
+LOOM_INLINE F gelu_tanh(F x) {
+  const F u = 0.79788456080286536f * (x + 0.044715f * ((x * x) * x));
+  return (0.5f * x) * (1.0f + tanh<F>(u));
+}
+
+template <class F>
+LOOM_INLINE F gelu_erf(F x) {
+  return (0.5f * x) * (1.0f + erf<F>(x * 0.70710678118654752f));
+}
+
+}  // namespace loom::fmath

@@ -1,0 +1,40 @@
+#include "ops/ops.hpp"
+
+namespace loom {
+
+std::string_view op_name(OpId id) {
+  static constexpr std::string_view kNames[] = {
+#define LOOM_OP(name, Args) #name,
+#include "ops/ops.def"
+#undef LOOM_OP
+  };
+  return kNames[static_cast<size_t>(id)];
+}
+
+int64_t attention_scratch(int64_t positions) {
+  // Up to four score rows, padded to whole groups of 64 positions.
+  return 4 * round_up(positions + 64, 64) * static_cast<int64_t>(sizeof(float));
+}
+
+namespace {
+
+using Runner = void (*)(const Ops&, const std::byte*, const Lane&);
+
+constexpr Runner kRunners[] = {
+#define LOOM_OP(name, Args)                                     \
+  [](const Ops& ops, const std::byte* args, const Lane& lane) { \
+    static_assert(sizeof(Args) <= Command::kMaxArgs);           \
+    static_assert(std::is_trivially_copyable_v<Args>);          \
+    ops.name(*reinterpret_cast<const Args*>(args), lane);       \
+  },
+#include "ops/ops.def"
+#undef LOOM_OP
+};
+
+}  // namespace
+
+void run_command(const Ops& ops, const Command& command, const Lane& lane) {
+  kRunners[static_cast<size_t>(command.op)](ops, command.args, lane);
+}
+
+}  // namespace loom

@@ -1,0 +1,70 @@
+// Ops: what a backend is. One kernel pointer per row of ops.def, each run by every lane of a
+// parallel region on its own share of the outputs. A CPU backend starts as a copy of the reference
+// table and gets faster row by row; a device backend sets `execute` and translates whole command
+// lists instead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "ops/args.hpp"
+
+namespace loom {
+
+enum class OpId : uint8_t {
+#define LOOM_OP(name, Args) name,
+#include "ops/ops.def"
+#undef LOOM_OP
+};
+constexpr int kOpCount = 0
+#define LOOM_OP(name, Args) +1
+#include "ops/ops.def"
+#undef LOOM_OP
+    ;
+std::string_view op_name(OpId id);
+
+// Who is asking: lane `index` of `count`, with private scratch memory.
+struct Lane {
+  int index = 0;
+  int count = 1;
+  std::byte* scratch = nullptr;
+  int64_t scratch_bytes = 0;
+
+  LOOM_INLINE LaneRange range(int64_t items, int64_t grain = 1) const {
+    return lane_range(items, grain, index, count);
+  }
+};
+
+struct Command;
+
+struct Ops {
+  std::string_view name;
+#define LOOM_OP(name, Args) void (*name)(const Args&, const Lane&) = nullptr;
+#include "ops/ops.def"
+#undef LOOM_OP
+  // Device backends only: runs a whole list in one submission.
+  void* device = nullptr;
+  Status (*execute)(void* device, std::span<const Command> commands) = nullptr;
+};
+
+// Scratch bytes a lane needs to run attention over `positions`, and any other op.
+constexpr int64_t kMatmulScratch = 64 << 10;
+int64_t attention_scratch(int64_t positions);
+
+// One recorded op: its arguments by value, and how it meets its neighbours.
+struct Command {
+  static constexpr size_t kMaxArgs = 448;
+  OpId op = OpId::fill;
+  bool serial = false;   // too small to share: lane 0 runs it alone
+  bool barrier = false;  // all lanes meet before it
+  alignas(8) std::byte args[kMaxArgs];
+};
+
+// Runs one command on one lane of a CPU backend.
+void run_command(const Ops& ops, const Command& command, const Lane& lane);
+
+}  // namespace loom

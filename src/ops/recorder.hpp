@@ -1,0 +1,95 @@
+// Recorder: what layers see. Its typed methods check shapes and append commands; flush() runs the
+// list in one parallel region on the CPU, or hands it to the device. Barriers stand only where a
+// command touches memory that an earlier one wrote (or writes what an earlier one read); small
+// commands run on lane 0 without any.
+//
+// Quantised activations (rule 3 of docs/numerics.md) are the recorder's business: the first matmul
+// over integer-path weights that reads x adds one quantise_rows, later matmuls over the same x
+// share it.
+#pragma once
+
+#include <vector>
+
+#include "ops/ops.hpp"
+
+namespace loom {
+
+enum class ActivationMode : uint8_t { q8, f32 };
+
+// Nanoseconds and calls per op, filled while flush() runs when asked for.
+struct OpProfile {
+  int64_t nanoseconds[kOpCount] = {};
+  int64_t calls[kOpCount] = {};
+};
+
+class Recorder {
+ public:
+  Recorder(const Ops& ops, ThreadPool& pool, ActivationMode mode = ActivationMode::q8);
+
+  // Room for `commands`, for q8 copies of activations of up to rows x cols, and for attention over
+  // `positions`, so that nothing is allocated later.
+  Status reserve(int64_t commands, int64_t rows, int64_t cols, int64_t positions);
+
+#define LOOM_OP(name, Args) Status name(Args args);
+#include "ops/ops.def"
+#undef LOOM_OP
+
+  Status flush();
+
+  void set_profile(OpProfile* profile) {
+    profile_ = profile;
+  }
+  ActivationMode mode() const {
+    return mode_;
+  }
+  const Ops& ops() const {
+    return *ops_;
+  }
+  int lanes() const {
+    return pool_->lanes();
+  }
+  // Bytes this recorder holds for q8 copies, scratch and commands.
+  int64_t workspace_bytes() const;
+
+ private:
+  struct Access {
+    const std::byte* begin;
+    const std::byte* end;
+    bool write;
+    bool serial;
+  };
+  struct Q8Slot {
+    const std::byte* begin = nullptr;  // of the source
+    const std::byte* end = nullptr;
+    Shape shape;
+    Q8Rows q;
+    Buffer memory;
+  };
+  static constexpr int kQ8Slots = 3;
+
+  template <class Args>
+  void append(OpId op, const Args& args, bool serial);
+  void reads(const Tensor& t) {
+    touch(t.data, t.end(), false);
+  }
+  void writes(const Tensor& t);
+  void touch(const std::byte* begin, const std::byte* end, bool write);
+  Status reserve_scratch(int64_t bytes);
+  Result<Q8Rows> quantised(const Tensor& x);
+  Status grow_slot(Q8Slot& slot, int64_t rows, int64_t cols);
+  void run_lane(int lane);
+
+  const Ops* ops_;
+  ThreadPool* pool_;
+  ActivationMode mode_;
+  std::vector<Command> commands_;
+  std::vector<Access> since_barrier_;  // accesses of commands after the last barrier
+  std::vector<Access> pending_;        // accesses of the command being recorded
+  Q8Slot q8_[kQ8Slots];
+  int next_slot_ = 0;
+  std::vector<Buffer> scratch_;
+  int64_t scratch_bytes_ = 0;
+  OpProfile* profile_ = nullptr;
+};
+
+}  // namespace loom

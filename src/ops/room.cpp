@@ -1,1 +1,0 @@
-// Keeps the room 'ops' a library while it is being filled.

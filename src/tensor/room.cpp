@@ -1,1 +1,0 @@
-// Keeps the room 'tensor' a library while it is being filled.

@@ -1,0 +1,93 @@
+#include "tensor/tensor.hpp"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+}  // namespace
+
+Shape::Shape(std::initializer_list<int64_t> dims) {
+  for (int64_t d : dims) dims_[static_cast<size_t>(rank_++)] = d;
+}
+
+bool Shape::operator==(const Shape& other) const {
+  if (rank_ != other.rank_) return false;
+  for (int i = 0; i < rank_; ++i) {
+    if ((*this)[i] != other[i]) return false;
+  }
+  return true;
+}
+
+std::string Shape::str() const {
+  std::string out = "[";
+  for (int i = 0; i < rank_; ++i) out += cat(i > 0 ? ", " : "", (*this)[i]);
+  return out + "]";
+}
+
+Tensor Tensor::slice_rows(int64_t first, int64_t count) const {
+  Tensor out = *this;
+  out.shape = Shape{count, cols()};
+  out.data = data + first * row_stride * dtype_info(dtype).bits / 8;
+  return out;
+}
+
+const std::byte* Tensor::end() const {
+  if (layout == Layout::r16) return data + r16_geometry(dtype, shape.rows(), shape.last()).bytes();
+  if (rows() == 0) return data;
+  return data + ((rows() - 1) * row_stride + cols()) * dtype_info(dtype).bits / 8;
+}
+
+Tensor f32_matrix(float* data, int64_t rows, int64_t cols) {
+  return Tensor{DType::f32, Layout::plain, Shape{rows, cols}, cols,
+                reinterpret_cast<std::byte*>(data)};
+}
+
+Tensor f32_vector(float* data, int64_t n) {
+  return Tensor{DType::f32, Layout::plain, Shape{n}, n, reinterpret_cast<std::byte*>(data)};
+}
+
+Tensor r16_tensor(const R16& geometry, std::byte* data) {
+  return Tensor{geometry.dtype, Layout::r16, Shape{geometry.rows, geometry.cols}, geometry.cols,
+                data};
+}
+
+int64_t plain_bytes(DType dtype, const Shape& shape) {
+  return shape.rows() * ceil_div(shape.last() * dtype_info(dtype).bits, 8);
+}
+
+Result<Buffer> Buffer::allocate(int64_t bytes) {
+  if (bytes < 0) return invalid("a buffer of negative size was asked for");
+  Buffer buffer;
+  const int64_t align = bytes >= 2 * kHugePage ? kHugePage : 64;
+  const int64_t size = round_up(bytes > 0 ? bytes : 1, align);
+  void* memory = std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
+  if (memory == nullptr) {
+    return make_error(Code::out_of_memory, cat("no memory for a buffer of ", bytes, " bytes"));
+  }
+  // Huge pages spare the TLB when a token streams all weights. Advice only: a refusal changes
+  // nothing.
+#if defined(__linux__)
+  if (align == kHugePage) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);
+#endif
+  std::memset(memory, 0, static_cast<size_t>(size));
+  buffer.bytes_.reset(static_cast<std::byte*>(memory));
+  buffer.size_ = bytes;
+  return buffer;
+}
+
+void Buffer::Free::operator()(std::byte* p) const {
+  std::free(p);
+}
+
+}  // namespace loom

@@ -1,0 +1,204 @@
+// Search and cutting follow `AddedVocabulary` of HF `tokenizers`, including what happens when the
+// white space that one token strips belongs to the next one.
+#include "text/added_tokens.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "text/unicode.hpp"
+
+namespace loom::text {
+namespace {
+
+constexpr size_t kMaxContentBytes = 1024;  // bounds the work of a search at every position
+constexpr std::string_view kWordCharacter =
+    "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]";
+
+size_t strip_before(std::string_view text, size_t at) {
+  while (at > 0) {
+    const CodePoint c = code_point_before(text, at);
+    if (!is_white_space(c.value)) break;
+    at -= c.length;
+  }
+  return at;
+}
+
+size_t strip_after(std::string_view text, size_t at) {
+  while (at < text.size()) {
+    const CodePoint c = code_point_at(text, at);
+    if (!is_white_space(c.value)) break;
+    at += c.length;
+  }
+  return at;
+}
+
+bool matches(const Regex& pattern, std::string_view character) {
+  std::vector<Span> spans;
+  Budget budget = Budget::for_text(character.size());
+  return pattern.find_all(character, budget, spans).ok() && spans.size() == 1 && spans[0].matched;
+}
+
+}  // namespace
+
+int32_t TokenTrie::step(int32_t node, char byte) const {
+  int32_t child = nodes_[static_cast<size_t>(node)].child;
+  while (child >= 0 && nodes_[static_cast<size_t>(child)].byte != byte) {
+    child = nodes_[static_cast<size_t>(child)].sibling;
+  }
+  return child;
+}
+
+bool TokenTrie::insert(std::string_view text, size_t token) {
+  if (nodes_.empty()) roots_.fill(-1);
+  const auto make = [&](char byte, int32_t sibling) {
+    nodes_.push_back({-1, sibling, -1, byte});
+    return static_cast<int32_t>(nodes_.size() - 1);
+  };
+  int32_t& root = roots_[static_cast<unsigned char>(text[0])];
+  if (root < 0) root = make(text[0], -1);
+  int32_t node = root;
+  for (const char byte : text.substr(1)) {
+    int32_t next = step(node, byte);
+    if (next < 0) {
+      next = make(byte, nodes_[static_cast<size_t>(node)].child);
+      nodes_[static_cast<size_t>(node)].child = next;
+    }
+    node = next;
+  }
+  int32_t& slot = nodes_[static_cast<size_t>(node)].token;
+  if (slot >= 0) return false;
+  slot = static_cast<int32_t>(token);
+  return true;
+}
+
+std::optional<TokenTrie::Hit> TokenTrie::find(std::string_view text, size_t from) const {
+  if (nodes_.empty()) return std::nullopt;
+  for (size_t begin = from; begin < text.size(); ++begin) {
+    int32_t node = roots_[static_cast<unsigned char>(text[begin])];
+    std::optional<Hit> best;
+    for (size_t end = begin + 1; node >= 0; ++end) {
+      const int32_t token = nodes_[static_cast<size_t>(node)].token;
+      if (token >= 0) best = {begin, end, static_cast<size_t>(token)};
+      if (end >= text.size()) break;
+      node = step(node, text[end]);
+    }
+    if (best) return best;
+  }
+  return std::nullopt;
+}
+
+Status AddedTokens::add(const Node& node, const Bpe& model, const Normalizer& normalizer) {
+  LOOM_TRY(node.expect_keys(
+      {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
+  AddedToken token;
+  LOOM_ASSIGN(token.id, node.token_id("id"));
+  LOOM_ASSIGN(token.content, node.string("content"));
+  LOOM_ASSIGN(token.single_word, node.boolean("single_word"));
+  LOOM_ASSIGN(token.lstrip, node.boolean("lstrip"));
+  LOOM_ASSIGN(token.rstrip, node.boolean("rstrip"));
+  LOOM_ASSIGN(token.normalized, node.boolean("normalized"));
+  LOOM_ASSIGN(token.special, node.boolean("special"));
+  if (token.content.empty()) return {};  // HF leaves these out too
+  if (token.content.size() > kMaxContentBytes) {
+    return node.error_at("content", cat("longer than ", kMaxContentBytes, " bytes"));
+  }
+  const int32_t in_model = model.vocabulary().find(token.content);
+  if (in_model >= 0 && in_model != token.id) {
+    return node.error(cat("'", printable(token.content), "' has id ", token.id, " here and ",
+                          in_model, " in the vocabulary"));
+  }
+  token.spelling = token.content;
+  if (token.normalized) {
+    NormalText text{token.content, 0, false};
+    Budget budget = Budget::for_text(token.content.size());
+    LOOM_TRY(normalizer.apply(text, budget));
+    token.spelling = std::move(text.text);
+    if (token.spelling.empty())
+      return node.error_at("content", "nothing is left of it when normalized");
+    if (token.spelling.size() > kMaxContentBytes) {
+      return node.error_at("content",
+                           cat("longer than ", kMaxContentBytes, " bytes when normalized"));
+    }
+  }
+  if (!by_content_.insert(token.content, static_cast<int32_t>(tokens_.size()))) {
+    return node.error(cat("'", printable(token.content), "' appears twice"));
+  }
+  if (!by_id_.emplace(token.id, tokens_.size()).second) {
+    return node.error(cat("id ", token.id, " is taken already"));
+  }
+  TokenTrie& trie = token.normalized ? normalized_ : plain_;
+  if (!trie.insert(token.spelling, tokens_.size())) {
+    return node.error(cat("another token is '", printable(token.spelling), "' when normalized"));
+  }
+  tokens_.push_back(std::move(token));
+  return {};
+}
+
+Result<AddedTokens> AddedTokens::parse(const std::vector<Node>& list, const Bpe& model,
+                                       const Normalizer& normalizer) {
+  AddedTokens added;
+  for (const Node& node : list) {
+    if (!node.value().is_object()) return node.error("expected an object");
+    LOOM_TRY(added.add(node, model, normalizer));
+  }
+  // A token that the model lacks must bring an id of its own.
+  const StringTable& vocabulary = model.vocabulary();
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    const AddedToken* token = added.find(vocabulary.value(i));
+    if (token != nullptr && token->content != vocabulary.key(i)) {
+      return bad_file(cat("'", printable(token->content), "' has id ", token->id,
+                          ", which the vocabulary gives to '", printable(vocabulary.key(i)), "'"),
+                      list.empty() ? std::string() : list[0].where());
+    }
+  }
+  const auto& tokens = added.tokens_;
+  if (std::any_of(tokens.begin(), tokens.end(),
+                  [](const AddedToken& t) { return t.single_word; })) {
+    LOOM_ASSIGN(added.word_character_, Regex::compile_native(kWordCharacter, "single_word"));
+  }
+  return added;
+}
+
+const AddedToken* AddedTokens::find(int32_t id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &tokens_[found->second];
+}
+
+const AddedToken* AddedTokens::find(std::string_view content) const {
+  const int32_t index = by_content_.find(content);
+  return index < 0 ? nullptr : &tokens_[static_cast<size_t>(index)];
+}
+
+bool AddedTokens::stands_alone(std::string_view text, const TokenTrie::Hit& hit) const {
+  if (hit.begin > 0) {
+    const size_t length = code_point_before(text, hit.begin).length;
+    if (matches(*word_character_, text.substr(hit.begin - length, length))) return false;
+  }
+  if (hit.end < text.size()) {
+    const size_t length = code_point_at(text, hit.end).length;
+    if (matches(*word_character_, text.substr(hit.end, length))) return false;
+  }
+  return true;
+}
+
+void AddedTokens::split(std::string_view text, bool normalized, bool skip_special,
+                        std::vector<TextPart>& out) const {
+  const TokenTrie& trie = normalized ? normalized_ : plain_;
+  size_t covered = 0;  // may step back when a token strips into the next one, as it does in HF
+  size_t from = 0;
+  while (const std::optional<TokenTrie::Hit> hit = trie.find(text, from)) {
+    from = hit->end;
+    const AddedToken& token = tokens_[hit->token];
+    if (skip_special && token.special) continue;
+    if (token.single_word && !stands_alone(text, *hit)) continue;
+    size_t begin = hit->begin, end = hit->end;
+    if (token.lstrip) begin = std::max(strip_before(text, begin), covered);
+    if (token.rstrip) end = strip_after(text, end);
+    if (covered < begin) out.push_back({covered, begin, nullptr});
+    if (begin < end) out.push_back({begin, end, &token});
+    covered = end;
+  }
+  if (covered < text.size()) out.push_back({covered, text.size(), nullptr});
+}
+
+}  // namespace loom::text

@@ -1,0 +1,81 @@
+// The added tokens of tokenizer.json: strings that become one id each, found in the text before the
+// model sees it. Of those that start at one place the longest wins; tokens with `normalized` are
+// searched in the normalized text, the others in the text as it is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/bpe.hpp"
+#include "text/node.hpp"
+#include "text/normalizer.hpp"
+#include "text/regex.hpp"
+
+namespace loom::text {
+
+struct AddedToken {
+  int32_t id = 0;
+  std::string content;
+  std::string spelling;  // what decoding sees: the content, normalized when `normalized` is set
+  bool special = false, lstrip = false, rstrip = false, single_word = false, normalized = false;
+};
+
+// A set of strings to find in a text, leftmost first, longest first.
+class TokenTrie {
+ public:
+  // False when `text` is in the set already.
+  bool insert(std::string_view text, size_t token);
+  struct Hit {
+    size_t begin = 0, end = 0, token = 0;
+  };
+  // The leftmost hit at or after `from`, and of those that start there the longest.
+  std::optional<Hit> find(std::string_view text, size_t from) const;
+  bool empty() const { return nodes_.empty(); }
+
+ private:
+  struct Node {
+    int32_t child = -1, sibling = -1;
+    int32_t token = -1;
+    char byte = 0;
+  };
+  int32_t step(int32_t node, char byte) const;
+  std::array<int32_t, 256> roots_{};
+  std::vector<Node> nodes_;
+};
+
+// A part of a text: an added token, or (token == nullptr) what lies between.
+struct TextPart {
+  size_t begin = 0, end = 0;
+  const AddedToken* token = nullptr;
+};
+
+class AddedTokens {
+ public:
+  static Result<AddedTokens> parse(const std::vector<Node>& list, const Bpe& model,
+                                   const Normalizer& normalizer);
+
+  // Cuts `text` at the tokens with this `normalized`; with `skip_special` special tokens stay text.
+  void split(std::string_view text, bool normalized, bool skip_special,
+             std::vector<TextPart>& out) const;
+
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+  const AddedToken* find(int32_t id) const;
+  const AddedToken* find(std::string_view content) const;
+
+ private:
+  Status add(const Node& node, const Bpe& model, const Normalizer& normalizer);
+  bool stands_alone(std::string_view text, const TokenTrie::Hit& hit) const;
+
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<int32_t, size_t> by_id_;
+  StringTable by_content_;
+  TokenTrie plain_, normalized_;
+  std::optional<Regex> word_character_;  // only when some token is a single_word
+};
+
+}  // namespace loom::text

@@ -1,0 +1,145 @@
+// Encoding a word: its characters become symbols in a linked list, and a queue of adjacent pairs
+// ordered by (rank, position) merges them. An entry of the queue is stale when the pair at its
+// position no longer merges into the same token; that test, not the rank, is what HF `tokenizers`
+// asks, and it decides ids when two merges make the same token.
+#include "text/bpe.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "text/unicode.hpp"
+
+namespace loom::text {
+namespace {
+
+// Orders a std heap so that its top has the lowest rank, then the lowest position.
+bool later(const Bpe::Scratch::Candidate& a, const Bpe::Scratch::Candidate& b) {
+  return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
+}
+
+void append_symbol(Bpe::Scratch& scratch, int32_t id) {
+  const auto index = static_cast<int32_t>(scratch.symbols.size());
+  if (index > 0) scratch.symbols.back().next = index;
+  scratch.symbols.push_back({id, index - 1, -1, true});
+}
+
+}  // namespace
+
+void Bpe::index_characters() {
+  for (size_t c = 0; c < small_characters_.size(); ++c) {
+    small_characters_[c] = vocabulary_.find(utf8(static_cast<char32_t>(c)));
+  }
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  for (size_t byte = 0; byte < 256; ++byte) {
+    byte_tokens_[byte] = vocabulary_.find(cat("<0x", kHex[byte >> 4], kHex[byte & 15], ">"));
+  }
+}
+
+int32_t Bpe::find_character(std::string_view character) const {
+  if (character.size() <= 2) return small_characters_[code_point_at(character, 0).value];
+  return vocabulary_.find(character);
+}
+
+// The tokens of single bytes, when the vocabulary has them all.
+bool Bpe::add_bytes(std::string_view bytes, Scratch& scratch) const {
+  const auto token = [&](char c) { return byte_tokens_[static_cast<unsigned char>(c)]; };
+  if (!std::all_of(bytes.begin(), bytes.end(), [&](char c) { return token(c) >= 0; })) return false;
+  for (const char c : bytes) append_symbol(scratch, token(c));
+  return true;
+}
+
+Status Bpe::add_symbols(std::string_view word, Scratch& scratch) const {
+  int32_t pending_unk = -1;
+  for (size_t at = 0; at < word.size();) {
+    const size_t length = code_point_at(word, at).length;
+    std::string_view character = word.substr(at, length);
+    const bool is_first = at == 0, is_last = at + length == word.size();
+    at += length;
+    const bool decorated = (!is_first && !prefix_.empty()) || (is_last && !suffix_.empty());
+    if (decorated) {
+      scratch.key = cat(is_first ? std::string_view() : prefix_, character,
+                        is_last ? std::string_view(suffix_) : std::string_view());
+      character = scratch.key;
+    }
+    const int32_t id = decorated ? vocabulary_.find(character) : find_character(character);
+    if (id >= 0) {
+      if (pending_unk >= 0) append_symbol(scratch, pending_unk);
+      pending_unk = -1;
+      append_symbol(scratch, id);
+      continue;
+    }
+    if (byte_fallback_ && add_bytes(character, scratch)) continue;
+    if (!has_unk_) continue;
+    if (pending_unk >= 0 && fuse_unk_) continue;
+    if (pending_unk >= 0) append_symbol(scratch, pending_unk);
+    pending_unk = vocabulary_.find(unk_token_);
+    if (pending_unk < 0) {
+      return bad_file(cat("the text needs unk_token '", printable(unk_token_),
+                          "', which is not in the vocabulary"),
+                      where_);
+    }
+  }
+  if (pending_unk >= 0) append_symbol(scratch, pending_unk);
+  return {};
+}
+
+// Queues the pair of the symbols `left` and `right` when it merges.
+void Bpe::offer(Scratch& scratch, int32_t left, int32_t right) const {
+  const auto& symbols = scratch.symbols;
+  const PairTable::Merge* merge =
+      merges_.find(symbols[static_cast<size_t>(left)].id, symbols[static_cast<size_t>(right)].id);
+  if (merge == nullptr) return;
+  scratch.queue.push_back({merge->rank, left, merge->id});
+}
+
+void Bpe::merge_symbols(Scratch& scratch) const {
+  auto& symbols = scratch.symbols;
+  auto& queue = scratch.queue;
+  queue.clear();
+  for (size_t i = 1; i < symbols.size(); ++i) {
+    offer(scratch, static_cast<int32_t>(i - 1), static_cast<int32_t>(i));
+  }
+  std::make_heap(queue.begin(), queue.end(), later);
+  const auto push = [&](int32_t left, int32_t right) {
+    const size_t before = queue.size();
+    offer(scratch, left, right);
+    if (queue.size() > before) std::push_heap(queue.begin(), queue.end(), later);
+  };
+  while (!queue.empty()) {
+    std::pop_heap(queue.begin(), queue.end(), later);
+    const Scratch::Candidate top = queue.back();
+    queue.pop_back();
+    auto& left = symbols[static_cast<size_t>(top.position)];
+    if (!left.alive || left.next < 0) continue;
+    auto& right = symbols[static_cast<size_t>(left.next)];
+    const PairTable::Merge* merge = merges_.find(left.id, right.id);
+    if (merge == nullptr || merge->id != top.id) continue;
+    left.id = top.id;
+    left.next = right.next;
+    right.alive = false;
+    if (right.next >= 0) symbols[static_cast<size_t>(right.next)].previous = top.position;
+    if (left.previous >= 0) push(left.previous, top.position);
+    if (left.next >= 0) push(top.position, left.next);
+  }
+}
+
+Status Bpe::encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
+  if (word.empty()) return {};
+  if (word.size() > INT32_MAX) return invalid("a word of more than 2 GiB");
+  if (ignore_merges_) {
+    const int32_t id = vocabulary_.find(word);
+    if (id >= 0) {
+      ids.push_back(id);
+      return {};
+    }
+  }
+  scratch.symbols.clear();
+  LOOM_TRY(add_symbols(word, scratch));
+  merge_symbols(scratch);
+  for (const Scratch::Symbol& symbol : scratch.symbols) {
+    if (symbol.alive) ids.push_back(symbol.id);
+  }
+  return {};
+}
+
+}  // namespace loom::text

@@ -1,0 +1,82 @@
+// The decoder of tokenizer.json: from the spellings of tokens back to text, as a chain of steps.
+//
+// DecodeRun pushes one token at a time through the chain; decoding a list of ids and decoding a
+// stream are the same run, so that both give the same bytes. A step that must see more holds text
+// back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/pattern.hpp"
+
+namespace loom::text {
+
+class Decoder {
+ public:
+  // `node` is the member "decoder"; null joins tokens with spaces.
+  static Result<Decoder> parse(const Node& node);
+  // The bytes that `token` stands for in the middle of a text.
+  std::string token_bytes(std::string_view token) const;
+
+ private:
+  friend class DecodeRun;
+  enum class Kind : uint8_t {
+    join_spaces,
+    byte_level,
+    byte_fallback,
+    metaspace,
+    replace,
+    fuse,
+    strip,
+    word_piece,
+    word_suffix
+  };
+  struct Step {
+    Kind kind = Kind::fuse;
+    bool fused = false;      // an earlier step has made one token of all
+    Pattern pattern;         // replace
+    std::string content;     // replace: the new text; word_piece: prefix; word_suffix: suffix
+    char32_t character = 0;  // metaspace, strip
+    size_t start = 0, stop = 0;
+    bool keeps_first = false;  // metaspace with prepend_scheme "never"
+    bool cleanup = false;      // word_piece
+    std::string where;
+  };
+  static Result<Step> parse_step(const Node& node);
+  static Status parse_metaspace(const Node& node, Step& step);
+  // One token on its own; `first` and `last` say where it stands in the list.
+  static Result<std::string> convert(const Step& step, std::string_view token, bool first,
+                                     bool last, Budget& budget);
+  std::vector<Step> steps_;
+};
+
+class DecodeRun {
+ public:
+  explicit DecodeRun(const Decoder& decoder)
+      : decoder_(&decoder), states_(decoder.steps_.size()), budget_(Budget::for_text(0)) {}
+  // Appends to `out` the text that is certain after `token`.
+  Status push(std::string_view token, std::string& out);
+  // Appends what was held back; the run is over.
+  Status finish(std::string& out);
+
+ private:
+  struct State {
+    std::string held;
+    bool first = true;  // no token has come yet
+    bool holding = false;
+    size_t stripped = 0;  // strip of a fused text: characters cut so far
+    bool stripping = true;
+  };
+  Status feed(size_t index, std::string_view token, std::string& out);
+  Status feed_fused(size_t index, std::string_view token, std::string& out);
+  Status feed_bytes(size_t index, std::string_view token, std::string& out);
+  Status flush_bytes(size_t index, std::string& out);
+  const Decoder* decoder_;
+  std::vector<State> states_;
+  Budget budget_;
+};
+
+}  // namespace loom::text

@@ -1,0 +1,39 @@
+// What Split and Replace search for: a literal string or a regular expression. The spans it answers
+// cover the whole text in order, as HF `tokenizers` defines its patterns.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "text/node.hpp"
+#include "text/regex.hpp"
+
+namespace loom::text {
+
+class Pattern {
+ public:
+  Pattern() = default;
+  static Pattern literal(std::string text);
+  static Result<Pattern> regex(std::string_view text, const std::string& where);
+  // A regular expression of our own, in the dialect of PCRE2.
+  static Result<Pattern> native(std::string_view text, const std::string& where);
+  // {"String": "..."} or {"Regex": "..."}
+  static Result<Pattern> parse(const Node& node);
+
+  // Spans of matches and of what lies between them; {0, 0, false} for an empty text.
+  Status find_all(std::string_view text, Budget& budget, std::vector<Span>& out) const;
+
+  // `text` with every match replaced.
+  Result<std::string> replace_all(std::string_view text, std::string_view content,
+                                  Budget& budget) const;
+
+ private:
+  void find_literal(std::string_view text, std::vector<Span>& out) const;
+  std::string literal_;
+  std::optional<Regex> regex_;
+};
+
+}  // namespace loom::text

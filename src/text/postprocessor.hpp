@@ -1,0 +1,36 @@
+// The post-processor of tokenizer.json: which ids surround the text (beginning of sequence and the
+// like). Only the template for a single text is read; offsets, which the other processors adjust,
+// do not exist here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "text/node.hpp"
+
+namespace loom::text {
+
+class PostProcessor {
+ public:
+  // `is_token` says whether an id exists.
+  static Result<PostProcessor> parse(const Node& node,
+                                     const std::function<bool(int32_t)>& is_token);
+  // The ids of the text inside their template; without special tokens only the text remains.
+  std::vector<int32_t> apply(std::vector<int32_t> text, bool add_special_tokens) const;
+
+ private:
+  struct Part {
+    bool is_text = false;
+    std::vector<int32_t> ids;
+  };
+  using Exists = std::function<bool(int32_t)>;
+  Status parse_template(const Node& node, const Exists& is_token);
+  Status parse_pair(const Node& node, const Exists& is_token);
+  static Result<std::vector<int32_t>> special_ids(const Node& node, const std::string& name,
+                                                  const Exists& is_token);
+  bool has_template_ = false;
+  std::vector<Part> parts_;
+};
+
+}  // namespace loom::text

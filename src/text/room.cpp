@@ -1,1 +1,0 @@
-// Keeps the room 'text' a library while it is being filled.

@@ -1,0 +1,269 @@
+// Tokenizer: the parts of tokenizer.json put together. Encoding runs added tokens (as written),
+// normalizer, added tokens (normalized), pre-tokenizer, model, post-processor, in the order of HF
+// `tokenizers`.
+//
+// Of the members "truncation" and "padding" nothing is used: they belong to the caller of a batch.
+#include "text/tokenizer.hpp"
+
+#include <optional>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "io/json.hpp"
+#include "text/added_tokens.hpp"
+#include "text/bpe.hpp"
+#include "text/decoder.hpp"
+#include "text/node.hpp"
+#include "text/normalizer.hpp"
+#include "text/postprocessor.hpp"
+#include "text/pretokenizer.hpp"
+#include "text/unicode.hpp"
+
+namespace loom {
+
+using text::AddedToken;
+using text::Budget;
+using text::Node;
+using text::PieceList;
+
+struct Tokenizer::Impl {
+  text::Normalizer normalizer;
+  text::PreTokenizer pre_tokenizer;
+  text::Bpe model;
+  text::AddedTokens added;
+  text::PostProcessor post_processor;
+  text::Decoder decoder;
+  std::unordered_map<TokenId, size_t> model_index;  // id -> index in the model's vocabulary
+  int64_t vocab_size = 0;
+
+  Status read(const Node& root);
+  std::optional<std::string_view> spelling(TokenId id) const;
+  // The spelling that is_special() of HF asks about: special tokens are known by content, not by
+  // id.
+  bool skipped(std::string_view spelling) const;
+  Status encode_part(std::string_view part, bool at_zero, bool skip_special, Budget& budget,
+                     std::vector<TokenId>& ids) const;
+  Status encode_pieces(const PieceList& list, std::vector<TokenId>& ids) const;
+};
+
+namespace {
+
+// A member of the root, or null when the file leaves it out.
+Node member_or_null(const Node& root, std::string_view key) {
+  static const JsonValue null{};
+  const Result<Node> child = root.child(key);
+  return child.ok() ? *child : Node(null, root.where(), std::string(key));
+}
+
+// Words that were encoded already in this text, and where their ids are in the output.
+class WordCache {
+ public:
+  struct Entry {
+    size_t begin = 0, count = 0;
+  };
+  const Entry* find(std::string_view word) const {
+    const auto found = entries_.find(word);
+    return found == entries_.end() ? nullptr : &found->second;
+  }
+  void add(std::string_view word, size_t begin, size_t count) {
+    if (word.size() <= kMaxWord && entries_.size() < kMaxEntries) entries_[word] = {begin, count};
+  }
+
+ private:
+  static constexpr size_t kMaxWord = 64, kMaxEntries = 65536;
+  struct Hash {
+    size_t operator()(std::string_view word) const { return text::hash_bytes(word); }
+  };
+  std::unordered_map<std::string_view, Entry, Hash> entries_;
+};
+
+}  // namespace
+
+Status Tokenizer::Impl::read(const Node& root) {
+  LOOM_TRY(root.expect_keys({"version", "truncation", "padding", "added_tokens", "normalizer",
+                             "pre_tokenizer", "post_processor", "decoder", "model"}));
+  LOOM_ASSIGN(const std::string version, root.string_or("version", "1.0"));
+  if (version != "1.0") return root.not_supported("version", version);
+  LOOM_ASSIGN(const Node model_node, root.child("model"));
+  LOOM_ASSIGN(model, text::Bpe::parse(model_node));
+  LOOM_ASSIGN(normalizer, text::Normalizer::parse(member_or_null(root, "normalizer")));
+  LOOM_ASSIGN(pre_tokenizer, text::PreTokenizer::parse(member_or_null(root, "pre_tokenizer")));
+  std::vector<Node> tokens;
+  if (root.has_value("added_tokens")) {
+    LOOM_ASSIGN(tokens, root.elements("added_tokens"));
+  }
+  LOOM_ASSIGN(added, text::AddedTokens::parse(tokens, model, normalizer));
+  const text::StringTable& vocabulary = model.vocabulary();
+  model_index.reserve(vocabulary.size());
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    model_index[vocabulary.value(i)] = i;
+    vocab_size = std::max<int64_t>(vocab_size, vocabulary.value(i) + 1);
+  }
+  for (const AddedToken& token : added.tokens()) {
+    vocab_size = std::max<int64_t>(vocab_size, token.id + 1);
+  }
+  const auto is_token = [this](int32_t id) { return spelling(id).has_value(); };
+  LOOM_ASSIGN(post_processor,
+              text::PostProcessor::parse(member_or_null(root, "post_processor"), is_token));
+  LOOM_ASSIGN(decoder, text::Decoder::parse(member_or_null(root, "decoder")));
+  return {};
+}
+
+std::optional<std::string_view> Tokenizer::Impl::spelling(TokenId id) const {
+  if (const AddedToken* token = added.find(id)) return token->spelling;
+  const auto found = model_index.find(id);
+  if (found == model_index.end()) return std::nullopt;
+  return model.vocabulary().key(found->second);
+}
+
+bool Tokenizer::Impl::skipped(std::string_view spelling) const {
+  const AddedToken* token = added.find(spelling);
+  return token != nullptr && token->special;
+}
+
+Status Tokenizer::Impl::encode_pieces(const PieceList& list, std::vector<TokenId>& ids) const {
+  text::Bpe::Scratch scratch;
+  WordCache cache;
+  for (const text::Piece& piece : list.pieces) {
+    if (piece.token >= 0) {
+      ids.push_back(piece.token);
+      continue;
+    }
+    const std::string_view word = list.view(piece);
+    const size_t begin = ids.size();
+    if (const WordCache::Entry* known = cache.find(word)) {
+      for (size_t i = 0; i < known->count; ++i) ids.push_back(ids[known->begin + i]);
+      continue;
+    }
+    LOOM_TRY(model.encode(word, scratch, ids));
+    cache.add(word, begin, ids.size() - begin);
+  }
+  return {};
+}
+
+// `part` holds no token that is searched in the text as written.
+Status Tokenizer::Impl::encode_part(std::string_view part, bool at_zero, bool skip_special,
+                                    Budget& budget, std::vector<TokenId>& ids) const {
+  text::NormalText normal{std::string(part), 0, at_zero};
+  if (at_zero) normal.from_zero = text::code_point_at(part, 0).length;
+  LOOM_TRY(normalizer.apply(normal, budget));
+  std::vector<text::TextPart> parts;
+  added.split(normal.text, true, skip_special, parts);
+  text::Piece whole;
+  whole.from_zero = normal.from_zero;
+  PieceList list;
+  list.text = std::move(normal.text);
+  for (const text::TextPart& found : parts) {
+    text::Piece piece = text::slice(whole, found.begin, found.end);
+    if (found.token != nullptr) {
+      piece.end = piece.begin;
+      piece.token = found.token->id;
+    }
+    list.pieces.push_back(piece);
+  }
+  LOOM_TRY(pre_tokenizer.apply(list, budget));
+  return encode_pieces(list, ids);
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& where) {
+  LOOM_ASSIGN(const JsonValue value, parse_json(json, where));
+  auto impl = std::make_unique<Impl>();
+  LOOM_TRY(impl->read(Node(value, where, "")));
+  return Tokenizer(std::move(impl));
+}
+
+Result<std::vector<TokenId>> Tokenizer::encode(std::string_view input,
+                                               EncodeOptions options) const {
+  std::string repaired;
+  if (!text::is_valid_utf8(input)) {
+    repaired = text::to_valid_utf8(input);
+    input = repaired;
+  }
+  Budget budget = Budget::for_text(input.size());
+  const bool skip_special = !options.parse_special_tokens;
+  std::vector<text::TextPart> parts;
+  impl_->added.split(input, false, skip_special, parts);
+  std::vector<TokenId> ids;
+  for (const text::TextPart& part : parts) {
+    if (part.token != nullptr) {
+      ids.push_back(part.token->id);
+      continue;
+    }
+    const std::string_view piece = input.substr(part.begin, part.end - part.begin);
+    LOOM_TRY(impl_->encode_part(piece, part.begin == 0, skip_special, budget, ids));
+  }
+  return impl_->post_processor.apply(std::move(ids), options.add_special_tokens);
+}
+
+int64_t Tokenizer::vocab_size() const {
+  return impl_->vocab_size;
+}
+
+TokenId Tokenizer::token_id(std::string_view token) const {
+  if (const AddedToken* added = impl_->added.find(token)) return added->id;
+  return impl_->model.vocabulary().find(token);
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  const AddedToken* token = impl_->added.find(id);
+  return token != nullptr && token->special;
+}
+
+std::string Tokenizer::token_bytes(TokenId id) const {
+  const std::optional<std::string_view> spelling = impl_->spelling(id);
+  if (!spelling || is_special(id)) return {};
+  return impl_->decoder.token_bytes(*spelling);
+}
+
+// One decoding in progress.
+struct StreamDecoder::State {
+  State(const Tokenizer::Impl& owner, bool skip)
+      : tokenizer(&owner), skip_special(skip), run(owner.decoder) {}
+
+  Status push(TokenId id, std::string& out) {
+    const std::optional<std::string_view> spelling = tokenizer->spelling(id);
+    if (!spelling) {
+      return make_error(Code::out_of_range, cat("no token has id ", id));
+    }
+    if (skip_special && tokenizer->skipped(*spelling)) return {};
+    return run.push(*spelling, out);
+  }
+
+  const Tokenizer::Impl* tokenizer;
+  bool skip_special;
+  text::DecodeRun run;
+};
+
+Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
+                                      bool skip_special_tokens) const {
+  StreamDecoder::State state(*impl_, skip_special_tokens);
+  std::string out;
+  for (const TokenId id : ids) LOOM_TRY(state.push(id, out));
+  LOOM_TRY(state.run.finish(out));
+  return out;
+}
+
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens)
+    : state_(std::make_unique<State>(*tokenizer.impl_, skip_special_tokens)) {}
+StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
+StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
+StreamDecoder::~StreamDecoder() = default;
+
+Result<std::string> StreamDecoder::push(TokenId id) {
+  std::string out;
+  LOOM_TRY(state_->push(id, out));
+  return out;
+}
+
+std::string StreamDecoder::finish() {
+  std::string out;
+  const Status status = state_->run.finish(out);
+  return status.ok() ? out : std::string();
+}
+
+}  // namespace loom

@@ -1,0 +1,70 @@
+// Tokenizer: Hugging Face tokenizer.json (BPE models) with the same ids as the HF `tokenizers`
+// library. Immutable after load and safe to share between threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+using TokenId = int32_t;
+
+class Tokenizer {
+ public:
+  // `json` is the text of tokenizer.json; `where` names it in messages.
+  static Result<Tokenizer> parse(std::string_view json, const std::string& where);
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  struct EncodeOptions {
+    bool add_special_tokens = true;    // run the post-processor (BOS and the like)
+    bool parse_special_tokens = true;  // text that spells a special token becomes that token
+  };
+  // Ids of `text`. Invalid UTF-8 is read as U+FFFD, one per maximal bad sequence.
+  Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const;
+  Result<std::vector<TokenId>> encode(std::string_view text) const { return encode(text, {}); }
+
+  // Text of `ids`; an id outside the vocabulary is an Error.
+  Result<std::string> decode(std::span<const TokenId> ids, bool skip_special_tokens = true) const;
+
+  int64_t vocab_size() const;  // highest id + 1, added tokens included
+  // The id of a token as written in the vocabulary or the added tokens ("<|im_end|>"), or -1.
+  TokenId token_id(std::string_view token) const;
+  bool is_special(TokenId id) const;
+  // The raw bytes one token stands for when decoding (byte-level and byte-fallback tokens may be
+  // part of a UTF-8 sequence). Empty for special tokens.
+  std::string token_bytes(TokenId id) const;
+
+ private:
+  friend class StreamDecoder;
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Turns a stream of ids into a stream of text that never splits a UTF-8 character: text that later
+// ids may still change is held back until they cannot, or until finish(). The concatenation of all
+// pieces equals decode(ids). Lives no longer than its tokenizer.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens = true);
+  StreamDecoder(StreamDecoder&&) noexcept;
+  StreamDecoder& operator=(StreamDecoder&&) noexcept;
+  ~StreamDecoder();
+  Result<std::string> push(TokenId id);  // the new text, maybe empty
+  std::string finish();                  // what is held back, with U+FFFD for a broken end
+
+ private:
+  friend class Tokenizer;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace loom

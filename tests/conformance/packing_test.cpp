@@ -1,0 +1,143 @@
+// pack, gather_rows and convert: every dtype, group and block edges, both scale scopes, every pair
+// of float types.
+#include <cstring>
+
+#include "base/text.hpp"
+#include "conformance/support.hpp"
+
+namespace loom::test {
+namespace {
+
+constexpr std::pair<int64_t, int64_t> kShapes[] = {
+    {0, 4}, {4, 0}, {1, 1}, {2, 31}, {15, 32}, {16, 33}, {17, 64}, {33, 65}, {50, 130}, {5, 257}};
+
+// Plain rows of any float type, from bits.
+struct PlainRows {
+  PlainRows(DType dtype, int64_t rows, int64_t cols, int64_t gap)
+      : memory(static_cast<size_t>((rows * (cols + gap)) * dtype_info(dtype).bits / 8),
+               std::byte{0x11}),
+        tensor{dtype, Layout::plain, Shape{rows, cols}, cols + gap, memory.data()} {}
+  std::vector<std::byte> memory;
+  Tensor tensor;
+};
+
+// Values of every class of `dtype`: its top bits are random, its low bits random or zero.
+void fill_bits(PlainRows& rows, uint64_t seed) {
+  const Rng rng(seed, 5);
+  for (size_t i = 0; i < rows.memory.size(); ++i) {
+    const uint32_t bits = rng.bits(i);
+    rows.memory[i] = static_cast<std::byte>(bits % 5 == 0 ? 0 : bits >> 8);
+  }
+}
+
+// NaN of the float type read as one NaN, everything else as its bytes.
+Image image_of(const PlainRows& y) {
+  const size_t bytes = static_cast<size_t>(dtype_info(y.tensor.dtype).bits / 8);
+  const uint64_t infinity =
+      bytes == 8 ? 0x7ff0000000000000
+                 : (bytes == 4 ? 0x7f800000 : (y.tensor.dtype == DType::f16 ? 0x7c00 : 0x7f80));
+  const uint64_t magnitude_mask =
+      bytes == 8 ? ~uint64_t{0} >> 1 : (uint64_t{1} << (bytes * 8 - 1)) - 1;
+  Image image;
+  for (size_t i = 0; i + bytes <= y.memory.size(); i += bytes) {
+    uint64_t code = 0;
+    std::memcpy(&code, y.memory.data() + i, bytes);
+    if ((code & magnitude_mask) > infinity) code = infinity + 1;
+    image.add_bytes(&code, 8);
+  }
+  return image;
+}
+
+void conform_plain_convert(DType from, DType to, int64_t rows, int64_t cols, uint64_t seed) {
+  PlainRows x(from, rows, cols, static_cast<int64_t>(seed % 2));
+  fill_bits(x, seed);
+  const std::string what =
+      cat(dtype_name(from), " to ", dtype_name(to), " [", rows, ", ", cols, "]");
+  expect_same_bits(what, [&](const Runner& run) {
+    const PlainRows y(to, rows, cols, 1);
+    run(&Ops::convert, ConvertArgs{x.tensor, y.tensor});
+    return image_of(y);
+  });
+}
+
+void conform_gather_from(const std::string& what, const Tensor& table, uint64_t seed) {
+  for (int64_t rows : {0, 1, 2, 5, 33}) {
+    Ids ids(1, rows);
+    for (int64_t i = 0; i < rows; ++i) {
+      const auto count = static_cast<uint32_t>(table.rows());
+      ids.values()[static_cast<size_t>(i)] =
+          static_cast<int32_t>(Rng(seed, 2).bits(static_cast<uint64_t>(i)) % count);
+    }
+    expect_same_bits(cat(what, ", ", rows, " ids"), [&](const Runner& run) {
+      const Rows y(rows, table.cols(), rows % 2 == 0 ? 0 : 3);
+      run(&Ops::gather_rows, GatherRowsArgs{table, ids.tensor(), y.tensor()});
+      Image image;
+      image.add(y.memory());
+      return image;
+    });
+  }
+}
+
+}  // namespace
+
+void conform_pack() {
+  uint64_t seed = 0;
+  for (const DTypeInfo& info : dtype_table()) {
+    for (const auto& [rows, cols] : kShapes) {
+      for (ScaleScope scope : {ScaleScope::per_row, ScaleScope::per_tensor}) {
+        const Rows src(rows, cols, 0, seed, seed % 2 == 0 ? Values::smooth : Values::mixed);
+        ++seed;
+        const R16 g = r16_geometry(info.dtype, rows, cols);
+        const std::string what =
+            cat(info.name, " [", rows, ", ", cols, "] scope ", static_cast<int>(scope));
+        expect_same_bits(what, [&](const Runner& run) {
+          const Buffer memory = std::move(Buffer::allocate(g.bytes()).value());
+          run(&Ops::pack, PackArgs{src.tensor(), r16_tensor(g, memory.data()), scope});
+          Image image;
+          image.add_bytes(memory.data(), g.bytes());
+          return image;
+        });
+      }
+    }
+  }
+}
+
+void conform_gather_rows() {
+  uint64_t seed = 0;
+  for (const auto& [rows, cols] : kShapes) {
+    if (rows == 0) continue;
+    ++seed;
+    const std::string shape = cat("[", rows, ", ", cols, "]");
+    for (const DTypeInfo& info : dtype_table()) {
+      conform_gather_from(cat(info.name, " ", shape), Packed(info.dtype, rows, cols, seed).tensor(),
+                          seed);
+    }
+    conform_gather_from("plain " + shape, Rows(rows, cols, 2, seed, Values::wild).tensor(), seed);
+  }
+}
+
+void conform_convert() {
+  uint64_t seed = 0;
+  for (const DTypeInfo& from : dtype_table()) {
+    for (const auto& [rows, cols] : kShapes) {
+      const Packed x(from.dtype, rows, cols, seed++, Values::mixed);
+      expect_same_bits(cat("packed ", from.name, " ", x.tensor().shape.str()),
+                       [&](const Runner& run) {
+                         const Rows y(rows, cols, 1);
+                         run(&Ops::convert, ConvertArgs{x.tensor(), y.tensor()});
+                         Image image;
+                         image.add(y.memory());
+                         return image;
+                       });
+    }
+    if (from.kind != NumberKind::ieee) continue;
+    for (const DTypeInfo& to : dtype_table()) {
+      if (to.kind != NumberKind::ieee) continue;
+      for (const auto& [rows, cols] : kShapes)
+        conform_plain_convert(from.dtype, to.dtype, rows, cols, seed++);
+      conform_plain_convert(from.dtype, to.dtype, 3, 4096, seed++);
+    }
+  }
+}
+
+}  // namespace loom::test

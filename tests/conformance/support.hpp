@@ -1,0 +1,144 @@
+// Conformance: one op, the same inputs, every CPU backend and lane count; the bits must be those of
+// the reference on one lane. A driver builds its inputs once and describes its outputs in a lambda
+// that is run for each backend with fresh memory. Outputs are compared whole, gaps between rows
+// included, NaN equal to NaN.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/rng.hpp"
+#include "ops/ops.hpp"
+
+namespace loom::test {
+
+// Numbers an input is made of. smooth: uniform in [-2, 2). mixed: also zeros of both signs,
+// subnormals, tiny and large values. wild: also infinities, NaN and the largest floats.
+enum class Values { smooth, mixed, wild };
+
+// `count` numbers, a function of the seed alone.
+std::vector<float> make_values(uint64_t seed, int64_t count, Values kind);
+
+// A plain f32 matrix in memory of exactly its size, so that a sanitizer sees a step beyond it. Gaps
+// hold a pattern.
+class Rows {
+ public:
+  Rows(int64_t rows, int64_t cols, int64_t gap = 0);
+  Rows(int64_t rows, int64_t cols, int64_t gap, uint64_t seed, Values kind);
+  Rows(Rows&&) = default;
+  const Tensor& tensor() const { return tensor_; }
+  float& at(int64_t row, int64_t col) { return tensor_.f32_row(row)[col]; }
+  const std::vector<float>& memory() const { return memory_; }
+
+ private:
+  std::vector<float> memory_;
+  Tensor tensor_;
+};
+
+// Plain i32 values, one vector.
+class Ids {
+ public:
+  Ids(int64_t rows, int64_t cols);
+  const Tensor& tensor() const { return tensor_; }
+  std::vector<int32_t>& values() { return values_; }
+
+ private:
+  std::vector<int32_t> values_;
+  Tensor tensor_;
+};
+
+// A matrix packed by the dtype room.
+class Packed {
+ public:
+  Packed(DType dtype, int64_t rows, int64_t cols, uint64_t seed, Values kind = Values::smooth);
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Buffer memory_;
+  Tensor tensor_;
+};
+
+// Quantised rows with their memory.
+class Q8 {
+ public:
+  Q8(int64_t rows, int64_t cols);
+  explicit Q8(const Tensor& x);  // quantised by the reference
+  const Q8Rows& rows() const { return q_; }
+  const std::vector<int8_t>& codes() const { return codes_; }
+  const std::vector<float>& scales() const { return scales_; }
+  const std::vector<int32_t>& sums() const { return sums_; }
+
+ private:
+  std::vector<int8_t> codes_;
+  std::vector<float> scales_;
+  std::vector<int32_t> sums_;  // of blocks, then of half blocks
+  Q8Rows q_;
+};
+
+// What a run left in memory, as 32-bit words of floats (NaN unified) or as they are.
+class Image {
+ public:
+  void add(const std::vector<float>& values);
+  void add_bytes(const void* data, int64_t bytes);
+  const std::vector<uint32_t>& words() const { return words_; }
+
+ private:
+  std::vector<uint32_t> words_;
+};
+
+// One backend on some lanes. Lanes run one after the other, the last first: they must not depend on
+// each other.
+class Runner {
+ public:
+  Runner(const Ops& ops, int lanes, std::string name)
+      : ops_(&ops), lanes_(lanes), name_(std::move(name)) {}
+  const std::string& name() const { return name_; }
+
+  template <class Args>
+  void operator()(void (*Ops::*op)(const Args&, const Lane&), const Args& args,
+                  int64_t positions = 0) const {
+    for (int lane = lanes_ - 1; lane >= 0; --lane) {
+      const int64_t bytes = std::max(kMatmulScratch, attention_scratch(positions));
+      std::vector<std::byte> scratch(static_cast<size_t>(bytes), std::byte{0xA5});
+      (ops_->*op)(args, Lane{lane, lanes_, scratch.data(), bytes});
+    }
+    ++runs_[static_cast<size_t>(id_of(op))];
+  }
+  int runs(OpId op) const { return runs_[static_cast<size_t>(op)]; }
+
+ private:
+  template <class Args>
+  static OpId id_of(void (*Ops::*op)(const Args&, const Lane&)) {
+#define LOOM_OP(name, RowArgs)                   \
+  if constexpr (std::is_same_v<RowArgs, Args>) { \
+    if (op == &Ops::name) return OpId::name;     \
+  }
+#include "ops/ops.def"
+#undef LOOM_OP
+    return OpId{};
+  }
+
+  const Ops* ops_;
+  int lanes_;
+  std::string name_;
+  mutable std::array<int, kOpCount> runs_{};
+};
+
+// The reference on one lane, and everything that must equal it.
+const Runner& reference_runner();
+const std::vector<Runner>& other_runners();
+
+// Runs body(runner) -> Image for the reference and for every other runner; a difference fails the
+// test, naming the case, the backend and the first differing word.
+void expect_same_bits(const std::string& what, const std::function<Image(const Runner&)>& body);
+
+// The drivers: one per row of ops.def. A row without one does not link.
+#define LOOM_OP(name, Args) void conform_##name();
+#include "ops/ops.def"
+#undef LOOM_OP
+
+}  // namespace loom::test

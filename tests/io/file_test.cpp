@@ -1,0 +1,195 @@
+// Files: reading whole, mapping, atomic writing, and what each refuses.
+#include "io/file.hpp"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "io/io_testing.hpp"
+
+namespace loom {
+namespace {
+
+using testing::bytes_of;
+using testing::expect_error;
+using testing::TemporaryFolder;
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(ReadFile, GivesTheWholeFile) {
+  const TemporaryFolder folder;
+  std::string large(100'000, 'x');
+  large[70'000] = '\0';
+  for (const std::string& text : {std::string(), std::string("abc"), large}) {
+    folder.write("a", text);
+    const auto read = read_file(folder.path("a"));
+    ASSERT_TRUE(read.ok()) << read.error().str();
+    EXPECT_EQ(*read, text);
+  }
+}
+
+TEST(ReadFile, ReadsFilesWhoseSizeIsUnknown) {
+  const auto read = read_file("/proc/self/status");
+  if (!read.ok()) GTEST_SKIP() << "no /proc here";
+  EXPECT_NE(read->find("Name:"), std::string::npos);
+}
+
+TEST(ReadFile, RefusesWhatIsTooLargeOrNoFile) {
+  const TemporaryFolder folder;
+  folder.write("a", "12345");
+  EXPECT_EQ(*read_file(folder.path("a"), 5), "12345");
+  EXPECT_EQ(*read_file(folder.path("a"), UINT64_MAX), "12345");
+  expect_error(read_file(folder.path("a"), 4), Code::bad_file,
+               folder.path("a") + ": larger than the limit of 4 bytes");
+  expect_error(read_file(folder.path("a"), 0), Code::bad_file,
+               folder.path("a") + ": larger than the limit of 0 bytes");
+  expect_error(read_file(folder.path("b")), Code::not_found,
+               folder.path("b") + ": cannot open: No such file or directory");
+  expect_error(read_file(folder.path("a/b")), Code::not_found,
+               folder.path("a/b") + ": cannot open: Not a directory");
+  expect_error(read_file(folder.path()), Code::io_error,
+               folder.path() + ": this is a folder, not a file");
+  expect_error(read_file(std::string("a\0b", 3)), Code::invalid_argument, "a path with a NUL byte");
+}
+
+TEST(ReadFile, DoesNotWaitForTheWriterOfAPipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  expect_error(read_file(folder.path("pipe")), Code::io_error,
+               folder.path("pipe") + ": not a regular file");
+  EXPECT_FALSE(MappedFile::open(folder.path("pipe")).ok());
+}
+
+TEST(Paths, TellFilesFromFolders) {
+  const TemporaryFolder folder;
+  folder.write("a", "");
+  EXPECT_TRUE(file_exists(folder.path("a")));
+  EXPECT_TRUE(file_exists(folder.path()));
+  EXPECT_FALSE(file_exists(folder.path("b")));
+  EXPECT_TRUE(is_directory(folder.path()));
+  EXPECT_FALSE(is_directory(folder.path("a")));
+  EXPECT_FALSE(is_directory(folder.path("b")));
+}
+
+TEST(MappedFile, ShowsTheBytesAndSurvivesMoves) {
+  const TemporaryFolder folder;
+  folder.write("a", "hello");
+  auto opened = MappedFile::open(folder.path("a"));
+  ASSERT_TRUE(opened.ok()) << opened.error().str();
+  MappedFile map = std::move(opened).value();
+  const std::byte* address = map.bytes().data();
+  MappedFile moved = std::move(map);
+  MappedFile assigned;
+  assigned = std::move(moved);
+  EXPECT_EQ(assigned.bytes().data(), address);
+  EXPECT_EQ(text_of(assigned.bytes()), "hello");
+  EXPECT_EQ(assigned.path(), folder.path("a"));
+}
+
+TEST(MappedFile, MapsAnEmptyFileToNothing) {
+  const TemporaryFolder folder;
+  folder.write("a", "");
+  const auto map = MappedFile::open(folder.path("a"));
+  ASSERT_TRUE(map.ok());
+  EXPECT_TRUE(map->bytes().empty());
+  map->release(0, 0);
+}
+
+TEST(MappedFile, RefusesWhatCannotBeMapped) {
+  const TemporaryFolder folder;
+  expect_error(MappedFile::open(folder.path("b")), Code::not_found,
+               folder.path("b") + ": cannot open: No such file or directory");
+  expect_error(MappedFile::open(folder.path()), Code::io_error,
+               folder.path() + ": this is a folder, not a file");
+}
+
+TEST(MappedFile, ReadsReleasedPagesAgain) {
+  const TemporaryFolder folder;
+  std::string text(3 * 65536 + 7, 'y');
+  text.back() = 'z';
+  folder.write("a", text);
+  const auto map = MappedFile::open(folder.path("a"));
+  ASSERT_TRUE(map.ok());
+  EXPECT_EQ(text_of(map->bytes()), text);
+  for (const auto& [offset, size] : {std::pair<uint64_t, uint64_t>{0, text.size()},
+                                     {1, 10},
+                                     {100, 131072},
+                                     {text.size(), 0},
+                                     {text.size() + 1, 0},
+                                     {5, UINT64_MAX}}) {
+    map->release(offset, size);
+  }
+  EXPECT_EQ(text_of(map->bytes()), text);
+}
+
+TEST(WriteFileAtomic, WritesReplacesAndLeavesNothingElse) {
+  const TemporaryFolder folder;
+  for (const std::string text : {"first", "", "second, longer"}) {
+    const Status written = write_file_atomic(folder.path("a"), bytes_of(text));
+    ASSERT_TRUE(written.ok()) << written.error().str();
+    EXPECT_EQ(*read_file(folder.path("a")), text);
+    EXPECT_EQ(folder.file_count(), 1u);
+  }
+}
+
+TEST(WriteFileAtomic, WritesAPlainNameInTheWorkingFolder) {
+  const TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const Status written = write_file_atomic("plain", bytes_of("x"));
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(written.ok()) << written.error().str();
+  EXPECT_EQ(*read_file(folder.path("plain")), "x");
+}
+
+TEST(WriteFileAtomic, KeepsAMapOfTheOldFileIntact) {
+  const TemporaryFolder folder;
+  folder.write("a", "old content");
+  const auto map = MappedFile::open(folder.path("a"));
+  ASSERT_TRUE(map.ok());
+  ASSERT_TRUE(write_file_atomic(folder.path("a"), bytes_of("new")).ok());
+  EXPECT_EQ(text_of(map->bytes()), "old content");
+  EXPECT_EQ(*read_file(folder.path("a")), "new");
+}
+
+TEST(WriteFileAtomic, KeepsThePermissionsOfTheFileItReplaces) {
+  const TemporaryFolder folder;
+  folder.write("a", "old");
+  ASSERT_EQ(chmod(folder.path("a").c_str(), 0640), 0);
+  ASSERT_TRUE(write_file_atomic(folder.path("a"), bytes_of("new")).ok());
+  struct stat info = {};
+  ASSERT_EQ(stat(folder.path("a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
+TEST(WriteFileAtomic, WritesUnderANameOfFullLength) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path(std::string(255, 'n'));
+  const Status written = write_file_atomic(path, bytes_of("x"));
+  ASSERT_TRUE(written.ok()) << written.error().str();
+  EXPECT_EQ(*read_file(path), "x");
+}
+
+TEST(WriteFileAtomic, LeavesTheOldFileAndNoTemporaryOnErrors) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path("taken/inside"));
+  expect_error(write_file_atomic(folder.path("taken"), bytes_of("x")), Code::io_error,
+               folder.path("taken") + ": cannot replace: Is a directory");
+  EXPECT_EQ(folder.file_count(), 1u);
+  expect_error(write_file_atomic(folder.path("no/such/folder"), bytes_of("x")), Code::not_found,
+               folder.path("no/such/folder") +
+                   ": cannot create a file beside it: No such file or directory");
+  expect_error(write_file_atomic("", bytes_of("x")), Code::invalid_argument, "not a path");
+}
+
+TEST(WriteFileAtomic, ReplacesALinkInsteadOfFollowingIt) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder.path("link"));
+  ASSERT_TRUE(write_file_atomic(folder.path("link"), bytes_of("x")).ok());
+  EXPECT_EQ(*read_file(folder.path("link")), "x");
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,255 @@
+// parse_json: what it accepts, what it refuses in which words at which byte, and its limits.
+#include "io/json.hpp"
+
+#include <chrono>
+
+#include "base/text.hpp"
+#include "io/io_testing.hpp"
+
+namespace loom {
+namespace {
+
+using testing::expect_error;
+
+struct Accepted {
+  std::string text;
+  std::string dumped;
+};
+
+class JsonAccepts : public ::testing::TestWithParam<Accepted> {};
+
+TEST_P(JsonAccepts, AndDumpsTheSame) {
+  const auto value = parse_json(GetParam().text, "t");
+  ASSERT_TRUE(value.ok()) << value.error().str();
+  EXPECT_EQ(dump_json(*value), GetParam().dumped);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Texts, JsonAccepts,
+    ::testing::Values(
+        Accepted{"null", "null"}, Accepted{" true ", "true"}, Accepted{"\t\r\nfalse\n", "false"},
+        Accepted{"0", "0"}, Accepted{"-0", "0"}, Accepted{"-12", "-12"},
+        Accepted{"9223372036854775807", "9223372036854775807"},
+        Accepted{"-9223372036854775808", "-9223372036854775808"},
+        Accepted{"18446744073709551615", "18446744073709551615"},
+        // Above 64 bits an integer is a real, as in tokenizer_config.json's model_max_length.
+        Accepted{"1000000000000000019884624838656", "1e+30"}, Accepted{"1.0", "1.0"},
+        Accepted{"-0.0", "-0.0"}, Accepted{"1e3", "1000.0"}, Accepted{"1E+3", "1000.0"},
+        Accepted{"0.1", "0.1"}, Accepted{"1e-05", "1e-05"}, Accepted{"5e-324", "5e-324"},
+        Accepted{"1e-999", "0.0"}, Accepted{"1.7976931348623157e308", "1.7976931348623157e+308"},
+        Accepted{"\"\"", "\"\""},
+        Accepted{R"("a\"\\\/\b\f\n\r\t")", R"("a\"\\/\u0008\u000c\n\r\t")"},
+        Accepted{R"("\u00e9\u20ac\ud83d\ude00")", "\"\u00e9\u20ac\U0001f600\""},
+        Accepted{"\"\u00e9\u20ac\U0001f600\"", "\"\u00e9\u20ac\U0001f600\""},
+        Accepted{R"("\u0000\u001f")", R"("\u0000\u001f")"}, Accepted{"\"\x7f\"", "\"\x7f\""},
+        Accepted{"[]", "[]"}, Accepted{"[ ]", "[]"}, Accepted{"[1, [2, []], {}]", "[1,[2,[]],{}]"},
+        Accepted{"{}", "{}"},
+        Accepted{R"({ "b" : 1 , "a" : { "b" : [ 2 ] } })", R"({"b":1,"a":{"b":[2]}})"},
+        Accepted{R"({"":null,"a":true})", R"({"":null,"a":true})"}));
+
+struct Refused {
+  std::string text;
+  std::string error;
+};
+
+class JsonRefuses : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(JsonRefuses, WithPlaceAndReason) {
+  expect_error(parse_json(GetParam().text, "t"), Code::bad_file, "t: " + GetParam().error);
+}
+
+std::string nul(std::string_view before, std::string_view after = {}) {
+  return std::string(before).append(1, '\0').append(after);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Structure, JsonRefuses,
+    ::testing::Values(
+        Refused{"", "at byte 0: expected a value, found the end of the text"},
+        Refused{"  ", "at byte 2: expected a value, found the end of the text"},
+        Refused{"}", "at byte 0: expected a value, found '}'"},
+        Refused{",", "at byte 0: expected a value, found ','"},
+        Refused{"1 2", "at byte 2: expected the end of the text, found '2'"},
+        Refused{"01", "at byte 1: expected the end of the text, found '1'"},
+        Refused{"1-2", "at byte 1: expected the end of the text, found '-'"},
+        Refused{"{} x", "at byte 3: expected the end of the text, found 'x'"},
+        Refused{"\"a\" \"b\"", "at byte 4: expected the end of the text, found a string"},
+        Refused{"[", "at byte 1: expected a value or ']', found the end of the text"},
+        Refused{"[1", "at byte 2: expected ',' or ']', found the end of the text"},
+        Refused{"[1 2]", "at byte 3: expected ',' or ']', found '2'"},
+        Refused{"[1-2]", "at byte 2: expected ',' or ']', found '-'"},
+        Refused{"[1}", "at byte 2: expected ',' or ']', found '}'"},
+        Refused{"[1,]", "at byte 3: expected a value after ',', found ']'"},
+        Refused{"[,1]", "at byte 1: expected a value or ']', found ','"},
+        Refused{"[1,,2]", "at byte 3: expected a value after ',', found ','"},
+        Refused{"[[1]", "at byte 4: expected ',' or ']', found the end of the text"},
+        Refused{"[1]]", "at byte 3: expected the end of the text, found ']'"},
+        Refused{"{", "at byte 1: expected a key or '}', found the end of the text"},
+        Refused{"{1:2}", "at byte 1: expected a key or '}', found '1'"},
+        Refused{"{a:2}", "at byte 1: expected a key or '}', found 'a'"},
+        Refused{"{\"a\"}", "at byte 4: expected ':' after a key, found '}'"},
+        Refused{"{\"a\" 1}", "at byte 5: expected ':' after a key, found '1'"},
+        Refused{"{\"a\":}", "at byte 5: expected a value, found '}'"},
+        Refused{"{\"a\":1 \"b\":2}", "at byte 7: expected ',' or '}', found a string"},
+        Refused{"{\"a\":1,}", "at byte 7: expected a key after ',', found '}'"},
+        Refused{"{\"a\":1,2}", "at byte 7: expected a key after ',', found '2'"},
+        Refused{"{\"a\":[1}", "at byte 7: expected ',' or ']', found '}'"},
+        Refused{"[1] // note", "at byte 4: expected the end of the text, found '/'"},
+        Refused{"/* */ 1", "at byte 0: expected a value, found '/'"},
+        Refused{nul("1"), "at byte 1: expected the end of the text, found byte 0x00"},
+        Refused{nul("{}", "{}"), "at byte 2: expected the end of the text, found byte 0x00"},
+        Refused{nul("[1"), "at byte 2: expected ',' or ']', found byte 0x00"},
+        Refused{nul(""), "at byte 0: expected a value, found byte 0x00"},
+        Refused{"\xEF\xBB\xBF{}",
+                "at byte 0: starts with a byte order mark; save it as plain UTF-8"},
+        Refused{"\xEF{}", "at byte 0: expected a value, found byte 0xef"},
+        Refused{"\f1", "at byte 0: expected a value, found byte 0x0c"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, JsonRefuses,
+    ::testing::Values(Refused{"nul", "at byte 0: expected a value, found 'nul'"},
+                      Refused{"nulll", "at byte 4: expected the end of the text, found 'l'"},
+                      Refused{"True", "at byte 0: expected a value, found 'True'"},
+                      Refused{"[NaN]", "at byte 1: expected a value or ']', found 'NaN'"},
+                      Refused{"Infinity", "at byte 0: expected a value, found 'Infinity'"},
+                      Refused{"'a'", "at byte 0: expected a value, found '''"},
+                      Refused{"a_word_longer_than_16",
+                              "at byte 0: expected a value, found 'a_word_longer_th'"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Numbers, JsonRefuses,
+    ::testing::Values(
+        Refused{"-", "at byte 1: expected a digit after '-', found the end of the text"},
+        Refused{"-a", "at byte 1: expected a digit after '-', found 'a'"},
+        Refused{"-Infinity", "at byte 1: expected a digit after '-', found 'Infinity'"},
+        Refused{"+1", "at byte 0: expected a value, found '+'"},
+        Refused{".5", "at byte 0: expected a value, found '.'"},
+        Refused{"[1.]", "at byte 3: expected a digit after '.', found ']'"},
+        Refused{"1e", "at byte 2: expected a digit after 'e', found the end of the text"},
+        Refused{"1.5E+x", "at byte 5: expected a digit after 'e', found 'x'"},
+        Refused{"0x10", "at byte 1: expected the end of the text, found 'x10'"},
+        Refused{"[1, 1e999]", "at byte 4: this number is too large for a 64-bit real"},
+        Refused{"-1e999", "at byte 0: this number is too large for a 64-bit real"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Strings, JsonRefuses,
+    ::testing::Values(
+        Refused{"\"abc", "at byte 0: a string that never ends"},
+        Refused{"[\"a\\\"", "at byte 1: a string that never ends"},
+        Refused{"{\"a", "at byte 1: a string that never ends"},
+        Refused{"{\"a\":1,\"b", "at byte 7: a string that never ends"},
+        Refused{"\"a\nb\"", "at byte 2: byte 0x0a inside a string; it must be escaped"},
+        Refused{nul("\"a", "b\""), "at byte 2: byte 0x00 inside a string; it must be escaped"},
+        Refused{"\"\\x41\"",
+                "at byte 1: bad escape in a string; JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
+                "\\uXXXX"},
+        Refused{"\"\\u12g4\"", "at byte 1: expected four hex digits after \\u"},
+        Refused{"\"\\u12", "at byte 1: expected four hex digits after \\u"},
+        Refused{"\"\\ud800\"", "at byte 1: unpaired surrogate in a string"},
+        Refused{"\"\\ud800\\u0041\"", "at byte 1: unpaired surrogate in a string"},
+        Refused{"\"\\ud800x\"", "at byte 1: unpaired surrogate in a string"},
+        Refused{"\"ab\\udc00\"", "at byte 3: unpaired surrogate in a string"},
+        Refused{"\"a\xff\"", "at byte 2: invalid UTF-8 in a string: byte 0xff"},
+        Refused{"\"\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0x80"},
+        Refused{"\"\xc0\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xc0"},
+        Refused{"\"\xc3\"", "at byte 1: invalid UTF-8 in a string: byte 0xc3"},
+        Refused{"\"\xe0\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xe0"},
+        Refused{"\"\xed\xa0\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xed"},
+        Refused{"\"\xf0\x80\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf0"},
+        Refused{"\"\xf4\x90\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf4"},
+        Refused{"\"\xf5\x80\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf5"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    DuplicateKeys, JsonRefuses,
+    ::testing::Values(Refused{R"({"a":1,"a":2})", "at byte 7: duplicate key \"a\""},
+                      Refused{R"({"a":1, "b":{"a":1}, "\u0061":2})",
+                              "at byte 21: duplicate key \"a\""},
+                      Refused{R"([{"x":{"k":[],"k":[]}}])", "at byte 14: duplicate key \"k\""},
+                      Refused{R"({"":1,"":2})", "at byte 6: duplicate key \"\""}));
+
+TEST(Json, FindsTheDuplicateAmongManyKeysWhereverItIs) {
+  for (const int count : {15, 16, 17, 18, 33, 1000, 5000}) {
+    for (const int twin : {0, 1, count / 2, count - 1}) {
+      std::string text = "{";
+      for (int i = 0; i < count; ++i) text += cat("\"key number ", i, "\":", i, ",");
+      ASSERT_TRUE(parse_json(text + "\"x\":{}}", "t").ok()) << count;
+      const size_t at = text.size();
+      const auto bad = parse_json(text + cat("\"key number ", twin, "\":0}"), "t");
+      expect_error(bad, Code::bad_file,
+                   cat("t: at byte ", at, ": duplicate key \"key number ", twin, "\""));
+    }
+  }
+}
+
+TEST(Json, ReadsAVocabularyInLinearTime) {
+  const auto seconds_of = [](int keys) {
+    std::string text = "{";
+    for (int i = 0; i < keys; ++i) text += cat("\"token ", i, "\":", i, ",");
+    text += "\"last\":0}";
+    const auto start = std::chrono::steady_clock::now();
+    const auto value = parse_json(text, "t");
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    EXPECT_TRUE(value.ok());
+    EXPECT_EQ(value->members().size(), static_cast<size_t>(keys) + 1);
+    return taken.count();
+  };
+  seconds_of(1000);
+  // A quadratic check of 200,000 keys would take a minute; this one takes a tenth of a second.
+  EXPECT_LT(seconds_of(200'000), 20.0);
+}
+
+TEST(Json, KeepsTheOrderAndTheOffsetsOfValues) {
+  const std::string text = R"( {"b": [10, -2.5e3 ,"x\n" ] , "a":{ }, "c" : null})";
+  const auto value = parse_json(text, "t");
+  ASSERT_TRUE(value.ok()) << value.error().str();
+  EXPECT_EQ(value->offset(), 1);
+  ASSERT_EQ(value->members().size(), 3u);
+  EXPECT_EQ(value->members()[0].first, "b");
+  const auto& b = *value->find("b");
+  EXPECT_EQ(text[static_cast<size_t>(b.offset())], '[');
+  EXPECT_EQ(text.substr(static_cast<size_t>(b.elements()[0].offset()), 2), "10");
+  EXPECT_EQ(text.substr(static_cast<size_t>(b.elements()[1].offset()), 6), "-2.5e3");
+  EXPECT_EQ(text.substr(static_cast<size_t>(b.elements()[2].offset()), 5), R"("x\n")");
+  EXPECT_EQ(text.substr(static_cast<size_t>(value->find("a")->offset()), 3), "{ }");
+  EXPECT_EQ(text.substr(static_cast<size_t>(value->find("c")->offset()), 4), "null");
+  EXPECT_EQ(value->find("d"), nullptr);
+  EXPECT_EQ(JsonValue::integer(1).offset(), -1);
+}
+
+TEST(Json, LimitsDepth) {
+  JsonLimits limits;
+  limits.max_depth = 3;
+  EXPECT_TRUE(parse_json("[[[]]]", "t", limits).ok());
+  EXPECT_TRUE(parse_json("[[[1]],[[{}]]]", "t", {1000, 4}).ok());
+  expect_error(parse_json("[[[ []]]]", "t", limits), Code::bad_file,
+               "t: at byte 4: nested deeper than 3 levels");
+  expect_error(parse_json(R"({"a":{"b":{"c":{}}}})", "t", limits), Code::bad_file,
+               "t: at byte 15: nested deeper than 3 levels");
+  const std::string deep(1'000'000, '[');
+  expect_error(parse_json(deep, "t"), Code::bad_file,
+               "t: at byte 64: nested deeper than 64 levels");
+}
+
+TEST(Json, LimitsSize) {
+  EXPECT_TRUE(parse_json("[1,2]", "t", {5, 64}).ok());
+  expect_error(parse_json("[1,2]", "t", {4, 64}), Code::bad_file,
+               "t: 5 bytes of JSON; the limit is 4");
+}
+
+TEST(Json, LimitsMemory) {
+  // One string object per four bytes of text would take more than 64 MB + 16 x the text.
+  std::string text = "[";
+  while (text.size() < (size_t{8} << 20)) text += "\"a\",";
+  text += "0]";
+  const auto value = parse_json(text, "t");
+  ASSERT_FALSE(value.ok());
+  EXPECT_EQ(value.error().message,
+            "so many values in so little text; refused to keep memory bounded");
+  // Ordinary texts of that size pass.
+  std::string ordinary = "[";
+  while (ordinary.size() < (size_t{4} << 20)) ordinary += "[\"first\",\"second\"],";
+  EXPECT_TRUE(parse_json(ordinary + "0]", "t").ok());
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,49 @@
+"""The documents: every link and every path they name exists, within the limits we set for them."""
+
+import re
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+_PATH = re.compile(
+    r"`((?:src|include|cli|tests|tools|scripts|docs|cmake|models|fuzz|bench)/[^`\s]*)`"
+)
+# Paths that only exist after a build, or that stand for a name the reader chooses.
+_NOT_A_FILE = re.compile(r"[*<>{}…]|foo|NAME|\bx/")
+
+
+class Docs(unittest.TestCase):
+    def test_every_relative_link_leads_somewhere(self):
+        for doc in DOCS:
+            for target in re.findall(r"\]\(([^)\s]+)\)", doc.read_text()):
+                if not re.match(r"[a-z]+:|#", target):
+                    with self.subTest(doc=doc.name, link=target):
+                        there = doc.parent / target.split("#")[0]
+                        self.assertTrue(there.exists(), f"{doc.name} links to {target}")
+
+    def test_every_path_in_backticks_exists(self):
+        for doc in DOCS:
+            for path in _PATH.findall(doc.read_text()):
+                if not _NOT_A_FILE.search(path):
+                    with self.subTest(doc=doc.name, path=path):
+                        there = ROOT / path.rstrip(".,:")
+                        self.assertTrue(there.exists(), f"{doc.name} names {path}")
+
+    def test_every_decision_is_in_the_index(self):
+        index = (ROOT / "docs" / "README.md").read_text()
+        for decision in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+            self.assertIn(f"(decisions/{decision.name})", index)
+
+    def test_the_architecture_stays_short(self):
+        self.assertLessEqual(len((ROOT / "ARCHITECTURE.md").read_text().splitlines()), 250)
+
+    def test_the_readme_keeps_the_markers_that_scripts_fill(self):
+        readme = (ROOT / "README.md").read_text()
+        for name in ("bench", "api"):
+            begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+            self.assertLess(readme.index(begin), readme.index(end))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+"""scripts/install_deps.sh against a make-believe dpkg and apt, which come first in PATH."""
+
+import os
+import stat
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts" / "install_deps.sh"
+
+# `installed` and `unknown` hold package names; `calls` records what apt-get was asked to do.
+FAKES = {
+    "dpkg-query": 'grep -qx "${@: -1}" installed && printf installed || exit 1',
+    "apt-cache": '! grep -qx "${@: -1}" unknown',
+    "apt-get": 'echo "$*" >>calls\n[[ ! -f broken ]] || { echo "E: no network" >&2; exit 100; }',
+    "id": "cat user",
+    "sudo": 'echo sudo >>calls\n"$@"',
+}
+
+
+class Install(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        (self.root / "bin").mkdir()
+        for name, body in FAKES.items():
+            self.fake(name, f'#!/usr/bin/env bash\ncd "{self.root}"\n{body}\n')
+        for name, text in {"installed": "", "unknown": "", "calls": "", "user": "0\n"}.items():
+            (self.root / name).write_text(text)
+
+    def fake(self, name: str, text: str) -> None:
+        file = self.root / "bin" / name
+        file.write_text(text)
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+    def run_script(
+        self, *options: str, path: str = os.environ["PATH"]
+    ) -> subprocess.CompletedProcess:
+        environment = {**os.environ, "PATH": f"{self.root / 'bin'}:{path}"}
+        command = ["bash", str(SCRIPT), *options]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+    def calls(self) -> list[str]:
+        return (self.root / "calls").read_text().splitlines()
+
+    def installed_now(self) -> list[str]:
+        line = self.calls()[-1]
+        return line[line.index("--no-install-recommends") :].split()[1:]
+
+    def install_all(self, *options: str) -> None:
+        self.run_script(*options)
+        (self.root / "installed").write_text("\n".join(self.installed_now()) + "\n")
+        (self.root / "calls").write_text("")
+
+    def test_a_bare_machine_gets_an_update_and_every_package(self):
+        result = self.run_script()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(self.calls()), 2)
+        self.assertIn("update", self.calls()[0])
+        for package in ("g++", "cmake", "ninja-build", "nlohmann-json3-dev", "libcli11-dev"):
+            self.assertIn(package, self.installed_now())
+        self.assertNotIn("libgtest-dev", self.installed_now())
+
+    def test_nothing_is_asked_of_apt_when_all_is_there(self):
+        self.install_all("--tests")
+        result = self.run_script("--tests")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        self.assertEqual(self.calls(), [])
+
+    def test_only_what_is_missing_is_installed(self):
+        self.install_all()
+        self.run_script("--tests")
+        self.assertIn("libgtest-dev", self.installed_now())
+        self.assertNotIn("g++", self.installed_now())
+
+    def test_an_optional_package_that_does_not_exist_is_left_out_with_a_note(self):
+        (self.root / "unknown").write_text("clang-14\n")
+        result = self.run_script("--tests")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("clang-14", self.installed_now())
+        self.assertIn("clang-19", self.installed_now())
+        self.assertIn("note: clang-14 is not available here", result.stderr)
+
+    def test_without_network_the_error_is_one_line(self):
+        (self.root / "broken").write_text("")
+        result = self.run_script()
+        self.assertEqual(result.returncode, 1)
+        errors = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+        self.assertEqual(errors, ["error: apt-get update failed: E: no network"])
+
+    def test_sudo_is_used_by_a_user_who_is_not_root(self):
+        (self.root / "user").write_text("1000\n")
+        self.assertEqual(self.run_script().returncode, 0)
+        self.assertEqual(self.calls()[0], "sudo")
+
+    def test_a_system_without_apt_gets_a_note_and_goes_on(self):
+        (self.root / "bin" / "apt-get").unlink()
+        tools = self.root / "tools"
+        tools.mkdir()
+        for name in ("bash", "dirname", "mktemp", "cat", "sed", "env"):
+            (tools / name).symlink_to(f"/usr/bin/{name}")
+        result = self.run_script(path=str(tools))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("note: no apt-get here", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Checks who may include whom, and what never appears in the library.
+
+  tools/layering.py            check; exit 1 with one line per finding
+  tools/layering.py --list     print the arrows and the rules
+  tools/layering.py --root DIR check another tree
+
+The arrows stand in two places that must agree: the loom_room() lines of CMakeLists.txt, which the
+linker obeys, and ARROWS below, which a reviewer sees change. A room may include what it can reach.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from cpp_source import cpp_files, line_of, without_comments
+
+# Room -> the rooms it names. Everything reachable from them is allowed too.
+ARROWS: dict[str, list[str]] = {
+    "base": [],
+    "dtype": ["base"],
+    "tensor": ["dtype"],
+    "ops": ["tensor"],
+    "backend/reference": ["ops"],
+    "backend/cpu": ["ops", "backend/reference"],
+    "layers": ["ops"],
+    "grid": ["layers"],
+    "io": ["tensor"],
+    "text": ["base", "io"],
+    "llm": ["grid", "text", "io"],
+    "engine": ["llm", "backend/reference", "backend/cpu"],
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A header outside the standard library, and the only places that may include it."""
+
+    name: str
+    header: str  # regular expression on the name inside <> or ""
+    places: tuple[str, ...]  # path prefixes, relative to the root
+    advice: str
+
+
+HEADER_RULES = [
+    Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp",), "use io/json.hpp"),
+    Rule("PCRE2", r"pcre2", ("src/text/",), "use the regular expressions of src/text"),
+    Rule("utf8proc", r"utf8proc", ("src/text/",), "use the Unicode helpers of src/text"),
+    Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
+    Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
+    Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
+    Rule("libcurl", r"curl/", ("cli/",), "the library needs no network"),
+    Rule(
+        "xxHash", r"xxhash", ("src/base/", "src/io/", "src/engine/"), "hash in base, io or engine"
+    ),
+    Rule(
+        "CPU intrinsics",
+        r"(?:[a-z]+mmintrin|immintrin|x86intrin|x86gprintrin|cpuid|arm_\w+|wasm_simd128)\.h$",
+        ("src/backend/cpu/",),
+        "kernels live in src/backend/cpu; elsewhere write plain C++ or a __builtin",
+    ),
+    Rule(
+        "an operating system header",
+        r"(?:sys|linux|asm|mach|bits)/|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|windows|io)\.h$",
+        ("src/base/", "src/tensor/", "src/io/", "src/backend/cpu/", "cli/"),
+        "threads live in base, buffers in tensor, files in io",
+    ),
+    Rule(
+        "an input/output stream",
+        r"(?:iostream|fstream|sstream|ostream|istream|iomanip|ios|streambuf|syncstream|print)$",
+        ("cli/",),
+        "return a Result, or build text with base/text.hpp",
+    ),
+]
+
+C_STANDARD_HEADERS = {
+    f"{name}.h" for name in "stddef stdint stdbool string math limits float".split()
+}
+
+
+@dataclass(frozen=True)
+class Ban:
+    """Code that never appears in the library."""
+
+    pattern: re.Pattern
+    what: str
+    advice: str
+    except_in: tuple[str, ...] = ()  # path prefixes
+    cli_too: bool = False
+
+
+_FREE_CALL = r"(?<![\w.>:])(?:std::|::)?"
+BANS = [
+    Ban(
+        re.compile(r"\bcase\s+(?:\w+::)*DType::"),
+        "a case on a dtype outside src/dtype",
+        "ask the dtype table (dtype/dtypes.def) or add a column to it",
+        ("src/dtype/",),
+        cli_too=True,
+    ),
+    Ban(
+        re.compile(r"\bcase\s+(?:\w+::)*LayerKind::"),
+        "a case on a layer kind outside src/layers",
+        "ask the layer's LayerDef, or add a field to it",
+        ("src/layers/",),
+        cli_too=True,
+    ),
+    Ban(re.compile(r"\bthrow\b"), "a throw", "return an Error"),
+    Ban(
+        re.compile(_FREE_CALL + r"(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\("),
+        "a call that ends the program",
+        "return an Error",
+    ),
+    Ban(
+        re.compile(_FREE_CALL + r"(?:secure_)?getenv\s*\("),
+        "an environment variable read",
+        "take an option from the caller",
+    ),
+    Ban(
+        re.compile(
+            _FREE_CALL
+            + r"(?:v?f?printf|f?puts|putchar|f?putc|perror)\s*\(|\bstd::c(?:out|err|log)\b"
+        ),
+        "printing",
+        "return text to the caller; only cli/ prints",
+    ),
+]
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+def reachable(arrows: dict[str, list[str]]) -> dict[str, set[str]]:
+    """For every room, the rooms it can reach (itself included)."""
+    result = {}
+    for room in arrows:
+        seen, todo = set(), [room]
+        while todo:
+            here = todo.pop()
+            if here not in seen:
+                seen.add(here)
+                todo.extend(arrows.get(here, []))
+        result[room] = seen
+    return result
+
+
+def cmake_arrows(text: str) -> dict[str, tuple[int, list[str]]]:
+    """loom_room(NAME DEPENDS ...) lines: room -> (line, rooms it names)."""
+    code = re.sub(r"#[^\n]*", lambda m: " " * len(m.group(0)), text)
+    rooms = {}
+    for match in re.finditer(r"^[ \t]*loom_room\s*\(([^)]*)\)", code, re.MULTILINE):
+        name, *words = match.group(1).split()
+        depends, taking = [], False
+        for word in words:
+            if word.isupper():
+                taking = word == "DEPENDS"
+            elif taking:
+                depends.append(word)
+        rooms[name] = (line_of(code, match.start()), depends)
+    return rooms
+
+
+def check_cmake(root: Path, arrows: dict[str, list[str]]) -> list[Finding]:
+    """CMakeLists.txt and ARROWS say the same, and neither has a cycle."""
+    path = root / "CMakeLists.txt"
+    rooms = cmake_arrows(path.read_text()) if path.is_file() else {}
+    wanted = reachable(arrows)
+    built = reachable({room: names for room, (_, names) in rooms.items()})
+    findings = []
+    for room in sorted(set(wanted) | set(built)):
+        line = rooms.get(room, (1, []))[0]
+        if room not in built:
+            problem = f"room {room} is missing; add loom_room({room} ...)"
+        elif room not in wanted:
+            problem = f"room {room} is unknown; add it to ARROWS in tools/layering.py"
+        elif wanted[room] != built[room]:
+            more = ", ".join(sorted(built[room] - wanted[room])) or "nothing"
+            less = ", ".join(sorted(wanted[room] - built[room])) or "nothing"
+            problem = (
+                f"room {room}: {more} too many, {less} missing; make it equal tools/layering.py"
+            )
+        else:
+            continue
+        findings.append(Finding("CMakeLists.txt", line, problem))
+    for room, names in sorted(arrows.items()):
+        for name in names:
+            if room in wanted.get(name, set()):
+                problem = f"{room} and {name} reach each other; cut one arrow"
+                findings.append(Finding("tools/layering.py", 1, problem))
+    return findings
+
+
+def room_of(path: str, rooms) -> str | None:
+    """The room of a path below src/ ("base/x.hpp"), or None."""
+    fitting = [room for room in rooms if path.startswith(room + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def resolve(root: Path, file: Path, name: str) -> Path | None:
+    """The file that #include "name" means, as the compiler would find it."""
+    for base in (file.parent, root / "src", root / "include"):
+        candidate = (base / name).resolve()
+        if candidate.is_file() and candidate.is_relative_to(root):
+            return candidate
+    return None
+
+
+def check_arrow(root: Path, file: Path, name: str, reach: dict[str, set[str]]) -> str | None:
+    """What is wrong with #include "name" in `file`, or None."""
+    path = file.relative_to(root).as_posix()
+    target = resolve(root, file, name)
+    if target is None:
+        return f'"{name}" is not in src/ or include/; spell the path from src/'
+    to = target.relative_to(root).as_posix()
+    if to.startswith("include/"):
+        return None
+    if path.startswith("include/"):
+        return f'public header includes "{name}"; include/ sees loom/ and the standard library only'
+    if not path.startswith("src/"):
+        return None
+    here, there = room_of(path[4:], reach), room_of(to[4:], reach)
+    if here is None:
+        return None  # reported once, for the file
+    if there is None or there not in reach[here]:
+        allowed = ", ".join(sorted(reach[here] - {here})) or "no other room"
+        where = f'"{name}" ({there or "no room"})'
+        return f"{here} may not include {where}; it sees {allowed}: move the code or pass it in"
+    return None
+
+
+def check_header(path: str, name: str) -> str | None:
+    """What is wrong with #include <name> (or a third-party "name") in `path`, or None."""
+    for rule in HEADER_RULES:
+        if re.match(rule.header, name):
+            if path.startswith(rule.places):
+                return None
+            places = " ".join(rule.places)
+            return f"<{name}> ({rule.name}) belongs in {places} only; {rule.advice}"
+    unknown = "/" in name or ("." in name and name not in C_STANDARD_HEADERS)
+    if unknown and not path.startswith("cli/"):
+        return f"<{name}> is unknown; write a decision note and add a row to tools/layering.py"
+    return None
+
+
+def check_includes(root: Path, file: Path, text: str, reach: dict[str, set[str]]) -> list[Finding]:
+    path = file.relative_to(root).as_posix()
+    findings = []
+    for match in _INCLUDE.finditer(text):
+        quoted, angled = match.group(1), match.group(2)
+        third_party = any(re.match(rule.header, quoted or "") for rule in HEADER_RULES)
+        if quoted and not (third_party and resolve(root, file, quoted) is None):
+            problem = check_arrow(root, file, quoted, reach)
+        else:
+            problem = check_header(path, quoted or angled)
+        if problem:
+            findings.append(Finding(path, line_of(text, match.start()), problem))
+    return findings
+
+
+def check_bans(path: str, code: str) -> list[Finding]:
+    findings = []
+    for ban in BANS:
+        if path.startswith(ban.except_in) or (path.startswith("cli/") and not ban.cli_too):
+            continue
+        for match in ban.pattern.finditer(code):
+            line = line_of(code, match.start())
+            findings.append(Finding(path, line, f"{ban.what}; {ban.advice}"))
+    return findings
+
+
+def check_file(root: Path, file: Path, reach: dict[str, set[str]]) -> list[Finding]:
+    path = file.relative_to(root).as_posix()
+    text = file.read_text(encoding="utf-8", errors="replace")
+    findings = check_includes(root, file, without_comments(text, keep_strings=True), reach)
+    if path.startswith("src/") and room_of(path[4:], reach) is None:
+        problem = "this folder is no room; move the file, or add the room to CMakeLists.txt"
+        findings.append(Finding(path, 1, problem))
+    return findings + check_bans(path, without_comments(text))
+
+
+def check(root: Path, arrows: dict[str, list[str]] | None = None) -> tuple[list[Finding], int]:
+    """All findings of a tree, and how many files were read."""
+    root = root.resolve()
+    arrows = ARROWS if arrows is None else arrows
+    reach = reachable(arrows)
+    findings = check_cmake(root, arrows)
+    files = [f for folder in ("src", "include", "cli") for f in cpp_files(root, folder)]
+    files += sorted((root / "src").rglob("*.def"))
+    for file in files:
+        findings += check_file(root, file, reach)
+    return sorted(set(findings)), len(files)
+
+
+def print_rules() -> None:
+    print("room -> rooms it names (and everything they reach)")
+    for room, names in ARROWS.items():
+        print(f"  {room:<18} -> {', '.join(names) or '(nothing)'}")
+    print("header -> the only places that may include it")
+    for rule in HEADER_RULES:
+        print(f"  {rule.name:<28} -> {' '.join(rule.places)}")
+    print("never in src/ and include/")
+    for ban in BANS:
+        print(f"  {ban.what}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Who may include whom in Loom.")
+    parser.add_argument("--list", action="store_true", help="print the arrows and the rules")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    options = parser.parse_args()
+    if options.list:
+        print_rules()
+        return 0
+    findings, files = check(options.root)
+    for finding in findings:
+        print(finding)
+    print(f"layering: {files} files, {len(findings)} finding{'s' * (len(findings) != 1)}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
