@@ -1,5 +1,6 @@
-// OCP MX E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; no infinity, no NaN. Nearest even,
-// saturating at 6. E3M0 and NF4 have no conversion of their own outside encode_value.
+// OCP MX E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; no infinity, no NaN.
+// Nearest even, saturating at 6. NaN becomes 0.
+// E3M0 and NF4 have no conversion of their own outside encode_value.
 #include "dtype/codec.hpp"
 #include "dtype/elements.hpp"
 

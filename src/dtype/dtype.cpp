@@ -1,4 +1,6 @@
 // The table of dtypes.def as constants, and the look-up of names. Knows no arithmetic.
+// Invariant: row i has id i. Columns that follow from others (code_bias, level_unit) are derived
+// here, so that dtypes.def cannot contradict itself.
 #include "dtype/dtype.hpp"
 
 #include <iterator>

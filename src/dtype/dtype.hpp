@@ -1,5 +1,6 @@
-// The number types as data: one DTypeInfo per row of dtypes.def. Only this room may switch on a
-// dtype; everything else asks the table.
+// The number types as data: one DTypeInfo per row of dtypes.def.
+// Only this room may switch on a dtype; everything else asks the table.
+// Ids 0-20 are written in files and never change meaning.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Sizes and offsets of the R16 layout. All arithmetic on shapes is here; packing and decoding only
-// read it.
+// read it. Callers check that rows * cols * 8 fits int64 before they ask (files: the reader does).
+// Sections that a type does not have are empty.
 #include "dtype/r16.hpp"
 
 namespace loom {

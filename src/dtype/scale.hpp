@@ -1,5 +1,6 @@
 // Scale rules, private to the room: the scale of a row or tensor from its range, the scale of a
-// block from its values and the form in which each is stored.
+// block from its values, and the form in which each is stored. Only finite values count, and a
+// range of zeros gives a step of 0.
 #pragma once
 
 #include "dtype/codec.hpp"

@@ -30,7 +30,7 @@ class LlmSession {
   // Logits after the last feed(): [vocab].
   std::span<const float> logits() const { return logits_; }
   int64_t position() const { return session_.position(); }
-  int64_t context() const { return session_.capacity(); }
+  int64_t context() const { return options_.context; }
   void rewind(int64_t position) { session_.rewind(position); }
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }

@@ -15,6 +15,9 @@ namespace loom::text {
 namespace {
 
 constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+// Outside a class, Oniguruma reads Latin-1 by a table of its own, where fractions and superscripts
+// are words.
+constexpr std::string_view kLatinNumbers = "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
 constexpr size_t kMaxDepth = 100;  // PCRE2 recurses while it compiles
 
 bool is_digit(char c) {
@@ -23,6 +26,15 @@ bool is_digit(char c) {
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
+// Letters, and pairs of them, that Oniguruma folds to several or from several; PCRE2 folds one to
+// one.
+bool folds_to_several(char32_t c) {
+  return c == 0xDF || c == 0x149 || c == 0x1F0 || c == 0x390 || c == 0x3B0 || c == 0x587 ||
+         (c >= 0x1E96 && c <= 0x1E9E) || (c >= 0x1F50 && c <= 0x1FFC) ||
+         (c >= 0xFB00 && c <= 0xFB17);
+}
+constexpr std::array<std::string_view, 5> kFoldedPairs = {"ss", "ff", "fi", "fl", "st"};
+
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -36,6 +48,7 @@ class Translator {
     if (pattern_.substr(0, 4) == "(?i)") {  // elsewhere its scope differs between the dialects
       out_ += "(?i)";
       at_ = 4;
+      caseless_ = true;
     }
     while (at_ < pattern_.size()) LOOM_TRY(item());
     return std::move(out_);
@@ -62,17 +75,20 @@ class Translator {
       case '+':
       case '?': out_ += pattern_[at_++]; return {};
       case '{': return interval();
-      default:
-        start_atom();
-        copy_character();
-        return {};
+      default: start_atom(); return copy_character(false);
     }
   }
 
-  void copy_character() {
-    const size_t length = code_point_at(pattern_, at_).length;
-    out_ += pattern_.substr(at_, length);
-    at_ += length;
+  Status copy_character(bool in_class) {
+    const CodePoint c = code_point_at(pattern_, at_);
+    const std::string pair = to_lower_ascii(pattern_.substr(at_, 2));
+    const auto& pairs = kFoldedPairs;
+    const bool folded = folds_to_several(c.value) ||
+                        (!in_class && std::find(pairs.begin(), pairs.end(), pair) != pairs.end());
+    if (caseless_ && folded) return refuse("a letter that folds to several");
+    out_ += pattern_.substr(at_, c.length);
+    at_ += c.length;
+    return {};
   }
 
   void close_group() {
@@ -110,6 +126,7 @@ class Translator {
     for (; i < pattern_.size() && pattern_[i] != ':'; ++i) {
       const char c = pattern_[i];
       if (c != 'i' && c != 'm' && c != '-') return refuse("this kind of group");
+      caseless_ = caseless_ || c == 'i';
       flags += c == 'm' ? 's' : c;
     }
     if (i >= pattern_.size()) return refuse("this kind of group");
@@ -156,19 +173,17 @@ class Translator {
       at_ += 2;
       return Status();
     };
+    const std::string word = cat("[", kWord, kLatinNumbers, "]");
+    const std::string other = cat("[^", kWord, kLatinNumbers, "]");
     switch (c) {
       case 's': return put("\\p{White_Space}");
       case 'S': return put("\\P{White_Space}");
-      case 'w': return put(cat("[", kWord, "]"));
-      case 'W': return put(cat("[^", kWord, "]"));
+      case 'w': return put(word);
+      case 'W': return put(other);
       case 'h': return put("[0-9A-Fa-f]");
       case 'H': return put("[^0-9A-Fa-f]");
-      case 'b':
-        return put(
-            cat("(?:(?<=[", kWord, "])(?![", kWord, "])|(?<![", kWord, "])(?=[", kWord, "]))"));
-      case 'B':
-        return put(
-            cat("(?:(?<=[", kWord, "])(?=[", kWord, "])|(?<![", kWord, "])(?![", kWord, "]))"));
+      case 'b': return put(cat("(?:(?<=", word, ")(?!", word, ")|(?<!", word, ")(?=", word, "))"));
+      case 'B': return put(cat("(?:(?<=", word, ")(?=", word, ")|(?<!", word, ")(?!", word, "))"));
       case 'A': return put("\\A");
       case 'z': return put("\\z");
       case 'Z': return put("\\Z");
@@ -223,8 +238,7 @@ class Translator {
     if (is_letter(c) || is_digit(c)) return refuse(cat("the escape '\\", c, "'"));
     if (static_cast<unsigned char>(c) >= 0x80) {
       ++at_;
-      copy_character();
-      return {};
+      return copy_character(true);
     }
     out_ += '\\';
     out_ += c;
@@ -310,7 +324,7 @@ class Translator {
       if (peek() == '\\') {
         LOOM_TRY(class_escape());
       } else {
-        copy_character();
+        LOOM_TRY(copy_character(true));
       }
     }
     if (at_ >= pattern_.size()) return refuse("a class without an end");
@@ -323,7 +337,8 @@ class Translator {
   const std::string& where_;
   std::string out_;
   size_t at_ = 0;
-  size_t atom_ = 0;  // where in out_ the last repeatable item starts
+  size_t atom_ = 0;        // where in out_ the last repeatable item starts
+  bool caseless_ = false;  // in some part of the pattern
   std::vector<size_t> groups_;
 };
 

@@ -1,5 +1,6 @@
-// The table of number types: frozen ids, names and aliases that parse, and the columns that follow
-// from others.
+// The table of number types: frozen ids, names and aliases that parse, unknown names that are
+// refused with the exact text, and the columns that follow from others. A changed id or bias here
+// is a changed file format.
 #include "dtype/dtype.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // binary16 and bfloat16 against closed forms: every code, every rounding boundary, specials, and
 // agreement of the f32 and f64 entry points.
+// The oracle is the definition with ldexp, not another conversion.
 #include "samples.hpp"
 
 namespace loom {

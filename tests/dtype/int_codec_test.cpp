@@ -1,5 +1,6 @@
-// Integer, ternary and binary element codecs: every code of the narrow types, ties, clamps, NaN,
-// and the 53-bit rule.
+// Integer, ternary and binary element codecs: every code of the narrow types and a comb through the
+// wide ones, ties, clamps, NaN, and the 53-bit rule of 64-bit types.
+// Codes are stored codes: level + bias, or two's complement from int16 up.
 #include "samples.hpp"
 
 namespace loom {

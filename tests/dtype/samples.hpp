@@ -1,5 +1,6 @@
-// Shared by the tests of dtype: reproducible samples, error measures, neighbours of a float, and a
-// printer for names. Uses libm freely: only the library must not.
+// Shared by the tests of dtype: reproducible samples, error measures, neighbours of a float.
+// Also names for parameterised tests.
+// Uses libm freely: only the library must not.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The scale rules: each formula of spec/core.md 4.2 on small examples, and what zeros, infinities,
-// NaN and tiny values do to them.
+// NaN and extreme magnitudes do to them.
+// The tests of EveryType hold for all dtypes alike.
 #include "samples.hpp"
 
 namespace loom {

@@ -1,5 +1,6 @@
 // FP8 and FP4 against the OCP definitions, E3M0 and NF4 against their lists: every code, every
-// rounding boundary, saturation and specials.
+// rounding boundary in f32 and f64 steps, saturation and specials. mxfp4 and nvfp4 share the
+// elements of fp4; their scales are tested in scale_test.cpp.
 #include "samples.hpp"
 
 namespace loom {

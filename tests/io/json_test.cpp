@@ -16,156 +16,182 @@ struct Accepted {
   std::string dumped;
 };
 
-class JsonAccepts : public ::testing::TestWithParam<Accepted> {};
-
-TEST_P(JsonAccepts, AndDumpsTheSame) {
-  const auto value = parse_json(GetParam().text, "t");
+void check_json_accepts(const Accepted& row) {
+  const auto value = parse_json(row.text, "t");
   ASSERT_TRUE(value.ok()) << value.error().str();
-  EXPECT_EQ(dump_json(*value), GetParam().dumped);
+  EXPECT_EQ(dump_json(*value), row.dumped);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Texts, JsonAccepts,
-    ::testing::Values(
-        Accepted{"null", "null"}, Accepted{" true ", "true"}, Accepted{"\t\r\nfalse\n", "false"},
-        Accepted{"0", "0"}, Accepted{"-0", "0"}, Accepted{"-12", "-12"},
-        Accepted{"9223372036854775807", "9223372036854775807"},
-        Accepted{"-9223372036854775808", "-9223372036854775808"},
-        Accepted{"18446744073709551615", "18446744073709551615"},
-        // Above 64 bits an integer is a real, as in tokenizer_config.json's model_max_length.
-        Accepted{"1000000000000000019884624838656", "1e+30"}, Accepted{"1.0", "1.0"},
-        Accepted{"-0.0", "-0.0"}, Accepted{"1e3", "1000.0"}, Accepted{"1E+3", "1000.0"},
-        Accepted{"0.1", "0.1"}, Accepted{"1e-05", "1e-05"}, Accepted{"5e-324", "5e-324"},
-        Accepted{"1e-999", "0.0"}, Accepted{"1.7976931348623157e308", "1.7976931348623157e+308"},
-        Accepted{"\"\"", "\"\""},
-        Accepted{R"("a\"\\\/\b\f\n\r\t")", R"("a\"\\/\u0008\u000c\n\r\t")"},
-        Accepted{R"("\u00e9\u20ac\ud83d\ude00")", "\"\u00e9\u20ac\U0001f600\""},
-        Accepted{"\"\u00e9\u20ac\U0001f600\"", "\"\u00e9\u20ac\U0001f600\""},
-        Accepted{R"("\u0000\u001f")", R"("\u0000\u001f")"}, Accepted{"\"\x7f\"", "\"\x7f\""},
-        Accepted{"[]", "[]"}, Accepted{"[ ]", "[]"}, Accepted{"[1, [2, []], {}]", "[1,[2,[]],{}]"},
-        Accepted{"{}", "{}"},
-        Accepted{R"({ "b" : 1 , "a" : { "b" : [ 2 ] } })", R"({"b":1,"a":{"b":[2]}})"},
-        Accepted{R"({"":null,"a":true})", R"({"":null,"a":true})"}));
+const std::vector<Accepted> kJsonAccepts = {
+    {"null", "null"},
+    {" true ", "true"},
+    {"\t\r\nfalse\n", "false"},
+    {"0", "0"},
+    {"-0", "0"},
+    {"-12", "-12"},
+    {"9223372036854775807", "9223372036854775807"},
+    {"-9223372036854775808", "-9223372036854775808"},
+    {"18446744073709551615", "18446744073709551615"},
+    // Above 64 bits an integer is a real, as in tokenizer_config.json's model_max_length.
+    {"1000000000000000019884624838656", "1e+30"},
+    {"1.0", "1.0"},
+    {"-0.0", "-0.0"},
+    {"1e3", "1000.0"},
+    {"1E+3", "1000.0"},
+    {"0.1", "0.1"},
+    {"1e-05", "1e-05"},
+    {"5e-324", "5e-324"},
+    {"1e-999", "0.0"},
+    {"1.7976931348623157e308", "1.7976931348623157e+308"},
+    {"\"\"", "\"\""},
+    {R"("a\"\\\/\b\f\n\r\t")", R"("a\"\\/\u0008\u000c\n\r\t")"},
+    {R"("\u00e9\u20ac\ud83d\ude00")", "\"\u00e9\u20ac\U0001f600\""},
+    {"\"\u00e9\u20ac\U0001f600\"", "\"\u00e9\u20ac\U0001f600\""},
+    {R"("\u0000\u001f")", R"("\u0000\u001f")"},
+    {"\"\x7f\"", "\"\x7f\""},
+    {"[]", "[]"},
+    {"[ ]", "[]"},
+    {"[1, [2, []], {}]", "[1,[2,[]],{}]"},
+    {"{}", "{}"},
+    {R"({ "b" : 1 , "a" : { "b" : [ 2 ] } })", R"({"b":1,"a":{"b":[2]}})"},
+    {R"({"":null,"a":true})", R"({"":null,"a":true})"},
+};
+
+TEST(JsonAccepts, EveryKindOfValueAndDumpsTheSame) {
+  for (const Accepted& row : kJsonAccepts) check_json_accepts(row);
+}
 
 struct Refused {
   std::string text;
   std::string error;
 };
 
-class JsonRefuses : public ::testing::TestWithParam<Refused> {};
-
-TEST_P(JsonRefuses, WithPlaceAndReason) {
-  expect_error(parse_json(GetParam().text, "t"), Code::bad_file, "t: " + GetParam().error);
+void check_json_refuses(const Refused& row) {
+  expect_error(parse_json(row.text, "t"), Code::bad_file, "t: " + row.error);
 }
 
 std::string nul(std::string_view before, std::string_view after = {}) {
   return std::string(before).append(1, '\0').append(after);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Structure, JsonRefuses,
-    ::testing::Values(
-        Refused{"", "at byte 0: expected a value, found the end of the text"},
-        Refused{"  ", "at byte 2: expected a value, found the end of the text"},
-        Refused{"}", "at byte 0: expected a value, found '}'"},
-        Refused{",", "at byte 0: expected a value, found ','"},
-        Refused{"1 2", "at byte 2: expected the end of the text, found '2'"},
-        Refused{"01", "at byte 1: expected the end of the text, found '1'"},
-        Refused{"1-2", "at byte 1: expected the end of the text, found '-'"},
-        Refused{"{} x", "at byte 3: expected the end of the text, found 'x'"},
-        Refused{"\"a\" \"b\"", "at byte 4: expected the end of the text, found a string"},
-        Refused{"[", "at byte 1: expected a value or ']', found the end of the text"},
-        Refused{"[1", "at byte 2: expected ',' or ']', found the end of the text"},
-        Refused{"[1 2]", "at byte 3: expected ',' or ']', found '2'"},
-        Refused{"[1-2]", "at byte 2: expected ',' or ']', found '-'"},
-        Refused{"[1}", "at byte 2: expected ',' or ']', found '}'"},
-        Refused{"[1,]", "at byte 3: expected a value after ',', found ']'"},
-        Refused{"[,1]", "at byte 1: expected a value or ']', found ','"},
-        Refused{"[1,,2]", "at byte 3: expected a value after ',', found ','"},
-        Refused{"[[1]", "at byte 4: expected ',' or ']', found the end of the text"},
-        Refused{"[1]]", "at byte 3: expected the end of the text, found ']'"},
-        Refused{"{", "at byte 1: expected a key or '}', found the end of the text"},
-        Refused{"{1:2}", "at byte 1: expected a key or '}', found '1'"},
-        Refused{"{a:2}", "at byte 1: expected a key or '}', found 'a'"},
-        Refused{"{\"a\"}", "at byte 4: expected ':' after a key, found '}'"},
-        Refused{"{\"a\" 1}", "at byte 5: expected ':' after a key, found '1'"},
-        Refused{"{\"a\":}", "at byte 5: expected a value, found '}'"},
-        Refused{"{\"a\":1 \"b\":2}", "at byte 7: expected ',' or '}', found a string"},
-        Refused{"{\"a\":1,}", "at byte 7: expected a key after ',', found '}'"},
-        Refused{"{\"a\":1,2}", "at byte 7: expected a key after ',', found '2'"},
-        Refused{"{\"a\":[1}", "at byte 7: expected ',' or ']', found '}'"},
-        Refused{"[1] // note", "at byte 4: expected the end of the text, found '/'"},
-        Refused{"/* */ 1", "at byte 0: expected a value, found '/'"},
-        Refused{nul("1"), "at byte 1: expected the end of the text, found byte 0x00"},
-        Refused{nul("{}", "{}"), "at byte 2: expected the end of the text, found byte 0x00"},
-        Refused{nul("[1"), "at byte 2: expected ',' or ']', found byte 0x00"},
-        Refused{nul(""), "at byte 0: expected a value, found byte 0x00"},
-        Refused{"\xEF\xBB\xBF{}",
-                "at byte 0: starts with a byte order mark; save it as plain UTF-8"},
-        Refused{"\xEF{}", "at byte 0: expected a value, found byte 0xef"},
-        Refused{"\f1", "at byte 0: expected a value, found byte 0x0c"}));
+const std::vector<Refused> kStructure = {
+    {"", "at byte 0: expected a value, found the end of the text"},
+    {"  ", "at byte 2: expected a value, found the end of the text"},
+    {"}", "at byte 0: expected a value, found '}'"},
+    {",", "at byte 0: expected a value, found ','"},
+    {"1 2", "at byte 2: expected the end of the text, found '2'"},
+    {"01", "at byte 1: expected the end of the text, found '1'"},
+    {"1-2", "at byte 1: expected the end of the text, found '-'"},
+    {"{} x", "at byte 3: expected the end of the text, found 'x'"},
+    {"\"a\" \"b\"", "at byte 4: expected the end of the text, found a string"},
+    {"[", "at byte 1: expected a value or ']', found the end of the text"},
+    {"[1", "at byte 2: expected ',' or ']', found the end of the text"},
+    {"[1 2]", "at byte 3: expected ',' or ']', found '2'"},
+    {"[1-2]", "at byte 2: expected ',' or ']', found '-'"},
+    {"[1}", "at byte 2: expected ',' or ']', found '}'"},
+    {"[1,]", "at byte 3: expected a value after ',', found ']'"},
+    {"[,1]", "at byte 1: expected a value or ']', found ','"},
+    {"[1,,2]", "at byte 3: expected a value after ',', found ','"},
+    {"[[1]", "at byte 4: expected ',' or ']', found the end of the text"},
+    {"[1]]", "at byte 3: expected the end of the text, found ']'"},
+    {"{", "at byte 1: expected a key or '}', found the end of the text"},
+    {"{1:2}", "at byte 1: expected a key or '}', found '1'"},
+    {"{a:2}", "at byte 1: expected a key or '}', found 'a'"},
+    {"{\"a\"}", "at byte 4: expected ':' after a key, found '}'"},
+    {"{\"a\" 1}", "at byte 5: expected ':' after a key, found '1'"},
+    {"{\"a\":}", "at byte 5: expected a value, found '}'"},
+    {"{\"a\":1 \"b\":2}", "at byte 7: expected ',' or '}', found a string"},
+    {"{\"a\":1,}", "at byte 7: expected a key after ',', found '}'"},
+    {"{\"a\":1,2}", "at byte 7: expected a key after ',', found '2'"},
+    {"{\"a\":[1}", "at byte 7: expected ',' or ']', found '}'"},
+    {"[1] // note", "at byte 4: expected the end of the text, found '/'"},
+    {"/* */ 1", "at byte 0: expected a value, found '/'"},
+    {nul("1"), "at byte 1: expected the end of the text, found byte 0x00"},
+    {nul("{}", "{}"), "at byte 2: expected the end of the text, found byte 0x00"},
+    {nul("[1"), "at byte 2: expected ',' or ']', found byte 0x00"},
+    {nul(""), "at byte 0: expected a value, found byte 0x00"},
+    {"\xEF\xBB\xBF{}", "at byte 0: starts with a byte order mark; save it as plain UTF-8"},
+    {"\xEF{}", "at byte 0: expected a value, found byte 0xef"},
+    {"\f1", "at byte 0: expected a value, found byte 0x0c"},
+};
 
-INSTANTIATE_TEST_SUITE_P(
-    Words, JsonRefuses,
-    ::testing::Values(Refused{"nul", "at byte 0: expected a value, found 'nul'"},
-                      Refused{"nulll", "at byte 4: expected the end of the text, found 'l'"},
-                      Refused{"True", "at byte 0: expected a value, found 'True'"},
-                      Refused{"[NaN]", "at byte 1: expected a value or ']', found 'NaN'"},
-                      Refused{"Infinity", "at byte 0: expected a value, found 'Infinity'"},
-                      Refused{"'a'", "at byte 0: expected a value, found '''"},
-                      Refused{"a_word_longer_than_16",
-                              "at byte 0: expected a value, found 'a_word_longer_th'"}));
+TEST(JsonRefuses, BrokenStructure) {
+  for (const Refused& row : kStructure) check_json_refuses(row);
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    Numbers, JsonRefuses,
-    ::testing::Values(
-        Refused{"-", "at byte 1: expected a digit after '-', found the end of the text"},
-        Refused{"-a", "at byte 1: expected a digit after '-', found 'a'"},
-        Refused{"-Infinity", "at byte 1: expected a digit after '-', found 'Infinity'"},
-        Refused{"+1", "at byte 0: expected a value, found '+'"},
-        Refused{".5", "at byte 0: expected a value, found '.'"},
-        Refused{"[1.]", "at byte 3: expected a digit after '.', found ']'"},
-        Refused{"1e", "at byte 2: expected a digit after 'e', found the end of the text"},
-        Refused{"1.5E+x", "at byte 5: expected a digit after 'e', found 'x'"},
-        Refused{"0x10", "at byte 1: expected the end of the text, found 'x10'"},
-        Refused{"[1, 1e999]", "at byte 4: this number is too large for a 64-bit real"},
-        Refused{"-1e999", "at byte 0: this number is too large for a 64-bit real"}));
+const std::vector<Refused> kWords = {
+    {"nul", "at byte 0: expected a value, found 'nul'"},
+    {"nulll", "at byte 4: expected the end of the text, found 'l'"},
+    {"True", "at byte 0: expected a value, found 'True'"},
+    {"[NaN]", "at byte 1: expected a value or ']', found 'NaN'"},
+    {"Infinity", "at byte 0: expected a value, found 'Infinity'"},
+    {"'a'", "at byte 0: expected a value, found '''"},
+    {"a_word_longer_than_16", "at byte 0: expected a value, found 'a_word_longer_th'"},
+};
 
-INSTANTIATE_TEST_SUITE_P(
-    Strings, JsonRefuses,
-    ::testing::Values(
-        Refused{"\"abc", "at byte 0: a string that never ends"},
-        Refused{"[\"a\\\"", "at byte 1: a string that never ends"},
-        Refused{"{\"a", "at byte 1: a string that never ends"},
-        Refused{"{\"a\":1,\"b", "at byte 7: a string that never ends"},
-        Refused{"\"a\nb\"", "at byte 2: byte 0x0a inside a string; it must be escaped"},
-        Refused{nul("\"a", "b\""), "at byte 2: byte 0x00 inside a string; it must be escaped"},
-        Refused{"\"\\x41\"",
-                "at byte 1: bad escape in a string; JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
-                "\\uXXXX"},
-        Refused{"\"\\u12g4\"", "at byte 1: expected four hex digits after \\u"},
-        Refused{"\"\\u12", "at byte 1: expected four hex digits after \\u"},
-        Refused{"\"\\ud800\"", "at byte 1: unpaired surrogate in a string"},
-        Refused{"\"\\ud800\\u0041\"", "at byte 1: unpaired surrogate in a string"},
-        Refused{"\"\\ud800x\"", "at byte 1: unpaired surrogate in a string"},
-        Refused{"\"ab\\udc00\"", "at byte 3: unpaired surrogate in a string"},
-        Refused{"\"a\xff\"", "at byte 2: invalid UTF-8 in a string: byte 0xff"},
-        Refused{"\"\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0x80"},
-        Refused{"\"\xc0\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xc0"},
-        Refused{"\"\xc3\"", "at byte 1: invalid UTF-8 in a string: byte 0xc3"},
-        Refused{"\"\xe0\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xe0"},
-        Refused{"\"\xed\xa0\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xed"},
-        Refused{"\"\xf0\x80\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf0"},
-        Refused{"\"\xf4\x90\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf4"},
-        Refused{"\"\xf5\x80\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf5"}));
+TEST(JsonRefuses, UnknownWords) {
+  for (const Refused& row : kWords) check_json_refuses(row);
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    DuplicateKeys, JsonRefuses,
-    ::testing::Values(Refused{R"({"a":1,"a":2})", "at byte 7: duplicate key \"a\""},
-                      Refused{R"({"a":1, "b":{"a":1}, "\u0061":2})",
-                              "at byte 21: duplicate key \"a\""},
-                      Refused{R"([{"x":{"k":[],"k":[]}}])", "at byte 14: duplicate key \"k\""},
-                      Refused{R"({"":1,"":2})", "at byte 6: duplicate key \"\""}));
+const std::vector<Refused> kNumbers = {
+    {"-", "at byte 1: expected a digit after '-', found the end of the text"},
+    {"-a", "at byte 1: expected a digit after '-', found 'a'"},
+    {"-Infinity", "at byte 1: expected a digit after '-', found 'Infinity'"},
+    {"+1", "at byte 0: expected a value, found '+'"},
+    {".5", "at byte 0: expected a value, found '.'"},
+    {"[1.]", "at byte 3: expected a digit after '.', found ']'"},
+    {"1e", "at byte 2: expected a digit after 'e', found the end of the text"},
+    {"1.5E+x", "at byte 5: expected a digit after 'e', found 'x'"},
+    {"0x10", "at byte 1: expected the end of the text, found 'x10'"},
+    {"[1, 1e999]", "at byte 4: this number is too large for a 64-bit real"},
+    {"-1e999", "at byte 0: this number is too large for a 64-bit real"},
+};
+
+TEST(JsonRefuses, BrokenNumbers) {
+  for (const Refused& row : kNumbers) check_json_refuses(row);
+}
+
+const std::vector<Refused> kStrings = {
+    {"\"abc", "at byte 0: a string that never ends"},
+    {"[\"a\\\"", "at byte 1: a string that never ends"},
+    {"{\"a", "at byte 1: a string that never ends"},
+    {"{\"a\":1,\"b", "at byte 7: a string that never ends"},
+    {"\"a\nb\"", "at byte 2: byte 0x0a inside a string; it must be escaped"},
+    {nul("\"a", "b\""), "at byte 2: byte 0x00 inside a string; it must be escaped"},
+    {"\"\\x41\"",
+     "at byte 1: bad escape in a string; JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
+     "\\uXXXX"},
+    {"\"\\u12g4\"", "at byte 1: expected four hex digits after \\u"},
+    {"\"\\u12", "at byte 1: expected four hex digits after \\u"},
+    {"\"\\ud800\"", "at byte 1: unpaired surrogate in a string"},
+    {"\"\\ud800\\u0041\"", "at byte 1: unpaired surrogate in a string"},
+    {"\"\\ud800x\"", "at byte 1: unpaired surrogate in a string"},
+    {"\"ab\\udc00\"", "at byte 3: unpaired surrogate in a string"},
+    {"\"a\xff\"", "at byte 2: invalid UTF-8 in a string: byte 0xff"},
+    {"\"\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0x80"},
+    {"\"\xc0\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xc0"},
+    {"\"\xc3\"", "at byte 1: invalid UTF-8 in a string: byte 0xc3"},
+    {"\"\xe0\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xe0"},
+    {"\"\xed\xa0\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xed"},
+    {"\"\xf0\x80\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf0"},
+    {"\"\xf4\x90\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf4"},
+    {"\"\xf5\x80\x80\x80\"", "at byte 1: invalid UTF-8 in a string: byte 0xf5"},
+};
+
+TEST(JsonRefuses, BrokenStrings) {
+  for (const Refused& row : kStrings) check_json_refuses(row);
+}
+
+const std::vector<Refused> kDuplicateKeys = {
+    {R"({"a":1,"a":2})", "at byte 7: duplicate key \"a\""},
+    {R"({"a":1, "b":{"a":1}, "\u0061":2})", "at byte 21: duplicate key \"a\""},
+    {R"([{"x":{"k":[],"k":[]}}])", "at byte 14: duplicate key \"k\""},
+    {R"({"":1,"":2})", "at byte 6: duplicate key \"\""},
+};
+
+TEST(JsonRefuses, DuplicateKeys) {
+  for (const Refused& row : kDuplicateKeys) check_json_refuses(row);
+}
 
 TEST(Json, FindsTheDuplicateAmongManyKeysWhereverItIs) {
   for (const int count : {15, 16, 17, 18, 33, 1000, 5000}) {

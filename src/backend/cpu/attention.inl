@@ -11,21 +11,22 @@ LOOM_INLINE void score_groups(const float* const* q, const float* keys, int64_t 
   for (int64_t g = 0; g < groups; g += kScoreBlocks) {
     V16 s[H][kScoreBlocks];
     const float* k[kScoreBlocks];
-    for (int b = 0; b < kScoreBlocks; ++b)
-      k[b] = keys + (g + b < groups ? g + b : groups - 1) * d * 16;
-    for (int h = 0; h < H; ++h) {
-      for (int b = 0; b < kScoreBlocks; ++b) s[h][b] = set16(0.0f);
+    LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) k[b] =
+        keys + (g + b < groups ? g + b : groups - 1) * d * 16;
+    LOOM_UNROLL for (int h = 0; h < H; ++h) {
+      LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) s[h][b] = set16(0.0f);
     }
     for (int64_t j = 0; j < d; ++j) {
-      for (int b = 0; b < kScoreBlocks; ++b) {
+      LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) {
         LOOM_EACH(i) {
           const Vf key = vf_load(k[b] + j * 16 + i * kW);
-          for (int h = 0; h < H; ++h) s[h][b].v[i] = s[h][b].v[i] + key * q[h][j];
+          LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] = s[h][b].v[i] + key * q[h][j];
         }
       }
     }
-    for (int h = 0; h < H; ++h) {
-      for (int b = 0; b < kScoreBlocks; ++b) store16(scores + h * stride + (g + b) * 16, s[h][b]);
+    LOOM_UNROLL for (int h = 0; h < H; ++h) {
+      LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b)
+          store16(scores + h * stride + (g + b) * 16, s[h][b]);
     }
   }
 }
@@ -39,23 +40,25 @@ LOOM_INLINE void weigh_values(const float* weights, int64_t stride, const float*
   for (int64_t begin = lo; begin < hi; begin += 256) {
     const int64_t end = hi - begin < 256 ? hi : begin + 256;
     V16 s[H][B];
-    for (int h = 0; h < H; ++h) {
-      for (int b = 0; b < B; ++b) s[h][b] = set16(0.0f);
+    LOOM_UNROLL for (int h = 0; h < H; ++h) {
+      LOOM_UNROLL for (int b = 0; b < B; ++b) s[h][b] = set16(0.0f);
     }
     for (int64_t p = begin; p < end; ++p) {
-      for (int b = 0; b < B; ++b) {
+      LOOM_UNROLL for (int b = 0; b < B; ++b) {
         LOOM_EACH(i) {
           const Vf v = vf_load(values + p * d + b * 16 + i * kW);
-          for (int h = 0; h < H; ++h) s[h][b].v[i] = s[h][b].v[i] + v * weights[h * stride + p];
+          LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] =
+              s[h][b].v[i] + v * weights[h * stride + p];
         }
       }
     }
-    for (int h = 0; h < H; ++h) {
-      for (int b = 0; b < B; ++b) total[h][b] = begin == lo ? s[h][b] : add16(total[h][b], s[h][b]);
+    LOOM_UNROLL for (int h = 0; h < H; ++h) {
+      LOOM_UNROLL for (int b = 0; b < B; ++b) total[h][b] =
+          begin == lo ? s[h][b] : add16(total[h][b], s[h][b]);
     }
   }
-  for (int h = 0; h < H; ++h) {
-    for (int b = 0; b < B; ++b) store16(out[h] + b * 16, total[h][b]);
+  LOOM_UNROLL for (int h = 0; h < H; ++h) {
+    LOOM_UNROLL for (int b = 0; b < B; ++b) store16(out[h] + b * 16, total[h][b]);
   }
 }
 
@@ -74,20 +77,20 @@ void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   const int64_t stride = round_up(hi + 64, 64);
   const float* q[H];
   float* out[H];
-  for (int h = 0; h < H; ++h) q[h] = a.q.f32_row(row) + (head + h) * d;
+  LOOM_UNROLL for (int h = 0; h < H; ++h) q[h] = a.q.f32_row(row) + (head + h) * d;
   float* shifted = scores - first_group * 16;  // index by position
   score_groups<H>(q, keys + first_group * 16 * d, d, groups, scores, stride);
-  for (int h = 0; h < H; ++h) {
+  LOOM_UNROLL for (int h = 0; h < H; ++h) {
     float* s = shifted + h * stride + lo;
     softmax_row(s, a.scale, hi - lo, s);
   }
   int64_t j = 0;
   for (; j + 64 <= d; j += 64) {
-    for (int h = 0; h < H; ++h) out[h] = a.y.f32_row(row) + (head + h) * d + j;
+    LOOM_UNROLL for (int h = 0; h < H; ++h) out[h] = a.y.f32_row(row) + (head + h) * d + j;
     weigh_values<H, 4>(shifted, stride, values + j, d, lo, hi, out);
   }
   for (; j < d; j += 16) {
-    for (int h = 0; h < H; ++h) out[h] = a.y.f32_row(row) + (head + h) * d + j;
+    LOOM_UNROLL for (int h = 0; h < H; ++h) out[h] = a.y.f32_row(row) + (head + h) * d + j;
     weigh_values<H, 1>(shifted, stride, values + j, d, lo, hi, out);
   }
 }

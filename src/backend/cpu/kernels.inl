@@ -32,6 +32,11 @@ LOOM_INLINE float decode_step(ScaleRule rule, const R16& g, const std::byte* gro
   return r16_step(g, group, lane, rule == ScaleRule::e4m3 ? block * 2 + half : block);
 }
 
+// Out of line: inlined into every tile it would be most of the code.
+__attribute__((noinline)) void activate16(Activation kind, V16& x) {
+  LOOM_EACH(i) x.v[i] = activate<Vf>(kind, x.v[i]);
+}
+
 // Stores sixteen outputs of row `row` from `column`; bias and activation only when the sum is
 // complete.
 LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, int64_t columns,
@@ -39,9 +44,7 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
   const int64_t n = columns - column;
   if (last) {
     if (!m.bias.empty()) total = add16(total, load16_n(m.bias.f32() + column, n));
-    if (m.activation != Activation::linear) {
-      LOOM_EACH(i) total.v[i] = activate<Vf>(m.activation, total.v[i]);
-    }
+    if (m.activation != Activation::linear) activate16(m.activation, total);
   }
   store16_n(m.y.f32_row(row) + column, total, n);
 }

@@ -29,14 +29,14 @@ struct LoadBf16 {
 template <class Load, int R, int G>
 LOOM_INLINE void float_chunk(const float* const* x, const std::byte* const* codes, int64_t n,
                              V16 (&s)[R][G]) {
-  for (int r = 0; r < R; ++r) {
-    for (int g = 0; g < G; ++g) s[r][g] = set16(0.0f);
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] = set16(0.0f);
   }
   for (int64_t k = 0; k < n; ++k) {
-    for (int g = 0; g < G; ++g) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
       LOOM_EACH(i) {
         const Vf w = Load::load(codes[g] + (k * 16 + i * kW) * Load::bytes);
-        for (int r = 0; r < R; ++r) s[r][g].v[i] = s[r][g].v[i] + w * x[r][k];
+        LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g].v[i] = s[r][g].v[i] + w * x[r][k];
       }
     }
   }
@@ -47,8 +47,8 @@ LOOM_INLINE void float_chunk(const float* const* x, const std::byte* const* code
 template <int R, int G>
 LOOM_INLINE void add_chunk(const MatmulArgs& m, const R16& w, int64_t row, int64_t group,
                            int64_t chunk, bool last, const V16 (&s)[R][G]) {
-  for (int r = 0; r < R; ++r) {
-    for (int g = 0; g < G; ++g) {
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
       const int64_t column = (group + g) * 16;
       V16 total = s[r][g];
       if (chunk > 0)
@@ -63,10 +63,10 @@ template <int R, int G>
 void float_panel_tile(const MatmulArgs& m, const R16& w, int64_t row, int64_t group, int64_t chunk,
                       const float* panel) {
   const float* x[R];
-  for (int r = 0; r < R; ++r) x[r] = m.x.f32_row(row + r) + chunk * kChunk;
+  LOOM_UNROLL for (int r = 0; r < R; ++r) x[r] = m.x.f32_row(row + r) + chunk * kChunk;
   const std::byte* codes[G];
-  for (int g = 0; g < G; ++g)
-    codes[g] = reinterpret_cast<const std::byte*>(panel + g * kChunk * 16);
+  LOOM_UNROLL for (int g = 0; g < G; ++g) codes[g] =
+      reinterpret_cast<const std::byte*>(panel + g * kChunk * 16);
   const int64_t left = w.cols - chunk * kChunk;
   V16 s[R][G];
   float_chunk<LoadF32, R, G>(x, codes, left < kChunk ? left : kChunk, s);
@@ -131,18 +131,20 @@ inline void float_many_rows(const MatmulArgs& m, const R16& w, LaneRange groups,
 template <class Load, int G>
 void float_row(const MatmulArgs& m, const R16& w, int64_t row, int64_t group) {
   const std::byte* codes[G];
-  for (int g = 0; g < G; ++g) codes[g] = m.w.data + (group + g) * w.group_bytes + w.codes;
+  LOOM_UNROLL for (int g = 0; g < G; ++g) codes[g] =
+      m.w.data + (group + g) * w.group_bytes + w.codes;
   V16 total[G];
   for (int64_t k = 0; k < w.cols; k += kChunk) {
     const float* x[1] = {m.x.f32_row(row) + k};
     V16 s[1][G];
     float_chunk<Load, 1, G>(x, codes, w.cols - k < kChunk ? w.cols - k : kChunk, s);
-    for (int g = 0; g < G; ++g) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
       total[g] = k == 0 ? s[0][g] : add16(total[g], s[0][g]);
       codes[g] += kChunk * 16 * Load::bytes;
     }
   }
-  for (int g = 0; g < G; ++g) finish_tile(m, row, (group + g) * 16, w.rows, total[g], true);
+  LOOM_UNROLL for (int g = 0; g < G; ++g)
+      finish_tile(m, row, (group + g) * 16, w.rows, total[g], true);
 }
 
 template <class Load>

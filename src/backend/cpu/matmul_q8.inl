@@ -5,6 +5,11 @@
 // activations). Tiles of R rows x G groups of 16 outputs; tiling never changes a chain. Many rows:
 // codes of two groups are unpacked to bytes once per segment of k and reused from the L1 cache.
 
+// Blocks of k whose bytes for two groups fill half of the L1 cache, and from how many rows
+// unpacking them pays.
+constexpr int64_t kPanelBlocks = 24;
+constexpr int64_t kPanelMinRows = 8;
+
 // How the codes and scales of a dtype are read. One instantiation per storage form.
 template <int kBits, Levels kLevels, ScaleRule kScale>
 struct Q8Format {
@@ -87,56 +92,66 @@ LOOM_INLINE void q8_blocks(const R16& w, const std::byte* const* groups, const s
   const int64_t code_bytes = kPanel ? 512 : w.block_code_bytes();
   I16 zero[G];
   if constexpr (Format::affine) {
-    for (int g = 0; g < G; ++g) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
       LOOM_EACH(i) zero[g].v[i] = -(vi_load(groups[g] + w.zeros + i * 4 * kW) + bias);
     }
   }
   V16 row_step[G];
   if constexpr (Format::row_scaled) {
-    for (int g = 0; g < G; ++g) row_step[g] = load_step<Format>(w, groups[g], 0, 0);
+    LOOM_UNROLL for (int g = 0; g < G; ++g) row_step[g] = load_step<Format>(w, groups[g], 0, 0);
+  }
+  // -bias * sum of each block, ready to be broadcast from memory.
+  constexpr bool kPrepared = kPanel && !Format::affine && !Format::halves;
+  int32_t corrections[kPrepared ? R : 1][kPanelBlocks];
+  if constexpr (kPrepared) {
+    for (int r = 0; r < R; ++r) {
+      for (int64_t b = 0; b < count; ++b)
+        corrections[r][b] = -bias * q.sums[r * q.block_stride + first + b];
+    }
   }
   for (int64_t b = first; b < first + count; ++b) {
-    for (int half = 0; half < kHalves; ++half) {
+    LOOM_UNROLL for (int half = 0; half < kHalves; ++half) {
       I16 s[R][G];
-      for (int r = 0; r < R; ++r) {
+      LOOM_UNROLL for (int r = 0; r < R; ++r) {
         int32_t sum = q.sums[r * q.block_stride + b];
         if constexpr (kHalves == 2) {
           const int32_t lower = q.half_sums[r * q.block_stride + b];
           sum = half == 0 ? lower : sum - lower;
         }
-        for (int g = 0; g < G; ++g) {
+        LOOM_UNROLL for (int g = 0; g < G; ++g) {
           LOOM_EACH(i) {
             if constexpr (Format::affine) {
               s[r][g].v[i] = zero[g].v[i] * sum;
+            } else if constexpr (kPrepared) {
+              s[r][g].v[i] = vi_set(corrections[r][b - first]);
             } else {
               s[r][g].v[i] = vi_set(-bias * sum);
             }
           }
         }
       }
-#pragma GCC unroll 8
-      for (int j = 0; j < kQuads; ++j) {
+      LOOM_UNROLL for (int j = 0; j < kQuads; ++j) {
         const int quad = half * kQuads + j;
         Vi a[R];
-        for (int r = 0; r < R; ++r) {
+        LOOM_UNROLL for (int r = 0; r < R; ++r) {
           int32_t four;
           std::memcpy(&four, q.codes + r * q.code_stride + b * 32 + quad * 4, 4);
           a[r] = vi_set(four);
         }
-        for (int g = 0; g < G; ++g) {
+        LOOM_UNROLL for (int g = 0; g < G; ++g) {
           const std::byte* block =
               kPanel ? panel + (static_cast<int64_t>(g) * count + (b - first)) * code_bytes
                      : groups[g] + w.codes + b * code_bytes;
           LOOM_EACH(i) {
             const Vi codes = unpack_quad<Codes>(block, quad, i);
-            for (int r = 0; r < R; ++r) s[r][g].v[i] = dot4(s[r][g].v[i], codes, a[r]);
+            LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g].v[i] = dot4(s[r][g].v[i], codes, a[r]);
           }
         }
       }
-      for (int g = 0; g < G; ++g) {
+      LOOM_UNROLL for (int g = 0; g < G; ++g) {
         const V16 step =
             Format::row_scaled ? row_step[g] : load_step<Format>(w, groups[g], b, half);
-        for (int r = 0; r < R; ++r) {
+        LOOM_UNROLL for (int r = 0; r < R; ++r) {
           const float scale = q.scales[r * q.block_stride + b];
           const V16 sum = to_float(s[r][g]);
           LOOM_EACH(i) acc[r][g].v[i] = acc[r][g].v[i] + sum.v[i] * (step.v[i] * scale);
@@ -151,7 +166,7 @@ template <class Format, int R, int G, bool kPanel>
 void q8_tile(const MatmulArgs& m, const R16& w, int32_t bias, int64_t row, int64_t group,
              const std::byte* panel, int64_t first, int64_t count) {
   const std::byte* groups[G];
-  for (int g = 0; g < G; ++g) groups[g] = m.w.data + (group + g) * w.group_bytes;
+  LOOM_UNROLL for (int g = 0; g < G; ++g) groups[g] = m.w.data + (group + g) * w.group_bytes;
   const int64_t stride = m.q8.padded_cols();
   const Q8Tile q{m.q8.codes + row * stride,
                  m.q8.scales + row * m.q8.blocks,
@@ -160,16 +175,16 @@ void q8_tile(const MatmulArgs& m, const R16& w, int32_t bias, int64_t row, int64
                  stride,
                  m.q8.blocks};
   V16 acc[R][G];
-  for (int r = 0; r < R; ++r) {
-    for (int g = 0; g < G; ++g) {
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
       const int64_t column = (group + g) * 16;
       acc[r][g] =
           first == 0 ? set16(0.0f) : load16_n(m.y.f32_row(row + r) + column, w.rows - column);
     }
   }
   q8_blocks<Format, R, G, kPanel>(w, groups, panel, bias, q, first, count, acc);
-  for (int r = 0; r < R; ++r) {
-    for (int g = 0; g < G; ++g) {
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
       finish_tile(m, row + r, (group + g) * 16, w.rows, acc[r][g], first + count == w.blocks);
     }
   }
@@ -206,10 +221,6 @@ void unpack_panel(const R16& w, const std::byte* data, int64_t groups, int64_t f
     }
   }
 }
-
-// Blocks of k whose bytes for two groups fill half of the L1 cache.
-constexpr int64_t kPanelBlocks = 24;
-constexpr int64_t kPanelMinRows = 8;
 
 template <class Format>
 void q8_many_rows(const MatmulArgs& m, const R16& w, int32_t bias, LaneRange groups,

@@ -20,7 +20,10 @@ struct I16 {
   Vi v[kNV];
 };
 
-#define LOOM_EACH(i) for (int i = 0; i < kNV; ++i)
+// Loops over registers and tiles must disappear, or the tiles would live in memory; -O2 alone does
+// not unroll them.
+#define LOOM_UNROLL _Pragma("GCC unroll 16")
+#define LOOM_EACH(i) LOOM_UNROLL for (int i = 0; i < kNV; ++i)
 
 LOOM_INLINE Vf vf_load(const float* p) {
   Vf v;

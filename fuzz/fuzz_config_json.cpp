@@ -1,0 +1,55 @@
+// Any bytes as JSON: refused in one line with an offset, or a value whose text reads back to the
+// same text. The same bytes as config.json and as generation_config.json: refused, or within range.
+#include <string>
+
+#include "check.hpp"
+#include "io/hf_config.hpp"
+#include "io/json.hpp"
+
+namespace {
+
+void check_error(const loom::Error& error, size_t size) {
+  CHECK(!error.message.empty());
+  CHECK(error.str().find('\n') == std::string::npos);
+  CHECK(error.offset >= -1 && error.offset <= static_cast<int64_t>(size));
+}
+
+void check_config(const loom::HfConfig& config) {
+  constexpr int64_t kMax = int64_t{1} << 24;
+  for (const int64_t v :
+       {config.hidden_size, config.intermediate_size, config.num_layers, config.num_kv_heads,
+        config.vocab_size, config.max_positions, config.num_heads * config.head_dim}) {
+    CHECK(v >= 1 && v <= kMax);
+  }
+  CHECK(config.num_heads % config.num_kv_heads == 0 && config.head_dim % 2 == 0);
+  for (const int64_t id : config.eos_token_ids) CHECK(id >= 0 && id < config.vocab_size);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::string where = "config.json";
+  // The bytes as they lie: a read past their end is seen.
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto value = loom::parse_json(text, where);
+  if (!value.ok()) {
+    check_error(value.error(), size);
+    CHECK(value.error().offset >= 0);
+    return 0;
+  }
+  const std::string dumped = loom::dump_json(*value);
+  const auto again = loom::parse_json(dumped, where);
+  CHECK(again.ok());
+  CHECK(loom::dump_json(*again) == dumped);
+  const auto pretty = loom::parse_json(loom::dump_json(*value, 1), where);
+  CHECK(pretty.ok());
+  CHECK(loom::dump_json(*pretty) == dumped);
+  if (!value->is_object()) return 0;
+  const auto config = loom::parse_hf_config(text, text, where);
+  if (config.ok()) {
+    check_config(*config);
+  } else {
+    check_error(config.error(), size);
+  }
+  return 0;
+}

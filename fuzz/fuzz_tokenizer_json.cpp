@@ -1,0 +1,36 @@
+// Any text as tokenizer.json, up to its last '}'; what follows, at most 64 bytes, is encoded and
+// decoded. Refused in one line, or a tokenizer whose ids are in range and decode without error, all
+// at once and one by one.
+#include <string>
+
+#include "check.hpp"
+#include "text/tokenizer.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::string where = "tokenizer.json";
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const size_t brace = input.rfind('}');
+  const size_t end = brace == std::string_view::npos ? size : brace + 1;
+  const auto tokenizer = loom::Tokenizer::parse(input.substr(0, end), where);
+  if (!tokenizer.ok()) {
+    CHECK(!tokenizer.error().message.empty());
+    CHECK(tokenizer.error().str().find('\n') == std::string::npos);
+    return 0;
+  }
+  const std::string_view text = input.substr(end, 64);
+  const auto ids = tokenizer->encode(text);
+  if (!ids.ok()) return 0;
+  for (const loom::TokenId id : *ids) CHECK(id >= 0 && id < tokenizer->vocab_size());
+  const auto whole = tokenizer->decode(*ids);
+  CHECK(whole.ok());
+  loom::StreamDecoder stream(*tokenizer);
+  std::string pieces;
+  for (const loom::TokenId id : *ids) {
+    const auto piece = stream.push(id);
+    CHECK(piece.ok());
+    pieces += *piece;
+  }
+  pieces += stream.finish();
+  CHECK(pieces == *whole);
+  return 0;
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Builds and runs one fuzz target, and prints one line for the log in docs/:
+#   fuzz/run.sh TARGET EXECUTIONS [SECONDS]
+# TARGET: safetensors, config_json, tokenizer_json. New inputs go to the build folder (build/fuzz, or
+# $LOOM_FUZZ_BUILD), crashes too; the committed corpus is only read. Exit status 1 after a crash.
+set -eu
+target=$1
+executions=$2
+seconds=${3:-0}
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${LOOM_FUZZ_BUILD:-$root/build/fuzz}
+
+case $target in
+  safetensors) max_len=4096 ;;
+  config_json) max_len=4096 ;;
+  tokenizer_json) max_len=8192 ;;
+  *) echo "unknown target: $target" >&2; exit 2 ;;
+esac
+
+[ -f "$build/build.ninja" ] || cmake -S "$root" --preset fuzz -B "$build" > /dev/null
+cmake --build "$build" --target "fuzz_$target" -j2 > "$build/fuzz_$target.build.log" ||
+  { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
+
+corpus=$build/corpus/$target
+mkdir -p "$corpus" "$build/crashes"
+log=$build/fuzz_$target.log
+status=0
+# One second and 64 MB + 16 x the input; AddressSanitizer's own memory (shadow, quarantine) is the
+# rest of the 256 MB.
+ASAN_OPTIONS=quarantine_size_mb=8:detect_leaks=1 "$build/fuzz/fuzz_$target" \
+  -runs="$executions" -max_total_time="$seconds" -max_len=$max_len -timeout=1 -rss_limit_mb=256 \
+  -dict="$root/fuzz/dict/$target.dict" -artifact_prefix="$build/crashes/$target-" \
+  -print_final_stats=1 "$corpus" "$root/fuzz/corpus/$target" > "$log" 2>&1 || status=1
+
+value() { sed -n "s/^stat::$1: *//p" "$log" | tail -n 1; }
+coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+result="0 crashes"
+[ $status -eq 0 ] || result="FAILED ($(grep -m1 -E 'SUMMARY|ERROR|CHECK' "$log" || echo "see $log"))"
+echo "$(date +%F) $(git -C "$root" rev-parse --short HEAD 2> /dev/null || echo unknown)" \
+  "fuzz_$target: $(value number_of_executed_units) executions, $(value average_exec_per_sec)/s," \
+  "coverage ${coverage:-?}, corpus $(find "$corpus" -type f | wc -l)," \
+  "peak $(value peak_rss_mb) MB, $result"
+exit $status

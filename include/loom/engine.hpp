@@ -1,0 +1,56 @@
+// Engine: what every model of a program shares: the threads, the instruction set, the modes. Make
+// one at the start. A handle: copies mean the same engine, and models keep it alive.
+// The threads serve one computation at a time: sessions of one engine must not compute at the same
+// time on several threads of the caller. Such a program makes one engine per thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loom/result.hpp"
+
+namespace loom {
+
+inline constexpr std::string_view kVersion = "0.1.0";
+
+struct EngineOptions {
+  int threads = 0;                 // lanes of work, the caller's thread included; 0: all cores
+  std::string isa;                 // "scalar", "avx2", "avx512", ...; "": the best one here
+  std::string activations = "q8";  // "q8": int8 x weights of integer types; "f32": always floats
+  bool oversubscribe = false;      // allow more threads than cores (for tests)
+};
+
+struct EngineInfo {
+  std::string version;            // of the library, "0.1.0"
+  int threads = 1;                // as they run, after the limit of cores
+  int cores = 1;                  // that this process may use
+  bool threads_built_in = true;   // false: a single-threaded build
+  std::string isa;                // in use
+  std::vector<std::string> isas;  // that this build holds and this processor runs, slowest first
+  std::string activations;        // default of new sessions
+};
+
+class Engine {
+ public:
+  // Errors: invalid_argument (unknown activations, negative threads), unsupported (an instruction
+  // set that this build or processor lacks).
+  static Result<Engine> create(const EngineOptions& options = {});
+
+  const EngineInfo& info() const;
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+  const std::shared_ptr<Impl>& share() const { return impl_; }
+
+ private:
+  explicit Engine(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+// Names of the number types that weights can have ("float32", "q4_0", ...). Short forms such as
+// "f32" and "i8" are accepted wherever a name is.
+std::vector<std::string> dtype_names();
+
+}  // namespace loom

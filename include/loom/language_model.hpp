@@ -1,0 +1,143 @@
+// Model: a language model with its weights, tokenizer and chat template; immutable, shared by any
+// number of sessions. ModelSession: one conversation with it. Both keep what they need alive.
+//
+//   auto engine = loom::Engine::create({.threads = 4});
+//   auto model = loom::Model::load(*engine, "models/stories", {.dtype = "q8_0"});
+//   auto session = model->session();
+//   auto story = session->generate("Once upon a time", {.max_tokens = 100});
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loom/engine.hpp"
+#include "loom/generation.hpp"
+#include "loom/result.hpp"
+
+namespace loom {
+
+struct ModelOptions {
+  // Number type of the weights; "": as stored in the file. Types below 8 bits leave the token
+  // embedding and the head at q8_0. Vectors (norms, biases) are always float32.
+  std::string dtype;
+  // Called after each tensor with tensors done and in all; false stops with Code::cancelled.
+  std::function<bool(int64_t done, int64_t total)> progress;
+};
+
+struct ModelInfo {
+  std::string source;        // the folder, or "random weights"
+  std::string architecture;  // "LlamaForCausalLM"
+  std::string dtype;         // of the weights of the blocks, in memory
+  int64_t layers = 0;
+  int64_t width = 0;        // of the hidden states
+  int64_t inner_width = 0;  // of the gated unit
+  int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t vocab = 0;       // logits per position
+  int64_t context = 0;     // positions the model was made for
+  int64_t parameters = 0;  // numbers, tied ones once
+  int64_t bytes = 0;       // packed weights in memory
+  bool tied_head = false;
+  bool has_tokenizer = false;
+  bool has_chat_template = false;
+  std::vector<TokenId> eos_ids;
+};
+
+struct ChatTurn {
+  std::string role;  // "system", "user", "assistant"
+  std::string content;
+};
+
+struct ModelSessionOptions {
+  int64_t context = 0;      // positions of the KV cache; 0: the model's, at most 2048
+  int64_t chunk = 256;      // tokens per forward pass of a prompt; changes speed, never bits
+  std::string activations;  // "q8" or "f32"; "": as the engine says
+};
+
+// Not thread-safe: one thread at a time.
+class ModelSession {
+ public:
+  // Feeds tokens; logits() are then those after the last one. Errors: out_of_range (an id outside
+  // the vocabulary, a full context), and then nothing was fed.
+  Status feed(std::span<const TokenId> ids);
+  // Logits [vocab] after the last feed(); empty before the first. Valid until the next call.
+  std::span<const float> logits() const;
+  // Feeds tokens and hands the logits [vocab] of every position to `sink(position in ids, logits)`;
+  // an Error from the sink ends it.
+  using LogitsSink = std::function<Status(int64_t position, std::span<const float> logits)>;
+  Status feed_all(std::span<const TokenId> ids, const LogitsSink& sink);
+
+  // Feeds the prompt, then draws tokens until a StopReason; text goes to `sink` as it appears and
+  // is in the result as well. The last token drawn is not fed: feed it to go on. An empty prompt
+  // goes on from logits(). Errors: invalid_argument (options, an empty prompt at the start),
+  // out_of_range (a prompt longer than the context).
+  Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions& options = {},
+                              const TextSink& sink = {});
+  Result<Generation> generate(std::string_view prompt, const GenerateOptions& options = {},
+                              const TextSink& sink = {});
+
+  int64_t position() const;  // tokens fed
+  int64_t context() const;   // positions there are
+  // Forgets everything from `position` on; a position not reached yet changes nothing. logits()
+  // stay those of the last feed().
+  void rewind(int64_t position);
+
+  int64_t activation_bytes() const;  // memory for one forward pass
+  int64_t cache_bytes() const;       // memory for keys, values and rotary tables
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+  explicit ModelSession(std::unique_ptr<Impl> impl);
+  ModelSession(ModelSession&&) noexcept;
+  ModelSession& operator=(ModelSession&&) noexcept;
+  ~ModelSession();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// A handle: copies mean the same model. Const methods are thread-safe, load() and random() compute.
+class Model {
+ public:
+  // A Hugging Face folder: config.json, model.safetensors (or shards with an index) and, for text,
+  // tokenizer.json. Errors: not_found, bad_file (with file and offset), unsupported (a field of
+  // config.json this engine does not honour, by name), invalid_argument (unknown dtype), cancelled.
+  static Result<Model> load(const Engine& engine, const std::string& folder,
+                            const ModelOptions& options = {});
+  // Random weights of a named shape ("smollm2-135m", "tiny", ...), the same for the same seed on
+  // every machine. No tokenizer: tokens only. An Error lists the shapes there are.
+  static Result<Model> random(const Engine& engine, std::string_view shape, std::string_view dtype,
+                              uint64_t seed);
+
+  const ModelInfo& info() const;
+
+  // Ids of `text`, with the tokens that the tokenizer puts around a text (BOS and the like) unless
+  // `add_special_tokens` is false. Text that spells a special token becomes that token.
+  Result<std::vector<TokenId>> tokenize(std::string_view text,
+                                        bool add_special_tokens = true) const;
+  // Text of `ids`; broken UTF-8 becomes U+FFFD. Errors: out_of_range.
+  Result<std::string> detokenize(std::span<const TokenId> ids,
+                                 bool skip_special_tokens = true) const;
+  // The conversation as the model's chat template writes it; with `reply`, up to where the
+  // assistant begins to speak. Errors: unsupported (no template, or one beyond our subset).
+  Result<std::string> render_chat(std::span<const ChatTurn> turns, bool reply = true) const;
+  // Ids of render_chat(), without further special tokens.
+  Result<std::vector<TokenId>> tokenize_chat(std::span<const ChatTurn> turns,
+                                             bool reply = true) const;
+
+  // Takes all memory a run needs. Errors: out_of_range (a context beyond the model's),
+  // out_of_memory.
+  Result<ModelSession> session(const ModelSessionOptions& options = {}) const;
+
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Model(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace loom

@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "engine/impl.hpp"
+
+namespace loom {
+
+Result<ActivationMode> parse_activations(std::string_view name) {
+  if (name == "q8") return ActivationMode::q8;
+  if (name == "f32") return ActivationMode::f32;
+  return invalid(cat("unknown activations '", printable(name), "'; choose from q8, f32"));
+}
+
+Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+const EngineInfo& Engine::info() const {
+  return impl_->info;
+}
+
+Result<Engine> Engine::create(const EngineOptions& options) {
+  if (options.threads < 0)
+    return invalid(cat("threads must be 0 (all cores) or more; got ", options.threads));
+  LOOM_ASSIGN(const ActivationMode activations, parse_activations(options.activations));
+  Isa isa = best_isa();
+  if (!options.isa.empty()) {
+    LOOM_ASSIGN(isa, parse_isa(options.isa));
+  }
+  auto impl = std::make_shared<Impl>(options.threads, options.oversubscribe);
+  impl->isa = isa;
+  impl->ops = &cpu_ops(isa);
+  impl->activations = activations;
+  EngineInfo& info = impl->info;
+  info.version = kVersion;
+  info.threads = impl->pool.lanes();
+  info.cores = ThreadPool::available_cores();
+  info.threads_built_in = LOOM_THREADS != 0;
+  info.isa = isa_name(isa);
+  for (const Isa available : available_isas()) info.isas.emplace_back(isa_name(available));
+  info.activations = options.activations;
+  return Engine(std::move(impl));
+}
+
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names;
+  for (const DTypeInfo& info : dtype_table()) names.emplace_back(info.name);
+  return names;
+}
+
+}  // namespace loom

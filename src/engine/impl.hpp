@@ -1,0 +1,37 @@
+// What the public handles hold. For this room, the program and the tests; not installed.
+#pragma once
+
+#include "backend/cpu/cpu.hpp"
+#include "llm/llm_session.hpp"
+#include "loom/engine.hpp"
+#include "loom/language_model.hpp"
+
+namespace loom {
+
+struct Engine::Impl {
+  Impl(int threads, bool oversubscribe) : pool(threads, oversubscribe) {}
+  ThreadPool pool;
+  Isa isa = Isa::scalar;
+  const Ops* ops = nullptr;
+  ActivationMode activations = ActivationMode::q8;
+  EngineInfo info;
+};
+
+struct Model::Impl {
+  std::shared_ptr<Engine::Impl> engine;
+  LanguageModel model;
+  ModelInfo info;
+};
+
+struct ModelSession::Impl {
+  std::shared_ptr<const Model::Impl> model;
+  LlmSession session;
+};
+
+// "q8" or "f32".
+Result<ActivationMode> parse_activations(std::string_view name);
+
+// A session with options that the public interface does not have.
+Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options);
+
+}  // namespace loom

@@ -1,0 +1,32 @@
+// LogitsHash: XXH3-128 over the little-endian f32 bits of logits, in the order they are added. It
+// tells bits apart; it is no signature.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "llm/llm_session.hpp"
+
+namespace loom {
+
+class LogitsHash {
+ public:
+  LogitsHash();
+  ~LogitsHash();
+  void add(std::span<const float> logits);
+  std::string hex() const;  // 32 digits
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Feeds `ids` and returns the hash of the logits of every position.
+Result<std::string> hash_logits(LlmSession& session, std::span<const TokenId> ids);
+
+// The tokens that benchmarks and hashes are made with: prompt token i and decoded token i.
+TokenId prompt_token(int64_t i, int64_t vocab);
+TokenId decode_token(int64_t i, int64_t vocab);
+
+}  // namespace loom

@@ -1,0 +1,127 @@
+#include "base/text.hpp"
+#include "engine/checkpoint.hpp"
+#include "engine/impl.hpp"
+
+namespace loom {
+namespace {
+
+ModelInfo describe(const LanguageModel& model) {
+  const HfConfig& c = model.config();
+  ModelInfo info;
+  info.source = model.source();
+  info.architecture = c.architecture;
+  info.dtype = dtype_name(model.dtype());
+  info.layers = c.num_layers;
+  info.width = c.hidden_size;
+  info.inner_width = c.intermediate_size;
+  info.heads = c.num_heads;
+  info.kv_heads = c.num_kv_heads;
+  info.head_dim = c.head_dim;
+  info.vocab = c.vocab_size;
+  info.context = c.max_positions;
+  info.parameters = model.network().param_count();
+  info.bytes = model.network().param_bytes();
+  info.tied_head = c.tie_word_embeddings;
+  info.has_tokenizer = model.tokenizer() != nullptr;
+  info.has_chat_template = model.chat_template() != nullptr;
+  for (const int64_t id : c.eos_token_ids) info.eos_ids.push_back(static_cast<TokenId>(id));
+  return info;
+}
+
+std::shared_ptr<const Model::Impl> make_impl(const Engine& engine, LanguageModel model) {
+  ModelInfo info = describe(model);
+  return std::make_shared<const Model::Impl>(
+      Model::Impl{engine.share(), std::move(model), std::move(info)});
+}
+
+Result<const Tokenizer*> tokenizer_of(const LanguageModel& model) {
+  if (const Tokenizer* tokenizer = model.tokenizer()) return tokenizer;
+  return make_error(Code::not_found,
+                    "this model has no tokenizer.json, so it knows tokens but no text",
+                    model.source());
+}
+
+}  // namespace
+
+Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+const ModelInfo& Model::info() const {
+  return impl_->info;
+}
+
+Result<Model> Model::load(const Engine& engine, const std::string& folder,
+                          const ModelOptions& options) {
+  LoadModelOptions load;
+  load.progress = options.progress;
+  if (!options.dtype.empty()) {
+    LOOM_ASSIGN(load.dtype, parse_dtype(options.dtype));
+  }
+  LOOM_TRY(check_model_folder(folder));
+  LOOM_ASSIGN(LanguageModel model, LanguageModel::load(folder, load, engine.impl().pool));
+  return Model(make_impl(engine, std::move(model)));
+}
+
+Result<Model> Model::random(const Engine& engine, std::string_view shape, std::string_view dtype,
+                            uint64_t seed) {
+  LOOM_ASSIGN(const HfConfig config, shape_config(shape));
+  LOOM_ASSIGN(const DType type, parse_dtype(dtype));
+  LOOM_ASSIGN(LanguageModel model, LanguageModel::random(config, type, seed, engine.impl().pool));
+  return Model(make_impl(engine, std::move(model)));
+}
+
+Result<std::vector<TokenId>> Model::tokenize(std::string_view text, bool add_special_tokens) const {
+  LOOM_ASSIGN(const Tokenizer* tokenizer, tokenizer_of(impl_->model));
+  Tokenizer::EncodeOptions options;
+  options.add_special_tokens = add_special_tokens;
+  return tokenizer->encode(text, options);
+}
+
+Result<std::string> Model::detokenize(std::span<const TokenId> ids,
+                                      bool skip_special_tokens) const {
+  LOOM_ASSIGN(const Tokenizer* tokenizer, tokenizer_of(impl_->model));
+  return tokenizer->decode(ids, skip_special_tokens);
+}
+
+Result<std::string> Model::render_chat(std::span<const ChatTurn> turns, bool reply) const {
+  const LanguageModel& model = impl_->model;
+  if (model.chat_template() == nullptr) {
+    return unsupported("this model has no chat template that we can read; give it plain text",
+                       model.source());
+  }
+  ChatInputs inputs;
+  for (const ChatTurn& turn : turns) inputs.messages.push_back({turn.role, turn.content});
+  inputs.add_generation_prompt = reply;
+  inputs.bos_token = model.bos_token();
+  inputs.eos_token = model.eos_token();
+  return model.chat_template()->render(inputs);
+}
+
+Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turns,
+                                                  bool reply) const {
+  LOOM_ASSIGN(const std::string text, render_chat(turns, reply));
+  return tokenize(text, false);
+}
+
+Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options) {
+  Engine::Impl& engine = *model.impl().engine;
+  return LlmSession::create(model.impl().model, *engine.ops, engine.pool, options);
+}
+
+Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
+  LlmSessionOptions o;
+  if (options.context < 0 || options.chunk < 1) {
+    return invalid(cat("a session needs context >= 0 and chunk >= 1; got ", options.context,
+                       " and ", options.chunk));
+  }
+  o.context = options.context;
+  o.chunk = options.chunk;
+  o.activations = impl_->engine->activations;
+  if (!options.activations.empty()) {
+    LOOM_ASSIGN(o.activations, parse_activations(options.activations));
+  }
+  LOOM_ASSIGN(LlmSession session, make_session(*this, o));
+  return ModelSession(
+      std::make_unique<ModelSession::Impl>(ModelSession::Impl{impl_, std::move(session)}));
+}
+
+}  // namespace loom

@@ -1,1 +1,0 @@
-// Keeps the room 'engine' a library while it is being filled.

@@ -1,0 +1,164 @@
+#include "llm/generate.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.hpp"
+#include "llm/sampler.hpp"
+#include "llm/stop_matcher.hpp"
+
+namespace loom {
+namespace {
+
+constexpr size_t kPrefillPiece = 256;
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The way of a token to the reader: bytes, whole characters, nothing after a stop string.
+class TextStream {
+ public:
+  TextStream(const Tokenizer* tokenizer, StopMatcher stops, const TextSink& sink,
+             Generation& result)
+      : stops_(std::move(stops)), sink_(sink), result_(result) {
+    if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+  }
+  // True while generation may go on.
+  Result<bool> push(TokenId id) {
+    if (!decoder_) return true;
+    LOOM_ASSIGN(const std::string text, decoder_->push(id));
+    emit(stops_.push(text));
+    return !stopped();
+  }
+  void finish() {
+    if (!decoder_ || stopped()) return;
+    emit(stops_.push(decoder_->finish()));
+    if (!stopped()) emit(stops_.finish());
+  }
+  bool found_stop() const { return stops_.found(); }
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  bool stopped() const { return stops_.found() || cancelled_; }
+  void emit(std::string_view text) {
+    if (text.empty()) return;
+    result_.text += text;
+    if (sink_ && !sink_(text)) cancelled_ = true;
+  }
+  std::optional<StreamDecoder> decoder_;
+  StopMatcher stops_;
+  const TextSink& sink_;
+  Generation& result_;
+  bool cancelled_ = false;
+};
+
+// Feeds the prompt; false when the caller stopped it.
+Result<bool> prefill(LlmSession& session, std::span<const TokenId> prompt,
+                     const GenerateOptions& options) {
+  if (!options.prefill_progress) {
+    LOOM_TRY(session.feed(prompt));
+    return true;
+  }
+  const auto total = static_cast<int64_t>(prompt.size());
+  if (session.position() + total > session.context()) {
+    LOOM_TRY(session.feed(prompt));  // for its message; it feeds nothing
+  }
+  for (size_t at = 0; at < prompt.size(); at += kPrefillPiece) {
+    const size_t count = std::min(kPrefillPiece, prompt.size() - at);
+    LOOM_TRY(session.feed(prompt.subspan(at, count)));
+    if (!options.prefill_progress(static_cast<int64_t>(at + count), total)) return false;
+  }
+  return true;
+}
+
+struct Run {
+  LlmSession& session;
+  const GenerateOptions& options;
+  std::vector<TokenId> eos;
+  std::vector<TokenId> history;  // prompt, then what was drawn
+  Sampler sampler;
+  TextStream stream;
+  Generation& result;
+
+  bool is_eos(TokenId id) const {
+    return !options.ignore_eos && std::find(eos.begin(), eos.end(), id) != eos.end();
+  }
+
+  // Draws and feeds until something ends the text.
+  Result<StopReason> decode() {
+    while (static_cast<int64_t>(result.token_ids.size()) < options.max_tokens) {
+      const TokenId id = sampler.next(session.logits(), history);
+      if (is_eos(id)) return StopReason::eos;
+      history.push_back(id);
+      result.token_ids.push_back(id);
+      LOOM_ASSIGN(const bool more, stream.push(id));
+      if (!more) return stream.cancelled() ? StopReason::cancelled : StopReason::stop_string;
+      if (static_cast<int64_t>(result.token_ids.size()) == options.max_tokens) break;
+      if (session.position() == session.context()) return StopReason::context;
+      LOOM_TRY(session.feed({&id, 1}));
+      ++result.decode_steps;
+    }
+    return StopReason::length;
+  }
+};
+
+Status check(const LlmSession& session, const LanguageModel& model,
+             std::span<const TokenId> prompt, const GenerateOptions& options) {
+  if (options.max_tokens < 0)
+    return invalid(cat("max_tokens must be 0 or more; got ", options.max_tokens));
+  if (prompt.empty() && session.logits().empty())
+    return invalid("the prompt holds no token; a text needs at least one to begin with");
+  if (!options.stop.empty() && model.tokenizer() == nullptr)
+    return invalid("stop strings need a tokenizer, and this model has none");
+  return {};
+}
+
+}  // namespace
+
+std::string_view stop_reason_name(StopReason reason) {
+  constexpr std::string_view kNames[] = {"eos", "stop_string", "length", "context", "cancelled"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+Result<Generation> generate(LlmSession& session, const LanguageModel& model,
+                            std::span<const TokenId> prompt, const GenerateOptions& options,
+                            const TextSink& sink) {
+  LOOM_TRY(check(session, model, prompt, options));
+  LOOM_ASSIGN(Sampler sampler, Sampler::create(options.sampler, model.config().vocab_size));
+  LOOM_ASSIGN(StopMatcher stops, StopMatcher::create(options.stop));
+  Generation result;
+  result.prompt_tokens = static_cast<int64_t>(prompt.size());
+  Run run{session,
+          options,
+          options.eos_ids,
+          {prompt.begin(), prompt.end()},
+          std::move(sampler),
+          TextStream(model.tokenizer(), std::move(stops), sink, result),
+          result};
+  if (run.eos.empty()) {
+    for (const int64_t id : model.config().eos_token_ids)
+      run.eos.push_back(static_cast<TokenId>(id));
+  }
+  const int64_t room = std::min(options.max_tokens, session.context());
+  run.history.reserve(prompt.size() + static_cast<size_t>(room) + 1);
+  result.token_ids.reserve(static_cast<size_t>(room) + 1);
+
+  const Clock::time_point start = Clock::now();
+  LOOM_ASSIGN(const bool ready, prefill(session, prompt, options));
+  result.prefill_seconds = seconds_since(start);
+  if (!ready) {
+    result.stop = StopReason::cancelled;
+    return result;
+  }
+  const Clock::time_point begun = Clock::now();
+  LOOM_ASSIGN(result.stop, run.decode());
+  run.stream.finish();
+  if (run.stream.found_stop()) result.stop = StopReason::stop_string;
+  if (run.stream.cancelled()) result.stop = StopReason::cancelled;
+  result.decode_seconds = seconds_since(begun);
+  return result;
+}
+
+}  // namespace loom

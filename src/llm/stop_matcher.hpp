@@ -1,0 +1,32 @@
+// StopMatcher: finds the first of several stop strings in a stream of text. Text that may be the
+// beginning of a stop string is held back until the next piece decides.
+// Pieces and stop strings are whole UTF-8, so what is let through is whole characters too.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+class StopMatcher {
+ public:
+  // An empty stop string, or one that is not UTF-8, is an Error.
+  static Result<StopMatcher> create(std::vector<std::string> stops);
+
+  // Takes new text and returns what is now certain to come before any stop string; valid until the
+  // next call.
+  std::string_view push(std::string_view text);
+  // The end of the text: what was held back, unless a stop string was found.
+  std::string_view finish();
+  bool found() const { return found_; }
+
+ private:
+  std::vector<std::string> stops_;
+  std::string held_, out_;
+  bool found_ = false;
+};
+
+}  // namespace loom

@@ -1,0 +1,267 @@
+// What the recorder refuses: every rule of every op broken once, with the exact line a person gets to read.
+#include "ops/checks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+float pool[4096];
+int32_t id_pool[256];
+
+// Matrices that lie apart, `slot` saying where.
+Tensor f32(int64_t rows, int64_t cols, int slot = 0) { return f32_matrix(pool + slot * 256, rows, cols); }
+Tensor f32_vec(int64_t n, int slot = 0) { return f32_vector(pool + slot * 256, n); }
+Tensor i32(int64_t rows, int64_t cols) {
+  return Tensor{DType::i32, Layout::plain, Shape{rows, cols}, cols, reinterpret_cast<std::byte*>(id_pool)};
+}
+Tensor r16(int64_t rows, int64_t cols, DType dtype = DType::q8_0, int slot = 8) {
+  return r16_tensor(r16_geometry(dtype, rows, cols), reinterpret_cast<std::byte*>(pool + slot * 256));
+}
+Tensor of_dtype(Tensor t, DType dtype) {
+  t.dtype = dtype;
+  return t;
+}
+Tensor strided(Tensor t, int64_t row_stride) {
+  t.row_stride = row_stride;
+  return t;
+}
+Tensor no_memory(Tensor t) {
+  t.data = nullptr;
+  return t;
+}
+KvCache cache(int64_t kv_heads, int64_t width, int64_t capacity) {
+  return KvCache{pool + 2048, pool + 3072, kv_heads, width, capacity};
+}
+Q8Rows q8(int64_t rows, int64_t cols, int64_t blocks) {
+  static int8_t codes[1024];
+  return Q8Rows{codes, pool + 512, id_pool, id_pool + 64, rows, cols, blocks};
+}
+
+struct Case {
+  Status status;
+  std::string text;  // "" = accepted
+};
+
+void expect(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    EXPECT_EQ(c.status.ok() ? "" : c.status.error().str(), c.text);
+    if (!c.status.ok()) EXPECT_EQ(c.status.error().code, Code::invalid_argument);
+  }
+}
+
+Status matmul(Tensor x, Tensor w, Tensor bias, Tensor y) {
+  MatmulArgs args;
+  args.x = x, args.w = w, args.bias = bias, args.y = y;
+  return check(args);
+}
+
+TEST(Checks, Matmul) {
+  const Tensor none;
+  expect({
+      {matmul(f32(3, 5), r16(6, 5), none, f32(3, 6, 1)), ""},
+      {matmul(f32(3, 5), r16(6, 5), f32_vec(6, 2), f32(3, 6, 1)), ""},
+      {matmul(f32_vec(5), r16(6, 5), none, f32_vec(6, 1)), ""},
+      {matmul(f32(0, 5), r16(6, 5), none, f32(0, 6, 1)), ""},
+      {matmul(f32(3, 0), r16(6, 0), none, f32(3, 6, 1)), ""},
+      {matmul(f32(3, 5), r16(4, 6), none, f32(3, 4, 1)), "?"},
+      {matmul(f32(3, 5), f32(6, 5, 2), none, f32(3, 6, 1)), "?"},
+      {matmul(f32(3, 5), r16(6, 5), none, f32(3, 5, 1)), "?"},
+      {matmul(f32(3, 5), r16(6, 5), none, f32(2, 6, 1)), "?"},
+      {matmul(f32(3, 5), r16(6, 5), f32_vec(5, 2), f32(3, 6, 1)), "?"},
+      {matmul(of_dtype(f32(3, 5), DType::f16), r16(6, 5), none, f32(3, 6, 1)), "?"},
+      {matmul(f32(3, 5), r16(6, 5), none, f32(3, 6, 0)), "?"},
+      {matmul(f32(3, 5), r16(6, 5), f32_vec(6, 1), f32(3, 6, 1)), "?"},
+      {matmul(f32(3, 5), r16(6, 5, DType::f32, 1), none, f32(3, 6, 1)), "?"},
+      {matmul(strided(f32(3, 5), 4), r16(6, 5), none, f32(3, 6, 1)), "?"},
+      {matmul(no_memory(f32(3, 5)), r16(6, 5), none, f32(3, 6, 1)), "?"},
+      {matmul(f32(3, -5), r16(6, -5), none, f32(3, 6, 1)), "?"},
+  });
+}
+
+TEST(Checks, QuantiseRows) {
+  Q8Rows nowhere = q8(2, 33, 2);
+  nowhere.sums = nullptr;
+  expect({
+      {check(QuantiseRowsArgs{f32(2, 33), q8(2, 33, 2)}), ""},
+      {check(QuantiseRowsArgs{f32(0, 33), q8(0, 33, 2)}), ""},
+      {check(QuantiseRowsArgs{f32(2, 33), q8(2, 33, 1)}), "?"},
+      {check(QuantiseRowsArgs{f32(2, 33), q8(3, 33, 2)}), "?"},
+      {check(QuantiseRowsArgs{f32(2, 33), nowhere}), "?"},
+  });
+}
+
+TEST(Checks, Pack) {
+  expect({
+      {check(PackArgs{f32(6, 5), r16(6, 5)}), ""},
+      {check(PackArgs{f32(6, 5), r16(5, 6)}), "?"},
+      {check(PackArgs{strided(f32(6, 5), 7), r16(6, 5)}), "?"},
+      {check(PackArgs{f32(6, 5), f32(6, 5, 1)}), "?"},
+      {check(PackArgs{f32(6, 5, 8), r16(6, 5)}), "?"},
+  });
+}
+
+TEST(Checks, GatherRows) {
+  expect({
+      {check(GatherRowsArgs{r16(9, 5), i32(1, 3), f32(3, 5)}), ""},
+      {check(GatherRowsArgs{f32(9, 5, 1), i32(3, 1), f32(3, 5)}), ""},
+      {check(GatherRowsArgs{r16(9, 5), i32(1, 4), f32(3, 5)}), "?"},
+      {check(GatherRowsArgs{r16(9, 5), f32_vec(3, 1), f32(3, 5)}), "?"},
+      {check(GatherRowsArgs{r16(9, 6), i32(1, 3), f32(3, 5)}), "?"},
+      {check(GatherRowsArgs{f32(9, 5), i32(1, 3), f32(3, 5)}), "?"},
+  });
+}
+
+Status norm(Tensor x, Tensor gamma, Tensor beta, Tensor y, NormKind kind, int64_t segments, float eps = 1e-5f) {
+  return check(NormArgs{x, gamma, beta, y, eps, kind, segments});
+}
+
+TEST(Checks, Norm) {
+  const Tensor none;
+  const Tensor x = f32(3, 6), y = f32(3, 6, 1);
+  expect({
+      {norm(x, none, none, y, NormKind::rms, 1), ""},
+      {norm(x, f32_vec(6, 2), f32_vec(6, 3), x, NormKind::layer, 1), ""},
+      {norm(x, f32_vec(2, 2), none, y, NormKind::rms, 3), ""},
+      {norm(x, f32_vec(6, 2), none, y, NormKind::rms, 3), ""},
+      {norm(x, f32_vec(3, 2), none, y, NormKind::rms, 3), "?"},
+      {norm(x, none, none, y, NormKind::rms, 4), "?"},
+      {norm(x, none, none, y, NormKind::rms, 0), "?"},
+      {norm(x, none, f32_vec(6, 2), y, NormKind::rms, 1), "?"},
+      {norm(x, none, f32_vec(5, 2), y, NormKind::layer, 1), "?"},
+      {norm(x, none, none, f32(3, 5, 1), NormKind::rms, 1), "?"},
+      {norm(x, f32_vec(6, 1), none, y, NormKind::rms, 1), "?"},
+      {norm(x, none, none, f32_matrix(pool + 6, 3, 6), NormKind::rms, 1), "?"},
+      {norm(x, none, none, y, NormKind::rms, 1, -1.0f), "?"},
+      {norm(x, none, none, y, NormKind::rms, 1, __builtin_nanf("")), "?"},
+  });
+}
+
+TEST(Checks, Rope) {
+  const Tensor x = f32(3, 12), cos = f32(8, 2, 1), sin = f32(8, 2, 2);
+  expect({
+      {check(RopeArgs{x, cos, sin, 3, 5}), ""},
+      {check(RopeArgs{x, cos, sin, 3, 6}), "?"},
+      {check(RopeArgs{x, cos, sin, 3, -1}), "?"},
+      {check(RopeArgs{x, cos, sin, 2, 0}), "?"},
+      {check(RopeArgs{x, cos, sin, 5, 0}), "?"},
+      {check(RopeArgs{x, cos, sin, 0, 0}), "?"},
+      {check(RopeArgs{x, cos, f32(8, 3, 2), 3, 0}), "?"},
+      {check(RopeArgs{x, f32(8, 2, 0), sin, 3, 0}), "?"},
+  });
+}
+
+TEST(Checks, KvWrite) {
+  const Tensor k = f32(3, 8), v = f32(3, 8, 1);
+  KvCache nowhere = cache(2, 4, 16);
+  nowhere.values = nullptr;
+  expect({
+      {check(KvWriteArgs{k, v, cache(2, 4, 16), 13}), ""},
+      {check(KvWriteArgs{k, v, cache(2, 4, 16), 14}), "?"},
+      {check(KvWriteArgs{k, v, cache(2, 4, 16), -1}), "?"},
+      {check(KvWriteArgs{k, v, cache(2, 3, 16), 0}), "?"},
+      {check(KvWriteArgs{k, f32(2, 8, 1), cache(2, 4, 16), 0}), "?"},
+      {check(KvWriteArgs{k, v, cache(2, 4, 20), 0}), "?"},
+      {check(KvWriteArgs{k, v, cache(0, 4, 16), 0}), "?"},
+      {check(KvWriteArgs{k, v, nowhere, 0}), "?"},
+  });
+}
+
+Status attention(Tensor q, Tensor y, KvCache kv, int64_t heads, int64_t first, int64_t length, int64_t window = 0,
+                 bool causal = true) {
+  return check(AttentionArgs{q, y, kv, heads, first, length, window, 1.0f, causal});
+}
+
+TEST(Checks, Attention) {
+  const Tensor q = f32(3, 16), y = f32(3, 16, 1);
+  expect({
+      {attention(q, y, cache(2, 4, 16), 4, 5, 8), ""},
+      {attention(q, y, cache(2, 4, 16), 4, 0, 16, 3, false), ""},
+      {attention(q, y, cache(2, 4, 16), 4, 6, 8), "?"},
+      {attention(q, y, cache(2, 4, 16), 4, 0, 17), "?"},
+      {attention(q, y, cache(3, 4, 16), 4, 0, 8), "?"},
+      {attention(q, y, cache(2, 4, 16), 0, 0, 8), "?"},
+      {attention(q, y, cache(2, 4, 16), 2, 0, 8), "?"},
+      {attention(q, y, cache(2, 4, 16), 4, 0, 8, -1), "?"},
+      {attention(q, f32(3, 15, 1), cache(2, 4, 16), 4, 0, 8), "?"},
+      {attention(q, q, cache(2, 4, 16), 4, 0, 8), "?"},
+  });
+}
+
+TEST(Checks, Elementwise) {
+  const Tensor a = f32(3, 4), b = f32(3, 4, 1), y = f32(3, 4, 2);
+  const auto binary = [](Tensor p, Tensor q, Tensor r) { return check(BinaryArgs{p, q, r, BinaryKind::add}); };
+  expect({
+      {check(UnaryArgs{a, a}), ""},
+      {check(UnaryArgs{a, f32(4, 3, 1)}), "?"},
+      {check(UnaryArgs{a, f32_matrix(pool + 1, 3, 4)}), "?"},
+      {binary(a, b, y), ""},
+      {binary(a, b, b), ""},
+      {binary(a, a, a), ""},
+      {binary(a, f32_vec(4, 1), y), ""},
+      {binary(a, f32_vec(3, 1), y), "?"},
+      {binary(a, f32(2, 4, 1), y), "?"},
+      {binary(a, f32_vec(4, 2), y), "?"},
+      {binary(a, b, f32(3, 3, 2)), "?"},
+      {check(GatedArgs{a, b, y}), ""},
+      {check(GatedArgs{a, b, b}), ""},
+      {check(GatedArgs{a, f32(3, 5, 1), y}), "?"},
+      {check(GatedArgs{a, b, f32(2, 4, 2)}), "?"},
+      {check(FillArgs{y, 1.0f}), ""},
+      {check(FillArgs{r16(3, 4), 1.0f}), "?"},
+  });
+}
+
+TEST(Checks, ColumnSlicesOfOneMatrixAreApart) {
+  const Tensor left = strided(f32_matrix(pool, 5, 4), 10);
+  const Tensor right = strided(f32_matrix(pool + 4, 5, 6), 10);
+  const Tensor crossing = strided(f32_matrix(pool + 3, 5, 4), 10);
+  const Tensor wrapping = strided(f32_matrix(pool + 8, 5, 4), 10);
+  expect({
+      {check(UnaryArgs{left, strided(f32_matrix(pool + 4, 5, 4), 10)}), ""},
+      {matmul(right, r16(4, 6), Tensor{}, left), ""},
+      {check(UnaryArgs{left, crossing}), "?"},
+      {check(UnaryArgs{left, wrapping}), "?"},
+      {matmul(f32_matrix(pool, 5, 4), r16(6, 4), Tensor{}, right), "?"},
+  });
+}
+
+TEST(Checks, RowOps) {
+  const Tensor x = f32(3, 4);
+  expect({
+      {check(SoftmaxArgs{x, f32(3, 4, 1)}), ""},
+      {check(SoftmaxArgs{x, f32(3, 5, 1)}), "?"},
+      {check(ReduceArgs{x, f32_vec(3, 1)}), ""},
+      {check(ReduceArgs{x, f32(3, 1, 1)}), ""},
+      {check(ReduceArgs{x, f32_vec(4, 1)}), "?"},
+      {check(ReduceArgs{x, strided(f32(3, 1, 1), 2)}), "?"},
+      {check(ReduceArgs{x, f32_vec(3)}), "?"},
+      {check(ArgmaxArgs{x, i32(1, 3)}), ""},
+      {check(ArgmaxArgs{x, i32(1, 2)}), "?"},
+      {check(ArgmaxArgs{f32(3, 0), i32(1, 3)}), "?"},
+      {check(TopkArgs{x, f32(3, 2, 1), i32(3, 2)}), ""},
+      {check(TopkArgs{x, f32(3, 5, 1), i32(3, 5)}), "?"},
+      {check(TopkArgs{x, f32(2, 2, 1), i32(2, 2)}), "?"},
+      {check(TopkArgs{x, f32(3, 2, 1), i32(3, 1)}), "?"},
+  });
+}
+
+TEST(Checks, Convert) {
+  const Tensor x = f32(3, 4);
+  expect({
+      {check(ConvertArgs{r16(3, 4), x}), ""},
+      {check(ConvertArgs{x, of_dtype(f32(3, 4, 1), DType::bf16)}), ""},
+      {check(ConvertArgs{r16(3, 4), of_dtype(x, DType::f16)}), "?"},
+      {check(ConvertArgs{x, of_dtype(f32(3, 4, 1), DType::i8)}), "?"},
+      {check(ConvertArgs{x, r16(3, 4)}), "?"},
+      {check(ConvertArgs{x, f32(4, 3, 1)}), "?"},
+      {check(ConvertArgs{x, of_dtype(x, DType::f16)}), "?"},
+  });
+}
+
+}  // namespace
+}  // namespace loom
