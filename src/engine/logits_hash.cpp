@@ -3,7 +3,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-
 namespace loom {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "logits are hashed as they lie in memory");

@@ -104,8 +104,8 @@ struct Run {
   }
 };
 
-Status check(const LlmSession& session, const LanguageModel& model,
-             std::span<const TokenId> prompt, const GenerateOptions& options) {
+Status check(const LlmSession& session, const LanguageModel& model, std::span<const TokenId> prompt,
+             const GenerateOptions& options) {
   if (options.max_tokens < 0)
     return invalid(cat("max_tokens must be 0 or more; got ", options.max_tokens));
   if (prompt.empty() && session.logits().empty())

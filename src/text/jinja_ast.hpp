@@ -16,9 +16,9 @@ inline constexpr int kMaxTreeDepth = 120;
 
 struct Expr {
   enum class Kind : uint8_t {
-    string,      // name
-    integer,     // number
-    boolean,     // number
+    string,   // name
+    integer,  // number
+    boolean,  // number
     none,
     variable,    // name
     list,        // children

@@ -1,4 +1,5 @@
-// The lexer follows `Lexer.tokeniter` of Jinja 3, which decides what a template prints to the last newline.
+// The lexer follows `Lexer.tokeniter` of Jinja 3, which decides what a template prints to the last
+// newline.
 #include "text/jinja_lexer.hpp"
 
 #include <algorithm>
@@ -12,7 +13,9 @@ namespace {
 
 constexpr size_t kMaxTokens = 200'000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
 }

@@ -1,5 +1,6 @@
-// Tokens of a template: the text between tags and what stands inside tags. White space around tags is
-// treated as transformers sets Jinja up: trim_blocks and lstrip_blocks are on, "-" and "+" signs work.
+// Tokens of a template: the text between tags and what stands inside tags. White space around tags
+// is treated as transformers sets Jinja up: trim_blocks and lstrip_blocks are on, "-" and "+" signs
+// work.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Recursive descent, bounded twice: by a counter while parsing, and by the depth that each node records,
-// because a long chain of operators makes a deep tree without deep recursion here.
+// Recursive descent, bounded twice: by a counter while parsing, and by the depth that each node
+// records, because a long chain of operators makes a deep tree without deep recursion here.
 #include "text/jinja_parser.hpp"
 
 #include <algorithm>
@@ -150,7 +150,8 @@ Result<ExprPtr> ExpressionParser::left_to_right(Level operand,
     if (found == symbols.end()) return left;
     next();
     LOOM_ASSIGN(ExprPtr right, (this->*operand)());
-    LOOM_ASSIGN(left, node(Expr::Kind::binary, std::string(*found), std::move(left), std::move(right)));
+    LOOM_ASSIGN(left,
+                node(Expr::Kind::binary, std::string(*found), std::move(left), std::move(right)));
   }
 }
 
@@ -308,8 +309,8 @@ Status ExpressionParser::arguments(Expr& call) {
     if (call.children.size() > before) LOOM_TRY(expect_symbol(","));
     if (accept_symbol(")")) break;
     const Token& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
-    const bool keyword = peek().kind == Token::Kind::name && after.kind == Token::Kind::symbol &&
-                         after.text == "=";
+    const bool keyword =
+        peek().kind == Token::Kind::name && after.kind == Token::Kind::symbol && after.text == "=";
     if (is_symbol("*") || is_symbol("**")) return refuse("'*' before an argument");
     if (keyword) {
       call.keywords.push_back(next().text);

@@ -1,5 +1,5 @@
-// Tags to statements: for, if, set, break, continue; "generation" marks are transparent. Every other tag is
-// refused by name.
+// Tags to statements: for, if, set, break, continue; "generation" marks are transparent. Every
+// other tag is refused by name.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// Making, comparing and looking into values. Depth is kept so that nothing here recurses without bound.
+// Making, comparing and looking into values. Depth and weight are kept so that whoever walks a
+// value can know the cost before: shared parts make a value exponentially larger than its memory.
 #include "text/jinja_value.hpp"
 
 #include <algorithm>
@@ -8,6 +9,13 @@ namespace loom::text::jinja {
 void Value::note(const Value& child) {
   depth_ = std::max(depth_, child.depth_ + 1);
   holds_space_ = holds_space_ || child.holds_space_;
+  weight_ = std::min(weight_ + child.weight_, uint64_t{1} << 60);
+}
+
+Value Value::undefined(std::string name) {
+  Value value;
+  value.text_ = std::make_shared<const std::string>(std::move(name));
+  return value;
 }
 
 Value Value::string(std::string v) {

@@ -1,5 +1,6 @@
 // Values of the template language: what Python would hold in the variables of a chat template.
-// Immutable and shared, except the attributes of a namespace. Nothing of the host is reachable from a value.
+// Immutable and shared, except the attributes of a namespace. Nothing of the host is reachable from
+// a value.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ class Value {
   using Member = std::pair<std::string, Value>;
   using Dict = std::vector<Member>;  // in the order of insertion, as in Python
 
-  Value() = default;  // undefined
+  Value() = default;                         // undefined
+  static Value undefined(std::string name);  // remembers what was looked for
   static Value none() { return Value(Kind::none); }
   static Value boolean(bool v) { return Value(Kind::boolean, v ? 1 : 0); }
   static Value integer(int64_t v) { return Value(Kind::integer, v); }
@@ -40,8 +42,9 @@ class Value {
   void set_attribute(const std::string& key, Value value) const;  // of a namespace
 
   bool truthy() const;
-  bool equals(const Value& other) const;  // the == of Python
-  int depth() const { return depth_; }    // levels of lists and dicts inside
+  bool equals(const Value& other) const;       // the == of Python
+  int depth() const { return depth_; }         // levels of lists and dicts inside
+  uint64_t weight() const { return weight_; }  // values inside, shared ones as often as they appear
   bool holds_space() const { return holds_space_; }
 
  private:
@@ -50,6 +53,7 @@ class Value {
   Kind kind_ = Kind::undefined;
   bool holds_space_ = false;
   int depth_ = 0;
+  uint64_t weight_ = 1;
   int64_t number_ = 0;
   std::shared_ptr<const std::string> text_;
   std::shared_ptr<const List> list_;

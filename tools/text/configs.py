@@ -6,6 +6,7 @@ tokenizer, whose model marks the last character of every word, so that ids show 
 
 import json
 import pathlib
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers import processors, trainers
@@ -178,7 +179,10 @@ def families():
 
 def base():
     """A tokenizer without merges; a character that ends a word has an id of its own."""
-    characters = sorted(set("".join(texts.TEXTS)) | set("▁Ġ_xyz|") | set(map(chr, range(0xA1, 0x144))))
+    letters = "".join(texts.SPLIT_TEXTS)
+    forms = "".join(unicodedata.normalize(form, letters) for form in ("NFC", "NFD", "NFKC", "NFKD"))
+    mapped = [0x100 + i for i in range(0x44)]
+    characters = sorted(set(forms + forms.lower() + "▁_xyz|") | set(map(chr, mapped)))
     vocab = {"<unk>": 0}
     for c in characters:
         vocab[c] = len(vocab)

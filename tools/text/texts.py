@@ -91,3 +91,11 @@ EDGES = [
 ]
 
 TEXTS = LANGUAGES + CODE + NUMBERS + SPACES + EMOJI + SPECIALS + EDGES
+
+# For the tokenizer that shows where words end; every construct of configs.REGEXES and of the added tokens.
+SPLIT_TEXTS = [
+    "The quick  brown fox's 12345 e-mail,\tÉté №3!\n\nHELLO aaab of x  yz",
+    " <s>hello</s> user text <mask> endoft the Straße<|im_start|>user\n  Hi",
+    "漢字、かな 한국 Ωмир١٢ ½²① ﬁ 🙂🙂 e\u0301 \u180e\u200c",
+    "  a\r\nb_c-d... {AB} \x0b",
+]

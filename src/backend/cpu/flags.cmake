@@ -4,6 +4,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(${here}/isa_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mf16c;-mbmi2")
   set_source_files_properties(${here}/isa_avx512.cpp PROPERTIES COMPILE_OPTIONS
     "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-mf16c;-mbmi2;-mprefer-vector-width=512")
+  set_source_files_properties(${here}/isa_simd128.cpp PROPERTIES HEADER_FILE_ONLY ON)
 else()
   set_source_files_properties(${here}/isa_avx2.cpp ${here}/isa_avx512.cpp PROPERTIES HEADER_FILE_ONLY ON)
 endif()

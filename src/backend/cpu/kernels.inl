@@ -23,7 +23,7 @@ namespace {
 
 // Tile sizes that fit this set's registers.
 constexpr int kQ8TileRows = LOOM_SIMD_WIDTH == 16 ? 6 : 2;
-constexpr int kFloatTileRows = LOOM_SIMD_WIDTH == 16 ? 12 : 6;
+constexpr int kFloatTileRows = LOOM_SIMD_WIDTH == 16 ? 12 : LOOM_SIMD_WIDTH == 1 ? 4 : 6;
 constexpr int kFloatTileGroups = LOOM_SIMD_WIDTH == 16 ? 2 : 1;
 constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 

@@ -22,7 +22,12 @@ struct I16 {
 
 // Loops over registers and tiles must disappear, or the tiles would live in memory; -O2 alone does
 // not unroll them.
+// The scalar set stays rolled: unrolled it would be a hundred thousand instructions and no faster.
+#if LOOM_SIMD_WIDTH == 1
+#define LOOM_UNROLL
+#else
 #define LOOM_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define LOOM_EACH(i) LOOM_UNROLL for (int i = 0; i < kNV; ++i)
 
 LOOM_INLINE Vf vf_load(const float* p) {

@@ -41,7 +41,8 @@ float reduce_sum(int64_t n, Value value) {
 // The larger of a NaN and a number is the second of the two, as in fmath::max.
 template <class Value>
 float reduce_max(int64_t n, Value value) {
-  return reduce_row(n, -__builtin_inff(), value, fmath::max<float>);
+  return reduce_row(n, -__builtin_inff(), value,
+                    [](float a, float b) { return fmath::max<float>(a, b); });
 }
 
 }  // namespace loom::reference

@@ -1,0 +1,207 @@
+// loom bench llm: tokens per second of a shape with random weights. The first repetition warms up
+// and does not count.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/verbs.hpp"
+#include "engine/impl.hpp"
+#include "engine/logits_hash.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct BenchFlags {
+  EngineFlags engine;
+  std::string shape = "smollm2-135m", dtype = "q4_0";
+  int64_t prefill = 113, decode = 57, chunk = 256;
+  int reps = 7;
+  bool profile = false, json = false;
+};
+
+// Tokens per second of the repetitions.
+struct Rates {
+  std::vector<double> values;
+  void add(int64_t tokens, double seconds) {
+    values.push_back(seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
+  }
+  double median() const {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0.0 : sorted[sorted.size() / 2];
+  }
+  double max() const {
+    return values.empty() ? 0.0 : *std::max_element(values.begin(), values.end());
+  }
+};
+
+struct Bench {
+  Rates prefill, decode;
+  OpProfile prefill_profile, decode_profile;
+};
+
+double now() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* bench) {
+  std::vector<TokenId> prompt;
+  for (int64_t i = 0; i < f.prefill; ++i) prompt.push_back(prompt_token(i, vocab));
+  session.rewind(0);
+  session.set_profile(f.profile && bench != nullptr ? &bench->prefill_profile : nullptr);
+  const double start = now();
+  if (!prompt.empty()) LOOM_TRY(session.feed(prompt));
+  const double middle = now();
+  session.set_profile(f.profile && bench != nullptr ? &bench->decode_profile : nullptr);
+  for (int64_t i = 0; i < f.decode; ++i) {
+    const TokenId id = decode_token(i, vocab);
+    LOOM_TRY(session.feed({&id, 1}));
+    if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
+  }
+  const double end = now();
+  if (bench == nullptr) return {};
+  bench->prefill.add(f.prefill, middle - start);
+  bench->decode.add(f.decode, end - middle);
+  return {};
+}
+
+struct ProfileRow {
+  std::string_view op;
+  int64_t calls;
+  double microseconds, share;
+};
+
+// Per repetition, longest first.
+std::vector<ProfileRow> profile_rows(const OpProfile& profile, int reps) {
+  double total = 0.0;
+  for (const int64_t ns : profile.nanoseconds) total += static_cast<double>(ns);
+  std::vector<ProfileRow> rows;
+  for (int op = 0; op < kOpCount; ++op) {
+    if (profile.calls[op] == 0) continue;
+    const auto ns = static_cast<double>(profile.nanoseconds[op]);
+    rows.push_back({op_name(static_cast<OpId>(op)), profile.calls[op] / reps, ns / 1000.0 / reps,
+                    total > 0 ? ns / total : 0.0});
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
+  return rows;
+}
+
+void print_profile(std::string_view title, const OpProfile& profile, int reps) {
+  write_out(fmt::format("{}, per repetition, as lane 0 sees it:\n", title));
+  for (const ProfileRow& row : profile_rows(profile, reps)) {
+    write_out(fmt::format("  {:<14} {:>7} calls {:>10.0f} us {:>6.1f} %\n", row.op, row.calls,
+                          row.microseconds, row.share * 100));
+  }
+}
+
+JsonValue profile_json(const OpProfile& profile, int reps) {
+  JsonValue list = JsonValue::array();
+  for (const ProfileRow& row : profile_rows(profile, reps)) {
+    list.push(JsonObject()
+                  .set("op", row.op)
+                  .set("calls", row.calls)
+                  .set("microseconds", row.microseconds)
+                  .set("share", row.share)
+                  .value());
+  }
+  return list;
+}
+
+void print_json(const BenchFlags& f, const Engine& engine, const Model& model, const Bench& b) {
+  JsonObject out;
+  out.set("shape", f.shape)
+      .set("dtype", model.info().dtype)
+      .set("activations", engine.info().activations)
+      .set("isa", engine.info().isa)
+      .set("threads", engine.info().threads)
+      .set("reps", f.reps)
+      .set("prefill_tokens", f.prefill)
+      .set("prefill_tokens_per_s", b.prefill.median())
+      .set("prefill_tokens_per_s_max", b.prefill.max())
+      .set("decode_tokens", f.decode)
+      .set("decode_tokens_per_s", b.decode.median())
+      .set("decode_tokens_per_s_max", b.decode.max())
+      .set("weight_bytes", model.info().bytes)
+      .set("peak_rss_bytes", peak_rss_bytes());
+  if (f.profile) {
+    out.set("prefill_profile", profile_json(b.prefill_profile, f.reps));
+    out.set("decode_profile", profile_json(b.decode_profile, f.reps));
+  }
+  out.print();
+}
+
+void print_text(const BenchFlags& f, const Engine& engine, const Model& model, const Bench& b) {
+  write_out(fmt::format(
+      "{} {} {} t={}   pp{} median {:.1f} max {:.1f} tok/s   tg{} median {:.1f} max {:.1f} tok/s\n",
+      f.shape, model.info().dtype, engine.info().isa, engine.info().threads, f.prefill,
+      b.prefill.median(), b.prefill.max(), f.decode, b.decode.median(), b.decode.max()));
+  write_out(fmt::format("weights {} ({} bytes), peak memory {} ({} bytes)\n",
+                        human_bytes(model.info().bytes), model.info().bytes,
+                        human_bytes(peak_rss_bytes()), peak_rss_bytes()));
+  if (!f.profile) return;
+  print_profile(fmt::format("prefill {}", f.prefill), b.prefill_profile, f.reps);
+  print_profile(fmt::format("decode {}", f.decode), b.decode_profile, f.reps);
+}
+
+int run(const BenchFlags& f) {
+  Result<Engine> engine = f.engine.create();
+  if (!engine.ok()) return fail(engine.error());
+  Result<Model> model = Model::random(*engine, f.shape, f.dtype, 1);
+  if (!model.ok()) return fail(model.error());
+  LlmSessionOptions options;
+  options.context = std::max<int64_t>(f.prefill + f.decode, 1);
+  options.chunk = f.chunk;
+  options.activations = engine->impl().activations;
+  Result<LlmSession> session = make_session(*model, options);
+  if (!session.ok()) return fail(session.error());
+  Bench bench;
+  for (int rep = -1; rep < f.reps; ++rep) {
+    const Status status = repeat(*session, f, model->info().vocab, rep < 0 ? nullptr : &bench);
+    if (!status.ok()) return fail(status.error());
+  }
+  if (f.json) {
+    print_json(f, *engine, *model, bench);
+  } else {
+    print_text(f, *engine, *model, bench);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_bench(CLI::App& app) {
+  CLI::App& bench = *app.add_subcommand("bench", "Measure speed.");
+  set_examples(bench,
+               "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
+               "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --json");
+  bench.require_subcommand(1);
+  auto f = std::make_shared<BenchFlags>();
+  CLI::App& verb = *bench.add_subcommand(
+      "llm", "Tokens per second of a language model with random weights; needs no file.");
+  set_examples(verb,
+               "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
+               "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --profile");
+  const auto count = CLI::Range(int64_t{0}, int64_t{1} << 24);
+  verb.add_option("--shape", f->shape, "A named shape; a wrong name lists them")
+      ->capture_default_str();
+  verb.add_option("--dtype", f->dtype, "Number type of the weights")->capture_default_str();
+  verb.add_option("--prefill", f->prefill, "Prompt tokens")->check(count)->capture_default_str();
+  verb.add_option("--decode", f->decode, "Tokens fed one by one")
+      ->check(count)
+      ->capture_default_str();
+  verb.add_option("--chunk", f->chunk, "Prompt tokens per pass")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  verb.add_option("--reps", f->reps, "Repetitions, after one that warms up")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  f->engine.add(verb);
+  verb.add_flag("--profile", f->profile, "Time per op");
+  verb.add_flag("--json", f->json, "One JSON object instead of text");
+  return {&verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,168 @@
+#include "cli/console.hpp"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "io/file.hpp"
+
+namespace loom::cli {
+namespace {
+
+volatile sig_atomic_t interrupt_count = 0;
+
+void on_interrupt(int) {
+  if (interrupt_count > 0) _exit(kInterrupted);
+  interrupt_count = 1;
+}
+
+Exit exit_code(Code code) {
+  switch (code) {
+    case Code::ok: return kDone;
+    case Code::invalid_argument:
+    case Code::out_of_range: return kUsage;
+    case Code::not_found:
+    case Code::io_error:
+    case Code::bad_file: return kBadFile;
+    case Code::unsupported: return kUnsupported;
+    case Code::cancelled: return kInterrupted;
+    case Code::out_of_memory:
+    case Code::internal: return kFailed;
+  }
+  return kFailed;
+}
+
+void drop_line_break(std::string& text) {
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  if (!text.empty() && text.back() == '\r') text.pop_back();
+}
+
+}  // namespace
+
+int fail(Exit code, std::string_view message) {
+  std::string line(message);
+  for (char& c : line)
+    if (c == '\n' || c == '\r') c = ' ';
+  fmt::print(stderr, "loom: {}\n", line);
+  return code;
+}
+
+int fail(const Error& error) {
+  if (error.code == Code::cancelled && interrupted()) return fail(kInterrupted, "interrupted");
+  return fail(exit_code(error.code), error.str());
+}
+
+void write_out(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+bool flush_out() {
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
+
+bool stdin_is_terminal() {
+  return isatty(STDIN_FILENO) != 0;
+}
+
+bool stderr_is_terminal() {
+  const char* term = std::getenv("TERM");
+  if (term != nullptr && std::strcmp(term, "dumb") == 0) return false;
+  return std::getenv("CI") == nullptr && isatty(STDERR_FILENO) != 0;
+}
+
+void catch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = on_interrupt;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;  // a read that waits for a person returns
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool interrupted() {
+  return interrupt_count != 0;
+}
+
+// The high-water mark of /proc belongs to this program alone; that of getrusage may be of the one
+// that started it.
+int64_t peak_rss_bytes() {
+  if (std::FILE* file = std::fopen("/proc/self/status", "r")) {
+    std::array<char, 256> line;
+    long long kilobytes = -1;
+    while (kilobytes < 0 && std::fgets(line.data(), line.size(), file) != nullptr) {
+      if (std::sscanf(line.data(), "VmHWM: %lld kB", &kilobytes) != 1) kilobytes = -1;
+    }
+    std::fclose(file);
+    if (kilobytes >= 0) return kilobytes * 1024;
+  }
+  struct rusage usage = {};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+Result<std::string> read_stdin() {
+  std::string text;
+  std::array<char, 65536> block;
+  size_t count = 0;
+  while ((count = std::fread(block.data(), 1, block.size(), stdin)) > 0) {
+    text.append(block.data(), count);
+    if (text.size() > kMaxTextFile) return Error{Code::bad_file, "more than 256 MB", "stdin", -1};
+  }
+  if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
+  if (std::ferror(stdin) != 0) return Error{Code::io_error, "cannot be read", "stdin", -1};
+  drop_line_break(text);
+  return text;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  if (path == "-") return read_stdin();
+  Result<std::string> text = read_file(path);
+  if (text.ok()) drop_line_break(*text);
+  return text;
+}
+
+std::string human_bytes(int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 10'000) return fmt::format("{} B", bytes);
+  if (bytes < 10'000'000) return fmt::format("{:.1f} kB", value / 1e3);
+  if (bytes < 10'000'000'000) return fmt::format("{:.1f} MB", value / 1e6);
+  return fmt::format("{:.1f} GB", value / 1e9);
+}
+
+JsonObject& JsonObject::set(std::string key, std::string_view value) {
+  return set(std::move(key), JsonValue::string(std::string(value)));
+}
+JsonObject& JsonObject::set(std::string key, bool value) {
+  return set(std::move(key), JsonValue::boolean(value));
+}
+JsonObject& JsonObject::set(std::string key, int64_t value) {
+  return set(std::move(key), JsonValue::integer(value));
+}
+JsonObject& JsonObject::set(std::string key, double value) {
+  return set(std::move(key), JsonValue::real(value));
+}
+JsonObject& JsonObject::set(std::string key, const std::vector<TokenId>& value) {
+  JsonValue list = JsonValue::array();
+  for (const TokenId id : value) list.push(JsonValue::integer(id));
+  return set(std::move(key), std::move(list));
+}
+JsonObject& JsonObject::set(std::string key, const std::vector<std::string>& value) {
+  JsonValue list = JsonValue::array();
+  for (const std::string& text : value) list.push(JsonValue::string(text));
+  return set(std::move(key), std::move(list));
+}
+JsonObject& JsonObject::set(std::string key, JsonValue value) {
+  value_.add(std::move(key), std::move(value));
+  return *this;
+}
+void JsonObject::print() const {
+  write_out(dump_json(value_) + "\n");
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,221 @@
+// loom run: a prompt in, text out; or a conversation.
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "cli/chat.hpp"
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct RunFlags {
+  EngineFlags engine;
+  std::string model, prompt, file, system, dtype;
+  bool chat = false, no_echo = false, json = false, quiet = false;
+  CLI::Option* prompt_option = nullptr;
+  GenerateOptions generate;
+  int64_t context = 0, chunk = 256;
+};
+
+class Runner {
+ public:
+  Runner(const RunFlags& flags, const Engine& engine, const Model& model)
+      : f_(flags), engine_(engine), model_(model) {}
+
+  // A text and its continuation.
+  int complete(const std::string& prompt) {
+    Result<std::vector<TokenId>> ids = model_.tokenize(prompt);
+    if (!ids.ok()) return fail(ids.error());
+    Result<ModelSession> session = make_session(static_cast<int64_t>(ids->size()));
+    if (!session.ok()) return fail(session.error());
+    if (!f_.json && !f_.no_echo) write_out(prompt);
+    return report(*ids, generate(*session, *ids));
+  }
+
+  // One question, or as many as a person asks.
+  int talk(const std::string* question) {
+    if (!model_.info().has_chat_template) {
+      return fail(Error{Code::unsupported,
+                        "there is no chat template that we can read; leave out --chat", f_.model,
+                        -1});
+    }
+    const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
+    Result<ModelSession> session = make_session(length);
+    if (!session.ok()) return fail(session.error());
+    Chat chat(model_, *session, f_.system);
+    if (question != nullptr) return answer(chat, *question);
+    std::string line;
+    while (read_line(line)) {
+      if (line.empty()) continue;
+      const int code = answer(chat, line);
+      if (code != kDone) return code;
+    }
+    return interrupted() ? fail(kInterrupted, "interrupted") : kDone;
+  }
+
+ private:
+  int answer(Chat& chat, const std::string& question) {
+    Result<Chat::Piece> piece = chat.ask(question);
+    if (!piece.ok()) return fail(piece.error());
+    Result<Generation> reply = generate(chat.session(), piece->fresh);
+    if (reply.ok()) chat.add_reply(*reply);
+    return report(piece->all, std::move(reply));
+  }
+
+  static bool read_line(std::string& line) {
+    if (stdin_is_terminal()) fmt::print(stderr, "> ");
+    line.clear();
+    int c = 0;
+    while ((c = std::fgetc(stdin)) != EOF && c != '\n') line += static_cast<char>(c);
+    if (c == EOF && line.empty() && stdin_is_terminal()) fmt::print(stderr, "\n");
+    return !interrupted() && (c != EOF || !line.empty());
+  }
+
+  // Room for the prompt and what may follow, and no more than the model was made for.
+  Result<ModelSession> make_session(int64_t prompt_tokens) {
+    ModelSessionOptions options;
+    const int64_t limit = model_.info().context;
+    const int64_t wanted = prompt_tokens + std::min(f_.generate.max_tokens, limit);
+    options.context = f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(wanted, 1));
+    options.chunk = f_.chunk;
+    return model_.session(options);
+  }
+
+  Result<Generation> generate(ModelSession& session, const std::vector<TokenId>& prompt) {
+    GenerateOptions options = f_.generate;
+    Progress bar("reading the prompt", "tokens", f_.quiet || f_.json);
+    options.prefill_progress = [&](int64_t done, int64_t total) {
+      bar.update(done, total);
+      if (done == total) bar.finish();
+      return !interrupted();
+    };
+    return session.generate(prompt, options, [&](std::string_view text) {
+      if (!f_.json) write_out(text);
+      return !interrupted();
+    });
+  }
+
+  int report(const std::vector<TokenId>& prompt, Result<Generation> result) {
+    if (!result.ok()) {
+      if (!f_.json && !f_.no_echo && !f_.chat) write_out("\n");
+      return fail(result.error());
+    }
+    const Generation& g = *result;
+    const double prefill = rate(g.prompt_tokens, g.prefill_seconds);
+    const double decode = rate(g.decode_steps, g.decode_seconds);
+    if (f_.json) {
+      print_json(prompt, g, prefill, decode);
+    } else {
+      write_out("\n");
+      if (!f_.quiet && stderr_is_terminal()) {
+        fmt::print(stderr,
+                   "[{} tokens read, {:.1f}/s; {} written, {:.1f}/s; stop: {}; {} on {}, {} "
+                   "threads]\n",
+                   g.prompt_tokens, prefill, g.token_ids.size(), decode, stop_reason_name(g.stop),
+                   model_.info().dtype, engine_.info().isa, engine_.info().threads);
+      }
+    }
+    return interrupted() ? fail(kInterrupted, "interrupted") : kDone;
+  }
+
+  void print_json(const std::vector<TokenId>& prompt, const Generation& g, double prefill,
+                  double decode) const {
+    JsonObject()
+        .set("text", g.text)
+        .set("token_ids", g.token_ids)
+        .set("prompt_token_ids", prompt)
+        .set("stop_reason", stop_reason_name(g.stop))
+        .set("prefill_tokens_per_s", prefill)
+        .set("decode_tokens_per_s", decode)
+        .set("seed", static_cast<int64_t>(f_.generate.sampler.seed))
+        .set("dtype", model_.info().dtype)
+        .set("activations", engine_.info().activations)
+        .set("isa", engine_.info().isa)
+        .set("threads", engine_.info().threads)
+        .set("peak_rss_bytes", peak_rss_bytes())
+        .print();
+  }
+
+  static double rate(int64_t count, double seconds) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
+  }
+
+  const RunFlags& f_;
+  const Engine& engine_;
+  const Model& model_;
+};
+
+void add_sampling(CLI::App& verb, GenerateOptions& g) {
+  SamplerOptions& s = g.sampler;
+  verb.add_option("--max-tokens", g.max_tokens, "Tokens to write at most")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+      ->capture_default_str();
+  verb.add_option("--temperature", s.temperature, "0: always the most likely token")
+      ->capture_default_str();
+  verb.add_option("--seed", s.seed, "Of the draws; the same seed gives the same text")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{INT64_MAX}))
+      ->capture_default_str();
+  verb.add_option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all")
+      ->capture_default_str();
+  verb.add_option("--top-p", s.top_p, "Draw among the fewest tokens that hold this probability")
+      ->capture_default_str();
+  verb.add_option("--min-p", s.min_p, "Leave out tokens below this share of the best one's")
+      ->capture_default_str();
+  verb.add_option("--repetition-penalty", s.repetition_penalty, "Above 1: repeat less")
+      ->capture_default_str();
+  verb.add_option("--repetition-window", s.repetition_window, "Tokens it looks back at; 0: all")
+      ->capture_default_str();
+  verb.add_option("--stop", g.stop, "End before this text; may be given several times")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  verb.add_flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");
+}
+
+int run(const RunFlags& f) {
+  const bool has_prompt = f.prompt_option->count() > 0;
+  const bool asks_person = f.chat && !has_prompt && f.file.empty();
+  if (!f.chat && !has_prompt && f.file.empty() && stdin_is_terminal())
+    return fail(kUsage, "no prompt; give one with -p TEXT, -f FILE, on stdin, or use --chat");
+  Result<std::string> prompt = f.prompt;
+  if (!has_prompt && !asks_person) prompt = f.file.empty() ? read_stdin() : read_text(f.file);
+  if (!prompt.ok()) return fail(prompt.error());
+  Result<Engine> engine = f.engine.create();
+  if (!engine.ok()) return fail(engine.error());
+  Result<Model> model = load_model(*engine, f.model, f.dtype, f.quiet);
+  if (!model.ok()) return fail(model.error());
+  Runner runner(f, *engine, *model);
+  if (f.chat) return runner.talk(asks_person ? nullptr : &*prompt);
+  return runner.complete(*prompt);
+}
+
+}  // namespace
+
+Verb add_run(CLI::App& app) {
+  auto f = std::make_shared<RunFlags>();
+  CLI::App& verb = *app.add_subcommand("run", "Write a continuation of a prompt, or talk.");
+  set_examples(verb,
+               "  loom run models/stories -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
+               "  loom run models/stories --chat");
+  verb.add_option("MODEL", f->model, "Folder with config.json and safetensors")->required();
+  f->prompt_option = verb.add_option("-p,--prompt", f->prompt, "The text to continue");
+  verb.add_option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
+      ->excludes(f->prompt_option);
+  verb.add_flag("--chat", f->chat, "Use the model's chat template; without -p, talk line by line");
+  verb.add_option("--system", f->system, "What the model is told before a chat");
+  verb.add_option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
+  add_sampling(verb, f->generate);
+  verb.add_option("--context", f->context, "Positions to keep (default: as many as needed)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  verb.add_option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  f->engine.add(verb);
+  verb.add_flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
+  verb.add_flag("--json", f->json, "One JSON object instead of text");
+  verb.add_flag("--quiet", f->quiet, "No progress and no statistics");
+  return {&verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

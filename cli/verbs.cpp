@@ -1,0 +1,41 @@
+#include "cli/verbs.hpp"
+
+#include "cli/progress.hpp"
+
+namespace loom::cli {
+
+void set_examples(CLI::App& verb, const std::string& examples) {
+  verb.footer(examples);  // HelpFormatter in main.cpp puts it first
+}
+
+void EngineFlags::add(CLI::App& verb) {
+  verb.add_option("--threads", threads, "Lanes of work, at most the cores there are; 0: all cores")
+      ->check(CLI::Range(0, 4096));
+  verb.add_option("--isa", isa, "Instruction set: scalar, avx2, avx512, ... (default: the best)");
+  verb.add_option("--activations", activations,
+                  "q8: activations in int8 for integer types; f32: in float")
+      ->capture_default_str();
+}
+
+Result<Engine> EngineFlags::create() const {
+  EngineOptions options;
+  options.threads = threads;
+  options.isa = isa;
+  options.activations = activations;
+  options.oversubscribe = oversubscribe;
+  return Engine::create(options);
+}
+
+Result<Model> load_model(const Engine& engine, const std::string& folder, const std::string& dtype,
+                         bool quiet) {
+  Progress bar("loading", "tensors", quiet);
+  ModelOptions options;
+  options.dtype = dtype;
+  options.progress = [&](int64_t done, int64_t total) {
+    bar.update(done, total);
+    return !interrupted();
+  };
+  return Model::load(engine, folder, options);
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,45 @@
+// The verbs of `loom`, one file each. add_*() declares a verb's options and returns what runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/console.hpp"
+
+namespace loom::cli {
+
+// A verb that was declared: its parser, and the function that returns the exit code.
+struct Verb {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+Verb add_run(CLI::App& app);
+Verb add_perplexity(CLI::App& app);
+Verb add_info(CLI::App& app);
+Verb add_tokenize(CLI::App& app);
+Verb add_bench(CLI::App& app);
+Verb add_verify(CLI::App& app);
+Verb add_doctor(CLI::App& app);
+
+// The examples stand first in the help of a verb.
+void set_examples(CLI::App& verb, const std::string& examples);
+
+// Options that many verbs share.
+struct EngineFlags {
+  int threads = 0;
+  std::string isa;
+  std::string activations = "q8";
+  bool oversubscribe = false;
+
+  void add(CLI::App& verb);
+  Result<Engine> create() const;
+};
+
+// Loads a model with a progress bar on stderr; Ctrl-C stops it.
+Result<Model> load_model(const Engine& engine, const std::string& folder, const std::string& dtype,
+                         bool quiet);
+
+}  // namespace loom::cli

@@ -1,0 +1,72 @@
+// loom verify hash: the hash of the logits of every position of a prompt, and nothing else. Equal
+// hashes mean equal bits, whatever the threads, the instruction set and the pieces.
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
+#include "engine/impl.hpp"
+#include "engine/logits_hash.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct HashFlags {
+  EngineFlags engine;
+  std::string model, shape, dtype;
+  int64_t prompt_tokens = 113, chunk = 256;
+  uint64_t seed = 1;
+};
+
+Result<std::string> hash(const HashFlags& f) {
+  LOOM_ASSIGN(const Engine engine, f.engine.create());
+  Result<Model> model =
+      f.shape.empty() ? load_model(engine, f.model, f.dtype, false)
+                      : Model::random(engine, f.shape, f.dtype.empty() ? "f32" : f.dtype, f.seed);
+  if (!model.ok()) return model.error();
+  LlmSessionOptions options;
+  options.context = f.prompt_tokens;
+  options.chunk = f.chunk;
+  options.head_rows = 16;
+  options.activations = engine.impl().activations;
+  LOOM_ASSIGN(LlmSession session, make_session(*model, options));
+  std::vector<TokenId> ids;
+  for (int64_t i = 0; i < f.prompt_tokens; ++i) ids.push_back(prompt_token(i, model->info().vocab));
+  return hash_logits(session, ids);
+}
+
+int run(const HashFlags& f) {
+  if (f.model.empty() == f.shape.empty())
+    return fail(kUsage, "give either MODEL or --shape; see loom verify hash --help");
+  const Result<std::string> hex = hash(f);
+  if (!hex.ok()) return fail(hex.error());
+  write_out(*hex + "\n");
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_verify(CLI::App& app) {
+  CLI::App& verify = *app.add_subcommand("verify", "Prove that results have the same bits.");
+  set_examples(verify,
+               "  loom verify hash models/stories --threads 3 --isa scalar\n"
+               "  loom verify hash --shape tiny --dtype ternary --chunk 7");
+  verify.require_subcommand(1);
+  auto f = std::make_shared<HashFlags>();
+  f->engine.oversubscribe = true;  // 7 threads on 2 cores must give the bits of 1
+  CLI::App& verb = *verify.add_subcommand("hash", "The hash of the logits of a fixed prompt.");
+  set_examples(verb,
+               "  loom verify hash models/stories --prompt-tokens 113 --chunk 7 --isa scalar\n"
+               "  loom verify hash --shape tiny --dtype q4_0 --threads 7");
+  verb.add_option("MODEL", f->model, "Folder with config.json and safetensors");
+  verb.add_option("--shape", f->shape, "Random weights of a named shape instead of a model");
+  verb.add_option("--dtype", f->dtype, "Number type of the weights (default: as stored; f32)");
+  verb.add_option("--prompt-tokens", f->prompt_tokens, "Length of the prompt")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  verb.add_option("--chunk", f->chunk, "Prompt tokens per pass")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  verb.add_option("--seed", f->seed, "Of the random weights of --shape")->capture_default_str();
+  f->engine.add(verb);
+  return {&verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

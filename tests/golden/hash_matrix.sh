@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The determinism proof: one hash of all logits per dtype, equal for every instruction set, thread count, prompt split,
+# compiler and optimisation level. Builds what is missing, compares with hashes.txt, prints one line per dtype.
+# usage: tests/golden/hash_matrix.sh [--update] [BUILD_ROOT]     (--update rewrites hashes.txt; say why in the commit)
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+update=no
+if [ "${1:-}" = --update ]; then update=yes; shift; fi
+builds=${1:-$root/build}
+golden=$root/tests/golden/hashes.txt
+cd "$root"
+
+# name, compiler, flags
+variants=("gcc-O2 g++ -O2" "gcc-O1 g++ -O1" "gcc-O3 g++ -O3")
+if command -v clang++-19 >/dev/null; then variants+=("clang19-O2 clang++-19 -O2"); fi
+if command -v clang++-14 >/dev/null; then variants+=("clang14-O3 clang++-14 -O3"); fi
+launcher=()
+if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+
+loom_of() { echo "$builds/hash-$1/cli/loom"; }
+for variant in "${variants[@]}"; do
+  read -r name compiler flag <<< "$variant"
+  cmake -S . -B "$builds/hash-$name" -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_CXX_FLAGS="$flag" "${launcher[@]}" >/dev/null
+  cmake --build "$builds/hash-$name" --target loom_cli | tail -n 1
+done
+
+first=$(loom_of gcc-O2)
+mapfile -t isas < <("$first" doctor --json | python3 -c 'import json,sys; print("\n".join(json.load(sys.stdin)["isas"]))')
+dtypes=(f32 bf16 q8_0 q4_0 ternary)
+runs=0
+bad=0
+new=""
+hash_of() { "$@" 2>/dev/null; }
+expect() {  # wanted, what, command...
+  local wanted=$1 what=$2 got
+  shift 2
+  got=$(hash_of "$@")
+  runs=$((runs + 1))
+  if [ "$got" != "$wanted" ]; then
+    bad=$((bad + 1))
+    echo "hash_matrix: $what gives $got, golden is $wanted" >&2
+  fi
+}
+for dtype in "${dtypes[@]}"; do
+  args=(verify hash --shape shakespeare --dtype "$dtype" --prompt-tokens 113)
+  wanted=$(awk -v d="$dtype" '$1 == d {print $2}' "$golden" 2>/dev/null || true)
+  if [ "$update" = yes ] || [ -z "$wanted" ]; then
+    wanted=$(hash_of "$first" "${args[@]}" --isa scalar --threads 1)
+    if [ "$update" = no ]; then echo "hash_matrix: no golden hash for $dtype in hashes.txt" >&2; bad=$((bad + 1)); fi
+  fi
+  new+="$dtype $wanted"$'\n'
+  for isa in "${isas[@]}"; do
+    for threads in 1 2 3 7; do
+      expect "$wanted" "$dtype $isa threads $threads" "$first" "${args[@]}" --isa "$isa" --threads "$threads"
+    done
+    for chunk in 64 7 1; do
+      expect "$wanted" "$dtype $isa chunk $chunk" "$first" "${args[@]}" --isa "$isa" --threads 2 --chunk "$chunk"
+    done
+    for variant in "${variants[@]:1}"; do
+      read -r name _ <<< "$variant"
+      expect "$wanted" "$dtype $isa $name" "$(loom_of "$name")" "${args[@]}" --isa "$isa" --threads 2 --chunk 64
+    done
+  done
+  echo "$dtype $wanted"
+done
+if [ "$update" = yes ]; then printf '%s' "$new" > "$golden"; fi
+echo "hash_matrix: $runs runs, $bad differ (${isas[*]}; 1, 2, 3, 7 threads; pieces of 113, 64, 7, 1; ${#variants[@]} builds)"
+[ "$bad" = 0 ]

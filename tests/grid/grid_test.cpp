@@ -1,0 +1,174 @@
+// The volumetric network: coordinates, finalize-time checks that name both cells, sharing, memory
+// and reuse.
+#include <gtest/gtest.h>
+
+#include "backend/cpu/cpu.hpp"
+#include "base/arena.hpp"
+#include "base/dmath.hpp"
+#include "grid/rope_table.hpp"
+#include "layers/layer_fixture.hpp"
+
+namespace loom::testing {
+namespace {
+
+Cell dense(int in, int out) {
+  return {layer(LayerKind::dense, {{"in", in}, {"out", out}}), {}};
+}
+
+TEST(GridSpec, NumbersCellsZThenYThenXThenL) {
+  const GridSpec grid(2, 3, 4, 5);
+  EXPECT_EQ(*grid.index({1, 2, 3, 4}), 119);
+  EXPECT_EQ(*grid.index({0, 1, 0, 2}), 22);
+  for (int64_t i = 0; i < grid.size(); ++i) EXPECT_EQ(*grid.index(grid.coord(i)), i);
+}
+
+TEST(GridSpec, ChecksEveryAxisOnItsOwn) {
+  GridSpec grid(2, 3, 4, 5);
+  const Status status = grid.put({0, 0, 4, 0}, dense(1, 1));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().str(),
+            "cell (0, 0, 4, 0) is outside the grid 2 x 3 x 4 x 5: x must be from 0 to 3");
+}
+
+TEST(Finalize, NamesBothCellsWhenShapesDoNotFit) {
+  GridSpec grid(1, 1, 2, 1);
+  ASSERT_TRUE(grid.put({0, 0, 0, 0}, dense(4, 6)).ok());
+  ASSERT_TRUE(grid.put({0, 0, 1, 0}, dense(5, 2)).ok());
+  const Result<Network> network = Network::finalize(grid, Shape{1, 4});
+  ASSERT_FALSE(network.ok());
+  EXPECT_EQ(network.error().str(),
+            "cell (0, 0, 1, 0) does not fit cell (0, 0, 0, 0): Dense: input [1, 6] must end in 5");
+}
+
+TEST(Finalize, RefusesAnEmptyGridABadResidualAndSharingWithNothing) {
+  EXPECT_FALSE(Network::finalize(GridSpec(1, 1, 1, 1), Shape{1, 4}).ok());
+  GridSpec bad(1, 1, 1, 1);
+  std::vector<LayerConfig> children(1, dense(4, 6).layer);
+  ASSERT_TRUE(bad.put({0, 0, 0, 0}, {layer(LayerKind::residual, {}, children), {}}).ok());
+  const Result<Network> network = Network::finalize(bad, Shape{1, 4});
+  ASSERT_FALSE(network.ok());
+  EXPECT_NE(network.error().message.find("the shape must stay the same"), std::string::npos);
+  GridSpec shared(1, 1, 1, 1);
+  Cell cell = dense(4, 4);
+  cell.shared_with = Coord{0, 0, 0, 0};
+  ASSERT_TRUE(shared.put({0, 0, 0, 0}, cell).ok());
+  EXPECT_FALSE(Network::finalize(shared, Shape{1, 4}).ok());
+}
+
+TEST(Finalize, SharedMatricesExistOnce) {
+  GridSpec grid(1, 1, 2, 1);
+  ASSERT_TRUE(grid.put({0, 0, 0, 0}, dense(4, 4)).ok());
+  Cell twin = dense(4, 4);
+  twin.shared_with = Coord{0, 0, 0, 0};
+  ASSERT_TRUE(grid.put({0, 0, 1, 0}, twin).ok());
+  const Result<Network> network = Network::finalize(grid, Shape{1, 4});
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  EXPECT_EQ(network->params().size(), 3u);  // one weight, two biases
+}
+
+TEST(Finalize, SkipsEmptyAndDisabledCells) {
+  GridSpec grid(2, 1, 1, 1);
+  Cell off = dense(9, 9);
+  off.layer.disabled = true;
+  ASSERT_TRUE(grid.put({0, 0, 0, 0}, off).ok());
+  ASSERT_TRUE(grid.put({1, 0, 0, 0}, dense(4, 2)).ok());
+  const Result<Network> network = Network::finalize(grid, Shape{1, 4});
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  EXPECT_EQ(network->cells().size(), 1u);
+}
+
+TEST(Session, RefusesANetworkWhoseWeightsWereNotLoaded) {
+  GridSpec grid(1, 1, 1, 1);
+  ASSERT_TRUE(grid.put({0, 0, 0, 0}, dense(4, 2)).ok());
+  const Result<Network> network = Network::finalize(grid, Shape{1, 4});
+  ThreadPool pool(1);
+  const auto session = Session::create(*network, cpu_ops(best_isa()), pool, Shape{1, 4}, {});
+  ASSERT_FALSE(session.ok());
+  EXPECT_EQ(session.error().str(), "parameter (0, 0, 0, 0)/weight was never loaded");
+}
+
+TEST(Session, RefusesAnInputLargerThanItWasMadeFor) {
+  LayerRig rig(layer(LayerKind::dense, {{"in", 4}, {"out", 40}}), Shape{2, 4});
+  std::vector<float> x(400 * 4);
+  const Result<Tensor> y = rig.session().forward(f32_matrix(x.data(), 400, 4), 0, 1);
+  ASSERT_FALSE(y.ok());
+  EXPECT_NE(y.error().message.find("inputs up to [2, 4]"), std::string::npos);
+}
+
+TEST(Session, PermutingSamplesPermutesOutputsBitForBit) {
+  LayerRig rig(layer(LayerKind::swiglu, {{"width", 16}, {"inner", 48}}), Shape{8, 16});
+  const auto x = random_values(8 * 16, 11);
+  const auto y = rig.run(x, Shape{8, 16});
+  std::vector<float> reversed;
+  for (int r = 7; r >= 0; --r)
+    reversed.insert(reversed.end(), x.begin() + r * 16, x.begin() + (r + 1) * 16);
+  const auto z = rig.run(reversed, Shape{8, 16});
+  for (int r = 0; r < 8; ++r) {
+    EXPECT_TRUE(std::equal(y.begin() + r * 16, y.begin() + (r + 1) * 16, z.begin() + (7 - r) * 16))
+        << "row " << r;
+  }
+}
+
+TEST(ArenaPlan, NeverOverlapsBuffersAliveTogetherAndReusesTheRest) {
+  ArenaPlan plan;
+  std::vector<std::pair<int64_t, int64_t>> lives;
+  const Rng rng(3, 3);
+  for (uint64_t i = 0; i < 200; ++i) {
+    const int64_t first = rng.bits(3 * i) % 100, last = first + rng.bits(3 * i + 1) % 10;
+    const int slot = plan.add(1 + rng.bits(3 * i + 2) % 5000, first);
+    plan.use(slot, last);
+    lives.push_back({first, last});
+  }
+  plan.solve();
+  int64_t sum = 0;
+  for (int a = 0; a < 200; ++a) {
+    sum += plan.bytes(a);
+    EXPECT_EQ(plan.offset(a) % 64, 0);
+    EXPECT_LE(plan.offset(a) + plan.bytes(a), plan.total());
+    for (int b = 0; b < a; ++b) {
+      const bool together = lives[size_t(a)].first <= lives[size_t(b)].second &&
+                            lives[size_t(b)].first <= lives[size_t(a)].second;
+      const bool apart = plan.offset(a) + plan.bytes(a) <= plan.offset(b) ||
+                         plan.offset(b) + plan.bytes(b) <= plan.offset(a);
+      EXPECT_TRUE(!together || apart) << a << " and " << b;
+    }
+  }
+  EXPECT_LT(plan.total(), sum / 4);
+}
+
+TEST(DoubleMath, AgreesWithLibmToFifteenDigits) {
+  for (int i = 1; i < 4000; ++i) {
+    const double x = 0.37 * i;
+    EXPECT_NEAR(dmath::sin(x), std::sin(x), 2e-14) << x;
+    EXPECT_NEAR(dmath::cos(x), std::cos(x), 2e-14) << x;
+    EXPECT_NEAR(dmath::log(x), std::log(x), 1e-14 * (1 + std::fabs(std::log(x)))) << x;
+    EXPECT_NEAR(dmath::exp(-x / 100) / std::exp(-x / 100), 1, 1e-14) << x;
+  }
+}
+
+TEST(RopeTable, HoldsTheAnglesOfTheFormula) {
+  RopeSpec spec;
+  spec.width = 64;
+  spec.theta = 100000;
+  const Result<RopeTable> table = RopeTable::make(spec, 2000);
+  ASSERT_TRUE(table.ok());
+  for (int64_t p : {0, 1, 17, 1999}) {
+    for (int64_t j : {0, 1, 15, 31}) {
+      const double angle = double(p) * std::pow(100000.0, -2.0 * double(j) / 64);
+      EXPECT_NEAR(table->cos().f32_row(p)[j], std::cos(angle), 2e-4) << p << " " << j;
+      EXPECT_NEAR(table->sin().f32_row(p)[j], std::sin(angle), 2e-4) << p << " " << j;
+    }
+  }
+}
+
+TEST(RopeTable, RefusesAScalingItDoesNotKnow) {
+  RopeSpec spec;
+  spec.width = 4;
+  spec.scaling = "yarn";
+  const Result<RopeTable> table = RopeTable::make(spec, 4);
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.error().str(), "rope_scaling 'yarn' is not known; use linear or llama3");
+}
+
+}  // namespace
+}  // namespace loom::testing

@@ -1,0 +1,11 @@
+// The number of allocations (operator new) this test program has made so far; see
+// allocations_test.cpp.
+#pragma once
+
+#include <cstdint>
+
+namespace loom::test {
+
+int64_t allocations();
+
+}  // namespace loom::test

@@ -1,0 +1,41 @@
+// Replaces operator new of the test program by one that counts. In a file of its own: where both
+// ends of an allocation are inlined, compilers take malloc and delete for a mismatch.
+#include "ops/allocations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace {
+std::atomic<int64_t> g_count{0};
+}
+
+void* operator new(size_t size) {
+  g_count.fetch_add(1, std::memory_order_relaxed);
+  void* memory = std::malloc(size > 0 ? size : 1);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+
+namespace loom::test {
+
+int64_t allocations() {
+  return g_count.load();
+}
+
+TEST(Allocations, AreCounted) {
+  const int64_t before = allocations();
+  const auto number = std::make_unique<int64_t>(before);
+  EXPECT_EQ(allocations() - *number, 1);
+}
+
+}  // namespace loom::test

@@ -1,0 +1,103 @@
+// StreamDecoder: whatever the ids, the pieces put together are what decode() answers, and no piece ends
+// inside of a character.
+#include <gtest/gtest.h>
+
+#include "base/rng.hpp"
+#include "golden.hpp"
+#include "text/unicode.hpp"
+
+namespace loom {
+namespace {
+
+class StreamFamily : public testing::TestWithParam<const char*> {};
+
+// Ids that exist, in a random order, with some runs of neighbours (byte tokens are neighbours).
+std::vector<TokenId> random_ids(const Tokenizer& tokenizer, uint64_t stream) {
+  const Rng rng(20240607, stream);
+  const auto size = static_cast<uint32_t>(tokenizer.vocab_size());
+  std::vector<TokenId> ids;
+  for (uint64_t i = 0; i < 5 + stream % 60; ++i) {
+    const uint32_t bits = rng.bits(i);
+    // Half of them from the front of the vocabulary, where special tokens and byte tokens are.
+    const uint32_t range = (bits & 1) != 0 ? size : std::min<uint32_t>(size, 259);
+    const auto id = static_cast<TokenId>((bits >> 1) % range);
+    if (tokenizer.decode(std::vector<TokenId>{id}).ok()) ids.push_back(id);
+  }
+  return ids;
+}
+
+TEST_P(StreamFamily, PiecesPutTogetherAreTheDecodedText) {
+  const JsonValue golden = read_golden(std::string("family_") + GetParam() + ".json");
+  const Tokenizer tokenizer = load_tokenizer(member(golden, "tokenizer"));
+  for (uint64_t stream = 0; stream < 400; ++stream) {
+    const std::vector<TokenId> ids = random_ids(tokenizer, stream);
+    for (const bool skip : {true, false}) {
+      StreamDecoder decoder(tokenizer, skip);
+      std::string together;
+      for (const TokenId id : ids) {
+        const Result<std::string> piece = decoder.push(id);
+        ASSERT_TRUE(piece.ok()) << piece.error().str();
+        EXPECT_TRUE(text::is_valid_utf8(*piece)) << "stream " << stream;
+        together += *piece;
+      }
+      const std::string rest = decoder.finish();
+      EXPECT_TRUE(text::is_valid_utf8(rest)) << "stream " << stream;
+      EXPECT_EQ(together + rest, *tokenizer.decode(ids, skip)) << "stream " << stream;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, StreamFamily, testing::ValuesIn(kFamilies),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(StreamDecoderTest, ACharacterAppearsWhenItsLastByteArrives) {
+  const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_gpt2.json"), "tokenizer"));
+  StreamDecoder decoder(tokenizer);
+  // U+1F642 is F0 9F 99 82; the byte alphabet writes these as four characters.
+  const char* const bytes[] = {"ð", "Ł", "Ļ", "Ĥ"};
+  for (int i = 0; i < 4; ++i) {
+    const TokenId id = tokenizer.token_id(bytes[i]);
+    ASSERT_GE(id, 0) << bytes[i];
+    EXPECT_EQ(*decoder.push(id), i == 3 ? "🙂" : "") << i;
+  }
+  EXPECT_EQ(decoder.finish(), "");
+}
+
+TEST(StreamDecoderTest, ABrokenEndBecomesAReplacementCharacter) {
+  const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_gpt2.json"), "tokenizer"));
+  StreamDecoder decoder(tokenizer);
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("ð")), "");
+  EXPECT_EQ(decoder.finish(), "\xEF\xBF\xBD");
+}
+
+TEST(StreamDecoderTest, BytesOfAFallbackRunAreHeldUntilItEnds) {
+  const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_gemma.json"), "tokenizer"));
+  StreamDecoder decoder(tokenizer);
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("<0xE2>")), "");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("<0x82>")), "");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("<0xAC>")), "");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("a")), "€a");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("<0xE2>")), "");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("<0x82>")), "");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("b")), "\xEF\xBF\xBD\xEF\xBF\xBD" "b");
+}
+
+TEST(StreamDecoderTest, TheSpaceBeforeTheFirstWordIsDroppedOnce) {
+  const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_llama2.json"), "tokenizer"));
+  StreamDecoder decoder(tokenizer);
+  const TokenId space = tokenizer.token_id("▁");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("<s>")), "");
+  EXPECT_EQ(*decoder.push(space), "");
+  EXPECT_EQ(*decoder.push(space), " ");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("a")), "a");
+}
+
+TEST(StreamDecoderTest, AnUnknownIdIsAnErrorAndTheStreamGoesOn) {
+  const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_gpt2.json"), "tokenizer"));
+  StreamDecoder decoder(tokenizer);
+  EXPECT_FALSE(decoder.push(100000).ok());
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("a")), "a");
+}
+
+}  // namespace
+}  // namespace loom
