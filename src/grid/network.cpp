@@ -19,6 +19,9 @@ TensorRange join(const TensorRange& a, int64_t n, const TensorRange& b, int64_t 
       total > 0
           ? (a.mean_abs * static_cast<double>(n) + b.mean_abs * static_cast<double>(m)) / total
           : 0;
+  // Zeros lie on every grid.
+  if (a.mean_abs == 0) r.grid = b.grid;
+  if (b.mean_abs == 0 || a.grid == b.grid) r.grid = a.grid;
   return r;
 }
 

@@ -1,5 +1,6 @@
 #include "ops/recorder.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -13,6 +14,9 @@ namespace {
 constexpr int64_t kSerialValues = 8192;
 // Matmuls below this many multiplications neither.
 constexpr int64_t kSerialProducts = 16384;
+// Accesses remembered since the last barrier; where more would be, a barrier costs less than the
+// search.
+constexpr size_t kMaxAccesses = 256;
 
 bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b,
              const std::byte* b_end) {
@@ -36,13 +40,14 @@ Recorder::Recorder(const Ops& ops, ThreadPool& pool, ActivationMode mode)
 
 Status Recorder::reserve(int64_t commands, int64_t rows, int64_t cols, int64_t positions) {
   commands_.reserve(static_cast<size_t>(commands));
-  since_barrier_.reserve(256);
+  since_barrier_.reserve(kMaxAccesses);
   pending_.reserve(16);
   for (Q8Slot& slot : q8_) LOOM_TRY(grow_slot(slot, rows, cols));
-  return reserve_scratch(std::max(kMatmulScratch, attention_scratch(positions)));
+  return reserve_scratch(attention_scratch(positions));
 }
 
 Status Recorder::reserve_scratch(int64_t bytes) {
+  bytes = std::max(bytes, kMatmulScratch);
   if (bytes <= scratch_bytes_) return {};
   LOOM_TRY(flush());
   std::vector<Buffer> buffers;
@@ -88,6 +93,7 @@ void Recorder::append(OpId op, const Args& args, bool serial) {
       }
     }
   }
+  if (since_barrier_.size() + pending_.size() > kMaxAccesses) command.barrier = true;
   if (command.barrier) since_barrier_.clear();
   for (Access mine : pending_) {
     mine.serial = serial;

@@ -78,11 +78,11 @@ class Lexer {
       data = strip_line_start(data);
     }
     if (!data.empty()) push(Token::Kind::data, std::string(data));
-    at_ = tag + (sign == '-' || sign == '+' ? 3 : 2);
+    at_ = tag;
+    if (kind != '#') push(kind == '%' ? Token::Kind::block_begin : Token::Kind::variable_begin, "");
+    at_ += sign == '-' || sign == '+' ? 3 : 2;
     line_starting_ = false;
-    if (kind == '#') return comment();
-    push(kind == '%' ? Token::Kind::block_begin : Token::Kind::variable_begin, "");
-    return inside(kind == '%');
+    return kind == '#' ? comment() : inside(kind == '%');
   }
 
   // Cuts white space between the last line end and the tag.

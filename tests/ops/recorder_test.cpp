@@ -220,6 +220,17 @@ TEST(RecorderMemory, LongListsOfSmallCommandsAllocateNothingEither) {
   EXPECT_EQ(test::allocations() - before, 0);
 }
 
+// Attention asks for little scratch when the cache is short; the kernels of matmul rely on more.
+TEST(RecorderMemory, AShortAttentionFirstStillLeavesMatmulItsScratch) {
+  Bench bench;
+  World world(1);
+  const Tensor q = world.matrix(0).slice_rows(0, 1), y = world.matrix(1).slice_rows(0, 1);
+  ASSERT_TRUE(bench.recorder
+                  .attention(AttentionArgs{q, y, world.cache(), World::kHeads, 0, 1, 0, 1.0f, true})
+                  .ok());
+  EXPECT_GE(bench.recorder.workspace_bytes(), bench.recorder.lanes() * kMatmulScratch);
+}
+
 TEST(RecorderMemory, WorksWithoutReserve) {
   Bench bench, reserved;
   ASSERT_TRUE(reserved.recorder.reserve(100, Bench::kRows, Bench::kWidth, 64).ok());

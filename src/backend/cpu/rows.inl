@@ -37,6 +37,18 @@ LOOM_INLINE float reduce_sum(int64_t n, Term term) {
   return total;
 }
 
+// max(a, b) in the first m values; absent ones must not touch a lane, or they would hide a NaN in
+// it.
+LOOM_INLINE V16 max16_n(const V16& a, const V16& b, int64_t m) {
+  const V16 joined = max16(a, b);
+  if (m >= 16) return joined;
+  float t[16], old[16];
+  store16(t, joined);
+  store16(old, a);
+  for (int64_t j = m; j < 16; ++j) t[j] = old[j];
+  return load16(t);
+}
+
 template <class Term>
 LOOM_INLINE float reduce_max(int64_t n, Term term) {
   float total = -__builtin_inff();
@@ -44,8 +56,8 @@ LOOM_INLINE float reduce_max(int64_t n, Term term) {
     const int64_t end = n - begin < kReduceBlock ? n : begin + kReduceBlock;
     V16 low = set16(-__builtin_inff()), high = low;
     for (int64_t i = begin; i < end; i += 32) {
-      low = max16(low, term(i, end - i));
-      if (i + 16 < end) high = max16(high, term(i + 16, end - i - 16));
+      low = max16_n(low, term(i, end - i), end - i);
+      if (i + 16 < end) high = max16_n(high, term(i + 16, end - i - 16), end - i - 16);
     }
     const float largest = fold16(max16(low, high), join_max);
     total = begin == 0 ? largest : join_max(total, largest);
