@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/verbs.hpp"
 #include "engine/impl.hpp"
 #include "engine/logits_hash.hpp"
+#include "verbs.hpp"
 
 namespace loom::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/chat.hpp"
+#include "chat.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cli/console.hpp"
+#include "console.hpp"
 
 #include <fmt/core.h>
 #include <signal.h>

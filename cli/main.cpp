@@ -4,7 +4,7 @@
 
 #include <exception>
 
-#include "cli/verbs.hpp"
+#include "verbs.hpp"
 
 namespace loom::cli {
 namespace {

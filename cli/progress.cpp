@@ -1,11 +1,11 @@
-#include "cli/progress.hpp"
+#include "progress.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/console.hpp"
+#include "console.hpp"
 
 namespace loom::cli {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cstdio>
 
-#include "cli/chat.hpp"
-#include "cli/progress.hpp"
-#include "cli/verbs.hpp"
+#include "chat.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
 
 namespace loom::cli {
 namespace {

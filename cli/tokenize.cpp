@@ -1,6 +1,94 @@
-#include "cli/verbs.hpp"
+// loom tokenize: text to token ids and back, with the tokenizer of a model folder.
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "engine/checkpoint.hpp"
+#include "verbs.hpp"
+
 namespace loom::cli {
-Verb add_tokenize(CLI::App& app) {
-  return {app.add_subcommand("tokenize"), [] { return 0; }};
+namespace {
+
+struct TokenizeFlags {
+  std::string model, text;
+  bool decode = false, json = false, no_special = false;
+  CLI::Option* text_option = nullptr;
+};
+
+// Ids between white space and commas.
+Result<std::vector<TokenId>> parse_ids(std::string_view text) {
+  std::vector<TokenId> ids;
+  constexpr std::string_view kBetween = " \t\r\n,[]";
+  size_t at = 0;
+  while ((at = text.find_first_not_of(kBetween, at)) != std::string_view::npos) {
+    const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    TokenId id = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, id);
+    if (error != std::errc() || stop != text.data() + end) {
+      return Error{
+          Code::invalid_argument,
+          fmt::format("'{}' is no token id", text.substr(at, std::min(end - at, size_t{40}))),
+          {},
+          -1};
+    }
+    ids.push_back(id);
+    at = end;
+  }
+  return ids;
 }
+
+int decode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string& input) {
+  const Result<std::vector<TokenId>> ids = parse_ids(input);
+  if (!ids.ok()) return fail(ids.error());
+  const Result<std::string> text = tokenizer.decode(*ids, false);
+  if (!text.ok()) return fail(text.error());
+  if (f.json) {
+    JsonObject().set("text", *text).set("token_ids", *ids).print();
+  } else {
+    write_out(*text + "\n");
+  }
+  return kDone;
+}
+
+int encode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string& input) {
+  Tokenizer::EncodeOptions options;
+  options.add_special_tokens = !f.no_special;
+  const Result<std::vector<TokenId>> ids = tokenizer.encode(input, options);
+  if (!ids.ok()) return fail(ids.error());
+  if (f.json) {
+    JsonObject().set("token_ids", *ids).print();
+  } else {
+    std::string line;
+    for (const TokenId id : *ids) line += fmt::format("{}{}", line.empty() ? "" : " ", id);
+    write_out(line + "\n");
+  }
+  return kDone;
+}
+
+int run(const TokenizeFlags& f) {
+  if (f.text_option->count() == 0 && stdin_is_terminal())
+    return fail(kUsage, "no text; give it as an argument or on stdin");
+  const Result<Tokenizer> tokenizer = load_tokenizer(f.model);
+  if (!tokenizer.ok()) return fail(tokenizer.error());
+  const Result<std::string> input = f.text_option->count() > 0 ? f.text : read_stdin();
+  if (!input.ok()) return fail(input.error());
+  return f.decode ? decode(f, *tokenizer, *input) : encode(f, *tokenizer, *input);
+}
+
+}  // namespace
+
+Verb add_tokenize(CLI::App& app) {
+  auto f = std::make_shared<TokenizeFlags>();
+  CLI::App& verb = *app.add_subcommand("tokenize", "Turn text into token ids, or ids into text.");
+  set_examples(verb,
+               "  loom tokenize models/stories \"Once upon a time\"\n"
+               "  loom tokenize models/stories --decode \"540 541 261 446\"");
+  verb.add_option("MODEL", f->model, "Model folder, or a tokenizer.json")->required();
+  f->text_option = verb.add_option("TEXT", f->text, "The text or ids (default: stdin)");
+  verb.add_flag("--decode", f->decode, "TEXT is ids; print their text");
+  verb.add_flag("--no-special", f->no_special, "Add no tokens around the text (BOS and the like)");
+  verb.add_flag("--json", f->json, "One JSON object instead of text");
+  return {&verb, [f] { return run(*f); }};
+}
+
 }  // namespace loom::cli

@@ -1,6 +1,6 @@
-#include "cli/verbs.hpp"
+#include "verbs.hpp"
 
-#include "cli/progress.hpp"
+#include "progress.hpp"
 
 namespace loom::cli {
 

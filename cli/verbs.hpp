@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.hpp"
+#include "console.hpp"
 
 namespace loom::cli {
 

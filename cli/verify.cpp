@@ -1,9 +1,9 @@
 // loom verify hash: the hash of the logits of every position of a prompt, and nothing else. Equal
 // hashes mean equal bits, whatever the threads, the instruction set and the pieces.
-#include "cli/progress.hpp"
-#include "cli/verbs.hpp"
 #include "engine/impl.hpp"
 #include "engine/logits_hash.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
 
 namespace loom::cli {
 namespace {

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds and runs one fuzz target, and prints one line for the log in docs/:
 #   fuzz/run.sh TARGET EXECUTIONS [SECONDS]
-# TARGET: safetensors, config_json, tokenizer_json. New inputs go to the build folder (build/fuzz, or
-# $LOOM_FUZZ_BUILD), crashes too; the committed corpus is only read. Exit status 1 after a crash.
+# TARGET: safetensors, config_json, tokenizer_json. EXECUTIONS 0 replays the corpus.
+# New inputs and crashes go to the build folder (build/fuzz, or $LOOM_FUZZ_BUILD); the committed
+# corpus is only read. Exit status 1 after a crash, a leak or a hang.
 set -eu
 target=$1
 executions=$2
@@ -18,7 +19,8 @@ case $target in
 esac
 
 [ -f "$build/build.ninja" ] || cmake -S "$root" --preset fuzz -B "$build" > /dev/null
-cmake --build "$build" --target "fuzz_$target" -j2 > "$build/fuzz_$target.build.log" ||
+cmake --build "$build" --target "fuzz_$target" -j2 \
+  > "$build/fuzz_$target.build.log" 2>&1 ||
   { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
 
 corpus=$build/corpus/$target
@@ -27,7 +29,7 @@ log=$build/fuzz_$target.log
 status=0
 # One second and 64 MB + 16 x the input; AddressSanitizer's own memory (shadow, quarantine) is the
 # rest of the 256 MB.
-ASAN_OPTIONS=quarantine_size_mb=8:detect_leaks=1 "$build/fuzz/fuzz_$target" \
+ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=4:detect_leaks=1 "$build/fuzz/fuzz_$target" \
   -runs="$executions" -max_total_time="$seconds" -max_len=$max_len -timeout=1 -rss_limit_mb=256 \
   -dict="$root/fuzz/dict/$target.dict" -artifact_prefix="$build/crashes/$target-" \
   -print_final_stats=1 "$corpus" "$root/fuzz/corpus/$target" > "$log" 2>&1 || status=1
@@ -35,7 +37,7 @@ ASAN_OPTIONS=quarantine_size_mb=8:detect_leaks=1 "$build/fuzz/fuzz_$target" \
 value() { sed -n "s/^stat::$1: *//p" "$log" | tail -n 1; }
 coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
 result="0 crashes"
-[ $status -eq 0 ] || result="FAILED ($(grep -m1 -E 'SUMMARY|ERROR|CHECK' "$log" || echo "see $log"))"
+[ $status -eq 0 ] || result="FAILED: $(grep -m1 -E 'CHECK|ERROR|SUMMARY' "$log" || echo "see $log")"
 echo "$(date +%F) $(git -C "$root" rev-parse --short HEAD 2> /dev/null || echo unknown)" \
   "fuzz_$target: $(value number_of_executed_units) executions, $(value average_exec_per_sec)/s," \
   "coverage ${coverage:-?}, corpus $(find "$corpus" -type f | wc -l)," \

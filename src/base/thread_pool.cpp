@@ -1,17 +1,21 @@
 #include "base/thread_pool.hpp"
 
-#include <chrono>
+#if LOOM_THREADS
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
 #include <thread>
 #include <vector>
+#endif
 
 #if defined(__linux__)
 #include <sched.h>
 #endif
 
 namespace loom {
+
+#if LOOM_THREADS
+
 namespace {
 
 inline void cpu_relax() {
@@ -84,16 +88,12 @@ int ThreadPool::available_cores() {
 }
 
 ThreadPool::ThreadPool(int wanted, bool oversubscribe) : impl_(std::make_unique<Impl>()) {
-#if LOOM_THREADS
   const int cores = available_cores();
   lanes_ = wanted <= 0 ? cores : wanted;
   if (!oversubscribe && lanes_ > cores) lanes_ = cores;
-  for (int lane = 1; lane < lanes_; ++lane)
+  for (int lane = 1; lane < lanes_; ++lane) {
     impl_->threads.emplace_back([this, lane] { worker(lane); });
-#else
-  (void)wanted;
-  (void)oversubscribe;
-#endif
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -160,5 +160,21 @@ void ThreadPool::barrier() {
   while (!wait_awake(passed, kYields)) {
   }
 }
+
+#else  // one lane, no threads
+
+struct ThreadPool::Impl {};
+
+int ThreadPool::available_cores() {
+  return 1;
+}
+ThreadPool::ThreadPool(int, bool) {}
+ThreadPool::~ThreadPool() = default;
+void ThreadPool::run(void (*fn)(void*, int), void* context) {
+  fn(context, 0);
+}
+void ThreadPool::barrier() {}
+
+#endif
 
 }  // namespace loom

@@ -2,6 +2,8 @@
 // repeated, short reads and writes continued; every descriptor is closed on every way out.
 // A file that another program shortens while it is mapped is the caller's risk (SIGBUS): our own
 // writer never does that, it renames.
+#ifndef __wasi__  // file_none.cpp
+
 #include "io/file.hpp"
 
 #include <fcntl.h>
@@ -205,3 +207,5 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
 }
 
 }  // namespace loom
+
+#endif  // !__wasi__

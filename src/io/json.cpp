@@ -145,7 +145,7 @@ class JsonBuilder {
 
   // The lexer's own copies of the longest string take the rest of the promised 64 MB + 16 x.
   bool within_memory(size_t offset) {
-    if (cost_ <= (size_t{48} << 20) + 12 * text_.size()) return true;
+    if (cost_ <= (size_t{56} << 20) + 13 * text_.size()) return true;
     return refuse(offset, "so many values in so little text; refused to keep memory bounded");
   }
 

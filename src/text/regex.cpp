@@ -110,10 +110,15 @@ Result<Regex> Regex::compile(std::string_view pattern, const std::string& where)
         cat("the pattern has ", pattern.size(), " bytes, more than ", kMaxPatternBytes), where);
   }
   LOOM_ASSIGN(const std::string native, translate_regex(pattern, where));
-  return compile_native(native, where);
+  return build(native, pattern, where);
 }
 
 Result<Regex> Regex::compile_native(std::string_view pattern, const std::string& where) {
+  return build(pattern, pattern, where);
+}
+
+Result<Regex> Regex::build(std::string_view native, std::string_view shown,
+                           const std::string& where) {
   const std::unique_ptr<pcre2_compile_context, CompileContextDeleter> context(
       pcre2_compile_context_create(nullptr));
   if (!context) return make_error(Code::out_of_memory, "no memory for a pattern", where);
@@ -123,16 +128,16 @@ Result<Regex> Regex::compile_native(std::string_view pattern, const std::string&
   int code = 0;
   PCRE2_SIZE offset = 0;
   auto impl = std::make_shared<Impl>();
-  impl->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+  impl->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(native.data()), native.size(),
                                  kOptions, &code, &offset, context.get()));
   if (!impl->code) {
     PCRE2_UCHAR message[160] = {};
     pcre2_get_error_message(code, message, sizeof message);
-    return bad_file(cat("pattern '", printable(pattern),
+    return bad_file(cat("pattern '", printable(shown),
                         "' does not compile: ", reinterpret_cast<const char*>(message)),
                     where);
   }
-  impl->pattern = printable(pattern);
+  impl->pattern = printable(shown);
   impl->where = where;
   return Regex(std::move(impl));
 }

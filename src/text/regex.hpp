@@ -36,6 +36,8 @@ class Regex {
 
  private:
   struct Impl;
+  static Result<Regex> build(std::string_view native, std::string_view shown,
+                             const std::string& where);
   explicit Regex(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };

@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace loom::text {
@@ -172,19 +173,24 @@ int combining_class(utf8proc_int32_t c) {
   return c < 0x300 ? 0 : utf8proc_get_property(c)->combining_class;
 }
 
+// Sorts the marks from `begin` to `end` by class; those of one class keep their order.
+void order_run(Buffer& buffer, size_t begin, size_t end) {
+  std::vector<std::pair<int, size_t>> keys;
+  for (size_t i = begin; i < end; ++i) keys.emplace_back(combining_class(buffer[i]), i);
+  if (std::is_sorted(keys.begin(), keys.end())) return;
+  std::sort(keys.begin(), keys.end());
+  const Buffer marks(buffer.begin() + static_cast<std::ptrdiff_t>(begin),
+                     buffer.begin() + static_cast<std::ptrdiff_t>(end));
+  for (size_t i = begin; i < end; ++i) buffer[i] = marks[keys[i - begin].second - begin];
+}
+
 // Puts every run of marks into canonical order.
 void order_marks(Buffer& buffer) {
   for (size_t i = 0; i < buffer.size();) {
-    if (combining_class(buffer[i]) == 0) {
-      ++i;
-      continue;
-    }
     size_t end = i;
     while (end < buffer.size() && combining_class(buffer[end]) != 0) ++end;
-    const auto first = buffer.begin() + static_cast<std::ptrdiff_t>(i);
-    std::stable_sort(first, buffer.begin() + static_cast<std::ptrdiff_t>(end),
-                     [](auto a, auto b) { return combining_class(a) < combining_class(b); });
-    i = end;
+    if (end > i + 1) order_run(buffer, i, end);
+    i = end + 1;
   }
 }
 

@@ -131,7 +131,7 @@ class DamagedIndex : public ::testing::Test {
   }
 
   static constexpr std::string_view kIndex =
-      R"({"metadata":{"total_size":2},"weight_map":{"a":"a.safetensors","b":"b.safetensors"}})";
+      R"({"weight_map":{"a":"a.safetensors","b":"b.safetensors"}})";
   testing::TemporaryFolder folder_;
 };
 

@@ -1,7 +1,10 @@
 // Files: reading whole, mapping, atomic writing, and what each refuses.
 #include "io/file.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+
+#include <csignal>
 
 #include <utility>
 
@@ -189,6 +192,49 @@ TEST(WriteFileAtomic, ReplacesALinkInsteadOfFollowingIt) {
   std::filesystem::create_symlink("/dev/full", folder.path("link"));
   ASSERT_TRUE(write_file_atomic(folder.path("link"), bytes_of("x")).ok());
   EXPECT_EQ(*read_file(folder.path("link")), "x");
+}
+
+// Sets one limit of the process while it lives.
+class Limit {
+ public:
+  Limit(decltype(RLIMIT_FSIZE) what, rlim_t value) : what_(what) {
+    getrlimit(what_, &old_);
+    const rlimit limit = {value, old_.rlim_max};
+    setrlimit(what_, &limit);
+  }
+  ~Limit() { setrlimit(what_, &old_); }
+
+ private:
+  decltype(RLIMIT_FSIZE) what_;
+  rlimit old_ = {};
+};
+
+TEST(WriteFileAtomic, LeavesTheOldFileWhenTheDiskIsFull) {
+  // A limit on file sizes fails a write halfway, as a full disk does.
+  const TemporaryFolder folder;
+  folder.write("a", "old");
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  Status written;
+  {
+    const Limit limit(RLIMIT_FSIZE, 4096);
+    written = write_file_atomic(folder.path("a"), bytes_of(std::string(10'000, 'x')));
+  }
+  std::signal(SIGXFSZ, handler);
+  expect_error(written, Code::io_error, folder.path("a") + ": cannot write: File too large");
+  EXPECT_EQ(*read_file(folder.path("a")), "old");
+  EXPECT_EQ(folder.file_count(), 1u);
+}
+
+TEST(Files, ReportThatNoMoreCanBeOpened) {
+  const TemporaryFolder folder;
+  folder.write("a", "old");
+  const Limit limit(RLIMIT_NOFILE, 0);
+  expect_error(read_file(folder.path("a")), Code::io_error,
+               folder.path("a") + ": cannot open: Too many open files");
+  expect_error(MappedFile::open(folder.path("a")), Code::io_error,
+               folder.path("a") + ": cannot open: Too many open files");
+  expect_error(write_file_atomic(folder.path("a"), bytes_of("x")), Code::io_error,
+               folder.path("a") + ": cannot create a file beside it: Too many open files");
 }
 
 }  // namespace

@@ -263,9 +263,9 @@ TEST(Json, LimitsSize) {
 }
 
 TEST(Json, LimitsMemory) {
-  // One string object per four bytes of text would take more than 64 MB + 16 x the text.
+  // One array per four bytes of text would take more than 64 MB + 16 x the text.
   std::string text = "[";
-  while (text.size() < (size_t{8} << 20)) text += "\"a\",";
+  while (text.size() < (size_t{8} << 20)) text += "[0],";
   text += "0]";
   const auto value = parse_json(text, "t");
   ASSERT_FALSE(value.ok());

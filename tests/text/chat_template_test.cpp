@@ -20,7 +20,8 @@ ChatInputs inputs_of(const JsonValue& conversation, bool prompt) {
 }
 
 // Compares with the golden text; null means that jinja2 refuses.
-void expect_rendering(const std::string& source, const ChatInputs& inputs, const JsonValue& golden) {
+void expect_rendering(const std::string& source, const ChatInputs& inputs,
+                      const JsonValue& golden) {
   const Result<ChatTemplate> chat = ChatTemplate::parse(source, "chat_template");
   if (golden.is_null()) {
     EXPECT_FALSE(chat.ok() && chat->render(inputs).ok()) << source;
@@ -39,8 +40,10 @@ TEST(ChatTemplateTest, FamiliesRenderLikeJinja) {
     SCOPED_TRACE(member(family, "name").text());
     for (size_t i = 0; i < conversations.size(); ++i) {
       for (const bool prompt : {false, true}) {
-        const JsonValue& expected = member(family, "rendered").elements()[i].elements()[prompt ? 1 : 0];
-        expect_rendering(member(family, "template").text(), inputs_of(conversations[i], prompt), expected);
+        const JsonValue& expected =
+            member(family, "rendered").elements()[i].elements()[prompt ? 1 : 0];
+        expect_rendering(member(family, "template").text(), inputs_of(conversations[i], prompt),
+                         expected);
       }
     }
   }
@@ -123,7 +126,8 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
       {"{{ 1 % 0 }}", "t: at byte 3: '%' overflows or divides by zero"},
       {"{{ 'a' < 1 }}", "t: at byte 3: cannot order a string and an integer"},
       {"{% for x in 5 %}{% endfor %}", "t: at byte 3: cannot iterate over an integer"},
-      {"{% for a, b in messages %}{% endfor %}", "t: at byte 3: cannot unpack a mapping to 2 names"},
+      {"{% for a, b in messages %}{% endfor %}",
+       "t: at byte 3: cannot unpack a mapping to 2 names"},
       {"{% set x.y = 1 %}", "t: at byte 3: 'x' is no namespace"},
       {"{% set n = namespace() %}{% set n.n = n %}",
        "t: at byte 28: a namespace in a namespace is not supported"},
@@ -131,7 +135,8 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
        "t: at byte 28: a namespace inside of another value is not supported"},
       {"{{ messages() }}", "t: at byte 3: this value is no function"},
       {"{{ 1 in 2 }}", "t: at byte 3: cannot look into an integer"},
-      {"{{ messages | tojson(indent=2) }}", "t: at byte 3: 'tojson' with arguments is not supported"},
+      {"{{ messages | tojson(indent=2) }}",
+       "t: at byte 3: 'tojson' with arguments is not supported"},
       {"{{ {1: 2} }}", "t: at byte 3: a key that is no string is not supported"},
   };
   ChatInputs inputs;
@@ -151,11 +156,14 @@ TEST(ChatTemplateTest, NoTemplateRunsOrGrowsWithoutEnd) {
   const std::pair<std::string, std::string> cases[] = {
       {loop + ends, "rendering takes too many steps"},
       {"{{ range(999999999999) }}", "rendering takes too many steps"},
-      {"{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}",
+      {"{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor "
+       "%}",
        "rendering takes too much memory"},
-      {"{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}",
+      {"{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor "
+       "%}",
        "a value of so many parts is not supported"},
-      {"{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}",
+      {"{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor "
+       "%}",
        "rendering takes too much memory"},
       {"{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x] %}{% endfor %}",
        "a value of so many parts is not supported"},
@@ -187,7 +195,8 @@ TEST(ChatTemplateTest, DeepNestingIsRefusedNotFollowed) {
     ifs += "{% if 1 %}";
     dots += ".b";
   }
-  for (const std::string& source : {nots + "1 }}", sums + " }}", filters + " }}", ifs, dots + " }}"}) {
+  for (const std::string& source :
+       {nots + "1 }}", sums + " }}", filters + " }}", ifs, dots + " }}"}) {
     const Result<ChatTemplate> chat = ChatTemplate::parse(source, "t");
     ASSERT_FALSE(chat.ok());
     EXPECT_EQ(chat.error().code, Code::unsupported) << chat.error().str();

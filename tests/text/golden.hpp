@@ -1,5 +1,5 @@
-// Reading the goldens of this folder. Not a test: a file that is missing or broken aborts the test program's
-// test through EXPECT failures in the caller, which sees a null value.
+// Reading the goldens of this folder. Not a test: a file that is missing or broken aborts the test
+// program's test through EXPECT failures in the caller, which sees a null value.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,8 @@ inline Tokenizer load_tokenizer(const JsonValue& value) {
   return std::move(*tokenizer);
 }
 
-inline const char* const kFamilies[] = {"gpt2",   "roberta", "llama3", "qwen2",   "gpt4o", "deepseek",
-                                        "smollm", "llama2",  "gemma",  "mistral", "clip",  "pieces"};
+inline const char* const kFamilies[] = {"gpt2",  "roberta",  "llama3", "qwen2",
+                                        "gpt4o", "deepseek", "smollm", "llama2",
+                                        "gemma", "mistral",  "clip",   "pieces"};
 
 }  // namespace loom

@@ -1,5 +1,5 @@
-// StreamDecoder: whatever the ids, the pieces put together are what decode() answers, and no piece ends
-// inside of a character.
+// StreamDecoder: whatever the ids, the pieces put together are what decode() answers, and no piece
+// ends inside of a character.
 #include <gtest/gtest.h>
 
 #include "base/rng.hpp"
@@ -79,11 +79,14 @@ TEST(StreamDecoderTest, BytesOfAFallbackRunAreHeldUntilItEnds) {
   EXPECT_EQ(*decoder.push(tokenizer.token_id("a")), "€a");
   EXPECT_EQ(*decoder.push(tokenizer.token_id("<0xE2>")), "");
   EXPECT_EQ(*decoder.push(tokenizer.token_id("<0x82>")), "");
-  EXPECT_EQ(*decoder.push(tokenizer.token_id("b")), "\xEF\xBF\xBD\xEF\xBF\xBD" "b");
+  EXPECT_EQ(*decoder.push(tokenizer.token_id("b")),
+            "\xEF\xBF\xBD\xEF\xBF\xBD"
+            "b");
 }
 
 TEST(StreamDecoderTest, TheSpaceBeforeTheFirstWordIsDroppedOnce) {
-  const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_llama2.json"), "tokenizer"));
+  const Tokenizer tokenizer =
+      load_tokenizer(member(read_golden("family_llama2.json"), "tokenizer"));
   StreamDecoder decoder(tokenizer);
   const TokenId space = tokenizer.token_id("▁");
   EXPECT_EQ(*decoder.push(tokenizer.token_id("<s>")), "");

@@ -1,5 +1,5 @@
-// Ids and texts against HF `tokenizers`: twelve families on all texts, a hundred small changes on texts that
-// show where words end, and the published prompts of the model that the examples use.
+// Ids and texts against HF `tokenizers`: twelve families on all texts, a hundred small changes on
+// texts that show where words end, and the published prompts of the model that the examples use.
 #include "golden.hpp"
 
 namespace loom {
@@ -73,12 +73,14 @@ INSTANTIATE_TEST_SUITE_P(Variants, VariantGolden,
                          [](const auto& test) { return std::string(test.param).substr(0, 10); });
 
 TEST(SharedModel, ThePromptsOfTheReferenceModelGetItsIds) {
-  const std::string folder = std::string(LOOM_SOURCE_DIR) + "/../shared/data/models/shakespeare-llama/";
+  const std::string folder =
+      std::string(LOOM_SOURCE_DIR) + "/../shared/data/models/shakespeare-llama/";
   const std::string json = read_whole_file(folder + "tokenizer.json");
   if (json.empty()) GTEST_SKIP() << "the shared model is not here";
   const Result<Tokenizer> tokenizer = Tokenizer::parse(json, "tokenizer.json");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().str();
-  const Result<JsonValue> reference = parse_json(read_whole_file(folder + "reference.json"), "reference");
+  const Result<JsonValue> reference =
+      parse_json(read_whole_file(folder + "reference.json"), "reference");
   ASSERT_TRUE(reference.ok()) << reference.error().str();
   const auto& prompts = member(*reference, "prompts").elements();
   ASSERT_EQ(prompts.size(), 8U);
@@ -86,7 +88,8 @@ TEST(SharedModel, ThePromptsOfTheReferenceModelGetItsIds) {
     const std::string& text = member(prompt, "text").text();
     EXPECT_EQ(*tokenizer->encode(text), ids_of(member(prompt, "ids"))) << text;
     EXPECT_EQ(*tokenizer->decode(ids_of(member(prompt, "ids"))), text);
-    EXPECT_EQ(*tokenizer->decode(ids_of(member(prompt, "greedy_ids"))), member(prompt, "greedy_text").text());
+    EXPECT_EQ(*tokenizer->decode(ids_of(member(prompt, "greedy_ids"))),
+              member(prompt, "greedy_text").text());
   }
   EXPECT_EQ(tokenizer->vocab_size(), 4096);
   EXPECT_EQ(tokenizer->token_id("<|im_start|>"), 1);

@@ -1,4 +1,5 @@
-// The interface of Tokenizer beyond the goldens: lookups, options, broken input, unknown characters, bounds.
+// The interface of Tokenizer beyond the goldens: lookups, options, broken input, unknown
+// characters, bounds.
 #include "text/tokenizer.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,9 @@ Tokenizer parse(const std::string& json) {
   return std::move(*tokenizer);
 }
 
-std::vector<TokenId> ids(std::initializer_list<TokenId> list) { return list; }
+std::vector<TokenId> ids(std::initializer_list<TokenId> list) {
+  return list;
+}
 
 TEST(TokenizerTest, MergesByRankFromTheLeft) {
   const Tokenizer tokenizer = parse(with_model("", kTiny));
@@ -35,8 +38,8 @@ TEST(TokenizerTest, MergesByRankFromTheLeft) {
 }
 
 TEST(TokenizerTest, FirstGenerationFilesNeedNoModelType) {
-  const Tokenizer tokenizer =
-      parse(R"({"model":{"unk_token":"","vocab":{"a":0,"b":1,"ab":2},"merges":["#version: 0.2","a b"]}})");
+  const Tokenizer tokenizer = parse(R"({"model":{"unk_token":"","vocab":{"a":0,"b":1,"ab":2},)"
+                                    R"("merges":["#version: 0.2","a b"]}})");
   EXPECT_EQ(*tokenizer.encode("abb"), ids({2, 1}));
 }
 
@@ -66,28 +69,32 @@ TEST(TokenizerTest, AnUnknownTokenThatIsNoTokenIsAnErrorWhenNeeded) {
   const Tokenizer tokenizer =
       parse(with_model("", R"({"type":"BPE","unk_token":"nope","vocab":{"a":0},"merges":[]})"));
   EXPECT_EQ(*tokenizer.encode("aa"), ids({0, 0}));
-  EXPECT_EQ(tokenizer.encode("ax").error().str(),
-            "tokenizer.json: model: the text needs unk_token 'nope', which is not in the vocabulary");
+  EXPECT_EQ(
+      tokenizer.encode("ax").error().str(),
+      "tokenizer.json: model: the text needs unk_token 'nope', which is not in the vocabulary");
 }
 
 TEST(TokenizerTest, TheLastOfTwoEqualMergesCounts) {
   const Tokenizer tokenizer = parse(with_model(
-      "", R"({"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4},"merges":["a b","b c","a b"]})"));
+      "",
+      R"({"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4},"merges":["a b","b c","a b"]})"));
   EXPECT_EQ(*tokenizer.encode("abc"), ids({0, 4}));
 }
 
 TEST(TokenizerTest, IgnoreMergesTakesAWholeWordFromTheVocabulary) {
   const std::string members = R"("pre_tokenizer":{"type":"WhitespaceSplit"})";
-  const std::string model = R"({"type":"BPE","ignore_merges":true,"vocab":{"a":0,"b":1,"aab":2},"merges":[]})";
+  const std::string model =
+      R"({"type":"BPE","ignore_merges":true,"vocab":{"a":0,"b":1,"aab":2},"merges":[]})";
   EXPECT_EQ(*parse(with_model(members, model)).encode("aab ab"), ids({2, 0, 1}));
 }
 
 TEST(TokenizerTest, LooksUpTokensOfTheVocabularyAndAddedOnes) {
-  const Tokenizer tokenizer = parse(with_model(
-      R"("added_tokens":[{"id":9,"content":"<s>","single_word":false,"lstrip":false,"rstrip":false,)"
-      R"("normalized":false,"special":true},{"id":7,"content":"xy","single_word":false,"lstrip":false,)"
-      R"("rstrip":false,"normalized":false,"special":false}])",
-      kTiny));
+  const Tokenizer tokenizer = parse(
+      with_model(R"("added_tokens":[{"id":9,"content":"<s>","single_word":false,"lstrip":false,)"
+                 R"("rstrip":false,"normalized":false,"special":true},)"
+                 R"({"id":7,"content":"xy","single_word":false,"lstrip":false,)"
+                 R"("rstrip":false,"normalized":false,"special":false}])",
+                 kTiny));
   EXPECT_EQ(tokenizer.vocab_size(), 10);
   EXPECT_EQ(tokenizer.token_id("<s>"), 9);
   EXPECT_EQ(tokenizer.token_id("ab"), 3);
@@ -120,15 +127,16 @@ TEST(TokenizerTest, TokenBytesAreTheRawBytesOfAToken) {
     std::string bytes;
   };
   const Case cases[] = {
-      {"gpt2", "Ġ", " "},     {"gpt2", "Ã", "\xC3"},       {"gpt2", "<|endoftext|>", ""},
-      {"llama2", "▁", " "},   {"llama2", "<0xE2>", "\xE2"}, {"llama2", "<s>", ""},
-      {"mistral", "▁", " "},  {"mistral", "<0x0A>", "\n"},  {"clip", "a</w>", "a "},
+      {"gpt2", "Ġ", " "},    {"gpt2", "Ã", "\xC3"},        {"gpt2", "<|endoftext|>", ""},
+      {"llama2", "▁", " "},  {"llama2", "<0xE2>", "\xE2"}, {"llama2", "<s>", ""},
+      {"mistral", "▁", " "}, {"mistral", "<0x0A>", "\n"},  {"clip", "a</w>", "a "},
   };
   for (const Case& c : cases) {
     const JsonValue golden = read_golden(std::string("family_") + c.family + ".json");
     const Tokenizer tokenizer = load_tokenizer(member(golden, "tokenizer"));
     ASSERT_GE(tokenizer.token_id(c.token), 0) << c.family << " " << c.token;
-    EXPECT_EQ(tokenizer.token_bytes(tokenizer.token_id(c.token)), c.bytes) << c.family << " " << c.token;
+    EXPECT_EQ(tokenizer.token_bytes(tokenizer.token_id(c.token)), c.bytes)
+        << c.family << " " << c.token;
   }
 }
 
@@ -136,15 +144,13 @@ TEST(TokenizerTest, BrokenUtf8IsReadAsReplacementCharacters) {
   const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_gpt2.json"), "tokenizer"));
   const std::string bad = "\xEF\xBF\xBD";
   const std::pair<std::string, std::string> cases[] = {
-      {"a\xFFz", "a" + bad + "z"},
-      {"\xE2\x82", bad},
-      {"\xE2\x82z", bad + "z"},
-      {"\xC0\x80", bad + bad},
-      {"\xED\xA0\x80", bad + bad + bad},
-      {"\xF0\x9F\x99", bad},
+      {"a\xFFz", "a" + bad + "z"},       {"\xE2\x82", bad},
+      {"\xE2\x82z", bad + "z"},          {"\xC0\x80", bad + bad},
+      {"\xED\xA0\x80", bad + bad + bad}, {"\xF0\x9F\x99", bad},
       {"\xF5\x80", bad + bad},
   };
-  for (const auto& [raw, repaired] : cases) EXPECT_EQ(*tokenizer.encode(raw), *tokenizer.encode(repaired));
+  for (const auto& [raw, repaired] : cases)
+    EXPECT_EQ(*tokenizer.encode(raw), *tokenizer.encode(repaired));
 }
 
 class EqualCharacters : public testing::TestWithParam<const char*> {};
@@ -175,7 +181,8 @@ TEST(TokenizerTest, ByteLevelFamiliesRoundTripEveryText) {
     for (char32_t c = 1; c < 0x30000; c += c < 0x3000 ? 1 : 37) {
       if (c >= 0xD800 && c < 0xE000) continue;
       if (c < 0x80) text += static_cast<char>(c);
-      if (c >= 0x80 && c < 0x800) text += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
+      if (c >= 0x80 && c < 0x800)
+        text += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
       if (c >= 0x800 && c < 0x10000) {
         text += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)),
                  static_cast<char>(0x80 | (c & 63))};
@@ -206,7 +213,8 @@ TEST(TokenizerTest, APatternThatBacktracksWithoutEndIsRefused) {
   const Result<std::vector<TokenId>> encoded = tokenizer.encode(std::string(3000, 'a'));
   ASSERT_FALSE(encoded.ok());
   EXPECT_EQ(encoded.error().str(),
-            "tokenizer.json: pre_tokenizer.pattern.Regex: pattern '(a|a?)+c' needs too many steps on this text");
+            "tokenizer.json: pre_tokenizer.pattern.Regex: pattern '(a|a?)+c' needs too many steps "
+            "on this text");
 }
 
 }  // namespace

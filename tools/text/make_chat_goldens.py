@@ -1,4 +1,5 @@
-"""Renders tools/text/chat_templates.py with jinja2, set up as transformers does, to tests/text/golden/chat.json.
+"""Renders chat_templates/*.jinja (shapes of published templates) and chat_snippets.json (one
+construct each) with jinja2, set up as transformers does, to tests/text/golden/chat.json.
 
     python tools/text/make_chat_goldens.py        (needs jinja2)
 """
@@ -11,7 +12,30 @@ import jinja2.ext
 from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-import chat_templates as chat
+HERE = pathlib.Path(__file__).resolve().parent
+OUT = HERE.parents[1] / "tests" / "text" / "golden" / "chat.json"
+
+
+def message(role, content):
+    return {"role": role, "content": content}
+
+
+CONVERSATIONS = [
+    [message("user", "Hi there")],
+    [message("system", "  Be brief.\n"), message("user", "What is 1 + 1?")],
+    [message("user", "a"), message("assistant", " b "), message("user", "c\n")],
+    [
+        message("system", "S"),
+        message("user", "naïve 🙂 «x»"),
+        message("assistant", "<think>\nhm\n</think>\n\nok"),
+        message("user", "{{ x }} {% y %}"),
+        message("assistant", "'\"\\n"),
+        message("user", ""),
+    ],
+    [message("user", "one"), message("user", "two")],
+    [message("assistant", "first"), message("tool", "42")],
+]
+SNIPPET_CONVERSATION = CONVERSATIONS[3]
 
 
 class Generation(jinja2.ext.Extension):
@@ -26,12 +50,16 @@ class Generation(jinja2.ext.Extension):
 
 
 def environment():
-    def raise_exception(message):
-        raise jinja2.exceptions.TemplateError(message)
+    def raise_exception(text):
+        raise jinja2.exceptions.TemplateError(text)
 
-    env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
-                                        extensions=[Generation, jinja2.ext.loopcontrols])
-    env.filters["tojson"] = lambda x, indent=None: json.dumps(x, ensure_ascii=False, indent=indent)
+    def tojson(value, indent=None):
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+
+    env = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
+    )
+    env.filters["tojson"] = tojson
     env.globals["raise_exception"] = raise_exception
     return env
 
@@ -40,8 +68,13 @@ def render(env, source, messages, prompt):
     """The text, or None when jinja2 refuses."""
     try:
         return env.from_string(source).render(
-            messages=messages, add_generation_prompt=prompt, tools=None, documents=None, bos_token="<s>",
-            eos_token="</s>")
+            messages=messages,
+            add_generation_prompt=prompt,
+            tools=None,
+            documents=None,
+            bos_token="<s>",
+            eos_token="</s>",
+        )
     except (jinja2.exceptions.TemplateError, TypeError, ValueError, ZeroDivisionError):
         return None
 
@@ -49,15 +82,19 @@ def render(env, source, messages, prompt):
 def main():
     env = environment()
     families = []
-    for name, source in chat.FAMILIES.items():
-        rendered = [[render(env, source, messages, prompt) for prompt in (False, True)]
-                    for messages in chat.CONVERSATIONS]
-        families.append({"name": name, "template": source, "rendered": rendered})
-    snippets = [{"template": source, "rendered": render(env, source, chat.CONVERSATIONS[3], True)}
-                for source in chat.SNIPPETS]
-    out = pathlib.Path(__file__).resolve().parents[2] / "tests" / "text" / "golden" / "chat.json"
-    out.write_text(json.dumps({"conversations": chat.CONVERSATIONS, "families": families, "snippets": snippets},
-                              ensure_ascii=False, indent=1) + "\n", "utf-8")
+    for path in sorted(HERE.joinpath("chat_templates").glob("*.jinja")):
+        source = path.read_text("utf-8")
+        rendered = [
+            [render(env, source, messages, prompt) for prompt in (False, True)]
+            for messages in CONVERSATIONS
+        ]
+        families.append({"name": path.stem, "template": source, "rendered": rendered})
+    snippets = [
+        {"template": source, "rendered": render(env, source, SNIPPET_CONVERSATION, True)}
+        for source in json.loads(HERE.joinpath("chat_snippets.json").read_text("utf-8"))
+    ]
+    golden = {"conversations": CONVERSATIONS, "families": families, "snippets": snippets}
+    OUT.write_text(json.dumps(golden, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

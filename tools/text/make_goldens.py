@@ -1,4 +1,5 @@
-"""Trains the tokenizers of configs.py and writes what HF `tokenizers` answers to tests/text/golden/.
+"""Trains the tokenizers of configs.py and writes what HF `tokenizers` answers for them and for
+variants.py to tests/text/golden/.
 
     python tools/text/make_goldens.py        (needs tokenizers)
 
@@ -12,6 +13,7 @@ from tokenizers import Tokenizer
 
 import configs
 import texts
+import variants
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "text" / "golden"
 
@@ -22,7 +24,7 @@ def write(name, data):
 
 
 def family(data):
-    """Ids of every text; what differs when special tokens stay text, without template, and when decoding."""
+    """Ids of every text; and what differs for special tokens as text, and when decoding."""
     tok = Tokenizer.from_str(json.dumps(data))
     encoded, unparsed, bare, decoded, kept = [], [], [], [], []
     for text in texts.TEXTS:
@@ -37,14 +39,23 @@ def family(data):
         decoded.append(None if back == text else back)
         whole = tok.decode(ids, skip_special_tokens=False)
         kept.append(None if whole == back else whole)
-    return {"tokenizer": data, "encoded": encoded, "unparsed": unparsed, "bare": bare, "decoded": decoded,
-            "kept": kept}
+    return {
+        "tokenizer": data,
+        "encoded": encoded,
+        "unparsed": unparsed,
+        "bare": bare,
+        "decoded": decoded,
+        "kept": kept,
+    }
 
 
 def variant(base, name, changes):
-    tok = Tokenizer.from_str(json.dumps(configs.apply_changes(base, changes)))
-    return {"name": name, "changes": {key: configs.apply_changes(base, changes)[key] for key in changes},
-            "encoded": [tok.encode(text).ids for text in texts.SPLIT_TEXTS]}
+    tok = Tokenizer.from_str(json.dumps(variants.apply_changes(base, changes)))
+    return {
+        "name": name,
+        "changes": {key: variants.apply_changes(base, changes)[key] for key in changes},
+        "encoded": [tok.encode(text).ids for text in texts.SPLIT_TEXTS],
+    }
 
 
 def main():
@@ -52,12 +63,12 @@ def main():
     write("texts.json", texts.TEXTS)
     for name, data in configs.families().items():
         write(f"family_{name}.json", family(data))
-    base = configs.base()
-    variants = [variant(base, name, changes) for name, changes in configs.variants()]
-    half = len(variants) // 2
+    base = variants.base()
+    cases = [variant(base, name, changes) for name, changes in variants.variants()]
+    half = len(cases) // 2
     write("variants_base.json", {"tokenizer": base, "texts": texts.SPLIT_TEXTS})
-    write("variants_1.json", variants[:half])
-    write("variants_2.json", variants[half:])
+    write("variants_1.json", cases[:half])
+    write("variants_2.json", cases[half:])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Texts that the tokenizer goldens encode: languages, code, white space, marks, special tokens, edges.
+"""Texts that the goldens encode: languages, code, white space, marks, special tokens, edges.
 
 Nothing newer than Unicode 14, so that every library involved knows every character.
 """
@@ -28,7 +28,7 @@ CODE = [
     "def f(x):\n    if x > 0:\n        return x ** 2  # square\n\treturn None\n\n\n",
     "for (int i = 0; i < n; ++i) { a[i] += b[i] * 0x1F; }\r\n// done\r\n",
     '{"key": [1, 2.5, -3e10, null], "nested": {"a\\n": "\\u00e9"}}',
-    "<div class=\"x\">&nbsp;&#169;</div>\n\n    <p>text</p>   \n",
+    '<div class="x">&nbsp;&#169;</div>\n\n    <p>text</p>   \n',
     "SELECT * FROM t WHERE a_b='c''d' AND e<>f;--x",
     "https://example.org/a/b?c=d&e=%20f#g user@host.tld 192.168.0.1",
     "snake_case camelCase PascalCase kebab-case __init__ $var @deco",
@@ -73,7 +73,7 @@ SPECIALS = [
     "a<|im_start|b|im_end|>c<|im_start|><|im_end|",
     "text <mask> text<mask>text  <mask>  end",
     "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe kind.<|eot_id|>",
-    "<tool_call>{\"a\": 1}</tool_call>",
+    '<tool_call>{"a": 1}</tool_call>',
     "<unk> <pad> <0x41> <0xE2><0x82><0xAC> ▁▁ Ġ Ċ </w> ##ing",
     "<start_of_turn>user\nhi<end_of_turn>\n<bos><eos>",
 ]
@@ -92,7 +92,7 @@ EDGES = [
 
 TEXTS = LANGUAGES + CODE + NUMBERS + SPACES + EMOJI + SPECIALS + EDGES
 
-# For the tokenizer that shows where words end; every construct of configs.REGEXES and of the added tokens.
+# For variants.py, whose tokenizer shows where words end.
 SPLIT_TEXTS = [
     "The quick  brown fox's 12345 e-mail,\tÉté №3!\n\nHELLO aaab of x  yz",
     " <s>hello</s> user text <mask> endoft the Straße<|im_start|>user\n  Hi",

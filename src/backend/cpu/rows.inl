@@ -172,7 +172,7 @@ LOOM_INLINE void quantise_block(const float* x, int8_t* codes, float* scale, int
   Vi total[2] = {vi_set(0), vi_set(0)};
   for (int i = 0; i < 32; i += kW) {
     const Vf scaled = vf_load(x + i) * inv;
-    Vi q = scaled == scaled ? fmath::round_to_int<Vf>(scaled) : vi_set(0);
+    Vi q = scaled == scaled ? (Vi)fmath::round_to_int<Vf>(scaled) : vi_set(0);
     q = q > 127 ? vi_set(127) : q;
     q = q < -127 ? vi_set(-127) : q;
     typedef int8_t Vb __attribute__((vector_size(LOOM_SIMD_WIDTH)));

@@ -1,0 +1,240 @@
+// The elementary functions against libm in double: error bounds over dense sweeps of the float
+// line, special values, and the same bits from a vector lane as from a scalar.
+#include "ops/fmath.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/bits.hpp"
+#include "ops/activation.hpp"
+
+namespace loom {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kMax = std::numeric_limits<float>::max();
+
+// Distance of neighbouring floats at r.
+double ulp(double r) {
+  const double magnitude = std::fabs(r);
+  if (magnitude < 0x1p-126) return 0x1p-149;
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);
+  return std::ldexp(1.0, exponent - 24);
+}
+
+struct Function {
+  const char* name;
+  float (*ours)(float);
+  double (*truth)(double);
+  float low, high;
+  double ulps;      // largest error in units of the last place,
+  double absolute;  // or this much
+};
+
+double true_sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+double true_gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double true_softplus(double x) {
+  return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
+}
+
+// Bounds are what exhaustive-like sweeps (every 41st float) show, rounded up. Below -87 sigmoid and
+// silu give way to 0 where e^-x overflows; the tails of softplus and gelu lose their relative
+// precision, not their absolute one.
+const Function kFunctions[] = {
+    {"exp", fmath::exp<float>, [](double x) { return std::exp(x); }, -kInf, 88.72f, 1.0, 0},
+    {"log", fmath::log<float>, [](double x) { return std::log(x); }, 1e-45f, kInf, 0.85, 0},
+    {"tanh", fmath::tanh<float>, [](double x) { return std::tanh(x); }, -kInf, kInf, 1.4, 0},
+    {"sigmoid", fmath::sigmoid<float>, true_sigmoid, -87.0f, kInf, 2.5, 0},
+    {"sigmoid", fmath::sigmoid<float>, true_sigmoid, -kInf, kInf, 2.5, 3e-39},
+    {"silu", fmath::silu<float>, [](double x) { return x * true_sigmoid(x); }, -87.0f, kMax, 2.5,
+     0},
+    {"silu", fmath::silu<float>, [](double x) { return x * true_sigmoid(x); }, -kMax, kMax, 2.5,
+     3e-37},
+    {"erf", fmath::erf<float>, [](double x) { return std::erf(x); }, -kInf, kInf, 2.7, 0},
+    {"softplus", fmath::softplus<float>, true_softplus, -kInf, kInf, 2.1, 1e-7},
+    {"gelu_tanh", fmath::gelu_tanh<float>, true_gelu_tanh, -1.0f, kMax, 4.2, 0},
+    {"gelu_tanh", fmath::gelu_tanh<float>, true_gelu_tanh, -1e12f, kMax, 4.2, 2e-7},
+    {"gelu_erf", fmath::gelu_erf<float>,
+     [](double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }, -1.0f, kMax, 4.6, 0},
+    {"gelu_erf", fmath::gelu_erf<float>,
+     [](double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }, -kMax, kMax, 4.6, 2e-7},
+};
+
+TEST(Fmath, FunctionsStayWithinTheirBounds) {
+  for (const Function& f : kFunctions) {
+    double worst = 0;
+    float at = 0;
+    for (uint64_t code = 0; code <= 0xffffffff; code += 2053) {
+      const float x = f32_from_bits(static_cast<uint32_t>(code));
+      if (!(x >= f.low && x <= f.high)) continue;
+      const double truth = f.truth(static_cast<double>(x));
+      const double got = static_cast<double>(f.ours(x));
+      const double error = got == truth ? 0 : std::fabs(got - truth);
+      if (error <= f.absolute || error / ulp(truth) <= worst) continue;
+      worst = error / ulp(truth);
+      at = x;
+    }
+    EXPECT_LE(worst, f.ulps) << f.name << " at " << at << " gives " << f.ours(at);
+  }
+}
+
+struct Special {
+  const char* name;
+  float (*ours)(float);
+  float x, y;
+};
+
+TEST(Fmath, SpecialValuesAreWhatTheyShouldBe) {
+  const Special cases[] = {
+      {"exp", fmath::exp<float>, 0.0f, 1.0f},
+      {"exp", fmath::exp<float>, -0.0f, 1.0f},
+      {"exp", fmath::exp<float>, kInf, kInf},
+      {"exp", fmath::exp<float>, 88.73f, kInf},
+      {"exp", fmath::exp<float>, kMax, kInf},
+      {"exp", fmath::exp<float>, -kInf, 0.0f},
+      {"exp", fmath::exp<float>, -104.0f, 0.0f},
+      {"exp", fmath::exp<float>, -kMax, 0.0f},
+      {"exp", fmath::exp<float>, kNan, kNan},
+      {"log", fmath::log<float>, 1.0f, 0.0f},
+      {"log", fmath::log<float>, 0.0f, -kInf},
+      {"log", fmath::log<float>, -0.0f, -kInf},
+      {"log", fmath::log<float>, -1.0f, kNan},
+      {"log", fmath::log<float>, -kInf, kNan},
+      {"log", fmath::log<float>, kInf, kInf},
+      {"log", fmath::log<float>, kNan, kNan},
+      {"tanh", fmath::tanh<float>, 0.0f, 0.0f},
+      {"tanh", fmath::tanh<float>, -0.0f, 0.0f},
+      {"tanh", fmath::tanh<float>, kInf, 1.0f},
+      {"tanh", fmath::tanh<float>, -kInf, -1.0f},
+      {"tanh", fmath::tanh<float>, 1e-45f, 1e-45f},
+      {"tanh", fmath::tanh<float>, kNan, kNan},
+      {"sigmoid", fmath::sigmoid<float>, 0.0f, 0.5f},
+      {"sigmoid", fmath::sigmoid<float>, kInf, 1.0f},
+      {"sigmoid", fmath::sigmoid<float>, -kInf, 0.0f},
+      {"sigmoid", fmath::sigmoid<float>, kNan, kNan},
+      {"silu", fmath::silu<float>, 0.0f, 0.0f},
+      {"silu", fmath::silu<float>, kInf, kInf},
+      {"silu", fmath::silu<float>, -kMax, 0.0f},
+      {"silu", fmath::silu<float>, kNan, kNan},
+      {"erf", fmath::erf<float>, 0.0f, 0.0f},
+      {"erf", fmath::erf<float>, kInf, 1.0f},
+      {"erf", fmath::erf<float>, -kInf, -1.0f},
+      {"erf", fmath::erf<float>, kNan, kNan},
+      {"softplus", fmath::softplus<float>, kInf, kInf},
+      {"softplus", fmath::softplus<float>, -kInf, 0.0f},
+      {"softplus", fmath::softplus<float>, 0.0f, 0.693147182f},
+      {"softplus", fmath::softplus<float>, kNan, kNan},
+      {"gelu_tanh", fmath::gelu_tanh<float>, kInf, kInf},
+      {"gelu_tanh", fmath::gelu_tanh<float>, kMax, kMax},
+      {"gelu_tanh", fmath::gelu_tanh<float>, -kMax, 0.0f},
+      {"gelu_tanh", fmath::gelu_tanh<float>, kNan, kNan},
+      {"gelu_erf", fmath::gelu_erf<float>, kInf, kInf},
+      {"gelu_erf", fmath::gelu_erf<float>, -kMax, 0.0f},
+      {"gelu_erf", fmath::gelu_erf<float>, kNan, kNan},
+      {"abs", fmath::abs<float>, -0.0f, 0.0f},
+      {"abs", fmath::abs<float>, -kInf, kInf},
+  };
+  for (const Special& c : cases) {
+    const float y = c.ours(c.x);
+    if (c.y != c.y) {
+      EXPECT_NE(y, y) << c.name << "(" << c.x << ")";
+    } else {
+      EXPECT_EQ(y, c.y) << c.name << "(" << c.x << ")";
+    }
+  }
+}
+
+TEST(Fmath, MinAndMaxAnswerTheSecondWhenEitherIsNan) {
+  EXPECT_EQ(fmath::max<float>(1.0f, 2.0f), 2.0f);
+  EXPECT_EQ(fmath::min<float>(1.0f, 2.0f), 1.0f);
+  EXPECT_EQ(fmath::max<float>(kNan, 2.0f), 2.0f);
+  EXPECT_EQ(fmath::min<float>(kNan, 2.0f), 2.0f);
+  EXPECT_TRUE(std::isnan(fmath::max<float>(2.0f, kNan)));
+  EXPECT_TRUE(std::isnan(fmath::min<float>(2.0f, kNan)));
+  EXPECT_EQ(f32_bits(fmath::max<float>(-0.0f, 0.0f)), f32_bits(0.0f));
+  EXPECT_EQ(f32_bits(fmath::max<float>(0.0f, -0.0f)), f32_bits(-0.0f));
+}
+
+TEST(Fmath, RoundingGoesToTheNearestEvenInteger) {
+  const float ties[] = {-3.5f, -2.5f, -1.5f,  -0.5f,      0.5f,
+                        1.5f,  2.5f,  126.5f, 4194303.5f, -4194303.5f};
+  for (float x : ties) EXPECT_EQ(fmath::round_even<float>(x), std::nearbyint(x)) << x;
+  for (float x = -300.0f; x < 300.0f; x += 0.0371f) {
+    ASSERT_EQ(fmath::round_even<float>(x), std::nearbyint(x)) << x;
+    ASSERT_EQ(fmath::round_to_int<float>(x), static_cast<int32_t>(std::nearbyint(x))) << x;
+  }
+  for (int32_t n = -126; n <= 127; ++n)
+    ASSERT_EQ(fmath::exp2_int<float>(n), std::ldexp(1.0f, n)) << n;
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+
+template <class Scalar, class Vector>
+void expect_same_lanes(const char* name, Scalar scalar, Vector vector) {
+  for (uint64_t code = 0; code < 0xffffffff; code += 4 * 100003) {
+    Quad x;
+    for (uint32_t i = 0; i < 4; ++i) x[i] = f32_from_bits(static_cast<uint32_t>(code) + i * 100003);
+    const Quad y = vector(x);
+    for (int i = 0; i < 4; ++i) {
+      const float lane = y[i], alone = scalar(x[i]);
+      ASSERT_TRUE(f32_bits(lane) == f32_bits(alone) || (lane != lane && alone != alone))
+          << name << "(" << x[i] << ")";
+    }
+  }
+}
+
+TEST(Fmath, VectorLanesHaveTheBitsOfScalars) {
+#define LOOM_LANES(f) \
+  expect_same_lanes(  \
+      #f, [](float x) { return fmath::f<float>(x); }, [](Quad x) { return fmath::f<Quad>(x); })
+  LOOM_LANES(exp);
+  LOOM_LANES(log);
+  LOOM_LANES(tanh);
+  LOOM_LANES(sigmoid);
+  LOOM_LANES(silu);
+  LOOM_LANES(erf);
+  LOOM_LANES(softplus);
+  LOOM_LANES(gelu_tanh);
+  LOOM_LANES(gelu_erf);
+  LOOM_LANES(abs);
+#undef LOOM_LANES
+}
+
+TEST(Activation, NamesComeBackAsTheirKinds) {
+  for (int i = 0; i <= static_cast<int>(Activation::sigmoid); ++i) {
+    const auto kind = static_cast<Activation>(i);
+    const Result<Activation> parsed = parse_activation(activation_name(kind));
+    ASSERT_TRUE(parsed.ok()) << i;
+    EXPECT_EQ(*parsed, kind);
+  }
+  EXPECT_EQ(parse_activation("swish\n").error().message,
+            "unknown activation 'swish\\x0a'; known are linear, relu, leaky_relu, relu2, silu, "
+            "gelu_tanh, gelu_erf, "
+            "tanh, sigmoid");
+}
+
+TEST(Activation, PiecewiseKindsAreExact) {
+  struct Case {
+    Activation kind;
+    float x, y;
+  };
+  const Case cases[] = {
+      {Activation::linear, -3.0f, -3.0f},      {Activation::relu, -3.0f, 0.0f},
+      {Activation::relu, 2.5f, 2.5f},          {Activation::relu, kNan, 0.0f},
+      {Activation::leaky_relu, -2.0f, -0.02f}, {Activation::leaky_relu, 2.0f, 2.0f},
+      {Activation::relu2, 3.0f, 9.0f},         {Activation::relu2, -3.0f, 0.0f},
+  };
+  for (const Case& c : cases)
+    EXPECT_EQ(activate<float>(c.kind, c.x), c.y) << activation_name(c.kind);
+}
+
+}  // namespace
+}  // namespace loom
