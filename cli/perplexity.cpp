@@ -16,7 +16,8 @@ namespace {
 
 struct PerplexityFlags {
   EngineFlags engine;
-  std::string model, file, dtype;
+  ModelFlags model;
+  std::string file;
   std::vector<std::string> dtypes;
   bool all_dtypes = false, json = false, quiet = false;
   int64_t window = 512, start_char = 0, limit = 0;
@@ -40,8 +41,8 @@ std::string_view from_character(std::string_view text, int64_t start) {
 }
 
 Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f) {
-  LOOM_TRY(check_model_folder(f.model));
-  LOOM_ASSIGN(const Tokenizer tokenizer, load_tokenizer(f.model));
+  LOOM_TRY(check_model_folder(f.model.folder));
+  LOOM_ASSIGN(const Tokenizer tokenizer, load_tokenizer(f.model.folder));
   std::string text;
   if (f.file == "-") {
     LOOM_ASSIGN(text, read_stdin());
@@ -53,7 +54,9 @@ Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f) {
 
 Result<Row> measure(const PerplexityFlags& f, const Engine& engine, const std::string& dtype,
                     const std::vector<TokenId>& ids) {
-  LOOM_ASSIGN(const Model model, load_model(engine, f.model, dtype, f.quiet));
+  ModelFlags loading = f.model;
+  loading.options.dtype = dtype;
+  LOOM_ASSIGN(const Model model, loading.load(engine, f.quiet));
   LlmSessionOptions options;
   options.context = f.window;
   options.chunk = 256;
@@ -85,7 +88,7 @@ JsonValue row_json(const Row& row, const PerplexityFlags& f, std::optional<doubl
 }
 
 int measure_one(const PerplexityFlags& f, const Engine& engine, const std::vector<TokenId>& ids) {
-  const Result<Row> row = measure(f, engine, f.dtype, ids);
+  const Result<Row> row = measure(f, engine, f.model.options.dtype, ids);
   if (!row.ok()) return fail(row.error());
   if (f.json) {
     write_out(dump_json(row_json(*row, f, {})) + "\n");
@@ -146,7 +149,7 @@ Verb add_perplexity(CLI::App& app) {
   set_examples(verb,
                "  loom perplexity models/stories story.txt --window 256\n"
                "  loom perplexity models/stories story.txt --dtypes q8_0,int8,q4_0");
-  verb.add_option("MODEL", f->model, "Folder with config.json and safetensors")->required();
+  CLI::Option* one = f->model.add(verb);
   verb.add_option("TEXTFILE", f->file, "A text; -: from stdin")->required();
   verb.add_option("--window", f->window, "Predictions per window, without earlier context")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
@@ -155,8 +158,6 @@ Verb add_perplexity(CLI::App& app) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   verb.add_option("--limit", f->limit, "Predictions at most, in whole windows; 0: all")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  CLI::Option* one =
-      verb.add_option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
   CLI::Option* some = verb.add_option("--dtypes", f->dtypes, "A table of these, and of f32: a,b,c")
                           ->delimiter(',')
                           ->excludes(one);

@@ -12,7 +12,8 @@ namespace {
 
 struct RunFlags {
   EngineFlags engine;
-  std::string model, prompt, file, system, dtype;
+  ModelFlags model;
+  std::string prompt, file, system;
   bool chat = false, no_echo = false, json = false, quiet = false;
   CLI::Option* prompt_option = nullptr;
   GenerateOptions generate;
@@ -38,8 +39,8 @@ class Runner {
   int talk(const std::string* question) {
     if (!model_.info().has_chat_template) {
       return fail(Error{Code::unsupported,
-                        "there is no chat template that we can read; leave out --chat", f_.model,
-                        -1});
+                        "there is no chat template that we can read; leave out --chat",
+                        f_.model.folder, -1});
     }
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
     Result<ModelSession> session = make_session(length);
@@ -183,7 +184,7 @@ int run(const RunFlags& f) {
   if (!prompt.ok()) return fail(prompt.error());
   Result<Engine> engine = f.engine.create();
   if (!engine.ok()) return fail(engine.error());
-  Result<Model> model = load_model(*engine, f.model, f.dtype, f.quiet);
+  Result<Model> model = f.model.load(*engine, f.quiet);
   if (!model.ok()) return fail(model.error());
   Runner runner(f, *engine, *model);
   if (f.chat) return runner.talk(asks_person ? nullptr : &*prompt);
@@ -198,13 +199,12 @@ Verb add_run(CLI::App& app) {
   set_examples(verb,
                "  loom run models/stories -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
                "  loom run models/stories --chat");
-  verb.add_option("MODEL", f->model, "Folder with config.json and safetensors")->required();
+  f->model.add(verb);
   f->prompt_option = verb.add_option("-p,--prompt", f->prompt, "The text to continue");
   verb.add_option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
       ->excludes(f->prompt_option);
   verb.add_flag("--chat", f->chat, "Use the model's chat template; without -p, talk line by line");
   verb.add_option("--system", f->system, "What the model is told before a chat");
-  verb.add_option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
   add_sampling(verb, f->generate);
   verb.add_option("--context", f->context, "Positions to keep (default: as many as needed)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));

@@ -26,16 +26,22 @@ Result<Engine> EngineFlags::create() const {
   return Engine::create(options);
 }
 
-Result<Model> load_model(const Engine& engine, const std::string& folder, const std::string& dtype,
-                         bool quiet) {
+CLI::Option* ModelFlags::add(CLI::App& verb, bool required) {
+  verb.add_option("MODEL", folder, "Folder with config.json and safetensors")->required(required);
+  verb.add_flag("--rope-bf16", options.rope_bf16_frequencies,
+                "Round the rotary frequencies to bfloat16, as model.to(bfloat16) does");
+  return verb.add_option("--dtype", options.dtype,
+                         "Number type of the weights (default: as stored)");
+}
+
+Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
   Progress bar("loading", "tensors", quiet);
-  ModelOptions options;
-  options.dtype = dtype;
-  options.progress = [&](int64_t done, int64_t total) {
+  ModelOptions loading = options;
+  loading.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
   };
-  return Model::load(engine, folder, options);
+  return Model::load(engine, folder, loading);
 }
 
 }  // namespace loom::cli

@@ -38,8 +38,15 @@ struct EngineFlags {
   Result<Engine> create() const;
 };
 
-// Loads a model with a progress bar on stderr; Ctrl-C stops it.
-Result<Model> load_model(const Engine& engine, const std::string& folder, const std::string& dtype,
-                         bool quiet);
+// How a model is loaded.
+struct ModelFlags {
+  std::string folder;
+  ModelOptions options;
+
+  // MODEL, --dtype and --rope-bf16; `required`: MODEL must be given. Returns the option --dtype.
+  CLI::Option* add(CLI::App& verb, bool required = true);
+  // With a progress bar on stderr; Ctrl-C stops it.
+  Result<Model> load(const Engine& engine, bool quiet) const;
+};
 
 }  // namespace loom::cli

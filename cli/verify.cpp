@@ -10,16 +10,18 @@ namespace {
 
 struct HashFlags {
   EngineFlags engine;
-  std::string model, shape, dtype;
+  ModelFlags model;
+  std::string shape;
   int64_t prompt_tokens = 113, chunk = 256;
   uint64_t seed = 1;
 };
 
 Result<std::string> hash(const HashFlags& f) {
   LOOM_ASSIGN(const Engine engine, f.engine.create());
-  Result<Model> model =
-      f.shape.empty() ? load_model(engine, f.model, f.dtype, false)
-                      : Model::random(engine, f.shape, f.dtype.empty() ? "f32" : f.dtype, f.seed);
+  const std::string& dtype = f.model.options.dtype;
+  Result<Model> model = f.shape.empty()
+                            ? f.model.load(engine, false)
+                            : Model::random(engine, f.shape, dtype.empty() ? "f32" : dtype, f.seed);
   if (!model.ok()) return model.error();
   LlmSessionOptions options;
   options.context = f.prompt_tokens;
@@ -33,7 +35,7 @@ Result<std::string> hash(const HashFlags& f) {
 }
 
 int run(const HashFlags& f) {
-  if (f.model.empty() == f.shape.empty())
+  if (f.model.folder.empty() == f.shape.empty())
     return fail(kUsage, "give either MODEL or --shape; see loom verify hash --help");
   const Result<std::string> hex = hash(f);
   if (!hex.ok()) return fail(hex.error());
@@ -55,9 +57,8 @@ Verb add_verify(CLI::App& app) {
   set_examples(verb,
                "  loom verify hash models/stories --prompt-tokens 113 --chunk 7 --isa scalar\n"
                "  loom verify hash --shape tiny --dtype q4_0 --threads 7");
-  verb.add_option("MODEL", f->model, "Folder with config.json and safetensors");
+  f->model.add(verb, false);
   verb.add_option("--shape", f->shape, "Random weights of a named shape instead of a model");
-  verb.add_option("--dtype", f->dtype, "Number type of the weights (default: as stored; f32)");
   verb.add_option("--prompt-tokens", f->prompt_tokens, "Length of the prompt")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();

@@ -25,7 +25,8 @@ enum {
   kRopeFactor,
   kRopeLow,
   kRopeHigh,
-  kRopeOriginal
+  kRopeOriginal,
+  kRopeBf16
 };
 constexpr double kMaxExtent = 1 << 24;
 constexpr FieldDesc kFields[] = {
@@ -47,6 +48,7 @@ constexpr FieldDesc kFields[] = {
     {"rope_high_freq", FieldType::real, 4, 0, 1e6, "", "llama3 only"},
     {"rope_original", FieldType::integer, 8192, 1, kMaxExtent, "",
      "llama3 only: positions of the base model"},
+    {"rope_bf16", FieldType::boolean, 0, 0, 1, "", "round the frequencies to bfloat16"},
 };
 enum { kQ, kK, kV, kO };
 
@@ -181,6 +183,7 @@ RopeSpec rope(const LayerConfig& c) {
   spec.low_freq = c.real(kRopeLow);
   spec.high_freq = c.real(kRopeHigh);
   spec.original_positions = c.integer(kRopeOriginal);
+  spec.bf16_frequencies = c.flag(kRopeBf16);
   return spec;
 }
 

@@ -41,7 +41,8 @@ Result<LayerConfig> attention_layer(const HfConfig& c) {
                      {"rope_factor", c.rope_factor},
                      {"rope_low_freq", c.rope_low_freq_factor},
                      {"rope_high_freq", c.rope_high_freq_factor},
-                     {"rope_original", c.rope_original_max_positions}});
+                     {"rope_original", c.rope_original_max_positions},
+                     {"rope_bf16", c.rope_bf16_frequencies}});
 }
 
 Result<LayerConfig> residual(Result<LayerConfig> norm, Result<LayerConfig> layer) {

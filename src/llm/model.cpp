@@ -124,6 +124,7 @@ Result<LanguageModel> LanguageModel::load(const std::string& folder,
   LOOM_ASSIGN(const std::string config_text, read_file(config_path));
   LOOM_ASSIGN(const std::string generation, read_optional(folder + "/generation_config.json"));
   LOOM_ASSIGN(model.config_, parse_hf_config(config_text, generation, config_path));
+  model.config_.rope_bf16_frequencies = options.rope_bf16_frequencies;
   LOOM_TRY(model.load_text(folder));
   LOOM_ASSIGN(Network network, make_network(model.config_));
   model.network_ = std::make_unique<Network>(std::move(network));

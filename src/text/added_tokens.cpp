@@ -107,6 +107,11 @@ Status AddedTokens::add(const Node& node, const Bpe& model, const Normalizer& no
     return node.error(cat("'", printable(token.content), "' has id ", token.id, " here and ",
                           in_model, " in the vocabulary"));
   }
+  const std::optional<std::string_view> owner = model.token(token.id);
+  if (owner && *owner != token.content) {
+    return node.error(cat("'", printable(token.content), "' has id ", token.id,
+                          ", which the vocabulary gives to '", printable(*owner), "'"));
+  }
   token.spelling = token.content;
   if (token.normalized) {
     NormalText text{token.content, 0, false};
@@ -140,16 +145,6 @@ Result<AddedTokens> AddedTokens::parse(const std::vector<Node>& list, const Bpe&
   for (const Node& node : list) {
     if (!node.value().is_object()) return node.error("expected an object");
     LOOM_TRY(added.add(node, model, normalizer));
-  }
-  // A token that the model lacks must bring an id of its own.
-  const StringTable& vocabulary = model.vocabulary();
-  for (size_t i = 0; i < vocabulary.size(); ++i) {
-    const AddedToken* token = added.find(vocabulary.value(i));
-    if (token != nullptr && token->content != vocabulary.key(i)) {
-      return bad_file(cat("'", printable(token->content), "' has id ", token->id,
-                          ", which the vocabulary gives to '", printable(vocabulary.key(i)), "'"),
-                      list.empty() ? std::string() : list[0].where());
-    }
   }
   const auto& tokens = added.tokens_;
   if (std::any_of(tokens.begin(), tokens.end(),

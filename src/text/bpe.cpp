@@ -35,6 +35,12 @@ void Bpe::index_characters() {
   }
 }
 
+std::optional<std::string_view> Bpe::token(int32_t id) const {
+  const auto found = index_.find(id);
+  if (found == index_.end()) return std::nullopt;
+  return vocabulary_.key(found->second);
+}
+
 int32_t Bpe::find_character(std::string_view character) const {
   if (character.size() <= 2) return small_characters_[code_point_at(character, 0).value];
   return vocabulary_.find(character);

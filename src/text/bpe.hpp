@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "text/node.hpp"
@@ -38,6 +40,8 @@ class Bpe {
   Status encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const;
 
   const StringTable& vocabulary() const { return vocabulary_; }
+  // The token whose id this is.
+  std::optional<std::string_view> token(int32_t id) const;
 
  private:
   Status read_options(const Node& model);
@@ -52,6 +56,7 @@ class Bpe {
   void offer(Scratch& scratch, int32_t left, int32_t right) const;
 
   StringTable vocabulary_;
+  std::unordered_map<int32_t, uint32_t> index_;  // id -> index in vocabulary_
   PairTable merges_;
   std::array<int32_t, 0x800> small_characters_{};  // ids of the characters of one and two bytes
   std::array<int32_t, 256> byte_tokens_{};         // ids of "<0x00>".."<0xFF>"

@@ -1,7 +1,5 @@
 // Reads the member "model". Every id and every token that a merge names is checked here, so that
 // encoding needs no checks.
-#include <unordered_set>
-
 #include "base/text.hpp"
 #include "text/bpe.hpp"
 #include "text/unicode.hpp"
@@ -30,8 +28,7 @@ Status Bpe::read_vocabulary(const Node& node) {
   if (!node.value().is_object()) return node.error("expected an object");
   const auto& members = node.value().members();
   vocabulary_.reserve(members.size());
-  std::unordered_set<int32_t> seen;
-  seen.reserve(members.size());
+  index_.reserve(members.size());
   for (const auto& [token, value] : members) {
     const Result<int64_t> id = value.as_int({});
     if (!value.is_int() || !id.ok() || *id < 0 || *id > kMaxTokenId) {
@@ -39,7 +36,7 @@ Status Bpe::read_vocabulary(const Node& node) {
           cat("token '", printable(token), "': expected a token id from 0 to ", kMaxTokenId));
     }
     const auto small = static_cast<int32_t>(*id);
-    if (!seen.insert(small).second) {
+    if (!index_.emplace(small, static_cast<uint32_t>(vocabulary_.size())).second) {
       return node.error(cat("token '", printable(token), "': id ", small, " is taken already"));
     }
     if (!vocabulary_.insert(token, small)) {

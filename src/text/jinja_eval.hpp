@@ -36,6 +36,7 @@ class Evaluator {
   Result<Value> binary(const Expr& expr);
   Result<Value> arithmetic(const Expr& expr, const Value& left, const Value& right);
   Result<Value> addition(const Expr& expr, const Value& left, const Value& right);
+  Result<Value> repetition(const Expr& expr, const std::string& text, int64_t count);
   Result<Value> compare(const Expr& expr, const Value& left, const Value& right);
   Result<Value> attribute(const Expr& expr);
   Result<Value> item(const Expr& expr);

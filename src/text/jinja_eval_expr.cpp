@@ -130,6 +130,9 @@ Result<Value> Evaluator::binary(const Expr& expr) {
     return Value::boolean(found == (expr.name == "in"));
   }
   if (expr.name == "+") return addition(expr, left, right);
+  if (expr.name == "*" && left.is(Kind::string) && right.is_number()) {
+    return repetition(expr, left.text(), right.number());
+  }
   static constexpr std::string_view kComparisons[] = {"==", "!=", "<", ">", "<=", ">="};
   for (const std::string_view name : kComparisons) {
     if (expr.name == name) return compare(expr, left, right);
@@ -147,6 +150,15 @@ Result<Value> Evaluator::addition(const Expr& expr, const Value& left, const Val
     return meter_.make(std::move(list), expr.offset);
   }
   return arithmetic(expr, left, right);
+}
+
+Result<Value> Evaluator::repetition(const Expr& expr, const std::string& text, int64_t count) {
+  std::string out;
+  for (int64_t i = 0; i < count && !text.empty(); ++i) {
+    LOOM_TRY(meter_.work(text.size(), expr.offset));
+    out += text;
+  }
+  return meter_.make(std::move(out), expr.offset);
 }
 
 Result<Value> Evaluator::arithmetic(const Expr& expr, const Value& left, const Value& right) {
@@ -257,9 +269,7 @@ Result<Value> Evaluator::slice(const Expr& expr) {
     }
     return meter_.make(std::move(list), expr.offset);
   }
-  if (!object.is(Kind::string)) {
-    return meter_.fail(cat("no slice of ", kind_name(object.kind())), expr.offset);
-  }
+  if (!object.is(Kind::string)) return Value::undefined("slice");
   const auto list = characters(object.text());
   std::string text;
   for (const size_t i : slice_indices(bounds[0], bounds[1], step, list.size())) text += list[i];

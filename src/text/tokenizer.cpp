@@ -33,7 +33,6 @@ struct Tokenizer::Impl {
   text::AddedTokens added;
   text::PostProcessor post_processor;
   text::Decoder decoder;
-  std::unordered_map<TokenId, size_t> model_index;  // id -> index in the model's vocabulary
   int64_t vocab_size = 0;
 
   Status read(const Node& root);
@@ -94,9 +93,7 @@ Status Tokenizer::Impl::read(const Node& root) {
   }
   LOOM_ASSIGN(added, text::AddedTokens::parse(tokens, model, normalizer));
   const text::StringTable& vocabulary = model.vocabulary();
-  model_index.reserve(vocabulary.size());
   for (size_t i = 0; i < vocabulary.size(); ++i) {
-    model_index[vocabulary.value(i)] = i;
     vocab_size = std::max<int64_t>(vocab_size, vocabulary.value(i) + 1);
   }
   for (const AddedToken& token : added.tokens()) {
@@ -111,9 +108,7 @@ Status Tokenizer::Impl::read(const Node& root) {
 
 std::optional<std::string_view> Tokenizer::Impl::spelling(TokenId id) const {
   if (const AddedToken* token = added.find(id)) return token->spelling;
-  const auto found = model_index.find(id);
-  if (found == model_index.end()) return std::nullopt;
-  return model.vocabulary().key(found->second);
+  return model.token(id);
 }
 
 bool Tokenizer::Impl::skipped(std::string_view spelling) const {

@@ -72,8 +72,9 @@ void conform_attention_of(const Heads& h, const Span& span, Values kind, uint64_
 void conform_kv_write() {
   uint64_t seed = 10;
   for (const Heads& h : kHeads) {
-    for (const auto& [rows, first] :
+    for (const auto& span :
          {std::pair<int64_t, int64_t>{0, 3}, {1, 0}, {1, 15}, {2, 15}, {33, 7}}) {
+      const int64_t rows = span.first, first = span.second;
       const Rows k(rows, h.kv_heads * h.width, 2, seed++, Values::wild);
       const Rows v(rows, h.kv_heads * h.width, 0, seed++, Values::wild);
       expect_same_bits(cat(rows, " rows at ", first), [&](const Runner& run) {

@@ -119,7 +119,8 @@ void conform_gather_rows() {
 void conform_convert() {
   uint64_t seed = 0;
   for (const DTypeInfo& from : dtype_table()) {
-    for (const auto& [rows, cols] : kShapes) {
+    for (const auto& shape : kShapes) {
+      const int64_t rows = shape.first, cols = shape.second;
       const Packed x(from.dtype, rows, cols, seed++, Values::mixed);
       expect_same_bits(cat("packed ", from.name, " ", x.tensor().shape.str()),
                        [&](const Runner& run) {

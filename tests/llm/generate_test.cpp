@@ -1,0 +1,253 @@
+// Generation on the model in the tree: why it ends, what reaches the reader, and that no token is
+// fed without need.
+#include "llm/generate.hpp"
+
+#include <gmock/gmock.h>
+
+#include "llm/stories.hpp"
+#include "text/unicode.hpp"
+
+namespace loom {
+namespace {
+
+using testing::HasSubstr;
+
+struct Told {
+  Generation result;
+  std::vector<std::string> pieces;
+  int64_t position = 0;
+  std::string joined() const {
+    std::string all;
+    for (const std::string& piece : pieces) all += piece;
+    return all;
+  }
+};
+
+Told tell(const GenerateOptions& options, LlmSessionOptions session_options = {},
+          std::string_view prompt = "Once upon a time") {
+  const LanguageModel& model = test::stories();
+  LlmSession session = test::session(model, session_options);
+  Told told;
+  Result<Generation> result =
+      generate(session, model, test::encode(model, prompt), options, [&](std::string_view text) {
+        told.pieces.emplace_back(text);
+        return true;
+      });
+  EXPECT_TRUE(result.ok()) << result.error().str();
+  if (result.ok()) told.result = std::move(*result);
+  told.position = session.position();
+  return told;
+}
+
+GenerateOptions tokens(int64_t max_tokens) {
+  GenerateOptions options;
+  options.max_tokens = max_tokens;
+  return options;
+}
+
+TEST(Generate, EndsAtTheLengthAndFeedsNoTokenAfterIt) {
+  const Told told = tell(tokens(10));
+  EXPECT_EQ(told.result.stop, StopReason::length);
+  EXPECT_EQ(told.result.token_ids.size(), 10u);
+  EXPECT_EQ(told.result.prompt_tokens, 4);
+  EXPECT_EQ(told.result.decode_steps, 9);
+  EXPECT_EQ(told.position, 4 + 9);
+  EXPECT_EQ(told.joined(), told.result.text);
+}
+
+TEST(Generate, OfNoTokensOnlyReadsThePrompt) {
+  const Told told = tell(tokens(0));
+  EXPECT_EQ(told.result.stop, StopReason::length);
+  EXPECT_TRUE(told.result.token_ids.empty());
+  EXPECT_EQ(told.position, 4);
+}
+
+TEST(Generate, EndsAtTheEndTokenWhichIsNotPartOfTheResult) {
+  const Told told = tell(tokens(400));
+  ASSERT_EQ(told.result.stop, StopReason::eos);
+  EXPECT_EQ(told.position, 4 + static_cast<int64_t>(told.result.token_ids.size()));
+  for (const TokenId id : told.result.token_ids)
+    EXPECT_FALSE(test::stories().tokenizer()->is_special(id));
+  GenerateOptions more = tokens(static_cast<int64_t>(told.result.token_ids.size()) + 1);
+  more.ignore_eos = true;
+  const Told longer = tell(more);
+  EXPECT_EQ(longer.result.stop, StopReason::length);
+  EXPECT_TRUE(test::stories().tokenizer()->is_special(longer.result.token_ids.back()));
+  EXPECT_EQ(longer.result.text, told.result.text);  // special tokens have no text
+}
+
+TEST(Generate, EndsAtTokensTheCallerNames) {
+  const Told plain = tell(tokens(10));
+  GenerateOptions options = tokens(10);
+  options.eos_ids = {plain.result.token_ids[5]};
+  const Told told = tell(options);
+  EXPECT_EQ(told.result.stop, StopReason::eos);
+  EXPECT_EQ(told.result.token_ids.size(), 5u);
+}
+
+TEST(Generate, EndsBeforeAStopString) {
+  const std::string whole = tell(tokens(60)).result.text;
+  for (const std::string& stop : {std::string("."), whole.substr(20, 9), whole.substr(0, 3)}) {
+    GenerateOptions options = tokens(60);
+    options.stop = {"never in the text", stop};
+    const Told told = tell(options);
+    EXPECT_EQ(told.result.stop, StopReason::stop_string);
+    EXPECT_EQ(told.result.text, whole.substr(0, whole.find(stop)));
+    EXPECT_EQ(told.joined(), told.result.text);
+  }
+}
+
+TEST(Generate, GivesOutTextHeldForAStopStringThatNeverCame) {
+  const std::string whole = tell(tokens(12)).result.text;
+  GenerateOptions options = tokens(12);
+  options.stop = {whole.substr(whole.size() - 4) + "\x01"};
+  const Told told = tell(options);
+  EXPECT_EQ(told.result.text, whole);
+  EXPECT_EQ(told.result.stop, StopReason::length);
+}
+
+TEST(Generate, EndsWhenTheContextIsFull) {
+  LlmSessionOptions small;
+  small.context = 20;
+  const Told told = tell(tokens(100), small);
+  EXPECT_EQ(told.result.stop, StopReason::context);
+  EXPECT_EQ(told.position, 20);
+  EXPECT_EQ(told.result.token_ids.size(), 17u);  // 16 fed after the prompt, one more drawn
+  EXPECT_EQ(told.result.token_ids, tell(tokens(17)).result.token_ids);
+}
+
+TEST(Generate, EndsWhenACallbackSaysSo) {
+  const LanguageModel& model = test::stories();
+  const std::vector<TokenId> prompt = test::encode(model, "Once upon a time");
+  LlmSession session = test::session(model);
+  int calls = 0;
+  const auto three = [&](std::string_view) { return ++calls < 3; };
+  const Result<Generation> result = generate(session, model, prompt, tokens(50), three);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->stop, StopReason::cancelled);
+  EXPECT_EQ(calls, 3);
+
+  GenerateOptions options = tokens(50);
+  options.prefill_progress = [](int64_t, int64_t) { return false; };
+  LlmSession other = test::session(model);
+  const Result<Generation> none = generate(other, model, prompt, options);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->stop, StopReason::cancelled);
+  EXPECT_TRUE(none->token_ids.empty());
+}
+
+TEST(Generate, OfAPromptReadInPiecesIsTheSame) {
+  std::string prompt;
+  for (int i = 0; i < 40; ++i) prompt += "Once upon a time there was a little rabbit. ";
+  GenerateOptions options = tokens(20);
+  const Told plain = tell(options, {}, prompt);
+  int64_t last = 0;
+  options.prefill_progress = [&](int64_t done, int64_t total) {
+    EXPECT_GT(done, last);
+    last = done;
+    EXPECT_LE(done, total);
+    return true;
+  };
+  const Told pieces = tell(options, {}, prompt);
+  EXPECT_EQ(pieces.result.token_ids, plain.result.token_ids);
+  EXPECT_EQ(last, plain.result.prompt_tokens);
+}
+
+TEST(Generate, GoesOnFromWhatTheSessionHolds) {
+  const LanguageModel& model = test::stories();
+  LlmSession session = test::session(model);
+  ASSERT_TRUE(session.feed(test::encode(model, "Once upon a time")).ok());
+  const Result<Generation> first = generate(session, model, {}, tokens(8));
+  ASSERT_TRUE(first.ok());
+  const std::vector<TokenId> last = {first->token_ids.back()};
+  const Result<Generation> second = generate(session, model, last, tokens(8));
+  ASSERT_TRUE(second.ok());
+  std::vector<TokenId> all = first->token_ids;
+  all.insert(all.end(), second->token_ids.begin(), second->token_ids.end());
+  EXPECT_EQ(all, tell(tokens(16)).result.token_ids);
+}
+
+TEST(Generate, SamplesTheSameTextForTheSameSeedAndAnyChunk) {
+  GenerateOptions options = tokens(40);
+  options.sampler.temperature = 0.9f;
+  options.sampler.top_p = 0.95f;
+  options.sampler.seed = 5;
+  LlmSessionOptions chunked;
+  chunked.chunk = 3;
+  const Told a = tell(options), b = tell(options, chunked);
+  EXPECT_EQ(a.result.token_ids, b.result.token_ids);
+  options.sampler.seed = 6;
+  EXPECT_NE(tell(options).result.token_ids, a.result.token_ids);
+}
+
+// A model with hot sampling writes all kinds of bytes; what comes out is whole characters always.
+TEST(Generate, NeverSplitsACharacter) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    GenerateOptions options = tokens(60);
+    options.sampler.temperature = 50.0f;
+    options.sampler.seed = seed;
+    options.ignore_eos = true;
+    options.stop = {"\xE2\x82\xAC", "\xC3\xA9t\xC3\xA9"};
+    const Told told = tell(options);
+    for (const std::string& piece : told.pieces) {
+      EXPECT_FALSE(piece.empty());
+      EXPECT_TRUE(text::is_valid_utf8(piece));
+    }
+    EXPECT_EQ(told.joined(), *test::stories().tokenizer()->decode(told.result.token_ids));
+  }
+}
+
+TEST(Generate, RefusesWhatCannotWork) {
+  const LanguageModel& model = test::stories();
+  struct Case {
+    const char* message;
+    GenerateOptions options;
+    size_t prompt_tokens;
+    Code code;
+  };
+  GenerateOptions negative = tokens(-1), hot = tokens(1), empty_stop = tokens(1);
+  hot.sampler.temperature = -1;
+  empty_stop.stop = {""};
+  const Case cases[] = {
+      {"max_tokens", negative, 1, Code::invalid_argument},
+      {"temperature", hot, 1, Code::invalid_argument},
+      {"stop string", empty_stop, 1, Code::invalid_argument},
+      {"prompt holds no token", tokens(1), 0, Code::invalid_argument},
+      {"context is full", tokens(1), 33, Code::out_of_range},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.message);
+    LlmSessionOptions small;
+    small.context = 32;
+    for (const bool with_progress : {false, true}) {
+      LlmSession session = test::session(model, small);
+      GenerateOptions options = c.options;
+      if (with_progress) options.prefill_progress = [](int64_t, int64_t) { return true; };
+      const std::vector<TokenId> prompt(c.prompt_tokens, 300);
+      const Result<Generation> result = generate(session, model, prompt, options);
+      ASSERT_FALSE(result.ok());
+      EXPECT_EQ(result.error().code, c.code);
+      EXPECT_THAT(result.error().str(), HasSubstr(c.message));
+      EXPECT_EQ(session.position(), 0);
+    }
+  }
+}
+
+TEST(Generate, WithoutTokenizerGivesTokensOnly) {
+  Result<HfConfig> config = shape_config("tiny");
+  ASSERT_TRUE(config.ok());
+  Result<LanguageModel> model = LanguageModel::random(*config, DType::q8_0, 3, test::pool());
+  ASSERT_TRUE(model.ok());
+  LlmSession session = test::session(*model);
+  const std::vector<TokenId> prompt = {1, 2, 3};
+  const Result<Generation> result = generate(session, *model, prompt, tokens(5));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->token_ids.size(), 5u);
+  EXPECT_TRUE(result->text.empty());
+  GenerateOptions stop = tokens(5);
+  stop.stop = {"x"};
+  EXPECT_FALSE(generate(session, *model, prompt, stop).ok());
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,36 @@
+// The model of models/stories, loaded once per test program.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "backend/cpu/cpu.hpp"
+#include "llm/generate.hpp"
+
+namespace loom::test {
+
+inline const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+
+inline ThreadPool& pool() {
+  static ThreadPool threads(2);
+  return threads;
+}
+
+inline const LanguageModel& stories(DType dtype = DType::q8_0) {
+  static const Result<LanguageModel> model = LanguageModel::load(kStories, {dtype, {}}, pool());
+  EXPECT_TRUE(model.ok()) << model.error().str();
+  return *model;
+}
+
+inline LlmSession session(const LanguageModel& model, LlmSessionOptions options = {}) {
+  Result<LlmSession> made = LlmSession::create(model, cpu_ops(best_isa()), pool(), options);
+  EXPECT_TRUE(made.ok()) << made.error().str();
+  return std::move(*made);
+}
+
+inline std::vector<TokenId> encode(const LanguageModel& model, std::string_view text) {
+  Result<std::vector<TokenId>> ids = model.tokenizer()->encode(text);
+  EXPECT_TRUE(ids.ok());
+  return std::move(*ids);
+}
+
+}  // namespace loom::test
