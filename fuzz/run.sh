@@ -27,10 +27,10 @@ corpus=$build/corpus/$target
 mkdir -p "$corpus" "$build/crashes"
 log=$build/fuzz_$target.log
 status=0
-# One second and 64 MB + 16 x the input; AddressSanitizer's own memory (shadow, quarantine) is the
+# Ten seconds (machines are shared; an input takes milliseconds) and 64 MB + 16 x the input; AddressSanitizer's own memory (shadow, quarantine) is the
 # rest of the 256 MB.
 ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=4:detect_leaks=1 "$build/fuzz/fuzz_$target" \
-  -runs="$executions" -max_total_time="$seconds" -max_len=$max_len -timeout=1 -rss_limit_mb=256 \
+  -runs="$executions" -max_total_time="$seconds" -max_len=$max_len -timeout=10 -rss_limit_mb=256 \
   -dict="$root/fuzz/dict/$target.dict" -artifact_prefix="$build/crashes/$target-" \
   -print_final_stats=1 "$corpus" "$root/fuzz/corpus/$target" > "$log" 2>&1 || status=1
 

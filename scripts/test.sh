@@ -113,6 +113,7 @@ script_check() {
 
 checks_with_build() {
   check "unit tests" unit_tests
+  check "story in README" python3 tests/tools/check_story.py "build/$preset/cli/loom"
   [[ "$quick" == no ]] || return 0
   script_check "golden hashes" tests/golden/hash_matrix.sh
   script_check "extension patches" tests/extend/run.sh

@@ -40,6 +40,7 @@ Result<Value> join_items(const Call& call, const Value& list, const Value& separ
 
 // selectattr("role", "equalto", "user"), reject("none") and the like.
 Result<Value> select(const Call& call, bool by_attribute, bool keep, Meter& meter) {
+  if (!call.self.truthy()) return meter.make(Value::List(), call.offset);
   LOOM_ASSIGN(const Value::List items, iterate(call.self, meter, call.offset));
   const size_t first = by_attribute ? 1 : 0;
   if (call.arguments.size() < first || !call.named.empty()) {
@@ -72,6 +73,7 @@ Result<Value> map_attribute(const Call& call, Meter& meter) {
   if (!attribute.is(Kind::string) || !call.arguments.empty()) {
     return meter.refuse("'map' without an attribute", call.offset);
   }
+  if (!call.self.truthy()) return meter.make(Value::List(), call.offset);
   LOOM_ASSIGN(const Value::List items, iterate(call.self, meter, call.offset));
   Value::List mapped;
   for (const Value& item : items) {
@@ -151,10 +153,12 @@ Result<Value> call_filter(const Call& call, Meter& meter) {
     if (!call.arguments.empty() || !call.named.empty()) {
       return meter.refuse("'tojson' with arguments", call.offset);
     }
-    if (call.self.is(Kind::undefined)) return meter.undefined(call.self, call.offset);
-    if (call.self.is(Kind::space)) return meter.refuse("'tojson' of a namespace", call.offset);
     LOOM_TRY(meter.work(call.self.weight() * 32 + call.self.text().size(), call.offset));
-    return meter.make(to_json(call.self), call.offset);
+    std::string json;
+    if (!append_json(json, call.self)) {
+      return meter.fail("'tojson' of an undefined value or a namespace", call.offset);
+    }
+    return meter.make(std::move(json), call.offset);
   }
   if (name == "int") return to_integer(call, meter);
   if (name == "safe") return call.self;

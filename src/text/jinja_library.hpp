@@ -62,6 +62,7 @@ Result<bool> call_test(const Call& call, Meter& meter);
 Result<bool> contains(const Value& container, const Value& item, Meter& meter, int64_t offset);
 Result<Value::List> iterate(const Value& value, Meter& meter, int64_t offset);
 Result<Value> text_operation(const Call& call, const std::string& text, bool& known, Meter& meter);
-std::string to_json(const Value& value);
+// False when the value holds something that has no JSON.
+bool append_json(std::string& out, const Value& value);
 
 }  // namespace loom::text::jinja

@@ -168,39 +168,35 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-void append_json(std::string& out, const Value& value) {
+}  // namespace
+
+bool append_json(std::string& out, const Value& value) {
+  bool whole = true;
   switch (value.kind()) {
-    case Value::Kind::boolean: out += value.number() != 0 ? "true" : "false"; break;
-    case Value::Kind::integer: out += std::to_string(value.number()); break;
-    case Value::Kind::string: append_json_string(out, value.text()); break;
+    case Value::Kind::none: out += "null"; return true;
+    case Value::Kind::boolean: out += value.number() != 0 ? "true" : "false"; return true;
+    case Value::Kind::integer: out += std::to_string(value.number()); return true;
+    case Value::Kind::string: append_json_string(out, value.text()); return true;
     case Value::Kind::list:
       out += '[';
       for (size_t i = 0; i < value.items().size(); ++i) {
         if (i > 0) out += ", ";
-        append_json(out, value.items()[i]);
+        whole = append_json(out, value.items()[i]) && whole;
       }
       out += ']';
-      break;
+      return whole;
     case Value::Kind::dict:
       out += '{';
       for (size_t i = 0; i < value.members().size(); ++i) {
         if (i > 0) out += ", ";
         append_json_string(out, value.members()[i].first);
         out += ": ";
-        append_json(out, value.members()[i].second);
+        whole = append_json(out, value.members()[i].second) && whole;
       }
       out += '}';
-      break;
-    default: out += "null"; break;
+      return whole;
+    default: return false;
   }
-}
-
-}  // namespace
-
-std::string to_json(const Value& value) {
-  std::string out;
-  append_json(out, value);
-  return out;
 }
 
 Result<Value> text_operation(const Call& call, const std::string& text, bool& known, Meter& meter) {

@@ -138,7 +138,7 @@ TEST(Generate, EndsWhenACallbackSaysSo) {
 
 TEST(Generate, OfAPromptReadInPiecesIsTheSame) {
   std::string prompt;
-  for (int i = 0; i < 40; ++i) prompt += "Once upon a time there was a little rabbit. ";
+  for (int i = 0; i < 30; ++i) prompt += "Once upon a time there was a little rabbit. ";
   GenerateOptions options = tokens(20);
   const Told plain = tell(options, {}, prompt);
   int64_t last = 0;
