@@ -1,0 +1,52 @@
+// The model in the tree against what `transformers` computed for it.
+#include "e2e/reference.hpp"
+
+namespace loom {
+namespace {
+
+const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+
+ModelOptions f32() {
+  ModelOptions options;
+  options.dtype = "f32";
+  return options;
+}
+
+TEST(Stories, TokenizeAsInTransformers) {
+  test::expect_same_ids(test::load(kStories, f32()), test::read_reference(kStories));
+}
+
+TEST(Stories, LogitsAreThoseOfTransformers) {
+  test::expect_close_logits(test::load(kStories, f32()), test::read_reference(kStories), 2e-3f);
+}
+
+TEST(Stories, GreedyContinuationsAreThoseOfTransformers) {
+  test::expect_same_greedy(test::load(kStories, f32()), test::read_reference(kStories));
+}
+
+// bfloat16 weights are stored as they are, so the numbers are those of float32.
+TEST(Stories, WeightsAsStoredGiveTheBitsOfFloat32) {
+  const Model stored = test::load(kStories, {}), wide = test::load(kStories, f32());
+  EXPECT_EQ(stored.info().dtype, "bfloat16");
+  const auto ids = wide.tokenize("Lily and her dog went to the park.");
+  Result<ModelSession> a = stored.session(), b = wide.session();
+  ASSERT_TRUE(a->feed(*ids).ok() && b->feed(*ids).ok());
+  EXPECT_TRUE(std::equal(a->logits().begin(), a->logits().end(), b->logits().begin()));
+}
+
+TEST(Stories, AreToldInAChatAndEnd) {
+  const Model model = test::load(kStories, {});
+  const std::vector<ChatTurn> turns = {{"user", "Tell me a story about a rabbit named Pip."}};
+  const auto ids = model.tokenize_chat(turns);
+  ASSERT_TRUE(ids.ok());
+  Result<ModelSession> session = model.session();
+  GenerateOptions options;
+  options.max_tokens = 300;
+  const Result<Generation> reply = session->generate(*ids, options);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->stop, StopReason::eos);
+  EXPECT_NE(reply->text.find("Pip"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace loom
