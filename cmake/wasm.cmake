@@ -1,5 +1,5 @@
 # Toolchain for WebAssembly with SIMD128: Debian's clang-19, wasi-libc and libc++ (docs/decisions/0006).
-set(CMAKE_SYSTEM_NAME WASI)
+set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(CMAKE_C_COMPILER clang-19)
 set(CMAKE_CXX_COMPILER clang++-19)

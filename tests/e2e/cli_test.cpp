@@ -57,21 +57,21 @@ std::vector<std::string> keys(const JsonValue& object) {
 }
 
 TEST(Cli, RunPrintsThePromptAndItsContinuation) {
-  const Ran ran = loom("run S -p 'Once upon a time' --max-tokens 9 --dtype f32");
+  const Ran ran = loom("run S -p 'Once upon a time' --max-tokens 11 --dtype f32");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, "Once upon a time, there was a brave boy named Jacob.\n");
   EXPECT_THAT(ran.err, IsEmpty());
-  const Ran bare = loom("run S -p 'Once upon a time' --max-tokens 9 --dtype f32 --no-echo");
+  const Ran bare = loom("run S -p 'Once upon a time' --max-tokens 11 --dtype f32 --no-echo");
   EXPECT_EQ(bare.out, ", there was a brave boy named Jacob.\n");
 }
 
 TEST(Cli, RunReadsThePromptFromStdinOrAFile) {
   const std::string expected = "Once upon a time, there was a brave boy named Jacob.\n";
-  EXPECT_EQ(loom("run S --max-tokens 9", "Once upon a time\n").out, expected);
-  EXPECT_EQ(loom("run S --max-tokens 9 -f -", "Once upon a time\n").out, expected);
+  EXPECT_EQ(loom("run S --max-tokens 11", "Once upon a time\n").out, expected);
+  EXPECT_EQ(loom("run S --max-tokens 11 -f -", "Once upon a time\n").out, expected);
   const test::TempFolder folder;
   const std::string path = folder.write("prompt.txt", "Once upon a time\n");
-  EXPECT_EQ(loom("run S --max-tokens 9 -f " + path).out, expected);
+  EXPECT_EQ(loom("run S --max-tokens 11 -f " + path).out, expected);
 }
 
 TEST(Cli, RunGivesOneJsonObject) {

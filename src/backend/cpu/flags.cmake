@@ -9,5 +9,7 @@ else()
   set_source_files_properties(${here}/isa_avx2.cpp ${here}/isa_avx512.cpp PROPERTIES HEADER_FILE_ONLY ON)
 endif()
 # GCC 12 reports its own intrinsics headers, and sums that are always written before they are read, as uninitialised.
-set_property(SOURCE ${here}/isa_scalar.cpp ${here}/isa_avx2.cpp ${here}/isa_avx512.cpp ${here}/isa_simd128.cpp
-  APPEND PROPERTY COMPILE_OPTIONS "-Wno-uninitialized;-Wno-maybe-uninitialized")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_property(SOURCE ${here}/isa_scalar.cpp ${here}/isa_avx2.cpp ${here}/isa_avx512.cpp ${here}/isa_simd128.cpp
+    APPEND PROPERTY COMPILE_OPTIONS "-Wno-uninitialized;-Wno-maybe-uninitialized")
+endif()

@@ -1,5 +1,6 @@
-# Makes python_types.safetensors with the Python `safetensors` library (pip install safetensors numpy):
-# one tensor of every dtype that numpy can say, a scalar, an empty tensor, metadata. Run once; committed.
+# Makes python_types.safetensors with the Python `safetensors` library (pip install safetensors
+# numpy): one tensor of every dtype that numpy can say, a scalar, an empty tensor, metadata.
+# Run once; committed.
 import numpy as np
 from safetensors.numpy import save_file
 
