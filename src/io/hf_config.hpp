@@ -42,7 +42,7 @@ struct HfConfig {
   int64_t rope_original_max_positions = 8192;  // llama3
   // Not in any file: set by who loads the model (LoadModelOptions::rope_bf16_frequencies).
   bool rope_bf16_frequencies = false;
-  int64_t bos_token_id = -1;                   // -1: none
+  int64_t bos_token_id = -1;  // -1: none
   // config and generation_config merged, in order, without repeats
   std::vector<int64_t> eos_token_ids;
 };
