@@ -22,7 +22,11 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::string printable(std::string_view text, size_t max) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out;
-  for (char c : text.substr(0, max)) {
+  // Never cut inside a UTF-8 character: step back over its continuation bytes.
+  size_t end = text.size() < max ? text.size() : max;
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  for (char c : text.substr(0, end)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
       out += "\\x";
