@@ -1,7 +1,9 @@
 // Arguments of every op: trivially copyable, so a command list can hold them by value. Shapes: R
-// rows, K inner width, N outputs, H heads, G kv heads, D head width, P positions. All activations
-// are plain f32 unless said otherwise. The order of every sum is that of docs/numerics.md; nothing
-// else about an op may change its bits.
+// rows, K inner width, N outputs, H heads, G kv heads, D head width, P positions, B samples. All
+// activations are plain and of the backend's compute type (f32; f64 for the oracle of gradients)
+// unless said otherwise. The order of every sum is that of docs/numerics.md; nothing else about an
+// op may change its bits. An op named X_dx or X_dw is the gradient of X: d* is the derivative of
+// the loss with respect to *. `accumulate` adds to what the output holds: old + new, once per value.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,11 @@ enum class Activation : uint8_t {
   gelu_tanh,
   gelu_erf,
   tanh,
-  sigmoid
+  sigmoid,
+  mish,
+  softplus,
+  elu,
+  hard_swish
 };
 
 // Rows of activations quantised per block of 32: value = code * scale. Codes and blocks are padded
@@ -70,12 +76,15 @@ struct NormArgs {
   int64_t segments = 1;
 };
 
-// Rotates, in place, the halves of each head: (a, b) -> (a c - b s, a s + b c), row r at position
-// first + r. x [R, heads*D]; cos, sin [P, D/2].
+// y = the halves of each head of x rotated: (a, b) -> (a c - b s, a s + b c). Rows are runs of
+// `length` (0: one run); row i of a run is at position first + i. inverse: by the negative angle,
+// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32.
 struct RopeArgs {
-  Tensor x, cos, sin;
+  Tensor x, y, cos, sin;
   int64_t heads = 1;
   int64_t first = 0;
+  int64_t length = 0;
+  bool inverse = false;
 };
 
 // The KV cache of one layer. K is stored in groups of 16 positions so that scores of 16 positions
@@ -117,12 +126,17 @@ enum class UnaryKind : uint8_t {
   gelu_erf,
   tanh,
   sigmoid,
+  mish,
+  softplus,
+  elu,
+  hard_swish,
   exp,
   log,
   sqrt,
   neg,
   abs,
-  softplus
+  square,
+  reciprocal
 };
 struct UnaryArgs {
   Tensor x, y;
@@ -130,6 +144,8 @@ struct UnaryArgs {
 };
 
 enum class BinaryKind : uint8_t { add, sub, mul, div, max, min };
+// y = a op b. b has the shape of a, or one row (the same for all rows of a), or one column (one
+// value per row of a).
 struct BinaryArgs {
   Tensor a, b, y;
   BinaryKind kind = BinaryKind::add;
@@ -173,6 +189,209 @@ struct ConvertArgs {
 struct FillArgs {
   Tensor y;
   float value = 0.0f;
+};
+
+// ---- Training: products of activations, gradients, losses, updates ----
+
+// y[M,N] (+)= A B over plain matrices, K summed under rule 2. a is A [M,K], or A^T [K,M] when
+// a_transposed; b is B [K,N], or B^T [N,K] when b_transposed.
+struct GemmArgs {
+  Tensor a, b, y;
+  bool a_transposed = false;
+  bool b_transposed = false;
+  bool accumulate = false;
+};
+
+// dx[R,K] (+)= dy[R,N] . w[N,K], N summed under rule 2. w is R16 and decoded as in matmul.
+struct MatmulDxArgs {
+  Tensor dy, w, dx;
+  bool accumulate = false;
+};
+
+// y[n] (+)= sum over r of x[r,n], under rule 4 down each column.
+struct ReduceColsArgs {
+  Tensor x, y;
+  bool accumulate = false;
+};
+
+// table[ids[r],:] += dy[r,:], r ascending. Rows with id `skip` are left out. table: plain.
+struct ScatterAddRowsArgs {
+  Tensor dy, ids, table;
+  int64_t skip = -1;
+};
+
+// dx = dy * f'. x holds the input of f, or, with from_output, its output (relu, leaky_relu, elu,
+// tanh, sigmoid, exp, sqrt, reciprocal, linear only). At a kink the derivative is that of the left
+// side for relu, relu2 and abs (0, 0, 0), and 0.01 for leaky_relu.
+struct UnaryDxArgs {
+  Tensor x, dy, dx;
+  UnaryKind kind = UnaryKind::linear;
+  bool from_output = false;
+};
+
+// y = act(gate) * up: dgate = dy * up * act'(gate), dup = dy * act(gate).
+struct GatedDxArgs {
+  Tensor gate, up, dy, dgate, dup;
+  Activation activation = Activation::silu;
+};
+
+// Gradient of norm by row segment. With r = 1/sqrt(mean(x^2) + eps), h = x r (rms) or
+// r = 1/sqrt(var + eps), h = (x - mean) r (layer) and u = dy * gamma:
+//   rms:   dx = r (u - h mean(u h));   layer: dx = r (u - mean(u) - h mean(u h)).
+// scaled (may be empty) = dy * h, whose column sums are dgamma.
+struct NormDxArgs {
+  Tensor x, gamma, dy, dx, scaled;
+  float eps = 1e-5f;
+  NormKind kind = NormKind::rms;
+  int64_t segments = 1;
+};
+
+// Row-wise: dx = scale * y * (dy - sum(dy * y)).
+struct SoftmaxDxArgs {
+  Tensor y, dy, dx;
+  float scale = 1.0f;
+};
+
+// Row-wise alpha-entmax of x * scale (Peters, Niculae, Martins, 2019): y = max((a-1) x scale -
+// t, 0)^(1/(a-1)) with t such that y sums to 1. alpha 2 (sparsemax, Martins and Astudillo, 2016)
+// and 1.5 exactly by sorting, others by 60 halvings of t; alpha > 1.
+struct EntmaxArgs {
+  Tensor x, y;
+  float scale = 1.0f;
+  float alpha = 1.5f;
+};
+// With s = y^(2 - alpha) where y > 0, else 0: dx = scale * s * (dy - sum(s dy) / sum(s)).
+struct EntmaxDxArgs {
+  Tensor y, dy, dx;
+  float scale = 1.0f;
+  float alpha = 1.5f;
+};
+
+// A convolution of up to three axes (absent ones have extent, kernel and stride 1): samples
+// [channels][in0][in1][in2] to [filters][out0][out1][out2]. Channels and filters are cut into
+// `groups`; filter f sees the channels of its own. out[o] takes in[o * stride + k * dilation - pad],
+// zeros outside.
+struct ConvShape {
+  int64_t channels = 1, filters = 1, groups = 1;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  int64_t kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, pad[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
+
+  int64_t in_positions() const { return in[0] * in[1] * in[2]; }
+  int64_t out_positions() const { return out[0] * out[1] * out[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t patch() const { return channels / groups * taps(); }
+};
+
+// y[B, F*out] = act(conv(x[B, C*in], w) + bias[F]). w R16 [F, patch], a row being [C/groups][taps].
+// Each output is the rule 2 dot product of its row of w with its patch, zeros included.
+struct ConvArgs {
+  Tensor x, w, bias, y;
+  ConvShape shape;
+  Activation activation = Activation::linear;
+};
+
+// dx[B, C*in] (+)= the gradient of conv with respect to x: a transposed convolution of dy[B, F*out].
+// For each output position the patch gradient, rule 2 over the filters of the group, is formed; the
+// ones that meet at an input value are added with the tap ascending, from +0. With bias [C] and
+// activation, which may not be combined with accumulate, this is the forward pass of ConvTransposed.
+struct ConvDxArgs {
+  Tensor dy, w, bias, dx;
+  ConvShape shape;
+  Activation activation = Activation::linear;
+  bool accumulate = false;
+};
+
+// dw[F, patch] (+)= the gradient with respect to w, plain: rule 2 over samples and, inside a sample,
+// output positions.
+struct ConvDwArgs {
+  Tensor x, dy, dw;
+  ConvShape shape;
+  bool accumulate = false;
+};
+
+// Self-attention of whole sequences, without a cache: R = sequences * T rows. y[r,h] = softmax(scale
+// * q . K^T) V over the positions of the row's own sequence it may see: earlier ones and itself
+// (causal), the last `window` of those (window > 0; not causal: |distance| < window), and only
+// those with mask != 0 (mask [sequences, T], may be empty). Sums as in attention, over all positions
+// between the first and the last that causality and the window allow; masked ones count as zeros.
+struct AttendArgs {
+  Tensor q, k, v, y, mask;
+  int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
+  float scale = 1.0f;
+  bool causal = true;
+};
+// With P the weights of attend: dv = P^T dy; dP = dy V^T; dS = P * (dP - rowsum(P * dP)) * scale;
+// dq = dS k; dk = dS^T q; heads that share keys and values add up, head ascending.
+struct AttendDxArgs {
+  Tensor q, k, v, dy, mask, dq, dk, dv;
+  int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
+  float scale = 1.0f;
+  bool causal = true;
+};
+
+// One step of an LSTM (Hochreiter and Schmidhuber, 1997; forget gate of Gers, 1999). gates [B,4H]
+// hold the sums of i|f|g|o. acts [B,4H] = sigmoid, sigmoid, tanh, sigmoid of them; c = f c_before +
+// i g; h = o tanh(c). c_before may be empty: zeros.
+struct LstmCellArgs {
+  Tensor gates, c_before, acts, c, h;
+};
+// dc_next and dh may be empty (zeros). dgates [B,4H], dc_before [B,H].
+struct LstmCellDxArgs {
+  Tensor acts, c_before, c, dh, dc_next, dgates, dc_before;
+};
+
+// One step of a GRU (Cho et al., 2014; reset after the product, as cuDNN and PyTorch). gx [B,3H] =
+// sums from the input, gh [B,3H] = sums from the state, both r|z|n. r = sigmoid(gx_r + gh_r), z
+// likewise, n = tanh(gx_n + r gh_n), h = (1 - z) n + z h_before. acts [B,3H] = r|z|n.
+struct GruCellArgs {
+  Tensor gx, gh, h_before, acts, h;
+};
+struct GruCellDxArgs {
+  Tensor acts, gh, h_before, dh, dgx, dgh, dh_before;
+};
+
+// y[R,K] = sum over n of (x[r,n] - c[k,n])^2, one chain per rule 2. c is R16.
+struct SquaredDistanceArgs {
+  Tensor x, c, y;
+};
+
+enum class RandomKind : uint8_t { uniform, normal, gumbel };
+// y = counter-based random numbers: value i of stream (seed, stream) at step `*step` (a plain f32
+// tensor of one value, a whole number below 2^24; empty: step 0). gumbel: -log(-log(u)).
+struct RandomArgs {
+  Tensor y, step;
+  uint64_t seed = 0;
+  uint64_t stream = 0;
+  RandomKind kind = RandomKind::uniform;
+};
+
+enum class LossKind : uint8_t { mse, mae, huber, softmax_ce, bce, kl, cosine };
+// The loss of each row times its weight, and the gradient: row_loss[r] = weight[r] L(pred[r],
+// target[r]), dpred = weight[r] dL/dpred. target [R,N], or class ids i32 [R] for softmax_ce.
+//   mse, mae, huber, bce: mean over the N values; huber: d^2/2 up to `delta`, then delta (|d| -
+//   delta/2); bce: on logits; softmax_ce: -sum t log softmax(pred), t smoothed to (1 - s) t + s/N by
+//   `smoothing`; kl: sum t (log t - log softmax(pred)); cosine: 1 - cos(pred, target).
+struct LossArgs {
+  Tensor pred, target, weight, row_loss, dpred;
+  LossKind kind = LossKind::mse;
+  float delta = 1.0f;
+  float smoothing = 0.0f;
+};
+
+enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, adamw, lion };
+// One update of p in place, value by value, with gradient g * scale[0] (scale may be empty: 1; a
+// NaN in it leaves everything unchanged). hyper [4] = learning rate, 1 - beta1^t, 1 - beta2^t,
+// unused. m and v: first and second moment, where the kind has them.
+//   sgd:      p -= lr (g + wd p)
+//   momentum: m = b1 m + (g + wd p); p -= lr m     nesterov: p -= lr (g + wd p + b1 m)
+//   rmsprop:  v = b2 v + (1 - b2) g^2; p -= lr g / (sqrt(v) + eps)
+//   adam:     m, v averages; p -= lr (m / c1) / (sqrt(v / c2) + eps), g including wd p;
+//   adamw:    the same with p -= lr wd p apart from g (Loshchilov and Hutter, 2019)
+//   lion:     p -= lr (sign(b1 m + (1 - b1) g) + wd p); m = b2 m + (1 - b2) g (Chen et al., 2023)
+struct OptimiseArgs {
+  Tensor p, g, m, v, hyper, scale;
+  OptimizerKind kind = OptimizerKind::sgd;
+  float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
 };
 
 }  // namespace loom

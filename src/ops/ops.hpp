@@ -43,6 +43,9 @@ struct Command;
 
 struct Ops {
   std::string_view name;
+  // The type of activations and of plain parameters: f32, or f64 in the oracle of gradients. A row
+  // that is null has no form for this type; the recorder refuses it.
+  DType compute = DType::f32;
 #define LOOM_OP(name, Args) void (*name)(const Args&, const Lane&) = nullptr;
 #include "ops/ops.def"
 #undef LOOM_OP
@@ -57,7 +60,9 @@ int64_t attention_scratch(int64_t positions);
 
 // One recorded op: its arguments by value, and how it meets its neighbours.
 struct Command {
-  static constexpr size_t kMaxArgs = 448;
+  static constexpr size_t kMaxArgs = 768;
+  // Not defaulted: value-initialisation would clear the arguments each time.
+  Command() {}  // NOLINT(modernize-use-equals-default)
   OpId op = OpId::fill;
   bool serial = false;   // too small to share: lane 0 runs it alone
   bool barrier = false;  // all lanes meet before it
