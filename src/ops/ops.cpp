@@ -16,6 +16,20 @@ int64_t attention_scratch(int64_t positions) {
   return 4 * round_up(positions + 64, 64) * static_cast<int64_t>(sizeof(float));
 }
 
+int64_t attend_scratch(int64_t positions) {
+  return 4 * round_up(positions, 16) * static_cast<int64_t>(sizeof(double)) + 4096;
+}
+
+bool has_body(const Ops& ops, OpId op) {
+  switch (op) {
+#define LOOM_OP(name, Args) \
+  case OpId::name: return ops.name != nullptr;
+#include "ops/ops.def"
+#undef LOOM_OP
+  }
+  return false;
+}
+
 namespace {
 
 using Runner = void (*)(const Ops&, const std::byte*, const Lane&);

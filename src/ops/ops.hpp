@@ -26,6 +26,16 @@ constexpr int kOpCount = 0
 #undef LOOM_OP
     ;
 std::string_view op_name(OpId id);
+// The row that arguments of this type belong to.
+template <class Args>
+constexpr OpId op_of();
+#define LOOM_OP(name, Args)        \
+  template <>                      \
+  constexpr OpId op_of<Args>() {   \
+    return OpId::name;             \
+  }
+#include "ops/ops.def"
+#undef LOOM_OP
 
 // Who is asking: lane `index` of `count`, with private scratch memory.
 struct Lane {
@@ -57,6 +67,8 @@ struct Ops {
 // Scratch bytes a lane needs to run attention over `positions`, and any other op.
 constexpr int64_t kMatmulScratch = 64 << 10;
 int64_t attention_scratch(int64_t positions);
+// The same for attend and attend_dx over sequences of `positions`, in either compute type.
+int64_t attend_scratch(int64_t positions);
 
 // One recorded op: its arguments by value, and how it meets its neighbours.
 struct Command {
@@ -69,6 +81,8 @@ struct Command {
   alignas(8) std::byte args[kMaxArgs];
 };
 
+// Whether a backend has a body for an op.
+bool has_body(const Ops& ops, OpId op);
 // Runs one command on one lane of a CPU backend.
 void run_command(const Ops& ops, const Command& command, const Lane& lane);
 

@@ -5,18 +5,20 @@
 #include <cstring>
 
 #include "base/checked.hpp"
+#include "base/text.hpp"
 #include "ops/checks.hpp"
+#include "ops/trace.hpp"
+#include "ops/visit.hpp"
+#include "ops/work.hpp"
 
 namespace loom {
 namespace {
 
-// Elementwise work below this many values is not worth a barrier.
-constexpr int64_t kSerialValues = 8192;
-// Matmuls below this many multiplications neither.
-constexpr int64_t kSerialProducts = 16384;
+// Work below this is not worth a barrier (ops/work.hpp).
+constexpr int64_t kSerialWork = 8192;
 // Accesses remembered since the last barrier; where more would be, a barrier costs less than the
 // search.
-constexpr size_t kMaxAccesses = 256;
+constexpr size_t kMaxTouches = 256;
 
 bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b,
              const std::byte* b_end) {
@@ -40,7 +42,7 @@ Recorder::Recorder(const Ops& ops, ThreadPool& pool, ActivationMode mode)
 
 Status Recorder::reserve(int64_t commands, int64_t rows, int64_t cols, int64_t positions) {
   commands_.reserve(static_cast<size_t>(commands));
-  since_barrier_.reserve(kMaxAccesses);
+  since_barrier_.reserve(kMaxTouches);
   pending_.reserve(16);
   for (Q8Slot& slot : q8_) LOOM_TRY(grow_slot(slot, rows, cols));
   return reserve_scratch(attention_scratch(positions));
@@ -49,7 +51,6 @@ Status Recorder::reserve(int64_t commands, int64_t rows, int64_t cols, int64_t p
 Status Recorder::reserve_scratch(int64_t bytes) {
   bytes = std::max(bytes, kMatmulScratch);
   if (bytes <= scratch_bytes_) return {};
-  LOOM_TRY(flush());
   std::vector<Buffer> buffers;
   for (int lane = 0; lane < pool_->lanes(); ++lane) {
     LOOM_ASSIGN(Buffer buffer, Buffer::allocate(bytes));
@@ -79,13 +80,13 @@ void Recorder::writes(const Tensor& t) {
 }
 
 template <class Args>
-void Recorder::append(OpId op, const Args& args, bool serial) {
+void Recorder::append(const Args& args, bool serial) {
   Command& command = commands_.emplace_back();
-  command.op = op;
+  command.op = op_of<Args>();
   command.serial = serial;
   std::memcpy(command.args, &args, sizeof(Args));
-  for (const Access& mine : pending_) {
-    for (const Access& other : since_barrier_) {
+  for (const Touch& mine : pending_) {
+    for (const Touch& other : since_barrier_) {
       const bool ordered = serial && other.serial;  // lane 0 runs both, in order
       if (!ordered && (mine.write || other.write) &&
           overlap(mine.begin, mine.end, other.begin, other.end)) {
@@ -93,9 +94,9 @@ void Recorder::append(OpId op, const Args& args, bool serial) {
       }
     }
   }
-  if (since_barrier_.size() + pending_.size() > kMaxAccesses) command.barrier = true;
+  if (since_barrier_.size() + pending_.size() > kMaxTouches) command.barrier = true;
   if (command.barrier) since_barrier_.clear();
-  for (Access mine : pending_) {
+  for (Touch mine : pending_) {
     mine.serial = serial;
     since_barrier_.push_back(mine);
   }
@@ -141,166 +142,120 @@ Result<Q8Rows> Recorder::quantised(const Tensor& x) {
   return q;
 }
 
-Status Recorder::matmul(MatmulArgs args) {
-  LOOM_TRY(check(args));
+void Recorder::touch(const Q8Rows& q, bool write) {
+  touch(reinterpret_cast<const std::byte*>(q.codes), byte_end(q.half_sums, q.rows * q.blocks),
+        write);
+}
+
+void Recorder::touch(const KvCache& cache, bool write) {
+  touch(reinterpret_cast<const std::byte*>(cache.keys), byte_end(cache.keys, cache.key_floats()),
+        write);
+  touch(reinterpret_cast<const std::byte*>(cache.values),
+        byte_end(cache.values, cache.key_floats()), write);
+}
+
+Status Recorder::prepare(MatmulArgs& args) {
   const DTypeInfo& info = dtype_info(args.w.dtype);
-  args.use_q8 = false;
-  if (mode_ == ActivationMode::q8 && info.integer_path()) {
-    LOOM_ASSIGN(args.q8, quantised(args.x));
-    args.use_q8 = true;
-    touch(reinterpret_cast<const std::byte*>(args.q8.codes),
-          byte_end(args.q8.half_sums, args.q8.rows * args.q8.blocks), false);
-  } else {
-    reads(args.x);
-  }
-  if (!args.bias.empty()) reads(args.bias);
-  reads(args.w);
-  writes(args.y);
-  append(OpId::matmul, args, args.y.rows() * args.y.cols() * args.x.cols() < kSerialProducts);
+  args.use_q8 = mode_ == ActivationMode::q8 && info.integer_path();
+  if (!args.use_q8) return {};
+  LOOM_ASSIGN(args.q8, quantised(args.x));
+  touch(args.q8, false);
   return {};
 }
 
-Status Recorder::quantise_rows(QuantiseRowsArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  touch(reinterpret_cast<const std::byte*>(args.q.codes),
-        byte_end(args.q.half_sums, args.q.rows * args.q.blocks), true);
-  append(OpId::quantise_rows, args, args.x.shape.count() < kSerialValues);
+Status Recorder::prepare(QuantiseRowsArgs& args) {
+  touch(args.q, true);
   return {};
 }
 
-Status Recorder::pack(PackArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.src);
-  writes(args.w);
-  append(OpId::pack, args, false);
+Status Recorder::prepare(KvWriteArgs& args) {
+  touch(args.cache, true);
   return {};
 }
 
-Status Recorder::gather_rows(GatherRowsArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.table);
-  reads(args.ids);
-  writes(args.y);
-  append(OpId::gather_rows, args, args.y.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::norm(NormArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  if (!args.gamma.empty()) reads(args.gamma);
-  if (!args.beta.empty()) reads(args.beta);
-  writes(args.y);
-  append(OpId::norm, args, args.x.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::rope(RopeArgs args) {
-  LOOM_TRY(check(args));
-  writes(args.x);
-  append(OpId::rope, args, args.x.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::kv_write(KvWriteArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.k);
-  reads(args.v);
-  touch(reinterpret_cast<const std::byte*>(args.cache.keys),
-        byte_end(args.cache.keys, args.cache.key_floats()), true);
-  touch(reinterpret_cast<const std::byte*>(args.cache.values),
-        byte_end(args.cache.values, args.cache.key_floats()), true);
-  append(OpId::kv_write, args, args.k.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::attention(AttentionArgs args) {
-  LOOM_TRY(check(args));
+Status Recorder::prepare(AttentionArgs& args) {
   LOOM_TRY(reserve_scratch(attention_scratch(args.length)));
-  reads(args.q);
-  touch(reinterpret_cast<const std::byte*>(args.cache.keys),
-        byte_end(args.cache.keys, args.cache.key_floats()), false);
-  touch(reinterpret_cast<const std::byte*>(args.cache.values),
-        byte_end(args.cache.values, args.cache.key_floats()), false);
-  writes(args.y);
-  append(OpId::attention, args, args.q.shape.count() * args.length < kSerialValues);
+  touch(args.cache, false);
   return {};
 }
 
-Status Recorder::unary(UnaryArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  writes(args.y);
-  append(OpId::unary, args, args.x.shape.count() < kSerialValues);
+Status Recorder::prepare(AttendArgs& args) {
+  return reserve_scratch(attend_scratch(args.q.rows() / args.sequences));
+}
+
+Status Recorder::prepare(AttendDxArgs& args) {
+  return reserve_scratch(attend_scratch(args.q.rows() / args.sequences));
+}
+
+template <class Args>
+Status Recorder::record(const Args& recorded) {
+  LOOM_TRY(check(recorded));
+  if (trace_ != nullptr) return trace(recorded);
+  if (!has_body(*ops_, op_of<Args>())) {
+    return make_error(Code::unsupported, cat(op_name(op_of<Args>()), ": backend ", ops_->name,
+                                             " has no such op; use another backend"));
+  }
+  Args args = recorded;
+  LOOM_TRY(prepare(args));
+  visit(args, [&](Tensor& t, Access access) {
+    if (t.empty()) return;
+    if (access == Access::read) {
+      touch(t.data, t.end(), false);
+    } else {
+      writes(t);
+    }
+  });
+  append(args, work(args) < kSerialWork);
   return {};
 }
 
-Status Recorder::binary(BinaryArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.a);
-  reads(args.b);
-  writes(args.y);
-  append(OpId::binary, args, args.y.shape.count() < kSerialValues);
+namespace {
+
+// Derivatives of these follow from their result (UnaryDxArgs::from_output).
+bool result_tells(Activation kind) {
+  switch (kind) {
+    case Activation::linear:
+    case Activation::relu:
+    case Activation::leaky_relu:
+    case Activation::tanh:
+    case Activation::sigmoid:
+    case Activation::elu: return true;
+    default: return false;
+  }
+}
+
+template <class Args>
+Tensor* output_of(Args& args) {
+  if constexpr (requires { args.y; }) {
+    return &args.y;
+  } else {
+    return &args.dx;
+  }
+}
+
+}  // namespace
+
+template <class Args>
+Status Recorder::trace(Args args) {
+  if constexpr (requires { args.activation, args.bias; }) {
+    if (trace_->differentiable() && !result_tells(args.activation)) {
+      Tensor* y = output_of(args);
+      const UnaryArgs act{trace_->fresh(y->shape), *y, static_cast<UnaryKind>(args.activation)};
+      *y = act.x;
+      args.activation = Activation::linear;
+      LOOM_TRY(trace(args));
+      return trace(act);
+    }
+  }
+  Command& command = trace_->commands().emplace_back();
+  command.op = op_of<Args>();
+  std::memcpy(command.args, &args, sizeof(Args));
   return {};
 }
 
-Status Recorder::gated(GatedArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.gate);
-  reads(args.up);
-  writes(args.y);
-  append(OpId::gated, args, args.y.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::softmax(SoftmaxArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  writes(args.y);
-  append(OpId::softmax, args, args.x.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::reduce(ReduceArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  writes(args.y);
-  append(OpId::reduce, args, args.x.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::argmax(ArgmaxArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  writes(args.ids);
-  append(OpId::argmax, args, args.x.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::topk(TopkArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  writes(args.values);
-  writes(args.ids);
-  append(OpId::topk, args, args.x.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::convert(ConvertArgs args) {
-  LOOM_TRY(check(args));
-  reads(args.x);
-  writes(args.y);
-  append(OpId::convert, args, args.y.shape.count() < kSerialValues);
-  return {};
-}
-
-Status Recorder::fill(FillArgs args) {
-  LOOM_TRY(check(args));
-  writes(args.y);
-  append(OpId::fill, args, args.y.shape.count() < kSerialValues);
-  return {};
-}
+#define LOOM_OP(name, Args) template Status Recorder::record(const Args&);
+#include "ops/ops.def"
+#undef LOOM_OP
 
 void Recorder::run_lane(int lane) {
   using Clock = std::chrono::steady_clock;
@@ -320,20 +275,16 @@ void Recorder::run_lane(int lane) {
   }
 }
 
-Status Recorder::flush() {
+Status Recorder::run() {
   if (commands_.empty()) return {};
-  Status status;
-  if (ops_->execute != nullptr) {
-    status = ops_->execute(ops_->device, commands_);
-  } else {
-    if (scratch_.empty()) {
-      std::vector<Command> recorded = std::move(commands_);
-      commands_.clear();
-      LOOM_TRY(reserve_scratch(kMatmulScratch));
-      commands_ = std::move(recorded);
-    }
-    pool_->run([this](int lane) { run_lane(lane); });
-  }
+  if (ops_->execute != nullptr) return ops_->execute(ops_->device, commands_);
+  LOOM_TRY(reserve_scratch(kMatmulScratch));
+  pool_->run([this](int lane) { run_lane(lane); });
+  return {};
+}
+
+Status Recorder::flush() {
+  Status status = run();
   commands_.clear();
   since_barrier_.clear();
   for (Q8Slot& slot : q8_) slot.begin = slot.end = nullptr;

@@ -6,6 +6,8 @@
 // Quantised activations (rule 3 of docs/numerics.md) are the recorder's business: the first matmul
 // over integer-path weights that reads x adds one quantise_rows, later matmuls over the same x
 // share it.
+//
+// A recorder over a Trace only collects commands (ops/trace.hpp): nothing runs.
 #pragma once
 
 #include <vector>
@@ -13,6 +15,8 @@
 #include "ops/ops.hpp"
 
 namespace loom {
+
+class Trace;
 
 enum class ActivationMode : uint8_t { q8, f32 };
 
@@ -25,15 +29,23 @@ struct OpProfile {
 class Recorder {
  public:
   Recorder(const Ops& ops, ThreadPool& pool, ActivationMode mode = ActivationMode::q8);
+  explicit Recorder(Trace& trace) : trace_(&trace), mode_(ActivationMode::f32) {}
 
   // Room for `commands`, for q8 copies of activations of up to rows x cols, and for attention over
   // `positions`, so that nothing is allocated later.
   Status reserve(int64_t commands, int64_t rows, int64_t cols, int64_t positions);
 
-#define LOOM_OP(name, Args) Status name(Args args);
+  // Checks and appends one op.
+  template <class Args>
+  Status record(const Args& args);
+#define LOOM_OP(name, Args) \
+  Status name(const Args& args) { return record(args); }
 #include "ops/ops.def"
 #undef LOOM_OP
 
+  // Runs what was recorded, and keeps it for the next run.
+  Status run();
+  // Runs what was recorded and forgets it.
   Status flush();
 
   void set_profile(OpProfile* profile) {
@@ -52,7 +64,7 @@ class Recorder {
   int64_t workspace_bytes() const;
 
  private:
-  struct Access {
+  struct Touch {
     const std::byte* begin;
     const std::byte* end;
     bool write;
@@ -68,23 +80,36 @@ class Recorder {
   static constexpr int kQ8Slots = 3;
 
   template <class Args>
-  void append(OpId op, const Args& args, bool serial);
-  void reads(const Tensor& t) {
-    touch(t.data, t.end(), false);
-  }
+  Status trace(Args args);
+  template <class Args>
+  void append(const Args& args, bool serial);
   void writes(const Tensor& t);
   void touch(const std::byte* begin, const std::byte* end, bool write);
+  // What an op needs besides its tensors: q8 copies, scratch, caches.
+  template <class Args>
+  Status prepare(Args&) {
+    return {};
+  }
+  Status prepare(MatmulArgs& args);
+  Status prepare(QuantiseRowsArgs& args);
+  Status prepare(KvWriteArgs& args);
+  Status prepare(AttentionArgs& args);
+  Status prepare(AttendArgs& args);
+  Status prepare(AttendDxArgs& args);
+  void touch(const KvCache& cache, bool write);
+  void touch(const Q8Rows& q, bool write);
   Status reserve_scratch(int64_t bytes);
   Result<Q8Rows> quantised(const Tensor& x);
   Status grow_slot(Q8Slot& slot, int64_t rows, int64_t cols);
   void run_lane(int lane);
 
-  const Ops* ops_;
-  ThreadPool* pool_;
+  const Ops* ops_ = nullptr;
+  ThreadPool* pool_ = nullptr;
+  Trace* trace_ = nullptr;
   ActivationMode mode_;
   std::vector<Command> commands_;
-  std::vector<Access> since_barrier_;  // accesses of commands after the last barrier
-  std::vector<Access> pending_;        // accesses of the command being recorded
+  std::vector<Touch> since_barrier_;  // accesses of commands after the last barrier
+  std::vector<Touch> pending_;        // accesses of the command being recorded
   Q8Slot q8_[kQ8Slots];
   int next_slot_ = 0;
   std::vector<Buffer> scratch_;

@@ -1,0 +1,33 @@
+// Program: a trace made runnable. Every virtual tensor has its place in one arena, chosen from the
+// lifetimes; run() replays the recording and allocates nothing. Values that change between runs
+// (inputs, learning rate) are pinned tensors, which the caller fills and reads.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "ops/recorder.hpp"
+#include "ops/trace.hpp"
+
+namespace loom {
+
+class Program {
+ public:
+  // `pinned`: tensors of the trace that keep their place from the first run to the last; they come
+  // back with real addresses, zero-filled. Others are gone after a run.
+  static Result<Program> compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
+                                 ThreadPool& pool, ActivationMode mode = ActivationMode::f32);
+
+  Status run() { return recorder_->run(); }
+  int64_t commands() const { return commands_; }
+  int64_t arena_bytes() const { return arena_.size() + recorder_->workspace_bytes(); }
+  Recorder& recorder() { return *recorder_; }
+
+ private:
+  Program() = default;
+  Buffer arena_;
+  std::unique_ptr<Recorder> recorder_;
+  int64_t commands_ = 0;
+};
+
+}  // namespace loom

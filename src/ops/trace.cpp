@@ -1,0 +1,59 @@
+#include "ops/trace.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "ops/visit.hpp"
+
+namespace loom {
+namespace {
+
+// Virtual addresses start at half the address space, where no allocation of a process lies.
+std::byte* virtual_address(int64_t offset) {
+  constexpr uintptr_t kBase = uintptr_t{1} << (sizeof(uintptr_t) * 8 - 1);
+  return reinterpret_cast<std::byte*>(kBase + static_cast<uintptr_t>(offset));
+}
+
+}  // namespace
+
+Tensor Trace::fresh(const Shape& shape) {
+  return fresh(shape, compute_);
+}
+
+Tensor Trace::fresh(const Shape& shape, DType dtype) {
+  Tensor t;
+  t.dtype = dtype;
+  t.shape = shape;
+  t.row_stride = shape.last();
+  t.data = virtual_address(next_);
+  // A gap between neighbours: an empty tensor still has an address of its own.
+  next_ += round_up(plain_bytes(dtype, shape), 64) + 64;
+  tensors_.push_back(t);
+  return t;
+}
+
+int64_t Trace::find(const std::byte* p) const {
+  if (tensors_.empty() || p < tensors_.front().data) return -1;
+  const auto after =
+      std::upper_bound(tensors_.begin(), tensors_.end(), p,
+                       [](const std::byte* at, const Tensor& t) { return at < t.data; });
+  const auto found = after - 1;
+  return p < virtual_address(next_) ? found - tensors_.begin() : -1;
+}
+
+std::vector<Lifetime> Trace::lifetimes() const {
+  std::vector<Lifetime> lives(tensors_.size());
+  for (size_t i = 0; i < commands_.size(); ++i) {
+    Command command = commands_[i];
+    visit_command(command, [&](Tensor& t, Access) {
+      const int64_t found = t.empty() ? -1 : find(t.data);
+      if (found < 0) return;
+      Lifetime& life = lives[static_cast<size_t>(found)];
+      if (life.first < 0) life.first = static_cast<int64_t>(i);
+      life.last = static_cast<int64_t>(i);
+    });
+  }
+  return lives;
+}
+
+}  // namespace loom

@@ -1,0 +1,50 @@
+// Trace: ops recorded over virtual tensors. Layers cannot tell it from a session: they ask for
+// tensors and record ops, but the addresses only name tensors and are never read. From a trace
+// follow gradients (ops/gradient.hpp), lifetimes, and a Program that runs (ops/program.hpp).
+// Invariant: every part of a virtual tensor is written once before it is read.
+#pragma once
+
+#include <vector>
+
+#include "ops/ops.hpp"
+
+namespace loom {
+
+// First and last command that touches a tensor; first is -1 for one that no command writes.
+struct Lifetime {
+  int64_t first = -1, last = -1;
+};
+
+class Trace {
+ public:
+  // `compute`: type of activations. differentiable: activations whose derivative needs more than
+  // their result are recorded as ops of their own, so that their input is kept.
+  explicit Trace(DType compute, bool differentiable = false)
+      : compute_(compute), differentiable_(differentiable) {}
+
+  DType compute() const { return compute_; }
+  bool differentiable() const { return differentiable_; }
+
+  // A new virtual tensor, contiguous, of the compute type unless said otherwise.
+  Tensor fresh(const Shape& shape);
+  Tensor fresh(const Shape& shape, DType dtype);
+
+  int64_t tensors() const { return static_cast<int64_t>(tensors_.size()); }
+  const Tensor& tensor(int64_t i) const { return tensors_[static_cast<size_t>(i)]; }
+  // The virtual tensor that `p` points into; -1: real memory.
+  int64_t find(const std::byte* p) const;
+
+  std::vector<Command>& commands() { return commands_; }
+  const std::vector<Command>& commands() const { return commands_; }
+
+  std::vector<Lifetime> lifetimes() const;
+
+ private:
+  DType compute_;
+  bool differentiable_;
+  std::vector<Tensor> tensors_;  // ascending addresses
+  int64_t next_ = 0;
+  std::vector<Command> commands_;
+};
+
+}  // namespace loom
