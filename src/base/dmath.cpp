@@ -15,6 +15,13 @@ constexpr double kHalfPi2 = 6.07710050630396597660e-11;
 constexpr double kHalfPi3 = 2.02226624879595063154e-21;
 constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
 
+constexpr double kTwoOverSqrtPi = 1.12837916709551257390;
+constexpr double kInfinity = __builtin_inf();
+
+bool sign_bit(double x) {
+  return bit_cast<int64_t>(x) < 0;
+}
+
 double round_even(double x) {
   return (x + kMagic) - kMagic;
 }
@@ -57,6 +64,10 @@ double sin_quarter(double x, int64_t quarter) {
 }  // namespace
 
 double exp(double x) {
+  if (x != x) return x;
+  // Beyond these the result is infinite or 0 anyway, and n fits an exponent.
+  x = x > 710.0 ? 710.0 : x;
+  x = x < -750.0 ? -750.0 : x;
   const double n = round_even(x * 1.44269504088896338700);
   const double r = (x - n * kLn2High) - n * kLn2Low;
   double term = 1, sum = 0, terms[18];
@@ -65,12 +76,19 @@ double exp(double x) {
     term = term * r / (i + 1);
   }
   for (int i = 17; i >= 0; --i) sum += terms[i];
-  return sum * power_of_two(static_cast<int64_t>(n));
+  // Two steps keep the exponent in range at both ends.
+  const auto whole = static_cast<int64_t>(n);
+  const int64_t half = whole >> 1;
+  return (sum * power_of_two(half)) * power_of_two(whole - half);
 }
 
 double log(double x) {
-  int64_t bits = bit_cast<int64_t>(x);
-  int64_t e = (bits >> 52) - 1023;
+  if (x != x || x == kInfinity) return x;
+  if (x < 0) return kInfinity - kInfinity;
+  if (x == 0) return -kInfinity;
+  const bool subnormal = x < 0x1p-1022;
+  const int64_t bits = bit_cast<int64_t>(subnormal ? x * 0x1p52 : x);
+  int64_t e = (bits >> 52) - (subnormal ? 1075 : 1023);
   double m = bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
   if (m > 1.41421356237309504880) {
     m = m * 0.5;
@@ -86,6 +104,47 @@ double log(double x) {
   for (int i = 11; i >= 0; --i) sum += terms[i];
   const double n = static_cast<double>(e);
   return n * kLn2High + (2 * sum + n * kLn2Low);
+}
+
+double tanh(double x) {
+  if (x != x) return x;
+  const double a = x < 0 ? -x : x;
+  double t;
+  if (a < 0.35) {
+    // m / (m + 2) with m = e^2a - 1, summed without its 1.
+    double term = 2 * a, m = 0, terms[18];
+    for (int i = 0; i < 18; ++i) {
+      terms[i] = term;
+      term = term * (2 * a) / (i + 2);
+    }
+    for (int i = 17; i >= 0; --i) m += terms[i];
+    t = m / (m + 2);
+  } else {
+    t = 1 - 2 / (exp(2 * a) + 1);
+  }
+  return sign_bit(x) ? -t : t;
+}
+
+double erf(double x) {
+  if (x != x) return x;
+  const double a = x < 0 ? -x : x;
+  double y = 1;
+  if (a < 2) {
+    // 2/sqrt(pi) e^-a^2 (a + 2 a^3 / 3 + 4 a^5 / 15 + ...): every term positive.
+    double term = a, sum = 0, terms[60];
+    for (int i = 0; i < 60; ++i) {
+      terms[i] = term;
+      term = term * (2 * (a * a)) / (2 * i + 3);
+    }
+    for (int i = 59; i >= 0; --i) sum += terms[i];
+    y = kTwoOverSqrtPi * exp(-(a * a)) * sum;
+  } else if (a < 6) {
+    // erfc by its continued fraction: e^-a^2 / sqrt(pi) / (a + (1/2)/(a + 1/(a + (3/2)/(a + ...
+    double fraction = a;
+    for (int i = 100; i >= 1; --i) fraction = a + 0.5 * i / fraction;
+    y = 1 - 0.5 * kTwoOverSqrtPi * exp(-(a * a)) / fraction;
+  }
+  return sign_bit(x) ? -y : y;
 }
 
 double sin(double x) {

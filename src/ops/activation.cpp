@@ -5,8 +5,10 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kNames[] = {"linear",    "relu",     "leaky_relu", "relu2",  "silu",
-                                       "gelu_tanh", "gelu_erf", "tanh",       "sigmoid"};
+constexpr std::string_view kNames[] = {"linear",    "relu",     "leaky_relu", "relu2",   "silu",
+                                       "gelu_tanh", "gelu_erf", "tanh",       "sigmoid", "mish",
+                                       "softplus",  "elu",      "hard_swish"};
+static_assert(std::size(kNames) == kActivations);
 
 }  // namespace
 

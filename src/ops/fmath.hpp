@@ -1,13 +1,16 @@
 // The elementary functions of the canonical mode: own polynomials with a fixed order, no FMA, no
 // libm. Each is a template over a lane type, float or a vector of floats (GCC vector extension), so
 // scalar and SIMD code share every operation and therefore every bit. Coefficients: the
-// single-precision minimax sets of the Cephes library (S. Moshier).
+// single-precision minimax sets of the Cephes library (S. Moshier). For double, the type of the
+// gradient oracle, exp, log, tanh and erf are those of base/dmath, and what is built from them has
+// constants of that precision.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "base/dmath.hpp"
 #include "base/inline.hpp"
 
 namespace loom::fmath {
@@ -20,6 +23,10 @@ struct IntOf {
 template <>
 struct IntOf<float> {
   using type = int32_t;
+};
+template <>
+struct IntOf<double> {
+  using type = int64_t;
 };
 template <class F>
 using Int = typename IntOf<F>::type;
@@ -41,6 +48,14 @@ LOOM_INLINE F splat(float v) {
   return F{} + v;
 }
 
+// A constant in the precision of the lane type.
+template <class F>
+using Number = std::conditional_t<std::is_same_v<F, double>, double, float>;
+template <class F>
+LOOM_INLINE constexpr Number<F> number(double v) {
+  return static_cast<Number<F>>(v);
+}
+
 // min and max in the form x86 and WASM share: the second operand when either is NaN.
 template <class F>
 LOOM_INLINE F min(F a, F b) {
@@ -53,6 +68,23 @@ LOOM_INLINE F max(F a, F b) {
 template <class F>
 LOOM_INLINE F abs(F x) {
   return from_bits<F>(bits(x) & 0x7fffffff);
+}
+template <>
+LOOM_INLINE double abs(double x) {
+  return __builtin_fabs(x);
+}
+
+// Correctly rounded, as IEEE 754 has it.
+template <class F>
+LOOM_INLINE F sqrt(F x) {
+  if constexpr (std::is_same_v<F, float>) {
+    return __builtin_sqrtf(x);
+  } else if constexpr (std::is_same_v<F, double>) {
+    return __builtin_sqrt(x);
+  } else {
+    for (size_t i = 0; i < sizeof(F) / sizeof(float); ++i) x[i] = __builtin_sqrtf(x[i]);
+    return x;
+  }
 }
 
 // Nearest integer, ties to even, as a float; |x| < 2^22.
@@ -91,6 +123,10 @@ LOOM_INLINE F exp(F x) {
   // Two steps keep the exponent in range at both ends.
   const Int<F> half = n >> 1;
   return (e * exp2_int<F>(half)) * exp2_int<F>(n - half);
+}
+template <>
+LOOM_INLINE double exp(double x) {
+  return dmath::exp(x);
 }
 
 // Natural logarithm. 0 -> -inf, negative -> NaN, inf -> inf.
@@ -133,6 +169,10 @@ LOOM_INLINE F log(F x) {
   result = x == 0.0f ? -infinity : result;
   return x == x ? result : x;
 }
+template <>
+LOOM_INLINE double log(double x) {
+  return dmath::log(x);
+}
 
 template <class F>
 LOOM_INLINE F sigmoid(F x) {
@@ -157,6 +197,10 @@ LOOM_INLINE F tanh(F x) {
   const F large = 1.0f - 2.0f / (exp<F>(a + a) + 1.0f);
   const F signed_large = x < 0.0f ? -large : large;
   return a < 0.625f ? small : (x == x ? signed_large : x);
+}
+template <>
+LOOM_INLINE double tanh(double x) {
+  return dmath::tanh(x);
 }
 
 template <class F>
@@ -195,6 +239,10 @@ LOOM_INLINE F erf(F x) {
   const F signed_large = x < 0.0f ? -large : large;
   return a < 1.0f ? small : (x == x ? signed_large : x);
 }
+template <>
+LOOM_INLINE double erf(double x) {
+  return dmath::erf(x);
+}
 
 // log(1 + e^x), stable at both ends.
 template <class F>
@@ -205,13 +253,35 @@ LOOM_INLINE F softplus(F x) {
 
 template <class F>
 LOOM_INLINE F gelu_tanh(F x) {
-  const F u = 0.79788456080286536f * (x + 0.044715f * ((x * x) * x));
+  const F u = number<F>(0.79788456080286536) * (x + number<F>(0.044715) * ((x * x) * x));
   return (0.5f * x) * (1.0f + tanh<F>(u));
 }
 
 template <class F>
 LOOM_INLINE F gelu_erf(F x) {
-  return (0.5f * x) * (1.0f + erf<F>(x * 0.70710678118654752f));
+  return (0.5f * x) * (1.0f + erf<F>(x * number<F>(0.70710678118654752)));
+}
+
+// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2): precise at both ends, and n / (n +
+// 2) is 1 from 20 on in either precision.
+template <class F>
+LOOM_INLINE F mish(F x) {
+  const F w = exp<F>(x > 20.0f ? splat<F>(20.0f) : x);
+  const F n = w * (w + 2.0f);
+  return x * (n / (n + 2.0f));
+}
+
+// alpha 1
+template <class F>
+LOOM_INLINE F elu(F x) {
+  return x > 0.0f ? x : exp<F>(x) - 1.0f;
+}
+
+// x clip(x + 3, 0, 6) / 6, divided first so that large x do not overflow.
+template <class F>
+LOOM_INLINE F hard_swish(F x) {
+  const F clipped = max<F>(min<F>(x + 3.0f, splat<F>(6.0f)), splat<F>(0.0f));
+  return x * (clipped / 6.0f);
 }
 
 }  // namespace loom::fmath
