@@ -78,6 +78,10 @@ struct TensorRange {
 TensorRange tensor_range(const float* values, int64_t count);
 void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
               const TensorRange& range, std::byte* dst);
+// From f64: exact for f64 weights; for the others every value is rounded to f32 first.
+TensorRange tensor_range(const double* values, int64_t count);
+void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
+              const TensorRange& range, std::byte* dst);
 
 // Decoded values of row `row`, k in [k0, k0 + n). Exactly what the type represents, rounded to f32
 // (f64 variant: exact).

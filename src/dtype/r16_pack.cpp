@@ -1,6 +1,6 @@
-// r16_pack: row-major f32 to the R16 layout, one group of sixteen rows at a time. Missing rows are
-// packed as rows of zeros with step 0 and missing k as zeros, so every byte of a group is written
-// and equal inputs give equal bytes.
+// r16_pack: row-major f32 or f64 to the R16 layout, one group of sixteen rows at a time. Missing
+// rows are packed as rows of zeros with step 0 and missing k as zeros, so every byte of a group is
+// written and equal inputs give equal bytes.
 #include <cstring>
 
 #include "base/bits.hpp"
@@ -14,8 +14,9 @@ namespace {
 struct Group {
   const R16& g;
   const DTypeInfo& info;
-  const float* src;  // row 0 of the group
-  int lanes;         // rows that exist
+  const float* src;     // row 0 of the group,
+  const double* src64;  // or this when the source is f64
+  int lanes;            // rows that exist
   std::byte* dst;
   Scale scale[kR16Rows];
   float tensor_scale = 0;  // nvfp4
@@ -26,16 +27,19 @@ void store(std::byte* at, int64_t index, T value) {
   std::memcpy(at + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
+TensorRange row_range(const Group& group, int lane) {
+  const int64_t cols = group.g.cols;
+  return group.src64 != nullptr ? range_of(group.src64 + lane * cols, cols, 1)
+                                : range_of(group.src + lane * cols, cols, 1);
+}
+
 void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range) {
-  const R16& g = group.g;
   const Scale whole = range_scale(group.info, range);
   for (int lane = 0; lane < kR16Rows; ++lane) {
     group.scale[lane] = Scale{0.0, 0.0, 0.0};
     if (lane >= group.lanes) continue;
     group.scale[lane] =
-        scope == ScaleScope::per_tensor
-            ? whole
-            : range_scale(group.info, range_of(group.src + lane * g.cols, g.cols, 1));
+        scope == ScaleScope::per_tensor ? whole : range_scale(group.info, row_range(group, lane));
   }
 }
 
@@ -59,8 +63,10 @@ void store_row_scales(const Group& group) {
 
 // ---- wide types: element (k, lane) ----
 
-template <class Code, class Encode>
-void pack_wide(const Group& group, Encode encode) {
+// Encodes values of f64 sources as they are when codes are f64, and else rounded to f32.
+template <class Code, class Source, class Encode>
+void pack_wide_from(const Group& group, const Source* src, Encode encode) {
+  using Value = std::conditional_t<std::is_same_v<Code, double>, Source, float>;
   constexpr int64_t kTile =
       64;  // keeps the tile of the output in L1 while sixteen rows pass through it
   const R16& g = group.g;
@@ -68,12 +74,19 @@ void pack_wide(const Group& group, Encode encode) {
   for (int64_t k0 = 0; k0 < g.cols; k0 += kTile) {
     const int64_t k1 = k0 + kTile < g.cols ? k0 + kTile : g.cols;
     for (int lane = 0; lane < group.lanes; ++lane) {
-      const float* row = group.src + lane * g.cols;
+      const Source* row = src + lane * g.cols;
       for (int64_t k = k0; k < k1; ++k) {
-        store(codes, k * kR16Rows + lane, static_cast<Code>(encode(row[k], lane)));
+        const auto value = static_cast<Value>(row[k]);
+        store(codes, k * kR16Rows + lane, static_cast<Code>(encode(value, lane)));
       }
     }
   }
+}
+
+template <class Code, class Encode>
+void pack_wide(const Group& group, Encode encode) {
+  if (group.src64 != nullptr) return pack_wide_from<Code>(group, group.src64, encode);
+  pack_wide_from<Code>(group, group.src, encode);
 }
 
 template <class Code>
@@ -88,7 +101,7 @@ void pack_wide_integers(const Group& group) {
 void pack_wide_group(const Group& group) {
   const auto scaled = [&](float x, int lane) { return x / divisor(group.scale[lane].step); };
   switch (group.info.dtype) {
-    case DType::f64: return pack_wide<double>(group, [](float x, int) { return x; });
+    case DType::f64: return pack_wide<double>(group, [](auto x, int) { return x; });
     case DType::f32: return pack_wide<uint32_t>(group, [](float x, int) { return f32_bits(x); });
     case DType::f16:
       return pack_wide<uint16_t>(group, [](float x, int) { return f16_from_f32(x); });
@@ -170,6 +183,11 @@ constexpr int64_t kChunk = 64;  // two blocks of k, and the widest scale block
 const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kChunk]) {
   const R16& g = group.g;
   const int64_t left = lane < group.lanes ? g.cols - k0 : 0;
+  if (group.src64 != nullptr) {
+    const double* wide = group.src64 + (left > 0 ? lane * g.cols + k0 : 0);
+    for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? static_cast<float>(wide[i]) : 0.0f;
+    return padded;
+  }
   const float* x = group.src + (left > 0 ? lane * g.cols + k0 : 0);
   if (left >= kChunk) return x;
   for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? x[i] : 0.0f;
@@ -228,17 +246,17 @@ void clear_unwritten(const Group& group) {
   if (g.wide && full) std::memset(group.dst + g.group_bytes - tail, 0, static_cast<size_t>(tail));
 }
 
-}  // namespace
-
-void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
-              const TensorRange& range, std::byte* dst) {
+// One of src and src64 is null.
+void pack_groups(const R16& g, const float* src, const double* src64, int64_t first, int64_t count,
+                 ScaleScope scope, const TensorRange& range, std::byte* dst) {
   const DTypeInfo& info = dtype_info(g.dtype);
   if (g.group_bytes == 0) return;
   for (int64_t row = 0; row < count; row += kR16Rows) {
     const int64_t left = count - row;
     Group group{g,
                 info,
-                src + row * g.cols,
+                src == nullptr ? nullptr : src + row * g.cols,
+                src64 == nullptr ? nullptr : src64 + row * g.cols,
                 static_cast<int>(left < kR16Rows ? left : kR16Rows),
                 dst + (first + row) / kR16Rows * g.group_bytes,
                 {},
@@ -255,6 +273,18 @@ void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, Scal
       pack_k_groups(group);
     }
   }
+}
+
+}  // namespace
+
+void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
+              const TensorRange& range, std::byte* dst) {
+  pack_groups(g, src, nullptr, first, count, scope, range, dst);
+}
+
+void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
+              const TensorRange& range, std::byte* dst) {
+  pack_groups(g, nullptr, src, first, count, scope, range, dst);
 }
 
 }  // namespace loom

@@ -94,15 +94,14 @@ BlockScale nvfp4_scale(double amax, float tensor_scale) {
   return b;
 }
 
-}  // namespace
-
-TensorRange range_of(const float* values, int64_t n, int64_t stride) {
+template <class S>
+TensorRange rounded_range(const S* values, int64_t n, int64_t stride) {
   TensorRange r;
   int64_t count = 0;
   double sum = 0;
   bool on_grid = true;
   for (int64_t i = 0; i < n; ++i) {
-    const float v = values[i * stride];
+    const float v = static_cast<float>(values[i * stride]);
     const float a = v < 0 ? -v : v;
     if (!(a <= kMaxFloat)) continue;
     r.min = v < r.min ? v : r.min;
@@ -119,7 +118,19 @@ TensorRange range_of(const float* values, int64_t n, int64_t stride) {
   return r;
 }
 
+}  // namespace
+
+TensorRange range_of(const float* values, int64_t n, int64_t stride) {
+  return rounded_range(values, n, stride);
+}
+TensorRange range_of(const double* values, int64_t n, int64_t stride) {
+  return rounded_range(values, n, stride);
+}
+
 TensorRange tensor_range(const float* values, int64_t count) {
+  return range_of(values, count, 1);
+}
+TensorRange tensor_range(const double* values, int64_t count) {
   return range_of(values, count, 1);
 }
 

@@ -10,6 +10,7 @@ namespace loom {
 
 // Range of n values `stride` apart. Only finite values count; min <= 0 <= max.
 TensorRange range_of(const float* values, int64_t n, int64_t stride);
+TensorRange range_of(const double* values, int64_t n, int64_t stride);  // of them rounded to f32
 
 inline double amax_of(const TensorRange& range) {
   return range.max > -range.min ? range.max : -range.min;

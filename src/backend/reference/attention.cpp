@@ -1,4 +1,5 @@
-// rope, kv_write and attention: positions, the KV cache, and reading it back.
+// rope, kv_write and attention: positions, the KV cache, and reading it back. The cache is f32, and
+// with it the ops that use it.
 // Scores and weighted sums are chains under rule 2 of docs/numerics.md (chunks of 256, for the
 // weighted sum counted from the first visible position), the softmax follows rule 4. No visible
 // position gives zeros. D head width, P positions; keys [G][P/16][D][16], values [G][P][D].
@@ -41,7 +42,7 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
         out[d] = cache.keys[key_index(cache, kv_head, seen.begin + i, d0 + d)];
     });
   }
-  softmax_row(scores, args.scale, n, scores);
+  softmax_row<float>(scores, args.scale, n, scores);
   float* y = args.y.f32_row(row) + head * width;
   for (int64_t d = 0; d < width; ++d) {
     y[d] = chunked_dot<float>(scores, n, [&](int64_t i0, int64_t count, float* out) {
@@ -54,24 +55,30 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
 
 }  // namespace
 
+template <class T>
 void rope(const RopeArgs& args, const Lane& lane) {
   const int64_t width = args.x.cols() / args.heads;
   const int64_t half = width / 2;
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* cos = args.cos.f32_row(args.first + r);
-    const float* sin = args.sin.f32_row(args.first + r);
+    const int64_t position = args.first + (args.length > 0 ? r % args.length : r);
+    const float* cos = args.cos.row<float>(position);
+    const float* sin = args.sin.row<float>(position);
     for (int64_t head = 0; head < args.heads; ++head) {
-      float* x = args.x.f32_row(r) + head * width;
+      const T* x = args.x.row<T>(r) + head * width;
+      T* y = args.y.row<T>(r) + head * width;
       for (int64_t j = 0; j < half; ++j) {
-        const float a = x[j], b = x[j + half];
-        x[j] = a * cos[j] - b * sin[j];
-        x[j + half] = a * sin[j] + b * cos[j];
+        const T a = x[j], b = x[j + half];
+        const T c = cos[j], s = args.inverse ? -sin[j] : sin[j];
+        y[j] = a * c - b * s;
+        y[j + half] = a * s + b * c;
       }
     }
   }
 }
+LOOM_REFERENCE_BODY(rope, RopeArgs);
 
+template <class T>
 void kv_write(const KvWriteArgs& args, const Lane& lane) {
   const KvCache& cache = args.cache;
   const LaneRange rows = lane.range(args.k.rows());
@@ -85,12 +92,15 @@ void kv_write(const KvWriteArgs& args, const Lane& lane) {
     }
   }
 }
+LOOM_REFERENCE_BODY_F32(kv_write, KvWriteArgs);
 
+template <class T>
 void attention(const AttentionArgs& args, const Lane& lane) {
   auto* scores = reinterpret_cast<float*>(lane.scratch);
   const LaneRange work = lane.range(args.q.rows() * args.heads);
   for (int64_t i = work.begin; i < work.end; ++i)
     attend(args, i / args.heads, i % args.heads, scores);
 }
+LOOM_REFERENCE_BODY_F32(attention, AttentionArgs);
 
 }  // namespace loom::reference

@@ -1,6 +1,6 @@
 // convert: plain rows between f64, f32, f16 and bf16, each value rounded once to nearest even;
-// packed rows to f32. Lanes share the rows. Every source value is exact in a double, so the double
-// in the middle rounds nothing.
+// packed rows to f32 or f64, whichever y is. Lanes share the rows. Every source value is exact in a
+// double, so the double in the middle rounds nothing.
 #include <cstring>
 
 #include "backend/reference/kernels.hpp"
@@ -22,13 +22,20 @@ void store_value(DType dtype, double value, std::byte* p) {
 
 }  // namespace
 
+template <class T>
 void convert(const ConvertArgs& args, const Lane& lane) {
   const auto& [x, y] = args;
   const int64_t cols = x.cols();
   const LaneRange rows = lane.range(x.rows());
   if (x.layout == Layout::r16) {
     const R16 w = r16_geometry(x.dtype, x.shape[0], x.shape[1]);
-    for (int64_t r = rows.begin; r < rows.end; ++r) r16_decode(w, x.data, r, 0, cols, y.f32_row(r));
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
+      if (y.dtype == DType::f64) {
+        r16_decode_f64(w, x.data, r, 0, cols, y.row<double>(r));
+      } else {
+        r16_decode(w, x.data, r, 0, cols, y.row<float>(r));
+      }
+    }
     return;
   }
   const int64_t x_bytes = dtype_info(x.dtype).bits / 8;
@@ -40,5 +47,6 @@ void convert(const ConvertArgs& args, const Lane& lane) {
     }
   }
 }
+LOOM_REFERENCE_BODY(convert, ConvertArgs);
 
 }  // namespace loom::reference

@@ -6,72 +6,80 @@
 namespace loom::reference {
 namespace {
 
-static_assert(static_cast<int>(UnaryKind::linear) == static_cast<int>(Activation::linear) &&
-                  static_cast<int>(UnaryKind::sigmoid) == static_cast<int>(Activation::sigmoid),
-              "the first kinds of unary are the activations, in their order");
-
-float unary_value(UnaryKind kind, float x) {
+template <class T>
+T unary_value(UnaryKind kind, T x) {
   switch (kind) {
-    case UnaryKind::exp: return fmath::exp<float>(x);
-    case UnaryKind::log: return fmath::log<float>(x);
-    case UnaryKind::sqrt: return __builtin_sqrtf(x);
+    case UnaryKind::exp: return fmath::exp<T>(x);
+    case UnaryKind::log: return fmath::log<T>(x);
+    case UnaryKind::sqrt: return fmath::sqrt<T>(x);
     case UnaryKind::neg: return -x;
-    case UnaryKind::abs: return fmath::abs<float>(x);
-    case UnaryKind::softplus: return fmath::softplus<float>(x);
-    default: return activate<float>(static_cast<Activation>(kind), x);
+    case UnaryKind::abs: return fmath::abs<T>(x);
+    case UnaryKind::square: return x * x;
+    case UnaryKind::reciprocal: return T{1} / x;
+    default: return activate<T>(static_cast<Activation>(kind), x);
   }
 }
 
-float binary_value(BinaryKind kind, float a, float b) {
+template <class T>
+T binary_value(BinaryKind kind, T a, T b) {
   switch (kind) {
     case BinaryKind::add: return a + b;
     case BinaryKind::sub: return a - b;
     case BinaryKind::mul: return a * b;
     case BinaryKind::div: return a / b;
-    case BinaryKind::max: return fmath::max<float>(a, b);
-    case BinaryKind::min: return fmath::min<float>(a, b);
+    case BinaryKind::max: return fmath::max<T>(a, b);
+    case BinaryKind::min: return fmath::min<T>(a, b);
   }
-  return 0.0f;
+  return T{};
 }
 
 }  // namespace
 
+template <class T>
 void unary(const UnaryArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* x = args.x.f32_row(r);
-    float* y = args.y.f32_row(r);
+    const T* x = args.x.row<T>(r);
+    T* y = args.y.row<T>(r);
     for (int64_t i = 0; i < args.x.cols(); ++i) y[i] = unary_value(args.kind, x[i]);
   }
 }
+LOOM_REFERENCE_BODY(unary, UnaryArgs);
 
+template <class T>
 void binary(const BinaryArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.a.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* a = args.a.f32_row(r);
-    const float* b = args.b.f32_row(args.b.rows() == 1 ? 0 : r);
-    float* y = args.y.f32_row(r);
-    for (int64_t i = 0; i < args.a.cols(); ++i) y[i] = binary_value(args.kind, a[i], b[i]);
+    const T* a = args.a.row<T>(r);
+    const T* b = args.b.row<T>(args.b.rows() == 1 ? 0 : r);
+    const int64_t step = args.b.cols() == 1 ? 0 : 1;
+    T* y = args.y.row<T>(r);
+    for (int64_t i = 0; i < args.a.cols(); ++i) y[i] = binary_value(args.kind, a[i], b[i * step]);
   }
 }
+LOOM_REFERENCE_BODY(binary, BinaryArgs);
 
+template <class T>
 void gated(const GatedArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.gate.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* gate = args.gate.f32_row(r);
-    const float* up = args.up.f32_row(r);
-    float* y = args.y.f32_row(r);
+    const T* gate = args.gate.row<T>(r);
+    const T* up = args.up.row<T>(r);
+    T* y = args.y.row<T>(r);
     for (int64_t i = 0; i < args.gate.cols(); ++i)
-      y[i] = activate<float>(args.activation, gate[i]) * up[i];
+      y[i] = activate<T>(args.activation, gate[i]) * up[i];
   }
 }
+LOOM_REFERENCE_BODY(gated, GatedArgs);
 
+template <class T>
 void fill(const FillArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.y.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    float* y = args.y.f32_row(r);
-    for (int64_t i = 0; i < args.y.cols(); ++i) y[i] = args.value;
+    T* y = args.y.row<T>(r);
+    for (int64_t i = 0; i < args.y.cols(); ++i) y[i] = static_cast<T>(args.value);
   }
 }
+LOOM_REFERENCE_BODY(fill, FillArgs);
 
 }  // namespace loom::reference

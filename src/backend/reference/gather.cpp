@@ -4,6 +4,7 @@
 
 namespace loom::reference {
 
+template <class T>
 void gather_rows(const GatherRowsArgs& args, const Lane& lane) {
   const Tensor& table = args.table;
   const int64_t cols = table.cols();
@@ -11,15 +12,16 @@ void gather_rows(const GatherRowsArgs& args, const Lane& lane) {
   if (table.layout == Layout::r16) {
     const R16 w = r16_geometry(table.dtype, table.shape[0], table.shape[1]);
     for (int64_t r = rows.begin; r < rows.end; ++r) {
-      r16_decode(w, table.data, args.ids.i32()[r], 0, cols, args.y.f32_row(r));
+      decode_row<T>(w, table.data, args.ids.i32()[r], 0, cols, args.y.row<T>(r));
     }
     return;
   }
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* from = table.f32_row(args.ids.i32()[r]);
-    float* y = args.y.f32_row(r);
+    const T* from = table.row<T>(args.ids.i32()[r]);
+    T* y = args.y.row<T>(r);
     for (int64_t i = 0; i < cols; ++i) y[i] = from[i];
   }
 }
+LOOM_REFERENCE_BODY(gather_rows, GatherRowsArgs);
 
 }  // namespace loom::reference

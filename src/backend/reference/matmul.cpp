@@ -8,15 +8,20 @@
 namespace loom::reference {
 namespace {
 
-float float_dot(const R16& w, const std::byte* data, const float* x, int64_t output) {
-  if (dtype_info(w.dtype).compute == ComputeType::f64) {
-    return static_cast<float>(chunked_dot<double>(
-        x, w.cols,
-        [&](int64_t k0, int64_t n, double* out) { r16_decode_f64(w, data, output, k0, n, out); }));
-  }
-  return chunked_dot<float>(x, w.cols, [&](int64_t k0, int64_t n, float* out) {
-    r16_decode(w, data, output, k0, n, out);
+// The chain over decoded weights, in type Sum.
+template <class Sum, class T>
+Sum decoded_dot(const R16& w, const std::byte* data, const T* x, int64_t output) {
+  return chunked_dot<Sum>(x, w.cols, [&](int64_t k0, int64_t n, Sum* out) {
+    decode_row<Sum>(w, data, output, k0, n, out);
   });
+}
+
+template <class T>
+T float_dot(const R16& w, const std::byte* data, const T* x, int64_t output) {
+  if (dtype_info(w.dtype).compute == ComputeType::f64) {
+    return static_cast<T>(decoded_dot<double>(w, data, x, output));
+  }
+  return decoded_dot<T>(w, data, x, output);
 }
 
 float q8_dot(const R16& w, const std::byte* data, const Q8Rows& q, int64_t row, int64_t output) {
@@ -36,17 +41,19 @@ float q8_dot(const R16& w, const std::byte* data, const Q8Rows& q, int64_t row, 
 
 }  // namespace
 
+template <class T>
 void matmul(const MatmulArgs& args, const Lane& lane) {
   const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
   const LaneRange outputs = lane.range(w.rows, kR16Rows);
   for (int64_t n = outputs.begin; n < outputs.end; ++n) {
     for (int64_t r = 0; r < args.x.rows(); ++r) {
-      float sum = args.use_q8 ? q8_dot(w, args.w.data, args.q8, r, n)
-                              : float_dot(w, args.w.data, args.x.f32_row(r), n);
-      if (!args.bias.empty()) sum = sum + args.bias.f32()[n];
-      args.y.f32_row(r)[n] = activate<float>(args.activation, sum);
+      T sum = args.use_q8 ? T{q8_dot(w, args.w.data, args.q8, r, n)}
+                          : float_dot<T>(w, args.w.data, args.x.row<T>(r), n);
+      if (!args.bias.empty()) sum = sum + args.bias.values<T>()[n];
+      args.y.row<T>(r)[n] = activate<T>(args.activation, sum);
     }
   }
 }
+LOOM_REFERENCE_BODY(matmul, MatmulArgs);
 
 }  // namespace loom::reference

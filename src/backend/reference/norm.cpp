@@ -7,23 +7,24 @@
 namespace loom::reference {
 namespace {
 
-void rms_norm(const float* x, const float* gamma, float eps, int64_t n, float* y) {
-  const float mean_square =
-      reduce_sum(n, [&](int64_t i) { return x[i] * x[i]; }) / static_cast<float>(n);
-  const float inverse = 1.0f / __builtin_sqrtf(mean_square + eps);
+template <class T>
+void rms_norm(const T* x, const T* gamma, float eps, int64_t n, T* y) {
+  const T mean_square =
+      reduce_sum<T>(n, [&](int64_t i) { return x[i] * x[i]; }) / static_cast<T>(n);
+  const T inverse = T{1} / fmath::sqrt<T>(mean_square + eps);
   for (int64_t i = 0; i < n; ++i) {
     y[i] = x[i] * inverse;
     if (gamma != nullptr) y[i] = y[i] * gamma[i];
   }
 }
 
-void layer_norm(const float* x, const float* gamma, const float* beta, float eps, int64_t n,
-                float* y) {
-  const float count = static_cast<float>(n);
-  const float mean = reduce_sum(n, [&](int64_t i) { return x[i]; }) / count;
-  const float variance =
-      reduce_sum(n, [&](int64_t i) { return (x[i] - mean) * (x[i] - mean); }) / count;
-  const float inverse = 1.0f / __builtin_sqrtf(variance + eps);
+template <class T>
+void layer_norm(const T* x, const T* gamma, const T* beta, float eps, int64_t n, T* y) {
+  const T count = static_cast<T>(n);
+  const T mean = reduce_sum<T>(n, [&](int64_t i) { return x[i]; }) / count;
+  const T variance =
+      reduce_sum<T>(n, [&](int64_t i) { return (x[i] - mean) * (x[i] - mean); }) / count;
+  const T inverse = T{1} / fmath::sqrt<T>(variance + eps);
   for (int64_t i = 0; i < n; ++i) {
     y[i] = (x[i] - mean) * inverse;
     if (gamma != nullptr) y[i] = y[i] * gamma[i];
@@ -32,48 +33,54 @@ void layer_norm(const float* x, const float* gamma, const float* beta, float eps
 }
 
 // The part of gamma or beta that belongs to the segment starting at `begin`; null when absent.
-const float* parameter(const Tensor& t, int64_t begin, int64_t row) {
+template <class T>
+const T* parameter(const Tensor& t, int64_t begin, int64_t row) {
   if (t.empty()) return nullptr;
-  return t.shape.count() == row ? t.f32() + begin : t.f32();
+  return t.shape.count() == row ? t.values<T>() + begin : t.values<T>();
 }
 
-float reduced(ReduceKind kind, const float* x, int64_t n) {
+template <class T>
+T reduced(ReduceKind kind, const T* x, int64_t n) {
   switch (kind) {
-    case ReduceKind::sum: return reduce_sum(n, [&](int64_t i) { return x[i]; });
+    case ReduceKind::sum: return reduce_sum<T>(n, [&](int64_t i) { return x[i]; });
     case ReduceKind::mean:
-      return reduce_sum(n, [&](int64_t i) { return x[i]; }) / static_cast<float>(n);
-    case ReduceKind::sum_squares: return reduce_sum(n, [&](int64_t i) { return x[i] * x[i]; });
-    case ReduceKind::max: return reduce_max(n, [&](int64_t i) { return x[i]; });
+      return reduce_sum<T>(n, [&](int64_t i) { return x[i]; }) / static_cast<T>(n);
+    case ReduceKind::sum_squares: return reduce_sum<T>(n, [&](int64_t i) { return x[i] * x[i]; });
+    case ReduceKind::max: return reduce_max<T>(n, [&](int64_t i) { return x[i]; });
   }
-  return 0.0f;
+  return T{};
 }
 
 }  // namespace
 
+template <class T>
 void norm(const NormArgs& args, const Lane& lane) {
   const int64_t row = args.x.cols();
   const int64_t n = row / args.segments;
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     for (int64_t begin = 0; begin < row; begin += n) {
-      const float* x = args.x.f32_row(r) + begin;
-      const float* gamma = parameter(args.gamma, begin, row);
-      const float* beta = parameter(args.beta, begin, row);
-      float* y = args.y.f32_row(r) + begin;
+      const T* x = args.x.row<T>(r) + begin;
+      const T* gamma = parameter<T>(args.gamma, begin, row);
+      const T* beta = parameter<T>(args.beta, begin, row);
+      T* y = args.y.row<T>(r) + begin;
       if (args.kind == NormKind::rms) {
-        rms_norm(x, gamma, args.eps, n, y);
+        rms_norm<T>(x, gamma, args.eps, n, y);
       } else {
-        layer_norm(x, gamma, beta, args.eps, n, y);
+        layer_norm<T>(x, gamma, beta, args.eps, n, y);
       }
     }
   }
 }
+LOOM_REFERENCE_BODY(norm, NormArgs);
 
+template <class T>
 void reduce(const ReduceArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    args.y.f32()[r] = reduced(args.kind, args.x.f32_row(r), args.x.cols());
+    args.y.values<T>()[r] = reduced<T>(args.kind, args.x.row<T>(r), args.x.cols());
   }
 }
+LOOM_REFERENCE_BODY(reduce, ReduceArgs);
 
 }  // namespace loom::reference

@@ -44,6 +44,7 @@ int8_t q8_code(float scaled) {
 
 }  // namespace
 
+template <class T>
 void quantise_rows(const QuantiseRowsArgs& args, const Lane& lane) {
   const Q8Rows& q = args.q;
   const LaneRange rows = lane.range(q.rows);
@@ -66,14 +67,18 @@ void quantise_rows(const QuantiseRowsArgs& args, const Lane& lane) {
     }
   }
 }
+LOOM_REFERENCE_BODY_F32(quantise_rows, QuantiseRowsArgs);
 
+template <class T>
 void pack(const PackArgs& args, const Lane& lane) {
   const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
-  const TensorRange range = tensor_range(args.src.f32(), w.rows * w.cols);
+  const T* src = args.src.values<T>();
+  const TensorRange range = tensor_range(src, w.rows * w.cols);
   const LaneRange rows = lane.range(w.rows, kR16Rows);
   if (rows.begin == rows.end) return;
-  r16_pack(w, args.src.f32() + rows.begin * w.cols, rows.begin, rows.end - rows.begin, args.scope,
-           range, args.w.data);
+  r16_pack(w, src + rows.begin * w.cols, rows.begin, rows.end - rows.begin, args.scope, range,
+           args.w.data);
 }
+LOOM_REFERENCE_BODY(pack, PackArgs);
 
 }  // namespace loom::reference

@@ -1,7 +1,7 @@
 // Rule 4 of docs/numerics.md: a reduction over a row. 32 virtual lanes; lane j takes i = j mod 32
 // ascending; lanes beyond a short row stay at the start value; the upper half is joined to the
 // lower, 32 -> 16 -> 8 -> 4 -> 2 -> 1. Rows longer than 4096 are cut into blocks of 4096, whose
-// results are joined in order, the first being the start.
+// results are joined in order, the first being the start. T is float or double.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ constexpr int64_t kReduceBlock = 4096;
 constexpr int64_t kVirtualLanes = 32;
 
 // Joins value(i) for i in [0, n); `start` when there are none.
-template <class Value, class Join>
-float reduce_row(int64_t n, float start, Value value, Join join) {
-  float total = start;
+template <class T, class Value, class Join>
+T reduce_row(int64_t n, T start, Value value, Join join) {
+  T total = start;
   for (int64_t begin = 0; begin < n; begin += kReduceBlock) {
     const int64_t end = n - begin < kReduceBlock ? n : begin + kReduceBlock;
-    float lanes[kVirtualLanes];
-    for (float& lane : lanes) lane = start;
+    T lanes[kVirtualLanes];
+    for (T& lane : lanes) lane = start;
     for (int64_t i = begin; i < end; ++i) {
-      float& lane = lanes[(i - begin) % kVirtualLanes];
+      T& lane = lanes[(i - begin) % kVirtualLanes];
       lane = join(lane, value(i));
     }
     for (int64_t half = kVirtualLanes / 2; half >= 1; half /= 2) {
@@ -33,16 +33,16 @@ float reduce_row(int64_t n, float start, Value value, Join join) {
   return total;
 }
 
-template <class Value>
-float reduce_sum(int64_t n, Value value) {
-  return reduce_row(n, 0.0f, value, [](float a, float b) { return a + b; });
+template <class T, class Value>
+T reduce_sum(int64_t n, Value value) {
+  return reduce_row(n, T{}, value, [](T a, T b) { return a + b; });
 }
 
 // The larger of a NaN and a number is the second of the two, as in fmath::max.
-template <class Value>
-float reduce_max(int64_t n, Value value) {
-  return reduce_row(n, -__builtin_inff(), value,
-                    [](float a, float b) { return fmath::max<float>(a, b); });
+template <class T, class Value>
+T reduce_max(int64_t n, Value value) {
+  return reduce_row(n, -static_cast<T>(__builtin_inff()), value,
+                    [](T a, T b) { return fmath::max<T>(a, b); });
 }
 
 }  // namespace loom::reference

@@ -1,19 +1,38 @@
-// The table of the reference backend: one body per row of ops.def.
+// The tables of the reference backend: one body per row of ops.def and compute type.
 #include "backend/reference/reference.hpp"
 
 #include "backend/reference/kernels.hpp"
 
 namespace loom {
+namespace {
 
-const Ops& reference_ops() {
-  static const Ops table = [] {
-    Ops ops;
-    ops.name = "reference";
-#define LOOM_OP(name, Args) ops.name = reference::name;
+template <class Args>
+constexpr bool kF32Only = std::is_same_v<Args, QuantiseRowsArgs> ||
+                          std::is_same_v<Args, KvWriteArgs> || std::is_same_v<Args, AttentionArgs>;
+
+template <class T>
+Ops make_table(std::string_view name, DType compute) {
+  Ops ops;
+#define LOOM_OP(op, Args)                                      \
+  if constexpr (std::is_same_v<T, float> || !kF32Only<Args>) { \
+    ops.op = reference::op<T>;                                 \
+  }
 #include "ops/ops.def"
 #undef LOOM_OP
-    return ops;
-  }();
+  ops.name = name;
+  ops.compute = compute;
+  return ops;
+}
+
+}  // namespace
+
+const Ops& reference_ops() {
+  static const Ops table = make_table<float>("reference", DType::f32);
+  return table;
+}
+
+const Ops& reference_ops_f64() {
+  static const Ops table = make_table<double>("reference-f64", DType::f64);
   return table;
 }
 

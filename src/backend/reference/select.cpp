@@ -6,12 +6,14 @@ namespace loom::reference {
 namespace {
 
 // Whether b, which stands later in the row, beats a.
-bool beats(float b, float a) {
+template <class T>
+bool beats(T b, T a) {
   return b > a || (a != a && b == b);
 }
 
 // The next entry of the descending order after entry `last` (or the first, when last is -1).
-int64_t next_best(const float* x, int64_t n, int64_t last) {
+template <class T>
+int64_t next_best(const T* x, int64_t n, int64_t last) {
   int64_t best = -1;
   for (int64_t i = 0; i < n; ++i) {
     if (last >= 0) {
@@ -25,24 +27,28 @@ int64_t next_best(const float* x, int64_t n, int64_t last) {
 
 }  // namespace
 
+template <class T>
 void argmax(const ArgmaxArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    args.ids.i32()[r] = static_cast<int32_t>(next_best(args.x.f32_row(r), args.x.cols(), -1));
+    args.ids.i32()[r] = static_cast<int32_t>(next_best(args.x.row<T>(r), args.x.cols(), -1));
   }
 }
+LOOM_REFERENCE_BODY(argmax, ArgmaxArgs);
 
+template <class T>
 void topk(const TopkArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* x = args.x.f32_row(r);
+    const T* x = args.x.row<T>(r);
     int64_t last = -1;
     for (int64_t j = 0; j < args.values.cols(); ++j) {
       last = next_best(x, args.x.cols(), last);
-      args.values.f32_row(r)[j] = x[last];
+      args.values.row<T>(r)[j] = x[last];
       args.ids.i32()[r * args.ids.row_stride + j] = static_cast<int32_t>(last);
     }
   }
 }
+LOOM_REFERENCE_BODY(topk, TopkArgs);
 
 }  // namespace loom::reference
