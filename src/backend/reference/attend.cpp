@@ -1,0 +1,197 @@
+// attend and attend_dx: self-attention of whole sequences. Sums over the positions a row may see
+// run from the first to the last that causality and the window allow, masked ones being zeros:
+// scores and weighted sums under rule 2 of docs/numerics.md, the softmax and rowsum(P * dP) under
+// rule 4. dk and dv are, per head, sums under rule 2 over all rows of the sequence from its first,
+// rows that do not see the position being zeros; heads that share keys add up, the first being the
+// start. Lanes share the heads of rows (attend) and the kv heads of sequences (attend_dx).
+#include "backend/reference/reduce.hpp"
+#include "backend/reference/sums.hpp"
+
+namespace loom::reference {
+namespace {
+
+constexpr float kInfinity = __builtin_inff();
+
+// One head of one sequence: rows and positions are counted from its start. Args is AttendArgs or
+// AttendDxArgs.
+template <class T, class Args>
+struct Head {
+  Head(const Args& a, int64_t sequence, int64_t head)
+      : args(a),
+        length(a.q.rows() / a.sequences),
+        width(a.q.cols() / a.heads),
+        first(sequence * length),
+        at(head * width),
+        kv_at(head / (a.heads / a.kv_heads) * width),
+        mask(a.mask.empty() ? nullptr : a.mask.template row<T>(sequence)) {}
+
+  const T* q(int64_t row) const { return args.q.template row<T>(first + row) + at; }
+  const T* k(int64_t position) const { return args.k.template row<T>(first + position) + kv_at; }
+  const T* v(int64_t position) const { return args.v.template row<T>(first + position) + kv_at; }
+
+  // What causality and the window allow row `row`.
+  LaneRange allowed(int64_t row) const {
+    const int64_t after = row + 1;
+    const int64_t begin = args.window > 0 && after > args.window ? after - args.window : 0;
+    if (args.causal) return {begin, after};
+    const bool cut = args.window > 0 && length - row > args.window;
+    return {begin, cut ? row + args.window : length};
+  }
+  bool masked(int64_t position) const { return mask != nullptr && mask[position] == T(0); }
+
+  // scale * q . k, or -inf when masked.
+  T score(int64_t row, int64_t position) const {
+    if (masked(position)) return static_cast<T>(-kInfinity);
+    const T* a = q(row);
+    const T* b = k(position);
+    return chained<T>(width, [&](int64_t d) { return a[d] * b[d]; }) * static_cast<T>(args.scale);
+  }
+
+  const Args& args;
+  int64_t length, width, first, at, kv_at;
+  const T* mask;
+};
+
+// What the softmax of a row subtracts and divides by.
+template <class T>
+struct SoftmaxOf {
+  T largest, sum;
+  T weight(T score) const {
+    if (largest == static_cast<T>(-kInfinity)) return T(0);
+    return fmath::exp<T>(score - largest) / sum;
+  }
+};
+
+// Writes the weights of the positions row `row` is allowed to weights[0, ...), as softmax_row does.
+template <class T, class H>
+SoftmaxOf<T> row_weights(const H& head, int64_t row, T* weights) {
+  const LaneRange seen = head.allowed(row);
+  const int64_t n = seen.end - seen.begin;
+  for (int64_t i = 0; i < n; ++i) weights[i] = head.score(row, seen.begin + i);
+  SoftmaxOf<T> softmax{};
+  softmax.largest = reduce_max<T>(n, [&](int64_t i) { return weights[i]; });
+  softmax.sum =
+      reduce_sum<T>(n, [&](int64_t i) { return fmath::exp<T>(weights[i] - softmax.largest); });
+  for (int64_t i = 0; i < n; ++i) {
+    weights[i] = head.masked(seen.begin + i) ? T(0) : softmax.weight(weights[i]);
+  }
+  return softmax;
+}
+
+template <class T>
+void attend_row(const AttendArgs& args, int64_t row, int64_t index, T* weights) {
+  const int64_t length = args.q.rows() / args.sequences;
+  const Head<T, AttendArgs> head(args, row / length, index);
+  const LaneRange seen = head.allowed(row % length);
+  row_weights<T>(head, row % length, weights);
+  T* y = args.y.row<T>(row) + head.at;
+  for (int64_t d = 0; d < head.width; ++d) {
+    y[d] = chained<T>(seen.end - seen.begin, [&](int64_t i) {
+      return head.masked(seen.begin + i) ? T(0) : weights[i] * head.v(seen.begin + i)[d];
+    });
+  }
+}
+
+// The gradients that head `index` of a sequence gives. Scratch: the weights of one row, and of
+// every row what its softmax subtracts and divides by, and rowsum(P * dP).
+template <class T>
+struct HeadGradient {
+  HeadGradient(const AttendDxArgs& args, int64_t sequence, int64_t index, T* scratch)
+      : head(args, sequence, index),
+        weights(scratch),
+        largest(scratch + head.length),
+        sums(largest + head.length),
+        dots(sums + head.length) {}
+
+  // dP = dy . v
+  T d_weight(int64_t row, int64_t position) const {
+    const T* a = head.args.dy.template row<T>(head.first + row) + head.at;
+    const T* b = head.v(position);
+    return chained<T>(head.width, [&](int64_t d) { return a[d] * b[d]; });
+  }
+
+  // dS from the weight; 0 when masked.
+  T d_score(int64_t row, int64_t position, T weight) const {
+    if (head.masked(position)) return T(0);
+    return (weight * (d_weight(row, position) - dots[row])) * static_cast<T>(head.args.scale);
+  }
+
+  // dq of one row, and what the columns need of it.
+  void row(int64_t r) const {
+    const LaneRange seen = head.allowed(r);
+    const int64_t n = seen.end - seen.begin;
+    const SoftmaxOf<T> softmax = row_weights<T>(head, r, weights);
+    largest[r] = softmax.largest;
+    sums[r] = softmax.sum;
+    dots[r] = reduce_sum<T>(n, [&](int64_t i) {
+      return head.masked(seen.begin + i) ? T(0) : weights[i] * d_weight(r, seen.begin + i);
+    });
+    for (int64_t i = 0; i < n; ++i) weights[i] = d_score(r, seen.begin + i, weights[i]);
+    T* dq = head.args.dq.template row<T>(head.first + r) + head.at;
+    for (int64_t d = 0; d < head.width; ++d) {
+      dq[d] = chained<T>(n, [&](int64_t i) {
+        return head.masked(seen.begin + i) ? T(0) : weights[i] * head.k(seen.begin + i)[d];
+      });
+    }
+  }
+
+  bool sees(int64_t row, int64_t position) const {
+    const LaneRange seen = head.allowed(row);
+    return position >= seen.begin && position < seen.end && !head.masked(position);
+  }
+
+  // What position p adds to dk and dv. Overwrites weights with P, then with dS, of its column.
+  void column(int64_t p, bool accumulate) const {
+    for (int64_t r = 0; r < head.length; ++r) {
+      weights[r] = sees(r, p) ? SoftmaxOf<T>{largest[r], sums[r]}.weight(head.score(r, p)) : T(0);
+    }
+    add_rows(head.args.dv, head.args.dy, p, accumulate);
+    for (int64_t r = 0; r < head.length; ++r) {
+      if (sees(r, p)) weights[r] = d_score(r, p, weights[r]);
+    }
+    add_rows(head.args.dk, head.args.q, p, accumulate);
+  }
+
+  // to[p] (+)= the sum over rows of weights[r] * from[r], where r sees p.
+  void add_rows(const Tensor& to, const Tensor& from, int64_t p, bool accumulate) const {
+    T* y = to.row<T>(head.first + p) + head.kv_at;
+    for (int64_t d = 0; d < head.width; ++d) {
+      const T sum = chained<T>(head.length, [&](int64_t r) {
+        return sees(r, p) ? weights[r] * (from.template row<T>(head.first + r) + head.at)[d] : T(0);
+      });
+      store(y[d], sum, accumulate);
+    }
+  }
+
+  Head<T, AttendDxArgs> head;
+  T *weights, *largest, *sums, *dots;
+};
+
+}  // namespace
+
+template <class T>
+void attend(const AttendArgs& args, const Lane& lane) {
+  const LaneRange work = lane.range(args.q.rows() * args.heads);
+  for (int64_t i = work.begin; i < work.end; ++i) {
+    attend_row<T>(args, i / args.heads, i % args.heads, reinterpret_cast<T*>(lane.scratch));
+  }
+}
+
+template <class T>
+void attend_dx(const AttendDxArgs& args, const Lane& lane) {
+  const int64_t shared = args.heads / args.kv_heads;
+  const LaneRange work = lane.range(args.sequences * args.kv_heads);
+  for (int64_t i = work.begin; i < work.end; ++i) {
+    for (int64_t h = 0; h < shared; ++h) {
+      const HeadGradient<T> gradient(args, i / args.kv_heads, i % args.kv_heads * shared + h,
+                                     reinterpret_cast<T*>(lane.scratch));
+      for (int64_t r = 0; r < gradient.head.length; ++r) gradient.row(r);
+      for (int64_t p = 0; p < gradient.head.length; ++p) gradient.column(p, h > 0);
+    }
+  }
+}
+
+LOOM_REFERENCE_BODY(attend, AttendArgs);
+LOOM_REFERENCE_BODY(attend_dx, AttendDxArgs);
+
+}  // namespace loom::reference

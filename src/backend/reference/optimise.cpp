@@ -1,0 +1,81 @@
+// optimise: one update of the parameters, value by value, in the compute type and in the order in
+// which ops/args.hpp writes the formulas. Lanes share the values.
+#include "backend/reference/sums.hpp"
+
+namespace loom::reference {
+namespace {
+
+template <class T>
+struct Update {
+  explicit Update(const OptimiseArgs& args)
+      : kind(args.kind),
+        rate(args.hyper.values<T>()[0]),
+        c1(args.hyper.values<T>()[1]),
+        c2(args.hyper.values<T>()[2]),
+        beta1(static_cast<T>(args.beta1)),
+        beta2(static_cast<T>(args.beta2)),
+        eps(static_cast<T>(args.eps)),
+        decay(static_cast<T>(args.decay)) {}
+
+  void adam(T& p, T g, T& m, T& v) const {
+    m = beta1 * m + (T(1) - beta1) * g;
+    v = beta2 * v + (T(1) - beta2) * (g * g);
+    p = p - (rate * (m / c1)) / (square_root(v / c2) + eps);
+  }
+  void rmsprop(T& p, T g, T& v) const {
+    v = beta2 * v + (T(1) - beta2) * (g * g);
+    p = p - (rate * g) / (square_root(v) + eps);
+  }
+  void lion(T& p, T g, T& m) const {
+    const T mixed = beta1 * m + (T(1) - beta1) * g;
+    const T sign = mixed > T(0) ? T(1) : (mixed < T(0) ? T(-1) : T(0));
+    p = p - rate * (sign + decay * p);
+    m = beta2 * m + (T(1) - beta2) * g;
+  }
+  // m and v are read by the kinds that have them.
+  void operator()(T& p, T g, T* m, T* v) const {
+    const T decayed = g + decay * p;
+    switch (kind) {
+      case OptimizerKind::sgd: p = p - rate * decayed; return;
+      case OptimizerKind::momentum:
+        *m = beta1 * *m + decayed;
+        p = p - rate * *m;
+        return;
+      case OptimizerKind::nesterov:
+        *m = beta1 * *m + decayed;
+        p = p - rate * (decayed + beta1 * *m);
+        return;
+      case OptimizerKind::rmsprop: rmsprop(p, g, *v); return;
+      case OptimizerKind::adam: adam(p, decayed, *m, *v); return;
+      case OptimizerKind::adamw:
+        p = p - (rate * decay) * p;
+        adam(p, g, *m, *v);
+        return;
+      case OptimizerKind::lion: lion(p, g, *m); return;
+    }
+  }
+
+  OptimizerKind kind;
+  T rate, c1, c2, beta1, beta2, eps, decay;
+};
+
+}  // namespace
+
+template <class T>
+void optimise(const OptimiseArgs& args, const Lane& lane) {
+  const T scale = args.scale.empty() ? T(1) : args.scale.values<T>()[0];
+  if (scale != scale) return;
+  const Update<T> update(args);
+  const int64_t cols = args.p.cols();
+  const LaneRange values = lane.range(args.p.shape.count());
+  for (int64_t i = values.begin; i < values.end; ++i) {
+    const int64_t r = i / cols, c = i % cols;
+    T* m = args.m.empty() ? nullptr : args.m.row<T>(r) + c;
+    T* v = args.v.empty() ? nullptr : args.v.row<T>(r) + c;
+    update(args.p.row<T>(r)[c], args.g.row<T>(r)[c] * scale, m, v);
+  }
+}
+
+LOOM_REFERENCE_BODY(optimise, OptimiseArgs);
+
+}  // namespace loom::reference

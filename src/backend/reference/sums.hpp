@@ -1,0 +1,86 @@
+// Rule 2 of docs/numerics.md for terms that come from anywhere: chunks of 256 terms, each chunk a
+// chain s = s + term from +0, the chunk sums added in ascending order. Sums over packed weights run
+// in double when their dtype asks for it, and are rounded to the compute type once.
+#pragma once
+
+#include <type_traits>
+
+#include "backend/reference/kernels.hpp"
+
+namespace loom::reference {
+
+constexpr int64_t kTermChunk = 256;
+
+// The sum of term(k) for k in [0, n).
+template <class T, class Term>
+T chained(int64_t n, Term term) {
+  T total{};
+  for (int64_t k0 = 0; k0 < n; k0 += kTermChunk) {
+    const int64_t end = n - k0 < kTermChunk ? n : k0 + kTermChunk;
+    T sum{};
+    for (int64_t k = k0; k < end; ++k) sum = sum + term(k);
+    total = k0 == 0 ? sum : total + sum;
+  }
+  return total;
+}
+
+// A packed matrix as sums read it.
+struct Packed {
+  explicit Packed(const Tensor& t)
+      : geometry(r16_geometry(t.dtype, t.shape[0], t.shape[1])), data(t.data) {}
+  R16 geometry;
+  const std::byte* data;
+};
+
+// sum(A{}) with A the type a sum over these weights runs in, rounded to T.
+template <class T, class Sum>
+T in_sum_type(const Packed& w, Sum sum) {
+  if (dtype_info(w.geometry.dtype).compute == ComputeType::f64)
+    return static_cast<T>(sum(double{}));
+  return sum(T{});
+}
+
+// The sum over k of term(k, w[row, k]); the weight comes in the type of the sum.
+template <class T, class Term>
+T sum_over_row(const Packed& w, int64_t row, Term term) {
+  return in_sum_type<T>(w, [&](auto zero) {
+    using A = decltype(zero);
+    A values[kTermChunk];
+    const int64_t n = w.geometry.cols;
+    return chained<A>(n, [&](int64_t k) {
+      const int64_t left = n - k < kTermChunk ? n - k : kTermChunk;
+      if (k % kTermChunk == 0) decode_row(w.geometry, w.data, row, k, left, values);
+      return term(k, values[k % kTermChunk]);
+    });
+  });
+}
+
+// The sum over rows [first, first + count) of term(row, w[row, col]).
+template <class T, class Term>
+T sum_over_column(const Packed& w, int64_t col, int64_t first, int64_t count, Term term) {
+  return in_sum_type<T>(w, [&](auto zero) {
+    using A = decltype(zero);
+    return chained<A>(count, [&](int64_t i) {
+      A value;
+      decode_row(w.geometry, w.data, first + i, col, 1, &value);
+      return term(first + i, value);
+    });
+  });
+}
+
+// What is stored in an output that may accumulate: old + value, or value.
+template <class T>
+void store(T& y, T value, bool accumulate) {
+  y = accumulate ? y + value : value;
+}
+
+template <class T>
+T square_root(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_sqrtf(x);
+  } else {
+    return __builtin_sqrt(x);
+  }
+}
+
+}  // namespace loom::reference
