@@ -60,9 +60,11 @@ struct PackArgs {
   ScaleScope scope = ScaleScope::per_row;
 };
 
-// y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain f32.
+// y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain. The
+// row of id `skip` gets no gradient.
 struct GatherRowsArgs {
   Tensor table, ids, y;
+  int64_t skip = -1;
 };
 
 enum class NormKind : uint8_t { rms, layer };
@@ -136,7 +138,8 @@ enum class UnaryKind : uint8_t {
   neg,
   abs,
   square,
-  reciprocal
+  reciprocal,
+  step  // 1 where x >= 0, else 0; no gradient
 };
 struct UnaryArgs {
   Tensor x, y;

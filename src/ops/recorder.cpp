@@ -7,6 +7,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "ops/checks.hpp"
+#include "ops/gradient_support.hpp"
 #include "ops/trace.hpp"
 #include "ops/visit.hpp"
 #include "ops/work.hpp"
@@ -211,19 +212,6 @@ Status Recorder::record(const Args& recorded) {
 
 namespace {
 
-// Derivatives of these follow from their result (UnaryDxArgs::from_output).
-bool result_tells(Activation kind) {
-  switch (kind) {
-    case Activation::linear:
-    case Activation::relu:
-    case Activation::leaky_relu:
-    case Activation::tanh:
-    case Activation::sigmoid:
-    case Activation::elu: return true;
-    default: return false;
-  }
-}
-
 template <class Args>
 Tensor* output_of(Args& args) {
   if constexpr (requires { args.y; }) {
@@ -238,7 +226,7 @@ Tensor* output_of(Args& args) {
 template <class Args>
 Status Recorder::trace(Args args) {
   if constexpr (requires { args.activation, args.bias; }) {
-    if (trace_->differentiable() && !result_tells(args.activation)) {
+    if (trace_->differentiable() && !result_tells(static_cast<UnaryKind>(args.activation))) {
       Tensor* y = output_of(args);
       const UnaryArgs act{trace_->fresh(y->shape), *y, static_cast<UnaryKind>(args.activation)};
       *y = act.x;

@@ -1,0 +1,85 @@
+// Differentiator: appends to a trace the ops that compute the gradient of a loss. One rule per op
+// (gradient_rules.cpp), applied last op first; where a tensor had several readers their
+// contributions are added in that order. Tensors are told apart by address, and a view (rows or
+// columns of a tensor) has the same view of its gradient.
+//
+// Users: TrainStep (learn/), gradient checks, and later target propagation. Call want() and seed(),
+// then run(), then read gradient().
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ops/recorder.hpp"
+#include "ops/trace.hpp"
+
+namespace loom {
+
+class Differentiator {
+ public:
+  explicit Differentiator(Trace& trace);
+
+  // The gradient of `t` is asked for. t: a tensor of the trace (an input), or real memory that ops
+  // read (a parameter, plain or packed). `into` may be given, contiguous and as large as t; the
+  // gradient is then stored there, or added to what it holds.
+  void want(const Tensor& t, const Tensor& into = {}, bool accumulate = false);
+  // dL/dt, given. t is a whole tensor of the trace, or a view of one.
+  void seed(const Tensor& t, const Tensor& gradient);
+  // Appends the gradient ops of all commands recorded so far.
+  Status run();
+  // Called with each wanted tensor, in the order of want(), as soon as no command is left that
+  // could add to its gradient. Empty gradient: the loss does not depend on it.
+  using Done = std::function<Status(const Tensor& t, const Tensor& gradient)>;
+  void on_done(Done done) { done_ = std::move(done); }
+  // The gradient of a wanted tensor; empty when the loss does not depend on it.
+  Tensor gradient(const Tensor& t) const;
+
+  // ---- For the rules ----
+
+  // Where a contribution to the gradient of `t` goes: `out` is written by the rule, or added to
+  // when `accumulate` is set. Empty: nobody wants it.
+  struct Place {
+    Tensor out;
+    bool accumulate = false;
+    Tensor target;  // not empty: out is a temporary that settle() adds to target
+  };
+  // `adds`: the op the rule will record can add to its output.
+  Result<Place> place(const Tensor& t, bool adds = false);
+  Status settle(const Place& place);
+  // The gradient of an output of the command at hand; empty: the loss does not depend on it.
+  Tensor of(const Tensor& y) const;
+  bool wants(const Tensor& t) const { return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].needed; }
+  Recorder& ops() { return recorder_; }
+  Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
+
+ private:
+  // A part of a tensor's memory: `rows` runs of `cols` elements, `stride` apart.
+  struct Part {
+    int64_t offset = 0, rows = 0, cols = 0, stride = 0;
+    bool apart(const Part& other) const;
+  };
+  struct Slot {
+    Tensor base;              // the tensor whose gradient this is
+    Tensor gradient;          // empty: no contribution yet
+    std::vector<Part> written;  // parts that hold a contribution; others hold 0
+    bool needed = false;        // it depends on something wanted
+    int64_t first_read = -1;    // command
+  };
+
+  int64_t find(const Tensor& t) const;
+  int64_t slot_for(const Tensor& t);
+  void mark_needed();
+  Status finish(int64_t command);
+  Tensor view(const Slot& slot, const Tensor& t) const;
+  static Part part_of(const Slot& slot, const Tensor& t);
+
+  Trace& trace_;
+  Recorder recorder_;
+  std::vector<Slot> slots_;                // trace tensors first, then real memory
+  std::vector<const std::byte*> real_;     // addresses of slots beyond the trace's
+  std::vector<int64_t> wanted_;            // slots in the order of want()
+  int64_t trace_slots_ = 0;
+  Done done_;
+};
+
+}  // namespace loom

@@ -1,0 +1,34 @@
+// What gradient rules share. Private to the room.
+#pragma once
+
+#include "ops/gradient.hpp"
+
+namespace loom {
+
+// Whether the derivative of an activation follows from its result, so that its input need not be
+// kept (UnaryDxArgs::from_output).
+constexpr bool result_tells(UnaryKind kind) {
+  switch (kind) {
+    case UnaryKind::linear:
+    case UnaryKind::relu:
+    case UnaryKind::leaky_relu:
+    case UnaryKind::tanh:
+    case UnaryKind::sigmoid:
+    case UnaryKind::elu:
+    case UnaryKind::exp:
+    case UnaryKind::sqrt:
+    case UnaryKind::reciprocal: return true;
+    default: return false;
+  }
+}
+
+// The gradient before a fused activation, given that after it.
+inline Result<Tensor> before_activation(Differentiator& d, Activation kind, const Tensor& y,
+                                        const Tensor& dy) {
+  if (kind == Activation::linear) return dy;
+  const Tensor dz = d.fresh(y.shape);
+  LOOM_TRY(d.ops().unary_dx({y, dy, dz, static_cast<UnaryKind>(kind), true}));
+  return dz;
+}
+
+}  // namespace loom
