@@ -42,7 +42,7 @@ T entmax15_threshold(T k, T sum, T squares, T z) {
   const T mean = sum / k;
   const T spread = k * (squares / k - mean * mean);
   const T delta = (T(1) - spread) / k;
-  const T t = mean - square_root(delta > T(0) ? delta : T(0));
+  const T t = mean - fmath::sqrt<T>(delta > T(0) ? delta : T(0));
   return t <= z ? t : static_cast<T>(__builtin_nan(""));
 }
 
@@ -109,7 +109,7 @@ template <class T>
 T weight(T y, T alpha) {
   if (!(y > T(0))) return T(0);
   if (alpha == T(2)) return T(1);
-  if (alpha == T(1.5)) return square_root(y);
+  if (alpha == T(1.5)) return fmath::sqrt<T>(y);
   return fmath::exp<T>((T(2) - alpha) * fmath::log<T>(y));
 }
 

@@ -4,42 +4,10 @@
 // stand where dy or x stood.
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
-#include "ops/activation.hpp"
 #include "ops/activation_dx.hpp"
 
 namespace loom::reference {
 namespace {
-
-template <class T>
-T sign_of(T x) {
-  return x > T(0) ? T(1) : (x < T(0) ? T(-1) : T(0));
-}
-
-// f'(x) from the input of f.
-template <class T>
-T slope(UnaryKind kind, T x) {
-  switch (kind) {
-    case UnaryKind::exp: return fmath::exp<T>(x);
-    case UnaryKind::log: return T(1) / x;
-    case UnaryKind::sqrt: return T(0.5) / square_root(x);
-    case UnaryKind::neg: return T(-1);
-    case UnaryKind::abs: return sign_of(x);
-    case UnaryKind::square: return x + x;
-    case UnaryKind::reciprocal: return -((T(1) / x) * (T(1) / x));
-    default: return activate_dx<T>(static_cast<Activation>(kind), x);
-  }
-}
-
-// f'(x) from y = f(x).
-template <class T>
-T slope_from_output(UnaryKind kind, T y) {
-  switch (kind) {
-    case UnaryKind::exp: return y;
-    case UnaryKind::sqrt: return T(0.5) / y;
-    case UnaryKind::reciprocal: return -(y * y);
-    default: return activate_dx_from_output<T>(static_cast<Activation>(kind), y);
-  }
-}
 
 // One segment of n values. gamma is null when absent, scaled when not asked for.
 template <class T>
@@ -58,7 +26,7 @@ struct NormSegment {
     if (kind == NormKind::layer) mean = reduce_sum<T>(n, [&](int64_t i) { return x[i]; }) / count;
     // x - 0 is x, so one formula serves both kinds.
     const auto square = [&](int64_t i) { return (x[i] - mean) * (x[i] - mean); };
-    inverse = T(1) / square_root(reduce_sum<T>(n, square) / count + eps);
+    inverse = T(1) / fmath::sqrt<T>(reduce_sum<T>(n, square) / count + eps);
     const T mean_uh = reduce_sum<T>(n, [&](int64_t i) { return u(i) * h(i); }) / count;
     T mean_u = T(0);
     if (kind == NormKind::layer) mean_u = reduce_sum<T>(n, [&](int64_t i) { return u(i); }) / count;
@@ -102,8 +70,8 @@ void unary_dx(const UnaryDxArgs& args, const Lane& lane) {
     const T* dy = args.dy.row<T>(r);
     T* dx = args.dx.row<T>(r);
     for (int64_t i = 0; i < args.x.cols(); ++i) {
-      const T by =
-          args.from_output ? slope_from_output<T>(args.kind, x[i]) : slope<T>(args.kind, x[i]);
+      const T by = args.from_output ? activate_dx_from_output<T>(args.kind, x[i])
+                                    : activate_dx<T>(args.kind, x[i]);
       dx[i] = dy[i] * by;
     }
   }

@@ -127,8 +127,8 @@ template <class T>
 T cosine_loss(const LossRow<T>& row) {
   const T shortest = T(1e-8);
   const T *p = row.pred, *t = row.target;
-  const T p_norm = square_root(reduce_sum<T>(row.n, [&](int64_t i) { return p[i] * p[i]; }));
-  const T t_norm = square_root(reduce_sum<T>(row.n, [&](int64_t i) { return t[i] * t[i]; }));
+  const T p_norm = fmath::sqrt<T>(reduce_sum<T>(row.n, [&](int64_t i) { return p[i] * p[i]; }));
+  const T t_norm = fmath::sqrt<T>(reduce_sum<T>(row.n, [&](int64_t i) { return t[i] * t[i]; }));
   const T by_p = p_norm < shortest ? shortest : p_norm;
   const T by_t = t_norm < shortest ? shortest : t_norm;
   const T dot = reduce_sum<T>(row.n, [&](int64_t i) { return p[i] * t[i]; });

@@ -1,6 +1,7 @@
 // optimise: one update of the parameters, value by value, in the compute type and in the order in
 // which ops/args.hpp writes the formulas. Lanes share the values.
-#include "backend/reference/sums.hpp"
+#include "backend/reference/kernels.hpp"
+#include "ops/fmath.hpp"
 
 namespace loom::reference {
 namespace {
@@ -20,11 +21,11 @@ struct Update {
   void adam(T& p, T g, T& m, T& v) const {
     m = beta1 * m + (T(1) - beta1) * g;
     v = beta2 * v + (T(1) - beta2) * (g * g);
-    p = p - (rate * (m / c1)) / (square_root(v / c2) + eps);
+    p = p - (rate * (m / c1)) / (fmath::sqrt<T>(v / c2) + eps);
   }
   void rmsprop(T& p, T g, T& v) const {
     v = beta2 * v + (T(1) - beta2) * (g * g);
-    p = p - (rate * g) / (square_root(v) + eps);
+    p = p - (rate * g) / (fmath::sqrt<T>(v) + eps);
   }
   void lion(T& p, T g, T& m) const {
     const T mixed = beta1 * m + (T(1) - beta1) * g;

@@ -5,9 +5,10 @@
 //   normal:  Box and Muller (1958): words 0, 1 give values 0, 1, words 2, 3 values 2, 3: radius
 //            sqrt(-2 log((w_even + 1) / 2^32)), angle 2 pi w_odd / 2^32, cosine then sine.
 // Lanes share the values.
-#include "backend/reference/sums.hpp"
+#include "backend/reference/kernels.hpp"
 #include "base/dmath.hpp"
 #include "base/rng.hpp"
+#include "ops/fmath.hpp"
 
 namespace loom::reference {
 namespace {
@@ -17,7 +18,7 @@ constexpr double kTwoPi = 6.28318530717958647693;
 double normal_of(const PhiloxBlock& words, size_t i) {
   const double u = (static_cast<double>(words[i / 2 * 2]) + 1.0) * 0x1p-32;
   const double angle = kTwoPi * (static_cast<double>(words[i / 2 * 2 + 1]) * 0x1p-32);
-  const double radius = square_root(-2.0 * dmath::log(u));
+  const double radius = fmath::sqrt<double>(-2.0 * dmath::log(u));
   return radius * (i % 2 == 0 ? dmath::cos(angle) : dmath::sin(angle));
 }
 

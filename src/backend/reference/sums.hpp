@@ -3,8 +3,6 @@
 // in double when their dtype asks for it, and are rounded to the compute type once.
 #pragma once
 
-#include <type_traits>
-
 #include "backend/reference/kernels.hpp"
 
 namespace loom::reference {
@@ -72,15 +70,6 @@ T sum_over_column(const Packed& w, int64_t col, int64_t first, int64_t count, Te
 template <class T>
 void store(T& y, T value, bool accumulate) {
   y = accumulate ? y + value : value;
-}
-
-template <class T>
-T square_root(T x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return __builtin_sqrtf(x);
-  } else {
-    return __builtin_sqrt(x);
-  }
 }
 
 }  // namespace loom::reference
