@@ -13,7 +13,7 @@ static_assert(static_cast<int>(UnaryKind::linear) == static_cast<int>(Activation
                       static_cast<int>(Activation::hard_swish),
               "the first kinds of unary are the activations, in their order");
 constexpr int kActivations = static_cast<int>(Activation::hard_swish) + 1;
-constexpr int kUnaryKinds = static_cast<int>(UnaryKind::reciprocal) + 1;
+constexpr int kUnaryKinds = static_cast<int>(UnaryKind::step) + 1;
 
 template <class F>
 LOOM_INLINE F activate(Activation kind, F x) {

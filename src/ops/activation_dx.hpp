@@ -100,6 +100,7 @@ LOOM_INLINE F activate_dx(UnaryKind kind, F x) {
       const F r = 1.0f / x;
       return -(r * r);
     }
+    case UnaryKind::step: return zero;
   }
   return zero;
 }

@@ -23,6 +23,7 @@ int64_t stride_bytes(const Tensor& t) {
 // touching: exact while the strides agree or one side is a single row, and on the safe side
 // otherwise.
 bool overlap(const Tensor& a, const Tensor& b) {
+  if (a.empty() || b.empty()) return false;
   if (a.shape.count() == 0 || b.shape.count() == 0) return false;
   if (a.data >= b.end() || b.data >= a.end()) return false;
   if (a.layout == Layout::r16 || b.layout == Layout::r16) return true;
@@ -69,6 +70,10 @@ Status plain(std::string_view op, std::string_view name, const Tensor& t, DType 
   return {};
 }
 
+Status plain(std::string_view op, std::string_view name, const Tensor& t) {
+  return plain(op, name, t, t.dtype == DType::f64 ? DType::f64 : DType::f32);
+}
+
 Status packed(std::string_view op, std::string_view name, const Tensor& t) {
   if (t.layout != Layout::r16 || t.shape.rank() != 2) {
     return broken(op, name, " ", t.shape.str(), " is ",
@@ -78,8 +83,8 @@ Status packed(std::string_view op, std::string_view name, const Tensor& t) {
   return exists(op, name, t);
 }
 
-Status packed_or_plain(std::string_view op, std::string_view name, const Tensor& t) {
-  return t.layout == Layout::r16 ? packed(op, name, t) : plain(op, name, t);
+Status packed_or_plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype) {
+  return t.layout == Layout::r16 ? packed(op, name, t) : plain(op, name, t, dtype);
 }
 
 Status vector(std::string_view op, std::string_view name, const Tensor& t, int64_t count,
@@ -114,6 +119,29 @@ Status in_place_or_apart(std::string_view op, std::string_view y_name, const Ten
       y.rows() == x.rows() && y.cols() == x.cols() && y.dtype == x.dtype && y.layout == x.layout;
   if (y.data == x.data && same_rows && (y.rows() <= 1 || y.row_stride == x.row_stride)) return {};
   return apart(op, y_name, y, x_name, x);
+}
+
+Status like(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
+            const Tensor& x) {
+  LOOM_TRY(plain(op, y_name, y, x.dtype));
+  LOOM_TRY(same_shape(op, x_name, x, y_name, y));
+  return in_place_or_apart(op, y_name, y, x_name, x);
+}
+
+Status segments(std::string_view op, const Tensor& x, int64_t segments, float eps) {
+  if (segments < 1 || x.cols() % segments != 0) {
+    return broken(op, "x ", x.shape.str(), " cannot be cut into ", segments,
+                  " segments: the last extent must divide");
+  }
+  if (!(eps >= 0.0f)) return broken(op, "eps is ", eps, ": it must not be negative");
+  return {};
+}
+
+Status norm_parameter(std::string_view op, std::string_view name, const Tensor& t, const Tensor& x,
+                      int64_t segments) {
+  if (t.empty()) return {};
+  const int64_t row = x.cols();
+  return vector(op, name, t, t.shape.count() == row ? row : row / segments, x.dtype);
 }
 
 Status cache(std::string_view op, const KvCache& kv) {

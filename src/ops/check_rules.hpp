@@ -19,14 +19,17 @@ Error disagree(std::string_view op, std::string_view a_name, const Tensor& a,
                std::string_view b_name, const Tensor& b, std::string_view must);
 
 // Plain rows of `dtype` that exist and do not run into each other.
-Status plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype = DType::f32);
+Status plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype);
+// The same of a compute type, f32 or f64. An op asks this of one activation, and of the others that
+// they are of its dtype.
+Status plain(std::string_view op, std::string_view name, const Tensor& t);
 // A packed matrix.
 Status packed(std::string_view op, std::string_view name, const Tensor& t);
 // A packed matrix, or plain rows of `dtype`.
-Status packed_or_plain(std::string_view op, std::string_view name, const Tensor& t);
+Status packed_or_plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype);
 // `count` values of `dtype` without gaps.
 Status vector(std::string_view op, std::string_view name, const Tensor& t, int64_t count,
-              DType dtype = DType::f32);
+              DType dtype);
 // As many rows and as many values in each row.
 Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
                   std::string_view b_name, const Tensor& b);
@@ -36,6 +39,14 @@ Status apart(std::string_view op, std::string_view y_name, const Tensor& y, std:
 // y is exactly x (in place), or apart from it.
 Status in_place_or_apart(std::string_view op, std::string_view y_name, const Tensor& y,
                          std::string_view x_name, const Tensor& x);
+// y is in place or apart, and plain rows of the dtype and the shape of x.
+Status like(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
+            const Tensor& x);
+// Rows that can be cut into `segments` equal parts, and eps not negative.
+Status segments(std::string_view op, const Tensor& x, int64_t segments, float eps);
+// gamma and beta: absent, one value per position of a segment, or one per position of a row.
+Status norm_parameter(std::string_view op, std::string_view name, const Tensor& t, const Tensor& x,
+                      int64_t segments);
 // A cache with memory and whole groups of 16 positions.
 Status cache(std::string_view op, const KvCache& kv);
 

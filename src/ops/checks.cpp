@@ -1,6 +1,7 @@
 // One check per row of ops.def, in the order: each tensor alone, then how they fit together, then
-// who shares memory. A check passes exactly when the reference body of the op is well-defined on
-// those arguments; ids and the values of tensors are not looked at.
+// who shares memory; the ops of training are in checks_training.cpp. A check passes exactly when
+// the reference body of the op is well-defined on those arguments; ids and the values of tensors
+// are not looked at.
 #include "ops/checks.hpp"
 
 #include "base/checked.hpp"
@@ -18,21 +19,9 @@ using rules::packed_or_plain;
 using rules::plain;
 using rules::same_shape;
 
-// The second operand and the gate ops work row by row on operands of one shape.
 Status rows_in_rows_out(std::string_view op, const Tensor& x, const Tensor& y) {
   LOOM_TRY(plain(op, "x", x));
-  LOOM_TRY(plain(op, "y", y));
-  LOOM_TRY(same_shape(op, "x", x, "y", y));
-  return in_place_or_apart(op, "y", y, "x", x);
-}
-
-// gamma and beta: absent, one value per position of a segment, or one per position of a row.
-Status norm_parameter(std::string_view name, const Tensor& t, const NormArgs& args) {
-  if (t.empty()) return {};
-  const int64_t row = args.x.cols();
-  const int64_t segment = row / args.segments;
-  LOOM_TRY(rules::vector("norm", name, t, t.shape.count() == row ? row : segment));
-  return apart("norm", "y", args.y, name, t);
+  return rules::like(op, "y", y, "x", x);
 }
 
 Status heads_divide(std::string_view op, std::string_view name, const Tensor& t, int64_t heads) {
@@ -51,7 +40,7 @@ Status check(const MatmulArgs& args) {
   const auto& [x, w, bias, y, q8, activation, use_q8] = args;
   LOOM_TRY(plain("matmul", "x", x));
   LOOM_TRY(packed("matmul", "w", w));
-  LOOM_TRY(plain("matmul", "y", y));
+  LOOM_TRY(plain("matmul", "y", y, x.dtype));
   if (x.cols() != w.cols())
     return disagree("matmul", "x", x, "w", w, "both must have the same last extent");
   if (y.rows() != x.rows() || y.cols() != w.rows()) {
@@ -59,7 +48,7 @@ Status check(const MatmulArgs& args) {
                   w.shape.str(), ": it must have ", x.rows(), " rows of ", w.rows());
   }
   if (!bias.empty()) {
-    LOOM_TRY(rules::vector("matmul", "bias", bias, w.rows()));
+    LOOM_TRY(rules::vector("matmul", "bias", bias, w.rows(), x.dtype));
     LOOM_TRY(apart("matmul", "y", y, "bias", bias));
   }
   LOOM_TRY(apart("matmul", "y", y, "x", x));
@@ -69,7 +58,7 @@ Status check(const MatmulArgs& args) {
 Status check(const QuantiseRowsArgs& args) {
   const Tensor& x = args.x;
   const Q8Rows& q = args.q;
-  LOOM_TRY(plain("quantise_rows", "x", x));
+  LOOM_TRY(plain("quantise_rows", "x", x, DType::f32));
   if (q.rows != x.rows() || q.cols != x.cols() || q.blocks != ceil_div(x.cols(), 32)) {
     return broken("quantise_rows", "x ", x.shape.str(), " does not fit q: ", q.rows, " rows of ",
                   q.cols, " values in ", q.blocks, " blocks of 32");
@@ -84,14 +73,14 @@ Status check(const PackArgs& args) {
   LOOM_TRY(plain("pack", "src", args.src));
   LOOM_TRY(packed("pack", "w", args.w));
   LOOM_TRY(same_shape("pack", "src", args.src, "w", args.w));
-  LOOM_TRY(rules::vector("pack", "src", args.src, args.src.shape.count()));
+  LOOM_TRY(rules::vector("pack", "src", args.src, args.src.shape.count(), args.src.dtype));
   return apart("pack", "w", args.w, "src", args.src);
 }
 
 Status check(const GatherRowsArgs& args) {
-  const auto& [table, ids, y] = args;
-  LOOM_TRY(packed_or_plain("gather_rows", "table", table));
+  const auto& [table, ids, y, skip] = args;
   LOOM_TRY(plain("gather_rows", "y", y));
+  LOOM_TRY(packed_or_plain("gather_rows", "table", table, y.dtype));
   LOOM_TRY(rules::vector("gather_rows", "ids", ids, y.rows(), DType::i32));
   if (y.cols() != table.cols()) {
     return disagree("gather_rows", "table", table, "y", y, "both must have the same last extent");
@@ -101,40 +90,43 @@ Status check(const GatherRowsArgs& args) {
 }
 
 Status check(const NormArgs& args) {
-  LOOM_TRY(rows_in_rows_out("norm", args.x, args.y));
-  if (args.segments < 1 || args.x.cols() % args.segments != 0) {
-    return broken("norm", "x ", args.x.shape.str(), " cannot be cut into ", args.segments,
-                  " segments: the last extent must divide");
-  }
-  if (args.kind == NormKind::rms && !args.beta.empty()) return broken("norm", "rms takes no beta");
-  if (!(args.eps >= 0.0f)) return broken("norm", "eps is ", args.eps, ": it must not be negative");
-  LOOM_TRY(norm_parameter("gamma", args.gamma, args));
-  return norm_parameter("beta", args.beta, args);
+  const auto& [x, gamma, beta, y, eps, kind, segments] = args;
+  LOOM_TRY(rows_in_rows_out("norm", x, y));
+  LOOM_TRY(rules::segments("norm", x, segments, eps));
+  if (kind == NormKind::rms && !beta.empty()) return broken("norm", "rms takes no beta");
+  LOOM_TRY(rules::norm_parameter("norm", "gamma", gamma, x, segments));
+  LOOM_TRY(rules::norm_parameter("norm", "beta", beta, x, segments));
+  LOOM_TRY(apart("norm", "y", y, "gamma", gamma));
+  return apart("norm", "y", y, "beta", beta);
 }
 
 Status check(const RopeArgs& args) {
-  const auto& [x, cos, sin, heads, first] = args;
-  LOOM_TRY(plain("rope", "x", x));
-  LOOM_TRY(plain("rope", "cos", cos));
-  LOOM_TRY(plain("rope", "sin", sin));
+  const auto& [x, y, cos, sin, heads, first, length, inverse] = args;
+  LOOM_TRY(rows_in_rows_out("rope", x, y));
+  LOOM_TRY(plain("rope", "cos", cos, DType::f32));
+  LOOM_TRY(plain("rope", "sin", sin, DType::f32));
   LOOM_TRY(same_shape("rope", "cos", cos, "sin", sin));
   LOOM_TRY(heads_divide("rope", "x", x, heads));
   if (x.cols() != cos.cols() * heads * 2) {
     return disagree("rope", "x", x, "cos", cos,
                     cat("each of ", heads, " heads must be twice as wide as cos"));
   }
-  if (first < 0 || first > cos.rows() - x.rows()) {
+  if (length < 0 || (length > 0 && x.rows() % length != 0)) {
+    return broken("rope", "x ", x.shape.str(), " cannot be cut into runs of ", length,
+                  " rows: the first extent must divide");
+  }
+  if (first < 0 || first > cos.rows() - (length > 0 ? length : x.rows())) {
     return broken("rope", "x ", x.shape.str(), " at position ", first, " does not fit cos ",
                   cos.shape.str());
   }
-  LOOM_TRY(apart("rope", "x", x, "cos", cos));
-  return apart("rope", "x", x, "sin", sin);
+  LOOM_TRY(apart("rope", "y", y, "cos", cos));
+  return apart("rope", "y", y, "sin", sin);
 }
 
 Status check(const KvWriteArgs& args) {
   const auto& [k, v, cache, first] = args;
-  LOOM_TRY(plain("kv_write", "k", k));
-  LOOM_TRY(plain("kv_write", "v", v));
+  LOOM_TRY(plain("kv_write", "k", k, DType::f32));
+  LOOM_TRY(plain("kv_write", "v", v, DType::f32));
   LOOM_TRY(rules::cache("kv_write", cache));
   LOOM_TRY(same_shape("kv_write", "k", k, "v", v));
   if (k.cols() != cache.kv_heads * cache.head_dim) {
@@ -150,8 +142,8 @@ Status check(const KvWriteArgs& args) {
 
 Status check(const AttentionArgs& args) {
   const auto& [q, y, cache, heads, first, length, window, scale, causal] = args;
-  LOOM_TRY(plain("attention", "q", q));
-  LOOM_TRY(plain("attention", "y", y));
+  LOOM_TRY(plain("attention", "q", q, DType::f32));
+  LOOM_TRY(plain("attention", "y", y, DType::f32));
   LOOM_TRY(rules::cache("attention", cache));
   LOOM_TRY(same_shape("attention", "q", q, "y", y));
   if (heads < 1 || heads % cache.kv_heads != 0) {
@@ -180,25 +172,25 @@ Status check(const UnaryArgs& args) {
 Status check(const BinaryArgs& args) {
   const auto& [a, b, y, kind] = args;
   LOOM_TRY(plain("binary", "a", a));
-  LOOM_TRY(plain("binary", "b", b));
-  LOOM_TRY(plain("binary", "y", y));
-  LOOM_TRY(same_shape("binary", "a", a, "y", y));
-  if (b.cols() != a.cols() || (b.rows() != a.rows() && b.rows() != 1)) {
+  LOOM_TRY(plain("binary", "b", b, a.dtype));
+  LOOM_TRY(rules::like("binary", "y", y, "a", a));
+  const bool row = b.rows() == 1 && b.cols() == a.cols();
+  const bool column = b.rows() == a.rows() && b.cols() == 1;
+  const bool same = b.rows() == a.rows() && b.cols() == a.cols();
+  if (!same && !row && !column) {
     return disagree("binary", "a", a, "b", b,
-                    "b must have a's shape or be a vector of its last extent");
+                    "b must have a's shape or be one row or column of it");
   }
-  LOOM_TRY(in_place_or_apart("binary", "y", y, "a", a));
   return in_place_or_apart("binary", "y", y, "b", b);
 }
 
 Status check(const GatedArgs& args) {
-  LOOM_TRY(plain("gated", "gate", args.gate));
-  LOOM_TRY(plain("gated", "up", args.up));
-  LOOM_TRY(plain("gated", "y", args.y));
-  LOOM_TRY(same_shape("gated", "gate", args.gate, "up", args.up));
-  LOOM_TRY(same_shape("gated", "gate", args.gate, "y", args.y));
-  LOOM_TRY(in_place_or_apart("gated", "y", args.y, "gate", args.gate));
-  return in_place_or_apart("gated", "y", args.y, "up", args.up);
+  const auto& [gate, up, y, activation] = args;
+  LOOM_TRY(plain("gated", "gate", gate));
+  LOOM_TRY(plain("gated", "up", up, gate.dtype));
+  LOOM_TRY(same_shape("gated", "gate", gate, "up", up));
+  LOOM_TRY(rules::like("gated", "y", y, "gate", gate));
+  return in_place_or_apart("gated", "y", y, "up", up);
 }
 
 Status check(const SoftmaxArgs& args) {
@@ -207,7 +199,7 @@ Status check(const SoftmaxArgs& args) {
 
 Status check(const ReduceArgs& args) {
   LOOM_TRY(plain("reduce", "x", args.x));
-  LOOM_TRY(rules::vector("reduce", "y", args.y, args.x.rows()));
+  LOOM_TRY(rules::vector("reduce", "y", args.y, args.x.rows(), args.x.dtype));
   return apart("reduce", "y", args.y, "x", args.x);
 }
 
@@ -221,7 +213,7 @@ Status check(const ArgmaxArgs& args) {
 Status check(const TopkArgs& args) {
   const auto& [x, values, ids] = args;
   LOOM_TRY(plain("topk", "x", x));
-  LOOM_TRY(plain("topk", "values", values));
+  LOOM_TRY(plain("topk", "values", values, x.dtype));
   LOOM_TRY(plain("topk", "ids", ids, DType::i32));
   LOOM_TRY(same_shape("topk", "values", values, "ids", ids));
   if (values.rows() != x.rows() || values.cols() > x.cols()) {

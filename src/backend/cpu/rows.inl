@@ -228,8 +228,10 @@ LOOM_INLINE Vf apply_unary(Vf x) {
   if constexpr (kKind == log) return fmath::log<Vf>(x);
   if constexpr (kKind == neg) return -x;
   if constexpr (kKind == abs) return fmath::abs<Vf>(x);
-  if constexpr (kKind == softplus) return fmath::softplus<Vf>(x);
-  if constexpr (kKind <= sigmoid) return activate<Vf>(static_cast<Activation>(kKind), x);
+  if constexpr (kKind == square) return x * x;
+  if constexpr (kKind == reciprocal) return 1.0f / x;
+  if constexpr (kKind == step) return x >= 0.0f ? vf_set(1.0f) : vf_set(0.0f);
+  if constexpr (kKind <= hard_swish) return activate<Vf>(static_cast<Activation>(kKind), x);
   return x;
 }
 
@@ -258,17 +260,24 @@ inline void unary(const UnaryArgs& a, const Lane& lane) {
     case log: return unary_loop<log>(a, lane);
     case neg: return unary_loop<neg>(a, lane);
     case abs: return unary_loop<abs>(a, lane);
+    case mish: return unary_loop<mish>(a, lane);
     case softplus: return unary_loop<softplus>(a, lane);
+    case elu: return unary_loop<elu>(a, lane);
+    case hard_swish: return unary_loop<hard_swish>(a, lane);
+    case square: return unary_loop<square>(a, lane);
+    case reciprocal: return unary_loop<reciprocal>(a, lane);
+    case step: return unary_loop<step>(a, lane);
     case sqrt: return reference_ops().unary(a, lane);
   }
 }
 
 template <BinaryKind kKind>
 inline void binary_loop(const BinaryArgs& a, const Lane& lane) {
-  const bool vector_b = a.b.rows() == 1 && a.a.rows() != 1;
+  const bool one_row = a.b.rows() == 1, one_column = a.b.cols() == 1;
   each16(a.a.rows(), a.a.cols(), lane, [&](int64_t r, int64_t c, int64_t n) {
     V16 x = load16_n(a.a.f32_row(r) + c, n);
-    const V16 y = load16_n((vector_b ? a.b.f32() : a.b.f32_row(r)) + c, n);
+    const float* b = one_row ? a.b.f32() : a.b.f32_row(r);
+    const V16 y = one_column ? set16(*b) : load16_n(b + c, n);
     LOOM_EACH(i) {
       if constexpr (kKind == BinaryKind::add) x.v[i] = x.v[i] + y.v[i];
       if constexpr (kKind == BinaryKind::sub) x.v[i] = x.v[i] - y.v[i];
@@ -305,25 +314,28 @@ inline void rope(const RopeArgs& a, const Lane& lane) {
   const LaneRange rows = lane.range(a.x.rows());
   const int64_t width = a.x.cols() / a.heads;
   const int64_t half = width / 2;
+  const float turn = a.inverse ? -1.0f : 1.0f;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* cos = a.cos.f32_row(a.first + r);
-    const float* sin = a.sin.f32_row(a.first + r);
+    const int64_t position = a.first + (a.length > 0 ? r % a.length : r);
+    const float* cos = a.cos.f32_row(position);
+    const float* sin = a.sin.f32_row(position);
     for (int64_t h = 0; h < a.heads; ++h) {
-      float* low = a.x.f32_row(r) + h * width;
-      float* high = low + half;
+      const float* from = a.x.f32_row(r) + h * width;
+      float* to = a.y.f32_row(r) + h * width;
       for (int64_t j = 0; j < half; j += 16) {
         const int64_t n = half - j;
-        V16 x = load16_n(low + j, n);
-        V16 y = load16_n(high + j, n);
+        V16 x = load16_n(from + j, n);
+        V16 y = load16_n(from + half + j, n);
         const V16 c = load16_n(cos + j, n);
         const V16 s = load16_n(sin + j, n);
         LOOM_EACH(i) {
-          const Vf rotated = x.v[i] * c.v[i] - y.v[i] * s.v[i];
-          y.v[i] = x.v[i] * s.v[i] + y.v[i] * c.v[i];
+          const Vf angle = s.v[i] * turn;  // exact
+          const Vf rotated = x.v[i] * c.v[i] - y.v[i] * angle;
+          y.v[i] = x.v[i] * angle + y.v[i] * c.v[i];
           x.v[i] = rotated;
         }
-        store16_n(low + j, x, n);
-        store16_n(high + j, y, n);
+        store16_n(to + j, x, n);
+        store16_n(to + half + j, y, n);
       }
     }
   }

@@ -16,6 +16,7 @@ T unary_value(UnaryKind kind, T x) {
     case UnaryKind::abs: return fmath::abs<T>(x);
     case UnaryKind::square: return x * x;
     case UnaryKind::reciprocal: return T{1} / x;
+    case UnaryKind::step: return x >= T{} ? T{1} : T{};
     default: return activate<T>(static_cast<Activation>(kind), x);
   }
 }
