@@ -20,7 +20,8 @@ enum class LayerKind : uint8_t {
 #undef LOOM_LAYER
 };
 
-enum class FieldType : uint8_t { integer, real, boolean, text };
+// list: whole numbers; a single number stands for a list of one.
+enum class FieldType : uint8_t { integer, real, boolean, text, list };
 
 struct FieldDesc {
   std::string_view name;
@@ -30,11 +31,13 @@ struct FieldDesc {
   double max = 0;
   std::string_view default_text;
   std::string_view doc;
+  std::string_view old_name = {};  // what files of the original call it
 };
 
 struct FieldValue {
   double number = 0;
   std::string text;
+  std::vector<int64_t> list;
 };
 
 struct LayerDef;
@@ -53,6 +56,9 @@ struct LayerConfig {
   double real(int field) const { return values[static_cast<size_t>(field)].number; }
   bool flag(int field) const { return values[static_cast<size_t>(field)].number != 0; }
   const std::string& text(int field) const { return values[static_cast<size_t>(field)].text; }
+  const std::vector<int64_t>& list(int field) const {
+    return values[static_cast<size_t>(field)].list;
+  }
 };
 
 // A field by name and its value, for make_layer.
@@ -60,11 +66,17 @@ struct Field {
   std::string_view name;
   double number = 0;
   std::string text;
+  std::vector<int64_t> list;
+  FieldType type = FieldType::real;
   Field(std::string_view n, double v) : name(n), number(v) {}
   Field(std::string_view n, int64_t v) : name(n), number(static_cast<double>(v)) {}
   Field(std::string_view n, int v) : name(n), number(v) {}
-  Field(std::string_view n, bool v) : name(n), number(v ? 1 : 0) {}
-  Field(std::string_view n, std::string v) : name(n), text(std::move(v)) {}
+  Field(std::string_view n, bool v) : name(n), number(v ? 1 : 0), type(FieldType::boolean) {}
+  Field(std::string_view n, std::string v)
+      : name(n), text(std::move(v)), type(FieldType::text) {}
+  Field(std::string_view n, const char* v) : Field(n, std::string(v)) {}
+  Field(std::string_view n, std::vector<int64_t> v)
+      : name(n), list(std::move(v)), type(FieldType::list) {}
 };
 
 // A layer with defaults and the given fields. Unknown names, wrong types and values out of range

@@ -1,6 +1,6 @@
-// Sequential: children one after the other. Residual: y = x + F(x), F being its children in
-// sequence. Neither owns weights. An empty Sequential is the identity; a Residual needs at least
-// one child and an F that keeps the shape.
+// Sequential: children one after the other; empty, it is the identity. Residual: y = x + F(x), F
+// being its children in sequence; without children it adds its second input, which is what the
+// layer before it was given: [f, Residual] is f(x) + x. Neither owns weights.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 
@@ -8,21 +8,21 @@ namespace loom {
 namespace {
 
 Result<Shape> infer_sequence(const LayerConfig& c, const Shape& in) {
-  Shape shape = in;
+  Shape shape = in, before = in;
   for (size_t i = 0; i < c.children.size(); ++i) {
-    Result<Shape> next = infer_shape(c.children[i], shape);
+    Result<Shape> next = infer_after(c.children[i], shape, before);
     if (!next.ok()) {
       Error error = next.error();
       error.message = cat("child ", i, " of ", c.def->name, ": ", error.message);
       return error;
     }
+    if (!c.children[i].disabled) before = shape;
     shape = *next;
   }
   return shape;
 }
 
 Result<Shape> infer_residual(const LayerConfig& c, const Shape& in) {
-  if (c.children.empty()) return invalid("Residual needs at least one child to add to its input");
   LOOM_ASSIGN(const Shape out, infer_sequence(c, in));
   if (!(out == in)) {
     return invalid(cat("Residual: its children turn ", in.str(), " into ", out.str(),
@@ -31,29 +31,29 @@ Result<Shape> infer_residual(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
-Status plan_sequence(PlanCall& call) {
-  for (size_t i = 0; i < call.config().children.size(); ++i) LOOM_TRY(call.child(i));
-  return {};
-}
-
-Status plan_residual(PlanCall& call) {
-  LOOM_TRY(plan_sequence(call));
-  call.keep_input();
-  return {};
+bool residual_wants_skip(const LayerConfig& c) {
+  return c.children.empty();
 }
 
 Result<Tensor> forward_sequence(ForwardCall& call) {
-  Tensor value = call.x();
-  for (size_t i = 0; i < call.config().children.size(); ++i) {
-    LOOM_ASSIGN(value, call.child(i, value));
+  Tensor value = call.x(), before = call.x();
+  const std::vector<LayerConfig>& children = call.config().children;
+  for (size_t i = 0; i < children.size(); ++i) {
+    LOOM_ASSIGN(const Tensor next, call.child(i, value, before));
+    if (!children[i].disabled) before = value;
+    value = next;
   }
   return value;
 }
 
 Result<Tensor> forward_residual(ForwardCall& call) {
-  LOOM_ASSIGN(Tensor value, forward_sequence(call));
-  LOOM_TRY(call.ops().binary({call.x(), value, value, BinaryKind::add}));
-  return value;
+  Tensor other = call.skip();
+  if (!call.config().children.empty()) {
+    LOOM_ASSIGN(other, forward_sequence(call));
+  }
+  LOOM_ASSIGN(const Tensor y, call.like(call.x()));
+  LOOM_TRY(call.ops().binary({call.x(), other, y, BinaryKind::add}));
+  return y;
 }
 
 }  // namespace
@@ -63,7 +63,6 @@ const LayerDef kSequential = {.kind = LayerKind::sequential,
                               .name = "Sequential",
                               .container = true,
                               .infer = infer_sequence,
-                              .plan = plan_sequence,
                               .forward = forward_sequence};
 
 extern const LayerDef kResidual;
@@ -71,7 +70,7 @@ const LayerDef kResidual = {.kind = LayerKind::residual,
                             .name = "Residual",
                             .container = true,
                             .infer = infer_residual,
-                            .plan = plan_residual,
-                            .forward = forward_residual};
+                            .forward = forward_residual,
+                            .wants_skip = residual_wants_skip};
 
 }  // namespace loom

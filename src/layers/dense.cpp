@@ -1,4 +1,5 @@
-// Dense: y = act(x W^T + b), W [out, in]. Rows are all extents but the last.
+// Dense: y = act(x W^T + b), W [out, in]. Rows are all extents but the last; where the last extent
+// is not `in` but a whole sample has that many values, the sample is the row.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -9,22 +10,32 @@ namespace {
 enum { kIn, kOut, kBias, kActivation };
 constexpr double kMaxExtent = 1 << 24;
 constexpr FieldDesc kFields[] = {
-    {"in", FieldType::integer, 1, 1, kMaxExtent, "", "width of the input"},
-    {"out", FieldType::integer, 1, 1, kMaxExtent, "", "width of the output"},
+    {"in", FieldType::integer, 1, 1, kMaxExtent, "", "width of the input", "input_height"},
+    {"out", FieldType::integer, 1, 1, kMaxExtent, "", "width of the output", "output_height"},
     {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
 };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
-  out.push_back({"weight", Shape{c.integer(kOut), c.integer(kIn)}, Init::glorot});
+  // Rectifiers lose half of the variance, which He's rule makes good.
+  const bool rectifies = c.text(kActivation).find("relu") != std::string::npos;
+  out.push_back({"weight", Shape{c.integer(kOut), c.integer(kIn)},
+                 rectifies ? Init::he : Init::glorot});
   if (c.flag(kBias)) out.push_back({"bias", Shape{c.integer(kOut)}, Init::zeros});
 }
 
+bool flattens(const LayerConfig& c, const Shape& in) {
+  return in.rank() > 2 && in.last() != c.integer(kIn) && in[0] > 0 &&
+         in.count() == in[0] * c.integer(kIn);
+}
+
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
-  if (in.rank() == 0 || in.last() != c.integer(kIn)) {
-    return invalid(cat("Dense: input ", in.str(), " must end in ", c.integer(kIn)));
-  }
   LOOM_TRY(parse_activation(c.text(kActivation)));
+  if (flattens(c, in)) return Shape{in[0], c.integer(kOut)};
+  if (in.rank() == 0 || in.last() != c.integer(kIn)) {
+    return invalid(cat("Dense: input ", in.str(), " must end in ", c.integer(kIn),
+                       ", or have that many values per sample"));
+  }
   Shape out = in;
   out[in.rank() - 1] = c.integer(kOut);
   return out;
@@ -32,10 +43,11 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
 
 Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
-  LOOM_ASSIGN(Tensor y, call.output(shape));
+  LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   MatmulArgs m;
-  m.x = call.x();
   m.w = call.param(0);
+  m.x = call.x();
+  if (flattens(call.config(), m.x.shape)) m.x = as_matrix(m.x, m.x.shape[0], m.w.cols());
   if (call.config().flag(kBias)) m.bias = call.param(1);
   m.y = y;
   LOOM_ASSIGN(m.activation, parse_activation(call.config().text(kActivation)));

@@ -1,15 +1,18 @@
-// Embedding: y[..., :] = table[id]. The input holds 32-bit ids; ids beyond the vocabulary are
-// refused by the session that feeds them, before anything is recorded.
+// Embedding: y[..., :] = act(table[id]). The input holds 32-bit ids; ids beyond the vocabulary are
+// refused by whoever feeds them, before anything runs. The row of the padding id is not trained.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
+#include "ops/activation.hpp"
 
 namespace loom {
 namespace {
 
-enum { kVocab, kWidth };
+enum { kVocab, kWidth, kPadding, kActivation };
 constexpr FieldDesc kFields[] = {
-    {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table"},
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row"},
+    {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table", "vocab_size"},
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row", "embedding_dim"},
+    {"padding_id", FieldType::integer, -1, -1, 1 << 24, "", "id whose row is not trained; -1: none"},
+    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
 };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
@@ -21,6 +24,11 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(cat("Embedding: input ", in.str(), " must have 1 to ", Shape::kMaxRank - 1,
                        " axes of ids"));
   }
+  LOOM_TRY(parse_activation(c.text(kActivation)));
+  if (c.integer(kPadding) >= c.integer(kVocab)) {
+    return invalid(cat("Embedding: padding_id ", c.integer(kPadding), " must be below vocab ",
+                       c.integer(kVocab)));
+  }
   Shape out{in.count(), c.integer(kWidth)};
   if (in.rank() == 2) out = Shape{in[0], in[1], c.integer(kWidth)};
   return out;
@@ -28,8 +36,13 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
 
 Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
-  LOOM_ASSIGN(Tensor y, call.output(shape));
-  LOOM_TRY(call.ops().gather_rows({call.param(0), call.x(), y}));
+  LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
+  LOOM_ASSIGN(const Tensor rows, call.tensor(shape));
+  LOOM_TRY(
+      call.ops().gather_rows({call.param(0), call.x(), rows, call.config().integer(kPadding)}));
+  if (activation == Activation::linear) return rows;
+  LOOM_ASSIGN(const Tensor y, call.tensor(shape));
+  LOOM_TRY(call.ops().unary({rows, y, static_cast<UnaryKind>(activation)}));
   return y;
 }
 

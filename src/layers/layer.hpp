@@ -1,6 +1,8 @@
 // LayerDef: what a layer kind is. One constant object per file of this room. A layer sees tensors
-// and ops: no dtype, no device, no thread, no file. Passes are drivers in grid/ that call these
-// functions; containers call back through PlanCall and ForwardCall.
+// and ops: no dtype, no device, no thread, no file. It is written once, as forward(): gradients
+// belong to ops and memory is planned from what forward() records (docs/decisions/0008). So
+// forward() asks for its tensors in an order that depends on the configuration alone, and writes
+// none of them twice. Drivers are in grid/; containers call back through ForwardCall::child.
 #pragma once
 
 #include <array>
@@ -15,7 +17,10 @@
 
 namespace loom {
 
-enum class Init : uint8_t { zeros, ones, glorot, normal002 };
+// Starting values. Fans are those of the matrix: rows out, cols in.
+//   glorot: U(+-sqrt(6 / (in + out))) (Glorot and Bengio, 2010); he: N(0, 2 / in) (He et al., 2015);
+//   fan_in: U(+-1/sqrt(in)); fan_out: U(+-1/sqrt(out)); normal002: N(0, 0.02^2); normal1: N(0, 1)
+enum class Init : uint8_t { zeros, ones, glorot, he, fan_in, fan_out, normal002, normal1 };
 
 // One trainable tensor. Matrices [rows, cols] are stored R16 in any dtype; vectors stay plain f32.
 struct ParamSpec {
@@ -36,28 +41,16 @@ struct RopeSpec {
   bool operator==(const RopeSpec&) const = default;
 };
 
-// Memory a layer keeps between passes of a session, per sequence: here, a KV cache. Zero heads:
-// none.
+// Memory a layer keeps between passes of a session, per sequence: a KV cache (kv_heads > 0), or a
+// vector that is zero at position 0 (width > 0).
 struct StateSpec {
-  int64_t kv_heads = 0, head_dim = 0;
+  int64_t kv_heads = 0, head_dim = 0, width = 0;
 };
 
-// Planning: a layer declares the temporaries of one forward pass over its largest input, in the
-// order it will use them.
-class PlanCall {
- public:
-  virtual ~PlanCall() = default;
-  virtual const LayerConfig& config() const = 0;
-  virtual const Shape& input() const = 0;
-  // f32 memory that lives while this layer runs.
-  virtual void temp(const Shape& shape) = 0;
-  // The output goes to fresh memory of this shape (leaf layers) ...
-  virtual void output(const Shape& shape) = 0;
-  // ... or is that of a child. Runs child i on `input`; its output shape and memory are then
-  // current.
-  virtual Status child(size_t i) = 0;
-  // The input is still needed after the children so far.
-  virtual void keep_input() = 0;
+// Where a layer's random numbers come from: value i of stream (seed, stream) at step *step.
+struct Noise {
+  uint64_t seed = 0, stream = 0;
+  Tensor step;
 };
 
 // One forward call. Shapes may be smaller than planned in every axis but the last.
@@ -67,17 +60,38 @@ class ForwardCall {
   virtual Recorder& ops() = 0;
   virtual const LayerConfig& config() const = 0;
   virtual const Tensor& x() const = 0;
-  virtual Result<Tensor> temp(size_t i, const Shape& shape) = 0;
-  virtual Result<Tensor> output(const Shape& shape) = 0;
+  // The second input of layers that want one (LayerDef::wants_skip).
+  virtual const Tensor& skip() const = 0;
+  // Memory of the compute type, contiguous, for as long as anything recorded reads it.
+  virtual Result<Tensor> tensor(const Shape& shape) = 0;
   virtual const Tensor& param(size_t i) const = 0;  // in the order of LayerDef::params
   // Rows of x are `sequences` runs of equal length, one after the other; all stand at position
   // `first`.
   virtual int64_t sequences() const = 0;
   virtual int64_t first() const = 0;
+  // Whether passes build on each other, so that cache() and state() hold what came before. If not,
+  // x holds whole sequences and there is neither.
+  virtual bool stateful() const = 0;
   virtual KvCache cache(int64_t sequence) = 0;
+  virtual Tensor state() = 0;  // [sequences, width]
+  // Which positions are real: [sequences, length], 0 or 1; empty: all.
+  virtual Tensor mask() const = 0;
   virtual const Tensor& rope_cos() const = 0;
   virtual const Tensor& rope_sin() const = 0;
-  virtual Result<Tensor> child(size_t i, const Tensor& input) = 0;
+  virtual bool training() const = 0;
+  virtual Noise noise() const = 0;
+  // Adds weight * value to the loss that is trained; value: one number.
+  virtual Status add_loss(const Tensor& value, float weight) = 0;
+  virtual Result<Tensor> child(size_t i, const Tensor& input, const Tensor& skip = {}) = 0;
+
+  // Shorthands over the above.
+  Result<Tensor> like(const Tensor& t) { return tensor(t.shape); }
+  // Memory for 32-bit ids; no compute type is narrower.
+  Result<Tensor> ids(const Shape& shape) {
+    LOOM_ASSIGN(Tensor t, tensor(shape));
+    t.dtype = DType::i32;
+    return t;
+  }
 };
 
 struct LayerDef {
@@ -89,12 +103,13 @@ struct LayerDef {
   void (*params)(const LayerConfig&, std::vector<ParamSpec>&) = nullptr;
   // Shape of the output for an input shape; the Error says which extent is wrong.
   Result<Shape> (*infer)(const LayerConfig&, const Shape&) = nullptr;
-  // Memory of one pass. Null: one output of the inferred shape and nothing else.
-  Status (*plan)(PlanCall&) = nullptr;
   // Records the ops of one pass and returns the output.
   Result<Tensor> (*forward)(ForwardCall&) = nullptr;
   StateSpec (*state)(const LayerConfig&) = nullptr;  // null: none
   RopeSpec (*rope)(const LayerConfig&) = nullptr;    // null: none
+  // Takes a second input, of the shape of its first: what came before the layer that made its
+  // input. Null: never.
+  bool (*wants_skip)(const LayerConfig&) = nullptr;
 };
 
 const LayerDef& layer_def(LayerKind kind);
@@ -102,5 +117,16 @@ std::span<const LayerDef* const> layer_table();
 
 // Shape of the output of a layer, children included; disabled layers pass their input on.
 Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);
+// The same for a layer after others: `skip` is the input of the layer before it. Checks layers that
+// take it.
+Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip);
+bool wants_skip(const LayerConfig& layer);
+
+// The memory of t, which has no gaps, as a matrix of other extents.
+Tensor as_matrix(const Tensor& t, int64_t rows, int64_t cols);
+// Columns [first, first + count) of a matrix.
+Tensor slice_cols(const Tensor& t, int64_t first, int64_t count);
+// Step `i` of every sequence: t [sequences * length, width] -> [sequences, width].
+Tensor step_rows(const Tensor& t, int64_t sequences, int64_t i);
 
 }  // namespace loom

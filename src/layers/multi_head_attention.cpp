@@ -30,9 +30,9 @@ enum {
 };
 constexpr double kMaxExtent = 1 << 24;
 constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, kMaxExtent, "", "width of input and output"},
-    {"heads", FieldType::integer, 1, 1, 65536, "", "query heads"},
-    {"kv_heads", FieldType::integer, 1, 1, 65536, "", "key and value heads; must divide heads"},
+    {"width", FieldType::integer, 1, 1, kMaxExtent, "", "width of input and output", "d_model"},
+    {"heads", FieldType::integer, 1, 1, 65536, "", "query heads", "num_heads"},
+    {"kv_heads", FieldType::integer, 1, 1, 65536, "", "key and value heads; must divide heads", "num_kv_heads"},
     {"head_dim", FieldType::integer, 1, 1, 65536, "", "values per head"},
     {"bias", FieldType::boolean, 0, 0, 1, "", "biases on q, k and v"},
     {"out_bias", FieldType::boolean, 0, 0, 1, "", "bias on the output projection"},
@@ -41,7 +41,7 @@ constexpr FieldDesc kFields[] = {
     {"causal", FieldType::boolean, 1, 0, 1, "", "a position sees only itself and earlier ones"},
     {"window", FieldType::integer, 0, 0, kMaxExtent, "", "positions seen; 0 = all"},
     {"rope", FieldType::boolean, 1, 0, 1, "", "rotary position embedding"},
-    {"rope_theta", FieldType::real, 10000, 1, 1e12, "", "base of its frequencies"},
+    {"rope_theta", FieldType::real, 10000, 1, 1e12, "", "base of its frequencies", "rope_freq_base"},
     {"rope_scaling", FieldType::text, 0, 0, 0, "", "empty, linear or llama3"},
     {"rope_factor", FieldType::real, 1, 1e-3, 1e6, "", "by how much positions are stretched"},
     {"rope_low_freq", FieldType::real, 1, 0, 1e6, "", "llama3 only"},
@@ -93,84 +93,106 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return in;
 }
 
-Shape with_width(const Shape& in, int64_t width) {
-  return Shape{in.rows(), width};
-}
-
-Status plan(PlanCall& call) {
+// q or k: norm per head, then rotation.
+Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_t norm_param) {
   const LayerConfig& c = call.config();
-  call.temp(with_width(call.input(), q_width(c)));
-  call.temp(with_width(call.input(), kv_width(c)));
-  call.temp(with_width(call.input(), kv_width(c)));
-  call.temp(with_width(call.input(), q_width(c)));
-  call.output(call.input());
-  return {};
-}
-
-// q and k: norm per head, then rotation.
-Status prepare(ForwardCall& call, const Tensor& t, int64_t heads, size_t norm_param,
-               int64_t length) {
-  const LayerConfig& c = call.config();
+  Tensor out = t;
   if (c.flag(kQkNorm)) {
+    LOOM_ASSIGN(out, call.like(t));
     NormArgs n;
-    n.x = n.y = t;
+    n.x = t;
+    n.y = out;
     n.gamma = call.param(norm_param);
     n.eps = static_cast<float>(c.real(kQkNormEps));
     n.segments = heads;
     LOOM_TRY(call.ops().norm(n));
   }
-  if (!c.flag(kRope)) return {};
+  if (!c.flag(kRope)) return out;
+  RopeArgs r;
+  r.x = out;
+  LOOM_ASSIGN(r.y, call.like(t));
+  r.cos = call.rope_cos();
+  r.sin = call.rope_sin();
+  r.heads = heads;
+  r.first = call.first();
+  r.length = t.rows() / call.sequences();
+  LOOM_TRY(call.ops().rope(r));
+  return r.y;
+}
+
+struct Projections {
+  Tensor q, k, v;
+};
+
+// Whole sequences, nothing kept.
+Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
+  const LayerConfig& c = call.config();
+  AttendArgs a;
+  a.q = p.q;
+  a.k = p.k;
+  a.v = p.v;
+  a.y = y;
+  a.mask = call.mask();
+  a.sequences = call.sequences();
+  a.heads = c.integer(kHeads);
+  a.kv_heads = c.integer(kKvHeads);
+  a.window = c.integer(kWindow);
+  a.scale = 1.0f / __builtin_sqrtf(static_cast<float>(c.integer(kHeadDim)));
+  a.causal = c.flag(kCausal);
+  return call.ops().attend(a);
+}
+
+// Through the cache, one sequence after the other.
+Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
+  const LayerConfig& c = call.config();
+  const int64_t length = p.q.rows() / call.sequences();
   for (int64_t s = 0; s < call.sequences(); ++s) {
-    LOOM_TRY(call.ops().rope(
-        {t.slice_rows(s * length, length), call.rope_cos(), call.rope_sin(), heads, call.first()}));
+    const KvCache cache = call.cache(s);
+    const int64_t row = s * length;
+    LOOM_TRY(call.ops().kv_write(
+        {p.k.slice_rows(row, length), p.v.slice_rows(row, length), cache, call.first()}));
+    AttentionArgs a;
+    a.q = p.q.slice_rows(row, length);
+    a.y = y.slice_rows(row, length);
+    a.cache = cache;
+    a.heads = c.integer(kHeads);
+    a.first = call.first();
+    a.length = call.first() + length;
+    a.window = c.integer(kWindow);
+    a.scale = 1.0f / __builtin_sqrtf(static_cast<float>(c.integer(kHeadDim)));
+    a.causal = c.flag(kCausal);
+    LOOM_TRY(call.ops().attention(a));
   }
   return {};
 }
 
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
-  const Shape& in = call.x().shape;
-  const int64_t heads = c.integer(kHeads), kv_heads = c.integer(kKvHeads), d = c.integer(kHeadDim);
-  LOOM_ASSIGN(Tensor q, call.temp(0, with_width(in, heads * d)));
-  LOOM_ASSIGN(Tensor k, call.temp(1, with_width(in, kv_heads * d)));
-  LOOM_ASSIGN(Tensor v, call.temp(2, with_width(in, kv_heads * d)));
-  LOOM_ASSIGN(Tensor mixed, call.temp(3, with_width(in, heads * d)));
-  LOOM_ASSIGN(Tensor y, call.output(in));
+  const int64_t rows = call.x().rows();
   size_t next = kO + 1;
   Tensor bias[4];
   if (c.flag(kBias)) {
     for (int i = 0; i < 3; ++i) bias[i] = call.param(next++);
   }
   if (c.flag(kOutBias)) bias[3] = call.param(next++);
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kQ), bias[0], q}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kK), bias[1], k}));
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), bias[2], v}));
-  const int64_t length = in.rows() / call.sequences();
-  LOOM_TRY(prepare(call, q, heads, next, length));
-  LOOM_TRY(prepare(call, k, kv_heads, next + 1, length));
-  for (int64_t s = 0; s < call.sequences(); ++s) {
-    const KvCache cache = call.cache(s);
-    const int64_t row = s * length;
-    LOOM_TRY(call.ops().kv_write(
-        {k.slice_rows(row, length), v.slice_rows(row, length), cache, call.first()}));
-    AttentionArgs a;
-    a.q = q.slice_rows(row, length);
-    a.y = mixed.slice_rows(row, length);
-    a.cache = cache;
-    a.heads = heads;
-    a.first = call.first();
-    a.length = call.first() + length;
-    a.window = c.integer(kWindow);
-    a.scale = 1.0f / __builtin_sqrtf(static_cast<float>(d));
-    a.causal = c.flag(kCausal);
-    LOOM_TRY(call.ops().attention(a));
-  }
+  Projections p;
+  LOOM_ASSIGN(p.q, call.tensor(Shape{rows, q_width(c)}));
+  LOOM_ASSIGN(p.k, call.tensor(Shape{rows, kv_width(c)}));
+  LOOM_ASSIGN(p.v, call.tensor(Shape{rows, kv_width(c)}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kQ), bias[0], p.q}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kK), bias[1], p.k}));
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), bias[2], p.v}));
+  LOOM_ASSIGN(p.q, prepared(call, p.q, c.integer(kHeads), next));
+  LOOM_ASSIGN(p.k, prepared(call, p.k, c.integer(kKvHeads), next + 1));
+  LOOM_ASSIGN(const Tensor mixed, call.tensor(Shape{rows, q_width(c)}));
+  LOOM_TRY(call.stateful() ? attend_cached(call, p, mixed) : attend(call, p, mixed));
+  LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   LOOM_TRY(call.ops().matmul({mixed, call.param(kO), bias[3], y}));
   return y;
 }
 
 StateSpec state(const LayerConfig& c) {
-  return {c.integer(kKvHeads), c.integer(kHeadDim)};
+  return {c.integer(kKvHeads), c.integer(kHeadDim), 0};
 }
 
 RopeSpec rope(const LayerConfig& c) {
@@ -195,7 +217,6 @@ const LayerDef kMultiHeadAttention = {.kind = LayerKind::multi_head_attention,
                                       .fields = kFields,
                                       .params = params,
                                       .infer = infer,
-                                      .plan = plan,
                                       .forward = forward,
                                       .state = state,
                                       .rope = rope};

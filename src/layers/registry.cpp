@@ -16,16 +16,47 @@ const LayerDef* const kLayers[] = {
 #undef LOOM_LAYER
 };
 
+Status check_range(const LayerConfig& layer, const FieldDesc& desc, double value) {
+  if (value >= desc.min && value <= desc.max) return {};
+  return invalid(cat(layer.def->name, ": ", desc.name, " is ", value, ", must be from ", desc.min,
+                     " to ", desc.max));
+}
+
+// Whether a value given as `given` can be one of type `wanted`: numbers stand for booleans and for
+// lists of one.
+bool fits(FieldType wanted, FieldType given) {
+  if (wanted == given) return true;
+  if (wanted == FieldType::text || given == FieldType::text) return false;
+  return given != FieldType::list;
+}
+
 Status set_field(LayerConfig& layer, const Field& field) {
   const std::span<const FieldDesc> fields = layer.def->fields;
   for (size_t i = 0; i < fields.size(); ++i) {
     const FieldDesc& desc = fields[i];
-    if (desc.name != field.name) continue;
-    if (desc.type != FieldType::text && (field.number < desc.min || field.number > desc.max)) {
-      return invalid(cat(layer.def->name, ": ", field.name, " is ", field.number, ", must be from ",
-                         desc.min, " to ", desc.max));
+    if (desc.name != field.name && (desc.old_name.empty() || desc.old_name != field.name)) continue;
+    if (!fits(desc.type, field.type)) {
+      return invalid(cat(layer.def->name, ": ", desc.name, " must be a ",
+                         desc.type == FieldType::text ? "text"
+                         : desc.type == FieldType::list ? "list of whole numbers"
+                                                        : "number"));
     }
-    layer.values[i] = {field.number, field.text};
+    FieldValue value{field.number, field.text, field.list};
+    if (desc.type == FieldType::list && field.type != FieldType::list) {
+      value.list = {static_cast<int64_t>(field.number)};
+    }
+    for (int64_t item : value.list) {
+      LOOM_TRY(check_range(layer, desc, static_cast<double>(item)));
+    }
+    if (desc.type != FieldType::text && desc.type != FieldType::list) {
+      LOOM_TRY(check_range(layer, desc, field.number));
+    }
+    if (desc.type == FieldType::integer &&
+        field.number != static_cast<double>(static_cast<int64_t>(field.number))) {
+      return invalid(cat(layer.def->name, ": ", desc.name, " is ", field.number,
+                         ", must be a whole number"));
+    }
+    layer.values[i] = std::move(value);
     return {};
   }
   std::vector<std::string> known;
@@ -52,7 +83,11 @@ Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
   LayerConfig layer;
   layer.def = &layer_def(kind);
   for (const FieldDesc& desc : layer.def->fields) {
-    layer.values.push_back({desc.default_number, std::string(desc.default_text)});
+    FieldValue value{desc.default_number, std::string(desc.default_text), {}};
+    if (desc.type == FieldType::list && desc.default_number >= desc.min) {
+      value.list = {static_cast<int64_t>(desc.default_number)};
+    }
+    layer.values.push_back(std::move(value));
   }
   for (const Field& field : fields) LOOM_TRY(set_field(layer, field));
   if (!children.empty() && !layer.def->container) {
@@ -66,6 +101,41 @@ Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
 Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
   if (layer.disabled) return in;
   return layer.def->infer(layer, in);
+}
+
+bool wants_skip(const LayerConfig& layer) {
+  return !layer.disabled && layer.def->wants_skip != nullptr && layer.def->wants_skip(layer);
+}
+
+Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip) {
+  if (wants_skip(layer) && !(in == skip)) {
+    return invalid(cat(layer.def->name, ": its input ", in.str(), " and what it adds to it, ",
+                       skip.str(), ", differ in shape"));
+  }
+  return infer_shape(layer, in);
+}
+
+Tensor as_matrix(const Tensor& t, int64_t rows, int64_t cols) {
+  Tensor m = t;
+  m.shape = Shape{rows, cols};
+  m.row_stride = cols;
+  return m;
+}
+
+Tensor slice_cols(const Tensor& t, int64_t first, int64_t count) {
+  Tensor part = t;
+  part.shape = Shape{t.rows(), count};
+  part.data = t.data + first * (dtype_info(t.dtype).bits / 8);
+  return part;
+}
+
+Tensor step_rows(const Tensor& t, int64_t sequences, int64_t i) {
+  const int64_t length = t.rows() / sequences;
+  Tensor rows = t;
+  rows.shape = Shape{sequences, t.cols()};
+  rows.row_stride = length * t.row_stride;
+  rows.data = t.data + i * t.row_stride * (dtype_info(t.dtype).bits / 8);
+  return rows;
 }
 
 }  // namespace loom

@@ -10,8 +10,8 @@ namespace {
 
 enum { kWidth, kInner, kBias, kActivation };
 constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "width of input and output"},
-    {"inner", FieldType::integer, 1, 1, 1 << 24, "", "width between the projections"},
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "width of input and output", "input_height"},
+    {"inner", FieldType::integer, 1, 1, 1 << 24, "", "width between the projections", "output_height"},
     {"bias", FieldType::boolean, 0, 0, 1, "", "biases on all three projections"},
     {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the gate"},
 };
@@ -42,26 +42,19 @@ Shape inner_shape(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
-Status plan(PlanCall& call) {
-  const Shape inner = inner_shape(call.config(), call.input());
-  call.temp(inner);
-  call.temp(inner);
-  call.output(call.input());
-  return {};
-}
-
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Shape inner = inner_shape(c, call.x().shape);
-  LOOM_ASSIGN(Tensor gate, call.temp(0, inner));
-  LOOM_ASSIGN(Tensor up, call.temp(1, inner));
-  LOOM_ASSIGN(Tensor y, call.output(call.x().shape));
+  LOOM_ASSIGN(const Tensor gate, call.tensor(inner));
+  LOOM_ASSIGN(const Tensor up, call.tensor(inner));
+  LOOM_ASSIGN(const Tensor mixed, call.tensor(inner));
+  LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   const auto bias = [&](size_t i) { return c.flag(kBias) ? call.param(i) : Tensor{}; };
   LOOM_TRY(call.ops().matmul({call.x(), call.param(kGate), bias(kGateBias), gate}));
   LOOM_TRY(call.ops().matmul({call.x(), call.param(kUp), bias(kUpBias), up}));
   LOOM_ASSIGN(const Activation activation, parse_activation(c.text(kActivation)));
-  LOOM_TRY(call.ops().gated({gate, up, gate, activation}));
-  LOOM_TRY(call.ops().matmul({gate, call.param(kDown), bias(kDownBias), y}));
+  LOOM_TRY(call.ops().gated({gate, up, mixed, activation}));
+  LOOM_TRY(call.ops().matmul({mixed, call.param(kDown), bias(kDownBias), y}));
   return y;
 }
 
@@ -73,7 +66,6 @@ const LayerDef kSwiglu = {.kind = LayerKind::swiglu,
                           .fields = kFields,
                           .params = params,
                           .infer = infer,
-                          .plan = plan,
                           .forward = forward};
 
 }  // namespace loom

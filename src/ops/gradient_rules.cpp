@@ -21,8 +21,6 @@ LOOM_NO_GRADIENT(FillArgs)
 LOOM_NO_GRADIENT(RandomArgs)
 LOOM_NO_GRADIENT(LossArgs)
 LOOM_NO_GRADIENT(OptimiseArgs)
-LOOM_NO_GRADIENT(MatmulDxArgs)
-LOOM_NO_GRADIENT(ReduceColsArgs)
 LOOM_NO_GRADIENT(ScatterAddRowsArgs)
 LOOM_NO_GRADIENT(UnaryDxArgs)
 LOOM_NO_GRADIENT(GatedDxArgs)
@@ -47,6 +45,19 @@ Status gradient_rule(Differentiator& d, const MatmulArgs& a) {
   LOOM_ASSIGN(const Place b, d.place(a.bias, true));
   if (!b.out.empty()) LOOM_TRY(d.ops().reduce_cols({dz, b.out, b.accumulate}));
   return {};
+}
+
+// As a forward op: y = a w, so da = dy w^T and dw = a^T dy.
+Status gradient_rule(Differentiator& d, const MatmulDxArgs& a) {
+  const Tensor dy = d.of(a.dx);
+  if (dy.empty()) return {};
+  LOOM_ASSIGN(const Place x, d.place(a.dy));
+  if (!x.out.empty()) {
+    LOOM_TRY(d.ops().matmul({dy, a.w, {}, x.out}));
+    LOOM_TRY(d.settle(x));
+  }
+  LOOM_ASSIGN(const Place w, d.place(a.w, true));
+  return w.out.empty() ? Status{} : d.ops().gemm({a.dy, dy, w.out, true, false, w.accumulate});
 }
 
 Status gradient_rule(Differentiator& d, const GatherRowsArgs& a) {
@@ -229,6 +240,18 @@ Status gradient_rule(Differentiator& d, const EntmaxArgs& a) {
   LOOM_ASSIGN(const Place x, d.place(a.x));
   if (x.out.empty()) return {};
   LOOM_TRY(d.ops().entmax_dx({a.y, dy, x.out, a.scale, a.alpha}));
+  return d.settle(x);
+}
+
+// Each value of a column gets the column's gradient.
+Status gradient_rule(Differentiator& d, const ReduceColsArgs& a) {
+  const Tensor dy = d.of(a.y);
+  if (dy.empty()) return {};
+  LOOM_ASSIGN(const Place x, d.place(a.x));
+  if (x.out.empty()) return {};
+  const Tensor zeros = d.fresh(x.out.shape);
+  LOOM_TRY(d.ops().fill({zeros, 0.0f}));
+  LOOM_TRY(d.ops().binary({zeros, dy, x.out, BinaryKind::add}));
   return d.settle(x);
 }
 

@@ -1,0 +1,74 @@
+// RMSNorm: y = x / sqrt(mean(x^2) + eps) * gamma over the last axis (Zhang and Sennrich, 2019).
+// LayerNorm: y = (x - mean) / sqrt(var + eps) * gamma + beta (Ba, Kiros and Hinton, 2016).
+#include "base/text.hpp"
+#include "layers/layer.hpp"
+
+namespace loom {
+namespace {
+
+enum { kWidth, kEps };
+constexpr FieldDesc kRmsFields[] = {
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalised width", "output_height"},
+    {"eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square", "rms_norm_eps"},
+};
+constexpr FieldDesc kLayerFields[] = {
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalised width", "output_height"},
+    {"eps", FieldType::real, 1e-5, 0, 1, "", "added to the variance"},
+};
+
+void rms_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  out.push_back({"gamma", Shape{c.integer(kWidth)}, Init::ones});
+}
+
+void layer_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  out.push_back({"gamma", Shape{c.integer(kWidth)}, Init::ones});
+  out.push_back({"beta", Shape{c.integer(kWidth)}, Init::zeros});
+}
+
+Result<Shape> infer(const LayerConfig& c, const Shape& in) {
+  if (in.rank() == 0 || in.last() != c.integer(kWidth)) {
+    return invalid(cat(c.def->name, ": input ", in.str(), " must end in ", c.integer(kWidth)));
+  }
+  return in;
+}
+
+Result<Tensor> forward_norm(ForwardCall& call, NormKind kind) {
+  LOOM_ASSIGN(const Tensor y, call.like(call.x()));
+  NormArgs n;
+  n.x = call.x();
+  n.gamma = call.param(0);
+  if (kind == NormKind::layer) n.beta = call.param(1);
+  n.y = y;
+  n.eps = static_cast<float>(call.config().real(kEps));
+  n.kind = kind;
+  LOOM_TRY(call.ops().norm(n));
+  return y;
+}
+
+Result<Tensor> forward_rms(ForwardCall& call) {
+  return forward_norm(call, NormKind::rms);
+}
+
+Result<Tensor> forward_layer(ForwardCall& call) {
+  return forward_norm(call, NormKind::layer);
+}
+
+}  // namespace
+
+extern const LayerDef kRmsNorm;
+const LayerDef kRmsNorm = {.kind = LayerKind::rms_norm,
+                           .name = "RMSNorm",
+                           .fields = kRmsFields,
+                           .params = rms_params,
+                           .infer = infer,
+                           .forward = forward_rms};
+
+extern const LayerDef kLayerNorm;
+const LayerDef kLayerNorm = {.kind = LayerKind::layer_norm,
+                             .name = "LayerNorm",
+                             .fields = kLayerFields,
+                             .params = layer_params,
+                             .infer = infer,
+                             .forward = forward_layer};
+
+}  // namespace loom

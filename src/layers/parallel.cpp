@@ -1,0 +1,262 @@
+// Parallel: every child gets the same input; n_i values per sample come back, and are combined:
+//   concat        side by side: [B, sum n_i]
+//   add, avg      sum, or mean
+//   grid_scatter  [B, rows, cols, n], child i at the cell targets[2i], targets[2i+1], zeros elsewhere;
+//                 without rows and cols it is concat
+//   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the last
+//                 child. top_k > 0 keeps the k largest weights of each sample, renormalised; every
+//                 expert still runs. balance adds the loss of Shazeer et al. (2017) as in the Switch
+//                 Transformer: N sum_i f_i P_i, f the share of samples an expert is kept for, P its
+//                 mean weight
+// A disabled child is the identity.
+#include "base/text.hpp"
+#include "layers/layer.hpp"
+
+namespace loom {
+namespace {
+
+enum { kCombine, kTopK, kBalance, kRows, kCols, kTargets };
+constexpr FieldDesc kFields[] = {
+    {"combine", FieldType::text, 0, 0, 0, "concat", "concat, add, avg, grid_scatter or filter",
+     "combine_mode"},
+    {"top_k", FieldType::integer, 0, 0, 4096, "", "filter: experts kept per sample; 0: all"},
+    {"balance", FieldType::real, 0, 0, 1e3, "", "filter: weight of the load-balance loss"},
+    {"rows", FieldType::integer, 0, 0, 4096, "", "grid_scatter: rows"},
+    {"cols", FieldType::integer, 0, 0, 4096, "", "grid_scatter: columns"},
+    {"targets", FieldType::list, -1, 0, 4096, "", "grid_scatter: row, column of each child"},
+};
+
+bool has_gate(const LayerConfig& c) {
+  return c.text(kCombine) == "filter";
+}
+size_t branches(const LayerConfig& c) {
+  return c.children.size() - (has_gate(c) ? 1 : 0);
+}
+bool scatters(const LayerConfig& c) {
+  return c.text(kCombine) == "grid_scatter" && c.integer(kRows) * c.integer(kCols) > 0;
+}
+bool joins(const LayerConfig& c) {
+  return c.text(kCombine) == "concat" || (c.text(kCombine) == "grid_scatter" && !scatters(c));
+}
+
+Result<Shape> child_shape(const LayerConfig& c, size_t i, const Shape& in) {
+  Result<Shape> out = infer_after(c.children[i], in, in);
+  if (out.ok()) return out;
+  Error error = out.error();
+  error.message = cat("child ", i, " of Parallel: ", error.message);
+  return error;
+}
+
+Status check_fields(const LayerConfig& c) {
+  const std::string& mode = c.text(kCombine);
+  if (mode != "concat" && mode != "add" && mode != "avg" && mode != "grid_scatter" &&
+      mode != "filter") {
+    return invalid(cat("Parallel: unknown combine '", printable(mode),
+                       "'; known are concat, add, avg, grid_scatter, filter"));
+  }
+  if (c.children.size() < (has_gate(c) ? 2u : 1u)) {
+    return invalid(cat("Parallel ", mode, " needs at least ",
+                       has_gate(c) ? "a branch and the gate as its last child" : "one child"));
+  }
+  if (has_gate(c) && c.integer(kTopK) > static_cast<int64_t>(branches(c))) {
+    return invalid(cat("Parallel: top_k ", c.integer(kTopK), " is more than its ", branches(c),
+                       " branches"));
+  }
+  if (!scatters(c)) return {};
+  const std::vector<int64_t>& targets = c.list(kTargets);
+  if (targets.size() != 2 * branches(c)) {
+    return invalid(cat("Parallel: targets has ", targets.size(), " numbers, must have ",
+                       2 * branches(c), ": a row and a column per child"));
+  }
+  for (size_t i = 0; i < branches(c); ++i) {
+    if (targets[2 * i] >= c.integer(kRows) || targets[2 * i + 1] >= c.integer(kCols)) {
+      return invalid(cat("Parallel: child ", i, " goes to cell (", targets[2 * i], ", ",
+                         targets[2 * i + 1], "), outside ", c.integer(kRows), " x ",
+                         c.integer(kCols)));
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (targets[2 * i] == targets[2 * j] && targets[2 * i + 1] == targets[2 * j + 1]) {
+        return invalid(cat("Parallel: children ", j, " and ", i, " go to the same cell (",
+                           targets[2 * i], ", ", targets[2 * i + 1], ")"));
+      }
+    }
+  }
+  return {};
+}
+
+Status check_gate(const LayerConfig& c, const Shape& in) {
+  LOOM_ASSIGN(const Shape gate, child_shape(c, branches(c), in));
+  if (in[0] > 0 && gate.count() == in[0] * static_cast<int64_t>(branches(c))) return {};
+  return invalid(cat("Parallel: the gate gives ", gate.str(), ", must give ", branches(c),
+                     " values per sample, one per branch"));
+}
+
+Result<Shape> infer(const LayerConfig& c, const Shape& in) {
+  LOOM_TRY(check_fields(c));
+  if (in.rank() == 0 || in[0] < 1) return invalid("Parallel: the input has no samples");
+  Shape first;
+  int64_t sum = 0;
+  for (size_t i = 0; i < branches(c); ++i) {
+    LOOM_ASSIGN(const Shape out, child_shape(c, i, in));
+    if (out[0] != in[0]) {
+      return invalid(cat("Parallel: child ", i, " turns ", in[0], " samples into ", out[0]));
+    }
+    if (i == 0) first = out;
+    if (!joins(c) && out.count() != first.count()) {
+      return invalid(cat("Parallel ", c.text(kCombine), ": child ", i, " gives ", out.str(),
+                         ", child 0 ", first.str(), "; they must be as large"));
+    }
+    sum += out.count() / in[0];
+  }
+  if (has_gate(c)) LOOM_TRY(check_gate(c, in));
+  if (joins(c)) return Shape{in[0], sum};
+  if (scatters(c)) return Shape{in[0], c.integer(kRows), c.integer(kCols), first.count() / in[0]};
+  return first;
+}
+
+Result<std::vector<Tensor>> run_branches(ForwardCall& call) {
+  std::vector<Tensor> out;
+  const int64_t samples = call.x().shape[0];
+  for (size_t i = 0; i < branches(call.config()); ++i) {
+    LOOM_ASSIGN(const Tensor y, call.child(i, call.x(), call.x()));
+    out.push_back(as_matrix(y, samples, y.shape.count() / samples));
+  }
+  return out;
+}
+
+// Each branch into its columns of y.
+Status place(ForwardCall& call, const std::vector<Tensor>& parts, const Tensor& y) {
+  const LayerConfig& c = call.config();
+  const Tensor flat = as_matrix(y, y.shape[0], y.shape.count() / y.shape[0]);
+  int64_t first = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int64_t width = parts[i].cols();
+    if (scatters(c)) {
+      first = (c.list(kTargets)[2 * i] * c.integer(kCols) + c.list(kTargets)[2 * i + 1]) * width;
+    }
+    LOOM_TRY(call.ops().unary({parts[i], slice_cols(flat, first, width)}));
+    first += width;
+  }
+  return {};
+}
+
+// Cells of a grid that no child goes to.
+Status clear_rest(ForwardCall& call, const Tensor& y) {
+  const LayerConfig& c = call.config();
+  const int64_t cells = c.integer(kRows) * c.integer(kCols), width = y.shape.last();
+  const Tensor flat = as_matrix(y, y.shape[0], cells * width);
+  std::vector<bool> taken(static_cast<size_t>(cells));
+  for (size_t i = 0; i < branches(c); ++i) {
+    taken[static_cast<size_t>(c.list(kTargets)[2 * i] * c.integer(kCols) +
+                              c.list(kTargets)[2 * i + 1])] = true;
+  }
+  for (int64_t cell = 0; cell < cells; ++cell) {
+    if (taken[static_cast<size_t>(cell)]) continue;
+    LOOM_TRY(call.ops().fill({slice_cols(flat, cell * width, width), 0.0f}));
+  }
+  return {};
+}
+
+Result<Tensor> binary(ForwardCall& call, const Tensor& a, const Tensor& b, BinaryKind kind) {
+  LOOM_ASSIGN(const Tensor y, call.tensor(Shape{a.rows(), a.cols()}));
+  LOOM_TRY(call.ops().binary({a, b, y, kind}));
+  return y;
+}
+
+// 1 for the k largest of each row, else 0.
+Result<Tensor> largest(ForwardCall& call, const Tensor& p, int64_t k) {
+  LOOM_ASSIGN(const Tensor values, call.tensor(Shape{p.rows(), k}));
+  LOOM_ASSIGN(const Tensor ids, call.ids(Shape{p.rows(), k}));
+  LOOM_TRY(call.ops().topk({p, values, ids}));
+  LOOM_ASSIGN(const Tensor distance, binary(call, p, slice_cols(values, k - 1, 1), BinaryKind::sub));
+  LOOM_ASSIGN(const Tensor kept, call.like(p));
+  LOOM_TRY(call.ops().unary({distance, kept, UnaryKind::step}));
+  return kept;
+}
+
+// balance * N sum_i f_i P_i over the samples of this batch, B: column sums give B f and B P.
+Status balance_loss(ForwardCall& call, const Tensor& p, const Tensor& kept) {
+  const int64_t experts = p.cols(), samples = p.rows();
+  LOOM_ASSIGN(const Tensor share, call.tensor(Shape{1, experts}));
+  LOOM_ASSIGN(const Tensor weight, call.tensor(Shape{1, experts}));
+  LOOM_ASSIGN(const Tensor loss, call.tensor(Shape{1, 1}));
+  LOOM_TRY(call.ops().reduce_cols({kept, share}));
+  LOOM_TRY(call.ops().reduce_cols({p, weight}));
+  LOOM_ASSIGN(const Tensor terms, binary(call, weight, share, BinaryKind::mul));
+  LOOM_TRY(call.ops().reduce({terms, loss, ReduceKind::sum}));
+  const double scale = static_cast<double>(experts) / static_cast<double>(samples * samples);
+  return call.add_loss(loss, static_cast<float>(call.config().real(kBalance) * scale));
+}
+
+// Weight of every branch for every sample.
+Result<Tensor> gate_weights(ForwardCall& call, int64_t experts) {
+  const LayerConfig& c = call.config();
+  const int64_t samples = call.x().shape[0];
+  LOOM_ASSIGN(const Tensor gate, call.child(branches(c), call.x(), call.x()));
+  LOOM_ASSIGN(const Tensor p, call.tensor(Shape{samples, experts}));
+  LOOM_TRY(call.ops().softmax({as_matrix(gate, samples, experts), p, 1.0f}));
+  if (c.integer(kTopK) == 0) return p;
+  LOOM_ASSIGN(const Tensor kept, largest(call, p, c.integer(kTopK)));
+  if (c.real(kBalance) > 0 && call.training()) LOOM_TRY(balance_loss(call, p, kept));
+  LOOM_ASSIGN(const Tensor some, binary(call, p, kept, BinaryKind::mul));
+  LOOM_ASSIGN(const Tensor sums, call.tensor(Shape{samples, 1}));
+  LOOM_TRY(call.ops().reduce({some, sums, ReduceKind::sum}));
+  return binary(call, some, sums, BinaryKind::div);
+}
+
+// Sum of the branches, each times its column of `weights` (empty: 1), first branch first.
+Result<Tensor> weighted_sum(ForwardCall& call, const std::vector<Tensor>& parts,
+                            const Tensor& weights) {
+  Tensor sum;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Tensor term = parts[i];
+    if (!weights.empty()) {
+      const Tensor w = slice_cols(weights, static_cast<int64_t>(i), 1);
+      LOOM_ASSIGN(term, binary(call, parts[i], w, BinaryKind::mul));
+    }
+    if (i == 0) {
+      sum = term;
+    } else {
+      LOOM_ASSIGN(sum, binary(call, sum, term, BinaryKind::add));
+    }
+  }
+  return sum;
+}
+
+Result<Tensor> forward(ForwardCall& call) {
+  const LayerConfig& c = call.config();
+  LOOM_ASSIGN(const Shape shape, infer(c, call.x().shape));
+  LOOM_ASSIGN(const std::vector<Tensor> parts, run_branches(call));
+  Tensor y;
+  if (joins(c) || scatters(c)) {
+    LOOM_ASSIGN(y, call.tensor(shape));
+    if (scatters(c)) LOOM_TRY(clear_rest(call, y));
+    LOOM_TRY(place(call, parts, y));
+    return y;
+  }
+  Tensor weights;
+  if (has_gate(c)) {
+    LOOM_ASSIGN(weights, gate_weights(call, static_cast<int64_t>(parts.size())));
+  }
+  LOOM_ASSIGN(y, weighted_sum(call, parts, weights));
+  if (c.text(kCombine) == "avg") {
+    LOOM_ASSIGN(const Tensor count, call.tensor(Shape{1, 1}));
+    LOOM_TRY(call.ops().fill({count, static_cast<float>(parts.size())}));
+    LOOM_ASSIGN(y, binary(call, y, count, BinaryKind::div));
+  }
+  y.shape = shape;
+  y.row_stride = shape.last();
+  return y;
+}
+
+}  // namespace
+
+extern const LayerDef kParallel;
+const LayerDef kParallel = {.kind = LayerKind::parallel,
+                            .name = "Parallel",
+                            .fields = kFields,
+                            .container = true,
+                            .infer = infer,
+                            .forward = forward};
+
+}  // namespace loom
