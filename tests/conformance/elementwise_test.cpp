@@ -2,13 +2,12 @@
 // special values.
 #include "base/text.hpp"
 #include "conformance/support.hpp"
+#include "ops/activation.hpp"
 
 namespace loom::test {
 namespace {
 
-constexpr int kUnaryKinds = static_cast<int>(UnaryKind::softplus) + 1;
 constexpr int kBinaryKinds = static_cast<int>(BinaryKind::min) + 1;
-constexpr int kActivations = static_cast<int>(Activation::sigmoid) + 1;
 
 struct Matrix {
   int64_t rows, cols, gap;
@@ -25,8 +24,8 @@ Rows sweep() {
     const float power = __builtin_ldexpf(1.0f, exponent);
     for (float factor : {1.0f, -1.0f, 1.3f, -1.7f}) values.push_back(power * factor);
   }
-  for (float edge :
-       {0.625f, 0.70710678f, 1.0f, 2.0f, 87.33f, 88.72f, 88.73f, 89.0f, 103.9f, 104.0f, 105.0f}) {
+  for (float edge : {0.625f, 0.70710678f, 1.0f, 2.0f, 3.0f, 20.0f, 87.33f, 88.72f, 88.73f, 89.0f,
+                     103.9f, 104.0f, 105.0f}) {
     for (float x : {edge, -edge, edge * 1.0000001f, edge * 0.9999999f, edge * -1.0000001f})
       values.push_back(x);
   }
@@ -101,9 +100,13 @@ void conform_binary() {
       const Rows a(m.rows, m.cols, m.gap, seed++, Values::wild);
       const Rows b(m.rows, m.cols, 0, seed++, Values::wild);
       const Rows vector(1, m.cols, 0, seed++, Values::wild);
+      const Rows column(m.rows, 1, m.gap, seed++, Values::wild);
       for (Target target : {Target::fresh, Target::a, Target::b})
         conform_binary_of(a, b, kind, target);
-      for (Target target : {Target::fresh, Target::a}) conform_binary_of(a, vector, kind, target);
+      for (const Rows* shared : {&vector, &column}) {
+        for (Target target : {Target::fresh, Target::a})
+          conform_binary_of(a, *shared, kind, target);
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 // of R, N and K.
 #include "base/text.hpp"
 #include "conformance/support.hpp"
+#include "ops/activation.hpp"
 
 namespace loom::test {
 namespace {
@@ -41,7 +42,7 @@ void conform_product(DType dtype, const Extents& e, bool use_q8, uint64_t varian
   args.x = x.tensor();
   args.w = w.tensor();
   if (variant % 4 < 2) args.bias = bias.tensor();
-  args.activation = static_cast<Activation>(variant % 9);
+  args.activation = static_cast<Activation>(variant % kActivations);
   args.use_q8 = use_q8;
   if (use_q8) args.q8 = q.rows();
   const std::string what = cat(dtype_name(dtype), use_q8 ? " q8" : " float", ": x [", e.r, ", ",

@@ -45,6 +45,39 @@ Packed pack(DType dtype, Shape s, ScaleScope scope, bool specials = false,
   return p;
 }
 
+// Packing f64 is packing the values rounded to f32, and for f64 weights keeping them.
+TEST(R16, TakesDoubles) {
+  for (const DTypeInfo& info : dtype_table()) {
+    for (const Shape& s : kShapes) {
+      for (ScaleScope scope : {ScaleScope::per_row, ScaleScope::per_tensor}) {
+        std::vector<double> wide;
+        for (float x : matrix(s, 21, true)) wide.push_back(static_cast<double>(x) * (1 + 0x1p-30));
+        const std::vector<float> rounded(wide.begin(), wide.end());
+        const R16 g = r16_geometry(info.dtype, s.rows, s.cols);
+        std::vector<std::byte> got(static_cast<size_t>(g.bytes()), std::byte{1});
+        std::vector<std::byte> expected(got.size(), std::byte{2});
+        r16_pack(g, wide.data(), 0, s.rows, scope, tensor_range(wide.data(), s.rows * s.cols),
+                 got.data());
+        r16_pack(g, rounded.data(), 0, s.rows, scope, tensor_range(rounded.data(), s.rows * s.cols),
+                 expected.data());
+        if (info.dtype != DType::f64) {
+          ASSERT_EQ(got, expected) << info.name;
+          continue;
+        }
+        for (int64_t r = 0; r < s.rows; ++r) {
+          std::vector<double> row(static_cast<size_t>(s.cols));
+          r16_decode_f64(g, got.data(), r, 0, s.cols, row.data());
+          for (int64_t k = 0; k < s.cols; ++k) {
+            const double x = wide[static_cast<size_t>(r * s.cols + k)];
+            const double y = row[static_cast<size_t>(k)];
+            ASSERT_TRUE(y == x || (x != x && y != y)) << x;
+          }
+        }
+      }
+    }
+  }
+}
+
 struct Case {
   Shape shape;
   ScaleScope scope;
@@ -248,7 +281,7 @@ TEST(R16Geometry, OfEmptyMatricesIsEmpty) {
     EXPECT_EQ(r16_geometry(dtype, 0, 100).bytes(), 0);
     const R16 g = r16_geometry(dtype, 5, 0);
     std::vector<std::byte> data(static_cast<size_t>(g.bytes()));
-    r16_pack(g, nullptr, 0, 5, ScaleScope::per_row, {}, data.data());
+    r16_pack(g, static_cast<const float*>(nullptr), 0, 5, ScaleScope::per_row, {}, data.data());
     r16_decode(g, data.data(), 4, 0, 0, nullptr);
   }
 }
@@ -348,7 +381,7 @@ TEST(TensorRangeTest, SpansZeroAndSkipsWhatIsNotFinite) {
   EXPECT_EQ(r.mean_abs, 1.5);
   EXPECT_EQ(r.grid, 0.0f);
   EXPECT_EQ(tensor_range(x.data(), 1).grid, 2.0f);
-  EXPECT_EQ(tensor_range(nullptr, 0).mean_abs, 0.0);
+  EXPECT_EQ(tensor_range(static_cast<const float*>(nullptr), 0).mean_abs, 0.0);
 }
 
 }  // namespace

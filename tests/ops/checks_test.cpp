@@ -103,6 +103,29 @@ TEST(Checks, Matmul) {
   });
 }
 
+TEST(Checks, ActivationsAreOfOneComputeType) {
+  const auto f64 = [](Tensor t) { return of_dtype(t, DType::f64); };
+  const Tensor none;
+  expect({
+      {matmul(f64(f32(3, 5)), r16(6, 5), f64(f32_vec(6, 2)), f64(f32(3, 6, 1))), ""},
+      {matmul(f64(f32(3, 5)), r16(6, 5), none, f32(3, 6, 1)),
+       "matmul: y [3, 6] is plain float32: it must be plain float64"},
+      {matmul(f32(3, 5), r16(6, 5), f64(f32_vec(6, 2)), f32(3, 6, 1)),
+       "matmul: bias [6] is plain float64: it must be plain float32"},
+      {check(UnaryArgs{f64(f32(3, 4)), f64(f32(3, 4, 1))}), ""},
+      {check(UnaryArgs{f64(f32(3, 4)), f32(3, 4, 1)}),
+       "unary: y [3, 4] is plain float32: it must be plain float64"},
+      {check(GatherRowsArgs{f32(9, 5, 1), i32(3, 1), f64(f32(3, 5))}),
+       "gather_rows: table [9, 5] is plain float32: it must be plain float64"},
+      {check(RopeArgs{f64(f32(3, 12)), f64(f32(3, 12)), f32(8, 2, 2), f32(8, 2, 3), 3}), ""},
+      {check(RopeArgs{f32(3, 12), f32(3, 12), f64(f32(8, 2, 2)), f32(8, 2, 3), 3}),
+       "rope: cos [8, 2] is plain float64: it must be plain float32"},
+      {check(QuantiseRowsArgs{f64(f32(2, 33)), q8(2, 33, 2)}),
+       "quantise_rows: x [2, 33] is plain float64: it must be plain float32"},
+      {check(ConvertArgs{r16(3, 4), f64(f32(3, 4))}), ""},
+  });
+}
+
 TEST(Checks, QuantiseRows) {
   Q8Rows nowhere = q8(2, 33, 2);
   nowhere.sums = nullptr;
@@ -184,20 +207,32 @@ TEST(Checks, Norm) {
 TEST(Checks, Rope) {
   const Tensor x = f32(3, 12), cos = f32(8, 2, 1), sin = f32(8, 2, 2);
   expect({
-      {check(RopeArgs{x, cos, sin, 3, 5}), ""},
-      {check(RopeArgs{x, cos, sin, 3, 6}), "rope: x [3, 12] at position 6 does not fit cos [8, 2]"},
-      {check(RopeArgs{x, cos, sin, 3, -1}),
+      {check(RopeArgs{x, x, cos, sin, 3, 5}), ""},
+      {check(RopeArgs{x, f32(3, 12, 3), cos, sin, 3, 5}), ""},
+      {check(RopeArgs{x, x, cos, sin, 3, 7, 1}), ""},
+      {check(RopeArgs{f32(12, 12), f32(12, 12, 3), cos, sin, 3, 2, 6, true}), ""},
+      {check(RopeArgs{f32(12, 12), f32(12, 12, 3), cos, sin, 3, 3, 6}),
+       "rope: x [12, 12] at position 3 does not fit cos [8, 2]"},
+      {check(RopeArgs{x, x, cos, sin, 3, 0, 2}),
+       "rope: x [3, 12] cannot be cut into runs of 2 rows: the first extent must divide"},
+      {check(RopeArgs{x, x, cos, sin, 3, 0, -1}),
+       "rope: x [3, 12] cannot be cut into runs of -1 rows: the first extent must divide"},
+      {check(RopeArgs{x, f32(3, 10, 3), cos, sin, 3, 5}),
+       "rope: x [3, 12] and y [3, 10] do not agree: both must have the same shape"},
+      {check(RopeArgs{x, x, cos, sin, 3, 6}),
+       "rope: x [3, 12] at position 6 does not fit cos [8, 2]"},
+      {check(RopeArgs{x, x, cos, sin, 3, -1}),
        "rope: x [3, 12] at position -1 does not fit cos [8, 2]"},
-      {check(RopeArgs{x, cos, sin, 2, 0}),
+      {check(RopeArgs{x, x, cos, sin, 2, 0}),
        "rope: x [3, 12] and cos [8, 2] do not agree: each of 2 heads must be twice as wide as cos"},
-      {check(RopeArgs{x, cos, sin, 5, 0}),
+      {check(RopeArgs{x, x, cos, sin, 5, 0}),
        "rope: x [3, 12] cannot be cut into 5 heads: the last extent must divide"},
-      {check(RopeArgs{x, cos, sin, 0, 0}),
+      {check(RopeArgs{x, x, cos, sin, 0, 0}),
        "rope: x [3, 12] cannot be cut into 0 heads: the last extent must divide"},
-      {check(RopeArgs{x, cos, f32(8, 3, 2), 3, 0}),
+      {check(RopeArgs{x, x, cos, f32(8, 3, 2), 3, 0}),
        "rope: cos [8, 2] and sin [8, 3] do not agree: both must have the same shape"},
-      {check(RopeArgs{x, f32(8, 2, 0), sin, 3, 0}),
-       "rope: x [3, 12] and cos [8, 2] share memory: the result needs its own"},
+      {check(RopeArgs{x, x, f32(8, 2, 0), sin, 3, 0}),
+       "rope: y [3, 12] and cos [8, 2] share memory: the result needs its own"},
   });
 }
 
@@ -268,12 +303,18 @@ TEST(Checks, Elementwise) {
       {binary(a, b, b), ""},
       {binary(a, a, a), ""},
       {binary(a, f32_vec(4, 1), y), ""},
+      {binary(a, f32(3, 1, 1), y), ""},
       {binary(a, f32_vec(3, 1), y),
-       "binary: a [3, 4] and b [3] do not agree: b must have a's shape or be a vector of its last "
-       "extent"},
+       "binary: a [3, 4] and b [3] do not agree: b must have a's shape or be one row or column of "
+       "it"},
       {binary(a, f32(2, 4, 1), y),
-       "binary: a [3, 4] and b [2, 4] do not agree: b must have a's shape or be a vector of its "
-       "last extent"},
+       "binary: a [3, 4] and b [2, 4] do not agree: b must have a's shape or be one row or column "
+       "of it"},
+      {binary(a, f32(1, 1, 1), y),
+       "binary: a [3, 4] and b [1, 1] do not agree: b must have a's shape or be one row or column "
+       "of it"},
+      {binary(a, f32(3, 1, 2), y),
+       "binary: y [3, 4] and b [3, 1] share memory: the result needs its own"},
       {binary(a, f32_vec(4, 2), y),
        "binary: y [3, 4] and b [4] share memory: the result needs its own"},
       {binary(a, b, f32(3, 3, 2)),

@@ -44,6 +44,15 @@ double true_gelu_tanh(double x) {
 double true_softplus(double x) {
   return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
 }
+double true_mish(double x) {
+  return x * std::tanh(true_softplus(x));
+}
+double true_elu(double x) {
+  return x > 0 ? x : std::expm1(x);
+}
+double true_hard_swish(double x) {
+  return x * std::fmin(std::fmax(x + 3, 0), 6) / 6;
+}
 
 // Bounds are what exhaustive-like sweeps (every 41st float) show, rounded up. Below -87 sigmoid and
 // silu give way to 0 where e^-x overflows; the tails of softplus and gelu lose their relative
@@ -60,6 +69,11 @@ const Function kFunctions[] = {
      3e-37},
     {"erf", fmath::erf<float>, [](double x) { return std::erf(x); }, -kInf, kInf, 2.7, 0},
     {"softplus", fmath::softplus<float>, true_softplus, -kInf, kInf, 2.1, 1e-7},
+    {"mish", fmath::mish<float>, true_mish, -80.0f, kMax, 4.0, 0},
+    {"mish", fmath::mish<float>, true_mish, -kMax, kMax, 4.0, 1e-32},
+    {"elu", fmath::elu<float>, true_elu, -kInf, kInf, 1.0, 6e-8},
+    {"hard_swish", fmath::hard_swish<float>, true_hard_swish, -2.5f, kMax, 4.0, 0},
+    {"hard_swish", fmath::hard_swish<float>, true_hard_swish, -kMax, kMax, 4.0, 2e-7},
     {"gelu_tanh", fmath::gelu_tanh<float>, true_gelu_tanh, -1.0f, kMax, 4.2, 0},
     {"gelu_tanh", fmath::gelu_tanh<float>, true_gelu_tanh, -1e12f, kMax, 4.2, 2e-7},
     {"gelu_erf", fmath::gelu_erf<float>,
@@ -132,6 +146,21 @@ TEST(Fmath, SpecialValuesAreWhatTheyShouldBe) {
       {"softplus", fmath::softplus<float>, -kInf, 0.0f},
       {"softplus", fmath::softplus<float>, 0.0f, 0.693147182f},
       {"softplus", fmath::softplus<float>, kNan, kNan},
+      {"mish", fmath::mish<float>, 0.0f, 0.0f},
+      {"mish", fmath::mish<float>, kInf, kInf},
+      {"mish", fmath::mish<float>, kMax, kMax},
+      {"mish", fmath::mish<float>, -kMax, 0.0f},
+      {"mish", fmath::mish<float>, kNan, kNan},
+      {"elu", fmath::elu<float>, 0.0f, 0.0f},
+      {"elu", fmath::elu<float>, kInf, kInf},
+      {"elu", fmath::elu<float>, -kInf, -1.0f},
+      {"elu", fmath::elu<float>, kNan, kNan},
+      {"hard_swish", fmath::hard_swish<float>, -3.0f, 0.0f},
+      {"hard_swish", fmath::hard_swish<float>, 3.0f, 3.0f},
+      {"hard_swish", fmath::hard_swish<float>, kInf, kInf},
+      {"hard_swish", fmath::hard_swish<float>, kMax, kMax},
+      {"hard_swish", fmath::hard_swish<float>, -kMax, 0.0f},
+      {"hard_swish", fmath::hard_swish<float>, kNan, kNan},
       {"gelu_tanh", fmath::gelu_tanh<float>, kInf, kInf},
       {"gelu_tanh", fmath::gelu_tanh<float>, kMax, kMax},
       {"gelu_tanh", fmath::gelu_tanh<float>, -kMax, 0.0f},
@@ -204,12 +233,44 @@ TEST(Fmath, VectorLanesHaveTheBitsOfScalars) {
   LOOM_LANES(softplus);
   LOOM_LANES(gelu_tanh);
   LOOM_LANES(gelu_erf);
+  LOOM_LANES(mish);
+  LOOM_LANES(elu);
+  LOOM_LANES(hard_swish);
+  LOOM_LANES(sqrt);
   LOOM_LANES(abs);
 #undef LOOM_LANES
 }
 
+TEST(Fmath, DoublesHaveThePrecisionOfDoubles) {
+  struct Wide {
+    Activation kind;
+    double (*truth)(double);
+  };
+  const Wide cases[] = {
+      {Activation::leaky_relu, [](double x) { return x < 0 ? x * 0.01 : x; }},
+      {Activation::silu, [](double x) { return x * true_sigmoid(x); }},
+      {Activation::gelu_tanh, true_gelu_tanh},
+      {Activation::gelu_erf, [](double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }},
+      {Activation::tanh, [](double x) { return std::tanh(x); }},
+      {Activation::sigmoid, true_sigmoid},
+      {Activation::mish, true_mish},
+      {Activation::softplus, true_softplus},
+      {Activation::elu, true_elu},
+      {Activation::hard_swish, true_hard_swish},
+  };
+  for (const Wide& c : cases) {
+    for (double x = -30; x < 30; x += 0.0173) {
+      const double truth = c.truth(x);
+      ASSERT_NEAR(activate<double>(c.kind, x), truth, 2e-15 * (1 + std::fabs(truth)))
+          << activation_name(c.kind) << " at " << x;
+    }
+  }
+  EXPECT_EQ(fmath::sqrt<double>(2.0), std::sqrt(2.0));
+  EXPECT_EQ(fmath::abs<double>(-0.5), 0.5);
+}
+
 TEST(Activation, NamesComeBackAsTheirKinds) {
-  for (int i = 0; i <= static_cast<int>(Activation::sigmoid); ++i) {
+  for (int i = 0; i < kActivations; ++i) {
     const auto kind = static_cast<Activation>(i);
     const Result<Activation> parsed = parse_activation(activation_name(kind));
     ASSERT_TRUE(parsed.ok()) << i;
@@ -218,7 +279,7 @@ TEST(Activation, NamesComeBackAsTheirKinds) {
   EXPECT_EQ(parse_activation("swish\n").error().message,
             "unknown activation 'swish\\x0a'; known are linear, relu, leaky_relu, relu2, silu, "
             "gelu_tanh, gelu_erf, "
-            "tanh, sigmoid");
+            "tanh, sigmoid, mish, softplus, elu, hard_swish");
 }
 
 TEST(Activation, PiecewiseKindsAreExact) {

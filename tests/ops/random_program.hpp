@@ -114,7 +114,9 @@ class Program {
         return recorder.binary(
             BinaryArgs{x, next() % 2 == 0 ? y : world_->vector(c), x, BinaryKind::sub});
       case 7: return recorder.gated(GatedArgs{x, y, y, Activation::silu});
-      case 8: return recorder.rope(RopeArgs{x, world_->cos(), world_->sin(), World::kHeads, first});
+      case 8:
+        return recorder.rope(RopeArgs{x, next() % 2 == 0 ? x : other, world_->cos(), world_->sin(),
+                                      World::kHeads, first});
       case 9: return attention(recorder, x, y, rows);
       case 10:
         return recorder.gather_rows(

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backend/reference/reference.hpp"
-#include "ops/program.hpp"
+#include "ops/random_program.hpp"
 
 namespace loom {
 namespace {
@@ -37,8 +37,8 @@ TEST(ReferenceRope, TurnsEachPairByItsAngle) {
       sin[static_cast<size_t>(p * half + j)] = static_cast<float>(std::sin(angle(p, j)));
     }
   }
-  run(&Ops::rope, RopeArgs{f32_matrix(x.data(), rows, heads * width),
-                           f32_matrix(cos.data(), first + rows, half),
+  const Tensor turned = f32_matrix(x.data(), rows, heads * width);
+  run(&Ops::rope, RopeArgs{turned, turned, f32_matrix(cos.data(), first + rows, half),
                            f32_matrix(sin.data(), first + rows, half), heads, first});
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t h = 0; h < heads; ++h) {

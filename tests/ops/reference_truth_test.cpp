@@ -7,7 +7,7 @@
 
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
-#include "ops/program.hpp"
+#include "ops/random_program.hpp"
 
 namespace loom {
 namespace {

@@ -271,13 +271,20 @@ inline void unary(const UnaryArgs& a, const Lane& lane) {
   }
 }
 
+// x in every place. set16, which adds to 0, would take the sign of -0.
+LOOM_INLINE V16 same16(float x) {
+  V16 r;
+  LOOM_EACH(i) r.v[i] = x - Vf{};
+  return r;
+}
+
 template <BinaryKind kKind>
 inline void binary_loop(const BinaryArgs& a, const Lane& lane) {
   const bool one_row = a.b.rows() == 1, one_column = a.b.cols() == 1;
   each16(a.a.rows(), a.a.cols(), lane, [&](int64_t r, int64_t c, int64_t n) {
     V16 x = load16_n(a.a.f32_row(r) + c, n);
     const float* b = one_row ? a.b.f32() : a.b.f32_row(r);
-    const V16 y = one_column ? set16(*b) : load16_n(b + c, n);
+    const V16 y = one_column ? same16(*b) : load16_n(b + c, n);
     LOOM_EACH(i) {
       if constexpr (kKind == BinaryKind::add) x.v[i] = x.v[i] + y.v[i];
       if constexpr (kKind == BinaryKind::sub) x.v[i] = x.v[i] - y.v[i];

@@ -1,0 +1,120 @@
+// Derivatives of the unary kinds against central differences of the functions in double, the same
+// from the output, in float, in vectors, and where they could overflow.
+#include "ops/activation_dx.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/bits.hpp"
+
+namespace loom {
+namespace {
+
+constexpr float kMax = std::numeric_limits<float>::max();
+
+double value(UnaryKind kind, double x) {
+  switch (kind) {
+    case UnaryKind::exp: return std::exp(x);
+    case UnaryKind::log: return std::log(x);
+    case UnaryKind::sqrt: return std::sqrt(x);
+    case UnaryKind::neg: return -x;
+    case UnaryKind::abs: return std::fabs(x);
+    case UnaryKind::square: return x * x;
+    case UnaryKind::reciprocal: return 1 / x;
+    case UnaryKind::step: return x >= 0 ? 1 : 0;
+    default: return activate<double>(static_cast<Activation>(kind), x);
+  }
+}
+
+bool positive_only(UnaryKind kind) {
+  return kind == UnaryKind::log || kind == UnaryKind::sqrt || kind == UnaryKind::reciprocal;
+}
+
+template <class Body>
+void each_kind(Body body) {
+  for (int k = 0; k < kUnaryKinds; ++k) body(static_cast<UnaryKind>(k));
+}
+
+TEST(ActivationDx, IsTheSlopeOfTheFunction) {
+  each_kind([](UnaryKind kind) {
+    // Steps off 0 and off the kinks of hard_swish.
+    for (double x = positive_only(kind) ? 0.1013 : -9.9987; x < 10; x += 0.0371) {
+      const double h = 1e-5;
+      if (std::fabs(x) < 2 * h || std::fabs(std::fabs(x) - 3) < 2 * h) continue;
+      const double slope = (value(kind, x + h) - value(kind, x - h)) / (2 * h);
+      const double dx = activate_dx<double>(kind, x);
+      ASSERT_NEAR(dx, slope, 1e-8 * (1 + std::fabs(slope) * 100))
+          << static_cast<int>(kind) << " at " << x;
+      ASSERT_NEAR(static_cast<double>(activate_dx<float>(kind, static_cast<float>(x))), dx,
+                  2e-6 * (1 + std::fabs(dx)))
+          << static_cast<int>(kind) << " at " << x;
+    }
+  });
+}
+
+TEST(ActivationDx, ComesFromTheOutputWhereTheKindAllows) {
+  int allowed = 0;
+  each_kind([&](UnaryKind kind) {
+    if (!has_dx_from_output(kind)) return;
+    ++allowed;
+    for (double x = positive_only(kind) ? 0.1013 : -6.9987; x < 7; x += 0.0371) {
+      const double dx = activate_dx<double>(kind, x);
+      ASSERT_NEAR(activate_dx_from_output<double>(kind, value(kind, x)), dx,
+                  1e-13 * (1 + std::fabs(dx)))
+          << static_cast<int>(kind) << " at " << x;
+    }
+  });
+  EXPECT_EQ(allowed, 9);
+}
+
+TEST(ActivationDx, KinksTakeTheStatedSide) {
+  const auto at_zero = [](UnaryKind kind) { return activate_dx<float>(kind, 0.0f); };
+  EXPECT_EQ(at_zero(UnaryKind::relu), 0.0f);
+  EXPECT_EQ(at_zero(UnaryKind::relu2), 0.0f);
+  EXPECT_EQ(at_zero(UnaryKind::abs), 0.0f);
+  EXPECT_EQ(at_zero(UnaryKind::leaky_relu), 0.01f);
+  EXPECT_EQ(activate_dx_from_output<float>(UnaryKind::relu, 0.0f), 0.0f);
+  EXPECT_EQ(activate_dx_from_output<float>(UnaryKind::leaky_relu, 0.0f), 0.01f);
+  EXPECT_EQ(activate_dx_from_output<float>(UnaryKind::log, 2.0f), 0.0f) << "has none";
+}
+
+// Whatever saturates has a slope of 0 or 1 out there, not a NaN of two infinities.
+TEST(ActivationDx, LargeInputsHaveFiniteSlopes) {
+  for (int k = 0; k < kActivations; ++k) {
+    const auto kind = static_cast<UnaryKind>(k);
+    for (float x : {25.0f, 1e10f, 2e19f, 1e30f, kMax}) {
+      const float up = activate_dx<float>(kind, x), down = activate_dx<float>(kind, -x);
+      if (kind == UnaryKind::relu2) continue;
+      EXPECT_TRUE(up == 0.0f || up == 1.0f) << k << " at " << x << ": " << up;
+      EXPECT_TRUE(kind == UnaryKind::leaky_relu || kind == UnaryKind::linear ||
+                  std::fabs(down) < 1e-8f)
+          << k << " at " << -x << ": " << down;
+    }
+  }
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+
+TEST(ActivationDx, VectorLanesHaveTheBitsOfScalars) {
+  each_kind([](UnaryKind kind) {
+    for (uint64_t code = 0; code < 0xffffffff; code += 4 * 1000003) {
+      Quad x;
+      for (uint32_t i = 0; i < 4; ++i)
+        x[i] = f32_from_bits(static_cast<uint32_t>(code) + i * 1000003);
+      const Quad in = activate_dx<Quad>(kind, x), out = activate_dx_from_output<Quad>(kind, x);
+      for (int i = 0; i < 4; ++i) {
+        const float pairs[2][2] = {{in[i], activate_dx<float>(kind, x[i])},
+                                   {out[i], activate_dx_from_output<float>(kind, x[i])}};
+        for (const auto& [lane, alone] : pairs) {
+          ASSERT_TRUE(f32_bits(lane) == f32_bits(alone) || (lane != lane && alone != alone))
+              << static_cast<int>(kind) << " at " << x[i];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace loom
