@@ -115,12 +115,13 @@ TEST(ScatterAddRows, IsTheGradientOfGatherRows) {
 
 // ---- value by value ----
 
-constexpr UnaryKind kKinds[] = {
-    UnaryKind::linear,     UnaryKind::relu,      UnaryKind::leaky_relu, UnaryKind::relu2,
-    UnaryKind::silu,       UnaryKind::gelu_tanh, UnaryKind::gelu_erf,   UnaryKind::tanh,
-    UnaryKind::sigmoid,    UnaryKind::mish,      UnaryKind::softplus,   UnaryKind::elu,
-    UnaryKind::hard_swish, UnaryKind::exp,       UnaryKind::log,        UnaryKind::sqrt,
-    UnaryKind::neg,        UnaryKind::abs,       UnaryKind::square,     UnaryKind::reciprocal};
+constexpr UnaryKind kKinds[] = {UnaryKind::linear,     UnaryKind::relu,       UnaryKind::leaky_relu,
+                                UnaryKind::relu2,      UnaryKind::silu,       UnaryKind::gelu_tanh,
+                                UnaryKind::gelu_erf,   UnaryKind::tanh,       UnaryKind::sigmoid,
+                                UnaryKind::mish,       UnaryKind::softplus,   UnaryKind::elu,
+                                UnaryKind::hard_swish, UnaryKind::exp,        UnaryKind::log,
+                                UnaryKind::sqrt,       UnaryKind::neg,        UnaryKind::abs,
+                                UnaryKind::square,     UnaryKind::reciprocal, UnaryKind::step};
 
 bool takes_output(UnaryKind kind) {
   using enum UnaryKind;
