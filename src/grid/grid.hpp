@@ -3,8 +3,8 @@
 // are skipped. finalize() in network.hpp turns a description into a Network and checks everything
 // it can.
 //
-// The next users of this interface: JSON descriptions and builders (they fill cells), remote links
-// and weight sharing (fields of Cell), evolution (it edits cells and finalizes again).
+// Users of this interface: JSON descriptions and builders (they fill cells), grafting, evolution
+// (it edits cells and finalizes again).
 #pragma once
 
 #include <optional>
@@ -21,11 +21,21 @@ struct Coord {
   std::string str() const;  // "(z, y, x, l)"
 };
 
+// A remote link: where a cell takes its input from, instead of the cell before it. For a layer that
+// adds a second input (a bare Residual) it says where that one comes from.
+struct Link {
+  Coord from;
+  // false: the output of an earlier cell in the same pass (a skip connection). true: the output of
+  // any cell in the previous pass, zeros in the first; no gradient flows through it.
+  bool feedback = false;
+};
+
 struct Cell {
   LayerConfig layer;
   // Matrices of this layer are those of the same name and shape at another cell; it owns none of
   // its own.
-  std::optional<Coord> shared_with;
+  std::optional<Coord> shared_with = {};
+  std::optional<Link> link = {};
 };
 
 class GridSpec {

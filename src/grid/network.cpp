@@ -46,6 +46,7 @@ Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, c
 Result<Node> Network::add_node(const LayerConfig& config, const std::string& path,
                                const Node* owner) {
   Node node;
+  node.id = nodes_++;
   node.config.def = config.def;
   node.config.values = config.values;
   node.config.disabled = config.disabled;
@@ -76,37 +77,102 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
   return node;
 }
 
-Result<Network> Network::finalize(const GridSpec& spec, const Shape& input) {
-  Network net;
-  Shape shape = input;
-  std::string previous = "the input";
-  for (int64_t i = 0; i < spec.size(); ++i) {
-    const std::optional<Cell>& cell = spec.cell(i);
-    if (!cell.has_value() || cell->layer.disabled) continue;
-    const Coord at = spec.coord(i);
-    Result<Shape> out = infer_shape(cell->layer, shape);
-    if (!out.ok()) {
-      Error error = out.error();
-      error.message = cat("cell ", at.str(), " does not fit ", previous, ": ", error.message);
-      return error;
-    }
-    const Node* owner = nullptr;
-    if (cell->shared_with.has_value()) {
-      for (const GridNode& other : net.cells_) {
-        if (other.at == *cell->shared_with) owner = &other.node;
-      }
-      if (owner == nullptr) {
-        return invalid(cat("cell ", at.str(), " shares weights with ", cell->shared_with->str(),
-                           ", which is no layer before it"));
-      }
-    }
-    LOOM_ASSIGN(Node node, net.add_node(cell->layer, at.str(), owner));
-    net.cells_.push_back({at, shape, *out, std::move(node)});
-    shape = *out;
-    previous = cat("cell ", at.str());
+// Finds the cell a link names and checks that the pass order allows it.
+Status Network::resolve_link(const GridSpec& spec, const Cell& cell, GridNode& node) {
+  const Link& link = *cell.link;
+  const Cell* target = spec.find(link.from);
+  if (target == nullptr || target->layer.disabled) {
+    return invalid(cat("cell ", node.at.str(), " is linked to ", link.from.str(),
+                       ", where there is no enabled layer"));
   }
-  if (net.cells_.empty()) return invalid("the grid has no enabled layer; put at least one");
-  return net;
+  LOOM_ASSIGN(const int64_t mine, spec.index(node.at));
+  LOOM_ASSIGN(const int64_t theirs, spec.index(link.from));
+  if (!link.feedback && theirs >= mine) {
+    return invalid(cat("cell ", node.at.str(), " is linked to ", link.from.str(),
+                       ", which comes after it, so each would wait for the other; make the link a "
+                       "feedback link to take what the previous pass gave"));
+  }
+  has_links_ = true;
+  node.feedback = link.feedback;
+  node.skip = wants_skip(cell.layer);
+  node.link = 0;  // enabled cells before the target
+  for (int64_t i = 0; i < theirs; ++i) {
+    const std::optional<Cell>& other = spec.cell(i);
+    if (other.has_value() && !other->layer.disabled) ++node.link;
+  }
+  return {};
+}
+
+// `guesses`: by flat index, the shape that a feedback link brings (rank 0: that of the cell
+// before).
+Status Network::add_cell(const GridSpec& spec, int64_t index, const std::vector<Shape>& guesses) {
+  const Cell& cell = *spec.cell(index);
+  GridNode node;
+  node.at = spec.coord(index);
+  Shape in = cells_.empty() ? input_ : cells_.back().out;
+  Shape skip = cells_.empty() ? input_ : cells_.back().in;
+  std::string from = cells_.empty() ? "the input" : cat("cell ", cells_.back().at.str());
+  if (cell.link.has_value()) {
+    LOOM_TRY(resolve_link(spec, cell, node));
+    const Shape& guess = guesses[static_cast<size_t>(index)];
+    Shape linked = guess.rank() > 0 ? guess : in;
+    if (!node.feedback) linked = cells_[static_cast<size_t>(node.link)].out;
+    (node.skip ? skip : in) = linked;
+    if (!node.skip) from = cat("cell ", cell.link->from.str());
+  }
+  Result<Shape> out = infer_after(cell.layer, in, skip);
+  if (!out.ok()) {
+    Error error = out.error();
+    error.message = cat("cell ", node.at.str(), " does not fit ", from, ": ", error.message);
+    return error;
+  }
+  const Node* owner = nullptr;
+  if (cell.shared_with.has_value()) {
+    for (const GridNode& other : cells_) {
+      if (other.at == *cell.shared_with) owner = &other.node;
+    }
+    if (owner == nullptr) {
+      return invalid(cat("cell ", node.at.str(), " shares weights with ", cell.shared_with->str(),
+                         ", which is no layer before it"));
+    }
+  }
+  LOOM_ASSIGN(node.node, add_node(cell.layer, node.at.str(), owner));
+  node.in = in;
+  node.out = *out;
+  cells_.push_back(std::move(node));
+  return {};
+}
+
+// A feedback link may come from a cell whose shape is known only once all cells are there: the
+// first attempt takes the shape of the cell before, the next ones what the attempt before found.
+Result<Network> Network::finalize(const GridSpec& spec, const Shape& input) {
+  constexpr int kAttempts = 3;
+  std::vector<Shape> guesses(static_cast<size_t>(spec.size()));
+  for (int attempt = 1;; ++attempt) {
+    Network net;
+    net.input_ = input;
+    for (int64_t i = 0; i < spec.size(); ++i) {
+      const std::optional<Cell>& cell = spec.cell(i);
+      if (!cell.has_value() || cell->layer.disabled) continue;
+      LOOM_TRY(net.add_cell(spec, i, guesses));
+    }
+    if (net.cells_.empty()) return invalid("the grid has no enabled layer; put at least one");
+    const GridNode* bad = nullptr;
+    for (const GridNode& node : net.cells_) {
+      if (node.link < 0 || !node.feedback) continue;
+      const Shape& brought = net.cells_[static_cast<size_t>(node.link)].out;
+      if (brought == node.in) continue;  // a skip has the shape of the input
+      bad = &node;
+      LOOM_ASSIGN(const int64_t at, spec.index(node.at));
+      guesses[static_cast<size_t>(at)] = brought;
+    }
+    if (bad == nullptr) return net;
+    if (attempt == kAttempts) {
+      const GridNode& from = net.cells_[static_cast<size_t>(bad->link)];
+      return invalid(cat("cell ", bad->at.str(), " takes ", bad->in.str(),
+                         ", but the feedback from ", from.at.str(), " brings ", from.out.str()));
+    }
+  }
 }
 
 int Network::find_param(std::string_view path) const {
@@ -128,18 +194,30 @@ int64_t Network::param_bytes() const {
   return bytes;
 }
 
+Status Network::allocate_param(int index, DType dtype, DType vectors) {
+  Param& p = param(index);
+  if (p.spec.matrix()) {
+    const R16 geometry = r16_geometry(dtype, p.spec.shape[0], p.spec.shape[1]);
+    LOOM_ASSIGN(p.memory, Buffer::allocate(geometry.bytes()));
+    p.tensor = r16_tensor(geometry, p.memory.data());
+    return {};
+  }
+  LOOM_ASSIGN(p.memory, Buffer::allocate(plain_bytes(vectors, p.spec.shape)));
+  p.tensor = Tensor{};
+  p.tensor.dtype = vectors;
+  p.tensor.shape = p.spec.shape;
+  p.tensor.row_stride = p.spec.shape.last();
+  p.tensor.data = p.memory.data();
+  return {};
+}
+
 Status Network::load_param(int index, DType dtype, const RowSource& source, ThreadPool& pool,
                            ScaleScope scope) {
-  Param& p = params_[static_cast<size_t>(index)];
-  if (!p.spec.matrix()) {
-    LOOM_ASSIGN(p.memory, Buffer::allocate(p.spec.shape.count() * 4));
-    p.tensor = f32_vector(reinterpret_cast<float*>(p.memory.data()), p.spec.shape.count());
-    return source(0, p.spec.shape.count(), p.tensor.f32());
-  }
+  LOOM_TRY(allocate_param(index, dtype));
+  Param& p = param(index);
+  if (!p.spec.matrix()) return source(0, p.spec.shape.count(), p.tensor.f32());
   const int64_t rows = p.spec.shape[0], cols = p.spec.shape[1];
   const R16 geometry = r16_geometry(dtype, rows, cols);
-  LOOM_ASSIGN(p.memory, Buffer::allocate(geometry.bytes()));
-  p.tensor = r16_tensor(geometry, p.memory.data());
   const int64_t step = std::max<int64_t>(16, kLoadValues / std::max<int64_t>(cols, 1) / 16 * 16);
   std::vector<float> values(static_cast<size_t>(std::min(step, rows) * cols));
   TensorRange range;

@@ -27,6 +27,7 @@ struct Node {
   std::vector<int> params;  // indices into Network::params()
   int rope = -1;            // index into Network::ropes()
   int state = -1;           // index into Network::states()
+  int id = 0;               // position in the tree: a stream of random numbers
   bool disabled() const { return config.disabled; }
 };
 
@@ -34,6 +35,9 @@ struct GridNode {
   Coord at;
   Shape in, out;  // for the input shape given to finalize()
   Node node;
+  int link = -1;  // index into Network::cells() of the cell it is linked to
+  bool feedback = false;
+  bool skip = false;  // the link is its second input; the first comes from the cell before
 };
 
 class Network {
@@ -45,6 +49,10 @@ class Network {
   const std::vector<Param>& params() const { return params_; }
   const std::vector<RopeSpec>& ropes() const { return ropes_; }
   const std::vector<StateSpec>& states() const { return states_; }
+  const Shape& input() const { return input_; }  // as given to finalize()
+  const Shape& output() const { return cells_.back().out; }
+  int nodes() const { return nodes_; }
+  bool has_links() const { return has_links_; }
   int find_param(std::string_view path) const;  // -1: none
   int64_t param_count() const;
   int64_t param_bytes() const;  // packed, shared ones once
@@ -58,8 +66,13 @@ class Network {
                     ScaleScope scope = ScaleScope::per_row);
   // All parameters loaded? The Error names the first that is not.
   Status check_loaded() const;
+  Param& param(int index) { return params_[static_cast<size_t>(index)]; }
+  // Zero-filled memory of a parameter: matrices packed in `dtype`, vectors in `vectors`.
+  Status allocate_param(int index, DType dtype, DType vectors = DType::f32);
 
  private:
+  Status add_cell(const GridSpec& spec, int64_t index, const std::vector<Shape>& guesses);
+  Status resolve_link(const GridSpec& spec, const Cell& cell, GridNode& node);
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Node* owner);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Node* owner);
 
@@ -67,6 +80,9 @@ class Network {
   std::vector<Param> params_;
   std::vector<RopeSpec> ropes_;
   std::vector<StateSpec> states_;
+  Shape input_;
+  int nodes_ = 0;
+  bool has_links_ = false;
 };
 
 }  // namespace loom

@@ -1,88 +1,15 @@
-// The forward driver: plans every node's memory once, then walks the tree and lets each layer
-// record its ops.
+// The forward driver. Memory is planned once, from a trace of the largest input; a pass then asks
+// for its tensors in the same order and gets the places the plan found for them.
 #include "grid/session.hpp"
 
 #include <algorithm>
 
 #include "base/arena.hpp"
 #include "base/text.hpp"
+#include "grid/pass.hpp"
+#include "ops/trace.hpp"
 
 namespace loom {
-namespace {
-
-// Where a node's memory lies: arena slots.
-struct NodePlan {
-  int output = -1;
-  std::vector<int> temps;
-  std::vector<NodePlan> children;
-};
-
-int64_t f32_bytes(const Shape& shape) {
-  return shape.count() * 4;
-}
-
-// Walks one node while planning. Time advances by one per leaf, so lifetimes are ranges of leaves.
-class Planner : public PlanCall {
- public:
-  Planner(ArenaPlan& arena, int64_t& clock, const Node& node, NodePlan& plan, const Shape& in,
-          int in_slot)
-      : arena_(arena),
-        clock_(clock),
-        node_(node),
-        plan_(plan),
-        in_(in),
-        in_slot_(in_slot),
-        shape_(in),
-        slot_(in_slot) {}
-
-  const LayerConfig& config() const override { return node_.config; }
-  const Shape& input() const override { return in_; }
-  void temp(const Shape& shape) override {
-    plan_.temps.push_back(arena_.add(f32_bytes(shape), clock_));
-  }
-  void output(const Shape& shape) override {
-    plan_.output = arena_.add(f32_bytes(shape), clock_);
-    shape_ = shape;
-    slot_ = plan_.output;
-    keep_input();
-    ++clock_;
-  }
-  Status child(size_t i) override {
-    plan_.children.resize(node_.children.size());
-    const Node& below = node_.children[i];
-    if (below.disabled()) return {};
-    Planner walk(arena_, clock_, below, plan_.children[i], shape_, slot_);
-    LOOM_TRY(walk.run());
-    shape_ = walk.shape_;
-    slot_ = walk.slot_;
-    return {};
-  }
-  void keep_input() override {
-    if (in_slot_ >= 0) arena_.use(in_slot_, clock_);
-    if (slot_ >= 0) arena_.use(slot_, clock_);
-  }
-  Status run() {
-    const LayerDef& def = *node_.config.def;
-    LOOM_ASSIGN(const Shape out, def.infer(node_.config, in_));
-    if (def.plan != nullptr) return def.plan(*this);
-    output(out);
-    return {};
-  }
-  const Shape& shape() const { return shape_; }
-  int slot() const { return slot_; }
-
- private:
-  ArenaPlan& arena_;
-  int64_t& clock_;
-  const Node& node_;
-  NodePlan& plan_;
-  Shape in_;
-  int in_slot_;
-  Shape shape_;  // of the current value
-  int slot_;
-};
-
-}  // namespace
 
 struct Session::Impl {
   const Network* network = nullptr;
@@ -91,59 +18,23 @@ struct Session::Impl {
   int64_t capacity = 0;
   int64_t position = 0;
   ArenaPlan plan;
-  std::vector<NodePlan> nodes;  // per cell
+  std::vector<int> first_slot;  // of each cell
+  int next_slot = 0;
   Buffer arena;
   Buffer state_memory;
-  std::vector<KvCache> caches;  // [state][sequence]
+  std::vector<KvCache> caches;   // [state][sequence]
+  std::vector<Tensor> states;    // [state]: [sequences, width]
+  std::vector<Tensor> feedback;  // [cell]
   std::vector<RopeTable> ropes;
   std::unique_ptr<Recorder> recorder;
 
   Status plan_memory();
   Status make_state();
-  Result<Tensor> slot_tensor(int slot, const Shape& shape) const;
+  Pass pass();
+  Result<Tensor> next_tensor(const Shape& shape);
 };
 
 namespace {
-
-class Walker : public ForwardCall {
- public:
-  Walker(Session::Impl& session, const Node& node, const NodePlan& plan, const Tensor& x)
-      : s_(session), node_(node), plan_(plan), x_(x) {}
-
-  Recorder& ops() override { return *s_.recorder; }
-  const LayerConfig& config() const override { return node_.config; }
-  const Tensor& x() const override { return x_; }
-  Result<Tensor> temp(size_t i, const Shape& shape) override {
-    return s_.slot_tensor(plan_.temps[i], shape);
-  }
-  Result<Tensor> output(const Shape& shape) override { return s_.slot_tensor(plan_.output, shape); }
-  const Tensor& param(size_t i) const override {
-    return s_.network->params()[static_cast<size_t>(node_.params[i])].tensor;
-  }
-  int64_t sequences() const override { return s_.options.sequences; }
-  int64_t first() const override { return s_.position; }
-  KvCache cache(int64_t sequence) override {
-    return s_.caches[static_cast<size_t>(node_.state * s_.options.sequences + sequence)];
-  }
-  const Tensor& rope_cos() const override {
-    return s_.ropes[static_cast<size_t>(node_.rope)].cos();
-  }
-  const Tensor& rope_sin() const override {
-    return s_.ropes[static_cast<size_t>(node_.rope)].sin();
-  }
-  Result<Tensor> child(size_t i, const Tensor& input) override {
-    const Node& below = node_.children[i];
-    if (below.disabled()) return input;
-    Walker walk(s_, below, plan_.children[i], input);
-    return below.config.def->forward(walk);
-  }
-
- private:
-  Session::Impl& s_;
-  const Node& node_;
-  const NodePlan& plan_;
-  Tensor x_;
-};
 
 int64_t widest(const Node& node, const Network& network) {
   int64_t width = 0;
@@ -155,21 +46,43 @@ int64_t widest(const Node& node, const Network& network) {
   return width;
 }
 
-int64_t count_nodes(const Node& node) {
-  int64_t count = 1;
-  for (const Node& child : node.children) count += count_nodes(child);
-  return count;
+Tensor zeroed(std::byte* memory, DType dtype, const Shape& shape) {
+  Tensor t;
+  t.dtype = dtype;
+  t.shape = shape;
+  t.row_stride = shape.last();
+  t.data = memory;
+  return t;
 }
 
 }  // namespace
 
-Result<Tensor> Session::Impl::slot_tensor(int slot, const Shape& shape) const {
-  if (shape.count() * 4 > plan.bytes(slot)) {
+Pass Session::Impl::pass() {
+  Pass p;
+  p.network = network;
+  p.recorder = recorder.get();
+  p.tensor = [this](const Shape& shape) { return next_tensor(shape); };
+  p.ropes = &ropes;
+  p.sequences = options.sequences;
+  p.first = position;
+  p.stateful = true;
+  p.caches = &caches;
+  p.states = &states;
+  p.feedback = &feedback;
+  p.on_cell = [this](size_t cell) { next_slot = first_slot[cell]; };
+  return p;
+}
+
+Result<Tensor> Session::Impl::next_tensor(const Shape& shape) {
+  const DType dtype = recorder->ops().compute;
+  const int slot = next_slot++;
+  if (plain_bytes(dtype, shape) > plan.bytes(slot)) {
     return invalid(cat("a tensor ", shape.str(),
                        " does not fit the session, which was made for inputs up to ",
                        max_input.str()));
   }
   Tensor t;
+  t.dtype = dtype;
   t.shape = shape;
   t.row_stride = shape.last();
   t.data = arena.data() + plan.offset(slot);
@@ -177,44 +90,84 @@ Result<Tensor> Session::Impl::slot_tensor(int slot, const Shape& shape) const {
 }
 
 Status Session::Impl::plan_memory() {
-  int64_t clock = 0, width = 1, nodes_total = 0;
-  Shape shape = max_input;
-  int slot = -1, kept = -1;
-  nodes.resize(network->cells().size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (options.narrow_cell > 0 && i == options.narrow_cell) {
-      shape = Shape{std::min(options.narrow_rows, shape.rows()), shape.last()};
-      kept = slot;
-    }
-    const Node& node = network->cells()[i].node;
-    Planner walk(plan, clock, node, nodes[i], shape, slot);
-    LOOM_TRY(walk.run());
-    shape = walk.shape();
-    slot = walk.slot();
-    width = std::max(width, widest(node, *network));
-    nodes_total += count_nodes(node);
+  Trace trace(recorder->ops().compute);
+  Recorder tracer(trace);
+  Pass p = pass();
+  p.recorder = &tracer;
+  p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
+  p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
+  // Tensor 0 is the input, which the caller owns: its place has no bytes.
+  const bool ids = network->cells()[0].node.config.def->takes_ids;
+  Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
+  std::vector<Tensor> outputs;
+  p.outputs = network->has_links() ? &outputs : nullptr;
+  const size_t cells = network->cells().size();
+  const size_t narrow = options.narrow_cell > 0 ? options.narrow_cell : cells;
+  LOOM_ASSIGN(value, p.run(0, narrow, value));
+  // What somebody reads after the pass.
+  std::vector<int64_t> kept = {trace.find(value.data)};
+  if (narrow < cells) {
+    const int64_t rows = std::min(options.narrow_rows, value.rows());
+    LOOM_ASSIGN(value, p.run(narrow, cells, value.slice_rows(0, rows)));
+    kept.push_back(trace.find(value.data));
   }
-  if (slot >= 0) plan.use(slot, clock);
-  if (kept >= 0) plan.use(kept, clock);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!feedback[i].empty()) kept.push_back(trace.find(outputs[i].data));
+  }
+  const auto end = static_cast<int64_t>(trace.commands().size());
+  const std::vector<Lifetime> lives = trace.lifetimes();
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const Tensor& t = trace.tensor(static_cast<int64_t>(i));
+    const int slot =
+        plan.add(i == 0 ? 0 : plain_bytes(t.dtype, t.shape), std::max<int64_t>(lives[i].first, 0));
+    const bool stays = std::find(kept.begin(), kept.end(), static_cast<int64_t>(i)) != kept.end();
+    plan.use(slot, stays ? end : std::max<int64_t>(lives[i].last, 0));
+  }
   plan.solve();
   LOOM_ASSIGN(arena, Buffer::allocate(plan.total()));
-  return recorder->reserve(nodes_total * (14 + 4 * options.sequences), max_input.count(), width,
-                           capacity);
+  int64_t width = 1;
+  for (const GridNode& cell : network->cells())
+    width = std::max(width, widest(cell.node, *network));
+  return recorder->reserve(end * 2, max_input.count(), width, capacity);
 }
 
 Status Session::Impl::make_state() {
-  int64_t floats = 0;
-  for (const StateSpec& s : network->states())
-    floats += 2 * s.kv_heads * s.head_dim * capacity * options.sequences;
-  LOOM_ASSIGN(state_memory, Buffer::allocate(floats * 4));
-  auto* at = reinterpret_cast<float*>(state_memory.data());
+  const DType compute = recorder->ops().compute;
+  const int64_t element = dtype_info(compute).bits / 8;
+  const auto fed_back = [&](size_t cell) {
+    const std::vector<GridNode>& cells = network->cells();
+    return std::any_of(cells.begin(), cells.end(), [&](const GridNode& other) {
+      return other.feedback && static_cast<size_t>(other.link) == cell;
+    });
+  };
+  int64_t bytes = 0;
+  for (const StateSpec& s : network->states()) {
+    bytes += 2 * s.kv_heads * s.head_dim * capacity * options.sequences * 4;
+    bytes += round_up(s.width * options.sequences * element, 64);
+  }
+  for (size_t i = 0; i < network->cells().size(); ++i) {
+    if (fed_back(i)) bytes += round_up(plain_bytes(compute, network->cells()[i].out), 64);
+  }
+  LOOM_ASSIGN(state_memory, Buffer::allocate(bytes));
+  std::byte* at = state_memory.data();
   for (const StateSpec& s : network->states()) {
     for (int64_t i = 0; i < options.sequences; ++i) {
-      KvCache cache{at, at, s.kv_heads, s.head_dim, capacity};
+      KvCache cache{nullptr, nullptr, s.kv_heads, s.head_dim, capacity};
+      cache.keys = reinterpret_cast<float*>(at);
       cache.values = cache.keys + cache.key_floats();
-      at = cache.values + cache.key_floats();
+      at += cache.key_floats() * 8;
       caches.push_back(cache);
     }
+    states.push_back(zeroed(at, compute, Shape{options.sequences, s.width}));
+    at += round_up(s.width * options.sequences * element, 64);
+  }
+  for (size_t i = 0; i < network->cells().size(); ++i) {
+    Tensor t;
+    if (fed_back(i)) {
+      t = zeroed(at, compute, network->cells()[i].out);
+      at += round_up(plain_bytes(compute, t.shape), 64);
+    }
+    feedback.push_back(t);
   }
   for (const RopeSpec& spec : network->ropes()) {
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
@@ -243,20 +196,34 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   const int64_t longest = max_input.rank() == 1 ? max_input[0] : max_input[1];
   impl->capacity = round_up(options.max_positions > 0 ? options.max_positions : longest, 16);
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
-  LOOM_TRY(impl->plan_memory());
   LOOM_TRY(impl->make_state());
+  LOOM_TRY(impl->plan_memory());
   return Session(std::move(impl));
 }
 
 Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last) {
-  Tensor value = x;
-  for (size_t i = first; i < last; ++i) {
-    const Node& node = impl_->network->cells()[i].node;
-    Walker walk(*impl_, node, impl_->nodes[i], value);
-    LOOM_ASSIGN(value, node.config.def->forward(walk));
+  Impl& s = *impl_;
+  if (s.position == 0 && first == 0) {
+    for (const Tensor& t : s.states)
+      std::fill_n(t.data, plain_bytes(t.dtype, t.shape), std::byte{});
   }
-  LOOM_TRY(impl_->recorder->flush());
+  Pass pass = s.pass();
+  std::vector<Tensor> outputs;
+  pass.outputs = s.network->has_links() ? &outputs : nullptr;
+  LOOM_ASSIGN(const Tensor value, pass.run(first, last, x));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& kept = s.feedback[first + i];
+    if (!kept.empty()) LOOM_TRY(s.recorder->unary({outputs[i], kept}));
+  }
+  LOOM_TRY(s.recorder->flush());
   return value;
+}
+
+void Session::reset() {
+  impl_->position = 0;
+  for (const Tensor& t : impl_->feedback) {
+    if (!t.empty()) std::fill_n(t.data, plain_bytes(t.dtype, t.shape), std::byte{});
+  }
 }
 
 int64_t Session::position() const {

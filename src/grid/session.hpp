@@ -40,6 +40,7 @@ class Session {
   int64_t position() const;
   void advance(int64_t positions);
   void rewind(int64_t position);  // forgets everything from `position` on
+  void reset();                   // position 0, and zeros for feedback links
   int64_t capacity() const;       // positions the caches hold
 
   int64_t arena_bytes() const;

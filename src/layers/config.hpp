@@ -72,8 +72,7 @@ struct Field {
   Field(std::string_view n, int64_t v) : name(n), number(static_cast<double>(v)) {}
   Field(std::string_view n, int v) : name(n), number(v) {}
   Field(std::string_view n, bool v) : name(n), number(v ? 1 : 0), type(FieldType::boolean) {}
-  Field(std::string_view n, std::string v)
-      : name(n), text(std::move(v)), type(FieldType::text) {}
+  Field(std::string_view n, std::string v) : name(n), text(std::move(v)), type(FieldType::text) {}
   Field(std::string_view n, const char* v) : Field(n, std::string(v)) {}
   Field(std::string_view n, std::vector<int64_t> v)
       : name(n), list(std::move(v)), type(FieldType::list) {}

@@ -1,7 +1,8 @@
-// CNN1-3 and ConvTransposed1-3: cross-correlations over one to three axes, samples [C, (D, (H,)) W],
-// zero padding, per-axis kernel, stride, padding and dilation, groups (depthwise: groups = C).
-//   CNN:            W [F][C/groups][taps], out = floor((in + 2 pad - dilation (K - 1) - 1) / stride) + 1
-//   ConvTransposed: W [C][F/groups][taps], out = (in - 1) stride - 2 pad + dilation (K - 1) + 1 +
+// CNN1-3 and ConvTransposed1-3: cross-correlations over one to three axes, samples [C, (D, (H,))
+// W], zero padding, per-axis kernel, stride, padding and dilation, groups (depthwise: groups = C).
+//   CNN:            W [F][C/groups][taps], out = floor((in + 2 pad - dilation (K - 1) - 1) /
+//   stride) + 1 ConvTransposed: W [C][F/groups][taps], out = (in - 1) stride - 2 pad + dilation (K
+//   - 1) + 1 +
 //                   output_padding: the gradient of a CNN with respect to its input
 #include "base/text.hpp"
 #include "layers/layer.hpp"
@@ -27,8 +28,7 @@ constexpr FieldDesc kTransposedFields[] = {
     {"channels", FieldType::integer, 1, 1, kMaxExtent, "", "channels of the input",
      "input_channels"},
     {"filters", FieldType::integer, 1, 1, kMaxExtent, "", "channels of the output"},
-    {"kernel", FieldType::list, 3, 1, 4096, "", "taps: one number, or one per axis",
-     "kernel_size"},
+    {"kernel", FieldType::list, 3, 1, 4096, "", "taps: one number, or one per axis", "kernel_size"},
     {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
     {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
     {"dilation", FieldType::list, 1, 1, 4096, "", "step between taps, one or one per axis"},

@@ -19,8 +19,8 @@ constexpr FieldDesc kFields[] = {
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   // Rectifiers lose half of the variance, which He's rule makes good.
   const bool rectifies = c.text(kActivation).find("relu") != std::string::npos;
-  out.push_back({"weight", Shape{c.integer(kOut), c.integer(kIn)},
-                 rectifies ? Init::he : Init::glorot});
+  out.push_back(
+      {"weight", Shape{c.integer(kOut), c.integer(kIn)}, rectifies ? Init::he : Init::glorot});
   if (c.flag(kBias)) out.push_back({"bias", Shape{c.integer(kOut)}, Init::zeros});
 }
 

@@ -11,7 +11,8 @@ enum { kVocab, kWidth, kPadding, kActivation };
 constexpr FieldDesc kFields[] = {
     {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table", "vocab_size"},
     {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row", "embedding_dim"},
-    {"padding_id", FieldType::integer, -1, -1, 1 << 24, "", "id whose row is not trained; -1: none"},
+    {"padding_id", FieldType::integer, -1, -1, 1 << 24, "",
+     "id whose row is not trained; -1: none"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
 };
 
@@ -52,6 +53,7 @@ extern const LayerDef kEmbedding;
 const LayerDef kEmbedding = {.kind = LayerKind::embedding,
                              .name = "Embedding",
                              .fields = kFields,
+                             .takes_ids = true,
                              .params = params,
                              .infer = infer,
                              .forward = forward};

@@ -12,8 +12,7 @@ enum { kClusters, kWidth, kTemperature, kMode, kActivation };
 constexpr FieldDesc kFields[] = {
     {"clusters", FieldType::integer, 2, 1, 1 << 20, "", "centres", "num_clusters"},
     {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per row", "input_height"},
-    {"temperature", FieldType::real, 1, 1e-6, 1e6, "", "tau: small is hard",
-     "kmeans_temperature"},
+    {"temperature", FieldType::real, 1, 1e-6, 1e6, "", "tau: small is hard", "kmeans_temperature"},
     {"mode", FieldType::text, 0, 0, 0, "probabilities", "probabilities or features", "output_mode"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
 };

@@ -18,8 +18,9 @@
 namespace loom {
 
 // Starting values. Fans are those of the matrix: rows out, cols in.
-//   glorot: U(+-sqrt(6 / (in + out))) (Glorot and Bengio, 2010); he: N(0, 2 / in) (He et al., 2015);
-//   fan_in: U(+-1/sqrt(in)); fan_out: U(+-1/sqrt(out)); normal002: N(0, 0.02^2); normal1: N(0, 1)
+//   glorot: U(+-sqrt(6 / (in + out))) (Glorot and Bengio, 2010); he: N(0, 2 / in) (He et al.,
+//   2015); fan_in: U(+-1/sqrt(in)); fan_out: U(+-1/sqrt(out)); normal002: N(0, 0.02^2); normal1:
+//   N(0, 1)
 enum class Init : uint8_t { zeros, ones, glorot, he, fan_in, fan_out, normal002, normal1 };
 
 // One trainable tensor. Matrices [rows, cols] are stored R16 in any dtype; vectors stay plain f32.
@@ -99,6 +100,7 @@ struct LayerDef {
   std::string_view name;
   std::span<const FieldDesc> fields;
   bool container = false;
+  bool takes_ids = false;  // its input are 32-bit ids
   // The parameters of a layer with this configuration, in a fixed order.
   void (*params)(const LayerConfig&, std::vector<ParamSpec>&) = nullptr;
   // Shape of the output for an input shape; the Error says which extent is wrong.

@@ -1,13 +1,15 @@
 // Parallel: every child gets the same input; n_i values per sample come back, and are combined:
 //   concat        side by side: [B, sum n_i]
 //   add, avg      sum, or mean
-//   grid_scatter  [B, rows, cols, n], child i at the cell targets[2i], targets[2i+1], zeros elsewhere;
+//   grid_scatter  [B, rows, cols, n], child i at the cell targets[2i], targets[2i+1], zeros
+//   elsewhere;
 //                 without rows and cols it is concat
-//   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the last
+//   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the
+//   last
 //                 child. top_k > 0 keeps the k largest weights of each sample, renormalised; every
-//                 expert still runs. balance adds the loss of Shazeer et al. (2017) as in the Switch
-//                 Transformer: N sum_i f_i P_i, f the share of samples an expert is kept for, P its
-//                 mean weight
+//                 expert still runs. balance adds the loss of Shazeer et al. (2017) as in the
+//                 Switch Transformer: N sum_i f_i P_i, f the share of samples an expert is kept
+//                 for, P its mean weight
 // A disabled child is the identity.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
@@ -59,8 +61,8 @@ Status check_fields(const LayerConfig& c) {
                        has_gate(c) ? "a branch and the gate as its last child" : "one child"));
   }
   if (has_gate(c) && c.integer(kTopK) > static_cast<int64_t>(branches(c))) {
-    return invalid(cat("Parallel: top_k ", c.integer(kTopK), " is more than its ", branches(c),
-                       " branches"));
+    return invalid(
+        cat("Parallel: top_k ", c.integer(kTopK), " is more than its ", branches(c), " branches"));
   }
   if (!scatters(c)) return {};
   const std::vector<int64_t>& targets = c.list(kTargets);
@@ -168,7 +170,8 @@ Result<Tensor> largest(ForwardCall& call, const Tensor& p, int64_t k) {
   LOOM_ASSIGN(const Tensor values, call.tensor(Shape{p.rows(), k}));
   LOOM_ASSIGN(const Tensor ids, call.ids(Shape{p.rows(), k}));
   LOOM_TRY(call.ops().topk({p, values, ids}));
-  LOOM_ASSIGN(const Tensor distance, binary(call, p, slice_cols(values, k - 1, 1), BinaryKind::sub));
+  LOOM_ASSIGN(const Tensor distance,
+              binary(call, p, slice_cols(values, k - 1, 1), BinaryKind::sub));
   LOOM_ASSIGN(const Tensor kept, call.like(p));
   LOOM_TRY(call.ops().unary({distance, kept, UnaryKind::step}));
   return kept;

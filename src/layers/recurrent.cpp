@@ -2,8 +2,8 @@
 // steps, those with the state one per step. The state starts at zero, or, in a session, where the
 // last pass left it (session state [sequences, H], LSTM h|c).
 //   RNN:  h = act(Wih x + Whh h + b)                              (Elman, 1990)
-//   LSTM: gates i|f|g|o, one bias each; see LstmCellArgs          (Hochreiter and Schmidhuber, 1997)
-//   GRU:  gates r|z|n, biases on both sides; see GruCellArgs      (Cho et al., 2014)
+//   LSTM: gates i|f|g|o, one bias each; see LstmCellArgs          (Hochreiter and Schmidhuber,
+//   1997) GRU:  gates r|z|n, biases on both sides; see GruCellArgs      (Cho et al., 2014)
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -22,8 +22,8 @@ constexpr std::span<const FieldDesc> kGatedFields(kRnnFields, kActivation);
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   if (in.rank() < 2 || in.rank() > 3 || in.last() != c.integer(kIn)) {
-    return invalid(cat(c.def->name, ": input ", in.str(), " must be [batch, time, ", c.integer(kIn),
-                       "]"));
+    return invalid(
+        cat(c.def->name, ": input ", in.str(), " must be [batch, time, ", c.integer(kIn), "]"));
   }
   if (c.def->fields.size() > kActivation) LOOM_TRY(parse_activation(c.text(kActivation)));
   if (!c.flag(kSequence)) return Shape{in[0], c.integer(kHidden)};

@@ -37,7 +37,7 @@ Status set_field(LayerConfig& layer, const Field& field) {
     if (desc.name != field.name && (desc.old_name.empty() || desc.old_name != field.name)) continue;
     if (!fits(desc.type, field.type)) {
       return invalid(cat(layer.def->name, ": ", desc.name, " must be a ",
-                         desc.type == FieldType::text ? "text"
+                         desc.type == FieldType::text   ? "text"
                          : desc.type == FieldType::list ? "list of whole numbers"
                                                         : "number"));
     }
@@ -53,8 +53,8 @@ Status set_field(LayerConfig& layer, const Field& field) {
     }
     if (desc.type == FieldType::integer &&
         field.number != static_cast<double>(static_cast<int64_t>(field.number))) {
-      return invalid(cat(layer.def->name, ": ", desc.name, " is ", field.number,
-                         ", must be a whole number"));
+      return invalid(
+          cat(layer.def->name, ": ", desc.name, " is ", field.number, ", must be a whole number"));
     }
     layer.values[i] = std::move(value);
     return {};

@@ -1,12 +1,12 @@
 // Softmax in ten variants, each local to a row (the last axis), tau = temperature:
 //   standard, temperature  softmax(x / tau)
 //   grid           the row as [rows, cols], each of its rows on its own
-//   hierarchical   a tree: levels n1..nm; a softmax per inner node, a leaf is the product of its path
-//   gumbel         softmax((x + G) / tau), G = -log(-log u): in training, or where noise is set
-//   masked         softmax over the kept positions, 0 elsewhere
-//   sparse         sparsemax (Martins and Astudillo, 2016)
-//   entmax         alpha-entmax (Peters, Niculae and Martins, 2019); alpha 1 is softmax
-//   adaptive       tau_eff = tau (1 + kappa (target - H)) in [tau/4, 4 tau], H the entropy of
+//   hierarchical   a tree: levels n1..nm; a softmax per inner node, a leaf is the product of its
+//   path gumbel         softmax((x + G) / tau), G = -log(-log u): in training, or where noise is
+//   set masked         softmax over the kept positions, 0 elsewhere sparse         sparsemax
+//   (Martins and Astudillo, 2016) entmax         alpha-entmax (Peters, Niculae and Martins, 2019);
+//   alpha 1 is softmax adaptive       tau_eff = tau (1 + kappa (target - H)) in [tau/4, 4 tau], H
+//   the entropy of
 //                  softmax(x) over log n; a constant in the gradient
 //   mixture        rows components of cols: y = sum_m softmax(pi)_m softmax(x_m); the last `rows`
 //                  values of the input are pi, or pi is uniform when they are missing
@@ -17,18 +17,7 @@
 namespace loom {
 namespace {
 
-enum {
-  kVariant,
-  kTemperature,
-  kRows,
-  kCols,
-  kLevels,
-  kAlpha,
-  kMask,
-  kNoise,
-  kKappa,
-  kTarget
-};
+enum { kVariant, kTemperature, kRows, kCols, kLevels, kAlpha, kMask, kNoise, kKappa, kTarget };
 constexpr FieldDesc kFields[] = {
     {"variant", FieldType::text, 0, 0, 0, "standard",
      "standard, grid, hierarchical, temperature, gumbel, masked, sparse, adaptive, mixture, entmax",
@@ -38,8 +27,8 @@ constexpr FieldDesc kFields[] = {
      "softmax_rows"},
     {"cols", FieldType::integer, 0, 0, 1 << 20, "", "grid, mixture: values per row",
      "softmax_cols"},
-    {"levels", FieldType::list, 0, 1, 1 << 20, "", "hierarchical: children per node, level by level",
-     "hierarchy_levels"},
+    {"levels", FieldType::list, 0, 1, 1 << 20, "",
+     "hierarchical: children per node, level by level", "hierarchy_levels"},
     {"alpha", FieldType::real, 1.5, 1, 16, "", "entmax: 1 softmax, 2 sparsemax", "entmax_alpha"},
     {"mask", FieldType::list, -1, 0, 1, "", "masked: 1 keeps a position, 0 drops it"},
     {"noise", FieldType::boolean, 0, 0, 1, "", "gumbel: noise outside training too",
@@ -184,8 +173,7 @@ Result<Tensor> gumbel(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor noise, call.like(x));
   LOOM_ASSIGN(const Tensor sum, call.like(x));
   const Noise source = call.noise();
-  LOOM_TRY(
-      call.ops().random({noise, source.step, source.seed, source.stream, RandomKind::gumbel}));
+  LOOM_TRY(call.ops().random({noise, source.step, source.seed, source.stream, RandomKind::gumbel}));
   LOOM_TRY(call.ops().binary({x, noise, sum, BinaryKind::add}));
   return rows_of(call, sum, x.cols(), inverse_temperature(c));
 }
@@ -297,7 +285,8 @@ Result<Tensor> forward(ForwardCall& call) {
   const auto choose = [&]() -> Result<Tensor> {
     switch (variant) {
       case Variant::grid:
-        return rows_of(call, call.x(), c.integer(kRows) * c.integer(kCols) > 0 ? c.integer(kCols) : width,
+        return rows_of(call, call.x(),
+                       c.integer(kRows) * c.integer(kCols) > 0 ? c.integer(kCols) : width,
                        inverse_temperature(c));
       case Variant::hierarchical: return hierarchical(call, shape);
       case Variant::gumbel: return gumbel(call);

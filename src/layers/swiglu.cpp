@@ -11,7 +11,8 @@ namespace {
 enum { kWidth, kInner, kBias, kActivation };
 constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 1 << 24, "", "width of input and output", "input_height"},
-    {"inner", FieldType::integer, 1, 1, 1 << 24, "", "width between the projections", "output_height"},
+    {"inner", FieldType::integer, 1, 1, 1 << 24, "", "width between the projections",
+     "output_height"},
     {"bias", FieldType::boolean, 0, 0, 1, "", "biases on all three projections"},
     {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the gate"},
 };

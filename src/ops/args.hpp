@@ -3,7 +3,8 @@
 // activations are plain and of the backend's compute type (f32; f64 for the oracle of gradients)
 // unless said otherwise. The order of every sum is that of docs/numerics.md; nothing else about an
 // op may change its bits. An op named X_dx or X_dw is the gradient of X: d* is the derivative of
-// the loss with respect to *. `accumulate` adds to what the output holds: old + new, once per value.
+// the loss with respect to *. `accumulate` adds to what the output holds: old + new, once per
+// value.
 #pragma once
 
 #include <cstdint>
@@ -272,8 +273,8 @@ struct EntmaxDxArgs {
 
 // A convolution of up to three axes (absent ones have extent, kernel and stride 1): samples
 // [channels][in0][in1][in2] to [filters][out0][out1][out2]. Channels and filters are cut into
-// `groups`; filter f sees the channels of its own. out[o] takes in[o * stride + k * dilation - pad],
-// zeros outside.
+// `groups`; filter f sees the channels of its own. out[o] takes in[o * stride + k * dilation -
+// pad], zeros outside.
 struct ConvShape {
   int64_t channels = 1, filters = 1, groups = 1;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
@@ -293,10 +294,11 @@ struct ConvArgs {
   Activation activation = Activation::linear;
 };
 
-// dx[B, C*in] (+)= the gradient of conv with respect to x: a transposed convolution of dy[B, F*out].
-// For each output position the patch gradient, rule 2 over the filters of the group, is formed; the
-// ones that meet at an input value are added with the tap ascending, from +0. With bias [C] and
-// activation, which may not be combined with accumulate, this is the forward pass of ConvTransposed.
+// dx[B, C*in] (+)= the gradient of conv with respect to x: a transposed convolution of dy[B,
+// F*out]. For each output position the patch gradient, rule 2 over the filters of the group, is
+// formed; the ones that meet at an input value are added with the tap ascending, from +0. With bias
+// [C] and activation, which may not be combined with accumulate, this is the forward pass of
+// ConvTransposed.
 struct ConvDxArgs {
   Tensor dy, w, bias, dx;
   ConvShape shape;
@@ -304,19 +306,21 @@ struct ConvDxArgs {
   bool accumulate = false;
 };
 
-// dw[F, patch] (+)= the gradient with respect to w, plain: rule 2 over samples and, inside a sample,
-// output positions.
+// dw[F, patch] (+)= the gradient with respect to w, plain: rule 2 over samples and, inside a
+// sample, output positions.
 struct ConvDwArgs {
   Tensor x, dy, dw;
   ConvShape shape;
   bool accumulate = false;
 };
 
-// Self-attention of whole sequences, without a cache: R = sequences * T rows. y[r,h] = softmax(scale
+// Self-attention of whole sequences, without a cache: R = sequences * T rows. y[r,h] =
+// softmax(scale
 // * q . K^T) V over the positions of the row's own sequence it may see: earlier ones and itself
 // (causal), the last `window` of those (window > 0; not causal: |distance| < window), and only
-// those with mask != 0 (mask [sequences, T], may be empty). Sums as in attention, over all positions
-// between the first and the last that causality and the window allow; masked ones count as zeros.
+// those with mask != 0 (mask [sequences, T], may be empty). Sums as in attention, over all
+// positions between the first and the last that causality and the window allow; masked ones count
+// as zeros.
 struct AttendArgs {
   Tensor q, k, v, y, mask;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
@@ -372,8 +376,8 @@ enum class LossKind : uint8_t { mse, mae, huber, softmax_ce, bce, kl, cosine };
 // The loss of each row times its weight, and the gradient: row_loss[r] = weight[r] L(pred[r],
 // target[r]), dpred = weight[r] dL/dpred. target [R,N], or class ids i32 [R] for softmax_ce.
 //   mse, mae, huber, bce: mean over the N values; huber: d^2/2 up to `delta`, then delta (|d| -
-//   delta/2); bce: on logits; softmax_ce: -sum t log softmax(pred), t smoothed to (1 - s) t + s/N by
-//   `smoothing`; kl: sum t (log t - log softmax(pred)); cosine: 1 - cos(pred, target).
+//   delta/2); bce: on logits; softmax_ce: -sum t log softmax(pred), t smoothed to (1 - s) t + s/N
+//   by `smoothing`; kl: sum t (log t - log softmax(pred)); cosine: 1 - cos(pred, target).
 struct LossArgs {
   Tensor pred, target, weight, row_loss, dpred;
   LossKind kind = LossKind::mse;

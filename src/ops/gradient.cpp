@@ -83,7 +83,8 @@ Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) 
   const int64_t size = std::max(dtype_info(t.dtype).bits / 8, 1);
   Part part{(t.data - slot.base.data) / size, t.rows(), t.cols(), t.row_stride};
   // Without gaps it is one run, whatever its shape.
-  if (part.stride == part.cols) part = {part.offset, 1, part.rows * part.cols, part.rows * part.cols};
+  if (part.stride == part.cols)
+    part = {part.offset, 1, part.rows * part.cols, part.rows * part.cols};
   return part;
 }
 

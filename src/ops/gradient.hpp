@@ -48,7 +48,9 @@ class Differentiator {
   Status settle(const Place& place);
   // The gradient of an output of the command at hand; empty: the loss does not depend on it.
   Tensor of(const Tensor& y) const;
-  bool wants(const Tensor& t) const { return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].needed; }
+  bool wants(const Tensor& t) const {
+    return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].needed;
+  }
   Recorder& ops() { return recorder_; }
   Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
 
@@ -59,8 +61,8 @@ class Differentiator {
     bool apart(const Part& other) const;
   };
   struct Slot {
-    Tensor base;              // the tensor whose gradient this is
-    Tensor gradient;          // empty: no contribution yet
+    Tensor base;                // the tensor whose gradient this is
+    Tensor gradient;            // empty: no contribution yet
     std::vector<Part> written;  // parts that hold a contribution; others hold 0
     bool needed = false;        // it depends on something wanted
     int64_t first_read = -1;    // command
@@ -75,9 +77,9 @@ class Differentiator {
 
   Trace& trace_;
   Recorder recorder_;
-  std::vector<Slot> slots_;                // trace tensors first, then real memory
-  std::vector<const std::byte*> real_;     // addresses of slots beyond the trace's
-  std::vector<int64_t> wanted_;            // slots in the order of want()
+  std::vector<Slot> slots_;             // trace tensors first, then real memory
+  std::vector<const std::byte*> real_;  // addresses of slots beyond the trace's
+  std::vector<int64_t> wanted_;         // slots in the order of want()
   int64_t trace_slots_ = 0;
   Done done_;
 };

@@ -8,8 +8,10 @@ namespace loom {
 
 using Place = Differentiator::Place;
 
-#define LOOM_NO_GRADIENT(Args) \
-  Status gradient_rule(Differentiator&, const Args&) { return {}; }
+#define LOOM_NO_GRADIENT(Args)                         \
+  Status gradient_rule(Differentiator&, const Args&) { \
+    return {};                                         \
+  }
 LOOM_NO_GRADIENT(QuantiseRowsArgs)
 LOOM_NO_GRADIENT(PackArgs)
 LOOM_NO_GRADIENT(KvWriteArgs)

@@ -23,7 +23,8 @@ int64_t attend_scratch(int64_t positions) {
 bool has_body(const Ops& ops, OpId op) {
   switch (op) {
 #define LOOM_OP(name, Args) \
-  case OpId::name: return ops.name != nullptr;
+  case OpId::name:          \
+    return ops.name != nullptr;
 #include "ops/ops.def"
 #undef LOOM_OP
   }

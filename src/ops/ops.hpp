@@ -29,10 +29,10 @@ std::string_view op_name(OpId id);
 // The row that arguments of this type belong to.
 template <class Args>
 constexpr OpId op_of();
-#define LOOM_OP(name, Args)        \
-  template <>                      \
-  constexpr OpId op_of<Args>() {   \
-    return OpId::name;             \
+#define LOOM_OP(name, Args)      \
+  template <>                    \
+  constexpr OpId op_of<Args>() { \
+    return OpId::name;           \
   }
 #include "ops/ops.def"
 #undef LOOM_OP

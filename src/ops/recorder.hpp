@@ -38,8 +38,10 @@ class Recorder {
   // Checks and appends one op.
   template <class Args>
   Status record(const Args& args);
-#define LOOM_OP(name, Args) \
-  Status name(const Args& args) { return record(args); }
+#define LOOM_OP(name, Args)       \
+  Status name(const Args& args) { \
+    return record(args);          \
+  }
 #include "ops/ops.def"
 #undef LOOM_OP
 

@@ -238,13 +238,13 @@ void visit(OptimiseArgs& a, F&& f) {
 template <class F>
 void with_args(Command& command, F&& f) {
   switch (command.op) {
-#define LOOM_OP(name, Args)                          \
-  case OpId::name: {                                 \
-    Args args;                                       \
-    std::memcpy(&args, command.args, sizeof(Args));  \
-    f(args);                                         \
-    std::memcpy(command.args, &args, sizeof(Args));  \
-    break;                                           \
+#define LOOM_OP(name, Args)                         \
+  case OpId::name: {                                \
+    Args args;                                      \
+    std::memcpy(&args, command.args, sizeof(Args)); \
+    f(args);                                        \
+    std::memcpy(command.args, &args, sizeof(Args)); \
+    break;                                          \
   }
 #include "ops/ops.def"
 #undef LOOM_OP

@@ -58,9 +58,13 @@ struct Tensor {
   LOOM_INLINE int64_t cols() const { return shape.last(); }
   // Typed access; T must be what dtype says.
   template <class T>
-  LOOM_INLINE T* values() const { return reinterpret_cast<T*>(data); }
+  LOOM_INLINE T* values() const {
+    return reinterpret_cast<T*>(data);
+  }
   template <class T>
-  LOOM_INLINE T* row(int64_t r) const { return values<T>() + r * row_stride; }
+  LOOM_INLINE T* row(int64_t r) const {
+    return values<T>() + r * row_stride;
+  }
   LOOM_INLINE float* f32() const { return reinterpret_cast<float*>(data); }
   LOOM_INLINE float* f32_row(int64_t row) const { return f32() + row * row_stride; }
   LOOM_INLINE int32_t* i32() const { return reinterpret_cast<int32_t*>(data); }

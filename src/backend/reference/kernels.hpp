@@ -15,8 +15,8 @@ namespace loom::reference {
 #undef LOOM_OP
 
 // At the end of the file that defines a body: makes it for both compute types, or for float alone.
-#define LOOM_REFERENCE_BODY(name, Args)                   \
-  template void name<float>(const Args&, const Lane&);    \
+#define LOOM_REFERENCE_BODY(name, Args)                \
+  template void name<float>(const Args&, const Lane&); \
   template void name<double>(const Args&, const Lane&)
 #define LOOM_REFERENCE_BODY_F32(name, Args) template void name<float>(const Args&, const Lane&)
 

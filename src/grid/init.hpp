@@ -1,0 +1,15 @@
+// Starting values of parameters: a pure function of the seed, the parameter's place in the network
+// and its rule (layers/layer.hpp, Init), the same on every machine.
+#pragma once
+
+#include "grid/network.hpp"
+
+namespace loom {
+
+// Values [first, first + count) of parameter `index`, row-major.
+void init_values(const Network& network, int index, uint64_t seed, int64_t first, int64_t count,
+                 float* out);
+// Fills every parameter that is not loaded yet, matrices in `dtype`.
+Status init_params(Network& network, DType dtype, uint64_t seed, ThreadPool& pool);
+
+}  // namespace loom

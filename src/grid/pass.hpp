@@ -1,0 +1,46 @@
+// Pass: one walk over the cells of a network, recording what they do. What differs between users is
+// where memory comes from (a trace, or the planned arena of a session), so that is a function here.
+// Room-private: sessions and traced networks are the interfaces.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "grid/network.hpp"
+#include "grid/rope_table.hpp"
+
+namespace loom {
+
+struct AddedLoss {
+  Tensor value;
+  float weight = 1.0f;
+};
+
+struct Pass {
+  const Network* network = nullptr;
+  Recorder* recorder = nullptr;
+  std::function<Result<Tensor>(const Shape&)> tensor;
+  const std::vector<RopeTable>* ropes = nullptr;
+  int64_t sequences = 1;
+  int64_t first = 0;
+  Tensor mask;
+  // With caches (per state and sequence) and states (per state) passes build on each other.
+  bool stateful = false;
+  const std::vector<KvCache>* caches = nullptr;
+  const std::vector<Tensor>* states = nullptr;
+  // What feedback links read, per cell; empty where none does.
+  const std::vector<Tensor>* feedback = nullptr;
+  bool training = false;
+  uint64_t seed = 0;
+  Tensor step;
+  std::vector<AddedLoss> losses;
+  // Where outputs of all cells go, when somebody asks (feedback links are fed from it).
+  std::vector<Tensor>* outputs = nullptr;
+  // Called before each cell with its number: a session finds its place in the plan.
+  std::function<void(size_t)> on_cell;
+
+  // Cells [begin, end) on x; returns the output of the last.
+  Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
+};
+
+}  // namespace loom

@@ -1,0 +1,32 @@
+// A network recorded once for inputs of one shape: what training, gradient checks and evaluation
+// start from. Every pass stands alone: no caches, no states, feedback links read what the pinned
+// tensors hold.
+#pragma once
+
+#include "grid/pass.hpp"
+#include "ops/trace.hpp"
+
+namespace loom {
+
+struct TraceOptions {
+  bool training = false;
+  uint64_t seed = 0;
+  bool masked = false;  // positions may be left out: a mask tensor is made
+};
+
+struct TracedNetwork {
+  Tensor x, y;
+  Tensor mask;  // [sequences, length], 1 keeps; empty without TraceOptions::masked
+  Tensor step;  // one number, the step of the random streams
+  std::vector<AddedLoss> losses;
+  std::vector<Tensor> outputs;   // of every cell
+  std::vector<RopeTable> ropes;  // must outlive the program made of the trace
+  std::vector<Tensor> feedback;  // per cell; to be pinned; empty where no link reads it
+};
+
+// Records all cells of `network` for inputs of the shape it was finalized with. Sequences are the
+// first axis. Parameters must be allocated; their addresses are recorded.
+Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
+                                    const TraceOptions& options);
+
+}  // namespace loom

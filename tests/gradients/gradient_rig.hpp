@@ -1,0 +1,260 @@
+// Checks the gradients of a network, all in f64: L = sum of r * y with random r (plus the losses
+// that layers add); dL/dx and dL/dp for every value of every parameter against central differences.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/reference/reference.hpp"
+#include "base/rng.hpp"
+#include "grid/traced.hpp"
+#include "ops/gradient.hpp"
+#include "ops/program.hpp"
+
+namespace loom::testing {
+
+inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
+                         std::vector<LayerConfig> children = {}) {
+  Result<LayerConfig> made = make_layer(kind, fields, std::move(children));
+  EXPECT_TRUE(made.ok()) << made.error().str();
+  return made.ok() ? std::move(*made) : LayerConfig{};
+}
+
+// A grid of one row holding `layers` in order.
+inline GridSpec row_of(std::vector<LayerConfig> layers) {
+  GridSpec grid(1, 1, static_cast<int64_t>(layers.size()), 1);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    EXPECT_TRUE(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(layers[i])}).ok());
+  }
+  return grid;
+}
+
+struct GradientOptions {
+  bool masked = false;
+  double step = 1e-5;
+  double tolerance = 1e-6;
+  int64_t vocab = 0;  // ids of an embedding are below it
+};
+
+class GradientRig {
+ public:
+  GradientRig(const GridSpec& grid, const Shape& input, GradientOptions options = {})
+      : options_(options), pool_(1, true) {
+    Result<Network> network = Network::finalize(grid, input);
+    EXPECT_TRUE(network.ok()) << network.error().str();
+    if (!network.ok()) return;
+    network_ = std::make_unique<Network>(std::move(*network));
+    for (size_t i = 0; i < network_->params().size(); ++i) {
+      EXPECT_TRUE(network_->allocate_param(static_cast<int>(i), DType::f64, DType::f64).ok());
+      fill_param(static_cast<int>(i));
+    }
+    EXPECT_TRUE(build().ok());
+  }
+
+  // Compares everything; the failure names the tensor.
+  void check() {
+    if (network_ == nullptr || !ready_) {
+      ADD_FAILURE() << "the network was not built";
+      return;
+    }
+    EXPECT_TRUE(backward_->run().ok());
+    double largest = 0;
+    for (int64_t i = 0; i < y_.shape.count(); ++i)
+      largest = std::max(largest, std::fabs(y_.values<double>()[i]));
+    EXPECT_GT(largest, 0) << "a dead output";
+    if (!dx_.empty()) {
+      compare("x", dx_, [&](int64_t i) -> double* { return &x_.values<double>()[i]; });
+    }
+    for (size_t p = 0; p < network_->params().size(); ++p) {
+      compare(network_->params()[p].path, grads_[p],
+              [&](int64_t i) { return value_of(static_cast<int>(p), i); });
+    }
+  }
+
+  Network& network() { return *network_; }
+
+ private:
+  double random(uint64_t stream, int64_t i) const {
+    return 2.0 * Rng(11, stream).uniform(static_cast<uint64_t>(i)) - 1.0;
+  }
+
+  // Element i of a parameter where it lies: plain, or wide R16.
+  double* value_of(int p, int64_t i) {
+    const Tensor& t = network_->params()[static_cast<size_t>(p)].tensor;
+    if (t.layout == Layout::plain) return t.values<double>() + i;
+    const R16 g = r16_geometry(t.dtype, t.shape[0], t.shape[1]);
+    const int64_t row = i / g.cols, k = i % g.cols;
+    std::byte* at = t.data + row / 16 * g.group_bytes + g.codes + (k * 16 + row % 16) * 8;
+    return reinterpret_cast<double*>(at);
+  }
+
+  void fill_param(int p) {
+    const ParamSpec& spec = network_->params()[static_cast<size_t>(p)].spec;
+    for (int64_t i = 0; i < spec.shape.count(); ++i) {
+      const double r = 0.6 * random(100 + static_cast<uint64_t>(p), i);
+      *value_of(p, i) = spec.init == Init::ones ? 1.0 + r : r;
+    }
+  }
+
+  Status trace_forward(Trace& trace, Recorder& recorder, TracedNetwork& t, Tensor& r,
+                       Tensor& total) {
+    TraceOptions o;
+    o.training = true;
+    o.seed = 5;
+    o.masked = options_.masked;
+    LOOM_ASSIGN(t, trace_network(*network_, trace, o));
+    r = trace.fresh(Shape{t.y.rows(), t.y.cols()});
+    const Tensor product = trace.fresh(r.shape), sums = trace.fresh(Shape{t.y.rows()});
+    total = trace.fresh(Shape{1, 1});
+    LOOM_TRY(recorder.binary({t.y, r, product, BinaryKind::mul}));
+    LOOM_TRY(recorder.reduce({product, sums, ReduceKind::sum}));
+    Tensor row = sums;
+    row.shape = Shape{1, sums.shape.count()};
+    row.row_stride = sums.shape.count();
+    LOOM_TRY(recorder.reduce({row, total, ReduceKind::sum}));
+    for (const AddedLoss& loss : t.losses) {
+      const Tensor weight = trace.fresh(Shape{1, 1}), scaled = trace.fresh(Shape{1, 1});
+      const Tensor sum = trace.fresh(Shape{1, 1});
+      LOOM_TRY(recorder.fill({weight, loss.weight}));
+      LOOM_TRY(recorder.binary({loss.value, weight, scaled, BinaryKind::mul}));
+      LOOM_TRY(recorder.binary({total, scaled, sum, BinaryKind::add}));
+      total = sum;
+    }
+    return {};
+  }
+
+  void fill_inputs(const TracedNetwork& t, const Tensor& r) {
+    for (int64_t i = 0; i < t.x.shape.count(); ++i) {
+      if (t.x.dtype == DType::i32) {
+        t.x.i32()[i] = static_cast<int32_t>(Rng(3, 1).bits(static_cast<uint64_t>(i)) %
+                                            static_cast<uint64_t>(options_.vocab));
+      } else {
+        t.x.values<double>()[i] = random(1, i);
+      }
+    }
+    for (int64_t i = 0; i < r.shape.count(); ++i) r.values<double>()[i] = random(2, i);
+    for (int64_t i = 0; i < t.mask.shape.count() && !t.mask.empty(); ++i) {
+      t.mask.values<double>()[i] = i % 5 == 3 ? 0.0 : 1.0;
+    }
+    t.step.values<double>()[0] = 1;
+    for (const Tensor& f : t.feedback) {
+      for (int64_t i = 0; !f.empty() && i < f.shape.count(); ++i)
+        f.values<double>()[i] = random(4, i);
+    }
+  }
+
+  Status build() {
+    LOOM_TRY(build_forward());
+    LOOM_TRY(build_backward());
+    ready_ = true;
+    return {};
+  }
+
+  static void pin(TracedNetwork& t, std::vector<Tensor*>& pins) {
+    pins.push_back(&t.x);
+    pins.push_back(&t.step);
+    if (!t.mask.empty()) pins.push_back(&t.mask);
+    for (Tensor& f : t.feedback) {
+      if (!f.empty()) pins.push_back(&f);
+    }
+  }
+
+  Status build_forward() {
+    Trace trace(DType::f64);
+    Recorder recorder(trace);
+    Tensor r;
+    LOOM_TRY(trace_forward(trace, recorder, forward_net_, r, loss_));
+    std::vector<Tensor*> pins = {&r, &loss_};
+    pin(forward_net_, pins);
+    LOOM_ASSIGN(Program program,
+                Program::compile(std::move(trace), pins, reference_ops_f64(), pool_));
+    forward_ = std::make_unique<Program>(std::move(program));
+    fill_inputs(forward_net_, r);
+    forward_r_ = r;
+    x_ = forward_net_.x;
+    return {};
+  }
+
+  Status build_backward() {
+    Trace trace(DType::f64, true);
+    Recorder recorder(trace);
+    Tensor r, total;
+    LOOM_TRY(trace_forward(trace, recorder, backward_net_, r, total));
+    const Tensor one = trace.fresh(total.shape);
+    LOOM_TRY(recorder.fill({one, 1.0f}));
+    Differentiator d(trace);
+    const bool ids = backward_net_.x.dtype == DType::i32;
+    if (!ids) d.want(backward_net_.x);
+    for (const Param& p : network_->params()) d.want(p.tensor);
+    d.seed(total, one);
+    LOOM_TRY(d.run());
+    if (!ids) dx_ = d.gradient(backward_net_.x);
+    for (const Param& p : network_->params()) grads_.push_back(d.gradient(p.tensor));
+    y_ = backward_net_.y;
+    std::vector<Tensor*> pins = {&r, &y_};
+    if (!dx_.empty()) pins.push_back(&dx_);
+    for (Tensor& g : grads_) {
+      if (!g.empty()) pins.push_back(&g);
+    }
+    pin(backward_net_, pins);
+    LOOM_ASSIGN(Program program,
+                Program::compile(std::move(trace), pins, reference_ops_f64(), pool_));
+    backward_ = std::make_unique<Program>(std::move(program));
+    fill_inputs(backward_net_, r);
+    return {};
+  }
+
+  double loss() {
+    // Feedback tensors are written by a run; each run starts from the same.
+    fill_inputs_feedback();
+    EXPECT_TRUE(forward_->run().ok());
+    return loss_.values<double>()[0];
+  }
+  void fill_inputs_feedback() {
+    for (const Tensor& f : forward_net_.feedback) {
+      for (int64_t i = 0; !f.empty() && i < f.shape.count(); ++i)
+        f.values<double>()[i] = random(4, i);
+    }
+  }
+
+  void compare(const std::string& name, const Tensor& gradient,
+               const std::function<double*(int64_t)>& at) {
+    ASSERT_FALSE(gradient.empty()) << name << " has no gradient";
+    const int64_t n = gradient.shape.count();
+    double scale = 0, worst = 0;
+    int64_t worst_at = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      double* value = at(i);
+      const double old = *value;
+      *value = old + options_.step;
+      const double up = loss();
+      *value = old - options_.step;
+      const double down = loss();
+      *value = old;
+      const double numeric = (up - down) / (2 * options_.step);
+      scale = std::max(scale, std::fabs(numeric));
+      const double error = std::fabs(numeric - gradient.values<double>()[i]);
+      if (!(error <= worst)) {
+        worst = error;
+        worst_at = i;
+      }
+    }
+    EXPECT_GT(scale, 1e-6) << name << ": the loss does not depend on it";
+    EXPECT_LE(worst, options_.tolerance * std::max(scale, 1e-3)) << name << " at " << worst_at;
+  }
+
+  GradientOptions options_;
+  ThreadPool pool_;
+  std::unique_ptr<Network> network_;
+  TracedNetwork forward_net_, backward_net_;
+  Tensor x_, y_, dx_, loss_, forward_r_;
+  std::vector<Tensor> grads_;
+  std::unique_ptr<Program> forward_, backward_;
+  bool ready_ = false;
+};
+
+}  // namespace loom::testing

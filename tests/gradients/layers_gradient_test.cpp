@@ -1,0 +1,271 @@
+// Every layer kind and variant: dL/dx and every parameter against central differences in f64, to
+// 1e-6 of the largest component.
+#include "gradients/gradient_rig.hpp"
+
+namespace loom::testing {
+namespace {
+
+using Fields = std::vector<Field>;
+using Layers = std::vector<LayerConfig>;
+
+struct Case {
+  std::string name;
+  std::function<Layers()> layers;
+  Shape input;
+  GradientOptions options = {};
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.name;
+}
+
+Case one(std::string name, LayerKind kind, Fields fields, Shape input, GradientOptions o = {}) {
+  return {std::move(name), [=] { return Layers{layer(kind, fields)}; }, input, o};
+}
+
+class LayerGradient : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LayerGradient, IsThatOfCentralDifferences) {
+  const Case& c = GetParam();
+  GradientRig rig(row_of(c.layers()), c.input, c.options);
+  rig.check();
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  return info.param.name;
+}
+
+std::vector<Case> dense_cases() {
+  std::vector<Case> all;
+  for (const char* activation :
+       {"linear", "relu", "leaky_relu", "relu2", "silu", "gelu_tanh", "gelu_erf", "tanh", "sigmoid",
+        "mish", "softplus", "elu", "hard_swish"}) {
+    all.push_back(one(std::string("dense_") + activation, LayerKind::dense,
+                      {{"in", 5}, {"out", 7}, {"activation", activation}}, Shape{3, 5}));
+  }
+  all.push_back(one("dense_without_bias", LayerKind::dense,
+                    {{"in", 4}, {"out", 17}, {"bias", false}}, Shape{2, 3, 4}));
+  all.push_back(
+      one("dense_of_whole_samples", LayerKind::dense, {{"in", 24}, {"out", 3}}, Shape{2, 2, 3, 4}));
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Dense, LayerGradient, ::testing::ValuesIn(dense_cases()), name_of);
+
+std::vector<Case> norm_cases() {
+  std::vector<Case> all;
+  all.push_back(one("rms", LayerKind::rms_norm, {{"width", 6}}, Shape{4, 6}));
+  all.push_back(one("layer_norm", LayerKind::layer_norm, {{"width", 6}}, Shape{2, 2, 6}));
+  for (const char* gate : {"silu", "gelu_tanh", "relu2", "sigmoid"}) {
+    all.push_back(one(std::string("swiglu_") + gate, LayerKind::swiglu,
+                      {{"width", 4}, {"inner", 6}, {"bias", true}, {"activation", gate}},
+                      Shape{2, 3, 4}));
+  }
+  GradientOptions ids;
+  ids.vocab = 7;
+  all.push_back(
+      one("embedding", LayerKind::embedding, {{"vocab", 7}, {"width", 3}}, Shape{3, 8}, ids));
+  all.push_back(one("embedding_tanh", LayerKind::embedding,
+                    {{"vocab", 7}, {"width", 3}, {"activation", "tanh"}}, Shape{3, 8}, ids));
+  all.push_back(one("kmeans_probabilities", LayerKind::kmeans,
+                    {{"clusters", 4}, {"width", 3}, {"temperature", 0.7}}, Shape{5, 3}));
+  all.push_back(one("kmeans_features", LayerKind::kmeans,
+                    {{"clusters", 4}, {"width", 3}, {"mode", "features"}, {"activation", "tanh"}},
+                    Shape{2, 3, 3}));
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Rows, LayerGradient, ::testing::ValuesIn(norm_cases()), name_of);
+
+std::vector<Case> conv_cases() {
+  std::vector<Case> all;
+  using List = std::vector<int64_t>;
+  all.push_back(one("cnn1", LayerKind::cnn1, {{"channels", 2}, {"filters", 3}, {"padding", 1}},
+                    Shape{2, 2, 7}));
+  all.push_back(one("cnn1_strided_dilated", LayerKind::cnn1,
+                    {{"channels", 2},
+                     {"filters", 4},
+                     {"stride", 2},
+                     {"dilation", 2},
+                     {"groups", 2},
+                     {"activation", "gelu_tanh"}},
+                    Shape{2, 2, 9}));
+  all.push_back(one("cnn2", LayerKind::cnn2,
+                    {{"channels", 2},
+                     {"filters", 3},
+                     {"kernel", List{3, 2}},
+                     {"stride", List{2, 1}},
+                     {"padding", List{1, 0}},
+                     {"activation", "tanh"}},
+                    Shape{2, 2, 5, 4}));
+  all.push_back(
+      one("cnn2_depthwise", LayerKind::cnn2,
+          {{"channels", 3}, {"filters", 3}, {"groups", 3}, {"padding", 1}, {"bias", false}},
+          Shape{2, 3, 4, 3}));
+  all.push_back(one("cnn3", LayerKind::cnn3,
+                    {{"channels", 2},
+                     {"filters", 2},
+                     {"kernel", 2},
+                     {"padding", List{0, 1, 0}},
+                     {"dilation", List{1, 1, 2}}},
+                    Shape{2, 2, 3, 2, 4}));
+  all.push_back(one("conv_transposed1", LayerKind::conv_transposed1,
+                    {{"channels", 3},
+                     {"filters", 2},
+                     {"stride", 2},
+                     {"padding", 1},
+                     {"output_padding", 1},
+                     {"activation", "tanh"}},
+                    Shape{2, 3, 4}));
+  all.push_back(one("conv_transposed2", LayerKind::conv_transposed2,
+                    {{"channels", 4},
+                     {"filters", 2},
+                     {"groups", 2},
+                     {"kernel", List{2, 3}},
+                     {"stride", List{1, 2}},
+                     {"activation", "silu"}},
+                    Shape{2, 4, 2, 3}));
+  all.push_back(one("conv_transposed3", LayerKind::conv_transposed3,
+                    {{"channels", 2},
+                     {"filters", 2},
+                     {"kernel", 2},
+                     {"dilation", List{1, 2, 1}},
+                     {"bias", false}},
+                    Shape{2, 2, 2, 2, 2}));
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Convolution, LayerGradient, ::testing::ValuesIn(conv_cases()), name_of);
+
+std::vector<Case> recurrent_cases() {
+  std::vector<Case> all;
+  const std::pair<const char*, LayerKind> kinds[] = {
+      {"rnn", LayerKind::rnn}, {"lstm", LayerKind::lstm}, {"gru", LayerKind::gru}};
+  for (const auto& [name, kind] : kinds) {
+    all.push_back(one(name, kind, {{"in", 3}, {"hidden", 4}}, Shape{2, 9, 3}));
+    all.push_back(one(std::string(name) + "_last_state", kind,
+                      {{"in", 3}, {"hidden", 4}, {"return_sequence", false}}, Shape{3, 8, 3}));
+  }
+  all.push_back(one("rnn_sigmoid", LayerKind::rnn,
+                    {{"in", 3}, {"hidden", 4}, {"activation", "sigmoid"}}, Shape{2, 8, 3}));
+  all.push_back(one("rnn_silu", LayerKind::rnn, {{"in", 3}, {"hidden", 4}, {"activation", "silu"}},
+                    Shape{2, 8, 3}));
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Recurrent, LayerGradient, ::testing::ValuesIn(recurrent_cases()), name_of);
+
+std::vector<Case> attention_cases() {
+  const auto mha = [](std::string name, Fields extra, GradientOptions o = {}) {
+    Fields fields = {{"width", 6}, {"heads", 2}, {"kv_heads", 2}, {"head_dim", 4}};
+    for (Field& f : extra) fields.push_back(f);
+    return one(std::move(name), LayerKind::multi_head_attention, fields, Shape{2, 5, 6}, o);
+  };
+  GradientOptions masked;
+  masked.masked = true;
+  return {
+      mha("causal_rope", {}),
+      mha("bidirectional", {{"causal", false}, {"rope", false}}),
+      mha("windowed", {{"window", 2}}),
+      mha("windowed_both_ways", {{"window", 2}, {"causal", false}}),
+      mha("masked", {{"causal", false}}, masked),
+      mha("masked_causal", {}, masked),
+      mha("biases", {{"bias", true}, {"out_bias", true}}),
+      mha("qk_norm", {{"qk_norm", true}}),
+      mha("multi_query", {{"kv_heads", 1}, {"bias", true}}),
+      mha("grouped", {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 2}, {"qk_norm", true}}),
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Attention, LayerGradient, ::testing::ValuesIn(attention_cases()), name_of);
+
+std::vector<Case> softmax_cases() {
+  using List = std::vector<int64_t>;
+  const auto softmax = [](std::string name, Fields fields, int64_t width) {
+    fields.insert(fields.begin(), Field("variant", name.substr(0, name.find("_with"))));
+    fields.emplace_back("temperature", 0.7);
+    return one(name, LayerKind::softmax, fields, Shape{3, width});
+  };
+  return {
+      softmax("standard", {}, 6),
+      softmax("temperature", {}, 5),
+      softmax("grid", {{"rows", 2}, {"cols", 3}}, 6),
+      softmax("hierarchical", {{"levels", List{2, 3}}}, 8),
+      softmax("hierarchical_with_leaves", {{"levels", List{2, 3}}}, 6),
+      softmax("gumbel", {}, 6),
+      softmax("masked", {{"mask", List{1, 0, 1, 1, 0, 1}}}, 7),
+      softmax("sparse", {}, 6),
+      softmax("entmax", {}, 6),
+      softmax("entmax_with_alpha", {{"alpha", 1.3}}, 6),
+      softmax("entmax_with_alpha_one", {{"alpha", 1.0}}, 6),
+      softmax("mixture", {{"rows", 2}, {"cols", 3}}, 8),
+      softmax("mixture_with_uniform_gates", {{"rows", 2}, {"cols", 3}}, 6),
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Softmax, LayerGradient, ::testing::ValuesIn(softmax_cases()), name_of);
+
+LayerConfig dense(int64_t in, int64_t out, const char* activation = "tanh") {
+  return layer(LayerKind::dense, {{"in", in}, {"out", out}, {"activation", activation}});
+}
+
+std::vector<Case> container_cases() {
+  const auto parallel = [](std::string name, Fields fields, std::function<Layers()> children) {
+    return Case{std::move(name),
+                [=] { return Layers{layer(LayerKind::parallel, fields, children())}; },
+                Shape{4, 3}};
+  };
+  const auto same = [] { return Layers{dense(3, 4), dense(3, 4, "silu"), dense(3, 4)}; };
+  const auto gated = [] {
+    return Layers{dense(3, 4), dense(3, 4), dense(3, 4), dense(3, 3, "linear")};
+  };
+  using List = std::vector<int64_t>;
+  return {
+      parallel("concat", {},
+               [] {
+                 return Layers{dense(3, 2), dense(3, 5)};
+               }),
+      parallel("add", {{"combine", "add"}}, same),
+      parallel("avg", {{"combine", "avg"}}, same),
+      parallel("scatter",
+               {{"combine", "grid_scatter"},
+                {"rows", 2},
+                {"cols", 2},
+                {"targets", List{0, 1, 1, 0, 1, 1}}},
+               same),
+      parallel("filter", {{"combine", "filter"}}, gated),
+      parallel("top_two", {{"combine", "filter"}, {"top_k", 2}, {"balance", 0.3}}, gated),
+      {"sequential",
+       [] {
+         return Layers{layer(LayerKind::sequential, {}, {dense(3, 5), dense(5, 3)})};
+       },
+       Shape{4, 3}},
+      {"residual_around",
+       [] {
+         return Layers{layer(LayerKind::residual, {}, {dense(3, 5), dense(5, 3)})};
+       },
+       Shape{4, 3}},
+      {"residual_after_in_sequence",
+       [] {
+         return Layers{layer(LayerKind::sequential, {},
+                             {dense(3, 3), dense(3, 3, "silu"), layer(LayerKind::residual, {})})};
+       },
+       Shape{4, 3}},
+      {"residual_in_the_grid",
+       [] {
+         return Layers{dense(3, 3), dense(3, 3, "silu"), layer(LayerKind::residual, {})};
+       },
+       Shape{4, 3}},
+      {"nested",
+       [] {
+         LayerConfig inner = layer(LayerKind::parallel, {{"combine", "add"}},
+                                   {dense(3, 3), layer(LayerKind::residual, {}, {dense(3, 3)})});
+         LayerConfig outer =
+             layer(LayerKind::sequential, {},
+                   {inner,
+                    layer(LayerKind::parallel, {}, {dense(3, 2), layer(LayerKind::sequential, {})}),
+                    dense(5, 2)});
+         return Layers{outer};
+       },
+       Shape{3, 3}},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Containers, LayerGradient, ::testing::ValuesIn(container_cases()),
+                         name_of);
+
+}  // namespace
+}  // namespace loom::testing
