@@ -149,7 +149,7 @@ struct UnaryArgs {
 
 enum class BinaryKind : uint8_t { add, sub, mul, div, max, min };
 // y = a op b. b has the shape of a, or one row (the same for all rows of a), or one column (one
-// value per row of a).
+// value per row of a), or one value.
 struct BinaryArgs {
   Tensor a, b, y;
   BinaryKind kind = BinaryKind::add;
@@ -363,8 +363,8 @@ struct SquaredDistanceArgs {
 };
 
 enum class RandomKind : uint8_t { uniform, normal, gumbel };
-// y = counter-based random numbers: value i of stream (seed, stream) at step `*step` (a plain f32
-// tensor of one value, a whole number below 2^24; empty: step 0). gumbel: -log(-log(u)).
+// y = counter-based random numbers: value i of stream (seed, stream) at step `*step` (a tensor of
+// one value, a whole number below 2^24; empty: step 0). gumbel: -log(-log(u)).
 struct RandomArgs {
   Tensor y, step;
   uint64_t seed = 0;

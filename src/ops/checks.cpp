@@ -177,9 +177,10 @@ Status check(const BinaryArgs& args) {
   const bool row = b.rows() == 1 && b.cols() == a.cols();
   const bool column = b.rows() == a.rows() && b.cols() == 1;
   const bool same = b.rows() == a.rows() && b.cols() == a.cols();
-  if (!same && !row && !column) {
+  const bool single = b.rows() == 1 && b.cols() == 1;
+  if (!same && !row && !column && !single) {
     return disagree("binary", "a", a, "b", b,
-                    "b must have a's shape or be one row or column of it");
+                    "b must have a's shape, be one row or column of it, or one value");
   }
   return in_place_or_apart("binary", "y", y, "b", b);
 }

@@ -132,13 +132,15 @@ Status give_broadcast(Differentiator& d, const Tensor& b, const Tensor& full) {
   }
   LOOM_ASSIGN(const Place p, d.place(b));
   if (p.out.empty()) return {};
+  Tensor sums = d.fresh(Shape{b.rows(), 1});
   if (b.rows() == full.rows()) {
-    LOOM_TRY(d.ops().reduce({full, p.out, ReduceKind::sum}));
+    LOOM_TRY(d.ops().reduce({full, sums, ReduceKind::sum}));
   } else {  // one value for all
     const Tensor columns = d.fresh(Shape{1, full.cols()});
     LOOM_TRY(d.ops().reduce_cols({full, columns}));
-    LOOM_TRY(d.ops().reduce({columns, p.out, ReduceKind::sum}));
+    LOOM_TRY(d.ops().reduce({columns, sums, ReduceKind::sum}));
   }
+  LOOM_TRY(d.ops().unary({sums, p.out}));  // p.out may be a column of something wider
   return d.settle(p);
 }
 

@@ -188,6 +188,21 @@ Status Recorder::prepare(AttendDxArgs& args) {
   return reserve_scratch(attend_scratch(args.q.rows() / args.sequences));
 }
 
+// What an op writes is of the type the backend computes in; convert and ids say their own.
+template <class Args>
+Status Recorder::check_compute(Args& args) const {
+  if constexpr (std::is_same_v<Args, ConvertArgs>) return {};
+  const DType other = ops_->compute == DType::f32 ? DType::f64 : DType::f32;
+  bool fits = true;
+  visit(args, [&](Tensor& t, Access access) {
+    const bool written = access != Access::read && t.layout == Layout::plain;
+    fits = fits && (t.empty() || !written || t.dtype != other);
+  });
+  if (fits) return {};
+  return invalid(cat(op_name(op_of<Args>()), ": backend ", ops_->name, " computes in ",
+                     dtype_name(ops_->compute), ", the tensors are ", dtype_name(other)));
+}
+
 template <class Args>
 Status Recorder::record(const Args& recorded) {
   LOOM_TRY(check(recorded));
@@ -197,6 +212,7 @@ Status Recorder::record(const Args& recorded) {
                                              " has no such op; use another backend"));
   }
   Args args = recorded;
+  LOOM_TRY(check_compute(args));
   LOOM_TRY(prepare(args));
   visit(args, [&](Tensor& t, Access access) {
     if (t.empty()) return;

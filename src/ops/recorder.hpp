@@ -87,6 +87,8 @@ class Recorder {
   void append(const Args& args, bool serial);
   void writes(const Tensor& t);
   void touch(const std::byte* begin, const std::byte* end, bool write);
+  template <class Args>
+  Status check_compute(Args& args) const;
   // What an op needs besides its tensors: q8 copies, scratch, caches.
   template <class Args>
   Status prepare(Args&) {

@@ -52,7 +52,8 @@ class GradientRig {
       EXPECT_TRUE(network_->allocate_param(static_cast<int>(i), DType::f64, DType::f64).ok());
       fill_param(static_cast<int>(i));
     }
-    EXPECT_TRUE(build().ok());
+    const Status built = build();
+    EXPECT_TRUE(built.ok()) << built.error().str();
   }
 
   // Compares everything; the failure names the tensor.
