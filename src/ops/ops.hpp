@@ -52,7 +52,7 @@ struct Ops {
 };
 
 // Scratch bytes a lane needs to run attention over `positions`, and any other op.
-constexpr int64_t kMatmulScratch = 64 << 10;
+constexpr int64_t kMatmulScratch = 256 << 10;
 int64_t attention_scratch(int64_t positions);
 
 // One recorded op: its arguments by value, and how it meets its neighbours.
