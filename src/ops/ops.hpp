@@ -65,7 +65,7 @@ struct Ops {
 };
 
 // Scratch bytes a lane needs to run attention over `positions`, and any other op.
-constexpr int64_t kMatmulScratch = 64 << 10;
+constexpr int64_t kMatmulScratch = 256 << 10;
 int64_t attention_scratch(int64_t positions);
 // The same for attend and attend_dx over sequences of `positions`, in either compute type.
 int64_t attend_scratch(int64_t positions);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "backend/cpu/isa.hpp"
 #include "backend/reference/reference.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 // Tile sizes that fit this set's registers.
 constexpr int kQ8TileRows = LOOM_SIMD_WIDTH == 16 ? 6 : 2;
-constexpr int kFloatTileRows = LOOM_SIMD_WIDTH == 16 ? 12 : LOOM_SIMD_WIDTH == 1 ? 4 : 6;
+constexpr int kFloatTileRows = LOOM_SIMD_WIDTH == 16 ? 14 : LOOM_SIMD_WIDTH == 1 ? 4 : 6;
 constexpr int kFloatTileGroups = LOOM_SIMD_WIDTH == 16 ? 2 : 1;
 constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 

@@ -1,10 +1,25 @@
 // Matmul over float-path weights (docs/numerics.md rule 2): per output one chain s = s + a*b over
 // each chunk of 256 k, chunk sums added in ascending order, unfused. Tiles of R rows x G groups;
-// tiling never changes a chain. Many rows: a chunk of two groups is decoded to f32 once and reused
-// from the cache. Few rows: f32, f16 and bf16 are decoded in registers as they stream past; other
-// types chunk by chunk.
+// tiling never changes a chain.
+//
+// Many rows: chunk by chunk. The rows of one chunk are copied to the scratch at a constant stride,
+// so a tile addresses all its rows from one register; two groups of weights at a time become a
+// panel of f32 in the cache, which all row tiles reuse. A single row tile reads f32, f16 and bf16
+// in place instead. Few rows: those types are decoded in registers as they stream past, several
+// groups at a time.
 
 constexpr int64_t kChunk = 256;
+// Floats between two rows of the copy: not a power of two, or the rows of a tile would fight for a
+// few cache sets.
+constexpr int64_t kCopyStride = kChunk + 16;
+constexpr int64_t kPanelFloats = kFloatTileGroups * kChunk * 16;
+// Rows of a copy that fit beside the panel, in whole tiles.
+constexpr int64_t kCopyRows =
+    (kMatmulScratch / 4 - kPanelFloats) / kCopyStride / kFloatTileRows * kFloatTileRows;
+static_assert(kCopyRows >= kFloatTileRows);
+constexpr int kStreamRows = 4;  // up to here the weights stream, undecoded
+// Groups that go through all chunks before the next ones: their totals in y must stay in the cache.
+constexpr int64_t kStripGroups = 32;
 
 struct LoadF32 {
   static constexpr int64_t bytes = 4;
@@ -25,64 +40,105 @@ struct LoadBf16 {
   }
 };
 
-// s[r][g] = chain over k in [0, n) of x[r][k] * codes[g][k].
+// ---- many rows ----
+
+// One chunk of R rows against G groups of a panel.
+struct PanelTile {
+  const float* x;          // the first row of the copy
+  const std::byte* panel;  // [G][k][16] weights
+  int64_t panel_stride;    // bytes between groups
+  int64_t n;               // k of this chunk
+  float* y;
+  int64_t y_stride;
+  bool add;  // to the sums of earlier chunks in y
+  // Fetched into the cache as k goes up: a part of the next panel, `ahead_step` bytes a k.
+  const std::byte* ahead;
+  int64_t ahead_step;
+};
+
 template <class Load, int R, int G>
-LOOM_INLINE void float_chunk(const float* const* x, const std::byte* const* codes, int64_t n,
-                             V16 (&s)[R][G]) {
+void panel_tile(const PanelTile& t) {
+  V16 s[R][G];
   LOOM_UNROLL for (int r = 0; r < R; ++r) {
     LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] = set16(0.0f);
   }
-  for (int64_t k = 0; k < n; ++k) {
+  const float* x = t.x;
+  float* const y = t.y;
+  const int64_t y_stride = t.y_stride;
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) __builtin_prefetch(y + r * y_stride + g * 16, 1);
+  }
+  const std::byte* panel = t.panel;
+  const int64_t panel_stride = t.panel_stride;
+  const std::byte* ahead = t.ahead;
+  const int64_t ahead_step = t.ahead_step;
+  for (const float* end = x + t.n; x != end; ++x, ahead += ahead_step) {
+    __builtin_prefetch(ahead, 0, 2);
+    V16 w[G];
     LOOM_UNROLL for (int g = 0; g < G; ++g) {
-      LOOM_EACH(i) {
-        const Vf w = Load::load(codes[g] + (k * 16 + i * kW) * Load::bytes);
-        LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g].v[i] = s[r][g].v[i] + w * x[r][k];
+      LOOM_EACH(i) w[g].v[i] = Load::load(panel + g * panel_stride + i * kW * Load::bytes);
+    }
+    panel += 16 * Load::bytes;
+    LOOM_UNROLL for (int r = 0; r < R; ++r) {
+      const float a = x[r * kCopyStride];
+      LOOM_UNROLL for (int g = 0; g < G; ++g) {
+        LOOM_EACH(i) s[r][g].v[i] = s[r][g].v[i] + w[g].v[i] * a;
       }
     }
   }
+  if (t.add) {
+    LOOM_UNROLL for (int r = 0; r < R; ++r) {
+      LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] =
+          add16(load16(y + r * y_stride + g * 16), s[r][g]);
+    }
+  }
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) store16(y + r * y_stride + g * 16, s[r][g]);
+  }
 }
 
-// Adds the sums of chunk `chunk` to the totals, which live in y between chunks, and finishes after
-// the last.
-template <int R, int G>
-LOOM_INLINE void add_chunk(const MatmulArgs& m, const R16& w, int64_t row, int64_t group,
-                           int64_t chunk, bool last, const V16 (&s)[R][G]) {
-  LOOM_UNROLL for (int r = 0; r < R; ++r) {
-    LOOM_UNROLL for (int g = 0; g < G; ++g) {
-      const int64_t column = (group + g) * 16;
-      V16 total = s[r][g];
-      if (chunk > 0)
-        total = add16(load16_n(m.y.f32_row(row + r) + column, w.rows - column), s[r][g]);
-      finish_tile(m, row + r, column, w.rows, total, last);
+using PanelTileFn = void (*)(const PanelTile&);
+// One function for each height, so that no remainder runs row by row. Not std::array: its members
+// could be left behind as shared symbols (base/inline.hpp).
+struct PanelTiles {
+  PanelTileFn of[2][kFloatTileRows];  // [groups - 1][rows - 1]
+};
+template <class Load, int... R>
+constexpr PanelTiles panel_tiles(std::integer_sequence<int, R...>) {
+  return {{{panel_tile<Load, R + 1, 1>...}, {panel_tile<Load, R + 1, kFloatTileGroups>...}}};
+}
+template <class Load>
+constexpr PanelTiles kPanelTiles =
+    panel_tiles<Load>(std::make_integer_sequence<int, kFloatTileRows>{});
+
+// Bias and activation of complete sums.
+__attribute__((noinline)) void finish_rows(const MatmulArgs& m, int64_t row, int64_t rows,
+                                           int64_t column, int64_t columns) {
+  if (m.bias.empty() && m.activation == Activation::linear) return;
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (int64_t c = column; c < column + columns; c += 16) {
+      const int64_t left = column + columns - c;
+      finish_tile(m, r, c, c + left, load16_n(m.y.f32_row(r) + c, left), true);
     }
   }
 }
 
-// One chunk of a tile whose decoded codes lie in `panel` [G][kChunk][16].
-template <int R, int G>
-void float_panel_tile(const MatmulArgs& m, const R16& w, int64_t row, int64_t group, int64_t chunk,
-                      const float* panel) {
-  const float* x[R];
-  LOOM_UNROLL for (int r = 0; r < R; ++r) x[r] = m.x.f32_row(row + r) + chunk * kChunk;
-  const std::byte* codes[G];
-  LOOM_UNROLL for (int g = 0; g < G; ++g) codes[g] =
-      reinterpret_cast<const std::byte*>(panel + g * kChunk * 16);
-  const int64_t left = w.cols - chunk * kChunk;
-  V16 s[R][G];
-  float_chunk<LoadF32, R, G>(x, codes, left < kChunk ? left : kChunk, s);
-  add_chunk<R, G>(m, w, row, group, chunk, left <= kChunk, s);
-}
-
-template <int G>
-void float_panel_rows(const MatmulArgs& m, const R16& w, int64_t group, int64_t chunk,
-                      const float* panel) {
-  const int64_t rows = m.y.rows();
-  int64_t row = 0;
-  for (; row + kFloatTileRows <= rows; row += kFloatTileRows) {
-    float_panel_tile<kFloatTileRows, G>(m, w, row, group, chunk, panel);
+// A tile whose last group is cut by the width of y, by way of a full one.
+__attribute__((noinline)) void ragged_tile(PanelTileFn fn, PanelTile t, int64_t rows,
+                                           int64_t columns) {
+  constexpr int64_t kStride = kFloatTileGroups * 16;
+  float full[kFloatTileRows * kStride];
+  float* const y = t.y;
+  for (int64_t r = 0; r < rows && t.add; ++r) {
+    for (int64_t c = 0; c < kStride; ++c)
+      full[r * kStride + c] = c < columns ? y[r * t.y_stride + c] : 0.0f;
   }
-  for (; row + 4 <= rows; row += 4) float_panel_tile<4, G>(m, w, row, group, chunk, panel);
-  for (; row < rows; ++row) float_panel_tile<1, G>(m, w, row, group, chunk, panel);
+  const int64_t y_stride = t.y_stride;
+  t.y = full;
+  t.y_stride = kStride;
+  fn(t);
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(y + r * y_stride, full + r * kStride, static_cast<size_t>(columns) * 4);
 }
 
 template <class Load>
@@ -93,13 +149,10 @@ LOOM_INLINE void decode_wide(const std::byte* codes, int64_t n, float* out) {
   }
 }
 
-// Decodes k of one chunk of a group into [kChunk][16] floats.
-inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int64_t chunk,
-                         float* out) {
-  const int64_t first = chunk * kChunk;
-  const int64_t n = w.cols - first < kChunk ? w.cols - first : kChunk;
+// Decodes n k from `first` of a group into [n][16] floats.
+inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int64_t first,
+                         int64_t n, float* out) {
   const std::byte* codes = data + group * w.group_bytes + w.codes;
-  if (w.dtype == DType::f32) return decode_wide<LoadF32>(codes + first * 64, n, out);
   if (w.dtype == DType::f16) return decode_wide<LoadF16>(codes + first * 32, n, out);
   if (w.dtype == DType::bf16) return decode_wide<LoadBf16>(codes + first * 32, n, out);
   float row[kChunk];
@@ -110,52 +163,182 @@ inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int
   }
 }
 
-inline void float_many_rows(const MatmulArgs& m, const R16& w, LaneRange groups, float* panel) {
-  const int64_t chunks = (w.cols + kChunk - 1) / kChunk;
+// What a lane does: these rows of these groups.
+struct FloatShare {
+  LaneRange groups, rows;
+};
+
+// All row tiles of one block of rows against a panel of `count` groups.
+inline void panel_rows(const MatmulArgs& m, const R16& w, LaneRange rows, int64_t group,
+                       int64_t count, const PanelTiles& tiles_of, PanelTile t, bool last) {
+  const int64_t column = group * 16;
+  const int64_t columns = w.rows - column < count * 16 ? w.rows - column : count * 16;
+  // Tiles of equal height: a last tile of one row would wait for its additions.
+  const int64_t tiles = (rows.end - rows.begin + kFloatTileRows - 1) / kFloatTileRows;
+  for (int64_t i = 0; i < tiles; ++i) {
+    const LaneRange part =
+        lane_range(rows.end - rows.begin, 1, static_cast<int>(i), static_cast<int>(tiles));
+    const int64_t height = part.end - part.begin;
+    const PanelTileFn fn = tiles_of.of[count > 1][height - 1];
+    PanelTile tile = t;
+    // Each of the first tiles fetches one group of the next panel, the others nothing new.
+    if (i < count && t.ahead != nullptr) {
+      tile.ahead += i * w.group_bytes;
+    } else {
+      tile.ahead = m.w.data;
+      tile.ahead_step = 0;
+    }
+    tile.x += part.begin * kCopyStride;
+    tile.y = m.y.f32_row(rows.begin + part.begin) + column;
+    if (columns == count * 16) {
+      fn(tile);
+    } else {
+      ragged_tile(fn, tile, height, columns);
+    }
+    if (last) finish_rows(m, rows.begin + part.begin, height, column, columns);
+  }
+}
+
+// One chunk of a block of rows.
+inline void float_chunk(const MatmulArgs& m, const R16& w, LaneRange groups, LaneRange rows,
+                        int64_t first, float* scratch) {
+  float* const panel = scratch;
+  float* const copy = scratch + kPanelFloats;
+  const int64_t n = w.cols - first < kChunk ? w.cols - first : kChunk;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    std::memcpy(copy + (r - rows.begin) * kCopyStride, m.x.f32_row(r) + first,
+                static_cast<size_t>(n) * 4);
+  }
+  // A panel is worth its decoding when more than one tile reads it.
+  const PanelTiles* tiles = &kPanelTiles<LoadF32>;
+  bool in_place = w.dtype == DType::f32;
+  if (rows.end - rows.begin <= kFloatTileRows && w.dtype == DType::f16) {
+    tiles = &kPanelTiles<LoadF16>;
+    in_place = true;
+  } else if (rows.end - rows.begin <= kFloatTileRows && w.dtype == DType::bf16) {
+    tiles = &kPanelTiles<LoadBf16>;
+    in_place = true;
+  }
+  const int64_t k_bytes = dtype_info(w.dtype).bits * 2;  // of one k of a wide group
+  PanelTile t{};
+  t.x = copy;
+  t.n = n;
+  t.y_stride = m.y.row_stride;
+  t.add = first > 0;
+  t.ahead_step = k_bytes;
   int64_t step = kFloatTileGroups;
   for (int64_t group = groups.begin; group < groups.end; group += step) {
     if (groups.end - group < step) step = 1;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::byte* codes = m.w.data + group * w.group_bytes + w.codes + first * k_bytes;
+    if (in_place) {
+      t.panel = codes;
+      t.panel_stride = w.group_bytes;
+    } else {
       for (int64_t g = 0; g < step; ++g)
-        decode_chunk(w, m.w.data, group + g, chunk, panel + g * kChunk * 16);
-      if (step == kFloatTileGroups) {
-        float_panel_rows<kFloatTileGroups>(m, w, group, chunk, panel);
-      } else {
-        float_panel_rows<1>(m, w, group, chunk, panel);
+        decode_chunk(w, m.w.data, group + g, first, n, panel + g * kChunk * 16);
+      t.panel = reinterpret_cast<const std::byte*>(panel);
+      t.panel_stride = kChunk * 16 * 4;
+    }
+    const bool more = w.wide && group + 2 * step <= groups.end;
+    t.ahead = more ? codes + step * w.group_bytes : nullptr;
+    panel_rows(m, w, rows, group, step, *tiles, t, first + n == w.cols);
+  }
+}
+
+inline void float_many_rows(const MatmulArgs& m, const R16& w, const FloatShare& share,
+                            float* scratch) {
+  const int64_t rows = share.rows.end - share.rows.begin;
+  const int64_t blocks = (rows + kCopyRows - 1) / kCopyRows;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const LaneRange part =
+        lane_range(rows, kFloatTileRows, static_cast<int>(b), static_cast<int>(blocks));
+    const LaneRange block = {share.rows.begin + part.begin, share.rows.begin + part.end};
+    for (int64_t group = share.groups.begin; group < share.groups.end; group += kStripGroups) {
+      const int64_t left = share.groups.end - group;
+      const int64_t end = group + (left < kStripGroups ? left : kStripGroups);
+      for (int64_t first = 0; first < w.cols; first += kChunk)
+        float_chunk(m, w, {group, end}, block, first, scratch);
+    }
+  }
+}
+
+// ---- few rows ----
+
+// s[r][g] = one chain over n k of x[r][k] * the codes of group g.
+template <class Load, int R, int G>
+LOOM_INLINE void stream_chunk(const float* const* x, const std::byte* const* codes, int64_t n,
+                              V16 (&s)[R][G]) {
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] = set16(0.0f);
+  }
+  for (int64_t k = 0; k < n; ++k) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
+      LOOM_EACH(i) {
+        const Vf c = Load::load(codes[g] + (k * 16 + i * kW) * Load::bytes);
+        LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g].v[i] = s[r][g].v[i] + c * x[r][k];
       }
     }
   }
 }
 
-// One row against G groups, decoding in registers.
-template <class Load, int G>
-void float_row(const MatmulArgs& m, const R16& w, int64_t row, int64_t group) {
+// R rows against G groups, decoding in registers. Out of line: inlined side by side, the tiles
+// would share registers badly.
+template <class Load, int R, int G>
+__attribute__((noinline)) void stream_tile(const MatmulArgs& m, const R16& w, int64_t group) {
+  const float* x[R];
+  LOOM_UNROLL for (int r = 0; r < R; ++r) x[r] = m.x.f32_row(r);
   const std::byte* codes[G];
   LOOM_UNROLL for (int g = 0; g < G; ++g) codes[g] =
       m.w.data + (group + g) * w.group_bytes + w.codes;
-  V16 total[G];
-  for (int64_t k = 0; k < w.cols; k += kChunk) {
-    const float* x[1] = {m.x.f32_row(row) + k};
-    V16 s[1][G];
-    float_chunk<Load, 1, G>(x, codes, w.cols - k < kChunk ? w.cols - k : kChunk, s);
-    LOOM_UNROLL for (int g = 0; g < G; ++g) {
-      total[g] = k == 0 ? s[0][g] : add16(total[g], s[0][g]);
-      codes[g] += kChunk * 16 * Load::bytes;
+  V16 total[R][G];
+  for (int64_t left = w.cols; left > 0; left -= kChunk) {
+    V16 s[R][G];
+    stream_chunk<Load, R, G>(x, codes, left < kChunk ? left : kChunk, s);
+    LOOM_UNROLL for (int r = 0; r < R; ++r) {
+      LOOM_UNROLL for (int g = 0; g < G; ++g) total[r][g] =
+          left == w.cols ? s[r][g] : add16(total[r][g], s[r][g]);
+      x[r] += kChunk;
     }
+    LOOM_UNROLL for (int g = 0; g < G; ++g) codes[g] += kChunk * 16 * Load::bytes;
   }
-  LOOM_UNROLL for (int g = 0; g < G; ++g)
-      finish_tile(m, row, (group + g) * 16, w.rows, total[g], true);
+  const int64_t column = group * 16;
+  const int64_t columns = w.rows - column < G * 16 ? w.rows - column : G * 16;
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    float* const y = m.y.f32_row(r) + column;
+    LOOM_UNROLL for (int g = 0; g + 1 < G; ++g) store16(y + g * 16, total[r][g]);
+    store16_n(y + (G - 1) * 16, total[r][G - 1], columns - (G - 1) * 16);
+  }
+  finish_rows(m, 0, R, column, columns);
+}
+
+template <class Load, int R, int G>
+LOOM_INLINE void stream_groups(const MatmulArgs& m, const R16& w, LaneRange groups) {
+  int64_t group = groups.begin;
+  for (; group + G <= groups.end; group += G) stream_tile<Load, R, G>(m, w, group);
+  if constexpr (G > 1) stream_groups<Load, R, G / 2>(m, w, {group, groups.end});
 }
 
 template <class Load>
 void float_few_rows(const MatmulArgs& m, const R16& w, LaneRange groups) {
-  for (int64_t row = 0; row < m.y.rows(); ++row) {
-    int64_t group = groups.begin;
-    for (; group + kFloatRowGroups <= groups.end; group += kFloatRowGroups) {
-      float_row<Load, kFloatRowGroups>(m, w, row, group);
-    }
-    for (; group < groups.end; ++group) float_row<Load, 1>(m, w, row, group);
-  }
+  constexpr int kPair = kFloatRowGroups / 2;
+  constexpr int kMore = kW == 16 ? kPair : 1;
+  const int64_t rows = m.y.rows();
+  if (rows == 1) return stream_groups<Load, 1, kFloatRowGroups>(m, w, groups);
+  if (rows == 2) return stream_groups<Load, 2, kPair>(m, w, groups);
+  if (rows == 3) return stream_groups<Load, 3, kMore>(m, w, groups);
+  if (rows == kStreamRows) return stream_groups<Load, kStreamRows, kMore>(m, w, groups);
+}
+
+// ---- sharing ----
+
+// By groups, so that each weight is decoded once; by rows where the groups would leave lanes idle.
+inline FloatShare float_share(const R16& w, int64_t rows, const Lane& lane) {
+  const int64_t units = (w.groups + kFloatTileGroups - 1) / kFloatTileGroups;
+  const int64_t by_groups = (units + lane.count - 1) / lane.count * rows;
+  const int64_t by_rows = units * ((rows + lane.count - 1) / lane.count);
+  if (rows >= lane.count * kFloatTileRows && by_rows * 9 < by_groups * 8)
+    return {{0, w.groups}, lane.range(rows)};
+  return {lane.range(w.groups, kFloatTileGroups), {0, rows}};
 }
 
 inline void matmul_float(const MatmulArgs& m, const R16& w, const Lane& lane) {
@@ -167,10 +350,10 @@ inline void matmul_float(const MatmulArgs& m, const R16& w, const Lane& lane) {
     }
     return;
   }
-  if (m.y.rows() <= 3) {
+  if (m.y.rows() <= kStreamRows) {
     if (w.dtype == DType::f32) return float_few_rows<LoadF32>(m, w, groups);
     if (w.dtype == DType::f16) return float_few_rows<LoadF16>(m, w, groups);
     if (w.dtype == DType::bf16) return float_few_rows<LoadBf16>(m, w, groups);
   }
-  float_many_rows(m, w, groups, reinterpret_cast<float*>(lane.scratch));
+  float_many_rows(m, w, float_share(w, m.y.rows(), lane), reinterpret_cast<float*>(lane.scratch));
 }

@@ -100,6 +100,13 @@ LOOM_INLINE V16 to_float(const I16& a) {
 // Half precision to float. Both conversions are exact, so the integer form and the instruction
 // agree.
 LOOM_INLINE Vf vf_from_bf16(const uint16_t* p) {
+#if LOOM_SIMD_WIDTH == 16
+  const __m256i h = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return (Vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16);
+#elif LOOM_SIMD_WIDTH == 8
+  const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return (Vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16);
+#else
   typedef uint16_t Vh __attribute__((vector_size(2 * LOOM_SIMD_WIDTH)));
   Vh h;
   std::memcpy(&h, p, sizeof(h));
@@ -107,6 +114,7 @@ LOOM_INLINE Vf vf_from_bf16(const uint16_t* p) {
   Vf f;
   std::memcpy(&f, &wide, sizeof(f));
   return f;
+#endif
 }
 
 LOOM_INLINE Vf vf_from_f16(const uint16_t* p) {
