@@ -37,7 +37,8 @@ TEST(Finalize, NamesBothCellsWhenShapesDoNotFit) {
   const Result<Network> network = Network::finalize(grid, Shape{1, 4});
   ASSERT_FALSE(network.ok());
   EXPECT_EQ(network.error().str(),
-            "cell (0, 0, 1, 0) does not fit cell (0, 0, 0, 0): Dense: input [1, 6] must end in 5");
+            "cell (0, 0, 1, 0) does not fit cell (0, 0, 0, 0): Dense: input [1, 6] must end in 5, "
+            "or have that many values per sample");
 }
 
 TEST(Finalize, RefusesAnEmptyGridABadResidualAndSharingWithNothing) {

@@ -252,14 +252,12 @@ TEST(Checks, Elementwise) {
       {binary(a, f32_vec(4, 1), y), ""},
       {binary(a, f32(3, 1, 1), y), ""},
       {binary(a, f32_vec(3, 1), y),
-       "binary: a [3, 4] and b [3] do not agree: b must have a's shape or be one row or column of "
-       "it"},
+       "binary: a [3, 4] and b [3] do not agree: b must have a's shape, be one row or column of "
+       "it, or one value"},
       {binary(a, f32(2, 4, 1), y),
-       "binary: a [3, 4] and b [2, 4] do not agree: b must have a's shape or be one row or column "
-       "of it"},
-      {binary(a, f32(1, 1, 1), y),
-       "binary: a [3, 4] and b [1, 1] do not agree: b must have a's shape or be one row or column "
-       "of it"},
+       "binary: a [3, 4] and b [2, 4] do not agree: b must have a's shape, be one row or column "
+       "of it, or one value"},
+      {binary(a, f32(1, 1, 1), y), ""},
       {binary(a, f32(3, 1, 2), y),
        "binary: y [3, 4] and b [3, 1] share memory: the result needs its own"},
       {binary(a, f32_vec(4, 2), y),
