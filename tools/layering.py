@@ -30,7 +30,8 @@ ARROWS: dict[str, list[str]] = {
     "io": ["tensor"],
     "text": ["base", "io"],
     "llm": ["grid", "text", "io"],
-    "engine": ["llm", "backend/reference", "backend/cpu"],
+    "learn": ["grid"],
+    "engine": ["llm", "learn", "backend/reference", "backend/cpu"],
 }
 
 

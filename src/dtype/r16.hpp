@@ -83,6 +83,17 @@ TensorRange tensor_range(const double* values, int64_t count);
 void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
               const TensorRange& range, std::byte* dst);
 
+// The same with stochastic rounding, for types without block scales (f16, bf16, fp8, integers up to
+// 16 bits): a value between two neighbours becomes one or the other, with the chances that make its
+// mean exact. Value i of the matrix draws number i of (seed, stream) at `step`. Scales are those of
+// the unrounded rows.
+struct R16Dither {
+  uint64_t seed = 0, stream = 0, step = 0;
+};
+bool r16_can_dither(DType dtype);
+void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
+                         const R16Dither& dither, std::byte* dst);
+
 // Decoded values of row `row`, k in [k0, k0 + n). Exactly what the type represents, rounded to f32
 // (f64 variant: exact).
 void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,

@@ -48,4 +48,13 @@ R16 r16_geometry(DType dtype, int64_t rows, int64_t cols) {
   return g;
 }
 
+bool r16_can_dither(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  const bool scaled = info.scale == ScaleRule::none || info.scale == ScaleRule::row ||
+                      info.scale == ScaleRule::affine;
+  const bool number = info.kind == NumberKind::ieee || info.kind == NumberKind::fp ||
+                      info.kind == NumberKind::sint || info.kind == NumberKind::uint;
+  return scaled && number && info.bits >= 8 && info.bits <= 16;
+}
+
 }  // namespace loom

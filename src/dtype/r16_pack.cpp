@@ -4,12 +4,15 @@
 #include <cstring>
 
 #include "base/bits.hpp"
+#include "base/rng.hpp"
 #include "dtype/elements.hpp"
 #include "dtype/r16.hpp"
 #include "dtype/scale.hpp"
 
 namespace loom {
 namespace {
+
+constexpr int64_t kSpan = 64;  // values of a row that are worked on at a time
 
 struct Group {
   const R16& g;
@@ -20,7 +23,39 @@ struct Group {
   std::byte* dst;
   Scale scale[kR16Rows];
   float tensor_scale = 0;  // nvfp4
+  const R16Dither* dither = nullptr;
+  int64_t first_row = 0;  // of the matrix
 };
+
+// Distance of neighbouring values of the type around q (in steps): what rounding moves q by at
+// most.
+double spacing(const DTypeInfo& info, double q) {
+  int mantissa = 0, lowest = 0;
+  switch (info.dtype) {
+    case DType::f16: mantissa = 10, lowest = -14; break;
+    case DType::bf16: mantissa = 7, lowest = -126; break;
+    case DType::f8e4m3: mantissa = 3, lowest = -6; break;
+    case DType::f8e5m2: mantissa = 2, lowest = -14; break;
+    default: return 1.0;
+  }
+  const int exponent = static_cast<int>(bit_cast<uint64_t>(abs_of(q)) >> 52) - 1023;
+  return pow2((exponent > lowest ? exponent : lowest) - mantissa);
+}
+
+// out = x plus a uniform number from half a spacing below to half above, so that rounding to the
+// nearest is right on average.
+void dither_span(const Group& group, int lane, int64_t k0, int64_t n, const float* x, float* out) {
+  const R16Dither& d = *group.dither;
+  const double step = group.g.has_row_scale ? divisor(group.scale[lane].step) : 1.0;
+  const Rng rng(d.seed, d.stream);
+  const uint64_t base =
+      (d.step << 40) + static_cast<uint64_t>((group.first_row + lane) * group.g.cols + k0);
+  for (int64_t i = 0; i < n; ++i) {
+    const double q = static_cast<double>(x[i]) / step;
+    const double u = static_cast<double>(rng.uniform(base + static_cast<uint64_t>(i))) - 0.5;
+    out[i] = static_cast<float>((q + u * spacing(group.info, q)) * step);
+  }
+}
 
 template <class T>
 void store(std::byte* at, int64_t index, T value) {
@@ -67,14 +102,20 @@ void store_row_scales(const Group& group) {
 template <class Code, class Source, class Encode>
 void pack_wide_from(const Group& group, const Source* src, Encode encode) {
   using Value = std::conditional_t<std::is_same_v<Code, double>, Source, float>;
-  constexpr int64_t kTile =
-      64;  // keeps the tile of the output in L1 while sixteen rows pass through it
+  constexpr int64_t kTile = kSpan;  // keeps the tile of the output in L1 for all sixteen rows
   const R16& g = group.g;
   std::byte* codes = group.dst + g.codes;
   for (int64_t k0 = 0; k0 < g.cols; k0 += kTile) {
     const int64_t k1 = k0 + kTile < g.cols ? k0 + kTile : g.cols;
     for (int lane = 0; lane < group.lanes; ++lane) {
       const Source* row = src + lane * g.cols;
+      float dithered[kSpan];
+      if constexpr (std::is_same_v<Source, float>) {
+        if (group.dither != nullptr) {
+          dither_span(group, lane, k0, k1 - k0, row + k0, dithered);
+          row = dithered - k0;
+        }
+      }
       for (int64_t k = k0; k < k1; ++k) {
         const auto value = static_cast<Value>(row[k]);
         store(codes, k * kR16Rows + lane, static_cast<Code>(encode(value, lane)));
@@ -189,6 +230,12 @@ const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[
     return padded;
   }
   const float* x = group.src + (left > 0 ? lane * g.cols + k0 : 0);
+  if (group.dither != nullptr && left > 0) {
+    const int64_t n = left < kChunk ? left : kChunk;
+    for (int64_t i = n; i < kChunk; ++i) padded[i] = 0.0f;
+    dither_span(group, lane, k0, n, x, padded);
+    return padded;
+  }
   if (left >= kChunk) return x;
   for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? x[i] : 0.0f;
   return padded;
@@ -248,7 +295,8 @@ void clear_unwritten(const Group& group) {
 
 // One of src and src64 is null.
 void pack_groups(const R16& g, const float* src, const double* src64, int64_t first, int64_t count,
-                 ScaleScope scope, const TensorRange& range, std::byte* dst) {
+                 ScaleScope scope, const TensorRange& range, std::byte* dst,
+                 const R16Dither* dither = nullptr) {
   const DTypeInfo& info = dtype_info(g.dtype);
   if (g.group_bytes == 0) return;
   for (int64_t row = 0; row < count; row += kR16Rows) {
@@ -260,7 +308,9 @@ void pack_groups(const R16& g, const float* src, const double* src64, int64_t fi
                 static_cast<int>(left < kR16Rows ? left : kR16Rows),
                 dst + (first + row) / kR16Rows * g.group_bytes,
                 {},
-                0.0f};
+                0.0f,
+                dither,
+                first + row};
     clear_unwritten(group);
     if (info.scale == ScaleRule::e4m3) group.tensor_scale = nvfp4_tensor_scale(amax_of(range));
     if (g.has_row_scale) {
@@ -285,6 +335,11 @@ void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, Scal
 void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
               const TensorRange& range, std::byte* dst) {
   pack_groups(g, nullptr, src, first, count, scope, range, dst);
+}
+
+void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
+                         const R16Dither& dither, std::byte* dst) {
+  pack_groups(g, src, nullptr, first, count, ScaleScope::per_row, {}, dst, &dither);
 }
 
 }  // namespace loom

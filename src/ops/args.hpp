@@ -55,10 +55,15 @@ struct QuantiseRowsArgs {
   Q8Rows q;
 };
 
-// w (R16, dtype of its own) = pack of plain f32 src[N,K].
+// w (R16, dtype of its own) = pack of plain src[N,K]. stochastic: each value is rounded up or down
+// with the probability that makes its mean exact; value i draws number i of stream (seed, stream)
+// at step `*step` (as in RandomArgs).
 struct PackArgs {
   Tensor src, w;
   ScaleScope scope = ScaleScope::per_row;
+  bool stochastic = false;
+  uint64_t seed = 0, stream = 0;
+  Tensor step;
 };
 
 // y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain. The

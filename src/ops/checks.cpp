@@ -70,6 +70,11 @@ Status check(const QuantiseRowsArgs& args) {
 }
 
 Status check(const PackArgs& args) {
+  if (args.stochastic && !r16_can_dither(args.w.dtype)) {
+    return broken("pack", dtype_name(args.w.dtype),
+                  " cannot be rounded stochastically: float16, bfloat16, fp8 and integers of 8 and "
+                  "16 bits can");
+  }
   LOOM_TRY(plain("pack", "src", args.src));
   LOOM_TRY(packed("pack", "w", args.w));
   LOOM_TRY(same_shape("pack", "src", args.src, "w", args.w));

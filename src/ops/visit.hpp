@@ -33,7 +33,7 @@ void visit(QuantiseRowsArgs& a, F&& f) {
 }
 template <class F>
 void visit(PackArgs& a, F&& f) {
-  f(a.src, Access::read);
+  visit_reads(f, a.src, a.step);
   f(a.w, Access::write);
 }
 template <class F>

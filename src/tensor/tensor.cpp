@@ -21,6 +21,12 @@ Shape::Shape(std::initializer_list<int64_t> dims) {
   for (int64_t d : dims) dims_[static_cast<size_t>(rank_++)] = d;
 }
 
+Shape Shape::after(int64_t first) const {
+  Shape out{first};
+  for (int i = 0; i < rank_; ++i) out.dims_[static_cast<size_t>(out.rank_++)] = (*this)[i];
+  return out;
+}
+
 bool Shape::operator==(const Shape& other) const {
   if (rank_ != other.rank_) return false;
   for (int i = 0; i < rank_; ++i) {

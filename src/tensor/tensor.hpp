@@ -36,6 +36,8 @@ class Shape {
     for (int i = 0; i + 1 < rank_; ++i) n *= dims_[static_cast<size_t>(i)];
     return n;
   }
+  // This shape with another axis in front; rank() must be below kMaxRank.
+  Shape after(int64_t first) const;
   bool operator==(const Shape& other) const;
   std::string str() const;  // "[2, 3]"
 

@@ -73,9 +73,20 @@ template <class T>
 void pack(const PackArgs& args, const Lane& lane) {
   const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
   const T* src = args.src.values<T>();
-  const TensorRange range = tensor_range(src, w.rows * w.cols);
   const LaneRange rows = lane.range(w.rows, kR16Rows);
   if (rows.begin == rows.end) return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.stochastic) {
+      const float step = args.step.empty() ? 0.0f : args.step.f32()[0];
+      const R16Dither dither{args.seed, args.stream, static_cast<uint64_t>(step)};
+      return r16_pack_stochastic(w, src + rows.begin * w.cols, rows.begin, rows.end - rows.begin,
+                                 dither, args.w.data);
+    }
+  }
+  TensorRange range;
+  if (args.scope == ScaleScope::per_tensor || dtype_info(w.dtype).scale == ScaleRule::e4m3) {
+    range = tensor_range(src, w.rows * w.cols);
+  }
   r16_pack(w, src + rows.begin * w.cols, rows.begin, rows.end - rows.begin, args.scope, range,
            args.w.data);
 }

@@ -1,0 +1,35 @@
+// Dataset: samples in memory, as plain data. Readers of files (engine/) make it, Trainer and
+// evaluation use it. Inputs are numbers, or ids for networks that begin with an Embedding; targets
+// are numbers or class labels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.hpp"
+
+namespace loom {
+
+struct Dataset {
+  int64_t samples = 0;
+  Shape sample;                 // of one input, without the batch axis; rank 0: one number
+  std::vector<float> inputs;    // [samples][sample], or empty
+  std::vector<int32_t> ids;     // the same as ids, or empty
+  int64_t outputs = 0;          // numbers per target
+  std::vector<float> targets;   // [samples][outputs], or empty
+  std::vector<int32_t> labels;  // [samples][labels per sample], or empty
+  int64_t classes = 0;          // labels are below it
+
+  bool has_labels() const { return !labels.empty(); }
+  int64_t labels_per_sample() const {
+    return samples > 0 ? static_cast<int64_t>(labels.size()) / samples : 0;
+  }
+  // The first thing that is wrong: no samples, sizes that do not agree, a label or id out of range,
+  // a number that is not finite; the Error names the sample.
+  Status check() const;
+  // Samples [first, first + count) as a set of their own.
+  Dataset slice(int64_t first, int64_t count) const;
+};
+
+}  // namespace loom

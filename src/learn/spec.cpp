@@ -1,0 +1,121 @@
+#include "learn/spec.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "base/dmath.hpp"
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kLosses[] = {"mse", "mae", "huber", "softmax_ce", "bce", "kl", "cosine"};
+constexpr std::string_view kOptimizers[] = {"sgd",  "momentum", "nesterov", "rmsprop",
+                                            "adam", "adamw",    "lion"};
+constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
+constexpr std::string_view kSchedules[] = {
+    "constant",        "step",   "multi_step", "exponential", "cosine",
+    "cosine_restarts", "linear", "polynomial", "one_cycle",   "plateau"};
+
+template <class Kind>
+Result<Kind> parse(std::string_view what, std::span<const std::string_view> names,
+                   std::string_view name) {
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Kind>(i);
+    all += cat(i == 0 ? "" : ", ", names[i]);
+  }
+  return invalid(cat("unknown ", what, " '", printable(name), "'; known are ", all));
+}
+
+// 2^x for the powers below.
+double power(double base, double exponent) {
+  if (base <= 0) return exponent == 0 ? 1.0 : 0.0;
+  return dmath::exp(exponent * dmath::log(base));
+}
+
+double half_cosine(double t) {
+  constexpr double kPi = 3.14159265358979323846;
+  return 0.5 * (1.0 + dmath::cos(kPi * t));
+}
+
+double one_cycle(double rate, double t) {
+  constexpr double kRise = 0.3, kStart = 1.0 / 25.0, kEnd = 1e-4;
+  if (t < kRise) return rate * (1.0 + (kStart - 1.0) * half_cosine(t / kRise));
+  return rate * (kEnd + (1.0 - kEnd) * half_cosine((t - kRise) / (1.0 - kRise)));
+}
+
+}  // namespace
+
+Result<LossKind> parse_loss(std::string_view name) {
+  if (name == "cross_entropy") return LossKind::softmax_ce;
+  return parse<LossKind>("loss", kLosses, name);
+}
+std::string_view loss_name(LossKind kind) {
+  return kLosses[static_cast<size_t>(kind)];
+}
+
+bool OptimizerSpec::has_m() const {
+  return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
+}
+bool OptimizerSpec::has_v() const {
+  return kind == OptimizerKind::rmsprop || kind == OptimizerKind::adam ||
+         kind == OptimizerKind::adamw;
+}
+
+Result<OptimizerSpec> parse_optimizer(std::string_view name) {
+  OptimizerSpec spec;
+  LOOM_ASSIGN(spec.kind, parse<OptimizerKind>("optimizer", kOptimizers, name));
+  if (spec.kind == OptimizerKind::rmsprop) spec.beta2 = 0.99f;
+  if (spec.kind == OptimizerKind::adamw) spec.decay = 0.01f;
+  if (spec.kind == OptimizerKind::lion) spec.beta2 = 0.99f;
+  return spec;
+}
+std::string_view optimizer_name(OptimizerKind kind) {
+  return kOptimizers[static_cast<size_t>(kind)];
+}
+
+Result<ClipKind> parse_clip(std::string_view name) {
+  return parse<ClipKind>("clip", kClips, name);
+}
+
+Result<ScheduleKind> parse_schedule(std::string_view name) {
+  return parse<ScheduleKind>("schedule", kSchedules, name);
+}
+std::string_view schedule_name(ScheduleKind kind) {
+  return kSchedules[static_cast<size_t>(kind)];
+}
+
+double learning_rate(const ScheduleSpec& s, int64_t step, int64_t total, int64_t per_epoch,
+                     int64_t plateau_drops) {
+  if (step < s.warmup) {
+    return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
+  }
+  const int64_t span = std::max<int64_t>(total - s.warmup, 1);
+  const double t = std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span));
+  const int64_t epoch = step / std::max<int64_t>(per_epoch, 1);
+  const int64_t every = std::max<int64_t>(s.every, 1);
+  switch (s.kind) {
+    case ScheduleKind::constant: return s.rate;
+    case ScheduleKind::step: return s.rate * power(s.gamma, static_cast<double>(epoch / every));
+    case ScheduleKind::multi_step: {
+      const auto passed = std::count_if(s.milestones.begin(), s.milestones.end(),
+                                        [&](int64_t m) { return epoch >= m; });
+      return s.rate * power(s.gamma, static_cast<double>(passed));
+    }
+    case ScheduleKind::exponential: return s.rate * power(s.gamma, static_cast<double>(epoch));
+    case ScheduleKind::cosine: return s.floor + (s.rate - s.floor) * half_cosine(t);
+    case ScheduleKind::cosine_restarts: {
+      const int64_t period = every * std::max<int64_t>(per_epoch, 1);
+      const double phase = static_cast<double>(step % period) / static_cast<double>(period);
+      return s.floor + (s.rate - s.floor) * half_cosine(phase);
+    }
+    case ScheduleKind::linear: return s.rate + (s.floor - s.rate) * t;
+    case ScheduleKind::polynomial: return s.floor + (s.rate - s.floor) * power(1.0 - t, s.power);
+    case ScheduleKind::one_cycle: return one_cycle(s.rate, t);
+    case ScheduleKind::plateau: return s.rate * power(s.gamma, static_cast<double>(plateau_drops));
+  }
+  return s.rate;
+}
+
+}  // namespace loom

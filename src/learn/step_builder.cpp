@@ -1,0 +1,297 @@
+#include "learn/step_builder.hpp"
+
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+// Shorthands for small tensors of a trace.
+class Scribe {
+ public:
+  explicit Scribe(Trace& trace) : trace_(trace), ops_(trace) {}
+  Recorder& ops() { return ops_; }
+  Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
+  Result<Tensor> number(float value) {
+    const Tensor t = fresh(Shape{1, 1});
+    LOOM_TRY(ops_.fill({t, value}));
+    return t;
+  }
+  Result<Tensor> binary(const Tensor& a, const Tensor& b, BinaryKind kind) {
+    const Tensor y = fresh(a.shape);
+    LOOM_TRY(ops_.binary({a, b, y, kind}));
+    return y;
+  }
+
+ private:
+  Trace& trace_;
+  Recorder ops_;
+};
+
+// One number as [1, 1], out of a row.
+Tensor cell(const Tensor& row, int64_t i) {
+  return slice_cols(row, i, 1);
+}
+
+// Sum of squares of a matrix into one number: row by row, then over the rows.
+Status sum_of_squares(Scribe& s, const Tensor& g, const Tensor& out) {
+  const int64_t rows = g.rows();
+  const Tensor sums = s.fresh(Shape{rows});
+  LOOM_TRY(s.ops().reduce({g, sums, ReduceKind::sum_squares}));
+  return s.ops().reduce({as_matrix(sums, 1, rows), out, ReduceKind::sum});
+}
+
+// min(1, limit / (norm + 1e-6)), of the sum of squares; the norm goes to `norm`.
+Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const Tensor& norm) {
+  LOOM_TRY(s.ops().unary({squares, norm, UnaryKind::sqrt}));
+  LOOM_ASSIGN(const Tensor tiny, s.number(1e-6f));
+  LOOM_ASSIGN(const Tensor above, s.binary(norm, tiny, BinaryKind::add));
+  LOOM_ASSIGN(const Tensor most, s.number(limit));
+  LOOM_ASSIGN(const Tensor ratio, s.binary(most, above, BinaryKind::div));
+  LOOM_ASSIGN(const Tensor one, s.number(1.0f));
+  return s.binary(ratio, one, BinaryKind::min);
+}
+
+// 1 when `value` is finite, else NaN: 1 + 0 * value.
+Result<Tensor> guard(Scribe& s, const Tensor& value) {
+  LOOM_ASSIGN(const Tensor zero, s.number(0.0f));
+  LOOM_ASSIGN(const Tensor one, s.number(1.0f));
+  LOOM_ASSIGN(const Tensor nothing, s.binary(value, zero, BinaryKind::mul));
+  return s.binary(nothing, one, BinaryKind::add);
+}
+
+class Updater {
+ public:
+  Updater(Trace& trace, const TrainStepOptions& options, StepTensors& t)
+      : scribe_(trace), options_(options), t_(t) {}
+
+  bool needs_all() const { return options_.clip.kind == ClipKind::norm; }
+
+  // From here on `scale` is what gradients are multiplied by: NaN where `loss` is not finite.
+  Status begin(const Tensor& loss) {
+    LOOM_ASSIGN(scale_, guard(scribe_, loss));
+    return {};
+  }
+
+  // Clips by the norm of all gradients together.
+  Status clip_all(const std::vector<Tensor>& gradients) {
+    const auto n = static_cast<int64_t>(gradients.size());
+    const Tensor squares = scribe_.fresh(Shape{1, n});
+    for (int64_t i = 0; i < n; ++i) {
+      LOOM_TRY(sum_of_squares(scribe_, gradients[static_cast<size_t>(i)], cell(squares, i)));
+    }
+    const Tensor all = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
+    LOOM_TRY(scribe_.ops().reduce({squares, all, ReduceKind::sum}));
+    LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, all, options_.clip.limit, norm));
+    LOOM_ASSIGN(const Tensor finite, guard(scribe_, norm));
+    LOOM_ASSIGN(const Tensor both, scribe_.binary(scale_, finite, BinaryKind::mul));
+    LOOM_ASSIGN(scale_, scribe_.binary(both, clip, BinaryKind::mul));
+    return scribe_.ops().unary({norm, cell(t_.report, 0)});
+  }
+
+  Status update(const Trained& p, const Tensor& gradient) {
+    LOOM_ASSIGN(const Tensor g, clipped(gradient));
+    LOOM_ASSIGN(const Tensor scale, layer_scale(gradient));
+    OptimiseArgs o;
+    o.p = p.master;
+    if (p.master.empty()) {
+      o.p = scribe_.fresh(p.weight.shape);
+      LOOM_TRY(scribe_.ops().convert({p.weight, o.p}));
+    }
+    o.g = g;
+    o.m = p.m;
+    o.v = p.v;
+    o.hyper = t_.hyper;
+    o.scale = scale;
+    o.kind = options_.optimizer.kind;
+    o.beta1 = options_.optimizer.beta1;
+    o.beta2 = options_.optimizer.beta2;
+    o.eps = options_.optimizer.eps;
+    o.decay = options_.optimizer.decay;
+    LOOM_TRY(scribe_.ops().optimise(o));
+    if (p.weight.layout != Layout::r16) return {};
+    PackArgs pack{o.p, p.weight};
+    if (p.master.empty()) {
+      pack.stochastic = true;
+      pack.seed = options_.seed;
+      pack.stream = p.stream;
+      pack.step = t_.network.step;
+    }
+    return scribe_.ops().pack(pack);
+  }
+
+  Status finish() { return scribe_.ops().unary({scale_, cell(t_.report, 1)}); }
+  Recorder& ops() { return scribe_.ops(); }
+
+ private:
+  Result<Tensor> clipped(const Tensor& g) {
+    if (options_.clip.kind != ClipKind::value) return g;
+    LOOM_ASSIGN(const Tensor high, scribe_.number(options_.clip.limit));
+    LOOM_ASSIGN(const Tensor low, scribe_.number(-options_.clip.limit));
+    LOOM_ASSIGN(const Tensor below, scribe_.binary(g, high, BinaryKind::min));
+    return scribe_.binary(below, low, BinaryKind::max);
+  }
+
+  Result<Tensor> layer_scale(const Tensor& g) {
+    if (options_.clip.kind != ClipKind::layer) return scale_;
+    const Tensor squares = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
+    LOOM_TRY(sum_of_squares(scribe_, g, squares));
+    LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, squares, options_.clip.limit, norm));
+    return scribe_.binary(scale_, clip, BinaryKind::mul);
+  }
+
+  Scribe scribe_;
+  const TrainStepOptions& options_;
+  StepTensors& t_;
+  Tensor scale_;
+};
+
+Result<std::vector<int64_t>> head_widths(const LossSpec& loss, const Tensor& y) {
+  if (loss.heads.empty()) return std::vector<int64_t>{y.cols()};
+  int64_t sum = 0;
+  for (int64_t width : loss.heads) sum += width;
+  if (sum == y.cols()) return loss.heads;
+  return invalid(
+      cat("the heads of the loss have ", sum, " values together, a prediction has ", y.cols()));
+}
+
+// Records the loss; the gradient of y goes to dy unless that is empty. t.loss: the sum over rows
+// and added losses.
+Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, StepTensors& t,
+                   const Tensor& dy) {
+  const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
+  LOOM_ASSIGN(const std::vector<int64_t> widths, head_widths(options.loss, y));
+  if (widths.size() > 1 && options.loss.kind != LossKind::softmax_ce) {
+    return invalid("several heads are for softmax_ce");
+  }
+  const auto heads = static_cast<int64_t>(widths.size());
+  const Tensor rows = s.fresh(Shape{heads, y.rows()});
+  t.weight = s.fresh(Shape{y.rows()});
+  int64_t first = 0;
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t width = widths[static_cast<size_t>(h)];
+    const Tensor target = options.class_ids ? trace.fresh(Shape{y.rows()}, DType::i32)
+                                            : s.fresh(Shape{y.rows(), width});
+    t.targets.push_back(target);
+    LossArgs loss;
+    loss.pred = slice_cols(y, first, width);
+    loss.target = target;
+    loss.weight = t.weight;
+    loss.row_loss = rows.slice_rows(h, 1);
+    loss.row_loss.shape = Shape{y.rows()};
+    loss.row_loss.row_stride = y.rows();
+    if (!dy.empty()) loss.dpred = slice_cols(dy, first, width);
+    loss.kind = options.loss.kind;
+    loss.delta = options.loss.delta;
+    loss.smoothing = options.loss.smoothing;
+    LOOM_TRY(s.ops().loss(loss));
+    first += width;
+  }
+  t.loss = s.fresh(Shape{1, 1});
+  Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
+  LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, heads * y.rows()), total, ReduceKind::sum}));
+  for (size_t i = 0; i < t.network.losses.size(); ++i) {
+    const AddedLoss& added = t.network.losses[i];
+    LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
+    LOOM_ASSIGN(const Tensor part, s.binary(added.value, weight, BinaryKind::mul));
+    const bool last = i + 1 == t.network.losses.size();
+    const Tensor sum = last ? t.loss : s.fresh(Shape{1, 1});
+    LOOM_TRY(s.ops().binary({total, part, sum, BinaryKind::add}));
+    total = sum;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Tensor*> StepTensors::pins() {
+  std::vector<Tensor*> all = {&network.x, &network.y, &network.step, &weight, &loss};
+  if (!network.mask.empty()) all.push_back(&network.mask);
+  for (Tensor& target : targets) all.push_back(&target);
+  for (Tensor& f : network.feedback) {
+    if (!f.empty()) all.push_back(&f);
+  }
+  return all;
+}
+
+Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
+                   const std::vector<Trained>& trained, StepTensors& t) {
+  TraceOptions o;
+  o.training = true;
+  o.seed = options.seed;
+  o.masked = options.masked;
+  LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  Differentiator d(trace);
+  Scribe s(trace);
+  const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
+  LOOM_TRY(record_loss(trace, s, options, t, dy));
+  const bool alone = options.accumulate == 1;
+  for (const Trained& p : trained) d.want(p.weight, p.gradient, !alone);
+  d.seed(t.network.y, dy);
+  for (const AddedLoss& added : t.network.losses) {
+    LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
+    d.seed(added.value, weight);
+  }
+  if (!alone) return d.run();
+
+  Updater updater(trace, options, t);
+  LOOM_TRY(updater.begin(t.loss));
+  if (!updater.needs_all()) {
+    size_t which = 0;
+    d.on_done([&](const Tensor& weight, const Tensor& gradient) -> Status {
+      for (which = 0; which < trained.size(); ++which) {
+        if (trained[which].weight.data == weight.data) break;
+      }
+      return gradient.empty() ? Status{} : updater.update(trained[which], gradient);
+    });
+    LOOM_TRY(d.run());
+    return updater.finish();
+  }
+  LOOM_TRY(d.run());
+  std::vector<Tensor> gradients;
+  std::vector<const Trained*> owners;
+  for (const Trained& p : trained) {
+    const Tensor g = d.gradient(p.weight);
+    if (g.empty()) continue;
+    gradients.push_back(g);
+    owners.push_back(&p);
+  }
+  LOOM_TRY(updater.clip_all(gradients));
+  for (size_t i = 0; i < gradients.size(); ++i) LOOM_TRY(updater.update(*owners[i], gradients[i]));
+  return updater.finish();
+}
+
+Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
+                         StepTensors& t) {
+  TraceOptions o;
+  o.seed = options.seed;
+  o.masked = options.masked;
+  LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  Scribe s(trace);
+  return record_loss(trace, s, options, t, {});
+}
+
+Status record_update(Trace& trace, const TrainStepOptions& options,
+                     const std::vector<Trained>& trained, StepTensors& t) {
+  Updater updater(trace, options, t);
+  std::vector<Tensor> gradients;
+  for (const Trained& p : trained) gradients.push_back(p.gradient);
+  LOOM_TRY(updater.begin(t.loss));
+  if (updater.needs_all()) LOOM_TRY(updater.clip_all(gradients));
+  for (const Trained& p : trained) {
+    LOOM_TRY(updater.update(p, p.gradient));
+    LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
+  }
+  return updater.finish();
+}
+
+Status record_pack(Trace& trace, const std::vector<Trained>& trained) {
+  Recorder recorder(trace);
+  for (const Trained& p : trained) {
+    if (p.weight.layout == Layout::r16 && !p.master.empty()) {
+      LOOM_TRY(recorder.pack({p.master, p.weight}));
+    }
+  }
+  return {};
+}
+
+}  // namespace loom

@@ -1,0 +1,38 @@
+// The recordings of a TrainStep. Private to the room.
+#pragma once
+
+#include "learn/train_step.hpp"
+#include "ops/gradient.hpp"
+
+namespace loom {
+
+// One parameter and what trains it. Without a master the packed weight itself is trained.
+struct Trained {
+  Tensor weight, master, m, v;
+  Tensor gradient;  // where gradients are added up over batches; else empty
+  uint64_t stream = 0;
+};
+
+// Tensors that the host fills or reads.
+struct StepTensors {
+  TracedNetwork network;
+  std::vector<Tensor> targets;  // per head
+  Tensor weight, loss;
+  Tensor hyper;   // OptimiseArgs::hyper
+  Tensor report;  // [1, 2]: norm of the gradients, scale they were multiplied by
+  std::vector<Tensor*> pins();
+};
+
+// Forward, loss and gradients; with accumulate == 1 the update too.
+Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
+                   const std::vector<Trained>& trained, StepTensors& t);
+// Clipping and update from the added-up gradients, which become zero.
+Status record_update(Trace& trace, const TrainStepOptions& options,
+                     const std::vector<Trained>& trained, StepTensors& t);
+// Forward and loss alone, as outside training.
+Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
+                         StepTensors& t);
+// Masters into the network's packed weights.
+Status record_pack(Trace& trace, const std::vector<Trained>& trained);
+
+}  // namespace loom

@@ -1,0 +1,188 @@
+#include "learn/train_step.hpp"
+
+#include <algorithm>
+
+#include "base/dmath.hpp"
+#include "base/text.hpp"
+#include "learn/step_builder.hpp"
+
+namespace loom {
+
+struct TrainStep::Impl {
+  Network* network = nullptr;
+  TrainStepOptions options;
+  StepTensors tensors;
+  std::vector<Trained> trained;
+  std::vector<Buffer> memory;
+  std::vector<StateTensor> state;
+  std::vector<Tensor> gradients;
+  std::unique_ptr<Program> step;    // forward, loss, gradients; the update too unless accumulating
+  std::unique_ptr<Program> update;  // accumulating: clipping, update, gradients back to zero
+  std::unique_ptr<Program> pack;    // masters into the network
+  int64_t updates = 0;
+  int64_t batches = 0;  // since the last update
+
+  Result<Tensor> persistent(const Shape& shape);
+  Status make_state(const Ops& ops, ThreadPool& pool);
+  Status make_programs(const Ops& ops, ThreadPool& pool);
+  void set_hyper(double rate);
+};
+
+// Zero-filled memory that outlives the programs.
+Result<Tensor> TrainStep::Impl::persistent(const Shape& shape) {
+  LOOM_ASSIGN(Buffer buffer, Buffer::allocate(plain_bytes(DType::f32, shape)));
+  Tensor t;
+  t.shape = shape;
+  t.row_stride = shape.last();
+  t.data = buffer.data();
+  memory.push_back(std::move(buffer));
+  return t;
+}
+
+Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
+  Recorder recorder(ops, pool, ActivationMode::f32);
+  for (const Param& p : network->params()) {
+    Trained one;
+    one.weight = p.tensor;
+    const bool native = options.native && p.spec.matrix();
+    if (!p.spec.matrix()) {
+      one.master = p.tensor;
+    } else if (!native) {
+      LOOM_ASSIGN(one.master, persistent(p.spec.shape));
+      LOOM_TRY(recorder.convert({p.tensor, one.master}));
+    }
+    if (!one.master.empty()) state.push_back({p.path, one.master});
+    if (options.optimizer.has_m()) {
+      LOOM_ASSIGN(one.m, persistent(p.spec.shape));
+      state.push_back({p.path + "/m", one.m});
+    }
+    if (options.optimizer.has_v()) {
+      LOOM_ASSIGN(one.v, persistent(p.spec.shape));
+      state.push_back({p.path + "/v", one.v});
+    }
+    if (options.accumulate > 1) {
+      LOOM_ASSIGN(one.gradient, persistent(p.spec.shape));
+      gradients.push_back(one.gradient);
+    }
+    one.stream = trained.size();
+    trained.push_back(one);
+  }
+  return recorder.flush();
+}
+
+Status TrainStep::Impl::make_programs(const Ops& ops, ThreadPool& pool) {
+  const auto compile = [&](Trace trace,
+                           std::vector<Tensor*> pins) -> Result<std::unique_ptr<Program>> {
+    LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, ops, pool));
+    return std::make_unique<Program>(std::move(program));
+  };
+  LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
+  LOOM_ASSIGN(tensors.report, persistent(Shape{1, 2}));
+  Trace forward(DType::f32, true);
+  LOOM_TRY(record_step(forward, *network, options, trained, tensors));
+  LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
+  if (options.accumulate > 1) {
+    Trace apply(DType::f32);
+    LOOM_TRY(record_update(apply, options, trained, tensors));
+    LOOM_ASSIGN(update, compile(std::move(apply), {}));
+  }
+  Trace masters(DType::f32);
+  LOOM_TRY(record_pack(masters, trained));
+  LOOM_ASSIGN(pack, compile(std::move(masters), {}));
+  return {};
+}
+
+void TrainStep::Impl::set_hyper(double rate) {
+  const auto power = [&](float beta) {
+    if (beta <= 0.0f) return 1.0f;
+    const double log = dmath::log(static_cast<double>(beta));
+    return static_cast<float>(1.0 - dmath::exp(static_cast<double>(updates + 1) * log));
+  };
+  float* hyper = tensors.hyper.f32();
+  hyper[0] = static_cast<float>(rate);
+  hyper[1] = power(options.optimizer.beta1);
+  hyper[2] = power(options.optimizer.beta2);
+}
+
+TrainStep::TrainStep(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TrainStep::TrainStep(TrainStep&&) noexcept = default;
+TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
+TrainStep::~TrainStep() = default;
+
+Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& options,
+                                    const Ops& ops, ThreadPool& pool) {
+  if (options.accumulate < 1) {
+    return invalid(cat("accumulate is ", options.accumulate, ", must be at least 1"));
+  }
+  if (options.native && options.accumulate > 1) {
+    return invalid("training without a master cannot add up gradients; set accumulate to 1");
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->network = &network;
+  impl->options = options;
+  LOOM_TRY(network.check_loaded());
+  LOOM_TRY(impl->make_state(ops, pool));
+  LOOM_TRY(impl->make_programs(ops, pool));
+  return TrainStep(std::move(impl));
+}
+
+Result<StepResult> TrainStep::run(double learning_rate) {
+  Impl& s = *impl_;
+  s.set_hyper(learning_rate);
+  s.tensors.network.step.f32()[0] =
+      static_cast<float>((s.updates * s.options.accumulate + s.batches) % (1 << 24));
+  LOOM_TRY(s.step->run());
+  StepResult result;
+  result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
+  if (++s.batches == s.options.accumulate) {
+    if (s.update != nullptr) LOOM_TRY(s.update->run());
+    s.batches = 0;
+    result.norm = static_cast<double>(s.tensors.report.f32()[0]);
+    const float scale = s.tensors.report.f32()[1];
+    result.finite = scale == scale;
+    result.updated = result.finite;
+    if (result.updated) ++s.updates;
+  }
+  return result;
+}
+
+const Tensor& TrainStep::x() const {
+  return impl_->tensors.network.x;
+}
+const Tensor& TrainStep::mask() const {
+  return impl_->tensors.network.mask;
+}
+const std::vector<Tensor>& TrainStep::targets() const {
+  return impl_->tensors.targets;
+}
+const Tensor& TrainStep::weight() const {
+  return impl_->tensors.weight;
+}
+const Tensor& TrainStep::y() const {
+  return impl_->tensors.network.y;
+}
+const std::vector<StateTensor>& TrainStep::state() const {
+  return impl_->state;
+}
+int64_t TrainStep::updates() const {
+  return impl_->updates;
+}
+const std::vector<Tensor>& TrainStep::gradients() const {
+  return impl_->gradients;
+}
+
+Status TrainStep::restored(int64_t updates) {
+  impl_->updates = updates;
+  return impl_->pack->run();
+}
+
+int64_t TrainStep::arena_bytes() const {
+  return impl_->step->arena_bytes() + (impl_->update ? impl_->update->arena_bytes() : 0);
+}
+int64_t TrainStep::state_bytes() const {
+  int64_t bytes = 0;
+  for (const Buffer& b : impl_->memory) bytes += b.size();
+  return bytes;
+}
+
+}  // namespace loom

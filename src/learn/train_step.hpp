@@ -1,0 +1,79 @@
+// TrainStep: forward, loss, gradients, clipping and update of a network as one recording, replayed
+// for every batch. Inputs are pinned tensors that the caller fills; nothing is allocated by a step.
+//
+// Matrices keep an f32 master here, and the network holds them packed in their own dtype; gradients
+// pass straight through the rounding (straight-through estimator), and after each update the master
+// is packed again. With `native` there is no master: the packed values themselves are trained,
+// rounded stochastically. Vectors are f32 and their own masters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grid/traced.hpp"
+#include "learn/spec.hpp"
+#include "ops/program.hpp"
+
+namespace loom {
+
+struct TrainStepOptions {
+  LossSpec loss;
+  OptimizerSpec optimizer;
+  ClipSpec clip;
+  int accumulate = 1;      // batches whose gradients are added up before an update
+  bool class_ids = false;  // softmax_ce: targets are class ids, not distributions
+  bool masked = false;     // inputs have padding: mask() says which positions count
+  bool native = false;
+  uint64_t seed = 0;
+};
+
+struct StepResult {
+  double loss = 0;       // mean over the rows of the batch, weights applied
+  double norm = 0;       // of all gradients; 0 where nothing asks for it
+  bool updated = false;  // false: gradients are being added up, or were not finite and were dropped
+  bool finite = true;
+};
+
+// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight" and what the optimizer keeps.
+struct StateTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+class TrainStep {
+ public:
+  // `network`: finalized for one batch, parameters loaded; must outlive this, at the same address.
+  static Result<TrainStep> create(Network& network, const TrainStepOptions& options, const Ops& ops,
+                                  ThreadPool& pool);
+  TrainStep(TrainStep&&) noexcept;
+  TrainStep& operator=(TrainStep&&) noexcept;
+  ~TrainStep();
+
+  // To be filled before run(). weight [rows of the prediction]: what each row's loss counts; the
+  // loss of a batch is the weighted sum, so 1 / rows makes a mean, and 0 leaves a row out.
+  const Tensor& x() const;
+  const Tensor& mask() const;
+  const Tensor& target(size_t head = 0) const { return targets()[head]; }
+  const std::vector<Tensor>& targets() const;  // per head
+  const Tensor& weight() const;
+  const Tensor& y() const;  // the prediction of the last run
+
+  Result<StepResult> run(double learning_rate);
+
+  // Masters, vectors and optimizer state, to save and to restore; call restored() after writing.
+  const std::vector<StateTensor>& state() const;
+  Status restored(int64_t updates);
+  int64_t updates() const;
+  // Gradient of each parameter (options.accumulate > 1 only), in the order of Network::params().
+  const std::vector<Tensor>& gradients() const;
+  int64_t arena_bytes() const;
+  int64_t state_bytes() const;
+
+ private:
+  struct Impl;
+  explicit TrainStep(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loom

@@ -1,0 +1,284 @@
+#include "learn/trainer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/rng.hpp"
+#include "base/text.hpp"
+#include "grid/init.hpp"
+#include "learn/step_builder.hpp"
+
+namespace loom {
+namespace {
+
+// A permutation of n as a function of (seed, epoch): Fisher and Yates with one number per place.
+std::vector<int64_t> order_of(int64_t n, bool shuffle, uint64_t seed, int64_t epoch) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  if (!shuffle) return order;
+  const Rng rng(seed, (uint64_t{1} << 48) + static_cast<uint64_t>(epoch));
+  for (int64_t i = n - 1; i > 0; --i) {
+    const uint64_t wide = (static_cast<uint64_t>(rng.bits(static_cast<uint64_t>(2 * i))) << 32) |
+                          rng.bits(static_cast<uint64_t>(2 * i + 1));
+    std::swap(order[static_cast<size_t>(i)],
+              order[static_cast<size_t>(wide % static_cast<uint64_t>(i + 1))]);
+  }
+  return order;
+}
+
+// Places in a batch tensor, and where values come from.
+template <class T>
+void copy_rows(const std::vector<T>& from, int64_t samples, const std::vector<int64_t>& order,
+               int64_t first, int64_t count, T* to) {
+  const int64_t each = static_cast<int64_t>(from.size()) / samples;
+  for (int64_t i = 0; i < count; ++i) {
+    const T* row = from.data() + order[static_cast<size_t>(first + i)] * each;
+    std::copy_n(row, each, to + i * each);
+  }
+}
+
+}  // namespace
+
+// The forward pass and the loss, for evaluation.
+struct Forward {
+  StepTensors tensors;
+  std::unique_ptr<Program> program;
+};
+
+struct Trainer::Impl {
+  TrainerOptions options;
+  std::unique_ptr<Network> network;
+  std::optional<TrainStep> step;
+  Forward forward;
+  TrainerProgress progress;
+  int64_t rows_per_sample = 1;
+
+  Status fits(const Dataset& data) const;
+  void fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                   int64_t count, const Tensor& x) const;
+  void fill_targets(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                    int64_t count, const std::vector<Tensor>& targets, const Tensor& weight,
+                    float each) const;
+  int64_t hits(const Dataset& data, int64_t first, int64_t count) const;
+  Status make_forward(const Ops& ops, ThreadPool& pool);
+  void note(EpochReport& report);
+};
+
+Status Trainer::Impl::make_forward(const Ops& ops, ThreadPool& pool) {
+  Trace trace(ops.compute);
+  LOOM_TRY(record_evaluation(trace, *network, options.step, forward.tensors));
+  LOOM_ASSIGN(Program program,
+              Program::compile(std::move(trace), forward.tensors.pins(), ops, pool));
+  forward.program = std::make_unique<Program>(std::move(program));
+  return {};
+}
+
+Status Trainer::Impl::fits(const Dataset& data) const {
+  LOOM_TRY(data.check());
+  const bool ids = network->cells()[0].node.config.def->takes_ids;
+  if (ids && data.ids.empty()) {
+    return invalid(
+        "the network begins with an Embedding, so its inputs must be whole numbers (ids)");
+  }
+  const int64_t vocab = ids ? network->params()[0].spec.shape[0] : 0;
+  for (size_t i = 0; ids && i < data.ids.size(); ++i) {
+    if (data.ids[i] >= 0 && data.ids[i] < vocab) continue;
+    return make_error(Code::out_of_range,
+                      cat("id ", data.ids[i], " at ", i, " must be from 0 to ", vocab - 1));
+  }
+  const int64_t width = network->output().last();
+  if (data.has_labels()) {
+    const int64_t heads =
+        std::max<int64_t>(static_cast<int64_t>(options.step.loss.heads.size()), 1);
+    if (data.labels_per_sample() != rows_per_sample * heads) {
+      return invalid(cat("the network predicts ", rows_per_sample * heads,
+                         " labels per sample, the dataset has ", data.labels_per_sample()));
+    }
+    if (heads == 1 && data.classes > width) {
+      return invalid(cat("the network ends in ", width, " values, the dataset has ", data.classes,
+                         " classes"));
+    }
+    return {};
+  }
+  if (data.outputs == width * rows_per_sample) return {};
+  return invalid(cat("the network ends in ", network->output().str(),
+                     ", a target of the dataset has ", data.outputs, " values"));
+}
+
+void Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>& order,
+                                int64_t first, int64_t count, const Tensor& x) const {
+  if (x.dtype == DType::i32) {
+    copy_rows(data.ids, data.samples, order, first, count, x.i32());
+  } else {
+    copy_rows(data.inputs, data.samples, order, first, count, x.f32());
+  }
+  // Rows beyond the data repeat the first one: real numbers, weight 0.
+  const int64_t each = x.shape.count() / x.shape[0];
+  for (int64_t i = count; i < x.shape[0]; ++i)
+    std::memcpy(x.data + i * each * 4, x.data, static_cast<size_t>(each) * 4);
+}
+
+// `each`: the weight of a row that belongs to a sample; rows beyond weigh 0.
+void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>& order,
+                                 int64_t first, int64_t count, const std::vector<Tensor>& targets,
+                                 const Tensor& weight, float each) const {
+  for (size_t h = 0; h < targets.size(); ++h) {
+    const Tensor& target = targets[h];
+    std::fill_n(target.data, plain_bytes(target.dtype, target.shape), std::byte{});
+    if (target.dtype != DType::i32) {
+      copy_rows(data.targets, data.samples, order, first, count, target.f32());
+    } else if (targets.size() == 1) {
+      copy_rows(data.labels, data.samples, order, first, count, target.i32());
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        const auto sample = static_cast<size_t>(order[static_cast<size_t>(first + i)]);
+        target.i32()[i] = data.labels[sample * targets.size() + h];
+      }
+    }
+  }
+  const int64_t rows = count * rows_per_sample;
+  for (int64_t r = 0; r < weight.shape.count(); ++r) weight.f32()[r] = r < rows ? each : 0.0f;
+}
+
+// Labels of samples [first, first + count) whose value is the first largest of its head.
+int64_t Trainer::Impl::hits(const Dataset& data, int64_t first, int64_t count) const {
+  const Tensor& y = forward.tensors.network.y;
+  const std::vector<int64_t> one = {y.cols()};
+  const std::vector<int64_t>& heads =
+      options.step.loss.heads.empty() ? one : options.step.loss.heads;
+  const int64_t each = data.labels_per_sample();
+  int64_t right = 0;
+  for (int64_t r = 0; r < count * rows_per_sample; ++r) {
+    const float* row = y.f32() + r * y.cols();
+    for (size_t h = 0; h < heads.size(); ++h) {
+      const auto best = std::max_element(row, row + heads[h]) - row;
+      const size_t at = static_cast<size_t>(first * each + r) * heads.size() + h;
+      const size_t label = heads.size() == 1 ? static_cast<size_t>(first * each + r) : at;
+      if (data.labels[label] == best) ++right;
+      row += heads[h];
+    }
+  }
+  return right;
+}
+
+Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
+                                const TrainerOptions& options, const Ops& ops, ThreadPool& pool) {
+  LOOM_TRY(data.check());
+  if (options.batch < 1) return invalid(cat("batch is ", options.batch, ", must be at least 1"));
+  if (data.sample.rank() >= Shape::kMaxRank) {
+    return invalid(
+        cat("a sample ", data.sample.str(), " has too many axes; at most ", Shape::kMaxRank - 1));
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->options.step.class_ids = data.has_labels();
+  LOOM_ASSIGN(Network network, Network::finalize(grid, data.sample.after(options.batch)));
+  impl->network = std::make_unique<Network>(std::move(network));
+  impl->rows_per_sample = impl->network->output().rows() / options.batch;
+  LOOM_TRY(impl->fits(data));
+  LOOM_TRY(init_params(*impl->network, options.dtype, options.seed, pool));
+  LOOM_ASSIGN(impl->step, TrainStep::create(*impl->network, impl->options.step, ops, pool));
+  LOOM_TRY(impl->make_forward(ops, pool));
+  return Trainer(std::move(impl));
+}
+
+Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validation,
+                                   const OnStep& on_step) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.fits(train));
+  const int64_t batch = s.options.batch;
+  const int64_t steps = (train.samples + batch - 1) / batch;
+  const std::vector<int64_t> order =
+      order_of(train.samples, s.options.shuffle, s.options.seed, s.progress.epoch);
+  EpochReport report;
+  report.epoch = s.progress.epoch + 1;
+  double sum = 0;
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t first = i * batch, count = std::min(batch, train.samples - first);
+    s.fill_inputs(train, order, first, count, s.step->x());
+    const int64_t rows = count * s.rows_per_sample * s.options.step.accumulate;
+    s.fill_targets(train, order, first, count, s.step->targets(), s.step->weight(),
+                   1.0f / static_cast<float>(rows));
+    report.learning_rate = learning_rate(s.options.schedule, s.progress.epoch * steps + i,
+                                         s.options.epochs * steps, steps, s.progress.plateau_drops);
+    LOOM_ASSIGN(const StepResult result, s.step->run(report.learning_rate));
+    const double loss = result.loss * s.options.step.accumulate;
+    sum += loss * static_cast<double>(count);
+    report.gradient_norm = result.norm;
+    if (!result.finite) ++report.dropped;
+    if (on_step && !on_step(i + 1, steps, loss)) {
+      return make_error(Code::cancelled, "training was stopped");
+    }
+  }
+  report.train_loss = sum / static_cast<double>(train.samples);
+  if (validation.samples > 0) {
+    LOOM_ASSIGN(report.validation, evaluate(validation));
+  }
+  s.note(report);
+  return report;
+}
+
+// Books the end of an epoch: the best loss so far, plateaus, whether to stop.
+void Trainer::Impl::note(EpochReport& report) {
+  const double loss = report.validation.has_value() ? report.validation->loss : report.train_loss;
+  report.best = progress.epoch == 0 || loss < progress.best_loss;
+  if (report.best) {
+    progress.best_loss = loss;
+    progress.stale = progress.plateau_stale = 0;
+  } else {
+    ++progress.stale;
+    if (++progress.plateau_stale > options.schedule.patience) {
+      ++progress.plateau_drops;
+      progress.plateau_stale = 0;
+    }
+  }
+  ++progress.epoch;
+  progress.updates = step->updates();
+  report.last = progress.epoch >= options.epochs ||
+                (options.early_stop > 0 && progress.stale >= options.early_stop);
+}
+
+Result<Evaluation> Trainer::evaluate(const Dataset& data) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.fits(data));
+  const int64_t batch = s.options.batch;
+  const std::vector<int64_t> order = order_of(data.samples, false, 0, 0);
+  const StepTensors& t = s.forward.tensors;
+  const float each = 1.0f / static_cast<float>(data.samples * s.rows_per_sample);
+  Evaluation result;
+  int64_t right = 0;
+  for (int64_t first = 0; first < data.samples; first += batch) {
+    const int64_t count = std::min(batch, data.samples - first);
+    s.fill_inputs(data, order, first, count, t.network.x);
+    s.fill_targets(data, order, first, count, t.targets, t.weight, each);
+    LOOM_TRY(s.forward.program->run());
+    result.loss += static_cast<double>(t.loss.f32()[0]);
+    if (data.has_labels()) right += s.hits(data, first, count);
+  }
+  if (data.has_labels()) {
+    result.accuracy = static_cast<double>(right) / static_cast<double>(data.labels.size());
+  }
+  return result;
+}
+
+Network& Trainer::network() {
+  return *impl_->network;
+}
+TrainStep& Trainer::step() {
+  return *impl_->step;
+}
+const TrainerProgress& Trainer::progress() const {
+  return impl_->progress;
+}
+Status Trainer::restore(const TrainerProgress& progress) {
+  impl_->progress = progress;
+  return impl_->step->restored(progress.updates);
+}
+
+}  // namespace loom

@@ -1,0 +1,79 @@
+// Trainer: epochs over a dataset. Shuffles by a counter-based permutation, pads the last batch with
+// rows of weight 0, validates, stops early, and gives its whole state out so that a run that was
+// killed goes on with the same bits. Files, terminals and clocks are the caller's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "learn/dataset.hpp"
+#include "learn/train_step.hpp"
+
+namespace loom {
+
+struct TrainerOptions {
+  TrainStepOptions step;
+  ScheduleSpec schedule;
+  int64_t epochs = 10;
+  int64_t batch = 32;
+  int64_t early_stop = 0;  // epochs without a better validation loss; 0: never
+  bool shuffle = true;
+  uint64_t seed = 1;
+  DType dtype = DType::f32;  // of matrices, where a cell does not say its own
+};
+
+struct Evaluation {
+  double loss = 0;
+  std::optional<double> accuracy;  // share of labels that have the largest value
+};
+
+struct EpochReport {
+  int64_t epoch = 0;  // from 1
+  double train_loss = 0;
+  std::optional<Evaluation> validation;
+  double learning_rate = 0;  // of the last step
+  double gradient_norm = 0;
+  int64_t dropped = 0;  // updates that were not finite
+  bool best = false, last = false;
+};
+
+// What a run has come to, besides TrainStep::state(). Plain numbers, to be saved with it.
+struct TrainerProgress {
+  int64_t epoch = 0;  // finished ones
+  int64_t updates = 0;
+  int64_t stale = 0;  // epochs since the best
+  int64_t plateau_stale = 0, plateau_drops = 0;
+  double best_loss = 0;
+};
+
+class Trainer {
+ public:
+  // `grid` is finalized for batches of options.batch samples of data.sample. Weights start from
+  // options.seed.
+  static Result<Trainer> create(const GridSpec& grid, const Dataset& data,
+                                const TrainerOptions& options, const Ops& ops, ThreadPool& pool);
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  // Called after each batch: steps done in this epoch, of how many, and the loss. false: stop now.
+  using OnStep = std::function<bool(int64_t done, int64_t steps, double loss)>;
+  // One epoch over `train`, then `validation` when it has samples. Error cancelled when on_step
+  // said stop.
+  Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
+                            const OnStep& on_step = {});
+  Result<Evaluation> evaluate(const Dataset& data);
+
+  Network& network();
+  TrainStep& step();
+  const TrainerProgress& progress() const;
+  Status restore(const TrainerProgress& progress);  // after TrainStep::state() was filled
+
+ private:
+  struct Impl;
+  explicit Trainer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loom

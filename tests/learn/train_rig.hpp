@@ -1,0 +1,106 @@
+// Small training runs for tests: a grid, data made of sines, a TrainStep.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/cpu.hpp"
+#include "backend/reference/reference.hpp"
+#include "grid/init.hpp"
+#include "learn/train_step.hpp"
+
+namespace loom::testing {
+
+inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
+                         std::vector<LayerConfig> children = {}) {
+  Result<LayerConfig> made = make_layer(kind, fields, std::move(children));
+  EXPECT_TRUE(made.ok()) << made.error().str();
+  return made.ok() ? std::move(*made) : LayerConfig{};
+}
+
+inline GridSpec row_of(std::vector<LayerConfig> layers) {
+  GridSpec grid(1, 1, static_cast<int64_t>(layers.size()), 1);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    EXPECT_TRUE(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(layers[i])}).ok());
+  }
+  return grid;
+}
+
+class TrainRig {
+ public:
+  // Inputs 0.2 sin(0.11 i + 0.3) (ids: i mod vocab), targets 0.5 + 0.3 sin(0.17 i).
+  TrainRig(const GridSpec& grid, const Shape& input, DType dtype, const TrainStepOptions& options,
+           const Ops& ops = cpu_ops(best_isa()), int threads = 1, int64_t vocab = 0)
+      : pool_(threads, true) {
+    Result<Network> network = Network::finalize(grid, input);
+    EXPECT_TRUE(network.ok()) << network.error().str();
+    if (!network.ok()) return;
+    network_ = std::make_unique<Network>(std::move(*network));
+    EXPECT_TRUE(init_params(*network_, dtype, 7, pool_).ok());
+    Result<TrainStep> step = TrainStep::create(*network_, options, ops, pool_);
+    EXPECT_TRUE(step.ok()) << step.error().str();
+    if (!step.ok()) return;
+    step_ = std::make_unique<TrainStep>(std::move(*step));
+    const Tensor& x = step_->x();
+    for (int64_t i = 0; i < x.shape.count(); ++i) {
+      if (x.dtype == DType::i32) {
+        x.i32()[i] = static_cast<int32_t>(i * 7 % vocab);
+      } else {
+        x.f32()[i] = static_cast<float>(0.2 * std::sin(0.11 * static_cast<double>(i) + 0.3));
+      }
+    }
+    const Tensor& target = step_->target();
+    for (int64_t i = 0; i < target.shape.count(); ++i) {
+      if (target.dtype == DType::i32) {
+        target.i32()[i] = static_cast<int32_t>(i * 5 % step_->y().cols());
+      } else {
+        target.f32()[i] = static_cast<float>(0.5 + 0.3 * std::sin(0.17 * static_cast<double>(i)));
+      }
+    }
+    const Tensor& weight = step_->weight();
+    for (int64_t i = 0; i < weight.shape.count(); ++i) {
+      weight.f32()[i] = 1.0f / static_cast<float>(weight.shape.count());
+    }
+    for (int64_t i = 0; !step_->mask().empty() && i < step_->mask().shape.count(); ++i) {
+      step_->mask().f32()[i] = 1.0f;
+    }
+  }
+
+  bool ready() const { return step_ != nullptr; }
+  TrainStep& step() { return *step_; }
+  Network& network() { return *network_; }
+
+  // Losses of `n` steps.
+  std::vector<double> run(int n, double rate) {
+    std::vector<double> losses;
+    for (int i = 0; i < n; ++i) {
+      const Result<StepResult> result = step_->run(rate);
+      EXPECT_TRUE(result.ok()) << result.error().str();
+      losses.push_back(result.ok() ? result->loss : NAN);
+    }
+    return losses;
+  }
+
+  // A hash of the whole training state and the last prediction (FNV-1a over bytes).
+  uint64_t hash() const {
+    uint64_t h = 14695981039346656037u;
+    const auto add = [&](const Tensor& t) {
+      const auto* p = reinterpret_cast<const unsigned char*>(t.data);
+      for (int64_t i = 0; i < plain_bytes(t.dtype, t.shape); ++i) h = (h ^ p[i]) * 1099511628211u;
+    };
+    for (const StateTensor& s : step_->state()) add(s.tensor);
+    add(step_->y());
+    return h;
+  }
+
+ private:
+  ThreadPool pool_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<TrainStep> step_;
+};
+
+}  // namespace loom::testing
