@@ -63,7 +63,8 @@ TEST(GridGradient, OfADeepStackIsThatOfCentralDifferences) {
   int64_t i = 0;
   for (int64_t z = 0; z < 2; ++z) {
     for (int64_t y = 0; y < 2; ++y) {
-      for (int64_t x = 0; x < 2; ++x) put(grid, {z, y, x, 0}, {dense(4, 4, i++ % 2 ? "silu" : "tanh")});
+      for (int64_t x = 0; x < 2; ++x)
+        put(grid, {z, y, x, 0}, {dense(4, 4, i++ % 2 ? "silu" : "tanh")});
     }
   }
   GradientRig(grid, Shape{2, 4}).check();

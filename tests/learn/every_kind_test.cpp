@@ -35,7 +35,8 @@ TEST_P(EveryKindAndType, Trains) {
   const auto& [kind, dtype] = GetParam();
   TrainStepOptions options;
   options.clip = {ClipKind::norm, 1.0f};
-  TrainRig rig(kind.grid(), kind.input, DType::f32, options, cpu_ops(best_isa()), 1, kind.vocab, dtype);
+  TrainRig rig(kind.grid(), kind.input, DType::f32, options, cpu_ops(best_isa()), 1, kind.vocab,
+               dtype);
   ASSERT_TRUE(rig.ready());
   const std::vector<double> losses = rig.run(60, 0.01);
   const bool fine = dtype_info(dtype).bits >= 8;
