@@ -57,6 +57,10 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 #include "backend/cpu/rows.inl"
 //
 #include "backend/cpu/attention.inl"
+//
+#include "backend/cpu/transpose.inl"
+//
+#include "backend/cpu/product.inl"
 
 inline void matmul(const MatmulArgs& m, const Lane& lane) {
   const R16 w = r16_geometry(m.w.dtype, m.w.shape[0], m.w.shape[1]);
@@ -80,6 +84,8 @@ void fill_ops(Ops& ops) {
   ops.binary = binary;
   ops.gated = gated;
   ops.softmax = softmax;
+  ops.gemm = gemm;
+  ops.matmul_dx = matmul_dx;
 }
 
 }  // namespace loom::LOOM_ISA_NAMESPACE
