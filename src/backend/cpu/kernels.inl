@@ -10,6 +10,7 @@
 #include "backend/reference/reference.hpp"
 #include "base/inline.hpp"
 #include "ops/activation.hpp"
+#include "ops/activation_dx.hpp"
 #include "ops/fmath.hpp"
 #include "ops/ops.hpp"
 
@@ -61,6 +62,12 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 #include "backend/cpu/transpose.inl"
 //
 #include "backend/cpu/product.inl"
+//
+#include "backend/cpu/update.inl"
+//
+#include "backend/cpu/rows_dx.inl"
+//
+#include "backend/cpu/recurrent.inl"
 
 inline void matmul(const MatmulArgs& m, const Lane& lane) {
   const R16 w = r16_geometry(m.w.dtype, m.w.shape[0], m.w.shape[1]);
@@ -86,6 +93,19 @@ void fill_ops(Ops& ops) {
   ops.softmax = softmax;
   ops.gemm = gemm;
   ops.matmul_dx = matmul_dx;
+  ops.pack = pack;
+  ops.optimise = optimise;
+  ops.reduce_cols = reduce_cols;
+  ops.scatter_add_rows = scatter_add_rows;
+  ops.unary_dx = unary_dx;
+  ops.gated_dx = gated_dx;
+  ops.softmax_dx = softmax_dx;
+  ops.norm_dx = norm_dx;
+  ops.loss = loss;
+  ops.lstm_cell = lstm_cell;
+  ops.lstm_cell_dx = lstm_cell_dx;
+  ops.gru_cell = gru_cell;
+  ops.gru_cell_dx = gru_cell_dx;
 }
 
 }  // namespace loom::LOOM_ISA_NAMESPACE

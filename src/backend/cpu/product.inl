@@ -3,8 +3,8 @@
 // R[depth, cols]. A Right makes panels of sixteen columns, [k][16], zeros beyond the last column. A
 // Left lays its rows out as one of the two forms of matmul_float.inl that a tile can walk.
 //
-//   Left:  using Form; LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float* copy)
-//   Right: void panel(int64_t group, int64_t first, int64_t n, float* to)
+//   Left:  using Form; LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float*
+//   copy) Right: void panel(int64_t group, int64_t first, int64_t n, float* to)
 
 // Rows as a Left gives them: in the scratch or in place.
 struct LeftView {
@@ -43,7 +43,8 @@ struct Product {
     ragged_tile(fn, t, height, columns);
   }
 
-  // All tiles of [row, row + rows) against the panel of `count` groups. t.y is that of the first row.
+  // All tiles of [row, row + rows) against the panel of `count` groups. t.y is that of the first
+  // row.
   void tiles(LeftView view, int64_t rows, PanelTile t, int64_t count, int64_t column) const {
     float* const y_first = t.y;
     for (int64_t row = 0; row < rows;) {
@@ -108,8 +109,8 @@ struct Product {
     const int64_t count = rows.end - rows.begin;
     const int64_t blocks = (count + most - 1) / most;
     for (int64_t b = 0; b < blocks; ++b) {
-      const LaneRange part =
-          lane_range(count, Left::Form::kLanes ? 16 : 1, static_cast<int>(b), static_cast<int>(blocks));
+      const LaneRange part = lane_range(count, Left::Form::kLanes ? 16 : 1, static_cast<int>(b),
+                                        static_cast<int>(blocks));
       const LaneRange block = {rows.begin + part.begin, rows.begin + part.end};
       if (depth <= kChunk) {
         strip(block, groups);
@@ -128,7 +129,8 @@ struct RowsOf {
   using Form = CopiedRows;
   const float* x;
   int64_t stride;
-  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float* copy) const {
+  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n,
+                            float* copy) const {
     for (int64_t r = 0; r < rows; ++r) {
       std::memcpy(copy + r * kCopyStride, x + (row + r) * stride + first,
                   static_cast<size_t>(n) * 4);
@@ -142,7 +144,8 @@ struct ColumnsOf {
   using Form = LaneRows;
   const float* x;
   int64_t stride, count;
-  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float* copy) const {
+  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n,
+                            float* copy) const {
     for (int64_t k = 0; k < n; ++k) {
       const float* from = x + (first + k) * stride + row;
       for (int64_t r = 0; r < rows; r += 16)
@@ -186,8 +189,8 @@ struct PackedPanels {
       float block[256] = {};
       const float* from = block;
       if (w->dtype == DType::f32 && count == 16) {
-        from = reinterpret_cast<const float*>(data + source * w->group_bytes + w->codes) +
-               column * 16;
+        from =
+            reinterpret_cast<const float*>(data + source * w->group_bytes + w->codes) + column * 16;
       } else {
         decode_chunk(*w, data, source, column, count, block);
       }
@@ -215,11 +218,10 @@ inline ProductShare product_share(int64_t rows, int64_t cols, int64_t grain, con
 template <class Left, class Right>
 void run_product(const Left& left, const Right& right, int64_t depth, const Tensor& y,
                  bool accumulate, const Lane& lane) {
-  const ProductShare share =
-      product_share(y.rows(), y.cols(), Left::Form::kLanes ? 16 : 1, lane);
-  const Product<Left, Right> product{left,         right,        depth,
-                                     y.cols(),     y.f32(),      y.row_stride,
-                                     accumulate,   reinterpret_cast<float*>(lane.scratch)};
+  const ProductShare share = product_share(y.rows(), y.cols(), Left::Form::kLanes ? 16 : 1, lane);
+  const Product<Left, Right> product{
+      left,    right,        depth,      y.cols(),
+      y.f32(), y.row_stride, accumulate, reinterpret_cast<float*>(lane.scratch)};
   product.run(share.rows, share.groups);
 }
 

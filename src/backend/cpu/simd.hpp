@@ -91,6 +91,22 @@ LOOM_INLINE V16 max16(const V16& a, const V16& b) {
   LOOM_EACH(i) r.v[i] = fmath::max<Vf>(a.v[i], b.v[i]);
   return r;
 }
+// x in the lanes where keep has all bits set, 0 in the others.
+LOOM_INLINE Vf vf_keep(Vi keep, Vf x) {
+  return (Vf)(keep & (Vi)x);
+}
+// 0, 1, 2, ... from the first lane of register `i` of a V16.
+LOOM_INLINE Vi vi_count(int i) {
+  Vi v;
+  for (int j = 0; j < kW; ++j) v[j] = i * kW + j;
+  return v;
+}
+// The first n of sixteen values, zeros after them.
+LOOM_INLINE V16 keep16(V16 x, int64_t n) {
+  if (n >= 16) return x;
+  LOOM_EACH(i) x.v[i] = vf_keep(vi_count(i) < static_cast<int32_t>(n), x.v[i]);
+  return x;
+}
 LOOM_INLINE V16 to_float(const I16& a) {
   V16 r;
   LOOM_EACH(i) r.v[i] = __builtin_convertvector(a.v[i], Vf);
