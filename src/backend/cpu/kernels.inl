@@ -63,6 +63,10 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 //
 #include "backend/cpu/product.inl"
 //
+#include "backend/cpu/conv.inl"
+//
+#include "backend/cpu/conv_dx.inl"
+//
 #include "backend/cpu/update.inl"
 //
 #include "backend/cpu/rows_dx.inl"
@@ -93,6 +97,9 @@ void fill_ops(Ops& ops) {
   ops.softmax = softmax;
   ops.gemm = gemm;
   ops.matmul_dx = matmul_dx;
+  ops.conv = conv;
+  ops.conv_dx = conv_dx;
+  ops.conv_dw = conv_dw;
   ops.pack = pack;
   ops.optimise = optimise;
   ops.reduce_cols = reduce_cols;

@@ -209,8 +209,13 @@ inline void pack_group(const R16& w, const float* src, int64_t group, std::byte*
   const float* from = src + group * 16 * w.cols;
   std::byte* const to = data + group * w.group_bytes;
   float block[256];
+  const bool in_place = w.dtype == DType::f32 && w.rows - group * 16 >= 16;
   for (int64_t k = 0; k < w.cols; k += 16) {
     const int64_t n = w.cols - k < 16 ? w.cols - k : 16;
+    if (in_place && n == 16) {
+      transpose16(from + k, w.cols, reinterpret_cast<float*>(to) + k * 16, 16);
+      continue;
+    }
     rows_to_lanes(from + k, w.cols, w.rows - group * 16, n, block);
     for (int64_t i = 0; i < n; ++i) store_wide(w.dtype, block + i * 16, to + (k + i) * bytes);
   }
