@@ -59,7 +59,8 @@ struct PackedRows {
   const R16* w;
   const std::byte* data;
   int64_t first_row;
-  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float* copy) const {
+  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n,
+                            float* copy) const {
     for (int64_t r = 0; r < rows; ++r)
       r16_decode(*w, data, first_row + row + r, first, n, copy + r * kCopyStride);
     return {copy, 0};
@@ -88,9 +89,14 @@ inline void conv_by_patches(const ConvArgs& a, const ConvShape& s, const R16& w,
     const int64_t rows = left < rest ? left : rest;
     float* const y = a.y.f32_row(b) + f * outputs;
     const PatchPanels right{&s, a.x.f32_row(b) + group * channels * s.in_positions()};
-    const Product<PackedRows, PatchPanels> product{
-        {&w, a.w.data, f}, right, w.cols,  outputs, y,
-        outputs,           false, reinterpret_cast<float*>(lane.scratch)};
+    const Product<PackedRows, PatchPanels> product{{&w, a.w.data, f},
+                                                   right,
+                                                   w.cols,
+                                                   outputs,
+                                                   y,
+                                                   outputs,
+                                                   false,
+                                                   reinterpret_cast<float*>(lane.scratch)};
     product.run({0, rows}, {0, (outputs + 15) / 16});
     for (int64_t r = 0; r < rows; ++r) finish_filter(a, f + r, y + r * outputs, outputs);
     t += rows;
@@ -174,8 +180,8 @@ struct PlaneConv {
     for (int64_t c = 0; c < s.channels; ++c) {
       for (int64_t i = 0; i < s.kernel[1]; ++i) {
         for (int64_t j = 0; j < s.kernel[2]; ++j) {
-          *to++ = static_cast<int32_t>((c * height + i * s.dilation[1]) * width +
-                                       j * s.dilation[2]);
+          *to++ =
+              static_cast<int32_t>((c * height + i * s.dilation[1]) * width + j * s.dilation[2]);
         }
       }
     }
@@ -248,7 +254,11 @@ inline bool conv_by_planes(const ConvArgs& a, const ConvShape& s, const R16& w, 
       s.kernel[0] != 1 || s.stride[1] != 1 || s.stride[2] != 1 || w.cols > kPlaneDepth)
     return false;
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
-  const PlaneConv conv{&a, s, w, reinterpret_cast<int32_t*>(scratch), scratch + kPlaneDepth,
+  const PlaneConv conv{&a,
+                       s,
+                       w,
+                       reinterpret_cast<int32_t*>(scratch),
+                       scratch + kPlaneDepth,
                        scratch + kPlaneDepth + 16 * kPlaneColumns};
   const bool by_row = s.out[1] > 1;
   const int64_t whole = by_row ? s.out[1] : s.out[2];
