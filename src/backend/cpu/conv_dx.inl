@@ -9,7 +9,8 @@ struct FilterRows {
   using Form = CopiedRows;
   const Tensor* dy;
   int64_t outputs, first_filter;
-  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float* copy) const {
+  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n,
+                            float* copy) const {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t done = 0; done < n;) {
         const int64_t b = (first + done) / outputs, o = (first + done) % outputs;
@@ -57,15 +58,18 @@ inline void conv_dw(const ConvDwArgs& a, const Lane& lane) {
   // Panels cost more than rows: lanes share them where there are enough.
   const bool by_rows = groups < 2 * lane.count;
   const LaneRange rows = by_rows ? lane.range(s.filters) : LaneRange{0, s.filters};
-  const LaneRange columns =
-      by_rows ? LaneRange{0, groups} : lane.range(groups, kFloatTileGroups);
+  const LaneRange columns = by_rows ? LaneRange{0, groups} : lane.range(groups, kFloatTileGroups);
   for (int64_t f = rows.begin; f < rows.end;) {
     const int64_t group = f / filters;
     const int64_t end = (group + 1) * filters < rows.end ? (group + 1) * filters : rows.end;
-    const Product<FilterRows, PlacePanels> product{
-        {&a.dy, outputs, f}, {&s, &a.x, group * (s.channels / s.groups)}, depth, s.patch(),
-        a.dw.f32_row(f),     a.dw.row_stride, a.accumulate,
-        reinterpret_cast<float*>(lane.scratch)};
+    const Product<FilterRows, PlacePanels> product{{&a.dy, outputs, f},
+                                                   {&s, &a.x, group * (s.channels / s.groups)},
+                                                   depth,
+                                                   s.patch(),
+                                                   a.dw.f32_row(f),
+                                                   a.dw.row_stride,
+                                                   a.accumulate,
+                                                   reinterpret_cast<float*>(lane.scratch)};
     product.run({0, end - f}, columns);
     f = end;
   }
@@ -79,16 +83,25 @@ struct PackedColumns {
   const R16* w;
   const std::byte* data;
   int64_t first_row, first_column;
-  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float* copy) const {
+  LOOM_INLINE LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n,
+                            float* copy) const {
     const int64_t begin = first_row + first;
     for (int64_t at = begin; at < begin + n;) {
       const int64_t lane = at % 16;
       const int64_t run = 16 - lane < begin + n - at ? 16 - lane : begin + n - at;
+      const float* codes =
+          reinterpret_cast<const float*>(data + at / 16 * w->group_bytes + w->codes) +
+          (first_column + row) * 16;
       for (int64_t r = 0; r < rows; ++r) {
         float lanes[16];
-        decode_chunk(*w, data, at / 16, first_column + row + r, 1, lanes);
-        std::memcpy(copy + r * kCopyStride + (at - begin), lanes + lane,
-                    static_cast<size_t>(run) * 4);
+        const float* from = lanes;
+        if (w->dtype == DType::f32) {
+          from = codes + r * 16;
+        } else {
+          decode_chunk(*w, data, at / 16, first_column + row + r, 1, lanes);
+        }
+        float* const to = copy + r * kCopyStride + (at - begin);
+        store16_n(to, load16_n(from + lane, run), run);
       }
       at += run;
     }
@@ -105,8 +118,7 @@ struct ConvDx {
   const ConvDxArgs* a;
   ConvShape s;
   R16 w;
-  int axis;                       // the slowest axis with more than one output
-  int64_t step, band, channels;   // outputs of one place on it; places a band; channels at once
+  int64_t step, band;  // outputs of one place on the slowest axis, and places a band
   float *scratch, *taps, *sums;
 
   // The gradients of tap `tap` for outputs [o, o + count), added to a channel's inputs.
@@ -155,7 +167,12 @@ struct ConvDx {
       const Product<PackedColumns, PlainPanels> product{
           {&w, a->w.data, group * filters, (channel - group * per_group) * s.taps()},
           {a->dy.f32_row(b) + group * filters * outputs + o, outputs, n},
-          filters, n, taps, n, false, scratch};
+          filters,
+          n,
+          taps,
+          n,
+          false,
+          scratch};
       product.run({0, count * s.taps()}, {0, (n + 15) / 16});
       for (int64_t c = 0; c < count; ++c) {
         for (int64_t tap = 0; tap < s.taps(); ++tap)
@@ -196,8 +213,7 @@ inline void conv_dx(const ConvDxArgs& a, const Lane& lane) {
   count = count < kHeldRows / s.taps() ? count : kHeldRows / s.taps();
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
   float* const taps = scratch + kPanelFloats + kHeldRows * kCopyStride;
-  const ConvDx conv{&a,    s,       w,    axis, step, band, count,
-                    scratch, taps, taps + count * s.taps() * step * band};
+  const ConvDx conv{&a, s, w, step, band, scratch, taps, taps + count * s.taps() * step * band};
   const LaneRange work = lane.range(a.dx.rows() * s.channels);
   for (int64_t t = work.begin; t < work.end;) {
     const int64_t c = t % s.channels;
