@@ -18,6 +18,15 @@ inline ConvShape axes_last(ConvShape s) {
   return s;
 }
 
+// to[j] = from[j] for j in [begin, end) of [0, n), which may reach beyond it, and 0 elsewhere.
+LOOM_INLINE void copy_between(float* to, const float* from, int64_t begin, int64_t end, int64_t n) {
+  begin = begin < 0 ? 0 : begin < n ? begin : n;
+  end = end < begin ? begin : end < n ? end : n;
+  for (int64_t j = 0; j < begin; ++j) to[j] = 0.0f;
+  for (int64_t j = begin; j < end; j += 16) store16_n(to + j, load16_n(from + j, end - j), end - j);
+  for (int64_t j = end; j < n; j += 16) store16_n(to + j, set16(0.0f), n - j);
+}
+
 // What tap `tap` of outputs [o, o + count) sees of one channel.
 inline void fill_patch(const ConvShape& s, const float* channel, int64_t tap, int64_t o,
                        int64_t count, float* to) {
@@ -30,9 +39,14 @@ inline void fill_patch(const ConvShape& s, const float* channel, int64_t tap, in
     const int64_t i1 = o1 * s.stride[1] + k1 * s.dilation[1] - s.pad[1];
     const bool inside = i0 >= 0 && i0 < s.in[0] && i1 >= 0 && i1 < s.in[1];
     const float* row = inside ? channel + (i0 * s.in[1] + i1) * s.in[2] : channel;
-    for (int64_t j = 0; j < run; ++j) {
-      const int64_t i2 = (o2 + j) * s.stride[2] + k2 * s.dilation[2] - s.pad[2];
-      to[j] = inside && i2 >= 0 && i2 < s.in[2] ? row[i2] : 0.0f;
+    const int64_t i2 = o2 * s.stride[2] + k2 * s.dilation[2] - s.pad[2];
+    if (!inside) {
+      copy_between(to, nullptr, 0, 0, run);
+    } else if (s.stride[2] == 1) {
+      copy_between(to, row + i2, -i2, s.in[2] - i2, run);
+    } else {
+      for (int64_t j = 0, at = i2; j < run; ++j, at += s.stride[2])
+        to[j] = at >= 0 && at < s.in[2] ? row[at] : 0.0f;
     }
     to += run, o += run, count -= run;
   }
@@ -74,7 +88,11 @@ inline void finish_filter(const ConvArgs& a, int64_t filter, float* y, int64_t n
   for (int64_t i = 0; i < n; i += 16) {
     V16 v = load16_n(y + i, n - i);
     if (!a.bias.empty()) LOOM_EACH(k) v.v[k] = v.v[k] + bias;
-    if (a.activation != Activation::linear) activate16(a.activation, v);
+    if (a.activation == Activation::relu) {
+      LOOM_EACH(k) v.v[k] = v.v[k] > 0.0f ? v.v[k] : Vf{};
+    } else if (a.activation != Activation::linear) {
+      activate16(a.activation, v);
+    }
     store16_n(y + i, v, n - i);
   }
 }
@@ -110,7 +128,8 @@ struct PlaneTile {
   const float* plane;     // the first position
   const int32_t* offset;  // of each k
   int64_t depth;
-  float* y;  // [rows][kPlaneColumns]
+  float* y;
+  int64_t y_stride;
 };
 constexpr int64_t kPlaneColumns = kFloatTileGroups * 16;
 constexpr int64_t kPlaneDepth = 4096;  // k of a patch
@@ -138,7 +157,7 @@ void plane_tile(const PlaneTile& t) {
     }
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
       LOOM_UNROLL for (int g = 0; g < G; ++g) {
-        float* const y = t.y + r * kPlaneColumns + g * 16;
+        float* const y = t.y + r * t.y_stride + g * 16;
         store16(y, first == 0 ? s[r][g] : add16(load16(y), s[r][g]));
       }
     }
@@ -190,18 +209,13 @@ struct PlaneConv {
   void fill_plane(const float* x, const Patchwork& p) const {
     const int64_t width = p.cols + reach(2), height = p.rows + reach(1);
     const int64_t left = p.col - s.pad[2];  // the input column of the first of the plane
-    const int64_t begin = left < 0 ? (-left < width ? -left : width) : 0;
-    const int64_t limit = s.in[2] - left < width ? s.in[2] - left : width;
-    const int64_t end = limit > begin ? limit : begin;
     float* to = plane;
     for (int64_t c = 0; c < s.channels; ++c) {
       for (int64_t r = 0; r < height; ++r, to += width) {
         const int64_t i = p.row + r - s.pad[1];
         const bool inside = i >= 0 && i < s.in[1];
         const float* from = x + (c * s.in[1] + (inside ? i : 0)) * s.in[2] + left;
-        for (int64_t j = 0; j < begin; ++j) to[j] = 0.0f;
-        for (int64_t j = begin; j < end; ++j) to[j] = inside ? from[j] : 0.0f;
-        for (int64_t j = end; j < width; ++j) to[j] = 0.0f;
+        copy_between(to, from, -left, inside ? s.in[2] - left : 0, width);
       }
     }
     for (int64_t j = 0; j < 2 * kPlaneColumns; ++j) to[j] = 0.0f;
@@ -223,20 +237,36 @@ struct PlaneConv {
     }
   }
 
-  void filters(float* y, const Patchwork& p, int64_t group) const {
+  // A tile of up to sixteen filters from position `at` of the plane.
+  void tiles(int64_t group, int64_t at, float* to, int64_t stride) const {
     const float* weights = reinterpret_cast<const float*>(a->w.data + group * w.group_bytes);
     const int64_t left = s.filters - group * 16, count = left < 16 ? left : 16;
     const int64_t parts = (count + LaneRows::kHeight - 1) / LaneRows::kHeight;
-    const int64_t positions = (p.rows - 1) * (p.cols + reach(2)) + p.cols;
-    for (int64_t at = 0; at < positions; at += kPlaneColumns) {
-      for (int64_t i = 0; i < parts; ++i) {
-        const LaneRange part = lane_range(count, 1, static_cast<int>(i), static_cast<int>(parts));
-        float* const to = tile + part.begin * kPlaneColumns;
-        kPlaneTiles.of[part.end - part.begin - 1](
-            {weights + part.begin, plane + at, offset, w.cols, to});
+    for (int64_t i = 0; i < parts; ++i) {
+      const LaneRange part = lane_range(count, 1, static_cast<int>(i), static_cast<int>(parts));
+      const PlaneTile t{weights + part.begin,     plane + at, offset, w.cols,
+                        to + part.begin * stride, stride};
+      kPlaneTiles.of[part.end - part.begin - 1](t);
+    }
+    for (int64_t f = 0; f < count; ++f)
+      finish_filter(*a, group * 16 + f, to + f * stride, kPlaneColumns);
+  }
+
+  void filters(float* y, const Patchwork& p, int64_t group) const {
+    const int64_t width = p.cols + reach(2);
+    if (p.cols % kPlaneColumns == 0) {  // no tile leaves its row
+      for (int64_t r = 0; r < p.rows; ++r) {
+        for (int64_t c = 0; c < p.cols; c += kPlaneColumns) {
+          float* const to = y + (group * 16 * s.out[1] + p.row + r) * s.out[2] + p.col + c;
+          tiles(group, r * width + c, to, s.out_positions());
+        }
       }
-      for (int64_t f = 0; f < count; ++f)
-        finish_filter(*a, group * 16 + f, tile + f * kPlaneColumns, kPlaneColumns);
+      return;
+    }
+    const int64_t left = s.filters - group * 16, count = left < 16 ? left : 16;
+    const int64_t positions = (p.rows - 1) * width + p.cols;
+    for (int64_t at = 0; at < positions; at += kPlaneColumns) {
+      tiles(group, at, tile, kPlaneColumns);
       keep(y, p, group * 16, count, at);
     }
   }

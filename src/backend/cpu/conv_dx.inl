@@ -89,11 +89,19 @@ struct PackedColumns {
     for (int64_t at = begin; at < begin + n;) {
       const int64_t lane = at % 16;
       const int64_t run = 16 - lane < begin + n - at ? 16 - lane : begin + n - at;
+      const float* codes =
+          reinterpret_cast<const float*>(data + at / 16 * w->group_bytes + w->codes) +
+          (first_column + row) * 16;
       for (int64_t r = 0; r < rows; ++r) {
         float lanes[16];
-        decode_chunk(*w, data, at / 16, first_column + row + r, 1, lanes);
-        std::memcpy(copy + r * kCopyStride + (at - begin), lanes + lane,
-                    static_cast<size_t>(run) * 4);
+        const float* from = lanes;
+        if (w->dtype == DType::f32) {
+          from = codes + r * 16;
+        } else {
+          decode_chunk(*w, data, at / 16, first_column + row + r, 1, lanes);
+        }
+        float* const to = copy + r * kCopyStride + (at - begin);
+        store16_n(to, load16_n(from + lane, run), run);
       }
       at += run;
     }
@@ -110,8 +118,7 @@ struct ConvDx {
   const ConvDxArgs* a;
   ConvShape s;
   R16 w;
-  int axis;                      // the slowest axis with more than one output
-  int64_t step, band, channels;  // outputs of one place on it; places a band; channels at once
+  int64_t step, band;  // outputs of one place on the slowest axis, and places a band
   float *scratch, *taps, *sums;
 
   // The gradients of tap `tap` for outputs [o, o + count), added to a channel's inputs.
@@ -206,8 +213,7 @@ inline void conv_dx(const ConvDxArgs& a, const Lane& lane) {
   count = count < kHeldRows / s.taps() ? count : kHeldRows / s.taps();
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
   float* const taps = scratch + kPanelFloats + kHeldRows * kCopyStride;
-  const ConvDx conv{&a,   s,     w,       axis, step,
-                    band, count, scratch, taps, taps + count * s.taps() * step * band};
+  const ConvDx conv{&a, s, w, step, band, scratch, taps, taps + count * s.taps() * step * band};
   const LaneRange work = lane.range(a.dx.rows() * s.channels);
   for (int64_t t = work.begin; t < work.end;) {
     const int64_t c = t % s.channels;

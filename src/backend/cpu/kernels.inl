@@ -63,6 +63,8 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 //
 #include "backend/cpu/product.inl"
 //
+#include "backend/cpu/attend.inl"
+//
 #include "backend/cpu/conv.inl"
 //
 #include "backend/cpu/conv_dx.inl"
@@ -97,6 +99,8 @@ void fill_ops(Ops& ops) {
   ops.softmax = softmax;
   ops.gemm = gemm;
   ops.matmul_dx = matmul_dx;
+  ops.attend = attend_sequences;
+  ops.attend_dx = attend_dx;
   ops.conv = conv;
   ops.conv_dx = conv_dx;
   ops.conv_dw = conv_dw;
