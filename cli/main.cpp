@@ -42,13 +42,15 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Loom runs language models: the same bits on every processor.", "loom");
+  CLI::App app("Loom trains networks and runs language models: the same bits on every processor.",
+               "loom");
   app.set_version_flag("--version", "loom " + std::string(kVersion));
   app.footer(kExitCodes);
   app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
-  const Verb verbs[] = {add_run(app),   add_perplexity(app),   add_info(app),   add_tokenize(app),
-                        add_bench(app), add_bench_layers(app), add_verify(app), add_doctor(app)};
+  const Verb verbs[] = {add_run(app),          add_new(app),    add_train(app),    add_eval(app),
+                        add_perplexity(app),   add_info(app),   add_tokenize(app), add_bench(app),
+                        add_bench_layers(app), add_verify(app), add_doctor(app)};
   if (argc == 1) {
     write_out(app.help());
     return kUsage;

@@ -16,6 +16,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void set_label(std::string label) { label_ = std::move(label); }
   void update(int64_t done, int64_t total);
   // Wipes the bar, so that what follows starts on a clean line.
   void finish();

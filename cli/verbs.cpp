@@ -8,10 +8,14 @@ void set_examples(CLI::App& verb, const std::string& examples) {
   verb.footer(examples);  // HelpFormatter in main.cpp puts it first
 }
 
-void EngineFlags::add(CLI::App& verb) {
+void EngineFlags::add_lanes(CLI::App& verb) {
   verb.add_option("--threads", threads, "Lanes of work, at most the cores there are; 0: all cores")
       ->check(CLI::Range(0, 4096));
   verb.add_option("--isa", isa, "Instruction set: scalar, avx2, avx512, ... (default: the best)");
+}
+
+void EngineFlags::add(CLI::App& verb) {
+  add_lanes(verb);
   verb.add_option("--activations", activations,
                   "q8: activations in int8 for integer types; f32: in float")
       ->capture_default_str();

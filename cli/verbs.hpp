@@ -24,6 +24,9 @@ Verb add_bench(CLI::App& app);
 Verb add_bench_layers(CLI::App& app);  // after add_bench
 Verb add_verify(CLI::App& app);
 Verb add_doctor(CLI::App& app);
+Verb add_new(CLI::App& app);
+Verb add_train(CLI::App& app);
+Verb add_eval(CLI::App& app);
 
 // The examples stand first in the help of a verb.
 void set_examples(CLI::App& verb, const std::string& examples);
@@ -35,7 +38,8 @@ struct EngineFlags {
   std::string activations = "q8";
   bool oversubscribe = false;
 
-  void add(CLI::App& verb);
+  void add(CLI::App& verb);        // all three
+  void add_lanes(CLI::App& verb);  // without --activations
   Result<Engine> create() const;
 };
 

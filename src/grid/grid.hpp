@@ -57,6 +57,10 @@ class GridSpec {
   // range.
   Result<int64_t> index(const Coord& at) const;
   std::string extents() const;  // "4 x 1 x 1 x 2"
+  int64_t depth() const { return depth_; }
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t layers() const { return layers_; }
 
  private:
   int64_t depth_, rows_, cols_, layers_;

@@ -206,6 +206,11 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
   return sync_folder(path);
 }
 
+Status rename_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return os_error("rename", from);
+  return sync_folder(to);
+}
+
 }  // namespace loom
 
 #endif  // !__wasi__

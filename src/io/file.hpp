@@ -47,4 +47,7 @@ class MappedFile {
 // it, fsync, rename, fsync of the directory; the temp file is removed on any error.
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
 
+// Gives a file another name; what had that name is replaced.
+Status rename_file(const std::string& from, const std::string& to);
+
 }  // namespace loom

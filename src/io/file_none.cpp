@@ -39,6 +39,10 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte>) {
   return no_files(path);
 }
 
+Status rename_file(const std::string& from, const std::string&) {
+  return no_files(from);
+}
+
 }  // namespace loom
 
 #endif  // __wasi__

@@ -1,5 +1,6 @@
 #include "layers/layer.hpp"
 
+#include "base/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom {
@@ -100,7 +101,15 @@ Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
 
 Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
   if (layer.disabled) return in;
-  return layer.def->infer(layer, in);
+  LOOM_ASSIGN(const Shape out, layer.def->infer(layer, in));
+  // Extents are products of fields, so a description can ask for more than any count can hold.
+  constexpr uint64_t kMaxValues = uint64_t{1} << 40;
+  uint64_t values = 1;
+  for (int i = 0; i < out.rank(); ++i) {
+    if (checked_mul(values, static_cast<uint64_t>(out[i]), values) && values <= kMaxValues) continue;
+    return invalid(cat(layer.def->name, ": its output ", out.str(), " is too large"));
+  }
+  return out;
 }
 
 bool wants_skip(const LayerConfig& layer) {

@@ -75,6 +75,7 @@ Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
     if (options.accumulate > 1) {
       LOOM_ASSIGN(one.gradient, persistent(p.spec.shape));
       gradients.push_back(one.gradient);
+      state.push_back({p.path + "/gradient", one.gradient});
     }
     one.stream = trained.size();
     trained.push_back(one);
@@ -183,8 +184,13 @@ const std::vector<Tensor>& TrainStep::gradients() const {
   return impl_->gradients;
 }
 
-Status TrainStep::restored(int64_t updates) {
+int64_t TrainStep::pending() const {
+  return impl_->batches;
+}
+
+Status TrainStep::restored(int64_t updates, int64_t pending) {
   impl_->updates = updates;
+  impl_->batches = pending;
   return impl_->pack->run();
 }
 

@@ -65,10 +65,12 @@ class TrainStep {
 
   Result<StepResult> run(double learning_rate);
 
-  // Masters, vectors and optimizer state, to save and to restore; call restored() after writing.
+  // Masters, vectors, optimizer state and gradients that are being added up, to save and to
+  // restore; call restored() after writing.
   const std::vector<StateTensor>& state() const;
-  Status restored(int64_t updates);
+  Status restored(int64_t updates, int64_t pending = 0);
   int64_t updates() const;
+  int64_t pending() const;  // batches since the last update
   // Gradient of each parameter (options.accumulate > 1 only), in the order of Network::params().
   const std::vector<Tensor>& gradients() const;
   int64_t arena_bytes() const;

@@ -240,6 +240,7 @@ void Trainer::Impl::note(EpochReport& report) {
   }
   ++progress.epoch;
   progress.updates = step->updates();
+  progress.pending = step->pending();
   report.last = progress.epoch >= options.epochs ||
                 (options.early_stop > 0 && progress.stale >= options.early_stop);
 }
@@ -278,7 +279,7 @@ const TrainerProgress& Trainer::progress() const {
 }
 Status Trainer::restore(const TrainerProgress& progress) {
   impl_->progress = progress;
-  return impl_->step->restored(progress.updates);
+  return impl_->step->restored(progress.updates, progress.pending);
 }
 
 }  // namespace loom

@@ -20,7 +20,7 @@ struct TrainerOptions {
   int64_t early_stop = 0;  // epochs without a better validation loss; 0: never
   bool shuffle = true;
   uint64_t seed = 1;
-  DType dtype = DType::f32;  // of matrices, where a cell does not say its own
+  DType dtype = DType::f32;  // of matrices
 };
 
 struct Evaluation {
@@ -42,7 +42,8 @@ struct EpochReport {
 struct TrainerProgress {
   int64_t epoch = 0;  // finished ones
   int64_t updates = 0;
-  int64_t stale = 0;  // epochs since the best
+  int64_t pending = 0;  // batches whose gradients wait for an update
+  int64_t stale = 0;    // epochs since the best
   int64_t plateau_stale = 0, plateau_drops = 0;
   double best_loss = 0;
 };

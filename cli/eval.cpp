@@ -1,0 +1,132 @@
+// loom eval: loss and accuracy of trained weights on samples from a file.
+#include <fmt/core.h>
+
+#include <chrono>
+
+#include "engine/impl.hpp"
+#include "engine/network_json.hpp"
+#include "learning.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct EvalFlags {
+  EngineFlags engine;
+  DataFlags data;
+  std::string model, weights, dtype, loss;
+  int64_t batch = 64;
+  bool json = false;
+};
+
+// The model that the metadata of the weights describe; a description of its own takes the place of
+// the network in it.
+Result<TrainedModel> read(const EvalFlags& f, const WeightsFile& file) {
+  if (f.weights.empty()) return read_model(file);
+  LOOM_ASSIGN(NetworkSpec network, load_network(f.model));
+  Result<TrainedModel> known = read_model(file);
+  TrainedModel model{std::move(network), DType::f32, {}, {}, {}};
+  if (known.ok()) {
+    known->network = std::move(model.network);
+    return known;
+  }
+  model.loss.kind = LossKind::softmax_ce;
+  return model;
+}
+
+struct Measured {
+  Evaluation evaluation;
+  std::string dtype, hash;
+  int64_t samples = 0, parameters = 0;
+  double seconds = 0;
+};
+
+Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
+  const bool description = !holds_weights(f.model);
+  if (description && f.weights.empty()) {
+    LOOM_TRY(load_network(f.model));
+    return Error{Code::invalid_argument,
+                 "this is a description; give its weights with --weights FILE", f.model, -1};
+  }
+  LOOM_ASSIGN(const WeightsFile file, open_weights(description ? f.weights : f.model));
+  LOOM_ASSIGN(TrainedModel model, read(f, file));
+  if (!f.dtype.empty()) {
+    LOOM_ASSIGN(model.dtype, parse_dtype(f.dtype));
+  }
+  if (!f.loss.empty()) {
+    LOOM_ASSIGN(model.loss.kind, parse_loss(f.loss));
+  }
+  const bool classes = model.loss.kind == LossKind::softmax_ce;
+  LOOM_ASSIGN(LoadedDataset loaded,
+              load_dataset(f.data.path, model.network, f.data.options(classes, model.names)));
+  LOOM_TRY(normalize(loaded.data, model.normalization));
+  TrainerOptions options;
+  options.dtype = model.dtype;
+  options.step.loss = model.loss;
+  options.step.optimizer.kind = OptimizerKind::sgd;  // keeps no state
+  options.batch = std::min(f.batch, loaded.data.samples);
+  Engine::Impl& impl = engine.impl();
+  LOOM_ASSIGN(Trainer trainer,
+              Trainer::create(model.network.grid, loaded.data, options, *impl.ops, impl.pool));
+  LOOM_TRY(load_weights(file, trainer));
+  const auto start = std::chrono::steady_clock::now();
+  Measured m;
+  LOOM_ASSIGN(m.evaluation, trainer.evaluate(loaded.data));
+  m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  m.samples = loaded.data.samples;
+  m.dtype = dtype_name(model.dtype);
+  m.hash = hash_weights(trainer);
+  m.parameters = trainer.network().param_count();
+  return m;
+}
+
+int run(const EvalFlags& f) {
+  const Result<Engine> engine = f.engine.create();
+  if (!engine.ok()) return fail(engine.error());
+  const Result<Measured> measured = measure(f, *engine);
+  if (!measured.ok()) return fail(measured.error());
+  const Measured& m = *measured;
+  const double rate = static_cast<double>(m.samples) / std::max(m.seconds, 1e-9);
+  if (!f.json) {
+    std::string text = fmt::format("loss {:.5f}", m.evaluation.loss);
+    if (m.evaluation.accuracy) text += "  accuracy " + percent(*m.evaluation.accuracy);
+    write_out(
+        fmt::format("{}  {} samples, {}, {:.0f} samples/s\n", text, m.samples, m.dtype, rate));
+    return kDone;
+  }
+  JsonObject out;
+  out.set("loss", m.evaluation.loss);
+  if (m.evaluation.accuracy) out.set("accuracy", *m.evaluation.accuracy);
+  out.set("samples", m.samples)
+      .set("seconds", m.seconds)
+      .set("samples_per_s", rate)
+      .set("parameters", m.parameters)
+      .set("dtype", m.dtype)
+      .set("isa", engine->info().isa)
+      .set("threads", engine->info().threads)
+      .set("weights_hash", m.hash)
+      .print();
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_eval(CLI::App& app) {
+  auto f = std::make_shared<EvalFlags>();
+  CLI::App& verb = *app.add_subcommand("eval", "Measure trained weights on samples from a file.");
+  set_examples(verb,
+               "  loom eval net.safetensors test.csv\n"
+               "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
+  verb.add_option("MODEL", f->model, "Weights written by loom train, or a description")->required();
+  f->data.add(verb);
+  verb.add_option("--weights", f->weights, "Weights, where MODEL is a description");
+  verb.add_option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
+  verb.add_option("--loss", f->loss, "Another loss than the one of training");
+  verb.add_option("--batch", f->batch, "Samples at a time")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
+  f->engine.add_lanes(verb);
+  verb.add_flag("--json", f->json, "One JSON object instead of text");
+  return {&verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

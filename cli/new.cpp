@@ -1,0 +1,165 @@
+// loom new: writes the description of a network: a line per layer, every field with its value.
+#include <fmt/core.h>
+
+#include "engine/network_json.hpp"
+#include "io/file.hpp"
+#include "verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+using Builder = std::function<Result<NetworkSpec>()>;
+
+struct NewFlags {
+  std::string output = "-";
+  bool force = false;
+  MlpOptions mlp;
+  CnnOptions cnn;
+  std::vector<int64_t> picture = {1, 28, 28};
+  TransformerOptions transformer;
+  bool full = false;
+  RecurrentOptions recurrent;
+  RandomOptions random;
+};
+
+int write(const NewFlags& f, const Result<NetworkSpec>& network) {
+  if (!network.ok()) return fail(network.error());
+  const std::string text = write_network(*network);
+  if (f.output == "-") {
+    write_out(text);
+    return kDone;
+  }
+  if (!f.force && file_exists(f.output)) {
+    return fail(kUsage, fmt::format("{}: exists already; --force replaces it", f.output));
+  }
+  const Status written = write_file_atomic(f.output, std::as_bytes(std::span(text)));
+  return written.ok() ? kDone : fail(written.error());
+}
+
+void add_output(CLI::App& verb, NewFlags& f) {
+  verb.add_option("-o,--output", f.output, "File to write; -: stdout")->capture_default_str();
+  verb.add_flag("--force", f.force, "Replace a file that exists");
+}
+
+void list(CLI::App& verb, const char* name, std::vector<int64_t>& to, const char* doc) {
+  verb.add_option(name, to, doc)->delimiter(',')->capture_default_str();
+}
+
+void number(CLI::App& verb, const char* name, int64_t& to, const char* doc) {
+  verb.add_option(name, to, doc)->capture_default_str();
+}
+
+CLI::App& add_mlp(CLI::App& parent, NewFlags& f) {
+  CLI::App& verb = *parent.add_subcommand("mlp", "Dense layers.");
+  set_examples(verb, "  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json");
+  number(verb, "--in", f.mlp.in, "Values of one sample");
+  list(verb, "--hidden", f.mlp.hidden, "Widths of the layers between");
+  number(verb, "--out", f.mlp.out, "Values of the prediction");
+  verb.add_option("--activation", f.mlp.activation, "Of the layers between")->capture_default_str();
+  return verb;
+}
+
+CLI::App& add_cnn(CLI::App& parent, NewFlags& f) {
+  CLI::App& verb = *parent.add_subcommand("cnn", "Convolutions over pictures, then Dense layers.");
+  set_examples(
+      verb,
+      "  loom new cnn -o cnn.json\n"
+      "  loom new cnn --picture 3,32,32 --filters 16,32,64 --kernels 3 --out 10 -o c.json");
+  list(verb, "--picture", f.picture, "channels,height,width");
+  list(verb, "--filters", f.cnn.filters, "Filters of each convolution");
+  list(verb, "--kernels", f.cnn.kernels, "Kernel sizes; the last goes on");
+  number(verb, "--stride", f.cnn.stride, "Step between outputs");
+  list(verb, "--hidden", f.cnn.hidden, "Widths of Dense layers before the last");
+  number(verb, "--out", f.cnn.out, "Values of the prediction");
+  verb.add_option("--activation", f.cnn.activation, "Of all layers but the last")
+      ->capture_default_str();
+  return verb;
+}
+
+CLI::App& add_transformer(CLI::App& parent, NewFlags& f) {
+  CLI::App& verb = *parent.add_subcommand("transformer", "Attention and SwiGLU over ids.");
+  set_examples(verb,
+               "  loom new transformer --vocab 256 --width 128 --layers 4 --heads 4 -o t.json");
+  number(verb, "--vocab", f.transformer.vocab, "Ids are below this");
+  number(verb, "--width", f.transformer.width, "Values per position");
+  number(verb, "--layers", f.transformer.layers, "Pairs of attention and SwiGLU");
+  number(verb, "--heads", f.transformer.heads, "Query heads");
+  number(verb, "--kv-heads", f.transformer.kv_heads, "Key and value heads; 0: as many");
+  number(verb, "--inner", f.transformer.inner, "Width inside SwiGLU; 0: four times the width");
+  number(verb, "--time", f.transformer.time, "Positions of one sample");
+  number(verb, "--out", f.transformer.out, "Values per position; 0: the vocabulary");
+  verb.add_flag("--full", f.full, "Every position sees all, not only earlier ones");
+  return verb;
+}
+
+CLI::App& add_recurrent(CLI::App& parent, NewFlags& f, const std::string& cell) {
+  CLI::App& verb = *parent.add_subcommand(cell, "Recurrent layers over steps, then Dense.");
+  set_examples(
+      verb, fmt::format("  loom new {} --in 3 --time 20 --hidden 32,32 --out 5 -o r.json", cell));
+  number(verb, "--in", f.recurrent.in, "Values of one step");
+  number(verb, "--time", f.recurrent.time, "Steps of one sample");
+  list(verb, "--hidden", f.recurrent.hidden, "Widths of the layers");
+  number(verb, "--out", f.recurrent.out, "Values of the prediction");
+  number(verb, "--vocab", f.recurrent.vocab, "The input are ids below this; 0: numbers");
+  verb.add_flag("--sequence", f.recurrent.sequence, "A prediction for every step");
+  return verb;
+}
+
+CLI::App& add_random(CLI::App& parent, NewFlags& f) {
+  CLI::App& verb = *parent.add_subcommand("random", "A grid of random layers.");
+  set_examples(verb, "  loom new random --in 8 --out 3 --depth 2 --rows 2 --seed 7 -o random.json");
+  number(verb, "--in", f.random.in, "Values of one sample");
+  number(verb, "--out", f.random.out, "Values of the prediction");
+  number(verb, "--width", f.random.width, "Values between layers");
+  number(verb, "--depth", f.random.depth, "Extent of the grid in z");
+  number(verb, "--rows", f.random.rows, "Extent in y");
+  number(verb, "--cols", f.random.cols, "Extent in x");
+  number(verb, "--layers", f.random.layers, "Layers per cell");
+  verb.add_option("--seed", f.random.seed, "What it is drawn from")->capture_default_str();
+  return verb;
+}
+
+Shape shape_of(const std::vector<int64_t>& extents) {
+  Shape shape;
+  for (size_t i = extents.size(); i-- > 0 && extents.size() <= Shape::kMaxRank;)
+    shape = shape.after(extents[i]);
+  return shape;
+}
+
+}  // namespace
+
+Verb add_new(CLI::App& app) {
+  auto f = std::make_shared<NewFlags>();
+  CLI::App& verb = *app.add_subcommand("new", "Write the description of a network.");
+  set_examples(verb,
+               "  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json\n"
+               "  loom new cnn -o cnn.json\n"
+               "  loom new gru --in 3 --time 20 --hidden 32 --out 5");
+  verb.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, Builder>> kinds;
+  kinds.emplace_back(&add_mlp(verb, *f), [f] { return build_mlp(f->mlp); });
+  kinds.emplace_back(&add_cnn(verb, *f), [f] {
+    f->cnn.input = shape_of(f->picture);
+    return build_cnn(f->cnn);
+  });
+  kinds.emplace_back(&add_transformer(verb, *f), [f] {
+    f->transformer.causal = !f->full;
+    return build_transformer(f->transformer);
+  });
+  for (const std::string cell : {"rnn", "lstm", "gru"}) {
+    kinds.emplace_back(&add_recurrent(verb, *f, cell), [f, cell] {
+      f->recurrent.cell = cell;
+      return build_recurrent(f->recurrent);
+    });
+  }
+  kinds.emplace_back(&add_random(verb, *f), [f] { return build_random(f->random); });
+  for (const auto& [kind, build] : kinds) add_output(*kind, *f);
+  return {&verb, [f, kinds] {
+            for (const auto& [kind, build] : kinds) {
+              if (kind->parsed()) return write(*f, build());
+            }
+            return static_cast<int>(kUsage);
+          }};
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,31 @@
+// The options of `loom train`, and what they come to.
+#pragma once
+
+#include "learning.hpp"
+
+namespace loom::cli {
+
+struct TrainFlags {
+  EngineFlags engine;
+  DataFlags data;
+  std::string network, validation, validation_labels, normalize = "none";
+  double split = 0;
+  int64_t epochs = 10, batch = 32, accumulate = 1, early_stop = 0;
+  std::string optimizer = "adam", loss, clip = "none", schedule = "cosine", dtype = "f32";
+  double rate = 1e-3, floor = 0, gamma = 0.1, power = 2, decay = -1, smoothing = 0, delta = 1;
+  int64_t warmup = 0, every = 10, patience = 5;
+  std::vector<int64_t> milestones;
+  uint64_t seed = 1;
+  bool no_shuffle = false, resume = false, json = false, quiet = false;
+  std::string checkpoint, output, plot;
+
+  void add(CLI::App& verb);
+  Result<TrainerOptions> options() const;
+
+ private:
+  void add_files(CLI::App& verb);
+  void add_method(CLI::App& verb);
+  void add_schedule(CLI::App& verb);
+};
+
+}  // namespace loom::cli

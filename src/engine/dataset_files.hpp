@@ -1,0 +1,55 @@
+// Data sets from files, as a network wants them: CSV, arrays x and y of an NPZ or safetensors file,
+// a pair of NPY or IDX files (each may be gzip). Everything is checked here, so that an Error names
+// the file and the place in it; what comes out passes Dataset::check.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grid/builders.hpp"
+#include "learn/dataset.hpp"
+
+namespace loom {
+
+// How inputs are shifted and scaled, per value of a sample: x' = (x - shift) * scale. Learned from
+// the samples that train; empty: not at all.
+struct Normalization {
+  std::vector<float> shift, scale;
+  bool empty() const { return shift.empty(); }
+};
+enum class NormalizeKind : uint8_t {
+  none,
+  standard,  // mean 0, deviation 1
+  range      // from 0 to 1
+};
+Result<NormalizeKind> parse_normalize(std::string_view name);
+
+struct DatasetOptions {
+  std::string labels;            // file of labels or targets, where `path` holds one array
+  std::string x = "x", y = "y";  // names of arrays
+  int64_t targets = 1;           // CSV: the last columns
+  bool classes = true;           // whole-number targets are class labels, when the network's output
+                                 // is wider than the targets
+  std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
+};
+
+struct LoadedDataset {
+  Dataset data;
+  std::vector<std::string> names;  // of the classes, where labels were text
+};
+
+// The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
+Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
+                                   const DatasetOptions& options);
+
+Normalization find_normalization(const Dataset& data, NormalizeKind kind);
+// Errors: another number of values per sample; ids, which cannot be scaled.
+Status normalize(Dataset& data, const Normalization& normalization);
+
+struct SplitDataset {
+  Dataset train, validation;
+};
+// The first floor(share * samples) samples train, the rest validates; both must have some.
+Result<SplitDataset> split_dataset(const Dataset& data, double share);
+
+}  // namespace loom

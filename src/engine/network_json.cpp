@@ -1,0 +1,300 @@
+// The reader of network descriptions: see network_json.hpp. Strict: an unknown key, a wrong type or
+// a value out of range is an Error with its place. What is asked of a layer's fields stands in
+// the layer's table alone.
+#include "engine/network_json.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "grid/network.hpp"
+#include "io/file.hpp"
+
+namespace loom {
+namespace {
+
+constexpr uint64_t kMaxCells = uint64_t{1} << 18;
+constexpr uint64_t kMaxSample = uint64_t{1} << 31;  // values
+constexpr int64_t kMaxExtent = int64_t{1} << 24;
+
+class Reader {
+ public:
+  explicit Reader(std::string where) : where_(std::move(where)) {}
+  Result<NetworkSpec> network(const JsonValue& root);
+
+ private:
+  Error bad(const JsonValue& at, std::string_view path, std::string_view message) const {
+    return bad_file(cat(path, path.empty() ? "" : ": ", message), where_, at.offset());
+  }
+  Error expected(const JsonValue& at, std::string_view path, std::string_view what) const {
+    return bad(at, path, cat("expected ", what, ", found ", at.describe()));
+  }
+  Result<const JsonValue*> member(const JsonValue& object, std::string_view path,
+                                  std::string_view key) const;
+  Result<std::vector<int64_t>> extents(const JsonValue& value, const std::string& path,
+                                       size_t least, size_t most, int64_t min, int64_t max) const;
+  Result<Coord> coord(const JsonValue& value, const std::string& path) const;
+  Result<GridSpec> grid(const JsonValue& value) const;
+  Status cells(const JsonValue& value, GridSpec& into) const;
+  Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
+  Result<Link> link(const JsonValue& value, const std::string& path) const;
+  Result<const LayerDef*> layer_type(const JsonValue& value, const std::string& path) const;
+  Result<LayerConfig> layer(const JsonValue& value, const std::string& path, bool is_cell) const;
+  Result<Field> field(const FieldDesc& desc, const JsonValue& value, const std::string& path) const;
+
+  std::string where_;
+};
+
+std::string number_text(double value) {
+  const auto whole = static_cast<int64_t>(value);
+  if (static_cast<double>(whole) == value) return std::to_string(whole);
+  return JsonValue::real(value).describe();
+}
+
+std::string item_path(std::string_view path, size_t i) {
+  return cat(path, "[", i, "]");
+}
+
+Result<const JsonValue*> Reader::member(const JsonValue& object, std::string_view path,
+                                        std::string_view key) const {
+  const JsonValue* value = object.find(key);
+  if (value == nullptr) return bad(object, path, cat("\"", key, "\" is required, but absent"));
+  return value;
+}
+
+// A list of `least` to `most` whole numbers from min to max.
+Result<std::vector<int64_t>> Reader::extents(const JsonValue& value, const std::string& path,
+                                             size_t least, size_t most, int64_t min,
+                                             int64_t max) const {
+  const std::string count = least == most ? std::to_string(least) : cat(least, " to ", most);
+  const std::string what = cat("a list of ", count, " whole numbers");
+  if (!value.is_array()) return expected(value, path, what);
+  if (value.elements().size() < least || value.elements().size() > most) {
+    return bad(value, path, cat("expected ", what, ", found ", value.elements().size()));
+  }
+  std::vector<int64_t> list;
+  for (size_t i = 0; i < value.elements().size(); ++i) {
+    const JsonValue& item = value.elements()[i];
+    const Result<int64_t> number = item.as_int("");
+    if (!number.ok() || *number < min || *number > max) {
+      return expected(item, item_path(path, i), cat("a whole number from ", min, " to ", max));
+    }
+    list.push_back(*number);
+  }
+  return list;
+}
+
+Result<Coord> Reader::coord(const JsonValue& value, const std::string& path) const {
+  LOOM_ASSIGN(const std::vector<int64_t> at, extents(value, path, 4, 4, 0, kMaxExtent));
+  return Coord{at[0], at[1], at[2], at[3]};
+}
+
+Result<GridSpec> Reader::grid(const JsonValue& value) const {
+  LOOM_ASSIGN(const std::vector<int64_t> e, extents(value, "grid", 4, 4, 1, kMaxExtent));
+  uint64_t cells = 1;
+  for (const int64_t extent : e) {
+    if (checked_mul(cells, static_cast<uint64_t>(extent), cells) && cells <= kMaxCells) continue;
+    return bad(value, "grid", cat("has more than ", kMaxCells, " cells"));
+  }
+  return GridSpec(e[0], e[1], e[2], e[3]);
+}
+
+Result<Field> Reader::field(const FieldDesc& desc, const JsonValue& value,
+                            const std::string& path) const {
+  const std::string range = cat(" from ", number_text(desc.min), " to ", number_text(desc.max));
+  const auto in_range = [&](double v) { return v >= desc.min && v <= desc.max; };
+  switch (desc.type) {
+    case FieldType::text:
+      if (!value.is_string()) return expected(value, path, "a string");
+      return Field(desc.name, value.text());
+    case FieldType::boolean:
+      if (!value.is_bool()) return expected(value, path, "true or false");
+      return Field(desc.name, *value.as_bool(""));
+    case FieldType::integer: {
+      const Result<int64_t> number = value.as_int("");
+      if (!number.ok() || !in_range(static_cast<double>(*number)))
+        return expected(value, path, "a whole number" + range);
+      return Field(desc.name, *number);
+    }
+    case FieldType::real: {
+      const Result<double> number = value.as_double("");
+      if (!number.ok() || !in_range(*number)) return expected(value, path, "a number" + range);
+      return Field(desc.name, *number);
+    }
+    case FieldType::list: break;
+  }
+  const auto min = static_cast<int64_t>(desc.min), max = static_cast<int64_t>(desc.max);
+  if (value.is_int()) {
+    const Result<int64_t> number = value.as_int("");
+    if (!number.ok() || *number < min || *number > max)
+      return expected(value, path, "a whole number" + range);
+    return Field(desc.name, std::vector<int64_t>{*number});
+  }
+  if (!value.is_array()) return expected(value, path, "a whole number or a list of them");
+  LOOM_ASSIGN(std::vector<int64_t> list, extents(value, path, 0, 1 << 20, min, max));
+  return Field(desc.name, std::move(list));
+}
+
+Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::string& path) const {
+  if (!value.is_object()) return expected(value, path, "an object");
+  LOOM_ASSIGN(const JsonValue* type, member(value, path, "type"));
+  if (!type->is_string()) return expected(*type, path + ".type", "the name of a layer");
+  std::vector<std::string> known;
+  for (const LayerDef* def : layer_table()) {
+    if (def->name == type->text()) return def;
+    known.emplace_back(def->name);
+  }
+  return bad(*type, path + ".type",
+             cat("unknown layer '", printable(type->text()), "'; known are ", join(known, ", ")));
+}
+
+// Keys of a cell besides those of its layer.
+bool is_cell_key(std::string_view key) {
+  return key == "at" || key == "shared_with" || key == "link";
+}
+
+Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& path,
+                                  bool is_cell) const {
+  LOOM_ASSIGN(const LayerDef* def, layer_type(value, path));
+  std::vector<Field> fields;
+  std::vector<LayerConfig> children;
+  bool disabled = false;
+  for (const auto& [key, item] : value.members()) {
+    const std::string here = cat(path, ".", printable(key));
+    if (key == "type" || (is_cell && is_cell_key(key))) continue;
+    if (key == "disabled") {
+      if (!item.is_bool()) return expected(item, here, "true or false");
+      disabled = *item.as_bool("");
+      continue;
+    }
+    if (key == "children" && def->container) {
+      if (!item.is_array()) return expected(item, here, "a list of layers");
+      for (size_t i = 0; i < item.elements().size(); ++i) {
+        LOOM_ASSIGN(LayerConfig child, layer(item.elements()[i], item_path(here, i), false));
+        children.push_back(std::move(child));
+      }
+      continue;
+    }
+    const auto desc = std::find_if(def->fields.begin(), def->fields.end(), [&](const auto& f) {
+      return f.name == key || (!f.old_name.empty() && f.old_name == key);
+    });
+    if (desc == def->fields.end()) {
+      std::vector<std::string> known;
+      for (const FieldDesc& f : def->fields) known.emplace_back(f.name);
+      if (def->container) known.emplace_back("children");
+      return bad(item, here, cat("unknown key; ", def->name, " has ", join(known, ", ")));
+    }
+    for (const Field& before : fields) {
+      if (before.name == desc->name)
+        return bad(item, here, cat("'", desc->name, "' is given twice"));
+    }
+    LOOM_ASSIGN(Field made, field(*desc, item, here));
+    fields.push_back(std::move(made));
+  }
+  Result<LayerConfig> made = make_layer(def->kind, fields, std::move(children));
+  if (!made.ok()) return bad(value, path, made.error().message);
+  made->disabled = disabled;
+  return made;
+}
+
+Result<Link> Reader::link(const JsonValue& value, const std::string& path) const {
+  if (!value.is_object()) return expected(value, path, "an object");
+  Link link;
+  for (const auto& [key, item] : value.members()) {
+    const std::string here = cat(path, ".", printable(key));
+    if (key == "from") {
+      LOOM_ASSIGN(link.from, coord(item, here));
+    } else if (key == "feedback") {
+      if (!item.is_bool()) return expected(item, here, "true or false");
+      link.feedback = *item.as_bool("");
+    } else {
+      return bad(item, here, "unknown key; a link has from, feedback");
+    }
+  }
+  LOOM_TRY(member(value, path, "from"));
+  return link;
+}
+
+Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& into) const {
+  Cell cell;
+  LOOM_ASSIGN(cell.layer, layer(value, path, true));
+  LOOM_ASSIGN(const JsonValue* place, member(value, path, "at"));
+  LOOM_ASSIGN(const Coord at, coord(*place, path + ".at"));
+  if (const JsonValue* shared = value.find("shared_with")) {
+    LOOM_ASSIGN(cell.shared_with, coord(*shared, path + ".shared_with"));
+  }
+  if (const JsonValue* from = value.find("link")) {
+    LOOM_ASSIGN(cell.link, link(*from, path + ".link"));
+  }
+  if (into.find(at) != nullptr) {
+    return bad(*place, path + ".at", cat("there is a layer at ", at.str(), " already"));
+  }
+  const Status put = into.put(at, std::move(cell));
+  if (!put.ok()) return bad(*place, path + ".at", put.error().message);
+  return {};
+}
+
+Status Reader::cells(const JsonValue& value, GridSpec& into) const {
+  if (!value.is_array()) return expected(value, "cells", "a list of cells");
+  for (size_t i = 0; i < value.elements().size(); ++i) {
+    LOOM_TRY(cell(value.elements()[i], item_path("cells", i), into));
+  }
+  return {};
+}
+
+Result<NetworkSpec> Reader::network(const JsonValue& root) {
+  if (!root.is_object()) return expected(root, "", "an object that describes a network");
+  for (const auto& [key, item] : root.members()) {
+    if (key == "loom" || key == "grid" || key == "input" || key == "cells" || key == "layers")
+      continue;
+    return bad(item, printable(key), "unknown key; a network has loom, input, grid, cells, layers");
+  }
+  LOOM_ASSIGN(const JsonValue* version, member(root, "", "loom"));
+  const Result<int64_t> number = version->as_int("");
+  if (!number.ok() || *number != 1) return expected(*version, "loom", "1, the version of the form");
+  LOOM_ASSIGN(const JsonValue* input, member(root, "", "input"));
+  LOOM_ASSIGN(const std::vector<int64_t> sizes,
+              extents(*input, "input", 1, Shape::kMaxRank - 1, 1, kMaxExtent));
+  Shape sample;
+  uint64_t values = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    sample = sample.after(sizes[i]);
+    if (!checked_mul(values, static_cast<uint64_t>(sizes[i]), values) || values > kMaxSample)
+      return bad(*input, "input", cat("has more than ", kMaxSample, " values"));
+  }
+  if (const JsonValue* row = root.find("layers")) {
+    if (root.find("grid") != nullptr || root.find("cells") != nullptr)
+      return bad(*row, "layers", "stands in the place of grid and cells; give one or the other");
+    if (!row->is_array()) return expected(*row, "layers", "a list of layers");
+    const size_t n = row->elements().size();
+    if (n < 1 || n > kMaxCells) return bad(*row, "layers", "must hold at least one layer");
+    GridSpec grid(1, 1, static_cast<int64_t>(n), 1);
+    for (size_t i = 0; i < n; ++i) {
+      LOOM_ASSIGN(LayerConfig made, layer(row->elements()[i], item_path("layers", i), false));
+      LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(made)}));
+    }
+    return NetworkSpec{std::move(grid), sample};
+  }
+  LOOM_ASSIGN(const JsonValue* size, member(root, "", "grid"));
+  LOOM_ASSIGN(const JsonValue* list, member(root, "", "cells"));
+  LOOM_ASSIGN(GridSpec made, grid(*size));
+  LOOM_TRY(cells(*list, made));
+  return NetworkSpec{std::move(made), sample};
+}
+
+}  // namespace
+
+Result<NetworkSpec> parse_network(std::string_view text, const std::string& where) {
+  LOOM_ASSIGN(const JsonValue root, parse_json(text, where));
+  LOOM_ASSIGN(NetworkSpec network, Reader(where).network(root));
+  const Result<Network> whole = Network::finalize(network.grid, network.input.after(1));
+  if (!whole.ok()) return bad_file(whole.error().message, where);
+  return network;
+}
+
+Result<NetworkSpec> load_network(const std::string& path) {
+  LOOM_ASSIGN(const std::string text, read_file(path));
+  return parse_network(text, path);
+}
+
+}  // namespace loom

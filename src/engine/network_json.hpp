@@ -1,0 +1,25 @@
+// Network descriptions as JSON:
+//   {"loom": 1, "grid": [depth, rows, cols, layers], "input": [shape of one sample],
+//    "cells": [{"at": [z, y, x, l], "type": "Dense", "disabled": false, "in": 784, ...,
+//               "children": [...], "shared_with": [z, y, x, l],
+//               "link": {"from": [z, y, x, l], "feedback": false}}]}
+// "layers": [{"type": ...}, ...] in the place of "grid" and "cells" is a row of layers. Fields are
+// those of the layer's table (or their older names); those left out have their defaults. The writer
+// writes every field, in one order, so that equal networks are equal bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "grid/builders.hpp"
+#include "io/json.hpp"
+
+namespace loom {
+
+// Parsed, and checked as a whole by Network::finalize. An Error names `where`, the byte, and the
+// place: "cells[2].in: ...".
+Result<NetworkSpec> parse_network(std::string_view text, const std::string& where);
+Result<NetworkSpec> load_network(const std::string& path);
+std::string write_network(const NetworkSpec& network);
+
+}  // namespace loom

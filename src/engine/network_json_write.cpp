@@ -1,0 +1,78 @@
+// The writer of network descriptions: one cell per line, every field with its value, in the order
+// of the layer's table.
+#include "engine/network_json.hpp"
+
+namespace loom {
+namespace {
+
+JsonValue numbers(const std::vector<int64_t>& list) {
+  JsonValue out = JsonValue::array();
+  for (const int64_t n : list) out.push(JsonValue::integer(n));
+  return out;
+}
+
+JsonValue coord_json(const Coord& at) {
+  return numbers({at.z, at.y, at.x, at.l});
+}
+
+JsonValue field_json(const FieldDesc& desc, const FieldValue& value) {
+  switch (desc.type) {
+    case FieldType::integer: return JsonValue::integer(static_cast<int64_t>(value.number));
+    case FieldType::real: return JsonValue::real(value.number);
+    case FieldType::boolean: return JsonValue::boolean(value.number != 0);
+    case FieldType::text: return JsonValue::string(value.text);
+    case FieldType::list: return numbers(value.list);
+  }
+  return {};
+}
+
+void add_layer(const LayerConfig& layer, JsonValue& out) {
+  out.add("type", JsonValue::string(std::string(layer.def->name)));
+  out.add("disabled", JsonValue::boolean(layer.disabled));
+  for (size_t i = 0; i < layer.def->fields.size(); ++i) {
+    const FieldDesc& desc = layer.def->fields[i];
+    out.add(std::string(desc.name), field_json(desc, layer.values[i]));
+  }
+  if (!layer.def->container) return;
+  JsonValue children = JsonValue::array();
+  for (const LayerConfig& child : layer.children) {
+    JsonValue item = JsonValue::object();
+    add_layer(child, item);
+    children.push(std::move(item));
+  }
+  out.add("children", std::move(children));
+}
+
+JsonValue cell_json(const Coord& at, const Cell& cell) {
+  JsonValue out = JsonValue::object();
+  out.add("at", coord_json(at));
+  add_layer(cell.layer, out);
+  if (cell.shared_with.has_value()) out.add("shared_with", coord_json(*cell.shared_with));
+  if (cell.link.has_value()) {
+    JsonValue link = JsonValue::object();
+    link.add("from", coord_json(cell.link->from));
+    link.add("feedback", JsonValue::boolean(cell.link->feedback));
+    out.add("link", std::move(link));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string write_network(const NetworkSpec& network) {
+  const GridSpec& grid = network.grid;
+  std::vector<int64_t> input;
+  for (int i = 0; i < network.input.rank(); ++i) input.push_back(network.input[i]);
+  const std::vector<int64_t> extents = {grid.depth(), grid.rows(), grid.cols(), grid.layers()};
+  std::string text = "{\n  \"loom\": 1,\n  \"grid\": " + dump_json(numbers(extents)) +
+                     ",\n  \"input\": " + dump_json(numbers(input)) + ",\n  \"cells\": [";
+  const char* separator = "\n    ";
+  for (int64_t i = 0; i < grid.size(); ++i) {
+    if (!grid.cell(i).has_value()) continue;
+    text += separator + dump_json(cell_json(grid.coord(i), *grid.cell(i)));
+    separator = ",\n    ";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+}  // namespace loom

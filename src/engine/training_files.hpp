@@ -1,0 +1,56 @@
+// What training leaves in files, all safetensors:
+//   weights      the parameters by path as f32 masters; metadata: the network, its number type, the
+//                loss, the names of classes; tensors input/shift and input/scale where inputs were
+//                normalized. Enough to evaluate without anything else.
+//   checkpoints  the same, with the optimizer's state, the progress, the options of the run and its
+//                history: a run that goes on from one gives the bits of a run that never stopped.
+#pragma once
+
+#include "engine/dataset_files.hpp"
+#include "io/json.hpp"
+#include "io/safetensors.hpp"
+#include "learn/trainer.hpp"
+
+namespace loom {
+
+struct TrainedModel {
+  NetworkSpec network;
+  DType dtype = DType::f32;
+  LossSpec loss;
+  std::vector<std::string> names;  // of classes
+  Normalization normalization;
+};
+
+Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer);
+
+struct WeightsFile {
+  std::string path;
+  SafeTensors tensors;
+  // Metadata of that name, or the Error that it is absent.
+  Result<std::string> text(std::string_view name) const;
+};
+Result<WeightsFile> open_weights(const std::string& path);
+// What the metadata says. Errors: bad_file when the file is not ours.
+Result<TrainedModel> read_model(const WeightsFile& file);
+// Fills the parameters of `trainer`; the Error names the first that is absent or of another shape.
+Status load_weights(const WeightsFile& file, Trainer& trainer);
+// XXH3-128 of all parameters as f32 masters, in their order.
+std::string hash_weights(Trainer& trainer);
+
+// Everything that decides the bits of a run, besides the network: a flat object.
+JsonValue run_options(const TrainerOptions& options, const Dataset& train,
+                      const Dataset& validation);
+
+struct Run {
+  JsonValue options;  // of run_options()
+  std::vector<EpochReport> history;
+};
+// Keeps the checkpoint before this one as PATH.previous.
+Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
+                       const Run& run);
+// Fills `trainer` and run.history. When PATH is damaged or absent, PATH.previous is taken; returns
+// the file that was. Refuses a checkpoint of another network or other options, naming what differs.
+Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,
+                                    Trainer& trainer, Run& run);
+
+}  // namespace loom

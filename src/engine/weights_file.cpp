@@ -1,0 +1,159 @@
+// Files of trained weights: see training_files.hpp.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "engine/logits_hash.hpp"
+#include "engine/network_json.hpp"
+#include "engine/training_parts.hpp"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kShift = "input/shift", kScale = "input/scale";
+
+JsonValue names_json(const std::vector<std::string>& names) {
+  JsonValue list = JsonValue::array();
+  for (const std::string& name : names) list.push(JsonValue::string(name));
+  return list;
+}
+
+JsonValue loss_json(const LossSpec& loss) {
+  JsonValue out = JsonValue::object();
+  out.add("kind", JsonValue::string(std::string(loss_name(loss.kind))));
+  out.add("delta", JsonValue::real(static_cast<double>(loss.delta)));
+  out.add("smoothing", JsonValue::real(static_cast<double>(loss.smoothing)));
+  return out;
+}
+
+Result<LossSpec> read_loss(const std::string& text, const std::string& where) {
+  LOOM_ASSIGN(const JsonValue json, parse_json(text, where));
+  LossSpec loss;
+  const JsonValue* kind = json.find("kind");
+  const JsonValue* delta = json.find("delta");
+  const JsonValue* smoothing = json.find("smoothing");
+  if (kind == nullptr || delta == nullptr || smoothing == nullptr)
+    return bad_file("kind, delta or smoothing is absent", where);
+  LOOM_ASSIGN(loss.kind, parse_loss(kind->text()));
+  LOOM_ASSIGN(const double d, delta->as_double(where));
+  LOOM_ASSIGN(const double s, smoothing->as_double(where));
+  loss.delta = static_cast<float>(d);
+  loss.smoothing = static_cast<float>(s);
+  return loss;
+}
+
+Result<std::vector<float>> read_vector(const SafeTensors& tensors, std::string_view name) {
+  const SafeTensor* t = tensors.find(name);
+  if (t == nullptr) return std::vector<float>();
+  std::vector<float> values(static_cast<size_t>(t->count()));
+  LOOM_TRY(SafeTensors::to_f32(*t, 0, t->count(), values.data()));
+  return values;
+}
+
+SafeOutput vector_output(std::string_view name, const std::vector<float>& values) {
+  return {std::string(name),
+          SafeDType::f32,
+          {static_cast<int64_t>(values.size())},
+          std::as_bytes(std::span(values))};
+}
+
+}  // namespace
+
+SafeOutput state_output(const StateTensor& state) {
+  SafeOutput out;
+  out.name = state.name;
+  for (int i = 0; i < state.tensor.shape.rank(); ++i) out.shape.push_back(state.tensor.shape[i]);
+  const auto bytes = static_cast<size_t>(plain_bytes(DType::f32, state.tensor.shape));
+  out.data = {state.tensor.data, bytes};
+  return out;
+}
+
+SafeMetadata model_metadata(const TrainedModel& model, std::string_view form) {
+  return {{"loom", std::string(form)},
+          {"network", write_network(model.network)},
+          {"dtype", std::string(dtype_name(model.dtype))},
+          {"loss", dump_json(loss_json(model.loss))},
+          {"classes", dump_json(names_json(model.names))}};
+}
+
+void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tensors) {
+  if (model.normalization.empty()) return;
+  tensors.push_back(vector_output(kShift, model.normalization.shift));
+  tensors.push_back(vector_output(kScale, model.normalization.scale));
+}
+
+Status fill_state(const SafeTensors& tensors, const StateTensor& state, const std::string& where) {
+  const SafeTensor* t = tensors.find(state.name);
+  if (t == nullptr) return bad_file(cat("has no tensor '", state.name, "'"), where);
+  Shape shape;
+  for (size_t i = t->shape.size(); i-- > 0 && t->shape.size() <= Shape::kMaxRank;)
+    shape = shape.after(t->shape[i]);
+  if (!(shape == state.tensor.shape)) {
+    return bad_file(
+        cat("'", state.name, "' has another shape than the network's ", state.tensor.shape.str()),
+        where);
+  }
+  return SafeTensors::to_f32(*t, 0, t->count(), state.tensor.f32());
+}
+
+Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer) {
+  std::vector<SafeOutput> tensors;
+  for (const StateTensor& state : trainer.step().state()) {
+    if (trainer.network().find_param(state.name) >= 0) tensors.push_back(state_output(state));
+  }
+  add_normalization(model, tensors);
+  return write_safetensors(path, std::move(tensors), model_metadata(model, "weights 1"));
+}
+
+Result<std::string> WeightsFile::text(std::string_view name) const {
+  for (const auto& [key, value] : tensors.metadata()) {
+    if (key == name) return value;
+  }
+  return bad_file(cat("has no metadata '", name, "'; was it written by loom train?"), path);
+}
+
+Result<WeightsFile> open_weights(const std::string& path) {
+  WeightsFile file;
+  file.path = path;
+  LOOM_ASSIGN(file.tensors, SafeTensors::open(path));
+  return file;
+}
+
+Result<TrainedModel> read_model(const WeightsFile& file) {
+  LOOM_ASSIGN(const std::string form, file.text("loom"));
+  if (form != "weights 1" && form != "checkpoint 1")
+    return bad_file(cat("'", printable(form), "' is no form this version reads"), file.path);
+  LOOM_ASSIGN(const std::string network, file.text("network"));
+  LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
+  LOOM_ASSIGN(const std::string loss, file.text("loss"));
+  LOOM_ASSIGN(const std::string classes, file.text("classes"));
+  LOOM_ASSIGN(NetworkSpec spec, parse_network(network, file.path + ": network"));
+  TrainedModel model{std::move(spec), DType::f32, {}, {}, {}};
+  LOOM_ASSIGN(model.dtype, parse_dtype(dtype));
+  LOOM_ASSIGN(model.loss, read_loss(loss, file.path + ": loss"));
+  LOOM_ASSIGN(const JsonValue names, parse_json(classes, file.path + ": classes"));
+  for (const JsonValue& name : names.elements()) model.names.push_back(name.text());
+  LOOM_ASSIGN(model.normalization.shift, read_vector(file.tensors, kShift));
+  LOOM_ASSIGN(model.normalization.scale, read_vector(file.tensors, kScale));
+  if (model.normalization.shift.size() != model.normalization.scale.size())
+    return bad_file("input/shift and input/scale differ in size", file.path);
+  return model;
+}
+
+Status load_weights(const WeightsFile& file, Trainer& trainer) {
+  for (const StateTensor& state : trainer.step().state()) {
+    if (trainer.network().find_param(state.name) >= 0)
+      LOOM_TRY(fill_state(file.tensors, state, file.path));
+  }
+  return trainer.step().restored(0);
+}
+
+std::string hash_weights(Trainer& trainer) {
+  LogitsHash hash;
+  for (const StateTensor& state : trainer.step().state()) {
+    if (trainer.network().find_param(state.name) < 0) continue;
+    hash.add({state.tensor.f32(), static_cast<size_t>(state.tensor.shape.count())});
+  }
+  return hash.hex();
+}
+
+}  // namespace loom

@@ -1,0 +1,59 @@
+// ArrayView: numbers of an array as they lie in a file (NPY, IDX, safetensors), whatever their type
+// and byte order, and their conversion to f32 or 32-bit whole numbers. Plain data: nothing here
+// knows what the numbers mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+enum class ElementType : uint8_t {
+  boolean,
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  u64,
+  i64,
+  f16,
+  bf16,
+  f32,
+  f64
+};
+uint64_t element_bytes(ElementType type);
+std::string_view element_name(ElementType type);  // "u8"
+inline bool is_whole(ElementType type) {
+  return type < ElementType::f16;
+}
+
+struct ArrayView {
+  std::string where;  // file, and the array's name in it
+  ElementType type = ElementType::f32;
+  bool big_endian = false;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;  // count() elements
+  uint64_t file_offset = 0;         // of data[0]
+
+  int64_t count() const;
+  std::string shape_text() const;  // "[3, 4]"
+};
+
+// The product of `shape` times the size of an element, or nothing when that overflows.
+std::optional<uint64_t> array_bytes(const std::vector<int64_t>& shape, ElementType type);
+
+// All values, multiplied by `scale`. An Error names the first that is not finite.
+Result<std::vector<float>> array_f32(const ArrayView& array, float scale = 1.0f);
+// All values as whole numbers of 32 bits. An Error names the first that is none.
+Result<std::vector<int32_t>> array_i32(const ArrayView& array);
+
+}  // namespace loom

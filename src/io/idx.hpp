@@ -1,0 +1,13 @@
+// IDX: the format of the MNIST files. Two zero bytes, the type, the number of axes, one 32-bit
+// big-endian extent per axis, then the data (big-endian).
+#pragma once
+
+#include "io/array.hpp"
+
+namespace loom {
+
+bool is_idx(std::span<const std::byte> bytes);
+// The view points into `bytes`, which must outlive it.
+Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string& where);
+
+}  // namespace loom

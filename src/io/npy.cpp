@@ -1,0 +1,191 @@
+// One NPY array: see npy.hpp. Its header is a Python dict literal of three known keys, which is
+// read by hand: nothing of Python is evaluated.
+#include "io/npy.hpp"
+
+#include <charconv>
+
+#include "base/text.hpp"
+#include "io/byte_reader.hpp"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr uint64_t kMaxHeader = uint64_t{1} << 20;
+constexpr size_t kMaxAxes = 32;
+
+struct Header {
+  std::string descr;
+  bool fortran = false;
+  std::vector<int64_t> shape;
+};
+
+// The dict literal, read from front to back.
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, std::string where, int64_t offset)
+      : text_(text), where_(std::move(where)), offset_(offset) {}
+  Result<Header> read();
+
+ private:
+  Error error(std::string message) const {
+    return bad_file("NPY header: " + std::move(message), where_,
+                    offset_ + static_cast<int64_t>(at_));
+  }
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  bool take(std::string_view token) {
+    skip_space();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+  Result<std::string> string();
+  Status shape(std::vector<int64_t>& out);
+  Status member(Header& header);
+
+  std::string_view text_;
+  std::string where_;
+  int64_t offset_;
+  size_t at_ = 0;
+  bool seen_[3] = {};
+};
+
+Result<std::string> HeaderReader::string() {
+  skip_space();
+  const char quote = at_ < text_.size() ? text_[at_] : '\0';
+  if (quote != '\'' && quote != '"') return error("expected a quoted string");
+  const size_t end = text_.find(quote, at_ + 1);
+  if (end == std::string_view::npos) return error("a string is never closed");
+  std::string value(text_.substr(at_ + 1, end - at_ - 1));
+  at_ = end + 1;
+  return value;
+}
+
+Status HeaderReader::shape(std::vector<int64_t>& out) {
+  if (!take("(")) return error("expected a shape in parentheses");
+  while (!take(")")) {
+    skip_space();
+    int64_t extent = 0;
+    const char* first = text_.data() + at_;
+    const auto [end, code] = std::from_chars(first, text_.data() + text_.size(), extent);
+    if (code != std::errc() || extent < 0) return error("expected an extent");
+    at_ += static_cast<size_t>(end - first);
+    if (out.size() == kMaxAxes) return error(cat("more than ", kMaxAxes, " axes"));
+    out.push_back(extent);
+    if (!take(",")) {
+      if (!take(")")) return error("expected , or )");
+      return {};
+    }
+  }
+  return {};
+}
+
+Status HeaderReader::member(Header& header) {
+  LOOM_ASSIGN(const std::string key, string());
+  if (!take(":")) return error("expected :");
+  const int which = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : -1;
+  if (which < 0) return error(cat("unknown key '", printable(key), "'"));
+  if (seen_[which]) return error(cat("'", key, "' stands twice"));
+  seen_[which] = true;
+  if (which == 0) {
+    skip_space();
+    if (at_ < text_.size() && text_[at_] == '[')
+      return error("arrays of records cannot be read; save plain numbers");
+    LOOM_ASSIGN(header.descr, string());
+    return {};
+  }
+  if (which == 2) return shape(header.shape);
+  header.fortran = take("True");
+  if (!header.fortran && !take("False")) return error("expected True or False");
+  return {};
+}
+
+Result<Header> HeaderReader::read() {
+  Header header;
+  if (!take("{")) return error("expected {");
+  while (!take("}")) {
+    LOOM_TRY(member(header));
+    if (take(",")) continue;
+    if (!take("}")) return error("expected , or }");
+    break;
+  }
+  skip_space();
+  if (at_ != text_.size()) return error("text after the closing brace");
+  if (!seen_[0] || !seen_[1] || !seen_[2]) return error("descr, fortran_order or shape is absent");
+  return header;
+}
+
+// "<f4": byte order, kind, bytes.
+Status set_type(const Header& header, const ByteReader& reader, ArrayView& array) {
+  constexpr struct {
+    std::string_view name;
+    ElementType type;
+  } kTypes[] = {{"b1", ElementType::boolean}, {"u1", ElementType::u8},  {"i1", ElementType::i8},
+                {"u2", ElementType::u16},     {"i2", ElementType::i16}, {"u4", ElementType::u32},
+                {"i4", ElementType::i32},     {"u8", ElementType::u64}, {"i8", ElementType::i64},
+                {"f2", ElementType::f16},     {"f4", ElementType::f32}, {"f8", ElementType::f64}};
+  const std::string_view descr = header.descr;
+  const char order = descr.empty() ? '\0' : descr[0];
+  for (const auto& row : kTypes) {
+    if (descr.empty() || descr.substr(1) != row.name) continue;
+    if (order != '<' && order != '>' && order != '|' && order != '=') break;
+    array.type = row.type;
+    array.big_endian = order == '>';
+    return {};
+  }
+  return reader.error(cat("type '", printable(descr),
+                          "' cannot be read; save whole numbers or floats of 16 to 64 bits"));
+}
+
+}  // namespace
+
+bool is_npy(std::span<const std::byte> bytes) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
+      .starts_with(kMagic);
+}
+
+Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,
+                            uint64_t base) {
+  if (!is_npy(bytes)) {
+    return bad_file("not an NPY array: it must begin with \\x93NUMPY", where,
+                    static_cast<int64_t>(base));
+  }
+  ByteReader reader(bytes, where);
+  LOOM_TRY(reader.skip(kMagic.size(), "the magic"));
+  LOOM_ASSIGN(const uint8_t major, reader.u8("the version"));
+  LOOM_TRY(reader.skip(1, "the version"));
+  if (major < 1 || major > 3)
+    return reader.error(cat("NPY version ", static_cast<int>(major), ", must be 1 to 3"));
+  uint64_t length = 0;
+  if (major == 1) {
+    LOOM_ASSIGN(length, reader.u16("the header length"));
+  } else {
+    LOOM_ASSIGN(length, reader.u32("the header length"));
+  }
+  if (length > kMaxHeader) return reader.error(cat("an NPY header of ", length, " bytes"));
+  const auto header_at = static_cast<int64_t>(base + reader.offset());
+  const ByteReader at_header = reader;
+  LOOM_ASSIGN(const auto text, reader.take(length, "the NPY header"));
+  const std::string_view literal(reinterpret_cast<const char*>(text.data()), text.size());
+  LOOM_ASSIGN(const Header header, HeaderReader(literal, where, header_at).read());
+  if (header.fortran)
+    return at_header.error("Fortran order cannot be read; save numpy.ascontiguousarray(array)");
+  ArrayView array;
+  array.where = where;
+  array.shape = header.shape;
+  LOOM_TRY(set_type(header, at_header, array));
+  array.file_offset = base + reader.offset();
+  const auto size = array_bytes(array.shape, array.type);
+  if (!size.has_value() || *size != reader.remaining()) {
+    const std::string wanted =
+        size.has_value() ? cat(" takes ", *size, " bytes, ") : " is too large, ";
+    return reader.error(cat("an array ", array.shape_text(), " of ", element_name(array.type),
+                            wanted, reader.remaining(), " remain"));
+  }
+  LOOM_ASSIGN(array.data, reader.take(*size, "the data"));
+  return array;
+}
+
+}  // namespace loom

@@ -1,0 +1,29 @@
+// The writer of safetensors files: tensors in name order, the header padded to 8 bytes with spaces,
+// metadata first. Written atomically, so a reader never sees half a file.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/safetensors.hpp"
+
+namespace loom {
+
+struct SafeOutput {
+  std::string name;
+  SafeDType dtype = SafeDType::f32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+};
+
+using SafeMetadata = std::vector<std::pair<std::string, std::string>>;
+
+// The bytes of the file. Errors: a name twice, data that does not fit dtype and shape.
+Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
+                                      const SafeMetadata& metadata);
+Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
+                         const SafeMetadata& metadata);
+
+}  // namespace loom
