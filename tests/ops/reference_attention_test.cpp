@@ -96,6 +96,7 @@ struct Scene {
     for (int64_t p = 0; p < length; ++p) {
       if (causal && p > position) continue;
       if (window > 0 && p <= position - window) continue;
+      if (window > 0 && p >= position + window) continue;  // matters only without causality
       double score = 0;
       for (int64_t i = 0; i < width; ++i) {
         score +=
