@@ -28,9 +28,17 @@ LOOM_INLINE Vi codes_at(const R16& w, const std::byte* codes, int64_t k, int i) 
   return (Vi)((Vu)vi_load(at + i * kW * 4) >> shift) & ((1 << w.bits) - 1);
 }
 
+// What codes stand for: counted from the bias where levels are direct, and else looked up.
+template <bool kDirect>
+LOOM_INLINE Vf levels_of(const float* table, Vi codes) {
+  if constexpr (kDirect) return __builtin_convertvector(codes, Vf) + table[0];
+  return values_of(table, codes);
+}
+
 // Types of 8 bits or less, k in [first, first + n) of a group.
-inline void decode_small(const R16& w, const std::byte* data, int64_t group, int64_t first,
-                         int64_t n, float* out) {
+template <bool kDirect>
+void decode_small(const R16& w, const std::byte* data, int64_t group, int64_t first, int64_t n,
+                  float* out) {
   const DTypeInfo& info = dtype_info(w.dtype);
   const float* const table = r16_code_values(w.dtype);
   const std::byte* const base = data + group * w.group_bytes;
@@ -50,7 +58,7 @@ inline void decode_small(const R16& w, const std::byte* data, int64_t group, int
     for (const int64_t end = stop < first + n ? stop : first + n; k < end; ++k, out += 16) {
       V16 v;
       LOOM_EACH(i) {
-        const Vf level = values_of(table, codes_at(w, base + w.codes, k, i));
+        const Vf level = levels_of<kDirect>(table, codes_at(w, base + w.codes, k, i));
         v.v[i] = (level - zero.v[i]) * step.v[i];
       }
       store16(out, keep16(v, w.rows - group * 16));
