@@ -101,6 +101,10 @@ void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, in
 void r16_decode_f64(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
                     double* out);
 
+// Types of 8 bits or less: what each code stands for before zero point and step. 256 values, those
+// beyond the codes of the type 0.
+const float* r16_code_values(DType dtype);
+
 // Integer-path types: the level (zero point and bias taken off) of one weight, and the step that
 // multiplies the sum of block `block` (32 values, or 16 for nvfp4): value = level * step.
 int32_t r16_level(const R16& g, const std::byte* data, int64_t row, int64_t k);

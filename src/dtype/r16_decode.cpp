@@ -1,7 +1,9 @@
 // Reading the R16 layout: what each weight is worth. The slow, obvious half of the format; kernels
 // that read it faster must agree bit for bit. A value is (code's level) * step in one rounding to
 // f32, or exact in f64.
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
@@ -147,7 +149,35 @@ void decode_row(const Row& r, int64_t k0, int64_t n, T* out) {
   decode_k_groups(r, k0, n, out);
 }
 
+using CodeValues = std::array<float, 256>;
+
+CodeValues code_values(const DTypeInfo& info) {
+  CodeValues values{};
+  for (uint32_t code = 0; info.bits <= 8 && code < 1u << info.bits; ++code) {
+    if (info.dtype == DType::f8e4m3) {
+      values[code] = f32_from_e4m3(static_cast<uint8_t>(code));
+    } else if (info.dtype == DType::f8e5m2) {
+      values[code] = f32_from_e5m2(static_cast<uint8_t>(code));
+    } else if (info.levels == Levels::none) {
+      values[code] = kLevelsNF4[code & 15];
+    } else {
+      values[code] = static_cast<float>(level_of(info, code));
+    }
+  }
+  return values;
+}
+
 }  // namespace
+
+const float* r16_code_values(DType dtype) {
+  static const std::vector<CodeValues> tables = [] {
+    std::vector<CodeValues> all(dtype_table().size());
+    for (const DTypeInfo& info : dtype_table())
+      all[static_cast<size_t>(info.dtype)] = code_values(info);
+    return all;
+  }();
+  return tables[static_cast<size_t>(dtype)].data();
+}
 
 void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
                 float* out) {

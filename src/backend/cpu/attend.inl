@@ -22,17 +22,15 @@ struct MaskedPanels {
 // Whether rows [begin, end) of a matrix hold no infinity and no NaN; masked rows do not count.
 inline bool finite_rows(const float* x, int64_t stride, int64_t cols, const float* mask,
                         int64_t begin, int64_t end) {
+  V16 sum = set16(0.0f);
   for (int64_t r = begin; r < end; ++r) {
     if (mask != nullptr && mask[r] == 0.0f) continue;
-    V16 sum = set16(0.0f);
     for (int64_t c = 0; c < cols; c += 16) {
       const V16 v = load16_n(x + r * stride + c, cols - c);
       LOOM_EACH(i) sum.v[i] = sum.v[i] + v.v[i] * 0.0f;  // NaN as soon as one is not finite
     }
-    const float all = fold16(sum, join_sum);
-    if (all != all) return false;
   }
-  return true;
+  return fold16(sum, JoinSum{}) == 0.0f;
 }
 
 // One head of one sequence; rows and positions are counted from the start of the sequence.
@@ -73,7 +71,8 @@ struct Head {
   int64_t q_stride, k_stride, v_stride;
 };
 
-// Rows of weights or of their gradients, one value for each position: row r at (r - first) * stride.
+// Rows of weights or of their gradients, one value for each position: row r at (r - first) *
+// stride.
 struct Weights {
   float* at;
   int64_t stride, first;
@@ -85,9 +84,14 @@ struct Weights {
 inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const float* b,
                      int64_t b_stride, LaneRange rows, const Weights& w, float* scratch) {
   const LaneRange seen = h.seen(rows);
-  const Product<RowsOf, TurnedPanels> product{
-      {a, a_stride},         {b, b_stride, h.length}, h.width, w.stride,
-      w.at - w.first * w.stride, w.stride,             false,   scratch};
+  const Product<RowsOf, TurnedPanels> product{{a, a_stride},
+                                              {b, b_stride, h.length},
+                                              h.width,
+                                              w.stride,
+                                              w.at - w.first * w.stride,
+                                              w.stride,
+                                              false,
+                                              scratch};
   product.run(rows, {seen.begin / 16, (seen.end + 15) / 16});
 }
 
@@ -123,10 +127,14 @@ inline void sum_positions(const Head& h, const float* x, int64_t x_stride, LaneR
   for (int64_t r = rows.begin; r < rows.end; r += step) {
     const LaneRange own = h.seen({r, r + step});
     const float* const mask = h.mask == nullptr ? nullptr : h.mask + own.begin;
-    const Product<RowsOf, MaskedPanels> product{
-        {w.row(r) + own.begin, w.stride},
-        {x + own.begin * x_stride, x_stride, h.width, mask},
-        own.end - own.begin, h.width, y + r * y_stride, y_stride, false, scratch};
+    const Product<RowsOf, MaskedPanels> product{{w.row(r) + own.begin, w.stride},
+                                                {x + own.begin * x_stride, x_stride, h.width, mask},
+                                                own.end - own.begin,
+                                                h.width,
+                                                y + r * y_stride,
+                                                y_stride,
+                                                false,
+                                                scratch};
     product.run({0, step}, {0, (h.width + 15) / 16});
   }
 }
@@ -188,9 +196,14 @@ inline void score_gradients(const Head& h, LaneRange rows, const Weights& p, con
 // to[p] (+)= the sum over all rows of w[r][p] * x[r].
 inline void sum_rows(const Head& h, const Weights& w, const float* x, int64_t x_stride, float* to,
                      int64_t stride, bool accumulate, float* scratch) {
-  const Product<ColumnsOf, PlainPanels> product{
-      {w.at, w.stride, h.length}, {x, x_stride, h.width}, h.length, h.width, to, stride,
-      accumulate,                 scratch};
+  const Product<ColumnsOf, PlainPanels> product{{w.at, w.stride, h.length},
+                                                {x, x_stride, h.width},
+                                                h.length,
+                                                h.width,
+                                                to,
+                                                stride,
+                                                accumulate,
+                                                scratch};
   product.run({0, h.length}, {0, (h.width + 15) / 16});
 }
 
@@ -210,9 +223,7 @@ inline AttendDxArgs one_kv_head(const AttendDxArgs& a, int64_t sequence, int64_t
   const auto wide = [&](const Tensor& t) {
     return part_of(t, first, length, kv * shared * width, shared * width);
   };
-  const auto narrow = [&](const Tensor& t) {
-    return part_of(t, first, length, kv * width, width);
-  };
+  const auto narrow = [&](const Tensor& t) { return part_of(t, first, length, kv * width, width); };
   AttendDxArgs one = a;
   one.q = wide(a.q), one.dy = wide(a.dy), one.dq = wide(a.dq);
   one.k = narrow(a.k), one.v = narrow(a.v), one.dk = narrow(a.dk), one.dv = narrow(a.dv);

@@ -53,6 +53,8 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 
 #include "backend/cpu/matmul_q8.inl"
 //
+#include "backend/cpu/decode.inl"
+//
 #include "backend/cpu/matmul_float.inl"
 //
 #include "backend/cpu/rows.inl"
@@ -62,6 +64,8 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 #include "backend/cpu/transpose.inl"
 //
 #include "backend/cpu/product.inl"
+//
+#include "backend/cpu/distance.inl"
 //
 #include "backend/cpu/attend.inl"
 //
@@ -99,6 +103,7 @@ void fill_ops(Ops& ops) {
   ops.softmax = softmax;
   ops.gemm = gemm;
   ops.matmul_dx = matmul_dx;
+  ops.squared_distance = squared_distance;
   ops.attend = attend_sequences;
   ops.attend_dx = attend_dx;
   ops.conv = conv;

@@ -184,6 +184,11 @@ inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int
   if (w.dtype == DType::f16) return decode_wide<LoadF16>(codes + first * 32, n, out);
   if (w.dtype == DType::bf16) return decode_wide<LoadBf16>(codes + first * 32, n, out);
   if (w.dtype == DType::f32) return decode_wide<LoadF32>(codes + first * 64, n, out);
+  if (w.bits <= 8) {
+    const bool direct = dtype_info(w.dtype).levels == Levels::direct;
+    const auto decode = direct ? decode_small<true> : decode_small<false>;
+    return decode(w, data, group, first, n, out);
+  }
   decode_rows(w, data, group, first, n, out);
 }
 

@@ -4,20 +4,39 @@
 
 constexpr int64_t kReduceBlock = 4096;
 
-LOOM_INLINE float fold16(const V16& a, float (*join)(float, float)) {
-  float t[16];
-  store16(t, a);
-  for (int half = 8; half >= 1; half /= 2) {
-    for (int j = 0; j < half; ++j) t[j] = join(t[j], t[j + half]);
-  }
-  return t[0];
-}
-
-inline float join_sum(float a, float b) {
-  return a + b;
-}
+struct JoinSum {
+  LOOM_INLINE Vf operator()(Vf a, Vf b) const { return a + b; }
+};
+struct JoinMax {
+  LOOM_INLINE Vf operator()(Vf a, Vf b) const { return fmath::max<Vf>(a, b); }
+};
 inline float join_max(float a, float b) {
   return a > b ? a : b;
+}
+
+#if LOOM_SIMD_WIDTH > 1
+// The lanes of v from lane S, the first ones after the last.
+template <int S, int... J>
+LOOM_INLINE Vf lanes_from(Vf v, std::integer_sequence<int, J...>) {
+  return __builtin_shufflevector(v, v, ((J + S) % kW)...);
+}
+#endif
+
+// The upper half of sixteen joined to the lower, 8, 4, 2, 1.
+template <class Join>
+LOOM_INLINE float fold16(V16 a, Join join) {
+  LOOM_UNROLL for (int half = kNV / 2; half >= 1; half /= 2) {
+    LOOM_UNROLL for (int i = 0; i < half; ++i) a.v[i] = join(a.v[i], a.v[i + half]);
+  }
+  Vf v = a.v[0];
+#if LOOM_SIMD_WIDTH > 1
+  constexpr std::make_integer_sequence<int, kW> lanes;
+  if constexpr (kW > 8) v = join(v, lanes_from<kW / 2>(v, lanes));
+  if constexpr (kW > 4) v = join(v, lanes_from<4>(v, lanes));
+  v = join(v, lanes_from<2>(v, lanes));
+  v = join(v, lanes_from<1>(v, lanes));
+#endif
+  return v[0];
 }
 
 // Sum over i in [0, n) of term(i, m), which yields terms i..i+15, those at and beyond m being zero.
@@ -31,7 +50,7 @@ LOOM_INLINE float reduce_sum(int64_t n, Term term) {
       low = add16(low, term(i, end - i));
       if (i + 16 < end) high = add16(high, term(i + 16, end - i - 16));
     }
-    const float sum = fold16(add16(low, high), join_sum);
+    const float sum = fold16(add16(low, high), JoinSum{});
     total = begin == 0 ? sum : total + sum;
   }
   return total;
@@ -56,7 +75,7 @@ LOOM_INLINE float reduce_max(int64_t n, Term term) {
       low = max16_n(low, term(i, end - i), end - i);
       if (i + 16 < end) high = max16_n(high, term(i + 16, end - i - 16), end - i - 16);
     }
-    const float largest = fold16(max16(low, high), join_max);
+    const float largest = fold16(max16(low, high), JoinMax{});
     total = begin == 0 ? largest : join_max(total, largest);
   }
   return total;
@@ -117,27 +136,20 @@ inline void norm(const NormArgs& a, const Lane& lane) {
 // y = exp(x * scale - max) / sum over n values; x and y may be the same memory.
 LOOM_INLINE void softmax_row(const float* x, float scale, int64_t n, float* y) {
   const float largest = reduce_max(n, [&](int64_t i, int64_t m) {
-    V16 v = load_tail(x + i, m, -__builtin_inff());
-    if (m >= 16) {
-      LOOM_EACH(k) v.v[k] = v.v[k] * scale;
-    } else {
-      float t[16];
-      store16(t, v);
-      for (int64_t j = 0; j < m; ++j) t[j] = t[j] * scale;
-      v = load16(t);
-    }
+    V16 v = load16_n(x + i, m);
+    LOOM_EACH(k) v.v[k] = v.v[k] * scale;  // reduce_max takes the first m
     return v;
   });
   if (largest == -__builtin_inff()) {
     for (int64_t i = 0; i < n; ++i) y[i] = 0.0f;
     return;
   }
-  for (int64_t i = 0; i < n; i += 16) {
-    V16 v = load_tail(x + i, n - i, 0.0f);
+  const float sum = reduce_sum(n, [&](int64_t i, int64_t m) {
+    V16 v = load16_n(x + i, m);
     LOOM_EACH(k) v.v[k] = fmath::exp<Vf>(v.v[k] * scale - largest);
-    store16_n(y + i, v, n - i);
-  }
-  const float sum = reduce_sum(n, [&](int64_t i, int64_t m) { return load_tail(y + i, m, 0.0f); });
+    store16_n(y + i, v, m);
+    return keep16(v, m);
+  });
   for (int64_t i = 0; i < n; i += 16) {
     V16 v = load_tail(y + i, n - i, 0.0f);
     LOOM_EACH(k) v.v[k] = v.v[k] / sum;

@@ -1,0 +1,67 @@
+// Decoding sixteen rows of a packed matrix at a time to f32, [k][16]. Bits as r16_decode: for types
+// of 8 bits or less a value is (value of the code - zero point) * step with one rounding, the first
+// two being small.
+
+LOOM_INLINE Vf values_of(const float* table, Vi codes) {
+#if LOOM_SIMD_WIDTH == 16
+  return (Vf)_mm512_i32gather_ps((__m512i)codes, table, 4);
+#elif LOOM_SIMD_WIDTH == 8
+  return (Vf)_mm256_i32gather_ps(table, (__m256i)codes, 4);
+#else
+  Vf v;
+  for (int i = 0; i < kW; ++i) v[i] = table[codes[i]];
+  return v;
+#endif
+}
+
+// The codes of one k in sixteen rows.
+LOOM_INLINE Vi codes_at(const R16& w, const std::byte* codes, int64_t k, int i) {
+  if (w.wide) {
+    typedef uint8_t Vb __attribute__((vector_size(LOOM_SIMD_WIDTH)));
+    Vb bytes;
+    std::memcpy(&bytes, codes + k * 16 + i * kW, sizeof(bytes));
+    return __builtin_convertvector(bytes, Vi);
+  }
+  const int quad = static_cast<int>(k % kR16Block) / 4;
+  const int shift = w.bits * (quad / w.bits) + 8 * static_cast<int>(k % 4);
+  const std::byte* at = codes + k / kR16Block * w.block_code_bytes() + quad % w.bits * 64;
+  return (Vi)((Vu)vi_load(at + i * kW * 4) >> shift) & ((1 << w.bits) - 1);
+}
+
+// What codes stand for: counted from the bias where levels are direct, and else looked up.
+template <bool kDirect>
+LOOM_INLINE Vf levels_of(const float* table, Vi codes) {
+  if constexpr (kDirect) return __builtin_convertvector(codes, Vf) + table[0];
+  return values_of(table, codes);
+}
+
+// Types of 8 bits or less, k in [first, first + n) of a group.
+template <bool kDirect>
+void decode_small(const R16& w, const std::byte* data, int64_t group, int64_t first, int64_t n,
+                  float* out) {
+  const DTypeInfo& info = dtype_info(w.dtype);
+  const float* const table = r16_code_values(w.dtype);
+  const std::byte* const base = data + group * w.group_bytes;
+  const int64_t span = info.block > 0 ? info.block : first + n;  // k that share a step
+  float steps[16], zeros[16] = {};
+  for (int64_t lane = 0; lane < 16 && info.affine(); ++lane) {
+    int32_t zero;
+    std::memcpy(&zero, base + w.zeros + lane * 4, 4);
+    zeros[lane] = static_cast<float>(zero);
+  }
+  const V16 zero = load16(zeros);
+  for (int64_t k = first; k < first + n;) {
+    for (int64_t lane = 0; lane < 16; ++lane)
+      steps[lane] = r16_step(w, data, group * 16 + lane, k / span);
+    const V16 step = load16(steps);
+    const int64_t stop = (k / span + 1) * span;
+    for (const int64_t end = stop < first + n ? stop : first + n; k < end; ++k, out += 16) {
+      V16 v;
+      LOOM_EACH(i) {
+        const Vf level = levels_of<kDirect>(table, codes_at(w, base + w.codes, k, i));
+        v.v[i] = (level - zero.v[i]) * step.v[i];
+      }
+      store16(out, keep16(v, w.rows - group * 16));
+    }
+  }
+}
