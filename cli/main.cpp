@@ -48,9 +48,9 @@ int run(int argc, char** argv) {
   app.footer(kExitCodes);
   app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
-  const Verb verbs[] = {add_run(app),        add_new(app),   add_train(app),    add_eval(app),
-                        add_perplexity(app), add_info(app),  add_tokenize(app), add_bench(app),
-                        add_verify(app),     add_doctor(app)};
+  const Verb verbs[] = {add_run(app),          add_new(app),    add_train(app),    add_eval(app),
+                        add_perplexity(app),   add_info(app),   add_tokenize(app), add_bench(app),
+                        add_bench_layers(app), add_verify(app), add_doctor(app)};
   if (argc == 1) {
     write_out(app.help());
     return kUsage;

@@ -21,6 +21,7 @@ Verb add_perplexity(CLI::App& app);
 Verb add_info(CLI::App& app);
 Verb add_tokenize(CLI::App& app);
 Verb add_bench(CLI::App& app);
+Verb add_bench_layers(CLI::App& app);  // after add_bench
 Verb add_verify(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 Verb add_new(CLI::App& app);

@@ -36,6 +36,8 @@ struct Cell {
   // its own.
   std::optional<Coord> shared_with = {};
   std::optional<Link> link = {};
+  // What this cell's matrices are packed in (mixed precision); empty: what the whole network is.
+  std::optional<DType> dtype = {};
 };
 
 class GridSpec {

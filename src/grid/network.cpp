@@ -39,7 +39,7 @@ Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, c
     return invalid(cat("cannot share weights with ", path, ": the other cell has no matrix called ",
                        spec.name));
   }
-  params_.push_back({cat(path, "/", spec.name), spec, {}, {}});
+  params_.push_back({cat(path, "/", spec.name), spec, {}, {}, {}});
   return static_cast<int>(params_.size()) - 1;
 }
 
@@ -136,7 +136,9 @@ Status Network::add_cell(const GridSpec& spec, int64_t index, const std::vector<
                          ", which is no layer before it"));
     }
   }
+  const size_t first_param = params_.size();
   LOOM_ASSIGN(node.node, add_node(cell.layer, node.at.str(), owner));
+  for (size_t i = first_param; i < params_.size(); ++i) params_[i].dtype = cell.dtype;
   node.in = in;
   node.out = *out;
   cells_.push_back(std::move(node));

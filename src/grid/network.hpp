@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace loom {
 struct Param {
   std::string path;  // "(1, 0, 0, 0)/0/q": cell, child indices, name
   ParamSpec spec;
-  Tensor tensor;  // empty until loaded
+  Tensor tensor;                    // empty until loaded
+  std::optional<DType> dtype = {};  // asked for by the cell
   Buffer memory;
   int64_t bytes() const { return memory.size(); }
 };

@@ -97,7 +97,7 @@ Status Session::Impl::plan_memory() {
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
   // Tensor 0 is the input, which the caller owns: its place has no bytes.
-  const bool ids = network->cells()[0].node.config.def->takes_ids;
+  const bool ids = takes_ids(network->cells()[0].node.config);
   Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
   std::vector<Tensor> outputs;
   p.outputs = network->has_links() ? &outputs : nullptr;

@@ -30,7 +30,7 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, length));
     t.ropes.push_back(std::move(table));
   }
-  const bool ids = network.cells()[0].node.config.def->takes_ids;
+  const bool ids = takes_ids(network.cells()[0].node.config);
   t.x = trace.fresh(input, ids ? DType::i32 : trace.compute());
   t.step = trace.fresh(Shape{1});
   if (options.masked) t.mask = trace.fresh(Shape{input[0], length});

@@ -123,6 +123,8 @@ Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);
 // take it.
 Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip);
 bool wants_skip(const LayerConfig& layer);
+// Whether the layer, or the first enabled child that sees its input, takes 32-bit ids.
+bool takes_ids(const LayerConfig& layer);
 
 // The memory of t, which has no gaps, as a matrix of other extents.
 Tensor as_matrix(const Tensor& t, int64_t rows, int64_t cols);

@@ -116,6 +116,15 @@ bool wants_skip(const LayerConfig& layer) {
   return !layer.disabled && layer.def->wants_skip != nullptr && layer.def->wants_skip(layer);
 }
 
+bool takes_ids(const LayerConfig& layer) {
+  if (layer.disabled) return false;
+  if (layer.def->takes_ids) return true;
+  for (const LayerConfig& child : layer.children) {
+    if (!child.disabled) return takes_ids(child);
+  }
+  return false;
+}
+
 Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip) {
   if (wants_skip(layer) && !(in == skip)) {
     return invalid(cat(layer.def->name, ": its input ", in.str(), " and what it adds to it, ",

@@ -41,16 +41,28 @@ Result<Tensor> TrainStep::Impl::persistent(const Shape& shape) {
 
 Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
   Recorder recorder(ops, pool, ActivationMode::f32);
-  for (const Param& p : network->params()) {
+  for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
+    const Param& p = network->params()[static_cast<size_t>(i)];
     Trained one;
-    one.weight = p.tensor;
     const bool native = options.native && p.spec.matrix();
     if (!p.spec.matrix()) {
       one.master = p.tensor;
-    } else if (!native) {
+    } else {
       LOOM_ASSIGN(one.master, persistent(p.spec.shape));
       LOOM_TRY(recorder.convert({p.tensor, one.master}));
+      LOOM_TRY(recorder.flush());
+      const DType dtype = p.dtype.value_or(options.dtype.value_or(p.tensor.dtype));
+      if (dtype != p.tensor.dtype) {
+        LOOM_TRY(network->allocate_param(i, dtype));
+        LOOM_TRY(recorder.pack({one.master, p.tensor}));
+        LOOM_TRY(recorder.flush());
+      }
+      if (native) {
+        memory.pop_back();
+        one.master = Tensor{};
+      }
     }
+    one.weight = p.tensor;
     if (!one.master.empty()) state.push_back({p.path, one.master});
     if (options.optimizer.has_m()) {
       LOOM_ASSIGN(one.m, persistent(p.spec.shape));
@@ -68,7 +80,7 @@ Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
     one.stream = trained.size();
     trained.push_back(one);
   }
-  return recorder.flush();
+  return {};
 }
 
 Status TrainStep::Impl::make_programs(const Ops& ops, ThreadPool& pool) {

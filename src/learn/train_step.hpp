@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct TrainStepOptions {
   bool masked = false;     // inputs have padding: mask() says which positions count
   bool native = false;
   uint64_t seed = 0;
+  // What matrices are packed in from the first step on; masters start from the values that the
+  // network holds when the step is made. Cells with a dtype of their own keep it.
+  std::optional<DType> dtype;
 };
 
 struct StepResult {

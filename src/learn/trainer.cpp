@@ -76,7 +76,7 @@ Status Trainer::Impl::make_forward(const Ops& ops, ThreadPool& pool) {
 
 Status Trainer::Impl::fits(const Dataset& data) const {
   LOOM_TRY(data.check());
-  const bool ids = network->cells()[0].node.config.def->takes_ids;
+  const bool ids = takes_ids(network->cells()[0].node.config);
   if (ids && data.ids.empty()) {
     return invalid(
         "the network begins with an Embedding, so its inputs must be whole numbers (ids)");

@@ -112,7 +112,8 @@ struct KvWriteArgs {
 };
 
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
-// `length` positions; with window > 0 only p > first + r - window. Head h reads kv head h / (H/G).
+// `length` positions; with window > 0 only those nearer than `window`: |first + r - p| < window.
+// Head h reads kv head h / (H/G).
 struct AttentionArgs {
   Tensor q, y;
   KvCache cache;

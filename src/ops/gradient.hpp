@@ -23,7 +23,8 @@ class Differentiator {
   // read (a parameter, plain or packed). `into` may be given, contiguous and as large as t; the
   // gradient is then stored there, or added to what it holds.
   void want(const Tensor& t, const Tensor& into = {}, bool accumulate = false);
-  // dL/dt, given. t is a whole tensor of the trace, or a view of one.
+  // dL/dt, given; t is a whole tensor of the trace. Where t has readers in the trace their parts
+  // are added to `gradient` in place, so it must be written anew in each run.
   void seed(const Tensor& t, const Tensor& gradient);
   // Appends the gradient ops of all commands recorded so far.
   Status run();

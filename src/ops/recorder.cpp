@@ -185,7 +185,7 @@ Status Recorder::prepare(AttendArgs& args) {
 }
 
 Status Recorder::prepare(AttendDxArgs& args) {
-  return reserve_scratch(attend_scratch(args.q.rows() / args.sequences));
+  return reserve_scratch(attend_dx_scratch(args.q.rows() / args.sequences));
 }
 
 // What an op writes is of the type the backend computes in; convert and ids say their own.

@@ -34,14 +34,17 @@ class TrainRig {
  public:
   // Inputs 0.2 sin(0.11 i + 0.3) (ids: i mod vocab), targets 0.5 + 0.3 sin(0.17 i).
   TrainRig(const GridSpec& grid, const Shape& input, DType dtype, const TrainStepOptions& options,
-           const Ops& ops = cpu_ops(best_isa()), int threads = 1, int64_t vocab = 0)
+           const Ops& ops = cpu_ops(best_isa()), int threads = 1, int64_t vocab = 0,
+           DType train_in = DType::f32)
       : pool_(threads, true) {
     Result<Network> network = Network::finalize(grid, input);
     EXPECT_TRUE(network.ok()) << network.error().str();
     if (!network.ok()) return;
     network_ = std::make_unique<Network>(std::move(*network));
     EXPECT_TRUE(init_params(*network_, dtype, 7, pool_).ok());
-    Result<TrainStep> step = TrainStep::create(*network_, options, ops, pool_);
+    TrainStepOptions mine = options;
+    mine.dtype = train_in;
+    Result<TrainStep> step = TrainStep::create(*network_, mine, ops, pool_);
     EXPECT_TRUE(step.ok()) << step.error().str();
     if (!step.ok()) return;
     step_ = std::make_unique<TrainStep>(std::move(*step));

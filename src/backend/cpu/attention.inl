@@ -69,7 +69,8 @@ void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   const int64_t kv = head / (a.heads / a.cache.kv_heads);
   const float* keys = a.cache.keys + kv * a.cache.capacity * d;
   const float* values = a.cache.values + kv * a.cache.capacity * d;
-  const int64_t hi = a.causal ? a.first + row + 1 : a.length;
+  int64_t hi = a.causal ? a.first + row + 1 : a.length;
+  if (!a.causal && a.window > 0 && a.first + row + a.window < hi) hi = a.first + row + a.window;
   int64_t lo = 0;
   if (a.window > 0 && a.first + row + 1 > a.window) lo = a.first + row + 1 - a.window;
   const int64_t first_group = lo / 16;

@@ -10,6 +10,7 @@
 #include "backend/reference/reference.hpp"
 #include "base/inline.hpp"
 #include "ops/activation.hpp"
+#include "ops/activation_dx.hpp"
 #include "ops/fmath.hpp"
 #include "ops/ops.hpp"
 
@@ -57,6 +58,22 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 #include "backend/cpu/rows.inl"
 //
 #include "backend/cpu/attention.inl"
+//
+#include "backend/cpu/transpose.inl"
+//
+#include "backend/cpu/product.inl"
+//
+#include "backend/cpu/attend.inl"
+//
+#include "backend/cpu/conv.inl"
+//
+#include "backend/cpu/conv_dx.inl"
+//
+#include "backend/cpu/update.inl"
+//
+#include "backend/cpu/rows_dx.inl"
+//
+#include "backend/cpu/recurrent.inl"
 
 inline void matmul(const MatmulArgs& m, const Lane& lane) {
   const R16 w = r16_geometry(m.w.dtype, m.w.shape[0], m.w.shape[1]);
@@ -80,6 +97,26 @@ void fill_ops(Ops& ops) {
   ops.binary = binary;
   ops.gated = gated;
   ops.softmax = softmax;
+  ops.gemm = gemm;
+  ops.matmul_dx = matmul_dx;
+  ops.attend = attend_sequences;
+  ops.attend_dx = attend_dx;
+  ops.conv = conv;
+  ops.conv_dx = conv_dx;
+  ops.conv_dw = conv_dw;
+  ops.pack = pack;
+  ops.optimise = optimise;
+  ops.reduce_cols = reduce_cols;
+  ops.scatter_add_rows = scatter_add_rows;
+  ops.unary_dx = unary_dx;
+  ops.gated_dx = gated_dx;
+  ops.softmax_dx = softmax_dx;
+  ops.norm_dx = norm_dx;
+  ops.loss = loss;
+  ops.lstm_cell = lstm_cell;
+  ops.lstm_cell_dx = lstm_cell_dx;
+  ops.gru_cell = gru_cell;
+  ops.gru_cell_dx = gru_cell_dx;
 }
 
 }  // namespace loom::LOOM_ISA_NAMESPACE

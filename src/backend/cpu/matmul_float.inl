@@ -42,9 +42,24 @@ struct LoadBf16 {
 
 // ---- many rows ----
 
+// The two ways a tile finds its rows: each row a run of k in a copy, or sixteen rows side by side
+// for each k, as packed weights lie.
+struct CopiedRows {
+  static constexpr bool kLanes = false;
+  static constexpr int64_t kNext = 1;
+  static constexpr int kHeight = kFloatTileRows;
+  LOOM_INLINE static int64_t at(int64_t row) { return row * kCopyStride; }
+};
+struct LaneRows {
+  static constexpr bool kLanes = true;
+  static constexpr int64_t kNext = 16;
+  static constexpr int kHeight = kW == 16 ? 8 : kFloatTileRows;
+  LOOM_INLINE static int64_t at(int64_t row) { return row; }
+};
+
 // One chunk of R rows against G groups of a panel.
 struct PanelTile {
-  const float* x;          // the first row of the copy
+  const float* x;          // the first row
   const std::byte* panel;  // [G][k][16] weights
   int64_t panel_stride;    // bytes between groups
   int64_t n;               // k of this chunk
@@ -56,7 +71,7 @@ struct PanelTile {
   int64_t ahead_step;
 };
 
-template <class Load, int R, int G>
+template <class Load, class Form, int R, int G>
 void panel_tile(const PanelTile& t) {
   V16 s[R][G];
   LOOM_UNROLL for (int r = 0; r < R; ++r) {
@@ -72,15 +87,16 @@ void panel_tile(const PanelTile& t) {
   const int64_t panel_stride = t.panel_stride;
   const std::byte* ahead = t.ahead;
   const int64_t ahead_step = t.ahead_step;
-  for (const float* end = x + t.n; x != end; ++x, ahead += ahead_step) {
+  for (const float* end = x + t.n * Form::kNext; x != end; x += Form::kNext) {
     __builtin_prefetch(ahead, 0, 2);
+    ahead += ahead_step;
     V16 w[G];
     LOOM_UNROLL for (int g = 0; g < G; ++g) {
       LOOM_EACH(i) w[g].v[i] = Load::load(panel + g * panel_stride + i * kW * Load::bytes);
     }
     panel += 16 * Load::bytes;
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
-      const float a = x[r * kCopyStride];
+      const float a = x[Form::at(r)];
       LOOM_UNROLL for (int g = 0; g < G; ++g) {
         LOOM_EACH(i) s[r][g].v[i] = s[r][g].v[i] + w[g].v[i] * a;
       }
@@ -103,13 +119,14 @@ using PanelTileFn = void (*)(const PanelTile&);
 struct PanelTiles {
   PanelTileFn of[2][kFloatTileRows];  // [groups - 1][rows - 1]
 };
-template <class Load, int... R>
+template <class Load, class Form, int... R>
 constexpr PanelTiles panel_tiles(std::integer_sequence<int, R...>) {
-  return {{{panel_tile<Load, R + 1, 1>...}, {panel_tile<Load, R + 1, kFloatTileGroups>...}}};
+  return {{{panel_tile<Load, Form, R + 1, 1>...},
+           {panel_tile<Load, Form, R + 1, kFloatTileGroups>...}}};
 }
-template <class Load>
+template <class Load, class Form = CopiedRows>
 constexpr PanelTiles kPanelTiles =
-    panel_tiles<Load>(std::make_integer_sequence<int, kFloatTileRows>{});
+    panel_tiles<Load, Form>(std::make_integer_sequence<int, Form::kHeight>{});
 
 // Bias and activation of complete sums.
 __attribute__((noinline)) void finish_rows(const MatmulArgs& m, int64_t row, int64_t rows,
@@ -149,18 +166,25 @@ LOOM_INLINE void decode_wide(const std::byte* codes, int64_t n, float* out) {
   }
 }
 
-// Decodes n k from `first` of a group into [n][16] floats.
-inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int64_t first,
-                         int64_t n, float* out) {
-  const std::byte* codes = data + group * w.group_bytes + w.codes;
-  if (w.dtype == DType::f16) return decode_wide<LoadF16>(codes + first * 32, n, out);
-  if (w.dtype == DType::bf16) return decode_wide<LoadBf16>(codes + first * 32, n, out);
+// Decodes n k of any dtype, through rows.
+__attribute__((noinline)) void decode_rows(const R16& w, const std::byte* data, int64_t group,
+                                           int64_t first, int64_t n, float* out) {
   float row[kChunk];
   for (int64_t lane = 0; lane < 16; ++lane) {
     const int64_t r = group * 16 + lane;
     if (r < w.rows) r16_decode(w, data, r, first, n, row);
     for (int64_t k = 0; k < n; ++k) out[k * 16 + lane] = r < w.rows ? row[k] : 0.0f;
   }
+}
+
+// Decodes n k from `first` of a group into [n][16] floats.
+inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int64_t first,
+                         int64_t n, float* out) {
+  const std::byte* codes = data + group * w.group_bytes + w.codes;
+  if (w.dtype == DType::f16) return decode_wide<LoadF16>(codes + first * 32, n, out);
+  if (w.dtype == DType::bf16) return decode_wide<LoadBf16>(codes + first * 32, n, out);
+  if (w.dtype == DType::f32) return decode_wide<LoadF32>(codes + first * 64, n, out);
+  decode_rows(w, data, group, first, n, out);
 }
 
 // What a lane does: these rows of these groups.

@@ -40,13 +40,10 @@ LOOM_INLINE float reduce_sum(int64_t n, Term term) {
 // max(a, b) in the first m values; absent ones must not touch a lane, or they would hide a NaN in
 // it.
 LOOM_INLINE V16 max16_n(const V16& a, const V16& b, int64_t m) {
-  const V16 joined = max16(a, b);
+  V16 joined = max16(a, b);
   if (m >= 16) return joined;
-  float t[16], old[16];
-  store16(t, joined);
-  store16(old, a);
-  for (int64_t j = m; j < 16; ++j) t[j] = old[j];
-  return load16(t);
+  LOOM_EACH(i) joined.v[i] = vi_count(i) < static_cast<int32_t>(m) ? joined.v[i] : a.v[i];
+  return joined;
 }
 
 template <class Term>
@@ -67,10 +64,10 @@ LOOM_INLINE float reduce_max(int64_t n, Term term) {
 
 // Sixteen values of p from i, those at and beyond m replaced by `fill`.
 LOOM_INLINE V16 load_tail(const float* p, int64_t m, float fill) {
-  if (m >= 16) return load16(p);
-  float t[16];
-  for (int64_t j = 0; j < 16; ++j) t[j] = j < m ? p[j] : fill;
-  return load16(t);
+  V16 v = load16_n(p, m);
+  if (m >= 16) return v;
+  LOOM_EACH(i) v.v[i] = vi_count(i) < static_cast<int32_t>(m) ? v.v[i] : vf_set(fill);
+  return v;
 }
 
 inline void norm_segment(const NormArgs& a, const float* x, const float* gamma, const float* beta,

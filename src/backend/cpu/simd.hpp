@@ -58,7 +58,47 @@ LOOM_INLINE V16 load16(const float* p) {
 LOOM_INLINE void store16(float* p, const V16& x) {
   LOOM_EACH(i) vf_store(p + i * kW, x.v[i]);
 }
+// x in the lanes where keep has all bits set, 0 in the others.
+LOOM_INLINE Vf vf_keep(Vi keep, Vf x) {
+  return (Vf)(keep & (Vi)x);
+}
+// 0, 1, 2, ... from the first lane of register `i` of a V16.
+LOOM_INLINE Vi vi_count(int i) {
+  Vi v;
+  for (int j = 0; j < kW; ++j) v[j] = i * kW + j;
+  return v;
+}
 // The first n of sixteen values; the rest read as 0 / stay unwritten.
+#if LOOM_SIMD_WIDTH == 16
+LOOM_INLINE __mmask16 first_lanes(int64_t n) {
+  return static_cast<__mmask16>((1u << (n < 16 ? n : 16)) - 1u);
+}
+LOOM_INLINE V16 load16_n(const float* p, int64_t n) {
+  if (n >= 16) return load16(p);
+  return {{(Vf)_mm512_maskz_loadu_ps(first_lanes(n), p)}};
+}
+LOOM_INLINE void store16_n(float* p, const V16& x, int64_t n) {
+  if (n >= 16) return store16(p, x);
+  _mm512_mask_storeu_ps(p, first_lanes(n), (__m512)x.v[0]);
+}
+#elif LOOM_SIMD_WIDTH == 8
+LOOM_INLINE V16 load16_n(const float* p, int64_t n) {
+  if (n >= 16) return load16(p);
+  V16 r;
+  LOOM_EACH(i) {
+    const Vi keep = vi_count(i) < static_cast<int32_t>(n);
+    r.v[i] = (Vf)_mm256_maskload_ps(p + i * kW, (__m256i)keep);
+  }
+  return r;
+}
+LOOM_INLINE void store16_n(float* p, const V16& x, int64_t n) {
+  if (n >= 16) return store16(p, x);
+  LOOM_EACH(i) {
+    const Vi keep = vi_count(i) < static_cast<int32_t>(n);
+    _mm256_maskstore_ps(p + i * kW, (__m256i)keep, (__m256)x.v[i]);
+  }
+}
+#else
 LOOM_INLINE V16 load16_n(const float* p, int64_t n) {
   if (n >= 16) return load16(p);
   float t[16] = {};
@@ -70,6 +110,13 @@ LOOM_INLINE void store16_n(float* p, const V16& x, int64_t n) {
   float t[16];
   store16(t, x);
   for (int64_t i = 0; i < n; ++i) p[i] = t[i];
+}
+#endif
+// The first n of sixteen values, zeros after them.
+LOOM_INLINE V16 keep16(V16 x, int64_t n) {
+  if (n >= 16) return x;
+  LOOM_EACH(i) x.v[i] = vf_keep(vi_count(i) < static_cast<int32_t>(n), x.v[i]);
+  return x;
 }
 LOOM_INLINE V16 set16(float x) {
   V16 r;

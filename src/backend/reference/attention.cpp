@@ -24,7 +24,10 @@ struct Visible {
 };
 Visible visible(const AttentionArgs& args, int64_t row) {
   const int64_t after = args.first + row + 1;
-  const int64_t end = args.causal ? after : args.length;
+  int64_t end = args.causal ? after : args.length;
+  if (!args.causal && args.window > 0 && after - 1 + args.window < end) {
+    end = after - 1 + args.window;
+  }
   const int64_t begin = args.window > 0 && after > args.window ? after - args.window : 0;
   return {begin < end ? begin : end, end};
 }

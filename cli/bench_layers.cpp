@@ -1,0 +1,213 @@
+// loom bench layers: time of one forward pass or training step of layers and small networks, per
+// way of running them and per dtype.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "backend/reference/reference.hpp"
+#include "engine/impl.hpp"
+#include "engine/layer_bench.hpp"
+#include "verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct LayersFlags {
+  std::string suite = "peer", filter, modes = "multi", dtypes = "float32", activations = "f32";
+  int threads = 0;
+  double seconds = 0.4;
+  bool json = false;
+};
+
+// A way of running: which kernels, on how many lanes.
+struct Mode {
+  std::string name;
+  const Ops* ops;
+  int threads;
+};
+
+double now() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    if (comma > at) parts.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores) {
+  std::vector<Mode> modes;
+  const Ops& best = cpu_ops(best_isa());
+  for (const std::string& name :
+       split(f.modes == "all" ? "reference,isas,single,multi" : f.modes)) {
+    if (name == "reference") {
+      modes.push_back({name, &reference_ops(), 1});
+    } else if (name == "single") {
+      modes.push_back({name, &best, 1});
+    } else if (name == "multi") {
+      modes.push_back({name, &best, cores});
+    } else if (name == "isas") {
+      for (const Isa isa : available_isas()) {
+        if (isa != best_isa()) modes.push_back({std::string(isa_name(isa)), &cpu_ops(isa), 1});
+      }
+    } else {
+      const Result<Isa> isa = parse_isa(name);
+      if (!isa.ok()) {
+        return Error{Code::invalid_argument,
+                     fmt::format("unknown mode '{}'; known are reference, single, multi, isas, all "
+                                 "and the instruction sets: {}",
+                                 name, isa.error().message),
+                     {},
+                     -1};
+      }
+      modes.push_back({name, &cpu_ops(*isa), 1});
+    }
+  }
+  return modes;
+}
+
+Result<std::vector<DType>> dtypes_of(const std::string& list) {
+  std::vector<DType> dtypes;
+  if (list == "all") {
+    for (const DTypeInfo& info : dtype_table()) dtypes.push_back(info.dtype);
+    return dtypes;
+  }
+  for (const std::string& name : split(list)) {
+    Result<DType> dtype = parse_dtype(name);
+    if (!dtype.ok()) return dtype.error();
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
+struct Timing {
+  double median = 0, least = 0;  // microseconds
+  int runs = 0;
+  bool alive = false;
+};
+
+Result<Timing> measure(LayerRun& run, double seconds) {
+  std::vector<double> times;
+  const double start = now();
+  for (int i = 0; i < 3; ++i) LOOM_TRY(run.run());
+  while (times.size() < 5 || now() - start < seconds) {
+    const double before = now();
+    LOOM_TRY(run.run());
+    times.push_back((now() - before) * 1e6);
+    if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
+  }
+  std::sort(times.begin(), times.end());
+  return Timing{times[times.size() / 2], times.front(), static_cast<int>(times.size()),
+                run.output_magnitude() > 0};
+}
+
+struct Row {
+  const LayerCase* c;
+  DType dtype;
+  const Mode* mode;
+  Timing timing;
+};
+
+std::string text_row(const Row& row) {
+  std::string line = fmt::format("{:5} {:38} {:9} {:10} t={} {:11.1f} us  min {:11.1f} us",
+                                 row.c->suite, row.c->name, dtype_name(row.dtype), row.mode->name,
+                                 row.mode->threads, row.timing.median, row.timing.least);
+  if (row.c->flop > 0)
+    line += fmt::format("  {:7.1f} GFLOP/s", row.c->flop / row.timing.median / 1e3);
+  if (!row.timing.alive) line += "  DEAD OUTPUT";
+  return line + "\n";
+}
+
+JsonValue json_row(const Row& row) {
+  JsonValue v = JsonValue::object();
+  v.add("suite", JsonValue::string(row.c->suite));
+  v.add("name", JsonValue::string(row.c->name));
+  v.add("training", JsonValue::boolean(row.c->train));
+  v.add("dtype", JsonValue::string(std::string(dtype_name(row.dtype))));
+  v.add("mode", JsonValue::string(row.mode->name));
+  v.add("threads", JsonValue::integer(row.mode->threads));
+  v.add("median_us", JsonValue::real(row.timing.median));
+  v.add("min_us", JsonValue::real(row.timing.least));
+  v.add("runs", JsonValue::integer(row.timing.runs));
+  v.add("alive", JsonValue::boolean(row.timing.alive));
+  return v;
+}
+
+int run(const LayersFlags& f) {
+  Result<ActivationMode> activations = parse_activations(f.activations);
+  if (!activations.ok()) return fail(activations.error());
+  ThreadPool probe(f.threads, false);
+  const Result<std::vector<Mode>> modes = modes_of(f, probe.lanes());
+  if (!modes.ok()) return fail(modes.error());
+  const Result<std::vector<DType>> dtypes = dtypes_of(f.dtypes);
+  if (!dtypes.ok()) return fail(dtypes.error());
+  JsonValue rows = JsonValue::array();
+  int measured = 0, dead = 0;
+  for (const LayerCase& c : layer_cases()) {
+    if (f.suite != "all" && c.suite != f.suite) continue;
+    if (c.name.find(f.filter) == std::string::npos) continue;
+    for (const DType dtype : *dtypes) {
+      for (const Mode& mode : *modes) {
+        ThreadPool pool(mode.threads, false);
+        Result<LayerRun> ready = LayerRun::create(c, dtype, *activations, *mode.ops, pool);
+        if (!ready.ok()) return fail(ready.error());
+        const Result<Timing> timing = measure(*ready, f.seconds);
+        if (!timing.ok()) return fail(timing.error());
+        const Row row{&c, dtype, &mode, *timing};
+        ++measured;
+        if (!timing->alive) ++dead;
+        if (f.json) {
+          rows.push(json_row(row));
+        } else {
+          write_out(text_row(row));
+        }
+      }
+    }
+  }
+  if (measured == 0) {
+    return fail(kUsage,
+                fmt::format("no case of suite '{}' has '{}' in its name; suites are peer, A, "
+                            "B, D, E, all",
+                            f.suite, f.filter));
+  }
+  if (f.json) write_out(dump_json(rows, 2) + "\n");
+  return dead == 0 ? kDone : kMismatch;
+}
+
+}  // namespace
+
+Verb add_bench_layers(CLI::App& app) {
+  auto f = std::make_shared<LayersFlags>();
+  CLI::App& verb = *app.get_subcommand("bench")->add_subcommand(
+      "layers", "Time of layers and small networks, forward and training; needs no file.");
+  set_examples(verb,
+               "  loom bench layers\n"
+               "  loom bench layers --suite D --modes all --dtypes float32,int8,ternary\n"
+               "  loom bench layers --filter dense --dtypes int8 --activations q8 --json");
+  verb.add_option("--suite", f->suite, "peer, A, B, D, E or all")->capture_default_str();
+  verb.add_option("--filter", f->filter, "Only cases with this text in their name");
+  verb.add_option("--modes", f->modes,
+                  "reference, single, multi, isas, all, or instruction sets; a comma list")
+      ->capture_default_str();
+  verb.add_option("--dtypes", f->dtypes, "Number types of the weights, or all")
+      ->capture_default_str();
+  verb.add_option("--activations", f->activations,
+                  "q8: activations in int8 for integer types; f32: in float")
+      ->capture_default_str();
+  verb.add_option("--threads", f->threads, "Lanes of mode multi; 0: all cores")
+      ->check(CLI::Range(0, 4096));
+  verb.add_option("--seconds", f->seconds, "How long each case is measured")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  verb.add_flag("--json", f->json, "A JSON array instead of text");
+  return {&verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

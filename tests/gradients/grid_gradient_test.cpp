@@ -1,0 +1,74 @@
+// What the grid adds to layers: links, shared weights, disabled cells, whole grids. Gradients
+// against central differences, as for layers.
+#include "gradients/gradient_rig.hpp"
+
+namespace loom::testing {
+namespace {
+
+LayerConfig dense(int64_t in, int64_t out, const char* activation = "tanh") {
+  return layer(LayerKind::dense, {{"in", in}, {"out", out}, {"activation", activation}});
+}
+
+void put(GridSpec& grid, const Coord& at, Cell cell) {
+  const Status status = grid.put(at, std::move(cell));
+  ASSERT_TRUE(status.ok()) << status.error().str();
+}
+
+TEST(GridGradient, FlowsThroughASkipConnection) {
+  GridSpec grid(1, 1, 4, 1);
+  put(grid, {0, 0, 0, 0}, {dense(3, 4)});
+  put(grid, {0, 0, 1, 0}, {dense(4, 5)});
+  // Reads the first cell again; the second is read by the residual below.
+  put(grid, {0, 0, 2, 0}, {dense(4, 5), {}, Link{{0, 0, 0, 0}}});
+  put(grid, {0, 0, 3, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 1, 0}}});
+  GradientRig(grid, Shape{4, 3}).check();
+}
+
+TEST(GridGradient, AddsUpOverAllReadersOfACell) {
+  GridSpec grid(2, 2, 1, 1);
+  put(grid, {0, 0, 0, 0}, {dense(3, 3)});
+  put(grid, {0, 1, 0, 0}, {dense(3, 3), {}, Link{{0, 0, 0, 0}}});
+  put(grid, {1, 0, 0, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 0, 0}}});
+  put(grid, {1, 1, 0, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 0, 0}}});
+  GradientRig(grid, Shape{2, 3}).check();
+}
+
+TEST(GridGradient, OfSharedWeightsIsTheSumOfTheirUses) {
+  GridSpec grid(1, 1, 3, 1);
+  put(grid, {0, 0, 0, 0}, {dense(4, 4)});
+  put(grid, {0, 0, 1, 0}, {dense(4, 4, "silu"), Coord{0, 0, 0, 0}});
+  put(grid, {0, 0, 2, 0}, {dense(4, 4, "linear"), Coord{0, 0, 0, 0}});
+  GradientRig(grid, Shape{3, 4}).check();
+}
+
+TEST(GridGradient, StopsAtFeedback) {
+  GridSpec grid(1, 1, 2, 1);
+  put(grid, {0, 0, 0, 0}, {dense(3, 4)});
+  put(grid, {0, 0, 1, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 1, 0}, true}});
+  GradientRig(grid, Shape{3, 3}).check();
+}
+
+TEST(GridGradient, PassesDisabledCellsUnchanged) {
+  GridSpec grid(1, 1, 3, 1);
+  LayerConfig off = dense(9, 9);
+  off.disabled = true;
+  put(grid, {0, 0, 0, 0}, {dense(3, 5)});
+  put(grid, {0, 0, 1, 0}, {off});
+  put(grid, {0, 0, 2, 0}, {layer(LayerKind::parallel, {{"combine", "add"}}, {dense(5, 5), off})});
+  GradientRig(grid, Shape{2, 3}).check();
+}
+
+TEST(GridGradient, OfADeepStackIsThatOfCentralDifferences) {
+  GridSpec grid(2, 2, 2, 1);
+  int64_t i = 0;
+  for (int64_t z = 0; z < 2; ++z) {
+    for (int64_t y = 0; y < 2; ++y) {
+      for (int64_t x = 0; x < 2; ++x)
+        put(grid, {z, y, x, 0}, {dense(4, 4, i++ % 2 ? "silu" : "tanh")});
+    }
+  }
+  GradientRig(grid, Shape{2, 4}).check();
+}
+
+}  // namespace
+}  // namespace loom::testing
