@@ -28,7 +28,7 @@ Result<Wanted> wanted_by(const NetworkSpec& network) {
   Wanted w;
   w.sample = network.input;
   w.values = network.input.count();
-  w.ids = whole.cells()[0].node.config.def->takes_ids;
+  w.ids = takes_ids(whole.cells()[0].node.config);
   if (w.ids) w.vocab = whole.params()[0].spec.shape[0];
   w.rows = whole.output().rows();
   w.outputs = whole.output().last();

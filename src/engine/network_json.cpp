@@ -150,7 +150,7 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
 
 // Keys of a cell besides those of its layer.
 bool is_cell_key(std::string_view key) {
-  return key == "at" || key == "shared_with" || key == "link";
+  return key == "at" || key == "dtype" || key == "shared_with" || key == "link";
 }
 
 Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& path,
@@ -220,6 +220,12 @@ Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& i
   LOOM_ASSIGN(cell.layer, layer(value, path, true));
   LOOM_ASSIGN(const JsonValue* place, member(value, path, "at"));
   LOOM_ASSIGN(const Coord at, coord(*place, path + ".at"));
+  if (const JsonValue* dtype = value.find("dtype")) {
+    if (!dtype->is_string()) return expected(*dtype, path + ".dtype", "the name of a number type");
+    const Result<DType> known = parse_dtype(dtype->text());
+    if (!known.ok()) return bad(*dtype, path + ".dtype", known.error().message);
+    cell.dtype = *known;
+  }
   if (const JsonValue* shared = value.find("shared_with")) {
     LOOM_ASSIGN(cell.shared_with, coord(*shared, path + ".shared_with"));
   }

@@ -1,7 +1,7 @@
 // Network descriptions as JSON:
 //   {"loom": 1, "grid": [depth, rows, cols, layers], "input": [shape of one sample],
 //    "cells": [{"at": [z, y, x, l], "type": "Dense", "disabled": false, "in": 784, ...,
-//               "children": [...], "shared_with": [z, y, x, l],
+//               "children": [...], "dtype": "int8", "shared_with": [z, y, x, l],
 //               "link": {"from": [z, y, x, l], "feedback": false}}]}
 // "layers": [{"type": ...}, ...] in the place of "grid" and "cells" is a row of layers. Fields are
 // those of the layer's table (or their older names); those left out have their defaults. The writer

@@ -47,6 +47,8 @@ JsonValue cell_json(const Coord& at, const Cell& cell) {
   JsonValue out = JsonValue::object();
   out.add("at", coord_json(at));
   add_layer(cell.layer, out);
+  if (cell.dtype.has_value())
+    out.add("dtype", JsonValue::string(std::string(dtype_name(*cell.dtype))));
   if (cell.shared_with.has_value()) out.add("shared_with", coord_json(*cell.shared_with));
   if (cell.link.has_value()) {
     JsonValue link = JsonValue::object();

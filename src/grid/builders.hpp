@@ -28,7 +28,7 @@ Result<NetworkSpec> build_mlp(const MlpOptions& options);
 // 2D convolutions with stride (each halves the picture, padding keeps its border), then Dense.
 struct CnnOptions {
   Shape input{1, 28, 28};  // [channels, height, width]
-  std::vector<int64_t> filters = {8, 16};
+  std::vector<int64_t> filters = {16, 32};
   std::vector<int64_t> kernels = {5, 3};  // per convolution; the last goes on
   int64_t stride = 2;
   std::vector<int64_t> hidden;  // dense layers before the last
