@@ -3,7 +3,6 @@
 // f32, or exact in f64.
 #include <array>
 #include <cstring>
-#include <vector>
 
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
@@ -150,6 +149,11 @@ void decode_row(const Row& r, int64_t k0, int64_t n, T* out) {
 }
 
 using CodeValues = std::array<float, 256>;
+constexpr size_t kDTypes = 0
+#define LOOM_DTYPE(...) +1
+#include "dtype/dtypes.def"
+#undef LOOM_DTYPE
+    ;
 
 CodeValues code_values(const DTypeInfo& info) {
   CodeValues values{};
@@ -170,8 +174,9 @@ CodeValues code_values(const DTypeInfo& info) {
 }  // namespace
 
 const float* r16_code_values(DType dtype) {
-  static const std::vector<CodeValues> tables = [] {
-    std::vector<CodeValues> all(dtype_table().size());
+  // Not a vector: it is made at the first use, which may be the first token.
+  static const std::array<CodeValues, kDTypes> tables = [] {
+    std::array<CodeValues, kDTypes> all;
     for (const DTypeInfo& info : dtype_table())
       all[static_cast<size_t>(info.dtype)] = code_values(info);
     return all;
