@@ -154,8 +154,8 @@ const Bad kBadLayers[] = {
     {R"("type":7)", "at byte 40: layers[0].type: expected the name of a layer, found 7"},
     {R"("type":"Dens")",
      "at byte 40: layers[0].type: unknown layer 'Dens'; known are Dense, MultiHeadAttention, "
-     "SwiGLU, RMSNorm, CNN1, CNN2, CNN3, RNN, LSTM, LayerNorm, ConvTransposed1, ConvTransposed2, "
-     "ConvTransposed3, Embedding, KMeans, Softmax, Parallel, Sequential, Residual, GRU"},
+     "SwiGLU, RMSNorm, CNN1, CNN2, CNN3, RNN, LSTM, LayerNorm, ConvTransposed1D, ConvTransposed2D, "
+     "ConvTransposed3D, Embedding, KMeans, Softmax, Parallel, Sequential, Residual, GRU"},
     {R"("type":"Dense","in":0)",
      "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found 0"},
     {R"("type":"Dense","in":3.5)",
@@ -178,11 +178,11 @@ const Bad kBadLayers[] = {
     {R"("type":"RMSNorm","width":3,"eps":2)",
      "at byte 66: layers[0].eps: expected a number from 0 to 1, found 2"},
     {R"("type":"CNN1","kernel":[3,"a"])",
-     R"(at byte 58: layers[0].kernel[1]: expected a whole number from 1 to 4096, found "a")"},
+     R"(at byte 59: layers[0].kernel[1]: expected a whole number from 1 to 4096, found "a")"},
     {R"("type":"CNN1","kernel":0)",
-     "at byte 55: layers[0].kernel: expected a whole number from 1 to 4096, found 0"},
+     "at byte 56: layers[0].kernel: expected a whole number from 1 to 4096, found 0"},
     {R"("type":"CNN1","kernel":true)",
-     "at byte 55: layers[0].kernel: expected a whole number or a list of them, found true"},
+     "at byte 56: layers[0].kernel: expected a whole number or a list of them, found true"},
     {R"("type":"Residual","children":[{"type":"x"}])", ""},
     {R"("type":"Dense","in":4,"out":2)",
      "cell (0, 0, 0, 0) does not fit the input: Dense: input [1, 3] must end in 4, or have that "
@@ -200,19 +200,19 @@ TEST(NetworkJson, RefusesBadLayers) {
 }
 
 const Bad kBadCells[] = {
-    {"{" + kDense + "}", R"(at byte 51: cells[0]: "at" is required, but absent)"},
+    {"{" + kDense + "}", R"(at byte 48: cells[0]: "at" is required, but absent)"},
     {R"({"at":[0,0,0],)" + kDense + "}",
-     "at byte 57: cells[0].at: expected a list of 4 whole numbers, found 3"},
+     "at byte 54: cells[0].at: expected a list of 4 whole numbers, found 3"},
     {R"({"at":[0,0,2,0],)" + kDense + "}",
-     "at byte 57: cells[0].at: cell (0, 0, 2, 0) is outside the grid 1 x 1 x 2 x 1: x must be "
+     "at byte 54: cells[0].at: cell (0, 0, 2, 0) is outside the grid 1 x 1 x 2 x 1: x must be "
      "from 0 to 1"},
     {R"({"at":[0,0,0,0],)" + kDense + R"(},{"at":[0,0,0,0],)" + kDense + "}",
-     "at byte 105: cells[1].at: there is a layer at (0, 0, 0, 0) already"},
+     "at byte 101: cells[1].at: there is a layer at (0, 0, 0, 0) already"},
     {R"({"at":[0,0,0,0],"dtype":"int7",)" + kDense + "}", ""},
     {R"({"at":[0,0,0,0],"link":{},)" + kDense + "}",
-     R"(at byte 74: cells[0].link: "from" is required, but absent)"},
+     R"(at byte 71: cells[0].link: "from" is required, but absent)"},
     {R"({"at":[0,0,0,0],"link":{"to":1},)" + kDense + "}",
-     "at byte 80: cells[0].link.to: unknown key; a link has from, feedback"},
+     "at byte 77: cells[0].link.to: unknown key; a link has from, feedback"},
     {R"({"at":[0,0,0,0],"link":{"from":[0,0,1,0]},)" + kDense + "}",
      "cell (0, 0, 0, 0) is linked to (0, 0, 1, 0), where there is no enabled layer"},
     {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
@@ -230,7 +230,7 @@ TEST(NetworkJson, RefusesBadCells) {
 
 TEST(NetworkJson, RefusesShapesThatNoMemoryHolds) {
   const std::string layer =
-      R"({"type":"ConvTransposed1","channels":1,"filters":1,"kernel":4096,"stride":4096})";
+      R"({"type":"ConvTransposed1D","channels":1,"filters":1,"kernel":4096,"stride":4096})";
   std::string list = layer;
   for (int i = 0; i < 8; ++i) list += "," + layer;
   for (const std::string& text :
