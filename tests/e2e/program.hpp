@@ -1,0 +1,34 @@
+// Runs `loom ARGS` in a shell and keeps what it said.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <string>
+
+#include "e2e/temp_folder.hpp"
+
+namespace loom::test {
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+// `before`: what stands before the program's name, for example "timeout 5".
+inline Ran run_loom(const std::string& arguments, const std::string& before = "") {
+  const TempFolder folder;
+  const std::string command =
+      before + " '" + LOOM_CLI_PATH + "' " + arguments + " </dev/null 2>" + folder.path() + "/err";
+  Ran ran;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return ran;
+  int c = 0;
+  while ((c = std::fgetc(pipe)) != EOF) ran.out += static_cast<char>(c);
+  const int status = pclose(pipe);
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ran.err = folder.read("err");
+  return ran;
+}
+
+}  // namespace loom::test

@@ -1,0 +1,256 @@
+// loom new, train and eval as a person or a script meets them: files in, files out, the same bits
+// after a resumed run, and errors of one line with their exit codes.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "e2e/program.hpp"
+#include "io/json.hpp"
+
+namespace loom {
+namespace {
+
+using test::Ran;
+using test::run_loom;
+using test::TempFolder;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+JsonValue parse(const Ran& ran) {
+  Result<JsonValue> value = parse_json(ran.out, "stdout");
+  EXPECT_TRUE(value.ok()) << ran.out << ran.err;
+  return value.ok() ? std::move(*value) : JsonValue();
+}
+
+std::string text_of(const JsonValue& json, std::string_view key) {
+  return json.find(key) == nullptr ? "" : json.find(key)->text();
+}
+double number_of(const JsonValue& json, std::string_view key) {
+  return json.find(key) == nullptr ? NAN : json.find(key)->as_double("").value();
+}
+
+// Three classes of points on rings; text labels, a header.
+std::string rings_csv(int samples) {
+  std::string csv = "a,b,kind\n";
+  for (int i = 0; i < samples; ++i) {
+    const double angle = 0.7 * i, radius = 1 + i % 3;
+    csv +=
+        std::to_string(radius * std::cos(angle)) + "," + std::to_string(radius * std::sin(angle));
+    csv += i % 3 == 0 ? ",red\n" : i % 3 == 1 ? ",green\n" : ",\"blue, dark\"\n";
+  }
+  return csv;
+}
+
+class Train : public testing::Test {
+ protected:
+  void SetUp() override {
+    csv_ = folder_.write("rings.csv", rings_csv(300));
+    net_ = folder_.path() + "/net.json";
+    ASSERT_EQ(run_loom("new mlp --in 2 --hidden 24,16 --out 3 --activation tanh -o " + net_).code,
+              0);
+  }
+  std::string at(const std::string& name) const { return folder_.path() + "/" + name; }
+  // loom train NET CSV with `more`.
+  Ran train(const std::string& more) const {
+    return run_loom("train " + net_ + " " + csv_ + " --threads 1 " + more);
+  }
+
+  TempFolder folder_;
+  std::string csv_, net_;
+};
+
+TEST_F(Train, LearnsFromACsvAndEvaluatesTheWeights) {
+  const Ran ran = train("--split 0.8 --epochs 40 --rate 0.01 -o " + at("w.safetensors") +
+                        " --plot " + at("loss.svg"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("epoch 1/40  loss "));
+  EXPECT_THAT(ran.out, HasSubstr("weights "));
+  EXPECT_THAT(folder_.read("loss.svg"), StartsWith("<svg "));
+  const Ran measured = run_loom("eval " + at("w.safetensors") + " " + csv_ + " --json --threads 1");
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  const JsonValue json = parse(measured);
+  EXPECT_GT(number_of(json, "accuracy"), 0.95) << measured.out;
+  const Ran described = run_loom("eval " + net_ + " " + csv_ + " --json --threads 2 --weights " +
+                                 at("w.safetensors"));
+  EXPECT_EQ(text_of(parse(described), "weights_hash"), text_of(json, "weights_hash"));
+  EXPECT_EQ(number_of(parse(described), "loss"), number_of(json, "loss"));
+}
+
+TEST_F(Train, TheSameBitsForAnyThreadsAndInstructionSet) {
+  const std::string common = "--epochs 2 --json --dtype int8 --split 0.9";
+  const JsonValue a = parse(train(common));
+  EXPECT_EQ(text_of(a, "weights_hash").size(), 32u);
+  const JsonValue b =
+      parse(run_loom("train " + net_ + " " + csv_ + " " + common + " --threads 2 --isa scalar"));
+  EXPECT_EQ(text_of(a, "weights_hash"), text_of(b, "weights_hash"));
+  const JsonValue c = parse(train(common + " --seed 2"));
+  EXPECT_NE(text_of(a, "weights_hash"), text_of(c, "weights_hash"));
+}
+
+// Two epochs, a new process, two more: the weights of four epochs at once. 240 samples in batches
+// of 32 by threes: gradients wait for an update across the end of an epoch.
+TEST_F(Train, ResumesWithTheSameBits) {
+  for (const std::string more :
+       {"--optimizer adam --normalize standard", "--optimizer momentum --accumulate 3",
+        "--optimizer lion --dtype int4 --clip norm:1"}) {
+    const std::string common = more + " --json --split 0.8 --schedule step --every 1 ";
+    const std::string file = " --checkpoint " + at("run.safetensors");
+    std::filesystem::remove(at("run.safetensors"));
+    std::filesystem::remove(at("run.safetensors.previous"));
+    const JsonValue straight = parse(train(common + "--epochs 4"));
+    ASSERT_EQ(train(common + "--epochs 2" + file).code, 0);
+    const JsonValue resumed = parse(train(common + "--epochs 4 --resume" + file));
+    EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << more;
+    EXPECT_EQ(dump_json(*resumed.find("losses")), dump_json(*straight.find("losses")));
+    // A damaged file: the one before it is taken.
+    folder_.write("run.safetensors", "damaged");
+    const Ran again = train(common + "--epochs 4 --resume" + file);
+    EXPECT_EQ(text_of(parse(again), "weights_hash"), text_of(straight, "weights_hash"));
+    EXPECT_THAT(again.err, HasSubstr(".previous: 3 epochs are done"));
+  }
+}
+
+TEST_F(Train, GoesOnAfterAKill) {
+  const std::string common = "--json --epochs 60 --batch 1 --quiet ";
+  const std::string file = "--checkpoint " + at("run.safetensors");
+  const JsonValue straight = parse(train(common));
+  const Ran killed = run_loom("train " + net_ + " " + csv_ + " --threads 1 " + common + file,
+                              "timeout -s KILL 0.5");
+  if (killed.code == 0) GTEST_SKIP() << "done before the kill";
+  const JsonValue resumed = parse(train(common + file + " --resume"));
+  EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash"));
+}
+
+TEST_F(Train, RefusesTheCheckpointOfAnotherRun) {
+  const std::string file = " --checkpoint " + at("run.safetensors");
+  ASSERT_EQ(train("--epochs 1" + file).code, 0);
+  const Ran batch = train("--epochs 1 --resume --batch 16" + file);
+  EXPECT_EQ(batch.code, 2);
+  EXPECT_EQ(batch.err, "loom: " + at("run.safetensors") +
+                           ": belongs to a run with other options: batch was 32, now it is 16; "
+                           "give the same, or leave --resume out\n");
+  ASSERT_EQ(run_loom("new mlp --in 2 --hidden 25 --out 3 --force -o " + net_).code, 0);
+  const Ran network = train("--epochs 1 --resume" + file);
+  EXPECT_EQ(network.code, 2);
+  EXPECT_THAT(network.err, HasSubstr("belongs to another network"));
+  EXPECT_EQ(std::count(network.err.begin(), network.err.end(), '\n'), 1);
+}
+
+// Big-endian IDX files: 8 x 6 pictures, bright in the upper or the lower half.
+TEST_F(Train, LearnsFromIdx) {
+  std::string images("\0\0\x08\x03\0\0\0\x40\0\0\0\x08\0\0\0\x06", 16);
+  std::string labels("\0\0\x08\x01\0\0\0\x40", 8);
+  for (int i = 0; i < 64; ++i) {
+    for (int p = 0; p < 48; ++p) images += static_cast<char>((p < 24) == (i % 2 == 0) ? 200 : i);
+    labels += static_cast<char>(i % 2);
+  }
+  const std::string x = folder_.write("x.idx", images), y = folder_.write("y.idx", labels);
+  ASSERT_EQ(run_loom("new cnn --picture 1,8,6 --filters 4 --out 2 --force -o " + net_).code, 0);
+  const Ran ran =
+      run_loom("train " + net_ + " " + x + " --labels " + y + " --split 0.75 --json --rate 0.01");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(number_of(parse(ran), "accuracy"), 1.0);
+  EXPECT_EQ(number_of(parse(ran), "train_samples"), 48);
+}
+
+struct Bad {
+  std::string csv, arguments, message;
+  int code;
+};
+
+TEST_F(Train, SaysWhatIsWrongInOneLine) {
+  const Bad rows[] = {
+      {"1,2,red\n1,nan,red\n", "", "D: at byte 10: row 2, column 2: the value is not finite", 3},
+      {"1,2,red\n1,x,red\n", "", "D: at byte 10: row 2, column 2: 'x' is no number", 3},
+      {"1,2,0\n1,2,3\n", "",
+       "D: at byte 10: row 2, column 3: label 3 must be a whole number from 0 to 2", 3},
+      {"1,2,a\n1,2,b\n1,2,c\n1,2,d\n", "",
+       "D: at byte 22: row 4, column 3: 'd' would be class 3, but the network has 3 outputs", 3},
+      {"1,2\n", "", "D: 2 columns, must be 2 for the network's input [2] and 1 for the target", 3},
+      {"", "", "D: the dataset is empty: no bytes", 3},
+      {"a,b,kind\n", "", "D: the dataset is empty: no samples", 3},
+      {"1,2,0\n", "--split 0.5", "a split that trains 0 of 1 samples; both parts need at least one",
+       2},
+      {"1,2,0\n", "--optimizer adm",
+       "unknown optimizer 'adm'; known are sgd, momentum, nesterov, rmsprop, adam, adamw, lion", 2},
+      {"1,2,0\n", "--loss mse",
+       "D: at byte 4: row 1, column 3: a target has 1 values, the network gives 3; --targets says "
+       "how many columns there are",
+       3},
+      {"1,2,0\n", "--clip norm:x", "--clip norm:x: the limit must be a number above 0", 2},
+      {"1,2,0\n", "--labels D",
+       "D: a CSV holds its targets in its last columns; leave --labels out", 2},
+      {"1,2,0\n", "--rate 1000 --optimizer sgd --loss softmax_ce --normalize stand",
+       "unknown normalization 'stand'; known are none, standard, range", 2},
+  };
+  for (const Bad& row : rows) {
+    const std::string data = folder_.write("bad.csv", row.csv);
+    const auto named = [&](std::string text) {
+      if (text.starts_with("D:")) text = data + text.substr(1);
+      if (text.ends_with(" D")) text = text.substr(0, text.size() - 1) + data;
+      return text;
+    };
+    const Ran ran = run_loom("train " + net_ + " " + data + " " + named(row.arguments));
+    EXPECT_EQ(ran.err, "loom: " + named(row.message) + "\n");
+    EXPECT_EQ(ran.code, row.code) << row.message;
+    EXPECT_THAT(ran.out, IsEmpty());
+  }
+}
+
+TEST_F(Train, RefusesBadNetworksAndFiles) {
+  const std::string bad =
+      folder_.write("bad.json", R"({"loom":1,"input":[2],"layers":[{"type":1}]})");
+  const Ran layer = run_loom("train " + bad + " " + csv_);
+  EXPECT_EQ(layer.code, 3);
+  EXPECT_EQ(layer.err, "loom: " + bad +
+                           ": at byte 40: layers[0].type: expected the name of a layer, found 1\n");
+  const Ran absent = run_loom("train " + net_ + " " + at("none.csv"));
+  EXPECT_EQ(absent.code, 3);
+  EXPECT_THAT(absent.err, HasSubstr("none.csv: cannot open: No such file"));
+  const Ran description = run_loom("eval " + net_ + " " + csv_);
+  EXPECT_EQ(description.code, 2);
+  EXPECT_EQ(description.err,
+            "loom: " + net_ + ": this is a description; give its weights with --weights FILE\n");
+  const Ran twice = run_loom("new mlp --in 2 --out 2 -o " + net_);
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_EQ(twice.err, "loom: " + net_ + ": exists already; --force replaces it\n");
+  EXPECT_EQ(run_loom("train " + net_ + " " + csv_ + " --resume").code, 2);
+}
+
+// The digits of the MNIST test set, 8,000 to train and 2,000 to test; needs the shared data.
+class Mnist : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string data = std::string(LOOM_SOURCE_DIR) + "/../shared/data/mnist-t10k-";
+    images_ = data + "images-idx3-ubyte.gz";
+    if (!std::filesystem::exists(images_)) GTEST_SKIP() << "no shared data";
+    labels_ = data + "labels-idx1-ubyte.gz";
+  }
+  double accuracy(const std::string& network, const std::string& more) const {
+    const TempFolder folder;
+    const std::string net = folder.path() + "/net.json";
+    EXPECT_EQ(run_loom("new " + network + " -o " + net).code, 0);
+    const Ran ran = run_loom("train " + net + " " + images_ + " --labels " + labels_ +
+                             " --split 0.8 --json " + more);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return number_of(parse(ran), "accuracy");
+  }
+  std::string images_, labels_;
+};
+
+TEST_F(Mnist, DenseLayers) {
+  const std::string mlp = "mlp --in 784 --hidden 256,128 --out 10";
+  const double f32 = accuracy(mlp, "--epochs 5");
+  EXPECT_GE(f32, 0.955);
+  EXPECT_GE(accuracy(mlp, "--epochs 5 --dtype int4"), f32 - 0.01);
+  EXPECT_GE(accuracy(mlp, "--epochs 5 --dtype ternary"), f32 - 0.03);
+}
+
+TEST_F(Mnist, Convolutions) {
+  EXPECT_GE(accuracy("cnn", "--epochs 8"), 0.975);
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,247 @@
+// Network descriptions: builders and their JSON round trip, and a table of bad descriptions with
+// the exact line that each gives.
+#include "engine/network_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include "grid/network.hpp"
+
+namespace loom {
+namespace {
+
+void expect_round_trip(const Result<NetworkSpec>& made) {
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  const std::string text = write_network(*made);
+  const Result<NetworkSpec> read = parse_network(text, "net");
+  ASSERT_TRUE(read.ok()) << read.error().str() << "\n" << text;
+  EXPECT_EQ(write_network(*read), text);
+}
+
+TEST(NetworkJson, BuildersFinalizeAndRoundTrip) {
+  expect_round_trip(build_mlp({784, 10, {256, 128}, "relu"}));
+  expect_round_trip(build_mlp({3, 1, {}, "tanh"}));
+  expect_round_trip(build_cnn({}));
+  CnnOptions cnn;
+  cnn.input = Shape{3, 32, 20};
+  cnn.filters = {4, 5, 6};
+  cnn.hidden = {12};
+  expect_round_trip(build_cnn(cnn));
+  expect_round_trip(build_transformer({}));
+  for (const char* cell : {"rnn", "lstm", "gru"}) {
+    RecurrentOptions o;
+    o.cell = cell;
+    o.hidden = {8, 4};
+    expect_round_trip(build_recurrent(o));
+    o.vocab = 20;
+    o.sequence = true;
+    expect_round_trip(build_recurrent(o));
+  }
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    RandomOptions o;
+    o.seed = seed;
+    o.layers = 2;
+    expect_round_trip(build_random(o));
+  }
+  EXPECT_EQ(write_network(*build_random({})), write_network(*build_random({})));
+}
+
+TEST(NetworkJson, BuildersRefuseWhatCannotBe) {
+  EXPECT_EQ(build_mlp({0, 1, {}, "relu"}).ok(), false);
+  EXPECT_EQ(build_mlp({2, 2, {3}, "nope"}).ok(), false);
+  TransformerOptions t;
+  t.width = 30;
+  EXPECT_EQ(build_transformer(t).error().str(),
+            "width 30 must be a multiple of twice the heads, 8: rotary embedding turns pairs");
+  RecurrentOptions r;
+  r.cell = "elman";
+  EXPECT_EQ(build_recurrent(r).error().str(), "unknown cell 'elman'; known are rnn, lstm, gru");
+  CnnOptions c;
+  c.input = Shape{28, 28};
+  EXPECT_EQ(build_cnn(c).error().str(), "a picture is [channels, height, width], not [28, 28]");
+}
+
+TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
+  const std::string text = R"({"loom": 1, "grid": [1, 1, 4, 1], "input": [6], "cells": [
+    {"at": [0,0,1,0], "type": "Dense", "input_height": 6, "out": 6, "dtype": "int8",
+     "shared_with": [0,0,0,0]},
+    {"at": [0,0,0,0], "type": "Dense", "in": 6, "output_height": 6, "activation": "tanh"},
+    {"at": [0,0,2,0], "type": "Residual", "children": [{"type": "RMSNorm", "width": 6},
+     {"type": "Dense", "in": 6, "out": 6, "disabled": true}]},
+    {"at": [0,0,3,0], "type": "Dense", "in": 6, "out": 2,
+     "link": {"from": [0,0,0,0], "feedback": true}}]})";
+  const Result<NetworkSpec> read = parse_network(text, "net");
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  const Cell* shared = read->grid.find({0, 0, 1, 0});
+  ASSERT_NE(shared, nullptr);
+  EXPECT_EQ(shared->dtype, DType::i8);
+  EXPECT_EQ(shared->shared_with, (Coord{0, 0, 0, 0}));
+  EXPECT_TRUE(read->grid.find({0, 0, 3, 0})->link->feedback);
+  EXPECT_TRUE(read->grid.find({0, 0, 2, 0})->layer.children[1].disabled);
+  expect_round_trip(read);
+}
+
+TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
+  const Result<NetworkSpec> read = parse_network(
+      R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2},{"type":"Softmax"}]})",
+      "net");
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  EXPECT_EQ(write_network(*read), R"({
+  "loom": 1,
+  "grid": [1,1,2,1],
+  "input": [3],
+  "cells": [
+    {"at":[0,0,0,0],"type":"Dense","disabled":false,"in":3,"out":2,"bias":true,"activation":"linear"},
+    {"at":[0,0,1,0],"type":"Softmax","disabled":false,"variant":"standard","temperature":1.0,"rows":0,"cols":0,"levels":[],"alpha":1.5,"mask":[],"noise":false,"kappa":1.0,"target_entropy":0.5}
+  ]
+}
+)");
+}
+
+struct Bad {
+  std::string text, message;
+};
+
+// Descriptions around one layer: L is the place of the layer's members.
+std::string around(const std::string& members) {
+  return R"({"loom":1,"input":[3],"layers":[{)" + members + "}]}";
+}
+std::string cells(const std::string& list) {
+  return R"({"loom":1,"grid":[1,1,2,1],"input":[3],"cells":[)" + list + "]}";
+}
+const std::string kDense = R"("type":"Dense","in":3,"out":3)";
+
+const Bad kBadDocuments[] = {
+    {"[1]", "at byte 0: expected an object that describes a network, found an array"},
+    {"{}", R"(at byte 0: "loom" is required, but absent)"},
+    {R"({"loom":2,"input":[3],"layers":[]})",
+     "at byte 8: loom: expected 1, the version of the form, found 2"},
+    {R"({"loom":1,"layers":[]})", R"(at byte 0: "input" is required, but absent)"},
+    {R"({"loom":1,"input":[],"layers":[]})",
+     "at byte 18: input: expected a list of 1 to 5 whole numbers, found 0"},
+    {R"({"loom":1,"input":[0],"layers":[]})",
+     "at byte 19: input[0]: expected a whole number from 1 to 16777216, found 0"},
+    {R"({"loom":1,"input":[16777216,16777216],"layers":[]})",
+     "at byte 18: input: has more than 2147483648 values"},
+    {R"({"loom":1,"input":[3],"layers":[]})", "at byte 31: layers: must hold at least one layer"},
+    {R"({"loom":1,"input":[3],"layers":{}})",
+     "at byte 31: layers: expected a list of layers, found an object"},
+    {R"({"loom":1,"input":[3],"layer":[]})",
+     "at byte 30: layer: unknown key; a network has loom, input, grid, cells, layers"},
+    {R"({"loom":1,"input":[3],"layers":[],"grid":[1,1,1,1]})",
+     "at byte 31: layers: stands in the place of grid and cells; give one or the other"},
+    {R"({"loom":1,"input":[3],"cells":[]})", R"(at byte 0: "grid" is required, but absent)"},
+    {R"({"loom":1,"input":[3],"grid":[1,1,1],"cells":[]})",
+     "at byte 29: grid: expected a list of 4 whole numbers, found 3"},
+    {R"({"loom":1,"input":[3],"grid":[1,0,1,1],"cells":[]})",
+     "at byte 32: grid[1]: expected a whole number from 1 to 16777216, found 0"},
+    {R"({"loom":1,"input":[3],"grid":[9999,9999,9999,9999],"cells":[]})",
+     "at byte 29: grid: has more than 262144 cells"},
+    {R"({"loom":1,"input":[3],"grid":[1,1,1,1],"cells":[]})",
+     "the grid has no enabled layer; put at least one"},
+};
+
+TEST(NetworkJson, RefusesBadDocuments) {
+  for (const Bad& bad : kBadDocuments) {
+    const Result<NetworkSpec> read = parse_network(bad.text, "net");
+    ASSERT_FALSE(read.ok()) << bad.text;
+    EXPECT_EQ(read.error().str(), "net: " + bad.message) << bad.text;
+    EXPECT_EQ(read.error().code, Code::bad_file);
+  }
+}
+
+const Bad kBadLayers[] = {
+    {"", R"(at byte 32: layers[0]: "type" is required, but absent)"},
+    {R"("type":7)", "at byte 40: layers[0].type: expected the name of a layer, found 7"},
+    {R"("type":"Dens")",
+     "at byte 40: layers[0].type: unknown layer 'Dens'; known are Dense, MultiHeadAttention, "
+     "SwiGLU, RMSNorm, CNN1, CNN2, CNN3, RNN, LSTM, LayerNorm, ConvTransposed1D, ConvTransposed2D, "
+     "ConvTransposed3D, Embedding, KMeans, Softmax, Parallel, Sequential, Residual, GRU"},
+    {R"("type":"Dense","in":0)",
+     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found 0"},
+    {R"("type":"Dense","in":3.5)",
+     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found 3.5"},
+    {R"("type":"Dense","in":"3")",
+     R"(at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found "3")"},
+    {R"("type":"Dense","bias":1)", "at byte 55: layers[0].bias: expected true or false, found 1"},
+    {R"("type":"Dense","activation":null)",
+     "at byte 61: layers[0].activation: expected a string, found null"},
+    {R"("type":"Dense","width":3)",
+     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation"},
+    {R"("type":"Dense","in":3,"input_height":3)",
+     "at byte 70: layers[0].input_height: 'in' is given twice"},
+    {R"("type":"Dense","children":[])",
+     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation"},
+    {R"("type":"Dense","disabled":0)",
+     "at byte 59: layers[0].disabled: expected true or false, found 0"},
+    {R"("type":"Dense","at":[0,0,0,0])",
+     "at byte 53: layers[0].at: unknown key; Dense has in, out, bias, activation"},
+    {R"("type":"RMSNorm","width":3,"eps":2)",
+     "at byte 66: layers[0].eps: expected a number from 0 to 1, found 2"},
+    {R"("type":"CNN1","kernel":[3,"a"])",
+     R"(at byte 59: layers[0].kernel[1]: expected a whole number from 1 to 4096, found "a")"},
+    {R"("type":"CNN1","kernel":0)",
+     "at byte 56: layers[0].kernel: expected a whole number from 1 to 4096, found 0"},
+    {R"("type":"CNN1","kernel":true)",
+     "at byte 56: layers[0].kernel: expected a whole number or a list of them, found true"},
+    {R"("type":"Residual","children":[{"type":"x"}])", ""},
+    {R"("type":"Dense","in":4,"out":2)",
+     "cell (0, 0, 0, 0) does not fit the input: Dense: input [1, 3] must end in 4, or have that "
+     "many values per sample"},
+    {R"("type":"Dense","in":3,"out":2,"activation":"rleu")", ""},
+};
+
+TEST(NetworkJson, RefusesBadLayers) {
+  for (const Bad& bad : kBadLayers) {
+    const Result<NetworkSpec> read = parse_network(around(bad.text), "net");
+    ASSERT_FALSE(read.ok()) << bad.text;
+    if (bad.message.empty()) continue;  // a long list of names
+    EXPECT_EQ(read.error().str(), "net: " + bad.message) << bad.text;
+  }
+}
+
+const Bad kBadCells[] = {
+    {"{" + kDense + "}", R"(at byte 48: cells[0]: "at" is required, but absent)"},
+    {R"({"at":[0,0,0],)" + kDense + "}",
+     "at byte 54: cells[0].at: expected a list of 4 whole numbers, found 3"},
+    {R"({"at":[0,0,2,0],)" + kDense + "}",
+     "at byte 54: cells[0].at: cell (0, 0, 2, 0) is outside the grid 1 x 1 x 2 x 1: x must be "
+     "from 0 to 1"},
+    {R"({"at":[0,0,0,0],)" + kDense + R"(},{"at":[0,0,0,0],)" + kDense + "}",
+     "at byte 101: cells[1].at: there is a layer at (0, 0, 0, 0) already"},
+    {R"({"at":[0,0,0,0],"dtype":"int7",)" + kDense + "}", ""},
+    {R"({"at":[0,0,0,0],"link":{},)" + kDense + "}",
+     R"(at byte 71: cells[0].link: "from" is required, but absent)"},
+    {R"({"at":[0,0,0,0],"link":{"to":1},)" + kDense + "}",
+     "at byte 77: cells[0].link.to: unknown key; a link has from, feedback"},
+    {R"({"at":[0,0,0,0],"link":{"from":[0,0,1,0]},)" + kDense + "}",
+     "cell (0, 0, 0, 0) is linked to (0, 0, 1, 0), where there is no enabled layer"},
+    {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
+     "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is no layer before it"},
+};
+
+TEST(NetworkJson, RefusesBadCells) {
+  for (const Bad& bad : kBadCells) {
+    const Result<NetworkSpec> read = parse_network(cells(bad.text), "net");
+    ASSERT_FALSE(read.ok()) << bad.text;
+    if (bad.message.empty()) continue;  // a long list of names
+    EXPECT_EQ(read.error().str(), "net: " + bad.message) << bad.text;
+  }
+}
+
+TEST(NetworkJson, RefusesShapesThatNoMemoryHolds) {
+  const std::string layer =
+      R"({"type":"ConvTransposed1D","channels":1,"filters":1,"kernel":4096,"stride":4096})";
+  std::string list = layer;
+  for (int i = 0; i < 8; ++i) list += "," + layer;
+  for (const std::string& text :
+       {R"({"loom":1,"input":[1,1000],"layers":[)" + list + "]}",
+        R"({"loom":1,"input":[1,1000],"layers":[{"type":"Sequential","children":[)" + list +
+            "]}]}"}) {
+    const Result<NetworkSpec> read = parse_network(text, "net");
+    ASSERT_FALSE(read.ok());
+    EXPECT_NE(read.error().message.find("is too large"), std::string::npos) << read.error().str();
+  }
+}
+
+}  // namespace
+}  // namespace loom
