@@ -81,7 +81,7 @@ class Training {
   Prepared p_;
   Engine engine_;
   std::optional<Trainer> trainer_;
-  Run run_;
+  TrainingRun run_;
   double seconds_ = 0;
   int64_t samples_ = 0, planned_ = 0;  // trained by this process, and to be
 };

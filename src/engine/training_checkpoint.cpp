@@ -158,7 +158,8 @@ Status same_options(const JsonValue& theirs, const JsonValue& ours, const std::s
   return {};
 }
 
-Status load_from(const std::string& path, const TrainedModel& model, Trainer& trainer, Run& run) {
+Status load_from(const std::string& path, const TrainedModel& model, Trainer& trainer,
+                 TrainingRun& run) {
   LOOM_ASSIGN(const WeightsFile file, open_weights(path));
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != kForm) return bad_file("these are weights, no checkpoint", path);
@@ -216,7 +217,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
 }
 
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
-                       const Run& run) {
+                       const TrainingRun& run) {
   std::vector<SafeOutput> tensors;
   for (const StateTensor& state : trainer.step().state()) tensors.push_back(state_output(state));
   add_normalization(model, tensors);
@@ -229,7 +230,7 @@ Status save_checkpoint(const std::string& path, const TrainedModel& model, Train
 }
 
 Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,
-                                    Trainer& trainer, Run& run) {
+                                    Trainer& trainer, TrainingRun& run) {
   const Status first = load_from(path, model, trainer, run);
   if (first.ok()) return path;
   const Code code = first.error().code;

@@ -106,7 +106,8 @@ Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
   constexpr uint64_t kMaxValues = uint64_t{1} << 40;
   uint64_t values = 1;
   for (int i = 0; i < out.rank(); ++i) {
-    if (checked_mul(values, static_cast<uint64_t>(out[i]), values) && values <= kMaxValues) continue;
+    if (checked_mul(values, static_cast<uint64_t>(out[i]), values) && values <= kMaxValues)
+      continue;
     return invalid(cat(layer.def->name, ": its output ", out.str(), " is too large"));
   }
   return out;

@@ -85,16 +85,18 @@ TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
       R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2},{"type":"Softmax"}]})",
       "net");
   ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(write_network(*read), R"({
-  "loom": 1,
-  "grid": [1,1,2,1],
-  "input": [3],
-  "cells": [
-    {"at":[0,0,0,0],"type":"Dense","disabled":false,"in":3,"out":2,"bias":true,"activation":"linear"},
-    {"at":[0,0,1,0],"type":"Softmax","disabled":false,"variant":"standard","temperature":1.0,"rows":0,"cols":0,"levels":[],"alpha":1.5,"mask":[],"noise":false,"kappa":1.0,"target_entropy":0.5}
-  ]
-}
-)");
+  const std::string cells =
+      R"(    {"at":[0,0,0,0],"type":"Dense","disabled":false,"in":3,"out":2,"bias":true,)"
+      R"("activation":"linear"},)"
+      "\n"
+      R"(    {"at":[0,0,1,0],"type":"Softmax","disabled":false,"variant":"standard",)"
+      R"("temperature":1.0,"rows":0,"cols":0,"levels":[],"alpha":1.5,"mask":[],"noise":false,)"
+      R"("kappa":1.0,"target_entropy":0.5})"
+      "\n";
+  EXPECT_EQ(write_network(*read),
+            "{\n  \"loom\": 1,\n  \"grid\": [1,1,2,1],\n  \"input\": [3],\n  \"cells\": [\n" +
+                cells + "  ]\n}\n");
+  ;
 }
 
 struct Bad {

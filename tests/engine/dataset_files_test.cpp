@@ -1,0 +1,127 @@
+// Data sets from files, as a network wants them; and files of weights.
+#include "engine/dataset_files.hpp"
+
+#include <gmock/gmock.h>
+
+#include "backend/cpu/cpu.hpp"
+#include "engine/training_files.hpp"
+#include "io/io_testing.hpp"
+#include "io/safetensors_write.hpp"
+
+namespace loom {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+NetworkSpec mlp(int64_t in, int64_t out) {
+  return *build_mlp({in, out, {4}, "tanh"});
+}
+
+SafeOutput output(const std::string& name, SafeDType dtype, std::vector<int64_t> shape,
+                  const auto& values) {
+  return {name, dtype, std::move(shape), std::as_bytes(std::span(values))};
+}
+
+TEST(DatasetFiles, ReadsArraysByNameAndTakesTheShapeOfTheNetwork) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("d.safetensors");
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<int64_t> y = {1, 0};
+  ASSERT_TRUE(write_safetensors(
+                  path,
+                  {output("in", SafeDType::f32, {2, 2, 2}, x), output("y", SafeDType::i64, {2}, y)},
+                  {})
+                  .ok());
+  DatasetOptions options;
+  options.x = "in";
+  const Result<LoadedDataset> set = load_dataset(path, mlp(4, 3), options);
+  ASSERT_TRUE(set.ok()) << set.error().str();
+  EXPECT_EQ(set->data.sample.str(), "[4]");
+  EXPECT_THAT(set->data.labels, ElementsAre(1, 0));
+  EXPECT_EQ(set->data.classes, 3);
+  const auto refused = [&](const NetworkSpec& network) {
+    const Result<LoadedDataset> bad = load_dataset(path, network, options);
+    return bad.ok() ? "" : bad.error().str().substr(path.size());
+  };
+  EXPECT_EQ(refused(mlp(5, 3)), ": in: a sample is [2, 2], the network takes [5]");
+  options.classes = false;
+  EXPECT_EQ(refused(mlp(4, 3)), ": y: a target has 1 values, the network gives 3");
+  options.x = "x";
+  EXPECT_EQ(refused(mlp(4, 3)), ": no array called 'x'; there is in, y");
+}
+
+TEST(DatasetFiles, KeepsTheClassesOfTraining) {
+  const TemporaryFolder folder;
+  folder.write("a.csv", "1,2,b\n3,4,a\n");
+  folder.write("b.csv", "1,2,a\n3,4,c\n");
+  DatasetOptions options;
+  const Result<LoadedDataset> a = load_dataset(folder.path("a.csv"), mlp(2, 2), options);
+  ASSERT_TRUE(a.ok()) << a.error().str();
+  EXPECT_THAT(a->names, ElementsAre("b", "a"));
+  EXPECT_THAT(a->data.labels, ElementsAre(0, 1));
+  options.names = a->names;
+  const Result<LoadedDataset> b = load_dataset(folder.path("b.csv"), mlp(2, 2), options);
+  ASSERT_FALSE(b.ok());
+  EXPECT_THAT(b.error().str(), HasSubstr("row 2, column 3: class 'c' was not in training"));
+}
+
+TEST(DatasetFiles, NormalizesAndSplits) {
+  Dataset d;
+  d.samples = 4;
+  d.sample = Shape{2};
+  d.inputs = {0, 5, 2, 5, 4, 5, 6, 5};
+  d.outputs = 1;
+  d.targets = {0, 0, 0, 0};
+  const Normalization range = find_normalization(d, NormalizeKind::range);
+  ASSERT_TRUE(normalize(d, range).ok());
+  EXPECT_THAT(d.inputs, ElementsAre(0, 0, 2.0f * (1.0f / 6), 0, 4.0f * (1.0f / 6), 0, 1, 0));
+  const Result<SplitDataset> parts = split_dataset(d, 0.75);
+  ASSERT_TRUE(parts.ok());
+  EXPECT_EQ(parts->train.samples, 3);
+  EXPECT_EQ(parts->validation.samples, 1);
+  EXPECT_FALSE(split_dataset(d, 0.1).ok());
+  EXPECT_FALSE(split_dataset(d, 1.0).ok());
+}
+
+TEST(TrainingFiles, WeightsSayWhatTheyAre) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("w.safetensors");
+  ThreadPool pool(1);
+  TrainedModel model{mlp(2, 2), DType::i8, {}, {"no", "yes"}, {{1, 2}, {3, 4}}};
+  model.loss.kind = LossKind::softmax_ce;
+  Dataset d;
+  d.samples = 1;
+  d.sample = Shape{2};
+  d.inputs = {1, 2};
+  d.labels = {1};
+  d.classes = 2;
+  TrainerOptions options;
+  options.step.loss.kind = LossKind::softmax_ce;
+  options.batch = 1;
+  const auto make = [&](uint64_t seed) {
+    options.seed = seed;
+    return Trainer::create(model.network.grid, d, options, cpu_ops(best_isa()), pool);
+  };
+  Result<Trainer> a = make(1), b = make(2);
+  ASSERT_TRUE(a.ok() && b.ok());
+  ASSERT_TRUE(save_weights(path, model, *a).ok());
+  const Result<WeightsFile> file = open_weights(path);
+  ASSERT_TRUE(file.ok()) << file.error().str();
+  const Result<TrainedModel> read = read_model(*file);
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  EXPECT_EQ(read->dtype, DType::i8);
+  EXPECT_THAT(read->names, ElementsAre("no", "yes"));
+  EXPECT_THAT(read->normalization.scale, ElementsAre(3, 4));
+  EXPECT_NE(hash_weights(*a), hash_weights(*b));
+  ASSERT_TRUE(load_weights(*file, *b).ok());
+  EXPECT_EQ(hash_weights(*a), hash_weights(*b));
+  TrainingRun run;
+  const Result<std::string> none = load_checkpoint(path, model, *a, run);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().str(), path + ": these are weights, no checkpoint");
+}
+
+}  // namespace
+}  // namespace loom
