@@ -1,0 +1,28 @@
+// A training step, which is a replayed program, allocates nothing, on any lane.
+#include "learn/every_kind.hpp"
+#include "ops/allocations.hpp"
+
+namespace loom::testing {
+namespace {
+
+class StepAllocations : public ::testing::TestWithParam<KindCase> {};
+
+TEST_P(StepAllocations, AreNone) {
+  const KindCase& kind = GetParam();
+  TrainStepOptions options;
+  options.clip = {ClipKind::norm, 1.0f};
+  TrainRig rig(kind.grid(), kind.input, DType::f32, options, cpu_ops(best_isa()), 2, kind.vocab);
+  ASSERT_TRUE(rig.ready());
+  ASSERT_TRUE(rig.step().run(0.01).ok());  // the first run makes the scratch memory of the lanes
+  const int64_t before = test::allocations();
+  for (int i = 0; i < 3; ++i) {
+    const Result<StepResult> result = rig.step().run(0.01);
+    EXPECT_TRUE(result.ok());
+  }
+  EXPECT_EQ(test::allocations() - before, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, StepAllocations, ::testing::ValuesIn(every_kind()),
+                         [](const auto& c) { return c.param.name; });
+
+}  // namespace
+}  // namespace loom::testing
