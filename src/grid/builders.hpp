@@ -66,4 +66,12 @@ struct RandomOptions {
 };
 Result<NetworkSpec> build_random(const RandomOptions& options);
 
+// Grafting. A whole network as one layer: a Sequential of its cells in traversal order. Links,
+// shared weights and number types of single cells have no place inside a layer and are refused.
+Result<LayerConfig> as_layer(const GridSpec& grid);
+// Networks side by side on one input, combined as Parallel does: "concat", "add", "avg".
+Result<NetworkSpec> graft(const std::vector<NetworkSpec>& networks, const std::string& combine);
+// x + network(x).
+Result<NetworkSpec> graft_residual(const NetworkSpec& network);
+
 }  // namespace loom

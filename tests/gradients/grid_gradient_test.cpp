@@ -1,6 +1,7 @@
 // What the grid adds to layers: links, shared weights, disabled cells, whole grids. Gradients
 // against central differences, as for layers.
 #include "gradients/gradient_rig.hpp"
+#include "grid/builders.hpp"
 
 namespace loom::testing {
 namespace {
@@ -56,6 +57,33 @@ TEST(GridGradient, PassesDisabledCellsUnchanged) {
   put(grid, {0, 0, 1, 0}, {off});
   put(grid, {0, 0, 2, 0}, {layer(LayerKind::parallel, {{"combine", "add"}}, {dense(5, 5), off})});
   GradientRig(grid, Shape{2, 3}).check();
+}
+
+TEST(GridGradient, OfGraftedNetworksIsThatOfCentralDifferences) {
+  const Result<NetworkSpec> a = build_mlp({.in = 4, .out = 3, .hidden = {5}, .activation = "tanh"});
+  const Result<NetworkSpec> b = build_mlp({.in = 4, .out = 3, .hidden = {6}, .activation = "silu"});
+  const Result<NetworkSpec> same =
+      build_mlp({.in = 3, .out = 3, .hidden = {}, .activation = "tanh"});
+  ASSERT_TRUE(a.ok() && b.ok() && same.ok());
+  for (const char* combine : {"concat", "add", "avg"}) {
+    const Result<NetworkSpec> both = graft({*a, *b}, combine);
+    ASSERT_TRUE(both.ok()) << both.error().str();
+    GradientRig(both->grid, Shape{3, 4}).check();
+  }
+  const Result<NetworkSpec> around = graft_residual(*same);
+  ASSERT_TRUE(around.ok()) << around.error().str();
+  GradientRig(around->grid, Shape{3, 3}).check();
+}
+
+TEST(Graft, RefusesWhatALayerCannotHold) {
+  GridSpec grid(1, 1, 2, 1);
+  put(grid, {0, 0, 0, 0}, {dense(3, 3)});
+  put(grid, {0, 0, 1, 0}, {dense(3, 3), {}, Link{{0, 0, 0, 0}}});
+  const Result<LayerConfig> layer = as_layer(grid);
+  ASSERT_FALSE(layer.ok());
+  EXPECT_EQ(layer.error().message,
+            "cell (0, 0, 1, 0) has a link, which a layer inside another cannot have; remove it "
+            "before grafting");
 }
 
 TEST(GridGradient, OfADeepStackIsThatOfCentralDifferences) {
