@@ -7,20 +7,20 @@ namespace loom {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "logits are hashed as they lie in memory");
 
-struct LogitsHash::State {
+struct BitsHash::State {
   XXH3_state_t xxh;
 };
 
-LogitsHash::LogitsHash() : state_(std::make_unique<State>()) {
+BitsHash::BitsHash() : state_(std::make_unique<State>()) {
   XXH3_128bits_reset(&state_->xxh);
 }
-LogitsHash::~LogitsHash() = default;
+BitsHash::~BitsHash() = default;
 
-void LogitsHash::add(std::span<const float> logits) {
+void BitsHash::add(std::span<const float> logits) {
   XXH3_128bits_update(&state_->xxh, logits.data(), logits.size_bytes());
 }
 
-std::string LogitsHash::hex() const {
+std::string BitsHash::hex() const {
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->xxh));
   constexpr char kDigits[] = "0123456789abcdef";
@@ -33,7 +33,7 @@ std::string LogitsHash::hex() const {
 }
 
 Result<std::string> hash_logits(LlmSession& session, std::span<const TokenId> ids) {
-  LogitsHash hash;
+  BitsHash hash;
   LOOM_TRY(session.feed_all(ids, [&](int64_t, std::span<const float> logits) -> Status {
     hash.add(logits);
     return {};

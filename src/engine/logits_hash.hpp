@@ -1,5 +1,5 @@
-// LogitsHash: XXH3-128 over the little-endian f32 bits of logits, in the order they are added. It
-// tells bits apart; it is no signature.
+// BitsHash: XXH3-128 over the little-endian f32 bits of numbers (logits, weights), in the order
+// they are added. It tells bits apart; it is no signature.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace loom {
 
-class LogitsHash {
+class BitsHash {
  public:
-  LogitsHash();
-  ~LogitsHash();
+  BitsHash();
+  ~BitsHash();
   void add(std::span<const float> logits);
   std::string hex() const;  // 32 digits
 

@@ -25,7 +25,7 @@ std::span<const float> as_floats(const std::vector<T>& values) {
 }
 
 std::string hash_data(const Dataset& train, const Dataset& validation) {
-  LogitsHash hash;
+  BitsHash hash;
   for (const Dataset* d : {&train, &validation}) {
     hash.add(d->inputs);
     hash.add(as_floats(d->ids));

@@ -148,7 +148,7 @@ Status load_weights(const WeightsFile& file, Trainer& trainer) {
 }
 
 std::string hash_weights(Trainer& trainer) {
-  LogitsHash hash;
+  BitsHash hash;
   for (const StateTensor& state : trainer.step().state()) {
     if (trainer.network().find_param(state.name) < 0) continue;
     hash.add({state.tensor.f32(), static_cast<size_t>(state.tensor.shape.count())});

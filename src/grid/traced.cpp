@@ -51,6 +51,7 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.mask = t.mask;
   pass.feedback = &t.feedback;
   pass.outputs = &t.outputs;
+  pass.on_cell = [&](size_t) { t.starts.push_back(static_cast<int64_t>(trace.commands().size())); };
   pass.training = options.training;
   pass.seed = options.seed;
   pass.step = t.step;

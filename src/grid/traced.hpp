@@ -20,6 +20,7 @@ struct TracedNetwork {
   Tensor step;  // one number, the step of the random streams
   std::vector<AddedLoss> losses;
   std::vector<Tensor> outputs;   // of every cell
+  std::vector<int64_t> starts;   // of every cell: its first command
   std::vector<RopeTable> ropes;  // must outlive the program made of the trace
   std::vector<Tensor> feedback;  // per cell; to be pinned; empty where no link reads it
 };

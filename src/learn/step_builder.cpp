@@ -201,6 +201,18 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
   return {};
 }
 
+// Ends of the segments of gradient checkpointing; the last group is in use when the backward pass
+// begins, and is not repeated.
+std::vector<int64_t> segments(const TracedNetwork& network, int64_t cells) {
+  std::vector<int64_t> ends;
+  if (cells < 1) return ends;
+  const auto n = static_cast<int64_t>(network.starts.size());
+  for (int64_t i = cells; i < n; i += cells) {
+    ends.push_back(network.starts[static_cast<size_t>(i)]);
+  }
+  return ends;
+}
+
 }  // namespace
 
 std::vector<Tensor*> StepTensors::pins() {
@@ -221,6 +233,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   o.masked = options.masked;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Differentiator d(trace);
+  d.checkpoint(segments(t.network, options.checkpoint_cells));
   Scribe s(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
   LOOM_TRY(record_loss(trace, s, options, t, dy));

@@ -28,7 +28,11 @@ bool Differentiator::Part::apart(const Part& other) const {
 int64_t Differentiator::find(const Tensor& t) const {
   if (t.empty()) return -1;
   const int64_t in_trace = trace_.find(t.data);
-  if (in_trace >= 0) return in_trace < trace_slots_ ? in_trace : -1;
+  if (in_trace >= trace_slots_) {
+    const auto copy = static_cast<size_t>(in_trace - trace_slots_);
+    return copy < copied_.size() ? copied_[copy] : -1;
+  }
+  if (in_trace >= 0) return in_trace;
   const auto at = std::find(real_.begin(), real_.end(), t.data);
   return at == real_.end() ? -1 : trace_slots_ + (at - real_.begin());
 }
@@ -74,14 +78,19 @@ Tensor Differentiator::view(const Slot& slot, const Tensor& t) const {
   if (t.layout == Layout::r16) return slot.gradient;
   Tensor g = t;
   g.dtype = slot.gradient.dtype;
-  g.data = slot.gradient.data + (t.data - slot.base.data);
+  g.data = slot.gradient.data + offset(slot, t) * std::max(dtype_info(g.dtype).bits / 8, 1);
   return g;
 }
 
-Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) {
+int64_t Differentiator::offset(const Slot& slot, const Tensor& t) const {
+  const int64_t in_trace = trace_.find(t.data);
+  const std::byte* base = in_trace >= 0 ? trace_.tensor(in_trace).data : slot.base.data;
+  return (t.data - base) / std::max(dtype_info(t.dtype).bits / 8, 1);
+}
+
+Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) const {
   if (t.layout == Layout::r16) return {0, 1, t.shape.count(), t.shape.count()};
-  const int64_t size = std::max(dtype_info(t.dtype).bits / 8, 1);
-  Part part{(t.data - slot.base.data) / size, t.rows(), t.cols(), t.row_stride};
+  Part part{offset(slot, t), t.rows(), t.cols(), t.row_stride};
   // Without gaps it is one run, whatever its shape.
   if (part.stride == part.cols)
     part = {part.offset, 1, part.rows * part.cols, part.rows * part.cols};
@@ -151,18 +160,26 @@ Status Differentiator::finish(int64_t command) {
   return {};
 }
 
+Status Differentiator::differentiate(Command& command, int64_t index) {
+  Status status;
+  with_args(command, [&](const auto& args) { status = gradient_rule(*this, args); });
+  if (status.ok()) return finish(index);
+  Error error = status.error();
+  error.message = cat("gradient of ", op_name(command.op), ": ", error.message);
+  return error;
+}
+
 Status Differentiator::run() {
   mark_needed();
-  for (auto i = static_cast<int64_t>(trace_.commands().size()) - 1; i >= 0; --i) {
-    Command command = trace_.commands()[static_cast<size_t>(i)];
-    Status status;
-    with_args(command, [&](const auto& args) { status = gradient_rule(*this, args); });
-    if (!status.ok()) {
-      Error error = status.error();
-      error.message = cat("gradient of ", op_name(command.op), ": ", error.message);
-      return error;
+  forward_ = trace_.commands();
+  copies_.assign(static_cast<size_t>(trace_slots_), -1);
+  size_t segments = segment_ends_.size();
+  for (auto i = static_cast<int64_t>(forward_.size()) - 1; i >= 0; --i) {
+    while (segments > 0 && segment_ends_[segments - 1] > i) {
+      --segments;
+      repeat(segments > 0 ? segment_ends_[segments - 1] : 0, i + 1);
     }
-    LOOM_TRY(finish(i));
+    LOOM_TRY(differentiate(forward_[static_cast<size_t>(i)], i));
   }
   return finish(-1);
 }

@@ -26,6 +26,12 @@ class Differentiator {
   // dL/dt, given; t is a whole tensor of the trace. Where t has readers in the trace their parts
   // are added to `gradient` in place, so it must be written anew in each run.
   void seed(const Tensor& t, const Tensor& gradient);
+  // Gradient checkpointing (Chen et al., 2016). ends: ascending; commands [ends[i - 1], ends[i])
+  // are a segment. Before the gradients of a segment its commands are recorded once more, into
+  // tensors of their own, so that the first ones are dead when the segment is left; only what other
+  // segments read is kept. Commands behind the last end are not repeated. The gradients have the
+  // same bits.
+  void checkpoint(std::vector<int64_t> ends) { segment_ends_ = std::move(ends); }
   // Appends the gradient ops of all commands recorded so far.
   Status run();
   // Called with each wanted tensor, in the order of want(), as soon as no command is left that
@@ -69,12 +75,17 @@ class Differentiator {
     int64_t first_read = -1;    // command
   };
 
+  // Slot of the tensor that `t` is, is a part of, or is a second copy of; -1: none.
   int64_t find(const Tensor& t) const;
+  // Elements between the start of the tensor that `t` is a part of and `t`.
+  int64_t offset(const Slot& slot, const Tensor& t) const;
+  Status differentiate(Command& command, int64_t index);
+  void repeat(int64_t begin, int64_t end);
   int64_t slot_for(const Tensor& t);
   void mark_needed();
   Status finish(int64_t command);
   Tensor view(const Slot& slot, const Tensor& t) const;
-  static Part part_of(const Slot& slot, const Tensor& t);
+  Part part_of(const Slot& slot, const Tensor& t) const;
 
   Trace& trace_;
   Recorder recorder_;
@@ -82,6 +93,10 @@ class Differentiator {
   std::vector<const std::byte*> real_;  // addresses of slots beyond the trace's
   std::vector<int64_t> wanted_;         // slots in the order of want()
   int64_t trace_slots_ = 0;
+  std::vector<int64_t> segment_ends_;
+  std::vector<Command> forward_;  // as gradients see them: reading second copies
+  std::vector<int64_t> copies_;   // per slot of the trace: the tensor that is its copy; -1: none
+  std::vector<int64_t> copied_;   // per tensor of the trace behind the slots: the slot it copies
   Done done_;
 };
 

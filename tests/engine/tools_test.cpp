@@ -25,11 +25,11 @@ LlmSession tiny_session(LlmSessionOptions options = {}) {
   return std::move(*session);
 }
 
-TEST(LogitsHash, IsXxh3OfTheBitsInTheirOrder) {
-  LogitsHash none;
+TEST(BitsHash, IsXxh3OfTheBitsInTheirOrder) {
+  BitsHash none;
   EXPECT_EQ(none.hex(), "99aa06d3014798d86001c324468d497f");  // XXH3-128 of nothing
   const std::vector<float> a = {1, 2}, b = {3}, all = {1, 2, 3}, zero = {0}, minus = {-0.0f};
-  LogitsHash pieces, whole, plus_zero, minus_zero;
+  BitsHash pieces, whole, plus_zero, minus_zero;
   pieces.add(a);
   pieces.add(b);
   whole.add(all);
@@ -40,7 +40,7 @@ TEST(LogitsHash, IsXxh3OfTheBitsInTheirOrder) {
   EXPECT_NE(plus_zero.hex(), minus_zero.hex());
 }
 
-TEST(LogitsHash, OfASessionDoesNotDependOnThePieces) {
+TEST(BitsHash, OfASessionDoesNotDependOnThePieces) {
   std::vector<TokenId> ids;
   for (int64_t i = 0; i < 40; ++i) ids.push_back(prompt_token(i, 256));
   std::vector<std::string> hashes;

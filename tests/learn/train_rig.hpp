@@ -1,4 +1,4 @@
-// Small training runs for tests: a grid, data made of sines, a TrainStep.
+// Small training runs for tests: a grid, data made of sines (fill_with_sines), a TrainStep.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
+#include "engine/training_hash.hpp"
 #include "grid/init.hpp"
 #include "learn/train_step.hpp"
 
@@ -32,7 +33,6 @@ inline GridSpec row_of(std::vector<LayerConfig> layers) {
 
 class TrainRig {
  public:
-  // Inputs 0.2 sin(0.11 i + 0.3) (ids: i mod vocab), targets 0.5 + 0.3 sin(0.17 i).
   TrainRig(const GridSpec& grid, const Shape& input, DType dtype, const TrainStepOptions& options,
            const Ops& ops = cpu_ops(best_isa()), int threads = 1, int64_t vocab = 0,
            DType train_in = DType::f32)
@@ -48,29 +48,7 @@ class TrainRig {
     EXPECT_TRUE(step.ok()) << step.error().str();
     if (!step.ok()) return;
     step_ = std::make_unique<TrainStep>(std::move(*step));
-    const Tensor& x = step_->x();
-    for (int64_t i = 0; i < x.shape.count(); ++i) {
-      if (x.dtype == DType::i32) {
-        x.i32()[i] = static_cast<int32_t>(i * 7 % vocab);
-      } else {
-        x.f32()[i] = static_cast<float>(0.2 * std::sin(0.11 * static_cast<double>(i) + 0.3));
-      }
-    }
-    const Tensor& target = step_->target();
-    for (int64_t i = 0; i < target.shape.count(); ++i) {
-      if (target.dtype == DType::i32) {
-        target.i32()[i] = static_cast<int32_t>(i * 5 % step_->y().cols());
-      } else {
-        target.f32()[i] = static_cast<float>(0.5 + 0.3 * std::sin(0.17 * static_cast<double>(i)));
-      }
-    }
-    const Tensor& weight = step_->weight();
-    for (int64_t i = 0; i < weight.shape.count(); ++i) {
-      weight.f32()[i] = 1.0f / static_cast<float>(weight.shape.count());
-    }
-    for (int64_t i = 0; !step_->mask().empty() && i < step_->mask().shape.count(); ++i) {
-      step_->mask().f32()[i] = 1.0f;
-    }
+    fill_with_sines(*step_, vocab);
   }
 
   bool ready() const { return step_ != nullptr; }

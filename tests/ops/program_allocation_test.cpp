@@ -11,7 +11,7 @@ TEST_P(StepAllocations, AreNone) {
   const KindCase& kind = GetParam();
   TrainStepOptions options;
   options.clip = {ClipKind::norm, 1.0f};
-  TrainRig rig(kind.grid(), kind.input, DType::f32, options, cpu_ops(best_isa()), 2, kind.vocab);
+  TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2, kind.vocab);
   ASSERT_TRUE(rig.ready());
   ASSERT_TRUE(rig.step().run(0.01).ok());  // the first run makes the scratch memory of the lanes
   const int64_t before = test::allocations();
