@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include "engine/impl.hpp"
 #include "engine/logits_hash.hpp"
@@ -172,36 +173,30 @@ int run(const BenchFlags& f) {
 
 }  // namespace
 
-Verb add_bench(CLI::App& app) {
-  CLI::App& bench = *app.add_subcommand("bench", "Measure speed.");
-  set_examples(bench,
-               "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
-               "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --json");
-  bench.require_subcommand(1);
+Verb add_bench(Command app) {
+  const Command bench = app.command("bench", "Measure speed.");
+  bench.examples(
+      "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
+      "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --json");
+  bench.require_command();
   auto f = std::make_shared<BenchFlags>();
-  CLI::App& verb = *bench.add_subcommand(
+  const Command verb = bench.command(
       "llm", "Tokens per second of a language model with random weights; needs no file.");
-  set_examples(verb,
-               "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
-               "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --profile");
-  const auto count = CLI::Range(int64_t{0}, int64_t{1} << 24);
-  verb.add_option("--shape", f->shape, "A named shape; a wrong name lists them")
-      ->capture_default_str();
-  verb.add_option("--dtype", f->dtype, "Number type of the weights")->capture_default_str();
-  verb.add_option("--prefill", f->prefill, "Prompt tokens")->check(count)->capture_default_str();
-  verb.add_option("--decode", f->decode, "Tokens fed one by one")
-      ->check(count)
-      ->capture_default_str();
-  verb.add_option("--chunk", f->chunk, "Prompt tokens per pass")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
-  verb.add_option("--reps", f->reps, "Repetitions, after one that warms up")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+  verb.examples(
+      "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
+      "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --profile");
+  verb.option("--shape", f->shape, "A named shape; a wrong name lists them").show_default();
+  verb.option("--dtype", f->dtype, "Number type of the weights").show_default();
+  verb.option("--prefill", f->prefill, "Prompt tokens").range(0, 1 << 24).show_default();
+  verb.option("--decode", f->decode, "Tokens fed one by one").range(0, 1 << 24).show_default();
+  verb.option("--chunk", f->chunk, "Prompt tokens per pass").range(1, 1 << 20).show_default();
+  verb.option("--reps", f->reps, "Repetitions, after one that warms up")
+      .range(1, 1000000)
+      .show_default();
   f->engine.add(verb);
-  verb.add_flag("--profile", f->profile, "Time per op");
-  verb.add_flag("--json", f->json, "One JSON object instead of text");
-  return {&verb, [f] { return run(*f); }};
+  verb.flag("--profile", f->profile, "Time per op");
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

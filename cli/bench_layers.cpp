@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include "backend/reference/reference.hpp"
 #include "engine/impl.hpp"
@@ -183,31 +184,29 @@ int run(const LayersFlags& f) {
 
 }  // namespace
 
-Verb add_bench_layers(CLI::App& app) {
+Verb add_bench_layers(Command app) {
   auto f = std::make_shared<LayersFlags>();
-  CLI::App& verb = *app.get_subcommand("bench")->add_subcommand(
+  const Command verb = app.find("bench").command(
       "layers", "Time of layers and small networks, forward and training; needs no file.");
-  set_examples(verb,
-               "  loom bench layers\n"
-               "  loom bench layers --suite D --modes all --dtypes float32,int8,ternary\n"
-               "  loom bench layers --filter dense --dtypes int8 --activations q8 --json");
-  verb.add_option("--suite", f->suite, "peer, A, B, D, E or all")->capture_default_str();
-  verb.add_option("--filter", f->filter, "Only cases with this text in their name");
-  verb.add_option("--modes", f->modes,
-                  "reference, single, multi, isas, all, or instruction sets; a comma list")
-      ->capture_default_str();
-  verb.add_option("--dtypes", f->dtypes, "Number types of the weights, or all")
-      ->capture_default_str();
-  verb.add_option("--activations", f->activations,
-                  "q8: activations in int8 for integer types; f32: in float")
-      ->capture_default_str();
-  verb.add_option("--threads", f->threads, "Lanes of mode multi; 0: all cores")
-      ->check(CLI::Range(0, 4096));
-  verb.add_option("--seconds", f->seconds, "How long each case is measured")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
-  verb.add_flag("--json", f->json, "A JSON array instead of text");
-  return {&verb, [f] { return run(*f); }};
+  verb.examples(
+      "  loom bench layers\n"
+      "  loom bench layers --suite D --modes all --dtypes float32,int8,ternary\n"
+      "  loom bench layers --filter dense --dtypes int8 --activations q8 --json");
+  verb.option("--suite", f->suite, "peer, A, B, D, E or all").show_default();
+  verb.option("--filter", f->filter, "Only cases with this text in their name");
+  verb.option("--modes", f->modes,
+              "reference, single, multi, isas, all, or instruction sets; a comma list")
+      .show_default();
+  verb.option("--dtypes", f->dtypes, "Number types of the weights, or all").show_default();
+  verb.option("--activations", f->activations,
+              "q8: activations in int8 for integer types; f32: in float")
+      .show_default();
+  verb.option("--threads", f->threads, "Lanes of mode multi; 0: all cores").range(0, 4096);
+  verb.option("--seconds", f->seconds, "How long each case is measured")
+      .range(0.001, 3600.0)
+      .show_default();
+  verb.flag("--json", f->json, "A JSON array instead of text");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

@@ -1,6 +1,8 @@
 // loom doctor: what is built in, what this processor has, and a proof that it computes right.
 #include <fmt/core.h>
 
+#include <memory>
+
 #include "engine/impl.hpp"
 #include "engine/self_check.hpp"
 #include "verbs.hpp"
@@ -110,14 +112,14 @@ int run(bool json) {
 
 }  // namespace
 
-Verb add_doctor(CLI::App& app) {
+Verb add_doctor(Command app) {
   auto json = std::make_shared<bool>(false);
-  CLI::App& verb = *app.add_subcommand("doctor", "Show what is built in and check that it works.");
-  set_examples(verb,
-               "  loom doctor\n"
-               "  loom doctor --json");
-  verb.add_flag("--json", *json, "One JSON object instead of text");
-  return {&verb, [json] { return run(*json); }};
+  const Command verb = app.command("doctor", "Show what is built in and check that it works.");
+  verb.examples(
+      "  loom doctor\n"
+      "  loom doctor --json");
+  verb.flag("--json", *json, "One JSON object instead of text");
+  return {verb, [json] { return run(*json); }};
 }
 
 }  // namespace loom::cli

@@ -1,7 +1,9 @@
 // loom eval: loss and accuracy of trained weights on samples from a file.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include "engine/impl.hpp"
 #include "engine/network_json.hpp"
@@ -110,23 +112,21 @@ int run(const EvalFlags& f) {
 
 }  // namespace
 
-Verb add_eval(CLI::App& app) {
+Verb add_eval(Command app) {
   auto f = std::make_shared<EvalFlags>();
-  CLI::App& verb = *app.add_subcommand("eval", "Measure trained weights on samples from a file.");
-  set_examples(verb,
-               "  loom eval net.safetensors test.csv\n"
-               "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
-  verb.add_option("MODEL", f->model, "Weights written by loom train, or a description")->required();
+  const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
+  verb.examples(
+      "  loom eval net.safetensors test.csv\n"
+      "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
+  verb.option("MODEL", f->model, "Weights written by loom train, or a description").required();
   f->data.add(verb);
-  verb.add_option("--weights", f->weights, "Weights, where MODEL is a description");
-  verb.add_option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
-  verb.add_option("--loss", f->loss, "Another loss than the one of training");
-  verb.add_option("--batch", f->batch, "Samples at a time")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
+  verb.option("--weights", f->weights, "Weights, where MODEL is a description");
+  verb.option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
+  verb.option("--loss", f->loss, "Another loss than the one of training");
+  verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add_lanes(verb);
-  verb.add_flag("--json", f->json, "One JSON object instead of text");
-  return {&verb, [f] { return run(*f); }};
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <memory>
 
 #include "engine/checkpoint.hpp"
 #include "verbs.hpp"
@@ -123,16 +124,16 @@ int run(const InfoFlags& f) {
 
 }  // namespace
 
-Verb add_info(CLI::App& app) {
+Verb add_info(Command app) {
   auto f = std::make_shared<InfoFlags>();
-  CLI::App& verb = *app.add_subcommand("info", "Show what a model folder holds.");
-  set_examples(verb,
-               "  loom info models/stories\n"
-               "  loom info models/stories --tensors --json");
-  verb.add_option("MODEL", f->model, "Folder with config.json and safetensors")->required();
-  verb.add_flag("--tensors", f->tensors, "List the tensors too");
-  verb.add_flag("--json", f->json, "One JSON object instead of text");
-  return {&verb, [f] { return run(*f); }};
+  const Command verb = app.command("info", "Show what a model folder holds.");
+  verb.examples(
+      "  loom info models/stories\n"
+      "  loom info models/stories --tensors --json");
+  verb.option("MODEL", f->model, "Folder with config.json and safetensors").required();
+  verb.flag("--tensors", f->tensors, "List the tensors too");
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

@@ -6,15 +6,14 @@
 
 namespace loom::cli {
 
-void DataFlags::add(CLI::App& verb) {
-  verb.add_option("DATA", path, "CSV, NPY, NPZ, IDX (also .gz) or safetensors")->required();
-  verb.add_option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
-  verb.add_option("--x", x, "Name of the inputs in an NPZ or safetensors file")
-      ->capture_default_str();
-  verb.add_option("--y", y, "Name of the targets in it")->capture_default_str();
-  verb.add_option("--targets", targets, "CSV: how many of the last columns are the target")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
-      ->capture_default_str();
+void DataFlags::add(Command verb) {
+  verb.option("DATA", path, "CSV, NPY, NPZ, IDX (also .gz) or safetensors").required();
+  verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
+  verb.option("--x", x, "Name of the inputs in an NPZ or safetensors file").show_default();
+  verb.option("--y", y, "Name of the targets in it").show_default();
+  verb.option("--targets", targets, "CSV: how many of the last columns are the target")
+      .range(1, 1 << 24)
+      .show_default();
 }
 
 DatasetOptions DataFlags::options(bool classes, std::vector<std::string> names) const {

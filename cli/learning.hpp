@@ -11,7 +11,7 @@ struct DataFlags {
   std::string path, labels, x = "x", y = "y";
   int64_t targets = 1;
 
-  void add(CLI::App& verb);
+  void add(Command verb);
   // `names`: classes that training knows; `classes`: whole numbers are labels.
   DatasetOptions options(bool classes, std::vector<std::string> names = {}) const;
 };

@@ -1,6 +1,10 @@
 // loom new: writes the description of a network: a line per layer, every field with its value.
 #include <fmt/core.h>
 
+#include <functional>
+#include <memory>
+#include <span>
+
 #include "engine/network_json.hpp"
 #include "io/file.hpp"
 #include "verbs.hpp"
@@ -36,33 +40,32 @@ int write(const NewFlags& f, const Result<NetworkSpec>& network) {
   return written.ok() ? kDone : fail(written.error());
 }
 
-void add_output(CLI::App& verb, NewFlags& f) {
-  verb.add_option("-o,--output", f.output, "File to write; -: stdout")->capture_default_str();
-  verb.add_flag("--force", f.force, "Replace a file that exists");
+void add_output(Command verb, NewFlags& f) {
+  verb.option("-o,--output", f.output, "File to write; -: stdout").show_default();
+  verb.flag("--force", f.force, "Replace a file that exists");
 }
 
-void list(CLI::App& verb, const char* name, std::vector<int64_t>& to, const char* doc) {
-  verb.add_option(name, to, doc)->delimiter(',')->capture_default_str();
+void list(Command verb, const char* name, std::vector<int64_t>& to, const char* doc) {
+  verb.option(name, to, doc).split_at(',').show_default();
 }
 
-void number(CLI::App& verb, const char* name, int64_t& to, const char* doc) {
-  verb.add_option(name, to, doc)->capture_default_str();
+void number(Command verb, const char* name, int64_t& to, const char* doc) {
+  verb.option(name, to, doc).show_default();
 }
 
-CLI::App& add_mlp(CLI::App& parent, NewFlags& f) {
-  CLI::App& verb = *parent.add_subcommand("mlp", "Dense layers.");
-  set_examples(verb, "  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json");
+Command add_mlp(Command parent, NewFlags& f) {
+  const Command verb = parent.command("mlp", "Dense layers.");
+  verb.examples("  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json");
   number(verb, "--in", f.mlp.in, "Values of one sample");
   list(verb, "--hidden", f.mlp.hidden, "Widths of the layers between");
   number(verb, "--out", f.mlp.out, "Values of the prediction");
-  verb.add_option("--activation", f.mlp.activation, "Of the layers between")->capture_default_str();
+  verb.option("--activation", f.mlp.activation, "Of the layers between").show_default();
   return verb;
 }
 
-CLI::App& add_cnn(CLI::App& parent, NewFlags& f) {
-  CLI::App& verb = *parent.add_subcommand("cnn", "Convolutions over pictures, then Dense layers.");
-  set_examples(
-      verb,
+Command add_cnn(Command parent, NewFlags& f) {
+  const Command verb = parent.command("cnn", "Convolutions over pictures, then Dense layers.");
+  verb.examples(
       "  loom new cnn -o cnn.json\n"
       "  loom new cnn --picture 3,32,32 --filters 16,32,64 --kernels 3 --out 10 -o c.json");
   list(verb, "--picture", f.picture, "channels,height,width");
@@ -71,15 +74,13 @@ CLI::App& add_cnn(CLI::App& parent, NewFlags& f) {
   number(verb, "--stride", f.cnn.stride, "Step between outputs");
   list(verb, "--hidden", f.cnn.hidden, "Widths of Dense layers before the last");
   number(verb, "--out", f.cnn.out, "Values of the prediction");
-  verb.add_option("--activation", f.cnn.activation, "Of all layers but the last")
-      ->capture_default_str();
+  verb.option("--activation", f.cnn.activation, "Of all layers but the last").show_default();
   return verb;
 }
 
-CLI::App& add_transformer(CLI::App& parent, NewFlags& f) {
-  CLI::App& verb = *parent.add_subcommand("transformer", "Attention and SwiGLU over ids.");
-  set_examples(verb,
-               "  loom new transformer --vocab 256 --width 128 --layers 4 --heads 4 -o t.json");
+Command add_transformer(Command parent, NewFlags& f) {
+  const Command verb = parent.command("transformer", "Attention and SwiGLU over ids.");
+  verb.examples("  loom new transformer --vocab 256 --width 128 --layers 4 --heads 4 -o t.json");
   number(verb, "--vocab", f.transformer.vocab, "Ids are below this");
   number(verb, "--width", f.transformer.width, "Values per position");
   number(verb, "--layers", f.transformer.layers, "Pairs of attention and SwiGLU");
@@ -88,26 +89,26 @@ CLI::App& add_transformer(CLI::App& parent, NewFlags& f) {
   number(verb, "--inner", f.transformer.inner, "Width inside SwiGLU; 0: four times the width");
   number(verb, "--time", f.transformer.time, "Positions of one sample");
   number(verb, "--out", f.transformer.out, "Values per position; 0: the vocabulary");
-  verb.add_flag("--full", f.full, "Every position sees all, not only earlier ones");
+  verb.flag("--full", f.full, "Every position sees all, not only earlier ones");
   return verb;
 }
 
-CLI::App& add_recurrent(CLI::App& parent, NewFlags& f, const std::string& cell) {
-  CLI::App& verb = *parent.add_subcommand(cell, "Recurrent layers over steps, then Dense.");
-  set_examples(
-      verb, fmt::format("  loom new {} --in 3 --time 20 --hidden 32,32 --out 5 -o r.json", cell));
+Command add_recurrent(Command parent, NewFlags& f, const std::string& cell) {
+  const Command verb = parent.command(cell, "Recurrent layers over steps, then Dense.");
+  verb.examples(
+      fmt::format("  loom new {} --in 3 --time 20 --hidden 32,32 --out 5 -o r.json", cell));
   number(verb, "--in", f.recurrent.in, "Values of one step");
   number(verb, "--time", f.recurrent.time, "Steps of one sample");
   list(verb, "--hidden", f.recurrent.hidden, "Widths of the layers");
   number(verb, "--out", f.recurrent.out, "Values of the prediction");
   number(verb, "--vocab", f.recurrent.vocab, "The input are ids below this; 0: numbers");
-  verb.add_flag("--sequence", f.recurrent.sequence, "A prediction for every step");
+  verb.flag("--sequence", f.recurrent.sequence, "A prediction for every step");
   return verb;
 }
 
-CLI::App& add_random(CLI::App& parent, NewFlags& f) {
-  CLI::App& verb = *parent.add_subcommand("random", "A grid of random layers.");
-  set_examples(verb, "  loom new random --in 8 --out 3 --depth 2 --rows 2 --seed 7 -o random.json");
+Command add_random(Command parent, NewFlags& f) {
+  const Command verb = parent.command("random", "A grid of random layers.");
+  verb.examples("  loom new random --in 8 --out 3 --depth 2 --rows 2 --seed 7 -o random.json");
   number(verb, "--in", f.random.in, "Values of one sample");
   number(verb, "--out", f.random.out, "Values of the prediction");
   number(verb, "--width", f.random.width, "Values between layers");
@@ -115,7 +116,7 @@ CLI::App& add_random(CLI::App& parent, NewFlags& f) {
   number(verb, "--rows", f.random.rows, "Extent in y");
   number(verb, "--cols", f.random.cols, "Extent in x");
   number(verb, "--layers", f.random.layers, "Layers per cell");
-  verb.add_option("--seed", f.random.seed, "What it is drawn from")->capture_default_str();
+  verb.option("--seed", f.random.seed, "What it is drawn from").show_default();
   return verb;
 }
 
@@ -128,35 +129,35 @@ Shape shape_of(const std::vector<int64_t>& extents) {
 
 }  // namespace
 
-Verb add_new(CLI::App& app) {
+Verb add_new(Command app) {
   auto f = std::make_shared<NewFlags>();
-  CLI::App& verb = *app.add_subcommand("new", "Write the description of a network.");
-  set_examples(verb,
-               "  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json\n"
-               "  loom new cnn -o cnn.json\n"
-               "  loom new gru --in 3 --time 20 --hidden 32 --out 5");
-  verb.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, Builder>> kinds;
-  kinds.emplace_back(&add_mlp(verb, *f), [f] { return build_mlp(f->mlp); });
-  kinds.emplace_back(&add_cnn(verb, *f), [f] {
+  const Command verb = app.command("new", "Write the description of a network.");
+  verb.examples(
+      "  loom new mlp --in 784 --hidden 256,128 --out 10 -o mlp.json\n"
+      "  loom new cnn -o cnn.json\n"
+      "  loom new gru --in 3 --time 20 --hidden 32 --out 5");
+  verb.require_command();
+  std::vector<std::pair<Command, Builder>> kinds;
+  kinds.emplace_back(add_mlp(verb, *f), [f] { return build_mlp(f->mlp); });
+  kinds.emplace_back(add_cnn(verb, *f), [f] {
     f->cnn.input = shape_of(f->picture);
     return build_cnn(f->cnn);
   });
-  kinds.emplace_back(&add_transformer(verb, *f), [f] {
+  kinds.emplace_back(add_transformer(verb, *f), [f] {
     f->transformer.causal = !f->full;
     return build_transformer(f->transformer);
   });
   for (const std::string cell : {"rnn", "lstm", "gru"}) {
-    kinds.emplace_back(&add_recurrent(verb, *f, cell), [f, cell] {
+    kinds.emplace_back(add_recurrent(verb, *f, cell), [f, cell] {
       f->recurrent.cell = cell;
       return build_recurrent(f->recurrent);
     });
   }
-  kinds.emplace_back(&add_random(verb, *f), [f] { return build_random(f->random); });
-  for (const auto& [kind, build] : kinds) add_output(*kind, *f);
-  return {&verb, [f, kinds] {
+  kinds.emplace_back(add_random(verb, *f), [f] { return build_random(f->random); });
+  for (const auto& [kind, build] : kinds) add_output(kind, *f);
+  return {verb, [f, kinds] {
             for (const auto& [kind, build] : kinds) {
-              if (kind->parsed()) return write(*f, build());
+              if (kind.called()) return write(*f, build());
             }
             return static_cast<int>(kUsage);
           }};

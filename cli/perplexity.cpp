@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <memory>
 #include <optional>
 
 #include "engine/checkpoint.hpp"
@@ -143,31 +144,31 @@ int run(const PerplexityFlags& f) {
 
 }  // namespace
 
-Verb add_perplexity(CLI::App& app) {
+Verb add_perplexity(Command app) {
   auto f = std::make_shared<PerplexityFlags>();
-  CLI::App& verb = *app.add_subcommand("perplexity", "Measure how well a model predicts a text.");
-  set_examples(verb,
-               "  loom perplexity models/stories story.txt --window 256\n"
-               "  loom perplexity models/stories story.txt --dtypes q8_0,int8,q4_0");
-  CLI::Option* one = f->model.add(verb);
-  verb.add_option("TEXTFILE", f->file, "A text; -: from stdin")->required();
-  verb.add_option("--window", f->window, "Predictions per window, without earlier context")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
-      ->capture_default_str();
-  verb.add_option("--start-char", f->start_char, "Begin at this Unicode character of the text")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  verb.add_option("--limit", f->limit, "Predictions at most, in whole windows; 0: all")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  CLI::Option* some = verb.add_option("--dtypes", f->dtypes, "A table of these, and of f32: a,b,c")
-                          ->delimiter(',')
-                          ->excludes(one);
-  verb.add_flag("--all-dtypes", f->all_dtypes, "A table of every number type")
-      ->excludes(one)
-      ->excludes(some);
+  const Command verb = app.command("perplexity", "Measure how well a model predicts a text.");
+  verb.examples(
+      "  loom perplexity models/stories story.txt --window 256\n"
+      "  loom perplexity models/stories story.txt --dtypes q8_0,int8,q4_0");
+  const Option one = f->model.add(verb);
+  verb.option("TEXTFILE", f->file, "A text; -: from stdin").required();
+  verb.option("--window", f->window, "Predictions per window, without earlier context")
+      .range(1, 1 << 24)
+      .show_default();
+  verb.option("--start-char", f->start_char, "Begin at this Unicode character of the text")
+      .range(0, int64_t{1} << 40);
+  verb.option("--limit", f->limit, "Predictions at most, in whole windows; 0: all")
+      .range(0, int64_t{1} << 40);
+  const Option some = verb.option("--dtypes", f->dtypes, "A table of these, and of f32: a,b,c")
+                          .split_at(',')
+                          .excludes(one);
+  verb.flag("--all-dtypes", f->all_dtypes, "A table of every number type")
+      .excludes(one)
+      .excludes(some);
   f->engine.add(verb);
-  verb.add_flag("--json", f->json, "JSON instead of text");
-  verb.add_flag("--quiet", f->quiet, "No progress and no notes");
-  return {&verb, [f] { return run(*f); }};
+  verb.flag("--json", f->json, "JSON instead of text");
+  verb.flag("--quiet", f->quiet, "No progress and no notes");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

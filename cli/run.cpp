@@ -1,7 +1,9 @@
 // loom run: a prompt in, text out; or a conversation.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "chat.hpp"
@@ -16,7 +18,7 @@ struct RunFlags {
   ModelFlags model;
   std::string prompt, file, system;
   bool chat = false, no_echo = false, json = false, quiet = false;
-  CLI::Option* prompt_option = nullptr;
+  Option prompt_option;
   GenerateOptions generate;
   int64_t context = 0, chunk = 256;
 };
@@ -148,34 +150,29 @@ class Runner {
   std::string echo_;  // the prompt, until it is printed
 };
 
-void add_sampling(CLI::App& verb, GenerateOptions& g) {
+void add_sampling(Command verb, GenerateOptions& g) {
   SamplerOptions& s = g.sampler;
-  verb.add_option("--max-tokens", g.max_tokens, "Tokens to write at most")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
-      ->capture_default_str();
-  verb.add_option("--temperature", s.temperature, "0: always the most likely token")
-      ->capture_default_str();
-  verb.add_option("--seed", s.seed, "Of the draws; the same seed gives the same text")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{INT64_MAX}))
-      ->capture_default_str();
-  verb.add_option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all")
-      ->capture_default_str();
-  verb.add_option("--top-p", s.top_p, "Draw among the fewest tokens that hold this probability")
-      ->capture_default_str();
-  verb.add_option("--min-p", s.min_p, "Leave out tokens below this share of the best one's")
-      ->capture_default_str();
-  verb.add_option("--repetition-penalty", s.repetition_penalty, "Above 1: repeat less")
-      ->capture_default_str();
-  verb.add_option("--repetition-window", s.repetition_window, "Tokens it looks back at; 0: all")
-      ->capture_default_str();
-  verb.add_option("--stop", g.stop, "End before this text; may be given several times")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  verb.add_flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");
+  verb.option("--max-tokens", g.max_tokens, "Tokens to write at most")
+      .range(0, int64_t{1} << 40)
+      .show_default();
+  verb.option("--temperature", s.temperature, "0: always the most likely token").show_default();
+  verb.option("--seed", s.seed, "Of the draws; the same seed gives the same text")
+      .range(0, INT64_MAX)
+      .show_default();
+  verb.option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all").show_default();
+  verb.option("--top-p", s.top_p, "Draw among the fewest tokens that hold this probability")
+      .show_default();
+  verb.option("--min-p", s.min_p, "Leave out tokens below this share of the best one's")
+      .show_default();
+  verb.option("--repetition-penalty", s.repetition_penalty, "Above 1: repeat less").show_default();
+  verb.option("--repetition-window", s.repetition_window, "Tokens it looks back at; 0: all")
+      .show_default();
+  verb.option("--stop", g.stop, "End before this text; may be given several times").one_at_a_time();
+  verb.flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");
 }
 
 int run(const RunFlags& f) {
-  const bool has_prompt = f.prompt_option->count() > 0;
+  const bool has_prompt = f.prompt_option.given();
   const bool asks_person = f.chat && !has_prompt && f.file.empty();
   if (!f.chat && !has_prompt && f.file.empty() && stdin_is_terminal())
     return fail(kUsage, "no prompt; give one with -p TEXT, -f FILE, on stdin, or use --chat");
@@ -193,29 +190,29 @@ int run(const RunFlags& f) {
 
 }  // namespace
 
-Verb add_run(CLI::App& app) {
+Verb add_run(Command app) {
   auto f = std::make_shared<RunFlags>();
-  CLI::App& verb = *app.add_subcommand("run", "Write a continuation of a prompt, or talk.");
-  set_examples(verb,
-               "  loom run models/stories -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
-               "  loom run models/stories --chat");
+  const Command verb = app.command("run", "Write a continuation of a prompt, or talk.");
+  verb.examples(
+      "  loom run models/stories -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
+      "  loom run models/stories --chat");
   f->model.add(verb);
-  f->prompt_option = verb.add_option("-p,--prompt", f->prompt, "The text to continue");
-  verb.add_option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
-      ->excludes(f->prompt_option);
-  verb.add_flag("--chat", f->chat, "Use the model's chat template; without -p, talk line by line");
-  verb.add_option("--system", f->system, "What the model is told before a chat");
+  f->prompt_option = verb.option("-p,--prompt", f->prompt, "The text to continue");
+  verb.option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
+      .excludes(f->prompt_option);
+  verb.flag("--chat", f->chat, "Use the model's chat template; without -p, talk line by line");
+  verb.option("--system", f->system, "What the model is told before a chat");
   add_sampling(verb, f->generate);
-  verb.add_option("--context", f->context, "Positions to keep (default: as many as needed)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  verb.add_option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
+  verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
+      .range(0, int64_t{1} << 40);
+  verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
+      .range(1, 1 << 20)
+      .show_default();
   f->engine.add(verb);
-  verb.add_flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
-  verb.add_flag("--json", f->json, "One JSON object instead of text");
-  verb.add_flag("--quiet", f->quiet, "No progress and no statistics");
-  return {&verb, [f] { return run(*f); }};
+  verb.flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  verb.flag("--quiet", f->quiet, "No progress and no statistics");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

@@ -1,7 +1,9 @@
 // loom tokenize: text to token ids and back, with the tokenizer of a model folder.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "engine/checkpoint.hpp"
 #include "verbs.hpp"
@@ -12,7 +14,7 @@ namespace {
 struct TokenizeFlags {
   std::string model, text;
   bool decode = false, json = false, no_special = false;
-  CLI::Option* text_option = nullptr;
+  Option text_option;
 };
 
 // Ids between white space and commas.
@@ -66,29 +68,29 @@ int encode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string
 }
 
 int run(const TokenizeFlags& f) {
-  if (f.text_option->count() == 0 && stdin_is_terminal())
+  if (!f.text_option.given() && stdin_is_terminal())
     return fail(kUsage, "no text; give it as an argument or on stdin");
   const Result<Tokenizer> tokenizer = load_tokenizer(f.model);
   if (!tokenizer.ok()) return fail(tokenizer.error());
-  const Result<std::string> input = f.text_option->count() > 0 ? f.text : read_stdin();
+  const Result<std::string> input = f.text_option.given() ? f.text : read_stdin();
   if (!input.ok()) return fail(input.error());
   return f.decode ? decode(f, *tokenizer, *input) : encode(f, *tokenizer, *input);
 }
 
 }  // namespace
 
-Verb add_tokenize(CLI::App& app) {
+Verb add_tokenize(Command app) {
   auto f = std::make_shared<TokenizeFlags>();
-  CLI::App& verb = *app.add_subcommand("tokenize", "Turn text into token ids, or ids into text.");
-  set_examples(verb,
-               "  loom tokenize models/stories \"Once upon a time\"\n"
-               "  loom tokenize models/stories --decode \"540 541 261 446\"");
-  verb.add_option("MODEL", f->model, "Model folder, or a tokenizer.json")->required();
-  f->text_option = verb.add_option("TEXT", f->text, "The text or ids (default: stdin)");
-  verb.add_flag("--decode", f->decode, "TEXT is ids; print their text");
-  verb.add_flag("--no-special", f->no_special, "Add no tokens around the text (BOS and the like)");
-  verb.add_flag("--json", f->json, "One JSON object instead of text");
-  return {&verb, [f] { return run(*f); }};
+  const Command verb = app.command("tokenize", "Turn text into token ids, or ids into text.");
+  verb.examples(
+      "  loom tokenize models/stories \"Once upon a time\"\n"
+      "  loom tokenize models/stories --decode \"540 541 261 446\"");
+  verb.option("MODEL", f->model, "Model folder, or a tokenizer.json").required();
+  f->text_option = verb.option("TEXT", f->text, "The text or ids (default: stdin)");
+  verb.flag("--decode", f->decode, "TEXT is ids; print their text");
+  verb.flag("--no-special", f->no_special, "Add no tokens around the text (BOS and the like)");
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

@@ -2,8 +2,12 @@
 // end; checkpoints after each epoch, from which --resume goes on with the same bits.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
 
 #include "engine/impl.hpp"
 #include "engine/network_json.hpp"
@@ -219,16 +223,15 @@ int run(const TrainFlags& f) {
 
 }  // namespace
 
-Verb add_train(CLI::App& app) {
+Verb add_train(Command app) {
   auto f = std::make_shared<TrainFlags>();
-  CLI::App& verb = *app.add_subcommand("train", "Train a network on samples from a file.");
-  set_examples(
-      verb,
+  const Command verb = app.command("train", "Train a network on samples from a file.");
+  verb.examples(
       "  loom train mlp.json images.idx.gz --labels labels.idx.gz --split 0.8\n"
       "  loom train net.json table.csv --split 0.9 --normalize standard -o net.safetensors\n"
       "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume");
   f->add(verb);
-  return {&verb, [f] { return run(*f); }};
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli

@@ -27,88 +27,71 @@ Result<ClipSpec> parse_clip_flag(const std::string& text) {
 
 }  // namespace
 
-void TrainFlags::add_files(CLI::App& verb) {
-  verb.add_option("NETWORK", network, "Description written by loom new")->required();
+void TrainFlags::add_files(Command verb) {
+  verb.option("NETWORK", network, "Description written by loom new").required();
   data.add(verb);
-  CLI::Option* share =
-      verb.add_option("--split", split, "Share of the samples that trains, from the front: 0.8")
-          ->check(CLI::Range(0.0, 1.0));
-  verb.add_option("--validation", validation, "Samples to validate with, instead of --split")
-      ->excludes(share);
-  verb.add_option("--validation-labels", validation_labels, "Their labels, as --labels");
-  verb.add_option("--normalize", normalize, "Inputs: none, standard, range")->capture_default_str();
-  verb.add_option("-o,--output", output, "Write the trained weights (safetensors)");
-  CLI::Option* file = verb.add_option("--checkpoint", checkpoint, "Save the run after each epoch");
-  verb.add_flag("--resume", resume, "Go on from the checkpoint")->needs(file);
-  verb.add_option("--plot", plot, "Write the loss curve (SVG)");
+  const Option share =
+      verb.option("--split", split, "Share of the samples that trains, from the front: 0.8")
+          .range(0.0, 1.0);
+  verb.option("--validation", validation, "Samples to validate with, instead of --split")
+      .excludes(share);
+  verb.option("--validation-labels", validation_labels, "Their labels, as --labels");
+  verb.option("--normalize", normalize, "Inputs: none, standard, range").show_default();
+  verb.option("-o,--output", output, "Write the trained weights (safetensors)");
+  const Option file = verb.option("--checkpoint", checkpoint, "Save the run after each epoch");
+  verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);
+  verb.option("--plot", plot, "Write the loss curve (SVG)");
 }
 
-void TrainFlags::add_method(CLI::App& verb) {
-  verb.add_option("--epochs", epochs, "Times all samples are seen")
-      ->check(CLI::Range(int64_t{1}, kMany))
-      ->capture_default_str();
-  verb.add_option("--batch", batch, "Samples per step")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
-  verb.add_option("--accumulate", accumulate, "Steps whose gradients make one update")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
-  verb.add_option("--loss", loss,
-                  "mse, mae, huber, softmax_ce, bce, kl, cosine (default: softmax_ce for labels, "
-                  "else mse)");
-  verb.add_option("--smoothing", smoothing, "softmax_ce: share of a target spread over all classes")
-      ->check(CLI::Range(0.0, 1.0));
-  verb.add_option("--delta", delta, "huber: where it turns linear")
-      ->check(CLI::Range(1e-6, 1e6))
-      ->capture_default_str();
-  verb.add_option("--optimizer", optimizer, "sgd, momentum, nesterov, rmsprop, adam, adamw, lion")
-      ->capture_default_str();
-  verb.add_option("--decay", decay, "Weight decay (default: the optimizer's)")
-      ->check(CLI::Range(0.0, 1e3));
-  verb.add_option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT")
-      ->capture_default_str();
-  verb.add_option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
-      ->check(CLI::Range(int64_t{0}, kMany));
-  verb.add_option("--dtype", dtype, "Number type the matrices are trained for")
-      ->capture_default_str();
-  verb.add_option("--seed", seed, "Of the starting weights and the order of samples")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{INT64_MAX}))
-      ->capture_default_str();
-  verb.add_flag("--no-shuffle", no_shuffle, "Keep the order of the samples");
+void TrainFlags::add_method(Command verb) {
+  verb.option("--epochs", epochs, "Times all samples are seen").range(1, kMany).show_default();
+  verb.option("--batch", batch, "Samples per step").range(1, 1 << 20).show_default();
+  verb.option("--accumulate", accumulate, "Steps whose gradients make one update")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--loss", loss,
+              "mse, mae, huber, softmax_ce, bce, kl, cosine (default: softmax_ce for labels, "
+              "else mse)");
+  verb.option("--smoothing", smoothing, "softmax_ce: share of a target spread over all classes")
+      .range(0.0, 1.0);
+  verb.option("--delta", delta, "huber: where it turns linear").range(1e-6, 1e6).show_default();
+  verb.option("--optimizer", optimizer, "sgd, momentum, nesterov, rmsprop, adam, adamw, lion")
+      .show_default();
+  verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
+  verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
+  verb.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
+      .range(0, kMany);
+  verb.option("--dtype", dtype, "Number type the matrices are trained for").show_default();
+  verb.option("--seed", seed, "Of the starting weights and the order of samples")
+      .range(0, INT64_MAX)
+      .show_default();
+  verb.flag("--no-shuffle", no_shuffle, "Keep the order of the samples");
 }
 
-void TrainFlags::add_schedule(CLI::App& verb) {
-  verb.add_option("--rate", rate, "Learning rate")
-      ->check(CLI::Range(0.0, 1e3))
-      ->capture_default_str();
-  verb.add_option("--schedule", schedule,
-                  "constant, step, multi_step, exponential, cosine, cosine_restarts, linear, "
-                  "polynomial, one_cycle, plateau")
-      ->capture_default_str();
-  verb.add_option("--warmup", warmup, "Steps in which the rate rises")
-      ->check(CLI::Range(int64_t{0}, kMany));
-  verb.add_option("--floor", floor, "cosine, linear, polynomial: the last rate")
-      ->check(CLI::Range(0.0, 1e3));
-  verb.add_option("--gamma", gamma, "step, multi_step, exponential, plateau: factor")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  verb.add_option("--power", power, "polynomial")->check(CLI::Range(0.0, 16.0));
-  verb.add_option("--every", every, "step, cosine_restarts: epochs")
-      ->check(CLI::Range(int64_t{1}, kMany))
-      ->capture_default_str();
-  verb.add_option("--milestones", milestones, "multi_step: epochs")->delimiter(',');
-  verb.add_option("--patience", patience, "plateau: epochs")
-      ->check(CLI::Range(int64_t{0}, kMany))
-      ->capture_default_str();
+void TrainFlags::add_schedule(Command verb) {
+  verb.option("--rate", rate, "Learning rate").range(0.0, 1e3).show_default();
+  verb.option("--schedule", schedule,
+              "constant, step, multi_step, exponential, cosine, cosine_restarts, linear, "
+              "polynomial, one_cycle, plateau")
+      .show_default();
+  verb.option("--warmup", warmup, "Steps in which the rate rises").range(0, kMany);
+  verb.option("--floor", floor, "cosine, linear, polynomial: the last rate").range(0.0, 1e3);
+  verb.option("--gamma", gamma, "step, multi_step, exponential, plateau: factor")
+      .range(0.0, 1.0)
+      .show_default();
+  verb.option("--power", power, "polynomial").range(0.0, 16.0);
+  verb.option("--every", every, "step, cosine_restarts: epochs").range(1, kMany).show_default();
+  verb.option("--milestones", milestones, "multi_step: epochs").split_at(',');
+  verb.option("--patience", patience, "plateau: epochs").range(0, kMany).show_default();
 }
 
-void TrainFlags::add(CLI::App& verb) {
+void TrainFlags::add(Command verb) {
   add_files(verb);
   add_method(verb);
   add_schedule(verb);
   engine.add_lanes(verb);
-  verb.add_flag("--json", json, "One JSON object instead of text");
-  verb.add_flag("--quiet", quiet, "No progress, no lines per epoch");
+  verb.flag("--json", json, "One JSON object instead of text");
+  verb.flag("--quiet", quiet, "No progress, no lines per epoch");
 }
 
 Result<TrainerOptions> TrainFlags::options() const {

@@ -19,13 +19,13 @@ struct TrainFlags {
   bool no_shuffle = false, resume = false, json = false, quiet = false;
   std::string checkpoint, output, plot;
 
-  void add(CLI::App& verb);
+  void add(Command verb);
   Result<TrainerOptions> options() const;
 
  private:
-  void add_files(CLI::App& verb);
-  void add_method(CLI::App& verb);
-  void add_schedule(CLI::App& verb);
+  void add_files(Command verb);
+  void add_method(Command verb);
+  void add_schedule(Command verb);
 };
 
 }  // namespace loom::cli

@@ -1,35 +1,32 @@
 // The verbs of `loom`, one file each. add_*() declares a verb's options and returns what runs it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "console.hpp"
+#include "flags.hpp"
 
 namespace loom::cli {
 
-// A verb that was declared: its parser, and the function that returns the exit code.
+// A verb that was declared: its command, and the function that returns the exit code.
 struct Verb {
-  CLI::App* app;
+  Command command;
   std::function<int()> run;
 };
 
-Verb add_run(CLI::App& app);
-Verb add_perplexity(CLI::App& app);
-Verb add_info(CLI::App& app);
-Verb add_tokenize(CLI::App& app);
-Verb add_bench(CLI::App& app);
-Verb add_bench_layers(CLI::App& app);  // after add_bench
-Verb add_verify(CLI::App& app);
-Verb add_doctor(CLI::App& app);
-Verb add_new(CLI::App& app);
-Verb add_train(CLI::App& app);
-Verb add_eval(CLI::App& app);
-
-// The examples stand first in the help of a verb.
-void set_examples(CLI::App& verb, const std::string& examples);
+Verb add_run(Command app);
+Verb add_perplexity(Command app);
+Verb add_info(Command app);
+Verb add_tokenize(Command app);
+Verb add_bench(Command app);
+Verb add_bench_layers(Command app);  // after add_bench
+Verb add_verify(Command app);
+Verb add_doctor(Command app);
+Verb add_new(Command app);
+Verb add_train(Command app);
+Verb add_eval(Command app);
 
 // Options that many verbs share.
 struct EngineFlags {
@@ -38,8 +35,8 @@ struct EngineFlags {
   std::string activations = "q8";
   bool oversubscribe = false;
 
-  void add(CLI::App& verb);        // all three
-  void add_lanes(CLI::App& verb);  // without --activations
+  void add(Command verb);        // all three
+  void add_lanes(Command verb);  // without --activations
   Result<Engine> create() const;
 };
 
@@ -49,7 +46,7 @@ struct ModelFlags {
   ModelOptions options;
 
   // MODEL, --dtype and --rope-bf16; `required`: MODEL must be given. Returns the option --dtype.
-  CLI::Option* add(CLI::App& verb, bool required = true);
+  Option add(Command verb, bool required = true);
   // With a progress bar on stderr; Ctrl-C stops it.
   Result<Model> load(const Engine& engine, bool quiet) const;
 };

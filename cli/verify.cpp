@@ -1,5 +1,7 @@
 // loom verify hash: the hash of the logits of every position of a prompt, and nothing else. Equal
 // hashes mean equal bits, whatever the threads, the instruction set and the pieces.
+#include <memory>
+
 #include "engine/impl.hpp"
 #include "engine/logits_hash.hpp"
 #include "progress.hpp"
@@ -45,29 +47,27 @@ int run(const HashFlags& f) {
 
 }  // namespace
 
-Verb add_verify(CLI::App& app) {
-  CLI::App& verify = *app.add_subcommand("verify", "Prove that results have the same bits.");
-  set_examples(verify,
-               "  loom verify hash models/stories --threads 3 --isa scalar\n"
-               "  loom verify hash --shape tiny --dtype ternary --chunk 7");
-  verify.require_subcommand(1);
+Verb add_verify(Command app) {
+  const Command verify = app.command("verify", "Prove that results have the same bits.");
+  verify.examples(
+      "  loom verify hash models/stories --threads 3 --isa scalar\n"
+      "  loom verify hash --shape tiny --dtype ternary --chunk 7");
+  verify.require_command();
   auto f = std::make_shared<HashFlags>();
   f->engine.oversubscribe = true;  // 7 threads on 2 cores must give the bits of 1
-  CLI::App& verb = *verify.add_subcommand("hash", "The hash of the logits of a fixed prompt.");
-  set_examples(verb,
-               "  loom verify hash models/stories --prompt-tokens 113 --chunk 7 --isa scalar\n"
-               "  loom verify hash --shape tiny --dtype q4_0 --threads 7");
+  const Command verb = verify.command("hash", "The hash of the logits of a fixed prompt.");
+  verb.examples(
+      "  loom verify hash models/stories --prompt-tokens 113 --chunk 7 --isa scalar\n"
+      "  loom verify hash --shape tiny --dtype q4_0 --threads 7");
   f->model.add(verb, false);
-  verb.add_option("--shape", f->shape, "Random weights of a named shape instead of a model");
-  verb.add_option("--prompt-tokens", f->prompt_tokens, "Length of the prompt")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
-      ->capture_default_str();
-  verb.add_option("--chunk", f->chunk, "Prompt tokens per pass")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
-  verb.add_option("--seed", f->seed, "Of the random weights of --shape")->capture_default_str();
+  verb.option("--shape", f->shape, "Random weights of a named shape instead of a model");
+  verb.option("--prompt-tokens", f->prompt_tokens, "Length of the prompt")
+      .range(1, 1 << 24)
+      .show_default();
+  verb.option("--chunk", f->chunk, "Prompt tokens per pass").range(1, 1 << 20).show_default();
+  verb.option("--seed", f->seed, "Of the random weights of --shape").show_default();
   f->engine.add(verb);
-  return {&verb, [f] { return run(*f); }};
+  return {verb, [f] { return run(*f); }};
 }
 
 }  // namespace loom::cli
