@@ -59,6 +59,9 @@ Result<TrainingHash> hash_training(const NetworkSpec& spec, int64_t batch, int64
   how.clip = {ClipKind::norm, 1.0f};
   how.dtype = options.dtype;
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, how, ops, pool));
+  if (step.x().dtype == DType::i32 && vocab < 1) {
+    return invalid("the network takes ids; say below which number they are (vocab)");
+  }
   fill_with_sines(step, vocab);
   TrainingHash hash;
   for (int i = 0; i < options.steps; ++i) {

@@ -1,18 +1,31 @@
 #!/usr/bin/env bash
-# The determinism proof: one hash of all logits per dtype, equal for every instruction set, thread count, prompt split,
-# compiler and optimisation level. Builds what is missing, compares with hashes.txt, prints one line per dtype.
-# usage: tests/golden/hash_matrix.sh [--update] [BUILD_ROOT]     (--update rewrites hashes.txt; say why in the commit)
+# The determinism proof: one hash of all logits per dtype, and three of training (forward, backward, 50 steps) per layer
+# kind, equal for every instruction set, thread count, prompt split, compiler and optimisation level. Builds what is
+# missing, compares with hashes.txt and training.txt, prints one line per dtype.
+# usage: tests/golden/hash_matrix.sh [--all] [--update] [BUILD_ROOT]
+#   --all      every compiler at every level; else g++ -O2, g++ -O1 and clang -O3
+#   --update   rewrites the two files; say why in the commit
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 update=no
-if [ "${1:-}" = --update ]; then update=yes; shift; fi
+all=no
+while [ "${1:-}" = --update ] || [ "${1:-}" = --all ]; do
+  if [ "$1" = --update ]; then update=yes; else all=yes; fi
+  shift
+done
 builds=${1:-$root/build}
 golden=$root/tests/golden/hashes.txt
+golden_training=$root/tests/golden/training.txt
 cd "$root"
 
 # name, compiler, flags
-variants=("gcc-O2 g++ -O2" "gcc-O1 g++ -O1" "gcc-O3 g++ -O3")
-if command -v clang++-19 >/dev/null; then variants+=("clang19-O2 clang++-19 -O2"); fi
+variants=("gcc-O2 g++ -O2" "gcc-O1 g++ -O1")
+clang=no
+if command -v clang++-19 >/dev/null; then clang=yes; variants+=("clang19-O3 clang++-19 -O3"); fi
+if [ "$all" = yes ]; then
+  variants+=("gcc-O3 g++ -O3")
+  if [ "$clang" = yes ]; then variants+=("clang19-O1 clang++-19 -O1" "clang19-O2 clang++-19 -O2"); fi
+fi
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 
@@ -72,5 +85,25 @@ for dtype in "${dtypes[@]}"; do
   echo "$dtype $wanted"
 done
 if [ "$update" = yes ]; then printf '%s' "$new" > "$golden"; fi
+
+# Training: all layer kinds in one run; the file holds its output.
+training() {  # what, program, more arguments
+  local what=$1 program=$2
+  shift 2
+  runs=$((runs + 1))
+  if ! "$program" verify training "$@" 2>/dev/null | cmp -s - "$golden_training"; then
+    bad=$((bad + 1))
+    echo "hash_matrix: training, $what: differs from training.txt" >&2
+  fi
+}
+if [ "$update" = yes ]; then "$first" verify training --isa scalar --threads 1 > "$golden_training"; fi
+for isa in "${isas[@]}"; do
+  for threads in 1 2 3 7; do training "$isa threads $threads" "$first" --isa "$isa" --threads "$threads"; done
+  for variant in "${variants[@]:1}"; do
+    read -r name _ <<< "$variant"
+    training "$isa $name" "$(loom_of "$name")" --isa "$isa" --threads 2
+  done
+done
+echo "training $(wc -l < "$golden_training") layer kinds, $(cksum < "$golden_training" | cut -d' ' -f1)"
 echo "hash_matrix: $runs runs, $bad differ (${isas[*]}; 1, 2, 3, 7 threads; pieces of 113, 64, 7, 1; ${#variants[@]} builds)"
 [ "$bad" = 0 ]

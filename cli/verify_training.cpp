@@ -1,0 +1,96 @@
+// loom verify training: hashes of what training leaves. Equal hashes mean equal bits, whatever the
+// threads, the instruction set and the compiler.
+#include <memory>
+
+#include "base/text.hpp"
+#include "engine/impl.hpp"
+#include "engine/network_json.hpp"
+#include "engine/training_hash.hpp"
+#include "verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct TrainingFlags {
+  EngineFlags engine;
+  std::string network, kind, dtype = "f32";
+  int64_t batch = 8, vocab = 0;
+  int steps = 50;
+  uint64_t seed = 7;
+};
+
+struct Job {
+  std::string name;
+  NetworkSpec network;
+  int64_t batch, vocab;
+};
+
+Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
+  std::vector<Job> jobs;
+  if (!f.network.empty()) {
+    LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
+    jobs.push_back({f.network, std::move(network), f.batch, f.vocab});
+    return jobs;
+  }
+  std::string known;
+  for (const KindNetwork& k : kind_networks()) {
+    known += (known.empty() ? "" : ", ") + std::string(k.kind);
+    if (!f.kind.empty() && f.kind != k.kind) continue;
+    LOOM_ASSIGN(NetworkSpec network, parse_network(k.network, k.kind));
+    jobs.push_back({k.kind, std::move(network), k.batch, k.vocab});
+  }
+  if (!jobs.empty()) return jobs;
+  return invalid(cat("--kind: unknown layer kind '", f.kind, "'; known are ", known));
+}
+
+Status hash_all(const TrainingFlags& f) {
+  LOOM_ASSIGN(const Engine engine, f.engine.create());
+  TrainingHashOptions options;
+  options.steps = f.steps;
+  options.seed = f.seed;
+  LOOM_ASSIGN(options.dtype, parse_dtype(f.dtype));
+  LOOM_ASSIGN(const std::vector<Job> jobs, jobs_of(f));
+  for (const Job& job : jobs) {
+    LOOM_ASSIGN(const TrainingHash hash, hash_training(job.network, job.batch, job.vocab, options,
+                                                       *engine.impl().ops, engine.impl().pool));
+    write_out(cat(job.name, " ", hash.forward, " ", hash.backward, " ", hash.trained, "\n"));
+  }
+  return {};
+}
+
+int run(const TrainingFlags& f) {
+  if (!f.network.empty() && !f.kind.empty()) {
+    return fail(kUsage, "give either NETWORK.json or --kind; see loom verify training --help");
+  }
+  const Status status = hash_all(f);
+  return status.ok() ? kDone : fail(status.error());
+}
+
+}  // namespace
+
+Verb add_verify_training(Command app) {
+  auto f = std::make_shared<TrainingFlags>();
+  f->engine.oversubscribe = true;
+  const Command verb = app.find("verify").command(
+      "training",
+      "The hashes of training: of the first prediction, of the weights and the optimizer after one "
+      "step, and after the last.");
+  verb.examples(
+      "  loom verify training                            a small network per layer kind\n"
+      "  loom verify training --kind LSTM --threads 7 --isa scalar\n"
+      "  loom verify training net.json --steps 200 --dtype int8");
+  verb.option("NETWORK", f->network, "A network of loom new; the data are made up");
+  verb.option("--kind", f->kind, "Only this layer kind");
+  verb.option("--steps", f->steps, "Training steps, with Adam").range(1, 1 << 20).show_default();
+  verb.option("--dtype", f->dtype, "Number type of matrices").show_default();
+  verb.option("--batch", f->batch, "Samples in a batch of NETWORK")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--vocab", f->vocab, "Ids are below it, where NETWORK starts with an Embedding")
+      .range(0, 1 << 24);
+  verb.option("--seed", f->seed, "Of the weights").show_default();
+  f->engine.add_lanes(verb);
+  return {verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli
