@@ -67,6 +67,7 @@ Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
     }
     Walker walk(*this, cell.node, in, skip);
     LOOM_ASSIGN(const Tensor out, cell.node.config.def->forward(walk));
+    if (on_output) on_output(i, out);
     before = in;
     value = out;
     if (outputs != nullptr || network->has_links()) made.push_back(out);

@@ -38,6 +38,8 @@ struct Pass {
   std::vector<Tensor>* outputs = nullptr;
   // Called before each cell with its number: a session finds its place in the plan.
   std::function<void(size_t)> on_cell;
+  // Called after each cell with its output.
+  std::function<void(size_t, const Tensor&)> on_output;
 
   // Cells [begin, end) on x; returns the output of the last.
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);

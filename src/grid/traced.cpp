@@ -52,6 +52,9 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.feedback = &t.feedback;
   pass.outputs = &t.outputs;
   pass.on_cell = [&](size_t) { t.starts.push_back(static_cast<int64_t>(trace.commands().size())); };
+  if (options.noted) {
+    pass.on_output = [&](size_t i, const Tensor& y) { trace.note(y, static_cast<int64_t>(i)); };
+  }
   pass.training = options.training;
   pass.seed = options.seed;
   pass.step = t.step;

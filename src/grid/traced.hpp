@@ -12,6 +12,7 @@ struct TraceOptions {
   bool training = false;
   uint64_t seed = 0;
   bool masked = false;  // positions may be left out: a mask tensor is made
+  bool noted = false;   // the output of cell i is note i of the trace
 };
 
 struct TracedNetwork {

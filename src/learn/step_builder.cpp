@@ -231,6 +231,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   o.training = true;
   o.seed = options.seed;
   o.masked = options.masked;
+  o.noted = options.observed;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Differentiator d(trace);
   d.checkpoint(segments(t.network, options.checkpoint_cells));
@@ -239,11 +240,31 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   LOOM_TRY(record_loss(trace, s, options, t, dy));
   const bool alone = options.accumulate == 1;
   for (const Trained& p : trained) d.want(p.weight, p.gradient, !alone);
+  if (options.observed) {
+    for (const Tensor& y : t.network.outputs) d.want(y);
+  }
+  // Gradients of outputs become notes behind those of the outputs; true when `of` is one.
+  const auto noted = [&](const Tensor& of) {
+    bool found = false;
+    for (size_t i = 0; options.observed && i < t.network.outputs.size(); ++i) {
+      const Tensor& y = t.network.outputs[i];
+      if (trace.find(of.data) < 0 || trace.find(y.data) != trace.find(of.data)) continue;
+      const Tensor gradient = d.gradient(y);
+      const auto id = static_cast<int64_t>(t.network.outputs.size() + i);
+      if (!gradient.empty()) trace.note(gradient, id);
+      found = true;
+    }
+    return found;
+  };
   d.seed(t.network.y, dy);
   for (const AddedLoss& added : t.network.losses) {
     LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
     d.seed(added.value, weight);
   }
+  d.on_done([&](const Tensor& of, const Tensor&) -> Status {
+    noted(of);
+    return {};
+  });
   if (!alone) return d.run();
 
   Updater updater(trace, options, t);
@@ -251,6 +272,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   if (!updater.needs_all()) {
     size_t which = 0;
     d.on_done([&](const Tensor& weight, const Tensor& gradient) -> Status {
+      if (noted(weight)) return {};
       for (which = 0; which < trained.size(); ++which) {
         if (trained[which].weight.data == weight.data) break;
       }

@@ -21,9 +21,11 @@ struct TrainStep::Impl {
   std::unique_ptr<Program> pack;    // masters into the network
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
+  LayerObserver observer;
 
   Result<Tensor> persistent(const Shape& shape);
   Status make_state(const Ops& ops, ThreadPool& pool);
+  void show(int64_t id, const Tensor& values) const;
   Status make_programs(const Ops& ops, ThreadPool& pool);
   void set_hyper(double rate);
 };
@@ -144,7 +146,11 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   s.set_hyper(learning_rate);
   s.tensors.network.step.f32()[0] =
       static_cast<float>((s.updates * s.options.accumulate + s.batches) % (1 << 24));
-  LOOM_TRY(s.step->run());
+  if (s.observer) {
+    LOOM_TRY(s.step->run([&](int64_t id, const Tensor& t) { s.show(id, t); }));
+  } else {
+    LOOM_TRY(s.step->run());
+  }
   StepResult result;
   result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
   if (++s.batches == s.options.accumulate) {
@@ -157,6 +163,17 @@ Result<StepResult> TrainStep::run(double learning_rate) {
     if (result.updated) ++s.updates;
   }
   return result;
+}
+
+// Notes 0 ... cells - 1 are outputs of cells, the next as many are gradients of these outputs.
+void TrainStep::Impl::show(int64_t id, const Tensor& values) const {
+  const auto cells = static_cast<int64_t>(network->cells().size());
+  const GridNode& cell = network->cells()[static_cast<size_t>(id % cells)];
+  observer({cell.at, cell.node.config.def->name, id >= cells, values});
+}
+
+void TrainStep::observe(LayerObserver observer) {
+  impl_->observer = std::move(observer);
 }
 
 const Tensor& TrainStep::x() const {

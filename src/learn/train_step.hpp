@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "grid/traced.hpp"
+#include "learn/observer.hpp"
 #include "learn/spec.hpp"
 #include "ops/program.hpp"
 
@@ -30,6 +31,7 @@ struct TrainStepOptions {
   // backward pass but computed again there. Less memory, about a third more work, the same bits. 0:
   // keep all.
   int64_t checkpoint_cells = 0;
+  bool observed = false;  // TrainStep::observe() will be used
   uint64_t seed = 0;
   // What matrices are packed in from the first step on; masters start from the values that the
   // network holds when the step is made. Cells with a dtype of their own keep it.
@@ -68,6 +70,10 @@ class TrainStep {
   const Tensor& y() const;  // the prediction of the last run
 
   Result<StepResult> run(double learning_rate);
+
+  // With options.observed: called for every layer in every run from now on, forward and backward.
+  // Bits are those of a run without; speed is not. Empty: stop.
+  void observe(LayerObserver observer);
 
   // Masters, vectors, optimizer state and gradients that are being added up, to save and to
   // restore; call restored() after writing.

@@ -60,15 +60,37 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
   };
   program.recorder_ = std::make_unique<Recorder>(ops, pool, mode);
   if (mode == ActivationMode::q8) LOOM_TRY(reserve_copies(trace, *program.recorder_));
+  program.notes_ = trace.notes();
+  size_t next = 0;  // note
+  const auto place_notes = [&](int64_t command) {
+    for (; next < program.notes_.size() && program.notes_[next].command == command; ++next) {
+      Note& note = program.notes_[next];
+      note.command = program.recorder_->commands();
+      relocate(note.tensor);
+    }
+  };
+  int64_t index = 0;
   for (Command& command : trace.commands()) {
+    place_notes(index++);
     visit_command(command, [&](Tensor& t, Access) { relocate(t); });
     Status status;
     with_args(command, [&](auto& args) { status = program.recorder_->record(args); });
     LOOM_TRY(std::move(status));
   }
+  place_notes(index);
   for (Tensor* t : pinned) relocate(*t);
   program.commands_ = static_cast<int64_t>(trace.commands().size());
   return program;
+}
+
+Status Program::run(const Watch& watch) {
+  int64_t done = 0;
+  for (const Note& note : notes_) {
+    LOOM_TRY(recorder_->run(done, note.command));
+    done = note.command;
+    watch(note.id, note.tensor);
+  }
+  return recorder_->run(done, recorder_->commands());
 }
 
 }  // namespace loom

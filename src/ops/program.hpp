@@ -3,6 +3,7 @@
 // (inputs, learning rate) are pinned tensors, which the caller fills and reads.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -19,6 +20,11 @@ class Program {
                                  ThreadPool& pool, ActivationMode mode = ActivationMode::f32);
 
   Status run() { return recorder_->run(); }
+  // Stops at every note of the trace and shows its tensor, on the caller's thread. Results have the
+  // bits of a run that nobody watches. Backends that run a recording as a whole (GPU) run it in
+  // parts.
+  using Watch = std::function<void(int64_t id, const Tensor& t)>;
+  Status run(const Watch& watch);
   int64_t commands() const { return commands_; }
   int64_t arena_bytes() const { return arena_.size() + recorder_->workspace_bytes(); }
   Recorder& recorder() { return *recorder_; }
@@ -28,6 +34,7 @@ class Program {
   Buffer arena_;
   std::unique_ptr<Recorder> recorder_;
   int64_t commands_ = 0;
+  std::vector<Note> notes_;  // with commands of the recorder and real addresses
 };
 
 }  // namespace loom

@@ -261,13 +261,13 @@ Status Recorder::trace(Args args) {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-void Recorder::run_lane(int lane) {
+void Recorder::run_lane(int lane, std::span<const Command> commands) {
   using Clock = std::chrono::steady_clock;
   const Lane shared{lane, pool_->lanes(), scratch_[static_cast<size_t>(lane)].data(),
                     scratch_bytes_};
   const Lane alone{0, 1, shared.scratch, scratch_bytes_};
   Clock::time_point last = Clock::now();
-  for (const Command& command : commands_) {
+  for (const Command& command : commands) {
     if (command.barrier) pool_->barrier();
     if (!command.serial || lane == 0) run_command(*ops_, command, command.serial ? alone : shared);
     if (profile_ != nullptr && lane == 0) {
@@ -280,10 +280,16 @@ void Recorder::run_lane(int lane) {
 }
 
 Status Recorder::run() {
-  if (commands_.empty()) return {};
-  if (ops_->execute != nullptr) return ops_->execute(ops_->device, commands_);
+  return run(0, commands());
+}
+
+Status Recorder::run(int64_t begin, int64_t end) {
+  const std::span<const Command> part = std::span<const Command>(commands_).subspan(
+      static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  if (part.empty()) return {};
+  if (ops_->execute != nullptr) return ops_->execute(ops_->device, part);
   LOOM_TRY(reserve_scratch(kMatmulScratch));
-  pool_->run([this](int lane) { run_lane(lane); });
+  pool_->run([&](int lane) { run_lane(lane, part); });
   return {};
 }
 

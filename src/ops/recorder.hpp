@@ -10,6 +10,7 @@
 // A recorder over a Trace only collects commands (ops/trace.hpp): nothing runs.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ops/ops.hpp"
@@ -47,6 +48,11 @@ class Recorder {
 
   // Runs what was recorded, and keeps it for the next run.
   Status run();
+  // Runs commands [begin, end) of it.
+  Status run(int64_t begin, int64_t end);
+  int64_t commands() const {
+    return static_cast<int64_t>(commands_.size());
+  }
   // Runs what was recorded and forgets it.
   Status flush();
 
@@ -105,7 +111,7 @@ class Recorder {
   Status reserve_scratch(int64_t bytes);
   Result<Q8Rows> quantised(const Tensor& x);
   Status grow_slot(Q8Slot& slot, int64_t rows, int64_t cols);
-  void run_lane(int lane);
+  void run_lane(int lane, std::span<const Command> commands);
 
   const Ops* ops_ = nullptr;
   ThreadPool* pool_ = nullptr;

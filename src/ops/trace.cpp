@@ -41,6 +41,10 @@ int64_t Trace::find(const std::byte* p) const {
   return p < virtual_address(next_) ? found - tensors_.begin() : -1;
 }
 
+void Trace::note(const Tensor& t, int64_t id) {
+  notes_.push_back({static_cast<int64_t>(commands_.size()), t, id});
+}
+
 std::vector<Lifetime> Trace::lifetimes() const {
   std::vector<Lifetime> lives(tensors_.size());
   for (size_t i = 0; i < commands_.size(); ++i) {
@@ -52,6 +56,12 @@ std::vector<Lifetime> Trace::lifetimes() const {
       if (life.first < 0) life.first = static_cast<int64_t>(i);
       life.last = static_cast<int64_t>(i);
     });
+  }
+  for (const Note& note : notes_) {
+    const int64_t found = find(note.tensor.data);
+    if (found < 0) continue;
+    Lifetime& life = lives[static_cast<size_t>(found)];
+    life.last = std::max(life.last, note.command - 1);
   }
   return lives;
 }

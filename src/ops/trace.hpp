@@ -15,6 +15,13 @@ struct Lifetime {
   int64_t first = -1, last = -1;
 };
 
+// A place where a run may stop to show a tensor: before command `command` (Program::run).
+struct Note {
+  int64_t command = 0;
+  Tensor tensor;
+  int64_t id = 0;  // what the writer of the note calls it
+};
+
 class Trace {
  public:
   // `compute`: type of activations. differentiable: activations whose derivative needs more than
@@ -37,6 +44,10 @@ class Trace {
   std::vector<Command>& commands() { return commands_; }
   const std::vector<Command>& commands() const { return commands_; }
 
+  // Shows `t`, as it stands after the commands recorded so far, to whoever watches a run.
+  void note(const Tensor& t, int64_t id);
+  const std::vector<Note>& notes() const { return notes_; }
+
   std::vector<Lifetime> lifetimes() const;
 
  private:
@@ -45,6 +56,7 @@ class Trace {
   std::vector<Tensor> tensors_;  // ascending addresses
   int64_t next_ = 0;
   std::vector<Command> commands_;
+  std::vector<Note> notes_;  // ascending commands
 };
 
 }  // namespace loom

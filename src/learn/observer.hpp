@@ -1,0 +1,31 @@
+// Layer observers: what every layer gave, and what gradient came back to it, while a network
+// trains. For curves of a layer's range, dead units, exploding gradients.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "grid/network.hpp"
+
+namespace loom {
+
+struct LayerStats {
+  double mean = 0, std = 0, min = 0, max = 0;
+  int64_t active = 0;  // |x| > 1e-6
+  int64_t total = 0;
+};
+// Of plain f32 values, added up in their order in double precision. A value that is not finite
+// makes mean and std not finite, and is left out of min and max.
+LayerStats layer_stats(const Tensor& values);
+
+struct LayerEvent {
+  Coord at;
+  std::string_view kind;  // of the layer
+  bool backward = false;  // the gradient of its output, else its output
+  Tensor values;          // to be read during the call only
+};
+// Called on the thread that trains, in the order of computation. The stats are the observer's to
+// ask for: layer_stats(event.values).
+using LayerObserver = std::function<void(const LayerEvent&)>;
+
+}  // namespace loom
