@@ -194,11 +194,12 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("loss", text(loss_name(o.step.loss.kind)));
   add("delta", real(o.step.loss.delta));
   add("smoothing", real(o.step.loss.smoothing));
-  add("optimizer", text(optimizer_name(o.step.optimizer.kind)));
+  add("optimizer", text(optimizer_name(o.step.optimizer)));
   add("beta1", real(o.step.optimizer.beta1));
   add("beta2", real(o.step.optimizer.beta2));
   add("eps", real(o.step.optimizer.eps));
   add("decay", real(o.step.optimizer.decay));
+  if (o.step.optimizer.lbfgs()) add("history", JsonValue::integer(o.step.optimizer.history));
   add("clip", JsonValue::integer(static_cast<int64_t>(o.step.clip.kind)));
   add("clip_limit", real(o.step.clip.limit));
   add("schedule", text(schedule_name(o.schedule.kind)));

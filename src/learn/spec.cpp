@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kLosses[] = {"mse", "mae", "huber", "softmax_ce", "bce", "kl", "cosine"};
 constexpr std::string_view kOptimizers[] = {"sgd",  "momentum", "nesterov", "rmsprop",
-                                            "adam", "adamw",    "lion"};
+                                            "adam", "adamw",    "lion",     "lbfgs"};
+constexpr auto kLbfgs = static_cast<OptimizerKind>(7);  // no op of its own (learn/lbfgs.hpp)
 constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
 constexpr std::string_view kSchedules[] = {
     "constant",        "step",   "multi_step", "exponential", "cosine",
@@ -66,13 +67,14 @@ bool OptimizerSpec::has_v() const {
 Result<OptimizerSpec> parse_optimizer(std::string_view name) {
   OptimizerSpec spec;
   LOOM_ASSIGN(spec.kind, parse<OptimizerKind>("optimizer", kOptimizers, name));
+  if (spec.kind == kLbfgs) spec = {.kind = OptimizerKind::sgd, .history = 10};
   if (spec.kind == OptimizerKind::rmsprop) spec.beta2 = 0.99f;
   if (spec.kind == OptimizerKind::adamw) spec.decay = 0.01f;
   if (spec.kind == OptimizerKind::lion) spec.beta2 = 0.99f;
   return spec;
 }
-std::string_view optimizer_name(OptimizerKind kind) {
-  return kOptimizers[static_cast<size_t>(kind)];
+std::string_view optimizer_name(const OptimizerSpec& spec) {
+  return kOptimizers[static_cast<size_t>(spec.lbfgs() ? kLbfgs : spec.kind)];
 }
 
 Result<ClipKind> parse_clip(std::string_view name) {

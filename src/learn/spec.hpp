@@ -26,12 +26,14 @@ std::string_view loss_name(LossKind kind);
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adam;
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
+  int64_t history = 0;  // > 0: L-BFGS with so many pairs; `kind` and the betas say nothing then
+  bool lbfgs() const { return history > 0; }
   bool has_m() const;
   bool has_v() const;
 };
-// sgd, momentum, nesterov, rmsprop, adam, adamw, lion, each with its usual constants.
+// sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs, each with its usual constants.
 Result<OptimizerSpec> parse_optimizer(std::string_view name);
-std::string_view optimizer_name(OptimizerKind kind);
+std::string_view optimizer_name(const OptimizerSpec& spec);
 
 // norm: the norm of all gradients together; layer: of each parameter alone; value: each number.
 enum class ClipKind : uint8_t { none, norm, layer, value };

@@ -238,7 +238,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   Scribe s(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
   LOOM_TRY(record_loss(trace, s, options, t, dy));
-  const bool alone = options.accumulate == 1;
+  const bool alone = options.accumulate == 1 && !options.optimizer.lbfgs();
   for (const Trained& p : trained) d.want(p.weight, p.gradient, !alone);
   if (options.observed) {
     for (const Tensor& y : t.network.outputs) d.want(y);

@@ -4,6 +4,7 @@
 
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "learn/lbfgs.hpp"
 #include "learn/step_builder.hpp"
 
 namespace loom {
@@ -22,9 +23,13 @@ struct TrainStep::Impl {
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
   LayerObserver observer;
+  std::unique_ptr<Lbfgs> lbfgs;
+  bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
   Result<Tensor> persistent(const Shape& shape);
   Status make_state(const Ops& ops, ThreadPool& pool);
+  Status update_recorded(StepResult& result);
+  Status update_lbfgs(double rate, StepResult& result);
   void show(int64_t id, const Tensor& values) const;
   Status make_programs(const Ops& ops, ThreadPool& pool);
   void set_hyper(double rate);
@@ -74,7 +79,7 @@ Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
       LOOM_ASSIGN(one.v, persistent(p.spec.shape));
       state.push_back({p.path + "/v", one.v});
     }
-    if (options.accumulate > 1) {
+    if (gathers()) {
       LOOM_ASSIGN(one.gradient, persistent(p.spec.shape));
       gradients.push_back(one.gradient);
       state.push_back({p.path + "/gradient", one.gradient});
@@ -82,6 +87,9 @@ Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
     one.stream = trained.size();
     trained.push_back(one);
   }
+  if (!options.optimizer.lbfgs()) return {};
+  LOOM_ASSIGN(lbfgs, Lbfgs::create(trained, options.optimizer, ops, pool));
+  state.insert(state.end(), lbfgs->state().begin(), lbfgs->state().end());
   return {};
 }
 
@@ -96,7 +104,7 @@ Status TrainStep::Impl::make_programs(const Ops& ops, ThreadPool& pool) {
   Trace forward(DType::f32, true);
   LOOM_TRY(record_step(forward, *network, options, trained, tensors));
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
-  if (options.accumulate > 1) {
+  if (gathers() && lbfgs == nullptr) {
     Trace apply(DType::f32);
     LOOM_TRY(record_update(apply, options, trained, tensors));
     LOOM_ASSIGN(update, compile(std::move(apply), {}));
@@ -119,6 +127,22 @@ void TrainStep::Impl::set_hyper(double rate) {
   hyper[2] = power(options.optimizer.beta2);
 }
 
+// The update of record_step() or record_update().
+Status TrainStep::Impl::update_recorded(StepResult& result) {
+  if (update != nullptr) LOOM_TRY(update->run());
+  result.norm = static_cast<double>(tensors.report.f32()[0]);
+  const float scale = tensors.report.f32()[1];
+  result.updated = result.finite = scale == scale;
+  return {};
+}
+
+Status TrainStep::Impl::update_lbfgs(double rate, StepResult& result) {
+  LOOM_ASSIGN(const Lbfgs::Outcome outcome, lbfgs->update(rate, updates == 0));
+  result.norm = outcome.norm;
+  result.updated = result.finite = outcome.updated;
+  return pack->run();
+}
+
 TrainStep::TrainStep(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TrainStep::TrainStep(TrainStep&&) noexcept = default;
 TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
@@ -131,6 +155,9 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
   }
   if (options.native && options.accumulate > 1) {
     return invalid("training without a master cannot add up gradients; set accumulate to 1");
+  }
+  if (options.optimizer.lbfgs() && (options.native || options.clip.kind != ClipKind::none)) {
+    return invalid("lbfgs has neither clipping nor training without a master; leave them out");
   }
   auto impl = std::make_unique<Impl>();
   impl->network = &network;
@@ -153,15 +180,10 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   }
   StepResult result;
   result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
-  if (++s.batches == s.options.accumulate) {
-    if (s.update != nullptr) LOOM_TRY(s.update->run());
-    s.batches = 0;
-    result.norm = static_cast<double>(s.tensors.report.f32()[0]);
-    const float scale = s.tensors.report.f32()[1];
-    result.finite = scale == scale;
-    result.updated = result.finite;
-    if (result.updated) ++s.updates;
-  }
+  if (++s.batches < s.options.accumulate) return result;
+  s.batches = 0;
+  LOOM_TRY(s.lbfgs != nullptr ? s.update_lbfgs(learning_rate, result) : s.update_recorded(result));
+  if (result.updated) ++s.updates;
   return result;
 }
 
@@ -212,10 +234,11 @@ Status TrainStep::restored(int64_t updates, int64_t pending) {
 }
 
 int64_t TrainStep::arena_bytes() const {
-  return impl_->step->arena_bytes() + (impl_->update ? impl_->update->arena_bytes() : 0);
+  const int64_t lbfgs = impl_->lbfgs != nullptr ? impl_->lbfgs->arena_bytes() : 0;
+  return impl_->step->arena_bytes() + (impl_->update ? impl_->update->arena_bytes() : 0) + lbfgs;
 }
 int64_t TrainStep::state_bytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = impl_->lbfgs != nullptr ? impl_->lbfgs->state_bytes() : 0;
   for (const Buffer& b : impl_->memory) bytes += b.size();
   return bytes;
 }

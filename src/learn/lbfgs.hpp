@@ -1,0 +1,60 @@
+// L-BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.4), one iteration per update,
+// without a line search: the step is rate, in the first iteration min(1, 1 / |g|_1) rate, as in
+// PyTorch. For full batches: the gradients of an update must be of the same samples as those of the
+// update before. Recorded as ops; the host reads three numbers per update.
+//
+// Pairs with s.y <= 1e-10 are not kept; where the direction does not go downhill the history is
+// dropped and the gradient taken. Private to the room.
+#pragma once
+
+#include "learn/step_builder.hpp"
+#include "ops/program.hpp"
+
+namespace loom {
+
+class Lbfgs {
+ public:
+  // trained: with masters and gradients; must outlive this, at the same addresses.
+  static Result<std::unique_ptr<Lbfgs>> create(const std::vector<Trained>& trained,
+                                               const OptimizerSpec& spec, const Ops& ops,
+                                               ThreadPool& pool);
+
+  struct Outcome {
+    bool updated = false;  // false: something was not finite; nothing changed
+    double norm = 0;       // of the gradients
+  };
+  // Moves the masters and makes the gradients 0. first: no update came before.
+  Result<Outcome> update(double rate, bool first);
+
+  // What has to be saved for a run to go on with the same bits, by name.
+  const std::vector<StateTensor>& state() const { return state_; }
+  int64_t arena_bytes() const;
+  int64_t state_bytes() const;
+
+ private:
+  // Of one parameter. Slot 0 of s and y holds the pair that is being looked at.
+  struct Memory {
+    Tensor p, gradient, p_before, gradient_before, r;
+    std::vector<Tensor> s, y;
+  };
+  class Recording;
+
+  Result<Tensor> persistent(const std::string& name, const Shape& shape);
+  Status remember(const Trained& trained, int64_t index);
+  Status record_all(const Ops& ops, ThreadPool& pool);
+  float read(const Tensor& row, int64_t i) const { return row.f32()[i]; }
+
+  OptimizerSpec spec_;
+  std::vector<Memory> params_;
+  std::vector<Buffer> buffers_;
+  std::vector<StateTensor> state_;
+  Tensor rho_;    // [1, pairs], 1 / s.y, newest first; 0: no pair
+  Tensor gamma_;  // [1, 1], scale of the first guess of the inverse Hessian
+  // [1, 5]: s.y and y.y of the pair; r.g, |g|_1 and g.g of the direction.
+  Tensor report_;
+  // [4] each: hyper of an optimise op that moves by that much.
+  Tensor rate_, plus_, minus_, decay_rate_;
+  std::unique_ptr<Program> decay_, pair_, insert_, direction_, apply_, forget_;
+};
+
+}  // namespace loom
