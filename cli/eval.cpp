@@ -15,7 +15,7 @@ namespace {
 struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
-  std::string model, weights, dtype, loss;
+  std::string model, weights, dtype, loss, calibrate, calibrate_labels;
   int64_t batch = 64;
   bool json = false;
 };
@@ -37,6 +37,7 @@ Result<TrainedModel> read(const EvalFlags& f, const WeightsFile& file) {
 
 struct Measured {
   Evaluation evaluation;
+  std::vector<ClipReport> clips;
   std::string dtype, hash;
   int64_t samples = 0, parameters = 0;
   double seconds = 0;
@@ -59,7 +60,8 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   }
   const bool classes = model.loss.kind == LossKind::softmax_ce;
   LOOM_ASSIGN(LoadedDataset loaded,
-              load_dataset(f.data.path, model.network, f.data.options(classes, model.names)));
+              load_dataset(f.data.path, model.network,
+                           f.data.options(classes, model.names, model.loss.heads)));
   LOOM_TRY(normalize(loaded.data, model.normalization));
   TrainerOptions options;
   options.dtype = model.dtype;
@@ -70,8 +72,17 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   LOOM_ASSIGN(Trainer trainer,
               Trainer::create(model.network.grid, loaded.data, options, *impl.ops, impl.pool));
   LOOM_TRY(load_weights(file, trainer));
-  const auto start = std::chrono::steady_clock::now();
   Measured m;
+  if (!f.calibrate.empty()) {
+    DataFlags other = f.data;
+    other.labels = f.calibrate_labels;
+    LOOM_ASSIGN(LoadedDataset samples,
+                load_dataset(f.calibrate, model.network,
+                             other.options(classes, model.names, model.loss.heads)));
+    LOOM_TRY(normalize(samples.data, model.normalization));
+    LOOM_ASSIGN(m.clips, trainer.calibrate(samples.data));
+  }
+  const auto start = std::chrono::steady_clock::now();
   LOOM_ASSIGN(m.evaluation, trainer.evaluate(loaded.data));
   m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   m.samples = loaded.data.samples;
@@ -91,6 +102,10 @@ int run(const EvalFlags& f) {
   if (!f.json) {
     std::string text = fmt::format("loss {:.5f}", m.evaluation.loss);
     if (m.evaluation.accuracy) text += "  accuracy " + percent(*m.evaluation.accuracy);
+    for (const ClipReport& c : m.clips) {
+      write_out(fmt::format("{}  error of products {:.3f} % -> {:.3f} %, {:.0f} % of the range\n",
+                            c.path, c.plain * 100, c.error * 100, c.kept * 100));
+    }
     write_out(
         fmt::format("{}  {} samples, {}, {:.0f} samples/s\n", text, m.samples, m.dtype, rate));
     return kDone;
@@ -98,6 +113,18 @@ int run(const EvalFlags& f) {
   JsonObject out;
   out.set("loss", m.evaluation.loss);
   if (m.evaluation.accuracy) out.set("accuracy", *m.evaluation.accuracy);
+  if (!f.calibrate.empty()) {
+    JsonValue list = JsonValue::array();
+    for (const ClipReport& c : m.clips) {
+      JsonValue item = JsonValue::object();
+      item.add("path", JsonValue::string(c.path));
+      item.add("plain_error", JsonValue::real(c.plain));
+      item.add("error", JsonValue::real(c.error));
+      item.add("kept", JsonValue::real(c.kept));
+      list.push(std::move(item));
+    }
+    out.set("calibration", std::move(list));
+  }
   out.set("samples", m.samples)
       .set("seconds", m.seconds)
       .set("samples_per_s", rate)
@@ -117,11 +144,17 @@ Verb add_eval(Command app) {
   const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
   verb.examples(
       "  loom eval net.safetensors test.csv\n"
+      "  loom eval net.safetensors test.csv --dtype int4 --calibrate train.csv\n"
       "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
   verb.option("MODEL", f->model, "Weights written by loom train, or a description").required();
   f->data.add(verb);
   verb.option("--weights", f->weights, "Weights, where MODEL is a description");
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
+  const Option calibrate =
+      verb.option("--calibrate", f->calibrate,
+                  "Samples (as DATA) to choose the ranges of quantised matrices with");
+  verb.option("--calibrate-labels", f->calibrate_labels, "Their labels, as --labels")
+      .needs(calibrate);
   verb.option("--loss", f->loss, "Another loss than the one of training");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add_lanes(verb);

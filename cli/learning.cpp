@@ -16,13 +16,15 @@ void DataFlags::add(Command verb) {
       .show_default();
 }
 
-DatasetOptions DataFlags::options(bool classes, std::vector<std::string> names) const {
+DatasetOptions DataFlags::options(bool classes, std::vector<std::string> names,
+                                  std::vector<int64_t> heads) const {
   DatasetOptions options;
   options.labels = labels;
   options.x = x;
   options.y = y;
   options.targets = targets;
   options.classes = classes;
+  options.heads = std::move(heads);
   options.names = std::move(names);
   return options;
 }

@@ -12,8 +12,10 @@ struct DataFlags {
   int64_t targets = 1;
 
   void add(Command verb);
-  // `names`: classes that training knows; `classes`: whole numbers are labels.
-  DatasetOptions options(bool classes, std::vector<std::string> names = {}) const;
+  // `classes`: whole numbers are labels.
+  // `names`: classes that training knows; `heads`: of the loss.
+  DatasetOptions options(bool classes, std::vector<std::string> names = {},
+                         std::vector<int64_t> heads = {}) const;
 };
 
 // Is this file safetensors, and no description?

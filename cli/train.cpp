@@ -32,7 +32,8 @@ Result<Prepared> prepare(const TrainFlags& f) {
   LOOM_ASSIGN(const NormalizeKind kind, parse_normalize(f.normalize));
   LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
   const bool classes = f.loss.empty() || options.step.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, network, f.data.options(classes)));
+  LOOM_ASSIGN(LoadedDataset loaded,
+              load_dataset(f.data.path, network, f.data.options(classes, {}, f.heads)));
   if (f.loss.empty())
     options.step.loss.kind = loaded.data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
   Prepared p{{std::move(network), options.dtype, options.step.loss, loaded.names, {}},
@@ -46,8 +47,8 @@ Result<Prepared> prepare(const TrainFlags& f) {
   } else if (!f.validation.empty()) {
     DataFlags other = f.data;
     other.labels = f.validation_labels;
-    LOOM_ASSIGN(loaded,
-                load_dataset(f.validation, p.model.network, other.options(classes, p.model.names)));
+    LOOM_ASSIGN(loaded, load_dataset(f.validation, p.model.network,
+                                     other.options(classes, p.model.names, f.heads)));
     p.validation = std::move(loaded.data);
   }
   p.model.normalization = find_normalization(p.train, kind);
@@ -78,6 +79,7 @@ class Training {
  private:
   Status resume();
   Status epoch(Progress& bar);
+  void watch_layers();
   bool finished() const;
   Curves curves() const;
 
@@ -88,6 +90,8 @@ class Training {
   TrainingRun run_;
   double seconds_ = 0;
   int64_t samples_ = 0, planned_ = 0;  // trained by this process, and to be
+  bool last_step_ = false;             // of an epoch
+  std::string layer_stats_ = "epoch,cell,layer,pass,mean,std,min,max,active,total\n";
 };
 
 bool Training::finished() const {
@@ -112,7 +116,9 @@ Status Training::epoch(Progress& bar) {
   const int64_t number = trainer_->progress().epoch + 1;
   bar.set_label(fmt::format("epoch {}/{}", number, p_.options.epochs));
   const Clock::time_point start = Clock::now();
-  const auto on_step = [&](int64_t done, int64_t, double) {
+  last_step_ = p_.train.samples <= p_.options.batch;
+  const auto on_step = [&](int64_t done, int64_t steps, double) {
+    last_step_ = done + 1 == steps;
     bar.update(samples_ + std::min(done * p_.options.batch, p_.train.samples), planned_);
     return !interrupted();
   };
@@ -131,8 +137,20 @@ Status Training::epoch(Progress& bar) {
                  {},
                  -1};
   }
+  if (report.best && !f_.best.empty()) LOOM_TRY(save_weights(f_.best, p_.model, *trainer_));
   if (!f_.checkpoint.empty()) LOOM_TRY(save_checkpoint(f_.checkpoint, p_.model, *trainer_, run_));
   return {};
+}
+
+// What every layer gives and gets back in the last step of each epoch.
+void Training::watch_layers() {
+  trainer_->step().observe([this](const LayerEvent& e) {
+    if (!last_step_) return;
+    const LayerStats s = layer_stats(e.values);
+    layer_stats_ += fmt::format(
+        "{},\"{}\",{},{},{},{},{},{},{},{}\n", trainer_->progress().epoch + 1, e.at.str(), e.kind,
+        e.backward ? "backward" : "forward", s.mean, s.std, s.min, s.max, s.active, s.total);
+  });
 }
 
 Status Training::run() {
@@ -141,6 +159,7 @@ Status Training::run() {
                                         engine.pool));
   run_.options = run_options(p_.options, p_.train, p_.validation);
   LOOM_TRY(resume());
+  if (!f_.layer_stats.empty()) watch_layers();
   planned_ = (p_.options.epochs - trainer_->progress().epoch) * p_.train.samples;
   Progress bar("training", "samples", f_.quiet);
   while (!finished()) LOOM_TRY(epoch(bar));
@@ -159,6 +178,9 @@ Curves Training::curves() const {
 Status Training::save() const {
   if (!f_.output.empty())
     LOOM_TRY(save_weights(f_.output, p_.model, const_cast<Trainer&>(*trainer_)));
+  if (!f_.layer_stats.empty()) {
+    LOOM_TRY(write_file_atomic(f_.layer_stats, std::as_bytes(std::span(layer_stats_))));
+  }
   if (f_.plot.empty()) return {};
   const std::string svg = svg_plot(curves(), fmt::format("{} on {}", f_.network, f_.data.path));
   return write_file_atomic(f_.plot, std::as_bytes(std::span(svg)));

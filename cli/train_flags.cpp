@@ -38,9 +38,12 @@ void TrainFlags::add_files(Command verb) {
   verb.option("--validation-labels", validation_labels, "Their labels, as --labels");
   verb.option("--normalize", normalize, "Inputs: none, standard, range").show_default();
   verb.option("-o,--output", output, "Write the trained weights (safetensors)");
+  verb.option("--best", best, "Write the weights after each epoch that is the best so far");
   const Option file = verb.option("--checkpoint", checkpoint, "Save the run after each epoch");
   verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);
   verb.option("--plot", plot, "Write the loss curve (SVG)");
+  verb.option("--layer-stats", layer_stats,
+              "Write mean, deviation and range of every layer and its gradient per epoch (CSV)");
 }
 
 void TrainFlags::add_method(Command verb) {
@@ -55,13 +58,21 @@ void TrainFlags::add_method(Command verb) {
   verb.option("--smoothing", smoothing, "softmax_ce: share of a target spread over all classes")
       .range(0.0, 1.0);
   verb.option("--delta", delta, "huber: where it turns linear").range(1e-6, 1e6).show_default();
-  verb.option("--optimizer", optimizer, "sgd, momentum, nesterov, rmsprop, adam, adamw, lion")
+  verb.option("--heads", heads,
+              "softmax_ce: widths of several predictions side by side, each with a label: 10,4")
+      .split_at(',');
+  verb.option("--optimizer", optimizer,
+              "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs (for full batches)")
       .show_default();
   verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
   verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
   verb.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
       .range(0, kMany);
   verb.option("--dtype", dtype, "Number type the matrices are trained for").show_default();
+  verb.flag("--native", native, "No f32 masters: round updates stochastically into --dtype");
+  verb.option("--grad-checkpoint", grad_checkpoint,
+              "Keep activations of every Nth cell only, compute the others again: less memory")
+      .range(0, kMany);
   verb.option("--seed", seed, "Of the starting weights and the order of samples")
       .range(0, INT64_MAX)
       .show_default();
@@ -107,6 +118,10 @@ Result<TrainerOptions> TrainFlags::options() const {
   LOOM_ASSIGN(o.schedule.kind, parse_schedule(schedule));
   LOOM_ASSIGN(o.dtype, parse_dtype(dtype));
   o.step.accumulate = static_cast<int>(accumulate);
+  o.step.loss.heads = heads;
+  o.step.native = native;
+  o.step.checkpoint_cells = grad_checkpoint;
+  o.step.observed = !layer_stats.empty();
   o.step.seed = seed;
   o.schedule.rate = rate;
   o.schedule.floor = floor;

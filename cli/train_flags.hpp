@@ -14,10 +14,11 @@ struct TrainFlags {
   std::string optimizer = "adam", loss, clip = "none", schedule = "cosine", dtype = "f32";
   double rate = 2e-3, floor = 0, gamma = 0.1, power = 2, decay = -1, smoothing = 0, delta = 1;
   int64_t warmup = 0, every = 10, patience = 5;
-  std::vector<int64_t> milestones;
+  std::vector<int64_t> milestones, heads;
   uint64_t seed = 1;
-  bool no_shuffle = false, resume = false, json = false, quiet = false;
-  std::string checkpoint, output, plot;
+  bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
+  int64_t grad_checkpoint = 0;
+  std::string checkpoint, output, best, plot, layer_stats;
 
   void add(Command verb);
   Result<TrainerOptions> options() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "grid/network.hpp"
@@ -21,9 +22,13 @@ struct Wanted {
   int64_t vocab = 0;
   int64_t rows = 0;     // predictions per sample
   int64_t outputs = 0;  // values per prediction
+  // How many classes each label of a prediction has: the outputs, or the widths of several heads.
+  std::vector<int64_t> classes;
+  int64_t labels() const { return rows * static_cast<int64_t>(classes.size()); }
+  int64_t classes_of(size_t label) const { return classes[label % classes.size()]; }
 };
 
-Result<Wanted> wanted_by(const NetworkSpec& network) {
+Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>& heads) {
   LOOM_ASSIGN(const Network whole, Network::finalize(network.grid, network.input.after(1)));
   Wanted w;
   w.sample = network.input;
@@ -32,14 +37,19 @@ Result<Wanted> wanted_by(const NetworkSpec& network) {
   if (w.ids) w.vocab = whole.params()[0].spec.shape[0];
   w.rows = whole.output().rows();
   w.outputs = whole.output().last();
-  return w;
+  w.classes = heads.empty() ? std::vector<int64_t>{w.outputs} : heads;
+  const int64_t sum = std::accumulate(w.classes.begin(), w.classes.end(), int64_t{0});
+  if (sum == w.outputs) return w;
+  return invalid(cat("the heads have ", sum, " values together, the network gives ", w.outputs));
 }
 
-// Numbers from 0 to limit - 1, or the Error of the first that is not.
-Status check_below(const std::vector<int32_t>& values, int64_t limit, std::string_view what,
-                   int64_t samples, const std::string& where) {
+// Numbers from 0 to limits - 1 (value i has limit i mod their count), or the Error of the first
+// that is not.
+Status check_below(const std::vector<int32_t>& values, const std::vector<int64_t>& limits,
+                   std::string_view what, int64_t samples, const std::string& where) {
   const int64_t each = std::max<int64_t>(static_cast<int64_t>(values.size()) / samples, 1);
   for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t limit = limits[i % limits.size()];
     if (values[i] >= 0 && values[i] < limit) continue;
     return bad_file(cat("sample ", static_cast<int64_t>(i) / each, ": ", what, " ", values[i],
                         " must be from 0 to ", limit - 1),
@@ -67,7 +77,7 @@ Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) 
   }
   if (w.ids) {
     LOOM_ASSIGN(data.ids, array_i32(x));
-    return check_below(data.ids, w.vocab, "id", data.samples, x.where);
+    return check_below(data.ids, {w.vocab}, "id", data.samples, x.where);
   }
   const bool picture = idx && x.type == ElementType::u8;
   LOOM_ASSIGN(data.inputs, array_f32(x, picture ? 1.0f / 255.0f : 1.0f));
@@ -81,10 +91,10 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
     return bad_file(cat(samples, " targets for ", data.samples, " samples"), y.where);
   }
   const int64_t each = y.count() / samples;
-  if (options.classes && is_whole(y.type) && each == w.rows && w.outputs > 1) {
+  if (options.classes && is_whole(y.type) && each == w.labels() && w.outputs > 1) {
     LOOM_ASSIGN(data.labels, array_i32(y));
     data.classes = w.outputs;
-    return check_below(data.labels, w.outputs, "label", samples, y.where);
+    return check_below(data.labels, w.classes, "label", samples, y.where);
   }
   if (each != w.rows * w.outputs) {
     return bad_file(cat("a target has ", each, " values, the network gives ", w.rows * w.outputs),
@@ -170,7 +180,7 @@ Status set_csv_targets(const CsvTable& table, const Wanted& w, const DatasetOpti
                        LoadedDataset& out) {
   Dataset& data = out.data;
   const int64_t first = table.cols() - options.targets;
-  const bool labels = options.classes && options.targets == w.rows && w.outputs > 1;
+  const bool labels = options.classes && options.targets == w.labels() && w.outputs > 1;
   if (labels && options.targets == 1 && (!options.names.empty() || !table.is_numeric(first)))
     return set_csv_names(table, first, w, options.names, out);
   if (labels) {
@@ -185,7 +195,8 @@ Status set_csv_targets(const CsvTable& table, const Wanted& w, const DatasetOpti
   for (int64_t row = 0; row < data.samples; ++row) {
     for (int64_t col = first; col < table.cols(); ++col) {
       if (labels) {
-        LOOM_ASSIGN(const int32_t label, whole_cell(table, row, col, w.outputs, "label"));
+        const int64_t limit = w.classes_of(static_cast<size_t>(col - first));
+        LOOM_ASSIGN(const int32_t label, whole_cell(table, row, col, limit, "label"));
         data.labels.push_back(label);
       } else {
         LOOM_ASSIGN(const float value, table.number(row, col));
@@ -222,7 +233,7 @@ Result<LoadedDataset> from_csv(std::span<const std::byte> bytes, const std::stri
 
 Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
-  LOOM_ASSIGN(const Wanted wanted, wanted_by(network));
+  LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options.heads));
   LOOM_ASSIGN(DataFile file, DataFile::open(path));
   if (file.bytes().empty()) return bad_file("the dataset is empty: no bytes", path);
   LoadedDataset out;

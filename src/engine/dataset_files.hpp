@@ -30,6 +30,7 @@ struct DatasetOptions {
   int64_t targets = 1;           // CSV: the last columns
   bool classes = true;           // whole-number targets are class labels, when the network's output
                                  // is wider than the targets
+  std::vector<int64_t> heads;    // widths of the heads of softmax_ce, a label for each; empty: one
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
 };
 

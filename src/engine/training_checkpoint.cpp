@@ -35,6 +35,12 @@ std::string hash_data(const Dataset& train, const Dataset& validation) {
   return hash.hex();
 }
 
+std::string dump_heads(const std::vector<int64_t>& heads) {
+  std::string all;
+  for (const int64_t width : heads) all += cat(all.empty() ? "" : ",", width);
+  return all;
+}
+
 // Does the rate depend on how many epochs there will be?
 bool needs_total(ScheduleKind kind) {
   return kind == ScheduleKind::cosine || kind == ScheduleKind::linear ||
@@ -200,6 +206,8 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("eps", real(o.step.optimizer.eps));
   add("decay", real(o.step.optimizer.decay));
   if (o.step.optimizer.lbfgs()) add("history", JsonValue::integer(o.step.optimizer.history));
+  if (o.step.native) add("native", JsonValue::boolean(true));
+  if (!o.step.loss.heads.empty()) add("heads", JsonValue::string(dump_heads(o.step.loss.heads)));
   add("clip", JsonValue::integer(static_cast<int64_t>(o.step.clip.kind)));
   add("clip_limit", real(o.step.clip.limit));
   add("schedule", text(schedule_name(o.schedule.kind)));

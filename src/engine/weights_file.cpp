@@ -1,6 +1,7 @@
 // Files of trained weights: see training_files.hpp.
 #include <algorithm>
 
+#include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 #include "engine/logits_hash.hpp"
 #include "engine/network_json.hpp"
@@ -22,6 +23,9 @@ JsonValue loss_json(const LossSpec& loss) {
   out.add("kind", JsonValue::string(std::string(loss_name(loss.kind))));
   out.add("delta", JsonValue::real(static_cast<double>(loss.delta)));
   out.add("smoothing", JsonValue::real(static_cast<double>(loss.smoothing)));
+  JsonValue heads = JsonValue::array();
+  for (const int64_t width : loss.heads) heads.push(JsonValue::integer(width));
+  if (!loss.heads.empty()) out.add("heads", std::move(heads));
   return out;
 }
 
@@ -38,6 +42,11 @@ Result<LossSpec> read_loss(const std::string& text, const std::string& where) {
   LOOM_ASSIGN(const double s, smoothing->as_double(where));
   loss.delta = static_cast<float>(d);
   loss.smoothing = static_cast<float>(s);
+  const JsonValue* heads = json.find("heads");
+  for (size_t i = 0; heads != nullptr && i < heads->elements().size(); ++i) {
+    LOOM_ASSIGN(const int64_t width, heads->elements()[i].as_int(where));
+    loss.heads.push_back(width);
+  }
   return loss;
 }
 
@@ -62,7 +71,8 @@ SafeOutput state_output(const StateTensor& state) {
   SafeOutput out;
   out.name = state.name;
   for (int i = 0; i < state.tensor.shape.rank(); ++i) out.shape.push_back(state.tensor.shape[i]);
-  const auto bytes = static_cast<size_t>(plain_bytes(DType::f32, state.tensor.shape));
+  const auto bytes = static_cast<size_t>(plain_bytes(state.tensor.dtype, state.tensor.shape));
+  if (state.tensor.dtype != DType::f32) out.dtype = SafeDType::u8;  // packed weights, as they lie
   out.data = {state.tensor.data, bytes};
   return out;
 }
@@ -92,13 +102,38 @@ Status fill_state(const SafeTensors& tensors, const StateTensor& state, const st
         cat("'", state.name, "' has another shape than the network's ", state.tensor.shape.str()),
         where);
   }
-  return SafeTensors::to_f32(*t, 0, t->count(), state.tensor.f32());
+  if (state.tensor.dtype == DType::f32) {
+    return SafeTensors::to_f32(*t, 0, t->count(), state.tensor.f32());
+  }
+  if (t->dtype != SafeDType::u8) return bad_file(cat("'", state.name, "' is not u8"), where);
+  std::copy(t->data.begin(), t->data.end(), state.tensor.data);
+  return {};
+}
+
+// Parameter `index` as f32: its master, or without one what is packed.
+Result<SafeOutput> parameter_output(Trainer& trainer, size_t index, Buffer& memory) {
+  const Param& p = trainer.network().params()[index];
+  StateTensor out{p.path, {}};
+  for (const StateTensor& state : trainer.step().state()) {
+    if (state.name == p.path) return state_output(state);
+  }
+  LOOM_ASSIGN(memory, Buffer::allocate(plain_bytes(DType::f32, p.spec.shape)));
+  out.tensor.shape = p.spec.shape;
+  out.tensor.row_stride = p.spec.shape.last();
+  out.tensor.data = memory.data();
+  ThreadPool alone(1);
+  Recorder recorder(reference_ops(), alone, ActivationMode::f32);
+  LOOM_TRY(recorder.convert({p.tensor, out.tensor}));
+  LOOM_TRY(recorder.flush());
+  return state_output(out);
 }
 
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer) {
   std::vector<SafeOutput> tensors;
-  for (const StateTensor& state : trainer.step().state()) {
-    if (trainer.network().find_param(state.name) >= 0) tensors.push_back(state_output(state));
+  std::vector<Buffer> memory(trainer.network().params().size());
+  for (size_t i = 0; i < memory.size(); ++i) {
+    LOOM_ASSIGN(SafeOutput parameter, parameter_output(trainer, i, memory[i]));
+    tensors.push_back(std::move(parameter));
   }
   add_normalization(model, tensors);
   return write_safetensors(path, std::move(tensors), model_metadata(model, "weights 1"));
@@ -149,9 +184,11 @@ Status load_weights(const WeightsFile& file, Trainer& trainer) {
 
 std::string hash_weights(Trainer& trainer) {
   BitsHash hash;
-  for (const StateTensor& state : trainer.step().state()) {
-    if (trainer.network().find_param(state.name) < 0) continue;
-    hash.add({state.tensor.f32(), static_cast<size_t>(state.tensor.shape.count())});
+  for (size_t i = 0; i < trainer.network().params().size(); ++i) {
+    Buffer memory;
+    const Result<SafeOutput> values = parameter_output(trainer, i, memory);
+    if (!values.ok()) return values.error().str();
+    hash.add({reinterpret_cast<const float*>(values->data.data()), values->data.size() / 4});
   }
   return hash.hex();
 }

@@ -216,7 +216,8 @@ std::vector<int64_t> segments(const TracedNetwork& network, int64_t cells) {
 }  // namespace
 
 std::vector<Tensor*> StepTensors::pins() {
-  std::vector<Tensor*> all = {&network.x, &network.y, &network.step, &weight, &loss};
+  std::vector<Tensor*> all;
+  for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty()) all.push_back(&network.mask);
   for (Tensor& target : targets) all.push_back(&target);
   for (Tensor& f : network.feedback) {

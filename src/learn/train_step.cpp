@@ -8,10 +8,25 @@
 #include "learn/step_builder.hpp"
 
 namespace loom {
+namespace {
+
+// Packed weights as plain bytes, to be saved as they lie.
+Tensor bytes_of(const Buffer& memory) {
+  Tensor t;
+  t.dtype = DType::u8;
+  t.shape = Shape{memory.size()};
+  t.row_stride = memory.size();
+  t.data = const_cast<std::byte*>(memory.data());
+  return t;
+}
+
+}  // namespace
 
 struct TrainStep::Impl {
   Network* network = nullptr;
   TrainStepOptions options;
+  const Ops* ops = nullptr;
+  ThreadPool* pool = nullptr;
   StepTensors tensors;
   std::vector<Trained> trained;
   std::vector<Buffer> memory;
@@ -27,11 +42,11 @@ struct TrainStep::Impl {
   bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
   Result<Tensor> persistent(const Shape& shape);
-  Status make_state(const Ops& ops, ThreadPool& pool);
+  Status make_state();
   Status update_recorded(StepResult& result);
   Status update_lbfgs(double rate, StepResult& result);
   void show(int64_t id, const Tensor& values) const;
-  Status make_programs(const Ops& ops, ThreadPool& pool);
+  Status make_programs();
   void set_hyper(double rate);
 };
 
@@ -46,8 +61,10 @@ Result<Tensor> TrainStep::Impl::persistent(const Shape& shape) {
   return t;
 }
 
-Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
-  Recorder recorder(ops, pool, ActivationMode::f32);
+Status TrainStep::Impl::make_state() {
+  LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
+  LOOM_ASSIGN(tensors.report, persistent(Shape{1, 2}));
+  Recorder recorder(*ops, *pool, ActivationMode::f32);
   for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
     const Param& p = network->params()[static_cast<size_t>(i)];
     Trained one;
@@ -67,6 +84,7 @@ Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
       if (native) {
         memory.pop_back();
         one.master = Tensor{};
+        state.push_back({p.path + "/packed", bytes_of(p.memory)});
       }
     }
     one.weight = p.tensor;
@@ -88,19 +106,21 @@ Status TrainStep::Impl::make_state(const Ops& ops, ThreadPool& pool) {
     trained.push_back(one);
   }
   if (!options.optimizer.lbfgs()) return {};
-  LOOM_ASSIGN(lbfgs, Lbfgs::create(trained, options.optimizer, ops, pool));
+  LOOM_ASSIGN(lbfgs, Lbfgs::create(trained, options.optimizer, *ops, *pool));
   state.insert(state.end(), lbfgs->state().begin(), lbfgs->state().end());
   return {};
 }
 
-Status TrainStep::Impl::make_programs(const Ops& ops, ThreadPool& pool) {
+Status TrainStep::Impl::make_programs() {
   const auto compile = [&](Trace trace,
                            std::vector<Tensor*> pins) -> Result<std::unique_ptr<Program>> {
-    LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, ops, pool));
+    LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, *ops, *pool));
     return std::make_unique<Program>(std::move(program));
   };
-  LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
-  LOOM_ASSIGN(tensors.report, persistent(Shape{1, 2}));
+  const Tensor hyper = tensors.hyper, report = tensors.report;
+  tensors = {};
+  tensors.hyper = hyper;
+  tensors.report = report;
   Trace forward(DType::f32, true);
   LOOM_TRY(record_step(forward, *network, options, trained, tensors));
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
@@ -162,9 +182,11 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
   auto impl = std::make_unique<Impl>();
   impl->network = &network;
   impl->options = options;
+  impl->ops = &ops;
+  impl->pool = &pool;
   LOOM_TRY(network.check_loaded());
-  LOOM_TRY(impl->make_state(ops, pool));
-  LOOM_TRY(impl->make_programs(ops, pool));
+  LOOM_TRY(impl->make_state());
+  LOOM_TRY(impl->make_programs());
   return TrainStep(std::move(impl));
 }
 
@@ -231,6 +253,23 @@ Status TrainStep::restored(int64_t updates, int64_t pending) {
   impl_->updates = updates;
   impl_->batches = pending;
   return impl_->pack->run();
+}
+
+Status TrainStep::morph(const Coord& at, DType dtype) {
+  Impl& s = *impl_;
+  if (s.options.native) return invalid("weights without a master cannot change their number type");
+  const std::string prefix = at.str() + "/";
+  bool found = false;
+  for (size_t i = 0; i < s.trained.size(); ++i) {
+    const Param& p = s.network->params()[i];
+    if (!p.spec.matrix() || p.path.compare(0, prefix.size(), prefix) != 0) continue;
+    found = true;
+    LOOM_TRY(s.network->allocate_param(static_cast<int>(i), dtype));
+    s.trained[i].weight = p.tensor;
+  }
+  if (!found) return make_error(Code::not_found, cat("cell ", at.str(), " has no matrix"));
+  LOOM_TRY(s.make_programs());
+  return s.pack->run();
 }
 
 int64_t TrainStep::arena_bytes() const {

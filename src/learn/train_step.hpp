@@ -45,7 +45,8 @@ struct StepResult {
   bool finite = true;
 };
 
-// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight" and what the optimizer keeps.
+// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight" and what the optimizer keeps. A
+// weight without a master is there as the bytes it is packed in, u8: "(0, 0, 0, 0)/weight/packed".
 struct StateTensor {
   std::string name;
   Tensor tensor;
@@ -74,6 +75,11 @@ class TrainStep {
   // With options.observed: called for every layer in every run from now on, forward and backward.
   // Bits are those of a run without; speed is not. Empty: stop.
   void observe(LayerObserver observer);
+
+  // Metamorphosis: from now on the matrices of the cell at `at` are held in `dtype`. Masters and
+  // the optimizer's state stay; x(), y() and the other tensors of this step are new ones. Errors:
+  // not_found when no matrix is there, invalid without masters.
+  Status morph(const Coord& at, DType dtype);
 
   // Masters, vectors, optimizer state and gradients that are being added up, to save and to
   // restore; call restored() after writing.

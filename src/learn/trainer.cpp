@@ -52,6 +52,8 @@ struct Trainer::Impl {
   std::optional<TrainStep> step;
   Forward forward;
   TrainerProgress progress;
+  const Ops* ops = nullptr;
+  ThreadPool* pool = nullptr;
   int64_t rows_per_sample = 1;
 
   Status fits(const Dataset& data) const;
@@ -61,15 +63,17 @@ struct Trainer::Impl {
                     int64_t count, const std::vector<Tensor>& targets, const Tensor& weight,
                     float each) const;
   int64_t hits(const Dataset& data, int64_t first, int64_t count) const;
-  Status make_forward(const Ops& ops, ThreadPool& pool);
+  Status make_forward();
+  Result<std::vector<InputRange>> observe_ranges(const Dataset& data);
   void note(EpochReport& report);
 };
 
-Status Trainer::Impl::make_forward(const Ops& ops, ThreadPool& pool) {
-  Trace trace(ops.compute);
+Status Trainer::Impl::make_forward() {
+  forward = {};
+  Trace trace(ops->compute);
   LOOM_TRY(record_evaluation(trace, *network, options.step, forward.tensors));
   LOOM_ASSIGN(Program program,
-              Program::compile(std::move(trace), forward.tensors.pins(), ops, pool));
+              Program::compile(std::move(trace), forward.tensors.pins(), *ops, *pool));
   forward.program = std::make_unique<Program>(std::move(program));
   return {};
 }
@@ -94,6 +98,13 @@ Status Trainer::Impl::fits(const Dataset& data) const {
     if (data.labels_per_sample() != rows_per_sample * heads) {
       return invalid(cat("the network predicts ", rows_per_sample * heads,
                          " labels per sample, the dataset has ", data.labels_per_sample()));
+    }
+    for (size_t i = 0; heads > 1 && i < data.labels.size(); ++i) {
+      const int64_t limit = options.step.loss.heads[i % options.step.loss.heads.size()];
+      if (data.labels[i] < limit) continue;
+      return make_error(Code::out_of_range,
+                        cat("sample ", static_cast<int64_t>(i) / data.labels_per_sample(),
+                            ": label ", data.labels[i], " must be from 0 to ", limit - 1));
     }
     if (heads == 1 && data.classes > width) {
       return invalid(cat("the network ends in ", width, " values, the dataset has ", data.classes,
@@ -128,12 +139,13 @@ void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>
     std::fill_n(target.data, plain_bytes(target.dtype, target.shape), std::byte{});
     if (target.dtype != DType::i32) {
       copy_rows(data.targets, data.samples, order, first, count, target.f32());
-    } else if (targets.size() == 1) {
-      copy_rows(data.labels, data.samples, order, first, count, target.i32());
     } else {
-      for (int64_t i = 0; i < count; ++i) {
-        const auto sample = static_cast<size_t>(order[static_cast<size_t>(first + i)]);
-        target.i32()[i] = data.labels[sample * targets.size() + h];
+      // Labels lie as [sample][row of the prediction][head].
+      const auto heads = static_cast<int64_t>(targets.size());
+      for (int64_t i = 0; i < count * rows_per_sample; ++i) {
+        const int64_t sample = order[static_cast<size_t>(first + i / rows_per_sample)];
+        const int64_t row = sample * rows_per_sample + i % rows_per_sample;
+        target.i32()[i] = data.labels[static_cast<size_t>(row * heads) + h];
       }
     }
   }
@@ -147,15 +159,13 @@ int64_t Trainer::Impl::hits(const Dataset& data, int64_t first, int64_t count) c
   const std::vector<int64_t> one = {y.cols()};
   const std::vector<int64_t>& heads =
       options.step.loss.heads.empty() ? one : options.step.loss.heads;
-  const int64_t each = data.labels_per_sample();
   int64_t right = 0;
   for (int64_t r = 0; r < count * rows_per_sample; ++r) {
     const float* row = y.f32() + r * y.cols();
     for (size_t h = 0; h < heads.size(); ++h) {
       const auto best = std::max_element(row, row + heads[h]) - row;
-      const size_t at = static_cast<size_t>(first * each + r) * heads.size() + h;
-      const size_t label = heads.size() == 1 ? static_cast<size_t>(first * each + r) : at;
-      if (data.labels[label] == best) ++right;
+      const size_t at = static_cast<size_t>(first * rows_per_sample + r) * heads.size() + h;
+      if (data.labels[at] == best) ++right;
       row += heads[h];
     }
   }
@@ -177,6 +187,8 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   }
   auto impl = std::make_unique<Impl>();
   impl->options = options;
+  impl->ops = &ops;
+  impl->pool = &pool;
   impl->options.step.class_ids = data.has_labels();
   LOOM_ASSIGN(Network network, Network::finalize(grid, data.sample.after(options.batch)));
   impl->network = std::make_unique<Network>(std::move(network));
@@ -184,7 +196,7 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   LOOM_TRY(impl->fits(data));
   LOOM_TRY(init_params(*impl->network, options.dtype, options.seed, pool));
   LOOM_ASSIGN(impl->step, TrainStep::create(*impl->network, impl->options.step, ops, pool));
-  LOOM_TRY(impl->make_forward(ops, pool));
+  LOOM_TRY(impl->make_forward());
   return Trainer(std::move(impl));
 }
 
@@ -266,6 +278,42 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data) {
     result.accuracy = static_cast<double>(right) / static_cast<double>(data.labels.size());
   }
   return result;
+}
+
+Result<std::vector<InputRange>> Trainer::Impl::observe_ranges(const Dataset& data) {
+  LOOM_ASSIGN(RangeObserver observer, RangeObserver::create(*network, *ops, *pool));
+  const std::vector<int64_t> order = order_of(data.samples, false, 0, 0);
+  for (int64_t first = 0; first < data.samples; first += options.batch) {
+    const int64_t count = std::min(options.batch, data.samples - first);
+    fill_inputs(data, order, first, count, observer.x());
+    LOOM_TRY(observer.run(count));
+  }
+  return observer.ranges();
+}
+
+Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.fits(data));
+  LOOM_ASSIGN(const std::vector<InputRange> ranges, s.observe_ranges(data));
+  std::vector<ClipReport> reports;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const Param& p = s.network->params()[i];
+    if (!p.spec.matrix() || dtype_info(p.tensor.dtype).bits >= 16) continue;
+    for (const StateTensor& master : s.step->state()) {
+      if (master.name != p.path) continue;
+      LOOM_ASSIGN(ClipReport report,
+                  clip_rows(master.tensor, p.tensor.dtype, ranges[i], *s.ops, *s.pool));
+      report.path = p.path;
+      reports.push_back(std::move(report));
+    }
+  }
+  LOOM_TRY(s.step->restored(s.step->updates(), s.step->pending()));
+  return reports;
+}
+
+Status Trainer::morph(const Coord& at, DType dtype) {
+  LOOM_TRY(impl_->step->morph(at, dtype));
+  return impl_->make_forward();
 }
 
 Network& Trainer::network() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "learn/calibrate.hpp"
 #include "learn/dataset.hpp"
 #include "learn/train_step.hpp"
 
@@ -65,6 +66,14 @@ class Trainer {
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
                             const OnStep& on_step = {});
   Result<Evaluation> evaluate(const Dataset& data);
+
+  // Post-training quantisation (learn/calibrate.hpp): runs `data` through the network as it is
+  // packed, then narrows the rows of every matrix below 16 bits to what costs its products least,
+  // and packs again. Masters change: for networks that are done training.
+  Result<std::vector<ClipReport>> calibrate(const Dataset& data);
+  // From now on the matrices of the cell at `at` are held, trained and evaluated in `dtype`;
+  // masters and the optimizer's state stay. Tensors that step() gave before are gone.
+  Status morph(const Coord& at, DType dtype);
 
   Network& network();
   TrainStep& step();

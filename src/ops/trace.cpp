@@ -42,7 +42,11 @@ int64_t Trace::find(const std::byte* p) const {
 }
 
 void Trace::note(const Tensor& t, int64_t id) {
-  notes_.push_back({static_cast<int64_t>(commands_.size()), t, id});
+  note_before(static_cast<int64_t>(commands_.size()), t, id);
+}
+
+void Trace::note_before(int64_t command, const Tensor& t, int64_t id) {
+  notes_.push_back({command, t, id});
 }
 
 std::vector<Lifetime> Trace::lifetimes() const {

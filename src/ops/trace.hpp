@@ -46,6 +46,8 @@ class Trace {
 
   // Shows `t`, as it stands after the commands recorded so far, to whoever watches a run.
   void note(const Tensor& t, int64_t id);
+  // The same before command `command`, at or behind the last note.
+  void note_before(int64_t command, const Tensor& t, int64_t id);
   const std::vector<Note>& notes() const { return notes_; }
 
   std::vector<Lifetime> lifetimes() const;

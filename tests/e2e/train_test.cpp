@@ -95,7 +95,9 @@ TEST_F(Train, TheSameBitsForAnyThreadsAndInstructionSet) {
 TEST_F(Train, ResumesWithTheSameBits) {
   for (const std::string more :
        {"--optimizer adam --normalize standard", "--optimizer momentum --accumulate 3",
-        "--optimizer lion --dtype int4 --clip norm:1"}) {
+        "--optimizer lion --dtype int4 --clip norm:1",
+        "--optimizer lbfgs --accumulate 2 --rate 0.1", "--native --dtype bfloat16",
+        "--native --dtype int8 --optimizer sgd --rate 0.1"}) {
     const std::string common = more + " --json --split 0.8 --schedule step --every 1 ";
     const std::string file = " --checkpoint " + at("run.safetensors");
     std::filesystem::remove(at("run.safetensors"));
@@ -143,6 +145,68 @@ TEST_F(Train, RefusesTheCheckpointOfAnotherRun) {
   EXPECT_EQ(std::count(network.err.begin(), network.err.end(), '\n'), 1);
 }
 
+// Each sample has two labels, one per head of the prediction.
+TEST_F(Train, LearnsSeveralHeads) {
+  std::string csv;
+  for (int i = 0; i < 200; ++i) {
+    const double a = std::sin(0.7 * i), b = std::cos(1.3 * i);
+    csv += std::to_string(a) + "," + std::to_string(b) + (a < 0 ? ",0," : ",1,") +
+           (b < -0.3  ? "0\n"
+            : b < 0.3 ? "1\n"
+                      : "2\n");
+  }
+  const std::string data = folder_.write("heads.csv", csv), weights = at("w.safetensors");
+  ASSERT_EQ(run_loom("new mlp --in 2 --hidden 24 --out 5 --force -o " + net_).code, 0);
+  const std::string begin = "train " + net_ + " " + data + " --targets 2 --json --threads 1 ";
+  const Ran ran = run_loom(begin + "--heads 2,3 --split 0.8 --epochs 60 --rate 0.02 -o " + weights);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_GT(number_of(parse(ran), "accuracy"), 0.95);
+  const Ran measured = run_loom("eval " + weights + " " + data + " --targets 2 --json");
+  EXPECT_GT(number_of(parse(measured), "accuracy"), 0.95) << measured.err;
+  EXPECT_EQ(run_loom(begin + "--heads 2,2").err,
+            "loom: the heads have 4 values together, the network gives 5\n");
+  EXPECT_THAT(run_loom(begin + "--heads 3,2").err,
+              HasSubstr("label 2 must be a whole number from 0 to 1"));
+}
+
+TEST_F(Train, SavesTheBestEpochAndTheStatsOfLayers) {
+  // The rate is far too high at the end, so the best epoch is not the last.
+  const Ran ran = train(
+      "--split 0.8 --epochs 12 --optimizer sgd --schedule linear --rate 0 "
+      "--floor 40 --json -o " +
+      at("last.safetensors") + " --best " + at("best.safetensors") + " --layer-stats " +
+      at("stats.csv"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto loss = [&](const std::string& file) {
+    return number_of(parse(run_loom("eval " + at(file) + " " + csv_ + " --json")), "loss");
+  };
+  EXPECT_LT(loss("best.safetensors"), loss("last.safetensors"));
+  const std::string stats = folder_.read("stats.csv");
+  EXPECT_THAT(stats, StartsWith("epoch,cell,layer,pass,mean,std,min,max,active,total\n"
+                                "1,\"(0, 0, 0, 0)\",Dense,forward,"));
+  // Twelve epochs, three layers, forward and backward.
+  EXPECT_EQ(std::count(stats.begin(), stats.end(), '\n'), 1 + 12 * 3 * 2);
+}
+
+TEST_F(Train, GradientCheckpointsLeaveTheSameBits) {
+  const std::string common = "--epochs 3 --json";
+  EXPECT_EQ(text_of(parse(train(common)), "weights_hash"),
+            text_of(parse(train(common + " --grad-checkpoint 1")), "weights_hash"));
+}
+
+TEST_F(Train, CalibratesRangesOfFourBits) {
+  const std::string weights = at("w.safetensors");
+  ASSERT_EQ(train("--epochs 40 --rate 0.01 -o " + weights).code, 0);
+  const std::string eval = "eval " + weights + " " + csv_ + " --json --dtype int4";
+  const JsonValue plain = parse(run_loom(eval)),
+                  chosen = parse(run_loom(eval + " --calibrate " + csv_));
+  ASSERT_EQ(chosen.find("calibration")->elements().size(), 3u);
+  for (const JsonValue& matrix : chosen.find("calibration")->elements()) {
+    EXPECT_LE(number_of(matrix, "error"), number_of(matrix, "plain_error"));
+  }
+  EXPECT_LE(number_of(chosen, "loss"), 1.1 * number_of(plain, "loss"));
+}
+
 // Big-endian IDX files: 8 x 6 pictures, bright in the upper or the lower half.
 TEST_F(Train, LearnsFromIdx) {
   std::string images("\0\0\x08\x03\0\0\0\x40\0\0\0\x08\0\0\0\x06", 16);
@@ -179,7 +243,9 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
       {"1,2,0\n", "--split 0.5", "a split that trains 0 of 1 samples; both parts need at least one",
        2},
       {"1,2,0\n", "--optimizer adm",
-       "unknown optimizer 'adm'; known are sgd, momentum, nesterov, rmsprop, adam, adamw, lion", 2},
+       "unknown optimizer 'adm'; known are sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "
+       "lbfgs",
+       2},
       {"1,2,0\n", "--loss mse",
        "D: at byte 4: row 1, column 3: a target has 1 values, the network gives 3; --targets says "
        "how many columns there are",

@@ -19,6 +19,11 @@ void* operator new(size_t size) {
   if (memory == nullptr) std::abort();
   return memory;
 }
+// The standard library's sorts ask for their buffers in this way.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  g_count.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(size > 0 ? size : 1);
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
