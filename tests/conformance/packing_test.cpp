@@ -60,6 +60,24 @@ void conform_plain_convert(DType from, DType to, int64_t rows, int64_t cols, uin
   });
 }
 
+void conform_pack_of(const PackArgs& args, DType dtype) {
+  const R16 g = r16_geometry(dtype, args.src.rows(), args.src.cols());
+  Rows step(1, 1);
+  step.at(0, 0) = 5.0f;
+  const std::string what = cat(dtype_name(dtype), " ", args.src.shape.str(), " scope ",
+                               static_cast<int>(args.scope), args.stochastic ? " stochastic" : "");
+  expect_same_bits(what, [&](const Runner& run) {
+    const Buffer memory = std::move(Buffer::allocate(g.bytes()).value());
+    PackArgs mine = args;
+    mine.w = r16_tensor(g, memory.data());
+    if (args.stochastic) mine.step = f32_vector(step.tensor().f32(), 1);
+    run(&Ops::pack, mine);
+    Image image;
+    image.add_bytes(memory.data(), g.bytes());
+    return image;
+  });
+}
+
 void conform_gather_from(const std::string& what, const Tensor& table, uint64_t seed) {
   for (int64_t rows : {0, 1, 2, 5, 33}) {
     Ids ids(1, rows);
@@ -87,16 +105,15 @@ void conform_pack() {
       for (ScaleScope scope : {ScaleScope::per_row, ScaleScope::per_tensor}) {
         const Rows src(rows, cols, 0, seed, seed % 2 == 0 ? Values::smooth : Values::mixed);
         ++seed;
-        const R16 g = r16_geometry(info.dtype, rows, cols);
-        const std::string what =
-            cat(info.name, " [", rows, ", ", cols, "] scope ", static_cast<int>(scope));
-        expect_same_bits(what, [&](const Runner& run) {
-          const Buffer memory = std::move(Buffer::allocate(g.bytes()).value());
-          run(&Ops::pack, PackArgs{src.tensor(), r16_tensor(g, memory.data()), scope});
-          Image image;
-          image.add_bytes(memory.data(), g.bytes());
-          return image;
-        });
+        PackArgs args;
+        args.src = src.tensor();
+        args.scope = scope;
+        conform_pack_of(args, info.dtype);
+        if (scope != ScaleScope::per_row || !r16_can_dither(info.dtype)) continue;
+        args.stochastic = true;
+        args.seed = seed;
+        args.stream = 3;
+        conform_pack_of(args, info.dtype);
       }
     }
   }
