@@ -25,6 +25,7 @@ struct Group {
   float tensor_scale = 0;  // nvfp4
   const R16Dither* dither = nullptr;
   int64_t first_row = 0;  // of the matrix
+  HeldRanges held = {};
 };
 
 // Distance of neighbouring values of the type around q (in steps): what rounding moves q by at
@@ -68,13 +69,21 @@ TensorRange row_range(const Group& group, int lane) {
                                 : range_of(group.src + lane * cols, cols, 1);
 }
 
+// `row`: of the matrix, or 0 for the whole of it.
+Scale held_scale(const Group& group, const TensorRange& range, int64_t row) {
+  const int values = r16_held_values(group.info.dtype);
+  if (group.held.values == nullptr || values == 0) return range_scale(group.info, range);
+  float* held = group.held.values + row * values;
+  return range_scale(group.info, held_range(group.info, range, held, group.held.band));
+}
+
 void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range) {
-  const Scale whole = range_scale(group.info, range);
+  const bool whole = scope == ScaleScope::per_tensor;
   for (int lane = 0; lane < kR16Rows; ++lane) {
     group.scale[lane] = Scale{0.0, 0.0, 0.0};
     if (lane >= group.lanes) continue;
-    group.scale[lane] =
-        scope == ScaleScope::per_tensor ? whole : range_scale(group.info, row_range(group, lane));
+    group.scale[lane] = whole ? held_scale(group, range, 0)
+                              : held_scale(group, row_range(group, lane), group.first_row + lane);
   }
 }
 
@@ -296,7 +305,7 @@ void clear_unwritten(const Group& group) {
 // One of src and src64 is null.
 void pack_groups(const R16& g, const float* src, const double* src64, int64_t first, int64_t count,
                  ScaleScope scope, const TensorRange& range, std::byte* dst,
-                 const R16Dither* dither = nullptr) {
+                 const HeldRanges& held = {}, const R16Dither* dither = nullptr) {
   const DTypeInfo& info = dtype_info(g.dtype);
   if (g.group_bytes == 0) return;
   for (int64_t row = 0; row < count; row += kR16Rows) {
@@ -310,7 +319,8 @@ void pack_groups(const R16& g, const float* src, const double* src64, int64_t fi
                 {},
                 0.0f,
                 dither,
-                first + row};
+                first + row,
+                held};
     clear_unwritten(group);
     if (info.scale == ScaleRule::e4m3) group.tensor_scale = nvfp4_tensor_scale(amax_of(range));
     if (g.has_row_scale) {
@@ -328,8 +338,8 @@ void pack_groups(const R16& g, const float* src, const double* src64, int64_t fi
 }  // namespace
 
 void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
-              const TensorRange& range, std::byte* dst) {
-  pack_groups(g, src, nullptr, first, count, scope, range, dst);
+              const TensorRange& range, std::byte* dst, const HeldRanges& held) {
+  pack_groups(g, src, nullptr, first, count, scope, range, dst, held);
 }
 
 void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
@@ -338,8 +348,8 @@ void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, Sca
 }
 
 void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
-                         const R16Dither& dither, std::byte* dst) {
-  pack_groups(g, src, nullptr, first, count, ScaleScope::per_row, {}, dst, &dither);
+                         const R16Dither& dither, std::byte* dst, const HeldRanges& held) {
+  pack_groups(g, src, nullptr, first, count, ScaleScope::per_row, {}, dst, held, &dither);
 }
 
 }  // namespace loom
