@@ -32,6 +32,10 @@ struct TrainStepOptions {
   // keep all.
   int64_t checkpoint_cells = 0;
   bool observed = false;  // TrainStep::observe() will be used
+  // Types with one scale per row: the scale stays while the range of its row (largest or mean
+  // magnitude, or both ends) shrinks by no more than this share of it, and is taken anew when the
+  // row grows or shrinks further. 0: taken anew at every step.
+  double scale_band = 0.125;
   uint64_t seed = 0;
   // What matrices are packed in from the first step on; masters start from the values that the
   // network holds when the step is made. Cells with a dtype of their own keep it.
@@ -45,7 +49,8 @@ struct StepResult {
   bool finite = true;
 };
 
-// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight" and what the optimizer keeps.
+// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight", "(0, 0, 0, 0)/weight/scale"
+// (the ranges its scales were taken from) and what the optimizer keeps.
 struct StateTensor {
   std::string name;
   Tensor tensor;

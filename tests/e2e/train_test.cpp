@@ -95,7 +95,8 @@ TEST_F(Train, TheSameBitsForAnyThreadsAndInstructionSet) {
 TEST_F(Train, ResumesWithTheSameBits) {
   for (const std::string more :
        {"--optimizer adam --normalize standard", "--optimizer momentum --accumulate 3",
-        "--optimizer lion --dtype int4 --clip norm:1"}) {
+        "--optimizer lion --dtype int4 --clip norm:1",
+        "--optimizer sgd --decay 0.5 --dtype uint4 --rate 0.05"}) {
     const std::string common = more + " --json --split 0.8 --schedule step --every 1 ";
     const std::string file = " --checkpoint " + at("run.safetensors");
     std::filesystem::remove(at("run.safetensors"));
