@@ -107,6 +107,13 @@ bool r16_can_dither(DType dtype);
 void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
                          const R16Dither& dither, std::byte* dst, const HeldRanges& held = {});
 
+// Packs row `row` alone, `src` being its values, into a matrix that is packed: bytes of other rows
+// stay. Scales are of the row; rounding is stochastic when `dither` is given. Not for types with a
+// scale of the whole tensor.
+bool r16_packs_rows(DType dtype);
+void r16_pack_row(const R16& g, const float* src, int64_t row, const R16Dither* dither,
+                  std::byte* dst, const HeldRanges& held = {});
+
 // Decoded values of row `row`, k in [k0, k0 + n). Exactly what the type represents, rounded to f32
 // (f64 variant: exact).
 void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,

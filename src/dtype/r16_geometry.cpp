@@ -54,6 +54,10 @@ int r16_held_values(DType dtype) {
   return has_row_scale(info.scale) && info.block == 0 ? 1 : 0;
 }
 
+bool r16_packs_rows(DType dtype) {
+  return dtype_info(dtype).scale != ScaleRule::e4m3;
+}
+
 bool r16_can_dither(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   const bool scaled = info.scale == ScaleRule::none || info.scale == ScaleRule::row ||
