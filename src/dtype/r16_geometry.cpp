@@ -48,6 +48,16 @@ R16 r16_geometry(DType dtype, int64_t rows, int64_t cols) {
   return g;
 }
 
+int r16_held_values(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  if (info.affine()) return 2;
+  return has_row_scale(info.scale) && info.block == 0 ? 1 : 0;
+}
+
+bool r16_packs_rows(DType dtype) {
+  return dtype_info(dtype).scale != ScaleRule::e4m3;
+}
+
 bool r16_can_dither(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   const bool scaled = info.scale == ScaleRule::none || info.scale == ScaleRule::row ||

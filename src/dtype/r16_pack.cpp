@@ -14,17 +14,24 @@ namespace {
 
 constexpr int64_t kSpan = 64;  // values of a row that are worked on at a time
 
+// Lanes [begin, end) of a group are packed: all sixteen, or one.
 struct Group {
   const R16& g;
   const DTypeInfo& info;
-  const float* src;     // row 0 of the group,
+  const float* src;     // row `begin` of the group,
   const double* src64;  // or this when the source is f64
   int lanes;            // rows that exist
   std::byte* dst;
   Scale scale[kR16Rows];
   float tensor_scale = 0;  // nvfp4
   const R16Dither* dither = nullptr;
-  int64_t first_row = 0;  // of the matrix
+  int64_t first_row = 0;  // of the matrix: lane 0
+  HeldRanges held = {};
+  int begin = 0, end = kR16Rows;
+
+  int present() const { return lanes < end ? lanes : end; }
+  // Of the lane's first value in the source.
+  int64_t offset(int lane) const { return (lane - begin) * g.cols; }
 };
 
 // Distance of neighbouring values of the type around q (in steps): what rounding moves q by at
@@ -64,24 +71,32 @@ void store(std::byte* at, int64_t index, T value) {
 
 TensorRange row_range(const Group& group, int lane) {
   const int64_t cols = group.g.cols;
-  return group.src64 != nullptr ? range_of(group.src64 + lane * cols, cols, 1)
-                                : range_of(group.src + lane * cols, cols, 1);
+  return group.src64 != nullptr ? range_of(group.src64 + group.offset(lane), cols, 1)
+                                : range_of(group.src + group.offset(lane), cols, 1);
+}
+
+// `row`: of the matrix, or 0 for the whole of it.
+Scale held_scale(const Group& group, const TensorRange& range, int64_t row) {
+  const int values = r16_held_values(group.info.dtype);
+  if (group.held.values == nullptr || values == 0) return range_scale(group.info, range);
+  float* held = group.held.values + row * values;
+  return range_scale(group.info, held_range(group.info, range, held, group.held.band));
 }
 
 void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range) {
-  const Scale whole = range_scale(group.info, range);
-  for (int lane = 0; lane < kR16Rows; ++lane) {
+  const bool whole = scope == ScaleScope::per_tensor;
+  for (int lane = group.begin; lane < group.end; ++lane) {
     group.scale[lane] = Scale{0.0, 0.0, 0.0};
     if (lane >= group.lanes) continue;
-    group.scale[lane] =
-        scope == ScaleScope::per_tensor ? whole : range_scale(group.info, row_range(group, lane));
+    group.scale[lane] = whole ? held_scale(group, range, 0)
+                              : held_scale(group, row_range(group, lane), group.first_row + lane);
   }
 }
 
 void store_row_scales(const Group& group) {
   const R16& g = group.g;
   const bool wide_scale = group.info.compute == ComputeType::f64;
-  for (int lane = 0; lane < kR16Rows; ++lane) {
+  for (int lane = group.begin; lane < group.end; ++lane) {
     const Scale& s = group.scale[lane];
     if (group.info.scale == ScaleRule::e4m3) {
       store(group.dst + g.row_scales, lane, lane < group.lanes ? group.tensor_scale : 0.0f);
@@ -107,8 +122,8 @@ void pack_wide_from(const Group& group, const Source* src, Encode encode) {
   std::byte* codes = group.dst + g.codes;
   for (int64_t k0 = 0; k0 < g.cols; k0 += kTile) {
     const int64_t k1 = k0 + kTile < g.cols ? k0 + kTile : g.cols;
-    for (int lane = 0; lane < group.lanes; ++lane) {
-      const Source* row = src + lane * g.cols;
+    for (int lane = group.begin; lane < group.present(); ++lane) {
+      const Source* row = src + group.offset(lane);
       float dithered[kSpan];
       if constexpr (std::is_same_v<Source, float>) {
         if (group.dither != nullptr) {
@@ -225,11 +240,11 @@ const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[
   const R16& g = group.g;
   const int64_t left = lane < group.lanes ? g.cols - k0 : 0;
   if (group.src64 != nullptr) {
-    const double* wide = group.src64 + (left > 0 ? lane * g.cols + k0 : 0);
+    const double* wide = group.src64 + (left > 0 ? group.offset(lane) + k0 : 0);
     for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? static_cast<float>(wide[i]) : 0.0f;
     return padded;
   }
-  const float* x = group.src + (left > 0 ? lane * g.cols + k0 : 0);
+  const float* x = group.src + (left > 0 ? group.offset(lane) + k0 : 0);
   if (group.dither != nullptr && left > 0) {
     const int64_t n = left < kChunk ? left : kChunk;
     for (int64_t i = n; i < kChunk; ++i) padded[i] = 0.0f;
@@ -276,7 +291,7 @@ void pack_k_groups(const Group& group) {
   const EncodeSpan encode = encoder_of(group.info);
   float padded[kChunk];
   for (int64_t k0 = 0; k0 < group.g.cols; k0 += kChunk) {
-    for (int lane = 0; lane < kR16Rows; ++lane) {
+    for (int lane = group.begin; lane < group.end; ++lane) {
       pack_chunk(group, lane, k0, chunk_of(group, lane, k0, padded), encode);
     }
   }
@@ -293,10 +308,22 @@ void clear_unwritten(const Group& group) {
   if (g.wide && full) std::memset(group.dst + g.group_bytes - tail, 0, static_cast<size_t>(tail));
 }
 
+void pack_lanes(Group& group, ScaleScope scope, const TensorRange& range) {
+  if (group.g.has_row_scale) {
+    choose_row_scales(group, scope, range);
+    store_row_scales(group);
+  }
+  if (group.g.wide) {
+    pack_wide_group(group);
+  } else {
+    pack_k_groups(group);
+  }
+}
+
 // One of src and src64 is null.
 void pack_groups(const R16& g, const float* src, const double* src64, int64_t first, int64_t count,
                  ScaleScope scope, const TensorRange& range, std::byte* dst,
-                 const R16Dither* dither = nullptr) {
+                 const HeldRanges& held = {}, const R16Dither* dither = nullptr) {
   const DTypeInfo& info = dtype_info(g.dtype);
   if (g.group_bytes == 0) return;
   for (int64_t row = 0; row < count; row += kR16Rows) {
@@ -310,26 +337,19 @@ void pack_groups(const R16& g, const float* src, const double* src64, int64_t fi
                 {},
                 0.0f,
                 dither,
-                first + row};
+                first + row,
+                held};
     clear_unwritten(group);
     if (info.scale == ScaleRule::e4m3) group.tensor_scale = nvfp4_tensor_scale(amax_of(range));
-    if (g.has_row_scale) {
-      choose_row_scales(group, scope, range);
-      store_row_scales(group);
-    }
-    if (g.wide) {
-      pack_wide_group(group);
-    } else {
-      pack_k_groups(group);
-    }
+    pack_lanes(group, scope, range);
   }
 }
 
 }  // namespace
 
 void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
-              const TensorRange& range, std::byte* dst) {
-  pack_groups(g, src, nullptr, first, count, scope, range, dst);
+              const TensorRange& range, std::byte* dst, const HeldRanges& held) {
+  pack_groups(g, src, nullptr, first, count, scope, range, dst, held);
 }
 
 void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
@@ -338,8 +358,20 @@ void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, Sca
 }
 
 void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
-                         const R16Dither& dither, std::byte* dst) {
-  pack_groups(g, src, nullptr, first, count, ScaleScope::per_row, {}, dst, &dither);
+                         const R16Dither& dither, std::byte* dst, const HeldRanges& held) {
+  pack_groups(g, src, nullptr, first, count, ScaleScope::per_row, {}, dst, held, &dither);
+}
+
+void r16_pack_row(const R16& g, const float* src, int64_t row, const R16Dither* dither,
+                  std::byte* dst, const HeldRanges& held) {
+  const int64_t first = row / kR16Rows * kR16Rows, left = g.rows - first;
+  const auto lane = static_cast<int>(row - first);
+  const auto lanes = static_cast<int>(left < kR16Rows ? left : kR16Rows);
+  std::byte* const at = dst + row / kR16Rows * g.group_bytes;
+  Group group{g, dtype_info(g.dtype), src, nullptr, lanes, at, {}, 0.0f, dither, first, held};
+  group.begin = lane;
+  group.end = lane + 1;
+  if (g.group_bytes > 0) pack_lanes(group, ScaleScope::per_row, {});
 }
 
 }  // namespace loom

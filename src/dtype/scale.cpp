@@ -42,6 +42,12 @@ double stored_step(const DTypeInfo& info, double step) {
   return static_cast<double>(static_cast<float>(step * unit)) / unit;
 }
 
+// Weights that are -g, 0 and g stay what they are when their scale is g.
+double mean_of(const DTypeInfo& info, const TensorRange& range) {
+  const bool on_grid = info.scale == ScaleRule::absmean && range.grid != 0;
+  return on_grid ? static_cast<double>(range.grid) : range.mean_abs;
+}
+
 Scale affine_scale(const DTypeInfo& info, const TensorRange& range) {
   const double top = int_range(info).hi;
   const double min = range.min, max = range.max;
@@ -140,12 +146,29 @@ Scale range_scale(const DTypeInfo& info, const TensorRange& range) {
     case ScaleRule::row: s.step = stored_step(info, amax_of(range) / max_value(info)); break;
     case ScaleRule::affine: return affine_scale(info, range);
     case ScaleRule::absmean:
-      s.step = stored_step(info, range.grid != 0 ? range.grid : range.mean_abs);
-      break;
-    case ScaleRule::meanabs: s.step = stored_step(info, range.mean_abs); break;
+    case ScaleRule::meanabs: s.step = stored_step(info, mean_of(info, range)); break;
     default: break;
   }
   return s;
+}
+
+TensorRange held_range(const DTypeInfo& info, const TensorRange& range, float* held, float band) {
+  const double least = 1.0 - static_cast<double>(band);
+  TensorRange kept;
+  if (info.affine()) {
+    const double width = static_cast<double>(held[1]) - static_cast<double>(held[0]);
+    const double now = static_cast<double>(range.max) - static_cast<double>(range.min);
+    kept.min = held[0], kept.max = held[1];
+    if (range.min >= held[0] && range.max <= held[1] && now >= least * width) return kept;
+    held[0] = range.min, held[1] = range.max;
+    return range;
+  }
+  const bool largest = info.scale == ScaleRule::row;
+  const auto now = static_cast<float>(largest ? amax_of(range) : mean_of(info, range));
+  kept.max = held[0], kept.mean_abs = static_cast<double>(held[0]);
+  if (now <= held[0] && static_cast<double>(now) >= least * kept.mean_abs) return kept;
+  held[0] = now;
+  return range;
 }
 
 float nvfp4_tensor_scale(double amax) {

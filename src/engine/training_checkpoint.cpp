@@ -195,6 +195,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("batch", JsonValue::integer(o.batch));
   add("accumulate", JsonValue::integer(o.step.accumulate));
   add("dtype", text(dtype_name(o.dtype)));
+  add("scale_band", JsonValue::real(o.step.scale_band));
   add("seed", JsonValue::integer(static_cast<int64_t>(o.seed)));
   add("shuffle", JsonValue::boolean(o.shuffle));
   add("loss", text(loss_name(o.step.loss.kind)));

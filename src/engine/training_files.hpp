@@ -1,6 +1,7 @@
 // What training leaves in files, all safetensors:
-//   weights      the parameters by path as f32 masters; metadata: the network, its number type, the
-//                loss, the names of classes; tensors input/shift and input/scale where inputs were
+//   weights      the parameters by path as f32 masters, and PATH/scale, the ranges that scales of
+//                packed weights were taken from; metadata: the network, its number type, the loss,
+//                the names of classes; tensors input/shift and input/scale where inputs were
 //                normalized. Enough to evaluate without anything else.
 //   checkpoints  the same, with the optimizer's state, the progress, the options of the run and its
 //                history: a run that goes on from one gives the bits of a run that never stopped.
@@ -33,6 +34,8 @@ Result<WeightsFile> open_weights(const std::string& path);
 // What the metadata says. Errors: bad_file when the file is not ours.
 Result<TrainedModel> read_model(const WeightsFile& file);
 // Fills the parameters of `trainer`; the Error names the first that is absent or of another shape.
+// Held ranges may be absent, and count only for the number type they belong to: otherwise scales
+// are taken from the parameters.
 Status load_weights(const WeightsFile& file, Trainer& trainer);
 // XXH3-128 of all parameters as f32 masters, in their order.
 std::string hash_weights(Trainer& trainer);

@@ -65,6 +65,25 @@ SafeOutput vector_output(std::string_view name, const std::vector<float>& values
           std::as_bytes(std::span(values))};
 }
 
+constexpr std::string_view kRanges = "/scale";
+
+// The parameter that a tensor of the training state is the master of, or the held ranges of its
+// scales; -1: what the optimizer keeps.
+int param_of(const Network& network, std::string_view name) {
+  const int param = network.find_param(name);
+  if (param >= 0 || !name.ends_with(kRanges)) return param;
+  return network.find_param(name.substr(0, name.size() - kRanges.size()));
+}
+
+// Held ranges are those of the number type that was trained; they count for no other.
+Status fill_ranges(const WeightsFile& file, const Param& param, const StateTensor& state) {
+  std::fill_n(state.tensor.f32(), state.tensor.shape.count(), 0.0f);
+  LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
+  const bool same = param.dtype.has_value() || dtype == dtype_name(param.tensor.dtype);
+  const bool there = file.tensors.find(state.name) != nullptr;
+  return same && there ? fill_state(file.tensors, state, file.path) : Status{};
+}
+
 }  // namespace
 
 SafeOutput state_output(const StateTensor& state) {
@@ -135,6 +154,12 @@ Status save_weights(const std::string& path, const TrainedModel& model, Trainer&
     LOOM_ASSIGN(SafeOutput parameter, parameter_output(trainer, i, memory[i]));
     tensors.push_back(std::move(parameter));
   }
+  for (const StateTensor& state : trainer.step().state()) {
+    const bool range = trainer.network().find_param(state.name) < 0;
+    if (range && param_of(trainer.network(), state.name) >= 0) {
+      tensors.push_back(state_output(state));
+    }
+  }
   add_normalization(model, tensors);
   return write_safetensors(path, std::move(tensors), model_metadata(model, "weights 1"));
 }
@@ -175,9 +200,13 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
 }
 
 Status load_weights(const WeightsFile& file, Trainer& trainer) {
+  const Network& network = trainer.network();
   for (const StateTensor& state : trainer.step().state()) {
-    if (trainer.network().find_param(state.name) >= 0)
-      LOOM_TRY(fill_state(file.tensors, state, file.path));
+    const int param = param_of(network, state.name);
+    if (param < 0) continue;
+    const bool master = network.find_param(state.name) >= 0;
+    LOOM_TRY(master ? fill_state(file.tensors, state, file.path)
+                    : fill_ranges(file, network.params()[static_cast<size_t>(param)], state));
   }
   return trainer.step().restored(0);
 }

@@ -109,7 +109,7 @@ class Updater {
     o.decay = options_.optimizer.decay;
     LOOM_TRY(scribe_.ops().optimise(o));
     if (p.weight.layout != Layout::r16) return {};
-    PackArgs pack{o.p, p.weight};
+    PackArgs pack = pack_of(p, o.p, options_);
     if (p.master.empty()) {
       pack.stochastic = true;
       pack.seed = options_.seed;
@@ -320,11 +320,19 @@ Status record_update(Trace& trace, const TrainStepOptions& options,
   return updater.finish();
 }
 
-Status record_pack(Trace& trace, const std::vector<Trained>& trained) {
+PackArgs pack_of(const Trained& p, const Tensor& values, const TrainStepOptions& options) {
+  PackArgs pack{values, p.weight};
+  pack.ranges = p.ranges;
+  pack.band = static_cast<float>(options.scale_band);
+  return pack;
+}
+
+Status record_pack(Trace& trace, const TrainStepOptions& options,
+                   const std::vector<Trained>& trained) {
   Recorder recorder(trace);
   for (const Trained& p : trained) {
     if (p.weight.layout == Layout::r16 && !p.master.empty()) {
-      LOOM_TRY(recorder.pack({p.master, p.weight}));
+      LOOM_TRY(recorder.pack(pack_of(p, p.master, options)));
     }
   }
   return {};

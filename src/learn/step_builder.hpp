@@ -10,6 +10,7 @@ namespace loom {
 struct Trained {
   Tensor weight, master, m, v;
   Tensor gradient;  // where gradients are added up over batches; else empty
+  Tensor ranges;    // PackArgs::ranges; empty: scales are taken anew
   uint64_t stream = 0;
 };
 
@@ -33,6 +34,9 @@ Status record_update(Trace& trace, const TrainStepOptions& options,
 Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
                          StepTensors& t);
 // Masters into the network's packed weights.
-Status record_pack(Trace& trace, const std::vector<Trained>& trained);
+Status record_pack(Trace& trace, const TrainStepOptions& options,
+                   const std::vector<Trained>& trained);
+// Packing one of them from f32 values of its shape.
+PackArgs pack_of(const Trained& p, const Tensor& values, const TrainStepOptions& options);
 
 }  // namespace loom

@@ -42,6 +42,8 @@ struct TrainStep::Impl {
   bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
   Result<Tensor> persistent(const Shape& shape);
+  Status make_weight(int i, Recorder& recorder, Trained& one);
+  Status make_ranges(const Param& p, DType dtype, Trained& one);
   Status make_state();
   Status update_recorded(StepResult& result);
   Status update_lbfgs(double rate, StepResult& result);
@@ -61,6 +63,52 @@ Result<Tensor> TrainStep::Impl::persistent(const Shape& shape) {
   return t;
 }
 
+// The weight of parameter i: in its number type, with a master unless the packed values themselves
+// are trained, and with the ranges of its scales where those are held.
+Status TrainStep::Impl::make_weight(int i, Recorder& recorder, Trained& one) {
+  const Param& p = network->params()[static_cast<size_t>(i)];
+  if (!p.spec.matrix()) {
+    one.master = one.weight = p.tensor;
+    state.push_back({p.path, one.master});
+    return {};
+  }
+  LOOM_ASSIGN(Buffer values, Buffer::allocate(plain_bytes(DType::f32, p.spec.shape)));
+  const Tensor master =
+      f32_matrix(reinterpret_cast<float*>(values.data()), p.spec.shape[0], p.spec.shape[1]);
+  LOOM_TRY(recorder.convert({p.tensor, master}));
+  LOOM_TRY(recorder.flush());
+  const DType dtype = p.dtype.value_or(options.dtype.value_or(p.tensor.dtype));
+  const bool other = dtype != p.tensor.dtype;
+  if (other) LOOM_TRY(network->allocate_param(i, dtype));
+  one.weight = p.tensor;
+  LOOM_TRY(make_ranges(p, dtype, one));
+  // Held ranges begin with what the weights are packed from, so weights of the right type are
+  // packed as well: a run that is resumed before its first update does the same.
+  if (other || !one.ranges.empty()) {
+    LOOM_TRY(recorder.pack(pack_of(one, master, options)));
+    LOOM_TRY(recorder.flush());
+  }
+  if (!options.native) {
+    one.master = master;
+    memory.push_back(std::move(values));
+    state.push_back({p.path, one.master});
+  } else {
+    state.push_back({p.path + "/packed", bytes_of(p.memory)});
+  }
+  if (!one.ranges.empty()) state.push_back({p.path + "/scale", one.ranges});
+  return {};
+}
+
+// Room for the ranges that scales of `dtype` are held at; 0: none yet.
+Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
+  const int64_t held = options.scale_band > 0 ? r16_held_values(dtype) : 0;
+  one.ranges = Tensor{};
+  if (held == 0) return {};
+  const int64_t rows = p.spec.shape[0];
+  LOOM_ASSIGN(one.ranges, persistent(held == 1 ? Shape{rows} : Shape{rows, held}));
+  return {};
+}
+
 Status TrainStep::Impl::make_state() {
   LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
   LOOM_ASSIGN(tensors.report, persistent(Shape{1, 2}));
@@ -68,27 +116,7 @@ Status TrainStep::Impl::make_state() {
   for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
     const Param& p = network->params()[static_cast<size_t>(i)];
     Trained one;
-    const bool native = options.native && p.spec.matrix();
-    if (!p.spec.matrix()) {
-      one.master = p.tensor;
-    } else {
-      LOOM_ASSIGN(one.master, persistent(p.spec.shape));
-      LOOM_TRY(recorder.convert({p.tensor, one.master}));
-      LOOM_TRY(recorder.flush());
-      const DType dtype = p.dtype.value_or(options.dtype.value_or(p.tensor.dtype));
-      if (dtype != p.tensor.dtype) {
-        LOOM_TRY(network->allocate_param(i, dtype));
-        LOOM_TRY(recorder.pack({one.master, p.tensor}));
-        LOOM_TRY(recorder.flush());
-      }
-      if (native) {
-        memory.pop_back();
-        one.master = Tensor{};
-        state.push_back({p.path + "/packed", bytes_of(p.memory)});
-      }
-    }
-    one.weight = p.tensor;
-    if (!one.master.empty()) state.push_back({p.path, one.master});
+    LOOM_TRY(make_weight(i, recorder, one));
     if (options.optimizer.has_m()) {
       LOOM_ASSIGN(one.m, persistent(p.spec.shape));
       state.push_back({p.path + "/m", one.m});
@@ -130,7 +158,7 @@ Status TrainStep::Impl::make_programs() {
     LOOM_ASSIGN(update, compile(std::move(apply), {}));
   }
   Trace masters(DType::f32);
-  LOOM_TRY(record_pack(masters, trained));
+  LOOM_TRY(record_pack(masters, options, trained));
   LOOM_ASSIGN(pack, compile(std::move(masters), {}));
   return {};
 }
@@ -178,6 +206,9 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
   }
   if (options.optimizer.lbfgs() && (options.native || options.clip.kind != ClipKind::none)) {
     return invalid("lbfgs has neither clipping nor training without a master; leave them out");
+  }
+  if (!(options.scale_band >= 0 && options.scale_band < 1)) {
+    return invalid(cat("scale_band is ", options.scale_band, ", must be at least 0 and below 1"));
   }
   auto impl = std::make_unique<Impl>();
   impl->network = &network;
@@ -264,12 +295,23 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
     const Param& p = s.network->params()[i];
     if (!p.spec.matrix() || p.path.compare(0, prefix.size(), prefix) != 0) continue;
     found = true;
+    Trained& one = s.trained[i];
     LOOM_TRY(s.network->allocate_param(static_cast<int>(i), dtype));
-    s.trained[i].weight = p.tensor;
+    one.weight = p.tensor;
+    std::erase_if(s.state, [&](const StateTensor& t) { return t.name == p.path + "/scale"; });
+    LOOM_TRY(s.make_ranges(p, dtype, one));
+    if (!one.ranges.empty()) s.state.push_back({p.path + "/scale", one.ranges});
   }
   if (!found) return make_error(Code::not_found, cat("cell ", at.str(), " has no matrix"));
   LOOM_TRY(s.make_programs());
   return s.pack->run();
+}
+
+Status TrainStep::refresh_scales() {
+  for (const Trained& p : impl_->trained) {
+    if (!p.ranges.empty()) std::fill_n(p.ranges.f32(), p.ranges.shape.count(), 0.0f);
+  }
+  return impl_->pack->run();
 }
 
 int64_t TrainStep::arena_bytes() const {

@@ -32,6 +32,10 @@ struct TrainStepOptions {
   // keep all.
   int64_t checkpoint_cells = 0;
   bool observed = false;  // TrainStep::observe() will be used
+  // Types with one scale per row: the scale stays while the range of its row (largest or mean
+  // magnitude, or both ends) shrinks by no more than this share of it, and is taken anew when the
+  // row grows or shrinks further. 0: taken anew at every step.
+  double scale_band = 0.125;
   uint64_t seed = 0;
   // What matrices are packed in from the first step on; masters start from the values that the
   // network holds when the step is made. Cells with a dtype of their own keep it.
@@ -45,8 +49,9 @@ struct StepResult {
   bool finite = true;
 };
 
-// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight" and what the optimizer keeps. A
-// weight without a master is there as the bytes it is packed in, u8: "(0, 0, 0, 0)/weight/packed".
+// A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight", "(0, 0, 0, 0)/weight/scale"
+// (the ranges its scales were taken from) and what the optimizer keeps. A weight without a master
+// is there as the bytes it is packed in, u8: "(0, 0, 0, 0)/weight/packed".
 struct StateTensor {
   std::string name;
   Tensor tensor;
@@ -80,6 +85,8 @@ class TrainStep {
   // the optimizer's state stay; x(), y() and the other tensors of this step are new ones. Errors:
   // not_found when no matrix is there, invalid without masters.
   Status morph(const Coord& at, DType dtype);
+  // Forgets held scales (scale_band) and packs all masters anew.
+  Status refresh_scales();
 
   // Masters, vectors, optimizer state and gradients that are being added up, to save and to
   // restore; call restored() after writing.

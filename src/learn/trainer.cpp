@@ -307,7 +307,7 @@ Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data) {
       reports.push_back(std::move(report));
     }
   }
-  LOOM_TRY(s.step->restored(s.step->updates(), s.step->pending()));
+  LOOM_TRY(s.step->refresh_scales());
   return reports;
 }
 

@@ -57,13 +57,18 @@ struct QuantiseRowsArgs {
 
 // w (R16, dtype of its own) = pack of plain src[N,K]. stochastic: each value is rounded up or down
 // with the probability that makes its mean exact; value i draws number i of stream (seed, stream)
-// at step `*step` (as in RandomArgs).
+// at step `*step` (as in RandomArgs). ranges (may be empty; f32): what the scale of each row (of
+// the tensor when scope says so) was taken from, read and updated: a scale is kept while its range
+// shrinks by no more than `band` (HeldRanges in dtype/r16.hpp). [N], or [N, 2] for dtypes with a
+// zero point; zeros: nothing yet.
 struct PackArgs {
   Tensor src, w;
   ScaleScope scope = ScaleScope::per_row;
   bool stochastic = false;
   uint64_t seed = 0, stream = 0;
   Tensor step;
+  Tensor ranges;
+  float band = 0.125f;
 };
 
 // y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain. The

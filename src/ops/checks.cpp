@@ -34,6 +34,20 @@ bool is_ieee(DType dtype) {
   return dtype_info(dtype).kind == NumberKind::ieee;
 }
 
+Status held_ranges(const PackArgs& args) {
+  const int values = r16_held_values(args.w.dtype);
+  if (values == 0) {
+    return broken("pack", dtype_name(args.w.dtype), " has no scale per row whose range is held");
+  }
+  if (!(args.band >= 0.0f && args.band < 1.0f))
+    return broken("pack", "band is ", args.band, ": it must lie in [0, 1)");
+  const int64_t scales = args.scope == ScaleScope::per_tensor ? 1 : args.w.rows();
+  LOOM_TRY(plain("pack", "src", args.src, DType::f32));
+  LOOM_TRY(rules::vector("pack", "ranges", args.ranges, scales * values, DType::f32));
+  LOOM_TRY(apart("pack", "ranges", args.ranges, "src", args.src));
+  return apart("pack", "ranges", args.ranges, "w", args.w);
+}
+
 }  // namespace
 
 Status check(const MatmulArgs& args) {
@@ -75,10 +89,13 @@ Status check(const PackArgs& args) {
                   " cannot be rounded stochastically: float16, bfloat16, fp8 and integers of 8 and "
                   "16 bits can");
   }
+  if (args.stochastic && args.scope == ScaleScope::per_tensor)
+    return broken("pack", "stochastic rounding takes a scale per row");
   LOOM_TRY(plain("pack", "src", args.src));
   LOOM_TRY(packed("pack", "w", args.w));
   LOOM_TRY(same_shape("pack", "src", args.src, "w", args.w));
   LOOM_TRY(rules::vector("pack", "src", args.src, args.src.shape.count(), args.src.dtype));
+  if (!args.ranges.empty()) LOOM_TRY(held_ranges(args));
   return apart("pack", "w", args.w, "src", args.src);
 }
 

@@ -35,6 +35,7 @@ template <class F>
 void visit(PackArgs& a, F&& f) {
   visit_reads(f, a.src, a.step);
   f(a.w, Access::write);
+  f(a.ranges, Access::update);
 }
 template <class F>
 void visit(GatherRowsArgs& a, F&& f) {

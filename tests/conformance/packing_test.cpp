@@ -60,6 +60,49 @@ void conform_plain_convert(DType from, DType to, int64_t rows, int64_t cols, uin
   });
 }
 
+std::string name_of(const PackArgs& args, DType dtype) {
+  return cat(dtype_name(dtype), " ", args.src.shape.str(), " scope ", static_cast<int>(args.scope),
+             args.stochastic ? " stochastic" : "");
+}
+
+// The same rows, some of them larger or smaller by a little or a lot.
+Rows resized(const Tensor& src) {
+  constexpr float kFactors[] = {0.95f, 0.5f, 1.0f, 1.25f, 0.8751f, 0.87f};
+  Rows out(src.rows(), src.cols());
+  for (int64_t r = 0; r < src.rows(); ++r) {
+    for (int64_t c = 0; c < src.cols(); ++c) out.at(r, c) = src.f32_row(r)[c] * kFactors[r % 6];
+  }
+  return out;
+}
+
+void conform_pack_of(const PackArgs& args, DType dtype) {
+  const R16 g = r16_geometry(dtype, args.src.rows(), args.src.cols());
+  const int64_t held = r16_held_values(dtype);
+  Rows step(1, 1);
+  step.at(0, 0) = 5.0f;
+  const Rows later = resized(args.src);
+  for (const bool hold : {false, true}) {
+    if (hold && held == 0) continue;
+    expect_same_bits(name_of(args, dtype) + (hold ? " held" : ""), [&](const Runner& run) {
+      const Buffer memory = std::move(Buffer::allocate(g.bytes()).value());
+      Rows ranges(1, held * (args.scope == ScaleScope::per_tensor ? 1 : g.rows));
+      for (int64_t i = 0; i < ranges.tensor().cols(); ++i) ranges.at(0, i) = 0.0f;
+      PackArgs mine = args;
+      mine.w = r16_tensor(g, memory.data());
+      if (args.stochastic) mine.step = f32_vector(step.tensor().f32(), 1);
+      if (hold) mine.ranges = f32_vector(ranges.tensor().f32(), ranges.tensor().cols());
+      Image image;
+      for (const Tensor& src : {args.src, later.tensor()}) {
+        mine.src = src;
+        run(&Ops::pack, mine);
+        image.add_bytes(memory.data(), g.bytes());
+        image.add(ranges.memory());
+      }
+      return image;
+    });
+  }
+}
+
 void conform_gather_from(const std::string& what, const Tensor& table, uint64_t seed) {
   for (int64_t rows : {0, 1, 2, 5, 33}) {
     Ids ids(1, rows);
@@ -87,16 +130,15 @@ void conform_pack() {
       for (ScaleScope scope : {ScaleScope::per_row, ScaleScope::per_tensor}) {
         const Rows src(rows, cols, 0, seed, seed % 2 == 0 ? Values::smooth : Values::mixed);
         ++seed;
-        const R16 g = r16_geometry(info.dtype, rows, cols);
-        const std::string what =
-            cat(info.name, " [", rows, ", ", cols, "] scope ", static_cast<int>(scope));
-        expect_same_bits(what, [&](const Runner& run) {
-          const Buffer memory = std::move(Buffer::allocate(g.bytes()).value());
-          run(&Ops::pack, PackArgs{src.tensor(), r16_tensor(g, memory.data()), scope});
-          Image image;
-          image.add_bytes(memory.data(), g.bytes());
-          return image;
-        });
+        PackArgs args;
+        args.src = src.tensor();
+        args.scope = scope;
+        conform_pack_of(args, info.dtype);
+        if (scope != ScaleScope::per_row || !r16_can_dither(info.dtype)) continue;
+        args.stochastic = true;
+        args.seed = seed;
+        args.stream = 3;
+        conform_pack_of(args, info.dtype);
       }
     }
   }

@@ -123,5 +123,61 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   EXPECT_EQ(none.error().str(), path + ": these are weights, no checkpoint");
 }
 
+// What is evaluated later is what was trained: weights in steps of the scales that were held.
+TEST(TrainingFiles, WeightsKeepTheScalesTheyWereTrainedWith) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("w.safetensors");
+  ThreadPool pool(1);
+  const TrainedModel model{mlp(2, 2), DType::i4, {}, {}, {}};
+  Dataset d;
+  d.samples = 8;
+  d.sample = Shape{2};
+  d.outputs = 2;
+  for (int i = 0; i < 16; ++i) {
+    d.inputs.push_back(0.1f * static_cast<float>(i % 5));
+    d.targets.push_back(0.1f * static_cast<float>(i % 3));
+  }
+  TrainerOptions options;
+  options.step.optimizer.kind = OptimizerKind::sgd;
+  options.step.optimizer.decay = 1.0f;  // rows shrink by less than an eighth
+  options.schedule.rate = 1e-2;
+  const auto make = [&](DType dtype) {
+    options.dtype = dtype;
+    Result<Trainer> made =
+        Trainer::create(model.network.grid, d, options, cpu_ops(best_isa()), pool);
+    EXPECT_TRUE(made.ok()) << made.error().str();
+    return std::move(*made);
+  };
+  const auto packed = [](Trainer& t) {
+    std::vector<std::byte> all;
+    for (const Param& p : t.network().params())
+      all.insert(all.end(), p.memory.data(), p.memory.data() + p.memory.size());
+    return all;
+  };
+  Trainer a = make(DType::i4);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(a.epoch(d, {}).ok());
+  ASSERT_TRUE(save_weights(path, model, a).ok());
+  const Result<WeightsFile> file = open_weights(path);
+  ASSERT_TRUE(file.ok()) << file.error().str();
+  options.seed = 2;
+  Trainer b = make(DType::i4);
+  ASSERT_TRUE(load_weights(*file, b).ok());
+  EXPECT_EQ(packed(a), packed(b));
+  EXPECT_EQ(a.evaluate(d)->loss, b.evaluate(d)->loss);
+  // In another type, or without what was held, scales are those of the weights as they are now.
+  Trainer c = make(DType::u4);
+  ASSERT_TRUE(load_weights(*file, c).ok());
+  options.step.scale_band = 0;
+  Trainer none = make(DType::i4);
+  ASSERT_TRUE(save_weights(path, model, none).ok());
+  Trainer plain = make(DType::u4);
+  ASSERT_TRUE(load_weights(*file, plain).ok());
+  EXPECT_EQ(packed(c), packed(plain));
+  const Result<WeightsFile> without = open_weights(path);
+  ASSERT_TRUE(without.ok()) << without.error().str();
+  ASSERT_TRUE(load_weights(*without, a).ok());
+  EXPECT_EQ(packed(a), packed(none));
+}
+
 }  // namespace
 }  // namespace loom

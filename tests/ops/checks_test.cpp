@@ -88,7 +88,9 @@ TEST(Checks, QuantiseRows) {
 }
 
 TEST(Checks, Pack) {
+  const PackArgs stochastic{f32(6, 5), r16(6, 5, DType::i8), ScaleScope::per_tensor, true};
   expect({
+      {check(stochastic), "pack: stochastic rounding takes a scale per row"},
       {check(PackArgs{f32(6, 5), r16(6, 5)}), ""},
       {check(PackArgs{f32(6, 5), r16(5, 6)}),
        "pack: src [6, 5] and w [5, 6] do not agree: both must have the same shape"},
@@ -98,6 +100,37 @@ TEST(Checks, Pack) {
        "pack: w [6, 5] is plain float32: it must be a packed matrix"},
       {check(PackArgs{f32(6, 5, 8), r16(6, 5)}),
        "pack: w [6, 5] and src [6, 5] share memory: the result needs its own"},
+  });
+}
+
+// What scales were taken from, kept between packings.
+TEST(Checks, PackWithHeldRanges) {
+  const auto pack = [](DType dtype, Tensor ranges, ScaleScope scope = ScaleScope::per_row,
+                       float band = 0.125f) {
+    PackArgs args{f32(6, 5), r16(6, 5, dtype), scope};
+    args.ranges = ranges;
+    args.band = band;
+    return check(args);
+  };
+  PackArgs mixed{of_dtype(f32(6, 5), DType::f64), r16(6, 5, DType::i8)};
+  mixed.ranges = f32_vec(6, 1);
+  expect({
+      {pack(DType::i8, f32_vec(6, 1)), ""},
+      {pack(DType::u8, f32(6, 2, 1)), ""},
+      {pack(DType::i8, f32_vec(1, 1), ScaleScope::per_tensor), ""},
+      {pack(DType::i8, f32_vec(5, 1)), "pack: ranges [5] has 5 values: it must have 6"},
+      {pack(DType::u8, f32_vec(6, 1)), "pack: ranges [6] has 6 values: it must have 12"},
+      {pack(DType::u8, f32_vec(6, 1), ScaleScope::per_tensor),
+       "pack: ranges [6] has 6 values: it must have 2"},
+      {pack(DType::q4_0, f32_vec(6, 1)), "pack: q4_0 has no scale per row whose range is held"},
+      {pack(DType::f32, f32_vec(6, 1)), "pack: float32 has no scale per row whose range is held"},
+      {pack(DType::i8, f32_vec(6, 1), ScaleScope::per_row, 1.0f),
+       "pack: band is 1.000000: it must lie in [0, 1)"},
+      {pack(DType::i8, f32_vec(6)),
+       "pack: ranges [6] and src [6, 5] share memory: the result needs its own"},
+      {pack(DType::i8, f32_vec(6, 8)),
+       "pack: ranges [6] and w [6, 5] share memory: the result needs its own"},
+      {check(mixed), "pack: src [6, 5] is plain float64: it must be plain float32"},
   });
 }
 

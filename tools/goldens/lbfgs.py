@@ -1,4 +1,4 @@
-"""Losses of torch.optim.LBFGS on the logistic regression of tests/learn/lbfgs_test.cpp, to paste there.
+"""Losses of torch.optim.LBFGS on the logistic regression of tests/learn/lbfgs_test.cpp.
 
 usage: python3 tools/goldens/lbfgs.py     (needs PyTorch)
 """

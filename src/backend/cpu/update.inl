@@ -222,19 +222,11 @@ inline void pack_group(const R16& w, const float* src, int64_t group, std::byte*
   std::memset(to + w.cols * bytes, 0, static_cast<size_t>(w.group_bytes - w.cols * bytes));
 }
 
+// Floats are copied and turned; what has scales or rounds by chance is packed by the dtype room.
 inline void pack(const PackArgs& a, const Lane& lane) {
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
   const bool plain = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;
-  if (plain) {
-    const LaneRange groups = lane.range(w.groups);
-    for (int64_t g = groups.begin; g < groups.end; ++g) pack_group(w, a.src.f32(), g, a.w.data);
-    return;
-  }
-  // Only these look at the range of the whole tensor.
-  if (a.scope == ScaleScope::per_tensor || dtype_info(w.dtype).scale == ScaleRule::e4m3)
-    return reference_ops().pack(a, lane);
-  const LaneRange rows = lane.range(w.rows, kR16Rows);
-  if (rows.begin == rows.end) return;
-  r16_pack(w, a.src.f32() + rows.begin * w.cols, rows.begin, rows.end - rows.begin, a.scope, {},
-           a.w.data);
+  if (!plain || a.stochastic) return reference_ops().pack(a, lane);
+  const LaneRange groups = lane.range(w.groups);
+  for (int64_t g = groups.begin; g < groups.end; ++g) pack_group(w, a.src.f32(), g, a.w.data);
 }

@@ -73,22 +73,28 @@ template <class T>
 void pack(const PackArgs& args, const Lane& lane) {
   const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
   const T* src = args.src.values<T>();
-  const LaneRange rows = lane.range(w.rows, kR16Rows);
+  const bool whole = args.scope == ScaleScope::per_tensor;
+  LaneRange rows = lane.range(w.rows, kR16Rows);
+  // One scale for all: what it was taken from has one writer.
+  if (whole && !args.ranges.empty()) rows = {0, lane.index == 0 ? w.rows : 0};
   if (rows.begin == rows.end) return;
+  src += rows.begin * w.cols;
+  const int64_t count = rows.end - rows.begin;
+  TensorRange range;
+  if (whole || dtype_info(w.dtype).scale == ScaleRule::e4m3) {
+    range = tensor_range(args.src.values<T>(), w.rows * w.cols);
+  }
   if constexpr (std::is_same_v<T, float>) {
+    const HeldRanges held{args.ranges.f32(), args.band};
     if (args.stochastic) {
       const float step = args.step.empty() ? 0.0f : args.step.f32()[0];
       const R16Dither dither{args.seed, args.stream, static_cast<uint64_t>(step)};
-      return r16_pack_stochastic(w, src + rows.begin * w.cols, rows.begin, rows.end - rows.begin,
-                                 dither, args.w.data);
+      return r16_pack_stochastic(w, src, rows.begin, count, dither, args.w.data, held);
     }
+    return r16_pack(w, src, rows.begin, count, args.scope, range, args.w.data, held);
+  } else {
+    r16_pack(w, src, rows.begin, count, args.scope, range, args.w.data);
   }
-  TensorRange range;
-  if (args.scope == ScaleScope::per_tensor || dtype_info(w.dtype).scale == ScaleRule::e4m3) {
-    range = tensor_range(src, w.rows * w.cols);
-  }
-  r16_pack(w, src + rows.begin * w.cols, rows.begin, rows.end - rows.begin, args.scope, range,
-           args.w.data);
 }
 LOOM_REFERENCE_BODY(pack, PackArgs);
 
