@@ -123,10 +123,12 @@ Result<Tensor> forward_lstm(ForwardCall& call) {
   if (call.stateful()) before = slice_cols(call.state(), run.hidden, run.hidden);
   const Tensor kept = before;
   for (int64_t t = 0; t < run.steps; ++t) {
-    LOOM_ASSIGN(const Tensor sum, sums(call, run, t));
-    const Tensor c = step_rows(cells, run.batch, t);
-    LOOM_TRY(call.ops().lstm_cell({sum, before, step_rows(acts, run.batch, t), c, run.h(t)}));
-    before = c;
+    LstmCellArgs cell{run.input_part(t), before, step_rows(acts, run.batch, t),
+                      step_rows(cells, run.batch, t), run.h(t)};
+    cell.h_before = run.h_before(t);
+    if (!cell.h_before.empty()) cell.w = call.param(kWhh);
+    LOOM_TRY(call.ops().lstm_cell(cell));
+    before = cell.c;
   }
   if (call.stateful()) LOOM_TRY(call.ops().unary({before, kept}));
   return finish(call, run);

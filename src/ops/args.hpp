@@ -348,10 +348,14 @@ struct AttendDxArgs {
 };
 
 // One step of an LSTM (Hochreiter and Schmidhuber, 1997; forget gate of Gers, 1999). gates [B,4H]
-// hold the sums of i|f|g|o. acts [B,4H] = sigmoid, sigmoid, tanh, sigmoid of them; c = f c_before +
-// i g; h = o tanh(c). c_before may be empty: zeros.
+// hold the sums of i|f|g|o, to which `more` [B,4H] is added where there is one. acts [B,4H] =
+// sigmoid, sigmoid, tanh, sigmoid of them; c = f c_before + i g; h = o tanh(c). c_before may be
+// empty: zeros. With h_before [B,H] and w [4H,H] (R16), more = h_before . w^T as matmul has it.
+// That form is for the recorder, which takes it apart unless the backend has it
+// (Ops::lstm_products).
 struct LstmCellArgs {
   Tensor gates, c_before, acts, c, h;
+  Tensor more, h_before, w;
 };
 // dc_next and dh may be empty (zeros). dgates [B,4H], dc_before [B,H].
 struct LstmCellDxArgs {

@@ -325,7 +325,7 @@ Status check(const AttendDxArgs& args) {
 }
 
 Status check(const LstmCellArgs& args) {
-  const auto& [gates, c_before, acts, c, h] = args;
+  const auto& [gates, c_before, acts, c, h, more, h_before, w] = args;
   LOOM_TRY(plain("lstm_cell", "h", h));
   const int64_t rows = h.rows(), width = h.cols();
   LOOM_TRY(matrix("lstm_cell", "gates", gates, rows, 4 * width, h.dtype));
@@ -336,6 +336,21 @@ Status check(const LstmCellArgs& args) {
   LOOM_TRY(in_place_or_apart("lstm_cell", "c", c, "c_before", c_before));
   LOOM_TRY(apart_from("lstm_cell", "acts", acts, {{"c_before", c_before}, {"c", c}}));
   LOOM_TRY(apart("lstm_cell", "c", c, "gates", gates));
+  LOOM_TRY(matrix_or_absent("lstm_cell", "more", more, rows, 4 * width, h.dtype));
+  LOOM_TRY(in_place_or_apart("lstm_cell", "acts", acts, "more", more));
+  LOOM_TRY(apart_from("lstm_cell", "more", more, {{"c", c}, {"h", h}}));
+  if (w.empty() != h_before.empty() || (!w.empty() && !more.empty())) {
+    return broken("lstm_cell", "w and h_before go together, in the place of more");
+  }
+  if (!w.empty()) {
+    LOOM_TRY(packed("lstm_cell", "w", w));
+    LOOM_TRY(matrix("lstm_cell", "h_before", h_before, rows, width, h.dtype));
+    if (w.rows() != 4 * width || w.cols() != width) {
+      return broken("lstm_cell", "w is ", w.shape.str(), ", must be ", 4 * width, " x ", width);
+    }
+    LOOM_TRY(apart("lstm_cell", "acts", acts, "gates", gates));
+    LOOM_TRY(apart_from("lstm_cell", "h_before", h_before, {{"acts", acts}, {"c", c}, {"h", h}}));
+  }
   return apart_from("lstm_cell", "h", h,
                     {{"gates", gates}, {"c_before", c_before}, {"acts", acts}, {"c", c}});
 }

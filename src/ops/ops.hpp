@@ -59,6 +59,9 @@ struct Ops {
 #define LOOM_OP(name, Args) void (*name)(const Args&, const Lane&) = nullptr;
 #include "ops/ops.def"
 #undef LOOM_OP
+  // Has this lstm_cell, with f32 activations, a form with products (LstmCellArgs::w)? Asked for
+  // widths that are multiples of 16.
+  bool lstm_products = false;
   // Device backends only: runs a whole list in one submission.
   void* device = nullptr;
   Status (*execute)(void* device, std::span<const Command> commands) = nullptr;

@@ -188,6 +188,31 @@ Status Recorder::prepare(AttendDxArgs& args) {
   return reserve_scratch(attend_dx_scratch(args.q.rows() / args.sequences));
 }
 
+// Traces that gradients are taken of see the ops that have rules. Elsewhere `acts` has room for the
+// products.
+Result<bool> Recorder::taken_apart(const LstmCellArgs& args) {
+  if (args.w.empty()) return false;
+  LstmCellArgs cell = args;
+  cell.w = cell.h_before = Tensor{};
+  if (trace_ != nullptr) {
+    if (!trace_->differentiable()) return false;
+    const Tensor products = trace_->fresh(args.gates.shape);
+    cell.gates = trace_->fresh(args.gates.shape);
+    LOOM_TRY(matmul({args.h_before, args.w, {}, products}));
+    LOOM_TRY(binary({args.gates, products, cell.gates, BinaryKind::add}));
+    LOOM_TRY(lstm_cell(cell));
+    return true;
+  }
+  const DTypeInfo& info = dtype_info(args.w.dtype);
+  const bool integers = mode_ == ActivationMode::q8 && info.integer_path();
+  const bool floats = info.compute == ComputeType::f32 && !integers;
+  if (ops_->lstm_products && floats && args.h.cols() % 16 == 0) return false;
+  LOOM_TRY(matmul({args.h_before, args.w, {}, args.acts}));
+  cell.more = args.acts;
+  LOOM_TRY(lstm_cell(cell));
+  return true;
+}
+
 // What an op writes is of the type the backend computes in; convert and ids say their own.
 template <class Args>
 Status Recorder::check_compute(Args& args) const {
@@ -206,6 +231,8 @@ Status Recorder::check_compute(Args& args) const {
 template <class Args>
 Status Recorder::record(const Args& recorded) {
   LOOM_TRY(check(recorded));
+  LOOM_ASSIGN(const bool done, taken_apart(recorded));
+  if (done) return {};
   if (trace_ != nullptr) return trace(recorded);
   if (!has_body(*ops_, op_of<Args>())) {
     return make_error(Code::unsupported, cat(op_name(op_of<Args>()), ": backend ", ops_->name,

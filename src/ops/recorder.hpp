@@ -106,6 +106,13 @@ class Recorder {
   Status prepare(AttentionArgs& args);
   Status prepare(AttendArgs& args);
   Status prepare(AttendDxArgs& args);
+  // Records an op as simpler ones, where it has a form that only some backends take. True when that
+  // was done.
+  template <class Args>
+  Result<bool> taken_apart(const Args&) {
+    return false;
+  }
+  Result<bool> taken_apart(const LstmCellArgs& args);
   void touch(const KvCache& cache, bool write);
   void touch(const Q8Rows& q, bool write);
   Status reserve_scratch(int64_t bytes);

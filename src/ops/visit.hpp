@@ -187,7 +187,7 @@ void visit(AttendDxArgs& a, F&& f) {
 }
 template <class F>
 void visit(LstmCellArgs& a, F&& f) {
-  visit_reads(f, a.gates, a.c_before);
+  visit_reads(f, a.gates, a.c_before, a.more, a.h_before, a.w);
   f(a.acts, Access::write);
   f(a.c, Access::write);
   f(a.h, Access::write);

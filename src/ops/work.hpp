@@ -54,7 +54,7 @@ inline int64_t work(const ScatterAddRowsArgs& a) {
   return a.dy.shape.count();
 }
 inline int64_t work(const LstmCellArgs& a) {
-  return 4 * a.gates.shape.count();
+  return (4 + a.h_before.cols() / 2) * a.gates.shape.count();
 }
 inline int64_t work(const LstmCellDxArgs& a) {
   return 2 * a.acts.shape.count();

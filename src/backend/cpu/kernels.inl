@@ -119,6 +119,7 @@ void fill_ops(Ops& ops) {
   ops.norm_dx = norm_dx;
   ops.loss = loss;
   ops.lstm_cell = lstm_cell;
+  ops.lstm_products = true;
   ops.lstm_cell_dx = lstm_cell_dx;
   ops.gru_cell = gru_cell;
   ops.gru_cell_dx = gru_cell_dx;

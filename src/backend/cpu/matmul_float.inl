@@ -358,6 +358,17 @@ void float_few_rows(const MatmulArgs& m, const R16& w, LaneRange groups) {
   if (rows == kStreamRows) return stream_groups<Load, kStreamRows, kMore>(m, w, groups);
 }
 
+// Do the weights stream past, undecoded?
+inline bool streams(const MatmulArgs& m, const R16& w) {
+  const bool known = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;
+  return known && m.y.rows() <= kStreamRows;
+}
+inline void stream(const MatmulArgs& m, const R16& w, LaneRange groups) {
+  if (w.dtype == DType::f32) return float_few_rows<LoadF32>(m, w, groups);
+  if (w.dtype == DType::f16) return float_few_rows<LoadF16>(m, w, groups);
+  float_few_rows<LoadBf16>(m, w, groups);
+}
+
 // ---- sharing ----
 
 // By groups, so that each weight is decoded once; by rows where the groups would leave lanes idle.
@@ -379,10 +390,13 @@ inline void matmul_float(const MatmulArgs& m, const R16& w, const Lane& lane) {
     }
     return;
   }
-  if (m.y.rows() <= kStreamRows) {
-    if (w.dtype == DType::f32) return float_few_rows<LoadF32>(m, w, groups);
-    if (w.dtype == DType::f16) return float_few_rows<LoadF16>(m, w, groups);
-    if (w.dtype == DType::bf16) return float_few_rows<LoadBf16>(m, w, groups);
-  }
+  if (streams(m, w)) return stream(m, w, groups);
   float_many_rows(m, w, float_share(w, m.y.rows(), lane), reinterpret_cast<float*>(lane.scratch));
+}
+
+// Groups of columns that the caller has chosen, of weights that compute in f32.
+inline void matmul_float_groups(const MatmulArgs& m, const R16& w, LaneRange groups,
+                                const Lane& lane) {
+  if (streams(m, w)) return stream(m, w, groups);
+  float_many_rows(m, w, {groups, {0, m.y.rows()}}, reinterpret_cast<float*>(lane.scratch));
 }

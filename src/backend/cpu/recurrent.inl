@@ -5,29 +5,59 @@ LOOM_INLINE V16 or_zero16(const Tensor& t, int64_t r, int64_t c, int64_t n) {
   return t.empty() ? set16(0.0f) : load16_n(t.f32_row(r) + c, n);
 }
 
-inline void lstm_cell(const LstmCellArgs& a, const Lane& lane) {
+// Units [j, j + n) of row r. more: added to the gates; null: nothing.
+LOOM_INLINE void lstm_units(const LstmCellArgs& a, const Tensor* more, int64_t r, int64_t j,
+                            int64_t n) {
   const int64_t width = a.h.cols();
-  each16(a.h.rows(), width, lane, [&](int64_t r, int64_t j, int64_t n) {
-    const float* x = a.gates.f32_row(r) + j;
-    float* acts = a.acts.f32_row(r) + j;
-    V16 i = load16_n(x, n), f = load16_n(x + width, n);
-    V16 g = load16_n(x + 2 * width, n), o = load16_n(x + 3 * width, n);
-    V16 c = or_zero16(a.c_before, r, j, n), h;
-    LOOM_EACH(k) {
-      i.v[k] = fmath::sigmoid<Vf>(i.v[k]);
-      f.v[k] = fmath::sigmoid<Vf>(f.v[k]);
-      g.v[k] = fmath::tanh<Vf>(g.v[k]);
-      o.v[k] = fmath::sigmoid<Vf>(o.v[k]);
-      c.v[k] = f.v[k] * c.v[k] + i.v[k] * g.v[k];
-      h.v[k] = o.v[k] * fmath::tanh<Vf>(c.v[k]);
-    }
-    store16_n(acts, i, n);
-    store16_n(acts + width, f, n);
-    store16_n(acts + 2 * width, g, n);
-    store16_n(acts + 3 * width, o, n);
-    store16_n(a.c.f32_row(r) + j, c, n);
-    store16_n(a.h.f32_row(r) + j, h, n);
-  });
+  const float* x = a.gates.f32_row(r) + j;
+  float* acts = a.acts.f32_row(r) + j;
+  V16 i = load16_n(x, n), f = load16_n(x + width, n);
+  V16 g = load16_n(x + 2 * width, n), o = load16_n(x + 3 * width, n);
+  if (more != nullptr) {
+    const float* p = more->f32_row(r) + j;
+    i = add16(i, load16_n(p, n));
+    f = add16(f, load16_n(p + width, n));
+    g = add16(g, load16_n(p + 2 * width, n));
+    o = add16(o, load16_n(p + 3 * width, n));
+  }
+  V16 c = or_zero16(a.c_before, r, j, n), h;
+  LOOM_EACH(k) {
+    i.v[k] = fmath::sigmoid<Vf>(i.v[k]);
+    f.v[k] = fmath::sigmoid<Vf>(f.v[k]);
+    g.v[k] = fmath::tanh<Vf>(g.v[k]);
+    o.v[k] = fmath::sigmoid<Vf>(o.v[k]);
+    c.v[k] = f.v[k] * c.v[k] + i.v[k] * g.v[k];
+    h.v[k] = o.v[k] * fmath::tanh<Vf>(c.v[k]);
+  }
+  store16_n(acts, i, n);
+  store16_n(acts + width, f, n);
+  store16_n(acts + 2 * width, g, n);
+  store16_n(acts + 3 * width, o, n);
+  store16_n(a.c.f32_row(r) + j, c, n);
+  store16_n(a.h.f32_row(r) + j, h, n);
+}
+
+// Products and cell in one: a lane has units of its own, in all four gates, so that nobody waits
+// between the two and the gates stay in the cache of the lane that made them.
+inline void lstm_products_cell(const LstmCellArgs& a, const Lane& lane) {
+  const LaneRange units = lane.range(a.h.cols(), 16);
+  if (units.begin >= units.end) return;
+  const MatmulArgs m{a.h_before, a.w, {}, a.acts};
+  const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
+  for (int64_t gate = 0; gate < 4; ++gate) {
+    const int64_t first = gate * a.h.cols();
+    matmul_float_groups(m, w, {(first + units.begin) / 16, (first + units.end) / 16}, lane);
+  }
+  for (int64_t r = 0; r < a.h.rows(); ++r) {
+    for (int64_t j = units.begin; j < units.end; j += 16) lstm_units(a, &a.acts, r, j, 16);
+  }
+}
+
+inline void lstm_cell(const LstmCellArgs& a, const Lane& lane) {
+  if (!a.w.empty()) return lstm_products_cell(a, lane);
+  const Tensor* more = a.more.empty() ? nullptr : &a.more;
+  each16(a.h.rows(), a.h.cols(), lane,
+         [&](int64_t r, int64_t j, int64_t n) { lstm_units(a, more, r, j, n); });
 }
 
 inline void lstm_cell_dx(const LstmCellDxArgs& a, const Lane& lane) {

@@ -20,12 +20,15 @@ void lstm_cell(const LstmCellArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.h.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const T* x = args.gates.row<T>(r);
+    const auto sum = [&](int64_t j) {
+      return args.more.empty() ? x[j] : x[j] + args.more.row<T>(r)[j];
+    };
     T* acts = args.acts.row<T>(r);
     for (int64_t j = 0; j < width; ++j) {
-      const T i = fmath::sigmoid<T>(x[j]);
-      const T f = fmath::sigmoid<T>(x[width + j]);
-      const T g = fmath::tanh<T>(x[2 * width + j]);
-      const T o = fmath::sigmoid<T>(x[3 * width + j]);
+      const T i = fmath::sigmoid<T>(sum(j));
+      const T f = fmath::sigmoid<T>(sum(width + j));
+      const T g = fmath::tanh<T>(sum(2 * width + j));
+      const T o = fmath::sigmoid<T>(sum(3 * width + j));
       const T c = f * or_zero<T>(args.c_before, r, j) + i * g;
       acts[j] = i;
       acts[width + j] = f;
