@@ -123,8 +123,8 @@ Result<Tensor> forward_lstm(ForwardCall& call) {
   if (call.stateful()) before = slice_cols(call.state(), run.hidden, run.hidden);
   const Tensor kept = before;
   for (int64_t t = 0; t < run.steps; ++t) {
-    LstmCellArgs cell{run.input_part(t), before, step_rows(acts, run.batch, t),
-                      step_rows(cells, run.batch, t), run.h(t)};
+    LstmCellArgs cell{run.input_part(t), before, acts.slice_rows(t * run.batch, run.batch),
+                      cells.slice_rows(t * run.batch, run.batch), run.h(t)};
     cell.h_before = run.h_before(t);
     if (!cell.h_before.empty()) cell.w = call.param(kWhh);
     LOOM_TRY(call.ops().lstm_cell(cell));
@@ -145,7 +145,8 @@ Result<Tensor> forward_gru(ForwardCall& call) {
     LOOM_ASSIGN(const Tensor from_state, call.tensor(gates));
     LOOM_TRY(call.ops().matmul({before, call.param(kWhh), call.param(kBiasHh), from_state}));
     LOOM_TRY(call.ops().gru_cell(
-        {run.input_part(t), from_state, before, step_rows(acts, run.batch, t), run.h(t)}));
+        {run.input_part(t), from_state, before, acts.slice_rows(t * run.batch, run.batch),
+         run.h(t)}));
   }
   return finish(call, run);
 }

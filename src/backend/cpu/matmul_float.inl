@@ -65,7 +65,8 @@ struct PanelTile {
   int64_t n;               // k of this chunk
   float* y;
   int64_t y_stride;
-  bool add;  // to the sums of earlier chunks in y
+  bool add;           // to the sums of earlier chunks in y
+  const float* bias;  // added to complete sums; null: nothing
   // Fetched into the cache as k goes up: a part of the next panel, `ahead_step` bytes a k.
   const std::byte* ahead;
   int64_t ahead_step;
@@ -108,6 +109,12 @@ void panel_tile(const PanelTile& t) {
           add16(load16(y + r * y_stride + g * 16), s[r][g]);
     }
   }
+  if (t.bias != nullptr) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
+      const V16 bias = load16(t.bias + g * 16);
+      LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g] = add16(s[r][g], bias);
+    }
+  }
   LOOM_UNROLL for (int r = 0; r < R; ++r) {
     LOOM_UNROLL for (int g = 0; g < G; ++g) store16(y + r * y_stride + g * 16, s[r][g]);
   }
@@ -128,14 +135,20 @@ template <class Load, class Form = CopiedRows>
 constexpr PanelTiles kPanelTiles =
     panel_tiles<Load, Form>(std::make_integer_sequence<int, Form::kHeight>{});
 
-// Bias and activation of complete sums.
+// Bias (unless a tile has added it) and activation of complete sums.
 __attribute__((noinline)) void finish_rows(const MatmulArgs& m, int64_t row, int64_t rows,
-                                           int64_t column, int64_t columns) {
-  if (m.bias.empty() && m.activation == Activation::linear) return;
-  for (int64_t r = row; r < row + rows; ++r) {
-    for (int64_t c = column; c < column + columns; c += 16) {
-      const int64_t left = column + columns - c;
-      finish_tile(m, r, c, c + left, load16_n(m.y.f32_row(r) + c, left), true);
+                                           int64_t column, int64_t columns, bool biased = false) {
+  biased = biased || m.bias.empty();
+  if (biased && m.activation == Activation::linear) return;
+  for (int64_t c = column; c < column + columns; c += 16) {
+    const int64_t left = column + columns - c;
+    const V16 bias = biased ? set16(0.0f) : load16_n(m.bias.f32() + c, left);
+    for (int64_t r = row; r < row + rows; ++r) {
+      float* const y = m.y.f32_row(r) + c;
+      V16 total = load16_n(y, left);
+      if (!biased) total = add16(total, bias);
+      if (m.activation != Activation::linear) activate16(m.activation, total);
+      store16_n(y, total, left);
     }
   }
 }
@@ -219,25 +232,36 @@ inline void panel_rows(const MatmulArgs& m, const R16& w, LaneRange rows, int64_
     }
     tile.x += part.begin * kCopyStride;
     tile.y = m.y.f32_row(rows.begin + part.begin) + column;
-    if (columns == count * 16) {
+    const bool whole = columns == count * 16;
+    if (last && whole && !m.bias.empty()) tile.bias = m.bias.f32() + column;
+    if (whole) {
       fn(tile);
     } else {
       ragged_tile(fn, tile, height, columns);
     }
-    if (last) finish_rows(m, rows.begin + part.begin, height, column, columns);
+    if (last) finish_rows(m, rows.begin + part.begin, height, column, columns, whole);
   }
 }
 
-// One chunk of a block of rows.
-inline void float_chunk(const MatmulArgs& m, const R16& w, LaneRange groups, LaneRange rows,
-                        int64_t first, float* scratch) {
-  float* const panel = scratch;
+// The x of one chunk of a block of rows, into the scratch.
+inline void copy_chunk(const MatmulArgs& m, const R16& w, LaneRange rows, int64_t first,
+                       float* scratch) {
   float* const copy = scratch + kPanelFloats;
   const int64_t n = w.cols - first < kChunk ? w.cols - first : kChunk;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    std::memcpy(copy + (r - rows.begin) * kCopyStride, m.x.f32_row(r) + first,
-                static_cast<size_t>(n) * 4);
+    // Not memcpy: GCC makes a string instruction of it, which is slow to start.
+    const float* from = m.x.f32_row(r) + first;
+    float* to = copy + (r - rows.begin) * kCopyStride;
+    for (int64_t k = 0; k < n; k += 16) store16_n(to + k, load16_n(from + k, n - k), n - k);
   }
+}
+
+// One chunk of a block of rows, copied before.
+inline void float_chunk(const MatmulArgs& m, const R16& w, LaneRange groups, LaneRange rows,
+                        int64_t first, float* scratch) {
+  float* const panel = scratch;
+  const float* const copy = scratch + kPanelFloats;
+  const int64_t n = w.cols - first < kChunk ? w.cols - first : kChunk;
   // A panel is worth its decoding when more than one tile reads it.
   const PanelTiles* tiles = &kPanelTiles<LoadF32>;
   bool in_place = w.dtype == DType::f32;
@@ -274,21 +298,30 @@ inline void float_chunk(const MatmulArgs& m, const R16& w, LaneRange groups, Lan
   }
 }
 
-inline void float_many_rows(const MatmulArgs& m, const R16& w, const FloatShare& share,
-                            float* scratch) {
-  const int64_t rows = share.rows.end - share.rows.begin;
-  const int64_t blocks = (rows + kCopyRows - 1) / kCopyRows;
+// Rows in blocks of which a chunk fits the copy, of about one size.
+template <class Body>
+LOOM_INLINE void each_block(LaneRange rows, Body body) {
+  const int64_t count = rows.end - rows.begin;
+  const int64_t blocks = (count + kCopyRows - 1) / kCopyRows;
   for (int64_t b = 0; b < blocks; ++b) {
     const LaneRange part =
-        lane_range(rows, kFloatTileRows, static_cast<int>(b), static_cast<int>(blocks));
-    const LaneRange block = {share.rows.begin + part.begin, share.rows.begin + part.end};
+        lane_range(count, kFloatTileRows, static_cast<int>(b), static_cast<int>(blocks));
+    body(LaneRange{rows.begin + part.begin, rows.begin + part.end});
+  }
+}
+
+inline void float_many_rows(const MatmulArgs& m, const R16& w, const FloatShare& share,
+                            float* scratch) {
+  each_block(share.rows, [&](LaneRange block) {
     for (int64_t group = share.groups.begin; group < share.groups.end; group += kStripGroups) {
       const int64_t left = share.groups.end - group;
       const int64_t end = group + (left < kStripGroups ? left : kStripGroups);
-      for (int64_t first = 0; first < w.cols; first += kChunk)
+      for (int64_t first = 0; first < w.cols; first += kChunk) {
+        copy_chunk(m, w, block, first, scratch);
         float_chunk(m, w, {group, end}, block, first, scratch);
+      }
     }
-  }
+  });
 }
 
 // ---- few rows ----
@@ -394,9 +427,19 @@ inline void matmul_float(const MatmulArgs& m, const R16& w, const Lane& lane) {
   float_many_rows(m, w, float_share(w, m.y.rows(), lane), reinterpret_cast<float*>(lane.scratch));
 }
 
-// Groups of columns that the caller has chosen, of weights that compute in f32.
-inline void matmul_float_groups(const MatmulArgs& m, const R16& w, LaneRange groups,
-                                const Lane& lane) {
-  if (streams(m, w)) return stream(m, w, groups);
-  float_many_rows(m, w, {groups, {0, m.y.rows()}}, reinterpret_cast<float*>(lane.scratch));
+// Rows and ranges of groups that the caller has chosen, of weights that compute in f32.
+template <int N>
+LOOM_INLINE void matmul_float_ranges(const MatmulArgs& m, const R16& w, LaneRange rows,
+                                     const LaneRange (&ranges)[N], const Lane& lane) {
+  if (streams(m, w)) {
+    for (const LaneRange& groups : ranges) stream(m, w, groups);
+    return;
+  }
+  float* const scratch = reinterpret_cast<float*>(lane.scratch);
+  each_block(rows, [&](LaneRange block) {
+    for (int64_t first = 0; first < w.cols; first += kChunk) {
+      copy_chunk(m, w, block, first, scratch);
+      for (const LaneRange& groups : ranges) float_chunk(m, w, groups, block, first, scratch);
+    }
+  });
 }

@@ -5,8 +5,9 @@ LOOM_INLINE V16 or_zero16(const Tensor& t, int64_t r, int64_t c, int64_t n) {
   return t.empty() ? set16(0.0f) : load16_n(t.f32_row(r) + c, n);
 }
 
-// Units [j, j + n) of row r. more: added to the gates; null: nothing.
-LOOM_INLINE void lstm_units(const LstmCellArgs& a, const Tensor* more, int64_t r, int64_t j,
+// Units [j, j + n) of row r, in two steps so that nothing waits for the long way from the gates to
+// h: gates and cell first. more: added to the gates; null: nothing.
+LOOM_INLINE void lstm_gates(const LstmCellArgs& a, const Tensor* more, int64_t r, int64_t j,
                             int64_t n) {
   const int64_t width = a.h.cols();
   const float* x = a.gates.f32_row(r) + j;
@@ -20,36 +21,48 @@ LOOM_INLINE void lstm_units(const LstmCellArgs& a, const Tensor* more, int64_t r
     g = add16(g, load16_n(p + 2 * width, n));
     o = add16(o, load16_n(p + 3 * width, n));
   }
-  V16 c = or_zero16(a.c_before, r, j, n), h;
+  V16 c = or_zero16(a.c_before, r, j, n);
   LOOM_EACH(k) {
     i.v[k] = fmath::sigmoid<Vf>(i.v[k]);
     f.v[k] = fmath::sigmoid<Vf>(f.v[k]);
     g.v[k] = fmath::tanh<Vf>(g.v[k]);
     o.v[k] = fmath::sigmoid<Vf>(o.v[k]);
     c.v[k] = f.v[k] * c.v[k] + i.v[k] * g.v[k];
-    h.v[k] = o.v[k] * fmath::tanh<Vf>(c.v[k]);
   }
   store16_n(acts, i, n);
   store16_n(acts + width, f, n);
   store16_n(acts + 2 * width, g, n);
   store16_n(acts + 3 * width, o, n);
   store16_n(a.c.f32_row(r) + j, c, n);
-  store16_n(a.h.f32_row(r) + j, h, n);
 }
 
-// Products and cell in one: a lane has units of its own, in all four gates, so that nobody waits
-// between the two and the gates stay in the cache of the lane that made them.
+LOOM_INLINE void lstm_hidden(const LstmCellArgs& a, int64_t r, int64_t j, int64_t n) {
+  V16 o = load16_n(a.acts.f32_row(r) + 3 * a.h.cols() + j, n);
+  const V16 c = load16_n(a.c.f32_row(r) + j, n);
+  LOOM_EACH(k) o.v[k] = o.v[k] * fmath::tanh<Vf>(c.v[k]);
+  store16_n(a.h.f32_row(r) + j, o, n);
+}
+
+// Products and cell in one. A lane has rows of its own where there are enough for a tile, else
+// units of its own in all four gates: nobody waits between the two, and what a lane made stays in
+// its cache.
 inline void lstm_products_cell(const LstmCellArgs& a, const Lane& lane) {
-  const LaneRange units = lane.range(a.h.cols(), 16);
-  if (units.begin >= units.end) return;
+  const int64_t width = a.h.cols();
+  const bool by_rows = a.h.rows() >= 8 * lane.count;
+  const LaneRange all_rows{0, a.h.rows()}, all_units{0, width};
+  const LaneRange rows = by_rows ? lane.range(a.h.rows()) : all_rows;
+  const LaneRange units = by_rows ? all_units : lane.range(width, 16);
+  if (rows.begin >= rows.end || units.begin >= units.end) return;
   const MatmulArgs m{a.h_before, a.w, {}, a.acts};
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
+  LaneRange groups[4];
   for (int64_t gate = 0; gate < 4; ++gate) {
-    const int64_t first = gate * a.h.cols();
-    matmul_float_groups(m, w, {(first + units.begin) / 16, (first + units.end) / 16}, lane);
+    groups[gate] = {(gate * width + units.begin) / 16, (gate * width + units.end) / 16};
   }
-  for (int64_t r = 0; r < a.h.rows(); ++r) {
-    for (int64_t j = units.begin; j < units.end; j += 16) lstm_units(a, &a.acts, r, j, 16);
+  matmul_float_ranges(m, w, rows, groups, lane);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    for (int64_t j = units.begin; j < units.end; j += 16) lstm_gates(a, &a.acts, r, j, 16);
+    for (int64_t j = units.begin; j < units.end; j += 16) lstm_hidden(a, r, j, 16);
   }
 }
 
@@ -57,7 +70,9 @@ inline void lstm_cell(const LstmCellArgs& a, const Lane& lane) {
   if (!a.w.empty()) return lstm_products_cell(a, lane);
   const Tensor* more = a.more.empty() ? nullptr : &a.more;
   each16(a.h.rows(), a.h.cols(), lane,
-         [&](int64_t r, int64_t j, int64_t n) { lstm_units(a, more, r, j, n); });
+         [&](int64_t r, int64_t j, int64_t n) { lstm_gates(a, more, r, j, n); });
+  each16(a.h.rows(), a.h.cols(), lane,
+         [&](int64_t r, int64_t j, int64_t n) { lstm_hidden(a, r, j, n); });
 }
 
 inline void lstm_cell_dx(const LstmCellDxArgs& a, const Lane& lane) {
