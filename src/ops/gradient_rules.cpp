@@ -14,6 +14,7 @@ using Place = Differentiator::Place;
   }
 LOOM_NO_GRADIENT(QuantiseRowsArgs)
 LOOM_NO_GRADIENT(PackArgs)
+LOOM_NO_GRADIENT(DistinctRowsArgs)
 LOOM_NO_GRADIENT(KvWriteArgs)
 LOOM_NO_GRADIENT(AttentionArgs)
 LOOM_NO_GRADIENT(ArgmaxArgs)
