@@ -225,8 +225,8 @@ inline void pack_group(const R16& w, const float* src, int64_t group, std::byte*
   std::memset(to + w.cols * bytes, 0, static_cast<size_t>(w.group_bytes - w.cols * bytes));
 }
 
-// Floats are copied and turned; what has scales, rounds by chance or is a row alone is packed by the
-// dtype room.
+// Floats are copied and turned. What has scales, rounds by chance or is a row alone is packed by
+// the dtype room.
 inline void pack(const PackArgs& a, const Lane& lane) {
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
   const bool plain = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;
