@@ -136,6 +136,11 @@ void add_d(std::vector<LayerCase>& all) {
   add("CNN3 4x3x16^3-4", conv(K::cnn3, 3, 4, "relu"), Shape{4, 3, 16, 16, 16});
   add("Dense 8x1024-512", dense(1024, 512, "relu"), Shape{8, 1024});
   add("Embedding 100x64, 8", {K::embedding, {{"vocab", 100}, {"width", 64}}}, Shape{8, 1}, 100);
+  for (const bool sparse : {false, true}) {
+    add(cat("Embedding 100000x64, 512", sparse ? " sparse" : ""),
+        {K::embedding, {{"vocab", 100000}, {"width", 64}, {"sparse", sparse}}}, Shape{8, 64},
+        100000);
+  }
   add("RNN 1x8x16-32", {K::rnn, {{"in", 16}, {"hidden", 32}}}, Shape{1, 8, 16});
   add("LSTM 1x8x16-32", {K::lstm, {{"in", 16}, {"hidden", 32}}}, Shape{1, 8, 16});
   add("MHA 1x16x128 h8", mha(128, 8, 16, true, true), Shape{1, 16, 128});

@@ -1,5 +1,7 @@
 // Embedding: y[..., :] = act(table[id]). The input holds 32-bit ids; ids beyond the vocabulary are
 // refused by whoever feeds them, before anything runs. The row of the padding id is not trained.
+// sparse: a training step works on the rows of its batch alone, whatever the vocabulary; it may not
+// be shared, and optimizers keep what they know of a row until a batch names it again.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -7,13 +9,14 @@
 namespace loom {
 namespace {
 
-enum { kVocab, kWidth, kPadding, kActivation };
+enum { kVocab, kWidth, kPadding, kActivation, kSparse };
 constexpr FieldDesc kFields[] = {
     {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table", "vocab_size"},
     {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row", "embedding_dim"},
     {"padding_id", FieldType::integer, -1, -1, 1 << 24, "",
      "id whose row is not trained; -1: none"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
+    {"sparse", FieldType::boolean, 0, 0, 1, "", "whether only rows that a batch names are updated"},
 };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
@@ -39,8 +42,8 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
   LOOM_ASSIGN(const Tensor rows, call.tensor(shape));
-  LOOM_TRY(
-      call.ops().gather_rows({call.param(0), call.x(), rows, call.config().integer(kPadding)}));
+  LOOM_TRY(call.ops().gather_rows({call.param(0), call.x(), rows, call.config().integer(kPadding),
+                                   call.config().flag(kSparse)}));
   if (activation == Activation::linear) return rows;
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   LOOM_TRY(call.ops().unary({rows, y, static_cast<UnaryKind>(activation)}));

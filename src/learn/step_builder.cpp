@@ -88,14 +88,15 @@ class Updater {
     return scribe_.ops().unary({norm, cell(t_.report, 0)});
   }
 
-  Status update(const Trained& p, const Tensor& gradient) {
+  // rows: of a sparse gradient (Differentiator::rows); empty: all.
+  Status update(const Trained& p, const Tensor& gradient, const Tensor& rows = {}) {
     LOOM_ASSIGN(const Tensor g, clipped(gradient));
     LOOM_ASSIGN(const Tensor scale, layer_scale(gradient));
     OptimiseArgs o;
     o.p = p.master;
     if (p.master.empty()) {
       o.p = scribe_.fresh(p.weight.shape);
-      LOOM_TRY(scribe_.ops().convert({p.weight, o.p}));
+      LOOM_TRY(scribe_.ops().convert({p.weight, o.p, rows}));
     }
     o.g = g;
     o.m = p.m;
@@ -107,9 +108,11 @@ class Updater {
     o.beta2 = options_.optimizer.beta2;
     o.eps = options_.optimizer.eps;
     o.decay = options_.optimizer.decay;
+    o.rows = rows;
     LOOM_TRY(scribe_.ops().optimise(o));
     if (p.weight.layout != Layout::r16) return {};
     PackArgs pack = pack_of(p, o.p, options_);
+    if (r16_packs_rows(p.weight.dtype)) pack.rows = rows;
     if (p.master.empty()) {
       pack.stochastic = true;
       pack.seed = options_.seed;
@@ -277,7 +280,8 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
       for (which = 0; which < trained.size(); ++which) {
         if (trained[which].weight.data == weight.data) break;
       }
-      return gradient.empty() ? Status{} : updater.update(trained[which], gradient);
+      if (gradient.empty()) return {};
+      return updater.update(trained[which], gradient, d.rows(weight));
     });
     LOOM_TRY(d.run());
     return updater.finish();
@@ -292,7 +296,9 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
     owners.push_back(&p);
   }
   LOOM_TRY(updater.clip_all(gradients));
-  for (size_t i = 0; i < gradients.size(); ++i) LOOM_TRY(updater.update(*owners[i], gradients[i]));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    LOOM_TRY(updater.update(*owners[i], gradients[i], d.rows(owners[i]->weight)));
+  }
   return updater.finish();
 }
 

@@ -4,7 +4,8 @@
 // unless said otherwise. The order of every sum is that of docs/numerics.md; nothing else about an
 // op may change its bits. An op named X_dx or X_dw is the gradient of X: d* is the derivative of
 // the loss with respect to *. `accumulate` adds to what the output holds: old + new, once per
-// value.
+// value. `rows` (i32; empty: all, in order): the rows of a table that the op touches, each once at
+// most; negative ones stand for none.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +61,8 @@ struct QuantiseRowsArgs {
 // at step `*step` (as in RandomArgs). ranges (may be empty; f32): what the scale of each row (of
 // the tensor when scope says so) was taken from, read and updated: a scale is kept while its range
 // shrinks by no more than `band` (HeldRanges in dtype/r16.hpp). [N], or [N, 2] for dtypes with a
-// zero point; zeros: nothing yet.
+// zero point; zeros: nothing yet. With `rows` (scope per_row; not for dtypes with a scale of the
+// tensor) w is packed already, and those rows of src take the place of theirs.
 struct PackArgs {
   Tensor src, w;
   ScaleScope scope = ScaleScope::per_row;
@@ -69,12 +71,23 @@ struct PackArgs {
   Tensor step;
   Tensor ranges;
   float band = 0.125f;
+  Tensor rows;
 };
 
 // y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain. The
-// row of id `skip` gets no gradient.
+// row of id `skip` gets no gradient. sparse: the gradient of the table is kept for the rows that
+// ids name (Differentiator::rows), not for all.
 struct GatherRowsArgs {
   Tensor table, ids, y;
+  int64_t skip = -1;
+  bool sparse = false;
+};
+
+// What ids name, each row once: rows[r] = ids[r] where that id stands for the first time, else -1;
+// first[r] = the place where it does. Id `skip` is left out: -1 in both. seen [N]: memory of its
+// own, N above every id; what it holds before and after means nothing.
+struct DistinctRowsArgs {
+  Tensor ids, seen, rows, first;
   int64_t skip = -1;
 };
 
@@ -199,6 +212,7 @@ struct TopkArgs {
 // Plain -> plain or R16 -> plain f32; either side may be any float dtype of 16 bits or more.
 struct ConvertArgs {
   Tensor x, y;
+  Tensor rows;
 };
 
 struct FillArgs {
@@ -403,7 +417,8 @@ struct LossArgs {
 enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, adamw, lion };
 // One update of p in place, value by value, with gradient g * scale[0] (scale may be empty: 1; a
 // NaN in it leaves everything unchanged). hyper [4] = learning rate, 1 - beta1^t, 1 - beta2^t,
-// unused. m and v: first and second moment, where the kind has them.
+// unused. m and v: first and second moment, where the kind has them. With `rows` row i of g belongs
+// to row rows[i] of p, m and v; moments of other rows do not decay (as in PyTorch's SparseAdam).
 //   sgd:      p -= lr (g + wd p)
 //   momentum: m = b1 m + (g + wd p); p -= lr m     nesterov: p -= lr (g + wd p + b1 m)
 //   rmsprop:  v = b2 v + (1 - b2) g^2; p -= lr g / (sqrt(v) + eps)
@@ -414,6 +429,7 @@ struct OptimiseArgs {
   Tensor p, g, m, v, hyper, scale;
   OptimizerKind kind = OptimizerKind::sgd;
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
+  Tensor rows;
 };
 
 }  // namespace loom

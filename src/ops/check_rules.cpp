@@ -100,6 +100,12 @@ Status vector(std::string_view op, std::string_view name, const Tensor& t, int64
   return {};
 }
 
+Status rows(std::string_view op, const Tensor& rows, std::string_view y_name, const Tensor& y) {
+  if (rows.empty()) return {};
+  LOOM_TRY(vector(op, "rows", rows, rows.shape.count(), DType::i32));
+  return apart(op, y_name, y, "rows", rows);
+}
+
 Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
                   std::string_view b_name, const Tensor& b) {
   if (a.rows() == b.rows() && a.cols() == b.cols()) return {};

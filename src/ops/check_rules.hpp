@@ -30,6 +30,8 @@ Status packed_or_plain(std::string_view op, std::string_view name, const Tensor&
 // `count` values of `dtype` without gaps.
 Status vector(std::string_view op, std::string_view name, const Tensor& t, int64_t count,
               DType dtype);
+// A list of rows: any count of i32 without gaps, apart from y; may be absent.
+Status rows(std::string_view op, const Tensor& rows, std::string_view y_name, const Tensor& y);
 // As many rows and as many values in each row.
 Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
                   std::string_view b_name, const Tensor& b);

@@ -34,6 +34,15 @@ bool is_ieee(DType dtype) {
   return dtype_info(dtype).kind == NumberKind::ieee;
 }
 
+Status packed_rows(const PackArgs& args) {
+  LOOM_TRY(plain("pack", "src", args.src, DType::f32));
+  LOOM_TRY(rules::rows("pack", args.rows, "w", args.w));
+  LOOM_TRY(rules::rows("pack", args.rows, "ranges", args.ranges));
+  if (args.scope == ScaleScope::per_row && r16_packs_rows(args.w.dtype)) return {};
+  return broken("pack", "rows alone need a scale per row; ", dtype_name(args.w.dtype),
+                " has one of the tensor here");
+}
+
 Status held_ranges(const PackArgs& args) {
   const int values = r16_held_values(args.w.dtype);
   if (values == 0) {
@@ -96,11 +105,12 @@ Status check(const PackArgs& args) {
   LOOM_TRY(same_shape("pack", "src", args.src, "w", args.w));
   LOOM_TRY(rules::vector("pack", "src", args.src, args.src.shape.count(), args.src.dtype));
   if (!args.ranges.empty()) LOOM_TRY(held_ranges(args));
+  if (!args.rows.empty()) LOOM_TRY(packed_rows(args));
   return apart("pack", "w", args.w, "src", args.src);
 }
 
 Status check(const GatherRowsArgs& args) {
-  const auto& [table, ids, y, skip] = args;
+  const auto& [table, ids, y, skip, sparse] = args;
   LOOM_TRY(plain("gather_rows", "y", y));
   LOOM_TRY(packed_or_plain("gather_rows", "table", table, y.dtype));
   LOOM_TRY(rules::vector("gather_rows", "ids", ids, y.rows(), DType::i32));
@@ -109,6 +119,21 @@ Status check(const GatherRowsArgs& args) {
   }
   LOOM_TRY(apart("gather_rows", "y", y, "ids", ids));
   return apart("gather_rows", "y", y, "table", table);
+}
+
+Status check(const DistinctRowsArgs& args) {
+  const auto& [ids, seen, rows, first, skip] = args;
+  const int64_t count = ids.shape.count();
+  LOOM_TRY(rules::vector("distinct_rows", "ids", ids, count, DType::i32));
+  LOOM_TRY(rules::vector("distinct_rows", "seen", seen, seen.shape.count(), DType::i32));
+  LOOM_TRY(rules::vector("distinct_rows", "rows", rows, count, DType::i32));
+  LOOM_TRY(rules::vector("distinct_rows", "first", first, count, DType::i32));
+  LOOM_TRY(apart("distinct_rows", "seen", seen, "ids", ids));
+  LOOM_TRY(apart("distinct_rows", "rows", rows, "ids", ids));
+  LOOM_TRY(apart("distinct_rows", "rows", rows, "seen", seen));
+  LOOM_TRY(apart("distinct_rows", "first", first, "ids", ids));
+  LOOM_TRY(apart("distinct_rows", "first", first, "seen", seen));
+  return apart("distinct_rows", "first", first, "rows", rows);
 }
 
 Status check(const NormArgs& args) {
@@ -249,7 +274,8 @@ Status check(const TopkArgs& args) {
 }
 
 Status check(const ConvertArgs& args) {
-  const auto& [x, y] = args;
+  const auto& [x, y, rows] = args;
+  LOOM_TRY(rules::rows("convert", rows, "y", y));
   if (x.layout == Layout::r16) {
     LOOM_TRY(packed("convert", "x", x));
     LOOM_TRY(plain("convert", "y", y));

@@ -453,10 +453,17 @@ Status check(const LossArgs& args) {
 }
 
 Status check(const OptimiseArgs& args) {
-  const auto& [p, g, m, v, hyper, scale, kind, beta1, beta2, eps, decay] = args;
+  const auto& [p, g, m, v, hyper, scale, kind, beta1, beta2, eps, decay, rows] = args;
   LOOM_TRY(plain("optimise", "p", p));
-  LOOM_TRY(plain("optimise", "g", g, p.dtype));
-  LOOM_TRY(same_shape("optimise", "p", p, "g", g));
+  if (rows.empty()) {
+    LOOM_TRY(plain("optimise", "g", g, p.dtype));
+    LOOM_TRY(same_shape("optimise", "p", p, "g", g));
+  } else {
+    LOOM_TRY(matrix("optimise", "g", g, rows.shape.count(), p.cols(), p.dtype));
+  }
+  LOOM_TRY(rules::rows("optimise", rows, "p", p));
+  LOOM_TRY(rules::rows("optimise", rows, "m", m));
+  LOOM_TRY(rules::rows("optimise", rows, "v", v));
   LOOM_TRY(rules::vector("optimise", "hyper", hyper, 4, p.dtype));
   if (!scale.empty()) LOOM_TRY(rules::vector("optimise", "scale", scale, 1, p.dtype));
   LOOM_TRY(moment("m", m, uses_m(kind), args));

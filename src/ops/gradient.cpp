@@ -8,6 +8,16 @@
 
 namespace loom {
 
+namespace {
+
+Error one_reader(const Tensor& table) {
+  return invalid(cat("a table ", table.shape.str(),
+                     " with a sparse gradient may have one reader; set sparse to false where it is "
+                     "shared or tied"));
+}
+
+}  // namespace
+
 // Slot i belongs to tensor i of the trace at the time of construction. Gradients are tensors of the
 // trace as well, but have no slot: nobody differentiates them.
 Differentiator::Differentiator(Trace& trace)
@@ -65,6 +75,10 @@ Tensor Differentiator::gradient(const Tensor& t) const {
   return find(t) < 0 ? Tensor{} : of(t);
 }
 
+Tensor Differentiator::rows(const Tensor& t) const {
+  return find(t) < 0 ? Tensor{} : slots_[static_cast<size_t>(find(t))].rows;
+}
+
 Tensor Differentiator::of(const Tensor& y) const {
   const int64_t index = find(y);
   if (index < 0) return {};
@@ -75,7 +89,7 @@ Tensor Differentiator::of(const Tensor& y) const {
 
 // The gradient of a packed weight is the plain matrix of its shape.
 Tensor Differentiator::view(const Slot& slot, const Tensor& t) const {
-  if (t.layout == Layout::r16) return slot.gradient;
+  if (t.layout == Layout::r16 || !slot.rows.empty()) return slot.gradient;
   Tensor g = t;
   g.dtype = slot.gradient.dtype;
   g.data = slot.gradient.data + offset(slot, t) * std::max(dtype_info(g.dtype).bits / 8, 1);
@@ -102,6 +116,7 @@ Result<Differentiator::Place> Differentiator::place(const Tensor& t, bool adds) 
   const int64_t index = find(t);
   if (index < 0 || !slots_[static_cast<size_t>(index)].needed) return p;
   Slot& slot = slots_[static_cast<size_t>(index)];
+  if (!slot.rows.empty()) return one_reader(slot.base);
   if (slot.gradient.empty()) slot.gradient = trace_.fresh(slot.base.shape);
   const Tensor at = view(slot, t);
   const Part part = part_of(slot, t);
@@ -120,6 +135,22 @@ Result<Differentiator::Place> Differentiator::place(const Tensor& t, bool adds) 
   p.out = adds ? at : trace_.fresh(at.shape);
   if (!adds) p.target = at;
   return p;
+}
+
+Result<Tensor> Differentiator::place_rows(const Tensor& t, const Tensor& rows) {
+  const int64_t index = find(t);
+  if (index < 0 || !slots_[static_cast<size_t>(index)].needed) return Tensor{};
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  if (!slot.gradient.empty() && trace_.find(slot.gradient.data) < 0) {
+    return invalid(
+        "a sparse gradient is not added up over batches, nor kept for L-BFGS; set accumulate to 1 "
+        "and take another optimizer, or set sparse to false");
+  }
+  if (!slot.written.empty()) return one_reader(slot.base);
+  slot.gradient = trace_.fresh(Shape{rows.shape.count(), slot.base.cols()});
+  slot.rows = rows;
+  slot.written = {part_of(slot, slot.base)};
+  return slot.gradient;
 }
 
 Status Differentiator::settle(const Place& p) {

@@ -40,6 +40,9 @@ class Differentiator {
   void on_done(Done done) { done_ = std::move(done); }
   // The gradient of a wanted tensor; empty when the loss does not depend on it.
   Tensor gradient(const Tensor& t) const;
+  // Not empty: the gradient is sparse. Row r of it belongs to row rows[r] of the tensor, where that
+  // is not negative, and is zero elsewhere; rows that are not listed have no gradient.
+  Tensor rows(const Tensor& t) const;
 
   // ---- For the rules ----
 
@@ -53,6 +56,9 @@ class Differentiator {
   // `adds`: the op the rule will record can add to its output.
   Result<Place> place(const Tensor& t, bool adds = false);
   Status settle(const Place& place);
+  // The place of a sparse gradient with these rows: a matrix to be written. Empty: nobody wants it.
+  // An Error where another contribution is there, or where the gradient is to be stored.
+  Result<Tensor> place_rows(const Tensor& t, const Tensor& rows);
   // The gradient of an output of the command at hand; empty: the loss does not depend on it.
   Tensor of(const Tensor& y) const;
   bool wants(const Tensor& t) const {
@@ -60,6 +66,7 @@ class Differentiator {
   }
   Recorder& ops() { return recorder_; }
   Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
+  Tensor fresh(const Shape& shape, DType dtype) { return trace_.fresh(shape, dtype); }
 
  private:
   // A part of a tensor's memory: `rows` runs of `cols` elements, `stride` apart.
@@ -70,6 +77,7 @@ class Differentiator {
   struct Slot {
     Tensor base;                // the tensor whose gradient this is
     Tensor gradient;            // empty: no contribution yet
+    Tensor rows;                // of a sparse gradient
     std::vector<Part> written;  // parts that hold a contribution; others hold 0
     bool needed = false;        // it depends on something wanted
     int64_t first_read = -1;    // command

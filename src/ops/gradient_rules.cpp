@@ -14,6 +14,7 @@ using Place = Differentiator::Place;
   }
 LOOM_NO_GRADIENT(QuantiseRowsArgs)
 LOOM_NO_GRADIENT(PackArgs)
+LOOM_NO_GRADIENT(DistinctRowsArgs)
 LOOM_NO_GRADIENT(KvWriteArgs)
 LOOM_NO_GRADIENT(AttentionArgs)
 LOOM_NO_GRADIENT(ArgmaxArgs)
@@ -62,9 +63,26 @@ Status gradient_rule(Differentiator& d, const MatmulDxArgs& a) {
   return w.out.empty() ? Status{} : d.ops().gemm({a.dy, dy, w.out, true, false, w.accumulate});
 }
 
+namespace {
+
+// Rows of a gradient are those of dy, added up where their id stands first.
+Status gather_sparse(Differentiator& d, const GatherRowsArgs& a, const Tensor& dy) {
+  const Shape places{a.ids.shape.count()};
+  const Tensor rows = d.fresh(places, DType::i32), first = d.fresh(places, DType::i32);
+  LOOM_ASSIGN(const Tensor sums, d.place_rows(a.table, rows));
+  if (sums.empty()) return {};
+  const Tensor seen = d.fresh(Shape{a.table.rows()}, DType::i32);
+  LOOM_TRY(d.ops().distinct_rows({a.ids, seen, rows, first, a.skip}));
+  LOOM_TRY(d.ops().fill({sums, 0.0f}));
+  return d.ops().scatter_add_rows({dy, first, sums, -1});
+}
+
+}  // namespace
+
 Status gradient_rule(Differentiator& d, const GatherRowsArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
+  if (a.sparse) return gather_sparse(d, a, dy);
   LOOM_ASSIGN(const Place table, d.place(a.table, true));
   if (table.out.empty()) return {};
   if (!table.accumulate) LOOM_TRY(d.ops().fill({table.out, 0.0f}));

@@ -33,14 +33,21 @@ void visit(QuantiseRowsArgs& a, F&& f) {
 }
 template <class F>
 void visit(PackArgs& a, F&& f) {
-  visit_reads(f, a.src, a.step);
-  f(a.w, Access::write);
+  visit_reads(f, a.src, a.step, a.rows);
+  f(a.w, written(!a.rows.empty()));
   f(a.ranges, Access::update);
 }
 template <class F>
 void visit(GatherRowsArgs& a, F&& f) {
   visit_reads(f, a.table, a.ids);
   f(a.y, Access::write);
+}
+template <class F>
+void visit(DistinctRowsArgs& a, F&& f) {
+  f(a.ids, Access::read);
+  f(a.seen, Access::write);
+  f(a.rows, Access::write);
+  f(a.first, Access::write);
 }
 template <class F>
 void visit(NormArgs& a, F&& f) {
@@ -99,7 +106,7 @@ void visit(TopkArgs& a, F&& f) {
 }
 template <class F>
 void visit(ConvertArgs& a, F&& f) {
-  f(a.x, Access::read);
+  visit_reads(f, a.x, a.rows);
   f(a.y, Access::write);
 }
 template <class F>
@@ -229,7 +236,7 @@ void visit(LossArgs& a, F&& f) {
 }
 template <class F>
 void visit(OptimiseArgs& a, F&& f) {
-  visit_reads(f, a.g, a.hyper, a.scale);
+  visit_reads(f, a.g, a.hyper, a.scale, a.rows);
   f(a.p, Access::update);
   f(a.m, Access::update);
   f(a.v, Access::update);

@@ -17,8 +17,8 @@ inline int64_t work(const GemmArgs& a) {
 inline int64_t work(const MatmulDxArgs& a) {
   return a.dx.rows() * a.dx.cols() * a.dy.cols() / 2;
 }
-inline int64_t work(const PackArgs&) {
-  return int64_t{1} << 40;
+inline int64_t work(const PackArgs& a) {
+  return a.rows.empty() ? int64_t{1} << 40 : 16 * a.rows.shape.count() * a.src.cols();
 }
 inline int64_t work(const AttentionArgs& a) {
   return a.q.shape.count() * a.length;
@@ -72,7 +72,7 @@ inline int64_t work(const LossArgs& a) {
   return 4 * a.pred.shape.count();
 }
 inline int64_t work(const OptimiseArgs& a) {
-  return 2 * a.p.shape.count();
+  return 2 * a.g.shape.count();
 }
 inline int64_t work(const FillArgs& a) {
   return a.y.shape.count();
@@ -84,7 +84,10 @@ inline int64_t work(const BinaryArgs& a) {
   return a.y.shape.count();
 }
 inline int64_t work(const ConvertArgs& a) {
-  return a.y.shape.count();
+  return a.rows.empty() ? a.y.shape.count() : a.rows.shape.count() * a.y.cols();
+}
+inline int64_t work(const DistinctRowsArgs&) {
+  return 0;  // lane 0 does it
 }
 inline int64_t work(const UnaryDxArgs& a) {
   return a.dy.shape.count();

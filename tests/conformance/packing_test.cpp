@@ -81,6 +81,7 @@ void conform_pack_of(const PackArgs& args, DType dtype) {
   Rows step(1, 1);
   step.at(0, 0) = 5.0f;
   const Rows later = resized(args.src);
+  const Ids some = some_rows(g.rows, 7, 3);
   for (const bool hold : {false, true}) {
     if (hold && held == 0) continue;
     expect_same_bits(name_of(args, dtype) + (hold ? " held" : ""), [&](const Runner& run) {
@@ -92,12 +93,16 @@ void conform_pack_of(const PackArgs& args, DType dtype) {
       if (args.stochastic) mine.step = f32_vector(step.tensor().f32(), 1);
       if (hold) mine.ranges = f32_vector(ranges.tensor().f32(), ranges.tensor().cols());
       Image image;
-      for (const Tensor& src : {args.src, later.tensor()}) {
+      const auto pack = [&](const Tensor& src, const Tensor& rows) {
         mine.src = src;
+        mine.rows = rows;
         run(&Ops::pack, mine);
         image.add_bytes(memory.data(), g.bytes());
         image.add(ranges.memory());
-      }
+      };
+      pack(args.src, {});
+      pack(later.tensor(), {});
+      if (args.scope == ScaleScope::per_row && r16_packs_rows(dtype)) pack(args.src, some.tensor());
       return image;
     });
   }
@@ -158,20 +163,47 @@ void conform_gather_rows() {
   }
 }
 
+void conform_distinct_rows() {
+  uint64_t seed = 0;
+  for (const int64_t vocab : {1, 3, 40, 1000}) {
+    for (const int64_t count : {0, 1, 2, 17, 300}) {
+      Ids ids(1, count);
+      for (size_t i = 0; i < ids.values().size(); ++i) {
+        ids.values()[i] = static_cast<int32_t>(Rng(seed, 8).bits(i) % vocab);
+      }
+      ++seed;
+      for (const int64_t skip : {-1, 0, 2}) {
+        expect_same_bits(cat(count, " ids below ", vocab, ", skip ", skip), [&](const Runner& run) {
+          Ids seen(1, vocab), rows(1, count), first(1, count);
+          run(&Ops::distinct_rows,
+              DistinctRowsArgs{ids.tensor(), seen.tensor(), rows.tensor(), first.tensor(), skip});
+          Image image;
+          image.add_bytes(rows.values().data(), count * 4);
+          image.add_bytes(first.values().data(), count * 4);
+          return image;
+        });
+      }
+    }
+  }
+}
+
 void conform_convert() {
   uint64_t seed = 0;
   for (const DTypeInfo& from : dtype_table()) {
     for (const auto& shape : kShapes) {
       const int64_t rows = shape.first, cols = shape.second;
       const Packed x(from.dtype, rows, cols, seed++, Values::mixed);
-      expect_same_bits(cat("packed ", from.name, " ", x.tensor().shape.str()),
-                       [&](const Runner& run) {
-                         const Rows y(rows, cols, 1);
-                         run(&Ops::convert, ConvertArgs{x.tensor(), y.tensor()});
-                         Image image;
-                         image.add(y.memory());
-                         return image;
-                       });
+      const Ids some = some_rows(rows, 7, seed);
+      for (const Tensor& list : {Tensor{}, some.tensor()}) {
+        expect_same_bits(cat("packed ", from.name, " ", x.tensor().shape.str()),
+                         [&](const Runner& run) {
+                           const Rows y(rows, cols, 1);
+                           run(&Ops::convert, ConvertArgs{x.tensor(), y.tensor(), list});
+                           Image image;
+                           image.add(y.memory());
+                           return image;
+                         });
+      }
     }
     if (from.kind != NumberKind::ieee) continue;
     for (const DTypeInfo& to : dtype_table()) {

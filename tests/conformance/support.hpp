@@ -51,6 +51,10 @@ class Ids {
   Tensor tensor_;
 };
 
+// A list of rows of a table of `rows`: a few of them, each once, in no order, and places that name
+// none.
+Ids some_rows(int64_t rows, int64_t places, uint64_t seed);
+
 // A matrix packed by the dtype room.
 class Packed {
  public:

@@ -84,19 +84,23 @@ void conform_loss_of(const LossInputs& in, LossArgs args, bool use_ids, bool in_
 
 // ---- updates ----
 
-void conform_optimise_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_t seed) {
+// `some`: as many rows of a table that has three times as many.
+void conform_optimise_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_t seed, bool some) {
   const Values values = values_of(seed);
   const Rows g(rows, cols, 1, seed, values);
+  const int64_t table = some ? rows * 3 : rows;
+  const Ids list = some_rows(table, rows, seed);
   Rows hyper(1, 4, 0, 0, Values::smooth), scale(1, 1, 0, 0, Values::smooth);
   hyper.at(0, 0) = 1e-3f, hyper.at(0, 1) = 0.19f, hyper.at(0, 2) = 0.002f;
   scale.at(0, 0) = seed % 7 == 0 ? __builtin_nanf("") : 0.75f;
   expect_same_bits(
-      cat("kind ", static_cast<int>(kind), " of [", rows, ", ", cols, "], seed ", seed),
+      cat("kind ", static_cast<int>(kind), " of [", rows, ", ", cols, "], seed ", seed,
+          some ? ", some rows" : ""),
       [&](const Runner& run) {
-        const Rows p(rows, cols, 2, seed + 1, values);
-        const Rows m(rows, cols, 0, seed + 2, values);
-        Rows v(rows, cols, 3, seed + 3, Values::smooth);
-        for (int64_t i = 0; i < rows * cols; ++i) {
+        const Rows p(table, cols, 2, seed + 1, values);
+        const Rows m(table, cols, 0, seed + 2, values);
+        Rows v(table, cols, 3, seed + 3, Values::smooth);
+        for (int64_t i = 0; i < table * cols; ++i) {
           float& value = v.at(i / cols, i % cols);
           if (seed % 5 != 0) value = value * value;  // otherwise also negative ones
         }
@@ -104,6 +108,7 @@ void conform_optimise_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_
         if (seed % 2 == 0) args.scale = vector_of(scale);
         args.kind = kind;
         args.decay = seed % 3 == 0 ? 0.0f : 0.01f;
+        if (some) args.rows = list.tensor();
         run(&Ops::optimise, args);
         return image_of({&p, &m, &v});
       });
@@ -253,8 +258,10 @@ void conform_optimise() {
   for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
     for (int64_t rows : kRowCounts) {
       for (int64_t cols : kWidths) {
-        for (int i = 0; i < 3; ++i)
-          conform_optimise_of(static_cast<OptimizerKind>(k), rows, cols, seed++);
+        for (int i = 0; i < 3; ++i) {
+          conform_optimise_of(static_cast<OptimizerKind>(k), rows, cols, seed, false);
+          conform_optimise_of(static_cast<OptimizerKind>(k), rows, cols, seed++, true);
+        }
       }
     }
   }

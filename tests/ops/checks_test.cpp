@@ -134,6 +134,39 @@ TEST(Checks, PackWithHeldRanges) {
   });
 }
 
+TEST(Checks, PackSomeRows) {
+  const auto pack = [](Tensor rows, DType dtype = DType::i8,
+                       ScaleScope scope = ScaleScope::per_row) {
+    PackArgs args{f32(6, 5), r16(6, 5, dtype), scope};
+    args.rows = rows;
+    return check(args);
+  };
+  expect({
+      {pack(i32(1, 3)), ""},
+      {pack(i32(1, 3), DType::q4_0), ""},
+      {pack(f32_vec(3, 1)), "pack: rows [3] is plain float32: it must be plain int32"},
+      {pack(i32(1, 3), DType::i8, ScaleScope::per_tensor),
+       "pack: rows alone need a scale per row; int8 has one of the tensor here"},
+      {pack(i32(1, 3), DType::nvfp4),
+       "pack: rows alone need a scale per row; nvfp4 has one of the tensor here"},
+  });
+}
+
+TEST(Checks, DistinctRows) {
+  const auto list = [](int64_t n, int slot) { return of_dtype(f32_vec(n, slot), DType::i32); };
+  expect({
+      {check(DistinctRowsArgs{i32(2, 3), list(9, 0), list(6, 1), list(6, 2)}), ""},
+      {check(DistinctRowsArgs{f32(2, 3, 3), list(9, 0), list(6, 1), list(6, 2)}),
+       "distinct_rows: ids [2, 3] is plain float32: it must be plain int32"},
+      {check(DistinctRowsArgs{i32(2, 3), list(9, 0), list(5, 1), list(6, 2)}),
+       "distinct_rows: rows [5] has 5 values: it must have 6"},
+      {check(DistinctRowsArgs{i32(2, 3), list(9, 0), list(6, 1), list(6, 1)}),
+       "distinct_rows: first [6] and rows [6] share memory: the result needs its own"},
+      {check(DistinctRowsArgs{list(6, 0), list(9, 0), list(6, 1), list(6, 2)}),
+       "distinct_rows: seen [9] and ids [6] share memory: the result needs its own"},
+  });
+}
+
 TEST(Checks, GatherRows) {
   expect({
       {check(GatherRowsArgs{r16(9, 5), i32(1, 3), f32(3, 5)}), ""},

@@ -258,5 +258,24 @@ TEST(TrainingChecks, Optimise) {
   });
 }
 
+TEST(TrainingChecks, OptimiseSomeRows) {
+  const auto some = [](Tensor g, Tensor rows) {
+    OptimiseArgs args{f32(9, 4), g, f32(9, 4, 2), kNone, f32_vec(4, 4)};
+    args.rows = rows;
+    return check(args);
+  };
+  expect({
+      {some(f32(3, 4, 1), i32(1, 3)), ""},
+      {some(f32(3, 4, 1), i32(1, 2)), "optimise: g [3, 4] must have 2 rows of 4"},
+      {some(f32(3, 5, 1), i32(1, 3)), "optimise: g [3, 5] must have 3 rows of 4"},
+      {some(f32(3, 4, 1), f32_vec(3, 3)),
+       "optimise: rows [3] is plain float32: it must be plain int32"},
+      {some(f32(3, 4, 1), of_dtype(f32_vec(3, 0), DType::i32)),
+       "optimise: p [9, 4] and rows [3] share memory: the result needs its own"},
+      {some(f32(3, 4, 1), of_dtype(f32_vec(3, 2), DType::i32)),
+       "optimise: m [9, 4] and rows [3] share memory: the result needs its own"},
+  });
+}
+
 }  // namespace
 }  // namespace loom

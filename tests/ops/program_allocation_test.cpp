@@ -24,5 +24,19 @@ TEST_P(StepAllocations, AreNone) {
 INSTANTIATE_TEST_SUITE_P(Kinds, StepAllocations, ::testing::ValuesIn(every_kind()),
                          [](const auto& c) { return c.param.name; });
 
+TEST(SparseStepAllocations, AreNone) {
+  TrainStepOptions options;
+  options.clip = {ClipKind::norm, 1.0f};
+  TrainRig rig(
+      row_of({layer(LayerKind::embedding, {{"vocab", 500}, {"width", 6}, {"sparse", true}}),
+              dense(6, 3)}),
+      Shape{4, 8}, DType::f32, options, cpu_ops(best_isa()), 2, 500, DType::i8);
+  ASSERT_TRUE(rig.ready());
+  ASSERT_TRUE(rig.step().run(0.01).ok());
+  const int64_t before = test::allocations();
+  EXPECT_TRUE(rig.step().run(0.01).ok());
+  EXPECT_EQ(test::allocations() - before, 0);
+}
+
 }  // namespace
 }  // namespace loom::testing

@@ -141,15 +141,18 @@ void update_loop(const OptimiseArgs& a, const Update& update, float scale, const
   constexpr bool has_v = kKind == rmsprop || kKind == adam || kKind == adamw;
   constexpr bool has_m = kKind != sgd && kKind != rmsprop;
   const auto whole = [](const Tensor& t) { return t.empty() || t.row_stride == t.cols(); };
-  const bool flat = whole(a.p) && whole(a.g) && whole(a.m) && whole(a.v);
-  const int64_t rows = flat ? 1 : a.p.rows();
+  const int32_t* const named = a.rows.empty() ? nullptr : a.rows.i32();
+  const bool flat = named == nullptr && whole(a.p) && whole(a.g) && whole(a.m) && whole(a.v);
+  const int64_t rows = flat ? 1 : a.g.rows();
   const int64_t cols = flat ? a.p.shape.count() : a.p.cols();
-  each16(rows, cols, lane, [&](int64_t r, int64_t c, int64_t n) {
+  each16(rows, cols, lane, [&](int64_t i, int64_t c, int64_t n) {
+    const int64_t r = named == nullptr ? i : named[i];
+    if (r < 0) return;
     V16 p = load16_n(a.p.f32_row(r) + c, n), m = zero16(), v = zero16();
-    const V16 g = load16_n(a.g.f32_row(r) + c, n);
+    const V16 g = load16_n(a.g.f32_row(i) + c, n);
     if constexpr (has_m) m = load16_n(a.m.f32_row(r) + c, n);
     if constexpr (has_v) v = load16_n(a.v.f32_row(r) + c, n);
-    LOOM_EACH(i) update.step<kKind>(p.v[i], g.v[i] * scale, m.v[i], v.v[i]);
+    LOOM_EACH(k) update.step<kKind>(p.v[k], g.v[k] * scale, m.v[k], v.v[k]);
     store16_n(a.p.f32_row(r) + c, p, n);
     if constexpr (has_m) store16_n(a.m.f32_row(r) + c, m, n);
     if constexpr (has_v) store16_n(a.v.f32_row(r) + c, v, n);
@@ -222,11 +225,12 @@ inline void pack_group(const R16& w, const float* src, int64_t group, std::byte*
   std::memset(to + w.cols * bytes, 0, static_cast<size_t>(w.group_bytes - w.cols * bytes));
 }
 
-// Floats are copied and turned; what has scales or rounds by chance is packed by the dtype room.
+// Floats are copied and turned. What has scales, rounds by chance or is a row alone is packed by
+// the dtype room.
 inline void pack(const PackArgs& a, const Lane& lane) {
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
   const bool plain = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;
-  if (!plain || a.stochastic) return reference_ops().pack(a, lane);
+  if (!plain || a.stochastic || !a.rows.empty()) return reference_ops().pack(a, lane);
   const LaneRange groups = lane.range(w.groups);
   for (int64_t g = groups.begin; g < groups.end; ++g) pack_group(w, a.src.f32(), g, a.w.data);
 }

@@ -1,6 +1,6 @@
 // convert: plain rows between f64, f32, f16 and bf16, each value rounded once to nearest even;
-// packed rows to f32 or f64, whichever y is. Lanes share the rows. Every source value is exact in a
-// double, so the double in the middle rounds nothing.
+// packed rows to f32 or f64, whichever y is. Lanes share the rows asked for. Every source value is
+// exact in a double, so the double in the middle rounds nothing.
 #include <cstring>
 
 #include "backend/reference/kernels.hpp"
@@ -20,30 +20,39 @@ void store_value(DType dtype, double value, std::byte* p) {
   std::memcpy(p, &code, static_cast<size_t>(dtype_info(dtype).bits / 8));
 }
 
+void convert_row(const ConvertArgs& args, int64_t r) {
+  const Tensor &x = args.x, &y = args.y;
+  const int64_t x_bytes = dtype_info(x.dtype).bits / 8;
+  const int64_t y_bytes = dtype_info(y.dtype).bits / 8;
+  for (int64_t i = 0; i < x.cols(); ++i) {
+    const double value = load_value(x.dtype, x.data + (r * x.row_stride + i) * x_bytes);
+    store_value(y.dtype, value, y.data + (r * y.row_stride + i) * y_bytes);
+  }
+}
+
+void unpack_row(const ConvertArgs& args, int64_t r) {
+  const Tensor &x = args.x, &y = args.y;
+  const R16 w = r16_geometry(x.dtype, x.shape[0], x.shape[1]);
+  if (y.dtype == DType::f64) {
+    r16_decode_f64(w, x.data, r, 0, w.cols, y.row<double>(r));
+  } else {
+    r16_decode(w, x.data, r, 0, w.cols, y.row<float>(r));
+  }
+}
+
 }  // namespace
 
 template <class T>
 void convert(const ConvertArgs& args, const Lane& lane) {
-  const auto& [x, y] = args;
-  const int64_t cols = x.cols();
-  const LaneRange rows = lane.range(x.rows());
-  if (x.layout == Layout::r16) {
-    const R16 w = r16_geometry(x.dtype, x.shape[0], x.shape[1]);
-    for (int64_t r = rows.begin; r < rows.end; ++r) {
-      if (y.dtype == DType::f64) {
-        r16_decode_f64(w, x.data, r, 0, cols, y.row<double>(r));
-      } else {
-        r16_decode(w, x.data, r, 0, cols, y.row<float>(r));
-      }
-    }
-    return;
-  }
-  const int64_t x_bytes = dtype_info(x.dtype).bits / 8;
-  const int64_t y_bytes = dtype_info(y.dtype).bits / 8;
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    for (int64_t i = 0; i < cols; ++i) {
-      const double value = load_value(x.dtype, x.data + (r * x.row_stride + i) * x_bytes);
-      store_value(y.dtype, value, y.data + (r * y.row_stride + i) * y_bytes);
+  const bool all = args.rows.empty();
+  const LaneRange range = lane.range(all ? args.x.rows() : args.rows.shape.count());
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    const int64_t row = all ? i : args.rows.i32()[i];
+    if (row < 0) continue;
+    if (args.x.layout == Layout::r16) {
+      unpack_row(args, row);
+    } else {
+      convert_row(args, row);
     }
   }
 }

@@ -1,5 +1,6 @@
 // gather_rows: y[i,:] = table[ids[i],:], decoded when the table is packed. Lanes share the rows of
-// y; whoever recorded the op has checked the ids.
+// y; whoever recorded the op has checked the ids. distinct_rows: which rows ids name; one pass from
+// the last id to the first leaves the first place of each, so nothing need be cleared.
 #include "backend/reference/kernels.hpp"
 
 namespace loom::reference {
@@ -22,6 +23,21 @@ void gather_rows(const GatherRowsArgs& args, const Lane& lane) {
     for (int64_t i = 0; i < cols; ++i) y[i] = from[i];
   }
 }
+
+template <class T>
+void distinct_rows(const DistinctRowsArgs& args, const Lane& lane) {
+  if (lane.index != 0) return;
+  const int32_t* ids = args.ids.i32();
+  const int64_t count = args.ids.shape.count();
+  for (int64_t r = count - 1; r >= 0; --r) args.seen.i32()[ids[r]] = static_cast<int32_t>(r);
+  for (int64_t r = 0; r < count; ++r) {
+    const int32_t first = ids[r] == args.skip ? -1 : args.seen.i32()[ids[r]];
+    args.first.i32()[r] = first;
+    args.rows.i32()[r] = first == r ? ids[r] : -1;
+  }
+}
+
 LOOM_REFERENCE_BODY(gather_rows, GatherRowsArgs);
+LOOM_REFERENCE_BODY(distinct_rows, DistinctRowsArgs);
 
 }  // namespace loom::reference

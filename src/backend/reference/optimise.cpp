@@ -1,5 +1,5 @@
 // optimise: one update of the parameters, value by value, in the compute type and in the order in
-// which ops/args.hpp writes the formulas. Lanes share the values.
+// which ops/args.hpp writes the formulas. Lanes share the values of the gradient.
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
 
@@ -68,12 +68,14 @@ void optimise(const OptimiseArgs& args, const Lane& lane) {
   if (scale != scale) return;
   const Update<T> update(args);
   const int64_t cols = args.p.cols();
-  const LaneRange values = lane.range(args.p.shape.count());
+  const LaneRange values = lane.range(args.g.shape.count());
   for (int64_t i = values.begin; i < values.end; ++i) {
-    const int64_t r = i / cols, c = i % cols;
+    const int64_t at = i / cols, c = i % cols;
+    const int64_t r = args.rows.empty() ? at : args.rows.i32()[at];
+    if (r < 0) continue;
     T* m = args.m.empty() ? nullptr : args.m.row<T>(r) + c;
     T* v = args.v.empty() ? nullptr : args.v.row<T>(r) + c;
-    update(args.p.row<T>(r)[c], args.g.row<T>(r)[c] * scale, m, v);
+    update(args.p.row<T>(r)[c], args.g.row<T>(at)[c] * scale, m, v);
   }
 }
 

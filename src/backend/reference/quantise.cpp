@@ -69,9 +69,31 @@ void quantise_rows(const QuantiseRowsArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY_F32(quantise_rows, QuantiseRowsArgs);
 
+namespace {
+
+R16Dither dither_of(const PackArgs& args) {
+  const float step = args.step.empty() ? 0.0f : args.step.f32()[0];
+  return {args.seed, args.stream, static_cast<uint64_t>(step)};
+}
+
+void pack_rows(const PackArgs& args, const R16& w, const HeldRanges& held, const Lane& lane) {
+  const R16Dither dither = dither_of(args);
+  const LaneRange range = lane.range(args.rows.shape.count());
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    const int64_t row = args.rows.i32()[i];
+    if (row < 0) continue;
+    r16_pack_row(w, args.src.f32() + row * w.cols, row, args.stochastic ? &dither : nullptr,
+                 args.w.data, held);
+  }
+}
+
+}  // namespace
+
 template <class T>
 void pack(const PackArgs& args, const Lane& lane) {
   const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
+  const HeldRanges held{args.ranges.f32(), args.band};
+  if (!args.rows.empty()) return pack_rows(args, w, held, lane);
   const T* src = args.src.values<T>();
   const bool whole = args.scope == ScaleScope::per_tensor;
   LaneRange rows = lane.range(w.rows, kR16Rows);
@@ -85,11 +107,8 @@ void pack(const PackArgs& args, const Lane& lane) {
     range = tensor_range(args.src.values<T>(), w.rows * w.cols);
   }
   if constexpr (std::is_same_v<T, float>) {
-    const HeldRanges held{args.ranges.f32(), args.band};
     if (args.stochastic) {
-      const float step = args.step.empty() ? 0.0f : args.step.f32()[0];
-      const R16Dither dither{args.seed, args.stream, static_cast<uint64_t>(step)};
-      return r16_pack_stochastic(w, src, rows.begin, count, dither, args.w.data, held);
+      return r16_pack_stochastic(w, src, rows.begin, count, dither_of(args), args.w.data, held);
     }
     return r16_pack(w, src, rows.begin, count, args.scope, range, args.w.data, held);
   } else {
