@@ -1,15 +1,18 @@
 // Softmax in ten variants, each local to a row (the last axis), tau = temperature:
-//   standard, temperature  softmax(x / tau)
-//   grid           the row as [rows, cols], each of its rows on its own
-//   hierarchical   a tree: levels n1..nm; a softmax per inner node, a leaf is the product of its
-//   path gumbel         softmax((x + G) / tau), G = -log(-log u): in training, or where noise is
-//   set masked         softmax over the kept positions, 0 elsewhere sparse         sparsemax
-//   (Martins and Astudillo, 2016) entmax         alpha-entmax (Peters, Niculae and Martins, 2019);
-//   alpha 1 is softmax adaptive       tau_eff = tau (1 + kappa (target - H)) in [tau/4, 4 tau], H
-//   the entropy of
-//                  softmax(x) over log n; a constant in the gradient
-//   mixture        rows components of cols: y = sum_m softmax(pi)_m softmax(x_m); the last `rows`
-//                  values of the input are pi, or pi is uniform when they are missing
+// - standard, temperature: softmax(x / tau)
+// - grid: the row as [rows, cols], each of its rows on its own
+// - hierarchical: a tree of levels n1..nm; a softmax per inner node, a leaf is the product of its
+//   path
+// - gumbel: softmax((x + G) / tau), G = -log(-log u), in training, or where noise is set; hard: the
+//   largest value is 1 and the others 0, with the gradient of the softmax (straight-through, Jang,
+//   Gu and Poole, 2017)
+// - masked: softmax over the kept positions, 0 elsewhere
+// - sparse: sparsemax (Martins and Astudillo, 2016)
+// - entmax: alpha-entmax (Peters, Niculae and Martins, 2019); alpha 1 is softmax
+// - adaptive: tau_eff = tau (1 + kappa (target - H)) in [tau/4, 4 tau], H the entropy of softmax(x)
+//   over log n; a constant in the gradient
+// - mixture: rows components of cols: y = sum_m softmax(pi)_m softmax(x_m); the last `rows` values
+//   of the input are pi, or pi is uniform when they are missing
 #include "base/dmath.hpp"
 #include "base/text.hpp"
 #include "layers/layer.hpp"
@@ -17,7 +20,19 @@
 namespace loom {
 namespace {
 
-enum { kVariant, kTemperature, kRows, kCols, kLevels, kAlpha, kMask, kNoise, kKappa, kTarget };
+enum {
+  kVariant,
+  kTemperature,
+  kRows,
+  kCols,
+  kLevels,
+  kAlpha,
+  kMask,
+  kNoise,
+  kKappa,
+  kTarget,
+  kHard
+};
 constexpr FieldDesc kFields[] = {
     {"variant", FieldType::text, 0, 0, 0, "standard",
      "standard, grid, hierarchical, temperature, gumbel, masked, sparse, adaptive, mixture, entmax",
@@ -35,6 +50,7 @@ constexpr FieldDesc kFields[] = {
      "gumbel_noise"},
     {"kappa", FieldType::real, 1, 0, 100, "", "adaptive: strength"},
     {"target_entropy", FieldType::real, 0.5, 0, 1, "", "adaptive: entropy aimed at, of log n"},
+    {"hard", FieldType::boolean, 0, 0, 1, "", "gumbel: one value is 1, the others 0"},
 };
 
 enum class Variant : uint8_t {
@@ -164,18 +180,41 @@ Result<Tensor> hierarchical(ForwardCall& call, const Shape& shape) {
   return y;
 }
 
+Result<Tensor> combine(ForwardCall& call, const Tensor& a, const Tensor& b, BinaryKind kind) {
+  LOOM_ASSIGN(const Tensor y, call.like(a));
+  LOOM_TRY(call.ops().binary({a, b, y, kind}));
+  return y;
+}
+
+// soft + (one-hot of its largest values - soft), the bracket without a gradient.
+Result<Tensor> straight_through(ForwardCall& call, const Tensor& soft) {
+  const Tensor y = as_matrix(soft, soft.rows(), soft.cols());
+  LOOM_ASSIGN(const Tensor fixed, call.like(y));
+  LOOM_TRY(call.ops().convert({y, fixed}));  // a copy that carries no gradient
+  LOOM_ASSIGN(const Tensor top, call.tensor(Shape{y.rows()}));
+  LOOM_TRY(call.ops().reduce({fixed, top, ReduceKind::max}));
+  LOOM_ASSIGN(const Tensor below,
+              combine(call, fixed, as_matrix(top, y.rows(), 1), BinaryKind::sub));
+  LOOM_ASSIGN(const Tensor one_hot, call.like(y));
+  LOOM_TRY(call.ops().unary({below, one_hot, UnaryKind::step}));
+  LOOM_ASSIGN(const Tensor change, combine(call, one_hot, fixed, BinaryKind::sub));
+  return combine(call, y, change, BinaryKind::add);
+}
+
 Result<Tensor> gumbel(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Tensor& x = call.x();
-  if (!call.training() && !c.flag(kNoise)) {
-    return rows_of(call, x, x.cols(), inverse_temperature(c));
-  }
+  const auto finish = [&](const Tensor& z) -> Result<Tensor> {
+    LOOM_ASSIGN(const Tensor soft, rows_of(call, z, z.cols(), inverse_temperature(c)));
+    return c.flag(kHard) ? straight_through(call, soft) : soft;
+  };
+  if (!call.training() && !c.flag(kNoise)) return finish(x);
   LOOM_ASSIGN(const Tensor noise, call.like(x));
   LOOM_ASSIGN(const Tensor sum, call.like(x));
   const Noise source = call.noise();
   LOOM_TRY(call.ops().random({noise, source.step, source.seed, source.stream, RandomKind::gumbel}));
   LOOM_TRY(call.ops().binary({x, noise, sum, BinaryKind::add}));
-  return rows_of(call, sum, x.cols(), inverse_temperature(c));
+  return finish(sum);
 }
 
 Result<Tensor> masked(ForwardCall& call) {
@@ -204,12 +243,6 @@ Result<Tensor> constant(ForwardCall& call, int64_t rows, double value) {
   LOOM_ASSIGN(const Tensor t, call.tensor(Shape{rows, 1}));
   LOOM_TRY(call.ops().fill({t, static_cast<float>(value)}));
   return t;
-}
-
-Result<Tensor> combine(ForwardCall& call, const Tensor& a, const Tensor& b, BinaryKind kind) {
-  LOOM_ASSIGN(const Tensor y, call.like(a));
-  LOOM_TRY(call.ops().binary({a, b, y, kind}));
-  return y;
 }
 
 // Entropy of softmax(x) by row, negated: sum p log p. p = 0 counts as the smallest normal number.

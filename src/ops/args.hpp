@@ -421,7 +421,7 @@ enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, ada
 // to row rows[i] of p, m and v; moments of other rows do not decay (as in PyTorch's SparseAdam).
 //   sgd:      p -= lr (g + wd p)
 //   momentum: m = b1 m + (g + wd p); p -= lr m     nesterov: p -= lr (g + wd p + b1 m)
-//   rmsprop:  v = b2 v + (1 - b2) g^2; p -= lr g / (sqrt(v) + eps)
+//   rmsprop:  v = b2 v + (1 - b2) g^2; p -= lr g / (sqrt(v) + eps), g including wd p
 //   adam:     m, v averages; p -= lr (m / c1) / (sqrt(v / c2) + eps), g including wd p;
 //   adamw:    the same with p -= lr wd p apart from g (Loshchilov and Hutter, 2019)
 //   lion:     p -= lr (sign(b1 m + (1 - b1) g) + wd p); m = b2 m + (1 - b2) g (Chen et al., 2023)

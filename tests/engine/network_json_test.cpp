@@ -91,7 +91,7 @@ TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
       "\n"
       R"(    {"at":[0,0,1,0],"type":"Softmax","disabled":false,"variant":"standard",)"
       R"("temperature":1.0,"rows":0,"cols":0,"levels":[],"alpha":1.5,"mask":[],"noise":false,)"
-      R"("kappa":1.0,"target_entropy":0.5})"
+      R"("kappa":1.0,"target_entropy":0.5,"hard":false})"
       "\n";
   EXPECT_EQ(write_network(*read),
             "{\n  \"loom\": 1,\n  \"grid\": [1,1,2,1],\n  \"input\": [3],\n  \"cells\": [\n" +

@@ -341,10 +341,12 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
       p -= o.rate * (full + o.b1 * m);
       return;
     }
-    case OptimizerKind::rmsprop:
-      v = o.b2 * v + (1 - o.b2) * g * g;
-      p -= o.rate * g / (std::sqrt(v) + o.eps);
+    case OptimizerKind::rmsprop: {
+      const double full = g + o.decay * p;
+      v = o.b2 * v + (1 - o.b2) * full * full;
+      p -= o.rate * full / (std::sqrt(v) + o.eps);
       return;
+    }
     case OptimizerKind::adam:
     case OptimizerKind::adamw: {
       const bool apart = kind == OptimizerKind::adamw;

@@ -120,8 +120,8 @@ struct Update {
     if constexpr (kKind == momentum) p = p - rate * m;
     if constexpr (kKind == nesterov) p = p - rate * (decayed + beta1 * m);
     if constexpr (kKind == rmsprop) {
-      v = beta2 * v + (1.0f - beta2) * (g * g);
-      p = p - (rate * g) / (vf_sqrt(v) + eps);
+      v = beta2 * v + (1.0f - beta2) * (decayed * decayed);
+      p = p - (rate * decayed) / (vf_sqrt(v) + eps);
     }
     if constexpr (kKind == adamw) p = p - (rate * decay) * p;
     if constexpr (kKind == adam) adam_step(p, decayed, m, v);

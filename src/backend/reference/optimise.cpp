@@ -46,7 +46,7 @@ struct Update {
         *m = beta1 * *m + decayed;
         p = p - rate * (decayed + beta1 * *m);
         return;
-      case OptimizerKind::rmsprop: rmsprop(p, g, *v); return;
+      case OptimizerKind::rmsprop: rmsprop(p, decayed, *v); return;
       case OptimizerKind::adam: adam(p, decayed, *m, *v); return;
       case OptimizerKind::adamw:
         p = p - (rate * decay) * p;
