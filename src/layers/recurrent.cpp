@@ -144,9 +144,8 @@ Result<Tensor> forward_gru(ForwardCall& call) {
     const Tensor before = run.h_before(t).empty() ? zeros : run.h_before(t);
     LOOM_ASSIGN(const Tensor from_state, call.tensor(gates));
     LOOM_TRY(call.ops().matmul({before, call.param(kWhh), call.param(kBiasHh), from_state}));
-    LOOM_TRY(call.ops().gru_cell(
-        {run.input_part(t), from_state, before, acts.slice_rows(t * run.batch, run.batch),
-         run.h(t)}));
+    LOOM_TRY(call.ops().gru_cell({run.input_part(t), from_state, before,
+                                  acts.slice_rows(t * run.batch, run.batch), run.h(t)}));
   }
   return finish(call, run);
 }
