@@ -121,4 +121,15 @@ Result<DataFile> DataFile::open(const std::string& path) {
   return file;
 }
 
+Result<DataFile> DataFile::of(std::span<const std::byte> bytes, const std::string& where,
+                              uint64_t max_bytes) {
+  DataFile file;
+  file.text_ =
+      std::make_unique<std::string>(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (is_gzip(bytes)) {
+    LOOM_ASSIGN(*file.text_, unpack_gzip(bytes, where, max_bytes));
+  }
+  return file;
+}
+
 }  // namespace loom

@@ -29,6 +29,9 @@ uint32_t crc32_of(std::span<const std::byte> bytes);
 class DataFile {
  public:
   static Result<DataFile> open(const std::string& path);
+  // The same for bytes in memory, which are copied.
+  static Result<DataFile> of(std::span<const std::byte> bytes, const std::string& where,
+                             uint64_t max_bytes = kMaxUnpacked);
   std::span<const std::byte> bytes() const {
     return text_ != nullptr ? std::as_bytes(std::span(*text_)) : map_.bytes();
   }
