@@ -105,19 +105,16 @@ LOOM_INLINE F exp2_int(Int<F> n) {
   return from_bits<F>((n + 127) << 23);
 }
 
-// e * 2^n for e in [0.5, 2] and n in [-150, 128], rounded once; nf is n as a float.
+// e * 2^n for e in [0.5, 2] and n in [-150, 128], rounded once; nf is n as a float. A backend whose
+// processor has an instruction with this very result may specialise it for its lane type.
 template <class F>
-LOOM_INLINE F scale_exp(F e, Int<F> n, [[maybe_unused]] F nf) {
-#if defined(__AVX512F__)
-  // One instruction with the same result (Intel SDM, VSCALEFPS).
-  if constexpr (sizeof(F) == 64) {
-    return __builtin_ia32_scalefps512_mask(e, nf, e, 0xffff, 4);  // 4: the rounding mode in force
+struct ScaleExp {
+  LOOM_INLINE static F run(F e, Int<F> n, F) {
+    // Two steps keep the exponent in range at both ends.
+    const Int<F> half = n >> 1;
+    return (e * exp2_int<F>(half)) * exp2_int<F>(n - half);
   }
-#endif
-  // Two steps keep the exponent in range at both ends.
-  const Int<F> half = n >> 1;
-  return (e * exp2_int<F>(half)) * exp2_int<F>(n - half);
-}
+};
 
 // e^x. Overflows to infinity above 88.73, underflows gradually to 0 below -87.3; NaN stays NaN.
 template <class F>
@@ -133,7 +130,7 @@ LOOM_INLINE F exp(F x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return scale_exp<F>((p * (r * r) + r) + 1.0f, n, nf);
+  return ScaleExp<F>::run((p * (r * r) + r) + 1.0f, n, nf);
 }
 template <>
 LOOM_INLINE double exp(double x) {

@@ -18,6 +18,19 @@
 #include <immintrin.h>
 #endif
 
+#if LOOM_SIMD_WIDTH == 16
+// VSCALEFPS (Intel SDM) gives e * 2^n, rounded once. The lane type is this set's alone.
+namespace loom::fmath {
+typedef float Lanes16 __attribute__((vector_size(64)));
+template <>
+struct ScaleExp<Lanes16> {
+  LOOM_INLINE static Lanes16 run(Lanes16 e, Int<Lanes16>, Lanes16 nf) {
+    return _mm512_scalef_ps(e, nf);
+  }
+};
+}  // namespace loom::fmath
+#endif
+
 namespace loom::LOOM_ISA_NAMESPACE {
 namespace {
 
