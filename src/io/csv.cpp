@@ -41,8 +41,8 @@ char find_separator(std::string_view text) {
 
 Error CsvTable::error(int64_t row, int64_t col, std::string_view message) const {
   const std::string name = header_.empty()
-                               ? std::to_string(col + 1)
-                               : "'" + printable(header_[static_cast<size_t>(col)]) + "'";
+                               ? cat(col + 1)
+                               : cat("'", printable(header_[static_cast<size_t>(col)]), "'");
   return bad_file(cat("row ", row + 1, ", column ", name, ": ", message), where_,
                   static_cast<int64_t>(at(row, col).offset));
 }
