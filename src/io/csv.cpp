@@ -40,9 +40,8 @@ char find_separator(std::string_view text) {
 }  // namespace
 
 Error CsvTable::error(int64_t row, int64_t col, std::string_view message) const {
-  const std::string name = header_.empty()
-                               ? cat(col + 1)
-                               : cat("'", printable(header_[static_cast<size_t>(col)]), "'");
+  const std::string name =
+      header_.empty() ? cat(col + 1) : cat("'", printable(header_[static_cast<size_t>(col)]), "'");
   return bad_file(cat("row ", row + 1, ", column ", name, ": ", message), where_,
                   static_cast<int64_t>(at(row, col).offset));
 }
