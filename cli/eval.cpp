@@ -81,13 +81,20 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
                              other.options(classes, model.names, model.loss.heads)));
     LOOM_TRY(normalize(samples.data, model.normalization));
     LOOM_ASSIGN(m.clips, trainer.calibrate(samples.data));
+    if (m.clips.empty()) {
+      return Error{Code::invalid_argument,
+                   fmt::format("--calibrate: no matrix is below 16 bits in {}; give --dtype",
+                               dtype_name(model.dtype)),
+                   {},
+                   -1};
+    }
   }
   const auto start = std::chrono::steady_clock::now();
   LOOM_ASSIGN(m.evaluation, trainer.evaluate(loaded.data));
   m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   m.samples = loaded.data.samples;
   m.dtype = dtype_name(model.dtype);
-  m.hash = hash_weights(trainer);
+  LOOM_ASSIGN(m.hash, hash_weights(trainer));
   m.parameters = trainer.network().param_count();
   return m;
 }

@@ -74,7 +74,7 @@ class Training {
 
   Status run();
   Status save() const;
-  void print() const;
+  Status print() const;
 
  private:
   Status resume();
@@ -186,17 +186,17 @@ Status Training::save() const {
   return write_file_atomic(f_.plot, std::as_bytes(std::span(svg)));
 }
 
-void Training::print() const {
+Status Training::print() const {
   Trainer& trainer = const_cast<Trainer&>(*trainer_);
   const double rate = seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0.0;
-  const std::string hash = hash_weights(trainer);
+  LOOM_ASSIGN(const std::string hash, hash_weights(trainer));
   if (!f_.json) {
-    if (f_.quiet) return;
+    if (f_.quiet) return {};
     write_out(braille_plot(curves()));
     write_out(fmt::format("{} parameters, {}, {:.1f} s, {:.0f} samples/s, weights {}\n",
                           trainer.network().param_count(), dtype_name(p_.model.dtype), seconds_,
                           rate, hash));
-    return;
+    return {};
   }
   JsonValue losses = JsonValue::array(), validation = JsonValue::array(),
             accuracies = JsonValue::array();
@@ -227,6 +227,7 @@ void Training::print() const {
       .set("weights_hash", hash)
       .set("peak_rss_bytes", peak_rss_bytes())
       .print();
+  return {};
 }
 
 int run(const TrainFlags& f) {
@@ -239,8 +240,8 @@ int run(const TrainFlags& f) {
   if (!trained.ok()) return fail(trained.error());
   const Status saved = training.save();
   if (!saved.ok()) return fail(saved.error());
-  training.print();
-  return kDone;
+  const Status printed = training.print();
+  return printed.ok() ? kDone : fail(printed.error());
 }
 
 }  // namespace

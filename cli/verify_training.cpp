@@ -14,7 +14,7 @@ namespace {
 struct TrainingFlags {
   EngineFlags engine;
   std::string network, kind, dtype = "f32";
-  int64_t batch = 8, vocab = 0;
+  int64_t batch = 8;
   int steps = 50;
   uint64_t seed = 7;
 };
@@ -22,14 +22,14 @@ struct TrainingFlags {
 struct Job {
   std::string name;
   NetworkSpec network;
-  int64_t batch, vocab;
+  int64_t batch;
 };
 
 Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
   std::vector<Job> jobs;
   if (!f.network.empty()) {
     LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
-    jobs.push_back({f.network, std::move(network), f.batch, f.vocab});
+    jobs.push_back({f.network, std::move(network), f.batch});
     return jobs;
   }
   std::string known;
@@ -37,7 +37,7 @@ Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
     known += (known.empty() ? "" : ", ") + std::string(k.kind);
     if (!f.kind.empty() && f.kind != k.kind) continue;
     LOOM_ASSIGN(NetworkSpec network, parse_network(k.network, k.kind));
-    jobs.push_back({k.kind, std::move(network), k.batch, k.vocab});
+    jobs.push_back({k.kind, std::move(network), k.batch});
   }
   if (!jobs.empty()) return jobs;
   return invalid(cat("--kind: unknown layer kind '", f.kind, "'; known are ", known));
@@ -51,7 +51,7 @@ Status hash_all(const TrainingFlags& f) {
   LOOM_ASSIGN(options.dtype, parse_dtype(f.dtype));
   LOOM_ASSIGN(const std::vector<Job> jobs, jobs_of(f));
   for (const Job& job : jobs) {
-    LOOM_ASSIGN(const TrainingHash hash, hash_training(job.network, job.batch, job.vocab, options,
+    LOOM_ASSIGN(const TrainingHash hash, hash_training(job.network, job.batch, options,
                                                        *engine.impl().ops, engine.impl().pool));
     write_out(cat(job.name, " ", hash.forward, " ", hash.backward, " ", hash.trained, "\n"));
   }
@@ -86,8 +86,6 @@ Verb add_verify_training(Command app) {
   verb.option("--batch", f->batch, "Samples in a batch of NETWORK")
       .range(1, 1 << 20)
       .show_default();
-  verb.option("--vocab", f->vocab, "Ids are below it, where NETWORK starts with an Embedding")
-      .range(0, 1 << 24);
   verb.option("--seed", f->seed, "Of the weights").show_default();
   f->engine.add_lanes(verb);
   return {verb, [f] { return run(*f); }};

@@ -33,8 +33,8 @@ Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>&
   Wanted w;
   w.sample = network.input;
   w.values = network.input.count();
-  w.ids = takes_ids(whole.cells()[0].node.config);
-  if (w.ids) w.vocab = whole.params()[0].spec.shape[0];
+  w.vocab = whole.vocab();
+  w.ids = w.vocab > 0;
   w.rows = whole.output().rows();
   w.outputs = whole.output().last();
   w.classes = heads.empty() ? std::vector<int64_t>{w.outputs} : heads;

@@ -47,7 +47,7 @@ const std::vector<KindNetwork>& kind_networks() {
        2},
       {"Embedding", R"({"loom": 1, "input": [8], "layers": [
         {"type": "Embedding", "vocab": 19, "width": 6}, {"type": "Dense", "in": 6, "out": 3}]})",
-       4, 19},
+       4},
       {"KMeans", R"({"loom": 1, "input": [5], "layers": [
         {"type": "KMeans", "clusters": 6, "width": 5, "mode": "features"},
         {"type": "Dense", "in": 5, "out": 3}]})"},

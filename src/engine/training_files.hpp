@@ -38,7 +38,7 @@ Result<TrainedModel> read_model(const WeightsFile& file);
 // are taken from the parameters.
 Status load_weights(const WeightsFile& file, Trainer& trainer);
 // XXH3-128 of all parameters as f32 masters, in their order.
-std::string hash_weights(Trainer& trainer);
+Result<std::string> hash_weights(Trainer& trainer);
 
 // Everything that decides the bits of a run, besides the network: a flat object.
 JsonValue run_options(const TrainerOptions& options, const Dataset& train,

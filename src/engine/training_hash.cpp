@@ -50,7 +50,7 @@ void fill_with_sines(TrainStep& step, int64_t vocab) {
   for (int64_t i = 0; i < step.mask().shape.count(); ++i) step.mask().f32()[i] = 1.0f;
 }
 
-Result<TrainingHash> hash_training(const NetworkSpec& spec, int64_t batch, int64_t vocab,
+Result<TrainingHash> hash_training(const NetworkSpec& spec, int64_t batch,
                                    const TrainingHashOptions& options, const Ops& ops,
                                    ThreadPool& pool) {
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(batch)));
@@ -59,10 +59,7 @@ Result<TrainingHash> hash_training(const NetworkSpec& spec, int64_t batch, int64
   how.clip = {ClipKind::norm, 1.0f};
   how.dtype = options.dtype;
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, how, ops, pool));
-  if (step.x().dtype == DType::i32 && vocab < 1) {
-    return invalid("the network takes ids; say below which number they are (vocab)");
-  }
-  fill_with_sines(step, vocab);
+  fill_with_sines(step, network.vocab());
   TrainingHash hash;
   for (int i = 0; i < options.steps; ++i) {
     LOOM_TRY(step.run(0.01));

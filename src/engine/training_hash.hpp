@@ -15,7 +15,6 @@ struct KindNetwork {
   const char* kind;     // its name
   const char* network;  // a description (engine/network_json.hpp)
   int64_t batch = 8;
-  int64_t vocab = 0;  // > 0: inputs are ids below it
 };
 // One per released layer kind.
 const std::vector<KindNetwork>& kind_networks();
@@ -30,13 +29,13 @@ struct TrainingHashOptions {
   int steps = 50;
   uint64_t seed = 7;  // of the weights
 };
-// Adam at 0.01, squared error, gradients clipped to the norm 1. vocab: of inputs that are ids, or
-// 0.
-Result<TrainingHash> hash_training(const NetworkSpec& network, int64_t batch, int64_t vocab,
+// Adam at 0.01, squared error, gradients clipped to the norm 1.
+Result<TrainingHash> hash_training(const NetworkSpec& network, int64_t batch,
                                    const TrainingHashOptions& options, const Ops& ops,
                                    ThreadPool& pool);
 // Fills x with 0.2 sin(0.11 i + 0.3) (ids: 7 i mod vocab), targets with 0.5 + 0.3 sin(0.17 i)
 // (classes: 5 i mod count), weights of rows with their mean and the mask with ones.
+// vocab: Network::vocab().
 void fill_with_sines(TrainStep& step, int64_t vocab);
 
 }  // namespace loom

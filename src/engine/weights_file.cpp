@@ -211,13 +211,12 @@ Status load_weights(const WeightsFile& file, Trainer& trainer) {
   return trainer.step().restored(0);
 }
 
-std::string hash_weights(Trainer& trainer) {
+Result<std::string> hash_weights(Trainer& trainer) {
   BitsHash hash;
   for (size_t i = 0; i < trainer.network().params().size(); ++i) {
     Buffer memory;
-    const Result<SafeOutput> values = parameter_output(trainer, i, memory);
-    if (!values.ok()) return values.error().str();
-    hash.add({reinterpret_cast<const float*>(values->data.data()), values->data.size() / 4});
+    LOOM_ASSIGN(const SafeOutput values, parameter_output(trainer, i, memory));
+    hash.add({reinterpret_cast<const float*>(values.data.data()), values.data.size() / 4});
   }
   return hash.hex();
 }

@@ -184,6 +184,11 @@ int Network::find_param(std::string_view path) const {
   return -1;
 }
 
+// A layer that takes ids begins with its table.
+int64_t Network::vocab() const {
+  return takes_ids(cells_[0].node.config) ? params_[0].spec.shape[0] : 0;
+}
+
 int64_t Network::param_count() const {
   int64_t count = 0;
   for (const Param& p : params_) count += p.spec.shape.count();

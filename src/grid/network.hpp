@@ -56,6 +56,8 @@ class Network {
   int nodes() const { return nodes_; }
   bool has_links() const { return has_links_; }
   int find_param(std::string_view path) const;  // -1: none
+  // Rows of the table that the input's ids name; 0: the input are numbers.
+  int64_t vocab() const;
   int64_t param_count() const;
   int64_t param_bytes() const;  // packed, shared ones once
 

@@ -6,14 +6,6 @@
 #include "base/text.hpp"
 
 namespace loom {
-namespace {
-
-Tensor cell(const Tensor& row, int64_t i) {
-  return slice_cols(row, i, 1);
-}
-
-}  // namespace
-
 // One program in the making: the vector operations of the method, over all parameters.
 class Lbfgs::Recording {
  public:
@@ -112,12 +104,7 @@ Status Lbfgs::Recording::two_loops(int64_t pairs) {
 }
 
 Result<Tensor> Lbfgs::persistent(const std::string& name, const Shape& shape) {
-  LOOM_ASSIGN(Buffer buffer, Buffer::allocate(plain_bytes(DType::f32, shape)));
-  Tensor t;
-  t.shape = shape;
-  t.row_stride = shape.last();
-  t.data = buffer.data();
-  buffers_.push_back(std::move(buffer));
+  LOOM_ASSIGN(const Tensor t, loom::persistent(shape, buffers_));
   if (!name.empty()) state_.push_back({name, t});
   return t;
 }

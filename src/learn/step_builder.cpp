@@ -3,6 +3,21 @@
 #include "base/text.hpp"
 
 namespace loom {
+
+Tensor cell(const Tensor& row, int64_t i) {
+  return slice_cols(row, i, 1);
+}
+
+Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory) {
+  LOOM_ASSIGN(Buffer buffer, Buffer::allocate(plain_bytes(DType::f32, shape)));
+  Tensor t;
+  t.shape = shape;
+  t.row_stride = shape.last();
+  t.data = buffer.data();
+  memory.push_back(std::move(buffer));
+  return t;
+}
+
 namespace {
 
 // Shorthands for small tensors of a trace.
@@ -26,11 +41,6 @@ class Scribe {
   Trace& trace_;
   Recorder ops_;
 };
-
-// One number as [1, 1], out of a row.
-Tensor cell(const Tensor& row, int64_t i) {
-  return slice_cols(row, i, 1);
-}
 
 // Sum of squares of a matrix into one number: row by row, then over the rows.
 Status sum_of_squares(Scribe& s, const Tensor& g, const Tensor& out) {

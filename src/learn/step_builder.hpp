@@ -1,4 +1,4 @@
-// The recordings of a TrainStep. Private to the room.
+// The recordings of a TrainStep, and what recordings of the room share. Private to the room.
 #pragma once
 
 #include "learn/train_step.hpp"
@@ -13,6 +13,11 @@ struct Trained {
   Tensor ranges;    // PackArgs::ranges; empty: scales are taken anew
   uint64_t stream = 0;
 };
+
+// One number of a row, as [1, 1].
+Tensor cell(const Tensor& row, int64_t i);
+// Zero-filled memory that outlives the programs; `memory` owns it.
+Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory);
 
 // Tensors that the host fills or reads.
 struct StepTensors {

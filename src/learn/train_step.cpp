@@ -41,7 +41,7 @@ struct TrainStep::Impl {
   std::unique_ptr<Lbfgs> lbfgs;
   bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
-  Result<Tensor> persistent(const Shape& shape);
+  Result<Tensor> persistent(const Shape& shape) { return loom::persistent(shape, memory); }
   Status make_weight(int i, Recorder& recorder, Trained& one);
   Status make_ranges(const Param& p, DType dtype, Trained& one);
   Status make_state();
@@ -51,17 +51,6 @@ struct TrainStep::Impl {
   Status make_programs();
   void set_hyper(double rate);
 };
-
-// Zero-filled memory that outlives the programs.
-Result<Tensor> TrainStep::Impl::persistent(const Shape& shape) {
-  LOOM_ASSIGN(Buffer buffer, Buffer::allocate(plain_bytes(DType::f32, shape)));
-  Tensor t;
-  t.shape = shape;
-  t.row_stride = shape.last();
-  t.data = buffer.data();
-  memory.push_back(std::move(buffer));
-  return t;
-}
 
 // The weight of parameter i: in its number type, with a master unless the packed values themselves
 // are trained, and with the ranges of its scales where those are held.

@@ -28,7 +28,7 @@ struct TrainStepOptions {
   bool masked = false;     // inputs have padding: mask() says which positions count
   bool native = false;
   // Gradient checkpointing: activations inside groups of so many cells are not kept for the
-  // backward pass but computed again there. Less memory, about a third more work, the same bits. 0:
+  // backward pass but computed again there. Less memory, one more forward pass, the same bits. 0:
   // keep all.
   int64_t checkpoint_cells = 0;
   bool observed = false;  // TrainStep::observe() will be used

@@ -80,12 +80,12 @@ Status Trainer::Impl::make_forward() {
 
 Status Trainer::Impl::fits(const Dataset& data) const {
   LOOM_TRY(data.check());
-  const bool ids = takes_ids(network->cells()[0].node.config);
+  const int64_t vocab = network->vocab();
+  const bool ids = vocab > 0;
   if (ids && data.ids.empty()) {
     return invalid(
         "the network begins with an Embedding, so its inputs must be whole numbers (ids)");
   }
-  const int64_t vocab = ids ? network->params()[0].spec.shape[0] : 0;
   for (size_t i = 0; ids && i < data.ids.size(); ++i) {
     if (data.ids[i] >= 0 && data.ids[i] < vocab) continue;
     return make_error(Code::out_of_range,

@@ -11,27 +11,12 @@
 
 #include "backend/reference/reference.hpp"
 #include "base/rng.hpp"
+#include "grid/grid_testing.hpp"
 #include "grid/traced.hpp"
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
 
 namespace loom::testing {
-
-inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
-                         std::vector<LayerConfig> children = {}) {
-  Result<LayerConfig> made = make_layer(kind, fields, std::move(children));
-  EXPECT_TRUE(made.ok()) << made.error().str();
-  return made.ok() ? std::move(*made) : LayerConfig{};
-}
-
-// A grid of one row holding `layers` in order.
-inline GridSpec row_of(std::vector<LayerConfig> layers) {
-  GridSpec grid(1, 1, static_cast<int64_t>(layers.size()), 1);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    EXPECT_TRUE(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(layers[i])}).ok());
-  }
-  return grid;
-}
 
 struct GradientOptions {
   bool masked = false;

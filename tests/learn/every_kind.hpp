@@ -10,7 +10,6 @@ struct KindCase {
   std::string name;
   GridSpec grid;
   Shape input;
-  int64_t vocab = 0;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const KindCase& c) {
@@ -27,8 +26,7 @@ inline std::vector<KindCase> every_kind() {
   for (const KindNetwork& k : kind_networks()) {
     Result<NetworkSpec> network = parse_network(k.network, k.kind);
     EXPECT_TRUE(network.ok()) << network.error().str();
-    if (network.ok())
-      all.push_back({k.kind, network->grid, network->input.after(k.batch), k.vocab});
+    if (network.ok()) all.push_back({k.kind, network->grid, network->input.after(k.batch)});
   }
   return all;
 }

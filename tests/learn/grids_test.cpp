@@ -14,7 +14,6 @@ struct Family {
   Shape input;
   // Layer `l` of `last` + 1: the last one of a grid may differ.
   std::function<LayerConfig(int64_t l)> layer_at;
-  int64_t vocab = 0;
   int steps = 50;
   double deep_rate = 0.001;  // on the grid of 189 layers
 };
@@ -75,11 +74,10 @@ std::vector<Family> families() {
        [](int64_t) {
          return layer(K::lstm, {{"in", 6}, {"hidden", 6}});
        }},
-      {"Embedding", {4, 6}, embed_or_dense, 20},
+      {"Embedding", {4, 6}, embed_or_dense},
       {"Residual",
        {4, 8},
        [](int64_t l) { return l % 2 == 0 ? dense(8, 8, "tanh") : layer(K::residual, {}); },
-       0,
        150,
        0.0006},
   };
@@ -120,7 +118,7 @@ TEST_P(SevenLayers, Train) {
   TrainStepOptions options;
   options.clip = {ClipKind::norm, 1.0f};
   TrainRig rig(filled(family, edge), family.input, DType::f32, options, cpu_ops(best_isa()), 1,
-               family.vocab, dtype);
+               dtype);
   ASSERT_TRUE(rig.ready());
   // The deeper, the smaller the steps: 7, 56 and 189 layers.
   const double rate = edge == 1 ? 0.01 : edge == 2 ? 0.003 : family.deep_rate;

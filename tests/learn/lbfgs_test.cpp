@@ -114,7 +114,7 @@ TEST(Lbfgs, AddsUpBatchesAndTrainsPackedWeights) {
   TrainStepOptions o = lbfgs();
   o.accumulate = 2;
   TrainRig rig(row_of({dense(5, 8, "tanh"), dense(8, 3)}), Shape{8, 5}, DType::f32, o,
-               cpu_ops(best_isa()), 1, 0, DType::i8);
+               cpu_ops(best_isa()), 1, DType::i8);
   const std::vector<double> losses = rig.run(40, 0.1);
   EXPECT_EQ(rig.step().updates(), 20);
   EXPECT_LT(losses.back(), 0.9 * losses.front());

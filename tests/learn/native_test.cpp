@@ -18,7 +18,7 @@ GridSpec mlp() {
 class NativeType : public ::testing::TestWithParam<DType> {};
 
 TEST_P(NativeType, LowersTheLossWithoutAMaster) {
-  TrainRig rig(mlp(), Shape{16, 8}, DType::f32, native(), cpu_ops(best_isa()), 1, 0, GetParam());
+  TrainRig rig(mlp(), Shape{16, 8}, DType::f32, native(), cpu_ops(best_isa()), 1, GetParam());
   ASSERT_TRUE(rig.ready());
   for (const StateTensor& s : rig.step().state()) {
     EXPECT_FALSE(s.name.ends_with("weight")) << "there is a master: " << s.name;
@@ -29,7 +29,7 @@ TEST_P(NativeType, LowersTheLossWithoutAMaster) {
 
 TEST_P(NativeType, GivesTheSameBitsOnAnyThreadsAndInstructions) {
   const auto weights = [](const Ops& ops, int threads) {
-    TrainRig rig(mlp(), Shape{16, 8}, DType::f32, native(), ops, threads, 0, GetParam());
+    TrainRig rig(mlp(), Shape{16, 8}, DType::f32, native(), ops, threads, GetParam());
     rig.run(10, 0.01);
     const Param& p = rig.network().params()[0];
     return std::vector<std::byte>(p.memory.data(), p.memory.data() + p.memory.size());

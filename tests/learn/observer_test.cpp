@@ -34,9 +34,9 @@ TEST_P(Observed, LayersFireInOrderForwardAndBackward) {
   for (int64_t checkpoint : {0, 1}) {
     TrainStepOptions options;
     options.checkpoint_cells = checkpoint;
-    TrainRig plain(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2, kind.vocab);
+    TrainRig plain(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2);
     options.observed = true;
-    TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2, kind.vocab);
+    TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2);
     ASSERT_TRUE(rig.ready());
     std::vector<std::string> seen;
     rig.step().observe([&](const LayerEvent& e) {

@@ -25,7 +25,7 @@ TrainStepOptions shrinking(bool native = false) {
 struct Trained {
   Trained(DType dtype, const TrainStepOptions& options, const Ops& ops = cpu_ops(best_isa()),
           int threads = 1)
-      : rig(mlp(), Shape{16, 8}, DType::f32, options, ops, threads, 0, dtype) {}
+      : rig(mlp(), Shape{16, 8}, DType::f32, options, ops, threads, dtype) {}
 
   TrainStep& step() { return rig.step(); }
   const Tensor* state(const std::string& name) {

@@ -31,7 +31,7 @@ struct Training {
   Training(std::vector<LayerConfig> layers, const TrainStepOptions& options,
            DType dtype = DType::f32, const Ops& ops = cpu_ops(best_isa()), int threads = 1)
       : rig(row_of(std::move(layers)), Shape{kBatch, kTime}, DType::f32, options, ops, threads,
-            kVocab, dtype) {}
+            dtype) {}
 
   TrainStep& step() { return rig.step(); }
   const Tensor& state(const std::string& name) {
@@ -166,7 +166,7 @@ TEST(Sparse, LearnsWithEveryOptimizer) {
   for (const char* name : {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw", "lion"}) {
     const bool plain = std::string(name) == "sgd";
     TrainRig rig(row_of({embedding(true), dense(kWidth, 4)}), Shape{kBatch, kTime}, DType::f32,
-                 with(name), cpu_ops(best_isa()), 1, kVocab);
+                 with(name), cpu_ops(best_isa()), 1);
     const std::vector<double> losses = rig.run(60, plain ? 0.3 : 0.01);
     EXPECT_LT(losses.back(), 0.5 * losses.front()) << name;
   }
@@ -256,7 +256,7 @@ TEST_P(SparseType, TouchesNoMemoryOfRowsThatNoIdNames) {
 TEST(Sparse, NeedsNoGradientOfTheSizeOfTheTable) {
   const auto arena = [](bool sparse, int64_t vocab) {
     TrainRig rig(row_of({embedding(sparse, -1, vocab), dense(kWidth, 4)}), Shape{kBatch, kTime},
-                 DType::f32, with("adam"), cpu_ops(best_isa()), 1, kVocab);
+                 DType::f32, with("adam"), cpu_ops(best_isa()), 1);
     return rig.step().arena_bytes();
   };
   const int64_t more = 100000;

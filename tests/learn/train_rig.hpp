@@ -11,31 +11,16 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "engine/training_hash.hpp"
+#include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 #include "learn/train_step.hpp"
 
 namespace loom::testing {
 
-inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
-                         std::vector<LayerConfig> children = {}) {
-  Result<LayerConfig> made = make_layer(kind, fields, std::move(children));
-  EXPECT_TRUE(made.ok()) << made.error().str();
-  return made.ok() ? std::move(*made) : LayerConfig{};
-}
-
-inline GridSpec row_of(std::vector<LayerConfig> layers) {
-  GridSpec grid(1, 1, static_cast<int64_t>(layers.size()), 1);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    EXPECT_TRUE(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(layers[i])}).ok());
-  }
-  return grid;
-}
-
 class TrainRig {
  public:
   TrainRig(const GridSpec& grid, const Shape& input, DType dtype, const TrainStepOptions& options,
-           const Ops& ops = cpu_ops(best_isa()), int threads = 1, int64_t vocab = 0,
-           DType train_in = DType::f32)
+           const Ops& ops = cpu_ops(best_isa()), int threads = 1, DType train_in = DType::f32)
       : pool_(threads, true) {
     Result<Network> network = Network::finalize(grid, input);
     EXPECT_TRUE(network.ok()) << network.error().str();
@@ -48,7 +33,7 @@ class TrainRig {
     EXPECT_TRUE(step.ok()) << step.error().str();
     if (!step.ok()) return;
     step_ = std::make_unique<TrainStep>(std::move(*step));
-    fill_with_sines(*step_, vocab);
+    fill_with_sines(*step_, network_->vocab());
   }
 
   bool ready() const { return step_ != nullptr; }

@@ -11,7 +11,7 @@ TEST_P(StepAllocations, AreNone) {
   const KindCase& kind = GetParam();
   TrainStepOptions options;
   options.clip = {ClipKind::norm, 1.0f};
-  TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2, kind.vocab);
+  TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2);
   ASSERT_TRUE(rig.ready());
   ASSERT_TRUE(rig.step().run(0.01).ok());  // the first run makes the scratch memory of the lanes
   const int64_t before = test::allocations();
@@ -30,7 +30,7 @@ TEST(SparseStepAllocations, AreNone) {
   TrainRig rig(
       row_of({layer(LayerKind::embedding, {{"vocab", 500}, {"width", 6}, {"sparse", true}}),
               dense(6, 3)}),
-      Shape{4, 8}, DType::f32, options, cpu_ops(best_isa()), 2, 500, DType::i8);
+      Shape{4, 8}, DType::f32, options, cpu_ops(best_isa()), 2, DType::i8);
   ASSERT_TRUE(rig.ready());
   ASSERT_TRUE(rig.step().run(0.01).ok());
   const int64_t before = test::allocations();
