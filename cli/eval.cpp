@@ -5,8 +5,8 @@
 #include <chrono>
 #include <memory>
 
+#include "bridge/network_json.hpp"
 #include "engine/impl.hpp"
-#include "engine/network_json.hpp"
 #include "learning.hpp"
 
 namespace loom::cli {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "engine/network_json.hpp"
+#include "bridge/network_json.hpp"
 #include "io/file.hpp"
 #include "verbs.hpp"
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "bridge/network_json.hpp"
 #include "engine/impl.hpp"
-#include "engine/network_json.hpp"
 #include "io/file.hpp"
 #include "learning.hpp"
 #include "plot.hpp"

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "base/text.hpp"
+#include "bridge/network_json.hpp"
 #include "engine/impl.hpp"
-#include "engine/network_json.hpp"
 #include "engine/training_hash.hpp"
 #include "verbs.hpp"
 

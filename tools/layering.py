@@ -29,7 +29,8 @@ ARROWS: dict[str, list[str]] = {
     "grid": ["layers"],
     "io": ["tensor"],
     "text": ["base", "io"],
-    "llm": ["grid", "text", "io"],
+    "bridge": ["grid", "io"],
+    "llm": ["bridge", "text"],
     "learn": ["grid"],
     "engine": ["llm", "learn", "backend/reference", "backend/cpu"],
 }

@@ -2,8 +2,8 @@
 // was PATH before; between renaming it and writing the new one there is no PATH, so reading falls
 // back to it.
 #include "base/text.hpp"
+#include "bridge/network_json.hpp"
 #include "engine/logits_hash.hpp"
-#include "engine/network_json.hpp"
 #include "engine/training_parts.hpp"
 
 namespace loom {

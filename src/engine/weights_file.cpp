@@ -3,8 +3,8 @@
 
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
+#include "bridge/network_json.hpp"
 #include "engine/logits_hash.hpp"
-#include "engine/network_json.hpp"
 #include "engine/training_parts.hpp"
 
 namespace loom {

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <chrono>
 #include <system_error>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -39,12 +40,13 @@ class Descriptor {
     } while (fd_ < 0 && errno == EINTR);
   }
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~Descriptor() { close(); }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
 
   bool is_open() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  // False when the system reports a failed write only now.
-  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+  int take() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
@@ -100,21 +102,6 @@ Status sync_folder(const std::string& path) {
   const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
   if (!descriptor.is_open()) return os_error("open", folder);
   if (fsync(descriptor.get()) != 0 && errno != EINVAL) return os_error("sync", folder);
-  return {};
-}
-
-// Fills the new file `out`, called `temporary`, and puts it in the place of `path`.
-Status fill_and_rename(Descriptor& out, const std::string& temporary, const std::string& path,
-                       std::span<const std::byte> bytes) {
-  struct stat old = {};
-  if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
-    // A new file keeps the permissions of the one it replaces.
-    if (fchmod(out.get(), old.st_mode & 0777) != 0) return os_error("keep the permissions", path);
-  }
-  LOOM_TRY(write_all(out.get(), bytes, path));
-  if (fsync(out.get()) != 0) return os_error("sync", path);
-  if (!out.close()) return os_error("close", path);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return os_error("replace", path);
   return {};
 }
 
@@ -193,17 +180,71 @@ void MappedFile::release(uint64_t offset, uint64_t size) const {
   madvise(const_cast<std::byte*>(data_) + first, static_cast<size_t>(end - first), MADV_DONTNEED);
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) return invalid("not a path", path);
   const std::string temporary = temporary_name(path);
   Descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
   if (!out.is_open()) return os_error("create a file beside it", path);
-  const Status written = fill_and_rename(out, temporary, path, bytes);
-  if (!written.ok()) {
-    ::unlink(temporary.c_str());
-    return written;
+  AtomicFile file(path, temporary, out.take());
+  struct stat old = {};
+  if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
+    // A new file keeps the permissions of the one it replaces.
+    if (fchmod(file.fd_, old.st_mode & 0777) != 0) return os_error("keep the permissions", path);
   }
-  return sync_folder(path);
+  return file;
+}
+
+AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  LOOM_TRY(write_all(fd_, bytes, path_));
+  size_ += bytes.size();
+  return {};
+}
+
+Status AtomicFile::pad(uint64_t alignment) {
+  const std::vector<std::byte> zeros(
+      static_cast<size_t>((alignment - size_ % alignment) % alignment));
+  return write(zeros);
+}
+
+Status AtomicFile::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
+  if (offset > size_ || bytes.size() > size_ - offset)
+    return make_error(Code::internal, "a rewrite beyond the end", path_);
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return os_error("write", path_);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+Status AtomicFile::commit() {
+  if (fsync(fd_) != 0) return os_error("sync", path_);
+  if (::close(std::exchange(fd_, -1)) != 0) return os_error("close", path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return os_error("replace", path_);
+  temporary_.clear();
+  return sync_folder(path_);
+}
+
+Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+  LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  LOOM_TRY(file.write(bytes));
+  return file.commit();
 }
 
 Status rename_file(const std::string& from, const std::string& to) {

@@ -43,8 +43,35 @@ class MappedFile {
   std::string path_;
 };
 
-// Writes `bytes` so that `path` holds either its old content or all of the new: temp file beside
-// it, fsync, rename, fsync of the directory; the temp file is removed on any error.
+// A file that appears under its name only when it is whole: written beside `path` under a temporary
+// name, then commit(): fsync, rename, fsync of the folder. Until then `path` is untouched, whatever
+// happens; without a commit() the temporary file is removed. A symbolic link at `path` is replaced,
+// not followed; a file that is replaced hands on its permissions, and maps of it stay valid.
+class AtomicFile {
+ public:
+  // Errors: io_error, not_found (no such folder).
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Status write(std::span<const std::byte> bytes);  // appends
+  Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  // Zero bytes up to the next multiple of `alignment`.
+  Status pad(uint64_t alignment);
+  // Overwrites bytes that were written before: for headers that are known last.
+  Status rewrite(uint64_t offset, std::span<const std::byte> bytes);
+  uint64_t size() const { return size_; }
+  Status commit();
+
+ private:
+  AtomicFile(std::string path, std::string temporary, int fd);
+  std::string path_, temporary_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+};
+
+// AtomicFile in one call.
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
 
 // Gives a file another name; what had that name is replaced.

@@ -35,6 +35,29 @@ MappedFile& MappedFile::operator=(MappedFile&&) noexcept = default;
 MappedFile::~MappedFile() = default;
 void MappedFile::release(uint64_t, uint64_t) const {}
 
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  return no_files(path);
+}
+
+AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
+AtomicFile::~AtomicFile() = default;
+
+Status AtomicFile::write(std::span<const std::byte>) {
+  return no_files(path_);
+}
+
+Status AtomicFile::pad(uint64_t) {
+  return no_files(path_);
+}
+
+Status AtomicFile::rewrite(uint64_t, std::span<const std::byte>) {
+  return no_files(path_);
+}
+
+Status AtomicFile::commit() {
+  return no_files(path_);
+}
+
 Status write_file_atomic(const std::string& path, std::span<const std::byte>) {
   return no_files(path);
 }

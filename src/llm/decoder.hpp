@@ -16,11 +16,6 @@ namespace loom {
 
 Result<GridSpec> decoder_grid(const HfConfig& config);
 
-// Cells of decoder_grid() that come before the head (final norm and projection).
-inline size_t decoder_body_cells(const HfConfig& config) {
-  return static_cast<size_t>(1 + 2 * config.num_layers);
-}
-
 // The checkpoint's name for a parameter of decoder_grid(): "model.layers.3.mlp.up_proj.weight".
 std::string decoder_tensor_name(const Param& param);
 

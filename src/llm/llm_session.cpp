@@ -28,7 +28,7 @@ Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops
   SessionOptions s;
   s.max_positions = options.context;
   s.activations = options.activations;
-  s.narrow_cell = decoder_body_cells(model.config());
+  s.narrow_cell = model.body_cells();
   s.narrow_rows = options.head_rows;
   LOOM_ASSIGN(Session session,
               Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s));
@@ -60,13 +60,12 @@ Result<Tensor> LlmSession::body(std::span<const TokenId> piece) {
   ids.shape = Shape{1, count};
   ids.row_stride = count;
   ids.data = reinterpret_cast<std::byte*>(ids_.data());
-  return session_.forward(ids, 0, decoder_body_cells(model_->config()));
+  return session_.forward(ids, 0, model_->body_cells());
 }
 
 Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows) {
   const Tensor some = f32_matrix(hidden.f32_row(row), rows, hidden.cols());
-  return session_.forward(some, decoder_body_cells(model_->config()),
-                          model_->network().cells().size());
+  return session_.forward(some, model_->body_cells(), model_->network().cells().size());
 }
 
 Status LlmSession::feed(std::span<const TokenId> ids) {

@@ -2,45 +2,9 @@
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
-#include "io/safetensors.hpp"
 
 namespace loom {
 namespace {
-
-Result<std::string> read_optional(const std::string& path) {
-  if (!file_exists(path)) return std::string();
-  return read_file(path);
-}
-
-// tokenizer_config.json writes special tokens as strings or as objects with a "content".
-std::string special_token(const JsonValue& config, std::string_view key) {
-  const JsonValue* value = config.find(key);
-  if (value == nullptr) return {};
-  if (const JsonValue* content = value->find("content")) return content->text();
-  return value->text();
-}
-
-Status check_shape(const SafeTensor& tensor, const Shape& want, const std::string& where) {
-  bool same = static_cast<int>(tensor.shape.size()) == want.rank();
-  for (int i = 0; same && i < want.rank(); ++i)
-    same = tensor.shape[static_cast<size_t>(i)] == want[i];
-  if (same) return {};
-  std::string got = "[";
-  for (size_t i = 0; i < tensor.shape.size(); ++i) got += cat(i > 0 ? ", " : "", tensor.shape[i]);
-  return bad_file(cat(tensor.name, " has shape ", got, "], config.json asks for ", want.str()),
-                  where, static_cast<int64_t>(tensor.file_offset));
-}
-
-// The dtype weights have in the checkpoint, as one of ours.
-DType stored_dtype(const SafeTensor& tensor) {
-  for (const DTypeInfo& info : dtype_table()) {
-    const bool direct = info.scale == ScaleRule::none;
-    if (direct && info.safetensors == safe_dtype_name(tensor.dtype)) return info.dtype;
-  }
-  return DType::f32;
-}
 
 Result<Network> make_network(const HfConfig& config) {
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
@@ -54,87 +18,80 @@ DType LanguageModel::dtype_for(const Param& param, DType wanted) const {
   return narrow && is_vocabulary_matrix(param, config_) ? DType::q8_0 : wanted;
 }
 
-Status LanguageModel::load_text(const std::string& folder) {
-  const std::string tokenizer_path = folder + "/tokenizer.json";
-  if (file_exists(tokenizer_path)) {
-    LOOM_ASSIGN(const std::string text, read_file(tokenizer_path));
-    LOOM_ASSIGN(tokenizer_, Tokenizer::parse(text, tokenizer_path));
-  }
-  const std::string config_path = folder + "/tokenizer_config.json";
-  LOOM_ASSIGN(const std::string config_text, read_optional(config_path));
-  std::string chat;
-  if (!config_text.empty()) {
-    LOOM_ASSIGN(const JsonValue config, parse_json(config_text, config_path));
-    bos_ = special_token(config, "bos_token");
-    eos_ = special_token(config, "eos_token");
-    if (const JsonValue* value = config.find("chat_template")) chat = value->text();
-  }
-  const std::string chat_path = folder + "/chat_template.jinja";
-  if (file_exists(chat_path)) {
-    LOOM_ASSIGN(chat, read_file(chat_path));
+size_t LanguageModel::body_cells() const {
+  const std::vector<GridNode>& cells = network_->cells();
+  size_t count = cells.size();
+  while (count > 0 && cells[count - 1].at.z == cells.back().at.z) --count;
+  return count;
+}
+
+Status LanguageModel::take_text(const ModelSource& source) {
+  bos_ = source.bos;
+  eos_ = source.eos;
+  if (!source.tokenizer_json.empty()) {
+    LOOM_ASSIGN(tokenizer_, Tokenizer::parse(source.tokenizer_json, source.tokenizer_where));
+    if (tokenizer_->vocab_size() > config_.vocab_size) {
+      return bad_file(cat("the tokenizer has ", tokenizer_->vocab_size(),
+                          " ids, but the model's vocab_size is ", config_.vocab_size),
+                      source.path);
+    }
   }
   // A template beyond our subset must not keep the model from running; --chat reports it.
-  if (!chat.empty()) {
-    Result<ChatTemplate> parsed = ChatTemplate::parse(chat, chat_path);
-    if (parsed.ok()) chat_ = std::move(*parsed);
-  }
+  if (source.chat_template.empty()) return {};
+  Result<ChatTemplate> parsed =
+      ChatTemplate::parse(source.chat_template, source.path + " (chat template)");
+  if (parsed.ok()) chat_ = std::move(*parsed);
   return {};
 }
 
-Status LanguageModel::load_weights(const std::string& folder, const LoadModelOptions& options,
+Status LanguageModel::load_weight(int index, const SourceWeight& weight, DType dtype,
+                                  ThreadPool& pool) {
+  const Param& param = network_->params()[static_cast<size_t>(index)];
+  if (!weight.place || dtype != weight.stored || !param.spec.matrix())
+    return network_->load_param(index, dtype, weight.rows, pool);
+  LOOM_TRY(network_->allocate_param(index, dtype));
+  const R16 matrix = r16_geometry(dtype, param.spec.shape[0], param.spec.shape[1]);
+  for (int64_t row = 0; row < matrix.rows; ++row)
+    LOOM_TRY(weight.place(row, matrix, param.memory.data()));
+  return {};
+}
+
+Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOptions& options,
                                    ThreadPool& pool) {
-  LOOM_ASSIGN(const SafeTensors file, SafeTensors::open(folder));
   const auto total = static_cast<int64_t>(network_->params().size());
   bool first_matrix = true;
   for (int64_t i = 0; i < total; ++i) {
     const Param& param = network_->params()[static_cast<size_t>(i)];
-    const std::string name = decoder_tensor_name(param);
-    const SafeTensor* tensor = file.find(name);
-    if (tensor == nullptr) {
-      return make_error(Code::bad_file, cat("tensor ", name, " is missing"), folder);
-    }
-    const std::string& where = file.files()[tensor->file].path();
-    LOOM_TRY(check_shape(*tensor, param.spec.shape, where));
-    const DType wanted = options.dtype ? *options.dtype : stored_dtype(*tensor);
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    const DType wanted = options.dtype ? *options.dtype : weight.stored;
     if (param.spec.matrix() && (first_matrix || !is_vocabulary_matrix(param, config_)))
       dtype_ = wanted;
     first_matrix = first_matrix && !param.spec.matrix();
-    const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
-    const auto rows = [&](int64_t first, int64_t count, float* out) {
-      return SafeTensors::to_f32(*tensor, first * cols, count * cols, out);
-    };
-    LOOM_TRY(network_->load_param(static_cast<int>(i), dtype_for(param, wanted), rows, pool));
-    file.release(*tensor);
+    LOOM_TRY(load_weight(static_cast<int>(i), weight, dtype_for(param, wanted), pool));
+    if (weight.release) weight.release();
     if (options.progress && !options.progress(i + 1, total))
       return make_error(Code::cancelled, "loading was stopped");
   }
   return {};
 }
 
-Result<LanguageModel> LanguageModel::load(const std::string& folder,
+Result<LanguageModel> LanguageModel::load(const ModelSource& source,
                                           const LoadModelOptions& options, ThreadPool& pool) {
   LanguageModel model;
-  model.source_ = folder;
-  if (!is_directory(folder)) {
-    return make_error(Code::not_found,
-                      "no such folder; give a folder with config.json and model.safetensors",
-                      folder);
-  }
-  const std::string config_path = folder + "/config.json";
-  LOOM_ASSIGN(const std::string config_text, read_file(config_path));
-  LOOM_ASSIGN(const std::string generation, read_optional(folder + "/generation_config.json"));
-  LOOM_ASSIGN(model.config_, parse_hf_config(config_text, generation, config_path));
+  model.source_ = source.path;
+  model.config_ = source.config;
   model.config_.rope_bf16_frequencies = options.rope_bf16_frequencies;
-  LOOM_TRY(model.load_text(folder));
+  LOOM_TRY(model.take_text(source));
   LOOM_ASSIGN(Network network, make_network(model.config_));
   model.network_ = std::make_unique<Network>(std::move(network));
-  LOOM_TRY(model.load_weights(folder, options, pool));
-  if (model.tokenizer_ && model.tokenizer_->vocab_size() > model.config_.vocab_size) {
-    return bad_file(cat("tokenizer.json has ", model.tokenizer_->vocab_size(),
-                        " ids, but config.json says vocab_size ", model.config_.vocab_size),
-                    folder);
-  }
+  LOOM_TRY(model.load_weights(source, options, pool));
   return model;
+}
+
+Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
+                                          ThreadPool& pool) {
+  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_hf_folder(path));
+  return load(*source, options, pool);
 }
 
 Result<LanguageModel> LanguageModel::random(const HfConfig& config, DType dtype, uint64_t seed,

@@ -10,6 +10,7 @@
 #include "grid/session.hpp"
 #include "io/hf_config.hpp"
 #include "llm/decoder.hpp"
+#include "llm/model_source.hpp"
 #include "text/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
@@ -31,7 +32,10 @@ struct LoadModelOptions {
 class LanguageModel {
  public:
   // A Hugging Face folder: config.json, model.safetensors (or index), tokenizer.json and friends.
-  static Result<LanguageModel> load(const std::string& folder, const LoadModelOptions& options,
+  static Result<LanguageModel> load(const std::string& path, const LoadModelOptions& options,
+                                    ThreadPool& pool);
+  // From a source that is open. The source is not needed any more afterwards.
+  static Result<LanguageModel> load(const ModelSource& source, const LoadModelOptions& options,
                                     ThreadPool& pool);
   // Random weights of a shape, the same for the same seed on every machine. No tokenizer.
   static Result<LanguageModel> random(const HfConfig& config, DType dtype, uint64_t seed,
@@ -44,11 +48,14 @@ class LanguageModel {
   const std::string& bos_token() const { return bos_; }
   const std::string& eos_token() const { return eos_; }
   DType dtype() const { return dtype_; }  // of the blocks
+  // Cells before the head, which is the last plane of the grid: sessions run it for few positions.
+  size_t body_cells() const;
   const std::string& source() const { return source_; }
 
  private:
-  Status load_text(const std::string& folder);
-  Status load_weights(const std::string& folder, const LoadModelOptions& options, ThreadPool& pool);
+  Status take_text(const ModelSource& source);
+  Status load_weights(const ModelSource& source, const LoadModelOptions& options, ThreadPool& pool);
+  Status load_weight(int index, const SourceWeight& weight, DType dtype, ThreadPool& pool);
   DType dtype_for(const Param& param, DType wanted) const;
 
   HfConfig config_;

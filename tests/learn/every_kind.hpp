@@ -1,7 +1,7 @@
 // A small network around every layer kind, for tests that run over all of them.
 #pragma once
 
-#include "engine/network_json.hpp"
+#include "bridge/network_json.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::testing {

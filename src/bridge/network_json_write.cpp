@@ -1,6 +1,6 @@
 // The writer of network descriptions: one cell per line, every field with its value, in the order
 // of the layer's table.
-#include "engine/network_json.hpp"
+#include "bridge/network_json.hpp"
 
 namespace loom {
 namespace {

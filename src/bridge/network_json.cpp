@@ -1,7 +1,7 @@
 // The reader of network descriptions: see network_json.hpp. Strict: an unknown key, a wrong type or
 // a value out of range is an Error with its place. What is asked of a layer's fields stands in
 // the layer's table alone.
-#include "engine/network_json.hpp"
+#include "bridge/network_json.hpp"
 
 #include <algorithm>
 

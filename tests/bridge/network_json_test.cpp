@@ -1,6 +1,6 @@
 // Network descriptions: builders and their JSON round trip, and a table of bad descriptions with
 // the exact line that each gives.
-#include "engine/network_json.hpp"
+#include "bridge/network_json.hpp"
 
 #include <gtest/gtest.h>
 

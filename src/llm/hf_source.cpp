@@ -1,0 +1,113 @@
+// Hugging Face folders as a ModelSource: see model_source.hpp.
+#include "base/text.hpp"
+#include "io/file.hpp"
+#include "io/json.hpp"
+#include "io/safetensors.hpp"
+#include "llm/decoder.hpp"
+#include "llm/model_source.hpp"
+
+namespace loom {
+namespace {
+
+Result<std::string> read_optional(const std::string& path) {
+  if (!file_exists(path)) return std::string();
+  return read_file(path);
+}
+
+// tokenizer_config.json writes special tokens as strings or as objects with a "content".
+std::string special_token(const JsonValue& config, std::string_view key) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return {};
+  if (const JsonValue* content = value->find("content")) return content->text();
+  return value->text();
+}
+
+Status check_shape(const SafeTensor& tensor, const Shape& want, const std::string& where) {
+  bool same = static_cast<int>(tensor.shape.size()) == want.rank();
+  for (int i = 0; same && i < want.rank(); ++i)
+    same = tensor.shape[static_cast<size_t>(i)] == want[i];
+  if (same) return {};
+  std::string got = "[";
+  for (size_t i = 0; i < tensor.shape.size(); ++i) got += cat(i > 0 ? ", " : "", tensor.shape[i]);
+  return bad_file(cat(tensor.name, " has shape ", got, "], config.json asks for ", want.str()),
+                  where, static_cast<int64_t>(tensor.file_offset));
+}
+
+// The dtype weights have in the checkpoint, as one of ours.
+DType stored_dtype(const SafeTensor& tensor) {
+  for (const DTypeInfo& info : dtype_table()) {
+    const bool direct = info.scale == ScaleRule::none;
+    if (direct && info.safetensors == safe_dtype_name(tensor.dtype)) return info.dtype;
+  }
+  return DType::f32;
+}
+
+class HfSource : public ModelSource {
+ public:
+  Status open(const std::string& folder);
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  Status read_text();
+
+  SafeTensors tensors_;
+};
+
+Status HfSource::open(const std::string& folder) {
+  path = folder;
+  const std::string config_path = folder + "/config.json";
+  LOOM_ASSIGN(const std::string config_text, read_file(config_path));
+  LOOM_ASSIGN(const std::string generation, read_optional(folder + "/generation_config.json"));
+  LOOM_ASSIGN(config, parse_hf_config(config_text, generation, config_path));
+  LOOM_TRY(read_text());
+  LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
+  return {};
+}
+
+Status HfSource::read_text() {
+  tokenizer_where = path + "/tokenizer.json";
+  LOOM_ASSIGN(tokenizer_json, read_optional(tokenizer_where));
+  const std::string config_path = path + "/tokenizer_config.json";
+  LOOM_ASSIGN(const std::string config_text, read_optional(config_path));
+  if (!config_text.empty()) {
+    LOOM_ASSIGN(const JsonValue json, parse_json(config_text, config_path));
+    bos = special_token(json, "bos_token");
+    eos = special_token(json, "eos_token");
+    if (const JsonValue* value = json.find("chat_template")) chat_template = value->text();
+  }
+  const std::string chat_path = path + "/chat_template.jinja";
+  if (file_exists(chat_path)) {
+    LOOM_ASSIGN(chat_template, read_file(chat_path));
+  }
+  return {};
+}
+
+Result<SourceWeight> HfSource::weight(const Param& param) const {
+  const std::string name = decoder_tensor_name(param);
+  const SafeTensor* tensor = tensors_.find(name);
+  if (tensor == nullptr) return bad_file(cat("tensor ", name, " is missing"), path);
+  LOOM_TRY(check_shape(*tensor, param.spec.shape, tensors_.files()[tensor->file].path()));
+  SourceWeight weight;
+  weight.stored = stored_dtype(*tensor);
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+  weight.rows = [tensor, cols](int64_t first, int64_t count, float* out) {
+    return SafeTensors::to_f32(*tensor, first * cols, count * cols, out);
+  };
+  weight.release = [this, tensor] { tensors_.release(*tensor); };
+  return weight;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder) {
+  if (!is_directory(folder)) {
+    return make_error(Code::not_found,
+                      "no such folder; give a folder with config.json and model.safetensors",
+                      folder);
+  }
+  auto source = std::make_unique<HfSource>();
+  LOOM_TRY(source->open(folder));
+  return std::unique_ptr<ModelSource>(std::move(source));
+}
+
+}  // namespace loom
