@@ -28,6 +28,8 @@ Verb add_doctor(Command app);
 Verb add_new(Command app);
 Verb add_train(Command app);
 Verb add_eval(Command app);
+Verb add_convert(Command app);
+Verb add_quantize(Command app);
 
 // Options that many verbs share.
 struct EngineFlags {

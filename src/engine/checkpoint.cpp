@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
+#include "llm/entity_model.hpp"
 
 namespace loom {
 namespace {
@@ -37,7 +38,10 @@ Result<std::string> chat_template_text(const std::string& folder, std::string& w
 
 Status check_model_folder(const std::string& folder) {
   if (!is_directory(folder)) {
-    if (file_exists(folder)) return not_a_folder(folder);
+    if (file_exists(folder)) {
+      LOOM_ASSIGN(const bool is_entity, is_entity_file(folder));
+      return is_entity ? Status() : not_a_folder(folder);
+    }
     return make_error(Code::not_found,
                       "no such folder; give one with config.json and model.safetensors", folder);
   }

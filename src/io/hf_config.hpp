@@ -52,4 +52,8 @@ struct HfConfig {
 Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
                                  const std::string& where);
 
+// A config.json that reads back as `config`, for models that come from elsewhere. The ids of
+// config.eos_token_ids are in it too.
+std::string hf_config_json(const HfConfig& config);
+
 }  // namespace loom

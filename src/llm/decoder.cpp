@@ -126,6 +126,16 @@ bool is_vocabulary_matrix(const Param& param, const HfConfig& config) {
          (param.path[1] == '0' || std::count(param.path.begin(), param.path.end(), '/') == 1);
 }
 
+Status check_decoder(const Network& network, const HfConfig& config, const std::string& where) {
+  const std::vector<GridNode>& cells = network.cells();
+  const bool ids = takes_ids(cells.front().node.config) && network.vocab() >= config.vocab_size;
+  const bool head = cells.back().at.z > cells.front().at.z;
+  const bool out = network.output().last() == config.vocab_size;
+  if (ids && head && out && !network.has_links()) return {};
+  return bad_file("its network is no decoder: it must take token ids and give vocab_size logits",
+                  where);
+}
+
 Result<HfConfig> shape_config(std::string_view name) {
   struct Row {
     std::string_view name;

@@ -23,6 +23,10 @@ std::string decoder_tensor_name(const Param& param);
 // fewer.
 bool is_vocabulary_matrix(const Param& param, const HfConfig& config);
 
+// Is `network`, which a file describes, a decoder as sessions run it: ids in, `vocab_size` logits
+// out, the head in a plane of its own?
+Status check_decoder(const Network& network, const HfConfig& config, const std::string& where);
+
 // A named shape for benchmarks ("smollm2-135m", "shakespeare", "tiny"); an Error lists the names.
 Result<HfConfig> shape_config(std::string_view name);
 

@@ -56,9 +56,9 @@ class HfSource : public ModelSource {
 Status HfSource::open(const std::string& folder) {
   path = folder;
   const std::string config_path = folder + "/config.json";
-  LOOM_ASSIGN(const std::string config_text, read_file(config_path));
-  LOOM_ASSIGN(const std::string generation, read_optional(folder + "/generation_config.json"));
-  LOOM_ASSIGN(config, parse_hf_config(config_text, generation, config_path));
+  LOOM_ASSIGN(config_json, read_file(config_path));
+  LOOM_ASSIGN(generation_json, read_optional(folder + "/generation_config.json"));
+  LOOM_ASSIGN(config, parse_hf_config(config_json, generation_json, config_path));
   LOOM_TRY(read_text());
   LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
   return {};
