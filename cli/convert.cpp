@@ -171,7 +171,7 @@ Verb add_convert(Command app) {
   auto f = std::make_shared<ConvertFlags>();
   const Command verb = app.command("convert", "Write a model in another format.");
   verb.examples(
-      "  loom convert models/stories stories.entity --dtype q8_0\n"
+      "  loom convert models/stories.entity stories.gguf\n"
       "  loom convert trained.safetensors net.entity\n"
       "  loom convert net.entity net.json");
   // Positional arguments fill up in order, so OUT is an option where --shape stands for IN.
@@ -191,7 +191,7 @@ Verb add_quantize(Command app) {
   const Command verb =
       app.command("quantize", "Pack a model in another number type, and report what it costs.");
   verb.examples(
-      "  loom quantize models/stories stories.entity --dtype q4_0\n"
+      "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");
   verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json");
   verb.option("OUT,-o,--output", f->out, "File to write: .entity or .gguf").required();
