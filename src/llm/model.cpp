@@ -67,7 +67,8 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
     if (param.spec.matrix() && (first_matrix || !is_vocabulary_matrix(param, config_)))
       dtype_ = wanted;
     first_matrix = first_matrix && !param.spec.matrix();
-    LOOM_TRY(load_weight(static_cast<int>(i), weight, dtype_for(param, wanted), pool));
+    const DType packed = options.dtype ? dtype_for(param, wanted) : wanted;
+    LOOM_TRY(load_weight(static_cast<int>(i), weight, packed, pool));
     if (weight.release) weight.release();
     if (options.progress && !options.progress(i + 1, total))
       return make_error(Code::cancelled, "loading was stopped");
@@ -90,7 +91,7 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
 
 Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
-  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_hf_folder(path));
+  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
   return load(*source, options, pool);
 }
 

@@ -31,7 +31,8 @@ struct LoadModelOptions {
 
 class LanguageModel {
  public:
-  // A Hugging Face folder: config.json, model.safetensors (or index), tokenizer.json and friends.
+  // A Hugging Face folder (config.json, model.safetensors, tokenizer.json and friends) or a GGUF
+  // file.
   static Result<LanguageModel> load(const std::string& path, const LoadModelOptions& options,
                                     ThreadPool& pool);
   // From a source that is open. The source is not needed any more afterwards.

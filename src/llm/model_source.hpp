@@ -42,4 +42,11 @@ class ModelSource {
 // A Hugging Face folder: config.json, model.safetensors (or an index), tokenizer.json and friends.
 Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder);
 
+// What `path` is by what it holds: a folder, or a file that begins with the mark of a format.
+enum class ModelFile : uint8_t { none, folder, gguf, other };
+ModelFile model_file_kind(const std::string& path);
+// Opens a model of any kind. Errors: not_found, unsupported (a file of another kind), and those of
+// the reader.
+Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path);
+
 }  // namespace loom
