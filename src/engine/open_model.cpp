@@ -1,5 +1,6 @@
 // Which reader a file belongs to: see convert.hpp.
 #include "base/text.hpp"
+#include "bridge/loom1.hpp"
 #include "bridge/network_json.hpp"
 #include "engine/checkpoint.hpp"
 #include "engine/convert.hpp"
@@ -37,6 +38,28 @@ class FreshSource : public NetworkSource {
  private:
   std::unique_ptr<Network> network_;
 };
+
+// A file of the original project: its values, and what its reader noted.
+Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
+                               const std::string& path) {
+  if (!file.ok()) return file.error();
+  OpenedModel model;
+  model.format = format;
+  model.notes = std::move(file->notes);
+  if (file->params.empty()) {
+    auto source = std::make_unique<FreshSource>(std::move(file->spec));
+    source->path = path;
+    LOOM_TRY(source->make());
+    model.network = std::move(source);
+    model.notes.emplace_back("it holds no weights: these are the starting values of seed 1");
+    return model;
+  }
+  auto source = std::make_unique<MemorySource>(std::move(file->spec));
+  source->path = path;
+  for (Loom1Param& p : file->params) source->values[p.path] = std::move(p.values);
+  model.network = std::move(source);
+  return model;
+}
 
 Result<OpenedModel> open_entity_model(const std::string& path) {
   OpenedModel model;
@@ -87,8 +110,17 @@ Result<OpenedModel> open_model(const std::string& path) {
     return model;
   }
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  if (is_loom1_entity(file.bytes())) {
+    return take_loom1(parse_loom1_entity(file.bytes(), path), "entity of the original, version 1",
+                      path);
+  }
   if (entity_version(file.bytes()) != 0) return open_entity_model(path);
-  if (is_json(file.bytes())) return open_description(path);
+  if (is_json(file.bytes())) {
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                                file.bytes().size());
+    if (!is_loom1_json(text)) return open_description(path);
+    return take_loom1(parse_loom1_json(text, path), "JSON of the original", path);
+  }
   if (begins(file.bytes(), "GGUF")) {
     model.format = "GGUF";
     LOOM_ASSIGN(model.decoder, open_model_source(path));

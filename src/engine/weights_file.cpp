@@ -173,8 +173,7 @@ Result<std::string> WeightsFile::text(std::string_view name) const {
 Result<WeightsFile> open_weights(const std::string& path) {
   WeightsFile file;
   file.path = path;
-  LOOM_ASSIGN(const bool is_entity, is_entity_file(path));
-  if (is_entity) {
+  if (model_file_kind(path) == ModelFile::entity) {
     LOOM_ASSIGN(file.entity, open_entity(path));
     return file;
   }

@@ -141,6 +141,13 @@ constexpr std::array kArchitectures = {&kLlama,  &kMistral, &kQwen2, &kQwen3,   
 
 }  // namespace
 
+const HfArchitecture* find_hf_architecture(std::string_view name) {
+  for (const HfArchitecture* row : kArchitectures) {
+    if (row->name == name) return row;
+  }
+  return nullptr;
+}
+
 Result<const HfArchitecture*> read_hf_architecture(const ConfigFields& fields) {
   LOOM_TRY(fields.require("architectures"));
   const JsonValue& list = *fields.find("architectures");

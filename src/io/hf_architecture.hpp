@@ -52,6 +52,8 @@ struct HfArchitecture {
   int64_t eos_token_id = -1;
 };
 
+// The row called `name`, or null.
+const HfArchitecture* find_hf_architecture(std::string_view name);
 // The row that "architectures" names.
 Result<const HfArchitecture*> read_hf_architecture(const ConfigFields& fields);
 
