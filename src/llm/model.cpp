@@ -47,8 +47,10 @@ Status LanguageModel::take_text(const ModelSource& source) {
 Status LanguageModel::load_weight(int index, const SourceWeight& weight, DType dtype,
                                   ThreadPool& pool) {
   const Param& param = network_->params()[static_cast<size_t>(index)];
+  const bool mean = dtype_info(dtype).scale == ScaleRule::absmean;
+  const ScaleScope scope = mean ? weight.mean_scope : ScaleScope::per_row;
   if (!weight.place || dtype != weight.stored || !param.spec.matrix())
-    return network_->load_param(index, dtype, weight.rows, pool);
+    return network_->load_param(index, dtype, weight.rows, pool, scope);
   LOOM_TRY(network_->allocate_param(index, dtype));
   const R16 matrix = r16_geometry(dtype, param.spec.shape[0], param.spec.shape[1]);
   for (int64_t row = 0; row < matrix.rows; ++row)
