@@ -175,15 +175,13 @@ Status check_switches(const ConfigFields& fields, const HfArchitecture& architec
     LOOM_TRY(fields.read(key, on));
     if (on) return fields.refuse(key, "true is not supported");
   }
-  for (const char* key : {"pretraining_tp", "partial_rotary_factor"}) {
-    if (architecture.partial_rotary && key == std::string_view("partial_rotary_factor")) continue;
-    double factor = 1.0;
-    LOOM_TRY(fields.read(key, factor, 0.0, 1e6));
-    if (factor != 1.0) {
-      return fields.refuse(key, cat(fields.find(key)->describe(), " is not supported; only 1 is"));
-    }
-  }
-  return {};
+  if (architecture.partial_rotary) return {};
+  double factor = 1.0;
+  LOOM_TRY(fields.read("partial_rotary_factor", factor, 0.0, 1e6));
+  if (factor == 1.0) return {};
+  return fields.refuse(
+      "partial_rotary_factor",
+      cat(fields.find("partial_rotary_factor")->describe(), " is not supported; only 1 is"));
 }
 
 // quantization_config: only that of BitNet, with the matrices of the blocks converted.

@@ -49,7 +49,7 @@ struct HfConfig {
   bool qk_norm = false;     // per-head RMS norm of q and k (Qwen3)
   bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
   bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)
-  double embedding_scale = 1.0;
+  double embedding_scale = 1.0;     // as in f32; a Gemma cast to bf16 as a whole rounds it to that
   double attention_scale = 0.0;     // of the scores; 0: 1 / sqrt(head_dim)
   double attention_soft_cap = 0.0;  // c: scores s become c tanh(s / c); 0: none
   double final_soft_cap = 0.0;      // the same for logits

@@ -32,7 +32,8 @@ Result<TernaryMatrix> TernaryMatrix::open(const SafeTensor& codes, const SafeTen
   m.name_ = codes.name;
   m.where_ = where;
   const bool fits = codes.shape.size() == 2 && m.rows_ % kLanes == 0 &&
-                    codes.shape[0] == m.rows_ / kLanes && codes.shape[1] == m.cols_;
+                    codes.shape[0] == m.rows_ / kLanes && codes.shape[1] == m.cols_ &&
+                    static_cast<int64_t>(codes.data.size()) == m.rows_ / kLanes * m.cols_;
   if (codes.dtype != SafeDType::u8 || !fits) {
     return bad_file(cat(codes.name, " does not hold the codes of ", shape.str(),
                         ": expected U8 of a quarter of the rows"),
@@ -55,10 +56,11 @@ Status TernaryMatrix::rows(int64_t first, int64_t count, float* out) const {
   const float values[3] = {-value_, 0.0f, value_};
   const int64_t quarter = rows_ / kLanes;
   for (int64_t r = first; r < first + count; ++r) {
-    const auto* bytes = codes_.data() + r % quarter * cols_;
+    const auto bytes =
+        codes_.subspan(static_cast<size_t>(r % quarter * cols_), static_cast<size_t>(cols_));
     const auto shift = static_cast<int>(2 * (r / quarter));
-    for (int64_t k = 0; k < cols_; ++k) {
-      const int code = static_cast<int>(bytes[k]) >> shift & 3;
+    for (const std::byte byte : bytes) {
+      const int code = static_cast<int>(byte) >> shift & 3;
       if (code == 3)
         return bad_file(cat(name_, " has code 3 in row ", r, ": codes are 0, 1, 2"), where_);
       *out++ = values[code];

@@ -200,7 +200,6 @@ const std::vector<Refused> kFields = {
     {{{"hidden_act", "\"\""}},
      "hidden_act: \"\" is not supported; these are: silu, gelu, gelu_new, "
      "gelu_pytorch_tanh, relu, relu2"},
-    {{{"pretraining_tp", "2"}}, "pretraining_tp: 2 is not supported; only 1 is"},
     {{{"partial_rotary_factor", "0.5"}}, "partial_rotary_factor: 0.5 is not supported; only 1 is"},
     {{{"quantization_config", R"({"quant_method":"gptq"})"}},
      "quantization_config: quantised checkpoints other than those of bitnet are not supported; "

@@ -86,6 +86,13 @@ TEST(HfConfig, HeadDimNeedNotDivideTheHiddenSize) {
   EXPECT_EQ(config.head_dim, 24);
 }
 
+// Left over from training, or of other classes; no class of today computes with them.
+TEST(HfConfig, WhatChangesNothingIsNotRefused) {
+  const HfConfig config =
+      parsed(config_text({{"pretraining_tp", "2"}, {"sliding_window", "4"}, {"use_cache", "1"}}));
+  EXPECT_TRUE(config.layers.empty());
+}
+
 TEST(HfConfig, LlamaReadsItsBiases) {
   const HfConfig config = parsed(config_text({{"attention_bias", "true"}, {"mlp_bias", "true"}}));
   EXPECT_TRUE(config.attention_bias);

@@ -92,9 +92,9 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Architecture,
-                         ::testing::Values("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2",
-                                           "gemma3", "phi3", "smollm3", "bitnet", "bitnet-online",
-                                           "bitnet-multiplied", "bitnet-divided"),
+                         ::testing::Values("llama", "llama-bitlinear", "mistral", "qwen2", "qwen3",
+                                           "gemma", "gemma2", "gemma3", "phi3", "smollm3", "bitnet",
+                                           "bitnet-online", "bitnet-multiplied", "bitnet-divided"),
                          name_of);
 
 TEST(Ternary, CheckpointsStayTernaryUnlessAskedOtherwise) {

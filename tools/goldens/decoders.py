@@ -36,6 +36,7 @@ def bitnet(kind, mode):
 # name: (class of transformers without Config/ForCausalLM, changes to SMALL, quantization_config)
 MODELS = {
     "llama": ("Llama", dict(attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3), None),
+    "llama-bitlinear": ("Llama", dict(num_hidden_layers=1), bitnet("bitlinear", "offline")),
     "mistral": ("Mistral", dict(head_dim=8, sliding_window=5), None),
     "qwen2": ("Qwen2", dict(num_hidden_layers=3, use_sliding_window=True, sliding_window=6,
                             max_window_layers=1, tie_word_embeddings=True), None),
