@@ -44,7 +44,7 @@ Result<Loom1Entity> Loom1Entity::parse(std::span<const std::byte> bytes, const s
   LOOM_ASSIGN(const uint16_t version, reader.u16("the version"));
   if (version != 1) return at_version.error(cat("version ", version, ", expected 1"));
   const ByteReader at_flags = reader;
-  LOOM_ASSIGN(const uint16_t flags, reader.u16("the flags"));
+  LOOM_ASSIGN(const uint16_t flags, reader.u16("the flags field"));
   if (flags != 0) return at_flags.error(cat("flags ", flags, ", version 1 has none"));
   const ByteReader at_length = reader;
   LOOM_ASSIGN(const uint64_t length, reader.u64("the header length"));
@@ -192,8 +192,8 @@ Status Loom1Entity::q4_0(const Loom1Blob& blob, uint64_t count, std::vector<floa
     return bad(blob, cat(count, " values are ", blocks, " blocks, found ", scales, " scales and ",
                          words, " words"));
   }
-  LOOM_ASSIGN(const auto scale, reader.take(uint64_t{4} * scales, "the scales"));
-  LOOM_ASSIGN(const auto codes, reader.take(uint64_t{4} * words, "the words"));
+  LOOM_ASSIGN(const auto scale, reader.take(uint64_t{4} * scales, "the scale array"));
+  LOOM_ASSIGN(const auto codes, reader.take(uint64_t{4} * words, "the word array"));
   if (reader.remaining() > 0) return bad(blob, cat(reader.remaining(), " bytes after the words"));
   out.reserve(out.size() + count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -207,11 +207,11 @@ Status Loom1Entity::q4_0(const Loom1Blob& blob, uint64_t count, std::vector<floa
 Status Loom1Entity::bitnet(const Loom1Blob& blob, const Shape& shape, uint64_t flat_offset,
                            std::vector<float>& out) const {
   ByteReader reader(blob.bytes, cat(where_, ": blob ", quoted(blob.path)));
-  LOOM_ASSIGN(const uint32_t rows, reader.u32("the rows"));
-  LOOM_ASSIGN(const uint32_t cols, reader.u32("the columns"));
+  LOOM_ASSIGN(const uint32_t rows, reader.u32("the row count"));
+  LOOM_ASSIGN(const uint32_t cols, reader.u32("the column count"));
   LOOM_ASSIGN(const uint32_t offset, reader.u32("the offset"));
   LOOM_ASSIGN(const uint32_t scale_bits, reader.u32("the scale"));
-  LOOM_ASSIGN(const uint32_t row_words, reader.u32("the words of a row"));
+  LOOM_ASSIGN(const uint32_t row_words, reader.u32("the row width"));
   LOOM_ASSIGN(const uint32_t words, reader.u32("the count of words"));
   if (rows != shape[0] || cols != shape[1] || offset != flat_offset) {
     return bad(blob, cat("a matrix [", rows, ", ", cols, "] at ", offset, ", expected ",
@@ -223,7 +223,7 @@ Status Loom1Entity::bitnet(const Loom1Blob& blob, const Shape& shape, uint64_t f
     return bad(blob, cat(row_words, " words in a row and ", words, " in all do not hold [", rows,
                          ", ", cols, "]"));
   }
-  LOOM_ASSIGN(const auto codes, reader.take(uint64_t{4} * words, "the words"));
+  LOOM_ASSIGN(const auto codes, reader.take(uint64_t{4} * words, "the word array"));
   if (reader.remaining() > 0) return bad(blob, cat(reader.remaining(), " bytes after the words"));
   const auto scale = static_cast<double>(f32_from_bits(scale_bits));
   out.reserve(out.size() + static_cast<size_t>(uint64_t{rows} * cols));
