@@ -1,6 +1,7 @@
 // Layers of the original as a network of ours: links, residuals, the shape of the input, and the
 // flat weights of each layer spread over its parameters; see loom1_reader.hpp.
 #include <algorithm>
+#include <map>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
@@ -300,10 +301,13 @@ const Loom1Param* Loom1Network::find(std::string_view path) const {
 }
 
 Status load_loom1(const Loom1Network& file, Network& network, DType dtype, ThreadPool& pool) {
+  std::map<std::string_view, const Loom1Param*> values;
+  for (const Loom1Param& p : file.params) values.emplace(p.path, &p);
   for (int i = 0; i < static_cast<int>(network.params().size()); ++i) {
     const Param& p = network.params()[static_cast<size_t>(i)];
-    const Loom1Param* from = file.find(p.path);
-    if (from == nullptr) continue;
+    const auto at = values.find(p.path);
+    if (at == values.end()) continue;
+    const Loom1Param* from = at->second;
     if (static_cast<int64_t>(from->values.size()) != p.spec.shape.count())
       return invalid(cat("the file's ", p.path, " has ", from->values.size(), " values, the ",
                          "network's ", p.spec.shape.count()));

@@ -56,7 +56,8 @@ Result<Fields> attention(Maker& m) {
         cat("query_dim ", r.query_dim, " is not num_heads ", r.num_heads, " times head_dim ", dim));
   }
   if (r.seq_length <= 0) m.note("seq_length absent, taken as 1");
-  if (r.rope_freq_base <= 0) {
+  const double base = r.rope_freq_base > 0 ? r.rope_freq_base : m.extras.rope_freq_base;
+  if (base <= 0) {
     m.note("rope_freq_base absent, taken as 10000 (versions before 0.83 then rotated nothing)");
   }
   Fields f{{"width", r.d_model},
@@ -65,7 +66,7 @@ Result<Fields> attention(Maker& m) {
            {"head_dim", dim},
            {"bias", true},
            {"out_bias", true},
-           {"rope_theta", r.rope_freq_base > 0 ? r.rope_freq_base : 10000.0}};
+           {"rope_theta", base > 0 ? base : 10000.0}};
   if (m.extras.qk_norm) {
     f.emplace_back("qk_norm", true);
     if (m.extras.norm_eps > 0) f.emplace_back("qk_norm_eps", m.extras.norm_eps);
@@ -74,6 +75,12 @@ Result<Fields> attention(Maker& m) {
 }
 
 Result<Fields> swiglu(Maker& m) {
+  if (!m.extras.gate.empty()) {
+    return Fields{{"width", m.r().input_height},
+                  {"inner", m.r().output_height},
+                  {"bias", true},
+                  {"activation", m.extras.gate}};
+  }
   if (m.activation == "relu2")
     m.note("the gate is SiLU; the original uses ReLU2 in its ternary path alone");
   return Fields{{"width", m.r().input_height}, {"inner", m.r().output_height}, {"bias", true}};

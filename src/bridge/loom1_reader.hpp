@@ -49,7 +49,9 @@ struct Loom1Grid {
 // What else than the record says how a layer computes (entity files have blobs for it).
 struct Loom1Extras {
   bool qk_norm = false;
-  double norm_eps = 0;  // 0: not known
+  double norm_eps = 0;        // 0: not known
+  double rope_freq_base = 0;  // where the record has none
+  std::string gate;           // activation of a SwiGLU's gate; "": SiLU
 };
 
 class Loom1Reader {

@@ -364,7 +364,8 @@ TEST(Loom1, ArchitecturesHaveLinksMasksLevelsAndNumbers) {
   const std::string text = network_json(
       {R"({"type":"Dense","dtype":"FP32","activation":"ReLU","input_height":4,"output_height":4})",
        R"({"x":1,"type":"Softmax","softmax_type":5,"mask":[true,false,true,true]})",
-       R"({"x":2,"type":"Softmax","softmax_type":2,"hierarchy_levels":[2,2],"is_remote_link":true})",
+       R"({"x":2,"type":"Softmax","softmax_type":2,"hierarchy_levels":[2,2],)"
+       R"("is_remote_link":true})",
        R"({"x":3,"type":"Dense","dtype":"Int4","input_height":4,"output_height":4,)"
        R"("is_remote_link":true,"target_x":3})"});
   const auto file = parse_loom1_json(text, "net.json");
