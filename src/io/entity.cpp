@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kMagic("ENTITY\0\0", 8);
 constexpr size_t kHashDigits = 32;
+constexpr uint64_t kMaxValues = uint64_t{1} << 48;  // of a blob
 
 bool is_hash(std::string_view text) {
   return text.size() == kHashDigits && std::all_of(text.begin(), text.end(), [](char c) {
@@ -25,21 +26,22 @@ uint64_t padded(uint64_t length) {
   return (length + kEntityAlign - 1) / kEntityAlign * kEntityAlign;
 }
 
-// Whether sizes of such a shape can be computed: extents of 0 must not hide large ones.
-bool fits(const Shape& shape) {
-  uint64_t product = 1;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const uint64_t extent = std::max<uint64_t>(static_cast<uint64_t>(shape[axis]), 1);
-    if (!checked_mul(product, extent, product)) return false;
-  }
-  return product <= uint64_t{1} << 48;
-}
-
 }  // namespace
 
 std::string_view blob_layout_name(BlobLayout layout) {
   constexpr std::string_view kNames[] = {"plain", "r16", "text"};
   return kNames[static_cast<size_t>(layout)];
+}
+
+// Extents of 0 must not hide large ones.
+bool entity_shape_fits(const Shape& shape) {
+  uint64_t product = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 0) return false;
+    const uint64_t extent = std::max<uint64_t>(static_cast<uint64_t>(shape[axis]), 1);
+    if (!checked_mul(product, extent, product)) return false;
+  }
+  return product <= kMaxValues;
 }
 
 uint16_t entity_version(std::span<const std::byte> bytes) {
@@ -62,11 +64,22 @@ Result<std::unique_ptr<Entity>> Entity::open(const std::string& path) {
 
 Result<std::unique_ptr<Entity>> Entity::parse(std::span<const std::byte> bytes,
                                               const std::string& where) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(double) != 0) {
+    return invalid(
+        cat("the bytes of a file in memory must begin at a multiple of ", alignof(double)), where);
+  }
   auto entity = std::make_unique<Entity>();
   entity->bytes_ = bytes;
   entity->where_ = where;
   LOOM_TRY(entity->read());
   return entity;
+}
+
+Status Entity::check_header(std::string_view header, uint64_t file_bytes,
+                            const std::string& where) {
+  Entity entity;
+  entity.where_ = where;
+  return entity.read_header(header, file_bytes);
 }
 
 Error Entity::bad(const JsonValue& at, std::string_view place, std::string_view message) const {
@@ -76,30 +89,30 @@ Error Entity::bad(const JsonValue& at, std::string_view place, std::string_view 
 
 Status Entity::read_fixed(uint64_t& header_length) {
   ByteReader reader(bytes_, where_);
-  LOOM_ASSIGN(const auto magic, reader.take(8, "magic"));
+  LOOM_ASSIGN(const auto magic, reader.take(8, "the magic"));
   if (std::memcmp(magic.data(), kMagic.data(), 8) != 0)
     return bad_file("does not begin with ENTITY and two zero bytes: not an .entity file", where_,
                     0);
-  LOOM_ASSIGN(const uint16_t version, reader.u16("version"));
+  LOOM_ASSIGN(const uint16_t version, reader.u16("the version"));
   if (version != kEntityVersion) {
     return Error{Code::unsupported,
                  cat("has version ", version, "; this release reads version ", kEntityVersion,
                      version == 1 ? " (loom convert reads version 1)" : ""),
                  where_, 8};
   }
-  LOOM_ASSIGN(const uint16_t flags, reader.u16("flags"));
+  LOOM_ASSIGN(const uint16_t flags, reader.u16("the flags"));
   if (flags != 1) return bad_file(cat("flags are ", flags, ", must be 1"), where_, 10);
-  LOOM_ASSIGN(header_length, reader.u64("header length"));
-  LOOM_ASSIGN(const uint32_t zero, reader.u32("reserved bytes"));
-  LOOM_ASSIGN(const uint64_t length, reader.u64("file length"));
-  LOOM_ASSIGN(const uint64_t header_hash, reader.u64("header hash"));
-  LOOM_ASSIGN(const uint64_t zero2, reader.u64("reserved bytes"));
-  LOOM_ASSIGN(const uint64_t zero3, reader.u64("reserved bytes"));
-  LOOM_ASSIGN(const uint64_t fixed_hash, reader.u64("hash of the first 56 bytes"));
+  LOOM_ASSIGN(header_length, reader.u64("the header length"));
+  LOOM_ASSIGN(const uint32_t zero, reader.u32("the reserved bytes"));
+  LOOM_ASSIGN(const uint64_t length, reader.u64("the file length"));
+  LOOM_ASSIGN(const uint64_t header_hash, reader.u64("the header hash"));
+  LOOM_ASSIGN(const uint64_t zero2, reader.u64("the reserved bytes"));
+  LOOM_ASSIGN(const uint64_t zero3, reader.u64("the reserved bytes"));
+  LOOM_ASSIGN(const uint64_t fixed_hash, reader.u64("the hash of the first 56 bytes"));
   if (fixed_hash != hash64(bytes_.first(56)))
     return bad_file("the first 56 bytes do not match their hash: the file is damaged", where_, 56);
   if (zero != 0 || zero2 != 0 || zero3 != 0)
-    return bad_file("reserved bytes are not zero", where_, zero != 0 ? 20 : 40);
+    return bad_file("reserved bytes are not zero", where_, zero != 0 ? 20 : zero2 != 0 ? 40 : 48);
   if (header_length > kMaxEntityHeader) {
     return bad_file(
         cat("header length ", header_length, " is above the limit of ", kMaxEntityHeader), where_,
@@ -114,7 +127,7 @@ Status Entity::read_fixed(uint64_t& header_length) {
                         length > bytes_.size() ? ": it is cut short" : ": something follows"),
                     where_, 24);
   }
-  LOOM_ASSIGN(const auto header, reader.take(header_length, "header"));
+  LOOM_ASSIGN(const auto header, reader.take(header_length, "the header"));
   if (hash64(header) != header_hash) {
     return bad_file("the header does not match its hash: the file is damaged", where_,
                     static_cast<int64_t>(kEntityFixed));
@@ -126,7 +139,10 @@ Status Entity::read() {
   uint64_t length = 0;
   LOOM_TRY(read_fixed(length));
   const auto header = bytes_.subspan(kEntityFixed, static_cast<size_t>(length));
-  const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
+  return read_header({reinterpret_cast<const char*>(header.data()), header.size()}, bytes_.size());
+}
+
+Status Entity::read_header(std::string_view text, uint64_t file_bytes) {
   Result<JsonValue> json = parse_json(text, where_);
   if (!json.ok()) {
     Error error = json.error();
@@ -135,11 +151,13 @@ Status Entity::read() {
   }
   if (!json->is_object()) return bad(*json, "", "the header is no JSON object");
   const JsonValue* version = json->find("entity");
-  if (version == nullptr || !version->is_int() || *version->as_int("") != kEntityVersion)
-    return bad(version == nullptr ? *json : *version, "entity", "must be 2");
+  if (version == nullptr) return bad(*json, "entity", "must be 2");
+  const Result<int64_t> number = version->as_int("");
+  if (!number.ok() || *number != kEntityVersion) return bad(*version, "entity", "must be 2");
   const JsonValue* list = json->find("blobs");
   if (list == nullptr || !list->is_array()) return bad(*json, "blobs", "must be a list of blobs");
-  LOOM_TRY(read_blobs(*list, kEntityFixed + length));
+  const uint64_t payload = kEntityFixed + text.size();
+  LOOM_TRY(read_blobs(*list, payload, file_bytes - payload));
   header_ = JsonValue::object();
   for (const auto& [key, value] : json->members()) {
     if (key != "blobs" && key != "entity") header_.add(key, value);
@@ -200,11 +218,24 @@ Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& p
   return blob;
 }
 
-Status Entity::read_blobs(const JsonValue& list, uint64_t payload) {
+Status Entity::check_size(const EntityBlob& blob, const JsonValue& item,
+                          const std::string& name) const {
+  if (!entity_shape_fits(blob.shape)) return bad(item, name, "the shape is too large");
+  if (blob.layout == BlobLayout::r16 && blob.shape.rank() != 2)
+    return bad(item, name, "layout r16 is for matrices");
+  if (blob.layout == BlobLayout::text && blob.shape.rank() != 1)
+    return bad(item, name, "layout text has one axis");
+  const int64_t needs = blob.layout == BlobLayout::r16
+                            ? r16_geometry(blob.dtype, blob.shape[0], blob.shape[1]).bytes()
+                            : plain_bytes(blob.dtype, blob.shape);
+  if (static_cast<uint64_t>(needs) == blob.length) return {};
+  return bad(item, name, cat("has ", blob.length, " bytes, its shape needs ", needs));
+}
+
+Status Entity::read_blobs(const JsonValue& list, uint64_t payload, uint64_t available) {
   if (list.elements().size() > kMaxEntityBlobs)
     return bad(list, "blobs", cat("more than ", kMaxEntityBlobs));
   uint64_t next = 0;
-  const uint64_t available = bytes_.size() - payload;
   for (size_t i = 0; i < list.elements().size(); ++i) {
     const JsonValue& item = list.elements()[i];
     const std::string place = cat("blobs[", i, "]");
@@ -218,17 +249,7 @@ Status Entity::read_blobs(const JsonValue& list, uint64_t payload) {
           item, name,
           cat("its ", blob.length, " bytes do not fit the ", available - next, " that are left"));
     }
-    if (!fits(blob.shape)) return bad(item, name, "the shape is too large");
-    if (blob.layout == BlobLayout::r16 && blob.shape.rank() != 2)
-      return bad(item, name, "layout r16 is for matrices");
-    if (blob.layout == BlobLayout::text && blob.shape.rank() != 1)
-      return bad(item, name, "layout text has one axis");
-    const int64_t needs = blob.layout == BlobLayout::r16
-                              ? r16_geometry(blob.dtype, blob.shape[0], blob.shape[1]).bytes()
-                              : plain_bytes(blob.dtype, blob.shape);
-    if (static_cast<uint64_t>(needs) != blob.length) {
-      return bad(item, name, cat("has ", blob.length, " bytes, its shape needs ", needs));
-    }
+    LOOM_TRY(check_size(blob, item, name));
     next += padded(blob.length);
     if (next > available) return bad(item, name, "its padding lies beyond the end of the file");
     blob.offset += payload;

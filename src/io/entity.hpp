@@ -44,14 +44,19 @@ struct EntityBlob {
 
 // Is this the beginning of an entity file, and of which version? 0: none.
 uint16_t entity_version(std::span<const std::byte> bytes);
+// Whether sizes of such a shape can be computed in 64 bits, in every layout and number type.
+bool entity_shape_fits(const Shape& shape);
 
 class Entity : public TensorFile {
  public:
   // Errors: bad_file (with the byte), unsupported (another version).
   static Result<std::unique_ptr<Entity>> open(const std::string& path);
-  // A file already in memory, which must outlive the result.
+  // A file already in memory, which must outlive the result and begin at a multiple of 8 bytes.
   static Result<std::unique_ptr<Entity>> parse(std::span<const std::byte> bytes,
                                                const std::string& where);
+  // What open() says about such a header in a file of `file_bytes`: writers ask before they write.
+  static Status check_header(std::string_view header, uint64_t file_bytes,
+                             const std::string& where);
 
   // The members of the header besides "blobs".
   const JsonValue& header() const { return header_; }
@@ -75,7 +80,10 @@ class Entity : public TensorFile {
  private:
   Status read();
   Status read_fixed(uint64_t& header_length);
-  Status read_blobs(const JsonValue& list, uint64_t payload);
+  Status read_header(std::string_view text, uint64_t file_bytes);
+  // The payload begins at byte `payload` and has `available` bytes.
+  Status read_blobs(const JsonValue& list, uint64_t payload, uint64_t available);
+  Status check_size(const EntityBlob& blob, const JsonValue& item, const std::string& name) const;
   Result<EntityBlob> read_blob(const JsonValue& item, const std::string& place) const;
   Error bad(const JsonValue& at, std::string_view place, std::string_view message) const;
 

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "io/entity.hpp"
 #include "io/hash.hpp"
+#include "io/utf8.hpp"
 
 namespace loom {
 namespace {
@@ -70,10 +71,25 @@ std::array<std::byte, kEntityFixed> fixed_part(const std::string& header, uint64
   return fixed;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// What sizes are computed from; the rest is asked of the reader: see check_header().
 Status check(const std::vector<EntityOutput>& blobs) {
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i].path.empty() || blobs[i].path.size() > kMaxEntityPath)
-      return invalid(cat("a blob's path must have 1 to ", kMaxEntityPath, " bytes"), blobs[i].path);
+      return invalid(cat("a blob's path must have 1 to ", kMaxEntityPath, " bytes"),
+                     printable(blobs[i].path));
+    if (!is_utf8(blobs[i].path))
+      return invalid("a blob's path must be UTF-8", printable(blobs[i].path));
+    if (!entity_shape_fits(blobs[i].shape))
+      return invalid("the shape is too large, or below zero", blobs[i].path);
     if (blobs[i].layout == BlobLayout::r16 && blobs[i].shape.rank() != 2)
       return invalid("the layout r16 is for matrices", blobs[i].path);
   }
@@ -110,6 +126,7 @@ EntityOutput text_output(std::string path, std::string value) {
 
 Status write_entity(const std::string& path, const JsonValue& sections,
                     const std::vector<EntityOutput>& blobs, const EntityProgress& progress) {
+  if (!sections.is_object()) return invalid("the sections of a header are an object", path);
   LOOM_TRY(check(blobs));
   std::vector<Planned> plan(blobs.size());
   uint64_t end = 0;
@@ -121,6 +138,8 @@ Status write_entity(const std::string& path, const JsonValue& sections,
   std::string header = header_text(sections, blobs, plan);
   if (header.size() > kMaxEntityHeader) return invalid("a header of more than 100 MB", path);
   const uint64_t payload = kEntityFixed + header.size();
+  const Status readable = Entity::check_header(header, payload + end, path);
+  if (!readable.ok()) return invalid(readable.error().message, path);
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
   LOOM_TRY(file.write(fixed_part(header, payload + end)));
   LOOM_TRY(file.write(header));
