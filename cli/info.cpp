@@ -128,8 +128,8 @@ Verb add_info(Command app) {
   auto f = std::make_shared<InfoFlags>();
   const Command verb = app.command("info", "Show what a model folder holds.");
   verb.examples(
-      "  loom info models/stories\n"
-      "  loom info models/stories --tensors --json");
+      "  loom info models/stories.entity\n"
+      "  loom info models/stories.entity --tensors --json");
   verb.option("MODEL", f->model, "Folder with config.json and safetensors").required();
   verb.flag("--tensors", f->tensors, "List the tensors too");
   verb.flag("--json", f->json, "One JSON object instead of text");

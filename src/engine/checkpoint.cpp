@@ -38,7 +38,8 @@ Result<std::string> chat_template_text(const std::string& folder, std::string& w
 }  // namespace
 
 Status check_model_folder(const std::string& folder) {
-  if (model_file_kind(folder) == ModelFile::gguf) return {};
+  const ModelFile kind = model_file_kind(folder);
+  if (kind == ModelFile::gguf || kind == ModelFile::entity) return {};
   if (!is_directory(folder)) {
     if (file_exists(folder)) return not_a_folder(folder);
     return make_error(Code::not_found,

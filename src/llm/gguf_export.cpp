@@ -71,7 +71,7 @@ class Exporter {
   }
 
   Result<GgufOutput> describe(const Param& param) {
-    const std::string hf_name = decoder_tensor_name(param);
+    const std::string hf_name = decoder_tensor(param, source_.config).name;
     GgufOutput out;
     out.name = gguf_tensor_name(hf_name);
     if (out.name.empty()) return unsupported(cat("GGUF has no tensor for ", hf_name), source_.path);

@@ -51,6 +51,7 @@ Status GgufSource::read() {
     return error;
   }
   LOOM_ASSIGN(config, read_gguf_config(gguf_, *architecture_));
+  config_json = hf_config_json(config);
   LOOM_TRY(check_tensors());
   return read_text();
 }
@@ -61,7 +62,7 @@ Status GgufSource::check_tensors() const {
   LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
   std::unordered_set<std::string> read = {"rope_freqs.weight"};
   for (const Param& param : network.params())
-    read.insert(gguf_tensor_name(decoder_tensor_name(param)));
+    read.insert(gguf_tensor_name(decoder_tensor(param, config).name));
   for (const TensorEntry& entry : gguf_.entries()) {
     if (read.contains(entry.name)) continue;
     Error error = bad_file(cat("tensor '", printable(entry.name), "' has no place in a decoder of ",
@@ -97,7 +98,7 @@ Status GgufSource::read_text() {
 }
 
 Result<SourceWeight> GgufSource::weight(const Param& param) const {
-  const std::string hf_name = decoder_tensor_name(param);
+  const std::string hf_name = decoder_tensor(param, config).name;
   const std::string name = gguf_tensor_name(hf_name);
   const int64_t found = gguf_.find_tensor(name);
   if (found < 0) {
