@@ -3,6 +3,7 @@
 // fields are known. Usage: gguf_peer LIBDIR VERB ...
 //   tokenize MODEL TEXT_FILE       ids on one line
 //   logits MODEL IDS.bin OUT.bin   f32 logits of every position
+//   greedy MODEL IDS.bin COUNT     the ids that follow, one line
 //   ppl MODEL IDS.bin WINDOW       perplexity, windows as `loom perplexity` cuts them
 //   quantize IN OUT FTYPE          llama.cpp's own quantiser
 #include <algorithm>
@@ -74,6 +75,13 @@ struct Model {
     Blob params = llama_context_default_params();
     auto* fields = reinterpret_cast<int32_t*>(params.bytes);
     fields[0] = fields[1] = fields[2] = positions;  // context, batch, physical batch
+    // The two thread counts stand side by side, both 4 by default; more than there are cores only
+    // makes them wait for each other.
+    for (int i = 3; i < 12; ++i) {
+      if (fields[i] != 4 || fields[i + 1] != 4) continue;
+      fields[i] = fields[i + 1] = 1;
+      break;
+    }
     context = llama_init_from_model(model, params);
     if (context == nullptr) std::exit(1);
   }
@@ -125,6 +133,19 @@ static int write_logits(const char* path, const char* ids_path, const char* out_
   return 0;
 }
 
+static int greedy(const char* path, const char* ids_path, int32_t count) {
+  std::vector<int32_t> ids = read_ids(ids_path);
+  Model model(path, 512);
+  for (int32_t i = 0; i < count; ++i) {
+    model.feed(ids.data(), static_cast<int32_t>(ids.size()));
+    const float* row = llama_get_logits_ith(model.context, static_cast<int>(ids.size()) - 1);
+    ids.push_back(static_cast<int32_t>(std::max_element(row, row + model.vocabulary) - row));
+    std::printf("%d ", ids.back());
+  }
+  std::printf("\n");
+  return 0;
+}
+
 static int tokenize(const char* path, const char* text_path) {
   const std::string text = read_file(text_path);
   const Model model(path, 64);
@@ -157,6 +178,7 @@ int main(int argc, char** argv) {
   const std::string verb = argv[2];
   if (verb == "tokenize") return tokenize(argv[3], argv[4]);
   if (verb == "logits" && argc > 5) return write_logits(argv[3], argv[4], argv[5]);
+  if (verb == "greedy" && argc > 5) return greedy(argv[3], argv[4], std::atoi(argv[5]));
   if (verb == "ppl" && argc > 5) return perplexity(argv[3], argv[4], std::atoi(argv[5]));
   if (verb == "quantize" && argc > 5) return quantize(argv[3], argv[4], std::atoi(argv[5]));
   return 2;

@@ -66,6 +66,7 @@ loom::Result<loom::Perplexity> perplexity(const std::string& path, const std::st
   loom::LlmSessionOptions session_options;
   session_options.context = window;
   session_options.head_rows = 32;
+  session_options.activations = model.impl().engine->activations;
   LOOM_ASSIGN(loom::LlmSession session, loom::make_session(model, session_options));
   loom::PerplexityOptions measure;
   measure.window = window;

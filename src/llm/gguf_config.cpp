@@ -52,8 +52,19 @@ class ConfigReader {
     LOOM_TRY(read_tensors());
     LOOM_TRY(read_rope());
     LOOM_TRY(read_ids());
-    LOOM_ASSIGN(HfConfig config, parse_hf_config(dump_json(json_), "", gguf_.where()));
+    Result<HfConfig> parsed = parse_hf_config(dump_json(json_), "", gguf_.where());
+    if (!parsed.ok()) {
+      Error error = parsed.error();
+      error.offset = -1;  // of a text that nobody has
+      return error;
+    }
+    HfConfig config = std::move(*parsed);
     LOOM_TRY(check_heads(config));
+    if (config.num_layers > static_cast<int64_t>(gguf_.entries().size())) {
+      return gguf_.key_error(key("block_count"),
+                             cat("asks for ", config.num_layers, " blocks, the file has ",
+                                 gguf_.entries().size(), " tensors"));
+    }
     return read_factors(std::move(config));
   }
 

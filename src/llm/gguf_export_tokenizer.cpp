@@ -117,6 +117,9 @@ class TokenizerWriter {
       GgufToken type =
           truth(token, "special", false) ? GgufToken::control : GgufToken::user_defined;
       if (!unknown.empty() && content == unknown) type = GgufToken::unknown;
+      // Runs of U+2581 never stand in a text as written; merges make them.
+      const bool run = pieces_ && content.find(kSpace) != std::string_view::npos;
+      if (run && type == GgufToken::user_defined && vocabulary->find(content) != nullptr) continue;
       put(id, content, type);
     }
     return {};

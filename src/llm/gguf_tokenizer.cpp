@@ -203,9 +203,9 @@ class TokenizerReader {
     return {};
   }
 
+  // User-defined tokens are found in the text before pieces are.
   bool merges_into(size_t token) const {
-    return types_[token] == GgufToken::normal || types_[token] == GgufToken::user_defined ||
-           types_[token] == GgufToken::unused;
+    return types_[token] == GgufToken::normal || types_[token] == GgufToken::unused;
   }
 
   Status add_merges(JsonValue& model) const {

@@ -2,7 +2,9 @@
 // (golden/gguf_quants.bin, made by tools/goldens/gguf_quants.py) and against our own writer.
 #include "io/gguf.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/bits.hpp"
 #include "io/gguf_testing.hpp"
@@ -172,6 +174,28 @@ TEST(Gguf, ReadsTensorsWithTheFastestAxisLast) {
   }
   EXPECT_EQ(gguf->to_f32(1, 60, 5, some.data()).error().code, Code::out_of_range);
   EXPECT_EQ(gguf->to_f32(1, -1, 1, some.data()).error().code, Code::out_of_range);
+}
+
+TEST(Gguf, ReadsWhatThePythonPackageWrote) {
+  // The corpus of the fuzzer: files of the `gguf` package for Python, and three bad ones.
+  const std::filesystem::path folder =
+      std::filesystem::path(LOOM_SOURCE_DIR) / "fuzz" / "corpus" / "gguf";
+  const std::vector<std::string> bad = {"big", "empty", "huge_array", "v1"};
+  int read = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string name = file.path().filename().string();
+    const bool is_bad = std::find(bad.begin(), bad.end(), name) != bad.end();
+    const auto gguf = Gguf::open(file.path().string());
+    EXPECT_EQ(gguf.ok(), !is_bad) << name << (gguf.ok() ? "" : gguf.error().str());
+    if (!gguf.ok()) continue;
+    ++read;
+    EXPECT_EQ(*gguf->string("general.architecture"), "llama");
+    for (size_t i = 0; i < gguf->entries().size(); ++i) {
+      std::vector<float> values(static_cast<size_t>(gguf->entries()[i].count()));
+      EXPECT_TRUE(gguf->to_f32(i, 0, gguf->entries()[i].count(), values.data()).ok()) << name;
+    }
+  }
+  EXPECT_EQ(read, 19);
 }
 
 TEST(Gguf, ListsTypesWhoseValuesItDoesNotRead) {
