@@ -19,6 +19,7 @@ case $target in
   tokenizer_json) max_len=8192 ;;
   gguf) max_len=4096 ;;
   onnx) max_len=8192 ;;
+  loom1|universal) max_len=4096 ;;
   *) echo "unknown target: $target" >&2; exit 2 ;;
 esac
 
