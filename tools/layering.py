@@ -56,7 +56,7 @@ HEADER_RULES = [
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
     Rule("libcurl", r"curl/", ("cli/",), "the library needs no network"),
     Rule(
-        "xxHash", r"xxhash", ("src/base/", "src/io/", "src/engine/"), "hash in base, io or engine"
+        "xxHash", r"xxhash", ("src/io/hash.cpp",), "use io/hash.hpp"
     ),
     Rule(
         "CPU intrinsics",

@@ -293,7 +293,11 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
 
 Result<NetworkSpec> parse_network(std::string_view text, const std::string& where) {
   LOOM_ASSIGN(const JsonValue root, parse_json(text, where));
-  LOOM_ASSIGN(NetworkSpec network, Reader(where).network(root));
+  return read_network(root, where);
+}
+
+Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where) {
+  LOOM_ASSIGN(NetworkSpec network, Reader(where).network(json));
   const Result<Network> whole = Network::finalize(network.grid, network.input.after(1));
   if (!whole.ok()) return bad_file(whole.error().message, where);
   return network;

@@ -22,4 +22,8 @@ Result<NetworkSpec> parse_network(std::string_view text, const std::string& wher
 Result<NetworkSpec> load_network(const std::string& path);
 std::string write_network(const NetworkSpec& network);
 
+// The same as a value, for descriptions inside other files.
+Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where);
+JsonValue network_json(const NetworkSpec& network);
+
 }  // namespace loom

@@ -61,17 +61,29 @@ JsonValue cell_json(const Coord& at, const Cell& cell) {
 
 }  // namespace
 
-std::string write_network(const NetworkSpec& network) {
+JsonValue network_json(const NetworkSpec& network) {
   const GridSpec& grid = network.grid;
   std::vector<int64_t> input;
   for (int i = 0; i < network.input.rank(); ++i) input.push_back(network.input[i]);
-  const std::vector<int64_t> extents = {grid.depth(), grid.rows(), grid.cols(), grid.layers()};
-  std::string text = "{\n  \"loom\": 1,\n  \"grid\": " + dump_json(numbers(extents)) +
-                     ",\n  \"input\": " + dump_json(numbers(input)) + ",\n  \"cells\": [";
-  const char* separator = "\n    ";
+  JsonValue out = JsonValue::object();
+  out.add("loom", JsonValue::integer(1));
+  out.add("grid", numbers({grid.depth(), grid.rows(), grid.cols(), grid.layers()}));
+  out.add("input", numbers(input));
+  JsonValue cells = JsonValue::array();
   for (int64_t i = 0; i < grid.size(); ++i) {
-    if (!grid.cell(i).has_value()) continue;
-    text += separator + dump_json(cell_json(grid.coord(i), *grid.cell(i)));
+    if (grid.cell(i).has_value()) cells.push(cell_json(grid.coord(i), *grid.cell(i)));
+  }
+  out.add("cells", std::move(cells));
+  return out;
+}
+
+std::string write_network(const NetworkSpec& network) {
+  const JsonValue json = network_json(network);
+  std::string text = "{\n  \"loom\": 1,\n  \"grid\": " + dump_json(*json.find("grid")) +
+                     ",\n  \"input\": " + dump_json(*json.find("input")) + ",\n  \"cells\": [";
+  const char* separator = "\n    ";
+  for (const JsonValue& cell : json.find("cells")->elements()) {
+    text += separator + dump_json(cell);
     separator = ",\n    ";
   }
   return text + "\n  ]\n}\n";

@@ -121,6 +121,13 @@ void r16_decode(const R16& g, const std::byte* data, int64_t row, int64_t k0, in
 void r16_decode_f64(const R16& g, const std::byte* data, int64_t row, int64_t k0, int64_t n,
                     double* out);
 
+// Copies row `row` of one packed matrix into another of the same geometry: codes and scales as they
+// are, bytes of other rows stay.
+void r16_copy_row(const R16& g, const std::byte* from, int64_t row, std::byte* to);
+// Whether kernels may read a matrix that comes from outside: every code and scale is a number to
+// them, but a zero point must be a code.
+bool r16_valid(const R16& g, const std::byte* data);
+
 // Types of 8 bits or less: what each code stands for before zero point and step. 256 values, those
 // beyond the codes of the type 0.
 const float* r16_code_values(DType dtype);

@@ -2,24 +2,21 @@
 // they are added. It tells bits apart; it is no signature.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 
+#include "io/hash.hpp"
 #include "llm/llm_session.hpp"
 
 namespace loom {
 
 class BitsHash {
  public:
-  BitsHash();
-  ~BitsHash();
   void add(std::span<const float> logits);
   std::string hex() const;  // 32 digits
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  BytesHash hash_;
 };
 
 // Feeds `ids` and returns the hash of the logits of every position.

@@ -7,6 +7,7 @@
 //                history: a run that goes on from one gives the bits of a run that never stopped.
 #pragma once
 
+#include "bridge/entity_network.hpp"
 #include "engine/dataset_files.hpp"
 #include "io/json.hpp"
 #include "io/safetensors.hpp"
@@ -27,6 +28,7 @@ Status save_weights(const std::string& path, const TrainedModel& model, Trainer&
 struct WeightsFile {
   std::string path;
   SafeTensors tensors;
+  std::shared_ptr<const Entity> entity;  // where the file is one
   // Metadata of that name, or the Error that it is absent.
   Result<std::string> text(std::string_view name) const;
 };

@@ -9,6 +9,12 @@ namespace loom {
 SafeOutput state_output(const StateTensor& state);
 SafeMetadata model_metadata(const TrainedModel& model, std::string_view form);
 void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tensors);
+JsonValue loss_json(const LossSpec& loss);
+Result<LossSpec> read_loss(const JsonValue& json, const std::string& where);
+JsonValue names_json(const std::vector<std::string>& names);
+// Of a tensor of the training state: the parameter it is the master of, or the held ranges of its
+// scales; -1: what the optimizer keeps.
+int param_of(const Network& network, std::string_view name);
 // Reads one tensor of the training state from a file.
 Status fill_state(const SafeTensors& tensors, const StateTensor& state, const std::string& where);
 

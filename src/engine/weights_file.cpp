@@ -6,11 +6,41 @@
 #include "bridge/network_json.hpp"
 #include "engine/logits_hash.hpp"
 #include "engine/training_parts.hpp"
+#include "engine/weights_source.hpp"
+#include "llm/entity_model.hpp"
 
 namespace loom {
 namespace {
 
 constexpr std::string_view kShift = "input/shift", kScale = "input/scale";
+
+Result<std::vector<float>> read_vector(const SafeTensors& tensors, std::string_view name) {
+  const SafeTensor* t = tensors.find(name);
+  if (t == nullptr) return std::vector<float>();
+  std::vector<float> values(static_cast<size_t>(t->count()));
+  LOOM_TRY(SafeTensors::to_f32(*t, 0, t->count(), values.data()));
+  return values;
+}
+
+SafeOutput vector_output(std::string_view name, const std::vector<float>& values) {
+  return {std::string(name),
+          SafeDType::f32,
+          {static_cast<int64_t>(values.size())},
+          std::as_bytes(std::span(values))};
+}
+
+constexpr std::string_view kRanges = "/scale";
+
+// Held ranges are those of the number type that was trained; they count for no other.
+Status fill_ranges(const WeightsFile& file, const Param& param, const StateTensor& state) {
+  std::fill_n(state.tensor.f32(), state.tensor.shape.count(), 0.0f);
+  LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
+  const bool same = param.dtype.has_value() || dtype == dtype_name(param.tensor.dtype);
+  const bool there = file.tensors.find(state.name) != nullptr;
+  return same && there ? fill_state(file.tensors, state, file.path) : Status{};
+}
+
+}  // namespace
 
 JsonValue names_json(const std::vector<std::string>& names) {
   JsonValue list = JsonValue::array();
@@ -29,8 +59,7 @@ JsonValue loss_json(const LossSpec& loss) {
   return out;
 }
 
-Result<LossSpec> read_loss(const std::string& text, const std::string& where) {
-  LOOM_ASSIGN(const JsonValue json, parse_json(text, where));
+Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
   LossSpec loss;
   const JsonValue* kind = json.find("kind");
   const JsonValue* delta = json.find("delta");
@@ -50,41 +79,11 @@ Result<LossSpec> read_loss(const std::string& text, const std::string& where) {
   return loss;
 }
 
-Result<std::vector<float>> read_vector(const SafeTensors& tensors, std::string_view name) {
-  const SafeTensor* t = tensors.find(name);
-  if (t == nullptr) return std::vector<float>();
-  std::vector<float> values(static_cast<size_t>(t->count()));
-  LOOM_TRY(SafeTensors::to_f32(*t, 0, t->count(), values.data()));
-  return values;
-}
-
-SafeOutput vector_output(std::string_view name, const std::vector<float>& values) {
-  return {std::string(name),
-          SafeDType::f32,
-          {static_cast<int64_t>(values.size())},
-          std::as_bytes(std::span(values))};
-}
-
-constexpr std::string_view kRanges = "/scale";
-
-// The parameter that a tensor of the training state is the master of, or the held ranges of its
-// scales; -1: what the optimizer keeps.
 int param_of(const Network& network, std::string_view name) {
   const int param = network.find_param(name);
   if (param >= 0 || !name.ends_with(kRanges)) return param;
   return network.find_param(name.substr(0, name.size() - kRanges.size()));
 }
-
-// Held ranges are those of the number type that was trained; they count for no other.
-Status fill_ranges(const WeightsFile& file, const Param& param, const StateTensor& state) {
-  std::fill_n(state.tensor.f32(), state.tensor.shape.count(), 0.0f);
-  LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
-  const bool same = param.dtype.has_value() || dtype == dtype_name(param.tensor.dtype);
-  const bool there = file.tensors.find(state.name) != nullptr;
-  return same && there ? fill_state(file.tensors, state, file.path) : Status{};
-}
-
-}  // namespace
 
 SafeOutput state_output(const StateTensor& state) {
   SafeOutput out;
@@ -174,11 +173,16 @@ Result<std::string> WeightsFile::text(std::string_view name) const {
 Result<WeightsFile> open_weights(const std::string& path) {
   WeightsFile file;
   file.path = path;
+  if (model_file_kind(path) == ModelFile::entity) {
+    LOOM_ASSIGN(file.entity, open_entity(path));
+    return file;
+  }
   LOOM_ASSIGN(file.tensors, SafeTensors::open(path));
   return file;
 }
 
 Result<TrainedModel> read_model(const WeightsFile& file) {
+  if (file.entity != nullptr) return read_entity_model(*file.entity);
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != "weights 1" && form != "checkpoint 1")
     return bad_file(cat("'", printable(form), "' is no form this version reads"), file.path);
@@ -189,7 +193,8 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
   LOOM_ASSIGN(NetworkSpec spec, parse_network(network, file.path + ": network"));
   TrainedModel model{std::move(spec), DType::f32, {}, {}, {}};
   LOOM_ASSIGN(model.dtype, parse_dtype(dtype));
-  LOOM_ASSIGN(model.loss, read_loss(loss, file.path + ": loss"));
+  LOOM_ASSIGN(const JsonValue loss_value, parse_json(loss, file.path + ": loss"));
+  LOOM_ASSIGN(model.loss, read_loss(loss_value, file.path + ": loss"));
   LOOM_ASSIGN(const JsonValue names, parse_json(classes, file.path + ": classes"));
   for (const JsonValue& name : names.elements()) model.names.push_back(name.text());
   LOOM_ASSIGN(model.normalization.shift, read_vector(file.tensors, kShift));
@@ -199,7 +204,37 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
   return model;
 }
 
+namespace {
+
+// Masters take the values that the file's types hold; then matrices of the same type take its very
+// bytes, because packing decoded values again may choose other scales.
+Status load_entity_weights(const Entity& file, Trainer& trainer) {
+  Network& network = trainer.network();
+  for (const StateTensor& state : trainer.step().state()) {
+    const int index = network.find_param(state.name);
+    if (index < 0) continue;
+    const Param& param = network.params()[static_cast<size_t>(index)];
+    LOOM_ASSIGN(const SourceWeight weight, entity_weight(file, param));
+    const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
+    LOOM_TRY(weight.rows(0, rows, state.tensor.f32()));
+  }
+  LOOM_TRY(trainer.step().restored(0));
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    Param& param = network.param(static_cast<int>(i));
+    LOOM_ASSIGN(const SourceWeight weight, entity_weight(file, param));
+    if (param.spec.matrix() && weight.stored == param.tensor.dtype) {
+      const std::span<const std::byte> bytes =
+          file.bytes(static_cast<size_t>(file.find(param.path)));
+      std::copy(bytes.begin(), bytes.end(), param.memory.data());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Status load_weights(const WeightsFile& file, Trainer& trainer) {
+  if (file.entity != nullptr) return load_entity_weights(*file.entity, trainer);
   const Network& network = trainer.network();
   for (const StateTensor& state : trainer.step().state()) {
     const int param = param_of(network, state.name);

@@ -1,6 +1,7 @@
 #include "grid/network.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/text.hpp"
 
@@ -219,7 +220,7 @@ Status Network::allocate_param(int index, DType dtype, DType vectors) {
 }
 
 Status Network::load_param(int index, DType dtype, const RowSource& source, ThreadPool& pool,
-                           ScaleScope scope) {
+                           ScaleScope scope, const HeldRanges& held) {
   LOOM_TRY(allocate_param(index, dtype));
   Param& p = param(index);
   if (!p.spec.matrix()) return source(0, p.spec.shape.count(), p.tensor.f32());
@@ -242,11 +243,56 @@ Status Network::load_param(int index, DType dtype, const RowSource& source, Thre
       const LaneRange mine = lane_range(count, 16, lane, pool.lanes());
       if (mine.begin < mine.end) {
         r16_pack(geometry, values.data() + mine.begin * cols, row + mine.begin,
-                 mine.end - mine.begin, scope, range, p.memory.data());
+                 mine.end - mine.begin, scope, range, p.memory.data(), held);
       }
     });
   }
   return {};
+}
+
+// Sessions of several threads may come to the same parameter at once: then it is checked twice.
+struct Network::Adopted {
+  std::shared_ptr<const void> owner;
+  std::function<Status(int index)> check;
+  std::vector<std::atomic<bool>> checked;
+};
+
+void Network::adopt(std::shared_ptr<const void> owner, std::function<Status(int index)> check) {
+  adopted_ = std::make_shared<Adopted>();
+  adopted_->owner = std::move(owner);
+  adopted_->check = std::move(check);
+  adopted_->checked = std::vector<std::atomic<bool>>(params_.size());
+}
+
+Status Network::check_node(const Node& node) const {
+  if (adopted_ == nullptr || !adopted_->check) return {};
+  for (const int index : node.params) {
+    std::atomic<bool>& checked = adopted_->checked[static_cast<size_t>(index)];
+    if (checked.load(std::memory_order_relaxed)) continue;
+    LOOM_TRY(adopted_->check(index));
+    checked.store(true, std::memory_order_relaxed);
+  }
+  for (const Node& child : node.children) LOOM_TRY(check_node(child));
+  return {};
+}
+
+Status Network::map_param(int index, const Tensor& tensor) {
+  Param& p = param(index);
+  const Layout layout = p.spec.matrix() ? Layout::r16 : Layout::plain;
+  const bool vector = p.spec.matrix() || tensor.dtype == DType::f32;
+  if (tensor.layout != layout || !vector || !(tensor.shape == p.spec.shape)) {
+    return bad_file(cat("parameter ", p.path, " is ", tensor.shape.str(), ", the network wants ",
+                        p.spec.shape.str(), p.spec.matrix() ? " in r16" : " in float32"));
+  }
+  p.memory = Buffer();
+  p.tensor = tensor;
+  return {};
+}
+
+int64_t Param::bytes() const {
+  if (tensor.empty()) return 0;
+  if (tensor.layout == Layout::plain) return plain_bytes(tensor.dtype, tensor.shape);
+  return r16_geometry(tensor.dtype, tensor.shape[0], tensor.shape[1]).bytes();
 }
 
 Status Network::check_loaded() const {

@@ -19,7 +19,7 @@ struct Param {
   Tensor tensor;                    // empty until loaded
   std::optional<DType> dtype = {};  // asked for by the cell
   Buffer memory;
-  int64_t bytes() const { return memory.size(); }
+  int64_t bytes() const;  // that its tensor takes, wherever it lies
 };
 
 // One layer of the tree; children of containers below it.
@@ -66,11 +66,20 @@ class Network {
   using RowSource = std::function<Status(int64_t first, int64_t count, float* out)>;
   // Stores parameter `index` in `dtype` (vectors always f32), a few rows at a time, so that no
   // unpacked copy of the whole tensor ever exists. Rows are packed by all lanes of `pool`.
+  // held: ranges that scales are taken from, of all rows.
   Status load_param(int index, DType dtype, const RowSource& source, ThreadPool& pool,
-                    ScaleScope scope = ScaleScope::per_row);
+                    ScaleScope scope = ScaleScope::per_row, const HeldRanges& held = {});
   // All parameters loaded? The Error names the first that is not.
   Status check_loaded() const;
   Param& param(int index) { return params_[static_cast<size_t>(index)]; }
+  // Parameter `index` is `tensor`, in memory that adopt() keeps alive and nobody writes: a mapped
+  // file. Errors: another shape, or a layout that parameters do not have.
+  Status map_param(int index, const Tensor& tensor);
+  // `owner` lives as long as the network. `check` is called once for every parameter before the
+  // first pass of a session that uses it (a file's checksum); its Error ends that pass.
+  void adopt(std::shared_ptr<const void> owner, std::function<Status(int index)> check);
+  // Calls `check` of adopt() for the parameters of a node unless that was done.
+  Status check_node(const Node& node) const;
   // Zero-filled memory of a parameter: matrices packed in `dtype`, vectors in `vectors`.
   Status allocate_param(int index, DType dtype, DType vectors = DType::f32);
 
@@ -87,6 +96,8 @@ class Network {
   Shape input_;
   int nodes_ = 0;
   bool has_links_ = false;
+  struct Adopted;
+  std::shared_ptr<Adopted> adopted_;
 };
 
 }  // namespace loom

@@ -27,7 +27,9 @@ struct Session::Impl {
   std::vector<Tensor> feedback;  // [cell]
   std::vector<RopeTable> ropes;
   std::unique_ptr<Recorder> recorder;
+  std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
 
+  Status check_params(size_t first, size_t last);
   Status plan_memory();
   Status make_state();
   Pass pass();
@@ -87,6 +89,15 @@ Result<Tensor> Session::Impl::next_tensor(const Shape& shape) {
   t.row_stride = shape.last();
   t.data = arena.data() + plan.offset(slot);
   return t;
+}
+
+Status Session::Impl::check_params(size_t first, size_t last) {
+  for (size_t cell = first; cell < last; ++cell) {
+    if (checked[cell]) continue;
+    LOOM_TRY(network->check_node(network->cells()[cell].node));
+    checked[cell] = true;
+  }
+  return {};
 }
 
 Status Session::Impl::plan_memory() {
@@ -193,6 +204,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   impl->network = &network;
   impl->options = options;
   impl->max_input = max_input;
+  impl->checked.resize(network.cells().size());
   const int64_t longest = max_input.rank() == 1 ? max_input[0] : max_input[1];
   impl->capacity = round_up(options.max_positions > 0 ? options.max_positions : longest, 16);
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
@@ -203,6 +215,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
 
 Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last) {
   Impl& s = *impl_;
+  LOOM_TRY(s.check_params(first, last));
   if (s.position == 0 && first == 0) {
     for (const Tensor& t : s.states)
       std::fill_n(t.data, plain_bytes(t.dtype, t.shape), std::byte{});

@@ -36,7 +36,7 @@ class TensorFile {
   virtual void release(size_t index) const = 0;
 
   // -1: none of that name.
-  int64_t find(std::string_view name) const;
+  virtual int64_t find(std::string_view name) const;
 };
 
 }  // namespace loom

@@ -1,7 +1,7 @@
 #include "llm/model.hpp"
 
-#include "base/rng.hpp"
 #include "base/text.hpp"
+#include "llm/entity_model.hpp"
 
 namespace loom {
 namespace {
@@ -12,11 +12,6 @@ Result<Network> make_network(const HfConfig& config) {
 }
 
 }  // namespace
-
-DType LanguageModel::dtype_for(const Param& param, DType wanted) const {
-  const bool narrow = dtype_info(wanted).bits < 8;
-  return narrow && is_vocabulary_matrix(param, config_) ? DType::q8_0 : wanted;
-}
 
 size_t LanguageModel::body_cells() const {
   const std::vector<GridNode>& cells = network_->cells();
@@ -44,18 +39,6 @@ Status LanguageModel::take_text(const ModelSource& source) {
   return {};
 }
 
-Status LanguageModel::load_weight(int index, const SourceWeight& weight, DType dtype,
-                                  ThreadPool& pool) {
-  const Param& param = network_->params()[static_cast<size_t>(index)];
-  if (!weight.place || dtype != weight.stored || !param.spec.matrix())
-    return network_->load_param(index, dtype, weight.rows, pool);
-  LOOM_TRY(network_->allocate_param(index, dtype));
-  const R16 matrix = r16_geometry(dtype, param.spec.shape[0], param.spec.shape[1]);
-  for (int64_t row = 0; row < matrix.rows; ++row)
-    LOOM_TRY(weight.place(row, matrix, param.memory.data()));
-  return {};
-}
-
 Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOptions& options,
                                    ThreadPool& pool) {
   const auto total = static_cast<int64_t>(network_->params().size());
@@ -67,7 +50,8 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
     if (param.spec.matrix() && (first_matrix || !is_vocabulary_matrix(param, config_)))
       dtype_ = wanted;
     first_matrix = first_matrix && !param.spec.matrix();
-    LOOM_TRY(load_weight(static_cast<int>(i), weight, dtype_for(param, wanted), pool));
+    const DType dtype = options.dtype ? decoder_dtype(param, config_, wanted) : wanted;
+    LOOM_TRY(load_weight(*network_, static_cast<int>(i), dtype, weight, pool));
     if (weight.release) weight.release();
     if (options.progress && !options.progress(i + 1, total))
       return make_error(Code::cancelled, "loading was stopped");
@@ -88,46 +72,36 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
   return model;
 }
 
+Result<LanguageModel> LanguageModel::map(const std::shared_ptr<const Entity>& file) {
+  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_entity_source(file));
+  LanguageModel model;
+  model.source_ = source->path;
+  model.config_ = source->config;
+  LOOM_ASSIGN(model.dtype_, entity_model_dtype(*file));
+  LOOM_TRY(model.take_text(*source));
+  LOOM_ASSIGN(MappedNetwork mapped, map_network(file, 1));
+  LOOM_TRY(check_decoder(mapped.network, model.config_, source->path));
+  model.network_ = std::make_unique<Network>(std::move(mapped.network));
+  return model;
+}
+
 Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
-  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_hf_folder(path));
+  if (model_file_kind(path) == ModelFile::entity && !options.rope_bf16_frequencies) {
+    LOOM_ASSIGN(const std::shared_ptr<const Entity> file, open_entity(path));
+    LOOM_ASSIGN(const DType stored, entity_model_dtype(*file));
+    if (!options.dtype || *options.dtype == stored) return map(file);
+  }
+  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
   return load(*source, options, pool);
 }
 
 Result<LanguageModel> LanguageModel::random(const HfConfig& config, DType dtype, uint64_t seed,
                                             ThreadPool& pool) {
-  LanguageModel model;
-  model.config_ = config;
-  model.dtype_ = dtype;
-  model.source_ = "random weights";
-  LOOM_ASSIGN(Network network, make_network(config));
-  model.network_ = std::make_unique<Network>(std::move(network));
-  for (size_t i = 0; i < model.network_->params().size(); ++i) {
-    const Param& param = model.network_->params()[i];
-    const Rng rng(seed, i);
-    const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
-    // Uniform of variance 1 / cols keeps activations near 1; gains are 1.
-    const float spread =
-        param.spec.matrix() ? 1.7320508f / __builtin_sqrtf(static_cast<float>(cols)) : 0.0f;
-    const float centre = param.spec.init == Init::ones ? 1.0f : 0.0f;
-    const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
-      pool.run([&](int lane) {
-        const LaneRange mine = lane_range(count * cols, 4, lane, pool.lanes());
-        for (int64_t j = mine.begin; j < mine.end; j += 4) {
-          const PhiloxBlock block = philox(seed, i, static_cast<uint64_t>(first * cols + j) / 4);
-          for (int64_t k = 0; k < 4 && j + k < mine.end; ++k) {
-            const float u =
-                static_cast<float>(block[static_cast<size_t>(k)] >> 8) * 0x1p-23f - 1.0f;
-            out[j + k] = centre + spread * u;
-          }
-        }
-      });
-      return {};
-    };
-    LOOM_TRY(
-        model.network_->load_param(static_cast<int>(i), model.dtype_for(param, dtype), rows, pool));
-  }
-  return model;
+  LoadModelOptions options;
+  options.dtype = dtype;
+  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, random_source(config, seed, pool));
+  return load(*source, options, pool);
 }
 
 }  // namespace loom

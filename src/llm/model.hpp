@@ -31,12 +31,14 @@ struct LoadModelOptions {
 
 class LanguageModel {
  public:
-  // A Hugging Face folder: config.json, model.safetensors (or index), tokenizer.json and friends.
+  // Whatever open_model_source() opens. An .entity file in the asked dtype is mapped, not read.
   static Result<LanguageModel> load(const std::string& path, const LoadModelOptions& options,
                                     ThreadPool& pool);
   // From a source that is open. The source is not needed any more afterwards.
   static Result<LanguageModel> load(const ModelSource& source, const LoadModelOptions& options,
                                     ThreadPool& pool);
+  // A language model in an .entity file, as it lies: nothing is packed or copied.
+  static Result<LanguageModel> map(const std::shared_ptr<const Entity>& file);
   // Random weights of a shape, the same for the same seed on every machine. No tokenizer.
   static Result<LanguageModel> random(const HfConfig& config, DType dtype, uint64_t seed,
                                       ThreadPool& pool);
@@ -55,8 +57,6 @@ class LanguageModel {
  private:
   Status take_text(const ModelSource& source);
   Status load_weights(const ModelSource& source, const LoadModelOptions& options, ThreadPool& pool);
-  Status load_weight(int index, const SourceWeight& weight, DType dtype, ThreadPool& pool);
-  DType dtype_for(const Param& param, DType wanted) const;
 
   HfConfig config_;
   std::unique_ptr<Network> network_;  // sessions point at it, so it must not move

@@ -1,38 +1,23 @@
 // ModelSource: where the pieces of a language model come from, one class per kind of file: its
-// configuration, its text (tokenizer, chat template) and, one parameter at a time, its weights.
+// configuration, its text (tokenizer, chat template) and, one at a time, the parameters of
+// decoder_grid(config).
 // It reads what a file says and nothing more; LanguageModel builds and packs.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "grid/network.hpp"
+#include "bridge/weight_source.hpp"
 #include "io/hf_config.hpp"
 
 namespace loom {
 
-// One parameter of the decoder as a file has it.
-struct SourceWeight {
-  DType stored = DType::f32;  // what it is packed in when nobody asks for another type
-  // Values as f32, rows ascending, maybe twice.
-  Network::RowSource rows;
-  // Packs row `row` of the parameter with the very codes and scales of the file into a matrix of
-  // type `stored`. Null where rows() and packing lose nothing, or where the file has no such type.
-  std::function<Status(int64_t row, const R16& matrix, std::byte* to)> place;
-  // Hands the pages of the file back; the parameter is not read again.
-  std::function<void()> release;
-};
-
-class ModelSource {
+class ModelSource : public WeightSource {
  public:
-  virtual ~ModelSource() = default;
-  // Of `param`, a parameter of decoder_grid(config). Errors: bad_file (absent, another shape).
-  virtual Result<SourceWeight> weight(const Param& param) const = 0;
-
   std::string path;
   HfConfig config;
+  // config reads back from these: config.json and generation_config.json ("": none).
+  std::string config_json, generation_json;
   std::string tokenizer_json;   // "" where there is none
   std::string tokenizer_where;  // for messages
   std::string chat_template;
@@ -41,5 +26,20 @@ class ModelSource {
 
 // A Hugging Face folder: config.json, model.safetensors (or an index), tokenizer.json and friends.
 Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder);
+
+// What `path` is by what it holds: a folder, or a file that begins with the mark of a format.
+enum class ModelFile : uint8_t { none, folder, gguf, entity, other };
+ModelFile model_file_kind(const std::string& path);
+// Opens a model of any kind. Errors: not_found, unsupported (a file of another kind), and those of
+// the reader.
+Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path);
+
+// Random weights of a shape, the same for the same seed on every machine: uniform of variance
+// 1 / cols, gains 1. `pool` must outlive it.
+Result<std::unique_ptr<ModelSource>> random_source(const HfConfig& config, uint64_t seed,
+                                                   ThreadPool& pool);
+
+// What weights below 8 bits leave at q8_0: the token embedding and the head.
+DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted);
 
 }  // namespace loom

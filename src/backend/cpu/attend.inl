@@ -42,6 +42,7 @@ struct Head {
         window(a.window),
         causal(a.causal),
         scale(a.scale),
+        soft_cap(a.soft_cap),
         mask(a.mask.empty() ? nullptr : a.mask.f32_row(sequence)) {
     const int64_t kv = head / (a.heads / a.kv_heads);
     q = a.q.f32_row(sequence * length) + head * width;
@@ -65,7 +66,7 @@ struct Head {
 
   int64_t length, width, window;
   bool causal;
-  float scale;
+  float scale, soft_cap;
   const float* mask;
   const float *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
@@ -101,12 +102,14 @@ inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const LaneRange own = h.allowed(r);
     float* const row = w.row(r);
+    const int64_t n = own.end - own.begin;
+    if (h.soft_cap > 0) cap_row(row + own.begin, h.scale, h.soft_cap, n);
+    const float scale = h.soft_cap > 0 ? 1.0f : h.scale;
     if (h.mask != nullptr) {
       for (int64_t p = own.begin; p < own.end; ++p)
-        row[p] = h.hides(p) ? -__builtin_inff() : row[p] * h.scale;
+        row[p] = h.hides(p) ? -__builtin_inff() : row[p] * scale;
     }
-    softmax_row(row + own.begin, h.mask == nullptr ? h.scale : 1.0f, own.end - own.begin,
-                row + own.begin);
+    softmax_row(row + own.begin, h.mask == nullptr ? scale : 1.0f, n, row + own.begin);
     for (int64_t p = own.begin; h.mask != nullptr && p < own.end; ++p) {
       if (h.hides(p)) row[p] = 0.0f;
     }
@@ -267,7 +270,9 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
 inline void attend_dx(const AttendDxArgs& a, const Lane& lane) {
   const int64_t length = a.sequences == 0 ? 0 : a.q.rows() / a.sequences;
   const int64_t stride = round_up(length, kFloatTileGroups * 16);
-  if (kMatmulScratch + 2 * length * stride * 4 > lane.scratch_bytes)
+  // The slope of the cap needs the scores again, which the weights have replaced.
+  const bool capped = a.soft_cap > 0;
+  if (capped || kMatmulScratch + 2 * length * stride * 4 > lane.scratch_bytes)
     return reference_ops().attend_dx(a, lane);
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
   const LaneRange work = lane.range(a.sequences * a.kv_heads);

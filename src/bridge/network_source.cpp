@@ -1,0 +1,86 @@
+#include "bridge/network_source.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "bridge/entity_network.hpp"
+#include "bridge/network_json.hpp"
+
+namespace loom {
+namespace {
+
+class EntityNetworkSource : public NetworkSource {
+ public:
+  EntityNetworkSource(NetworkSpec spec, std::shared_ptr<const Entity> file);
+  Result<SourceWeight> weight(const Param& param) const override {
+    return entity_weight(*file_, param);
+  }
+
+ private:
+  std::shared_ptr<const Entity> file_;
+};
+
+EntityNetworkSource::EntityNetworkSource(NetworkSpec s, std::shared_ptr<const Entity> file)
+    : NetworkSource(std::move(s)), file_(std::move(file)) {
+  path = file_->where();
+  for (const auto& [key, value] : file_->header().members()) {
+    if (key != "network") sections.add(key, value);
+  }
+  for (size_t i = 0; i < file_->blobs().size(); ++i) {
+    const EntityBlob& blob = file_->blobs()[i];
+    if (blob.layout == BlobLayout::r16 && blob.path.front() == '(') dtype = dtype_name(blob.dtype);
+    if (blob.path.front() == '(') continue;
+    EntityOutput out;
+    out.path = blob.path;
+    out.layout = blob.layout;
+    out.dtype = blob.dtype;
+    out.shape = blob.shape;
+    out.data = [file = file_.get(), i]() -> Result<std::span<const std::byte>> {
+      LOOM_TRY(file->verify(i));
+      return file->bytes(i);
+    };
+    blobs.push_back(std::move(out));
+  }
+}
+
+}  // namespace
+
+Result<SourceWeight> MemorySource::weight(const Param& param) const {
+  const auto found = values.find(param.path);
+  if (found == values.end()) return bad_file(cat("has no values for ", param.path), path);
+  const std::vector<float>& all = found->second;
+  if (static_cast<int64_t>(all.size()) != param.spec.shape.count()) {
+    return bad_file(cat(param.path, " has ", all.size(), " values, its shape ",
+                        param.spec.shape.str(), " needs ", param.spec.shape.count()),
+                    path);
+  }
+  SourceWeight weight;
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+  weight.rows = [&all, cols](int64_t first, int64_t count, float* out) -> Status {
+    std::copy_n(all.data() + first * cols, count * cols, out);
+    return {};
+  };
+  return weight;
+}
+
+Result<std::unique_ptr<NetworkSource>> open_network_entity(std::shared_ptr<const Entity> file) {
+  LOOM_ASSIGN(NetworkSpec spec, entity_spec(*file));
+  return std::unique_ptr<NetworkSource>(
+      std::make_unique<EntityNetworkSource>(std::move(spec), std::move(file)));
+}
+
+Status save_network(const std::string& path, const NetworkSource& source,
+                    const SaveNetworkOptions& options, ThreadPool& pool) {
+  LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
+  PackPolicy policy = options.policy;
+  if (!policy.dtype) policy.dtype = [](const Param&, DType stored) { return stored; };
+  LOOM_ASSIGN(std::vector<EntityOutput> params, packed_outputs(network, source, policy, pool));
+  JsonValue header = JsonValue::object();
+  header.add("network", network_json(source.spec));
+  for (const auto& [key, value] : source.sections.members()) header.add(key, value);
+  std::vector<EntityOutput> blobs = source.blobs;
+  for (EntityOutput& param : params) blobs.push_back(std::move(param));
+  return write_entity(path, header, blobs, options.progress);
+}
+
+}  // namespace loom

@@ -1,0 +1,46 @@
+// Converting models between files: any that can be opened, to any that can be written. What a file
+// holds is told by how it begins, what to write by the name of the output.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bridge/network_source.hpp"
+#include "engine/training_files.hpp"
+#include "llm/model_source.hpp"
+
+namespace loom {
+
+// A model in a file: a language model, or a network.
+struct OpenedModel {
+  std::string format;                    // "Hugging Face folder", "entity", "trained weights", ...
+  std::unique_ptr<ModelSource> decoder;  // one of
+  std::unique_ptr<NetworkSource> network;  // the two
+  std::vector<std::string> notes;          // what was inferred, or could not be kept
+};
+Result<OpenedModel> open_model(const std::string& path);
+
+struct ConvertRule {
+  std::string pattern;  // of parameter paths: * stands for any text
+  DType dtype = DType::f32;
+};
+
+struct ConvertOptions {
+  std::optional<DType> dtype;      // of matrices; unset: as stored
+  std::vector<ConvertRule> rules;  // the first that fits decides, before dtype
+  bool per_tensor = false;         // one scale per matrix instead of one per row
+  std::function<Status(const Param& param, DType dtype, int64_t rows, float* values)> adjust;
+  std::function<void(const PackReport&)> report;
+  std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
+};
+
+// Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
+// (the description alone); a name without an extension is a Hugging Face folder. Errors:
+// unsupported, naming what the format cannot hold.
+Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
+                   ThreadPool& pool);
+
+}  // namespace loom

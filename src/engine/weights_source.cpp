@@ -1,0 +1,146 @@
+#include "engine/weights_source.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "bridge/network_json.hpp"
+#include "engine/training_parts.hpp"
+
+namespace loom {
+namespace {
+
+constexpr const char* kSection = "model";
+
+class TrainedSource : public NetworkSource {
+ public:
+  TrainedSource(TrainedModel model, WeightsFile file);
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  void add_training();
+
+  TrainedModel model_;
+  WeightsFile file_;
+};
+
+Shape shape_of(const SafeTensor& t) {
+  Shape shape;
+  for (size_t i = t.shape.size(); i-- > 0 && t.shape.size() <= Shape::kMaxRank;)
+    shape = shape.after(t.shape[i]);
+  return shape;
+}
+
+EntityOutput floats_output(std::string path, const std::vector<float>& values) {
+  EntityOutput out;
+  out.path = std::move(path);
+  out.shape = Shape{static_cast<int64_t>(values.size())};
+  out.data = [&values]() -> Result<std::span<const std::byte>> {
+    return std::as_bytes(std::span(values));
+  };
+  return out;
+}
+
+TrainedSource::TrainedSource(TrainedModel model, WeightsFile file)
+    : NetworkSource(std::move(model.network)), model_(std::move(model)), file_(std::move(file)) {
+  path = file_.path;
+  dtype = dtype_name(model_.dtype);
+  JsonValue section = JsonValue::object();
+  section.add("dtype", JsonValue::string(dtype));
+  section.add("loss", loss_json(model_.loss));
+  section.add("classes", names_json(model_.names));
+  sections.add(kSection, std::move(section));
+  if (!model_.normalization.empty()) {
+    blobs.push_back(floats_output("input/shift", model_.normalization.shift));
+    blobs.push_back(floats_output("input/scale", model_.normalization.scale));
+  }
+  add_training();
+}
+
+// A checkpoint's run, and every tensor of its state.
+void TrainedSource::add_training() {
+  JsonValue training = JsonValue::object();
+  for (const char* key : {"options", "progress", "history"}) {
+    const Result<std::string> text = file_.text(key);
+    if (text.ok()) training.add(key, JsonValue::string(*text));
+  }
+  if (training.members().empty()) return;
+  sections.add("training", std::move(training));
+  for (const SafeTensor& t : file_.tensors.tensors()) {
+    if (t.name.front() != '(') continue;
+    EntityOutput out;
+    out.path = cat("state/", t.name);
+    out.dtype = t.dtype == SafeDType::u8 ? DType::u8 : DType::f32;
+    out.shape = shape_of(t);
+    out.data = [data = t.data]() -> Result<std::span<const std::byte>> { return data; };
+    blobs.push_back(std::move(out));
+  }
+}
+
+Result<SourceWeight> TrainedSource::weight(const Param& param) const {
+  const SafeTensor* t = file_.tensors.find(param.path);
+  if (t == nullptr) return bad_file(cat("has no tensor '", param.path, "'"), path);
+  if (!(shape_of(*t) == param.spec.shape)) {
+    return bad_file(cat("'", param.path, "' is ", shape_of(*t).str(), ", the network wants ",
+                        param.spec.shape.str()),
+                    path);
+  }
+  SourceWeight weight;
+  weight.stored = param.spec.matrix() ? param.dtype.value_or(model_.dtype) : DType::f32;
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+  weight.rows = [t, cols](int64_t first, int64_t count, float* out) {
+    return SafeTensors::to_f32(*t, first * cols, count * cols, out);
+  };
+  // Scales were held while training: the same ranges give the same bits.
+  const SafeTensor* held = file_.tensors.find(param.path + "/scale");
+  if (held != nullptr && param.spec.matrix()) {
+    weight.held.resize(static_cast<size_t>(held->count()));
+    LOOM_TRY(SafeTensors::to_f32(*held, 0, held->count(), weight.held.data()));
+    weight.held_dtype = weight.stored;
+  }
+  return weight;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& path) {
+  LOOM_ASSIGN(WeightsFile file, open_weights(path));
+  LOOM_ASSIGN(TrainedModel model, read_model(file));
+  return std::unique_ptr<NetworkSource>(
+      std::make_unique<TrainedSource>(std::move(model), std::move(file)));
+}
+
+Result<TrainedModel> read_entity_model(const Entity& file) {
+  LOOM_ASSIGN(NetworkSpec spec, entity_spec(file));
+  TrainedModel model{std::move(spec), DType::f32, {}, {}, {}};
+  for (const EntityBlob& blob : file.blobs()) {
+    if (blob.layout == BlobLayout::r16 && blob.path.front() == '(') model.dtype = blob.dtype;
+  }
+  const JsonValue* section = file.header().find(kSection);
+  if (section == nullptr) {
+    model.loss.kind = LossKind::softmax_ce;
+    return model;
+  }
+  const std::string where = file.where() + ": model";
+  const JsonValue* dtype = section->find("dtype");
+  const JsonValue* loss = section->find("loss");
+  const JsonValue* classes = section->find("classes");
+  if (dtype == nullptr || loss == nullptr || classes == nullptr)
+    return bad_file("dtype, loss or classes is absent", where);
+  LOOM_ASSIGN(model.dtype, parse_dtype(dtype->text()));
+  LOOM_ASSIGN(model.loss, read_loss(*loss, where));
+  for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
+  for (const auto& [name, to] : {std::pair("input/shift", &model.normalization.shift),
+                                 std::pair("input/scale", &model.normalization.scale)}) {
+    const int64_t found = file.find(name);
+    if (found < 0) continue;
+    const auto index = static_cast<size_t>(found);
+    LOOM_TRY(file.verify(index));
+    to->resize(static_cast<size_t>(file.entries()[index].count()));
+    LOOM_TRY(file.to_f32(index, 0, static_cast<int64_t>(to->size()), to->data()));
+  }
+  if (model.normalization.shift.size() != model.normalization.scale.size())
+    return bad_file("input/shift and input/scale differ in size", file.where());
+  return model;
+}
+
+}  // namespace loom

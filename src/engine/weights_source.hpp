@@ -1,0 +1,15 @@
+// Trained weights and checkpoints (training_files.hpp) as a NetworkSource, and what of them goes
+// into an .entity file: the section "model" (dtype, loss, classes; blobs input/shift, input/scale),
+// and for checkpoints "training" with the state of the optimizer in blobs state/.
+#pragma once
+
+#include "bridge/network_source.hpp"
+#include "engine/training_files.hpp"
+
+namespace loom {
+
+Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& path);
+// What a network in an .entity file was trained for; defaults where it does not say.
+Result<TrainedModel> read_entity_model(const Entity& file);
+
+}  // namespace loom

@@ -1,0 +1,213 @@
+// Writing a model in another format: see convert.hpp.
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "bridge/network_json.hpp"
+#include "bridge/onnx_export.hpp"
+#include "engine/convert.hpp"
+#include "io/npy_write.hpp"
+#include "io/safetensors_write.hpp"
+#include "llm/decoder.hpp"
+#include "llm/entity_model.hpp"
+#include "llm/gguf_export.hpp"
+#include "llm/hf_export.hpp"
+
+namespace loom {
+namespace {
+
+// Does `text` fit `pattern`, where * stands for any text? Linear in the product of their lengths.
+bool fits(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+// The type that the options give a matrix; unset: they say nothing.
+std::optional<DType> ruled(const Param& param, const ConvertOptions& options) {
+  for (const ConvertRule& rule : options.rules) {
+    if (fits(rule.pattern, param.path)) return rule.dtype;
+  }
+  return {};
+}
+
+PackPolicy policy_of(const ConvertOptions& options) {
+  PackPolicy policy;
+  policy.report = options.report;
+  policy.adjust = options.adjust;
+  if (options.per_tensor) policy.scope = [](const Param&) { return ScaleScope::per_tensor; };
+  return policy;
+}
+
+Status write_decoder_entity(const std::string& path, const ModelSource& source,
+                            const ConvertOptions& options, ThreadPool& pool) {
+  SaveModelOptions save;
+  save.policy = policy_of(options);
+  save.policy.dtype = [&](const Param& param, DType stored) {
+    if (const std::optional<DType> dtype = ruled(param, options)) return *dtype;
+    return options.dtype ? decoder_dtype(param, source.config, *options.dtype) : stored;
+  };
+  save.dtype = options.dtype;
+  save.progress.report = options.progress;
+  return save_model(path, source, save, pool);
+}
+
+Status write_network_entity(const std::string& path, const NetworkSource& source,
+                            const ConvertOptions& options, ThreadPool& pool) {
+  SaveNetworkOptions save;
+  save.policy = policy_of(options);
+  save.policy.dtype = [&](const Param& param, DType stored) {
+    if (const std::optional<DType> dtype = ruled(param, options)) return *dtype;
+    return options.dtype.value_or(stored);
+  };
+  save.progress.report = options.progress;
+  return save_network(path, source, save, pool);
+}
+
+// Every parameter as f32 in memory: for formats that are written in one piece.
+struct Unpacked {
+  Network network;
+  std::vector<std::vector<float>> values;  // of every parameter
+};
+Result<Unpacked> unpack(const GridSpec& grid, const Shape& input, const WeightSource& source) {
+  LOOM_ASSIGN(Network network, Network::finalize(grid, input));
+  Unpacked out{std::move(network), {}};
+  for (const Param& param : out.network.params()) {
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
+    const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
+    LOOM_TRY(weight.rows(0, rows, values.data()));
+    if (weight.release) weight.release();
+    out.values.push_back(std::move(values));
+  }
+  return out;
+}
+
+SafeOutput float_output(std::string name, const Shape& shape, const std::vector<float>& values) {
+  SafeOutput out{std::move(name), SafeDType::f32, {}, std::as_bytes(std::span(values))};
+  for (int axis = 0; axis < shape.rank(); ++axis) out.shape.push_back(shape[axis]);
+  return out;
+}
+
+// Weights that `loom eval` and `loom train` take: see training_files.hpp.
+Status write_network_safetensors(const std::string& path, const NetworkSource& source) {
+  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
+  std::vector<SafeOutput> tensors;
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    const Param& param = all.network.params()[i];
+    tensors.push_back(float_output(param.path, param.spec.shape, all.values[i]));
+  }
+  const JsonValue* model = source.sections.find("model");
+  SafeMetadata metadata = {{"loom", "weights 1"}, {"network", write_network(source.spec)}};
+  metadata.emplace_back("dtype", source.dtype);
+  const JsonValue* loss = model == nullptr ? nullptr : model->find("loss");
+  const JsonValue* classes = model == nullptr ? nullptr : model->find("classes");
+  metadata.emplace_back(
+      "loss", loss == nullptr ? R"({"kind":"mse","delta":1.0,"smoothing":0.0})" : dump_json(*loss));
+  metadata.emplace_back("classes", classes == nullptr ? "[]" : dump_json(*classes));
+  std::vector<std::string> kept;  // bytes that outlive the loop
+  kept.reserve(source.blobs.size());
+  for (const EntityOutput& blob : source.blobs) {
+    if (!blob.path.starts_with("input/")) continue;
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, blob.data());
+    kept.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    SafeOutput out{blob.path, SafeDType::f32, {}, std::as_bytes(std::span(kept.back()))};
+    for (int axis = 0; axis < blob.shape.rank(); ++axis) out.shape.push_back(blob.shape[axis]);
+    tensors.push_back(std::move(out));
+  }
+  return write_safetensors(path, std::move(tensors), metadata);
+}
+
+Status write_network_onnx(const std::string& path, const NetworkSource& source, ThreadPool& pool) {
+  LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(network.params()[i]));
+    LOOM_TRY(load_weight(network, static_cast<int>(i), weight.stored, weight, pool));
+  }
+  return write_onnx(path, network, source.spec.input);
+}
+
+Status write_network_npz(const std::string& path, const NetworkSource& source) {
+  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
+  std::vector<NpyOutput> arrays;
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    const Param& param = all.network.params()[i];
+    NpyOutput out{param.path, ElementType::f32, {}, std::as_bytes(std::span(all.values[i]))};
+    for (int axis = 0; axis < param.spec.shape.rank(); ++axis)
+      out.shape.push_back(param.spec.shape[axis]);
+    arrays.push_back(std::move(out));
+  }
+  return write_npz(path, arrays);
+}
+
+Status write_decoder_gguf(const std::string& path, const ModelSource& source,
+                          const ConvertOptions& options) {
+  if (!options.rules.empty() || options.per_tensor || options.report || options.adjust) {
+    return unsupported("rules, calibration and reports are for .entity files; GGUF takes --dtype",
+                       path);
+  }
+  GgufExportOptions gguf;
+  gguf.dtype = options.dtype;
+  gguf.progress = [&](int64_t done, int64_t total) {
+    return !options.progress ||
+           options.progress(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  return write_gguf(path, source, gguf);
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  return write_file_atomic(path, std::as_bytes(std::span(text)));
+}
+
+Status write_network_description(const std::string& path, const OpenedModel& model) {
+  if (model.network != nullptr) return write_text(path, write_network(model.network->spec));
+  LOOM_ASSIGN(GridSpec grid, decoder_grid(model.decoder->config));
+  return write_text(path, write_network({std::move(grid), Shape{1}}));
+}
+
+std::string extension_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return "";
+  return to_lower_ascii(path.substr(dot));
+}
+
+}  // namespace
+
+Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
+                   ThreadPool& pool) {
+  const std::string extension = extension_of(path);
+  const bool decoder = model.decoder != nullptr;
+  if (extension == ".entity") {
+    return decoder ? write_decoder_entity(path, *model.decoder, options, pool)
+                   : write_network_entity(path, *model.network, options, pool);
+  }
+  if (extension == ".json") return write_network_description(path, model);
+  if (decoder && extension == ".gguf") return write_decoder_gguf(path, *model.decoder, options);
+  if (decoder && extension.empty()) return write_hf_folder(path, *model.decoder, options.dtype);
+  if (!decoder && extension == ".safetensors")
+    return write_network_safetensors(path, *model.network);
+  if (!decoder && extension == ".onnx") return write_network_onnx(path, *model.network, pool);
+  if (!decoder && extension == ".npz") return write_network_npz(path, *model.network);
+  return unsupported(cat("cannot write ", decoder ? "a language model" : "a network", " as '",
+                         extension, "'; choose .entity, .json, ",
+                         decoder ? ".gguf, or a folder (a name without an extension)"
+                                 : ".safetensors, .onnx, .npz"),
+                     path);
+}
+
+}  // namespace loom

@@ -1,0 +1,73 @@
+// Random weights as a ModelSource: for benchmarks and tests that need a shape and no file.
+#include <unordered_map>
+
+#include "base/rng.hpp"
+#include "llm/decoder.hpp"
+#include "llm/model_source.hpp"
+
+namespace loom {
+namespace {
+
+class RandomSource : public ModelSource {
+ public:
+  RandomSource(uint64_t seed, ThreadPool& pool) : seed_(seed), pool_(pool) {}
+  Status describe(const HfConfig& shape);
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  uint64_t seed_;
+  ThreadPool& pool_;
+  std::unordered_map<std::string, uint64_t> streams_;  // by path: the number of the parameter
+};
+
+Status RandomSource::describe(const HfConfig& shape) {
+  path = "random weights";
+  config = shape;
+  config_json = hf_config_json(config);
+  LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
+  LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
+  for (const Param& param : network.params()) streams_.emplace(param.path, streams_.size());
+  return {};
+}
+
+Result<SourceWeight> RandomSource::weight(const Param& param) const {
+  const auto stream = streams_.find(param.path);
+  if (stream == streams_.end()) return invalid("the shape has no such parameter", param.path);
+  SourceWeight weight;
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+  const float spread =
+      param.spec.matrix() ? 1.7320508f / __builtin_sqrtf(static_cast<float>(cols)) : 0.0f;
+  const float centre = param.spec.init == Init::ones ? 1.0f : 0.0f;
+  weight.rows = [this, cols, spread, centre, stream = stream->second](int64_t first, int64_t count,
+                                                                      float* out) -> Status {
+    pool_.run([&](int lane) {
+      const LaneRange mine = lane_range(count * cols, 4, lane, pool_.lanes());
+      for (int64_t j = mine.begin; j < mine.end; j += 4) {
+        const PhiloxBlock block =
+            philox(seed_, stream, static_cast<uint64_t>(first * cols + j) / 4);
+        for (int64_t k = 0; k < 4 && j + k < mine.end; ++k) {
+          const float u = static_cast<float>(block[static_cast<size_t>(k)] >> 8) * 0x1p-23f - 1.0f;
+          out[j + k] = centre + spread * u;
+        }
+      }
+    });
+    return {};
+  };
+  return weight;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelSource>> random_source(const HfConfig& config, uint64_t seed,
+                                                   ThreadPool& pool) {
+  auto source = std::make_unique<RandomSource>(seed, pool);
+  LOOM_TRY(source->describe(config));
+  return std::unique_ptr<ModelSource>(std::move(source));
+}
+
+DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted) {
+  const bool narrow = dtype_info(wanted).bits < 8;
+  return narrow && is_vocabulary_matrix(param, config) ? DType::q8_0 : wanted;
+}
+
+}  // namespace loom
