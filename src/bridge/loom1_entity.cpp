@@ -179,11 +179,9 @@ Result<bool> EntityReader::weights(const Loom1Layer& layer, const std::vector<Pa
                                    std::vector<float>& out) {
   LOOM_ASSIGN(const uint64_t total, loom1_count(reader_, layer, specs));
   if (total == 0) return false;
-  uint64_t norms = 0, width = 0;
+  uint64_t norms = 0;
   for (const ParamSpec& spec : specs) {
-    if (!spec.name.ends_with("_norm")) continue;
-    width = static_cast<uint64_t>(spec.shape.count());
-    norms += width;
+    if (spec.name.ends_with("_norm")) norms += static_cast<uint64_t>(spec.shape.count());
   }
   if (const Loom1Blob* blob = file_.take(layer.path)) {
     LOOM_TRY(file_.plain(*blob, total - norms, out));
@@ -195,9 +193,13 @@ Result<bool> EntityReader::weights(const Loom1Layer& layer, const std::vector<Pa
   } else {
     LOOM_TRY(matrices(layer, specs, out));
   }
-  if (norms > 0) {
-    LOOM_TRY(head_norm(layer, layer.path + ".q_norm", width, out));
-    LOOM_TRY(head_norm(layer, layer.path + ".k_norm", width, out));
+  for (const ParamSpec& spec : specs) {
+    const auto width = static_cast<uint64_t>(spec.shape.count());
+    if (spec.name == "sub_norm") {
+      LOOM_TRY(file_.plain(*file_.take(layer.path + ".inner_norm"), width, out));
+    } else if (spec.name.ends_with("_norm")) {
+      LOOM_TRY(head_norm(layer, cat(layer.path, ".", spec.name), width, out));
+    }
   }
   return true;
 }
@@ -206,8 +208,10 @@ Result<bool> EntityReader::weights(const Loom1Layer& layer, const std::vector<Pa
 Status EntityReader::check_record(const Loom1Layer& layer) {
   if (layer.record.weights != nullptr)
     return reader_.bad(layer, "weights stand in the header; an entity holds them in blobs");
-  if (file_.has(layer.path + ".inner_norm"))
-    return reader_.lacking(layer, "a norm inside the layer (inner_norm), which Loom does not have");
+  const bool inner = layer.config.def->kind == LayerKind::multi_head_attention ||
+                     layer.config.def->kind == LayerKind::swiglu;
+  if (!inner && file_.has(layer.path + ".inner_norm"))
+    return reader_.lacking(layer, "inner_norm, a norm inside a layer that has none in Loom");
   return {};
 }
 
@@ -301,6 +305,7 @@ Result<Loom1Network> EntityReader::read(const Loom1Options& options) {
   reader_.extras = [&](const std::string& path) {
     Loom1Extras extras;
     extras.qk_norm = file_.has(path + ".q_norm") || file_.has(path + ".k_norm");
+    extras.inner_norm = file_.has(path + ".inner_norm");
     extras.norm_eps = transformer_.eps;
     extras.rope_freq_base = transformer_.rope_base;
     extras.gate = transformer_.gate;

@@ -43,6 +43,12 @@ Result<Fields> dense(Maker& m) {
                 {"activation", m.activation}};
 }
 
+void add_inner_norm(const Maker& m, Fields& to) {
+  if (!m.extras.inner_norm) return;
+  to.emplace_back("sub_norm", true);
+  if (m.extras.norm_eps > 0) to.emplace_back("sub_norm_eps", m.extras.norm_eps);
+}
+
 Result<Fields> attention(Maker& m) {
   const Loom1Record& r = m.r();
   if (r.num_heads < 1) return m.bad(cat("num_heads is ", r.num_heads, ", must be at least 1"));
@@ -71,19 +77,19 @@ Result<Fields> attention(Maker& m) {
     f.emplace_back("qk_norm", true);
     if (m.extras.norm_eps > 0) f.emplace_back("qk_norm_eps", m.extras.norm_eps);
   }
+  add_inner_norm(m, f);
   return f;
 }
 
 Result<Fields> swiglu(Maker& m) {
+  Fields f{{"width", m.r().input_height}, {"inner", m.r().output_height}, {"bias", true}};
+  add_inner_norm(m, f);
   if (!m.extras.gate.empty()) {
-    return Fields{{"width", m.r().input_height},
-                  {"inner", m.r().output_height},
-                  {"bias", true},
-                  {"activation", m.extras.gate}};
-  }
-  if (m.activation == "relu2")
+    f.emplace_back("activation", m.extras.gate);
+  } else if (m.activation == "relu2") {
     m.note("the gate is SiLU; the original uses ReLU2 in its ternary path alone");
-  return Fields{{"width", m.r().input_height}, {"inner", m.r().output_height}, {"bias", true}};
+  }
+  return f;
 }
 
 // Gains are as many as input_height when a file is loaded, the norm runs over output_height.

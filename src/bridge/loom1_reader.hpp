@@ -49,6 +49,7 @@ struct Loom1Grid {
 // What else than the record says how a layer computes (entity files have blobs for it).
 struct Loom1Extras {
   bool qk_norm = false;
+  bool inner_norm = false;    // before the last projection of attention or SwiGLU
   double norm_eps = 0;        // 0: not known
   double rope_freq_base = 0;  // where the record has none
   std::string gate;           // activation of a SwiGLU's gate; "": SiLU

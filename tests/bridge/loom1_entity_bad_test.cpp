@@ -191,7 +191,7 @@ const Bad kBodies[] = {
     {with(kNorm, {{"layers.0.biases", le(0, 8)}}),
      "at byte 124: layers[0]: no blob holds its weights"},
     {with(kDense, {{"layers.0", le(0, 8)}, {"layers.0.inner_norm", le(0, 8)}}),
-     "at byte 124: layers[0]: a norm inside the layer (inner_norm), which Loom does not have"},
+     "at byte 124: layers[0]: inner_norm, a norm inside a layer that has none in Loom"},
     {with(R"({"type":"Dense","input_height":1,"output_height":1,"weights":"AAAAAA=="})", {}),
      "at byte 124: layers[0]: weights stand in the header; an entity holds them in blobs"},
     {norms_of({1, 2}, {}),

@@ -180,6 +180,23 @@ TEST(Loom1Entity, ATransformerIsOurDecoder) {
   }
 }
 
+TEST(Loom1Entity, InnerNormsStandBeforeTheLastProjection) {
+  const auto w = noise(3 * 4 * 8 + 8 + 8 + 4, 30), gain = noise(8, 31), x = noise(4, 32);
+  const auto file = read_entity(
+      entity(network_json({record_json({"SwiGLU", R"(,"input_height":4,"output_height":8)", {}})}),
+             {{"layers.0", f32_bytes(w)}, {"layers.0.inner_norm", f32_bytes(gain)}}));
+  const float* bias = w.data() + 3 * 4 * 8;
+  const Doubles gate = affine(w.data(), bias, slice(x, 0, 4), 8);
+  Doubles m = affine(w.data() + 32, bias + 8, slice(x, 0, 4), 8);
+  double square = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    m[i] *= gate[i] * logistic(gate[i]);
+    square += m[i] * m[i] / 8;
+  }
+  for (size_t i = 0; i < 8; ++i) m[i] *= static_cast<double>(gain[i]) / std::sqrt(square + 1e-6);
+  expect_near(run(file, x).values, affine(w.data() + 64, bias + 16, m, 4));
+}
+
 TEST(Loom1Entity, HeadNormsAndRotationReachTheLayer) {
   const auto file = read_transformer(true);
   ASSERT_TRUE(file.ok()) << file.error().str();

@@ -174,7 +174,7 @@ std::vector<float> reference_run(const File& file, bool biased, bool tied,
   ThreadPool pool(1);
   for (size_t i = 0; i < network->params().size(); ++i) {
     const Param& p = network->params()[i];
-    const std::vector<float>& values = file.of(decoder_tensor_name(p));
+    const std::vector<float>& values = file.of(decoder_tensor(p, c).name);
     const int64_t cols = p.spec.matrix() ? p.spec.shape[1] : 1;
     const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
       std::copy_n(values.begin() + first * cols, count * cols, out);
