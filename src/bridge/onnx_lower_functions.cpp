@@ -103,7 +103,7 @@ Status Lowering::gelu_node(const OnnxNode& n) {
   return unary_node(named);
 }
 
-// The mean of a row: of it alone, norms are made.
+// The mean of a row: of it alone, norms are made. Of all positions of a channel: a pool.
 Status Lowering::mean_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   const auto rank = static_cast<int64_t>(x->view.axes.size());
@@ -111,6 +111,19 @@ Status Lowering::mean_node(const OnnxNode& n) {
   if (has_input(n, 1)) {
     LOOM_ASSIGN(const ConstantRef given, constant(n, 1));
     axes = given->integers();
+  }
+  if (rank >= 4 && static_cast<int64_t>(axes.size()) == rank - 2) {
+    bool positions = attribute(n, "keepdims", 1) != 0;
+    for (int64_t& a : axes) a += a < 0 ? rank : 0;
+    std::sort(axes.begin(), axes.end());
+    for (size_t i = 0; i < axes.size(); ++i)
+      positions = positions && axes[i] == static_cast<int64_t>(i) + 2;
+    OnnxNode pool;
+    pool.name = n.name;
+    pool.op = "GlobalAveragePool";
+    pool.inputs = {n.inputs[0]};
+    pool.outputs = n.outputs;
+    if (positions) return pool_node(pool);
   }
   if (x->item < 0 || x->scores != nullptr || x->reduced || axes.size() != 1 ||
       (axes[0] != -1 && axes[0] != rank - 1) || attribute(n, "keepdims", 1) == 0 ||

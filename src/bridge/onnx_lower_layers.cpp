@@ -217,7 +217,8 @@ Status Lowering::pool_node(const OnnxNode& n) {
   std::vector<int64_t> pads = attribute_list(n, "pads", std::vector<int64_t>(2 * axes, 0));
   const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
   if (kernel.size() != axes || pads.size() != 2 * axes || attribute(n, "ceil_mode", 0) != 0 ||
-      (padded && attribute(n, "count_include_pad", 0) == 0) || n.find("auto_pad") != nullptr ||
+      (padded && attribute(n, "count_include_pad", 0) == 0) ||
+      attribute_text(n, "auto_pad", "NOTSET") != "NOTSET" ||
       !std::equal(pads.begin(), pads.begin() + static_cast<int64_t>(axes),
                   pads.begin() + static_cast<int64_t>(axes)))
     return refuse(n, "only means over whole windows are read (no ceil_mode, equal pads, counted)");
