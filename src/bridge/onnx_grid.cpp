@@ -238,7 +238,12 @@ Result<std::vector<int>> Builder::order() {
   for (int i = 1; i < count; ++i) {
     if (uses(i) == 0 || resolve(i) != i) continue;
     for (int& source : at(i).sources) {
-      if (source == 0) source = input;
+      if (source != 0 || input == 0) continue;
+      if (takes_ids(at(i).layer))
+        return unsupported(cat("node '", printable(at(i).node),
+                               "': the ids of the input are read "
+                               "by more than one layer"));
+      source = input;
     }
     // A sum takes its first value from the cell before it.
     if (at(i).sources.size() == 2) {

@@ -82,6 +82,12 @@ Result<ConstantRef> Lowering::constant(const OnnxNode& n, size_t i) {
   return std::make_shared<const Constant>(std::move(made));
 }
 
+Result<ConstantRef> Lowering::weights(const OnnxNode& n, size_t i) {
+  LOOM_ASSIGN(const ConstantRef c, constant(n, i));
+  if (c->values.size() == 1) LOOM_TRY(spend(n, c->count()));  // one value that stands for many
+  return c;
+}
+
 Status Lowering::define(const OnnxNode& n, Lowered value, size_t output) {
   if (output >= n.outputs.size() || n.outputs[output].empty()) return {};
   if (!values_.emplace(n.outputs[output], std::move(value)).second)
@@ -192,6 +198,8 @@ Status Lowering::read_input() {
                            Shape::kMaxRank - 2, " more are read"),
                        where_);
   batch_ = value->shape[0].extent >= 0 ? value->shape[0].extent : kOpenBatch;
+  if (batch_ < 1 || batch_ > kMaxExtent)
+    return unsupported(cat(who, " has a batch of ", batch_), where_);
   std::vector<int64_t> dims = {batch_};
   int64_t count = batch_;
   for (size_t i = 1; i < value->shape.size(); ++i) {

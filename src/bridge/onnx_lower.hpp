@@ -141,6 +141,8 @@ class Lowering {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
   Result<ConstantRef> constant(const OnnxNode& n, size_t i);
+  // The same where all its values will be kept.
+  Result<ConstantRef> weights(const OnnxNode& n, size_t i);
   Status define(const OnnxNode& n, Lowered value, size_t output = 0);
   // A stream whose memory is what the graph sees, as a new item reads it: its last axis is
   // `width` in both.

@@ -77,8 +77,8 @@ Result<Lowered> Lowering::scores_with(const OnnxNode& n, const Lowered& x, const
   }
   const bool none = c.values.size() == 1 && c.at(0) == 0;
   if (none) return out;
-  if (c.count() != s.time * s.time || c.dims.size() < 2 || c.dims.back() != s.time ||
-      c.dims[c.dims.size() - 2] != s.time || s.causal || s.window > 0)
+  if (c.values.size() == 1 || c.count() != s.time * s.time || c.dims.size() < 2 ||
+      c.dims.back() != s.time || c.dims[c.dims.size() - 2] != s.time || s.causal || s.window > 0)
     return refuse(n, "a mask that is not one of [time, time], or a second one");
   bool later = false;
   int64_t reach = 0;

@@ -40,6 +40,18 @@ bool all_are(const std::vector<float>& values, float what) {
   return std::ranges::all_of(values, [what](float v) { return v == what; });
 }
 
+// Whether a constant leaves the extents of what it meets as they are.
+bool keeps(const Constant& c, const Lowered& x) {
+  std::vector<int64_t> dims = x.view.dims();
+  if (x.reduced) dims.back() = 1;
+  if (c.dims.size() > dims.size()) return false;
+  for (size_t k = 1; k <= c.dims.size(); ++k) {
+    const int64_t extent = c.dims[c.dims.size() - k];
+    if (extent != 1 && extent != dims[dims.size() - k]) return false;
+  }
+  return true;
+}
+
 Weights shared(std::vector<float> values) {
   return std::make_shared<const std::vector<float>>(std::move(values));
 }
@@ -91,7 +103,7 @@ Status Lowering::gelu_node(const OnnxNode& n) {
   return unary_node(named);
 }
 
-// The mean of a row: of it alone, norms are made.
+// The mean of a row: of it alone, norms are made. Of all positions of a channel: a pool.
 Status Lowering::mean_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   const auto rank = static_cast<int64_t>(x->view.axes.size());
@@ -99,6 +111,19 @@ Status Lowering::mean_node(const OnnxNode& n) {
   if (has_input(n, 1)) {
     LOOM_ASSIGN(const ConstantRef given, constant(n, 1));
     axes = given->integers();
+  }
+  if (rank >= 4 && static_cast<int64_t>(axes.size()) == rank - 2) {
+    bool positions = attribute(n, "keepdims", 1) != 0;
+    for (int64_t& a : axes) a += a < 0 ? rank : 0;
+    std::sort(axes.begin(), axes.end());
+    for (size_t i = 0; i < axes.size(); ++i)
+      positions = positions && axes[i] == static_cast<int64_t>(i) + 2;
+    OnnxNode pool;
+    pool.name = n.name;
+    pool.op = "GlobalAveragePool";
+    pool.inputs = {n.inputs[0]};
+    pool.outputs = n.outputs;
+    if (positions) return pool_node(pool);
   }
   if (x->item < 0 || x->scores != nullptr || x->reduced || axes.size() != 1 ||
       (axes[0] != -1 && axes[0] != rank - 1) || attribute(n, "keepdims", 1) == 0 ||
@@ -129,6 +154,11 @@ Status Lowering::where_node(const OnnxNode& n) {
     base = x;
     parts[i] = of(*x);
   }
+  for (size_t i = 0; i < 3; ++i) {
+    if (parts[i]->op != "number") continue;
+    LOOM_ASSIGN(const ConstantRef c, constant(n, i));
+    if (!keeps(*c, *base)) return refuse(n, "a constant that does not fit");
+  }
   Lowered y = *base;
   y.f = expr_of("Where", {parts[0], parts[1], parts[2]});
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -152,8 +182,8 @@ Status Lowering::binary_node(const OnnxNode& n) {
 Result<Lowered> Lowering::with_constant(const OnnxNode& n, const Lowered& x, const Constant& c,
                                         bool first) {
   if (x.scores != nullptr) return scores_with(n, x, c);
-  const bool grows = c.dims.size() > x.view.axes.size();
-  if (c.values.size() != 1 || grows) return affine(n, x, c, first);
+  if (!keeps(c, x)) return refuse(n, "a constant that does not fit");
+  if (c.values.size() != 1) return affine(n, x, c, first);
   Lowered y = x;
   const ExprRef number = expr_number(c.values[0]);
   y.f = first ? expr_of(n.op, {number, of(x)}) : expr_of(n.op, {of(x), number});
@@ -340,10 +370,13 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
     own.activation = r.activation;
     LOOM_ASSIGN(made, add(n, std::move(own)));
   } else if (r.kind == Recognised::Kind::affine && width <= kMaxFolded) {
+    const Item& before = items_[static_cast<size_t>(from)];
+    const bool channels = is_product(before) && !is_dense(before);
     const auto all = [&](double v) {
-      return std::vector<float>(static_cast<size_t>(width), static_cast<float>(v));
+      return std::vector<float>(static_cast<size_t>(channels ? shape[1] : width),
+                                static_cast<float>(v));
     };
-    LOOM_ASSIGN(made, made_affine(n, from, -1, all(r.scale), all(r.shift)));
+    LOOM_ASSIGN(made, made_affine(n, from, channels ? 1 : -1, all(r.scale), all(r.shift)));
   } else if ((r.kind == Recognised::Kind::rms || r.kind == Recognised::Kind::layer) &&
              width <= kMaxFolded) {
     const bool layer = r.kind == Recognised::Kind::layer;

@@ -41,7 +41,8 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, Weights w, 
     LOOM_ASSIGN(from, rows(n, x, in));
   }
   const ItemParam weight{"weight", Shape{out, in}, w};
-  if (source.role == Item::Role::attention && source.layer.integer(0) == out) {
+  const bool direct = from == read && in == source.out.last();
+  if (direct && source.role == Item::Role::attention && source.layer.integer(0) == out) {
     Item item = source;  // its output projection
     item.role = Item::Role::layer;
     item.out = Shape();
@@ -55,7 +56,7 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, Weights w, 
     LOOM_ASSIGN(const int made, add(n, std::move(item)));
     return seen(n, made, with_last(dims, out));
   }
-  if (source.role == Item::Role::gated && source.layer.integer(0) == out) {
+  if (direct && source.role == Item::Role::gated && source.layer.integer(0) == out) {
     Item item = source;  // its down projection
     item.role = Item::Role::layer;
     item.out = Shape();
@@ -86,7 +87,7 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, Weights w, 
 
 Status Lowering::gemm_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef b, constant(n, 1));
+  LOOM_ASSIGN(const ConstantRef b, weights(n, 1));
   const auto alpha = static_cast<float>(attribute_real(n, "alpha", 1));
   const auto beta = static_cast<float>(attribute_real(n, "beta", 1));
   if (x->item < 0 || attribute(n, "transA", 0) != 0 || b->dims.size() != 2)
@@ -99,7 +100,7 @@ Status Lowering::gemm_node(const OnnxNode& n) {
   for (float& v : w) v *= alpha;
   Weights bias;
   if (has_input(n, 2)) {
-    LOOM_ASSIGN(const ConstantRef c, constant(n, 2));
+    LOOM_ASSIGN(const ConstantRef c, weights(n, 2));
     if (c->count() != out && c->count() != 1) return refuse(n, "a bias that is not one per output");
     std::vector<float> values(static_cast<size_t>(out));
     for (size_t i = 0; i < values.size(); ++i)
@@ -123,7 +124,7 @@ Status Lowering::matmul_node(const OnnxNode& n) {
   }
   if (a->item < 0 || a->scores != nullptr || !b->is_constant())
     return refuse(n, "only x W with x computed and W a constant is read");
-  LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
+  LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   if (w->dims.size() != 2 || w->dims[0] < 1 || w->dims[1] < 1)
     return refuse(n, "W must be a matrix");
   const int64_t in = w->dims[0], out = w->dims[1];
@@ -143,7 +144,7 @@ struct Window {
 Status Lowering::conv_node(const OnnxNode& n) {
   const bool transposed = n.op == "ConvTranspose";
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
+  LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   if (x->item < 0) return refuse(n, "its input is a constant");
   LOOM_ASSIGN(const int from, whole(n, *x));
   const Shape& in = items_[static_cast<size_t>(from)].out;
@@ -188,7 +189,7 @@ Status Lowering::conv_node(const OnnxNode& n) {
   Item item = layer_item(std::move(*layer), from);
   item.params.push_back({"weight", Shape{rows_of, patch}, shared(w->floats())});
   if (biased) {
-    LOOM_ASSIGN(const ConstantRef b, constant(n, 2));
+    LOOM_ASSIGN(const ConstantRef b, weights(n, 2));
     if (b->count() != filters) return refuse(n, "a bias that is not one per filter");
     item.params.push_back({"bias", Shape{filters}, shared(b->floats())});
   }
@@ -216,7 +217,8 @@ Status Lowering::pool_node(const OnnxNode& n) {
   std::vector<int64_t> pads = attribute_list(n, "pads", std::vector<int64_t>(2 * axes, 0));
   const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
   if (kernel.size() != axes || pads.size() != 2 * axes || attribute(n, "ceil_mode", 0) != 0 ||
-      (padded && attribute(n, "count_include_pad", 0) == 0) || n.find("auto_pad") != nullptr ||
+      (padded && attribute(n, "count_include_pad", 0) == 0) ||
+      attribute_text(n, "auto_pad", "NOTSET") != "NOTSET" ||
       !std::equal(pads.begin(), pads.begin() + static_cast<int64_t>(axes),
                   pads.begin() + static_cast<int64_t>(axes)))
     return refuse(n, "only means over whole windows are read (no ceil_mode, equal pads, counted)");
@@ -255,7 +257,7 @@ Status Lowering::batch_norm_node(const OnnxNode& n) {
     return refuse(n, "only inference over axis 1 is read");
   ConstantRef p[4];
   for (size_t i = 0; i < 4; ++i) {
-    LOOM_ASSIGN(p[i], constant(n, i + 1));
+    LOOM_ASSIGN(p[i], weights(n, i + 1));
     if (p[i]->count() != dims[1]) return refuse(n, "parameters that are not one per channel");
   }
   const double eps = attribute_real(n, "epsilon", 1e-5);
@@ -278,7 +280,7 @@ Status Lowering::batch_norm_node(const OnnxNode& n) {
 
 Status Lowering::norm_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef gamma, constant(n, 1));
+  LOOM_ASSIGN(const ConstantRef gamma, weights(n, 1));
   const std::vector<int64_t> dims = x->view.dims();
   const auto rank = static_cast<int64_t>(dims.size());
   const int64_t axis = attribute(n, "axis", -1);
@@ -296,7 +298,7 @@ Status Lowering::norm_node(const OnnxNode& n) {
   if (layer_norm) {
     std::vector<float> beta(static_cast<size_t>(dims.back()));
     if (has_input(n, 2)) {
-      LOOM_ASSIGN(const ConstantRef given, constant(n, 2));
+      LOOM_ASSIGN(const ConstantRef given, weights(n, 2));
       if (given->count() != dims.back()) return refuse(n, "a bias that is not one per value");
       beta = given->floats();
     }

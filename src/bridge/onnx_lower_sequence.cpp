@@ -70,7 +70,7 @@ Status Lowering::gather_node(const OnnxNode& n) {
     return last_step(n, *x, !index->dims.empty());
   }
   LOOM_ASSIGN(const Lowered* ids, input(n, 1));
-  LOOM_ASSIGN(const ConstantRef table, constant(n, 0));
+  LOOM_ASSIGN(const ConstantRef table, weights(n, 0));
   if (ids->item != 0 || !ids_ || ids->f != nullptr || table->dims.size() != 2 ||
       attribute(n, "axis", 0) != 0)
     return refuse(n, "only rows of a constant matrix by the ids of the input are read");
@@ -137,8 +137,8 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   const std::vector<Gates> table = gate_table();
   const Gates& g = *std::ranges::find_if(table, [&](const Gates& row) { return row.op == n.op; });
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
-  LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
-  LOOM_ASSIGN(const ConstantRef r, constant(n, 2));
+  LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
+  LOOM_ASSIGN(const ConstantRef r, weights(n, 2));
   const bool batch_first = attribute(n, "layout", 0) != 0;
   if (x->item < 0 || x->view.axes.size() != 3) return refuse(n, "its input must be a sequence");
   if (attribute_text(n, "direction", "forward") != "forward" || w->dims.size() != 3 ||
@@ -171,7 +171,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   const auto block = static_cast<size_t>(hidden), count = static_cast<size_t>(gates * hidden);
   std::vector<float> bias(2 * count);
   if (has_input(n, 3)) {
-    LOOM_ASSIGN(const ConstantRef b, constant(n, 3));
+    LOOM_ASSIGN(const ConstantRef b, weights(n, 3));
     if (b->count() != static_cast<int64_t>(2 * count)) return refuse(n, "biases of the wrong size");
     bias = b->floats();
   }

@@ -105,6 +105,14 @@ def conv_net():
         nn.Flatten(), nn.Dropout(0.5), nn.Linear(36, 3))
 
 
+def residual_net():
+    return nn.Sequential(
+        nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(),
+        Skip(nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(),
+             nn.Conv2d(4, 4, 1)), nn.ReLU(), nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(), nn.Linear(4, 3))
+
+
 def decoder():
     return nn.Sequential(
         nn.Embedding(11, 8), Skip(nn.LayerNorm(8), Attention(8, 2, True)),
@@ -122,6 +130,7 @@ MODELS = {
         nn.Linear(4, 4), nn.Softplus(), nn.Linear(4, 4), nn.ELU(), nn.Linear(4, 4),
         nn.Hardswish(), nn.Linear(4, 4), nn.LeakyReLU(), nn.Linear(4, 4), nn.Sigmoid()), [4], 0),
     "cnn": (conv_net, [2, 8, 8], 0),
+    "resnet": (residual_net, [2, 6, 6], 0),
     "cnn1": (lambda: nn.Sequential(nn.Conv1d(2, 3, 3, padding=2, dilation=2), nn.Tanh(),
                                    nn.ConvTranspose1d(3, 2, 4, stride=2, padding=1)), [2, 9], 0),
     "lstm": (lambda: Last(nn.LSTM, 3, 5, 2), [6, 3], 0),
