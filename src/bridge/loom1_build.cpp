@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "bridge/loom1_reader.hpp"
+#include "bridge/sample_size.hpp"
 
 namespace loom {
 namespace {
@@ -190,6 +191,10 @@ Result<NetworkSpec> assemble_loom1(Loom1Reader& reader, Loom1Grid& grid,
   Shape input = options.input;
   if (input.rank() == 0) {
     LOOM_ASSIGN(input, sample_shape(reader, order));
+  }
+  if (!sample_fits(input)) {
+    return bad_file(cat("one sample of the input has more than ", kMaxSampleValues, " values"),
+                    reader.where());
   }
   const Result<Network> whole = Network::finalize(spec, input.after(1));
   if (!whole.ok()) return bad_file(whole.error().message, reader.where());

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "bridge/loom1_blobs.hpp"
+#include "bridge/sample_size.hpp"
 #include "dtype/loom1_codes.hpp"
 
 namespace loom {
@@ -268,6 +269,10 @@ Result<Loom1Network> EntityReader::decoder(Loom1Grid& grid, const Loom1Options& 
   const Shape input = options.input.rank() > 0
                           ? options.input
                           : Shape{std::max<int64_t>(1, grid.layers[1].record.seq_length)};
+  if (!sample_fits(input)) {
+    return bad_file(cat("one sample of the input has more than ", kMaxSampleValues, " values"),
+                    reader_.where());
+  }
   const Result<Network> whole = Network::finalize(spec, input.after(1));
   if (!whole.ok()) return bad_file(whole.error().message, reader_.where());
   Loom1Network made{{std::move(spec), input}, {}, {}};

@@ -305,8 +305,8 @@ Result<Loom1Grid> Loom1Reader::grid(const JsonValue& root) {
       {"cols", &grid.cols},
       {"layers_per_cell", &grid.layers_per_cell}};
   for (const auto& [key, value] : root.members()) {
-    const bool extent = std::any_of(std::begin(extents), std::end(extents),
-                                    [&](const auto& e) { return e.first == key; });
+    bool extent = false;
+    for (const auto& e : extents) extent = extent || e.first == key;
     if (!extent && key != "id" && key != "layers") {
       return bad(value, printable(key),
                  "unknown key; a network has id, depth, rows, cols, layers_per_cell, layers");

@@ -9,7 +9,8 @@
 namespace loom {
 namespace {
 
-constexpr int64_t kMaxIdentity = 4096;  // values of a row that an identity matrix is made for
+constexpr int64_t kMaxIdentity = 1024;  // values of a row that an identity matrix is made for
+constexpr int64_t kMaxIdentities = int64_t{1} << 23;  // of all of them together
 constexpr LayerKind kActive[] = {LayerKind::dense,
                                  LayerKind::cnn1,
                                  LayerKind::cnn2,
@@ -49,6 +50,7 @@ class Builder {
   std::vector<int> uses_;
   std::vector<int> same_;   // items that are others now
   std::vector<int> cells_;  // items in the order of the row
+  int64_t identities_ = 0;  // values of matrices that only carry a function
 };
 
 int Builder::resolve(int i) const {
@@ -82,6 +84,7 @@ Status Builder::settle_activation(int i) {
         continue;
       before.layer.values[f].text = std::string(activation_name(item.activation));
       same_[static_cast<size_t>(i)] = from;
+      uses_[static_cast<size_t>(from)] = uses(i);
       return {};
     }
   }
@@ -89,6 +92,9 @@ Status Builder::settle_activation(int i) {
   if (!made.ok())
     return make_error(made.error().code,
                       cat("node '", printable(item.node), "': ", made.error().message));
+  identities_ += made->params[0].shape.count();
+  if (identities_ > kMaxIdentities)
+    return unsupported("too many functions that stand after no layer with weights");
   made->out = item.out;
   made->node = item.node;
   item = std::move(*made);
@@ -112,6 +118,7 @@ Status Builder::settle_attention(Item& item) {
 
 Status Builder::settle(int i) {
   Item& item = at(i);
+  for (int& source : item.sources) source = resolve(source);
   if (item.role == Item::Role::activation) return settle_activation(i);
   if (item.role == Item::Role::attention) return settle_attention(item);
   if (item.role == Item::Role::gated)
@@ -141,6 +148,8 @@ void Builder::replace(int i, LayerConfig container, const std::vector<std::vecto
   Item made;
   made.out = at(i).out;
   made.node = at(i).node;
+  // All branches read `source`; from now on the container alone does.
+  uses_[static_cast<size_t>(source)] -= static_cast<int>(at(i).sources.size()) - 1;
   made.sources = {source};
   made.layer = std::move(container);
   for (size_t b = 0; b < branches.size(); ++b) {
@@ -153,6 +162,7 @@ void Builder::replace(int i, LayerConfig container, const std::vector<std::vecto
     LayerConfig& into = nested && !single ? inside : made.layer;
     for (size_t c = 0; c < branches[b].size(); ++c) {
       Item& child = at(branches[b][c]);
+      uses_[static_cast<size_t>(branches[b][c])] = 0;
       std::string prefix = cat(nested ? b : c, "/");
       if (nested && !single) prefix += cat(c, "/");
       for (ItemParam& p : child.params)
@@ -182,7 +192,6 @@ Status Builder::join_add(int i) {
     LOOM_ASSIGN(LayerConfig parallel, make_layer(LayerKind::parallel, {{"combine", "add"}}));
     replace(i, std::move(parallel), {one, two}, true, stop_a);
   }
-  count_uses();
   return {};
 }
 
@@ -199,7 +208,6 @@ Status Builder::join_concat(int i) {
   }
   LOOM_ASSIGN(LayerConfig parallel, make_layer(LayerKind::parallel, {{"combine", "concat"}}));
   replace(i, std::move(parallel), branches, true, stop);
-  count_uses();
   return {};
 }
 

@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kLeastOpset = 17, kMostOpset = 23;
 constexpr int64_t kMaxSample = int64_t{1} << 31;
 constexpr int64_t kMaxExtent = int64_t{1} << 24;
+// Values that any model may make, and how often each of its own may be copied.
+constexpr int64_t kFreely = int64_t{1} << 21, kCopies = 24;
 constexpr uint64_t kMaxPass = uint64_t{1} << 46;  // values of one tensor of one pass
 
 bool is_onnx(const OnnxNode& n) {
@@ -63,11 +65,19 @@ Result<const Lowered*> Lowering::input(const OnnxNode& n, size_t i) const {
   return &found->second;
 }
 
-Result<ConstantRef> Lowering::constant(const OnnxNode& n, size_t i) const {
+Status Lowering::spend(const OnnxNode& n, int64_t values) {
+  if (values > left_)
+    return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
+  left_ -= values;
+  return {};
+}
+
+Result<ConstantRef> Lowering::constant(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const Lowered* value, input(n, i));
   if (value->constant != nullptr) return value->constant;
   if (value->tensor == nullptr)
     return refuse(n, cat("its input '", printable(n.inputs[i]), "' must be a constant"));
+  LOOM_TRY(spend(n, value->tensor->count()));
   LOOM_ASSIGN(Constant made, constant_of(*value->tensor));
   return std::make_shared<const Constant>(std::move(made));
 }
@@ -335,6 +345,7 @@ Status Lowering::view_node(const OnnxNode& n) {
   if (x->is_constant()) {
     LOOM_ASSIGN(const ConstantRef from, constant(n, 0));
     Constant made = *from;
+    LOOM_TRY(spend(n, static_cast<int64_t>(made.values.size())));
     LOOM_ASSIGN(made.dims, target_dims(n, from->dims));
     if (made.count() != from->count()) return refuse(n, "another number of values");
     Lowered out;
@@ -415,6 +426,7 @@ Status Lowering::node(const OnnxNode& n) {
     }
     Result<Constant> made = fold(n, inputs);
     if (!made.ok()) return bad_file(made.error().message, where_);
+    LOOM_TRY(spend(n, static_cast<int64_t>(made->values.size())));
     Lowered out;
     out.constant = std::make_shared<const Constant>(std::move(*made));
     return define(n, std::move(out));
@@ -433,7 +445,9 @@ Status Lowering::node(const OnnxNode& n) {
 
 Result<ImportedNetwork> Lowering::run() {
   LOOM_TRY(check_opset());
+  left_ = kFreely;
   for (const OnnxTensor& t : model_.graph.initializers) {
+    left_ += kCopies * t.count();
     Lowered value;
     value.tensor = &t;
     if (t.name.empty() || !values_.emplace(t.name, std::move(value)).second)

@@ -132,13 +132,15 @@ class Lowering {
   Result<Lowered> scores_with(const OnnxNode& n, const Lowered& s, const Constant& c);
   Result<int> projection(const OnnxNode& n, const Lowered& x, double& scale) const;
 
+  // Counts values that are copied or made, so that a small file never becomes a huge network.
+  Status spend(const OnnxNode& n, int64_t values);
   // Inputs and outputs of nodes.
   Error refuse(const OnnxNode& n, std::string_view reason) const;
   Result<const Lowered*> input(const OnnxNode& n, size_t i) const;
   bool has_input(const OnnxNode& n, size_t i) const {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
-  Result<ConstantRef> constant(const OnnxNode& n, size_t i) const;
+  Result<ConstantRef> constant(const OnnxNode& n, size_t i);
   Status define(const OnnxNode& n, Lowered value, size_t output = 0);
   // A stream whose memory is what the graph sees, as a new item reads it: its last axis is
   // `width` in both.
@@ -155,6 +157,7 @@ class Lowering {
   const std::string& where_;
   const OnnxImportOptions& options_;
   int64_t batch_ = 1;
+  int64_t left_ = 0;  // values that may still be made
   Shape sample_;
   bool ids_ = false;
   std::string input_name_, output_name_;

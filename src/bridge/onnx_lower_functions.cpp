@@ -208,6 +208,7 @@ Result<int> Lowering::made_affine(const OnnxNode& n, int item, int axis, std::ve
   const bool joins = is_product(from) && (is_dense(from) ? axis == -1 : axis == 1);
   if (joins) {
     Item copy = from;
+    LOOM_TRY(spend(n, copy.params[0].shape.count()));
     scale_product(copy, scale, shift);
     return add(n, std::move(copy));
   }
@@ -224,6 +225,8 @@ Result<int> Lowering::made_affine(const OnnxNode& n, int item, int axis, std::ve
     }
     return add(n, std::move(copy));
   }
+  const auto width = static_cast<int64_t>(scale.size());
+  LOOM_TRY(spend(n, axis == 1 ? width : width * width));
   Item own;
   own.role = Item::Role::affine;
   own.sources = {item};

@@ -223,10 +223,11 @@ Status Lowering::pool_node(const OnnxNode& n) {
   pads.resize(axes);
   int64_t taps = 1;
   for (const int64_t k : kernel) {
-    if (k < 1 || k > 4096) return refuse(n, "a window that cannot be");
+    if (k < 1 || k > 4096 || in[1] > kMaxFolded) return refuse(n, "a window that cannot be");
     taps *= k;
   }
-  if (taps * in[1] > kMaxFolded) return refuse(n, "windows too large");
+  if (taps > kMaxFolded || taps * in[1] > kMaxFolded) return refuse(n, "windows too large");
+  LOOM_TRY(spend(n, taps * in[1]));
   constexpr LayerKind kKinds[] = {LayerKind::cnn1, LayerKind::cnn2, LayerKind::cnn3};
   Result<LayerConfig> layer = make_layer(kKinds[axes - 1], {{"channels", in[1]},
                                                             {"filters", in[1]},

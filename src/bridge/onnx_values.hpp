@@ -14,7 +14,7 @@
 
 namespace loom {
 
-constexpr int64_t kMaxFolded = int64_t{1} << 22;  // values of a constant that folding makes
+constexpr int64_t kMaxFolded = int64_t{1} << 20;  // values of a constant that folding makes
 
 // Numbers known while reading. One value stands for all where dims say more (uniform).
 struct Constant {
@@ -68,7 +68,7 @@ struct Expr {
   int size = 1;
   bool rows = false;  // contains a mean
 };
-constexpr int kMaxExpr = 256;
+constexpr int kMaxExpr = 96;
 ExprRef expr_x();
 ExprRef expr_number(double value);
 // Null: too long.

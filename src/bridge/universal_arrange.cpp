@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "bridge/sample_size.hpp"
 #include "bridge/universal_parts.hpp"
 
 namespace loom {
@@ -360,6 +361,8 @@ Result<NetworkSpec> Arranger::fit() {
   const Shape input = input_shape();
   if (input.rank() == 0)
     return refuse("weights do not tell how large the input is; give the shape of one sample");
+  if (!sample_fits(input))
+    return refuse(cat("one sample of the input has more than ", kMaxSampleValues, " values"));
   const bool convs = std::any_of(items_.begin(), items_.end(),
                                  [](const Item& item) { return item.front().axes > 0; });
   Result<NetworkSpec> made = build(input);

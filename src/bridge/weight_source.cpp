@@ -59,6 +59,15 @@ SourceWeight adjusted(const SourceWeight& weight, const Param& param, DType dtyp
   return out;
 }
 
+// place() writes rows that are there. Those that fill up the last group of 16 must be what packing
+// makes of them, so that equal matrices are equal bytes.
+void pack_absent_rows(const R16& matrix, std::byte* data) {
+  const int64_t count = matrix.rows % kR16Rows;
+  if (count == 0) return;
+  const std::vector<float> zeros(static_cast<size_t>(count * matrix.cols));
+  r16_pack(matrix, zeros.data(), matrix.rows - count, count, ScaleScope::per_row, {}, data);
+}
+
 }  // namespace
 
 Status load_weight(Network& network, int index, DType dtype, const SourceWeight& weight,
@@ -77,6 +86,7 @@ Status load_weight(Network& network, int index, DType dtype, const SourceWeight&
   }
   LOOM_TRY(network.allocate_param(index, dtype));
   const R16 matrix = r16_geometry(dtype, param.spec.shape[0], param.spec.shape[1]);
+  pack_absent_rows(matrix, param.memory.data());
   for (int64_t row = 0; row < matrix.rows; ++row)
     LOOM_TRY(weight.place(row, matrix, param.memory.data()));
   return {};

@@ -147,6 +147,7 @@ Result<SafeOutput> parameter_output(Trainer& trainer, size_t index, Buffer& memo
 }
 
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer) {
+  if (path.ends_with(".entity")) return save_trained_entity(path, model, trainer);
   std::vector<SafeOutput> tensors;
   std::vector<Buffer> memory(trainer.network().params().size());
   for (size_t i = 0; i < memory.size(); ++i) {

@@ -264,14 +264,17 @@ void Network::adopt(std::shared_ptr<const void> owner, std::function<Status(int 
   adopted_->checked = std::vector<std::atomic<bool>>(params_.size());
 }
 
-Status Network::check_node(const Node& node) const {
+Status Network::check_param(int index) const {
   if (adopted_ == nullptr || !adopted_->check) return {};
-  for (const int index : node.params) {
-    std::atomic<bool>& checked = adopted_->checked[static_cast<size_t>(index)];
-    if (checked.load(std::memory_order_relaxed)) continue;
-    LOOM_TRY(adopted_->check(index));
-    checked.store(true, std::memory_order_relaxed);
-  }
+  std::atomic<bool>& checked = adopted_->checked[static_cast<size_t>(index)];
+  if (checked.load(std::memory_order_relaxed)) return {};
+  LOOM_TRY(adopted_->check(index));
+  checked.store(true, std::memory_order_relaxed);
+  return {};
+}
+
+Status Network::check_node(const Node& node) const {
+  for (const int index : node.params) LOOM_TRY(check_param(index));
   for (const Node& child : node.children) LOOM_TRY(check_node(child));
   return {};
 }
@@ -281,8 +284,10 @@ Status Network::map_param(int index, const Tensor& tensor) {
   const Layout layout = p.spec.matrix() ? Layout::r16 : Layout::plain;
   const bool vector = p.spec.matrix() || tensor.dtype == DType::f32;
   if (tensor.layout != layout || !vector || !(tensor.shape == p.spec.shape)) {
-    return bad_file(cat("parameter ", p.path, " is ", tensor.shape.str(), ", the network wants ",
-                        p.spec.shape.str(), p.spec.matrix() ? " in r16" : " in float32"));
+    const std::string_view form = tensor.layout == Layout::r16 ? "r16" : dtype_name(tensor.dtype);
+    return bad_file(cat("parameter ", p.path, " is ", tensor.shape.str(), " in ", form,
+                        ", the network wants ", p.spec.shape.str(),
+                        p.spec.matrix() ? " in r16" : " in float32"));
   }
   p.memory = Buffer();
   p.tensor = tensor;

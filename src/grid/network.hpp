@@ -78,7 +78,8 @@ class Network {
   // `owner` lives as long as the network. `check` is called once for every parameter before the
   // first pass of a session that uses it (a file's checksum); its Error ends that pass.
   void adopt(std::shared_ptr<const void> owner, std::function<Status(int index)> check);
-  // Calls `check` of adopt() for the parameters of a node unless that was done.
+  // Calls `check` of adopt() for a parameter, or for those of a node, unless that was done.
+  Status check_param(int index) const;
   Status check_node(const Node& node) const;
   // Zero-filled memory of a parameter: matrices packed in `dtype`, vectors in `vectors`.
   Status allocate_param(int index, DType dtype, DType vectors = DType::f32);

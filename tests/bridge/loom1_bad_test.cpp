@@ -153,6 +153,8 @@ const Bad kFields[] = {
          R"("target_x":5})"),
      "at byte 74: layers[0]: cell (0, 0, 5, 0) is outside the grid 1 x 1 x 1 x 1: x must be from 0 "
      "to 0"},
+    {one(R"("type":"LSTM","input_height":1000000,"output_height":1,"seq_length":1000000)"),
+     "one sample of the input has more than 2147483648 values"},
 };
 
 const Bad kWeights[] = {

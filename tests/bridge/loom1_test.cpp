@@ -477,6 +477,36 @@ TEST(Loom1, SixteenBitFloatsOfOldVersionsStandAsFloat32) {
   EXPECT_EQ(file->params[0].values, (std::vector<float>{0.5f, 3}));
 }
 
+// Codes whose scale came from the largest weight are met again when packed in their own type.
+TEST(Loom1, NativeCodesComeBackFromPackedWeights) {
+  const struct {
+    const char* dtype;
+    int bits;
+    std::vector<uint64_t> codes;
+  } rows[] = {{"int8", 8, {127, 3, 0xc0, 0}},
+              {"int16", 16, {32767, 3, 0xff00, 0}},
+              {"int4", 4, {7, 9, 1, 0}},
+              {"ternary", 2, {1, 0, 3, 0}},
+              {"binary", 1, {1, 0, 0, 1}}};
+  for (const auto& row : rows) {
+    const std::string text =
+        cat(R"({"x":0,"type":"Dense","activation":"Linear","dtype":")", row.dtype,
+            R"(","input_height":4,"output_height":1,"weights":")",
+            base64(layout1(row.codes, row.bits)), R"(","native":true,"scale":0.01})");
+    const auto file = parse_loom1_json(network_json({text}), "net.json");
+    ASSERT_TRUE(file.ok()) << file.error().str();
+    Network network = *Network::finalize(file->spec.grid, Shape{1, 4});
+    ThreadPool pool(1);
+    ASSERT_TRUE(load_loom1(*file, network, DType::f32, pool).ok());
+    std::vector<float> back(4);
+    Recorder recorder(cpu_ops(best_isa()), pool, ActivationMode::f32);
+    ASSERT_TRUE(recorder.convert({network.params()[0].tensor, f32_matrix(back.data(), 1, 4)}).ok());
+    ASSERT_TRUE(recorder.flush().ok());
+    for (size_t i = 0; i < 4; ++i)
+      EXPECT_NEAR(back[i], file->params[0].values[i], 1e-6f) << row.dtype << " " << i;
+  }
+}
+
 TEST(Loom1, FilesAreRecognised) {
   EXPECT_TRUE(is_loom1_json(checkpoint({{"Residual", "", {}}})));
   EXPECT_FALSE(is_loom1_json(R"({"loom":1,"layers":[]})"));

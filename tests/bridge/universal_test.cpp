@@ -391,6 +391,16 @@ TEST(Universal, OrderComesFromShapesWhereNamesSayAnother) {
   EXPECT_EQ(made->report[0].confidence, Confidence::medium);
 }
 
+// In the original the first tensor of a file counts as none.
+TEST(Universal, ANormMayComeFirst) {
+  const File file = make({{"0.weight", {3}}, {"1.weight", {2, 3}}, {"1.bias", {2}}});
+  const auto made = infer(file);
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  EXPECT_EQ(made->spec.grid.cell(0)->layer.def->kind, LayerKind::rms_norm);
+  EXPECT_EQ(made->params.size(), 3u);
+  EXPECT_EQ(run_inferred(file, made, noise(3, 5), Shape{3}).size(), 2u);
+}
+
 TEST(Universal, HalfWeightsStayHalf) {
   const auto made = infer(make({{"0.weight", {2, 3}, SafeDType::bf16}, {"0.bias", {2}}}));
   ASSERT_TRUE(made.ok()) << made.error().str();

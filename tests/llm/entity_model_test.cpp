@@ -1,0 +1,222 @@
+// Language models in .entity files: the logits of the model that was saved, in every number type;
+// texts are kept; another type is packed anew; weights lie in the map and nowhere else.
+#include "llm/entity_model.hpp"
+
+#include <gmock/gmock.h>
+
+#include "backend/cpu/cpu.hpp"
+#include "dtype/samples.hpp"
+#include "io/entity_testing.hpp"
+#include "llm/decoder.hpp"
+#include "llm/llm_session.hpp"
+
+namespace loom {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+ThreadPool& pool() {
+  static ThreadPool threads(2);
+  return threads;
+}
+
+std::unique_ptr<ModelSource> tiny(uint64_t seed = 3) {
+  Result<std::unique_ptr<ModelSource>> source = random_source(*shape_config("tiny"), seed, pool());
+  EXPECT_TRUE(source.ok()) << source.error().str();
+  return std::move(*source);
+}
+
+SaveModelOptions packed(DType dtype) {
+  SaveModelOptions options;
+  options.dtype = dtype;
+  options.policy.dtype = [dtype](const Param& param, DType) {
+    return decoder_dtype(param, *shape_config("tiny"), dtype);
+  };
+  return options;
+}
+
+Result<std::vector<float>> logits(const LanguageModel& model) {
+  LlmSessionOptions options;
+  options.head_rows = 8;
+  LOOM_ASSIGN(LlmSession session, LlmSession::create(model, cpu_ops(best_isa()), pool(), options));
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 20; ++i) ids.push_back((i * 71 + 5) % 256);
+  std::vector<float> all;
+  LOOM_TRY(session.feed_all(ids, [&](int64_t, std::span<const float> row) -> Status {
+    all.insert(all.end(), row.begin(), row.end());
+    return {};
+  }));
+  return all;
+}
+
+void expect_same_logits(const LanguageModel& a, const LanguageModel& b) {
+  const auto mine = logits(a), its = logits(b);
+  ASSERT_TRUE(mine.ok()) << mine.error().str();
+  ASSERT_TRUE(its.ok()) << its.error().str();
+  EXPECT_EQ(mine->size(), 20u * 256);
+  EXPECT_TRUE(*mine == *its);
+  EXPECT_NE(mine->front(), mine->back());
+}
+
+class EntityModelOfType : public ::testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(EveryType, EntityModelOfType, ::testing::ValuesIn(test::all_dtypes()),
+                         test::dtype_test_name);
+
+TEST_P(EntityModelOfType, GivesTheLogitsOfTheModelThatWasSaved) {
+  const TemporaryFolder folder;
+  const auto source = tiny();
+  const auto loaded = LanguageModel::load(*source, {GetParam(), {}}, pool());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().str();
+  const Status saved = save_model(folder.path("m"), *source, packed(GetParam()), pool());
+  ASSERT_TRUE(saved.ok()) << saved.error().str();
+  const auto mapped = LanguageModel::load(folder.path("m"), {}, pool());
+  ASSERT_TRUE(mapped.ok()) << mapped.error().str();
+  EXPECT_EQ(mapped->dtype(), GetParam());
+  expect_same_logits(*loaded, *mapped);
+  // Every parameter lies in the map.
+  for (const Param& p : mapped->network().params()) {
+    EXPECT_EQ(p.memory.size(), 0) << p.path;
+    EXPECT_GT(p.bytes(), 0) << p.path;
+  }
+}
+
+TEST(EntityModel, SavedAgainIsTheSameFile) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(save_model(folder.path("a"), *tiny(), packed(DType::i4), pool()).ok());
+  const auto source = open_model_source(folder.path("a"));
+  ASSERT_TRUE(source.ok()) << source.error().str();
+  ASSERT_TRUE(save_model(folder.path("b"), **source, {}, pool()).ok());
+  EXPECT_TRUE(*read_file(folder.path("a")) == *read_file(folder.path("b")));
+}
+
+TEST(EntityModel, OfAnotherTypeIsPackedAnew) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(save_model(folder.path("f32"), *tiny(), packed(DType::f32), pool()).ok());
+  const auto direct = LanguageModel::load(*tiny(), {DType::q8_0, {}}, pool());
+  const auto other = LanguageModel::load(folder.path("f32"), {DType::q8_0, {}}, pool());
+  ASSERT_TRUE(other.ok()) << other.error().str();
+  EXPECT_EQ(other->dtype(), DType::q8_0);
+  for (const Param& p : other->network().params()) EXPECT_GT(p.memory.size(), 0) << p.path;
+  expect_same_logits(*direct, *other);
+  // The same through a file.
+  const auto source = open_model_source(folder.path("f32"));
+  ASSERT_TRUE(source.ok());
+  ASSERT_TRUE(save_model(folder.path("q8"), **source, packed(DType::q8_0), pool()).ok());
+  const auto mapped = LanguageModel::load(folder.path("q8"), {}, pool());
+  ASSERT_TRUE(mapped.ok()) << mapped.error().str();
+  expect_same_logits(*direct, *mapped);
+}
+
+TEST(EntityModel, KeepsItsTexts) {
+  const TemporaryFolder folder;
+  auto source = tiny();
+  source->chat_template = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}";
+  source->bos = "<s>\xC3\xA9";
+  source->eos = "</s>";
+  ASSERT_TRUE(save_model(folder.path("m"), *source, {}, pool()).ok());
+  const auto read = open_model_source(folder.path("m"));
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  EXPECT_EQ((*read)->config_json, source->config_json);
+  EXPECT_EQ((*read)->generation_json, source->generation_json);
+  EXPECT_EQ((*read)->tokenizer_json, "");
+  EXPECT_EQ((*read)->chat_template, source->chat_template);
+  EXPECT_EQ((*read)->bos, source->bos);
+  EXPECT_EQ((*read)->eos, source->eos);
+  EXPECT_EQ((*read)->path, folder.path("m"));
+}
+
+TEST(EntityModel, OfTheStoriesSpeaksLikeTheFolder) {
+  const TemporaryFolder folder;
+  const std::string stories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+  if (!is_directory(stories)) GTEST_SKIP() << "no folder models/stories";
+  const auto source = open_model_source(stories);
+  ASSERT_TRUE(source.ok()) << source.error().str();
+  ASSERT_TRUE(save_model(folder.path("m"), **source, {}, pool()).ok());
+  const auto loaded = LanguageModel::load(stories, {}, pool());
+  const auto mapped = LanguageModel::load(folder.path("m"), {}, pool());
+  ASSERT_TRUE(loaded.ok() && mapped.ok());
+  ASSERT_NE(mapped->tokenizer(), nullptr);
+  EXPECT_EQ(*mapped->tokenizer()->encode("Once upon a time"),
+            *loaded->tokenizer()->encode("Once upon a time"));
+}
+
+// The tiny model's parts, for files that do not fit.
+Status save_changed(const std::string& path, const std::function<void(JsonValue&)>& change,
+                    std::string_view drop) {
+  LOOM_TRY(save_model(path + ".whole", *tiny(), {}, pool()));
+  LOOM_ASSIGN(const auto file, Entity::open(path + ".whole"));
+  JsonValue header = file->header();
+  change(header);
+  std::vector<EntityOutput> blobs;
+  for (size_t i = 0; i < file->blobs().size(); ++i) {
+    const EntityBlob& blob = file->blobs()[i];
+    if (blob.path == drop) continue;
+    blobs.push_back(
+        {blob.path, blob.layout, blob.dtype, blob.shape,
+         [&file, i]() -> Result<std::span<const std::byte>> { return file->bytes(i); }});
+  }
+  return write_entity(path, header, blobs);
+}
+
+JsonValue without(const JsonValue& object, std::string_view key) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [name, value] : object.members()) {
+    if (name != key) out.add(name, value);
+  }
+  return out;
+}
+
+TEST(EntityModel, RefusesWhatIsNoLanguageModel) {
+  const struct {
+    std::function<void(JsonValue&)> change;
+    std::string_view drop;
+    const char* error;
+  } rows[] = {
+      {[](JsonValue& h) { h = without(h, "language_model"); }, "",
+       "is no language model: it has no section 'language_model'"},
+      {[](JsonValue& h) {
+         h = without(h, "language_model");
+         h.add("language_model", JsonValue::integer(1));
+       },
+       "", "language_model: dtype must be a text"},
+      {[](JsonValue& h) { h = without(h, "network"); }, "", "has no section 'network'"},
+      {[](JsonValue&) {}, "(0, 0, 0, 0)/weight", "has no blob (0, 0, 0, 0)/weight"},
+      {[](JsonValue&) {}, "text/config.json", " (text/config.json): "},
+  };
+  for (const auto& row : rows) {
+    const TemporaryFolder folder;
+    const std::string path = folder.path("m");
+    const Status saved = save_changed(path, row.change, row.drop);
+    ASSERT_TRUE(saved.ok()) << saved.error().str();
+    const auto model = LanguageModel::load(path, {}, pool());
+    ASSERT_FALSE(model.ok()) << row.error;
+    EXPECT_THAT(model.error().str(), HasSubstr(row.error));
+  }
+}
+
+TEST(EntityModel, DamageIsFoundByTheFirstPass) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(save_model(folder.path("m"), *tiny(), {}, pool()).ok());
+  std::string bytes = *read_file(folder.path("m"));
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  folder.write("d", bytes);
+  const auto model = LanguageModel::load(folder.path("d"), {}, pool());
+  ASSERT_TRUE(model.ok()) << "opening is a map";
+  EXPECT_THAT(logits(*model).error().str(), HasSubstr("does not match its hash"));
+  EXPECT_THAT(LanguageModel::load(folder.path("d"), {DType::i8, {}}, pool()).error().str(),
+              HasSubstr("does not match its hash"));
+}
+
+TEST(EntityModel, IsToldByHowItBegins) {
+  const TemporaryFolder folder;
+  folder.write("e", std::string("ENTITY\0\0\7\0", 10));
+  folder.write("s", "ENTITY");
+  EXPECT_TRUE(*is_entity_file(folder.path("e")));
+  EXPECT_FALSE(*is_entity_file(folder.path("s")));
+  EXPECT_FALSE(*is_entity_file(folder.path()));
+  EXPECT_EQ(is_entity_file(folder.path("none")).error().code, Code::not_found);
+}
+
+}  // namespace
+}  // namespace loom
