@@ -12,8 +12,9 @@ namespace loom {
 // Errors: unsupported (another architecture, a key of it that we cannot honour), bad_file.
 Result<HfConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& architecture);
 
-// general.architecture and the keys under it.
-void write_gguf_config(const HfConfig& config, const GgufArchitecture& architecture,
-                       GgufMetadata& metadata);
+// general.architecture and the keys under it. Errors: unsupported (something that no key of the
+// architecture says, found by reading back what was written).
+Status write_gguf_config(const HfConfig& config, const GgufArchitecture& architecture,
+                         GgufMetadata& metadata);
 
 }  // namespace loom

@@ -35,8 +35,8 @@ class Exporter {
 
   Status write(const std::string& path) {
     architecture_ = find_gguf_architecture(source_.config);
-    if (architecture_ == nullptr) {
-      return unsupported(cat("GGUF has no architecture for ", source_.config.architecture),
+    if (architecture_ == nullptr || architecture_->fused) {
+      return unsupported(cat("no GGUF file is written of ", source_.config.architecture),
                          source_.path);
     }
     if (options_.dtype && ggml_of_dtype(*options_.dtype) == nullptr) {
@@ -53,7 +53,7 @@ class Exporter {
     }
     if (source_.config.rope == RopeKind::llama3) tensors.push_back(rope_factors());
     GgufMetadata metadata;
-    write_gguf_config(source_.config, *architecture_, metadata);
+    LOOM_TRY(write_gguf_config(source_.config, *architecture_, metadata));
     metadata.u32("general.file_type", file_type(body_type_));
     metadata.u32("general.quantization_version", 2);
     LOOM_TRY(write_gguf_tokenizer(source_, metadata));
@@ -71,9 +71,11 @@ class Exporter {
   }
 
   Result<GgufOutput> describe(const Param& param) {
-    const std::string hf_name = decoder_tensor(param, source_.config).name;
+    HfConfig names = source_.config;
+    names.fused_projections = false;
+    const std::string hf_name = decoder_tensor(param, names).name;
     GgufOutput out;
-    out.name = gguf_tensor_name(hf_name);
+    out.name = gguf_tensor_name(hf_name, names.post_norms);
     if (out.name.empty()) return unsupported(cat("GGUF has no tensor for ", hf_name), source_.path);
     LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
     const DType type = type_of(param, weight.stored);

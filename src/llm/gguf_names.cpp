@@ -8,11 +8,33 @@ namespace loom {
 namespace {
 
 constexpr GgufArchitecture kArchitectures[] = {
-    {"llama", "LlamaForCausalLM", "llama", true, false},
+    {.name = "llama", .hf_class = "LlamaForCausalLM", .model_type = "llama", .pairs_rows = true},
     // Written as "llama" too; never found under its own name.
-    {"", "MistralForCausalLM", "mistral", true, false},
-    {"qwen2", "Qwen2ForCausalLM", "qwen2", false, true},
-    {"qwen3", "Qwen3ForCausalLM", "qwen3", false, false},
+    {.name = "", .hf_class = "MistralForCausalLM", .model_type = "mistral", .pairs_rows = true},
+    {.name = "qwen2", .hf_class = "Qwen2ForCausalLM", .model_type = "qwen2", .qkv_bias = true},
+    {.name = "qwen3", .hf_class = "Qwen3ForCausalLM", .model_type = "qwen3"},
+    {.name = "smollm3",
+     .hf_class = "SmolLM3ForCausalLM",
+     .model_type = "smollm3",
+     .pairs_rows = true},
+    {.name = "gemma", .hf_class = "GemmaForCausalLM", .model_type = "gemma"},
+    {.name = "gemma2",
+     .hf_class = "Gemma2ForCausalLM",
+     .model_type = "gemma2",
+     .window = true,
+     .caps = true,
+     .wide_blocks = 46},
+    {.name = "gemma3",
+     .hf_class = "Gemma3ForCausalLM",
+     .model_type = "gemma3_text",
+     .window = true,
+     .wide_blocks = 62},
+    {.name = "phi3",
+     .hf_class = "Phi3ForCausalLM",
+     .model_type = "phi3",
+     .bias = false,
+     .window = true,
+     .fused = true},
 };
 
 constexpr GgufSize kSizes[] = {
@@ -30,13 +52,20 @@ struct Name {
 };
 constexpr Name kOutside[] = {
     {"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}};
-constexpr Name kInside[] = {
-    {"input_layernorm", "attn_norm"},    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},      {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"}, {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"}, {"post_attention_layernorm", "ffn_norm"},
-    {"mlp.gate_proj", "ffn_gate"},       {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"}};
+constexpr Name kInside[] = {{"input_layernorm", "attn_norm"},
+                            {"self_attn.q_proj", "attn_q"},
+                            {"self_attn.k_proj", "attn_k"},
+                            {"self_attn.v_proj", "attn_v"},
+                            {"self_attn.o_proj", "attn_output"},
+                            {"self_attn.q_norm", "attn_q_norm"},
+                            {"self_attn.k_norm", "attn_k_norm"},
+                            {"self_attn.qkv_proj", "attn_qkv"},
+                            {"pre_feedforward_layernorm", "ffn_norm"},
+                            {"post_feedforward_layernorm", "post_ffw_norm"},
+                            {"mlp.gate_proj", "ffn_gate"},
+                            {"mlp.up_proj", "ffn_up"},
+                            {"mlp.gate_up_proj", "ffn_up"},
+                            {"mlp.down_proj", "ffn_down"}};
 
 // Cuts `prefix` off the front of `text`.
 bool cut(std::string_view& text, std::string_view prefix) {
@@ -93,13 +122,15 @@ std::span<const GgufSize> gguf_sizes() {
   return kSizes;
 }
 
-std::string gguf_tensor_name(std::string_view hf_name) {
+std::string gguf_tensor_name(std::string_view hf_name, bool post_norms) {
   std::string_view stem = hf_name;
   const std::string_view kind = cut_kind(stem);
   for (const Name& n : kOutside)
     if (n.hf == stem) return cat(n.gguf, kind);
   int64_t layer = 0;
   if (!cut(stem, "model.layers.") || !cut_number(stem, layer)) return {};
+  if (stem == "post_attention_layernorm")
+    return cat("blk.", layer, post_norms ? ".post_attention_norm" : ".ffn_norm", kind);
   for (const Name& n : kInside)
     if (n.hf == stem) return cat("blk.", layer, ".", n.gguf, kind);
   return {};

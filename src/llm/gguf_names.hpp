@@ -18,8 +18,15 @@ struct GgufArchitecture {
   std::string_view hf_class;    // "LlamaForCausalLM"
   std::string_view model_type;  // "llama"
   // The rows of q and k have the two halves of each rotary pair side by side.
-  bool pairs_rows;
-  bool qkv_bias;  // the class has biases of q, k and v, whatever the configuration says
+  bool pairs_rows = false;
+  bool qkv_bias = false;  // the class has biases of q, k and v, whatever the configuration says
+  bool bias = true;       // biases may be there at all
+  bool window = false;    // has attention.sliding_window
+  bool caps = false;      // has attn_logit_softcapping and final_logit_softcapping
+  // Scores are scaled by 1 / sqrt(head_dim), but for models of so many blocks, which take
+  // embedding_length / head_count in its place. 0: what the class says.
+  int64_t wide_blocks = 0;
+  bool fused = false;  // q, k, v in one tensor, gate and up in another; read, not written
 };
 std::span<const GgufArchitecture> gguf_architectures();
 // Null: none of that name.
@@ -35,7 +42,8 @@ struct GgufSize {
 std::span<const GgufSize> gguf_sizes();
 
 // "model.layers.3.mlp.up_proj.weight" -> "blk.3.ffn_up.weight"; "" when GGUF has no such tensor.
-std::string gguf_tensor_name(std::string_view hf_name);
+// `post_norms`: of the configuration; one name means two norms.
+std::string gguf_tensor_name(std::string_view hf_name, bool post_norms);
 
 // The row of a file that has row `row` of a matrix of q or k, and back, for heads of `head_dim`
 // rows: value j of half s of a head is row 2 j + s of it.

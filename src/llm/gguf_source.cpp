@@ -23,6 +23,12 @@ class GgufSource : public ModelSource {
 
  private:
   Status check_tensors() const;
+  // Where a parameter lies, by the names of a Hugging Face checkpoint.
+  TensorPart tensor_of(const Param& param) const {
+    HfConfig names = config;
+    names.fused_projections = architecture_->fused;
+    return decoder_tensor(param, names);
+  }
   Status read_text();
   Result<std::string> token_text(std::string_view key) const;
 
@@ -62,7 +68,7 @@ Status GgufSource::check_tensors() const {
   LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
   std::unordered_set<std::string> read = {"rope_freqs.weight"};
   for (const Param& param : network.params())
-    read.insert(gguf_tensor_name(decoder_tensor(param, config).name));
+    read.insert(gguf_tensor_name(tensor_of(param).name, config.post_norms));
   for (const TensorEntry& entry : gguf_.entries()) {
     if (read.contains(entry.name)) continue;
     Error error = bad_file(cat("tensor '", printable(entry.name), "' has no place in a decoder of ",
@@ -98,15 +104,16 @@ Status GgufSource::read_text() {
 }
 
 Result<SourceWeight> GgufSource::weight(const Param& param) const {
-  const std::string hf_name = decoder_tensor(param, config).name;
-  const std::string name = gguf_tensor_name(hf_name);
+  const TensorPart part = tensor_of(param);
+  const std::string& hf_name = part.name;
+  const std::string name = gguf_tensor_name(hf_name, config.post_norms);
   const int64_t found = gguf_.find_tensor(name);
   if (found < 0) {
     return bad_file(cat("tensor ", name.empty() ? hf_name : name, " is missing"), path);
   }
   const auto index = static_cast<size_t>(found);
   const TensorEntry& entry = gguf_.entries()[index];
-  const Shape& want = param.spec.shape;
+  const Shape want = param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
   bool same = static_cast<int>(entry.shape.size()) == want.rank();
   for (int i = 0; same && i < want.rank(); ++i)
     same = entry.shape[static_cast<size_t>(i)] == want[i];
@@ -119,7 +126,9 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
   const int64_t head = architecture_->pairs_rows && is_rotary_tensor(hf_name) ? config.head_dim : 0;
   SourceWeight weight;
   weight.stored = dtype_of_ggml(gguf_.type(index));
-  weight.rows = [this, index, cols, head](int64_t first, int64_t count, float* out) -> Status {
+  weight.rows = [this, index, cols, head, skip = part.first_row](int64_t first, int64_t count,
+                                                                 float* out) -> Status {
+    first += skip;
     if (head == 0) return gguf_.to_f32(index, first * cols, count * cols, out);
     for (int64_t row = first; row < first + count; ++row, out += cols)
       LOOM_TRY(gguf_.to_f32(index, paired_row(row, head) * cols, cols, out));
@@ -129,9 +138,9 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
   const int64_t block = gguf_block_bytes(weight.stored);
   if (block == 0 || ggml_of_dtype(weight.stored) != &gguf_.type(index)) return weight;
   const int64_t row_bytes = cols / kR16Block * block;
-  weight.place = [this, index, head, row_bytes](int64_t row, const R16& matrix,
-                                                std::byte* to) -> Status {
-    const int64_t at = head == 0 ? row : paired_row(row, head);
+  weight.place = [this, index, head, row_bytes, skip = part.first_row](
+                     int64_t row, const R16& matrix, std::byte* to) -> Status {
+    const int64_t at = skip + (head == 0 ? row : paired_row(row, head));
     const std::byte* blocks = gguf_.bytes(index).data() + at * row_bytes;
     if (r16_put_blocks(matrix, blocks, row, to)) return {};
     return bad_file(cat("tensor ", gguf_.entries()[index].name, " has a block whose scale is NaN"),

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/text.hpp"
 #include "io/gguf_write.hpp"
 #include "io/io_testing.hpp"
 #include "llm/gguf_export.hpp"
@@ -95,9 +96,9 @@ TEST(GgufModels, IsPickedByWhatTheFileBeginsWith) {
   EXPECT_EQ(model_file_kind(folder.path("c")), ModelFile::other);
   EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
   EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
-  EXPECT_EQ(
-      open_model_source(folder.path("a.gguf")).error().str(),
-      folder.path("a.gguf") + ": no model file that is read here; give a folder or a GGUF file");
+  EXPECT_EQ(open_model_source(folder.path("a.gguf")).error().str(),
+            folder.path("a.gguf") +
+                ": no language model that is read here; give a folder, an .entity or a GGUF file");
 }
 
 // ---- small models made here ----
@@ -122,11 +123,31 @@ class MadeSource : public ModelSource {
   }
 };
 
+GgufOutput zeros(std::string name, std::vector<int64_t> shape) {
+  size_t count = 1;
+  for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+  return {std::move(name), "F32", std::move(shape), [count](const GgufSink& sink) -> Status {
+            const std::vector<float> values(count);
+            return sink(std::as_bytes(std::span(values)));
+          }};
+}
+
 HfConfig tiny(std::string architecture, std::string type) {
   HfConfig c = *shape_config("tiny");
   c.architecture = std::move(architecture);
   c.model_type = std::move(type);
   return c;
+}
+
+// A small configuration with these members.
+HfConfig parsed(const std::string& members) {
+  const auto config = parse_hf_config(
+      "{" + members + R"(,"hidden_size":64,"intermediate_size":160,"num_hidden_layers":8,
+      "num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"vocab_size":256,
+      "max_position_embeddings":512,"bos_token_id":1,"eos_token_id":2})",
+      "", "c");
+  EXPECT_TRUE(config.ok()) << config.error().str();
+  return *config;
 }
 
 TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
@@ -146,11 +167,19 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
   configs.back().head_dim = 32;
   configs.back().bos_token_id = 3;
   configs.back().eos_token_ids = {4, 5};
+  configs.push_back(parsed(R"("architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3")"));
+  configs.push_back(parsed(R"("architectures":["GemmaForCausalLM"],"model_type":"gemma")"));
+  configs.push_back(parsed(R"("architectures":["Gemma2ForCausalLM"],"model_type":"gemma2",
+                              "query_pre_attn_scalar":16,"sliding_window":32)"));
+  configs.push_back(parsed(R"("architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text",
+                              "query_pre_attn_scalar":16,"sliding_window":32,
+                              "rope_scaling":{"rope_type":"linear","factor":8.0})"));
   for (const HfConfig& config : configs) {
     SCOPED_TRACE(config.architecture);
     const TemporaryFolder folder;
     const MadeSource made(config);
-    ASSERT_TRUE(write_gguf(folder.path("m.gguf"), made).ok());
+    const Status status = write_gguf(folder.path("m.gguf"), made);
+    ASSERT_TRUE(status.ok()) << status.error().str();
     const auto source = open_gguf(folder.path("m.gguf"));
     ASSERT_TRUE(source.ok()) << source.error().str();
     const HfConfig& got = (*source)->config;
@@ -164,12 +193,102 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
     EXPECT_EQ(got.rope, config.rope);
     EXPECT_EQ(got.rope_factor, config.rope_factor);
     EXPECT_EQ(got.rope_original_max_positions, config.rope_original_max_positions);
+    for (int64_t i = 0; i < config.num_layers; ++i) EXPECT_EQ(got.layer(i), config.layer(i)) << i;
+    EXPECT_EQ(got.embedding_scale, config.embedding_scale);
+    EXPECT_EQ(got.attention_soft_cap, config.attention_soft_cap);
+    EXPECT_EQ(got.final_soft_cap, config.final_soft_cap);
     EXPECT_EQ(got.bos_token_id, config.bos_token_id);
     EXPECT_EQ(got.eos_token_ids, config.eos_token_ids);
     const auto a = LanguageModel::load(made, {}, test::pool());
     const auto b = LanguageModel::load(**source, {}, test::pool());
     ASSERT_TRUE(a.ok() && b.ok());
     expect_same_weights(*a, *b);
+  }
+}
+
+TEST(GgufSource, WritesNothingThatItCouldNotReadBack) {
+  const struct {
+    const char* members;
+    const char* error;
+  } rows[] = {
+      {R"("architectures":["BitNetForCausalLM"],"model_type":"bitnet")",
+       "made: no GGUF file is written of BitNetForCausalLM"},
+      {R"("architectures":["Phi3ForCausalLM"],"model_type":"phi3")",
+       "made: no GGUF file is written of Phi3ForCausalLM"},
+      {R"("architectures":["MistralForCausalLM"],"model_type":"mistral","sliding_window":64)",
+       "GGUF files of 'llama' cannot say the windows of its layers of this MistralForCausalLM"},
+      {R"("architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"relu")",
+       "GGUF files of 'llama' cannot say hidden_act of this LlamaForCausalLM"},
+      {R"("architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3",
+          "no_rope_layer_interval":3)",
+       "GGUF files of 'smollm3' cannot say the rotary positions of its layers of this "
+       "SmolLM3ForCausalLM"},
+      {R"("architectures":["Gemma2ForCausalLM"],"model_type":"gemma2")",
+       "GGUF files of 'gemma2' cannot say the scale of its attention scores of this "
+       "Gemma2ForCausalLM"},
+      {R"("architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text",
+          "query_pre_attn_scalar":16,"final_logit_softcapping":30.0)",
+       "GGUF files of 'gemma3' cannot say its soft caps of this Gemma3ForCausalLM"},
+      {R"("architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text",
+          "query_pre_attn_scalar":16,"sliding_window":32,"rope_local_base_freq":500.0)",
+       "GGUF files of 'gemma3' cannot say the rotary positions of its layers of this "
+       "Gemma3ForCausalLM"},
+  };
+  const TemporaryFolder folder;
+  for (const auto& row : rows) {
+    const MadeSource made(parsed(row.members));
+    const Status status = write_gguf(folder.path("m"), made);
+    EXPECT_EQ(status.ok() ? "" : status.error().str(), row.error);
+    EXPECT_EQ(folder.file_count(), 0u);
+  }
+}
+
+// The fused tensors of Phi-3 are cut where the decoder's parameters begin.
+TEST(GgufSource, ReadsFusedTensors) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("m");
+  GgufMetadata m;
+  m.string("general.architecture", "phi3");
+  const std::pair<const char*, uint32_t> sizes[] = {
+      {"context_length", 64},      {"embedding_length", 8},        {"block_count", 1},
+      {"feed_forward_length", 16}, {"attention.head_count", 2},    {"attention.head_count_kv", 1},
+      {"rope.dimension_count", 2}, {"attention.sliding_window", 9}};
+  for (const auto& [key, value] : sizes) m.u32(cat("phi3.", key), value);
+  m.f32("phi3.attention.layer_norm_rms_epsilon", 1e-5f);
+  const auto rows = [](std::string name, std::vector<int64_t> shape) {
+    GgufOutput out = zeros(std::move(name), shape);
+    out.write = [shape](const GgufSink& sink) -> Status {
+      std::vector<float> values;
+      for (int64_t i = 0; i < shape[0] * (shape.size() > 1 ? shape[1] : 1); ++i)
+        values.push_back(static_cast<float>(shape.size() > 1 ? i / shape[1] : i));
+      return sink(std::as_bytes(std::span(values)));
+    };
+    return out;
+  };
+  const std::vector<GgufOutput> tensors = {
+      rows("token_embd.weight", {10, 8}),       rows("output.weight", {10, 8}),
+      rows("blk.0.attn_norm.weight", {8}),      rows("blk.0.attn_qkv.weight", {16, 8}),
+      rows("blk.0.attn_output.weight", {8, 8}), rows("blk.0.ffn_norm.weight", {8}),
+      rows("blk.0.ffn_up.weight", {32, 8}),     rows("blk.0.ffn_down.weight", {8, 16}),
+      rows("output_norm.weight", {8})};
+  ASSERT_TRUE(write_gguf_file(path, m, tensors).ok());
+  const auto source = open_gguf(path);
+  ASSERT_TRUE(source.ok()) << source.error().str();
+  EXPECT_EQ((*source)->config.rope_width, 2);
+  EXPECT_EQ((*source)->config.layer(0).window, 9);
+  const auto grid = decoder_grid((*source)->config);
+  const auto network = Network::finalize(*grid, Shape{1, 1});
+  const std::pair<std::string_view, float> first[] = {{"q", 0},    {"k", 8},   {"v", 12},
+                                                      {"gate", 0}, {"up", 16}, {"down", 0}};
+  for (const Param& param : network->params()) {
+    for (const auto& [name, value] : first) {
+      if (param.spec.name != name || !param.spec.matrix()) continue;
+      const auto weight = (*source)->weight(param);
+      ASSERT_TRUE(weight.ok()) << weight.error().str();
+      std::vector<float> row(static_cast<size_t>(param.spec.shape[1]));
+      ASSERT_TRUE(weight->rows(1, 1, row.data()).ok());
+      EXPECT_EQ(row[0], value + 1) << name;
+    }
   }
 }
 
@@ -184,20 +303,7 @@ TEST(GgufSource, PutsTheHalvesOfARotaryPairSideBySide) {
 }
 
 // What is wrong with a file, one thing at a time.
-struct Piece {
-  GgufMetadata metadata;
-  std::vector<GgufOutput> tensors;
-};
 using Change = std::function<void(GgufMetadata&, std::vector<GgufOutput>&)>;
-
-GgufOutput zeros(std::string name, std::vector<int64_t> shape) {
-  size_t count = 1;
-  for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
-  return {std::move(name), "F32", std::move(shape), [count](const GgufSink& sink) -> Status {
-            const std::vector<float> values(count);
-            return sink(std::as_bytes(std::span(values)));
-          }};
-}
 
 std::string refusal(const Change& change, std::string_view without = {}) {
   const TemporaryFolder folder;
@@ -246,7 +352,7 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"eps", {}, ": gguf key 'llama.attention.layer_norm_rms_epsilon' is missing"},
       {"general.architecture", [](auto& m, auto&) { m.string("general.architecture", "mamba"); },
        ": at byte 300: gguf key 'general.architecture' is 'mamba', which is not supported; these "
-       "are: llama, qwen2, qwen3"},
+       "are: llama, qwen2, qwen3, smollm3, gemma, gemma2, gemma3, phi3"},
       {"llama.block_count", [](auto& m, auto&) { m.string("llama.block_count", "1"); },
        ": at byte 309: gguf key 'llama.block_count' must be u32, is string"},
       {"llama.block_count", [](auto& m, auto&) { m.u32("llama.block_count", 0); },
