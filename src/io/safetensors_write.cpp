@@ -64,9 +64,9 @@ Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
 }
 
 Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
-                         const SafeMetadata& metadata) {
+                         const SafeMetadata& metadata, const std::string& keep) {
   LOOM_ASSIGN(const std::string file, safetensors_bytes(std::move(tensors), metadata));
-  return write_file_atomic(path, std::as_bytes(std::span(file)));
+  return write_file_atomic(path, std::as_bytes(std::span(file)), keep);
 }
 
 }  // namespace loom
