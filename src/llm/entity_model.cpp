@@ -87,7 +87,10 @@ Result<bool> is_entity_file(const std::string& path) {
 
 Result<DType> entity_model_dtype(const Entity& file) {
   LOOM_ASSIGN(const std::string name, member(file, "dtype"));
-  return parse_dtype(name);
+  const Result<DType> dtype = parse_dtype(name);
+  if (!dtype.ok())
+    return bad_file(cat("language_model: dtype: ", dtype.error().message), file.where());
+  return *dtype;
 }
 
 Result<std::unique_ptr<ModelSource>> open_entity_source(std::shared_ptr<const Entity> file) {
