@@ -1,6 +1,6 @@
 // Checkpoints of training: see training_files.hpp. Two generations: PATH.previous is the file that
-// was PATH before; between renaming it and writing the new one there is no PATH, so reading falls
-// back to it.
+// was PATH before. Both names hold whole files at every moment (AtomicFile::commit); reading falls
+// back to PATH.previous when PATH was damaged or lost in another way.
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "engine/logits_hash.hpp"
@@ -235,8 +235,7 @@ Status save_checkpoint(const std::string& path, const TrainedModel& model, Train
   metadata.emplace_back("options", dump_json(run.options));
   metadata.emplace_back("progress", dump_json(progress_json(trainer.progress())));
   metadata.emplace_back("history", dump_json(history_json(run.history)));
-  if (file_exists(path)) LOOM_TRY(rename_file(path, path + ".previous"));
-  return write_safetensors(path, std::move(tensors), metadata);
+  return write_safetensors(path, std::move(tensors), metadata, path + ".previous");
 }
 
 Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,

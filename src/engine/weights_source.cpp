@@ -137,9 +137,11 @@ Result<TrainedModel> read_entity_model(const Entity& file) {
   const JsonValue* dtype = section->find("dtype");
   const JsonValue* loss = section->find("loss");
   const JsonValue* classes = section->find("classes");
-  if (dtype == nullptr || loss == nullptr || classes == nullptr)
+  if (dtype == nullptr || loss == nullptr || classes == nullptr || !classes->is_array())
     return bad_file("dtype, loss or classes is absent", where);
-  LOOM_ASSIGN(model.dtype, parse_dtype(dtype->text()));
+  const Result<DType> stored = parse_dtype(dtype->text());
+  if (!stored.ok()) return bad_file(cat("dtype: ", stored.error().message), where);
+  model.dtype = *stored;
   LOOM_ASSIGN(model.loss, read_loss(*loss, where));
   for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
   for (const auto& [name, to] : {std::pair("input/shift", &model.normalization.shift),

@@ -69,14 +69,27 @@ Result<OpenFile> open_regular(const std::string& path) {
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
 }
 
-Status write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+// Calls write(bytes) until all are written; it returns what the system call did. Some systems take
+// no more than 2 GB at once, and one that takes nothing must not keep us here.
+template <class Write>
+Status write_all(std::span<const std::byte> bytes, const std::string& path, Write&& write) {
+  constexpr size_t kAtOnce = size_t{1} << 30;
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t written = write(bytes.first(std::min(bytes.size(), kAtOnce)));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return os_error("write", path);
+    if (written == 0) errno = EIO;
+    if (written <= 0) return os_error("write", path);
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return {};
+}
+
+bool sync(int fd) {
+  int done = 0;
+  do {
+    done = fsync(fd);
+  } while (done != 0 && errno == EINTR);
+  return done == 0;
 }
 
 std::string folder_of(const std::string& path) {
@@ -101,8 +114,18 @@ Status sync_folder(const std::string& path) {
   const std::string folder = folder_of(path);
   const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
   if (!descriptor.is_open()) return os_error("open", folder);
-  if (fsync(descriptor.get()) != 0 && errno != EINVAL) return os_error("sync", folder);
+  if (!sync(descriptor.get()) && errno != EINVAL) return os_error("sync", folder);
   return {};
+}
+
+// A second name for `path`, so that it outlives its first; "" where there is no such file, or where
+// the file system has no hard links.
+Result<std::string> link_beside(const std::string& path) {
+  std::string name = temporary_name(path);
+  if (::link(path.c_str(), name.c_str()) == 0) return name;
+  const bool cannot = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
+  if (cannot || errno == ENOENT) return std::string();
+  return os_error("keep", path);
 }
 
 }  // namespace
@@ -214,7 +237,9 @@ AtomicFile::~AtomicFile() {
 }
 
 Status AtomicFile::write(std::span<const std::byte> bytes) {
-  LOOM_TRY(write_all(fd_, bytes, path_));
+  LOOM_TRY(write_all(bytes, path_, [this](std::span<const std::byte> some) {
+    return ::write(fd_, some.data(), some.size());
+  }));
   size_ += bytes.size();
   return {};
 }
@@ -228,33 +253,44 @@ Status AtomicFile::pad(uint64_t alignment) {
 Status AtomicFile::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
   if (offset > size_ || bytes.size() > size_ - offset)
     return make_error(Code::internal, "a rewrite beyond the end", path_);
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return os_error("write", path_);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    offset += static_cast<uint64_t>(written);
-  }
-  return {};
+  const std::byte* start = bytes.data();
+  return write_all(bytes, path_, [&](std::span<const std::byte> some) {
+    const uint64_t at = offset + static_cast<uint64_t>(some.data() - start);
+    return ::pwrite(fd_, some.data(), some.size(), static_cast<off_t>(at));
+  });
 }
 
-Status AtomicFile::commit() {
-  if (fsync(fd_) != 0) return os_error("sync", path_);
-  if (::close(std::exchange(fd_, -1)) != 0) return os_error("close", path_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return os_error("replace", path_);
-  temporary_.clear();
+// At every moment both names hold whole files: `path_` the old or the new one, `keep` the one
+// before or the old one. Without hard links there is a moment without `path_`.
+Status AtomicFile::replace(const std::string& keep) {
+  std::string old;
+  if (!keep.empty()) {
+    LOOM_ASSIGN(old, link_beside(path_));
+    const bool is_kept = !old.empty() || ::rename(path_.c_str(), keep.c_str()) == 0;
+    if (!is_kept && errno != ENOENT) return os_error("keep", path_);
+  }
+  Status done;
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) done = os_error("replace", path_);
+  if (done.ok()) temporary_.clear();
+  if (done.ok() && !old.empty() && ::rename(old.c_str(), keep.c_str()) != 0)
+    done = os_error("keep", path_);
+  if (!done.ok() && !old.empty()) ::unlink(old.c_str());
+  return done;
+}
+
+Status AtomicFile::commit(const std::string& keep) {
+  if (!sync(fd_)) return os_error("sync", path_);
+  // After an interrupted close the descriptor is gone, and the bytes are safe already.
+  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return os_error("close", path_);
+  LOOM_TRY(replace(keep));
   return sync_folder(path_);
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes,
+                         const std::string& keep) {
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
   LOOM_TRY(file.write(bytes));
-  return file.commit();
-}
-
-Status rename_file(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return os_error("rename", from);
-  return sync_folder(to);
+  return file.commit(keep);
 }
 
 }  // namespace loom

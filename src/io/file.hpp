@@ -64,19 +64,20 @@ class AtomicFile {
   // Overwrites bytes that were written before: for headers that are known last.
   Status rewrite(uint64_t offset, std::span<const std::byte> bytes);
   uint64_t size() const { return size_; }
-  Status commit();
+  // keep: the name that the file which is replaced goes on under, in the same folder; what had that
+  // name is lost. Empty: nothing is kept.
+  Status commit(const std::string& keep = {});
 
  private:
   AtomicFile(std::string path, std::string temporary, int fd);
+  Status replace(const std::string& keep);
   std::string path_, temporary_;
   int fd_ = -1;
   uint64_t size_ = 0;
 };
 
 // AtomicFile in one call.
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
-
-// Gives a file another name; what had that name is replaced.
-Status rename_file(const std::string& from, const std::string& to);
+Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes,
+                         const std::string& keep = {});
 
 }  // namespace loom

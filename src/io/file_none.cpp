@@ -58,16 +58,12 @@ Status AtomicFile::rewrite(uint64_t, std::span<const std::byte>) {
   return no_files(path_);
 }
 
-Status AtomicFile::commit() {
+Status AtomicFile::commit(const std::string&) {
   return no_files(path_);
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::byte>) {
+Status write_file_atomic(const std::string& path, std::span<const std::byte>, const std::string&) {
   return no_files(path);
-}
-
-Status rename_file(const std::string& from, const std::string&) {
-  return no_files(from);
 }
 
 }  // namespace loom

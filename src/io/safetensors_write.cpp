@@ -86,7 +86,7 @@ Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
 }
 
 Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
-                         const SafeMetadata& metadata) {
+                         const SafeMetadata& metadata, const std::string& keep) {
   sort_by_name(tensors);
   LOOM_ASSIGN(const std::string header, header_of(tensors, metadata));
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
@@ -95,7 +95,7 @@ Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensor
     LOOM_ASSIGN(const std::span<const std::byte> bytes, bytes_of(t));
     LOOM_TRY(file.write(bytes));
   }
-  return file.commit();
+  return file.commit(keep);
 }
 
 }  // namespace loom

@@ -26,7 +26,8 @@ using SafeMetadata = std::vector<std::pair<std::string, std::string>>;
 // The bytes of the file. Errors: a name twice, data that does not fit dtype and shape.
 Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
                                       const SafeMetadata& metadata);
+// keep: see AtomicFile::commit().
 Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
-                         const SafeMetadata& metadata);
+                         const SafeMetadata& metadata, const std::string& keep = {});
 
 }  // namespace loom

@@ -81,7 +81,10 @@ DType block_dtype(const Network& network, const std::vector<EntityOutput>& param
 
 Result<DType> entity_model_dtype(const Entity& file) {
   LOOM_ASSIGN(const std::string name, member(file, "dtype"));
-  return parse_dtype(name);
+  const Result<DType> dtype = parse_dtype(name);
+  if (!dtype.ok())
+    return bad_file(cat("language_model: dtype: ", dtype.error().message), file.where());
+  return *dtype;
 }
 
 Result<std::unique_ptr<ModelSource>> open_entity_source(std::shared_ptr<const Entity> file) {

@@ -1,0 +1,39 @@
+// Faults in the system calls that saving makes: the n-th one fails, is interrupted, writes less
+// than it was asked to, or is where the process dies. faulty_calls.cpp puts itself before the C
+// library in this test program alone; the program and the library have no hooks.
+#pragma once
+
+#include <string>
+
+namespace loom::test {
+
+enum class Call { open, write, pwrite, fsync, close, rename, link, fchmod };
+
+enum class Fault {
+  error,        // fails with `error_number`
+  errors,       // that one and all after it fail; close() still closes
+  short_write,  // write and pwrite take half of the bytes, others are as ever
+  death,        // SIGKILL instead of the call; write and pwrite first take half of the bytes
+};
+
+struct FaultPlan {
+  Fault fault = Fault::error;
+  int at = 0;  // which call, from 1; 0: none, calls are only counted
+  int error_number = 0;
+};
+
+// Counts calls from here to the end of its life, one at a time.
+class Faults {
+ public:
+  explicit Faults(const FaultPlan& plan);
+  ~Faults();
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+  int calls() const;
+  bool happened() const;  // was the n-th call made?
+};
+
+// Every call named `call` fails with `error_number` from now on; 0: not any more.
+void fail_every(Call call, int error_number);
+
+}  // namespace loom::test

@@ -1,0 +1,140 @@
+// A process that dies while it saves over a file: killed at every system call, in the middle of
+// every write, and at random moments. Afterwards the name holds the old or the new file, whole.
+// Files called .NAME.tmp-* may lie beside it; they are in nobody's way.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "anomaly/faulty_calls.hpp"
+#include "anomaly/savers.hpp"
+#include "base/text.hpp"
+#include "io/io_testing.hpp"
+
+namespace loom::test {
+namespace {
+
+using testing::TemporaryFolder;
+
+class SaveKill : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    for (int g = 0; g < 3; ++g) {
+      ASSERT_TRUE(saver_.save(folder_.path("whole"), g).ok());
+      whole_.push_back(*read_file(folder_.path("whole")));
+    }
+    clean();
+  }
+
+  void clean() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      std::filesystem::remove(entry);
+  }
+
+  // `child` runs in a process of its own; true when it came to its end.
+  template <class Child, class Parent>
+  static bool run(Child&& child, Parent&& parent) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      child();
+      _exit(0);
+    }
+    parent(pid);
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0);
+    return WIFEXITED(status);
+  }
+
+  // The file and, where it is kept, the one before are one of these generations, whole.
+  void expect_one_of(const std::string& path, const std::vector<int>& generations) {
+    const Result<std::string> now = read_file(path);
+    ASSERT_TRUE(now.ok()) << now.error().str();
+    bool found = false;
+    for (const int g : generations) found = found || *now == whole_[static_cast<size_t>(g)];
+    EXPECT_TRUE(found) << path;
+    const Status verified = saver_.verify(path);
+    EXPECT_TRUE(verified.ok() || path == previous_) << verified.error().str();
+  }
+
+  // What else lies in the folder has a name of ours.
+  int expect_only_temporaries() const {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (entry.path() == path_ || entry.path() == previous_) continue;
+      EXPECT_TRUE(entry.path().filename().string().starts_with(".model.tmp-")) << entry.path();
+      ++count;
+    }
+    return count;
+  }
+
+  void at_every_call(Fault fault) {
+    for (int at = 1; at < 1000; ++at) {
+      SCOPED_TRACE(cat(saver_.name, ", call ", at));
+      clean();
+      ASSERT_TRUE(saver_.save(path_, 0).ok());
+      ASSERT_TRUE(saver_.save(path_, 1).ok());
+      const bool ended = run(
+          [&] {
+            const Faults faults({fault, at, 0});
+            (void)saver_.save(path_, 2);
+          },
+          [](pid_t) {});
+      expect_one_of(path_, {1, 2});
+      if (saver_.keeps) expect_one_of(previous_, {0, 1});
+      EXPECT_LE(expect_only_temporaries(), 2);
+      // The next save is not disturbed by what lies there.
+      ASSERT_TRUE(saver_.save(path_, 2).ok());
+      expect_one_of(path_, {2});
+      if (ended) return;
+    }
+    ADD_FAILURE() << "saving never comes to an end";
+  }
+
+  const Saver saver_ = savers()[static_cast<size_t>(GetParam())];
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("model"), previous_ = path_ + ".previous";
+  std::vector<std::string> whole_;
+};
+INSTANTIATE_TEST_SUITE_P(OfEach, SaveKill, ::testing::Range(0, 4),
+                         [](const auto& row) { return savers()[row.param].name; });
+
+TEST_P(SaveKill, AtEveryCallLeavesTheOldOrTheNewFile) {
+  at_every_call(Fault::death);
+}
+
+// LOOM_KILLS: how many; bench/kill_saves.sh asks for 1,000.
+TEST_P(SaveKill, AtRandomMomentsLeavesTheOldOrTheNewFile) {
+  const char* asked = std::getenv("LOOM_KILLS");
+  const int kills = asked != nullptr ? std::atoi(asked) : 60;
+  std::mt19937 random(1);
+  ASSERT_TRUE(saver_.save(path_, 0).ok());
+  ASSERT_TRUE(saver_.save(path_, 1).ok());
+  int left = 0, saves = 0;
+  for (int i = 0; i < kills; ++i) {
+    const useconds_t wait = random() % 20'000;
+    run(
+        [&] {
+          for (int g = 0;; ++g) (void)saver_.save(path_, g % 3);
+        },
+        [&](pid_t pid) {
+          usleep(wait);
+          kill(pid, SIGKILL);
+        });
+    expect_one_of(path_, {0, 1, 2});
+    if (saver_.keeps) expect_one_of(previous_, {0, 1, 2});
+    left += expect_only_temporaries();
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (entry.path() != path_ && entry.path() != previous_) std::filesystem::remove(entry);
+    }
+    saves += HasFailure() ? 0 : 1;
+    if (HasFailure()) break;
+  }
+  std::printf("%s: %d kills, %d times the old or the new file, %d temporary files left\n",
+              saver_.name, kills, saves, left);
+}
+
+}  // namespace
+}  // namespace loom::test
