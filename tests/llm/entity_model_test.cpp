@@ -212,10 +212,12 @@ TEST(EntityModel, IsToldByHowItBegins) {
   const TemporaryFolder folder;
   folder.write("e", std::string("ENTITY\0\0\7\0", 10));
   folder.write("s", "ENTITY");
-  EXPECT_TRUE(*is_entity_file(folder.path("e")));
-  EXPECT_FALSE(*is_entity_file(folder.path("s")));
-  EXPECT_FALSE(*is_entity_file(folder.path()));
-  EXPECT_EQ(is_entity_file(folder.path("none")).error().code, Code::not_found);
+  folder.write("g", "GGUF");
+  EXPECT_EQ(model_file_kind(folder.path("e")), ModelFile::entity);
+  EXPECT_EQ(model_file_kind(folder.path("g")), ModelFile::gguf);
+  EXPECT_EQ(model_file_kind(folder.path("s")), ModelFile::other);
+  EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
+  EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
 }
 
 }  // namespace
