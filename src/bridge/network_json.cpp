@@ -175,9 +175,10 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
       }
       continue;
     }
-    const auto desc = std::find_if(def->fields.begin(), def->fields.end(), [&](const auto& f) {
-      return f.name == key || (!f.old_name.empty() && f.old_name == key);
-    });
+    const auto called = [&name = key](const FieldDesc& f) {
+      return f.name == name || (!f.old_name.empty() && f.old_name == name);
+    };
+    const auto desc = std::find_if(def->fields.begin(), def->fields.end(), called);
     if (desc == def->fields.end()) {
       std::vector<std::string> known;
       for (const FieldDesc& f : def->fields) known.emplace_back(f.name);
