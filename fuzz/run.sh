@@ -20,6 +20,8 @@ case $target in
   gguf) max_len=4096 ;;
   onnx) max_len=8192 ;;
   loom1|universal) max_len=4096 ;;
+  network_json) max_len=4096 ;;
+  entity) max_len=8192 ;;
   *) echo "unknown target: $target" >&2; exit 2 ;;
 esac
 

@@ -287,6 +287,11 @@ Status Entity::verify(size_t index) const {
     return bad_file(cat(printable(blob.path), " does not match its hash: the file is damaged"),
                     where_, offset);
   }
+  const auto padding = all.subspan(static_cast<size_t>(blob.length));
+  if (std::any_of(padding.begin(), padding.end(), [](std::byte b) { return b != std::byte{0}; })) {
+    return bad_file(cat(printable(blob.path), " has padding that is not zero"), where_,
+                    offset + static_cast<int64_t>(blob.length));
+  }
   if (blob.layout == BlobLayout::r16 &&
       !r16_valid(r16_geometry(blob.dtype, blob.shape[0], blob.shape[1]), bytes(index).data())) {
     return bad_file(

@@ -28,7 +28,7 @@ void check_bad_entities(const std::vector<Bad>& rows) {
   }
 }
 
-const std::string kPayload = std::string(64, 'p');
+const std::string kPayload = std::string(8, 'p') + std::string(56, '\0');
 const std::string kGood = entity_file(with_blobs(blob_item(kPayload)), kPayload);
 
 // kGood with a value of the fixed part replaced, and hashes that fit.
@@ -301,6 +301,17 @@ TEST(BadEntities, ManyEmptyBlobsOverTheSameByteAreFine) {
   const auto read = Entity::parse(memory.bytes(), "f");
   ASSERT_TRUE(read.ok()) << read.error().str();
   EXPECT_TRUE((*read)->verify(999).ok());
+}
+
+TEST(BadEntities, AreRefusedByVerifyForPaddingThatIsNotZero) {
+  std::string payload = kPayload;
+  payload.back() = 'x';
+  const AlignedBytes memory(entity_file(with_blobs(blob_item(payload)), payload));
+  const auto read = Entity::parse(memory.bytes(), "f");
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  const Status verified = (*read)->verify(0);
+  ASSERT_FALSE(verified.ok());
+  EXPECT_EQ(verified.error().str(), "f: at byte 264: w has padding that is not zero");
 }
 
 // Hashes are right, and still kernels must not see it.
