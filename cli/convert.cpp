@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
+#include "engine/calibrate_text.hpp"
 #include "engine/convert.hpp"
 #include "engine/impl.hpp"
 #include "io/file.hpp"
@@ -18,7 +20,8 @@ namespace {
 
 struct ConvertFlags {
   EngineFlags engine;
-  std::string in, out, dtype, shape;
+  std::string in, out, dtype, shape, calibrate;
+  int64_t windows = 16;
   std::vector<std::string> rules;
   uint64_t seed = 1;
   bool per_tensor = false, json = false, quiet = false, force = false, quantize = false;
@@ -47,6 +50,32 @@ Result<OpenedModel> open(const ConvertFlags& f, ThreadPool& pool) {
   LOOM_ASSIGN(const HfConfig config, shape_config(f.shape));
   LOOM_ASSIGN(model.decoder, random_source(config, f.seed, pool));
   return model;
+}
+
+// Observes what the text makes reach every matrix; `options.adjust` then narrows their rows.
+Status calibrate(const ConvertFlags& f, const OpenedModel& model, const Engine& engine,
+                 std::optional<TextCalibration>& calibration, ConvertOptions& options) {
+  if (f.calibrate.empty()) return {};
+  if (model.decoder == nullptr) {
+    return Error{Code::unsupported,
+                 "--calibrate TEXT is for language models; for a network: loom eval --calibrate",
+                 f.in, -1};
+  }
+  LOOM_ASSIGN(const std::string text, read_text(f.calibrate));
+  Progress bar("calibrating", "windows", f.quiet);
+  CalibrationOptions how;
+  how.windows = f.windows;
+  how.progress = [&](int64_t done, int64_t total) {
+    bar.update(done, total);
+    return !interrupted();
+  };
+  LOOM_ASSIGN(calibration, TextCalibration::observe(*model.decoder, text, how, *engine.impl().ops,
+                                                    engine.impl().pool));
+  bar.finish();
+  options.adjust = [&](const Param& param, DType dtype, int64_t rows, float* values) {
+    return calibration->adjust(param, dtype, rows, values);
+  };
+  return {};
 }
 
 // What of a signal is left after quantising: 10 log10 (power of values / power of errors).
@@ -82,7 +111,9 @@ JsonValue report_json(const PackReport& r) {
   return out.value();
 }
 
+// Of a file; of the weights of a folder.
 int64_t size_of(const std::string& path) {
+  if (is_directory(path)) return size_of(path + "/model.safetensors");
   const Result<MappedFile> file = MappedFile::open(path);
   return file.ok() ? static_cast<int64_t>(file->bytes().size()) : 0;
 }
@@ -100,6 +131,8 @@ Status convert(const ConvertFlags& f) {
   if (!f.quiet) {
     for (const std::string& note : model.notes) fmt::print(stderr, "[{}]\n", note);
   }
+  std::optional<TextCalibration> calibration;
+  LOOM_TRY(calibrate(f, model, engine, calibration, options));
   std::vector<PackReport> reports;
   if (f.quantize) options.report = [&](const PackReport& r) { reports.push_back(r); };
   Progress bar("writing", "bytes", f.quiet);
@@ -171,7 +204,7 @@ Verb add_convert(Command app) {
   auto f = std::make_shared<ConvertFlags>();
   const Command verb = app.command("convert", "Write a model in another format.");
   verb.examples(
-      "  loom convert models/stories stories.entity --dtype q8_0\n"
+      "  loom convert models/stories.entity stories.gguf\n"
       "  loom convert trained.safetensors net.entity\n"
       "  loom convert net.entity net.json");
   // Positional arguments fill up in order, so OUT is an option where --shape stands for IN.
@@ -191,11 +224,17 @@ Verb add_quantize(Command app) {
   const Command verb =
       app.command("quantize", "Pack a model in another number type, and report what it costs.");
   verb.examples(
-      "  loom quantize models/stories stories.entity --dtype q4_0\n"
+      "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");
   verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json");
   verb.option("OUT,-o,--output", f->out, "File to write: .entity or .gguf").required();
   verb.option("--dtype", f->dtype, "Number type of the matrices").required();
+  const Option text = verb.option("--calibrate", f->calibrate,
+                                  "A text; rows are narrowed to what costs its products least");
+  verb.option("--calibrate-windows", f->windows, "Windows of 128 tokens of it")
+      .range(1, 1 << 20)
+      .show_default()
+      .needs(text);
   add_common(verb, *f);
   return {verb, [f] { return run(*f); }};
 }

@@ -150,7 +150,7 @@ Verb add_eval(Command app) {
   auto f = std::make_shared<EvalFlags>();
   const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
   verb.examples(
-      "  loom eval net.safetensors test.csv\n"
+      "  loom eval net.entity test.csv\n"
       "  loom eval net.safetensors test.csv --dtype int4 --calibrate train.csv\n"
       "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
   verb.option("MODEL", f->model, "Weights written by loom train, or a description").required();

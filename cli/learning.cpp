@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "io/array_file.hpp"
+#include "io/entity.hpp"
 
 namespace loom::cli {
 
@@ -31,7 +32,7 @@ DatasetOptions DataFlags::options(bool classes, std::vector<std::string> names,
 
 bool holds_weights(const std::string& path) {
   const Result<MappedFile> file = MappedFile::open(path);
-  return file.ok() && ArrayFile::known(file->bytes());
+  return file.ok() && (ArrayFile::known(file->bytes()) || entity_version(file->bytes()) != 0);
 }
 
 std::string percent(double share) {

@@ -148,8 +148,8 @@ Verb add_perplexity(Command app) {
   auto f = std::make_shared<PerplexityFlags>();
   const Command verb = app.command("perplexity", "Measure how well a model predicts a text.");
   verb.examples(
-      "  loom perplexity models/stories story.txt --window 256\n"
-      "  loom perplexity models/stories story.txt --dtypes q8_0,int8,q4_0");
+      "  loom perplexity models/stories.entity story.txt --window 256\n"
+      "  loom perplexity models/stories.entity story.txt --dtypes q8_0,int8,q4_0");
   const Option one = f->model.add(verb);
   verb.option("TEXTFILE", f->file, "A text; -: from stdin").required();
   verb.option("--window", f->window, "Predictions per window, without earlier context")

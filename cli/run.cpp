@@ -194,8 +194,8 @@ Verb add_run(Command app) {
   auto f = std::make_shared<RunFlags>();
   const Command verb = app.command("run", "Write a continuation of a prompt, or talk.");
   verb.examples(
-      "  loom run models/stories -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
-      "  loom run models/stories --chat");
+      "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
+      "  loom run models/stories.entity --chat");
   f->model.add(verb);
   f->prompt_option = verb.option("-p,--prompt", f->prompt, "The text to continue");
   verb.option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")

@@ -83,8 +83,8 @@ Verb add_tokenize(Command app) {
   auto f = std::make_shared<TokenizeFlags>();
   const Command verb = app.command("tokenize", "Turn text into token ids, or ids into text.");
   verb.examples(
-      "  loom tokenize models/stories \"Once upon a time\"\n"
-      "  loom tokenize models/stories --decode \"540 541 261 446\"");
+      "  loom tokenize models/stories.entity \"Once upon a time\"\n"
+      "  loom tokenize models/stories.entity --decode \"540 541 261 446\"");
   verb.option("MODEL", f->model, "Model folder, or a tokenizer.json").required();
   f->text_option = verb.option("TEXT", f->text, "The text or ids (default: stdin)");
   verb.flag("--decode", f->decode, "TEXT is ids; print their text");

@@ -251,7 +251,7 @@ Verb add_train(Command app) {
   const Command verb = app.command("train", "Train a network on samples from a file.");
   verb.examples(
       "  loom train mlp.json images.idx.gz --labels labels.idx.gz --split 0.8\n"
-      "  loom train net.json table.csv --split 0.9 --normalize standard -o net.safetensors\n"
+      "  loom train net.json table.csv --split 0.9 --normalize standard -o net.entity\n"
       "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume");
   f->add(verb);
   return {verb, [f] { return run(*f); }};

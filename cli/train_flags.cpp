@@ -37,7 +37,8 @@ void TrainFlags::add_files(Command verb) {
       .excludes(share);
   verb.option("--validation-labels", validation_labels, "Their labels, as --labels");
   verb.option("--normalize", normalize, "Inputs: none, standard, range").show_default();
-  verb.option("-o,--output", output, "Write the trained weights (safetensors)");
+  verb.option("-o,--output", output,
+              "Write the trained weights: .entity as they are packed, else safetensors");
   verb.option("--best", best, "Write the weights after each epoch that is the best so far");
   const Option file = verb.option("--checkpoint", checkpoint, "Save the run after each epoch");
   verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);

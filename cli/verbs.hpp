@@ -22,13 +22,16 @@ Verb add_info(Command app);
 Verb add_tokenize(Command app);
 Verb add_bench(Command app);
 Verb add_bench_layers(Command app);  // after add_bench
+Verb add_bench_open(Command app);    // after add_bench
 Verb add_verify(Command app);
 Verb add_verify_training(Command app);  // after add_verify
+Verb add_verify_files(Command app);     // after add_verify
 Verb add_doctor(Command app);
 Verb add_new(Command app);
 Verb add_train(Command app);
 Verb add_eval(Command app);
 Verb add_convert(Command app);
+Verb add_diff(Command app);
 Verb add_quantize(Command app);
 
 // Options that many verbs share.

@@ -50,14 +50,14 @@ int run(const HashFlags& f) {
 Verb add_verify(Command app) {
   const Command verify = app.command("verify", "Prove that results have the same bits.");
   verify.examples(
-      "  loom verify hash models/stories --threads 3 --isa scalar\n"
+      "  loom verify hash models/stories.entity --threads 3 --isa scalar\n"
       "  loom verify hash --shape tiny --dtype ternary --chunk 7");
   verify.require_command();
   auto f = std::make_shared<HashFlags>();
   f->engine.oversubscribe = true;  // 7 threads on 2 cores must give the bits of 1
   const Command verb = verify.command("hash", "The hash of the logits of a fixed prompt.");
   verb.examples(
-      "  loom verify hash models/stories --prompt-tokens 113 --chunk 7 --isa scalar\n"
+      "  loom verify hash models/stories.entity --prompt-tokens 113 --chunk 7 --isa scalar\n"
       "  loom verify hash --shape tiny --dtype q4_0 --threads 7");
   f->model.add(verb, false);
   verb.option("--shape", f->shape, "Random weights of a named shape instead of a model");

@@ -2,7 +2,7 @@
 option(LOOM_BUILD_CLI "Build the loom program" ${PROJECT_IS_TOP_LEVEL})
 option(LOOM_BUILD_TESTS "Build the tests (needs GoogleTest)" OFF)
 option(LOOM_BUILD_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
-option(LOOM_BUILD_BENCH "Build the micro benchmarks (needs Google Benchmark)" OFF)
+option(LOOM_BUILD_BENCH "Build the programs of bench/" OFF)
 option(LOOM_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 option(LOOM_CORE_ONLY "Only the rooms up to grid: no files, no text, no program" OFF)
 option(LOOM_THREADS "Use threads; OFF builds a single-threaded library" ON)

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   };
   auto engine = loom::Engine::create();  // all cores, the best instruction set
   if (!engine) return fail(engine.error());
-  auto model = loom::Model::load(*engine, argc > 1 ? argv[1] : "models/stories");
+  auto model = loom::Model::load(*engine, argc > 1 ? argv[1] : "models/stories.entity");
   if (!model) return fail(model.error());
   auto session = model->session();
   if (!session) return fail(session.error());

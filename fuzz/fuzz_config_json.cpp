@@ -22,6 +22,10 @@ void check_config(const loom::HfConfig& config) {
     CHECK(v >= 1 && v <= kMax);
   }
   CHECK(config.num_heads % config.num_kv_heads == 0 && config.head_dim % 2 == 0);
+  CHECK(config.layers.empty() || config.layers.size() == static_cast<size_t>(config.num_layers));
+  for (const loom::HfLayer& layer : config.layers)
+    CHECK(layer.window >= 0 && layer.window < config.max_positions && layer.rope_theta >= 0);
+  CHECK(config.rope_width >= 0 && config.rope_width <= config.head_dim);
   for (const int64_t id : config.eos_token_ids) CHECK(id >= 0 && id < config.vocab_size);
 }
 

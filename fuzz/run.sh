@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds and runs one fuzz target, and prints one line for the log in docs/:
 #   fuzz/run.sh TARGET EXECUTIONS [SECONDS]
-# TARGET: safetensors, config_json, data_files, tokenizer_json, network_json, entity. EXECUTIONS 0
-# replays the corpus.
+# TARGET: the part of a fuzz_*.cpp of this folder between fuzz_ and .cpp. EXECUTIONS 0 replays the
+# corpus.
 # New inputs and crashes go to the build folder (build/fuzz, or $LOOM_FUZZ_BUILD); the committed
 # corpus is only read. Exit status 1 after a crash, a leak or a hang.
 set -eu
@@ -17,6 +17,9 @@ case $target in
   config_json) max_len=4096 ;;
   data_files) max_len=4096 ;;
   tokenizer_json) max_len=8192 ;;
+  gguf) max_len=4096 ;;
+  onnx) max_len=8192 ;;
+  loom1|universal) max_len=4096 ;;
   network_json) max_len=4096 ;;
   entity) max_len=8192 ;;
   *) echo "unknown target: $target" >&2; exit 2 ;;

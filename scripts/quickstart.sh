@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh clone to a running language model: installs what is missing, builds, and lets the small
-# model in models/stories write.
+# model models/stories.entity write.
 #   scripts/quickstart.sh                          a story that begins "Once upon a time"
 #   scripts/quickstart.sh The little fox           a story that begins with your words
 set -euo pipefail
@@ -25,7 +25,7 @@ case "${1:-}" in
   -h|--help) usage; exit 0 ;;
 esac
 prompt="${*:-Once upon a time}"
-model="$LOOM_ROOT/models/stories"
+model="$LOOM_ROOT/models/stories.entity"
 loom="$LOOM_ROOT/build/release/cli/loom"
 
 log="$(mktemp)"
@@ -38,10 +38,10 @@ say "2/3 Building Loom in build/release (the first time takes a few minutes)"
 quiet "configuring" configure release
 quiet "building" build release
 
-[[ -f "$model/config.json" ]] || die "models/stories/config.json is missing; is this a complete clone?"
+[[ -f "$model" ]] || die "models/stories.entity is missing; is this a complete clone?"
 [[ -x "$loom" ]] || die "build/release/cli/loom was not built; run: cmake --build --preset release"
 
-say "3/3 Running: build/release/cli/loom run models/stories -p \"$prompt\" --max-tokens 120"
+say "3/3 Running: build/release/cli/loom run models/stories.entity -p \"$prompt\" --max-tokens 120"
 say ""
 cd "$LOOM_ROOT"
-"$loom" run models/stories -p "$prompt" --max-tokens 120
+"$loom" run models/stories.entity -p "$prompt" --max-tokens 120

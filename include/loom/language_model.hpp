@@ -2,7 +2,7 @@
 // number of sessions. ModelSession: one conversation with it. Both keep what they need alive.
 //
 //   auto engine = loom::Engine::create({.threads = 4});
-//   auto model = loom::Model::load(*engine, "models/stories", {.dtype = "q8_0"});
+//   auto model = loom::Model::load(*engine, "models/stories.entity", {.dtype = "q8_0"});
 //   auto session = model->session();
 //   auto story = session->generate("Once upon a time", {.max_tokens = 100});
 #pragma once

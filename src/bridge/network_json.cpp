@@ -175,10 +175,10 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
       }
       continue;
     }
-    const auto called = [&name = key](const FieldDesc& f) {
+    const auto named = [&name = key](const FieldDesc& f) {
       return f.name == name || (!f.old_name.empty() && f.old_name == name);
     };
-    const auto desc = std::find_if(def->fields.begin(), def->fields.end(), called);
+    const auto desc = std::find_if(def->fields.begin(), def->fields.end(), named);
     if (desc == def->fields.end()) {
       std::vector<std::string> known;
       for (const FieldDesc& f : def->fields) known.emplace_back(f.name);

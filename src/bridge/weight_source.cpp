@@ -75,6 +75,8 @@ Status load_weight(Network& network, int index, DType dtype, const SourceWeight&
   const Param& param = network.params()[static_cast<size_t>(index)];
   const bool exact = weight.place && dtype == weight.stored && param.spec.matrix();
   if (!exact) {
+    if (dtype_info(dtype).scale == ScaleRule::absmean && weight.mean_scope != ScaleScope::per_row)
+      scope = weight.mean_scope;
     std::vector<float> held = weight.held;
     const auto needs =
         static_cast<size_t>(param.spec.matrix() ? param.spec.shape[0] * r16_held_values(dtype) : 0);

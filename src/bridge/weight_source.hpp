@@ -15,6 +15,8 @@ namespace loom {
 // One parameter of a network as a file has it.
 struct SourceWeight {
   DType stored = DType::f32;  // what it is packed in when nobody asks for another type
+  // Of what the scale of types that take one from mean magnitudes is the mean.
+  ScaleScope mean_scope = ScaleScope::per_row;
   // Values as f32, rows ascending, maybe twice.
   Network::RowSource rows;
   // Packs row `row` of the parameter with the very codes and scales of the file into a matrix of

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
-#include "llm/entity_model.hpp"
+#include "llm/gguf_source.hpp"
 
 namespace loom {
 namespace {
@@ -13,8 +13,9 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 
 Error not_a_folder(const std::string& path) {
-  if (ends_with(path, ".gguf") || ends_with(path, ".onnx")) {
-    return unsupported("this release reads Hugging Face folders with safetensors only", path);
+  if (ends_with(path, ".gguf")) return bad_file("a GGUF file begins with 'GGUF'", path, 0);
+  if (ends_with(path, ".onnx")) {
+    return unsupported("models are read from Hugging Face folders and GGUF files", path);
   }
   const size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
@@ -37,11 +38,10 @@ Result<std::string> chat_template_text(const std::string& folder, std::string& w
 }  // namespace
 
 Status check_model_folder(const std::string& folder) {
+  const ModelFile kind = model_file_kind(folder);
+  if (kind == ModelFile::gguf || kind == ModelFile::entity) return {};
   if (!is_directory(folder)) {
-    if (file_exists(folder)) {
-      LOOM_ASSIGN(const bool is_entity, is_entity_file(folder));
-      return is_entity ? Status() : not_a_folder(folder);
-    }
+    if (file_exists(folder)) return not_a_folder(folder);
     return make_error(Code::not_found,
                       "no such folder; give one with config.json and model.safetensors", folder);
   }
@@ -63,6 +63,9 @@ Status check_model_folder(const std::string& folder) {
 
 Result<Checkpoint> Checkpoint::open(const std::string& folder) {
   LOOM_TRY(check_model_folder(folder));
+  if (!is_directory(folder)) {
+    return unsupported("give a model folder; a GGUF file is run, not listed, here", folder);
+  }
   Checkpoint c;
   const std::string config_path = folder + "/config.json";
   const std::string generation_path = folder + "/generation_config.json";
@@ -84,6 +87,12 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder) {
 }
 
 Result<Tokenizer> load_tokenizer(const std::string& path) {
+  if (model_file_kind(path) == ModelFile::gguf) {
+    LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_gguf(path));
+    if (!source->tokenizer_json.empty())
+      return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
+    return make_error(Code::not_found, "this GGUF file has no tokenizer", path);
+  }
   const std::string file = is_directory(path) ? path + "/tokenizer.json" : path;
   if (!file_exists(file)) {
     return make_error(Code::not_found,

@@ -13,8 +13,8 @@
 
 namespace loom {
 
-// Is this a folder that could hold a model? The Error of a file, or of a folder that lacks a piece,
-// says what to give instead.
+// Is this a folder that could hold a model, or a GGUF file? The Error of another file, or of a
+// folder that lacks a piece, says what to give instead.
 Status check_model_folder(const std::string& folder);
 
 struct Checkpoint {
@@ -27,7 +27,7 @@ struct Checkpoint {
   static Result<Checkpoint> open(const std::string& folder);
 };
 
-// The tokenizer of a folder, or a tokenizer.json itself.
+// The tokenizer of a folder or a GGUF file, or a tokenizer.json itself.
 Result<Tokenizer> load_tokenizer(const std::string& path);
 
 }  // namespace loom

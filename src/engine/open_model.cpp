@@ -1,6 +1,9 @@
 // Which reader a file belongs to: see convert.hpp.
 #include "base/text.hpp"
+#include "bridge/loom1.hpp"
 #include "bridge/network_json.hpp"
+#include "bridge/onnx_import.hpp"
+#include "bridge/universal.hpp"
 #include "engine/checkpoint.hpp"
 #include "engine/convert.hpp"
 #include "engine/weights_source.hpp"
@@ -38,6 +41,28 @@ class FreshSource : public NetworkSource {
   std::unique_ptr<Network> network_;
 };
 
+// A file of the original project: its values, and what its reader noted.
+Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
+                               const std::string& path) {
+  if (!file.ok()) return file.error();
+  OpenedModel model;
+  model.format = format;
+  model.notes = std::move(file->notes);
+  if (file->params.empty()) {
+    auto source = std::make_unique<FreshSource>(std::move(file->spec));
+    source->path = path;
+    LOOM_TRY(source->make());
+    model.network = std::move(source);
+    model.notes.emplace_back("it holds no weights: these are the starting values of seed 1");
+    return model;
+  }
+  auto source = std::make_unique<MemorySource>(std::move(file->spec));
+  source->path = path;
+  for (Loom1Param& p : file->params) source->values[p.path] = std::move(p.values);
+  model.network = std::move(source);
+  return model;
+}
+
 Result<OpenedModel> open_entity_model(const std::string& path) {
   OpenedModel model;
   model.format = "entity";
@@ -59,6 +84,67 @@ Result<OpenedModel> open_description(const std::string& path) {
   LOOM_TRY(source->make());
   model.network = std::move(source);
   model.notes.emplace_back("a description has no weights: these are the starting values of seed 1");
+  return model;
+}
+
+Result<OpenedModel> open_onnx(const std::string& path) {
+  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path));
+  OpenedModel model;
+  model.format = "ONNX";
+  auto source = std::make_unique<MemorySource>(std::move(imported.network));
+  source->path = path;
+  for (ImportedParam& p : imported.params) source->values[p.path] = std::move(p.values);
+  model.network = std::move(source);
+  return model;
+}
+
+// A file of tensors without a configuration: what they became is noted, one by one.
+class InferredSource : public NetworkSource {
+ public:
+  InferredSource(InferredNetwork inferred, std::unique_ptr<TensorFile> file)
+      : NetworkSource(std::move(inferred.spec)), file_(std::move(file)) {
+    for (InferredParam& p : inferred.params) pieces_[p.path] = std::move(p.pieces);
+  }
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  std::unique_ptr<TensorFile> file_;
+  std::unordered_map<std::string, std::vector<InferredPiece>> pieces_;
+};
+
+Result<SourceWeight> InferredSource::weight(const Param& param) const {
+  const auto found = pieces_.find(param.path);
+  if (found == pieces_.end()) return bad_file(cat("has no tensor for ", param.path), path);
+  SourceWeight weight;
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+  weight.rows = [this, cols, &pieces = found->second](int64_t first, int64_t count,
+                                                      float* out) -> Status {
+    const int64_t n = count * cols;
+    std::vector<float> more(pieces.size() > 1 ? static_cast<size_t>(n) : 0);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      float* to = i == 0 ? out : more.data();
+      LOOM_TRY(file_->to_f32(pieces[i].tensor, pieces[i].first + first * cols, n, to));
+      for (int64_t j = 0; i > 0 && j < n; ++j) out[j] += more[static_cast<size_t>(j)];
+    }
+    return {};
+  };
+  return weight;
+}
+
+Result<OpenedModel> open_tensors(const std::string& path) {
+  LOOM_ASSIGN(std::unique_ptr<TensorFile> file, SafeTensorsFile::open(path));
+  LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path));
+  OpenedModel model;
+  model.format = "tensors without a configuration";
+  for (const InferredTensor& t : inferred.report) {
+    model.notes.push_back(cat(printable(t.tensor), " -> ", t.became, ", ",
+                              confidence_name(t.confidence), ": ", t.why));
+  }
+  for (const std::string& assumption : inferred.assumptions)
+    model.notes.push_back(cat("assumed: ", assumption));
+  auto source = std::make_unique<InferredSource>(std::move(inferred), std::move(file));
+  source->path = path;
+  model.network = std::move(source);
   return model;
 }
 
@@ -87,21 +173,33 @@ Result<OpenedModel> open_model(const std::string& path) {
     return model;
   }
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  if (is_loom1_entity(file.bytes())) {
+    return take_loom1(parse_loom1_entity(file.bytes(), path), "entity of the original, version 1",
+                      path);
+  }
   if (entity_version(file.bytes()) != 0) return open_entity_model(path);
-  if (is_json(file.bytes())) return open_description(path);
+  if (is_json(file.bytes())) {
+    const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                                file.bytes().size());
+    if (!is_loom1_json(text)) return open_description(path);
+    return take_loom1(parse_loom1_json(text, path), "JSON of the original", path);
+  }
   if (begins(file.bytes(), "GGUF")) {
     model.format = "GGUF";
     LOOM_ASSIGN(model.decoder, open_model_source(path));
     return model;
   }
+  if (to_lower_ascii(path).ends_with(".onnx")) return open_onnx(path);
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
     if (weights.error().code != Code::bad_file) return weights.error();
-    return bad_file(cat("is no model that can be opened: neither .entity, GGUF, a description nor "
-                        "safetensors (",
-                        weights.error().message, ")"),
-                    path);
+    return bad_file(
+        cat("is no model that can be opened: neither .entity, GGUF, ONNX (by its name), "
+            "a description nor safetensors (",
+            weights.error().message, ")"),
+        path);
   }
+  if (!weights->text("loom").ok()) return open_tensors(path);
   model.format = "trained weights";
   LOOM_ASSIGN(model.network, open_trained_weights(path));
   return model;

@@ -23,6 +23,7 @@ struct TrainedModel {
   Normalization normalization;
 };
 
+// A name that ends in .entity: the network as it is packed (weights_source.hpp); else safetensors.
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer);
 
 struct WeightsFile {

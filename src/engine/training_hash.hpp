@@ -13,7 +13,7 @@ namespace loom {
 // A small network around one layer kind.
 struct KindNetwork {
   const char* kind;     // its name
-  const char* network;  // a description (engine/network_json.hpp)
+  const char* network;  // a description (bridge/network_json.hpp)
   int64_t batch = 8;
 };
 // One per released layer kind.

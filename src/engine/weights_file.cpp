@@ -147,6 +147,7 @@ Result<SafeOutput> parameter_output(Trainer& trainer, size_t index, Buffer& memo
 }
 
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer) {
+  if (path.ends_with(".entity")) return save_trained_entity(path, model, trainer);
   std::vector<SafeOutput> tensors;
   std::vector<Buffer> memory(trainer.network().params().size());
   for (size_t i = 0; i < memory.size(); ++i) {
@@ -173,8 +174,7 @@ Result<std::string> WeightsFile::text(std::string_view name) const {
 Result<WeightsFile> open_weights(const std::string& path) {
   WeightsFile file;
   file.path = path;
-  LOOM_ASSIGN(const bool is_entity, is_entity_file(path));
-  if (is_entity) {
+  if (model_file_kind(path) == ModelFile::entity) {
     LOOM_ASSIGN(file.entity, open_entity(path));
     return file;
   }

@@ -40,19 +40,23 @@ EntityOutput floats_output(std::string path, const std::vector<float>& values) {
   return out;
 }
 
+// The section "model" and the blobs of the normalization; `model` must outlive the writing.
+void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityOutput>& blobs) {
+  JsonValue section = JsonValue::object();
+  section.add("dtype", JsonValue::string(std::string(dtype_name(model.dtype))));
+  section.add("loss", loss_json(model.loss));
+  section.add("classes", names_json(model.names));
+  header.add(kSection, std::move(section));
+  if (model.normalization.empty()) return;
+  blobs.push_back(floats_output("input/shift", model.normalization.shift));
+  blobs.push_back(floats_output("input/scale", model.normalization.scale));
+}
+
 TrainedSource::TrainedSource(TrainedModel model, WeightsFile file)
-    : NetworkSource(std::move(model.network)), model_(std::move(model)), file_(std::move(file)) {
+    : NetworkSource(model.network), model_(std::move(model)), file_(std::move(file)) {
   path = file_.path;
   dtype = dtype_name(model_.dtype);
-  JsonValue section = JsonValue::object();
-  section.add("dtype", JsonValue::string(dtype));
-  section.add("loss", loss_json(model_.loss));
-  section.add("classes", names_json(model_.names));
-  sections.add(kSection, std::move(section));
-  if (!model_.normalization.empty()) {
-    blobs.push_back(floats_output("input/shift", model_.normalization.shift));
-    blobs.push_back(floats_output("input/scale", model_.normalization.scale));
-  }
+  add_model(model_, sections, blobs);
   add_training();
 }
 
@@ -107,6 +111,15 @@ Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& p
   LOOM_ASSIGN(TrainedModel model, read_model(file));
   return std::unique_ptr<NetworkSource>(
       std::make_unique<TrainedSource>(std::move(model), std::move(file)));
+}
+
+Status save_trained_entity(const std::string& path, const TrainedModel& model, Trainer& trainer) {
+  JsonValue header = JsonValue::object();
+  std::vector<EntityOutput> blobs, params;
+  add_network(model.network, trainer.network(), header, params);
+  add_model(model, header, blobs);
+  for (EntityOutput& param : params) blobs.push_back(std::move(param));
+  return write_entity(path, header, blobs);
 }
 
 Result<TrainedModel> read_entity_model(const Entity& file) {

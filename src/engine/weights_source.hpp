@@ -9,6 +9,8 @@
 namespace loom {
 
 Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& path);
+// The network of `trainer` as it is packed now, with what it was trained for.
+Status save_trained_entity(const std::string& path, const TrainedModel& model, Trainer& trainer);
 // What a network in an .entity file was trained for; defaults where it does not say.
 Result<TrainedModel> read_entity_model(const Entity& file);
 

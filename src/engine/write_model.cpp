@@ -4,10 +4,14 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "bridge/onnx_export.hpp"
 #include "engine/convert.hpp"
+#include "io/npy_write.hpp"
 #include "io/safetensors_write.hpp"
 #include "llm/decoder.hpp"
 #include "llm/entity_model.hpp"
+#include "llm/gguf_export.hpp"
+#include "llm/hf_export.hpp"
 
 namespace loom {
 namespace {
@@ -128,6 +132,43 @@ Status write_network_safetensors(const std::string& path, const NetworkSource& s
   return write_safetensors(path, std::move(tensors), metadata);
 }
 
+Status write_network_onnx(const std::string& path, const NetworkSource& source, ThreadPool& pool) {
+  LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(network.params()[i]));
+    LOOM_TRY(load_weight(network, static_cast<int>(i), weight.stored, weight, pool));
+  }
+  return write_onnx(path, network, source.spec.input);
+}
+
+Status write_network_npz(const std::string& path, const NetworkSource& source) {
+  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
+  std::vector<NpyOutput> arrays;
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    const Param& param = all.network.params()[i];
+    NpyOutput out{param.path, ElementType::f32, {}, std::as_bytes(std::span(all.values[i]))};
+    for (int axis = 0; axis < param.spec.shape.rank(); ++axis)
+      out.shape.push_back(param.spec.shape[axis]);
+    arrays.push_back(std::move(out));
+  }
+  return write_npz(path, arrays);
+}
+
+Status write_decoder_gguf(const std::string& path, const ModelSource& source,
+                          const ConvertOptions& options) {
+  if (!options.rules.empty() || options.per_tensor || options.report || options.adjust) {
+    return unsupported("rules, calibration and reports are for .entity files; GGUF takes --dtype",
+                       path);
+  }
+  GgufExportOptions gguf;
+  gguf.dtype = options.dtype;
+  gguf.progress = [&](int64_t done, int64_t total) {
+    return !options.progress ||
+           options.progress(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  return write_gguf(path, source, gguf);
+}
+
 Status write_text(const std::string& path, const std::string& text) {
   return write_file_atomic(path, std::as_bytes(std::span(text)));
 }
@@ -156,10 +197,16 @@ Status write_model(const std::string& path, const OpenedModel& model, const Conv
                    : write_network_entity(path, *model.network, options, pool);
   }
   if (extension == ".json") return write_network_description(path, model);
-  if (extension == ".safetensors" && !decoder)
+  if (decoder && extension == ".gguf") return write_decoder_gguf(path, *model.decoder, options);
+  if (decoder && extension.empty()) return write_hf_folder(path, *model.decoder, options.dtype);
+  if (!decoder && extension == ".safetensors")
     return write_network_safetensors(path, *model.network);
+  if (!decoder && extension == ".onnx") return write_network_onnx(path, *model.network, pool);
+  if (!decoder && extension == ".npz") return write_network_npz(path, *model.network);
   return unsupported(cat("cannot write ", decoder ? "a language model" : "a network", " as '",
-                         extension, "'; choose .entity, .json", decoder ? "" : " or .safetensors"),
+                         extension, "'; choose .entity, .json, ",
+                         decoder ? ".gguf, or a folder (a name without an extension)"
+                                 : ".safetensors, .onnx, .npz"),
                      path);
 }
 

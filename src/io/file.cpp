@@ -163,6 +163,11 @@ bool is_directory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+Status make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0 || is_directory(path)) return {};
+  return os_error("make the folder", path);
+}
+
 Result<MappedFile> MappedFile::open(const std::string& path) {
   LOOM_ASSIGN(const OpenFile file, open_regular(path));
   MappedFile map;

@@ -19,6 +19,8 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes = kMax
 
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
+// Makes a folder inside one that exists; one that is there already is fine.
+Status make_folder(const std::string& path);
 
 // A read-only memory map of a whole file. Move-only; unmapped by the destructor. An empty file maps
 // to an empty span.

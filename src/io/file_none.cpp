@@ -26,6 +26,10 @@ bool is_directory(const std::string&) {
   return false;
 }
 
+Status make_folder(const std::string& path) {
+  return no_files(path);
+}
+
 Result<MappedFile> MappedFile::open(const std::string& path) {
   return no_files(path);
 }

@@ -1,6 +1,6 @@
-// config.json of the Llama family. Each architecture is a row of kArchitectures; what its class in
-// `transformers` fixes or defaults is in the row, the rest is read from the file. Positions
-// (rope_scaling, rope_parameters) are in hf_rope.cpp.
+// config.json of decoders. What the class of `transformers` fixes or defaults is a row of
+// hf_architecture.cpp, the rest is read from the file. Positions (rope_scaling, rope_parameters)
+// are in hf_rope.cpp, what differs from layer to layer in hf_layers.cpp.
 // Invariant of an accepted config: every size is in 1..2^24, the heads divide, and the weights of
 // the model number at most 2^48, so no size made from them by one product overflows.
 #include "io/hf_config.hpp"
@@ -10,7 +10,8 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "io/config_fields.hpp"
+#include "io/hf_architecture.hpp"
+#include "io/hf_layers.hpp"
 #include "io/hf_rope.hpp"
 #include "io/json.hpp"
 
@@ -21,50 +22,8 @@ constexpr int64_t kMaxSize = int64_t{1} << 24;
 constexpr uint64_t kMaxWeights = uint64_t{1} << 48;
 constexpr size_t kMaxEosTokens = 256;
 
-enum class Bias { read, never, qkv };
-enum class Window { by_size, by_switch };
-
-struct Architecture {
-  std::string_view name;
-  std::string_view model_type;
-  Bias bias;  // of attention; `read`: attention_bias says it for q, k, v and o
-  bool reads_mlp_bias;
-  bool qk_norm;
-  bool kv_heads_default;   // num_key_value_heads may be absent
-  int64_t head_dim;        // when absent (not null): 0 = hidden_size / num_heads
-  int64_t max_positions;   // when absent
-  Window window;           // by_switch: only use_sliding_window makes it count
-  int64_t sliding_window;  // when absent (not null): 0 = none
-};
-
-constexpr std::array kArchitectures = {
-    Architecture{"LlamaForCausalLM", "llama", Bias::read, true, false, true, 0, 2048,
-                 Window::by_size, 0},
-    Architecture{"MistralForCausalLM", "mistral", Bias::never, false, false, false, 0, 131072,
-                 Window::by_size, 4096},
-    Architecture{"Qwen2ForCausalLM", "qwen2", Bias::qkv, false, false, false, 0, 32768,
-                 Window::by_switch, 4096},
-    Architecture{"Qwen3ForCausalLM", "qwen3", Bias::read, false, true, false, 128, 32768,
-                 Window::by_switch, 4096},
-};
-
-Result<const Architecture*> read_architecture(const ConfigFields& fields) {
-  LOOM_TRY(fields.require("architectures"));
-  const JsonValue& list = *fields.find("architectures");
-  if (list.elements().size() != 1 || !list.elements()[0].is_string()) {
-    return fields.bad("architectures", "expected a list of one name");
-  }
-  const std::string& name = list.elements()[0].text();
-  std::vector<std::string> known;
-  for (const Architecture& row : kArchitectures) {
-    if (row.name == name) return &row;
-    known.emplace_back(row.name);
-  }
-  return fields.refuse("architectures", cat(list.elements()[0].describe(),
-                                            " is not supported; these are: ", join(known, ", ")));
-}
-
-Status read_names(const ConfigFields& fields, const Architecture& architecture, HfConfig& config) {
+Status read_names(const ConfigFields& fields, const HfArchitecture& architecture,
+                  HfConfig& config) {
   config.architecture = architecture.name;
   config.model_type = architecture.model_type;
   LOOM_TRY(fields.read("model_type", config.model_type));
@@ -73,14 +32,19 @@ Status read_names(const ConfigFields& fields, const Architecture& architecture, 
                       cat("expected \"", architecture.model_type, "\" for ", architecture.name,
                           ", found ", fields.find("model_type")->describe()));
   }
-  LOOM_TRY(fields.read("hidden_act", config.hidden_act));
+  const std::string_view key = architecture.act_key;
+  config.hidden_act = architecture.act;
+  LOOM_TRY(fields.read(key, config.hidden_act));
   constexpr std::array<std::string_view, 6> kKnown = {
       "silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "relu2"};
   if (std::find(kKnown.begin(), kKnown.end(), config.hidden_act) == kKnown.end()) {
-    return fields.refuse("hidden_act", cat(fields.find("hidden_act")->describe(),
-                                           " is not supported; these are: silu, gelu, gelu_new, "
-                                           "gelu_pytorch_tanh, relu, relu2"));
+    return fields.refuse(key, cat(fields.find(key)->describe(),
+                                  " is not supported; these are: silu, gelu, gelu_new, "
+                                  "gelu_pytorch_tanh, relu, relu2"));
   }
+  // The first files of Gemma wrote gelu and meant its approximation; the class corrects them.
+  if (architecture.model_type == "gemma" && config.hidden_act == "gelu")
+    config.hidden_act = "gelu_pytorch_tanh";
   return {};
 }
 
@@ -89,7 +53,8 @@ Status read_size(const ConfigFields& fields, std::string_view key, int64_t& out)
   return fields.read(key, out, 1, kMaxSize);
 }
 
-Status read_sizes(const ConfigFields& fields, const Architecture& architecture, HfConfig& config) {
+Status read_sizes(const ConfigFields& fields, const HfArchitecture& architecture,
+                  HfConfig& config) {
   LOOM_TRY(read_size(fields, "hidden_size", config.hidden_size));
   LOOM_TRY(read_size(fields, "intermediate_size", config.intermediate_size));
   LOOM_TRY(read_size(fields, "num_hidden_layers", config.num_layers));
@@ -97,11 +62,13 @@ Status read_sizes(const ConfigFields& fields, const Architecture& architecture, 
   LOOM_TRY(read_size(fields, "vocab_size", config.vocab_size));
   config.max_positions = architecture.max_positions;
   LOOM_TRY(fields.read("max_position_embeddings", config.max_positions, 1, kMaxSize));
+  config.rms_norm_eps = architecture.rms_norm_eps;
   LOOM_TRY(fields.read("rms_norm_eps", config.rms_norm_eps, 1e-30, 1.0));
   return {};
 }
 
-Status read_heads(const ConfigFields& fields, const Architecture& architecture, HfConfig& config) {
+Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture,
+                  HfConfig& config) {
   if (!architecture.kv_heads_default && !fields.has_key("num_key_value_heads")) {
     return fields.require("num_key_value_heads");
   }
@@ -132,10 +99,27 @@ Status read_heads(const ConfigFields& fields, const Architecture& architecture, 
   return {};
 }
 
+// What the class of the architecture fixes, whatever the file says.
+Status take_structure(const ConfigFields& fields, const HfArchitecture& architecture,
+                      HfConfig& config) {
+  config.qk_norm = architecture.qk_norm;
+  config.sub_norms = architecture.sub_norms;
+  config.post_norms = architecture.post_norms;
+  config.unit_offset_norms = architecture.unit_offset_norms;
+  config.fused_projections = architecture.fused_projections;
+  if (config.sub_norms && config.num_heads * config.head_dim != config.hidden_size) {
+    return fields.bad("hidden_size",
+                      cat(config.num_heads, " heads of ", config.head_dim, " do not make ",
+                          config.hidden_size, ", which the norm after attention needs"));
+  }
+  return {};
+}
+
 // Biases the class of the architecture hard-codes may not be contradicted by the file.
-Status read_biases(const ConfigFields& fields, const Architecture& architecture, HfConfig& config) {
-  const bool fixed = architecture.bias != Bias::read;
-  config.attention_bias = architecture.bias == Bias::qkv;
+Status read_biases(const ConfigFields& fields, const HfArchitecture& architecture,
+                   HfConfig& config) {
+  const bool fixed = architecture.bias != HfArchitecture::Bias::read;
+  config.attention_bias = architecture.bias == HfArchitecture::Bias::qkv;
   const bool expected = config.attention_bias;
   LOOM_TRY(fields.read("attention_bias", config.attention_bias));
   if (fixed && config.attention_bias != expected) {
@@ -147,54 +131,92 @@ Status read_biases(const ConfigFields& fields, const Architecture& architecture,
   if (config.mlp_bias && !architecture.reads_mlp_bias) {
     return fields.refuse("mlp_bias", cat(architecture.name, " always has false"));
   }
-  config.qk_norm = architecture.qk_norm;
+  config.tie_word_embeddings = architecture.tied;
   return fields.read("tie_word_embeddings", config.tie_word_embeddings);
 }
 
-// A window at least as long as the context is no window; a shorter one we do not compute.
-Status check_window(const ConfigFields& fields, const Architecture& architecture,
-                    const HfConfig& config) {
-  bool counts = architecture.window == Window::by_size;
-  if (!counts) LOOM_TRY(fields.read("use_sliding_window", counts));
-  int64_t window = fields.has_key("sliding_window") ? 0 : architecture.sliding_window;
-  if (counts) LOOM_TRY(fields.read("sliding_window", window, 1, int64_t{1} << 40));
-  if (counts && window != 0 && window < config.max_positions) {
-    return fields.refuse("sliding_window",
-                         cat(window, fields.has_key("sliding_window") ? "" : " (the default)",
-                             " is shorter than max_position_embeddings ", config.max_positions,
-                             "; sliding attention is not supported"));
+// A number that null switches off: 0.
+Status read_cap(const ConfigFields& fields, std::string_view key, double absent, double& out) {
+  out = fields.has_key(key) ? 0 : absent;
+  return fields.read(key, out, 1e-3, 1e6);
+}
+
+// What scales and bends activations.
+Status read_scales(const ConfigFields& fields, const HfArchitecture& architecture,
+                   HfConfig& config) {
+  if (architecture.scaled_embedding) {
+    config.embedding_scale = __builtin_sqrt(static_cast<double>(config.hidden_size));
   }
-  const JsonValue* layers = fields.find("layer_types");
-  if (layers == nullptr) return {};
-  if (!layers->is_array() || layers->elements().size() != static_cast<size_t>(config.num_layers)) {
-    return fields.bad("layer_types", cat("expected a list of ", config.num_layers, " names"));
+  if (architecture.query_scalar > 0) {
+    double scalar = architecture.query_scalar;
+    LOOM_TRY(fields.read("query_pre_attn_scalar", scalar, 1e-3, 1e6));
+    config.attention_scale = 1.0 / __builtin_sqrt(scalar);
   }
-  for (const JsonValue& layer : layers->elements()) {
-    if (layer.text() != "full_attention") {
-      return fields.refuse("layer_types", cat(layer.describe(), " is not supported"));
-    }
+  if (architecture.attention_cap) {
+    LOOM_TRY(read_cap(fields, "attn_logit_softcapping", architecture.attention_cap_default,
+                      config.attention_soft_cap));
+  } else if (architecture.final_cap && fields.find("attn_logit_softcapping") != nullptr) {
+    return fields.refuse("attn_logit_softcapping", cat(architecture.name, " has none"));
   }
-  return {};
+  if (!architecture.final_cap) return {};
+  return read_cap(fields, "final_logit_softcapping", architecture.final_cap_default,
+                  config.final_soft_cap);
 }
 
 // Settings that are harmless at one value and change the computation at every other.
-Status check_switches(const ConfigFields& fields) {
-  for (const char* key : {"quantization_config", "compression_config"}) {
-    if (fields.find(key) != nullptr) {
-      return fields.refuse(key, "quantised checkpoints are not supported; load the original one");
-    }
+Status check_switches(const ConfigFields& fields, const HfArchitecture& architecture) {
+  if (fields.find("compression_config") != nullptr) {
+    return fields.refuse("compression_config",
+                         "quantised checkpoints are not supported; load the original one");
   }
-  for (const char* key : {"is_encoder_decoder", "add_cross_attention"}) {
+  for (const char* key :
+       {"is_encoder_decoder", "add_cross_attention", "use_bidirectional_attention"}) {
     bool on = false;
     LOOM_TRY(fields.read(key, on));
     if (on) return fields.refuse(key, "true is not supported");
   }
-  for (const char* key : {"pretraining_tp", "partial_rotary_factor"}) {
-    double factor = 1.0;
-    LOOM_TRY(fields.read(key, factor, 0.0, 1e6));
-    if (factor != 1.0) {
-      return fields.refuse(key, cat(fields.find(key)->describe(), " is not supported; only 1 is"));
-    }
+  if (architecture.partial_rotary) return {};
+  double factor = 1.0;
+  LOOM_TRY(fields.read("partial_rotary_factor", factor, 0.0, 1e6));
+  if (factor == 1.0) return {};
+  return fields.refuse(
+      "partial_rotary_factor",
+      cat(fields.find("partial_rotary_factor")->describe(), " is not supported; only 1 is"));
+}
+
+// quantization_config: only that of BitNet, with the matrices of the blocks converted.
+Status read_quantization(const ConfigFields& outer, const std::string& where, HfConfig& config) {
+  const JsonValue* object = outer.find("quantization_config");
+  if (object == nullptr) return {};
+  if (!object->is_object()) {
+    return outer.bad("quantization_config", cat("expected an object, found ", object->describe()));
+  }
+  const ConfigFields fields(*object, where, "quantization_config.");
+  std::string method, kind = "bitlinear", mode = "offline";
+  LOOM_TRY(fields.read("quant_method", method));
+  if (method != "bitnet") {
+    return outer.refuse("quantization_config",
+                        "quantised checkpoints other than those of bitnet are not supported; load "
+                        "the original one");
+  }
+  LOOM_TRY(fields.read("linear_class", kind));
+  LOOM_TRY(fields.read("quantization_mode", mode));
+  if (kind != "bitlinear" && kind != "autobitlinear") {
+    return fields.bad("linear_class", "expected \"bitlinear\" or \"autobitlinear\"");
+  }
+  if (mode != "online" && mode != "offline") {
+    return fields.bad("quantization_mode", "expected \"online\" or \"offline\"");
+  }
+  bool norm = false;
+  LOOM_TRY(fields.read("use_rms_norm", norm));
+  if (norm) return fields.refuse("use_rms_norm", "true is not supported");
+  if (const JsonValue* kept = fields.find("modules_to_not_convert")) {
+    const bool head = kept->elements().size() == 1 && kept->elements()[0].text() == "lm_head";
+    if (!head) return fields.refuse("modules_to_not_convert", "only [\"lm_head\"] is supported");
+  }
+  config.ternary_weights = TernaryWeights::divided;
+  if (kind == "autobitlinear") {
+    config.ternary_weights = mode == "online" ? TernaryWeights::online : TernaryWeights::multiplied;
   }
   return {};
 }
@@ -236,6 +258,20 @@ Status read_special_tokens(const ConfigFields& fields, HfConfig& config) {
   return {};
 }
 
+// The ids of the class, where no file has any and the vocabulary is that large.
+void take_default_tokens(const ConfigFields& fields, const HfArchitecture& architecture,
+                         HfConfig& config) {
+  if (!fields.has_key("bos_token_id") && config.bos_token_id < 0 &&
+      architecture.bos_token_id < config.vocab_size) {
+    config.bos_token_id = architecture.bos_token_id;
+  }
+  const int64_t eos = architecture.eos_token_id;
+  if (!fields.has_key("eos_token_id") && config.eos_token_ids.empty() && eos >= 0 &&
+      eos < config.vocab_size) {
+    config.eos_token_ids.push_back(eos);
+  }
+}
+
 Result<JsonValue> parse_object(std::string_view text, const std::string& where) {
   auto json = parse_json(text, where);
   if (!json.ok() || json->is_object()) return json;
@@ -255,20 +291,25 @@ Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generat
   LOOM_ASSIGN(const JsonValue json, parse_object(text, where));
   const ConfigFields fields(json, where);
   HfConfig config;
-  LOOM_ASSIGN(const Architecture* architecture, read_architecture(fields));
+  LOOM_ASSIGN(const HfArchitecture* architecture, read_hf_architecture(fields));
   LOOM_TRY(read_names(fields, *architecture, config));
-  LOOM_TRY(check_switches(fields));
+  LOOM_TRY(check_switches(fields, *architecture));
+  LOOM_TRY(read_quantization(fields, where, config));
   LOOM_TRY(read_sizes(fields, *architecture, config));
   LOOM_TRY(read_heads(fields, *architecture, config));
   LOOM_TRY(read_biases(fields, *architecture, config));
+  LOOM_TRY(take_structure(fields, *architecture, config));
   LOOM_TRY(check_weight_count(fields, config));
-  LOOM_TRY(check_window(fields, *architecture, config));
-  LOOM_TRY(read_hf_rope(json, where, config));
+  LOOM_TRY(read_scales(fields, *architecture, config));
+  LOOM_TRY(read_hf_rope(json, where, *architecture, config));
+  LOOM_TRY(read_hf_layers(fields, *architecture, config));
   LOOM_TRY(read_special_tokens(fields, config));
-  if (generation_text.empty()) return config;
-  const std::string beside = generation_name(where);
-  LOOM_ASSIGN(const JsonValue generation, parse_object(generation_text, beside));
-  LOOM_TRY(read_special_tokens(ConfigFields(generation, beside), config));
+  if (!generation_text.empty()) {
+    const std::string beside = generation_name(where);
+    LOOM_ASSIGN(const JsonValue generation, parse_object(generation_text, beside));
+    LOOM_TRY(read_special_tokens(ConfigFields(generation, beside), config));
+  }
+  take_default_tokens(fields, *architecture, config);
   return config;
 }
 

@@ -1,10 +1,22 @@
 // The writer of config.json: see hf_config.hpp. What the class of an architecture fixes is left
-// out, as the reader wants it.
+// out, and what it would take where the file says nothing is said, as the reader wants it.
+#include <algorithm>
+
+#include "io/hf_architecture.hpp"
 #include "io/hf_config.hpp"
 #include "io/json.hpp"
 
 namespace loom {
 namespace {
+
+using Sliding = HfArchitecture::Sliding;
+
+// The factor of which the reader makes `width` again.
+double rotary_factor(int64_t width, int64_t head_dim) {
+  const double exact = static_cast<double>(width) / static_cast<double>(head_dim);
+  const bool same = static_cast<int64_t>(static_cast<double>(head_dim) * exact) == width;
+  return same ? exact : (static_cast<double>(width) + 0.5) / static_cast<double>(head_dim);
+}
 
 JsonValue rope_json(const HfConfig& c) {
   JsonValue rope = JsonValue::object();
@@ -13,6 +25,9 @@ JsonValue rope_json(const HfConfig& c) {
                                                   : "default";
   rope.add("rope_type", JsonValue::string(type));
   rope.add("rope_theta", JsonValue::real(c.rope_theta));
+  if (c.rope_width > 0) {
+    rope.add("partial_rotary_factor", JsonValue::real(rotary_factor(c.rope_width, c.head_dim)));
+  }
   if (c.rope != RopeKind::standard) rope.add("factor", JsonValue::real(c.rope_factor));
   if (c.rope != RopeKind::llama3) return rope;
   rope.add("low_freq_factor", JsonValue::real(c.rope_low_freq_factor));
@@ -21,9 +36,72 @@ JsonValue rope_json(const HfConfig& c) {
   return rope;
 }
 
+// Sliding layers with positions of their own stand beside the others.
+JsonValue rope_by_kind(const HfConfig& c) {
+  JsonValue sliding = JsonValue::object();
+  sliding.add("rope_type", JsonValue::string("default"));
+  sliding.add("rope_theta", JsonValue::real(c.rope_local_theta));
+  JsonValue out = JsonValue::object();
+  out.add("full_attention", rope_json(c));
+  out.add("sliding_attention", std::move(sliding));
+  return out;
+}
+
+void add_number_or_null(JsonValue& out, const char* key, double value) {
+  out.add(key, value > 0 ? JsonValue::real(value) : JsonValue());
+}
+
+void add_scales(const HfConfig& c, const HfArchitecture& row, JsonValue& out) {
+  if (row.query_scalar > 0) {
+    const double scalar = 1.0 / (c.attention_scale * c.attention_scale);
+    const auto whole = static_cast<double>(static_cast<int64_t>(scalar + 0.5));
+    const bool near = scalar - whole < 1e-6 && whole - scalar < 1e-6;
+    out.add("query_pre_attn_scalar", JsonValue::real(near ? whole : scalar));
+  }
+  if (row.attention_cap) add_number_or_null(out, "attn_logit_softcapping", c.attention_soft_cap);
+  if (row.final_cap) add_number_or_null(out, "final_logit_softcapping", c.final_soft_cap);
+}
+
+bool slides(const HfLayer& layer) {
+  return layer.window > 0 || layer.rope_theta > 0;
+}
+
+void add_layers(const HfConfig& c, const HfArchitecture& row, JsonValue& out) {
+  if (row.sliding == Sliding::never) return;
+  int64_t window = 0;
+  bool any = false;
+  for (const HfLayer& layer : c.layers) {
+    window = std::max(window, layer.window);
+    any = any || slides(layer);
+  }
+  if (any && window == 0) window = c.max_positions;  // a window that hides nothing
+  if (row.window_switch) out.add("use_sliding_window", JsonValue::boolean(any));
+  out.add("sliding_window", any ? JsonValue::integer(window) : JsonValue());
+  if (row.nope_layers && !c.layers.empty()) {
+    JsonValue list = JsonValue::array();
+    for (const HfLayer& layer : c.layers) list.push(JsonValue::integer(layer.rope ? 1 : 0));
+    out.add("no_rope_layers", std::move(list));
+  }
+  if (row.sliding == Sliding::every) return;
+  JsonValue types = JsonValue::array();
+  for (int64_t i = 0; i < c.num_layers; ++i) {
+    types.push(JsonValue::string(slides(c.layer(i)) ? "sliding_attention" : "full_attention"));
+  }
+  out.add("layer_types", std::move(types));
+}
+
+void add_tokens(const HfConfig& c, JsonValue& out) {
+  out.add("bos_token_id", c.bos_token_id >= 0 ? JsonValue::integer(c.bos_token_id) : JsonValue());
+  JsonValue eos = JsonValue::array();
+  for (const int64_t id : c.eos_token_ids) eos.push(JsonValue::integer(id));
+  out.add("eos_token_id", c.eos_token_ids.empty() ? JsonValue() : std::move(eos));
+}
+
 }  // namespace
 
 std::string hf_config_json(const HfConfig& c) {
+  const HfArchitecture* found = find_hf_architecture(c.architecture);
+  const HfArchitecture row = found == nullptr ? HfArchitecture{} : *found;
   JsonValue out = JsonValue::object();
   JsonValue names = JsonValue::array();
   names.push(JsonValue::string(c.architecture));
@@ -39,15 +117,15 @@ std::string hf_config_json(const HfConfig& c) {
                                                    {"max_position_embeddings", c.max_positions}};
   for (const auto& [key, value] : sizes) out.add(key, JsonValue::integer(value));
   out.add("rms_norm_eps", JsonValue::real(c.rms_norm_eps));
-  out.add("hidden_act", JsonValue::string(c.hidden_act));
+  out.add(std::string(row.act_key), JsonValue::string(c.hidden_act));
   out.add("tie_word_embeddings", JsonValue::boolean(c.tie_word_embeddings));
-  if (c.attention_bias) out.add("attention_bias", JsonValue::boolean(true));
+  if (row.bias == HfArchitecture::Bias::read)
+    out.add("attention_bias", JsonValue::boolean(c.attention_bias));
   if (c.mlp_bias) out.add("mlp_bias", JsonValue::boolean(true));
-  out.add("rope_parameters", rope_json(c));
-  if (c.bos_token_id >= 0) out.add("bos_token_id", JsonValue::integer(c.bos_token_id));
-  JsonValue eos = JsonValue::array();
-  for (const int64_t id : c.eos_token_ids) eos.push(JsonValue::integer(id));
-  if (!c.eos_token_ids.empty()) out.add("eos_token_id", std::move(eos));
+  add_scales(c, row, out);
+  out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c));
+  add_layers(c, row, out);
+  add_tokens(c, out);
   return dump_json(out, 2) + "\n";
 }
 

@@ -1,15 +1,18 @@
 // The rotary positions of a config.json: rope_theta, rope_scaling (old style), rope_parameters
-// (transformers 5). default, linear and llama3 are read; any other kind is an Error naming it.
+// (transformers 5; one object for all layers or one per kind of layer). default, linear and llama3
+// are read; any other kind is an Error naming it.
 #pragma once
 
 #include <string>
 
+#include "io/hf_architecture.hpp"
 #include "io/hf_config.hpp"
 #include "io/json.hpp"
 
 namespace loom {
 
-// Fills the rope fields of `config`; max_positions must be set.
-Status read_hf_rope(const JsonValue& json, const std::string& where, HfConfig& config);
+// Fills the rope fields of `config`; head_dim must be set.
+Status read_hf_rope(const JsonValue& json, const std::string& where,
+                    const HfArchitecture& architecture, HfConfig& config);
 
 }  // namespace loom

@@ -10,14 +10,25 @@
 namespace loom {
 namespace {
 
-Status check(const SafeOutput& t) {
+// The bytes that dtype and shape make.
+Result<uint64_t> size_of(const SafeOutput& t) {
   uint64_t bits = safe_dtype_bits(t.dtype);
   for (const int64_t n : t.shape) {
     if (n < 0 || !checked_mul(bits, static_cast<uint64_t>(n), bits))
       return invalid("the shape is too large", t.name);
   }
-  if (bits % 8 == 0 && bits / 8 == t.data.size()) return {};
-  return invalid(cat("has ", t.data.size(), " bytes, its shape needs ", bits / 8), t.name);
+  if (bits % 8 != 0) return invalid("the shape does not fill its last byte", t.name);
+  return bits / 8;
+}
+
+Result<std::span<const std::byte>> bytes_of(const SafeOutput& t) {
+  std::span<const std::byte> bytes = t.data;
+  if (t.produce) {
+    LOOM_ASSIGN(bytes, t.produce());
+  }
+  LOOM_ASSIGN(const uint64_t size, size_of(t));
+  if (size == bytes.size()) return bytes;
+  return invalid(cat("has ", bytes.size(), " bytes, its shape needs ", size), t.name);
 }
 
 JsonValue integers(const std::vector<int64_t>& list) {
@@ -26,12 +37,9 @@ JsonValue integers(const std::vector<int64_t>& list) {
   return out;
 }
 
-}  // namespace
-
-Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
-                                      const SafeMetadata& metadata) {
-  std::sort(tensors.begin(), tensors.end(),
-            [](const SafeOutput& a, const SafeOutput& b) { return a.name < b.name; });
+// Length and JSON, for tensors that are sorted.
+Result<std::string> header_of(const std::vector<SafeOutput>& tensors,
+                              const SafeMetadata& metadata) {
   JsonValue header = JsonValue::object();
   if (!metadata.empty()) {
     JsonValue pairs = JsonValue::object();
@@ -41,12 +49,13 @@ Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
   uint64_t offset = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const SafeOutput& t = tensors[i];
-    LOOM_TRY(check(t));
+    LOOM_ASSIGN(const uint64_t size, size_of(t));
+    if (!t.produce) LOOM_TRY(bytes_of(t));
     if (i > 0 && tensors[i - 1].name == t.name) return invalid("stands twice", t.name);
     JsonValue entry = JsonValue::object();
     entry.add("dtype", JsonValue::string(std::string(safe_dtype_name(t.dtype))));
     entry.add("shape", integers(t.shape));
-    const uint64_t end = offset + t.data.size();
+    const uint64_t end = offset + size;
     entry.add("data_offsets", integers({static_cast<int64_t>(offset), static_cast<int64_t>(end)}));
     header.add(t.name, std::move(entry));
     offset = end;
@@ -55,18 +64,38 @@ Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxSafeHeader) return invalid("a header of more than 100 MB");
   const uint64_t length = text.size();
-  std::string file(reinterpret_cast<const char*>(&length), 8);
-  file.reserve(static_cast<size_t>(8 + length + offset));
-  file += text;
-  for (const SafeOutput& t : tensors)
-    file.append(reinterpret_cast<const char*>(t.data.data()), t.data.size());
+  return std::string(reinterpret_cast<const char*>(&length), 8) + text;
+}
+
+void sort_by_name(std::vector<SafeOutput>& tensors) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const SafeOutput& a, const SafeOutput& b) { return a.name < b.name; });
+}
+
+}  // namespace
+
+Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
+                                      const SafeMetadata& metadata) {
+  sort_by_name(tensors);
+  LOOM_ASSIGN(std::string file, header_of(tensors, metadata));
+  for (const SafeOutput& t : tensors) {
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, bytes_of(t));
+    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
   return file;
 }
 
 Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
                          const SafeMetadata& metadata, const std::string& keep) {
-  LOOM_ASSIGN(const std::string file, safetensors_bytes(std::move(tensors), metadata));
-  return write_file_atomic(path, std::as_bytes(std::span(file)), keep);
+  sort_by_name(tensors);
+  LOOM_ASSIGN(const std::string header, header_of(tensors, metadata));
+  LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  LOOM_TRY(file.write(header));
+  for (const SafeOutput& t : tensors) {
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, bytes_of(t));
+    LOOM_TRY(file.write(bytes));
+  }
+  return file.commit(keep);
 }
 
 }  // namespace loom

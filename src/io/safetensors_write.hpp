@@ -2,6 +2,7 @@
 // metadata first. Written atomically, so a reader never sees half a file.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +17,8 @@ struct SafeOutput {
   SafeDType dtype = SafeDType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
+  // Set: gives the bytes when their turn comes, good until the next call; `data` is not read.
+  std::function<Result<std::span<const std::byte>>()> produce = {};
 };
 
 using SafeMetadata = std::vector<std::pair<std::string, std::string>>;

@@ -1,5 +1,6 @@
 // Dense: y = act(x W^T + b), W [out, in]. Rows are all extents but the last; where the last extent
-// is not `in` but a whole sample has that many values, the sample is the row.
+// is not `in` but a whole sample has that many values, the sample is the row. With soft_cap c > 0
+// the result is c tanh(y / c), which leaves small values as they are and holds all below c.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -7,13 +8,14 @@
 namespace loom {
 namespace {
 
-enum { kIn, kOut, kBias, kActivation };
+enum { kIn, kOut, kBias, kActivation, kSoftCap };
 constexpr double kMaxExtent = 1 << 24;
 constexpr FieldDesc kFields[] = {
     {"in", FieldType::integer, 1, 1, kMaxExtent, "", "width of the input", "input_height"},
     {"out", FieldType::integer, 1, 1, kMaxExtent, "", "width of the output", "output_height"},
     {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
+    {"soft_cap", FieldType::real, 0, 0, 1e6, "", "c: the result y becomes c tanh(y / c); 0 = none"},
 };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
@@ -41,6 +43,19 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
+Result<Tensor> capped(ForwardCall& call, const Tensor& x) {
+  const auto value = static_cast<float>(call.config().real(kSoftCap));
+  if (value == 0.0f) return x;
+  LOOM_ASSIGN(const Tensor cap, call.constant(value));
+  LOOM_ASSIGN(const Tensor small, call.like(x));
+  LOOM_ASSIGN(const Tensor bent, call.like(x));
+  LOOM_ASSIGN(const Tensor y, call.like(x));
+  LOOM_TRY(call.ops().binary({x, cap, small, BinaryKind::div}));
+  LOOM_TRY(call.ops().unary({small, bent, UnaryKind::tanh}));
+  LOOM_TRY(call.ops().binary({bent, cap, y, BinaryKind::mul}));
+  return y;
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
@@ -52,7 +67,7 @@ Result<Tensor> forward(ForwardCall& call) {
   m.y = y;
   LOOM_ASSIGN(m.activation, parse_activation(call.config().text(kActivation)));
   LOOM_TRY(call.ops().matmul(m));
-  return y;
+  return capped(call, y);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Embedding: y[..., :] = act(table[id]). The input holds 32-bit ids; ids beyond the vocabulary are
-// refused by whoever feeds them, before anything runs. The row of the padding id is not trained.
-// sparse: a training step works on the rows of its batch alone, whatever the vocabulary; it may not
-// be shared, and optimizers keep what they know of a row until a batch names it again.
+// Embedding: y[..., :] = act(scale * table[id]). The input holds 32-bit ids; ids beyond the
+// vocabulary are refused by whoever feeds them, before anything runs. The row of the padding id is
+// not trained. sparse: a training step works on the rows of its batch alone, whatever the
+// vocabulary; it may not be shared, and optimizers keep what they know of a row until a batch names
+// it again.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -9,7 +10,7 @@
 namespace loom {
 namespace {
 
-enum { kVocab, kWidth, kPadding, kActivation, kSparse };
+enum { kVocab, kWidth, kPadding, kActivation, kSparse, kScale };
 constexpr FieldDesc kFields[] = {
     {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table", "vocab_size"},
     {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row", "embedding_dim"},
@@ -17,6 +18,7 @@ constexpr FieldDesc kFields[] = {
      "id whose row is not trained; -1: none"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
     {"sparse", FieldType::boolean, 0, 0, 1, "", "whether only rows that a batch names are updated"},
+    {"scale", FieldType::real, 1, 1e-6, 1e6, "", "factor of the rows"},
 };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
@@ -41,9 +43,16 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
 Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
-  LOOM_ASSIGN(const Tensor rows, call.tensor(shape));
+  LOOM_ASSIGN(Tensor rows, call.tensor(shape));
   LOOM_TRY(call.ops().gather_rows({call.param(0), call.x(), rows, call.config().integer(kPadding),
                                    call.config().flag(kSparse)}));
+  const auto scale = static_cast<float>(call.config().real(kScale));
+  if (scale != 1.0f) {
+    LOOM_ASSIGN(const Tensor factor, call.constant(scale));
+    LOOM_ASSIGN(const Tensor scaled, call.tensor(shape));
+    LOOM_TRY(call.ops().binary({rows, factor, scaled, BinaryKind::mul}));
+    rows = scaled;
+  }
   if (activation == Activation::linear) return rows;
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   LOOM_TRY(call.ops().unary({rows, y, static_cast<UnaryKind>(activation)}));

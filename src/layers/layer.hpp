@@ -93,6 +93,12 @@ class ForwardCall {
     t.dtype = DType::i32;
     return t;
   }
+  // One value that is always the same; an operand of binary ops.
+  Result<Tensor> constant(float value) {
+    LOOM_ASSIGN(Tensor t, tensor(Shape{1}));
+    LOOM_TRY(ops().fill({t, value}));
+    return t;
+  }
 };
 
 struct LayerDef {

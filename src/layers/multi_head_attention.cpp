@@ -1,7 +1,8 @@
 // MultiHeadAttention: causal (or full) self-attention with grouped-query heads, optional biases,
-// per-head RMS norm of q and k, rotary embedding and a sliding window. Wq [H*D, width], Wk and Wv
-// [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values live in the
-// session's cache, so a prompt may come in pieces of any size.
+// per-head RMS norm of q and k, rotary embedding (of all of a head or of its first values), a
+// sliding window, a cap on the scores, and an RMS norm of the heads before Wo. Wq [H*D, width], Wk
+// and Wv [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values live in
+// the session's cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 
@@ -26,7 +27,12 @@ enum {
   kRopeLow,
   kRopeHigh,
   kRopeOriginal,
-  kRopeBf16
+  kRopeBf16,
+  kRopeWidth,
+  kScale,
+  kSoftCap,
+  kSubNorm,
+  kSubNormEps
 };
 constexpr double kMaxExtent = 1 << 24;
 constexpr FieldDesc kFields[] = {
@@ -51,11 +57,19 @@ constexpr FieldDesc kFields[] = {
     {"rope_original", FieldType::integer, 8192, 1, kMaxExtent, "",
      "llama3 only: positions of the base model"},
     {"rope_bf16", FieldType::boolean, 0, 0, 1, "", "round the frequencies to bfloat16"},
+    {"rope_width", FieldType::integer, 0, 0, 65536, "", "values per head that turn; 0 = all"},
+    {"scale", FieldType::real, 0, 0, 1e6, "", "factor of the scores; 0 = 1 / sqrt(head_dim)"},
+    {"soft_cap", FieldType::real, 0, 0, 1e6, "", "c: scores s become c tanh(s / c); 0 = none"},
+    {"sub_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm before the output projection"},
+    {"sub_norm_eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square in that norm"},
 };
 enum { kQ, kK, kV, kO };
 
 int64_t q_width(const LayerConfig& c) {
   return c.integer(kHeads) * c.integer(kHeadDim);
+}
+int64_t rope_width(const LayerConfig& c) {
+  return c.integer(kRopeWidth) > 0 ? c.integer(kRopeWidth) : c.integer(kHeadDim);
 }
 int64_t kv_width(const LayerConfig& c) {
   return c.integer(kKvHeads) * c.integer(kHeadDim);
@@ -78,6 +92,7 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
     out.push_back({"q_norm", Shape{d}, Init::ones});
     out.push_back({"k_norm", Shape{d}, Init::ones});
   }
+  if (c.flag(kSubNorm)) out.push_back({"sub_norm", Shape{q}, Init::ones});
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -88,11 +103,21 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(cat("MultiHeadAttention: kv_heads ", c.integer(kKvHeads), " must divide heads ",
                        c.integer(kHeads)));
   }
-  if (c.flag(kRope) && c.integer(kHeadDim) % 2 != 0) {
-    return invalid(cat("MultiHeadAttention: head_dim ", c.integer(kHeadDim),
+  if (c.integer(kRopeWidth) > c.integer(kHeadDim)) {
+    return invalid(cat("MultiHeadAttention: rope_width ", c.integer(kRopeWidth),
+                       " must not be above head_dim ", c.integer(kHeadDim)));
+  }
+  if (c.flag(kRope) && rope_width(c) % 2 != 0) {
+    const bool part = c.integer(kRopeWidth) > 0;
+    return invalid(cat("MultiHeadAttention: ", part ? "rope_width " : "head_dim ", rope_width(c),
                        " must be even for rotary embedding"));
   }
   return in;
+}
+
+float score_scale(const LayerConfig& c) {
+  if (c.real(kScale) > 0) return static_cast<float>(c.real(kScale));
+  return 1.0f / __builtin_sqrtf(static_cast<float>(c.integer(kHeadDim)));
 }
 
 // q or k: norm per head, then rotation.
@@ -118,6 +143,7 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_
   r.heads = heads;
   r.first = call.first();
   r.length = t.rows() / call.sequences();
+  r.turned = c.integer(kRopeWidth);
   LOOM_TRY(call.ops().rope(r));
   return r.y;
 }
@@ -139,8 +165,9 @@ Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   a.heads = c.integer(kHeads);
   a.kv_heads = c.integer(kKvHeads);
   a.window = c.integer(kWindow);
-  a.scale = 1.0f / __builtin_sqrtf(static_cast<float>(c.integer(kHeadDim)));
+  a.scale = score_scale(c);
   a.causal = c.flag(kCausal);
+  a.soft_cap = static_cast<float>(c.real(kSoftCap));
   return call.ops().attend(a);
 }
 
@@ -161,11 +188,24 @@ Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
     a.first = call.first();
     a.length = call.first() + length;
     a.window = c.integer(kWindow);
-    a.scale = 1.0f / __builtin_sqrtf(static_cast<float>(c.integer(kHeadDim)));
+    a.scale = score_scale(c);
     a.causal = c.flag(kCausal);
+    a.soft_cap = static_cast<float>(c.real(kSoftCap));
     LOOM_TRY(call.ops().attention(a));
   }
   return {};
+}
+
+// The heads as the output projection takes them.
+Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed, size_t norm_param) {
+  if (!call.config().flag(kSubNorm)) return mixed;
+  NormArgs n;
+  n.x = mixed;
+  LOOM_ASSIGN(n.y, call.like(mixed));
+  n.gamma = call.param(norm_param);
+  n.eps = static_cast<float>(call.config().real(kSubNormEps));
+  LOOM_TRY(call.ops().norm(n));
+  return n.y;
 }
 
 Result<Tensor> forward(ForwardCall& call) {
@@ -186,8 +226,10 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_TRY(call.ops().matmul({call.x(), call.param(kV), bias[2], p.v}));
   LOOM_ASSIGN(p.q, prepared(call, p.q, c.integer(kHeads), next));
   LOOM_ASSIGN(p.k, prepared(call, p.k, c.integer(kKvHeads), next + 1));
-  LOOM_ASSIGN(const Tensor mixed, call.tensor(Shape{rows, q_width(c)}));
+  if (c.flag(kQkNorm)) next += 2;
+  LOOM_ASSIGN(Tensor mixed, call.tensor(Shape{rows, q_width(c)}));
   LOOM_TRY(call.stateful() ? attend_cached(call, p, mixed) : attend(call, p, mixed));
+  LOOM_ASSIGN(mixed, sub_normed(call, mixed, next));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   LOOM_TRY(call.ops().matmul({mixed, call.param(kO), bias[3], y}));
   return y;
@@ -200,7 +242,7 @@ StateSpec state(const LayerConfig& c) {
 RopeSpec rope(const LayerConfig& c) {
   RopeSpec spec;
   if (!c.flag(kRope)) return spec;
-  spec.width = c.integer(kHeadDim);
+  spec.width = rope_width(c);
   spec.theta = c.real(kRopeTheta);
   spec.scaling = c.text(kRopeScaling);
   spec.factor = c.real(kRopeFactor);

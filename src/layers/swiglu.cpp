@@ -1,6 +1,6 @@
 // SwiGLU: y = Wd (act(Wg x + bg) * (Wu x + bu)) + bd (Shazeer, "GLU variants improve transformer",
 // 2020). Wg, Wu [inner, width]; Wd [width, inner]. The gate's activation is a field, so GeGLU and
-// ReGLU are this layer too.
+// ReGLU are this layer too. With sub_norm what Wd takes is RMS-normed first (BitNet b1.58).
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -8,13 +8,15 @@
 namespace loom {
 namespace {
 
-enum { kWidth, kInner, kBias, kActivation };
+enum { kWidth, kInner, kBias, kActivation, kSubNorm, kSubNormEps };
 constexpr FieldDesc kFields[] = {
     {"width", FieldType::integer, 1, 1, 1 << 24, "", "width of input and output", "input_height"},
     {"inner", FieldType::integer, 1, 1, 1 << 24, "", "width between the projections",
      "output_height"},
     {"bias", FieldType::boolean, 0, 0, 1, "", "biases on all three projections"},
     {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the gate"},
+    {"sub_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm before the last projection"},
+    {"sub_norm_eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square in that norm"},
 };
 enum { kGate, kUp, kDown, kGateBias, kUpBias, kDownBias };
 
@@ -23,10 +25,12 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   out.push_back({"gate", Shape{inner, width}, Init::glorot});
   out.push_back({"up", Shape{inner, width}, Init::glorot});
   out.push_back({"down", Shape{width, inner}, Init::glorot});
-  if (!c.flag(kBias)) return;
-  out.push_back({"gate_bias", Shape{inner}});
-  out.push_back({"up_bias", Shape{inner}});
-  out.push_back({"down_bias", Shape{width}});
+  if (c.flag(kBias)) {
+    out.push_back({"gate_bias", Shape{inner}});
+    out.push_back({"up_bias", Shape{inner}});
+    out.push_back({"down_bias", Shape{width}});
+  }
+  if (c.flag(kSubNorm)) out.push_back({"sub_norm", Shape{inner}, Init::ones});
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -43,18 +47,31 @@ Shape inner_shape(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
+Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed) {
+  const LayerConfig& c = call.config();
+  if (!c.flag(kSubNorm)) return mixed;
+  NormArgs n;
+  n.x = mixed;
+  LOOM_ASSIGN(n.y, call.like(mixed));
+  n.gamma = call.param(c.flag(kBias) ? kDownBias + 1 : kDown + 1);
+  n.eps = static_cast<float>(c.real(kSubNormEps));
+  LOOM_TRY(call.ops().norm(n));
+  return n.y;
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Shape inner = inner_shape(c, call.x().shape);
   LOOM_ASSIGN(const Tensor gate, call.tensor(inner));
   LOOM_ASSIGN(const Tensor up, call.tensor(inner));
-  LOOM_ASSIGN(const Tensor mixed, call.tensor(inner));
+  LOOM_ASSIGN(Tensor mixed, call.tensor(inner));
   LOOM_ASSIGN(const Tensor y, call.like(call.x()));
   const auto bias = [&](size_t i) { return c.flag(kBias) ? call.param(i) : Tensor{}; };
   LOOM_TRY(call.ops().matmul({call.x(), call.param(kGate), bias(kGateBias), gate}));
   LOOM_TRY(call.ops().matmul({call.x(), call.param(kUp), bias(kUpBias), up}));
   LOOM_ASSIGN(const Activation activation, parse_activation(c.text(kActivation)));
   LOOM_TRY(call.ops().gated({gate, up, mixed, activation}));
+  LOOM_ASSIGN(mixed, sub_normed(call, mixed));
   LOOM_TRY(call.ops().matmul({mixed, call.param(kDown), bias(kDownBias), y}));
   return y;
 }

@@ -25,7 +25,8 @@ Result<LayerConfig> norm_layer(const HfConfig& c) {
   return make_layer(LayerKind::rms_norm, {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
 }
 
-Result<LayerConfig> attention_layer(const HfConfig& c) {
+Result<LayerConfig> attention_layer(const HfConfig& c, const HfLayer& own) {
+  const bool local = own.rope_theta > 0;
   return make_layer(LayerKind::multi_head_attention,
                     {{"width", c.hidden_size},
                      {"heads", c.num_heads},
@@ -35,9 +36,15 @@ Result<LayerConfig> attention_layer(const HfConfig& c) {
                      {"out_bias", c.attention_out_bias},
                      {"qk_norm", c.qk_norm},
                      {"qk_norm_eps", c.rms_norm_eps},
-                     {"rope", c.rope != RopeKind::none},
-                     {"rope_theta", c.rope_theta},
-                     {"rope_scaling", rope_scaling(c.rope)},
+                     {"sub_norm", c.sub_norms},
+                     {"sub_norm_eps", c.rms_norm_eps},
+                     {"scale", c.attention_scale},
+                     {"soft_cap", c.attention_soft_cap},
+                     {"window", own.window},
+                     {"rope", own.rope && c.rope != RopeKind::none},
+                     {"rope_width", c.rope_width},
+                     {"rope_theta", local ? own.rope_theta : c.rope_theta},
+                     {"rope_scaling", local ? "" : rope_scaling(c.rope)},
                      {"rope_factor", c.rope_factor},
                      {"rope_low_freq", c.rope_low_freq_factor},
                      {"rope_high_freq", c.rope_high_freq_factor},
@@ -45,12 +52,23 @@ Result<LayerConfig> attention_layer(const HfConfig& c) {
                      {"rope_bf16", c.rope_bf16_frequencies}});
 }
 
-Result<LayerConfig> residual(Result<LayerConfig> norm, Result<LayerConfig> layer) {
-  if (!norm.ok()) return norm.error();
+Result<LayerConfig> mlp_layer(const HfConfig& c) {
+  return make_layer(LayerKind::swiglu, {{"width", c.hidden_size},
+                                        {"inner", c.intermediate_size},
+                                        {"bias", c.mlp_bias},
+                                        {"activation", hidden_activation(c.hidden_act)},
+                                        {"sub_norm", c.sub_norms},
+                                        {"sub_norm_eps", c.rms_norm_eps}});
+}
+
+// x + layer(norm(x)), or x + norm(layer(norm(x))).
+Result<LayerConfig> residual(const HfConfig& c, Result<LayerConfig> layer) {
   if (!layer.ok()) return layer.error();
   std::vector<LayerConfig> children;
-  children.push_back(std::move(*norm));
+  LOOM_ASSIGN(LayerConfig norm, norm_layer(c));
+  children.push_back(norm);
   children.push_back(std::move(*layer));
+  if (c.post_norms) children.push_back(std::move(norm));
   return make_layer(LayerKind::residual, {}, std::move(children));
 }
 
@@ -63,20 +81,19 @@ Result<GridSpec> decoder_grid(const HfConfig& c) {
     if (!layer.ok()) return layer.error();
     return grid.put(at, {std::move(*layer), shared});
   };
-  LOOM_TRY(put({0, 0, 0, 0}, make_layer(LayerKind::embedding,
-                                        {{"vocab", c.vocab_size}, {"width", c.hidden_size}})));
+  LOOM_TRY(put({0, 0, 0, 0}, make_layer(LayerKind::embedding, {{"vocab", c.vocab_size},
+                                                               {"width", c.hidden_size},
+                                                               {"scale", c.embedding_scale}})));
   for (int64_t b = 0; b < c.num_layers; ++b) {
-    LOOM_TRY(put({1 + b, 0, 0, 0}, residual(norm_layer(c), attention_layer(c))));
-    auto mlp = make_layer(LayerKind::swiglu, {{"width", c.hidden_size},
-                                              {"inner", c.intermediate_size},
-                                              {"bias", c.mlp_bias},
-                                              {"activation", hidden_activation(c.hidden_act)}});
-    LOOM_TRY(put({1 + b, 0, 0, 1}, residual(norm_layer(c), std::move(mlp))));
+    LOOM_TRY(put({1 + b, 0, 0, 0}, residual(c, attention_layer(c, c.layer(b)))));
+    LOOM_TRY(put({1 + b, 0, 0, 1}, residual(c, mlp_layer(c))));
   }
   const int64_t last = c.num_layers + 1;
   LOOM_TRY(put({last, 0, 0, 0}, norm_layer(c)));
-  auto head =
-      make_layer(LayerKind::dense, {{"in", c.hidden_size}, {"out", c.vocab_size}, {"bias", false}});
+  auto head = make_layer(LayerKind::dense, {{"in", c.hidden_size},
+                                            {"out", c.vocab_size},
+                                            {"bias", false},
+                                            {"soft_cap", c.final_soft_cap}});
   std::optional<Coord> tied;
   if (c.tie_word_embeddings) tied = Coord{0, 0, 0, 0};
   LOOM_TRY(put({last, 0, 0, 1}, std::move(head), tied));
@@ -88,37 +105,75 @@ namespace {
 struct Name {
   std::string_view ours, theirs;
 };
-constexpr Name kAttention[] = {
-    {"q", "self_attn.q_proj.weight"},      {"k", "self_attn.k_proj.weight"},
-    {"v", "self_attn.v_proj.weight"},      {"o", "self_attn.o_proj.weight"},
-    {"q_bias", "self_attn.q_proj.bias"},   {"k_bias", "self_attn.k_proj.bias"},
-    {"v_bias", "self_attn.v_proj.bias"},   {"o_bias", "self_attn.o_proj.bias"},
-    {"q_norm", "self_attn.q_norm.weight"}, {"k_norm", "self_attn.k_norm.weight"},
-    {"gamma", "input_layernorm.weight"}};
-constexpr Name kMlp[] = {{"gate", "mlp.gate_proj.weight"},
-                         {"up", "mlp.up_proj.weight"},
-                         {"down", "mlp.down_proj.weight"},
-                         {"gate_bias", "mlp.gate_proj.bias"},
-                         {"up_bias", "mlp.up_proj.bias"},
-                         {"down_bias", "mlp.down_proj.bias"},
-                         {"gamma", "post_attention_layernorm.weight"}};
+constexpr Name kAttention[] = {{"q", "self_attn.q_proj.weight"},
+                               {"k", "self_attn.k_proj.weight"},
+                               {"v", "self_attn.v_proj.weight"},
+                               {"o", "self_attn.o_proj.weight"},
+                               {"q_bias", "self_attn.q_proj.bias"},
+                               {"k_bias", "self_attn.k_proj.bias"},
+                               {"v_bias", "self_attn.v_proj.bias"},
+                               {"o_bias", "self_attn.o_proj.bias"},
+                               {"q_norm", "self_attn.q_norm.weight"},
+                               {"k_norm", "self_attn.k_norm.weight"},
+                               {"sub_norm", "self_attn.attn_sub_norm.weight"}};
+constexpr Name kMlp[] = {
+    {"gate", "mlp.gate_proj.weight"},        {"up", "mlp.up_proj.weight"},
+    {"down", "mlp.down_proj.weight"},        {"gate_bias", "mlp.gate_proj.bias"},
+    {"up_bias", "mlp.up_proj.bias"},         {"down_bias", "mlp.down_proj.bias"},
+    {"sub_norm", "mlp.ffn_sub_norm.weight"},
+};
+
+// The norm before (child 0) or after (child 2) attention or the MLP. "post_attention_layernorm" is
+// the one before the MLP where there are two per block, and what it says where there are four.
+std::string_view norm_name(bool mlp, bool after, bool four) {
+  if (!mlp && !after) return "input_layernorm.weight";
+  if (mlp && after) return "post_feedforward_layernorm.weight";
+  if (mlp && four) return "pre_feedforward_layernorm.weight";
+  return "post_attention_layernorm.weight";
+}
+
+// q, k, v one below the other in one tensor, gate and up in another.
+void take_part(const HfConfig& c, std::string_view ours, TensorPart& part) {
+  const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
+  struct Row {
+    std::string_view ours, fused;
+    int64_t first, total;
+  };
+  const Row rows[] = {
+      {"q", "self_attn.qkv_proj.weight", 0, q + 2 * kv},
+      {"k", "self_attn.qkv_proj.weight", q, q + 2 * kv},
+      {"v", "self_attn.qkv_proj.weight", q + kv, q + 2 * kv},
+      {"gate", "mlp.gate_up_proj.weight", 0, 2 * c.intermediate_size},
+      {"up", "mlp.gate_up_proj.weight", c.intermediate_size, 2 * c.intermediate_size}};
+  for (const Row& r : rows) {
+    if (r.ours == ours) part = {std::string(r.fused), r.first, r.total};
+  }
+}
 
 }  // namespace
 
-std::string decoder_tensor_name(const Param& param) {
+TensorPart decoder_tensor(const Param& param, const HfConfig& config) {
   // Paths look like "(z, 0, 0, l)/child/name" in blocks and "(z, 0, 0, l)/name" outside.
   const std::string& path = param.path;
   const int64_t z = std::stoll(path.substr(1));
-  const char l = path[path.find(')') - 1];
+  const size_t close = path.find(')');
+  const bool mlp = path[close - 1] != '0';
   const bool in_block = std::count(path.begin(), path.end(), '/') == 2;
+  const int64_t rows = param.spec.shape[0];
   if (!in_block) {
-    if (z == 0) return "model.embed_tokens.weight";
-    return param.spec.matrix() ? "lm_head.weight" : "model.norm.weight";
+    if (z == 0) return {"model.embed_tokens.weight", 0, rows};
+    return {param.spec.matrix() ? "lm_head.weight" : "model.norm.weight", 0, rows};
   }
-  for (const Name& n : l == '0' ? std::span<const Name>(kAttention) : std::span<const Name>(kMlp)) {
-    if (n.ours == param.spec.name) return cat("model.layers.", z - 1, ".", n.theirs);
+  TensorPart part{"", 0, rows};
+  if (param.spec.name == "gamma") {
+    part.name = norm_name(mlp, path[close + 2] != '0', config.post_norms);
   }
-  return path;
+  for (const Name& n : mlp ? std::span<const Name>(kMlp) : std::span<const Name>(kAttention)) {
+    if (n.ours == param.spec.name) part.name = n.theirs;
+  }
+  if (config.fused_projections) take_part(config, param.spec.name, part);
+  part.name = cat("model.layers.", z - 1, ".", part.name);
+  return part;
 }
 
 bool is_vocabulary_matrix(const Param& param, const HfConfig& config) {

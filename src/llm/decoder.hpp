@@ -1,7 +1,8 @@
-// A Llama-family decoder as a volumetric network: one cell plane z per block.
+// A decoder as a volumetric network: one cell plane z per block.
 //   (0, 0, 0, 0)     Embedding
-//   (1 + b, 0, 0, 0) Residual of [RMSNorm, MultiHeadAttention]
-//   (1 + b, 0, 0, 1) Residual of [RMSNorm, SwiGLU]
+//   (1 + b, 0, 0, 0) Residual of [RMSNorm, MultiHeadAttention], and an RMSNorm where the model has
+//                    norms after attention too
+//   (1 + b, 0, 0, 1) Residual of [RMSNorm, SwiGLU], and an RMSNorm likewise
 //   (1 + n, 0, 0, 0) RMSNorm; (1 + n, 0, 0, 1) Dense to the vocabulary, tied to the Embedding where
 //   the model says so
 #pragma once
@@ -16,8 +17,14 @@ namespace loom {
 
 Result<GridSpec> decoder_grid(const HfConfig& config);
 
-// The checkpoint's name for a parameter of decoder_grid(): "model.layers.3.mlp.up_proj.weight".
-std::string decoder_tensor_name(const Param& param);
+// A tensor of a Hugging Face checkpoint, or some of its rows.
+struct TensorPart {
+  std::string name;       // "model.layers.3.mlp.up_proj.weight"
+  int64_t first_row = 0;  // where the parameter begins
+  int64_t rows = 0;       // of the whole tensor
+};
+// Where a parameter of decoder_grid() lies. The one place that knows the names of Hugging Face.
+TensorPart decoder_tensor(const Param& param, const HfConfig& config);
 
 // Is this matrix the token embedding or the head? They keep at least 8 bits when the rest has
 // fewer.

@@ -79,12 +79,6 @@ DType block_dtype(const Network& network, const std::vector<EntityOutput>& param
 
 }  // namespace
 
-Result<bool> is_entity_file(const std::string& path) {
-  if (is_directory(path)) return false;
-  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  return entity_version(file.bytes()) != 0;
-}
-
 Result<DType> entity_model_dtype(const Entity& file) {
   LOOM_ASSIGN(const std::string name, member(file, "dtype"));
   const Result<DType> dtype = parse_dtype(name);

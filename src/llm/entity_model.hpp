@@ -19,8 +19,6 @@ struct SaveModelOptions {
 Status save_model(const std::string& path, const ModelSource& source,
                   const SaveModelOptions& options, ThreadPool& pool);
 
-// Whether a file begins as .entity files do; false for a folder. Errors: not_found.
-Result<bool> is_entity_file(const std::string& path);
 // The number type of the blocks. Errors: bad_file when this is no language model.
 Result<DType> entity_model_dtype(const Entity& file);
 Result<std::unique_ptr<ModelSource>> open_entity_source(std::shared_ptr<const Entity> file);

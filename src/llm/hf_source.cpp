@@ -4,6 +4,7 @@
 #include "io/json.hpp"
 #include "io/safetensors.hpp"
 #include "llm/decoder.hpp"
+#include "llm/hf_ternary.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom {
@@ -49,6 +50,10 @@ class HfSource : public ModelSource {
 
  private:
   Status read_text();
+  Result<const SafeTensor*> find(const std::string& name) const;
+  const std::string& file_of(const SafeTensor& tensor) const {
+    return tensors_.files()[tensor.file].path();
+  }
 
   SafeTensors tensors_;
 };
@@ -82,18 +87,51 @@ Status HfSource::read_text() {
   return {};
 }
 
-Result<SourceWeight> HfSource::weight(const Param& param) const {
-  const std::string name = decoder_tensor_name(param);
+Result<const SafeTensor*> HfSource::find(const std::string& name) const {
   const SafeTensor* tensor = tensors_.find(name);
   if (tensor == nullptr) return bad_file(cat("tensor ", name, " is missing"), path);
-  LOOM_TRY(check_shape(*tensor, param.spec.shape, tensors_.files()[tensor->file].path()));
+  return tensor;
+}
+
+Result<SourceWeight> HfSource::weight(const Param& param) const {
+  const TensorPart part = decoder_tensor(param, config);
+  LOOM_ASSIGN(const SafeTensor* tensor, find(part.name));
   SourceWeight weight;
-  weight.stored = stored_dtype(*tensor);
-  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
-  weight.rows = [tensor, cols](int64_t first, int64_t count, float* out) {
-    return SafeTensors::to_f32(*tensor, first * cols, count * cols, out);
-  };
   weight.release = [this, tensor] { tensors_.release(*tensor); };
+  const bool ternary = config.ternary_weights != TernaryWeights::none && param.spec.matrix() &&
+                       !is_vocabulary_matrix(param, config);
+  const Shape whole =
+      param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
+  if (ternary && config.ternary_weights != TernaryWeights::online) {
+    LOOM_ASSIGN(const SafeTensor* scale, find(ternary_scale_name(part.name)));
+    LOOM_ASSIGN(
+        const TernaryMatrix matrix,
+        TernaryMatrix::open(*tensor, *scale, whole, config.ternary_weights, file_of(*tensor)));
+    weight.stored = DType::ternary;
+    weight.rows = [matrix, part](int64_t first, int64_t count, float* out) {
+      return matrix.rows(part.first_row + first, count, out);
+    };
+    return weight;
+  }
+  LOOM_TRY(check_shape(*tensor, whole, file_of(*tensor)));
+  const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+  const float offset = config.unit_offset_norms && param.spec.init == Init::ones ? 1.0f : 0.0f;
+  weight.stored = stored_dtype(*tensor);
+  weight.rows = [tensor, part, cols, offset](int64_t first, int64_t count, float* out) -> Status {
+    LOOM_TRY(SafeTensors::to_f32(*tensor, (part.first_row + first) * cols, count * cols, out));
+    for (int64_t i = 0; offset != 0.0f && i < count * cols; ++i) out[i] = offset + out[i];
+    return {};
+  };
+  if (config.sub_norms) weight.mean_scope = ScaleScope::per_tensor;
+  if (!ternary) return weight;
+  LOOM_ASSIGN(const float mean, mean_magnitude(weight.rows, param.spec.shape));
+  weight.stored = DType::ternary;
+  weight.rows = [full = weight.rows, mean, cols](int64_t first, int64_t count,
+                                                 float* out) -> Status {
+    LOOM_TRY(full(first, count, out));
+    to_ternary(mean, count * cols, out);
+    return {};
+  };
   return weight;
 }
 

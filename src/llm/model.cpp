@@ -50,7 +50,7 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
     if (param.spec.matrix() && (first_matrix || !is_vocabulary_matrix(param, config_)))
       dtype_ = wanted;
     first_matrix = first_matrix && !param.spec.matrix();
-    const DType dtype = decoder_dtype(param, config_, wanted);
+    const DType dtype = options.dtype ? decoder_dtype(param, config_, wanted) : wanted;
     LOOM_TRY(load_weight(*network_, static_cast<int>(i), dtype, weight, pool));
     if (weight.release) weight.release();
     if (options.progress && !options.progress(i + 1, total))
@@ -87,8 +87,7 @@ Result<LanguageModel> LanguageModel::map(const std::shared_ptr<const Entity>& fi
 
 Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
-  LOOM_ASSIGN(const bool is_entity, is_entity_file(path));
-  if (is_entity && !options.rope_bf16_frequencies) {
+  if (model_file_kind(path) == ModelFile::entity && !options.rope_bf16_frequencies) {
     LOOM_ASSIGN(const std::shared_ptr<const Entity> file, open_entity(path));
     LOOM_ASSIGN(const DType stored, entity_model_dtype(*file));
     if (!options.dtype || *options.dtype == stored) return map(file);

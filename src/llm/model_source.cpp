@@ -1,18 +1,37 @@
+// Picks the reader of a model by what a path holds, never by its name alone.
 #include "llm/model_source.hpp"
 
+#include <cstring>
+
+#include "base/text.hpp"
 #include "io/file.hpp"
 #include "llm/entity_model.hpp"
+#include "llm/gguf_source.hpp"
 
 namespace loom {
 
+ModelFile model_file_kind(const std::string& path) {
+  if (is_directory(path)) return ModelFile::folder;
+  if (!file_exists(path)) return ModelFile::none;
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok()) return ModelFile::other;
+  const std::span<const std::byte> bytes = file->bytes();
+  if (bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0) return ModelFile::gguf;
+  return entity_version(bytes) != 0 ? ModelFile::entity : ModelFile::other;
+}
+
 Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path) {
-  if (is_directory(path)) return open_hf_folder(path);
-  LOOM_ASSIGN(const bool is_entity, is_entity_file(path));
-  if (is_entity) {
-    LOOM_ASSIGN(std::shared_ptr<const Entity> file, open_entity(path));
-    return open_entity_source(std::move(file));
+  switch (model_file_kind(path)) {
+    case ModelFile::gguf: return open_gguf(path);
+    case ModelFile::entity: {
+      LOOM_ASSIGN(std::shared_ptr<const Entity> file, open_entity(path));
+      return open_entity_source(std::move(file));
+    }
+    case ModelFile::other:
+      return unsupported(
+          "no language model that is read here; give a folder, an .entity or a GGUF file", path);
+    default: return open_hf_folder(path);
   }
-  return open_hf_folder(path);
 }
 
 }  // namespace loom

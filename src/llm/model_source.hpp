@@ -24,10 +24,15 @@ class ModelSource : public WeightSource {
   std::string bos, eos;  // as text, for the chat template
 };
 
-// Any of the below, told apart by what the path holds.
-Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path);
 // A Hugging Face folder: config.json, model.safetensors (or an index), tokenizer.json and friends.
 Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder);
+
+// What `path` is by what it holds: a folder, or a file that begins with the mark of a format.
+enum class ModelFile : uint8_t { none, folder, gguf, entity, other };
+ModelFile model_file_kind(const std::string& path);
+// Opens a model of any kind. Errors: not_found, unsupported (a file of another kind), and those of
+// the reader.
+Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path);
 
 // Random weights of a shape, the same for the same seed on every machine: uniform of variance
 // 1 / cols, gains 1. `pool` must outlive it.

@@ -104,13 +104,16 @@ struct NormArgs {
 
 // y = the halves of each head of x rotated: (a, b) -> (a c - b s, a s + b c). Rows are runs of
 // `length` (0: one run); row i of a run is at position first + i. inverse: by the negative angle,
-// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32.
+// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. With `turned` > 0
+// only the first `turned` values of each head are those halves, the others are kept, and cos, sin
+// are [P, turned/2].
 struct RopeArgs {
   Tensor x, y, cos, sin;
   int64_t heads = 1;
   int64_t first = 0;
   int64_t length = 0;
   bool inverse = false;
+  int64_t turned = 0;
 };
 
 // The KV cache of one layer. K is stored in groups of 16 positions so that scores of 16 positions
@@ -131,7 +134,8 @@ struct KvWriteArgs {
 
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
 // `length` positions; with window > 0 only those nearer than `window`: |first + r - p| < window.
-// Head h reads kv head h / (H/G).
+// Head h reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as
+// c tanh(s / c).
 struct AttentionArgs {
   Tensor q, y;
   KvCache cache;
@@ -141,6 +145,7 @@ struct AttentionArgs {
   int64_t window = 0;
   float scale = 1.0f;
   bool causal = true;
+  float soft_cap = 0.0f;
 };
 
 enum class UnaryKind : uint8_t {
@@ -343,22 +348,25 @@ struct ConvDwArgs {
 // softmax(scale
 // * q . K^T) V over the positions of the row's own sequence it may see: earlier ones and itself
 // (causal), the last `window` of those (window > 0; not causal: |distance| < window), and only
-// those with mask != 0 (mask [sequences, T], may be empty). Sums as in attention, over all
-// positions between the first and the last that causality and the window allow; masked ones count
-// as zeros.
+// those with mask != 0 (mask [sequences, T], may be empty). Sums and soft_cap as in attention, over
+// all positions between the first and the last that causality and the window allow; masked ones
+// count as zeros.
 struct AttendArgs {
   Tensor q, k, v, y, mask;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
   float scale = 1.0f;
   bool causal = true;
+  float soft_cap = 0.0f;
 };
 // With P the weights of attend: dv = P^T dy; dP = dy V^T; dS = P * (dP - rowsum(P * dP)) * scale;
-// dq = dS k; dk = dS^T q; heads that share keys and values add up, head ascending.
+// dq = dS k; dk = dS^T q; heads that share keys and values add up, head ascending. With soft_cap c,
+// dS is multiplied by 1 - tanh(s / c)^2 before scale.
 struct AttendDxArgs {
   Tensor q, k, v, dy, mask, dq, dk, dv;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
   float scale = 1.0f;
   bool causal = true;
+  float soft_cap = 0.0f;
 };
 
 // One step of an LSTM (Hochreiter and Schmidhuber, 1997; forget gate of Gers, 1999). gates [B,4H]

@@ -150,6 +150,11 @@ Status norm_parameter(std::string_view op, std::string_view name, const Tensor& 
   return vector(op, name, t, t.shape.count() == row ? row : row / segments, x.dtype);
 }
 
+Status soft_cap(std::string_view op, float cap) {
+  if (cap >= 0.0f && cap < __builtin_inff()) return {};
+  return broken(op, "soft_cap is ", cap, ": it must be finite and not negative");
+}
+
 Status cache(std::string_view op, const KvCache& kv) {
   if (kv.kv_heads < 1 || kv.head_dim < 1 || kv.capacity < 0 || kv.capacity % 16 != 0) {
     return broken(op, "the cache has ", kv.kv_heads, " heads of ", kv.head_dim, " and ",

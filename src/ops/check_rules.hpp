@@ -49,6 +49,8 @@ Status segments(std::string_view op, const Tensor& x, int64_t segments, float ep
 // gamma and beta: absent, one value per position of a segment, or one per position of a row.
 Status norm_parameter(std::string_view op, std::string_view name, const Tensor& t, const Tensor& x,
                       int64_t segments);
+// Zero (none) or positive, and finite.
+Status soft_cap(std::string_view op, float cap);
 // A cache with memory and whole groups of 16 positions.
 Status cache(std::string_view op, const KvCache& kv);
 

@@ -148,13 +148,20 @@ Status check(const NormArgs& args) {
 }
 
 Status check(const RopeArgs& args) {
-  const auto& [x, y, cos, sin, heads, first, length, inverse] = args;
+  const auto& [x, y, cos, sin, heads, first, length, inverse, turned] = args;
   LOOM_TRY(rows_in_rows_out("rope", x, y));
   LOOM_TRY(plain("rope", "cos", cos, DType::f32));
   LOOM_TRY(plain("rope", "sin", sin, DType::f32));
   LOOM_TRY(same_shape("rope", "cos", cos, "sin", sin));
   LOOM_TRY(heads_divide("rope", "x", x, heads));
-  if (x.cols() != cos.cols() * heads * 2) {
+  if (turned < 0 || turned > x.cols() / heads) {
+    return broken("rope", "turned is ", turned, ": a head has ", x.cols() / heads, " values");
+  }
+  if (turned > 0 && turned != cos.cols() * 2) {
+    return broken("rope", "turned is ", turned, ": it must be twice as wide as cos ",
+                  cos.shape.str());
+  }
+  if (turned == 0 && x.cols() != cos.cols() * heads * 2) {
     return disagree("rope", "x", x, "cos", cos,
                     cat("each of ", heads, " heads must be twice as wide as cos"));
   }
@@ -188,7 +195,7 @@ Status check(const KvWriteArgs& args) {
 }
 
 Status check(const AttentionArgs& args) {
-  const auto& [q, y, cache, heads, first, length, window, scale, causal] = args;
+  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap] = args;
   LOOM_TRY(plain("attention", "q", q, DType::f32));
   LOOM_TRY(plain("attention", "y", y, DType::f32));
   LOOM_TRY(rules::cache("attention", cache));
@@ -209,6 +216,7 @@ Status check(const AttentionArgs& args) {
                   length, " positions");
   }
   if (window < 0) return broken("attention", "window is ", window, ": it must not be negative");
+  LOOM_TRY(rules::soft_cap("attention", soft_cap));
   return apart("attention", "y", y, "q", q);
 }
 

@@ -122,6 +122,7 @@ Status sequences(std::string_view op, const Args& args) {
         cat("as many rows, ", args.heads, " and ", args.kv_heads, " heads of one width"));
   }
   if (args.window < 0) return broken(op, "window is ", args.window, ": it must not be negative");
+  LOOM_TRY(rules::soft_cap(op, args.soft_cap));
   return matrix_or_absent(op, "mask", mask, args.sequences, q.rows() / args.sequences, q.dtype);
 }
 
@@ -298,7 +299,7 @@ Status check(const ConvDwArgs& args) {
 }
 
 Status check(const AttendArgs& args) {
-  const auto& [q, k, v, y, mask, n, heads, kv_heads, window, scale, causal] = args;
+  const auto& [q, k, v, y, mask, n, heads, kv_heads, window, scale, causal, cap] = args;
   LOOM_TRY(sequences("attend", args));
   LOOM_TRY(plain("attend", "y", y, q.dtype));
   LOOM_TRY(same_shape("attend", "q", q, "y", y));
@@ -306,7 +307,8 @@ Status check(const AttendArgs& args) {
 }
 
 Status check(const AttendDxArgs& args) {
-  const auto& [q, k, v, dy, mask, dq, dk, dv, n, heads, kv_heads, window, scale, causal] = args;
+  const auto& [q, k, v, dy, mask, dq, dk, dv, n, heads, kv_heads, window, scale, causal, cap] =
+      args;
   LOOM_TRY(sequences("attend_dx", args));
   LOOM_TRY(plain("attend_dx", "dy", dy, q.dtype));
   LOOM_TRY(same_shape("attend_dx", "q", q, "dy", dy));

@@ -118,6 +118,7 @@ Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   g.window = a.window;
   g.scale = a.scale;
   g.causal = a.causal;
+  g.soft_cap = a.soft_cap;
   LOOM_TRY(d.ops().attend_dx(g));
   LOOM_TRY(d.settle(q));
   LOOM_TRY(d.settle(k));

@@ -20,11 +20,13 @@ int64_t attend_scratch(int64_t positions) {
   return 4 * round_up(positions, 16) * static_cast<int64_t>(sizeof(double)) + 4096;
 }
 
-int64_t attend_dx_scratch(int64_t positions) {
-  // Kernels that take a head at a time keep two matrices of weights beside what a product needs.
+int64_t attend_dx_scratch(int64_t positions, bool capped) {
+  // Kernels that take a head at a time keep two matrices of weights beside what a product needs,
+  // and one of the slopes of a cap.
   constexpr int64_t kWholeHead = 2048;
   if (positions > kWholeHead) return attend_scratch(positions);
-  return kMatmulScratch + 2 * positions * round_up(positions, 32) * int64_t{sizeof(float)};
+  return kMatmulScratch +
+         (capped ? 3 : 2) * positions * round_up(positions, 32) * int64_t{sizeof(float)};
 }
 
 bool has_body(const Ops& ops, OpId op) {

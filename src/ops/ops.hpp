@@ -72,7 +72,7 @@ constexpr int64_t kMatmulScratch = 256 << 10;
 int64_t attention_scratch(int64_t positions);
 // The same for attend and attend_dx over sequences of `positions`, in either compute type.
 int64_t attend_scratch(int64_t positions);
-int64_t attend_dx_scratch(int64_t positions);
+int64_t attend_dx_scratch(int64_t positions, bool capped);
 
 // One recorded op: its arguments by value, and how it meets its neighbours.
 struct Command {

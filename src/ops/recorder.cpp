@@ -185,7 +185,7 @@ Status Recorder::prepare(AttendArgs& args) {
 }
 
 Status Recorder::prepare(AttendDxArgs& args) {
-  return reserve_scratch(attend_dx_scratch(args.q.rows() / args.sequences));
+  return reserve_scratch(attend_dx_scratch(args.q.rows() / args.sequences, args.soft_cap > 0));
 }
 
 // Traces that gradients are taken of see the ops that have rules. Elsewhere `acts` has room for the

@@ -46,7 +46,8 @@ class Bpe {
  private:
   Status read_options(const Node& model);
   Status read_vocabulary(const Node& node);
-  Status read_merges(const Node& node);
+  Status read_ranks(const Node& model, size_t merges, std::vector<int32_t>& ranks) const;
+  Status read_merges(const Node& model, const Node& node);
   Status add_merge(std::string_view left, std::string_view right, int32_t rank, const Node& node);
   void index_characters();
   int32_t find_character(std::string_view character) const;

@@ -64,13 +64,31 @@ Status Bpe::add_merge(std::string_view left, std::string_view right, int32_t ran
   return {};
 }
 
-Status Bpe::read_merges(const Node& node) {
+// "merge_ranks", which no file of Hugging Face has: merges made from SentencePiece scores share a
+// rank where the scores are equal. Without it the place in the list is the rank.
+Status Bpe::read_ranks(const Node& model, size_t merges, std::vector<int32_t>& ranks) const {
+  if (!model.has("merge_ranks")) return {};
+  LOOM_ASSIGN(const Node node, model.child("merge_ranks"));
+  const auto& list = node.value().elements();
+  if (list.size() != merges) return node.error("expected one rank for each merge");
+  for (const JsonValue& value : list) {
+    const Result<int64_t> rank = value.as_int({});
+    if (!rank.ok() || *rank < 0 || *rank > INT32_MAX) return node.error("expected ranks");
+    ranks.push_back(static_cast<int32_t>(*rank));
+  }
+  return {};
+}
+
+Status Bpe::read_merges(const Node& model, const Node& node) {
   if (!node.value().is_array()) return node.error("expected an array");
   const auto& list = node.value().elements();
   merges_.reserve(list.size());
+  std::vector<int32_t> ranks;
+  LOOM_TRY(read_ranks(model, list.size(), ranks));
   const bool as_strings = !list.empty() && list[0].is_string();
-  int32_t rank = 0;
+  int32_t index = 0;
   for (const JsonValue& entry : list) {
+    const int32_t rank = ranks.empty() ? index : ranks[static_cast<size_t>(index)];
     if (as_strings) {
       const std::string& line = entry.text();
       if (entry.is_string() && line.rfind("#version", 0) == 0) continue;
@@ -88,7 +106,7 @@ Status Bpe::read_merges(const Node& node) {
       }
       LOOM_TRY(add_merge(pair[0].text(), pair[1].text(), rank, node));
     }
-    ++rank;
+    ++index;
   }
   return {};
 }
@@ -102,13 +120,13 @@ Result<Bpe> Bpe::parse(const Node& model) {
   }
   LOOM_TRY(model.expect_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
                               "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
-                              "vocab", "merges"}));
+                              "vocab", "merges", "merge_ranks"}));
   Bpe bpe;
   LOOM_TRY(bpe.read_options(model));
   LOOM_ASSIGN(const Node vocab, model.child("vocab"));
   LOOM_TRY(bpe.read_vocabulary(vocab));
   LOOM_ASSIGN(const Node merges, model.child("merges"));
-  LOOM_TRY(bpe.read_merges(merges));
+  LOOM_TRY(bpe.read_merges(model, merges));
   bpe.index_characters();
   return bpe;
 }

@@ -27,6 +27,22 @@ std::string sample() {
        {"note", R"("caf\u00e9 é")"}});
 }
 
+// What only some architectures have.
+std::string gemma_sample() {
+  return config_text(
+      {{"architectures", R"(["Gemma3ForCausalLM"])"},
+       {"model_type", R"("gemma3_text")"},
+       {"num_key_value_heads", "2"},
+       {"query_pre_attn_scalar", "16"},
+       {"final_logit_softcapping", "30.0"},
+       {"sliding_window", "512"},
+       {"sliding_window_pattern", "2"},
+       {"layer_types", R"(["sliding_attention","full_attention"])"},
+       {"rope_parameters", R"({"full_attention":{"rope_theta":1e6},)"
+                           R"("sliding_attention":{"rope_theta":1e4}})"},
+       {"quantization_config", R"({"quant_method":"bitnet","linear_class":"autobitlinear"})"}});
+}
+
 constexpr std::string_view kGeneration = R"({"bos_token_id":1,"eos_token_id":[3,5],"top_p":0.9})";
 
 void expect_in_range(const HfConfig& c) {
@@ -42,6 +58,9 @@ void expect_in_range(const HfConfig& c) {
   EXPECT_TRUE(c.rope_theta >= 1 && c.rope_theta <= 1e15);
   EXPECT_GE(c.rope_factor, 1.0);
   EXPECT_LT(c.rope_low_freq_factor, c.rope_high_freq_factor);
+  EXPECT_TRUE(c.layers.empty() || c.layers.size() == static_cast<size_t>(c.num_layers));
+  for (const HfLayer& layer : c.layers) EXPECT_TRUE(layer.window >= 0 && layer.window < kMax);
+  EXPECT_TRUE(c.attention_scale >= 0 && c.attention_soft_cap >= 0 && c.final_soft_cap >= 0);
   EXPECT_TRUE(c.bos_token_id >= -1 && c.bos_token_id < c.vocab_size);
   for (const int64_t id : c.eos_token_ids) EXPECT_TRUE(id >= 0 && id < c.vocab_size);
 }
@@ -73,10 +92,13 @@ TEST(ConfigAnomaly, EveryTruncationIsRefused) {
 
 TEST(ConfigAnomaly, EveryFlippedBitIsRefusedOrInRange) {
   const std::string text = sample();
-  for (size_t i = 0; i < text.size() * 8; ++i) {
-    std::string flipped = text;
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
-    expect_refused_or_in_range(flipped, kGeneration);
+  for (const std::string& whole : {text, gemma_sample()}) {
+    ASSERT_TRUE(parse_hf_config(whole, kGeneration, "config.json").ok());
+    for (size_t i = 0; i < whole.size() * 8; ++i) {
+      std::string flipped = whole;
+      flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+      expect_refused_or_in_range(flipped, kGeneration);
+    }
   }
   for (size_t i = 0; i < kGeneration.size() * 8; ++i) {
     std::string flipped(kGeneration);

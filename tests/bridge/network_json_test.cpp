@@ -87,7 +87,7 @@ TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   ASSERT_TRUE(read.ok()) << read.error().str();
   const std::string cells =
       R"(    {"at":[0,0,0,0],"type":"Dense","disabled":false,"in":3,"out":2,"bias":true,)"
-      R"("activation":"linear"},)"
+      R"("activation":"linear","soft_cap":0.0},)"
       "\n"
       R"(    {"at":[0,0,1,0],"type":"Softmax","disabled":false,"variant":"standard",)"
       R"("temperature":1.0,"rows":0,"cols":0,"levels":[],"alpha":1.5,"mask":[],"noise":false,)"
@@ -168,15 +168,15 @@ const Bad kBadLayers[] = {
     {R"("type":"Dense","activation":null)",
      "at byte 61: layers[0].activation: expected a string, found null"},
     {R"("type":"Dense","width":3)",
-     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation"},
+     "at byte 56: layers[0].width: unknown key; Dense has in, out, bias, activation, soft_cap"},
     {R"("type":"Dense","in":3,"input_height":3)",
      "at byte 70: layers[0].input_height: 'in' is given twice"},
     {R"("type":"Dense","children":[])",
-     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation"},
+     "at byte 59: layers[0].children: unknown key; Dense has in, out, bias, activation, soft_cap"},
     {R"("type":"Dense","disabled":0)",
      "at byte 59: layers[0].disabled: expected true or false, found 0"},
     {R"("type":"Dense","at":[0,0,0,0])",
-     "at byte 53: layers[0].at: unknown key; Dense has in, out, bias, activation"},
+     "at byte 53: layers[0].at: unknown key; Dense has in, out, bias, activation, soft_cap"},
     {R"("type":"RMSNorm","width":3,"eps":2)",
      "at byte 66: layers[0].eps: expected a number from 0 to 1, found 2"},
     {R"("type":"CNN1","kernel":[3,"a"])",

@@ -36,7 +36,8 @@ struct CacheMemory {
   KvCache cache;
 };
 
-void conform_attention_of(const Heads& h, const Span& span, Values kind, uint64_t seed) {
+void conform_attention_of(const Heads& h, const Span& span, Values kind, uint64_t seed,
+                          float soft_cap = 0.0f) {
   const int64_t length = span.first + span.rows;
   CacheMemory memory(h, length);
   const Rows k(length, h.kv_heads * h.width, 0, seed, kind),
@@ -53,9 +54,10 @@ void conform_attention_of(const Heads& h, const Span& span, Values kind, uint64_
   args.window = span.window;
   args.causal = span.causal;
   args.scale = 0.125f;
+  args.soft_cap = soft_cap;
   const std::string what =
       cat(h.heads, "/", h.kv_heads, " heads of ", h.width, ", ", span.rows, " rows from ",
-          span.first, ", window ", span.window, span.causal ? ", causal" : "");
+          span.first, ", window ", span.window, span.causal ? ", causal" : "", ", cap ", soft_cap);
   expect_same_bits(what, [&](const Runner& run) {
     const Rows y(span.rows, h.heads * h.width, 1);
     AttentionArgs mine = args;
@@ -95,11 +97,13 @@ void conform_attention() {
     for (const Span& span : kSpans) {
       conform_attention_of(h, span, Values::smooth, seed);
       conform_attention_of(h, span, Values::mixed, seed + 3);
+      conform_attention_of(h, span, Values::mixed, seed + 4, seed % 2 == 0 ? 50.0f : 0.3f);
       seed += 7;
     }
   }
   conform_attention_of({4, 2, 16}, {3, 14, 0, true}, Values::wild, 5);
   conform_attention_of({4, 2, 16}, {3, 0, 0, true}, Values::wild, 6);
+  conform_attention_of({4, 2, 16}, {3, 14, 0, true}, Values::wild, 7, 2.0f);
   // More rows to look than there are positions: some windows are empty.
   for (int64_t window : {0, 2}) {
     const Heads h{2, 1, 16};

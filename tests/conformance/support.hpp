@@ -106,8 +106,8 @@ class Runner {
   void operator()(void (*Ops::*op)(const Args&, const Lane&), const Args& args,
                   int64_t positions = 0) const {
     for (int lane = lanes_ - 1; lane >= 0; --lane) {
-      const int64_t bytes =
-          std::max({kMatmulScratch, attention_scratch(positions), attend_dx_scratch(positions)});
+      const int64_t bytes = std::max(
+          {kMatmulScratch, attention_scratch(positions), attend_dx_scratch(positions, true)});
       std::vector<std::byte> scratch(static_cast<size_t>(bytes), std::byte{0xA5});
       (ops_->*op)(args, Lane{lane, lanes_, scratch.data(), bytes});
     }

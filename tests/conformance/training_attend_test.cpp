@@ -24,6 +24,7 @@ struct Inputs {
   Inputs(const Heads& h, const Span& span, Values kind, uint64_t seed, bool use_mask)
       : rows(span.sequences * span.length),
         masked(use_mask),
+        soft_cap(seed % 3 == 1 ? 0.75f : 0.0f),
         q(rows, h.heads * h.width, 3, seed, kind),
         k(rows, h.kv_heads * h.width, 0, seed + 1, kind),
         v(rows, h.kv_heads * h.width, 1, seed + 2, kind),
@@ -31,7 +32,7 @@ struct Inputs {
         mask(span.sequences, span.length, 1),
         what(cat(h.heads, "/", h.kv_heads, " heads of ", h.width, ", ", span.sequences, " x ",
                  span.length, ", window ", span.window, span.causal ? ", causal" : "",
-                 masked ? ", masked" : "", ", seed ", seed)) {
+                 masked ? ", masked" : "", ", cap ", soft_cap, ", seed ", seed)) {
     if (!masked) return;
     for (int64_t r = 0; r < rows; ++r) {
       // The second sequence sees nothing at all.
@@ -53,11 +54,13 @@ struct Inputs {
     args.sequences = span.sequences, args.window = span.window, args.causal = span.causal;
     args.heads = h.heads, args.kv_heads = h.kv_heads;
     args.scale = 0.25f;
+    args.soft_cap = soft_cap;
     return args;
   }
 
   int64_t rows;
   bool masked;
+  float soft_cap;
   Rows q, k, v, dy, mask;
   std::string what;
 };

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 struct Ran {
   int code = -1;

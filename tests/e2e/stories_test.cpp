@@ -4,7 +4,7 @@
 namespace loom {
 namespace {
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 ModelOptions f32() {
   ModelOptions options;

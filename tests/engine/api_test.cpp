@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 Engine make_engine() {
   Result<Engine> engine = Engine::create({.threads = 2});

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 LlmSession tiny_session(LlmSessionOptions options = {}) {
   static const Result<Engine> engine = Engine::create({.threads = 2});

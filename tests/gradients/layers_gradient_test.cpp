@@ -43,6 +43,8 @@ std::vector<Case> dense_cases() {
     all.push_back(one(std::string("dense_") + activation, LayerKind::dense,
                       {{"in", 5}, {"out", 7}, {"activation", activation}}, Shape{3, 5}));
   }
+  all.push_back(one("dense_capped", LayerKind::dense, {{"in", 5}, {"out", 7}, {"soft_cap", 0.8}},
+                    Shape{3, 5}));
   all.push_back(one("dense_without_bias", LayerKind::dense,
                     {{"in", 4}, {"out", 17}, {"bias", false}}, Shape{2, 3, 4}));
   all.push_back(
@@ -66,6 +68,14 @@ std::vector<Case> norm_cases() {
       one("embedding", LayerKind::embedding, {{"vocab", 7}, {"width", 3}}, Shape{3, 8}, ids));
   all.push_back(one("embedding_tanh", LayerKind::embedding,
                     {{"vocab", 7}, {"width", 3}, {"activation", "tanh"}}, Shape{3, 8}, ids));
+  all.push_back(one("embedding_scaled", LayerKind::embedding,
+                    {{"vocab", 7}, {"width", 3}, {"scale", 2.5}}, Shape{3, 8}, ids));
+  all.push_back(one("swiglu_sub_norm", LayerKind::swiglu,
+                    {{"width", 4}, {"inner", 6}, {"activation", "relu2"}, {"sub_norm", true}},
+                    Shape{2, 3, 4}));
+  all.push_back(one("swiglu_sub_norm_biases", LayerKind::swiglu,
+                    {{"width", 4}, {"inner", 6}, {"bias", true}, {"sub_norm", true}},
+                    Shape{2, 3, 4}));
   all.push_back(one("kmeans_probabilities", LayerKind::kmeans,
                     {{"clusters", 4}, {"width", 3}, {"temperature", 0.7}}, Shape{5, 3}));
   all.push_back(one("kmeans_features", LayerKind::kmeans,
@@ -168,6 +178,11 @@ std::vector<Case> attention_cases() {
       mha("masked_causal", {}, masked),
       mha("biases", {{"bias", true}, {"out_bias", true}}),
       mha("qk_norm", {{"qk_norm", true}}),
+      mha("part_of_the_head_turns", {{"rope_width", 2}}),
+      mha("scaled", {{"scale", 0.3}}),
+      mha("capped", {{"soft_cap", 0.4}}),
+      mha("capped_window", {{"soft_cap", 0.7}, {"window", 2}, {"kv_heads", 1}}, masked),
+      mha("sub_norm", {{"sub_norm", true}, {"qk_norm", true}, {"bias", true}, {"out_bias", true}}),
       mha("multi_query", {{"kv_heads", 1}, {"bias", true}}),
       mha("grouped", {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 2}, {"qk_norm", true}}),
   };

@@ -168,6 +168,21 @@ const ConfigChanges kQwen2 = {{"architectures", R"(["Qwen2ForCausalLM"])"},
                               {"model_type", R"("qwen2")"},
                               {"num_key_value_heads", "2"}};
 
+const ConfigChanges kGemma2 = {{"architectures", R"(["Gemma2ForCausalLM"])"},
+                               {"model_type", R"("gemma2")"},
+                               {"num_key_value_heads", "2"}};
+const ConfigChanges kGemma3 = {{"architectures", R"(["Gemma3ForCausalLM"])"},
+                               {"model_type", R"("gemma3_text")"},
+                               {"num_key_value_heads", "2"}};
+const ConfigChanges kPhi3 = {{"architectures", R"(["Phi3ForCausalLM"])"},
+                             {"model_type", R"("phi3")"}};
+const ConfigChanges kSmolLm3 = {{"architectures", R"(["SmolLM3ForCausalLM"])"},
+                                {"model_type", R"("smollm3")"},
+                                {"num_key_value_heads", "2"}};
+const ConfigChanges kBitNet = {{"architectures", R"(["BitNetForCausalLM"])"},
+                               {"model_type", R"("bitnet")"},
+                               {"num_key_value_heads", "2"}};
+
 ConfigChanges with(ConfigChanges base, const ConfigChanges& more) {
   base.insert(base.end(), more.begin(), more.end());
   return base;
@@ -176,18 +191,19 @@ ConfigChanges with(ConfigChanges base, const ConfigChanges& more) {
 const std::vector<Refused> kFields = {
     {{{"architectures", R"(["GPT2LMHeadModel"])"}},
      "architectures: \"GPT2LMHeadModel\" is not supported; these are: "
-     "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"},
+     "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM, "
+     "Gemma2ForCausalLM, Gemma3ForCausalLM, Phi3ForCausalLM, SmolLM3ForCausalLM, "
+     "BitNetForCausalLM"},
     {{{"hidden_act", "\"swish\""}},
      "hidden_act: \"swish\" is not supported; these are: silu, gelu, gelu_new, "
      "gelu_pytorch_tanh, relu, relu2"},
     {{{"hidden_act", "\"\""}},
      "hidden_act: \"\" is not supported; these are: silu, gelu, gelu_new, "
      "gelu_pytorch_tanh, relu, relu2"},
-    {{{"pretraining_tp", "2"}}, "pretraining_tp: 2 is not supported; only 1 is"},
     {{{"partial_rotary_factor", "0.5"}}, "partial_rotary_factor: 0.5 is not supported; only 1 is"},
     {{{"quantization_config", R"({"quant_method":"gptq"})"}},
-     "quantization_config: quantised checkpoints are not supported; load the original "
-     "one"},
+     "quantization_config: quantised checkpoints other than those of bitnet are not supported; "
+     "load the original one"},
     {{{"compression_config", "{}"}},
      "compression_config: quantised checkpoints are not supported; load the original "
      "one"},
@@ -214,25 +230,6 @@ TEST(UnsupportedConfig, IsRefusedForContradictingItsArchitecture) {
   for (const Refused& row : kFixedByTheArchitecture) check_unsupported_config(row);
 }
 
-const std::vector<Refused> kWindows = {
-    {with(kMistral, {{"sliding_window", "4096"}, {"max_position_embeddings", "32768"}}),
-     "sliding_window: 4096 is shorter than max_position_embeddings 32768; sliding "
-     "attention is not supported"},
-    {with(kMistral, {{"max_position_embeddings", "32768"}}),
-     "sliding_window: 4096 (the default) is shorter than max_position_embeddings 32768; "
-     "sliding attention is not supported"},
-    {with(kQwen2, {{"use_sliding_window", "true"}, {"sliding_window", "1024"}}),
-     "sliding_window: 1024 is shorter than max_position_embeddings 32768; sliding "
-     "attention is not supported"},
-    {with(kQwen2, {{"use_sliding_window", "true"}}),
-     "sliding_window: 4096 (the default) is shorter than max_position_embeddings 32768; "
-     "sliding attention is not supported"},
-};
-
-TEST(UnsupportedConfig, IsRefusedForItsWindow) {
-  for (const Refused& row : kWindows) check_unsupported_config(row);
-}
-
 const std::vector<Refused> kPositionsUnsupported = {
     {{{"rope_scaling", R"({"rope_type":"yarn","factor":4.0,"beta_fast":32})"}},
      "rope_scaling.rope_type: \"yarn\" is not supported; default, linear and llama3 are"},
@@ -246,10 +243,106 @@ const std::vector<Refused> kPositionsUnsupported = {
      "rope_parameters.full_attention: unknown field"},
     {{{"rope_parameters", R"({"partial_rotary_factor":0.25})"}},
      "rope_parameters.partial_rotary_factor: 0.25 is not supported; only 1 is"},
+    {with(kPhi3, {{"rope_scaling", R"({"type":"su","long_factor":[1],"short_factor":[1]})"}}),
+     "rope_scaling.type: \"su\" is not supported; default, linear and llama3 are"},
+    {with(kGemma3, {{"rope_parameters", R"({"rope_type":"default"})"}}),
+     "rope_parameters.rope_type: unknown field"},
+    {with(kGemma3,
+          {{"rope_parameters", R"({"sliding_attention":{"rope_type":"linear","factor":2}})"}}),
+     "rope_parameters.sliding_attention.rope_type: only default is supported for sliding layers"},
 };
 
 TEST(UnsupportedConfig, IsRefusedForItsPositions) {
   for (const Refused& row : kPositionsUnsupported) check_unsupported_config(row);
+}
+
+// The fields that only some architectures have.
+const std::vector<Refused> kOfOneArchitecture = {
+    {with(kMistral, {{"sliding_window", "0"}}),
+     "sliding_window: expected an integer from 1 to 1099511627776, found 0"},
+    {with(kMistral, {{"sliding_window", "\"8\""}}),
+     "sliding_window: expected an integer from 1 to 1099511627776, found \"8\""},
+    {with(kMistral, {{"sliding_window", "4"}, {"num_hidden_layers", "4097"}}),
+     "num_hidden_layers: 4097 layers of different kinds; 4096 are supported"},
+    {with(kQwen2, {{"use_sliding_window", "1"}}),
+     "use_sliding_window: expected true or false, found 1"},
+    {with(kQwen2, {{"use_sliding_window", "true"}, {"max_window_layers", "-1"}}),
+     "max_window_layers: expected an integer from 0 to 1099511627776, found -1"},
+    {with(kQwen2, {{"layer_types", R"(["full_attention","sliding_attention"])"}}),
+     "layer_types: \"sliding_attention\", but there is no sliding_window"},
+    {with(kGemma2, {{"sliding_window", "null"}}), "sliding_window: required, but absent"},
+    {with(kGemma2, {{"query_pre_attn_scalar", "0"}}),
+     "query_pre_attn_scalar: expected a number from 0.001 to 1e+06, found 0"},
+    {with(kGemma2, {{"attn_logit_softcapping", "-50"}}),
+     "attn_logit_softcapping: expected a number from 0.001 to 1e+06, found -50"},
+    {with(kGemma2, {{"final_logit_softcapping", "[30]"}}),
+     "final_logit_softcapping: expected a number from 0.001 to 1e+06, found an array"},
+    {with(kGemma2, {{"layer_types", R"(["full_attention"])"}}),
+     "layer_types: expected a list of 2 names"},
+    {with(kGemma3, {{"sliding_window_pattern", "0"}}),
+     "sliding_window_pattern: expected an integer from 1 to 1099511627776, found 0"},
+    {with(kGemma3, {{"rope_local_base_freq", "0.5"}}),
+     "rope_local_base_freq: expected a number from 1.0 to 1e+15, found 0.5"},
+    {with(kGemma3, {{"rope_parameters", R"({"full_attention":3})"}}),
+     "rope_parameters.full_attention: expected an object, found 3"},
+    {with(kGemma3, {{"rope_parameters", R"({"sliding_attention":{"rope_theta":"x"}})"}}),
+     "rope_parameters.sliding_attention.rope_theta: expected a number from 1.0 to 1e+15, found "
+     "\"x\""},
+    {with(kPhi3, {{"partial_rotary_factor", "1.5"}}),
+     "partial_rotary_factor: 1.5 of head_dim 16 is no even number from 2 to all of it"},
+    {with(kPhi3, {{"rope_parameters", R"({"partial_rotary_factor":0.2})"}}),
+     "rope_parameters.partial_rotary_factor: 0.2 of head_dim 16 is no even number from 2 to all of "
+     "it"},
+    {with(kSmolLm3, {{"no_rope_layers", "[1]"}}), "no_rope_layers: expected a list of 2 numbers"},
+    {with(kSmolLm3, {{"no_rope_layers", "[1,2]"}}),
+     "no_rope_layers: expected 0 or 1 for each layer, found 2"},
+    {with(kSmolLm3, {{"no_rope_layers", "[1,true]"}}),
+     "no_rope_layers: expected 0 or 1 for each layer, found true"},
+    {with(kSmolLm3, {{"no_rope_layer_interval", "0"}}),
+     "no_rope_layer_interval: expected an integer from 1 to 16777216, found 0"},
+    {with(kSmolLm3, {{"num_hidden_layers", "5000"}}),
+     "num_hidden_layers: 5000 layers of different kinds; 4096 are supported"},
+    {with(kBitNet, {{"head_dim", "8"}}),
+     "hidden_size: 4 heads of 8 do not make 64, which the norm after attention needs"},
+    {with(kBitNet, {{"quantization_config", "true"}}),
+     "quantization_config: expected an object, found true"},
+    {with(kBitNet, {{"quantization_config", R"({"quant_method":"bitnet","linear_class":"x"})"}}),
+     "quantization_config.linear_class: expected \"bitlinear\" or \"autobitlinear\""},
+    {with(kBitNet,
+          {{"quantization_config", R"({"quant_method":"bitnet","quantization_mode":"both"})"}}),
+     "quantization_config.quantization_mode: expected \"online\" or \"offline\""},
+    {with(kBitNet, {{"quantization_config", R"({"quant_method":7})"}}),
+     "quantization_config.quant_method: expected a string, found 7"},
+};
+
+TEST(MalformedConfig, IsRefusedForFieldsOfOneArchitecture) {
+  for (const Refused& row : kOfOneArchitecture) check_malformed_config(row);
+}
+
+const std::vector<Refused> kUnsupportedOfOne = {
+    {with(kGemma2, {{"use_bidirectional_attention", "true"}}),
+     "use_bidirectional_attention: true is not supported"},
+    {with(kGemma2, {{"layer_types", R"(["full_attention","chunked_attention"])"}}),
+     "layer_types: \"chunked_attention\" is not supported"},
+    {with(kGemma2, {{"mlp_bias", "true"}}), "mlp_bias: Gemma2ForCausalLM always has false"},
+    {with(kGemma3, {{"attn_logit_softcapping", "50"}}),
+     "attn_logit_softcapping: Gemma3ForCausalLM has none"},
+    {with(kPhi3, {{"attention_bias", "true"}}), "attention_bias: Phi3ForCausalLM always has false"},
+    {with(kBitNet, {{"quantization_config", R"({"quant_method":"bitnet","use_rms_norm":true})"}}),
+     "quantization_config.use_rms_norm: true is not supported"},
+    {with(kBitNet,
+          {{"quantization_config", R"({"quant_method":"bitnet","modules_to_not_convert":[]})"}}),
+     "quantization_config.modules_to_not_convert: only [\"lm_head\"] is supported"},
+    {with(kBitNet, {{"hidden_act", "\"swiglu\""}}),
+     "hidden_act: \"swiglu\" is not supported; these are: silu, gelu, gelu_new, "
+     "gelu_pytorch_tanh, relu, relu2"},
+    {with(kGemma2, {{"hidden_activation", "\"x\""}}),
+     "hidden_activation: \"x\" is not supported; these are: silu, gelu, gelu_new, "
+     "gelu_pytorch_tanh, relu, relu2"},
+};
+
+TEST(UnsupportedConfig, IsRefusedForFieldsOfOneArchitecture) {
+  for (const Refused& row : kUnsupportedOfOne) check_unsupported_config(row);
 }
 
 TEST(ConfigErrors, CarryTheOffsetOfTheValue) {

@@ -55,8 +55,14 @@ TEST(HfConfig, LlamaHasTheDefaultsOfItsClass) {
   EXPECT_FALSE(config.qk_norm);
   EXPECT_EQ(config.rope_theta, 10000.0);
   EXPECT_EQ(config.rope, RopeKind::standard);
-  EXPECT_EQ(config.bos_token_id, -1);
-  EXPECT_TRUE(config.eos_token_ids.empty());
+  EXPECT_EQ(config.bos_token_id, 1);
+  EXPECT_EQ(config.eos_token_ids, std::vector<int64_t>{2});
+  EXPECT_TRUE(config.layers.empty());
+  EXPECT_EQ(config.embedding_scale, 1.0);
+  EXPECT_EQ(config.attention_scale, 0.0);
+  EXPECT_EQ(config.attention_soft_cap, 0.0);
+  EXPECT_EQ(config.final_soft_cap, 0.0);
+  EXPECT_EQ(config.ternary_weights, TernaryWeights::none);
 }
 
 TEST(HfConfig, NullIsAsAbsent) {
@@ -80,6 +86,13 @@ TEST(HfConfig, HeadDimNeedNotDivideTheHiddenSize) {
   EXPECT_EQ(config.head_dim, 24);
 }
 
+// Left over from training, or of other classes; no class of today computes with them.
+TEST(HfConfig, WhatChangesNothingIsNotRefused) {
+  const HfConfig config =
+      parsed(config_text({{"pretraining_tp", "2"}, {"sliding_window", "4"}, {"use_cache", "1"}}));
+  EXPECT_TRUE(config.layers.empty());
+}
+
 TEST(HfConfig, LlamaReadsItsBiases) {
   const HfConfig config = parsed(config_text({{"attention_bias", "true"}, {"mlp_bias", "true"}}));
   EXPECT_TRUE(config.attention_bias);
@@ -87,16 +100,176 @@ TEST(HfConfig, LlamaReadsItsBiases) {
   EXPECT_TRUE(config.mlp_bias);
 }
 
-TEST(HfConfig, MistralMayHaveNoWindow) {
-  for (const auto& [window, positions] :
-       {std::pair{"null", "32768"}, {"4096", "4096"}, {"8192", "4096"}}) {
-    const HfConfig config = parsed(config_text({{"architectures", R"(["MistralForCausalLM"])"},
-                                                {"model_type", R"("mistral")"},
-                                                {"num_key_value_heads", "2"},
-                                                {"sliding_window", window},
-                                                {"max_position_embeddings", positions}}));
+// The text of a config of another class than Llama's.
+std::string text_of(const std::string& name, const std::string& type,
+                    testing::ConfigChanges changes = {}) {
+  changes.insert(changes.begin(), {{"architectures", "[\"" + name + "ForCausalLM\"]"},
+                                   {"model_type", '"' + type + '"'},
+                                   {"num_key_value_heads", "2"}});
+  return config_text(changes);
+}
+
+std::vector<int64_t> windows_of(const HfConfig& config) {
+  std::vector<int64_t> windows;
+  for (int64_t i = 0; i < config.num_layers; ++i) windows.push_back(config.layer(i).window);
+  return windows;
+}
+
+TEST(HfConfig, MistralHasItsWindowInEveryLayer) {
+  struct Row {
+    std::string window, positions;
+    int64_t expected;
+  };
+  for (const Row& row : {Row{"null", "32768", 0}, Row{"4096", "4096", 0}, Row{"8192", "4096", 0},
+                         Row{"4096", "32768", 4096}, Row{"", "32768", 4096}}) {
+    const HfConfig config = parsed(
+        text_of("Mistral", "mistral",
+                {{"sliding_window", row.window}, {"max_position_embeddings", row.positions}}));
     EXPECT_EQ(config.num_kv_heads, 2);
     EXPECT_FALSE(config.attention_bias);
+    EXPECT_EQ(windows_of(config), std::vector<int64_t>(2, row.expected));
+  }
+}
+
+TEST(HfConfig, QwenSlidesInItsLastLayers) {
+  for (const std::string type : {"2", "3"}) {
+    const auto windows = [&](testing::ConfigChanges changes) {
+      changes.emplace_back("num_hidden_layers", "3");
+      return windows_of(parsed(text_of("Qwen" + type, "qwen" + type, changes)));
+    };
+    using List = std::vector<int64_t>;
+    EXPECT_EQ(windows({{"sliding_window", "8"}, {"max_window_layers", "1"}}), (List{0, 0, 0}));
+    EXPECT_EQ(windows({{"use_sliding_window", "true"}, {"max_window_layers", "1"}}),
+              (List{0, 4096, 4096}));
+    EXPECT_EQ(windows({{"use_sliding_window", "true"}, {"sliding_window", "8"}}), (List{0, 0, 0}));
+    EXPECT_EQ(
+        windows({{"use_sliding_window", "true"},
+                 {"sliding_window", "8"},
+                 {"layer_types", R"(["sliding_attention","full_attention","full_attention"])"}}),
+        (List{8, 0, 0}));
+  }
+}
+
+TEST(HfConfig, GemmaHasTheDefaultsOfItsClass) {
+  HfConfig config = parsed(text_of("Gemma", "gemma"));
+  EXPECT_EQ(config.head_dim, 256);
+  EXPECT_EQ(config.embedding_scale, 8.0);
+  EXPECT_EQ(config.hidden_act, "gelu_pytorch_tanh");
+  EXPECT_EQ(config.max_positions, 8192);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_TRUE(config.unit_offset_norms);
+  EXPECT_FALSE(config.post_norms);
+  EXPECT_TRUE(config.layers.empty());
+  EXPECT_EQ(config.bos_token_id, 2);
+  EXPECT_EQ(config.eos_token_ids, std::vector<int64_t>{1});
+  config = parsed(text_of("Gemma", "gemma", {{"hidden_act", "\"gelu\""}}));
+  EXPECT_EQ(config.hidden_act, "gelu_pytorch_tanh") << "what the first files meant";
+}
+
+TEST(HfConfig, Gemma2HasCapsFourNormsAndASlidingLayerInTwo) {
+  HfConfig config = parsed(text_of("Gemma2", "gemma2", {{"num_hidden_layers", "3"}}));
+  EXPECT_TRUE(config.post_norms);
+  EXPECT_EQ(config.attention_scale, 1.0 / 16);
+  EXPECT_EQ(config.attention_soft_cap, 50.0);
+  EXPECT_EQ(config.final_soft_cap, 30.0);
+  EXPECT_EQ(windows_of(config), (std::vector<int64_t>{4096, 0, 4096}));
+  config = parsed(text_of("Gemma2", "gemma2",
+                          {{"hidden_activation", "\"silu\""},
+                           {"hidden_act", "\"ignored\""},
+                           {"query_pre_attn_scalar", "4"},
+                           {"attn_logit_softcapping", "null"},
+                           {"final_logit_softcapping", "null"},
+                           {"layer_types", R"(["full_attention","sliding_attention"])"},
+                           {"sliding_window", "9"}}));
+  EXPECT_EQ(config.hidden_act, "silu");
+  EXPECT_EQ(config.attention_scale, 0.5);
+  EXPECT_EQ(config.attention_soft_cap, 0.0);
+  EXPECT_EQ(config.final_soft_cap, 0.0);
+  EXPECT_EQ(windows_of(config), (std::vector<int64_t>{0, 9}));
+}
+
+TEST(HfConfig, Gemma3HasTwoKindsOfPositions) {
+  // As version 4 and as version 5 of transformers write them.
+  const testing::ConfigChanges styles[] = {
+      {{"rope_theta", "1000"},
+       {"rope_local_base_freq", "50"},
+       {"rope_scaling", R"({"rope_type":"linear","factor":8})"}},
+      {{"rope_parameters",
+        R"({"full_attention":{"rope_type":"linear","factor":8,"rope_theta":1000},)"
+        R"("sliding_attention":{"rope_type":"default","rope_theta":50}})"}}};
+  for (testing::ConfigChanges changes : styles) {
+    changes.insert(changes.end(), {{"num_hidden_layers", "7"}, {"sliding_window", "512"}});
+    const HfConfig config = parsed(text_of("Gemma3", "gemma3_text", changes));
+    EXPECT_TRUE(config.qk_norm);
+    EXPECT_EQ(config.rope, RopeKind::linear);
+    EXPECT_EQ(config.rope_factor, 8.0);
+    EXPECT_EQ(config.rope_theta, 1000.0);
+    EXPECT_EQ(config.attention_soft_cap, 0.0);
+    for (int64_t i = 0; i < 7; ++i) {
+      EXPECT_EQ(config.layer(i), (i == 5 ? HfLayer{} : HfLayer{512, true, 50.0})) << i;
+    }
+  }
+  const HfConfig config = parsed(text_of(
+      "Gemma3", "gemma3_text", {{"sliding_window_pattern", "2"}, {"sliding_window", "200000"}}));
+  EXPECT_EQ(config.rope_theta, 1e6);
+  EXPECT_EQ(config.layer(0), (HfLayer{0, true, 1e4}))
+      << "a window of everything, but its positions";
+  EXPECT_EQ(config.layer(1), HfLayer{});
+}
+
+TEST(HfConfig, Phi3FusesItsProjections) {
+  HfConfig config = parsed(text_of("Phi3", "phi3"));
+  EXPECT_TRUE(config.fused_projections);
+  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.max_positions, 4096);
+  EXPECT_EQ(config.rope_width, 0);
+  EXPECT_TRUE(config.layers.empty());
+  for (const std::string key : {"rope_parameters", "partial_rotary_factor"}) {
+    const bool inside = key == "rope_parameters";
+    config = parsed(text_of(
+        "Phi3", "phi3",
+        {{key, inside ? R"({"partial_rotary_factor":0.5})" : "0.5"}, {"sliding_window", "7"}}));
+    EXPECT_EQ(config.rope_width, 8);
+    EXPECT_EQ(windows_of(config), (std::vector<int64_t>{7, 7}));
+  }
+}
+
+TEST(HfConfig, SmolLm3HasLayersWithoutPositions) {
+  HfConfig config = parsed(text_of("SmolLM3", "smollm3", {{"num_hidden_layers", "5"}}));
+  EXPECT_EQ(config.rope_theta, 2e6);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(config.layer(i).rope, i != 3);
+  config = parsed(text_of(
+      "SmolLM3", "smollm3",
+      {{"no_rope_layer_interval", "2"}, {"use_sliding_window", "true"}, {"sliding_window", "5"}}));
+  EXPECT_EQ(config.layer(0), HfLayer{});
+  EXPECT_EQ(config.layer(1), (HfLayer{5, false, 0}));
+  config = parsed(text_of("SmolLM3", "smollm3", {{"no_rope_layers", "[0,1]"}}));
+  EXPECT_FALSE(config.layer(0).rope);
+  EXPECT_TRUE(config.layer(1).rope);
+}
+
+TEST(HfConfig, BitNetSaysHowItsWeightsAreStored) {
+  HfConfig config = parsed(text_of("BitNet", "bitnet"));
+  EXPECT_TRUE(config.sub_norms);
+  EXPECT_EQ(config.hidden_act, "relu2");
+  EXPECT_EQ(config.rope_theta, 5e5);
+  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.bos_token_id, -1) << "the default is no id of so small a vocabulary";
+  EXPECT_EQ(config.ternary_weights, TernaryWeights::none);
+  const std::pair<std::string, TernaryWeights> rows[] = {
+      {"", TernaryWeights::divided},
+      {R"(,"linear_class":"bitlinear")", TernaryWeights::divided},
+      {R"(,"linear_class":"autobitlinear")", TernaryWeights::multiplied},
+      {R"(,"linear_class":"autobitlinear","quantization_mode":"offline")",
+       TernaryWeights::multiplied},
+      {R"(,"linear_class":"autobitlinear","quantization_mode":"online")", TernaryWeights::online},
+      {R"(,"modules_to_not_convert":["lm_head"])", TernaryWeights::divided}};
+  for (const auto& [fields, expected] : rows) {
+    config =
+        parsed(text_of("BitNet", "bitnet",
+                       {{"quantization_config", R"({"quant_method":"bitnet")" + fields + "}"}}));
+    EXPECT_EQ(config.ternary_weights, expected) << fields;
   }
 }
 

@@ -20,7 +20,8 @@ TEST(MakeLayer, FillsDefaultsAndKeepsWhatWasGiven) {
 TEST(MakeLayer, RefusesAnUnknownFieldAndListsTheKnownOnes) {
   const Result<LayerConfig> made = make_layer(LayerKind::dense, {{"output", 7}});
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "Dense has no field 'output'; it has in, out, bias, activation");
+  EXPECT_EQ(made.error().message,
+            "Dense has no field 'output'; it has in, out, bias, activation, soft_cap");
 }
 
 TEST(MakeLayer, RefusesAValueOutOfRange) {

@@ -109,6 +109,23 @@ TEST_P(AllocationPerToken, IsNone) {
   }
 }
 
+// Caps, scales and further norms record ops of their own.
+TEST(AllocationPerTokenOfOtherDecoders, IsNone) {
+  for (const char* name : {"gemma2", "gemma3", "phi3", "smollm3", "bitnet-multiplied"}) {
+    const std::string folder = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + name;
+    const auto model = LanguageModel::load(folder, LoadModelOptions(), test::pool());
+    ASSERT_TRUE(model.ok()) << model.error().str();
+    LlmSession session = test::session(*model);
+    const int64_t before = allocations.load();
+    const TokenId prompt[] = {5, 6, 7};
+    bool fed = session.feed(prompt).ok();
+    for (TokenId id = 3; id < 60 && fed; ++id) fed = session.feed({&id, 1}).ok();
+    const int64_t after = allocations.load();
+    EXPECT_TRUE(fed) << name;
+    EXPECT_EQ(after - before, 0) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, AllocationPerToken,
                          testing::Values(DType::f32, DType::bf16, DType::q8_0, DType::q4_0,
                                          DType::i8, DType::ternary, DType::nf4),

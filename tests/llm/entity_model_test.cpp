@@ -128,8 +128,8 @@ TEST(EntityModel, KeepsItsTexts) {
 
 TEST(EntityModel, OfTheStoriesSpeaksLikeTheFolder) {
   const TemporaryFolder folder;
-  const std::string stories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
-  if (!is_directory(stories)) GTEST_SKIP() << "no folder models/stories";
+  const std::string stories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+  if (!is_directory(stories)) GTEST_SKIP() << "no folder tests/data/stories";
   const auto source = open_model_source(stories);
   ASSERT_TRUE(source.ok()) << source.error().str();
   ASSERT_TRUE(save_model(folder.path("m"), **source, {}, pool()).ok());
@@ -212,10 +212,10 @@ TEST(EntityModel, IsToldByHowItBegins) {
   const TemporaryFolder folder;
   folder.write("e", std::string("ENTITY\0\0\7\0", 10));
   folder.write("s", "ENTITY");
-  EXPECT_TRUE(*is_entity_file(folder.path("e")));
-  EXPECT_FALSE(*is_entity_file(folder.path("s")));
-  EXPECT_FALSE(*is_entity_file(folder.path()));
-  EXPECT_EQ(is_entity_file(folder.path("none")).error().code, Code::not_found);
+  EXPECT_EQ(model_file_kind(folder.path("e")), ModelFile::entity);
+  EXPECT_EQ(model_file_kind(folder.path("s")), ModelFile::other);
+  EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
+  EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace loom::test {
 
-inline const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
+inline const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 inline ThreadPool& pool() {
   static ThreadPool threads(2);

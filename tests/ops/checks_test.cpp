@@ -244,6 +244,14 @@ TEST(Checks, Rope) {
        "rope: x [3, 12] cannot be cut into 0 heads: the last extent must divide"},
       {check(RopeArgs{x, x, cos, f32(8, 3, 2), 3, 0}),
        "rope: cos [8, 2] and sin [8, 3] do not agree: both must have the same shape"},
+      {check(RopeArgs{x, x, f32(8, 1, 1), f32(8, 1, 2), 3, 0, 0, false, 2}), ""},
+      {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, 4}), ""},
+      {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, 2}),
+       "rope: turned is 2: it must be twice as wide as cos [8, 2]"},
+      {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, 6}),
+       "rope: turned is 6: a head has 4 values"},
+      {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, -2}),
+       "rope: turned is -2: a head has 4 values"},
       {check(RopeArgs{x, x, f32(8, 2, 0), sin, 3, 0}),
        "rope: y [3, 12] and cos [8, 2] share memory: the result needs its own"},
   });
@@ -274,8 +282,8 @@ TEST(Checks, KvWrite) {
 }
 
 Status attention(Tensor q, Tensor y, KvCache kv, int64_t heads, int64_t first, int64_t length,
-                 int64_t window = 0, bool causal = true) {
-  return check(AttentionArgs{q, y, kv, heads, first, length, window, 1.0f, causal});
+                 int64_t window = 0, bool causal = true, float soft_cap = 0.0f) {
+  return check(AttentionArgs{q, y, kv, heads, first, length, window, 1.0f, causal, soft_cap});
 }
 
 TEST(Checks, Attention) {
@@ -294,6 +302,11 @@ TEST(Checks, Attention) {
       {attention(q, y, cache(2, 4, 16), 2, 0, 8), "attention: q [3, 16] is not 2 heads of 4"},
       {attention(q, y, cache(2, 4, 16), 4, 0, 8, -1),
        "attention: window is -1: it must not be negative"},
+      {attention(q, y, cache(2, 4, 16), 4, 5, 8, 0, true, 30.0f), ""},
+      {attention(q, y, cache(2, 4, 16), 4, 5, 8, 0, true, -1.0f),
+       "attention: soft_cap is -1.000000: it must be finite and not negative"},
+      {attention(q, y, cache(2, 4, 16), 4, 5, 8, 0, true, __builtin_inff()),
+       "attention: soft_cap is inf: it must be finite and not negative"},
       {attention(q, f32(3, 15, 1), cache(2, 4, 16), 4, 0, 8),
        "attention: q [3, 16] and y [3, 15] do not agree: both must have the same shape"},
       {attention(q, q, cache(2, 4, 16), 4, 0, 8),

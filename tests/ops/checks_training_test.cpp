@@ -134,9 +134,9 @@ TEST(TrainingChecks, Convolutions) {
 }
 
 Status attend(Tensor q, Tensor k, Tensor mask, Tensor y, int64_t sequences, int64_t heads,
-              int64_t kv_heads, int64_t window = 0) {
-  return check(
-      AttendArgs{q, k, f32(k.rows(), k.cols(), 5), y, mask, sequences, heads, kv_heads, window});
+              int64_t kv_heads, int64_t window = 0, float soft_cap = 0.0f) {
+  return check(AttendArgs{q, k, f32(k.rows(), k.cols(), 5), y, mask, sequences, heads, kv_heads,
+                          window, 1.0f, true, soft_cap});
 }
 
 TEST(TrainingChecks, Attention) {
@@ -153,6 +153,9 @@ TEST(TrainingChecks, Attention) {
       {attend(q, k, kNone, y, 2, 4, 4),
        "attend: q [6, 8] and k [6, 4] do not agree: as many rows, 4 and 4 heads of one width"},
       {attend(q, k, kNone, y, 2, 4, 2, -1), "attend: window is -1: it must not be negative"},
+      {attend(q, k, kNone, y, 2, 4, 2, 0, 3.0f), ""},
+      {attend(q, k, kNone, y, 2, 4, 2, 0, __builtin_nanf("")),
+       "attend: soft_cap is nan: it must be finite and not negative"},
       {attend(q, k, kNone, q, 2, 4, 2),
        "attend: y [6, 8] and q [6, 8] share memory: the result needs its own"},
       {check(AttendDxArgs{q, k, f32(6, 4, 5), y, kNone, f32(6, 8, 3), f32(6, 4, 4), f32(6, 4, 6), 2,

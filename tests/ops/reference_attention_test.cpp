@@ -54,6 +54,19 @@ TEST(ReferenceRope, TurnsEachPairByItsAngle) {
   }
 }
 
+TEST(ReferenceRope, KeepsWhatIsNotTurned) {
+  std::vector<float> x = random(5, 2 * 8), y(x.size(), 7.0f), part = {x[0], x[1], x[8], x[9]};
+  std::vector<float> cos = {0.6f, 0.8f}, sin = {0.8f, 0.6f};
+  const Tensor c = f32_matrix(cos.data(), 2, 1), s = f32_matrix(sin.data(), 2, 1);
+  RopeArgs args{f32_matrix(x.data(), 2, 8), f32_matrix(y.data(), 2, 8), c, s};
+  args.turned = 2;
+  run(&Ops::rope, args);
+  const Tensor alone = f32_matrix(part.data(), 2, 2);
+  run(&Ops::rope, RopeArgs{alone, alone, c, s});
+  for (size_t i = 0; i < y.size(); ++i)
+    EXPECT_EQ(y[i], i % 8 < 2 ? part[i / 8 * 2 + i % 8] : x[i]) << i;
+}
+
 // Keys and values of all positions, a cache that holds them, and queries for the last rows.
 struct Scene {
   Scene(int64_t heads_, int64_t kv_heads_, int64_t width_, int64_t length_)
@@ -77,20 +90,21 @@ struct Scene {
                     f32_matrix(v.data() + first * cols, rows, cols), cache(), first});
   }
 
-  std::vector<float> attend(int64_t first, int64_t rows, int64_t seen, int64_t window,
-                            bool causal) {
+  std::vector<float> attend(int64_t first, int64_t rows, int64_t seen, int64_t window, bool causal,
+                            float soft_cap = 0.0f) {
     std::vector<float> y(static_cast<size_t>(rows * heads * width));
     AttentionArgs args;
     args.q = f32_matrix(q.data() + first * heads * width, rows, heads * width);
     args.y = f32_matrix(y.data(), rows, heads * width);
     args.cache = cache(), args.heads = heads, args.first = first, args.length = seen,
     args.window = window;
-    args.scale = 0.4f, args.causal = causal;
+    args.scale = 0.4f, args.causal = causal, args.soft_cap = soft_cap;
     run(&Ops::attention, args);
     return y;
   }
 
-  double truth(int64_t position, int64_t head, int64_t d, int64_t window, bool causal) const {
+  double truth(int64_t position, int64_t head, int64_t d, int64_t window, bool causal,
+               double soft_cap) const {
     const int64_t kv = head / (heads / kv_heads);
     double sum = 0, weighted = 0;
     for (int64_t p = 0; p < length; ++p) {
@@ -103,7 +117,9 @@ struct Scene {
             static_cast<double>(q[static_cast<size_t>((position * heads + head) * width + i)]) *
             static_cast<double>(k[static_cast<size_t>((p * kv_heads + kv) * width + i)]);
       }
-      const double weight = std::exp(static_cast<double>(0.4f) * score);
+      score *= static_cast<double>(0.4f);
+      if (soft_cap > 0) score = soft_cap * std::tanh(score / soft_cap);
+      const double weight = std::exp(score);
       sum += weight;
       weighted +=
           weight * static_cast<double>(v[static_cast<size_t>((p * kv_heads + kv) * width + d)]);
@@ -122,12 +138,13 @@ TEST(ReferenceAttention, MatchesTheFormula) {
         for (bool causal : {true, false}) {
           Scene scene(heads, kv_heads, 12, length);
           scene.write(0, length);
-          const std::vector<float> y = scene.attend(0, length, length, window, causal);
+          const float cap = window > 0 ? 0.5f : 0.0f;
+          const std::vector<float> y = scene.attend(0, length, length, window, causal, cap);
           for (int64_t r = 0; r < length; r += 1 + length / 7) {
             for (int64_t h = 0; h < heads; ++h) {
               for (int64_t d = 0; d < 12; d += 5) {
                 ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>((r * heads + h) * 12 + d)]),
-                            scene.truth(r, h, d, window, causal), 2e-6)
+                            scene.truth(r, h, d, window, causal, static_cast<double>(cap)), 2e-6)
                     << heads << "/" << kv_heads << " of " << length << " row " << r << " window "
                     << window;
               }

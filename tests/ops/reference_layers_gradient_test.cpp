@@ -153,11 +153,14 @@ TEST(ConvDw, IsTheGradientOfConv) {
 struct Heads {
   int64_t sequences, length, heads, kv_heads, width, window;
   bool causal, masked;
+  float soft_cap = 0.0f;
 };
-constexpr Heads kHeads[] = {{1, 5, 1, 1, 4, 0, true, false},  {2, 6, 4, 2, 3, 0, true, false},
-                            {2, 7, 2, 1, 4, 3, true, false},  {2, 5, 2, 2, 3, 0, false, true},
-                            {1, 8, 3, 1, 2, 2, false, false}, {2, 6, 4, 2, 3, 4, true, true},
-                            {1, 1, 2, 1, 3, 1, false, false}, {2, 6, 2, 2, 2, 3, false, true}};
+constexpr Heads kHeads[] = {
+    {2, 6, 4, 2, 3, 4, true, true, 0.5f}, {1, 5, 2, 1, 4, 0, false, false, 2.0f},
+    {1, 5, 1, 1, 4, 0, true, false},      {2, 6, 4, 2, 3, 0, true, false},
+    {2, 7, 2, 1, 4, 3, true, false},      {2, 5, 2, 2, 3, 0, false, true},
+    {1, 8, 3, 1, 2, 2, false, false},     {2, 6, 4, 2, 3, 4, true, true},
+    {1, 1, 2, 1, 3, 1, false, false},     {2, 6, 2, 2, 2, 3, false, true}};
 
 struct Attention {
   explicit Attention(const Heads& shape)
@@ -176,6 +179,7 @@ struct Attention {
     if (h.masked) args.mask = mask.tensor();
     args.sequences = h.sequences, args.heads = h.heads, args.kv_heads = h.kv_heads;
     args.window = h.window, args.scale = 0.75f, args.causal = h.causal;
+    args.soft_cap = h.soft_cap;
   }
   void forward() const {
     AttendArgs args;
@@ -206,9 +210,12 @@ std::vector<double> naive_attention(const Attention& a, int64_t row, int64_t hea
     for (int64_t d = 0; d < h.width; ++d) {
       score += a.q.at(row, head * h.width + d) * a.k.at(first + p, kv + d);
     }
-    total += std::exp(0.75 * score);
+    score *= 0.75;
+    const auto cap = static_cast<double>(h.soft_cap);
+    if (cap > 0) score = cap * std::tanh(score / cap);
+    total += std::exp(score);
     for (size_t d = 0; d < y.size(); ++d) {
-      y[d] += std::exp(0.75 * score) * a.v.at(first + p, kv + static_cast<int64_t>(d));
+      y[d] += std::exp(score) * a.v.at(first + p, kv + static_cast<int64_t>(d));
     }
   }
   for (double& value : y) value = total > 0 ? value / total : 0;

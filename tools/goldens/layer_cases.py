@@ -186,6 +186,25 @@ def container_cases():
     yield case("cnn_then_dense", layer("Sequential", *net, layer("Softmax")), [3, 2, 7])
 
 
+def decoder_cases():
+    """What decoders beyond Llama add to layers."""
+
+    def mha(name, **f):
+        f = dict(width=8, heads=4, kv_heads=2, head_dim=4, rope=True, rope_theta=30) | f
+        return case(name, layer("MultiHeadAttention", **f), [3, 6, 8])
+
+    yield mha("attention_capped", soft_cap=0.5)
+    yield mha("attention_capped_window", soft_cap=0.8, window=3, scale=0.7, bias=True)
+    yield mha("attention_scaled", scale=0.9)
+    yield mha("attention_part_turns", head_dim=6, rope_width=4, qk_norm=True)
+    yield mha("attention_sub_norm", sub_norm=True, sub_norm_eps=0.01, out_bias=True)
+    gated = dict(width=4, inner=6, sub_norm=True)
+    yield case("swiglu_sub_norm", layer("SwiGLU", activation="relu2", **gated), [3, 2, 4])
+    yield case("swiglu_sub_norm_biases", layer("SwiGLU", bias=True, **gated), [3, 2, 4])
+    yield case("embedding_scaled", layer("Embedding", vocab=7, width=3, scale=2.5), [9], vocab=7)
+    yield case("dense_capped", dense(5, 6, "linear", soft_cap=0.7), [3, 5], spread=2.0)
+
+
 FAMILIES = {
     "dense": dense_cases,
     "rows": row_cases,
@@ -194,4 +213,5 @@ FAMILIES = {
     "attention": attention_cases,
     "softmax": softmax_cases,
     "containers": container_cases,
+    "decoders": decoder_cases,
 }

@@ -40,17 +40,19 @@ RECURRENT = {"RNN": (1, nn.RNN), "LSTM": (4, nn.LSTM), "GRU": (3, nn.GRU)}  # ga
 
 _CONV = {"kernel": 3, "stride": 1, "padding": 0, "dilation": 1, "groups": 1, "output_padding": 0}
 _ROPE = {"rope_theta": 10000, "rope_scaling": "", "rope_factor": 1, "rope_low_freq": 1}
-_ROPE |= {"rope_high_freq": 4, "rope_original": 8192, "rope_bf16": False}
+_ROPE |= {"rope_high_freq": 4, "rope_original": 8192, "rope_bf16": False, "rope_width": 0}
+_SUB_NORM = {"sub_norm": False, "sub_norm_eps": 1e-6}
 DEFAULTS = {
-    "Dense": {"bias": True, "activation": "linear"},
-    "Embedding": {"padding_id": -1, "activation": "linear"},
+    "Dense": {"bias": True, "activation": "linear", "soft_cap": 0},
+    "Embedding": {"padding_id": -1, "activation": "linear", "scale": 1},
     "RMSNorm": {"eps": 1e-6},
     "LayerNorm": {"eps": 1e-5},
-    "SwiGLU": {"bias": False, "activation": "silu"},
+    "SwiGLU": {"bias": False, "activation": "silu"} | _SUB_NORM,
     "KMeans": {"temperature": 1, "mode": "probabilities", "activation": "linear"},
     "MultiHeadAttention": {"bias": False, "out_bias": False, "qk_norm": False, "qk_norm_eps": 1e-6}
-    | {"causal": True, "window": 0, "rope": True}
-    | _ROPE,
+    | {"causal": True, "window": 0, "rope": True, "scale": 0, "soft_cap": 0}
+    | _ROPE
+    | _SUB_NORM,
     "Softmax": {"variant": "standard", "temperature": 1, "rows": 0, "cols": 0, "levels": []}
     | {"alpha": 1.5, "mask": [], "kappa": 1, "target_entropy": 0.5},
     "Parallel": {"combine": "concat", "top_k": 0, "balance": 0, "rows": 0, "cols": 0},
@@ -88,7 +90,7 @@ def _own_shapes(kind, f):
         shapes = {"gate": [inner, width], "up": [inner, width], "down": [width, inner]}
         if f["bias"]:
             shapes |= {"gate_bias": [inner], "up_bias": [inner], "down_bias": [width]}
-        return shapes
+        return shapes | ({"sub_norm": [inner]} if f["sub_norm"] else {})
     if kind in AXES:
         rows, others = f["filters"], f["channels"]
         if kind in TRANSPOSED:
@@ -114,6 +116,8 @@ def _attention_shapes(f):
         shapes |= {"o_bias": [width]}
     if f["qk_norm"]:
         shapes |= {"q_norm": [f["head_dim"]], "k_norm": [f["head_dim"]]}
+    if f["sub_norm"]:
+        shapes |= {"sub_norm": [q]}
     return shapes
 
 
@@ -127,21 +131,32 @@ def param_shapes(layer, prefix=""):
 # ---- Layers of their own -------------------------------------------------------------------------
 
 
+def capped(f, x):
+    return f["soft_cap"] * torch.tanh(x / f["soft_cap"]) if f["soft_cap"] else x
+
+
+def sub_normed(f, p, x):
+    return F.rms_norm(x, x.shape[-1:], p["sub_norm"], f["sub_norm_eps"]) if f["sub_norm"] else x
+
+
 def dense(f, p, x):
     if x.shape[-1] != f["in"]:
         x = x.flatten(1)
-    return ACTIVATIONS[f["activation"]](F.linear(x, p["weight"], p.get("bias")))
+    y = ACTIVATIONS[f["activation"]](F.linear(x, p["weight"], p.get("bias")))
+    return capped(f, y)
 
 
 def embedding(f, p, x):
     padding = f["padding_id"] if f["padding_id"] >= 0 else None
-    return ACTIVATIONS[f["activation"]](F.embedding(x, p["weight"], padding_idx=padding))
+    rows = F.embedding(x, p["weight"], padding_idx=padding)
+    return ACTIVATIONS[f["activation"]](f["scale"] * rows)
 
 
 def swiglu(f, p, x):
     gate = F.linear(x, p["gate"], p.get("gate_bias"))
     up = F.linear(x, p["up"], p.get("up_bias"))
-    return F.linear(ACTIVATIONS[f["activation"]](gate) * up, p["down"], p.get("down_bias"))
+    inner = sub_normed(f, p, ACTIVATIONS[f["activation"]](gate) * up)
+    return F.linear(inner, p["down"], p.get("down_bias"))
 
 
 def kmeans(f, p, x):
@@ -195,8 +210,9 @@ def _any_rnn(f, p, x):
 
 def _frequencies(f):
     """theta^(-2j/D), stretched: "linear", or "llama3" as in Llama 3.1."""
-    j = torch.arange(0, f["head_dim"], 2, dtype=torch.float64)
-    plain = f["rope_theta"] ** (-j / f["head_dim"])
+    width = f["rope_width"] or f["head_dim"]
+    j = torch.arange(0, width, 2, dtype=torch.float64)
+    plain = f["rope_theta"] ** (-j / width)
     stretched = plain / f["rope_factor"]
     if f["rope_scaling"] == "linear":
         plain = stretched
@@ -211,11 +227,13 @@ def _frequencies(f):
 
 
 def _rotated(f, x):
-    """x [B, H, T, D]: halves (a, b) of each head -> (a cos - b sin, a sin + b cos)."""
+    """x [B, H, T, D]: halves (a, b) of each head, or of its first rope_width values
+    -> (a cos - b sin, a sin + b cos)."""
     angles = torch.arange(x.shape[2], dtype=torch.float64)[:, None] * _frequencies(f)
-    a, b = x.chunk(2, dim=-1)
+    width = f["rope_width"] or f["head_dim"]
+    a, b = x[..., :width].chunk(2, dim=-1)
     cos, sin = angles.cos(), angles.sin()
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos, x[..., width:]], dim=-1)
 
 
 def _seen(f, length, mask):
@@ -246,7 +264,8 @@ def _module_attention(f, p, x, mask):
 
 def attention(f, p, x, mask):
     plain = f["heads"] == f["kv_heads"] and f["heads"] * f["head_dim"] == f["width"]
-    extras = f["rope"] or f["qk_norm"] or f["window"] > 0
+    extras = f["rope"] or f["qk_norm"] or f["window"] > 0 or f["sub_norm"]
+    extras = extras or f["scale"] or f["soft_cap"]
     if plain and not extras and f["bias"] == f["out_bias"]:
         return _module_attention(f, p, x, mask)
     batch, length, _ = x.shape
@@ -261,10 +280,19 @@ def attention(f, p, x, mask):
         return _rotated(f, y) if f["rope"] else y
 
     q, k, v = heads("q", f["heads"]), heads("k", f["kv_heads"]), heads("v", f["kv_heads"])
-    y = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=_seen(f, length, mask), enable_gqa=f["heads"] != f["kv_heads"]
-    )
-    return F.linear(y.transpose(1, 2).reshape(batch, length, -1), p["o"], p.get("o_bias"))
+    seen = _seen(f, length, mask)
+    if f["soft_cap"]:
+        scale = f["scale"] or f["head_dim"] ** -0.5
+        k, v = (t.repeat_interleave(f["heads"] // f["kv_heads"], dim=1) for t in (k, v))
+        scores = capped(f, scale * q @ k.transpose(2, 3))
+        y = F.softmax(scores.masked_fill(~seen, -torch.inf), dim=-1) @ v
+    else:
+        grouped, scale = f["heads"] != f["kv_heads"], f["scale"] or None
+        y = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=seen, enable_gqa=grouped, scale=scale
+        )
+    y = sub_normed(f, p, y.transpose(1, 2).reshape(batch, length, -1))
+    return F.linear(y, p["o"], p.get("o_bias"))
 
 
 # ---- Softmax -------------------------------------------------------------------------------------

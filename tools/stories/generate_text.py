@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write simple children's stories, the training text of the model in models/stories.
+"""Write simple children's stories, the training text of the model in models/stories.entity.
 
 Standard library only.  The same seed and count always give the same text: story
 number i depends on the seed and on i alone, so the work can be split over

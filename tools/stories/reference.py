@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what the transformers library computes with the model in models/stories.
+"""Write what the transformers library computes with the model in tests/data/stories.
 
 reference.json holds, for each of four prompts, its token ids and the 48 tokens
 that greedy decoding gives; reference.safetensors holds the logits at every
@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, LlamaForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFAULT_MODEL = os.path.normpath(os.path.join(HERE, "..", "..", "models", "stories"))
+DEFAULT_MODEL = os.path.normpath(os.path.join(HERE, "..", "..", "tests", "data", "stories"))
 
 CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 PROMPTS = ["Once upon a time", "Tom had a red ball.", "Lily and her dog",
@@ -69,7 +69,7 @@ def main():
         epilog="examples:\n"
                "  reference.py                 write reference.json and reference.safetensors\n"
                "  reference.py --samples 2     and print a greedy and two sampled stories for each of some prompts")
-    ap.add_argument("--model", default=DEFAULT_MODEL, help="model folder, read and written (default: models/stories of this tree)")
+    ap.add_argument("--model", default=DEFAULT_MODEL, help="model folder, read and written (default: tests/data/stories of this tree)")
     ap.add_argument("--samples", type=int, default=0, metavar="N", help="print stories: one greedy and N at temperature 0.7 a prompt")
     args = ap.parse_args()
 

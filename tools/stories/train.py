@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the model in models/stories: text, tokenizer, training, Hugging Face files.
+"""Make the model in tests/data/stories: text, tokenizer, training, Hugging Face files.
 
 The text comes from generate_text.py (no download, no file to keep).  A
 byte-level BPE tokenizer of 1024 tokens is trained on part of it, then a small
@@ -27,7 +27,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from generate_text import documents
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFAULT_OUT = os.path.normpath(os.path.join(HERE, "..", "..", "models", "stories"))
+DEFAULT_OUT = os.path.normpath(os.path.join(HERE, "..", "..", "tests", "data", "stories"))
 
 EOT, IM_START, IM_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 EOT_ID, IM_END_ID = 0, 2
@@ -245,7 +245,7 @@ def main():
     ap.add_argument("--lr", type=float, default=3e-3, help="peak learning rate (default %(default)s)")
     ap.add_argument("--jobs", type=int, default=1, help="processes that write the text (default %(default)s)")
     ap.add_argument("--no-compile", action="store_true", help="do not use torch.compile")
-    ap.add_argument("--out", default=DEFAULT_OUT, help="folder to write (default: models/stories of this tree)")
+    ap.add_argument("--out", default=DEFAULT_OUT, help="folder to write (default: tests/data/stories of this tree)")
     args = ap.parse_args()
 
     start = time.time()

@@ -42,6 +42,7 @@ struct Head {
         window(a.window),
         causal(a.causal),
         scale(a.scale),
+        soft_cap(a.soft_cap),
         mask(a.mask.empty() ? nullptr : a.mask.f32_row(sequence)) {
     const int64_t kv = head / (a.heads / a.kv_heads);
     q = a.q.f32_row(sequence * length) + head * width;
@@ -65,7 +66,7 @@ struct Head {
 
   int64_t length, width, window;
   bool causal;
-  float scale;
+  float scale, soft_cap;
   const float* mask;
   const float *q, *k, *v;
   int64_t q_stride, k_stride, v_stride;
@@ -101,12 +102,14 @@ inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const LaneRange own = h.allowed(r);
     float* const row = w.row(r);
+    const int64_t n = own.end - own.begin;
+    if (h.soft_cap > 0) cap_row(row + own.begin, h.scale, h.soft_cap, n);
+    const float scale = h.soft_cap > 0 ? 1.0f : h.scale;
     if (h.mask != nullptr) {
       for (int64_t p = own.begin; p < own.end; ++p)
-        row[p] = h.hides(p) ? -__builtin_inff() : row[p] * h.scale;
+        row[p] = h.hides(p) ? -__builtin_inff() : row[p] * scale;
     }
-    softmax_row(row + own.begin, h.mask == nullptr ? h.scale : 1.0f, own.end - own.begin,
-                row + own.begin);
+    softmax_row(row + own.begin, h.mask == nullptr ? scale : 1.0f, n, row + own.begin);
     for (int64_t p = own.begin; h.mask != nullptr && p < own.end; ++p) {
       if (h.hides(p)) row[p] = 0.0f;
     }
@@ -166,8 +169,25 @@ inline void attend_sequences(const AttendArgs& a, const Lane& lane) {
 
 // ---- gradients ----
 
-// dS from P and dP: (P * (dP - rowsum(P * dP))) * scale, 0 where a row does not see a position.
-inline void score_gradients(const Head& h, LaneRange rows, const Weights& p, const Weights& d) {
+// The slopes of the cap, 1 - tanh(s / cap)^2, from scores that are not scaled yet.
+inline void cap_slopes(const Head& h, LaneRange rows, const Weights& scores, const Weights& to) {
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const LaneRange own = h.allowed(r);
+    for (int64_t i = own.begin; i < own.end; i += 16) {
+      V16 v = load16_n(scores.row(r) + i, own.end - i);
+      LOOM_EACH(k) {
+        const Vf bent = fmath::tanh<Vf>(v.v[k] * h.scale / h.soft_cap);
+        v.v[k] = 1.0f - bent * bent;
+      }
+      store16_n(to.row(r) + i, v, own.end - i);
+    }
+  }
+}
+
+// dS from P and dP: (P * (dP - rowsum(P * dP))) * scale, 0 where a row does not see a position;
+// with a cap times `slopes` before scale.
+inline void score_gradients(const Head& h, LaneRange rows, const Weights& p, const Weights& d,
+                            const Weights& slopes) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const LaneRange own = h.allowed(r);
     const float* const weight = p.row(r);
@@ -182,7 +202,9 @@ inline void score_gradients(const Head& h, LaneRange rows, const Weights& p, con
     for (int64_t i = own.begin; i < own.end; i += 16) {
       V16 g = load16_n(gradient + i, own.end - i);
       const V16 w = load16_n(weight + i, own.end - i);
-      LOOM_EACH(k) g.v[k] = (w.v[k] * (g.v[k] - dot)) * h.scale;
+      LOOM_EACH(k) g.v[k] = w.v[k] * (g.v[k] - dot);
+      if (h.soft_cap > 0) g = mul16(g, load16_n(slopes.row(r) + i, own.end - i));
+      LOOM_EACH(k) g.v[k] = g.v[k] * h.scale;
       store16_n(gradient + i, g, own.end - i);
     }
     for (int64_t i = own.begin; h.mask != nullptr && i < own.end; ++i) {
@@ -244,10 +266,12 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
   if (!finite(h.q, h.q_stride, nullptr) || !finite(dy, a.dy.row_stride, nullptr)) return false;
   const Weights p{scratch + kMatmulScratch / 4, stride, 0};
   const Weights d{p.at + h.length * stride, stride, 0};
+  const Weights slopes{d.at + h.length * stride, stride, 0};  // has memory where there is a cap
   std::memset(p.at, 0, static_cast<size_t>(h.length * stride) * 4);
   for (int64_t begin = 0; begin < all.end; begin += kHeldRows) {
     const LaneRange rows = {begin, all.end - begin < kHeldRows ? all.end : begin + kHeldRows};
     dot_rows(h, h.q, h.q_stride, h.k, h.k_stride, rows, p, scratch);
+    if (h.soft_cap > 0) cap_slopes(h, rows, p, slopes);
     weigh_rows(h, rows, p);
     const LaneRange seen = h.seen(rows);
     for (int64_t r = rows.begin; r < rows.end; ++r) {  // what the tiles left beside the block
@@ -255,7 +279,7 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
       for (int64_t i = seen.end; i < stride; ++i) p.row(r)[i] = 0.0f;
     }
     dot_rows(h, dy, a.dy.row_stride, h.v, h.v_stride, rows, d, scratch);
-    score_gradients(h, rows, p, d);
+    score_gradients(h, rows, p, d, slopes);
     sum_positions(h, h.k, h.k_stride, rows, d, a.dq.f32() + index * h.width, a.dq.row_stride,
                   scratch);
   }
@@ -267,7 +291,8 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
 inline void attend_dx(const AttendDxArgs& a, const Lane& lane) {
   const int64_t length = a.sequences == 0 ? 0 : a.q.rows() / a.sequences;
   const int64_t stride = round_up(length, kFloatTileGroups * 16);
-  if (kMatmulScratch + 2 * length * stride * 4 > lane.scratch_bytes)
+  const int64_t matrices = a.soft_cap > 0 ? 3 : 2;
+  if (kMatmulScratch + matrices * length * stride * 4 > lane.scratch_bytes)
     return reference_ops().attend_dx(a, lane);
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
   const LaneRange work = lane.range(a.sequences * a.kv_heads);

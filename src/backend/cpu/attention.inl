@@ -83,7 +83,8 @@ void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   score_groups<H>(q, keys + first_group * 16 * d, d, groups, scores, stride);
   LOOM_UNROLL for (int h = 0; h < H; ++h) {
     float* s = shifted + h * stride + lo;
-    softmax_row(s, a.scale, hi - lo, s);
+    if (a.soft_cap > 0) cap_row(s, a.scale, a.soft_cap, hi - lo);
+    softmax_row(s, a.soft_cap > 0 ? 1.0f : a.scale, hi - lo, s);
   }
   int64_t j = 0;
   for (; j + 64 <= d; j += 64) {

@@ -157,6 +157,15 @@ LOOM_INLINE void softmax_row(const float* x, float scale, int64_t n, float* y) {
   }
 }
 
+// x = cap tanh(x * scale / cap), for n values.
+inline void cap_row(float* x, float scale, float cap, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) {
+    V16 v = load16_n(x + i, n - i);
+    LOOM_EACH(k) v.v[k] = fmath::tanh<Vf>(v.v[k] * scale / cap) * cap;
+    store16_n(x + i, v, n - i);
+  }
+}
+
 inline void softmax(const SoftmaxArgs& a, const Lane& lane) {
   const LaneRange rows = lane.range(a.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r)
@@ -329,7 +338,8 @@ inline void gated(const GatedArgs& a, const Lane& lane) {
 inline void rope(const RopeArgs& a, const Lane& lane) {
   const LaneRange rows = lane.range(a.x.rows());
   const int64_t width = a.x.cols() / a.heads;
-  const int64_t half = width / 2;
+  const int64_t turned = a.turned > 0 ? a.turned : width;
+  const int64_t half = turned / 2;
   const float turn = a.inverse ? -1.0f : 1.0f;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t position = a.first + (a.length > 0 ? r % a.length : r);
@@ -353,6 +363,7 @@ inline void rope(const RopeArgs& a, const Lane& lane) {
         store16_n(to + j, x, n);
         store16_n(to + half + j, y, n);
       }
+      for (int64_t j = turned; j < width; ++j) to[j] = from[j];
     }
   }
 }

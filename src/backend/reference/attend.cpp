@@ -39,12 +39,22 @@ struct Head {
   }
   bool masked(int64_t position) const { return mask != nullptr && mask[position] == T(0); }
 
-  // scale * q . k, or -inf when masked.
-  T score(int64_t row, int64_t position) const {
-    if (masked(position)) return static_cast<T>(-kInfinity);
+  // scale * q . k
+  T plain_score(int64_t row, int64_t position) const {
     const T* a = q(row);
     const T* b = k(position);
     return chained<T>(width, [&](int64_t d) { return a[d] * b[d]; }) * static_cast<T>(args.scale);
+  }
+  // tanh(score / soft_cap)
+  T bent(int64_t row, int64_t position) const {
+    return fmath::tanh<T>(plain_score(row, position) / static_cast<T>(args.soft_cap));
+  }
+
+  // What the softmax sees: -inf when masked.
+  T score(int64_t row, int64_t position) const {
+    if (masked(position)) return static_cast<T>(-kInfinity);
+    if (args.soft_cap > 0) return bent(row, position) * static_cast<T>(args.soft_cap);
+    return plain_score(row, position);
   }
 
   const Args& args;
@@ -113,7 +123,12 @@ struct HeadGradient {
   // dS from the weight; 0 when masked.
   T d_score(int64_t row, int64_t position, T weight) const {
     if (head.masked(position)) return T(0);
-    return (weight * (d_weight(row, position) - dots[row])) * static_cast<T>(head.args.scale);
+    T d = weight * (d_weight(row, position) - dots[row]);
+    if (head.args.soft_cap > 0) {
+      const T bent = head.bent(row, position);
+      d = d * (T(1) - bent * bent);
+    }
+    return d * static_cast<T>(head.args.scale);
   }
 
   // dq of one row, and what the columns need of it.

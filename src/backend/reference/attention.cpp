@@ -5,6 +5,7 @@
 // position gives zeros. D head width, P positions; keys [G][P/16][D][16], values [G][P][D].
 #include "backend/reference/chain.hpp"
 #include "backend/reference/kernels.hpp"
+#include "ops/fmath.hpp"
 
 namespace loom::reference {
 namespace {
@@ -45,7 +46,13 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
         out[d] = cache.keys[key_index(cache, kv_head, seen.begin + i, d0 + d)];
     });
   }
-  softmax_row<float>(scores, args.scale, n, scores);
+  float scale = args.scale;
+  if (args.soft_cap > 0) {
+    const float cap = args.soft_cap;
+    for (int64_t i = 0; i < n; ++i) scores[i] = fmath::tanh<float>(scores[i] * scale / cap) * cap;
+    scale = 1.0f;
+  }
+  softmax_row<float>(scores, scale, n, scores);
   float* y = args.y.f32_row(row) + head * width;
   for (int64_t d = 0; d < width; ++d) {
     y[d] = chunked_dot<float>(scores, n, [&](int64_t i0, int64_t count, float* out) {
@@ -61,7 +68,8 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
 template <class T>
 void rope(const RopeArgs& args, const Lane& lane) {
   const int64_t width = args.x.cols() / args.heads;
-  const int64_t half = width / 2;
+  const int64_t turned = args.turned > 0 ? args.turned : width;
+  const int64_t half = turned / 2;
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t position = args.first + (args.length > 0 ? r % args.length : r);
@@ -76,6 +84,7 @@ void rope(const RopeArgs& args, const Lane& lane) {
         y[j] = a * c - b * s;
         y[j + half] = a * s + b * c;
       }
+      for (int64_t j = turned; j < width; ++j) y[j] = x[j];
     }
   }
 }

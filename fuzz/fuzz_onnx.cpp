@@ -1,0 +1,52 @@
+// Any bytes as an ONNX file: refused in one line, or a model that is written and read back to the
+// same bytes. As a network: refused in one line, or parameters of the sizes the grid asks for.
+#include <algorithm>
+#include <string>
+
+#include "bridge/onnx_import.hpp"
+#include "check.hpp"
+
+namespace {
+
+void check_error(const loom::Error& error, size_t size) {
+  CHECK(!error.message.empty());
+  CHECK(error.str().find('\n') == std::string::npos);
+  CHECK(error.offset >= -1 && error.offset <= static_cast<int64_t>(size));
+}
+
+void check_network(const loom::ImportedNetwork& made) {
+  const auto network = loom::Network::finalize(made.network.grid, made.network.input.after(1));
+  CHECK(network.ok());
+  for (const loom::Param& want : network->params()) {
+    const auto have = std::find_if(made.params.begin(), made.params.end(),
+                                   [&](const auto& p) { return p.path == want.path; });
+    CHECK(have != made.params.end());
+    CHECK(have->shape == want.spec.shape);
+    CHECK(have->values.size() == static_cast<size_t>(want.spec.shape.count()));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::string where = "f";
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  const auto model = loom::parse_onnx(bytes, where);
+  if (!model.ok()) {
+    check_error(model.error(), size);
+    return 0;
+  }
+  const auto written = loom::onnx_bytes(*model);
+  CHECK(written.ok());
+  const auto again = loom::parse_onnx(std::as_bytes(std::span(*written)), where);
+  CHECK(again.ok());
+  const auto twice = loom::onnx_bytes(*again);
+  CHECK(twice.ok() && *twice == *written);
+  const auto network = loom::import_onnx(*model, where, {8});
+  if (network.ok()) {
+    check_network(*network);
+  } else {
+    check_error(network.error(), size);
+  }
+  return 0;
+}

@@ -1,0 +1,41 @@
+// Any bytes as a safetensors file for the universal loader: refused in one line, or a network whose
+// every parameter is filled from the file and whose report names every tensor once.
+#include <cstring>
+#include <string>
+
+#include "bridge/universal.hpp"
+#include "check.hpp"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 2 != 0 || size < 10) return size;
+  const uint8_t* end = data + size;
+  while (end > data + 8 && end[-1] != '}') --end;
+  const uint64_t header = static_cast<uint64_t>(end - data) - 8;
+  std::memcpy(data, &header, 8);
+  return size;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::string where = "f";
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  auto tensors = loom::SafeTensors::parse(bytes, where);
+  if (!tensors.ok()) return 0;
+  const loom::SafeTensorsFile file(std::move(*tensors));
+  const auto made = loom::infer_network(file, where);
+  if (!made.ok()) {
+    CHECK(!made.error().message.empty());
+    CHECK(made.error().str().find('\n') == std::string::npos);
+    return 0;
+  }
+  CHECK(made->report.size() == file.entries().size());
+  auto network = loom::Network::finalize(made->spec.grid, made->spec.input.after(1));
+  CHECK(network.ok());
+  static loom::ThreadPool pool(1);
+  const auto loaded = loom::load_inferred(*made, file, *network, loom::DType::f32, pool);
+  CHECK(loaded.ok() || network->has_links() || loaded.error().code != loom::Code::internal);
+  return 0;
+}

@@ -1,0 +1,53 @@
+// Files of the original project ("loom1"): JSON with or without weights, and binary ".entity" of
+// version 1. What they describe becomes a NetworkSpec of ours, their weights f32 values by the
+// paths of our parameters. Where the original computes something else than its documents say, the
+// documents win and a note says so; what a file does not hold becomes a note or an Error, never a
+// guess.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grid/builders.hpp"
+#include "grid/network.hpp"
+
+namespace loom {
+
+struct Loom1Param {
+  std::string path;  // of Param::path: "(0, 0, 1, 0)/2/weight"
+  std::vector<float> values;
+};
+
+struct Loom1Network {
+  NetworkSpec spec;
+  std::vector<Loom1Param> params;  // none for an architecture
+  std::vector<std::string> notes;  // "layers[0]: seq_length absent, taken as 1"
+
+  const Loom1Param* find(std::string_view path) const;
+};
+
+struct Loom1Options {
+  // Of one sample, for files whose first layer does not tell: rank 0 is "what the layers say".
+  Shape input;
+};
+
+// Checked as a whole by Network::finalize. Errors name `where`, the byte and the layer.
+//   bad_file: not what the format says; unsupported: a function that Loom does not have, or that
+//   the file does not hold whole (mixture gates, metacognition, links inside containers).
+Result<Loom1Network> parse_loom1_json(std::string_view text, const std::string& where,
+                                      const Loom1Options& options = {});
+Result<Loom1Network> parse_loom1_entity(std::span<const std::byte> bytes, const std::string& where,
+                                        const Loom1Options& options = {});
+
+// How a file begins: an object with "layers_per_cell", or the magic and version 1.
+bool is_loom1_json(std::string_view text);
+bool is_loom1_entity(std::span<const std::byte> bytes);
+
+// Packs the values of `file` into the parameters of `network`, which is file.spec finalized; cells
+// without a number type take `dtype`. Parameters without values stay empty (init_params fills
+// them).
+Status load_loom1(const Loom1Network& file, Network& network, DType dtype, ThreadPool& pool);
+
+}  // namespace loom

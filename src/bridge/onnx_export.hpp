@@ -1,0 +1,28 @@
+// A finalized network with its parameters as an ONNX model (inference only). Layers become the
+// operators that every runtime has; what none of them computes (sparse softmaxes, feedback links)
+// is an Error that names the cell. The batch axis is symbolic, all others are those of `sample`.
+// Inputs are float, or int64 ids where the network takes ids. Weights are written as float, decoded
+// from whatever they are packed in. Equal networks give equal bytes.
+#pragma once
+
+#include <string>
+
+#include "grid/network.hpp"
+#include "io/onnx_model.hpp"
+
+namespace loom {
+
+struct OnnxExportOptions {
+  int opset = 20;     // 20 to 23; from 23 on RMSNorm is one operator
+  int64_t batch = 0;  // 0: any ("batch")
+  std::string input = "input", output = "output";
+};
+
+// `sample`: the shape of one input without its batch axis (NetworkSpec::input). Errors:
+// unsupported, naming the cell and the reason; not_found, a parameter that was never loaded.
+Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
+                              const OnnxExportOptions& options = {});
+Status write_onnx(const std::string& path, const Network& network, const Shape& sample,
+                  const OnnxExportOptions& options = {});
+
+}  // namespace loom

@@ -1,0 +1,22 @@
+// How large one sample of an input may be that a file describes: so that no later count overflows.
+// Room-private.
+#pragma once
+
+#include "base/checked.hpp"
+#include "tensor/tensor.hpp"
+
+namespace loom {
+
+constexpr uint64_t kMaxSampleValues = uint64_t{1} << 31;
+
+inline bool sample_fits(const Shape& sample) {
+  uint64_t values = 1;
+  for (int i = 0; i < sample.rank(); ++i) {
+    if (sample[i] < 1 || !checked_mul(values, static_cast<uint64_t>(sample[i]), values) ||
+        values > kMaxSampleValues)
+      return false;
+  }
+  return sample.rank() > 0 && sample.rank() < Shape::kMaxRank;
+}
+
+}  // namespace loom

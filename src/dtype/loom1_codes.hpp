@@ -1,0 +1,29 @@
+// The codes that files of the original project hold, as that project reads them: its own tables for
+// the small floats (docs of the standards differ), no zero points, one scale for a whole tensor.
+// "Layout 1": fields of less than a byte begin at the high end of it; larger ones are
+// little-endian. For readers of old files only; nothing is written in these codes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dtype/dtype.hpp"
+
+namespace loom {
+
+// Is this one of the 21 types the original has?
+bool loom1_has(DType dtype);
+// Is a value its code times the scale? Not so for the IEEE types.
+bool loom1_scaled(DType dtype);
+// Bytes of `count` codes in layout 1; count is below 2^56.
+uint64_t loom1_bytes(DType dtype, uint64_t count);
+// The value of a code, unscaled. NaN: a code that is never written (fp4 6 and 7, ternary -2).
+double loom1_value(DType dtype, uint64_t code);
+// out[count] from layout 1; `bytes` has loom1_bytes(dtype, count) of them.
+void loom1_unpack(DType dtype, std::span<const std::byte> bytes, double scale,
+                  std::span<float> out);
+// The words of BitNet matrices and of Q4_0: field i of `bits` bits, low end first, in 32-bit
+// little-endian words.
+uint32_t loom1_word_field(const std::byte* words, int bits, uint64_t i);
+
+}  // namespace loom

@@ -1,0 +1,36 @@
+// The writer of NPY (version 1) and NPZ files. An NPZ is a ZIP of stored members: nothing is
+// compressed, times are those of 1980, so equal arrays are equal bytes. NumPy and our own reader
+// read them. Formats: see npy.hpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/array.hpp"
+
+namespace loom {
+
+// An array to be written; `data` holds product(shape) elements, little-endian. bf16 is no type of
+// NumPy: convert it to f32 first.
+struct NpyOutput {
+  std::string name;  // of a member of an NPZ, without ".npy"
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+};
+
+// The bytes of an NPY file. Errors: invalid_argument (data that does not fit type and shape),
+// unsupported (bf16).
+Result<std::string> npy_bytes(const NpyOutput& array);
+Status write_npy(const std::string& path, const NpyOutput& array);
+
+// The bytes of an NPZ file, members in the order given. Errors: those of npy_bytes;
+// invalid_argument (a name that is empty, stands twice, or is too long); unsupported (beyond what a
+// ZIP without ZIP64 holds: 65535 members, 4 GiB).
+Result<std::string> npz_bytes(const std::vector<NpyOutput>& arrays);
+// The same into a file, member by member: never more than one array in memory twice.
+Status write_npz(const std::string& path, const std::vector<NpyOutput>& arrays);
+
+}  // namespace loom

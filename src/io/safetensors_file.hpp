@@ -1,0 +1,31 @@
+// SafeTensorsFile: a safetensors checkpoint, one file or shards, seen as a TensorFile. Entries
+// stand in the order of the files and of the bytes in them. It owns what it shows.
+#pragma once
+
+#include "io/safetensors.hpp"
+#include "io/tensor_file.hpp"
+
+namespace loom {
+
+class SafeTensorsFile final : public TensorFile {
+ public:
+  explicit SafeTensorsFile(SafeTensors tensors);
+  // `path` as SafeTensors::open takes it.
+  static Result<std::unique_ptr<TensorFile>> open(const std::string& path);
+
+  std::span<const TensorEntry> entries() const override { return entries_; }
+  Status to_f32(size_t index, int64_t first, int64_t count, float* out) const override;
+  std::span<const std::byte> bytes(size_t index) const override;
+  void release(size_t index) const override;
+
+  const SafeTensors& tensors() const { return tensors_; }
+
+ private:
+  const SafeTensor& at(size_t index) const { return tensors_.tensors()[order_[index]]; }
+
+  SafeTensors tensors_;
+  std::vector<size_t> order_;  // of entries, in SafeTensors::tensors()
+  std::vector<TensorEntry> entries_;
+};
+
+}  // namespace loom

@@ -1,0 +1,182 @@
+#include "llm/gguf_export.hpp"
+
+#include <vector>
+
+#include "base/text.hpp"
+#include "dtype/codec.hpp"
+#include "dtype/r16_blocks.hpp"
+#include "io/gguf_write.hpp"
+#include "llm/decoder.hpp"
+#include "llm/gguf_config.hpp"
+#include "llm/gguf_export_tokenizer.hpp"
+#include "llm/gguf_names.hpp"
+#include "llm/gguf_rope.hpp"
+
+namespace loom {
+namespace {
+
+constexpr int64_t kRows = 16;  // converted at a time: a group of R16
+
+// What llama.cpp calls a whole file whose matrices have this type.
+uint32_t file_type(std::string_view ggml) {
+  constexpr struct {
+    std::string_view name;
+    uint32_t id;
+  } kTypes[] = {{"F32", 0}, {"F16", 1}, {"Q4_0", 2}, {"Q8_0", 7}, {"BF16", 32}, {"MXFP4", 38}};
+  for (const auto& row : kTypes)
+    if (row.name == ggml) return row.id;
+  return 0;
+}
+
+class Exporter {
+ public:
+  Exporter(const ModelSource& source, const GgufExportOptions& options)
+      : source_(source), options_(options) {}
+
+  Status write(const std::string& path) {
+    architecture_ = find_gguf_architecture(source_.config);
+    if (architecture_ == nullptr || architecture_->fused) {
+      return unsupported(cat("no GGUF file is written of ", source_.config.architecture),
+                         source_.path);
+    }
+    if (options_.dtype && ggml_of_dtype(*options_.dtype) == nullptr) {
+      return unsupported(cat("GGUF has no type ", dtype_name(*options_.dtype),
+                             "; float32, float16, bfloat16, q4_0, q8_0 and mxfp4 can be written"));
+    }
+    LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_.config));
+    LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
+    total_ = static_cast<int64_t>(network.params().size());
+    std::vector<GgufOutput> tensors;
+    for (const Param& param : network.params()) {
+      LOOM_ASSIGN(GgufOutput tensor, describe(param));
+      tensors.push_back(std::move(tensor));
+    }
+    if (source_.config.rope == RopeKind::llama3) tensors.push_back(rope_factors());
+    GgufMetadata metadata;
+    LOOM_TRY(write_gguf_config(source_.config, *architecture_, metadata));
+    metadata.u32("general.file_type", file_type(body_type_));
+    metadata.u32("general.quantization_version", 2);
+    LOOM_TRY(write_gguf_tokenizer(source_, metadata));
+    return write_gguf_file(path, metadata, tensors);
+  }
+
+ private:
+  DType type_of(const Param& param, DType stored) const {
+    if (!param.spec.matrix()) return DType::f32;
+    DType type = options_.dtype.value_or(stored);
+    const bool narrow = options_.dtype && dtype_info(type).bits < 8;
+    if (narrow && is_vocabulary_matrix(param, source_.config)) type = DType::q8_0;
+    if (gguf_block_bytes(type) > 0 && param.spec.shape[1] % kR16Block != 0) type = DType::f16;
+    return ggml_of_dtype(type) == nullptr ? DType::f32 : type;
+  }
+
+  Result<GgufOutput> describe(const Param& param) {
+    HfConfig names = source_.config;
+    names.fused_projections = false;
+    const std::string hf_name = decoder_tensor(param, names).name;
+    GgufOutput out;
+    out.name = gguf_tensor_name(hf_name, names.post_norms);
+    if (out.name.empty()) return unsupported(cat("GGUF has no tensor for ", hf_name), source_.path);
+    LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
+    const DType type = type_of(param, weight.stored);
+    out.type = ggml_of_dtype(type)->name;
+    for (int i = 0; i < param.spec.shape.rank(); ++i) out.shape.push_back(param.spec.shape[i]);
+    if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config)) body_type_ = out.type;
+    const bool paired = architecture_->pairs_rows && is_rotary_tensor(hf_name);
+    const int64_t head = paired ? source_.config.head_dim : 0;
+    out.write = [this, param = &param, type, head](const GgufSink& sink) {
+      return write_param(*param, type, head, sink);
+    };
+    return out;
+  }
+
+  Status write_param(const Param& param, DType type, int64_t head, const GgufSink& sink) {
+    LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
+    const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
+    const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+    if (weight.place && weight.stored == type) {
+      LOOM_TRY(move_blocks(weight, r16_geometry(type, rows, cols), head, sink));
+    } else {
+      LOOM_TRY(convert(weight, type, rows, cols, head, sink));
+    }
+    if (weight.release) weight.release();
+    if (options_.progress && !options_.progress(++done_, total_))
+      return make_error(Code::cancelled, "writing was stopped");
+    return {};
+  }
+
+  Status move_blocks(const SourceWeight& weight, const R16& g, int64_t head,
+                     const GgufSink& sink) const {
+    std::vector<std::byte> matrix(static_cast<size_t>(g.bytes()));
+    for (int64_t row = 0; row < g.rows; ++row) LOOM_TRY(weight.place(row, g, matrix.data()));
+    std::vector<std::byte> blocks(static_cast<size_t>(g.blocks * gguf_block_bytes(g.dtype)));
+    for (int64_t row = 0; row < g.rows; ++row) {
+      r16_get_blocks(g, matrix.data(), head == 0 ? row : unpaired_row(row, head), blocks.data());
+      LOOM_TRY(sink(blocks));
+    }
+    return {};
+  }
+
+  // Rows of the file in their order: kRows at a time where the source has them in that order too.
+  Status convert(const SourceWeight& weight, DType type, int64_t rows, int64_t cols, int64_t head,
+                 const GgufSink& sink) const {
+    const int64_t step = cols == 1 && head == 0 ? rows : kRows;
+    std::vector<float> values(static_cast<size_t>(std::min(step, rows) * cols));
+    for (int64_t row = 0; row < rows; row += step) {
+      const int64_t count = std::min(step, rows - row);
+      if (head == 0) {
+        LOOM_TRY(weight.rows(row, count, values.data()));
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          LOOM_TRY(weight.rows(unpaired_row(row + i, head), 1, values.data() + i * cols));
+      }
+      LOOM_TRY(encode(type, values.data(), count, cols, sink));
+    }
+    return {};
+  }
+
+  // `count` <= kRows rows, or a vector.
+  static Status encode(DType type, const float* values, int64_t count, int64_t cols,
+                       const GgufSink& sink) {
+    const auto n = static_cast<size_t>(count * cols);
+    if (type == DType::f32) return sink(std::as_bytes(std::span(values, n)));
+    if (gguf_block_bytes(type) == 0) {
+      std::vector<uint16_t> codes(n);
+      for (size_t i = 0; i < n; ++i)
+        codes[i] = type == DType::f16 ? f16_from_f32(values[i]) : bf16_from_f32(values[i]);
+      return sink(std::as_bytes(std::span(codes)));
+    }
+    const R16 g = r16_geometry(type, count, cols);
+    std::vector<std::byte> matrix(static_cast<size_t>(g.bytes()));
+    r16_pack(g, values, 0, count, ScaleScope::per_row, {}, matrix.data());
+    std::vector<std::byte> blocks(static_cast<size_t>(g.blocks * gguf_block_bytes(type)));
+    for (int64_t row = 0; row < count; ++row) {
+      r16_get_blocks(g, matrix.data(), row, blocks.data());
+      LOOM_TRY(sink(blocks));
+    }
+    return {};
+  }
+
+  GgufOutput rope_factors() const {
+    const std::vector<float> factors = llama3_factors(source_.config);
+    return {"rope_freqs.weight",
+            "F32",
+            {static_cast<int64_t>(factors.size())},
+            [factors](const GgufSink& sink) { return sink(std::as_bytes(std::span(factors))); }};
+  }
+
+  const ModelSource& source_;
+  const GgufExportOptions& options_;
+  const GgufArchitecture* architecture_ = nullptr;
+  std::string_view body_type_ = "F32";
+  int64_t done_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+Status write_gguf(const std::string& path, const ModelSource& source,
+                  const GgufExportOptions& options) {
+  return Exporter(source, options).write(path);
+}
+
+}  // namespace loom

@@ -1,0 +1,32 @@
+// The pre-tokenizers that GGUF files name (tokenizer.ggml.pre): for each the expressions that split
+// text one after the other before bytes become characters, as the Hugging Face tokenizer it stands
+// for has them.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "io/json.hpp"
+
+namespace loom {
+
+struct GgufPre {
+  std::string_view names;  // with a space between; the first is what we write
+  std::vector<std::string_view> splits;
+  bool nfc = false;            // text is normalized first
+  bool ignore_merges = false;  // a word that is a token needs no merges
+  bool adds_bos = false;       // where tokenizer.ggml.add_bos_token says nothing
+
+  std::string_view name() const { return names.substr(0, names.find(' ')); }
+};
+
+// Null: none of that name.
+const GgufPre* find_gguf_pre(std::string_view name);
+// The members of tokenizer.json that say the same. The null value where nothing is to be said.
+JsonValue pre_tokenizer_json(const GgufPre& pre);
+JsonValue normalizer_json(const GgufPre& pre);
+// The row that does what a tokenizer.json of the BPE kind does; null: none.
+const GgufPre* recognise_gguf_pre(const JsonValue& tokenizer);
+
+}  // namespace loom

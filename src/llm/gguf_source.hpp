@@ -1,0 +1,16 @@
+// A GGUF file as a ModelSource: metadata as a configuration and a tokenizer, tensors under the
+// names of the decoder, the rows of q and k in the order of Hugging Face checkpoints.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "llm/model_source.hpp"
+
+namespace loom {
+
+// Errors: those of Gguf::open, read_gguf_config and read_gguf_tokenizer; unsupported (an
+// architecture, or a tensor that no parameter of the decoder reads).
+Result<std::unique_ptr<ModelSource>> open_gguf(const std::string& path);
+
+}  // namespace loom

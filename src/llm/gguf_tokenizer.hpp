@@ -1,0 +1,29 @@
+// The tokenizer of a GGUF file as the text of a tokenizer.json that gives the same ids. Models
+// "gpt2" (byte-level BPE with ranked merges) and "llama" (SentencePiece: pieces with scores).
+#pragma once
+
+#include <string>
+
+#include "io/gguf.hpp"
+
+namespace loom {
+
+// The types of tokenizer.ggml.token_type.
+enum class GgufToken : int32_t {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6
+};
+
+constexpr size_t kMaxGgufTokens = size_t{1} << 24;
+constexpr size_t kMaxGgufPiece = 1024;  // bytes of a piece whose merges are derived
+constexpr size_t kMaxGgufMergeBytes = size_t{128} << 20;  // of the merges derived
+
+// "" when the file has no tokenizer. Errors: unsupported (another model or pre-tokenizer),
+// bad_file.
+Result<std::string> read_gguf_tokenizer(const Gguf& gguf);
+
+}  // namespace loom

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Tiny random decoders of every architecture we read, and what `transformers` computes with them.
+
+Writes tests/llm/golden/NAME/{config.json, model.safetensors, golden.safetensors}: weights in bf16
+(codes of packed matrices in U8), token ids as I32 [T], logits as F32 [T, vocab]. The logits are
+those of the f32 model whose weights are the stored ones, so activations are never rounded: for
+BitNet that leaves out the quantisation of activations, which is a matter of the session here.
+Needs torch (CPU), transformers 5.23, safetensors. Run from anywhere: tools/goldens/decoders.py
+"""
+import json
+import pathlib
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers.integrations.bitnet import pack_weights
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests" / "llm" / "golden"
+TOKENS = 24
+
+SMALL = dict(vocab_size=64, hidden_size=24, intermediate_size=40, num_hidden_layers=2,
+             num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
+             bos_token_id=1, eos_token_id=2, pad_token_id=0)
+LLAMA3 = dict(rope_type="llama3", rope_theta=1000.0, factor=4.0, low_freq_factor=1.0,
+              high_freq_factor=4.0, original_max_position_embeddings=32)
+GEMMA3_ROPE = dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=5000.0),
+                   sliding_attention=dict(rope_type="default", rope_theta=50.0))
+BITNET = dict(hidden_size=32, intermediate_size=48)
+
+
+def bitnet(kind, mode):
+    return dict(quant_method="bitnet", linear_class=kind, quantization_mode=mode)
+
+
+# name: (class of transformers without Config/ForCausalLM, changes to SMALL, quantization_config)
+MODELS = {
+    "llama": ("Llama", dict(attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3), None),
+    "llama-bitlinear": ("Llama", dict(num_hidden_layers=1), bitnet("bitlinear", "offline")),
+    "mistral": ("Mistral", dict(head_dim=8, sliding_window=5), None),
+    "qwen2": ("Qwen2", dict(num_hidden_layers=3, use_sliding_window=True, sliding_window=6,
+                            max_window_layers=1, tie_word_embeddings=True), None),
+    "qwen3": ("Qwen3", dict(head_dim=8, use_sliding_window=True, sliding_window=7,
+                            layer_types=["sliding_attention", "full_attention"]), None),
+    "gemma": ("Gemma", dict(head_dim=10, num_key_value_heads=1), None),
+    "gemma2": ("Gemma2", dict(head_dim=8, num_hidden_layers=3, sliding_window=5,
+                              query_pre_attn_scalar=20, attn_logit_softcapping=1.5,
+                              final_logit_softcapping=6.0), None),
+    "gemma3": ("Gemma3Text", dict(head_dim=8, num_hidden_layers=4, sliding_window=4,
+                                  query_pre_attn_scalar=12, rope_parameters=GEMMA3_ROPE,
+                                  layer_types=["sliding_attention"] * 2 + ["full_attention",
+                                                                           "sliding_attention"]),
+               None),
+    "phi3": ("Phi3", dict(head_dim=8, sliding_window=9,
+                          rope_parameters=dict(rope_type="default", rope_theta=500.0,
+                                               partial_rotary_factor=0.5)), None),
+    "smollm3": ("SmolLM3", dict(num_hidden_layers=4, no_rope_layer_interval=2,
+                                use_sliding_window=True, sliding_window=6), None),
+    "bitnet": ("BitNet", BITNET, None),
+    "bitnet-online": ("BitNet", BITNET, bitnet("autobitlinear", "online")),
+    "bitnet-multiplied": ("BitNet", BITNET, bitnet("autobitlinear", "offline")),
+    "bitnet-divided": ("BitNet", BITNET | dict(tie_word_embeddings=True),
+                       bitnet("bitlinear", "offline")),
+}
+
+
+def fill(model, generator, offset_norms):
+    """Random weights that let every part of the model count, rounded to bf16."""
+    for name, p in model.named_parameters():
+        r = torch.randn(p.shape, generator=generator)
+        if name.endswith("bias"):
+            r = 0.3 * r
+        elif p.dim() == 1:
+            r = 0.3 * r + (0.0 if offset_norms else 1.0)
+        elif "embed_tokens" not in name:
+            r = 1.3 * r / p.shape[1] ** 0.5
+        p.data = r.bfloat16().float()
+
+
+def ternary_codes(weight):
+    """Codes -1, 0, 1 and the scale of a matrix, by the rule of WeightQuant."""
+    scale = 1.0 / weight.abs().mean().clamp(min=1e-5)
+    return (weight * scale).round().clamp(-1, 1), 1.0 / scale
+
+
+def make_ternary(model, quantization, tensors):
+    """Makes the matrices of the blocks ternary in `model`, and as stored in `tensors`."""
+    divided = quantization["linear_class"] == "bitlinear"
+    for name, p in model.named_parameters():
+        if p.dim() != 2 or ".layers." not in name:
+            continue
+        codes, scale = ternary_codes(p.data)
+        if quantization["quantization_mode"] == "offline":
+            # Another scale than the mean, as trained models have; bf16 like all that is stored.
+            stored = (1.0 / scale if divided else 0.7 * scale).bfloat16().float()
+            scale = 1.0 / stored if divided else stored
+            tensors[name] = pack_weights(codes.clone())
+            tensors[name + "_scale"] = stored.bfloat16().reshape(1)
+        p.data = codes * scale
+
+
+def make(name):
+    kind, changes, quantization = MODELS[name]
+    config = getattr(transformers, kind + "Config")(**(SMALL | changes))
+    config._attn_implementation = "eager"
+    model = getattr(transformers, kind.removesuffix("Text") + "ForCausalLM")(config).float().eval()
+    generator = torch.Generator().manual_seed(sum(map(ord, name)))
+    fill(model, generator, name.startswith("gemma"))
+    model.tie_weights()
+    tensors = {key: p.data.bfloat16().clone() for key, p in model.named_parameters()}
+    if quantization:
+        make_ternary(model, quantization, tensors)
+    ids = torch.randint(3, config.vocab_size, (1, TOKENS), generator=generator)
+    with torch.no_grad():
+        logits = model(ids).logits[0]
+    folder = GOLDEN / name
+    folder.mkdir(parents=True, exist_ok=True)
+    model.config.architectures = [type(model).__name__]
+    model.config.dtype = "bfloat16"
+    written = json.loads(model.config.to_json_string())
+    if quantization:
+        written["quantization_config"] = quantization
+    (folder / "config.json").write_text(json.dumps(written, indent=1, sort_keys=True) + "\n")
+    save_file({key: t.contiguous() for key, t in tensors.items()}, folder / "model.safetensors",
+              {"format": "pt"})
+    save_file({"ids": ids[0].int(), "logits": logits.float().contiguous()},
+              folder / "golden.safetensors")
+    print(f"{name:18} |logits| mean {logits.abs().mean():.3f} max {logits.abs().max():.3f}")
+
+
+def main():
+    for name in sys.argv[1:] or MODELS:
+        make(name)
+
+
+if __name__ == "__main__":
+    main()
