@@ -68,7 +68,11 @@ Result<std::shared_ptr<const Entity>> open_entity(const std::string& path) {
 Result<NetworkSpec> entity_spec(const Entity& file) {
   const JsonValue* json = file.header().find("network");
   if (json == nullptr) return bad_file("has no section 'network'", file.where());
-  return read_network(*json, file.where());
+  Result<NetworkSpec> spec = read_network(*json, file.where());
+  if (spec.ok() || spec.error().offset < 0) return spec;
+  Error error = spec.error();
+  error.offset += static_cast<int64_t>(kEntityFixed);  // places count from the header
+  return error;
 }
 
 Status map_params(const std::shared_ptr<const Entity>& file, Network& network) {

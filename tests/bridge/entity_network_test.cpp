@@ -187,7 +187,8 @@ Parts parts() {
   return p;
 }
 
-void expect_refused(const Parts& p, const std::string& error) {
+// `blob`: the one whose place the Error names; -1: none.
+void expect_refused(const Parts& p, const std::string& error, int blob = -1) {
   const TemporaryFolder folder;
   const Status written = write_entity(folder.path("a"), p.header, p.blobs);
   ASSERT_TRUE(written.ok()) << written.error().str();
@@ -199,7 +200,12 @@ void expect_refused(const Parts& p, const std::string& error) {
   }
   ASSERT_FALSE(refused.ok()) << error;
   EXPECT_EQ(refused.error().code, Code::bad_file);
-  EXPECT_EQ(refused.error().str(), folder.path("a") + ": " + error);
+  EXPECT_EQ(refused.error().message, error);
+  EXPECT_EQ(refused.error().where, folder.path("a"));
+  if (blob < 0) return;
+  const auto raw = Entity::open(folder.path("a"));
+  const EntityBlob& meant = (*raw)->blobs()[static_cast<size_t>(blob)];
+  EXPECT_EQ(refused.error().offset, static_cast<int64_t>(meant.offset));
 }
 
 constexpr const char* kWeight = "(0, 0, 0, 0)/weight";
@@ -224,21 +230,18 @@ TEST(EntityNetwork, RefusesParametersThatDoNotFit) {
   };
   const std::string at = cat("parameter ", kWeight, " is ");
   const std::string wants = ", the network wants [2, 3] in r16";
-  expect_refused(weight(BlobLayout::r16, DType::f32, Shape{3, 2}),
-                 "at byte 576: " + at + "[3, 2] in r16" + wants);
-  expect_refused(weight(BlobLayout::r16, DType::i8, Shape{2, 4}),
-                 "at byte 576: " + at + "[2, 4] in r16" + wants);
+  expect_refused(weight(BlobLayout::r16, DType::f32, Shape{3, 2}), at + "[3, 2] in r16" + wants, 0);
+  expect_refused(weight(BlobLayout::r16, DType::i8, Shape{2, 4}), at + "[2, 4] in r16" + wants, 0);
   expect_refused(weight(BlobLayout::plain, DType::f32, Shape{2, 3}),
-                 "at byte 576: " + at + "[2, 3] in float32" + wants);
-  expect_refused(weight(BlobLayout::plain, DType::f32, Shape{6}),
-                 "at byte 576: " + at + "[6] in float32" + wants);
+                 at + "[2, 3] in float32" + wants, 0);
+  expect_refused(weight(BlobLayout::plain, DType::f32, Shape{6}), at + "[6] in float32" + wants, 0);
   Parts text = parts();
   text.blobs[0] = text_output(kWeight, "abc");
-  expect_refused(text, cat("at byte 512: ", kWeight, " is a text"));
+  expect_refused(text, cat(kWeight, " is a text"), 0);
   Parts bias = parts();
   bias.blobs[1] = zeros(kBias, BlobLayout::plain, DType::f64, Shape{2});
-  expect_refused(bias, cat("at byte 768: parameter ", kBias,
-                           " is [2] in float64, the network wants [2] in float32"));
+  expect_refused(
+      bias, cat("parameter ", kBias, " is [2] in float64, the network wants [2] in float32"), 1);
 }
 
 TEST(EntityNetwork, RefusesParametersThatAreAbsentOrTooMany) {
@@ -259,14 +262,18 @@ TEST(EntityNetwork, RefusesSectionsAndBlobsNobodyKnows) {
   expect_refused(section, "unknown section 'future'; was it written by a newer release?");
   Parts blob = parts();
   blob.blobs.push_back(zeros("weights", BlobLayout::plain, DType::f32, Shape{1}));
-  expect_refused(blob, "at byte 960: unknown blob 'weights'");
+  expect_refused(blob, "unknown blob 'weights'", 2);
   Parts none = parts();
   none.header = JsonValue::object();
   expect_refused(none, "has no section 'network'");
   Parts bad = parts();
   bad.header = JsonValue::object();
   bad.header.add("network", JsonValue::integer(1));
-  expect_refused(bad, "at byte 22: expected an object that describes a network, found 1");
+  expect_refused(bad, "expected an object that describes a network, found 1");
+  // Its place is that in the file: {"entity":2,"network": are 22 bytes.
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_entity(folder.path("a"), bad.header, {}).ok());
+  EXPECT_EQ(entity_spec(**Entity::open(folder.path("a"))).error().offset, 64 + 22);
 }
 
 // kNetworks[0] as a file with one bit of the blob `path` flipped, mapped.

@@ -266,7 +266,7 @@ TEST(Cli, ErrorsAreOneLineWithTheirExitCode) {
       {"run S -f /no/such/file", 3, "/no/such/file"},
       {"perplexity S /no/such/file ", 3, "/no/such/file"},
       {"tokenize /no/such/folder x", 3, "tokenizer.json"},
-      {"info /no/such/folder", 3, "no such folder"},
+      {"info /no/such/folder", 3, "no such file or folder"},
       {"run S -p x --isa mmx", 4, "mmx"},
   };
   for (const Case& c : cases) {

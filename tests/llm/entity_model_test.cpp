@@ -128,8 +128,8 @@ TEST(EntityModel, KeepsItsTexts) {
 
 TEST(EntityModel, OfTheStoriesSpeaksLikeTheFolder) {
   const TemporaryFolder folder;
-  const std::string stories = std::string(LOOM_SOURCE_DIR) + "/models/stories";
-  if (!is_directory(stories)) GTEST_SKIP() << "no folder models/stories";
+  const std::string stories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+  if (!is_directory(stories)) GTEST_SKIP() << "no folder tests/data/stories";
   const auto source = open_model_source(stories);
   ASSERT_TRUE(source.ok()) << source.error().str();
   ASSERT_TRUE(save_model(folder.path("m"), **source, {}, pool()).ok());
