@@ -120,8 +120,8 @@ Verb add_bench_open(Command app) {
       "Time until a language model is open, its first layer has run, and all have; memory "
       "it takes.");
   verb.examples(
-      "  loom convert --shape smollm2-135m -o random.entity --dtype q4_0\n"
-      "  loom bench open random.entity --json");
+      "  loom bench open models/stories.entity --json\n"
+      "  loom bench open random.entity     of loom convert --shape smollm2-135m -o random.entity");
   verb.option("MODEL", f->model, "File or folder").required();
   verb.option("--reps", f->reps, "Times it is opened; the median counts").range(1, 1000);
   verb.flag("--json", f->json, "One JSON object instead of text");

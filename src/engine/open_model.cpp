@@ -167,10 +167,11 @@ bool is_json(std::span<const std::byte> bytes) {
 Result<OpenedModel> open_model(const std::string& path) {
   OpenedModel model;
   if (!file_exists(path)) {
-    return make_error(Code::not_found,
-                      "no such file or folder; give an .entity, .gguf, .onnx, .safetensors or .json "
-                      "file, or a folder with config.json and model.safetensors",
-                      path);
+    return make_error(
+        Code::not_found,
+        "no such file or folder; give an .entity, .gguf, .onnx, .safetensors or .json "
+        "file, or a folder with config.json and model.safetensors",
+        path);
   }
   if (is_directory(path)) {
     LOOM_TRY(check_model_folder(path));

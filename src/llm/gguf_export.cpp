@@ -94,7 +94,7 @@ class Exporter {
     LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
     const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
     const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
-    if (weight.place && weight.stored == type) {
+    if (weight.place && weight.stored == type && gguf_block_bytes(type) > 0) {
       LOOM_TRY(move_blocks(weight, r16_geometry(type, rows, cols), head, sink));
     } else {
       LOOM_TRY(convert(weight, type, rows, cols, head, sink));

@@ -227,8 +227,9 @@ TEST(Cli, DoctorChecksEveryInstructionSet) {
 }
 
 TEST(Cli, HelpOpensWithTwoExamplesForEveryVerb) {
-  for (const char* verb : {"run", "perplexity", "info", "tokenize", "bench", "bench llm", "verify",
-                           "verify hash", "doctor"}) {
+  for (const char* verb :
+       {"run", "perplexity", "info", "tokenize", "bench", "bench llm", "verify", "verify hash",
+        "doctor", "convert", "quantize", "diff", "verify files", "bench open"}) {
     const Ran ran = loom(std::string(verb) + " --help");
     EXPECT_EQ(ran.code, 0) << verb;
     EXPECT_THAT(ran.err, IsEmpty());

@@ -1,0 +1,251 @@
+// Model files as a person meets them: convert, quantize, info, diff, verify files, and the same
+// model in every format that holds it.
+#include <gmock/gmock.h>
+
+#include "e2e/program.hpp"
+#include "io/json.hpp"
+
+namespace loom::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kEntity = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+
+JsonValue parse(const std::string& text) {
+  Result<JsonValue> value = parse_json(text, "stdout");
+  EXPECT_TRUE(value.ok()) << text;
+  return value.ok() ? std::move(*value) : JsonValue();
+}
+
+// Runs a line that must succeed, and returns what it prints.
+std::string ok(const std::string& arguments) {
+  const Ran ran = run_loom(arguments);
+  EXPECT_EQ(ran.code, 0) << arguments << "\n" << ran.err;
+  return ran.out;
+}
+
+std::string hash(const std::string& model, const std::string& dtype = "") {
+  return ok("verify hash " + model + " --prompt-tokens 20" +
+            (dtype.empty() ? "" : " --dtype " + dtype));
+}
+
+// A network that learned the sum of its inputs for a while, as NAME.entity and NAME.safetensors.
+struct Trained {
+  TempFolder folder;
+  std::string entity, weights, data;
+
+  explicit Trained(const std::string& dtype) {
+    std::string table;
+    for (int i = 0; i < 40; ++i) {
+      const int a = i % 7, b = i % 5;
+      table += std::to_string(a) + "," + std::to_string(b) + "," + std::to_string(a + b) + ".5\n";
+    }
+    data = folder.write("data.csv", table);
+    entity = folder.path() + "/net.entity";
+    weights = folder.path() + "/net.safetensors";
+    const std::string net = folder.path() + "/net.json";
+    ok("new mlp --in 2 --hidden 9 --out 1 -o " + net);
+    for (const std::string& out : {entity, weights}) {
+      ok("train " + net + " " + data + " --epochs 3 --normalize standard --quiet --dtype " + dtype +
+         " -o " + out);
+    }
+  }
+};
+
+TEST(Files, TheStoryModelIsOneFileOfLessThanTwoMegabytes) {
+  EXPECT_LT(std::filesystem::file_size(kEntity), 2'000'000u);
+  const std::string line = " -p 'Once upon a time' --max-tokens 40";
+  EXPECT_EQ(ok("run " + kEntity + line), ok("run " + kFolder + line + " --dtype q8_0"));
+  EXPECT_EQ(hash(kEntity), hash(kFolder, "q8_0"));
+  EXPECT_THAT(ok("info " + kEntity + " --verify"), HasSubstr("blobs match their hashes"));
+  EXPECT_EQ(ok("tokenize " + kEntity + " 'Once upon a time'"), "540 541 261 446\n");
+}
+
+TEST(Files, AModelHasTheSameBitsInEveryFormat) {
+  const TempFolder folder;
+  const std::string p = folder.path();
+  for (const char* dtype : {"bf16", "q8_0", "q4_0"}) {
+    const std::string entity = p + "/" + dtype + ".entity", gguf = p + "/" + dtype + ".gguf";
+    ok("convert " + kFolder + " " + entity + " --quiet --dtype " + dtype);
+    ok("convert " + entity + " " + gguf + " --quiet");
+    ok("convert " + gguf + " " + p + "/back.entity --quiet --force");
+    EXPECT_EQ(hash(entity), hash(kFolder, dtype)) << dtype;
+    EXPECT_EQ(hash(gguf), hash(entity)) << dtype;
+    EXPECT_EQ(hash(p + "/back.entity"), hash(entity)) << dtype;
+    EXPECT_EQ(run_loom("diff " + gguf + " " + entity).code, 0) << dtype;
+  }
+  ok("convert " + p + "/bf16.entity " + p + "/folder --quiet");
+  EXPECT_EQ(hash(p + "/folder"), hash(kFolder));
+  ok("convert " + p + "/bf16.entity " + p + "/again.entity --quiet");
+  EXPECT_EQ(folder.read("again.entity"), folder.read("bf16.entity"));
+}
+
+TEST(Files, QuantizeReportsWhatEveryTensorLost) {
+  const TempFolder folder;
+  const std::string out = folder.path() + "/small.entity";
+  const JsonValue report = parse(
+      ok("quantize " + kFolder + " " + out + " --dtype int4 --rule '*/q=int8' --json --quiet"));
+  const std::vector<JsonValue>& tensors = report.find("tensors")->elements();
+  ASSERT_EQ(tensors.size(), 38u);
+  for (const JsonValue& t : tensors) {
+    const std::string to = t.find("to")->text(), path = t.find("path")->text();
+    const double error = t.find("error")->as_double("").value();
+    const double cosine = t.find("cosine")->as_double("").value();
+    SCOPED_TRACE(path + " as " + to);
+    EXPECT_EQ(to == "int8", path.ends_with("/q"));
+    EXPECT_EQ(error > 0, to != "float32");
+    EXPECT_GT(cosine, to == "int4" ? 0.98 : 0.9999);
+    EXPECT_LE(t.find("bytes_to")->as_int("").value(), t.find("bytes_from")->as_int("").value());
+  }
+  EXPECT_EQ(static_cast<uintmax_t>(report.find("bytes")->as_int("").value()),
+            std::filesystem::file_size(out));
+}
+
+TEST(Files, CalibrationLowersThePerplexityOfFewBits) {
+  const TempFolder folder;
+  const std::string p = folder.path();
+  std::string story;
+  for (int i = 0; i < 4; ++i)
+    story += ok("run " + kEntity +
+                " -p 'Tom had a red ball.' --max-tokens 150 --temperature 0.9 "
+                "--seed " +
+                std::to_string(i));
+  const std::string text = folder.write("text", story);
+  ok("quantize " + kFolder + " " + p + "/plain.entity --dtype int4 --quiet");
+  ok("quantize " + kFolder + " " + p + "/fitted.entity --dtype int4 --quiet --calibrate " + text +
+     " --calibrate-windows 3");
+  const auto perplexity = [&](const std::string& model) {
+    const JsonValue json =
+        parse(ok("perplexity " + p + model + " " + text + " --window 128 --json"));
+    const JsonValue& row = json.is_array() ? json.elements().at(0) : json;
+    return row.find("perplexity")->as_double("").value();
+  };
+  EXPECT_LT(perplexity("/fitted.entity"), perplexity("/plain.entity"));
+}
+
+TEST(Files, DiffTellsEqualFromDifferent) {
+  const TempFolder folder;
+  EXPECT_EQ(run_loom("diff " + kEntity + " " + kEntity).code, 0);
+  const Ran other = run_loom("diff " + kFolder + " " + kEntity);
+  EXPECT_EQ(other.code, 5);
+  EXPECT_THAT(other.out, HasSubstr("9 of 38 tensors are equal"));
+  const JsonValue json = parse(run_loom("diff " + kFolder + " " + kEntity + " --json").out);
+  EXPECT_EQ(json.find("equal")->as_int("").value(), 9);
+  const JsonValue& q = json.find("list")->elements()[2];
+  EXPECT_GT(q.find("different")->as_int("").value(), 0);
+  EXPECT_GT(q.find("cosine")->as_double("").value(), 0.9999);
+  EXPECT_EQ(run_loom("diff " + kEntity + " /no/such/file").code, 3);
+}
+
+TEST(Files, TrainedNetworksGoThroughEveryFormat) {
+  for (const char* dtype : {"float32", "int8", "ternary"}) {
+    SCOPED_TRACE(dtype);
+    const Trained t(dtype);
+    const std::string p = t.folder.path();
+    const auto eval = [&](const std::string& file) {
+      const JsonValue json = parse(ok("eval " + file + " " + t.data + " --json"));
+      return dump_json(*json.find("loss"));
+    };
+    EXPECT_EQ(eval(t.entity), eval(t.weights));
+    ok("convert " + t.weights + " " + p + "/same.entity --quiet");
+    EXPECT_EQ(t.folder.read("same.entity"), t.folder.read("net.entity"));
+    ok("convert " + t.entity + " " + p + "/back.safetensors --quiet");
+    EXPECT_EQ(run_loom("diff " + p + "/back.safetensors " + t.entity).code, 0);
+    ok("convert " + t.entity + " " + p + "/net.onnx --quiet");
+    EXPECT_EQ(run_loom("diff " + p + "/net.onnx " + t.entity + " --parameters").code, 0);
+    ok("convert " + t.entity + " " + p + "/net.npz --quiet");
+    ok("convert " + t.entity + " " + p + "/net2.json --quiet");
+    EXPECT_EQ(t.folder.read("net2.json"), t.folder.read("net.json"));
+    const std::string tree = ok("info " + t.entity);
+    EXPECT_THAT(tree, HasSubstr("(0, 0, 0, 0)   Dense"));
+    EXPECT_THAT(tree, HasSubstr(dtype));
+  }
+}
+
+TEST(Files, NothingIsReplacedUnasked) {
+  const TempFolder folder;
+  const std::string out = folder.write("x.entity", "mine");
+  const Ran ran = run_loom("convert " + kEntity + " " + out);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--force replaces it"));
+  EXPECT_EQ(folder.read("x.entity"), "mine");
+  ok("convert " + kEntity + " " + out + " --force --quiet");
+  EXPECT_EQ(hash(out), hash(kEntity));
+}
+
+TEST(Files, ADamagedEntityIsRefusedWhenItsWeightsAreUsed) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/x.entity";
+  std::filesystem::copy_file(kEntity, path);
+  const auto flip = [&](std::streamoff at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file.put('\x5a');
+  };
+  flip(1'500'000);
+  for (const std::string& line : {"run " + path + " -p x", "info " + path + " --verify",
+                                  "convert " + path + " " + folder.path() + "/y.gguf"}) {
+    const Ran ran = run_loom(line);
+    EXPECT_EQ(ran.code, 3) << line;
+    EXPECT_THAT(ran.err, HasSubstr("does not match its hash")) << line;
+  }
+  flip(100);
+  EXPECT_THAT(run_loom("info " + path).err, HasSubstr("the header does not match its hash"));
+  std::filesystem::resize_file(path, 1000);
+  EXPECT_THAT(run_loom("info " + path).err, HasSubstr("it is cut short"));
+}
+
+TEST(Files, EveryKindHoldsInAnyNumberType) {
+  const std::string table =
+      ok("verify files --kind GRU --dtypes float64,int4,binary,mxfp4 --quiet");
+  EXPECT_THAT(table, HasSubstr("4 of 4 hold"));
+  EXPECT_EQ(run_loom("verify files --kind Denser").code, 2);
+}
+
+TEST(Files, WhatCannotBeWrittenIsSaid) {
+  const TempFolder folder;
+  struct Case {
+    std::string line;
+    int code;
+    const char* says;
+  };
+  const std::string p = folder.path();
+  const Case cases[] = {
+      {"convert " + kEntity + " " + p + "/x.onnx", 4, "choose .entity, .json, .gguf"},
+      {"convert " + kEntity + " " + p + "/x.gguf --dtype int8", 4, "int8"},
+      {"convert " + kEntity + " /no/such/folder/x.entity", 3, "No such file"},
+      {"convert " + p + "/none " + p + "/x.entity", 3, "no such file or folder"},
+      {"convert " + kEntity + " " + p + "/x.entity --dtype q3", 2, "unknown dtype"},
+      {"convert " + kEntity + " " + p + "/x.entity --rule q=", 2, "unknown dtype"},
+      {"convert " + kEntity + " " + p + "/x.entity --rule int8", 2, "PATTERN=DTYPE"},
+      {"convert -o " + p + "/x.entity", 2, "--shape"},
+      {"quantize " + kEntity + " " + p + "/x.entity", 2, "--dtype"},
+      {"info " + folder.write("text", "hello"), 3, "is no model that can be opened"},
+  };
+  for (const Case& c : cases) {
+    const Ran ran = run_loom(c.line);
+    SCOPED_TRACE(c.line + " -> " + ran.err);
+    EXPECT_EQ(ran.code, c.code);
+    EXPECT_THAT(ran.err, HasSubstr(c.says));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1);
+    EXPECT_THAT(ran.out, IsEmpty());
+  }
+}
+
+TEST(Files, AFileOfTheOriginalBecomesOneOfOurs) {
+  const TempFolder folder;
+  // A Dense of the original, 2 -> 1: weights 1 and 2 as f32, no bias.
+  const std::string in = folder.write("old.json", R"({"id": "network", "depth": 1, "rows": 1,
+    "cols": 1, "layers_per_cell": 1, "layers": [{"z": 0, "y": 0, "x": 0, "l": 0, "type": "Dense",
+    "activation": "Linear", "dtype": "Float32", "input_height": 2, "output_height": 1,
+    "weights": "AACAPwAAAEA=", "scale": 1}]})");
+  const Ran ran = run_loom("convert " + in + " " + folder.path() + "/new.entity");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ok("info " + folder.path() + "/new.entity"), HasSubstr("Dense"));
+}
+
+}  // namespace
+}  // namespace loom::test
