@@ -87,6 +87,13 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder) {
 }
 
 Result<Tokenizer> load_tokenizer(const std::string& path) {
+  const ModelFile kind = model_file_kind(path);
+  if (kind == ModelFile::gguf || kind == ModelFile::entity) {
+    LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
+    if (!source->tokenizer_json.empty())
+      return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
+    return make_error(Code::not_found, "this model has no tokenizer", path);
+  }
   if (model_file_kind(path) == ModelFile::gguf) {
     LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_gguf(path));
     if (!source->tokenizer_json.empty())

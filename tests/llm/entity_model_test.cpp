@@ -212,7 +212,9 @@ TEST(EntityModel, IsToldByHowItBegins) {
   const TemporaryFolder folder;
   folder.write("e", std::string("ENTITY\0\0\7\0", 10));
   folder.write("s", "ENTITY");
+  folder.write("g", "GGUF");
   EXPECT_EQ(model_file_kind(folder.path("e")), ModelFile::entity);
+  EXPECT_EQ(model_file_kind(folder.path("g")), ModelFile::gguf);
   EXPECT_EQ(model_file_kind(folder.path("s")), ModelFile::other);
   EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
   EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
