@@ -24,7 +24,8 @@ struct ConvertFlags {
   int64_t windows = 16;
   std::vector<std::string> rules;
   uint64_t seed = 1;
-  bool per_tensor = false, json = false, quiet = false, force = false, quantize = false;
+  bool per_tensor = false, with_weights = false, json = false, quiet = false, force = false,
+       quantize = false;
 };
 
 Result<std::vector<ConvertRule>> parse_rules(const std::vector<std::string>& texts) {
@@ -127,6 +128,7 @@ Status convert(const ConvertFlags& f) {
   }
   LOOM_ASSIGN(options.rules, parse_rules(f.rules));
   options.per_tensor = f.per_tensor;
+  options.with_weights = f.with_weights;
   LOOM_ASSIGN(const OpenedModel model, open(f, pool));
   if (!f.quiet) {
     for (const std::string& note : model.notes) fmt::print(stderr, "[{}]\n", note);
@@ -214,6 +216,8 @@ Verb add_convert(Command app) {
               "an extension")
       .required();
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
+  verb.flag("--with-weights", f->with_weights,
+            ".json: the weights too, as base64 (of networks; default: the description alone)");
   add_common(verb, *f);
   return {verb, [f] { return run(*f); }};
 }

@@ -31,6 +31,7 @@ struct ConvertRule {
 struct ConvertOptions {
   std::optional<DType> dtype;      // of matrices; unset: as stored
   std::vector<ConvertRule> rules;  // the first that fits decides, before dtype
+  bool with_weights = false;       // .json: the parameters too, not only the description
   bool per_tensor = false;         // one scale per matrix instead of one per row
   std::function<Status(const Param& param, DType dtype, int64_t rows, float* values)> adjust;
   std::function<void(const PackReport&)> report;

@@ -1,6 +1,7 @@
 // Which reader a file belongs to: see convert.hpp.
 #include "base/text.hpp"
 #include "bridge/loom1.hpp"
+#include "bridge/network_checkpoint.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/onnx_import.hpp"
 #include "bridge/universal.hpp"
@@ -77,8 +78,15 @@ Result<OpenedModel> open_entity_model(const std::string& path) {
 
 Result<OpenedModel> open_description(const std::string& path) {
   OpenedModel model;
+  LOOM_ASSIGN(const std::string text, read_file(path));
+  LOOM_ASSIGN(const JsonValue json, parse_json(text, path));
+  if (is_network_checkpoint(json)) {
+    model.format = "description with weights";
+    LOOM_ASSIGN(model.network, parse_network_checkpoint(text, path));
+    return model;
+  }
   model.format = "description";
-  LOOM_ASSIGN(NetworkSpec spec, load_network(path));
+  LOOM_ASSIGN(NetworkSpec spec, read_network(json, path));
   auto source = std::make_unique<FreshSource>(std::move(spec));
   source->path = path;
   LOOM_TRY(source->make());

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "bridge/network_checkpoint.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/onnx_export.hpp"
 #include "engine/convert.hpp"
@@ -66,14 +67,19 @@ Status write_decoder_entity(const std::string& path, const ModelSource& source,
   return save_model(path, source, save, pool);
 }
 
-Status write_network_entity(const std::string& path, const NetworkSource& source,
-                            const ConvertOptions& options, ThreadPool& pool) {
-  SaveNetworkOptions save;
-  save.policy = policy_of(options);
-  save.policy.dtype = [&](const Param& param, DType stored) {
+PackPolicy network_policy(const ConvertOptions& options) {
+  PackPolicy policy = policy_of(options);
+  policy.dtype = [&](const Param& param, DType stored) {
     if (const std::optional<DType> dtype = ruled(param, options)) return *dtype;
     return options.dtype.value_or(stored);
   };
+  return policy;
+}
+
+Status write_network_entity(const std::string& path, const NetworkSource& source,
+                            const ConvertOptions& options, ThreadPool& pool) {
+  SaveNetworkOptions save;
+  save.policy = network_policy(options);
   save.progress.report = options.progress;
   return save_network(path, source, save, pool);
 }
@@ -195,6 +201,11 @@ Status write_model(const std::string& path, const OpenedModel& model, const Conv
   if (extension == ".entity") {
     return decoder ? write_decoder_entity(path, *model.decoder, options, pool)
                    : write_network_entity(path, *model.network, options, pool);
+  }
+  if (extension == ".json" && options.with_weights && !decoder) {
+    LOOM_ASSIGN(const std::string text,
+                write_network_checkpoint(*model.network, network_policy(options), pool));
+    return write_text(path, text);
   }
   if (extension == ".json") return write_network_description(path, model);
   if (decoder && extension == ".gguf") return write_decoder_gguf(path, *model.decoder, options);

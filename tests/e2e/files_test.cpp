@@ -159,6 +159,10 @@ TEST(Files, TrainedNetworksGoThroughEveryFormat) {
     ok("convert " + t.entity + " " + p + "/net.npz --quiet");
     ok("convert " + t.entity + " " + p + "/net2.json --quiet");
     EXPECT_EQ(t.folder.read("net2.json"), t.folder.read("net.json"));
+    ok("convert " + t.entity + " " + p + "/whole.json --with-weights --quiet");
+    ok("convert " + p + "/whole.json " + p + "/again.json --with-weights --quiet");
+    EXPECT_EQ(t.folder.read("again.json"), t.folder.read("whole.json"));
+    EXPECT_EQ(run_loom("diff " + p + "/whole.json " + t.entity + " --parameters").code, 0);
     const std::string tree = ok("info " + t.entity);
     EXPECT_THAT(tree, HasSubstr("(0, 0, 0, 0)   Dense"));
     EXPECT_THAT(tree, HasSubstr(dtype));

@@ -1,0 +1,202 @@
+#include "bridge/network_checkpoint.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "bridge/network_json.hpp"
+#include "io/base64.hpp"
+#include "io/hash.hpp"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kKeys[] = {"path", "layout", "dtype", "shape", "hash", "data"};
+
+struct Packed {
+  DType dtype = DType::f32;
+  Shape shape;
+  bool matrix = false;
+  std::string bytes;
+};
+
+int64_t bytes_of(const Packed& p) {
+  if (!p.matrix) return plain_bytes(p.dtype, p.shape);
+  return r16_geometry(p.dtype, p.shape[0], p.shape[1]).bytes();
+}
+
+class CheckpointSource : public NetworkSource {
+ public:
+  using NetworkSource::NetworkSource;
+  Status read(const JsonValue& params, const std::string& where);
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  Result<Packed> read_one(const JsonValue& item, const std::string& place);
+  Error bad(const JsonValue& at, const std::string& place, std::string_view what) const {
+    return bad_file(cat(place, ": ", what), path, at.offset());
+  }
+
+  std::unordered_map<std::string, Packed> params_;
+};
+
+Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::string& place) {
+  if (!item.is_object())
+    return bad(item, place, cat("expected an object, found ", item.describe()));
+  for (const auto& [key, value] : item.members()) {
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
+      return bad(value, place, cat("unknown key '", printable(key), "'"));
+  }
+  for (const std::string_view key : kKeys) {
+    const JsonValue* value = item.find(key);
+    const bool list = key == "shape";
+    if (value == nullptr || (list ? !value->is_array() : !value->is_string()))
+      return bad(item, place, cat(key, " must be a ", list ? "list" : "text"));
+  }
+  Packed packed;
+  const std::string& layout = item.find("layout")->text();
+  if (layout != "r16" && layout != "plain")
+    return bad(*item.find("layout"), place, "layout must be plain or r16");
+  packed.matrix = layout == "r16";
+  const Result<DType> type = parse_dtype(item.find("dtype")->text());
+  if (!type.ok()) return bad(*item.find("dtype"), place, type.error().message);
+  packed.dtype = *type;
+  if (!packed.matrix && packed.dtype != DType::f32)
+    return bad(*item.find("dtype"), place, "a plain parameter is float32");
+  const std::vector<JsonValue>& extents = item.find("shape")->elements();
+  if (extents.size() > Shape::kMaxRank || (packed.matrix && extents.size() != 2))
+    return bad(*item.find("shape"), place, "a matrix in r16 has two extents, others at most six");
+  constexpr int64_t kMaxExtent = int64_t{1} << 24;
+  for (size_t i = extents.size(); i-- > 0;) {
+    const Result<int64_t> extent = extents[i].as_int("");
+    if (!extent.ok() || *extent < 0 || *extent > kMaxExtent)
+      return bad(extents[i], place, "an extent must be from 0 to 2^24");
+    packed.shape = packed.shape.after(*extent);
+  }
+  const std::string& data = item.find("data")->text();
+  Result<std::string> bytes = decode_base64(data);
+  if (!bytes.ok()) return bad(*item.find("data"), place, cat("data: ", bytes.error().message));
+  packed.bytes = std::move(*bytes);
+  // Two extents of 2^24 cannot overflow what they are multiplied with; more need the check first.
+  int64_t values = 1;
+  for (int axis = 0; axis < packed.shape.rank(); ++axis) {
+    values *= std::max<int64_t>(packed.shape[axis], 1);
+    if (values > int64_t{1} << 34) return bad(item, place, "the shape is too large");
+  }
+  if (bytes_of(packed) != static_cast<int64_t>(packed.bytes.size())) {
+    return bad(item, place,
+               cat("has ", packed.bytes.size(), " bytes, its shape needs ", bytes_of(packed)));
+  }
+  const auto raw = std::as_bytes(std::span(packed.bytes));
+  if (hash_hex(raw) != item.find("hash")->text())
+    return bad(*item.find("hash"), place, "the data does not match its hash");
+  if (packed.matrix &&
+      !r16_valid(r16_geometry(packed.dtype, packed.shape[0], packed.shape[1]), raw.data()))
+    return bad(item, place, "has a zero point that is no code of its type");
+  return packed;
+}
+
+Status CheckpointSource::read(const JsonValue& params, const std::string& where) {
+  path = where;
+  if (!params.is_array()) return bad(params, "params", "expected a list");
+  LOOM_ASSIGN(const Network network, Network::finalize(spec.grid, spec.input.after(1)));
+  for (size_t i = 0; i < params.elements().size(); ++i) {
+    const JsonValue& item = params.elements()[i];
+    const std::string place = cat("params[", i, "]");
+    LOOM_ASSIGN(Packed packed, read_one(item, place));
+    const std::string& name = item.find("path")->text();
+    const int index = network.find_param(name);
+    if (index < 0)
+      return bad(item, place, cat("the network has no parameter '", printable(name), "'"));
+    const ParamSpec& want = network.params()[static_cast<size_t>(index)].spec;
+    if (want.matrix() != packed.matrix || !(want.shape == packed.shape)) {
+      return bad(item, place,
+                 cat(printable(name), " is ", packed.shape.str(), ", the network wants ",
+                     want.shape.str(), want.matrix() ? " in r16" : ""));
+    }
+    if (packed.matrix) dtype = dtype_name(packed.dtype);
+    if (!params_.emplace(name, std::move(packed)).second)
+      return bad(item, place, cat(printable(name), " stands twice"));
+  }
+  for (const Param& param : network.params()) {
+    if (!params_.contains(param.path)) return bad(params, "params", cat(param.path, " is absent"));
+  }
+  return {};
+}
+
+Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
+  const auto found = params_.find(param.path);
+  if (found == params_.end()) return bad_file(cat("has no parameter ", param.path), path);
+  const Packed& packed = found->second;
+  const auto* data = reinterpret_cast<const std::byte*>(packed.bytes.data());
+  SourceWeight weight;
+  weight.stored = packed.dtype;
+  if (!packed.matrix) {
+    weight.rows = [data](int64_t first, int64_t count, float* out) -> Status {
+      std::copy_n(data + first * 4, count * 4, reinterpret_cast<std::byte*>(out));
+      return {};
+    };
+    return weight;
+  }
+  const R16 g = r16_geometry(packed.dtype, packed.shape[0], packed.shape[1]);
+  weight.rows = [g, data](int64_t first, int64_t count, float* out) -> Status {
+    for (int64_t row = first; row < first + count; ++row, out += g.cols)
+      r16_decode(g, data, row, 0, g.cols, out);
+    return {};
+  };
+  weight.place = [data](int64_t row, const R16& matrix, std::byte* to) -> Status {
+    r16_copy_row(matrix, data, row, to);
+    return {};
+  };
+  return weight;
+}
+
+}  // namespace
+
+Result<std::string> write_network_checkpoint(const NetworkSource& source, const PackPolicy& policy,
+                                             ThreadPool& pool) {
+  LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
+  PackPolicy packing = policy;
+  if (!packing.dtype) packing.dtype = [](const Param&, DType stored) { return stored; };
+  LOOM_ASSIGN(const std::vector<EntityOutput> params,
+              packed_outputs(network, source, packing, pool));
+  std::string text = write_network(source.spec);
+  text.resize(text.rfind("\n}"));
+  text += ",\n  \"params\": [";
+  for (size_t i = 0; i < params.size(); ++i) {
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, params[i].data());
+    JsonValue item = JsonValue::object();
+    item.add("path", JsonValue::string(params[i].path));
+    item.add("layout", JsonValue::string(std::string(blob_layout_name(params[i].layout))));
+    item.add("dtype", JsonValue::string(std::string(dtype_name(params[i].dtype))));
+    JsonValue shape = JsonValue::array();
+    for (int axis = 0; axis < params[i].shape.rank(); ++axis)
+      shape.push(JsonValue::integer(params[i].shape[axis]));
+    item.add("shape", std::move(shape));
+    item.add("hash", JsonValue::string(hash_hex(bytes)));
+    item.add("data", JsonValue::string(encode_base64(
+                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
+    text += (i == 0 ? "\n    " : ",\n    ") + dump_json(item);
+  }
+  return text + "\n  ]\n}\n";
+}
+
+Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view text,
+                                                                const std::string& where) {
+  LOOM_ASSIGN(const JsonValue json, parse_json(text, where));
+  if (!is_network_checkpoint(json)) return bad_file("has no weights (\"params\")", where);
+  JsonValue description = JsonValue::object();
+  for (const auto& [key, value] : json.members()) {
+    if (key != "params") description.add(key, value);
+  }
+  LOOM_ASSIGN(NetworkSpec spec, read_network(description, where));
+  auto source = std::make_unique<CheckpointSource>(std::move(spec));
+  LOOM_TRY(source->read(*json.find("params"), where));
+  return std::unique_ptr<NetworkSource>(std::move(source));
+}
+
+bool is_network_checkpoint(const JsonValue& json) {
+  return json.find("params") != nullptr;
+}
+
+}  // namespace loom

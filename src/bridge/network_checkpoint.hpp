@@ -1,0 +1,24 @@
+// A network with its weights as JSON: the description of network_json.hpp with one more member,
+//   "params": [{"path": "(0, 0, 0, 0)/weight", "layout": "r16", "dtype": "int8",
+//               "shape": [4, 3], "hash": "...", "data": "base64"}, ...]
+// in the order of Network::params(). Layout, type and bytes are those of the blobs of an .entity
+// file (docs/entity.md), so equal networks are equal texts and nothing is lost between the two.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bridge/network_source.hpp"
+
+namespace loom {
+
+Result<std::string> write_network_checkpoint(const NetworkSource& source, const PackPolicy& policy,
+                                             ThreadPool& pool);
+// Errors: bad_file with the byte and the place; a parameter that does not match its hash.
+Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view text,
+                                                                const std::string& where);
+// Has the text a member "params"?
+bool is_network_checkpoint(const JsonValue& json);
+
+}  // namespace loom

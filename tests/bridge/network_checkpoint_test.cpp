@@ -1,0 +1,111 @@
+// Networks with weights as JSON: nothing is lost, and every damage is one line.
+#include "bridge/network_checkpoint.hpp"
+
+#include <gmock/gmock.h>
+
+#include "bridge/network_json.hpp"
+#include "engine/training_hash.hpp"
+#include "grid/init.hpp"
+
+namespace loom {
+namespace {
+
+// Starting values of a network as a source.
+std::unique_ptr<MemorySource> fresh(const KindNetwork& kind) {
+  const Result<NetworkSpec> spec = parse_network(kind.network, kind.kind);
+  EXPECT_TRUE(spec.ok());
+  auto source = std::make_unique<MemorySource>(*spec);
+  const Result<Network> network = Network::finalize(spec->grid, spec->input.after(1));
+  for (size_t i = 0; i < network->params().size(); ++i) {
+    const Param& param = network->params()[i];
+    std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
+    init_values(*network, static_cast<int>(i), 5, 0, param.spec.shape.count(), values.data());
+    source->values[param.path] = std::move(values);
+  }
+  return source;
+}
+
+std::string written(const NetworkSource& source, DType dtype) {
+  ThreadPool pool(1);
+  PackPolicy policy;
+  policy.dtype = [dtype](const Param&, DType) { return dtype; };
+  const Result<std::string> text = write_network_checkpoint(source, policy, pool);
+  EXPECT_TRUE(text.ok()) << text.error().str();
+  return text.ok() ? *text : "";
+}
+
+TEST(NetworkCheckpoint, OfEveryKindIsReadAndWrittenWithTheSameBytes) {
+  ThreadPool pool(1);
+  for (const KindNetwork& kind : kind_networks()) {
+    for (const DType dtype :
+         {DType::f32, DType::f64, DType::i8, DType::u4, DType::binary, DType::q4_0, DType::nvfp4}) {
+      SCOPED_TRACE(std::string(kind.kind) + " " + std::string(dtype_name(dtype)));
+      const std::string text = written(*fresh(kind), dtype);
+      const auto source = parse_network_checkpoint(text, "net.json");
+      ASSERT_TRUE(source.ok()) << source.error().str();
+      const Result<std::string> again = write_network_checkpoint(**source, {}, pool);
+      ASSERT_TRUE(again.ok()) << again.error().str();
+      EXPECT_EQ(*again, text);
+    }
+  }
+}
+
+TEST(NetworkCheckpoint, DamageIsOneLineWithItsPlace) {
+  const std::string good = written(*fresh(kind_networks()[0]), DType::u8);
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"\"params\": [", "\"parms\": [", "has no weights"},
+      {"\"layout\":\"r16\"", "\"layout\":\"r17\"", "params[0]: layout must be plain or r16"},
+      {"\"layout\":\"r16\"", "\"lay\":\"r16\"", "params[0]: unknown key 'lay'"},
+      {"\"layout\":\"r16\",", "", "params[0]: layout must be a text"},
+      {"\"dtype\":\"uint8\"", "\"dtype\":\"uint9\"", "params[0]: unknown dtype 'uint9'"},
+      {"\"dtype\":\"uint8\"", "\"dtype\":8", "params[0]: dtype must be a text"},
+      {"\"dtype\":\"uint8\"", "\"dtype\":\"int4\"", "bytes, its shape needs"},
+      {"\"dtype\":\"float32\"", "\"dtype\":\"float16\"", "params[1]: a plain parameter is float32"},
+      {"\"shape\":[17,9]", "\"shape\":[17]", "params[0]: a matrix in r16 has two extents"},
+      {"\"shape\":[17,9]", "\"shape\":[17,-9]", "params[0]: an extent must be from 0 to 2^24"},
+      {"\"shape\":[17,9]", "\"shape\":[16777216,16777216]", "params[0]: the shape is too large"},
+      {"\"shape\":[17,9]", "\"shape\":[17,10]",
+       "params[0]: (0, 0, 0, 0)/weight is [17, 10], the "
+       "network wants [17, 9] in r16"},
+      {"\"shape\":[17,9]", "\"shape\":17", "params[0]: shape must be a list"},
+      {"(0, 0, 0, 0)/weight", "(0, 0, 0, 0)/wait", "the network has no parameter"},
+      {"(0, 0, 0, 0)/bias", "(0, 0, 0, 0)/weight",
+       "params[1]: (0, 0, 0, 0)/weight is [17], the "
+       "network wants [17, 9] in r16"},
+      {"\"hash\":\"", "\"hash\":\"0", "params[0]: the data does not match its hash"},
+      {"\"data\":\"", "\"data\":\"*", "params[0]: data: "},
+  };
+  for (const Case& c : cases) {
+    std::string text = good;
+    const size_t at = text.find(c.from);
+    ASSERT_NE(at, std::string::npos) << c.from;
+    text.replace(at, std::string(c.from).size(), c.to);
+    const auto source = parse_network_checkpoint(text, "net.json");
+    ASSERT_FALSE(source.ok()) << c.says;
+    EXPECT_THAT(source.error().str(), testing::HasSubstr(c.says));
+    EXPECT_THAT(source.error().str(), testing::StartsWith("net.json: "));
+  }
+}
+
+TEST(NetworkCheckpoint, EveryFlippedBitIsRefusedOrChangesNothing) {
+  ThreadPool pool(1);
+  const std::string good = written(*fresh(kind_networks()[0]), DType::i4);
+  const size_t params = good.find("\"params\"");
+  for (size_t at = params; at < good.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string text = good;
+      text[at] = static_cast<char>(text[at] ^ (1 << bit));
+      const auto source = parse_network_checkpoint(text, "net.json");
+      if (!source.ok()) continue;
+      EXPECT_EQ(*write_network_checkpoint(**source, {}, pool), good) << at << " " << bit;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loom
