@@ -40,7 +40,9 @@ void TrainFlags::add_files(Command verb) {
   verb.option("-o,--output", output,
               "Write the trained weights: .entity as they are packed, else safetensors");
   verb.option("--best", best, "Write the weights after each epoch that is the best so far");
-  const Option file = verb.option("--checkpoint", checkpoint, "Save the run after each epoch");
+  const Option file =
+      verb.option("--checkpoint", checkpoint,
+                  "Save the run after each epoch: .entity (with hashes), else safetensors");
   verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);
   verb.option("--plot", plot, "Write the loss curve (SVG)");
   verb.option("--layer-stats", layer_stats,

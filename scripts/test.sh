@@ -106,6 +106,16 @@ checks_without_build() {
   check "tools" python3 tests/tools/run.py
 }
 
+# Every layer kind in every number type, saved, opened by a fresh process, saved again. Only its last
+# line is shown.
+verify_files() {
+  "build/$preset/cli/loom" verify files --quiet >"$log.out" || {
+    grep -v ' same  *same ' "$log.out"
+    return 1
+  }
+  tail -n 1 "$log.out"
+}
+
 # script_check NAME PATH: a script that another part of the tree brings along.
 script_check() {
   if [[ -x "$2" ]]; then check "$1" "$2"; else skip "$1" "$2 is not there"; fi
@@ -115,6 +125,7 @@ checks_with_build() {
   check "unit tests" unit_tests
   check "story in README" python3 tests/tools/check_story.py "build/$preset/cli/loom"
   [[ "$quick" == no ]] || return 0
+  check "files: 20 layer kinds x 23 number types" verify_files
   script_check "golden hashes" tests/golden/hash_matrix.sh
   script_check "extension patches" tests/extend/run.sh
   fuzz_corpora

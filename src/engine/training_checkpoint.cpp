@@ -5,6 +5,7 @@
 #include "bridge/network_json.hpp"
 #include "engine/logits_hash.hpp"
 #include "engine/training_parts.hpp"
+#include "engine/weights_source.hpp"
 
 namespace loom {
 namespace {
@@ -167,10 +168,15 @@ Status same_options(const JsonValue& theirs, const JsonValue& ours, const std::s
 Status load_from(const std::string& path, const TrainedModel& model, Trainer& trainer,
                  TrainingRun& run) {
   LOOM_ASSIGN(const WeightsFile file, open_weights(path));
+  // Damage anywhere means that the file before this one is taken.
+  for (size_t i = 0; file.entity != nullptr && i < file.entity->blobs().size(); ++i)
+    LOOM_TRY(file.entity->verify(i));
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != kForm) return bad_file("these are weights, no checkpoint", path);
   LOOM_ASSIGN(const std::string network, file.text("network"));
-  LOOM_TRY(same_network(network, write_network(model.network), path));
+  // Both as this release writes them: layers may have gained fields since.
+  LOOM_ASSIGN(const NetworkSpec theirs_spec, parse_network(network, path + ": network"));
+  LOOM_TRY(same_network(write_network(theirs_spec), write_network(model.network), path));
   LOOM_ASSIGN(const std::string options, file.text("options"));
   LOOM_ASSIGN(const JsonValue theirs, parse_json(options, path + ": options"));
   LOOM_TRY(same_options(theirs, run.options, path));
@@ -180,8 +186,7 @@ Status load_from(const std::string& path, const TrainedModel& model, Trainer& tr
   LOOM_ASSIGN(const std::string past, file.text("history"));
   LOOM_ASSIGN(const JsonValue past_json, parse_json(past, path + ": history"));
   LOOM_ASSIGN(run.history, read_history(past_json, path + ": history"));
-  for (const StateTensor& tensor : trainer.step().state())
-    LOOM_TRY(fill_state(file.tensors, tensor, path));
+  for (const StateTensor& tensor : trainer.step().state()) LOOM_TRY(fill_state(file, tensor));
   return trainer.restore(progress);
 }
 
@@ -228,14 +233,17 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
 
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
                        const TrainingRun& run) {
+  const SafeMetadata about = {{"options", dump_json(run.options)},
+                              {"progress", dump_json(progress_json(trainer.progress()))},
+                              {"history", dump_json(history_json(run.history))}};
+  const std::string keep = path + ".previous";
+  if (path.ends_with(".entity")) return save_checkpoint_entity(path, model, trainer, about, keep);
   std::vector<SafeOutput> tensors;
   for (const StateTensor& state : trainer.step().state()) tensors.push_back(state_output(state));
   add_normalization(model, tensors);
   SafeMetadata metadata = model_metadata(model, kForm);
-  metadata.emplace_back("options", dump_json(run.options));
-  metadata.emplace_back("progress", dump_json(progress_json(trainer.progress())));
-  metadata.emplace_back("history", dump_json(history_json(run.history)));
-  return write_safetensors(path, std::move(tensors), metadata, path + ".previous");
+  metadata.insert(metadata.end(), about.begin(), about.end());
+  return write_safetensors(path, std::move(tensors), metadata, keep);
 }
 
 Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,

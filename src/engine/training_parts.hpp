@@ -16,6 +16,6 @@ JsonValue names_json(const std::vector<std::string>& names);
 // scales; -1: what the optimizer keeps.
 int param_of(const Network& network, std::string_view name);
 // Reads one tensor of the training state from a file.
-Status fill_state(const SafeTensors& tensors, const StateTensor& state, const std::string& where);
+Status fill_state(const WeightsFile& file, const StateTensor& state);
 
 }  // namespace loom

@@ -37,7 +37,7 @@ Status fill_ranges(const WeightsFile& file, const Param& param, const StateTenso
   LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
   const bool same = param.dtype.has_value() || dtype == dtype_name(param.tensor.dtype);
   const bool there = file.tensors.find(state.name) != nullptr;
-  return same && there ? fill_state(file.tensors, state, file.path) : Status{};
+  return same && there ? fill_state(file, state) : Status{};
 }
 
 }  // namespace
@@ -109,21 +109,42 @@ void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tenso
   tensors.push_back(vector_output(kScale, model.normalization.scale));
 }
 
-Status fill_state(const SafeTensors& tensors, const StateTensor& state, const std::string& where) {
-  const SafeTensor* t = tensors.find(state.name);
-  if (t == nullptr) return bad_file(cat("has no tensor '", state.name, "'"), where);
+namespace {
+
+Error other_shape(const StateTensor& state, const std::string& where) {
+  return bad_file(
+      cat("'", state.name, "' has another shape than the network's ", state.tensor.shape.str()),
+      where);
+}
+
+Status fill_from_entity(const Entity& file, const StateTensor& state) {
+  const int64_t found = file.find(cat("state/", state.name));
+  if (found < 0) return bad_file(cat("has no blob 'state/", state.name, "'"), file.where());
+  const auto index = static_cast<size_t>(found);
+  const EntityBlob& blob = file.blobs()[index];
+  if (blob.layout != BlobLayout::plain || blob.dtype != state.tensor.dtype ||
+      !(blob.shape == state.tensor.shape))
+    return other_shape(state, file.where());
+  LOOM_TRY(file.verify(index));
+  const std::span<const std::byte> bytes = file.bytes(index);
+  std::copy(bytes.begin(), bytes.end(), state.tensor.data);
+  return {};
+}
+
+}  // namespace
+
+Status fill_state(const WeightsFile& file, const StateTensor& state) {
+  if (file.entity != nullptr) return fill_from_entity(*file.entity, state);
+  const SafeTensor* t = file.tensors.find(state.name);
+  if (t == nullptr) return bad_file(cat("has no tensor '", state.name, "'"), file.path);
   Shape shape;
   for (size_t i = t->shape.size(); i-- > 0 && t->shape.size() <= Shape::kMaxRank;)
     shape = shape.after(t->shape[i]);
-  if (!(shape == state.tensor.shape)) {
-    return bad_file(
-        cat("'", state.name, "' has another shape than the network's ", state.tensor.shape.str()),
-        where);
-  }
+  if (!(shape == state.tensor.shape)) return other_shape(state, file.path);
   if (state.tensor.dtype == DType::f32) {
     return SafeTensors::to_f32(*t, 0, t->count(), state.tensor.f32());
   }
-  if (t->dtype != SafeDType::u8) return bad_file(cat("'", state.name, "' is not u8"), where);
+  if (t->dtype != SafeDType::u8) return bad_file(cat("'", state.name, "' is not u8"), file.path);
   std::copy(t->data.begin(), t->data.end(), state.tensor.data);
   return {};
 }
@@ -164,7 +185,24 @@ Status save_weights(const std::string& path, const TrainedModel& model, Trainer&
   return write_safetensors(path, std::move(tensors), model_metadata(model, "weights 1"));
 }
 
+namespace {
+
+// What an .entity file says where a safetensors file has metadata of that name.
+Result<std::string> entity_text(const Entity& file, std::string_view name) {
+  const JsonValue* training = file.header().find("training");
+  if (name == "loom") return std::string(training == nullptr ? "weights 1" : "checkpoint 1");
+  LOOM_ASSIGN(const TrainedModel model, read_entity_model(file));
+  if (name == "network") return write_network(model.network);
+  if (name == "dtype") return std::string(dtype_name(model.dtype));
+  const JsonValue* value = training == nullptr ? nullptr : training->find(name);
+  if (value != nullptr && value->is_string()) return value->text();
+  return bad_file(cat("its section 'training' has no '", name, "'"), file.where());
+}
+
+}  // namespace
+
 Result<std::string> WeightsFile::text(std::string_view name) const {
+  if (entity != nullptr) return entity_text(*entity, name);
   for (const auto& [key, value] : tensors.metadata()) {
     if (key == name) return value;
   }
@@ -241,7 +279,7 @@ Status load_weights(const WeightsFile& file, Trainer& trainer) {
     const int param = param_of(network, state.name);
     if (param < 0) continue;
     const bool master = network.find_param(state.name) >= 0;
-    LOOM_TRY(master ? fill_state(file.tensors, state, file.path)
+    LOOM_TRY(master ? fill_state(file, state)
                     : fill_ranges(file, network.params()[static_cast<size_t>(param)], state));
   }
   return trainer.step().restored(0);

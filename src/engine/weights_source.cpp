@@ -122,6 +122,21 @@ Status save_trained_entity(const std::string& path, const TrainedModel& model, T
   return write_entity(path, header, blobs);
 }
 
+Status save_checkpoint_entity(const std::string& path, const TrainedModel& model, Trainer& trainer,
+                              const SafeMetadata& about, const std::string& keep) {
+  JsonValue header = JsonValue::object();
+  std::vector<EntityOutput> blobs, params;
+  add_network(model.network, trainer.network(), header, params);
+  add_model(model, header, blobs);
+  JsonValue training = JsonValue::object();
+  for (const auto& [key, value] : about) training.add(key, JsonValue::string(value));
+  header.add("training", std::move(training));
+  for (const StateTensor& state : trainer.step().state())
+    blobs.push_back(tensor_output(cat("state/", state.name), state.tensor));
+  for (EntityOutput& param : params) blobs.push_back(std::move(param));
+  return write_entity(path, header, blobs, {}, keep);
+}
+
 Result<TrainedModel> read_entity_model(const Entity& file) {
   LOOM_ASSIGN(NetworkSpec spec, entity_spec(file));
   TrainedModel model{std::move(spec), DType::f32, {}, {}, {}};

@@ -5,12 +5,16 @@
 
 #include "bridge/network_source.hpp"
 #include "engine/training_files.hpp"
+#include "io/safetensors_write.hpp"
 
 namespace loom {
 
 Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& path);
 // The network of `trainer` as it is packed now, with what it was trained for.
 Status save_trained_entity(const std::string& path, const TrainedModel& model, Trainer& trainer);
+// The same with the run (`about`: options, progress, history) and the state of the optimizer.
+Status save_checkpoint_entity(const std::string& path, const TrainedModel& model, Trainer& trainer,
+                              const SafeMetadata& about, const std::string& keep);
 // What a network in an .entity file was trained for; defaults where it does not say.
 Result<TrainedModel> read_entity_model(const Entity& file);
 

@@ -1,6 +1,6 @@
 // Writing a model in another format: see convert.hpp.
 #include <algorithm>
-#include <array>
+#include <deque>
 
 #include "base/text.hpp"
 #include "bridge/network_checkpoint.hpp"
@@ -109,31 +109,49 @@ SafeOutput float_output(std::string name, const Shape& shape, const std::vector<
   return out;
 }
 
-// Weights that `loom eval` and `loom train` take: see training_files.hpp.
+// Blobs of `folder` as tensors without it; their bytes are kept in `memory`.
+Status add_blobs(const NetworkSource& source, std::string_view folder, bool strip,
+                 std::deque<std::string>& memory, std::vector<SafeOutput>& tensors) {
+  for (const EntityOutput& blob : source.blobs) {
+    if (!blob.path.starts_with(folder)) continue;
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, blob.data());
+    memory.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    SafeOutput out;
+    out.name = strip ? blob.path.substr(folder.size()) : blob.path;
+    out.dtype = blob.dtype == DType::u8 ? SafeDType::u8 : SafeDType::f32;
+    out.data = std::as_bytes(std::span(memory.back()));
+    for (int axis = 0; axis < blob.shape.rank(); ++axis) out.shape.push_back(blob.shape[axis]);
+    tensors.push_back(std::move(out));
+  }
+  return {};
+}
+
+// Weights that `loom eval` takes, or with the section "training" a checkpoint that `loom train
+// --resume` takes: see training_files.hpp.
 Status write_network_safetensors(const std::string& path, const NetworkSource& source) {
-  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
+  const JsonValue* training = source.sections.find("training");
+  const JsonValue* model = source.sections.find("model");
+  const JsonValue* loss = model == nullptr ? nullptr : model->find("loss");
+  const JsonValue* classes = model == nullptr ? nullptr : model->find("classes");
+  SafeMetadata metadata = {
+      {"loom", training == nullptr ? "weights 1" : "checkpoint 1"},
+      {"network", write_network(source.spec)},
+      {"dtype", source.dtype},
+      {"loss",
+       loss == nullptr ? R"({"kind":"mse","delta":1.0,"smoothing":0.0})" : dump_json(*loss)},
+      {"classes", classes == nullptr ? "[]" : dump_json(*classes)}};
   std::vector<SafeOutput> tensors;
+  std::deque<std::string> memory;
+  LOOM_TRY(add_blobs(source, "input/", false, memory, tensors));
+  if (training != nullptr) {
+    for (const auto& [key, value] : training->members()) metadata.emplace_back(key, value.text());
+    LOOM_TRY(add_blobs(source, "state/", true, memory, tensors));
+    return write_safetensors(path, std::move(tensors), metadata);
+  }
+  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
   for (size_t i = 0; i < all.values.size(); ++i) {
     const Param& param = all.network.params()[i];
     tensors.push_back(float_output(param.path, param.spec.shape, all.values[i]));
-  }
-  const JsonValue* model = source.sections.find("model");
-  SafeMetadata metadata = {{"loom", "weights 1"}, {"network", write_network(source.spec)}};
-  metadata.emplace_back("dtype", source.dtype);
-  const JsonValue* loss = model == nullptr ? nullptr : model->find("loss");
-  const JsonValue* classes = model == nullptr ? nullptr : model->find("classes");
-  metadata.emplace_back(
-      "loss", loss == nullptr ? R"({"kind":"mse","delta":1.0,"smoothing":0.0})" : dump_json(*loss));
-  metadata.emplace_back("classes", classes == nullptr ? "[]" : dump_json(*classes));
-  std::vector<std::string> kept;  // bytes that outlive the loop
-  kept.reserve(source.blobs.size());
-  for (const EntityOutput& blob : source.blobs) {
-    if (!blob.path.starts_with("input/")) continue;
-    LOOM_ASSIGN(const std::span<const std::byte> bytes, blob.data());
-    kept.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    SafeOutput out{blob.path, SafeDType::f32, {}, std::as_bytes(std::span(kept.back()))};
-    for (int axis = 0; axis < blob.shape.rank(); ++axis) out.shape.push_back(blob.shape[axis]);
-    tensors.push_back(std::move(out));
   }
   return write_safetensors(path, std::move(tensors), metadata);
 }

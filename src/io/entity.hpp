@@ -112,8 +112,10 @@ struct EntityProgress {
   std::function<bool(uint64_t done, uint64_t total)> report;  // bytes; false: cancelled
 };
 
-// Writes the file atomically. `header`: the sections, an object. Equal input gives equal bytes.
+// Writes the file atomically; `keep` as AtomicFile::commit() takes it. `header`: the sections, an
+// object. Equal input gives equal bytes.
 Status write_entity(const std::string& path, const JsonValue& header,
-                    const std::vector<EntityOutput>& blobs, const EntityProgress& progress = {});
+                    const std::vector<EntityOutput>& blobs, const EntityProgress& progress = {},
+                    const std::string& keep = {});
 
 }  // namespace loom

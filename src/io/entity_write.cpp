@@ -125,7 +125,8 @@ EntityOutput text_output(std::string path, std::string value) {
 }
 
 Status write_entity(const std::string& path, const JsonValue& sections,
-                    const std::vector<EntityOutput>& blobs, const EntityProgress& progress) {
+                    const std::vector<EntityOutput>& blobs, const EntityProgress& progress,
+                    const std::string& keep) {
   if (!sections.is_object()) return invalid("the sections of a header are an object", path);
   LOOM_TRY(check(blobs));
   std::vector<Planned> plan(blobs.size());
@@ -165,7 +166,7 @@ Status write_entity(const std::string& path, const JsonValue& sections,
   header = header_text(sections, blobs, plan);
   LOOM_TRY(file.rewrite(0, fixed_part(header, payload + end)));
   LOOM_TRY(file.rewrite(kEntityFixed, std::as_bytes(std::span(header))));
-  return file.commit();
+  return file.commit(keep);
 }
 
 }  // namespace loom
