@@ -21,7 +21,7 @@ namespace {
 struct ConvertFlags {
   EngineFlags engine;
   std::string in, out, dtype, shape, calibrate;
-  int64_t windows = 16;
+  int64_t windows = 16, open_extent = 0;
   std::vector<std::string> rules;
   uint64_t seed = 1;
   bool per_tensor = false, with_weights = false, json = false, quiet = false, force = false,
@@ -45,7 +45,7 @@ Result<std::vector<ConvertRule>> parse_rules(const std::vector<std::string>& tex
 }
 
 Result<OpenedModel> open(const ConvertFlags& f, ThreadPool& pool) {
-  if (f.shape.empty()) return open_model(f.in);
+  if (f.shape.empty()) return open_model(f.in, {.open_extent = f.open_extent});
   OpenedModel model;
   model.format = "random weights";
   LOOM_ASSIGN(const HfConfig config, shape_config(f.shape));
@@ -191,6 +191,9 @@ void add_common(Command verb, ConvertFlags& f) {
           "PATTERN=DTYPE for parameters whose path fits (* stands for any text); the first that "
           "fits decides")
       .one_at_a_time();
+  verb.option("--open-extent", f.open_extent,
+              "ONNX: the length of axes that the file leaves open, besides the batch")
+      .range(0, 1 << 24);
   verb.flag("--per-tensor", f.per_tensor, "One scale per matrix instead of one per row");
   verb.option("--shape", f.shape, "Random weights of a named shape instead of IN");
   verb.option("--seed", f.seed, "Of those").show_default();
@@ -231,7 +234,7 @@ Verb add_quantize(Command app) {
       "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");
   verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json");
-  verb.option("OUT,-o,--output", f->out, "File to write: .entity or .gguf").required();
+  verb.option("OUT,-o,--output", f->out, "The .entity file to write").required();
   verb.option("--dtype", f->dtype, "Number type of the matrices").required();
   const Option text = verb.option("--calibrate", f->calibrate,
                                   "A text; rows are narrowed to what costs its products least");

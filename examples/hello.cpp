@@ -1,4 +1,4 @@
-// Loads a model folder and lets it write: hello MODEL_FOLDER [PROMPT]
+// Loads a model and lets it write: hello MODEL [PROMPT]
 #include <cstdio>
 #include <loom/loom.hpp>
 

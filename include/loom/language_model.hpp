@@ -2,7 +2,7 @@
 // number of sessions. ModelSession: one conversation with it. Both keep what they need alive.
 //
 //   auto engine = loom::Engine::create({.threads = 4});
-//   auto model = loom::Model::load(*engine, "models/stories.entity", {.dtype = "q8_0"});
+//   auto model = loom::Model::load(*engine, "models/stories.entity");
 //   auto session = model->session();
 //   auto story = session->generate("Once upon a time", {.max_tokens = 100});
 #pragma once
@@ -32,7 +32,7 @@ struct ModelOptions {
 };
 
 struct ModelInfo {
-  std::string source;        // the folder, or "random weights"
+  std::string source;        // the file or folder, or "random weights"
   std::string architecture;  // "LlamaForCausalLM"
   std::string dtype;         // of the weights of the blocks, in memory
   int64_t layers = 0;
@@ -105,10 +105,12 @@ class ModelSession {
 // A handle: copies mean the same model. Const methods are thread-safe, load() and random() compute.
 class Model {
  public:
-  // A Hugging Face folder: config.json, model.safetensors (or shards with an index) and, for text,
-  // tokenizer.json. Errors: not_found, bad_file (with file and offset), unsupported (a field of
-  // config.json this engine does not honour, by name), invalid_argument (unknown dtype), cancelled.
-  static Result<Model> load(const Engine& engine, const std::string& folder,
+  // An .entity file (in the asked dtype it is mapped, and its weights are compared with their
+  // hashes when a session first uses them), a GGUF file, or a Hugging Face folder: config.json,
+  // model.safetensors (or shards with an index) and, for text, tokenizer.json. Errors: not_found,
+  // bad_file (with file and offset), unsupported (a field this engine does not honour, by name),
+  // invalid_argument (unknown dtype), cancelled.
+  static Result<Model> load(const Engine& engine, const std::string& path,
                             const ModelOptions& options = {});
   // Random weights of a named shape ("smollm2-135m", "tiny", ...), the same for the same seed on
   // every machine. No tokenizer: tokens only. An Error lists the shapes there are.

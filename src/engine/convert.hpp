@@ -21,7 +21,10 @@ struct OpenedModel {
   std::unique_ptr<NetworkSource> network;  // the two
   std::vector<std::string> notes;          // what was inferred, or could not be kept
 };
-Result<OpenedModel> open_model(const std::string& path);
+struct OpenOptions {
+  int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
+};
+Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options = {});
 
 struct ConvertRule {
   std::string pattern;  // of parameter paths: * stands for any text

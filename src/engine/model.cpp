@@ -49,7 +49,7 @@ const ModelInfo& Model::info() const {
   return impl_->info;
 }
 
-Result<Model> Model::load(const Engine& engine, const std::string& folder,
+Result<Model> Model::load(const Engine& engine, const std::string& path,
                           const ModelOptions& options) {
   LoadModelOptions load;
   load.progress = options.progress;
@@ -57,8 +57,8 @@ Result<Model> Model::load(const Engine& engine, const std::string& folder,
   if (!options.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(options.dtype));
   }
-  LOOM_TRY(check_model_folder(folder));
-  LOOM_ASSIGN(LanguageModel model, LanguageModel::load(folder, load, engine.impl().pool));
+  LOOM_TRY(check_model_folder(path));
+  LOOM_ASSIGN(LanguageModel model, LanguageModel::load(path, load, engine.impl().pool));
   return Model(make_impl(engine, std::move(model)));
 }
 

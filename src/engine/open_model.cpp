@@ -95,8 +95,8 @@ Result<OpenedModel> open_description(const std::string& path) {
   return model;
 }
 
-Result<OpenedModel> open_onnx(const std::string& path) {
-  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path));
+Result<OpenedModel> open_onnx(const std::string& path, const OpenOptions& options) {
+  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = options.open_extent}));
   OpenedModel model;
   model.format = "ONNX";
   auto source = std::make_unique<MemorySource>(std::move(imported.network));
@@ -172,7 +172,7 @@ bool is_json(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<OpenedModel> open_model(const std::string& path) {
+Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options) {
   OpenedModel model;
   if (!file_exists(path)) {
     return make_error(
@@ -204,7 +204,7 @@ Result<OpenedModel> open_model(const std::string& path) {
     LOOM_ASSIGN(model.decoder, open_model_source(path));
     return model;
   }
-  if (to_lower_ascii(path).ends_with(".onnx")) return open_onnx(path);
+  if (to_lower_ascii(path).ends_with(".onnx")) return open_onnx(path, options);
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
     if (weights.error().code != Code::bad_file) return weights.error();
