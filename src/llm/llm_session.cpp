@@ -60,12 +60,20 @@ Result<Tensor> LlmSession::body(std::span<const TokenId> piece) {
   ids.shape = Shape{1, count};
   ids.row_stride = count;
   ids.data = reinterpret_cast<std::byte*>(ids_.data());
-  return session_.forward(ids, 0, model_->body_cells());
+  LOOM_ASSIGN(const Tensor hidden, session_.forward(ids, 0, model_->body_cells()));
+  // A network from a file may be of any shape; rows below are read by their numbers.
+  if (hidden.rows() == count) return hidden;
+  return bad_file(cat("its network is no decoder: ", count, " tokens give ", hidden.shape.str()),
+                  model_->source());
 }
 
 Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows) {
   const Tensor some = f32_matrix(hidden.f32_row(row), rows, hidden.cols());
-  return session_.forward(some, model_->body_cells(), model_->network().cells().size());
+  LOOM_ASSIGN(const Tensor logits,
+              session_.forward(some, model_->body_cells(), model_->network().cells().size()));
+  if (logits.rows() == rows && logits.cols() == model_->config().vocab_size) return logits;
+  return bad_file(cat("its network is no decoder: the head gives ", logits.shape.str()),
+                  model_->source());
 }
 
 Status LlmSession::feed(std::span<const TokenId> ids) {

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "dtype/samples.hpp"
+#include "grid/init.hpp"
 #include "io/entity_testing.hpp"
 #include "llm/decoder.hpp"
 #include "llm/llm_session.hpp"
@@ -218,6 +219,35 @@ TEST(EntityModel, IsToldByHowItBegins) {
   EXPECT_EQ(model_file_kind(folder.path("s")), ModelFile::other);
   EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
   EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
+}
+
+// A file may describe any network. What gives one row for many tokens would be read beyond its end.
+TEST(EntityModel, ANetworkThatIsNoDecoderIsRefusedBeforeItsRowsAreRead) {
+  const TemporaryFolder folder;
+  GridSpec grid(2, 1, 1, 2);
+  const auto put = [&](const Coord& at, LayerKind kind, const std::vector<Field>& fields) {
+    ASSERT_TRUE(grid.put(at, {*make_layer(kind, fields), {}}).ok());
+  };
+  put({0, 0, 0, 0}, LayerKind::embedding, {{"vocab", 256}, {"width", 64}});
+  put({0, 0, 0, 1}, LayerKind::rnn, {{"in", 64}, {"hidden", 64}, {"return_sequence", false}});
+  put({1, 0, 0, 0}, LayerKind::dense, {{"in", 64}, {"out", 256}});
+  const NetworkSpec spec{grid, Shape{1}};
+  Result<Network> network = Network::finalize(grid, Shape{1, 1});
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  ASSERT_TRUE(init_params(*network, DType::f32, 1, pool()).ok());
+  JsonValue header = JsonValue::object();
+  std::vector<EntityOutput> blobs;
+  add_network(spec, *network, header, blobs);
+  JsonValue model = JsonValue::object();
+  for (const char* key : {"dtype", "bos", "eos"})
+    model.add(key, JsonValue::string(key == std::string("dtype") ? "float32" : ""));
+  header.add("language_model", std::move(model));
+  blobs.push_back(text_output("text/config.json", hf_config_json(*shape_config("tiny"))));
+  ASSERT_TRUE(write_entity(folder.path("m"), header, blobs).ok());
+  const auto loaded = LanguageModel::load(folder.path("m"), {}, pool());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().str();
+  EXPECT_THAT(logits(*loaded).error().str(),
+              HasSubstr("its network is no decoder: 20 tokens give [1, 64]"));
 }
 
 }  // namespace
