@@ -51,6 +51,8 @@ class ConfigReader {
     json_.add("architectures",
               JsonValue::array({JsonValue::string(std::string(architecture_.hf_class))}));
     json_.add("model_type", JsonValue::string(std::string(architecture_.model_type)));
+    if (!architecture_.act.empty())
+      json_.add("hidden_act", JsonValue::string(std::string(architecture_.act)));
     LOOM_TRY(read_sizes());
     LOOM_TRY(read_tensors());
     LOOM_TRY(read_attention());

@@ -1,5 +1,7 @@
 #include "llm/gguf_export.hpp"
 
+#include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "base/text.hpp"
@@ -35,7 +37,7 @@ class Exporter {
 
   Status write(const std::string& path) {
     architecture_ = find_gguf_architecture(source_.config);
-    if (architecture_ == nullptr || architecture_->fused) {
+    if (architecture_ == nullptr) {
       return unsupported(cat("no GGUF file is written of ", source_.config.architecture),
                          source_.path);
     }
@@ -47,10 +49,7 @@ class Exporter {
     LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
     total_ = static_cast<int64_t>(network.params().size());
     std::vector<GgufOutput> tensors;
-    for (const Param& param : network.params()) {
-      LOOM_ASSIGN(GgufOutput tensor, describe(param));
-      tensors.push_back(std::move(tensor));
-    }
+    for (const Param& param : network.params()) LOOM_TRY(add(param, tensors));
     if (source_.config.rope == RopeKind::llama3) tensors.push_back(rope_factors());
     GgufMetadata metadata;
     LOOM_TRY(write_gguf_config(source_.config, *architecture_, metadata));
@@ -70,24 +69,43 @@ class Exporter {
     return ggml_of_dtype(type) == nullptr ? DType::f32 : type;
   }
 
-  Result<GgufOutput> describe(const Param& param) {
+  // A tensor of the parameter's own, or its rows at the end of one that has been added: fused
+  // projections hold several parameters, in the order in which the network has them.
+  Status add(const Param& param, std::vector<GgufOutput>& tensors) {
     HfConfig names = source_.config;
-    names.fused_projections = false;
-    const std::string hf_name = decoder_tensor(param, names).name;
-    GgufOutput out;
-    out.name = gguf_tensor_name(hf_name, names.post_norms);
-    if (out.name.empty()) return unsupported(cat("GGUF has no tensor for ", hf_name), source_.path);
+    names.fused_projections = architecture_->fused;
+    const TensorPart part = decoder_tensor(param, names);
+    const std::string name = gguf_tensor_name(part.name, names.post_norms);
+    if (name.empty()) return unsupported(cat("GGUF has no tensor for ", part.name), source_.path);
+    const bool paired = architecture_->pairs_rows && is_rotary_tensor(part.name);
+    const int64_t head = paired ? source_.config.head_dim : 0;
+    if (part.first_row > 0) {
+      const auto whole = std::find_if(tensors.begin(), tensors.end(),
+                                      [&](const GgufOutput& t) { return t.name == name; });
+      if (whole == tensors.end() || whole->shape[0] != part.first_row)
+        return make_error(Code::internal, cat("the rows of ", name, " are out of order"));
+      whole->shape[0] += param.spec.shape[0];
+      const DType type = types_.at(name);
+      whole->write = [this, before = whole->write, param = &param, type,
+                      head](const GgufSink& sink) -> Status {
+        LOOM_TRY(before(sink));
+        return write_param(*param, type, head, sink);
+      };
+      return {};
+    }
     LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
     const DType type = type_of(param, weight.stored);
+    types_[name] = type;
+    GgufOutput out;
+    out.name = name;
     out.type = ggml_of_dtype(type)->name;
     for (int i = 0; i < param.spec.shape.rank(); ++i) out.shape.push_back(param.spec.shape[i]);
     if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config)) body_type_ = out.type;
-    const bool paired = architecture_->pairs_rows && is_rotary_tensor(hf_name);
-    const int64_t head = paired ? source_.config.head_dim : 0;
     out.write = [this, param = &param, type, head](const GgufSink& sink) {
       return write_param(*param, type, head, sink);
     };
-    return out;
+    tensors.push_back(std::move(out));
+    return {};
   }
 
   Status write_param(const Param& param, DType type, int64_t head, const GgufSink& sink) {
@@ -165,6 +183,7 @@ class Exporter {
             [factors](const GgufSink& sink) { return sink(std::as_bytes(std::span(factors))); }};
   }
 
+  std::unordered_map<std::string, DType> types_;  // of tensors, by name
   const ModelSource& source_;
   const GgufExportOptions& options_;
   const GgufArchitecture* architecture_ = nullptr;

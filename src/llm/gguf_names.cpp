@@ -35,6 +35,12 @@ constexpr GgufArchitecture kArchitectures[] = {
      .bias = false,
      .window = true,
      .fused = true},
+    // The first BitNets (b1.58 large, 3B): SiLU, where the 2B-4T model has squared ReLU.
+    {.name = "bitnet",
+     .hf_class = "BitNetForCausalLM",
+     .model_type = "bitnet",
+     .bias = false,
+     .act = "silu"},
 };
 
 constexpr GgufSize kSizes[] = {
@@ -59,12 +65,14 @@ constexpr Name kInside[] = {{"input_layernorm", "attn_norm"},
                             {"self_attn.o_proj", "attn_output"},
                             {"self_attn.q_norm", "attn_q_norm"},
                             {"self_attn.k_norm", "attn_k_norm"},
+                            {"self_attn.attn_sub_norm", "attn_sub_norm"},
                             {"self_attn.qkv_proj", "attn_qkv"},
                             {"pre_feedforward_layernorm", "ffn_norm"},
                             {"post_feedforward_layernorm", "post_ffw_norm"},
                             {"mlp.gate_proj", "ffn_gate"},
                             {"mlp.up_proj", "ffn_up"},
                             {"mlp.gate_up_proj", "ffn_up"},
+                            {"mlp.ffn_sub_norm", "ffn_sub_norm"},
                             {"mlp.down_proj", "ffn_down"}};
 
 // Cuts `prefix` off the front of `text`.

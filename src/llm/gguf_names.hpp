@@ -26,7 +26,8 @@ struct GgufArchitecture {
   // Scores are scaled by 1 / sqrt(head_dim), but for models of so many blocks, which take
   // embedding_length / head_count in its place. 0: what the class says.
   int64_t wide_blocks = 0;
-  bool fused = false;  // q, k, v in one tensor, gate and up in another; read, not written
+  bool fused = false;         // q, k, v in one tensor, gate and up in another
+  std::string_view act = {};  // the activation of the graph, where it is not that of the class
 };
 std::span<const GgufArchitecture> gguf_architectures();
 // Null: none of that name.

@@ -168,6 +168,10 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
   configs.back().bos_token_id = 3;
   configs.back().eos_token_ids = {4, 5};
   configs.push_back(parsed(R"("architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3")"));
+  configs.push_back(parsed(R"("architectures":["BitNetForCausalLM"],"model_type":"bitnet",
+      "hidden_act":"silu")"));
+  configs.push_back(parsed(R"("architectures":["Phi3ForCausalLM"],"model_type":"phi3",
+      "sliding_window":40,"partial_rotary_factor":0.5)"));
   configs.push_back(parsed(R"("architectures":["GemmaForCausalLM"],"model_type":"gemma")"));
   configs.push_back(parsed(R"("architectures":["Gemma2ForCausalLM"],"model_type":"gemma2",
                               "query_pre_attn_scalar":16,"sliding_window":32)"));
@@ -212,9 +216,7 @@ TEST(GgufSource, WritesNothingThatItCouldNotReadBack) {
     const char* error;
   } rows[] = {
       {R"("architectures":["BitNetForCausalLM"],"model_type":"bitnet")",
-       "made: no GGUF file is written of BitNetForCausalLM"},
-      {R"("architectures":["Phi3ForCausalLM"],"model_type":"phi3")",
-       "made: no GGUF file is written of Phi3ForCausalLM"},
+       "GGUF files of 'bitnet' cannot say hidden_act of this BitNetForCausalLM"},
       {R"("architectures":["MistralForCausalLM"],"model_type":"mistral","sliding_window":64)",
        "GGUF files of 'llama' cannot say the windows of its layers of this MistralForCausalLM"},
       {R"("architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"relu")",
@@ -352,7 +354,7 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"eps", {}, ": gguf key 'llama.attention.layer_norm_rms_epsilon' is missing"},
       {"general.architecture", [](auto& m, auto&) { m.string("general.architecture", "mamba"); },
        ": at byte 300: gguf key 'general.architecture' is 'mamba', which is not supported; these "
-       "are: llama, qwen2, qwen3, smollm3, gemma, gemma2, gemma3, phi3"},
+       "are: llama, qwen2, qwen3, smollm3, gemma, gemma2, gemma3, phi3, bitnet"},
       {"llama.block_count", [](auto& m, auto&) { m.string("llama.block_count", "1"); },
        ": at byte 309: gguf key 'llama.block_count' must be u32, is string"},
       {"llama.block_count", [](auto& m, auto&) { m.u32("llama.block_count", 0); },
