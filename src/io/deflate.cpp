@@ -98,8 +98,11 @@ Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t si
   Inflater inflater(bytes, where, offset);
   std::string out;
   LOOM_TRY(inflater.stream(kRaw, size, out));
-  if (out.size() != size || inflater.used() != bytes.size())
+  if (out.size() != size)
     return inflater.error(cat("unpacks to ", out.size(), " bytes, must be ", size));
+  if (inflater.used() != bytes.size()) {
+    return inflater.error(cat(bytes.size() - inflater.used(), " bytes after the compressed data"));
+  }
   if (crc32_of(std::as_bytes(std::span(out))) != crc)
     return bad_file("the checksum of the data is wrong", where, offset);
   return out;

@@ -1,6 +1,7 @@
 // The writer of config.json: see hf_config.hpp. What the class of an architecture fixes is left
 // out, and what it would take where the file says nothing is said, as the reader wants it.
 #include <algorithm>
+#include <bit>
 
 #include "io/hf_architecture.hpp"
 #include "io/hf_config.hpp"
@@ -47,17 +48,30 @@ JsonValue rope_by_kind(const HfConfig& c) {
   return out;
 }
 
+// The number of which the reader makes `scale` again: a whole one, or the nearest of a few
+// neighbours; squares and roots round.
+double query_scalar(double scale) {
+  const double scalar = 1.0 / (scale * scale);
+  const auto whole = static_cast<double>(static_cast<int64_t>(scalar + 0.5));
+  if (scalar - whole < 1e-6 && whole - scalar < 1e-6) return whole;
+  constexpr uint64_t kNeighbours = 8;
+  const auto bits = std::bit_cast<uint64_t>(scalar);
+  for (uint64_t k = 0; k <= kNeighbours; ++k) {
+    for (const uint64_t near : {bits + k, bits - k}) {
+      const auto value = std::bit_cast<double>(near);
+      if (1.0 / __builtin_sqrt(value) == scale) return value;
+    }
+  }
+  return scalar;
+}
+
 void add_number_or_null(JsonValue& out, const char* key, double value) {
   out.add(key, value > 0 ? JsonValue::real(value) : JsonValue());
 }
 
 void add_scales(const HfConfig& c, const HfArchitecture& row, JsonValue& out) {
-  if (row.query_scalar > 0) {
-    const double scalar = 1.0 / (c.attention_scale * c.attention_scale);
-    const auto whole = static_cast<double>(static_cast<int64_t>(scalar + 0.5));
-    const bool near = scalar - whole < 1e-6 && whole - scalar < 1e-6;
-    out.add("query_pre_attn_scalar", JsonValue::real(near ? whole : scalar));
-  }
+  if (row.query_scalar > 0)
+    out.add("query_pre_attn_scalar", JsonValue::real(query_scalar(c.attention_scale)));
   if (row.attention_cap) add_number_or_null(out, "attn_logit_softcapping", c.attention_soft_cap);
   if (row.final_cap) add_number_or_null(out, "final_logit_softcapping", c.final_soft_cap);
 }
@@ -77,9 +91,10 @@ void add_layers(const HfConfig& c, const HfArchitecture& row, JsonValue& out) {
   if (any && window == 0) window = c.max_positions;  // a window that hides nothing
   if (row.window_switch) out.add("use_sliding_window", JsonValue::boolean(any));
   out.add("sliding_window", any ? JsonValue::integer(window) : JsonValue());
-  if (row.nope_layers && !c.layers.empty()) {
+  if (row.nope_layers) {
     JsonValue list = JsonValue::array();
-    for (const HfLayer& layer : c.layers) list.push(JsonValue::integer(layer.rope ? 1 : 0));
+    for (int64_t i = 0; i < c.num_layers; ++i)
+      list.push(JsonValue::integer(c.layer(i).rope ? 1 : 0));
     out.add("no_rope_layers", std::move(list));
   }
   if (row.sliding == Sliding::every) return;

@@ -2,6 +2,8 @@
 // up to kMaxLayers layers, so a large number in a small file allocates nothing.
 #include "io/hf_layers.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace loom {
@@ -128,6 +130,9 @@ Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architec
     if (architecture.local_rope && layer.window > 0) layer.rope_theta = config.rope_local_theta;
     if (layer.window >= config.max_positions) layer.window = 0;
   }
+  // One form of layers that are all plain: none.
+  const auto plain = [](const HfLayer& layer) { return layer == HfLayer{}; };
+  if (std::all_of(config.layers.begin(), config.layers.end(), plain)) config.layers.clear();
   return {};
 }
 

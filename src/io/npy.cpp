@@ -70,12 +70,15 @@ Status HeaderReader::shape(std::vector<int64_t>& out) {
     int64_t extent = 0;
     const char* first = text_.data() + at_;
     const auto [end, code] = std::from_chars(first, text_.data() + text_.size(), extent);
-    if (code != std::errc() || extent < 0) return error("expected an extent");
+    if (code != std::errc() || extent < 0)
+      return error("expected an extent, a whole number below 2^63");
     at_ += static_cast<size_t>(end - first);
     if (out.size() == kMaxAxes) return error(cat("more than ", kMaxAxes, " axes"));
     out.push_back(extent);
     if (!take(",")) {
       if (!take(")")) return error("expected , or )");
+      // "(1)" is no tuple in Python.
+      if (out.size() == 1) return error("a shape of one axis needs a comma");
       return {};
     }
   }
@@ -139,44 +142,44 @@ Status set_type(const Header& header, const ByteReader& reader, ArrayView& array
                           "' cannot be read; save whole numbers or floats of 16 to 64 bits"));
 }
 
-}  // namespace
-
-bool is_npy(std::span<const std::byte> bytes) {
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
-      .starts_with(kMagic);
-}
-
-Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,
-                            uint64_t base) {
-  if (!is_npy(bytes)) {
-    return bad_file("not an NPY array: it must begin with \\x93NUMPY", where,
-                    static_cast<int64_t>(base));
-  }
-  ByteReader reader(bytes, where);
+// Magic, version and the header's length.
+Result<uint64_t> read_start(ByteReader& reader) {
   LOOM_TRY(reader.skip(kMagic.size(), "the magic"));
+  const ByteReader at_version = reader;
   LOOM_ASSIGN(const uint8_t major, reader.u8("the version"));
-  LOOM_TRY(reader.skip(1, "the version"));
-  if (major < 1 || major > 3)
-    return reader.error(cat("NPY version ", static_cast<int>(major), ", must be 1 to 3"));
+  LOOM_ASSIGN(const uint8_t minor, reader.u8("the version"));
+  if (major < 1 || major > 3 || minor != 0) {
+    return at_version.error(cat("NPY version ", static_cast<int>(major), ".",
+                                static_cast<int>(minor), ", must be 1.0, 2.0 or 3.0"));
+  }
+  const ByteReader at_length = reader;
   uint64_t length = 0;
   if (major == 1) {
     LOOM_ASSIGN(length, reader.u16("the header length"));
   } else {
     LOOM_ASSIGN(length, reader.u32("the header length"));
   }
-  if (length > kMaxHeader) return reader.error(cat("an NPY header of ", length, " bytes"));
-  const auto header_at = static_cast<int64_t>(base + reader.offset());
+  if (length <= kMaxHeader) return length;
+  return at_length.error(cat("an NPY header of ", length, " bytes; the limit is ", kMaxHeader));
+}
+
+// Offsets count from the start of the array.
+Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& where) {
+  if (!is_npy(bytes)) return bad_file("not an NPY array: it must begin with \\x93NUMPY", where, 0);
+  ByteReader reader(bytes, where);
+  LOOM_ASSIGN(const uint64_t length, read_start(reader));
   const ByteReader at_header = reader;
   LOOM_ASSIGN(const auto text, reader.take(length, "the NPY header"));
   const std::string_view literal(reinterpret_cast<const char*>(text.data()), text.size());
-  LOOM_ASSIGN(const Header header, HeaderReader(literal, where, header_at).read());
+  LOOM_ASSIGN(const Header header,
+              HeaderReader(literal, where, static_cast<int64_t>(at_header.offset())).read());
   if (header.fortran)
     return at_header.error("Fortran order cannot be read; save numpy.ascontiguousarray(array)");
   ArrayView array;
   array.where = where;
   array.shape = header.shape;
   LOOM_TRY(set_type(header, at_header, array));
-  array.file_offset = base + reader.offset();
+  array.file_offset = reader.offset();
   const auto size = array_bytes(array.shape, array.type);
   if (!size.has_value() || *size != reader.remaining()) {
     const std::string wanted =
@@ -186,6 +189,25 @@ Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string&
   }
   LOOM_ASSIGN(array.data, reader.take(*size, "the data"));
   return array;
+}
+
+}  // namespace
+
+bool is_npy(std::span<const std::byte> bytes) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
+      .starts_with(kMagic);
+}
+
+Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,
+                            uint64_t base) {
+  Result<ArrayView> array = read_npy(bytes, where);
+  if (array.ok()) {
+    array->file_offset += base;
+    return array;
+  }
+  Error error = array.error();
+  error.offset += static_cast<int64_t>(base);
+  return error;
 }
 
 }  // namespace loom

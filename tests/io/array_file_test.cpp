@@ -134,7 +134,8 @@ TEST(Npy, RefusesWhatItIsNot) {
        "f: at byte 50: NPY header: descr, fortran_order or shape is absent"},
       {"{'descr': '<f4', 'descr': '<f4'}", "f: at byte 35: NPY header: 'descr' stands twice"},
       {"{'descr': '<f4', 'extra': 1}", "f: at byte 35: NPY header: unknown key 'extra'"},
-      {"{'descr': '<f4', 'shape': (-1,)}", "f: at byte 37: NPY header: expected an extent"},
+      {"{'descr': '<f4', 'shape': (-1,)}",
+       "f: at byte 37: NPY header: expected an extent, a whole number below 2^63"},
       {"import os", "f: at byte 10: NPY header: expected {"},
   };
   for (const auto& row : rows) {
