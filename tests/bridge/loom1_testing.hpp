@@ -35,7 +35,7 @@ inline std::string base64(const std::string& bytes) {
 
 inline std::string le(uint64_t value, int bytes) {
   std::string out;
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 255);
+  for (int i = 0; i < bytes; ++i, value = value >> 4 >> 4) out += static_cast<char>(value & 255);
   return out;
 }
 
