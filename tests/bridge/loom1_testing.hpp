@@ -40,9 +40,8 @@ inline std::string le(uint64_t value, int bytes) {
 }
 
 inline std::string f32_bytes(const std::vector<float>& values) {
-  std::string out(values.size() * 4, '\0');
-  std::memcpy(out.data(), values.data(), out.size());
-  return out;
+  const auto* bytes = reinterpret_cast<const char*>(values.data());
+  return values.empty() ? std::string() : std::string(bytes, values.size() * 4);
 }
 
 // Layout 1: fields below a byte begin at its high end.
