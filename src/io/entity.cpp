@@ -331,8 +331,8 @@ Status Entity::to_f32(size_t index, int64_t first, int64_t count, float* out) co
   const EntityBlob& blob = blobs_[index];
   const int64_t total = entries_[index].count();
   if (first < 0 || count < 0 || first > total || count > total - first)
-    return make_error(Code::out_of_range,
-                      cat("values ", first, " to ", first + count, " of ", total), blob.path);
+    return make_error(Code::out_of_range, cat(count, " values from ", first, " on, of ", total),
+                      blob.path);
   if (blob.layout == BlobLayout::text) return unsupported("is a text, no tensor", blob.path);
   const Tensor t = tensor(index);
   if (blob.layout == BlobLayout::r16) {
