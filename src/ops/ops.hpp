@@ -1,6 +1,6 @@
 // Ops: what a backend is. One kernel pointer per row of ops.def, each run by every lane of a
 // parallel region on its own share of the outputs. A CPU backend starts as a copy of the reference
-// table and gets faster row by row; a device backend sets `execute` and translates whole command
+// table and gets faster row by row; a device backend sets `device` and translates whole command
 // lists instead.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "ops/args.hpp"
+#include "ops/device.hpp"
 
 namespace loom {
 
@@ -62,9 +63,9 @@ struct Ops {
   // Has this lstm_cell, with f32 activations, a form with products (LstmCellArgs::w)? Asked for
   // widths that are multiples of 16.
   bool lstm_products = false;
-  // Device backends only: runs a whole list in one submission.
-  void* device = nullptr;
-  Status (*execute)(void* device, std::span<const Command> commands) = nullptr;
+  // Device backends only: where the memory is, and what runs a whole list in one submission. The
+  // rows above then only say that the op exists.
+  Device* device = nullptr;
 };
 
 // Scratch bytes a lane needs to run attention over `positions`, and any other op.

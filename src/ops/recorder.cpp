@@ -314,7 +314,7 @@ Status Recorder::run(int64_t begin, int64_t end) {
   const std::span<const Command> part = std::span<const Command>(commands_).subspan(
       static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   if (part.empty()) return {};
-  if (ops_->execute != nullptr) return ops_->execute(ops_->device, part);
+  if (ops_->device != nullptr) return ops_->device->execute(part);
   LOOM_TRY(reserve_scratch(kMatmulScratch));
   pool_->run([&](int lane) { run_lane(lane, part); });
   return {};

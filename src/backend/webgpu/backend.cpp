@@ -1,0 +1,232 @@
+// The device that engine hands to sessions: memory, kernels, and the CPU for ops without a kernel.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "backend/reference/reference.hpp"
+#include "backend/webgpu/gpu.hpp"
+#include "backend/webgpu/kernels.hpp"
+#include "backend/webgpu/memory.hpp"
+#include "backend/webgpu/webgpu.hpp"
+#include "base/text.hpp"
+
+namespace loom::webgpu {
+namespace {
+
+// A body that nothing calls: rows of a device's table only say that the op exists.
+template <class Args>
+void on_device(const Args&, const Lane&) {}
+
+template <class Args, Status (*kernel)(Frame&, const Args&)>
+Status launch(Frame& frame, const std::byte* bytes) {
+  Args args;
+  std::memcpy(&args, bytes, sizeof(Args));
+  return kernel(frame, args);
+}
+
+using Launch = Status (*)(Frame&, const std::byte*);
+constexpr Launch kLaunch[] = {
+#define LOOM_OP(name, Args) &launch<Args, &kernels::name>,
+#include "ops/ops.def"
+#undef LOOM_OP
+};
+
+class WebGpu final : public Backend {
+ public:
+  WebGpu(std::unique_ptr<Gpu> gpu, const OpenOptions& options)
+      : gpu_(std::move(gpu)),
+        memory_(*gpu_),
+        frame_(*gpu_, memory_, counts_),
+        strict_(options.strict) {
+    ops_.name = "webgpu";
+    ops_.device = this;
+#define LOOM_OP(name, Args) ops_.name = &on_device<Args>;
+#include "ops/ops.def"
+#undef LOOM_OP
+  }
+
+  const Ops& ops() const override {
+    return ops_;
+  }
+  const AdapterReport& adapter() const override {
+    return gpu_->report();
+  }
+  const Counts& counts() const override {
+    return counts_;
+  }
+  Status wait() override {
+    return gpu_->wait();
+  }
+  void lose() override {
+    gpu_->lose();
+  }
+
+  Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
+                         bool contents) override {
+    LOOM_ASSIGN(const int64_t id, memory_.attach(ranges, use, contents));
+    count_memory();
+    return id;
+  }
+  void detach(int64_t id) override {
+    memory_.detach(id);
+    count_memory();
+  }
+  Status upload(const std::byte* begin, int64_t bytes) override;
+  Status download(std::byte* begin, int64_t bytes) override;
+  Status execute(std::span<const Command> commands) override;
+
+ private:
+  Status run_on_cpu(const Command& command);
+  // Every stretch of memory that a command reads (or writes), as f(begin, bytes).
+  template <class F>
+  void each_stretch(Command& command, bool written, F&& f);
+  void count_memory() {
+    for (int use = 0; use < kMemoryUses; ++use) {
+      counts_.memory[use] = memory_.bytes(static_cast<MemoryUse>(use));
+    }
+    counts_.own_memory = frame_.own_memory();
+  }
+
+  std::unique_ptr<Gpu> gpu_;
+  Memory memory_;
+  Counts counts_;
+  Frame frame_;
+  Ops ops_;
+  bool strict_;
+  std::vector<std::byte> scratch_;
+};
+
+Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
+  if (bytes <= 0) return {};
+  const Place place = memory_.find(begin);
+  if (place.buffer == nullptr || place.left < bytes) {
+    return make_error(Code::internal, "upload of memory that the device does not have");
+  }
+  counts_.uploaded += bytes;
+  return gpu_->write(place.buffer, place.offset, begin, bytes);
+}
+
+Status WebGpu::download(std::byte* begin, int64_t bytes) {
+  if (bytes <= 0) return {};
+  // In whole words: what is asked for may begin and end inside one.
+  const Place place = memory_.find(begin);
+  if (place.buffer == nullptr || place.left < bytes) {
+    return make_error(Code::internal, "download of memory that the device does not have");
+  }
+  counts_.downloaded += bytes;
+  const int64_t before = place.offset % 4;
+  const int64_t words = (before + bytes + 3) / 4 * 4;
+  if (before == 0 && words == bytes) return gpu_->read(place.buffer, place.offset, begin, bytes);
+  std::vector<std::byte> whole(static_cast<size_t>(words));
+  LOOM_TRY(gpu_->read(place.buffer, place.offset - before, whole.data(), words));
+  std::memcpy(begin, whole.data() + before, static_cast<size_t>(bytes));
+  return {};
+}
+
+Status WebGpu::execute(std::span<const Command> commands) {
+  LOOM_TRY(gpu_->check());
+  for (const Command& command : commands) {
+    Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
+    if (!status.ok() && status.error().code == Code::unsupported && !strict_) {
+      status = run_on_cpu(command);
+    }
+    if (!status.ok()) {
+      frame_.drop();
+      return status;
+    }
+    ++counts_.commands;
+  }
+  const Status status = frame_.flush();
+  count_memory();
+  return status;
+}
+
+template <class F>
+void WebGpu::each_stretch(Command& command, bool written, F&& f) {
+  with_args(command, [&](auto& args) {
+    visit(args, [&](Tensor& t, Access access) {
+      if (!t.empty() && (access == Access::update || (access == Access::write) == written)) {
+        f(t.data, t.end() - t.data);
+      }
+    });
+    const auto memory = [&](auto* data, int64_t count) {
+      f(reinterpret_cast<const std::byte*>(data), count * static_cast<int64_t>(sizeof(*data)));
+    };
+    if constexpr (requires { args.cache; }) {
+      memory(args.cache.keys, args.cache.key_floats());
+      memory(args.cache.values, args.cache.key_floats());
+    }
+    const auto rows = [&](const Q8Rows& q) {
+      memory(q.codes, q.rows * q.padded_cols());
+      memory(q.scales, q.rows * q.blocks);
+      memory(q.sums, q.rows * q.blocks);
+      memory(q.half_sums, q.rows * q.blocks);
+    };
+    if constexpr (requires { args.use_q8; }) {
+      if (args.use_q8 && !written) rows(args.q8);
+    }
+    if constexpr (requires {
+                    args.q;
+                    args.x;
+                  }) {
+      if constexpr (std::is_same_v<decltype(args.q), Q8Rows>) rows(args.q);
+    }
+  });
+}
+
+// The whole device waits for this; it is for ops that have no kernel yet, and counted.
+Status WebGpu::run_on_cpu(const Command& recorded) {
+  ++counts_.fallbacks[static_cast<int>(recorded.op)];
+  LOOM_TRY(frame_.flush());
+  Command command;
+  command.op = recorded.op;
+  std::memcpy(command.args, recorded.args, sizeof(command.args));
+  Status status;
+  // Outputs too: an op may write a part of what a tensor spans.
+  for (const bool written : {false, true}) {
+    each_stretch(command, written, [&](const std::byte* begin, int64_t bytes) {
+      const Place place = memory_.find(begin);
+      if (status.ok() && !place.constant) {
+        status = download(const_cast<std::byte*>(begin), bytes);
+      }
+    });
+  }
+  LOOM_TRY(std::move(status));
+  int64_t positions = 0;
+  with_args(command, [&](auto& args) {
+    if constexpr (requires {
+                    args.length;
+                    args.cache;
+                  })
+      positions = args.length;
+    if constexpr (requires {
+                    args.sequences;
+                    args.q.shape;
+                  }) {
+      positions = args.q.rows() / args.sequences;
+    }
+  });
+  scratch_.resize(static_cast<size_t>(std::max(
+      {kMatmulScratch, attention_scratch(positions), attend_dx_scratch(positions, true)})));
+  run_command(reference_ops(), command,
+              Lane{0, 1, scratch_.data(), static_cast<int64_t>(scratch_.size())});
+  each_stretch(command, true, [&](const std::byte* begin, int64_t bytes) {
+    if (status.ok()) status = upload(begin, bytes);
+  });
+  return status;
+}
+
+}  // namespace
+
+int64_t Counts::total_fallbacks() const {
+  int64_t sum = 0;
+  for (const int64_t n : fallbacks) sum += n;
+  return sum;
+}
+
+Result<std::unique_ptr<Backend>> Backend::open(const OpenOptions& options) {
+  LOOM_ASSIGN(std::unique_ptr<Gpu> gpu, Gpu::open(options));
+  return std::unique_ptr<Backend>(std::make_unique<WebGpu>(std::move(gpu), options));
+}
+
+}  // namespace loom::webgpu

@@ -1,0 +1,422 @@
+#include "backend/webgpu/frame.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+
+namespace loom::webgpu {
+namespace {
+
+// Dispatches in one submission: enough for a token or a training step of ordinary size, few enough
+// that drivers with a watchdog see an end.
+constexpr size_t kMaxDispatches = 8192;
+constexpr size_t kMaxPipelines = 1024;
+
+}  // namespace
+
+Frame::~Frame() {
+  for (const auto& [key, pipeline] : pipelines_) {
+    gpu_->api().ComputePipelineRelease(pipeline.pipeline);
+  }
+  gpu_->destroy(uniform_buffer_);
+  gpu_->destroy(temporary_);
+}
+
+void Frame::drop() {
+  dispatches_.clear();
+  uniforms_.clear();
+}
+
+Result<Place> Frame::temporary(int64_t bytes) {
+  if (bytes > temporary_bytes_) {
+    LOOM_TRY(flush());
+    LOOM_TRY(gpu_->wait());
+    gpu_->destroy(temporary_);
+    temporary_ = nullptr;
+    temporary_bytes_ = 0;
+    const int64_t wanted = round_up(bytes + bytes / 2, 4096);
+    LOOM_ASSIGN(temporary_, gpu_->create_buffer(wanted, wgpu::kStorage));
+    temporary_bytes_ = wanted;
+  }
+  return Place{temporary_, temporary_bytes_, 0, temporary_bytes_};
+}
+
+Status Frame::flush() {
+  if (dispatches_.empty()) return {};
+  const auto bytes = static_cast<int64_t>(uniforms_.size());
+  if (bytes > uniform_bytes_) {
+    gpu_->destroy(uniform_buffer_);
+    uniform_buffer_ = nullptr;
+    uniform_bytes_ = 0;
+    const int64_t wanted = round_up(bytes * 3 / 2, int64_t{1} << 16);
+    LOOM_ASSIGN(uniform_buffer_, gpu_->create_buffer(wanted, wgpu::kUniform | wgpu::kCopyDst));
+    uniform_bytes_ = wanted;
+  }
+  LOOM_TRY(gpu_->write(uniform_buffer_, 0, uniforms_.data(), bytes));
+  const wgpu::Api& api = gpu_->api();
+  const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
+  const wgpu::ComputePassEncoder pass = api.CommandEncoderBeginComputePass(encoder, nullptr);
+  Status status = encode(pass);
+  api.ComputePassEncoderEnd(pass);
+  api.ComputePassEncoderRelease(pass);
+  counts_->dispatches += static_cast<int64_t>(dispatches_.size());
+  drop();
+  if (!status.ok()) {
+    api.CommandEncoderRelease(encoder);
+    return status;
+  }
+  ++counts_->submits;
+  return gpu_->submit(encoder);
+}
+
+Status Frame::encode(wgpu::ComputePassEncoder pass) {
+  const wgpu::Api& api = gpu_->api();
+  const Binding uniforms{uniform_buffer_, 0, kUniformBlock};
+  wgpu::ComputePipeline bound = nullptr;
+  uint32_t offset = 0;
+  for (const Dispatch& dispatch : dispatches_) {
+    LOOM_ASSIGN(const wgpu::BindGroup group,
+                gpu_->bind_group(dispatch.signature, uniforms, dispatch.storage));
+    if (dispatch.pipeline != bound) api.ComputePassEncoderSetPipeline(pass, dispatch.pipeline);
+    bound = dispatch.pipeline;
+    api.ComputePassEncoderSetBindGroup(pass, 0, group, 1, &offset);
+    api.ComputePassEncoderDispatchWorkgroups(pass, dispatch.groups[0], dispatch.groups[1],
+                                             dispatch.groups[2]);
+    offset += static_cast<uint32_t>(kUniformBlock);
+  }
+  return {};
+}
+
+// Keeps the pipelines used last.
+void Frame::evict() {
+  auto oldest =
+      std::min_element(pipelines_.begin(), pipelines_.end(),
+                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+  gpu_->api().ComputePipelineRelease(oldest->second.pipeline);
+  pipelines_.erase(oldest);
+}
+
+// ---- Call ----
+
+Call& Call::add(Operand operand) {
+  if (operand_count_ == kMaxOperands) {
+    status_ = make_error(Code::internal, cat(kernel_.name, ": too many operands"));
+    return *this;
+  }
+  if (bound(operand) && operand.place.buffer == nullptr) {
+    status_ = make_error(Code::internal,
+                         cat(kernel_.name, ": ", operand.name, " is not in the device's memory"));
+  }
+  operands_[operand_count_++] = operand;
+  return *this;
+}
+
+Call& Call::tensor(std::string_view name, const Tensor& t, Access access) {
+  Operand operand;
+  operand.name = name;
+  operand.access = access;
+  if (t.empty()) {
+    operand.view = View::absent;
+    return add(operand);
+  }
+  operand.view = t.dtype == DType::i32 ? View::i32 : View::f32;
+  operand.place = frame_->memory_->find(t.data);
+  operand.stride = t.row_stride;
+  if (t.dtype != DType::f32 && t.dtype != DType::i32) {
+    status_ = unsupported(cat(kernel_.name, ": no kernel for ", name, " of ", dtype_name(t.dtype)));
+  }
+  return add(operand);
+}
+
+Call& Call::ids(std::string_view name, const Tensor& t, Access access) {
+  if (!t.empty()) return tensor(name, t, access);
+  Operand operand;
+  operand.name = name;
+  operand.view = View::absent_ids;
+  return add(operand);
+}
+
+Call& Call::words(std::string_view name, const void* begin, Access access) {
+  Operand operand;
+  operand.name = name;
+  operand.access = access;
+  operand.view = begin == nullptr ? View::absent : View::words;
+  if (begin != nullptr) {
+    operand.place = frame_->memory_->find(static_cast<const std::byte*>(begin));
+  }
+  return add(operand);
+}
+
+Call& Call::words(std::string_view name, const Place& place, Access access) {
+  Operand operand;
+  operand.name = name;
+  operand.access = access;
+  operand.view = View::words;
+  operand.place = place;
+  return add(operand);
+}
+
+Call& Call::floats(std::string_view name, const Place& place, Access access) {
+  Operand operand;
+  operand.name = name;
+  operand.access = access;
+  operand.place = place;
+  return add(operand);
+}
+
+Call& Call::quads(std::string_view name, const void* begin) {
+  Operand operand;
+  operand.name = name;
+  operand.view = View::quads;
+  operand.place = frame_->memory_->find(static_cast<const std::byte*>(begin));
+  return add(operand);
+}
+
+Call& Call::value(std::string_view name, int64_t v) {
+  if (v < INT32_MIN || v > UINT32_MAX) {
+    status_ = unsupported(cat(kernel_.name, ": ", name, " = ", v, " does not fit 32 bits"));
+  }
+  values_[value_count_++] = {name, false, static_cast<uint32_t>(v)};
+  return *this;
+}
+
+Call& Call::value(std::string_view name, float v) {
+  Value value{name, true, 0};
+  std::memcpy(&value.bits, &v, sizeof(v));
+  values_[value_count_++] = value;
+  return *this;
+}
+
+Call& Call::constant(std::string_view name, int64_t v) {
+  constants_[constant_count_++] = {name, v};
+  return *this;
+}
+
+Call& Call::text(std::string_view wgsl) {
+  texts_[text_count_++] = wgsl;
+  return *this;
+}
+
+Call& Call::lanes(int n) {
+  lanes_ = n;
+  return *this;
+}
+
+Status Call::items(int64_t n) {
+  if (n <= 0) return status_;
+  const int64_t groups = ceil_div(n, lanes_);
+  const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
+  value("items", n);
+  value("width", width);
+  return run("items", width, ceil_div(groups, width), 1);
+}
+
+Status Call::rows(int64_t n) {
+  if (n <= 0) return status_;
+  const int64_t width = std::min(n, frame_->adapter().max_workgroups);
+  value("items", n);
+  value("width", width);
+  return run("rows", width, ceil_div(n, width), 1);
+}
+
+Status Call::groups(int64_t x, int64_t y, int64_t z) {
+  if (x <= 0 || y <= 0 || z <= 0) return status_;
+  return run("", x, y, z);
+}
+
+// Every buffer is bound once: WebGPU allows no second binding of what is written. Only quads have a
+// binding of their own, and only where nothing writes their buffer.
+void Call::bind(Frame::Dispatch& dispatch) {
+  const auto buffer_of = [&](int binding) {
+    return dispatch.storage[static_cast<size_t>(binding)].buffer;
+  };
+  for (int i = 0; i < operand_count_; ++i) {
+    Operand& operand = operands_[i];
+    if (!bound(operand)) continue;
+    operand.alone = operand.view == View::quads;
+    for (int j = 0; operand.alone && j < operand_count_; ++j) {
+      const Operand& other = operands_[j];
+      operand.alone = other.access == Access::read || !bound(other) ||
+                      other.place.buffer != operand.place.buffer;
+    }
+    if (operand.alone) continue;
+    int binding = 0;
+    while (binding < signature_.count && buffer_of(binding) != operand.place.buffer) ++binding;
+    if (binding == signature_.count) {
+      if (binding == Signature::kMax) {
+        status_ = make_error(Code::internal, cat(kernel_.name, ": too many buffers"));
+        return;
+      }
+      ++signature_.count;
+      dispatch.storage[static_cast<size_t>(binding)] = {
+          operand.place.buffer, 0, static_cast<uint64_t>(operand.place.buffer_bytes)};
+    }
+    if (operand.access != Access::read) signature_.writable |= 1U << binding;
+    operand.binding = binding;
+  }
+  for (int i = 0; i < operand_count_; ++i) {
+    Operand& operand = operands_[i];
+    if (!operand.alone || !bound(operand)) continue;
+    if (signature_.count == Signature::kMax) {
+      operand.alone = false;
+      status_ = make_error(Code::internal, cat(kernel_.name, ": too many buffers"));
+      return;
+    }
+    operand.binding = signature_.count;
+    dispatch.storage[static_cast<size_t>(signature_.count++)] = {
+        operand.place.buffer, 0, static_cast<uint64_t>(operand.place.buffer_bytes)};
+  }
+  dispatch.signature = signature_;
+}
+
+std::string Call::key(std::string_view form) const {
+  std::string key;
+  key.reserve(256);
+  key.append(kernel_.name).append(form);
+  const auto number = [&](int64_t v) { key.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
+  for (int i = 0; i < constant_count_; ++i) number(constants_[i].second);
+  for (int i = 0; i < operand_count_; ++i) {
+    const Operand& o = operands_[i];
+    key.push_back(static_cast<char>('a' + static_cast<int>(o.view)));
+    key.push_back(static_cast<char>('a' + o.binding));
+    key.push_back(o.alone ? '4' : '1');
+  }
+  number((int64_t{signature_.count} << 40) | (int64_t{signature_.writable} << 12) | lanes_);
+  for (int i = 0; i < text_count_; ++i) key.append(texts_[i]);
+  return key;
+}
+
+std::string Call::wgsl(std::string_view form) const {
+  std::string out = "struct Params {\n";
+  for (int i = 0; i < operand_count_; ++i) {
+    if (!bound(operands_[i])) continue;
+    out += cat("  ", operands_[i].name, "_o: u32, ", operands_[i].name, "_s: u32,\n");
+  }
+  for (int i = 0; i < value_count_; ++i) {
+    out += cat("  ", values_[i].name, values_[i].real ? ": f32,\n" : ": u32,\n");
+  }
+  out += "  end: u32,\n}\n@group(0) @binding(0) var<uniform> p: Params;\n";
+  for (int b = 0; b < signature_.count; ++b) {
+    const bool alone = std::any_of(operands_, operands_ + operand_count_, [&](const Operand& o) {
+      return o.alone && o.binding == b && bound(o);
+    });
+    const bool writable = ((signature_.writable >> b) & 1) != 0;
+    out += cat("@group(0) @binding(", b + 1, ") var<storage, ", writable ? "read_write" : "read",
+               "> b", b, ": array<", alone ? "vec4<u32>" : "u32", ">;\n");
+  }
+  for (int i = 0; i < constant_count_; ++i) {
+    out += cat("const ", constants_[i].first, ": u32 = ", constants_[i].second, "u;\n");
+  }
+  out += cat("const lanes: u32 = ", lanes_, "u;\n");
+  for (int i = 0; i < operand_count_; ++i) {
+    const Operand& o = operands_[i];
+    const std::string at = cat("b", o.binding, "[p.", o.name, "_o + i]");
+    const bool written = o.access != Access::read;
+    out += cat("const has_", o.name, ": bool = ", bound(o) ? "true" : "false", ";\n");
+    switch (o.view) {
+      case View::absent:
+        out += cat("fn ", o.name, "_at(i: u32) -> f32 { return 0.0; }\n");
+        out += cat("fn ", o.name, "_set(i: u32, v: f32) {}\n");
+        out += cat("fn ", o.name, "_word(i: u32) -> u32 { return 0u; }\n");
+        out += cat("fn ", o.name, "_put(i: u32, v: u32) {}\n");
+        break;
+      case View::absent_ids:
+        out += cat("fn ", o.name, "_at(i: u32) -> i32 { return 0; }\n");
+        out += cat("fn ", o.name, "_set(i: u32, v: i32) {}\n");
+        break;
+      case View::f32:
+      case View::i32: {
+        const std::string_view type = o.view == View::f32 ? "f32" : "i32";
+        out += cat("fn ", o.name, "_at(i: u32) -> ", type, " { return bitcast<", type, ">(", at,
+                   "); }\n");
+        if (written) {
+          out +=
+              cat("fn ", o.name, "_set(i: u32, v: ", type, ") { ", at, " = bitcast<u32>(v); }\n");
+        }
+        break;
+      }
+      case View::words:
+        out += cat("fn ", o.name, "_word(i: u32) -> u32 { return ", at, "; }\n");
+        if (written) out += cat("fn ", o.name, "_put(i: u32, v: u32) { ", at, " = v; }\n");
+        break;
+      case View::quads:
+        out += cat("fn ", o.name, "_quad(i: u32) -> vec4<u32> { ");
+        if (o.alone) {
+          out += cat("return b", o.binding, "[p.", o.name, "_o / 4u + i]; }\n");
+        } else {
+          out +=
+              cat("let j = p.", o.name, "_o + 4u * i; return vec4<u32>(b", o.binding, "[j], b",
+                  o.binding, "[j + 1u], b", o.binding, "[j + 2u], b", o.binding, "[j + 3u]); }\n");
+        }
+        out += cat("fn ", o.name, "_word(i: u32) -> u32 { return ", o.name,
+                   "_quad(i / 4u)[i % 4u]; }\n");
+        break;
+    }
+  }
+  std::string body;
+  for (int i = 0; i < text_count_; ++i) body += texts_[i];
+  body += kernel_.text;
+  if (form == "items") {
+    body +=
+        "\n@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
+        "@builtin(local_invocation_index) lane: u32) {\n"
+        "  let i = (group.y * p.width + group.x) * lanes + lane;\n  if (i < p.items) { run(i); "
+        "}\n}\n";
+  } else if (form == "rows") {
+    body +=
+        "\n@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
+        "@builtin(local_invocation_index) lane: u32) {\n"
+        "  let row = group.y * p.width + group.x;\n  if (row < p.items) { run(row, lane); }\n}\n";
+  }
+  return out + library_for(body) + body;
+}
+
+Status Call::run(std::string_view form, int64_t x, int64_t y, int64_t z) {
+  Frame::Dispatch dispatch;
+  if (status_.ok()) bind(dispatch);
+  LOOM_TRY(std::move(status_));
+  const int64_t limit = frame_->adapter().max_workgroups;
+  if (x > limit || y > limit || z > limit) {
+    return unsupported(cat(kernel_.name, ": ", x, " x ", y, " x ", z,
+                           " workgroups, the device has ", limit,
+                           " per dimension; use smaller batches, or the CPU"));
+  }
+  Frame::Pipeline& pipeline = frame_->pipelines_[key(form)];
+  if (pipeline.pipeline == nullptr) {
+    Result<wgpu::ComputePipeline> made =
+        frame_->gpu_->compile(std::string(kernel_.name), wgsl(form), signature_);
+    if (!made.ok()) {
+      frame_->pipelines_.erase(key(form));
+      return made.error();
+    }
+    pipeline.pipeline = made.value();
+    ++frame_->counts_->pipelines;
+  }
+  pipeline.used = ++frame_->tick_;
+  dispatch.pipeline = pipeline.pipeline;
+  dispatch.groups[0] = static_cast<uint32_t>(x);
+  dispatch.groups[1] = static_cast<uint32_t>(y);
+  dispatch.groups[2] = static_cast<uint32_t>(z);
+  frame_->dispatches_.push_back(dispatch);
+
+  const size_t begin = frame_->uniforms_.size();
+  frame_->uniforms_.resize(begin + kUniformBlock);
+  uint32_t words[kUniformBlock / 4] = {};
+  int count = 0;
+  for (int i = 0; i < operand_count_; ++i) {
+    if (!bound(operands_[i])) continue;
+    words[count++] = static_cast<uint32_t>(operands_[i].place.offset / 4);
+    words[count++] = static_cast<uint32_t>(operands_[i].stride);
+  }
+  for (int i = 0; i < value_count_; ++i) words[count++] = values_[i].bits;
+  std::memcpy(frame_->uniforms_.data() + begin, words, sizeof(words));
+  if (frame_->dispatches_.size() >= kMaxDispatches) {
+    LOOM_TRY(frame_->flush());
+  }
+  if (frame_->pipelines_.size() > kMaxPipelines && frame_->dispatches_.empty()) frame_->evict();
+  return {};
+}
+
+}  // namespace loom::webgpu

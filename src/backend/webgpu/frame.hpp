@@ -1,0 +1,149 @@
+// Frame: the dispatches of one list of commands, on their way to one submission. Call: one
+// dispatch, described by the code of an op: a kernel's text, the tensors it names, numbers.
+//
+// The text of a kernel is WGSL that sees, for a tensor bound as `x`,
+//   x_at(i) -> f32 (i32 for tensors of i32)  its value i, counted from its first
+//   x_set(i, v)                              where it is written
+//   p.x_s                                    elements between its rows
+//   has_x                                    false for an absent tensor, which reads as 0
+// for words() also x_word(i) and x_put(i, v), for quads() x_quad(i); for value("n", ..) p.n; for
+// constant("c", ..) a const c. It defines one of
+//   fn run(i: u32)              for items(): one invocation per item
+//   fn run(row: u32, lane: u32) for rows(): a workgroup of `lanes` invocations per row
+//   a whole fn main             for groups(): `lanes` is the workgroup size it should have
+// Functions of wgsl_library.cpp are added where the text calls them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/webgpu/gpu.hpp"
+#include "backend/webgpu/memory.hpp"
+#include "ops/visit.hpp"
+
+namespace loom::webgpu {
+
+// A kernel by name; the text must live as long as the program.
+struct Kernel {
+  std::string_view name;
+  std::string_view text;
+};
+
+class Frame {
+ public:
+  Frame(Gpu& gpu, Memory& memory, Counts& counts)
+      : gpu_(&gpu), memory_(&memory), counts_(&counts) {}
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  // Submits what was described so far.
+  Status flush();
+  // Forgets it: an error happened.
+  void drop();
+  const AdapterReport& adapter() const { return gpu_->report(); }
+  // Memory that kernels of one op share, valid until the next op asks: for results between two
+  // dispatches. `bytes` from its start; contents mean nothing.
+  Result<Place> temporary(int64_t bytes);
+  int64_t own_memory() const { return uniform_bytes_ + temporary_bytes_; }
+
+ private:
+  friend class Call;
+  struct Pipeline {
+    wgpu::ComputePipeline pipeline = nullptr;
+    int64_t used = 0;
+  };
+  struct Dispatch {
+    wgpu::ComputePipeline pipeline = nullptr;
+    Signature signature;
+    std::array<Binding, Signature::kMax> storage{};
+    uint32_t groups[3] = {1, 1, 1};
+  };
+  Status encode(wgpu::ComputePassEncoder pass);
+  void evict();
+
+  Gpu* gpu_;
+  Memory* memory_;
+  Counts* counts_;
+  std::unordered_map<std::string, Pipeline> pipelines_;
+  int64_t tick_ = 0;
+  std::vector<Dispatch> dispatches_;
+  std::vector<std::byte> uniforms_;
+  wgpu::Buffer uniform_buffer_ = nullptr;
+  int64_t uniform_bytes_ = 0;
+  wgpu::Buffer temporary_ = nullptr;
+  int64_t temporary_bytes_ = 0;
+};
+
+class Call {
+ public:
+  Call(Frame& frame, const Kernel& kernel) : frame_(&frame), kernel_(kernel) {}
+
+  Call& read(std::string_view name, const Tensor& t) { return tensor(name, t, Access::read); }
+  Call& write(std::string_view name, const Tensor& t) { return tensor(name, t, Access::write); }
+  Call& update(std::string_view name, const Tensor& t) { return tensor(name, t, Access::update); }
+  // The same for indices, which may be absent: as i32.
+  Call& ids(std::string_view name, const Tensor& t, Access access = Access::read);
+  // Bytes as 32-bit words; begin is a multiple of 4 from the start of what was attached.
+  Call& words(std::string_view name, const void* begin, Access access = Access::read);
+  Call& words(std::string_view name, const Place& place, Access access);
+  // Bytes as vec4<u32>, read only; begin is a multiple of 16 from the start of what was attached.
+  Call& quads(std::string_view name, const void* begin);
+  // A float view of memory at a place (temporary()).
+  Call& floats(std::string_view name, const Place& place, Access access);
+
+  Call& value(std::string_view name, int64_t v);
+  Call& value(std::string_view name, float v);
+  Call& constant(std::string_view name, int64_t v);
+  // WGSL put before the kernel's text: functions it calls that differ from use to use.
+  Call& text(std::string_view wgsl);
+  Call& lanes(int n);
+
+  Status items(int64_t n);
+  Status rows(int64_t n);
+  Status groups(int64_t x, int64_t y = 1, int64_t z = 1);
+
+ private:
+  enum class View : uint8_t { absent, absent_ids, f32, i32, words, quads };
+  struct Operand {
+    std::string_view name;
+    View view = View::f32;
+    Access access = Access::read;
+    Place place;
+    int64_t stride = 0;
+    int binding = 0;
+    bool alone = false;  // bound as vec4<u32>, its own range
+  };
+  struct Value {
+    std::string_view name;
+    bool real = false;
+    uint32_t bits = 0;
+  };
+  static constexpr int kMaxOperands = 14, kMaxValues = 30, kMaxConstants = 16, kMaxTexts = 6;
+
+  Call& tensor(std::string_view name, const Tensor& t, Access access);
+  static bool bound(const Operand& o) { return o.view > View::absent_ids; }
+  Call& add(Operand operand);
+  void bind(Frame::Dispatch& dispatch);
+  std::string key(std::string_view form) const;
+  std::string wgsl(std::string_view form) const;
+  Status run(std::string_view form, int64_t x, int64_t y, int64_t z);
+
+  Frame* frame_;
+  Kernel kernel_;
+  Operand operands_[kMaxOperands];
+  Value values_[kMaxValues];
+  std::pair<std::string_view, int64_t> constants_[kMaxConstants];
+  std::string_view texts_[kMaxTexts];
+  int operand_count_ = 0, value_count_ = 0, constant_count_ = 0, text_count_ = 0;
+  int lanes_ = 64;
+  Signature signature_;
+  Status status_;
+};
+
+// The functions of the WGSL library that `text` calls, and those they call.
+std::string library_for(std::string_view text);
+
+}  // namespace loom::webgpu

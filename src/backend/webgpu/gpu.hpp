@@ -1,0 +1,106 @@
+// Gpu: one opened WebGPU device. Buffers, pipelines, submissions and waiting, with every error of
+// the device as a Status. It knows no op and no tensor. One thread at a time.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/webgpu/webgpu.hpp"
+#include "backend/webgpu/wgpu.hpp"
+#include "base/result.hpp"
+
+namespace loom::webgpu {
+
+// How a kernel's storage bindings are bound, in order: read-only or not. Binding 0 is the uniform
+// block, these follow.
+struct Signature {
+  static constexpr int kMax = 8;
+  int count = 0;
+  uint32_t writable = 0;  // bit i: binding i + 1
+  bool operator<(const Signature& other) const {
+    return count != other.count ? count < other.count : writable < other.writable;
+  }
+};
+
+struct Binding {
+  wgpu::Buffer buffer = nullptr;
+  uint64_t offset = 0, size = 0;
+  auto operator<=>(const Binding&) const = default;
+};
+
+class Gpu {
+ public:
+  static Result<std::unique_ptr<Gpu>> open(const OpenOptions& options);
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+  ~Gpu();
+
+  const AdapterReport& report() const { return report_; }
+  const wgpu::Api& api() const { return api_; }
+  wgpu::Device device() const { return device_; }
+
+  // Zero-filled. Errors: out_of_memory with the size.
+  Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
+  void destroy(wgpu::Buffer buffer);
+  Status write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes);
+  // Waits for everything submitted before. bytes: a multiple of 4.
+  Status read(wgpu::Buffer buffer, int64_t offset, void* data, int64_t bytes);
+  Status clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes);
+
+  // Errors: internal with the compiler's first line, the pipeline's name in front.
+  Result<wgpu::ComputePipeline> compile(const std::string& name, const std::string& wgsl,
+                                        const Signature& signature);
+  // Bind groups are made once per set of bindings. `uniforms` is bound with a dynamic offset.
+  Result<wgpu::BindGroup> bind_group(const Signature& signature, const Binding& uniforms,
+                                     const std::array<Binding, Signature::kMax>& storage);
+
+  Status submit(wgpu::CommandEncoder encoder);
+  // All submitted work is done.
+  Status wait();
+  // The first error since the last call that nobody was told of; a lost device stays lost.
+  Status check();
+  // For tests: the device is gone from now on.
+  void lose();
+
+ private:
+  struct Failure {
+    bool lost = false;
+    uint32_t type = 0;
+    std::string message;
+  };
+  explicit Gpu(wgpu::Api api) : api_(api) {}
+  Status request_adapter(const OpenOptions& options);
+  Status read_adapter(const OpenOptions& options, const std::string& library);
+  Status request_device(const OpenOptions& options);
+  Status poll_until(const bool& done);
+  void push_scopes();
+  // The first error since push_scopes(), or ok.
+  Status pop_scopes(const std::string& what);
+  wgpu::BindGroupLayout layout_of(const Signature& signature);
+  void drop_bind_groups();
+
+  wgpu::Api api_;
+  AdapterReport report_;
+  wgpu::Limits limits_;
+  wgpu::Instance instance_ = nullptr;
+  wgpu::Adapter adapter_ = nullptr;
+  wgpu::Device device_ = nullptr;
+  wgpu::Queue queue_ = nullptr;
+  Failure failure_;
+  struct Layouts {
+    wgpu::BindGroupLayout bindings = nullptr;
+    wgpu::PipelineLayout pipeline = nullptr;
+  };
+  std::map<Signature, Layouts> layouts_;
+  std::map<std::vector<Binding>, wgpu::BindGroup> groups_;
+  wgpu::Buffer staging_ = nullptr;
+  int64_t staging_bytes_ = 0;
+  wgpu::Buffer fence_ = nullptr;
+};
+
+constexpr int64_t kUniformBlock = 256;  // bytes of a kernel's uniform block, and their alignment
+
+}  // namespace loom::webgpu

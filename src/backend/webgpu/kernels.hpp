@@ -1,0 +1,13 @@
+// One function per op: describes the dispatches that compute it. Code::unsupported means that there
+// is no kernel for these arguments; the backend then runs the command on the CPU and counts it.
+#pragma once
+
+#include "backend/webgpu/frame.hpp"
+
+namespace loom::webgpu::kernels {
+
+#define LOOM_OP(name, Args) Status name(Frame& frame, const Args& args);
+#include "ops/ops.def"
+#undef LOOM_OP
+
+}  // namespace loom::webgpu::kernels

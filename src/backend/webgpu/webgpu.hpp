@@ -1,0 +1,62 @@
+// The WebGPU backend: Ops that run on a GPU. All that other rooms see.
+//
+// Results are not those of the CPU to the bit (WGSL lets compilers fuse and reorder): integer paths
+// are exact, float paths are within the bounds of docs/webgpu.md, and the same list on the same
+// device gives the same bits again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/device.hpp"
+#include "ops/ops.hpp"
+
+namespace loom::webgpu {
+
+struct OpenOptions {
+  std::string library;   // path of a webgpu.h library; empty: see library_names()
+  bool robust = false;   // keep the checks of array bounds inside shaders
+  bool features = true;  // use optional features of the adapter (f16, subgroups, timestamps)
+  bool strict = false;   // an op without a kernel is an error, not run on the CPU
+};
+
+struct AdapterReport {
+  std::string library, flavour;  // file that was opened; "Dawn (2025)"
+  std::string name, vendor, architecture, driver, backend;
+  bool software = false;
+  bool f16 = false, subgroups = false, timestamps = false;
+  uint32_t subgroup_min = 0, subgroup_max = 0;
+  int64_t max_buffer = 0, max_binding = 0;
+  int64_t max_storage_buffers = 0, max_workgroup_memory = 0, max_workgroup_size = 0,
+          max_workgroups = 0;
+};
+
+// What the device did since it was opened.
+struct Counts {
+  int64_t submits = 0, dispatches = 0, commands = 0;
+  int64_t pipelines = 0;
+  int64_t uploaded = 0, downloaded = 0;  // bytes
+  int64_t memory[kMemoryUses] = {};      // bytes attached now, per MemoryUse
+  int64_t own_memory = 0;                // uniforms, staging, temporaries
+  int64_t fallbacks[kOpCount] = {};      // commands that ran on the CPU, per op
+  int64_t total_fallbacks() const;
+};
+
+class Backend : public Device {
+ public:
+  // Errors: not_found without a library or an adapter; unsupported for an adapter below what is
+  // needed; both say what to do.
+  static Result<std::unique_ptr<Backend>> open(const OpenOptions& options);
+
+  // The table to give to sessions and training steps; valid as long as this.
+  virtual const Ops& ops() const = 0;
+  virtual const AdapterReport& adapter() const = 0;
+  virtual const Counts& counts() const = 0;
+  // Waits until everything submitted ran.
+  virtual Status wait() = 0;
+  // For tests: as if the device were gone.
+  virtual void lose() = 0;
+};
+
+}  // namespace loom::webgpu

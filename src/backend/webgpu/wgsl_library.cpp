@@ -1,0 +1,221 @@
+// WGSL functions that kernels share: elementary functions with the polynomials of ops/fmath.hpp,
+// activations and their derivatives, sums over a workgroup, random numbers.
+#include "backend/webgpu/frame.hpp"
+
+namespace loom::webgpu {
+namespace {
+
+struct Function {
+  std::string_view name;
+  std::string_view text;
+};
+
+constexpr Function kFunctions[] = {
+    {"infinity", R"(
+fn infinity() -> f32 { var b = 0x7f800000u; return bitcast<f32>(b); }
+)"},
+    {"not_a_number", R"(
+fn not_a_number() -> f32 { var b = 0x7fc00000u; return bitcast<f32>(b); }
+)"},
+    // By the bits: compilers may assume that there are none.
+    {"is_nan", R"(
+fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+)"},
+    {"is_finite", R"(
+fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u; }
+)"},
+    {"exp2_int", R"(
+fn exp2_int(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }
+)"},
+    {"loom_exp", R"(
+fn loom_exp(x: f32) -> f32 {
+  let y = clamp(x, -104.0, 89.0);
+  let nf = round(y * 1.44269504088896341);
+  let n = i32(nf);
+  let r = (y - nf * 0.693359375) - nf * -2.12194440e-4;
+  var q = 1.9875691500e-4;
+  q = q * r + 1.3981999507e-3;
+  q = q * r + 8.3334519073e-3;
+  q = q * r + 4.1665795894e-2;
+  q = q * r + 1.6666665459e-1;
+  q = q * r + 5.0000001201e-1;
+  let e = (q * (r * r) + r) + 1.0;
+  let half = n >> 1u;
+  let result = (e * exp2_int(half)) * exp2_int(n - half);
+  return select(result, x, is_nan(x));
+}
+)"},
+    {"loom_log", R"(
+fn loom_log(x: f32) -> f32 {
+  let subnormal = x < 1.17549435e-38;
+  let scaled = select(x, x * 8388608.0, subnormal);
+  let i = bitcast<u32>(scaled);
+  var e = i32((i >> 23u) & 255u) - 126 - select(0, 23, subnormal);
+  var m = bitcast<f32>((i & 0x007fffffu) | 0x3f000000u);
+  if (m < 0.707106781186547524) { e -= 1; m = m + m; }
+  m = m - 1.0;
+  let ef = f32(e);
+  let z = m * m;
+  var q = 7.0376836292e-2;
+  q = q * m - 1.1514610310e-1;
+  q = q * m + 1.1676998740e-1;
+  q = q * m - 1.2420140846e-1;
+  q = q * m + 1.4249322787e-1;
+  q = q * m - 1.6668057665e-1;
+  q = q * m + 2.0000714765e-1;
+  q = q * m - 2.4999993993e-1;
+  q = q * m + 3.3333331174e-1;
+  var y = (q * m) * z;
+  y = y + ef * -2.12194440e-4;
+  y = y - z * 0.5;
+  var result = (m + y) + ef * 0.693359375;
+  let b = bitcast<u32>(x);
+  if (b == 0x7f800000u || is_nan(x)) { result = x; }
+  if ((b & 0x7fffffffu) == 0u) { result = -infinity(); }
+  if (b > 0x80000000u && !is_nan(x)) { result = not_a_number(); }
+  return result;
+}
+)"},
+    {"loom_sqrt", R"(
+fn loom_sqrt(x: f32) -> f32 { return sqrt(x); }
+)"},
+    {"loom_sigmoid", R"(
+fn loom_sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + loom_exp(-x)); }
+)"},
+    {"loom_tanh", R"(
+fn loom_tanh(x: f32) -> f32 {
+  let a = abs(x);
+  if (a < 0.625) {
+    let z = x * x;
+    var q = -5.70498872745e-3;
+    q = q * z + 2.06390887954e-2;
+    q = q * z - 5.37397155531e-2;
+    q = q * z + 1.33314422036e-1;
+    q = q * z - 3.33332819422e-1;
+    return (q * z) * x + x;
+  }
+  let large = 1.0 - 2.0 / (loom_exp(a + a) + 1.0);
+  return select(select(large, -large, x < 0.0), x, is_nan(x));
+}
+)"},
+    {"loom_erf", R"(
+fn loom_erf(x: f32) -> f32 {
+  let a = abs(x);
+  let z = x * x;
+  if (a < 1.0) {
+    var t = 7.853861353153693e-5;
+    t = t * z - 8.010193625184903e-4;
+    t = t * z + 5.188327685732524e-3;
+    t = t * z - 2.685381193529856e-2;
+    t = t * z + 1.128358514861418e-1;
+    t = t * z - 3.761262582423300e-1;
+    t = t * z + 1.128379165726710;
+    return x * t;
+  }
+  let q = 1.0 / a;
+  let y = q * q;
+  var r = 2.326819970068386e-2;
+  if (a < 2.0) {
+    r = r * y - 1.387039388740657e-1;
+    r = r * y + 3.687424674597105e-1;
+    r = r * y - 5.824733027278666e-1;
+    r = r * y + 6.210004621745983e-1;
+    r = r * y - 4.944515323274145e-1;
+    r = r * y + 3.404879937665872e-1;
+    r = r * y - 2.741127028184656e-1;
+    r = r * y + 5.638259427386472e-1;
+  } else {
+    r = -1.047766399936249e1;
+    r = r * y + 1.297719955372516e1;
+    r = r * y - 7.495518717768503;
+    r = r * y + 2.921019019210786;
+    r = r * y - 1.015265279202700;
+    r = r * y + 4.218463358204948e-1;
+    r = r * y - 2.820767439740514e-1;
+    r = r * y + 5.641895067754075e-1;
+  }
+  let large = 1.0 - (loom_exp(-z) * q) * r;
+  return select(select(large, -large, x < 0.0), x, is_nan(x));
+}
+)"},
+    {"activate", R"(
+fn activate(kind: u32, x: f32) -> f32 {
+  switch (kind) {
+    case 1u: { return select(0.0, x, x > 0.0); }
+    case 2u: { return select(x, x * 0.01, x < 0.0); }
+    case 3u: { return select(0.0, x * x, x > 0.0); }
+    case 4u: { return x / (1.0 + loom_exp(-x)); }
+    case 5u: {
+      return (0.5 * x) * (1.0 + loom_tanh(0.79788456080286536 * (x + 0.044715 * ((x * x) * x))));
+    }
+    case 6u: { return (0.5 * x) * (1.0 + loom_erf(x * 0.70710678118654752)); }
+    case 7u: { return loom_tanh(x); }
+    case 8u: { return loom_sigmoid(x); }
+    case 9u: {
+      let w = loom_exp(select(x, 20.0, x > 20.0));
+      let n = w * (w + 2.0);
+      return x * (n / (n + 2.0));
+    }
+    case 10u: { return max(x, 0.0) + loom_log(1.0 + loom_exp(-abs(x))); }
+    case 11u: { return select(loom_exp(x) - 1.0, x, x > 0.0); }
+    case 12u: { return x * (clamp(x + 3.0, 0.0, 6.0) / 6.0); }
+    default: { return x; }
+  }
+}
+)"},
+    // Sums, maxima over the invocations of a workgroup; every invocation calls, every one gets it.
+    // A barrier stands at the end, so that calls may follow each other.
+    {"group_sum", R"(
+var<workgroup> group_sum_part: array<f32, lanes>;
+fn group_sum(lane: u32, v: f32) -> f32 {
+  group_sum_part[lane] = v;
+  workgroupBarrier();
+  for (var n = lanes / 2u; n > 0u; n /= 2u) {
+    if (lane < n) { group_sum_part[lane] += group_sum_part[lane + n]; }
+    workgroupBarrier();
+  }
+  let sum = workgroupUniformLoad(&group_sum_part[0]);
+  return sum;
+}
+)"},
+    {"group_max", R"(
+var<workgroup> group_max_part: array<f32, lanes>;
+fn group_max(lane: u32, v: f32) -> f32 {
+  group_max_part[lane] = v;
+  workgroupBarrier();
+  for (var n = lanes / 2u; n > 0u; n /= 2u) {
+    if (lane < n) { group_max_part[lane] = max(group_max_part[lane], group_max_part[lane + n]); }
+    workgroupBarrier();
+  }
+  return workgroupUniformLoad(&group_max_part[0]);
+}
+)"},
+};
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool calls(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if (end < text.size() && text[end] == '(' && (at == 0 || !is_word(text[at - 1]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string library_for(std::string_view text) {
+  std::string out;
+  bool used[std::size(kFunctions)] = {};
+  // Functions call only those before them: from the last to the first, each is known to be needed
+  // when its turn comes.
+  for (size_t i = std::size(kFunctions); i-- > 0;) {
+    used[i] = calls(text, kFunctions[i].name) || calls(out, kFunctions[i].name);
+    if (used[i]) out += kFunctions[i].text;
+  }
+  return out;
+}
+
+}  // namespace loom::webgpu

@@ -1,0 +1,63 @@
+// Device: what a backend that is not the CPU offers besides kernels. Tensors keep their host
+// addresses; a range of addresses that was attached has a twin in the device's memory, and that
+// twin is what commands read and write. Host memory and twin meet only in upload() and download(),
+// so host memory that nobody touches costs nothing.
+//
+// Used by sessions and training steps, which attach their memory once; layers never see it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+struct Command;
+
+enum class MemoryUse : uint8_t { weights, state, scratch };
+constexpr int kMemoryUses = 3;
+
+struct MemoryRange {
+  const std::byte* begin = nullptr;
+  int64_t bytes = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // Gives the ranges twins, filled with zeros or, with `contents`, with what the host holds. A
+  // range that has one already is shared and keeps its contents. Returns what detach() takes.
+  // Errors: out_of_memory; unsupported for a range larger than the device can bind.
+  virtual Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
+                                 bool contents) = 0;
+  virtual void detach(int64_t id) = 0;
+
+  // Part of an attached range, or all of it: host to device, device to host. download() waits for
+  // the commands before it.
+  virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
+  virtual Status download(std::byte* begin, int64_t bytes) = 0;
+
+  // Runs a whole list, in order. May return before it ran; errors of the device then show in a
+  // later call.
+  virtual Status execute(std::span<const Command> commands) = 0;
+};
+
+// Ranges attached as long as this lives. Does nothing without a device.
+class Attached {
+ public:
+  static Result<Attached> attach(Device* device, std::span<const MemoryRange> ranges, MemoryUse use,
+                                 bool contents);
+  Attached() = default;
+  Attached(Attached&& other) noexcept;
+  Attached& operator=(Attached&& other) noexcept;
+  ~Attached();
+
+ private:
+  Device* device_ = nullptr;
+  int64_t id_ = 0;
+};
+
+}  // namespace loom

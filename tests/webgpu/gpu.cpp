@@ -1,0 +1,40 @@
+#include "webgpu/gpu.hpp"
+
+#include <cstdlib>
+
+namespace loom::test {
+namespace {
+
+struct Opened {
+  std::unique_ptr<webgpu::Backend> backend;
+  std::string why;
+};
+
+const Opened& opened() {
+  // Never closed: drivers end their threads by themselves.
+  static const auto* const kOpened = [] {
+    auto* result = new Opened;
+    webgpu::OpenOptions options;
+    if (const char* path = std::getenv("LOOM_WEBGPU_LIB")) options.library = path;
+    auto backend = webgpu::Backend::open(options);
+    if (backend.ok()) {
+      result->backend = std::move(backend.value());
+    } else {
+      result->why = backend.error().str();
+    }
+    return result;
+  }();
+  return *kOpened;
+}
+
+}  // namespace
+
+webgpu::Backend* gpu() {
+  return opened().backend.get();
+}
+
+const std::string& no_gpu() {
+  return opened().why;
+}
+
+}  // namespace loom::test

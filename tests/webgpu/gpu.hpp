@@ -1,0 +1,15 @@
+// The GPU that tests run on: the adapter of the library that LOOM_WEBGPU_LIB names. Tests that need
+// one skip without.
+#pragma once
+
+#include <string>
+
+#include "backend/webgpu/webgpu.hpp"
+
+namespace loom::test {
+
+// Null: there is none, and no_gpu() says why. Opened once per process.
+webgpu::Backend* gpu();
+const std::string& no_gpu();
+
+}  // namespace loom::test
