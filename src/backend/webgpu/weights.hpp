@@ -1,14 +1,27 @@
-// Packed weights (R16) in kernels: one decode snippet per number type, read as they lie.
+// Packed weights (R16) in kernels: one decode snippet per family of number types, read as they lie.
 #pragma once
 
 #include "backend/webgpu/frame.hpp"
 
 namespace loom::webgpu {
 
-// Binds the packed matrix `w` to a call, as an operand "w" of words. Its kernel sees
-//   w_at(row, k) -> f32     value k of row `row`, rounded to f32 once
-// for row < rows and k < cols. Errors: none; a type without a snippet makes the call fail with
-// Code::unsupported.
-Call& weights(Call& call, const Tensor& w);
+// How the packed matrix `w` is bound: as 32-bit words, or as vec4<u32> for kernels that read whole
+// lines of it.
+enum class WeightView : uint8_t { words, quads };
+
+// Binds the packed matrix `w` to a call, as an operand "w". Its kernel sees
+//   w_at(row, k) -> f32            value k of row `row`, rounded to f32 once
+//   w_block(row, k) -> mat4x4<f32> rows row .. row + 3, columns k .. k + 3, both multiples of 4:
+//                                  column j of the result is k + j; zero beyond the last k
+// for rows and k that the matrix has; w_block also for padding rows of the last group. Types with
+// integer levels (and nf4) have more, see weights.cpp:
+//   w_line(base, lane, k)          index of the word that holds the codes of k .. k + 3, k % 4 == 0
+//   w_codes(word, k)               those codes, one a byte
+//   w_levels(codes)                their levels as four signed bytes, w_offset(base, lane) too
+//   large w_values(codes, offset)        their levels (nf4: values) as vec4<f32> w_step(base, lane,
+//   k)          what multiplies a level
+// where base = w_base(row) and lane = row % 16.
+// Errors: none; a type without a snippet makes the call fail with Code::unsupported.
+Call& weights(Call& call, const Tensor& w, WeightView view = WeightView::words);
 
 }  // namespace loom::webgpu

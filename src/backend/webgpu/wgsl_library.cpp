@@ -27,6 +27,93 @@ fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800
     {"exp2_int", R"(
 fn exp2_int(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }
 )"},
+    // A code of 8 bits: sign, exponent with `bias`, `mantissa` bits. NaN has all bits set (e4m3),
+    // or all of the exponent's (e5m2).
+    {"small_float", R"(
+fn small_float(code: u32, mantissa: u32, bias: u32) -> f32 {
+  let field = code & 127u;
+  let e = field >> mantissa;
+  let below = f32(field) * exp2_int(1 - i32(bias) - i32(mantissa));
+  let special = select(e == 31u, field == 127u, mantissa == 3u);
+  var bits = ((e + 127u - bias) << 23u) | ((field << (23u - mantissa)) & 0x007fffffu);
+  bits = select(bits, bitcast<u32>(below), e == 0u);
+  bits = select(bits, bits | 0x7f800000u, special);
+  return bitcast<f32>(bits | ((code & 128u) << 24u));
+}
+)"},
+    // The bits of an f64 (low word, high word) rounded to a narrower float, nearest even,
+    // subnormals kept: integers only, so it is the same everywhere.
+    {"narrow_f64", R"(
+fn narrow_f64(v: vec2<u32>, mantissa: u32, bias: u32) -> u32 {
+  let infinite = (2u * bias + 1u) << mantissa;
+  let sign = (v.y >> 31u) * ((2u * bias + 2u) << mantissa);
+  var e = i32((v.y >> 20u) & 0x7ffu);
+  let fraction = (v.y & 0xfffffu) | v.x;
+  if (e == 0x7ff) { return sign | infinite | select(0u, 1u << (mantissa - 1u), fraction != 0u); }
+  if (e == 0) { return sign; }
+  // 31 bits of the significand; the last one also stands for all below it.
+  let m = (1u << 30u) | ((v.y & 0xfffffu) << 10u) | (v.x >> 22u) | u32((v.x & 0x3fffffu) != 0u);
+  e += i32(bias) - 1023;
+  var shift = 30u - mantissa;
+  if (e < 1) {
+    shift += u32(1 - e);
+    if (shift > 31u) { return sign; }
+  }
+  let rest = m & ((1u << shift) - 1u);
+  let half = 1u << (shift - 1u);
+  var q = m >> shift;
+  q += u32(rest > half || (rest == half && (q & 1u) == 1u));
+  if (e >= i32(2u * bias + 1u)) { return sign | infinite; }
+  return sign | select(q, (u32(max(e, 1) - 1) << mantissa) + q, e >= 1);
+}
+)"},
+    // The bits of a narrower float as those of an f64.
+    {"widen_f64", R"(
+fn widen_f64(code: u32, mantissa: u32, bias: u32) -> vec2<u32> {
+  let width = mantissa + countOneBits(2u * bias + 1u);
+  let sign = ((code >> width) & 1u) << 31u;
+  var e = (code >> mantissa) & (2u * bias + 1u);
+  var m = code & ((1u << mantissa) - 1u);
+  if (e == 0u) {
+    if (m == 0u) { return vec2<u32>(0u, sign); }
+    let lead = 31u - countLeadingZeros(m);
+    e = 1024u - bias - mantissa + lead;
+    m = (m << (mantissa - lead)) & ((1u << mantissa) - 1u);
+  } else {
+    e = select(e + 1023u - bias, 0x7ffu, e == 2u * bias + 1u);
+  }
+  let top = m << (23u - mantissa);
+  return vec2<u32>(top << 29u, sign | (e << 20u) | (top >> 3u));
+}
+)"},
+    // An f64 that is an integer of 0 .. 2^63, as (low word, high word).
+    {"integer_of_f64", R"(
+fn integer_of_f64(v: vec2<u32>) -> vec2<u32> {
+  let e = (v.y >> 20u) & 0x7ffu;
+  if (e < 1023u) { return vec2<u32>(); }
+  let hi = (v.y & 0xfffffu) | 0x100000u;
+  if (e >= 1075u) {
+    let s = min(e - 1075u, 11u);
+    return vec2<u32>(v.x << s, (hi << s) | ((v.x >> 1u) >> (31u - s)));
+  }
+  let s = 1075u - e;
+  if (s >= 32u) { return vec2<u32>(hi >> (s - 32u), 0u); }
+  return vec2<u32>((v.x >> s) | ((hi << 1u) << (31u - s)), hi >> s);
+}
+)"},
+    // x times the f64 of these bits. Its exponent is applied in halves: steps of wide integers lie
+    // below what f32 holds.
+    {"times_f64", R"(
+fn times_f64(x: f32, v: vec2<u32>) -> f32 {
+  let field = (v.y >> 20u) & 0x7ffu;
+  if (field == 0u) { return 0.0; }
+  let m = (((v.y & 0xfffffu) | 0x100000u) << 3u) | (v.x >> 29u);
+  let e = clamp(i32(field) - 1023, -250, 250);
+  let half = e >> 1u;
+  return ((x * (f32(m + ((v.x >> 28u) & 1u)) * exp2_int(-23))) * exp2_int(half)) *
+         exp2_int(e - half);
+}
+)"},
     {"loom_exp", R"(
 fn loom_exp(x: f32) -> f32 {
   let y = clamp(x, -104.0, 89.0);
