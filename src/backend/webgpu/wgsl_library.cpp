@@ -250,31 +250,63 @@ fn activate(kind: u32, x: f32) -> f32 {
   }
 }
 )"},
-    // Sums, maxima over the invocations of a workgroup; every invocation calls, every one gets it.
-    // A barrier stands at the end, so that calls may follow each other.
+    // Sums, maxima over the invocations of a workgroup (a multiple of 16): every invocation calls,
+    // every one gets the same value, which the rules of WGSL do not know to be uniform
+    // (uniform_value makes it so). Two barriers: 16 invocations join the parts, then all join the
+    // 16; the next call may follow at once, it writes nothing that others may still read. Sums of
+    // 32 lanes have the order of rule 4 of docs/numerics.md.
     {"group_sum", R"(
 var<workgroup> group_sum_part: array<f32, lanes>;
+var<workgroup> group_sum_joined: array<f32, 16>;
 fn group_sum(lane: u32, v: f32) -> f32 {
   group_sum_part[lane] = v;
   workgroupBarrier();
-  for (var n = lanes / 2u; n > 0u; n /= 2u) {
-    if (lane < n) { group_sum_part[lane] += group_sum_part[lane + n]; }
-    workgroupBarrier();
+  if (lane < 16u) {
+    var low = 0.0;
+    var high = 0.0;
+    for (var i = lane; i < lanes; i += 32u) {
+      low += group_sum_part[i];
+      if (i + 16u < lanes) { high += group_sum_part[i + 16u]; }
+    }
+    group_sum_joined[lane] = low + high;
   }
-  let sum = workgroupUniformLoad(&group_sum_part[0]);
-  return sum;
+  workgroupBarrier();
+  let a = vec4<f32>(group_sum_joined[0], group_sum_joined[1], group_sum_joined[2],
+    group_sum_joined[3]);
+  let b = vec4<f32>(group_sum_joined[4], group_sum_joined[5], group_sum_joined[6],
+    group_sum_joined[7]);
+  let c = vec4<f32>(group_sum_joined[8], group_sum_joined[9], group_sum_joined[10],
+    group_sum_joined[11]);
+  let d = vec4<f32>(group_sum_joined[12], group_sum_joined[13], group_sum_joined[14],
+    group_sum_joined[15]);
+  let four = (a + c) + (b + d);
+  let two = four.xy + four.zw;
+  return two.x + two.y;
 }
 )"},
     {"group_max", R"(
 var<workgroup> group_max_part: array<f32, lanes>;
+var<workgroup> group_max_joined: array<f32, 16>;
 fn group_max(lane: u32, v: f32) -> f32 {
   group_max_part[lane] = v;
   workgroupBarrier();
-  for (var n = lanes / 2u; n > 0u; n /= 2u) {
-    if (lane < n) { group_max_part[lane] = max(group_max_part[lane], group_max_part[lane + n]); }
-    workgroupBarrier();
+  if (lane < 16u) {
+    var most = v;
+    for (var i = lane + 16u; i < lanes; i += 16u) { most = max(most, group_max_part[i]); }
+    group_max_joined[lane] = most;
   }
-  return workgroupUniformLoad(&group_max_part[0]);
+  workgroupBarrier();
+  var most = group_max_joined[0];
+  for (var i = 1u; i < 16u; i++) { most = max(most, group_max_joined[i]); }
+  return most;
+}
+)"},
+    // What every invocation holds, as a value that conditions of barriers may use.
+    {"uniform_value", R"(
+var<workgroup> uniform_value_shared: f32;
+fn uniform_value(lane: u32, v: f32) -> f32 {
+  if (lane == 0u) { uniform_value_shared = v; }
+  return workgroupUniformLoad(&uniform_value_shared);
 }
 )"},
 };
