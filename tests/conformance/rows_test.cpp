@@ -158,7 +158,7 @@ void conform_argmax() {
 
 void conform_topk() {
   uint64_t seed = 300;
-  for (int64_t cols : {1, 2, 16, 33, 257}) {
+  for (int64_t cols : {1, 2, 16, 33, 257, 4097, 8200}) {
     for (int64_t rows : {0, 1, 2, 5, 13}) {
       for (int64_t k :
            {int64_t{0}, int64_t{1}, std::min<int64_t>(cols, 5), std::min<int64_t>(cols, 40)}) {

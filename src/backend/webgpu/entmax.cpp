@@ -36,8 +36,9 @@ fn finish(row: u32, lane: u32, largest: f32, t: f32) {
 }
 )";
 
-// alpha 2 and 1.5: the excess of the sum over 1 is convex and falls with t, so that Newton's steps
-// from -1 climb to t without passing it: some six, up to a dozen for rows of 100000.
+// alpha 2 and 1.5, without sorting: the excess of the sum over 1 is convex and falls with t, so
+// that Newton's steps from -1 climb to t without passing it: some six, up to a dozen for rows of
+// 100000.
 constexpr Kernel kNewton{"entmax_newton", R"(
 fn run(row: u32, lane: u32) {
   let largest = largest_scaled(row, lane);
@@ -80,7 +81,8 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// With s = y^(2 - alpha) on the support: dx = scale * s * (dy - sum(s dy) / sum(s)).
+// With s = y^(2 - alpha) on the support: dx = scale * s * (dy - sum(s dy) / sum(s)). As in
+// softmax_dx the difference may cancel, hence the sums of rule 4.
 constexpr Kernel kEntmaxDx{"entmax_dx", R"(
 fn weight(y: f32) -> f32 {
   if (!(y > 0.0)) { return 0.0; }
@@ -91,15 +93,20 @@ fn weight(y: f32) -> f32 {
 fn run(row: u32, lane: u32) {
   let y0 = row * p.y_s;
   let dy0 = row * p.dy_s;
-  var weighted_part = 0.0;
-  var part = 0.0;
-  for (var c = lane; c < p.cols; c += lanes) {
-    let w = weight(y_at(y0 + c));
-    weighted_part += w * dy_at(dy0 + c);
-    part += w;
+  var weighted = 0.0;
+  var total = 0.0;
+  for (var begin = 0u; begin < p.cols; begin += 4096u) {
+    let end = min(begin + 4096u, p.cols);
+    var weighted_part = 0.0;
+    var part = 0.0;
+    for (var c = begin + lane; c < end; c += lanes) {
+      let w = weight(y_at(y0 + c));
+      weighted_part += w * dy_at(dy0 + c);
+      part += w;
+    }
+    weighted += group_sum(lane, weighted_part);
+    total += group_sum(lane, part);
   }
-  let weighted = group_sum(lane, weighted_part);
-  let total = group_sum(lane, part);
   let mean = weighted / total;
   for (var c = lane; c < p.cols; c += lanes) {
     let dx = (p.scale * weight(y_at(y0 + c))) * (dy_at(dy0 + c) - mean);
@@ -135,7 +142,7 @@ Status entmax_dx(Frame& frame, const EntmaxDxArgs& args) {
       .value("scale", args.scale)
       .value("alpha", args.alpha)
       .constant("kind", kind_of(args.alpha))
-      .lanes(row_lanes(rows, cols))
+      .lanes(32)
       .rows(rows);
 }
 

@@ -1,9 +1,15 @@
 // unary_dx, gated_dx: one invocation per value. The derivatives are those of
-// ops/activation_dx.hpp.
+// ops/activation_dx.hpp. On which side of 0 a value lies is read off its bits: a subnormal, which
+// a comparison may take for 0, is on its own side of a kink.
 #include "backend/webgpu/kernels.hpp"
 
 namespace loom::webgpu::kernels {
 namespace {
+
+constexpr std::string_view kSides = R"(
+fn above_0(x: f32) -> bool { return bitcast<i32>(x) > 0; }
+fn below_0(x: f32) -> bool { return bitcast<u32>(x) > 0x80000000u; }
+)";
 
 constexpr std::string_view kActivateDx = R"(
 fn gelu_tanh_dx(wide: f32) -> f32 {
@@ -29,9 +35,9 @@ fn hard_swish_dx(x: f32) -> f32 {
 }
 fn activate_dx(kind: u32, x: f32) -> f32 {
   switch (kind) {
-    case 1u: { return select(0.0, 1.0, x > 0.0); }
-    case 2u: { return select(0.01, 1.0, x > 0.0); }
-    case 3u: { return select(0.0, x + x, x > 0.0); }
+    case 1u: { return select(0.0, 1.0, above_0(x)); }
+    case 2u: { return select(0.01, 1.0, above_0(x)); }
+    case 3u: { return select(0.0, x + x, above_0(x)); }
     case 4u: {
       let s = loom_sigmoid(x);
       return s * (1.0 + x * (1.0 - s));
@@ -48,13 +54,13 @@ fn activate_dx(kind: u32, x: f32) -> f32 {
     }
     case 9u: { return mish_dx(x); }
     case 10u: { return loom_sigmoid(x); }
-    case 11u: { return select(loom_exp(x), 1.0, x > 0.0); }
+    case 11u: { return select(loom_exp(x), 1.0, above_0(x)); }
     case 12u: { return hard_swish_dx(x); }
     case 13u: { return loom_exp(x); }
     case 14u: { return 1.0 / x; }
     case 15u: { return 0.5 / sqrt(x); }
     case 16u: { return -1.0; }
-    case 17u: { return select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0); }
+    case 17u: { return select(select(0.0, -1.0, below_0(x)), 1.0, above_0(x)); }
     case 18u: { return x + x; }
     case 19u: {
       let r = 1.0 / x;
@@ -71,11 +77,11 @@ constexpr std::string_view kActivateDxFromOutput = R"(
 fn activate_dx(kind: u32, y: f32) -> f32 {
   switch (kind) {
     case 0u: { return 1.0; }
-    case 1u: { return select(0.0, 1.0, y > 0.0); }
-    case 2u: { return select(0.01, 1.0, y > 0.0); }
+    case 1u: { return select(0.0, 1.0, above_0(y)); }
+    case 2u: { return select(0.01, 1.0, above_0(y)); }
     case 7u: { return 1.0 - y * y; }
     case 8u: { return y * (1.0 - y); }
-    case 11u: { return select(y + 1.0, 1.0, y > 0.0); }
+    case 11u: { return select(y + 1.0, 1.0, above_0(y)); }
     case 13u: { return y; }
     case 15u: { return 0.5 / y; }
     case 19u: { return -(y * y); }
@@ -108,6 +114,7 @@ fn run(i: u32) {
 
 Status unary_dx(Frame& frame, const UnaryDxArgs& args) {
   return Call(frame, kUnaryDx)
+      .text(kSides)
       .text(args.from_output ? kActivateDxFromOutput : kActivateDx)
       .read("x", args.x)
       .read("dy", args.dy)
@@ -119,6 +126,7 @@ Status unary_dx(Frame& frame, const UnaryDxArgs& args) {
 
 Status gated_dx(Frame& frame, const GatedDxArgs& args) {
   return Call(frame, kGatedDx)
+      .text(kSides)
       .text(kActivateDx)
       .read("gate", args.gate)
       .read("up", args.up)

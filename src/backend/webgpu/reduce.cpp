@@ -23,7 +23,7 @@ fn run(row: u32, lane: u32) {
     let end = min((block + 1u) * 4096u, p.cols);
     var v = start;
     for (var c = block * 4096u + lane % 32u; c < end; c += 32u) {
-      let x = x_at(row * p.x_s + c);
+      let x = x_at(row * p.x_row + c);
       v = join(v, select(x, x * x, kind == 2u));
     }
     parts[lane] = v;
@@ -88,6 +88,7 @@ Status reduce(Frame& frame, const ReduceArgs& args) {
   return Call(frame, kReduce)
       .read("x", args.x)
       .write("y", args.y)
+      .value("x_row", args.x.row_stride)
       .value("cols", args.x.cols())
       .value("blocks", blocks)
       .constant("kind", static_cast<int64_t>(args.kind))

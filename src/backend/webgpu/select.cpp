@@ -138,9 +138,8 @@ Status selected(Frame& frame, const Tensor& x, int64_t k, Finish finish) {
 }  // namespace
 
 Status argmax(Frame& frame, const ArgmaxArgs& args) {
-  return selected(frame, args.x, 1, [&](Call& call) -> Call& {
-    return call.text(kToIds).write("ids", args.ids);
-  });
+  return selected(frame, args.x, 1,
+                  [&](Call& call) -> Call& { return call.text(kToIds).write("ids", args.ids); });
 }
 
 Status topk(Frame& frame, const TopkArgs& args) {
