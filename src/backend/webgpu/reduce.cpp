@@ -7,40 +7,39 @@ namespace {
 
 constexpr int64_t kBlock = 4096;
 
-// A workgroup per row; 32 invocations per block, `lanes / 32` blocks at a time.
+// A workgroup of 32 per block of a row. Eight values are asked for before the first is added. The
+// results of several blocks are joined by a second dispatch.
 constexpr Kernel kReduce{"reduce", R"(
-var<workgroup> parts: array<f32, lanes>;
-fn join(a: f32, b: f32) -> f32 {
-  if (kind == 3u) { return max(a, b); }
-  return a + b;
-}
-fn run(row: u32, lane: u32) {
+fn join(a: f32, b: f32) -> f32 { return select(a + b, max(a, b), kind == 3u); }
+fn run(i: u32, lane: u32) {
+  let row = i / p.blocks;
+  let begin = i % p.blocks * 4096u;
+  let end = min(begin + 4096u, p.cols);
   let start = select(0.0, -infinity(), kind == 3u);
-  var total = start;
-  let rounds = (p.blocks + lanes / 32u - 1u) / (lanes / 32u);
-  for (var round = 0u; round < rounds; round++) {
-    let block = round * (lanes / 32u) + lane / 32u;
-    let end = min((block + 1u) * 4096u, p.cols);
-    var v = start;
-    for (var c = block * 4096u + lane % 32u; c < end; c += 32u) {
-      let x = x_at(row * p.x_row + c);
-      v = join(v, select(x, x * x, kind == 2u));
+  var v = start;
+  for (var c = begin + lane; c < end; c += 256u) {
+    var got: array<f32, 8>;
+    for (var j = 0u; j < 8u; j++) {
+      let x = x_at(row * p.x_row + min(c + 32u * j, end - 1u));
+      got[j] = select(start, select(x, x * x, kind == 2u), c + 32u * j < end);
     }
-    parts[lane] = v;
-    workgroupBarrier();
-    for (var half = 16u; half > 0u; half /= 2u) {
-      if (lane % 32u < half) { parts[lane] = join(parts[lane], parts[lane + half]); }
-      workgroupBarrier();
-    }
-    if (lane == 0u) {
-      for (var b = 0u; b < lanes; b += 32u) {
-        if (round * (lanes / 32u) + b / 32u < p.blocks) { total = join(total, parts[b]); }
-      }
-    }
-    workgroupBarrier();
+    for (var j = 0u; j < 8u; j++) { v = join(v, got[j]); }
   }
-  if (kind == 1u) { total = total / f32(p.cols); }
-  if (lane == 0u) { y_set(row, total); }
+  if (kind == 3u) { v = group_max(lane, v); } else { v = group_sum(lane, v); }
+  if (kind == 1u && p.blocks == 1u) { v = v / f32(p.cols); }
+  if (lane == 0u) { y_set(i, v); }
+}
+)"};
+
+constexpr Kernel kJoinRow{"reduce_join", R"(
+fn run(row: u32) {
+  var v = part_at(row * p.blocks);
+  for (var b = 1u; b < p.blocks; b++) {
+    let part = part_at(row * p.blocks + b);
+    v = select(v + part, max(v, part), kind == 3u);
+  }
+  if (kind == 1u) { v = v / f32(p.cols); }
+  y_set(row, v);
 }
 )"};
 
@@ -84,16 +83,22 @@ fn run(c: u32) {
 }  // namespace
 
 Status reduce(Frame& frame, const ReduceArgs& args) {
-  const int64_t blocks = (args.x.cols() + kBlock - 1) / kBlock;
-  return Call(frame, kReduce)
-      .read("x", args.x)
+  const int64_t rows = args.x.rows(), cols = args.x.cols();
+  const int64_t blocks = cols > kBlock ? (cols + kBlock - 1) / kBlock : 1;
+  Call call(frame, kReduce);
+  call.read("x", args.x).value("x_row", args.x.row_stride).value("cols", cols);
+  call.value("blocks", blocks).constant("kind", static_cast<int64_t>(args.kind)).lanes(32);
+  if (blocks == 1) return call.write("y", args.y).rows(rows);
+  if (rows == 0) return {};
+  LOOM_ASSIGN(const Place place, frame.temporary(rows * blocks * 4));
+  LOOM_TRY(call.floats("y", place, Access::write).rows(rows * blocks));
+  return Call(frame, kJoinRow)
+      .floats("part", place, Access::read)
       .write("y", args.y)
-      .value("x_row", args.x.row_stride)
-      .value("cols", args.x.cols())
+      .value("cols", cols)
       .value("blocks", blocks)
       .constant("kind", static_cast<int64_t>(args.kind))
-      .lanes(blocks > 1 ? 256 : 32)
-      .rows(args.x.rows());
+      .items(rows);
 }
 
 Status reduce_cols(Frame& frame, const ReduceColsArgs& args) {
