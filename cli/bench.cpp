@@ -194,6 +194,7 @@ Verb add_bench(Command app) {
       .range(1, 1000000)
       .show_default();
   f->engine.add(verb);
+  f->engine.add_device(verb);
   verb.flag("--profile", f->profile, "Time per op");
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};

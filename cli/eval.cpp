@@ -165,6 +165,7 @@ Verb add_eval(Command app) {
   verb.option("--loss", f->loss, "Another loss than the one of training");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add_lanes(verb);
+  f->engine.add_device(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

@@ -166,6 +166,7 @@ Verb add_perplexity(Command app) {
       .excludes(one)
       .excludes(some);
   f->engine.add(verb);
+  f->engine.add_device(verb);
   verb.flag("--json", f->json, "JSON instead of text");
   verb.flag("--quiet", f->quiet, "No progress and no notes");
   return {verb, [f] { return run(*f); }};

@@ -209,6 +209,7 @@ Verb add_run(Command app) {
       .range(1, 1 << 20)
       .show_default();
   f->engine.add(verb);
+  f->engine.add_device(verb);
   verb.flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress and no statistics");

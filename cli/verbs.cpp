@@ -1,5 +1,7 @@
 #include "verbs.hpp"
 
+#include <cstdlib>
+
 #include "progress.hpp"
 
 namespace loom::cli {
@@ -17,12 +19,24 @@ void EngineFlags::add(Command verb) {
       .show_default();
 }
 
+void EngineFlags::add_device(Command verb) {
+  verb.option("--device", device, "cpu, or gpu: through WebGPU").show_default();
+  verb.option("--gpu-library", gpu_library,
+              "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
+  verb.flag("--strict", strict, "Refuse what the GPU has no kernel for, instead of using the CPU");
+}
+
 Result<Engine> EngineFlags::create() const {
   EngineOptions options;
   options.threads = threads;
   options.isa = isa;
   options.activations = activations;
   options.oversubscribe = oversubscribe;
+  options.device = device;
+  options.gpu_library = gpu_library;
+  const char* named = std::getenv("LOOM_WEBGPU_LIB");
+  if (gpu_library.empty() && named != nullptr) options.gpu_library = named;
+  options.gpu_strict = strict;
   return Engine::create(options);
 }
 

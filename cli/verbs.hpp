@@ -40,9 +40,13 @@ struct EngineFlags {
   std::string isa;
   std::string activations = "q8";
   bool oversubscribe = false;
+  std::string device = "cpu";
+  std::string gpu_library;
+  bool strict = false;
 
-  void add(Command verb);        // all three
-  void add_lanes(Command verb);  // without --activations
+  void add(Command verb);         // all three
+  void add_lanes(Command verb);   // without --activations
+  void add_device(Command verb);  // --device, --gpu-library, --strict
   Result<Engine> create() const;
 };
 

@@ -20,6 +20,9 @@ struct EngineOptions {
   std::string isa;                 // "scalar", "avx2", "avx512", ...; "": the best one here
   std::string activations = "q8";  // "q8": int8 x weights of integer types; "f32": always floats
   bool oversubscribe = false;      // allow more threads than cores (for tests)
+  std::string device = "cpu";      // "cpu"; "gpu": through WebGPU
+  std::string gpu_library;         // of webgpu.h; "": one that the system finds by name
+  bool gpu_strict = false;         // an op that the GPU has no kernel for is an error
 };
 
 struct EngineInfo {
@@ -30,12 +33,14 @@ struct EngineInfo {
   std::string isa;                // in use
   std::vector<std::string> isas;  // that this build holds and this processor runs, slowest first
   std::string activations;        // default of new sessions
+  std::string device = "cpu";     // that computes: "cpu" or the name of the GPU
 };
 
 class Engine {
  public:
   // Errors: invalid_argument (unknown activations, negative threads), unsupported (an instruction
-  // set that this build or processor lacks).
+  // set that this build or processor lacks, an adapter that is too small), not_found (no GPU or no
+  // WebGPU library).
   static Result<Engine> create(const EngineOptions& options = {});
 
   const EngineInfo& info() const;

@@ -29,6 +29,14 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   impl->isa = isa;
   impl->ops = &cpu_ops(isa);
   impl->activations = activations;
+  if (options.device == "gpu") {
+    LOOM_ASSIGN(impl->gpu, webgpu::Backend::open({.library = options.gpu_library,
+                                                  .strict = options.gpu_strict,
+                                                  .host = impl->ops}));
+    impl->ops = &impl->gpu->ops();
+  } else if (options.device != "cpu") {
+    return invalid(cat("unknown device '", printable(options.device), "'; choose from cpu, gpu"));
+  }
   EngineInfo& info = impl->info;
   info.version = kVersion;
   info.threads = impl->pool.lanes();
@@ -37,6 +45,7 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   info.isa = isa_name(isa);
   for (const Isa available : available_isas()) info.isas.emplace_back(isa_name(available));
   info.activations = options.activations;
+  if (impl->gpu != nullptr) info.device = impl->gpu->adapter().name;
   return Engine(std::move(impl));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/cpu.hpp"
+#include "backend/webgpu/webgpu.hpp"
 #include "llm/llm_session.hpp"
 #include "loom/engine.hpp"
 #include "loom/language_model.hpp"
@@ -12,6 +13,7 @@ struct Engine::Impl {
   Impl(int threads, bool oversubscribe) : pool(threads, oversubscribe) {}
   ThreadPool pool;
   Isa isa = Isa::scalar;
+  std::unique_ptr<webgpu::Backend> gpu;  // null: the CPU computes
   const Ops* ops = nullptr;
   ActivationMode activations = ActivationMode::q8;
   EngineInfo info;

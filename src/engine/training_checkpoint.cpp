@@ -233,6 +233,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
 
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
                        const TrainingRun& run) {
+  LOOM_TRY(trainer.step().fetch());
   const SafeMetadata about = {{"options", dump_json(run.options)},
                               {"progress", dump_json(progress_json(trainer.progress()))},
                               {"history", dump_json(history_json(run.history))}};

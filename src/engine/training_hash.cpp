@@ -11,7 +11,8 @@ void add(BitsHash& hash, const Tensor& t) {
   hash.add({t.f32(), static_cast<size_t>(t.shape.count())});
 }
 
-std::string hash_state(const TrainStep& step, bool with_prediction) {
+Result<std::string> hash_state(TrainStep& step, bool with_prediction) {
+  LOOM_TRY(step.fetch());
   BitsHash hash;
   for (const StateTensor& s : step.state()) add(hash, s.tensor);
   if (with_prediction) add(hash, step.y());
@@ -64,12 +65,14 @@ Result<TrainingHash> hash_training(const NetworkSpec& spec, int64_t batch,
   for (int i = 0; i < options.steps; ++i) {
     LOOM_TRY(step.run(0.01));
     if (i > 0) continue;
+    LOOM_TRY(to_host(ops, {step.y()}));
     BitsHash prediction;
     add(prediction, step.y());
     hash.forward = prediction.hex();
-    hash.backward = hash_state(step, false);
+    LOOM_ASSIGN(hash.backward, hash_state(step, false));
   }
-  hash.trained = hash_state(step, true);
+  LOOM_TRY(to_host(ops, {step.y()}));
+  LOOM_ASSIGN(hash.trained, hash_state(step, true));
   return hash;
 }
 

@@ -168,6 +168,7 @@ Result<SafeOutput> parameter_output(Trainer& trainer, size_t index, Buffer& memo
 }
 
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer) {
+  LOOM_TRY(trainer.step().fetch());
   if (path.ends_with(".entity")) return save_trained_entity(path, model, trainer);
   std::vector<SafeOutput> tensors;
   std::vector<Buffer> memory(trainer.network().params().size());
@@ -267,7 +268,7 @@ Status load_entity_weights(const Entity& file, Trainer& trainer) {
       std::copy(bytes.begin(), bytes.end(), param.memory.data());
     }
   }
-  return {};
+  return trainer.step().send();
 }
 
 }  // namespace
@@ -286,6 +287,7 @@ Status load_weights(const WeightsFile& file, Trainer& trainer) {
 }
 
 Result<std::string> hash_weights(Trainer& trainer) {
+  LOOM_TRY(trainer.step().fetch());
   BitsHash hash;
   for (size_t i = 0; i < trainer.network().params().size(); ++i) {
     Buffer memory;

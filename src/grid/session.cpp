@@ -3,6 +3,7 @@
 #include "grid/session.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/arena.hpp"
 #include "base/text.hpp"
@@ -28,7 +29,13 @@ struct Session::Impl {
   std::vector<RopeTable> ropes;
   std::unique_ptr<Recorder> recorder;
   std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
+  bool forget_feedback = false;
+  // On a device: what it holds for this session, and where inputs of the caller go first.
+  Attached weights, state_attached, memory;
+  Buffer input;
 
+  Status attach();
+  Result<Tensor> received(const Tensor& x);
   Status check_params(size_t first, size_t last);
   Status plan_memory();
   Status make_state();
@@ -135,7 +142,7 @@ Status Session::Impl::plan_memory() {
     plan.use(slot, stays ? end : std::max<int64_t>(lives[i].last, 0));
   }
   plan.solve();
-  LOOM_ASSIGN(arena, Buffer::allocate(plan.total()));
+  LOOM_ASSIGN(arena, allocate_for(recorder->ops(), plan.total()));
   int64_t width = 1;
   for (const GridNode& cell : network->cells())
     width = std::max(width, widest(cell.node, *network));
@@ -159,7 +166,7 @@ Status Session::Impl::make_state() {
   for (size_t i = 0; i < network->cells().size(); ++i) {
     if (fed_back(i)) bytes += round_up(plain_bytes(compute, network->cells()[i].out), 64);
   }
-  LOOM_ASSIGN(state_memory, Buffer::allocate(bytes));
+  LOOM_ASSIGN(state_memory, allocate_for(recorder->ops(), bytes));
   std::byte* at = state_memory.data();
   for (const StateSpec& s : network->states()) {
     for (int64_t i = 0; i < options.sequences; ++i) {
@@ -187,6 +194,47 @@ Status Session::Impl::make_state() {
   return {};
 }
 
+// Everything a pass names. Weights of a file are checked before they leave it.
+Status Session::Impl::attach() {
+  Device* device = recorder->ops().device;
+  if (device == nullptr) return {};
+  LOOM_TRY(check_params(0, network->cells().size()));
+  LOOM_ASSIGN(input, Buffer::allocate(plain_bytes(DType::f32, max_input)));
+  std::vector<MemoryRange> constants;
+  for (const Param& p : network->params()) constants.push_back({p.tensor.data, p.bytes()});
+  for (const RopeTable& table : ropes) {
+    constants.push_back(range_of(table.cos()));
+    constants.push_back(range_of(table.sin()));
+  }
+  LOOM_ASSIGN(weights, Attached::attach(device, constants, MemoryUse::weights, true));
+  const MemoryRange state = range_of(state_memory);
+  LOOM_ASSIGN(Attached held, Attached::attach(device, {&state, 1}, MemoryUse::state, false));
+  state_attached = std::move(held);
+  const MemoryRange own[] = {range_of(arena), range_of(input)};
+  LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
+  return {};
+}
+
+// An input of the caller where commands can read it; values of the session's own arena are there.
+Result<Tensor> Session::Impl::received(const Tensor& x) {
+  const Ops& ops = recorder->ops();
+  if (ops.device == nullptr || ops.device->holds(range_of(x))) return x;
+  Tensor mine = x;
+  mine.data = input.data();
+  mine.row_stride = x.cols();
+  const int64_t row = plain_bytes(x.dtype, Shape{x.cols()});
+  if (row * x.rows() > input.size()) {
+    return invalid(cat("an input ", x.shape.str(), " does not fit the session, which was made for ",
+                       max_input.str()));
+  }
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    std::memcpy(mine.data + r * row, x.data + r * plain_bytes(x.dtype, Shape{x.row_stride}),
+                static_cast<size_t>(row));
+  }
+  LOOM_TRY(to_device(ops, mine));
+  return mine;
+}
+
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -210,6 +258,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
   LOOM_TRY(impl->make_state());
   LOOM_TRY(impl->plan_memory());
+  LOOM_TRY(impl->attach());
   return Session(std::move(impl));
 }
 
@@ -217,26 +266,31 @@ Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last) {
   Impl& s = *impl_;
   LOOM_TRY(s.check_params(first, last));
   if (s.position == 0 && first == 0) {
-    for (const Tensor& t : s.states)
-      std::fill_n(t.data, plain_bytes(t.dtype, t.shape), std::byte{});
+    for (const Tensor& t : s.states) {
+      if (t.shape.count() > 0) LOOM_TRY(s.recorder->fill({t, 0.0f}));
+    }
   }
+  for (const Tensor& t : s.feedback) {
+    if (s.forget_feedback && !t.empty()) LOOM_TRY(s.recorder->fill({t, 0.0f}));
+  }
+  s.forget_feedback = false;
+  LOOM_ASSIGN(const Tensor input, s.received(x));
   Pass pass = s.pass();
   std::vector<Tensor> outputs;
   pass.outputs = s.network->has_links() ? &outputs : nullptr;
-  LOOM_ASSIGN(const Tensor value, pass.run(first, last, x));
+  LOOM_ASSIGN(const Tensor value, pass.run(first, last, input));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& kept = s.feedback[first + i];
     if (!kept.empty()) LOOM_TRY(s.recorder->unary({outputs[i], kept}));
   }
   LOOM_TRY(s.recorder->flush());
+  if (last == s.network->cells().size()) LOOM_TRY(to_host(s.recorder->ops(), {value}));
   return value;
 }
 
 void Session::reset() {
   impl_->position = 0;
-  for (const Tensor& t : impl_->feedback) {
-    if (!t.empty()) std::fill_n(t.data, plain_bytes(t.dtype, t.shape), std::byte{});
-  }
+  impl_->forget_feedback = true;
 }
 
 int64_t Session::position() const {

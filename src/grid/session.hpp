@@ -34,7 +34,8 @@ class Session {
   ~Session();
 
   // Runs cells [first, last) on `x` at the current position and returns the output, valid until the
-  // next call. Does not move the position: call advance() once all cells of a piece have run.
+  // next call. Does not move the position: call advance() once all cells of a piece have run. On a
+  // device the host can read the output of the last cell; other outputs may be inputs of a call.
   Result<Tensor> forward(const Tensor& x, size_t first, size_t last);
 
   int64_t position() const;

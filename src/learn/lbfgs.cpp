@@ -195,6 +195,10 @@ Result<std::unique_ptr<Lbfgs>> Lbfgs::create(const std::vector<Trained>& trained
   made->plus_.f32()[0] = 1.0f;
   made->minus_.f32()[0] = -1.0f;
   made->decay_rate_.f32()[0] = -spec.decay;
+  made->ops_ = &ops;
+  std::vector<MemoryRange> ranges;
+  made->add_ranges(ranges);
+  LOOM_ASSIGN(made->attached_, Attached::attach(ops.device, ranges, MemoryUse::state, true));
   LOOM_TRY(made->record_all(ops, pool));
   return made;
 }
@@ -204,23 +208,36 @@ Result<Lbfgs::Outcome> Lbfgs::update(double rate, bool first) {
   if (spec_.decay > 0) LOOM_TRY(decay_->run());
   if (!first) {
     LOOM_TRY(pair_->run());
+    LOOM_TRY(to_host(*ops_, {report_}));
     const float sy = read(report_, 0);
     if (sy > 1e-10f && std::isfinite(sy)) LOOM_TRY(insert_->run());
   }
   LOOM_TRY(direction_->run());
+  LOOM_TRY(to_host(*ops_, {report_, rho_}));
   outcome.norm = std::sqrt(static_cast<double>(read(report_, 4)));
   outcome.updated = std::isfinite(outcome.norm) && std::isfinite(read(report_, 2));
-  if (outcome.updated && read(report_, 2) <= 0.0f) LOOM_TRY(forget_->run());
+  if (outcome.updated && read(report_, 2) <= 0.0f) {
+    LOOM_TRY(forget_->run());
+    LOOM_TRY(to_host(*ops_, {rho_}));
+  }
   const bool has_pairs = rho_.f32()[0] != 0.0f;
   const double l1 = static_cast<double>(read(report_, 3));
   const double scale = has_pairs || l1 <= 1.0 ? 1.0 : 1.0 / l1;
   rate_.f32()[0] = static_cast<float>(rate * scale);
+  LOOM_TRY(to_device(*ops_, rate_));
   if (outcome.updated) {
     LOOM_TRY(apply_->run());
     return outcome;
   }
-  for (const Memory& m : params_) std::fill_n(m.gradient.f32(), m.gradient.shape.count(), 0.0f);
+  for (const Memory& m : params_) {
+    std::fill_n(m.gradient.f32(), m.gradient.shape.count(), 0.0f);
+    LOOM_TRY(to_device(*ops_, m.gradient));
+  }
   return outcome;
+}
+
+void Lbfgs::add_ranges(std::vector<MemoryRange>& ranges) const {
+  for (const Buffer& buffer : buffers_) ranges.push_back(range_of(buffer));
 }
 
 int64_t Lbfgs::arena_bytes() const {

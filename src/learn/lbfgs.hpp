@@ -28,6 +28,8 @@ class Lbfgs {
 
   // What has to be saved for a run to go on with the same bits, by name.
   const std::vector<StateTensor>& state() const { return state_; }
+  // Its memory on a device.
+  void add_ranges(std::vector<MemoryRange>& ranges) const;
   int64_t arena_bytes() const;
   int64_t state_bytes() const;
 
@@ -44,6 +46,8 @@ class Lbfgs {
   Status record_all(const Ops& ops, ThreadPool& pool);
   float read(const Tensor& row, int64_t i) const { return row.f32()[i]; }
 
+  const Ops* ops_ = nullptr;
+  Attached attached_;
   OptimizerSpec spec_;
   std::vector<Memory> params_;
   std::vector<Buffer> buffers_;

@@ -39,6 +39,8 @@ struct TrainStep::Impl {
   int64_t batches = 0;  // since the last update
   LayerObserver observer;
   std::unique_ptr<Lbfgs> lbfgs;
+  Attached attached;
+  std::vector<MemoryRange> ranges() const;
   bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
   Result<Tensor> persistent(const Shape& shape) { return loom::persistent(shape, memory); }
@@ -101,7 +103,7 @@ Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
 Status TrainStep::Impl::make_state() {
   LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
   LOOM_ASSIGN(tensors.report, persistent(Shape{1, 2}));
-  Recorder recorder(*ops, *pool, ActivationMode::f32);
+  Recorder recorder(host_ops(*ops), *pool, ActivationMode::f32);
   for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
     const Param& p = network->params()[static_cast<size_t>(i)];
     Trained one;
@@ -122,9 +124,37 @@ Status TrainStep::Impl::make_state() {
     one.stream = trained.size();
     trained.push_back(one);
   }
+  LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (!options.optimizer.lbfgs()) return {};
   LOOM_ASSIGN(lbfgs, Lbfgs::create(trained, options.optimizer, *ops, *pool));
   state.insert(state.end(), lbfgs->state().begin(), lbfgs->state().end());
+  return {};
+}
+
+// What outlives a step: weights, masters, optimizer state.
+std::vector<MemoryRange> TrainStep::Impl::ranges() const {
+  std::vector<MemoryRange> all;
+  for (const Param& p : network->params()) all.push_back({p.tensor.data, p.bytes()});
+  for (const Buffer& buffer : memory) all.push_back(range_of(buffer));
+  return all;
+}
+
+Status TrainStep::fetch() {
+  Impl& s = *impl_;
+  if (s.ops->device == nullptr) return {};
+  std::vector<MemoryRange> ranges = s.ranges();
+  if (s.lbfgs != nullptr) s.lbfgs->add_ranges(ranges);
+  return s.ops->device->download(ranges);
+}
+
+Status TrainStep::send() {
+  Impl& s = *impl_;
+  if (s.ops->device == nullptr) return {};
+  std::vector<MemoryRange> ranges = s.ranges();
+  if (s.lbfgs != nullptr) s.lbfgs->add_ranges(ranges);
+  for (const MemoryRange& range : ranges) {
+    LOOM_TRY(s.ops->device->upload(range.begin, range.bytes));
+  }
   return {};
 }
 
@@ -167,6 +197,7 @@ void TrainStep::Impl::set_hyper(double rate) {
 // The update of record_step() or record_update().
 Status TrainStep::Impl::update_recorded(StepResult& result) {
   if (update != nullptr) LOOM_TRY(update->run());
+  LOOM_TRY(to_host(*ops, {tensors.report, tensors.loss}));
   result.norm = static_cast<double>(tensors.report.f32()[0]);
   const float scale = tensors.report.f32()[1];
   result.updated = result.finite = scale == scale;
@@ -213,6 +244,7 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
 Result<StepResult> TrainStep::run(double learning_rate) {
   Impl& s = *impl_;
   s.set_hyper(learning_rate);
+  LOOM_TRY(to_device(*s.ops, s.tensors.hyper));
   s.tensors.network.step.f32()[0] =
       static_cast<float>((s.updates * s.options.accumulate + s.batches) % (1 << 24));
   if (s.observer) {
@@ -221,10 +253,14 @@ Result<StepResult> TrainStep::run(double learning_rate) {
     LOOM_TRY(s.step->run());
   }
   StepResult result;
+  const bool updates = ++s.batches >= s.options.accumulate;
+  if (updates) {
+    s.batches = 0;
+    LOOM_TRY(s.lbfgs != nullptr ? s.update_lbfgs(learning_rate, result)
+                                : s.update_recorded(result));
+  }
+  if (!updates || s.lbfgs != nullptr) LOOM_TRY(to_host(*s.ops, {s.tensors.loss}));
   result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
-  if (++s.batches < s.options.accumulate) return result;
-  s.batches = 0;
-  LOOM_TRY(s.lbfgs != nullptr ? s.update_lbfgs(learning_rate, result) : s.update_recorded(result));
   if (result.updated) ++s.updates;
   return result;
 }
@@ -272,6 +308,7 @@ int64_t TrainStep::pending() const {
 Status TrainStep::restored(int64_t updates, int64_t pending) {
   impl_->updates = updates;
   impl_->batches = pending;
+  LOOM_TRY(send());
   return impl_->pack->run();
 }
 
@@ -280,6 +317,8 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
   if (s.options.native) return invalid("weights without a master cannot change their number type");
   const std::string prefix = at.str() + "/";
   bool found = false;
+  LOOM_TRY(fetch());
+  s.attached = {};
   for (size_t i = 0; i < s.trained.size(); ++i) {
     const Param& p = s.network->params()[i];
     if (!p.spec.matrix() || p.path.compare(0, prefix.size(), prefix) != 0) continue;
@@ -291,6 +330,7 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
     LOOM_TRY(s.make_ranges(p, dtype, one));
     if (!one.ranges.empty()) s.state.push_back({p.path + "/scale", one.ranges});
   }
+  LOOM_ASSIGN(s.attached, Attached::attach(s.ops->device, s.ranges(), MemoryUse::state, true));
   if (!found) return make_error(Code::not_found, cat("cell ", at.str(), " has no matrix"));
   LOOM_TRY(s.make_programs());
   return s.pack->run();
@@ -298,7 +338,9 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
 
 Status TrainStep::refresh_scales() {
   for (const Trained& p : impl_->trained) {
-    if (!p.ranges.empty()) std::fill_n(p.ranges.f32(), p.ranges.shape.count(), 0.0f);
+    if (p.ranges.empty()) continue;
+    std::fill_n(p.ranges.f32(), p.ranges.shape.count(), 0.0f);
+    LOOM_TRY(to_device(*impl_->ops, p.ranges));
   }
   return impl_->pack->run();
 }

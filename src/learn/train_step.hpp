@@ -88,6 +88,12 @@ class TrainStep {
   // Forgets held scales (scale_band) and packs all masters anew.
   Status refresh_scales();
 
+  // On a device: everything below and the network's weights back to the host, and there again.
+  // Nothing elsewhere. fetch() before reading them, saving or using the network elsewhere; send()
+  // after writing. y() comes back by to_host().
+  Status fetch();
+  Status send();
+
   // Masters, vectors, optimizer state and gradients that are being added up, to save and to
   // restore; call restored() after writing.
   const std::vector<StateTensor>& state() const;

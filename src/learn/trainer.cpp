@@ -271,6 +271,8 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data) {
     s.fill_inputs(data, order, first, count, t.network.x);
     s.fill_targets(data, order, first, count, t.targets, t.weight, each);
     LOOM_TRY(s.forward.program->run());
+    LOOM_TRY(to_host(*s.ops, {t.loss}));
+    if (data.has_labels()) LOOM_TRY(to_host(*s.ops, {t.network.y}));
     result.loss += static_cast<double>(t.loss.f32()[0]);
     if (data.has_labels()) right += s.hits(data, first, count);
   }
@@ -295,6 +297,7 @@ Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(data));
   LOOM_ASSIGN(const std::vector<InputRange> ranges, s.observe_ranges(data));
+  LOOM_TRY(s.step->fetch());
   std::vector<ClipReport> reports;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const Param& p = s.network->params()[i];
@@ -302,11 +305,12 @@ Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data) {
     for (const StateTensor& master : s.step->state()) {
       if (master.name != p.path) continue;
       LOOM_ASSIGN(ClipReport report,
-                  clip_rows(master.tensor, p.tensor.dtype, ranges[i], *s.ops, *s.pool));
+                  clip_rows(master.tensor, p.tensor.dtype, ranges[i], host_ops(*s.ops), *s.pool));
       report.path = p.path;
       reports.push_back(std::move(report));
     }
   }
+  LOOM_TRY(s.step->send());
   LOOM_TRY(s.step->refresh_scales());
   return reports;
 }

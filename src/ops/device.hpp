@@ -34,11 +34,13 @@ class Device {
   virtual Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
                                  bool contents) = 0;
   virtual void detach(int64_t id) = 0;
+  // Whether all of these addresses have a twin.
+  virtual bool holds(const MemoryRange& range) const = 0;
 
   // Part of an attached range, or all of it: host to device, device to host. download() waits for
   // the commands before it.
   virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
-  virtual Status download(std::byte* begin, int64_t bytes) = 0;
+  virtual Status download(std::span<const MemoryRange> ranges) = 0;
 
   // Runs a whole list, in order. May return before it ran; errors of the device then show in a
   // later call.

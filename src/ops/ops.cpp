@@ -1,5 +1,7 @@
 #include "ops/ops.hpp"
 
+#include <vector>
+
 namespace loom {
 
 std::string_view op_name(OpId id) {
@@ -9,6 +11,30 @@ std::string_view op_name(OpId id) {
 #undef LOOM_OP
   };
   return kNames[static_cast<size_t>(id)];
+}
+
+MemoryRange range_of(const Tensor& t) {
+  return {t.data, t.empty() ? 0 : t.end() - t.data};
+}
+MemoryRange range_of(const Buffer& buffer) {
+  return {buffer.data(), buffer.size()};
+}
+
+Status to_device(const Ops& ops, const Tensor& t) {
+  if (ops.device == nullptr || t.empty()) return {};
+  const MemoryRange range = range_of(t);
+  return ops.device->upload(range.begin, range.bytes);
+}
+
+Status to_host(const Ops& ops, std::span<const Tensor> tensors) {
+  if (ops.device == nullptr) return {};
+  std::vector<MemoryRange> ranges;
+  for (const Tensor& t : tensors) ranges.push_back(range_of(t));
+  return ops.device->download(ranges);
+}
+
+Result<Buffer> allocate_for(const Ops& ops, int64_t bytes) {
+  return ops.device == nullptr ? Buffer::allocate(bytes) : Buffer::reserve(bytes);
 }
 
 int64_t attention_scratch(int64_t positions) {

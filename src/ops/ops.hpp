@@ -66,7 +66,24 @@ struct Ops {
   // Device backends only: where the memory is, and what runs a whole list in one submission. The
   // rows above then only say that the op exists.
   Device* device = nullptr;
+  // Device backends only: the table for what the host does itself, before a run and after.
+  const Ops* host = nullptr;
 };
+
+inline const Ops& host_ops(const Ops& ops) {
+  return ops.device == nullptr ? ops : *ops.host;
+}
+// The values of tensors to where `ops` computes, and back. Nothing where that is the host.
+Status to_device(const Ops& ops, const Tensor& t);
+Status to_host(const Ops& ops, std::span<const Tensor> tensors);
+inline Status to_host(const Ops& ops, std::initializer_list<Tensor> tensors) {
+  return to_host(ops, std::span(tensors.begin(), tensors.size()));
+}
+MemoryRange range_of(const Tensor& t);
+MemoryRange range_of(const Buffer& buffer);
+// Memory for tensors of `ops`: zero-filled; that of a device takes no room on the host until it is
+// touched there.
+Result<Buffer> allocate_for(const Ops& ops, int64_t bytes);
 
 // Scratch bytes a lane needs to run attention over `positions`, and any other op.
 constexpr int64_t kMatmulScratch = 256 << 10;

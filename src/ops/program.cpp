@@ -1,5 +1,7 @@
 #include "ops/program.hpp"
 
+#include <algorithm>
+
 #include "base/arena.hpp"
 #include "ops/visit.hpp"
 
@@ -47,11 +49,43 @@ Status reserve_copies(const Trace& trace, Recorder& recorder) {
 
 }  // namespace
 
+// Real memory that is not on the device yet, as ranges that do not overlap. What nobody writes is
+// constant.
+Status Program::attach(std::vector<Command>& commands) {
+  Device* device = recorder_->ops().device;
+  if (device == nullptr) return {};
+  const MemoryRange arena = range_of(arena_);
+  LOOM_ASSIGN(attached_, Attached::attach(device, {&arena, 1}, MemoryUse::scratch, false));
+  std::vector<MemoryRange> ranges;
+  bool written = false;
+  for (Command& command : commands) {
+    visit_command(command, [&](Tensor& t, Access access) {
+      if (t.empty() || device->holds(range_of(t))) return;
+      ranges.push_back(range_of(t));
+      written = written || access != Access::read;
+    });
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const MemoryRange& a, const MemoryRange& b) { return a.begin < b.begin; });
+  std::vector<MemoryRange> merged;
+  for (const MemoryRange& range : ranges) {
+    if (!merged.empty() && range.begin < merged.back().begin + merged.back().bytes) {
+      MemoryRange& last = merged.back();
+      last.bytes = std::max(last.bytes, range.begin + range.bytes - last.begin);
+    } else {
+      merged.push_back(range);
+    }
+  }
+  LOOM_ASSIGN(others_, Attached::attach(device, merged,
+                                        written ? MemoryUse::state : MemoryUse::weights, true));
+  return {};
+}
+
 Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode) {
   const ArenaPlan plan = plan_arena(trace, pinned);
   Program program;
-  LOOM_ASSIGN(program.arena_, Buffer::allocate(plan.total()));
+  LOOM_ASSIGN(program.arena_, allocate_for(ops, plan.total()));
   const auto relocate = [&](Tensor& t) {
     const int64_t i = t.empty() ? -1 : trace.find(t.data);
     if (i < 0) return;
@@ -69,25 +103,49 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
       relocate(note.tensor);
     }
   };
+  std::vector<bool> written(static_cast<size_t>(trace.tensors()));
+  for (Command& command : trace.commands()) {
+    visit_command(command, [&](Tensor& t, Access access) {
+      const int64_t i = t.empty() ? -1 : trace.find(t.data);
+      if (i >= 0 && access != Access::read) written[static_cast<size_t>(i)] = true;
+      relocate(t);
+    });
+  }
+  LOOM_TRY(program.attach(trace.commands()));
   int64_t index = 0;
   for (Command& command : trace.commands()) {
     place_notes(index++);
-    visit_command(command, [&](Tensor& t, Access) { relocate(t); });
     Status status;
     with_args(command, [&](auto& args) { status = program.recorder_->record(args); });
     LOOM_TRY(std::move(status));
   }
   place_notes(index);
-  for (Tensor* t : pinned) relocate(*t);
+  for (Tensor* t : pinned) {
+    const int64_t i = t->empty() ? -1 : trace.find(t->data);
+    relocate(*t);
+    if (i >= 0 && !written[static_cast<size_t>(i)]) program.inputs_.push_back(*t);
+  }
   program.commands_ = static_cast<int64_t>(trace.commands().size());
   return program;
 }
 
+Status Program::send_inputs() const {
+  for (const Tensor& t : inputs_) LOOM_TRY(to_device(recorder_->ops(), t));
+  return {};
+}
+
+Status Program::run() {
+  LOOM_TRY(send_inputs());
+  return recorder_->run();
+}
+
 Status Program::run(const Watch& watch) {
+  LOOM_TRY(send_inputs());
   int64_t done = 0;
   for (const Note& note : notes_) {
     LOOM_TRY(recorder_->run(done, note.command));
     done = note.command;
+    LOOM_TRY(to_host(recorder_->ops(), {note.tensor}));
     watch(note.id, note.tensor);
   }
   return recorder_->run(done, recorder_->commands());

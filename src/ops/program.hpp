@@ -15,11 +15,13 @@ namespace loom {
 class Program {
  public:
   // `pinned`: tensors of the trace that keep their place from the first run to the last; they come
-  // back with real addresses, zero-filled. Others are gone after a run.
+  // back with real addresses, zero-filled. Others are gone after a run. On a device, pinned tensors
+  // that no command writes go there before each run; what others hold comes back with to_host().
+  // Real memory that the trace names and that is not on the device yet goes there now.
   static Result<Program> compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode = ActivationMode::f32);
 
-  Status run() { return recorder_->run(); }
+  Status run();
   // Stops at every note of the trace and shows its tensor, on the caller's thread. Results have the
   // bits of a run that nobody watches. Backends that run a recording as a whole (GPU) run it in
   // parts.
@@ -31,7 +33,11 @@ class Program {
 
  private:
   Program() = default;
+  Status attach(std::vector<Command>& commands);
+  Status send_inputs() const;
   Buffer arena_;
+  Attached attached_, others_;
+  std::vector<Tensor> inputs_;  // pinned tensors that the host fills
   std::unique_ptr<Recorder> recorder_;
   int64_t commands_ = 0;
   std::vector<Note> notes_;  // with commands of the recorder and real addresses

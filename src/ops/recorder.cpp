@@ -51,7 +51,7 @@ Status Recorder::reserve(int64_t commands, int64_t rows, int64_t cols, int64_t p
 
 Status Recorder::reserve_scratch(int64_t bytes) {
   bytes = std::max(bytes, kMatmulScratch);
-  if (bytes <= scratch_bytes_) return {};
+  if (bytes <= scratch_bytes_ || ops_->device != nullptr) return {};
   std::vector<Buffer> buffers;
   for (int lane = 0; lane < pool_->lanes(); ++lane) {
     LOOM_ASSIGN(Buffer buffer, Buffer::allocate(bytes));
@@ -108,7 +108,11 @@ Status Recorder::grow_slot(Q8Slot& slot, int64_t rows, int64_t cols) {
   const int64_t bytes = q8_bytes(rows, cols);
   if (bytes <= slot.memory.size()) return {};
   LOOM_TRY(flush());
-  LOOM_ASSIGN(slot.memory, Buffer::allocate(bytes));
+  slot.attached = {};
+  LOOM_ASSIGN(slot.memory, allocate_for(*ops_, bytes));
+  const MemoryRange range = range_of(slot.memory);
+  LOOM_ASSIGN(slot.attached,
+              Attached::attach(ops_->device, {&range, 1}, MemoryUse::scratch, false));
   slot.begin = slot.end = nullptr;
   return {};
 }

@@ -84,6 +84,7 @@ class Recorder {
     Shape shape;
     Q8Rows q;
     Buffer memory;
+    Attached attached;
   };
   static constexpr int kQ8Slots = 3;
 

@@ -10,7 +10,7 @@
 
 namespace loom {
 
-// First and last command that touches a tensor; first is -1 for one that no command writes.
+// First and last command that touches a tensor; first is -1 for one that none does.
 struct Lifetime {
   int64_t first = -1, last = -1;
 };

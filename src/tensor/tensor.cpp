@@ -92,8 +92,23 @@ Result<Buffer> Buffer::allocate(int64_t bytes) {
   return buffer;
 }
 
+// Large blocks of calloc are fresh pages of the system: zeros that are not there yet.
+Result<Buffer> Buffer::reserve(int64_t bytes) {
+  if (bytes < 0) return invalid("a buffer of negative size was asked for");
+  constexpr int64_t kAlign = 64;
+  auto* block = static_cast<std::byte*>(std::calloc(static_cast<size_t>(bytes + kAlign), 1));
+  if (block == nullptr) {
+    return make_error(Code::out_of_memory, cat("no memory for a buffer of ", bytes, " bytes"));
+  }
+  const auto address = reinterpret_cast<uintptr_t>(block);
+  Buffer buffer;
+  buffer.bytes_ = {block + (kAlign - address % kAlign), Free{block}};
+  buffer.size_ = bytes;
+  return buffer;
+}
+
 void Buffer::Free::operator()(std::byte* p) const {
-  std::free(p);
+  std::free(block != nullptr ? block : p);
 }
 
 }  // namespace loom

@@ -88,13 +88,18 @@ int64_t plain_bytes(DType dtype, const Shape& shape);
 class Buffer {
  public:
   static Result<Buffer> allocate(int64_t bytes);
+  // The same, but memory is taken page by page when it is first touched.
+  static Result<Buffer> reserve(int64_t bytes);
   Buffer() = default;
   std::byte* data() const { return bytes_.get(); }
   int64_t size() const { return size_; }
 
  private:
   struct Free {
+    Free() : block(nullptr) {}
+    explicit Free(std::byte* b) : block(b) {}
     void operator()(std::byte* p) const;
+    std::byte* block;  // what was allocated, where that is not what is used
   };
   std::unique_ptr<std::byte, Free> bytes_;
   int64_t size_ = 0;

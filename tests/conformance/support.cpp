@@ -163,10 +163,8 @@ void run_on_device(const Ops& ops, Command& command) {
   ASSERT_TRUE(attached.ok()) << attached.error().str();
   const Status status = ops.device->execute({&command, 1});
   ASSERT_TRUE(status.ok()) << op_name(command.op) << ": " << status.error().str();
-  for (const Span& span : spans) {
-    const Status read = ops.device->download(span.begin, span.end - span.begin);
-    ASSERT_TRUE(read.ok()) << read.error().str();
-  }
+  const Status read = ops.device->download(ranges);
+  ASSERT_TRUE(read.ok()) << read.error().str();
 }
 
 }  // namespace loom::test

@@ -40,6 +40,7 @@ class WebGpu final : public Backend {
         strict_(options.strict) {
     ops_.name = "webgpu";
     ops_.device = this;
+    ops_.host = options.host != nullptr ? options.host : &reference_ops();
 #define LOOM_OP(name, Args) ops_.name = &on_device<Args>;
 #include "ops/ops.def"
 #undef LOOM_OP
@@ -71,8 +72,12 @@ class WebGpu final : public Backend {
     memory_.detach(id);
     count_memory();
   }
+  bool holds(const MemoryRange& range) const override {
+    const Place place = memory_.find(range.begin);
+    return place.buffer != nullptr && place.left >= range.bytes;
+  }
   Status upload(const std::byte* begin, int64_t bytes) override;
-  Status download(std::byte* begin, int64_t bytes) override;
+  Status download(std::span<const MemoryRange> ranges) override;
   Status execute(std::span<const Command> commands) override;
 
  private:
@@ -106,21 +111,18 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   return gpu_->write(place.buffer, place.offset, begin, bytes);
 }
 
-Status WebGpu::download(std::byte* begin, int64_t bytes) {
-  if (bytes <= 0) return {};
-  // In whole words: what is asked for may begin and end inside one.
-  const Place place = memory_.find(begin);
-  if (place.buffer == nullptr || place.left < bytes) {
-    return make_error(Code::internal, "download of memory that the device does not have");
+Status WebGpu::download(std::span<const MemoryRange> ranges) {
+  std::vector<Gpu::Read> reads;
+  for (const MemoryRange& range : ranges) {
+    if (range.bytes <= 0) continue;
+    const Place place = memory_.find(range.begin);
+    if (place.buffer == nullptr || place.left < range.bytes) {
+      return make_error(Code::internal, "download of memory that the device does not have");
+    }
+    counts_.downloaded += range.bytes;
+    reads.push_back({place.buffer, place.offset, const_cast<std::byte*>(range.begin), range.bytes});
   }
-  counts_.downloaded += bytes;
-  const int64_t before = place.offset % 4;
-  const int64_t words = (before + bytes + 3) / 4 * 4;
-  if (before == 0 && words == bytes) return gpu_->read(place.buffer, place.offset, begin, bytes);
-  std::vector<std::byte> whole(static_cast<size_t>(words));
-  LOOM_TRY(gpu_->read(place.buffer, place.offset - before, whole.data(), words));
-  std::memcpy(begin, whole.data() + before, static_cast<size_t>(bytes));
-  return {};
+  return gpu_->read(reads);
 }
 
 Status WebGpu::execute(std::span<const Command> commands) {
@@ -187,7 +189,8 @@ Status WebGpu::run_on_cpu(const Command& recorded) {
     each_stretch(command, written, [&](const std::byte* begin, int64_t bytes) {
       const Place place = memory_.find(begin);
       if (status.ok() && !place.constant) {
-        status = download(const_cast<std::byte*>(begin), bytes);
+        const MemoryRange range{begin, bytes};
+        status = download({&range, 1});
       }
     });
   }
@@ -208,7 +211,7 @@ Status WebGpu::run_on_cpu(const Command& recorded) {
   });
   scratch_.resize(static_cast<size_t>(std::max(
       {kMatmulScratch, attention_scratch(positions), attend_dx_scratch(positions, true)})));
-  run_command(reference_ops(), command,
+  run_command(*ops_.host, command,
               Lane{0, 1, scratch_.data(), static_cast<int64_t>(scratch_.size())});
   each_stretch(command, true, [&](const std::byte* begin, int64_t bytes) {
     if (status.ok()) status = upload(begin, bytes);

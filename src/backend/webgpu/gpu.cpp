@@ -339,40 +339,79 @@ Status Gpu::clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes) {
   return submit(encoder);
 }
 
-Status Gpu::read(wgpu::Buffer buffer, int64_t offset, void* data, int64_t bytes) {
+namespace {
+
+// Copies are in whole words: what is asked for may begin and end inside one.
+int64_t first_word(const Gpu::Read& read) {
+  return read.offset & ~int64_t{3};
+}
+int64_t word_bytes(const Gpu::Read& read) {
+  return round_up(read.offset + read.bytes, 4) - first_word(read);
+}
+
+}  // namespace
+
+Status Gpu::read(std::span<const Read> reads) {
   constexpr int64_t kPiece = 16 << 20;
-  const int64_t wanted = std::min(kPiece, std::max<int64_t>(bytes, 4096));
-  if (staging_bytes_ < wanted) {
+  std::vector<Read> piece;
+  int64_t bytes = 0;
+  for (Read left : reads) {
+    while (left.bytes > 0) {
+      Read now = left;
+      now.bytes = std::min(left.bytes, kPiece - 8 - bytes);
+      piece.push_back(now);
+      bytes += word_bytes(now);
+      left.offset += now.bytes;
+      left.data = static_cast<std::byte*>(left.data) + now.bytes;
+      left.bytes -= now.bytes;
+      if (bytes < kPiece - 16) continue;
+      LOOM_TRY(read_piece(piece));
+      piece.clear();
+      bytes = 0;
+    }
+  }
+  return piece.empty() ? Status{} : read_piece(piece);
+}
+
+Status Gpu::read_piece(std::span<const Read> reads) {
+  int64_t bytes = 0;
+  for (const Read& read : reads) bytes += word_bytes(read);
+  if (staging_bytes_ < bytes) {
     destroy(staging_);
     staging_ = nullptr;
     staging_bytes_ = 0;
+    const int64_t wanted = std::max<int64_t>(bytes, 4096);
     LOOM_ASSIGN(staging_, create_buffer(wanted, wgpu::kMapRead | wgpu::kCopyDst));
     staging_bytes_ = wanted;
   }
-  auto* to = static_cast<std::byte*>(data);
-  for (int64_t done = 0; done < bytes; done += kPiece) {
-    const auto piece = static_cast<size_t>(std::min(kPiece, bytes - done));
-    const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
-    api_.CommandEncoderCopyBufferToBuffer(encoder, buffer, static_cast<uint64_t>(offset + done),
-                                          staging_, 0, piece);
-    LOOM_TRY(submit(encoder));
-    Done mapped;
-    api_.BufferMapAsync(staging_, wgpu::kForReading, 0, piece,
-                        callback(&Done::receive, &mapped, nullptr));
-    LOOM_TRY(poll_until(mapped.done));
-    LOOM_TRY(check());
-    if (mapped.status != wgpu::kStatusSuccess) {
-      return make_error(
-          Code::internal,
-          cat(report_.name, ": results cannot be read: ", first_line(mapped.message)));
-    }
-    const void* memory = api_.BufferGetConstMappedRange(staging_, 0, piece);
-    if (memory == nullptr) {
-      return make_error(Code::internal, cat(report_.name, ": results cannot be read"));
-    }
-    std::memcpy(to + done, memory, piece);
-    api_.BufferUnmap(staging_);
+  const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
+  int64_t at = 0;
+  for (const Read& read : reads) {
+    api_.CommandEncoderCopyBufferToBuffer(
+        encoder, read.buffer, static_cast<uint64_t>(first_word(read)), staging_,
+        static_cast<uint64_t>(at), static_cast<uint64_t>(word_bytes(read)));
+    at += word_bytes(read);
   }
+  LOOM_TRY(submit(encoder));
+  Done mapped;
+  api_.BufferMapAsync(staging_, wgpu::kForReading, 0, static_cast<size_t>(bytes),
+                      callback(&Done::receive, &mapped, nullptr));
+  LOOM_TRY(poll_until(mapped.done));
+  LOOM_TRY(check());
+  const void* memory = mapped.status == wgpu::kStatusSuccess
+                           ? api_.BufferGetConstMappedRange(staging_, 0, static_cast<size_t>(bytes))
+                           : nullptr;
+  if (memory == nullptr) {
+    return make_error(Code::internal,
+                      cat(report_.name, ": results cannot be read: ", first_line(mapped.message)));
+  }
+  const auto* from = static_cast<const std::byte*>(memory);
+  for (const Read& read : reads) {
+    std::memcpy(read.data, from + (read.offset - first_word(read)),
+                static_cast<size_t>(read.bytes));
+    from += word_bytes(read);
+  }
+  api_.BufferUnmap(staging_);
   return {};
 }
 
@@ -472,7 +511,8 @@ Status Gpu::wait() {
     LOOM_ASSIGN(fence_, create_buffer(16, wgpu::kCopySrc));
   }
   uint32_t word = 0;
-  return read(fence_, 0, &word, sizeof(word));
+  const Read one{fence_, 0, &word, sizeof(word)};
+  return read({&one, 1});
 }
 
 }  // namespace loom::webgpu

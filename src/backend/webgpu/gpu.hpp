@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,14 @@ class Gpu {
   Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
   void destroy(wgpu::Buffer buffer);
   Status write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes);
-  // Waits for everything submitted before. bytes: a multiple of 4.
-  Status read(wgpu::Buffer buffer, int64_t offset, void* data, int64_t bytes);
+  // Waits for everything submitted before; all of them in one submission where they are short.
+  struct Read {
+    wgpu::Buffer buffer = nullptr;
+    int64_t offset = 0;
+    void* data = nullptr;
+    int64_t bytes = 0;
+  };
+  Status read(std::span<const Read> reads);
   Status clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes);
 
   // Errors: internal with the compiler's first line, the pipeline's name in front.
@@ -76,6 +83,7 @@ class Gpu {
   Status read_adapter(const OpenOptions& options, const std::string& library);
   Status request_device(const OpenOptions& options);
   Status poll_until(const bool& done);
+  Status read_piece(std::span<const Read> reads);
   void push_scopes();
   // The first error since push_scopes(), or ok.
   Status pop_scopes(const std::string& what);

@@ -32,7 +32,9 @@ Result<int64_t> Memory::attach(std::span<const MemoryRange> ranges, MemoryUse us
   Group group;
   group.use = use;
   for (const MemoryRange& range : ranges) {
-    if (range.bytes <= 0) continue;
+    const bool twice = std::any_of(group.ranges.begin(), group.ranges.end(),
+                                   [&](const std::byte* begin) { return begin == range.begin; });
+    if (range.bytes <= 0 || twice) continue;
     group.ranges.push_back(range.begin);
     const auto found = ranges_.find(range.begin);
     if (found != ranges_.end() && found->second.host.bytes == range.bytes) {

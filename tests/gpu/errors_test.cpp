@@ -1,0 +1,79 @@
+// What a user sees when there is no GPU, or no longer: one line, and the CPU goes on.
+#include "backend/cpu/cpu.hpp"
+#include "base/text.hpp"
+#include "bridge/network_json.hpp"
+#include "engine/training_hash.hpp"
+#include "gpu/support.hpp"
+#include "grid/init.hpp"
+#include "grid/session.hpp"
+#include "loom/engine.hpp"
+
+namespace loom::test {
+namespace {
+
+TEST(GpuErrors, ALibraryThatDoesNotExistIsNamed) {
+  const auto gpu = webgpu::Backend::open({.library = "/nowhere/libwebgpu.so"});
+  ASSERT_FALSE(gpu.ok());
+  EXPECT_EQ(gpu.error().code, Code::not_found);
+  EXPECT_NE(gpu.error().message.find("/nowhere/libwebgpu.so"), std::string::npos);
+  EXPECT_EQ(gpu.error().message.find('\n'), std::string::npos);
+}
+
+TEST(GpuErrors, ALibraryWithoutWebGpuIsRefused) {
+  const auto gpu = webgpu::Backend::open({.library = "libm.so.6"});
+  ASSERT_FALSE(gpu.ok());
+  EXPECT_EQ(gpu.error().code, Code::unsupported);
+  EXPECT_EQ(gpu.error().message,
+            "libm.so.6: no function wgpuCreateInstance; it is no webgpu.h library, or an old one");
+}
+
+TEST(GpuErrors, AnUnknownDeviceIsRefused) {
+  const auto engine = Engine::create({.device = "tpu"});
+  ASSERT_FALSE(engine.ok());
+  EXPECT_EQ(engine.error().message, "unknown device 'tpu'; choose from cpu, gpu");
+}
+
+TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
+  LOOM_NEEDS_GPU();
+  webgpu::OpenOptions options;
+  options.library = gpu()->adapter().library;
+  auto opened = webgpu::Backend::open(options);
+  ASSERT_TRUE(opened.ok()) << opened.error().str();
+  webgpu::Backend& mine = **opened;
+  const KindNetwork& kind = kind_networks()[0];
+  auto spec = parse_network(kind.network, kind.kind);
+  auto network = Network::finalize(spec->grid, spec->input.after(1));
+  ASSERT_TRUE(init_params(*network, DType::f32, 7, threads()).ok());
+  auto on_gpu = Session::create(*network, mine.ops(), threads(), network->input(), {});
+  ASSERT_TRUE(on_gpu.ok()) << on_gpu.error().str();
+  std::vector<float> values(static_cast<size_t>(network->input().count()), 0.5f);
+  Tensor x = f32_matrix(values.data(), 1, static_cast<int64_t>(values.size()));
+  x.shape = network->input();
+  ASSERT_TRUE(on_gpu->forward(x, 0, network->cells().size()).ok());
+
+  mine.lose();
+  for (int i = 0; i < 2; ++i) {
+    const auto y = on_gpu->forward(x, 0, network->cells().size());
+    ASSERT_FALSE(y.ok());
+    EXPECT_NE(y.error().message.find("the GPU was lost"), std::string::npos) << y.error().message;
+    EXPECT_EQ(y.error().message.find('\n'), std::string::npos);
+  }
+  auto on_cpu = Session::create(*network, cpu_ops(best_isa()), threads(), network->input(), {});
+  EXPECT_TRUE(on_cpu->forward(x, 0, network->cells().size()).ok());
+}
+
+TEST(GpuErrors, MemoryThatIsNotThereIsOneLineAndTheDeviceGoesOn) {
+  LOOM_NEEDS_GPU();
+  std::vector<std::byte> something(64);
+  const MemoryRange huge{something.data(), int64_t{1} << 45};
+  const auto id = gpu()->attach({&huge, 1}, MemoryUse::scratch, false);
+  ASSERT_FALSE(id.ok());
+  EXPECT_NE(id.error().message.find("is larger than"), std::string::npos) << id.error().message;
+  const MemoryRange small{something.data(), 64};
+  const auto again = gpu()->attach({&small, 1}, MemoryUse::scratch, true);
+  ASSERT_TRUE(again.ok()) << again.error().str();
+  gpu()->detach(*again);
+}
+
+}  // namespace
+}  // namespace loom::test
