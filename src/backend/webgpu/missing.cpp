@@ -8,7 +8,6 @@ namespace loom::webgpu::kernels {
     return unsupported("the GPU has no kernel for " #name); \
   }
 LOOM_NO_KERNEL(matmul, MatmulArgs)
-LOOM_NO_KERNEL(pack, PackArgs)
 LOOM_NO_KERNEL(norm, NormArgs)
 LOOM_NO_KERNEL(rope, RopeArgs)
 LOOM_NO_KERNEL(kv_write, KvWriteArgs)
