@@ -141,9 +141,12 @@ fn f64_integer(a: vec2<u32>) -> vec2<u32> {
   let up = add_pair(q, vec2(1u + odd, 0u));
   return vec2((up.x >> 2u) | (up.y << 30u), up.y >> 2u);
 }
+// To nearest even; what becomes 0 is +0.
 fn f64_round(a: vec2<u32>) -> vec2<u32> {
   if (f64_exponent(a) >= 1075) { return a; }
-  return f64_normal(f64_sign(a), 1086, f64_integer(a));
+  let n = f64_integer(a);
+  if ((n.x | n.y) == 0u) { return n; }
+  return f64_normal(f64_sign(a), 1086, n);
 }
 )";
 
