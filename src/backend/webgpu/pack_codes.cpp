@@ -95,7 +95,7 @@ fn nf4_code(q: Ratio) -> u32 {
   }
   return code;
 }
-// GGUF multiplies by the inverse in f32; the product is kept from melting with the sum that follows.
+// GGUF multiplies by the inverse in f32; the product is kept apart from the sum that follows.
 fn gguf_code(x: u32, inverse: u32) -> u32 {
   let a = x & 0x7fffffffu;
   let negative = ((x ^ inverse) >> 31u) == 1u;

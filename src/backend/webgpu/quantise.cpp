@@ -13,7 +13,7 @@ fn value_at(row: u32, k: u32) -> f32 {
   if (k >= p.cols) { return 0.0; }
   return x_at(row * p.x_s + k);
 }
-// Subnormal values as integers, with their exponent in the other factor: a device may read them as 0.
+// Subnormal values as integers, with their exponent in the other factor: devices may read 0.
 fn code_of(x: f32, inverse: f32) -> i32 {
   let bits = bitcast<u32>(x);
   let size = bits & 0x7fffffffu;
@@ -45,7 +45,8 @@ fn run(group: u32, lane: u32) {
   var inverse = 0u;
   if (largest != 0u && largest < 0x7f800000u) {
     inverse = divide_bits(0x42fe0000u, largest);
-    if (inverse >= 0x7f800000u) { inverse = 0u; } else { scale = divide_bits(largest, 0x42fe0000u); }
+    if (inverse >= 0x7f800000u) { inverse = 0u; }
+    if (inverse != 0u) { scale = divide_bits(largest, 0x42fe0000u); }
   }
   var codes = vec4(0);
   if (inverse != 0u) {
