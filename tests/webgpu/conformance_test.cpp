@@ -72,8 +72,8 @@ void expect_same_bits(const std::string& what, const std::function<Image(const R
   if (case_number++ % stride() != 0) return;
   if (testing::Test::HasFatalFailure()) return;
   const Image expected = body(reference_runner());
-  for (const uint32_t word : expected.words()) {
-    if (!finite(word)) return;
+  for (size_t i = 0; i < expected.words().size(); ++i) {
+    if (expected.is_float(i) && !finite(expected.words()[i])) return;
   }
   const Image got = body(other_runners()[0]);
   if (testing::Test::HasFatalFailure()) {

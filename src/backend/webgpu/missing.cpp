@@ -8,27 +8,17 @@ namespace loom::webgpu::kernels {
     return unsupported("the GPU has no kernel for " #name); \
   }
 LOOM_NO_KERNEL(matmul, MatmulArgs)
-LOOM_NO_KERNEL(quantise_rows, QuantiseRowsArgs)
-LOOM_NO_KERNEL(pack, PackArgs)
-LOOM_NO_KERNEL(distinct_rows, DistinctRowsArgs)
 LOOM_NO_KERNEL(rope, RopeArgs)
 LOOM_NO_KERNEL(kv_write, KvWriteArgs)
 LOOM_NO_KERNEL(attention, AttentionArgs)
 LOOM_NO_KERNEL(gemm, GemmArgs)
 LOOM_NO_KERNEL(matmul_dx, MatmulDxArgs)
-LOOM_NO_KERNEL(scatter_add_rows, ScatterAddRowsArgs)
 LOOM_NO_KERNEL(conv, ConvArgs)
 LOOM_NO_KERNEL(conv_dx, ConvDxArgs)
 LOOM_NO_KERNEL(conv_dw, ConvDwArgs)
 LOOM_NO_KERNEL(attend, AttendArgs)
 LOOM_NO_KERNEL(attend_dx, AttendDxArgs)
-LOOM_NO_KERNEL(lstm_cell, LstmCellArgs)
-LOOM_NO_KERNEL(lstm_cell_dx, LstmCellDxArgs)
-LOOM_NO_KERNEL(gru_cell, GruCellArgs)
-LOOM_NO_KERNEL(gru_cell_dx, GruCellDxArgs)
 LOOM_NO_KERNEL(squared_distance, SquaredDistanceArgs)
-LOOM_NO_KERNEL(random, RandomArgs)
-LOOM_NO_KERNEL(optimise, OptimiseArgs)
 #undef LOOM_NO_KERNEL
 
 }  // namespace loom::webgpu::kernels

@@ -132,16 +132,9 @@ fn loom_exp(x: f32) -> f32 {
   return select(result, x, is_nan(x));
 }
 )"},
-    {"loom_log", R"(
-fn loom_log(x: f32) -> f32 {
-  let subnormal = x < 1.17549435e-38;
-  let scaled = select(x, x * 8388608.0, subnormal);
-  let i = bitcast<u32>(scaled);
-  var e = i32((i >> 23u) & 255u) - 126 - select(0, 23, subnormal);
-  var m = bitcast<f32>((i & 0x007fffffu) | 0x3f000000u);
-  if (m < 0.707106781186547524) { e -= 1; m = m + m; }
-  m = m - 1.0;
-  let ef = f32(e);
+    // log((1 + m) 2^ef) for 1 + m between sqrt(1/2) and sqrt(2).
+    {"log_1p_reduced", R"(
+fn log_1p_reduced(m: f32, ef: f32) -> f32 {
   let z = m * m;
   var q = 7.0376836292e-2;
   q = q * m - 1.1514610310e-1;
@@ -155,12 +148,85 @@ fn loom_log(x: f32) -> f32 {
   var y = (q * m) * z;
   y = y + ef * -2.12194440e-4;
   y = y - z * 0.5;
-  var result = (m + y) + ef * 0.693359375;
+  return (m + y) + ef * 0.693359375;
+}
+)"},
+    {"loom_log", R"(
+fn loom_log(x: f32) -> f32 {
+  let subnormal = x < 1.17549435e-38;
+  let scaled = select(x, x * 8388608.0, subnormal);
+  let i = bitcast<u32>(scaled);
+  var e = i32((i >> 23u) & 255u) - 126 - select(0, 23, subnormal);
+  var m = bitcast<f32>((i & 0x007fffffu) | 0x3f000000u);
+  if (m < 0.707106781186547524) { e -= 1; m = m + m; }
+  var result = log_1p_reduced(m - 1.0, f32(e));
   let b = bitcast<u32>(x);
   if (b == 0x7f800000u || is_nan(x)) { result = x; }
   if ((b & 0x7fffffffu) == 0u) { result = -infinity(); }
   if (b > 0x80000000u && !is_nan(x)) { result = not_a_number(); }
   return result;
+}
+)"},
+    // The product of two words, low word first.
+    {"multiply_wide", R"(
+fn multiply_wide(a: u32, b: u32) -> vec2<u32> {
+  let a0 = a & 0xffffu;
+  let a1 = a >> 16u;
+  let b0 = b & 0xffffu;
+  let b1 = b >> 16u;
+  let low = a0 * b0;
+  let middle = a1 * b0 + (low >> 16u);
+  let other = a0 * b1 + (middle & 0xffffu);
+  return vec2(a * b, a1 * b1 + (middle >> 16u) + (other >> 16u));
+}
+)"},
+    // base/rng.hpp; every argument low word first.
+    {"philox", R"(
+fn philox(seed: vec2<u32>, stream: vec2<u32>, index: vec2<u32>) -> vec4<u32> {
+  var c = vec4(index, stream);
+  var key = seed;
+  for (var round = 0; round < 10; round++) {
+    let a = multiply_wide(0xD2511F53u, c.x);
+    let b = multiply_wide(0xCD9E8D57u, c.z);
+    c = vec4(b.y ^ c.y ^ key.x, b.x, a.y ^ c.w ^ key.y, a.x);
+    key += vec2(0x9E3779B9u, 0xBB67AE85u);
+  }
+  return c;
+}
+)"},
+    // a / b for finite positive floats, as bits and rounded to nearest even: WGSL's own division is
+    // not. Subnormal numbers on both sides; infinity when the quotient is too large.
+    {"divide_bits", R"(
+fn divide_bits(a: u32, b: u32) -> u32 {
+  if (a == 0u) { return 0u; }
+  // Mantissas of 24 bits, subnormal ones shifted up to that.
+  let za = select(0u, countLeadingZeros(a) - 8u, a < 0x800000u);
+  let zb = select(0u, countLeadingZeros(b) - 8u, b < 0x800000u);
+  let ma = select((a & 0x7fffffu) | 0x800000u, a << za, a < 0x800000u);
+  let mb = select((b & 0x7fffffu) | 0x800000u, b << zb, b < 0x800000u);
+  var e = i32(max(a >> 23u, 1u)) - i32(za) - i32(max(b >> 23u, 1u)) + i32(zb) + 127;
+  var rest = ma;
+  if (ma < mb) {
+    rest = ma << 1u;
+    e -= 1;
+  }
+  // 26 bits: 24 that are kept, one to round by, and the rest as one.
+  var q = 0u;
+  for (var i = 0; i < 25; i++) {
+    q = q << 1u;
+    if (rest >= mb) {
+      rest -= mb;
+      q |= 1u;
+    }
+    rest = rest << 1u;
+  }
+  q = (q << 1u) | select(0u, 1u, rest != 0u);
+  if (e >= 255) { return 0x7f800000u; }
+  var drop = 2u;
+  if (e < 1) { drop = min(2u + u32(1 - e), 31u); }
+  let odd = (q >> drop) & 1u;
+  let kept = (q + (1u << (drop - 1u)) - 1u + odd) >> drop;
+  return select(kept + (u32(max(e, 1)) - 1u) * 0x800000u, kept, e < 1);
 }
 )"},
     {"loom_sqrt", R"(
