@@ -2,7 +2,7 @@
 // and the sum of every query while it walks over the positions (Milakov and Gimelshein, 2018; Dao
 // et al., 2022). Queries are (row, head) pairs that share keys and values, row by row. D head
 // width.
-#include "backend/webgpu/attend_text.hpp"
+#include "backend/webgpu/attend.hpp"
 #include "backend/webgpu/kernels.hpp"
 
 namespace loom::webgpu::kernels {
@@ -43,8 +43,7 @@ fn run(i: u32) {
 }
 )"};
 
-// Where keys and values are: in a cache, or in rows of their own with a mask. For the cache lanes
-// read 16 neighbouring positions of a key at once.
+// Keys and values in a cache: neighbouring lanes read neighbouring positions of a key.
 constexpr std::string_view kFromCache = R"(
 fn key_at(at: Place, position: u32, d: u32) -> f32 {
   let x = min(position, p.length - 1u);
@@ -56,110 +55,15 @@ fn value_at(at: Place, position: u32, d: u32) -> f32 {
 }
 fn hidden(at: Place, position: u32) -> bool { return false; }
 )";
-constexpr std::string_view kFromRows = R"(
-fn key_at(at: Place, position: u32, d: u32) -> f32 {
-  let row = at.sequence * p.rows + min(position, p.length - 1u);
-  return k_at(row * p.k_s + at.kv_head * p.head_width + d);
-}
-fn value_at(at: Place, position: u32, d: u32) -> f32 {
-  return v_at((at.sequence * p.rows + position) * p.v_s + at.kv_head * p.head_width + d);
-}
-fn hidden(at: Place, position: u32) -> bool {
-  return has_mask && position < p.length && mask_at(at.sequence * p.mask_row + position) == 0.0;
-}
-)";
 
 // A workgroup has a tile of queries and takes 64 positions at a time: lane j has the scores of
 // position j, then value j of the sums (and j + 64, ...). The positions may be split over
 // workgroups; then sums, largest score and sum of exponentials go to `part`.
 constexpr Kernel kAttend{"attend", R"(
-struct Place { sequence: u32, kv_head: u32, query: u32, start: u32 }
-var<private> at: Place;
-var<workgroup> origin: array<u32, size>;
-var<workgroup> sees_from: array<vec4<u32>, quads>;
-var<workgroup> sees_to: array<vec4<u32>, quads>;
-var<workgroup> shut: array<u32, 64>;
-var<workgroup> weight: array<vec4<f32>, 65u * quads>;
-var<workgroup> partial: array<f32, 64>;
-var<workgroup> largest: array<f32, size>;
-var<workgroup> factor: array<f32, size>;
-var<workgroup> sums: array<f32, size>;
-
-fn tile_value(which: u32, i: u32, d: u32) -> f32 { return q_at(origin[i] + d); }
+fn tile_value(which: u32, i: u32, d: u32) -> f32 {
+  return q_at(origin[i].x * p.q_s + origin[i].y + d);
+}
 fn lane_value(which: u32, j: u32, d: u32) -> f32 { return key_at(at, at.start + j, d); }
-
-// One lane per query, one per four of them.
-fn begin_tile(lane: u32) {
-  if (lane < size) {
-    let query = min(at.query + lane, p.rows * p.share - 1u);
-    let head = at.kv_head * p.share + query % p.share;
-    origin[lane] = (at.sequence * p.rows + query / p.share) * p.q_s + head * p.head_width;
-    largest[lane] = lowest;
-    sums[lane] = 0.0;
-  }
-  if (lane < quads) {
-    var begin: vec4<u32>;
-    var end: vec4<u32>;
-    for (var c = 0u; c < 4u; c++) {
-      let row = (at.query + 4u * lane + c) / p.share;
-      begin[c] = seen_begin(row);
-      end[c] = select(0u, seen_end(row), row < p.rows);
-    }
-    sees_from[lane] = begin;
-    sees_to[lane] = end;
-  }
-}
-
-fn scores(lane: u32) -> array<vec4<f32>, quads> {
-  var s = dots(0u, lane);
-  let position = at.start + lane;
-  let off = hidden(at, position);
-  shut[lane] = u32(off);
-  for (var v = 0u; v < quads; v++) {
-    var x = s[v] * p.scale;
-    if (p.soft_cap > 0.0) { x = tanh4(x / p.soft_cap) * p.soft_cap; }
-    let on = (vec4(position) >= sees_from[v]) & (vec4(position) < sees_to[v]) & vec4(!off);
-    s[v] = select(vec4(lowest), x, on);
-    weight[v * 65u + lane] = s[v];
-  }
-  return s;
-}
-
-// Scores become weights under the largest score so far; factor: what older sums shrink by.
-fn softmax_step(lane: u32) {
-  var s = scores(lane);
-  let q = lane % size;
-  workgroupBarrier();
-  var m = lowest;
-  for (var j = lane / size; j < 64u; j += 64u / size) {
-    m = max(m, weight[q / 4u * 65u + j][q % 4u]);
-  }
-  partial[lane] = m;
-  workgroupBarrier();
-  if (lane < size) {
-    let old = largest[lane];
-    m = old;
-    for (var i = lane; i < 64u; i += size) { m = max(m, partial[i]); }
-    largest[lane] = m;
-    factor[lane] = loom_exp(old - m);
-  }
-  workgroupBarrier();
-  for (var v = 0u; v < quads; v++) {
-    let m4 = vec4(largest[4u * v], largest[4u * v + 1u], largest[4u * v + 2u],
-                  largest[4u * v + 3u]);
-    weight[v * 65u + lane] = select(exp4(s[v] - m4), vec4(0.0), s[v] <= vec4(lowest));
-  }
-  workgroupBarrier();
-  var sum = 0.0;
-  for (var j = lane / size; j < 64u; j += 64u / size) { sum += weight[q / 4u * 65u + j][q % 4u]; }
-  partial[lane] = sum;
-  workgroupBarrier();
-  if (lane < size) {
-    sum = 0.0;
-    for (var i = lane; i < 64u; i += size) { sum += partial[i]; }
-    sums[lane] = sums[lane] * factor[lane] + sum;
-  }
-}
 
 fn store(i: u32, d: u32, split: u32, sum: f32) {
   let query = at.query + i;
@@ -243,36 +147,6 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Work of an attention, as kAttend counts it.
-struct Work {
-  int64_t sequences, rows, heads, kv_heads, width;  // rows of a sequence
-  int64_t first, length, window;
-  bool causal;
-  float scale, soft_cap;
-  int64_t share() const { return heads / kv_heads; }
-};
-
-Call& describe(Call& call, const Work& work, const AttendTile& tile, int64_t tiles, bool staged) {
-  constexpr int64_t kFar = int64_t{1} << 30;
-  return call.text(kDots)
-      .text(kSeen)
-      .value("rows", work.rows)
-      .value("head_width", work.width)
-      .value("kv_heads", work.kv_heads)
-      .value("share", work.share())
-      .value("first", work.first)
-      .value("length", work.length)
-      .value("window", std::min(work.window, kFar))
-      .value("scale", work.scale)
-      .value("soft_cap", work.soft_cap)
-      .value("tiles", tiles)
-      .constant("causal", work.causal ? 1 : 0)
-      .constant("quads", tile.quads)
-      .constant("widths", tile.widths)
-      .constant("depth", staged ? 16 : 64)
-      .constant("staged", staged ? 1 : 0);
-}
-
 // Positions per workgroup: enough workgroups for a large device, the splits of a query no more than
 // the lanes that join them. `groups`: workgroups without a split.
 int64_t per_split(int64_t positions, int64_t groups) {
@@ -320,7 +194,7 @@ Status kv_write(Frame& frame, const KvWriteArgs& args) {
 
 Status attention(Frame& frame, const AttentionArgs& args) {
   const KvCache& cache = args.cache;
-  const Work work{
+  const AttendWork work{
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,
       args.length, args.window,   args.causal, args.scale,     args.soft_cap};
   if (work.rows == 0) return {};
@@ -337,7 +211,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
     LOOM_ASSIGN(part, frame.temporary(work.rows * work.heads * splits * (work.width + 2) * 4));
   }
   Call call(frame, kAttend);
-  call.text(kFromCache).read("q", args.q).read("mask", Tensor{});
+  call.text(kQueries).text(kFromCache).read("q", args.q).read("mask", Tensor{});
   call.floats("keys", cache.keys).floats("values", cache.values);
   call.write("y", args.y);
   splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
@@ -359,14 +233,14 @@ Status attention(Frame& frame, const AttentionArgs& args) {
 
 Status attend(Frame& frame, const AttendArgs& args) {
   const int64_t length = args.q.rows() / args.sequences;
-  const Work work{
+  const AttendWork work{
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,
       args.window,    args.causal, args.scale, args.soft_cap};
   if (length == 0) return {};
   const AttendTile tile(work.width, length * work.share());
   const int64_t tiles = ceil_div(length * work.share(), tile.size());
   Call call(frame, kAttend);
-  call.text(kFromRows).read("q", args.q).read("k", args.k).read("v", args.v);
+  call.text(kQueries).text(kFromRows).read("q", args.q).read("k", args.k).read("v", args.v);
   call.read("mask", args.mask).write("y", args.y).write("part", Tensor{});
   return describe(call, work, tile, tiles, true)
       .value("mask_row", args.mask.row_stride)
