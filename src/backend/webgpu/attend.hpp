@@ -142,6 +142,30 @@ fn scores(lane: u32) -> array<vec4<f32>, quads> {
   return s;
 }
 
+// The sums of `weight`, of query `lane` for the first lanes, in the order of rule 4 of
+// docs/numerics.md for up to 64 positions: 32 virtual lanes, of which a lane has size / 2.
+fn virtual_lane(q: u32, j: u32) -> f32 {
+  let i = q / 4u * 65u + j;
+  return weight[i][q % 4u] + weight[i + 32u][q % 4u];
+}
+fn weight_sum(lane: u32) -> f32 {
+  const parts = 64u / size;
+  workgroupBarrier();
+  let q = lane % size;
+  var x = vec4(0.0);
+  for (var i = 0u; i < size / 4u; i++) {
+    let j = lane / size + i * parts;
+    x[i] = virtual_lane(q, j) + virtual_lane(q, j + 16u);
+  }
+  partial[lane] = (x.x + x.z) + (x.y + x.w);
+  workgroupBarrier();
+  for (var n = 32u; n >= size; n /= 2u) {
+    if (lane < n) { partial[lane] += partial[lane + n]; }
+    workgroupBarrier();
+  }
+  return partial[lane];
+}
+
 // Scores become exponentials under the largest score so far; factor: what older sums shrink by.
 fn softmax_step(lane: u32) -> array<vec4<f32>, quads> {
   var s = scores(lane);
@@ -167,16 +191,8 @@ fn softmax_step(lane: u32) -> array<vec4<f32>, quads> {
     s[v] = select(exp4(s[v] - m4), vec4(0.0), s[v] <= vec4(lowest));
     weight[v * 65u + lane] = s[v];
   }
-  workgroupBarrier();
-  var sum = 0.0;
-  for (var j = lane / size; j < 64u; j += 64u / size) { sum += weight[q / 4u * 65u + j][q % 4u]; }
-  partial[lane] = sum;
-  workgroupBarrier();
-  if (lane < size) {
-    sum = 0.0;
-    for (var i = lane; i < 64u; i += size) { sum += partial[i]; }
-    sums[lane] = sums[lane] * factor[lane] + sum;
-  }
+  let sum = weight_sum(lane);
+  if (lane < size) { sums[lane] = sums[lane] * factor[lane] + sum; }
   return s;
 }
 )";

@@ -7,8 +7,9 @@
 namespace loom::webgpu::kernels {
 namespace {
 
-// Walks twice over the positions: the sums of a row must be known before its dS. stats: largest
-// score, sum of exponentials, rowsum(P * dP) of a query.
+// Walks over the positions three times, because dP - rowsum(P * dP) nearly cancels where one weight
+// is large: the sum must be that of the rounded weights. stats: largest score, sum of exponentials,
+// rowsum(P * dP) of a query.
 constexpr Kernel kRows{"attend_dx_rows", R"(
 var<workgroup> dot: array<f32, size>;
 
@@ -23,35 +24,40 @@ fn lane_value(which: u32, j: u32, d: u32) -> f32 {
   return value_at(at, position, d);
 }
 
-fn sum_step(lane: u32) {
-  var e = softmax_step(lane);
-  let d_weight = dots(1u, lane);
-  for (var v = 0u; v < quads; v++) {
-    weight[v * 65u + lane] = select(vec4(0.0), e[v] * d_weight[v], e[v] > vec4(0.0));
-  }
-  workgroupBarrier();
-  let q = lane % size;
-  var sum = 0.0;
-  for (var j = lane / size; j < 64u; j += 64u / size) { sum += weight[q / 4u * 65u + j][q % 4u]; }
-  partial[lane] = sum;
-  workgroupBarrier();
-  if (lane < size) {
-    sum = 0.0;
-    for (var i = lane; i < 64u; i += size) { sum += partial[i]; }
-    dot[lane] = dot[lane] * factor[lane] + sum;
-  }
-}
+fn dot4(i: u32) -> vec4<f32> { return vec4(dot[i], dot[i + 1u], dot[i + 2u], dot[i + 3u]); }
 
-// weight: dS of 64 positions.
-fn slope_step(lane: u32) {
-  let s = scores(lane);
-  let d_weight = dots(1u, lane);
+// P of 64 positions.
+fn weights_of(s: array<vec4<f32>, quads>) -> array<vec4<f32>, quads> {
+  var x = s;
   for (var v = 0u; v < quads; v++) {
     let i = 4u * v;
     let m = vec4(largest[i], largest[i + 1u], largest[i + 2u], largest[i + 3u]);
     let total = vec4(sums[i], sums[i + 1u], sums[i + 2u], sums[i + 3u]);
-    let mean = vec4(dot[i], dot[i + 1u], dot[i + 2u], dot[i + 3u]);
-    var x = exp4(s[v] - m) / total * (d_weight[v] - mean);
+    x[v] = select(exp4(x[v] - m) / total, vec4(0.0), x[v] <= vec4(lowest));
+  }
+  return x;
+}
+
+// Adds their part of rowsum(P * dP).
+fn dot_step(lane: u32) {
+  let s = scores(lane);
+  let share = weights_of(s);
+  let d_weight = dots(1u, lane);
+  for (var v = 0u; v < quads; v++) {
+    weight[v * 65u + lane] =
+        select(share[v] * d_weight[v], vec4(0.0), s[v] <= vec4(lowest));
+  }
+  let sum = weight_sum(lane);
+  if (lane < size) { dot[lane] += sum; }
+}
+
+// weight: dS.
+fn slope_step(lane: u32) {
+  let s = scores(lane);
+  let share = weights_of(s);
+  let d_weight = dots(1u, lane);
+  for (var v = 0u; v < quads; v++) {
+    var x = share[v] * (d_weight[v] - dot4(4u * v));
     if (p.soft_cap > 0.0) {
       let bent = s[v] / p.soft_cap;
       x *= 1.0 - bent * bent;
@@ -72,10 +78,13 @@ fn run(row: u32, lane: u32) {
   let end = seen_end((min(first_query + size, queries) - 1u) / p.share);
   for (var start = begin; start < end; start += 64u) {
     at.start = start;
-    sum_step(lane);
+    softmax_step(lane);
+  }
+  for (var start = begin; start < end; start += 64u) {
+    at.start = start;
+    dot_step(lane);
   }
   if (lane < size) {
-    dot[lane] = select(0.0, dot[lane] / sums[lane], sums[lane] > 0.0);
     let query = at.query + lane;
     if (query < queries) {
       let to = ((at.sequence * p.kv_heads + at.kv_head) * queries + query) * 3u;
