@@ -158,6 +158,10 @@ Call& Call::words(std::string_view name, const Place& place, Access access) {
   return add(operand);
 }
 
+Call& Call::floats(std::string_view name, const float* begin, Access access) {
+  return floats(name, frame_->memory_->find(reinterpret_cast<const std::byte*>(begin)), access);
+}
+
 Call& Call::floats(std::string_view name, const Place& place, Access access) {
   Operand operand;
   operand.name = name;

@@ -8,16 +8,8 @@ namespace loom::webgpu::kernels {
     return unsupported("the GPU has no kernel for " #name); \
   }
 LOOM_NO_KERNEL(matmul, MatmulArgs)
-LOOM_NO_KERNEL(rope, RopeArgs)
-LOOM_NO_KERNEL(kv_write, KvWriteArgs)
-LOOM_NO_KERNEL(attention, AttentionArgs)
 LOOM_NO_KERNEL(gemm, GemmArgs)
 LOOM_NO_KERNEL(matmul_dx, MatmulDxArgs)
-LOOM_NO_KERNEL(conv, ConvArgs)
-LOOM_NO_KERNEL(conv_dx, ConvDxArgs)
-LOOM_NO_KERNEL(conv_dw, ConvDwArgs)
-LOOM_NO_KERNEL(attend, AttendArgs)
-LOOM_NO_KERNEL(attend_dx, AttendDxArgs)
 LOOM_NO_KERNEL(squared_distance, SquaredDistanceArgs)
 #undef LOOM_NO_KERNEL
 
