@@ -11,53 +11,55 @@
 namespace loom::webgpu {
 namespace {
 
-// ---- what multiplies a level: w_step(base, lane, k) ----
+// ---- what multiplies the levels of four rows at k: w_steps(base, lane, k), lane % 4 == 0 ----
 
-constexpr std::string_view kStepNone = R"(
-fn w_step(base: u32, lane: u32, k: u32) -> f32 { return 1.0; }
+constexpr std::string_view kStepsNone = R"(
+fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> { return vec4<f32>(1.0); }
 )";
 
-constexpr std::string_view kStepRow = R"(
-fn w_step(base: u32, lane: u32, k: u32) -> f32 { return bitcast<f32>(w_word(base + lane)); }
-)";
-
-constexpr std::string_view kStepF16 = R"(
-fn w_step(base: u32, lane: u32, k: u32) -> f32 {
-  let pair = unpack2x16float(w_word(base + w_scales + k / w_span * 8u + lane / 2u));
-  return select(pair.x, pair.y, lane % 2u == 1u);
+constexpr std::string_view kStepsRow = R"(
+fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  return bitcast<vec4<f32>>(w_words(base + lane));
 }
 )";
 
-constexpr std::string_view kStepE8M0 = R"(
-fn w_step(base: u32, lane: u32, k: u32) -> f32 {
-  let word = w_word(base + w_scales + k / w_span * 4u + lane / 4u);
-  let code = (word >> (lane % 4u * 8u)) & 255u;
-  // 2^-127 is subnormal, and 255 is NaN, which is shown as infinity.
-  return bitcast<f32>(select(code << 23u, 0x00400000u, code == 0u)) * w_unit;
+constexpr std::string_view kStepsF16 = R"(
+fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let words = w_pair(base + w_scales + k / w_span * 8u + lane / 2u);
+  return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 )";
 
-constexpr std::string_view kStepE4M3 = R"(
-fn w_step(base: u32, lane: u32, k: u32) -> f32 {
-  let word = w_word(base + w_scales + k / w_span * 4u + lane / 4u);
-  return small_float(word >> (lane % 4u * 8u), 3u, 7u) * bitcast<f32>(w_word(base + lane));
+// 2^-127 is subnormal, and 255 is NaN, which is shown as infinity.
+constexpr std::string_view kStepsE8M0 = R"(
+fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let codes = unpack4xU8(w_word(base + w_scales + k / w_span * 4u + lane / 4u));
+  let bits = select(codes << vec4<u32>(23u), vec4<u32>(0x00400000u), codes == vec4<u32>());
+  return bitcast<vec4<f32>>(bits) * w_unit;
 }
 )";
 
-constexpr std::string_view kStepF32 = R"(
-fn w_step(base: u32, lane: u32, k: u32) -> f32 {
-  return bitcast<f32>(w_word(base + w_scales + k / w_span * 16u + lane));
+constexpr std::string_view kStepsE4M3 = R"(
+fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  return small_floats(w_word(base + w_scales + k / w_span * 4u + lane / 4u), 3u, 7u) *
+         bitcast<vec4<f32>>(w_words(base + lane));
+}
+)";
+
+constexpr std::string_view kStepsF32 = R"(
+fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  return bitcast<vec4<f32>>(w_words(base + w_scales + k / w_span * 16u + lane));
 }
 )";
 
 std::string_view step_text(ScaleRule rule) {
   switch (rule) {
-    case ScaleRule::none: return kStepNone;
-    case ScaleRule::f16: return kStepF16;
-    case ScaleRule::e8m0: return kStepE8M0;
-    case ScaleRule::e4m3: return kStepE4M3;
-    case ScaleRule::absmax64: return kStepF32;
-    default: return kStepRow;
+    case ScaleRule::none: return kStepsNone;
+    case ScaleRule::f16: return kStepsF16;
+    case ScaleRule::e8m0: return kStepsE8M0;
+    case ScaleRule::e4m3: return kStepsE4M3;
+    case ScaleRule::absmax64: return kStepsF32;
+    default: return kStepsRow;
   }
 }
 
@@ -116,12 +118,14 @@ fn w_values(codes: u32, offset: i32) -> vec4<f32> {
 }
 )";
 
-constexpr std::string_view kOffset = R"(
-fn w_offset(base: u32, lane: u32) -> i32 { return w_bias; }
+constexpr std::string_view kOffsets = R"(
+fn w_offsets(base: u32, lane: u32) -> vec4<i32> { return vec4<i32>(w_bias); }
 )";
 
-constexpr std::string_view kOffsetAffine = R"(
-fn w_offset(base: u32, lane: u32) -> i32 { return w_bias + i32(w_word(base + 16u + lane)); }
+constexpr std::string_view kOffsetsAffine = R"(
+fn w_offsets(base: u32, lane: u32) -> vec4<i32> {
+  return vec4<i32>(w_bias) + bitcast<vec4<i32>>(w_words(base + 16u + lane));
+}
 )";
 
 constexpr std::string_view kGroups = R"(
@@ -131,23 +135,23 @@ fn w_line(base: u32, lane: u32, k: u32) -> u32 {
 fn w_codes(word: u32, k: u32) -> u32 {
   return (word >> (k % 32u / 4u / w_bits * w_bits)) & w_mask;
 }
-fn w_four(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  let codes = w_codes(w_word(w_line(base, lane, k)), k);
-  return w_values(codes, w_offset(base, lane)) * w_step(base, lane, k);
-}
 fn w_at(row: u32, k: u32) -> f32 {
-  return w_four(w_base(row), row % 16u, k & 0xfffffffcu)[k % 4u];
+  let base = w_base(row);
+  let four = row % 16u / 4u * 4u;
+  let one = row % 4u;
+  let codes = w_codes(w_word(w_line(base, four + one, k)), k);
+  return w_values(codes, w_offsets(base, four)[one])[k % 4u] * w_steps(base, four, k)[one];
 }
 fn w_block(row: u32, k: u32) -> mat4x4<f32> {
   let base = w_base(row);
   let lane = row % 16u;
   let words = w_words(w_line(base, lane, k));
-  var rows: mat4x4<f32>;
-  for (var j = 0u; j < 4u; j++) {
-    rows[j] = w_values(w_codes(words[j], k), w_offset(base, lane + j)) *
-              w_step(base, lane + j, k);
-  }
-  return transpose(rows);
+  let offsets = w_offsets(base, lane);
+  let steps = w_steps(base, lane, k);
+  return transpose(mat4x4<f32>(w_values(w_codes(words.x, k), offsets.x) * steps.x,
+                               w_values(w_codes(words.y, k), offsets.y) * steps.y,
+                               w_values(w_codes(words.z, k), offsets.z) * steps.z,
+                               w_values(w_codes(words.w, k), offsets.w) * steps.w));
 }
 )";
 
@@ -170,8 +174,7 @@ fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
 
 constexpr std::string_view kRows16 = R"(
 fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  let i = base + p.w_codes + k * 8u + lane / 2u;
-  return w_unpack(vec2<u32>(w_word(i), w_word(i + 1u)), base, lane);
+  return w_unpack(w_pair(base + p.w_codes + k * 8u + lane / 2u), base, lane);
 }
 )";
 
@@ -206,13 +209,7 @@ fn w_unpack(words: vec2<u32>, base: u32, lane: u32) -> vec4<f32> {
 
 constexpr std::string_view kRows8 = R"(
 fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  return w_unpack(w_word(base + p.w_codes + k * 4u + lane / 4u), base, lane);
-}
-fn w_unpack(word: u32, base: u32, lane: u32) -> vec4<f32> {
-  return vec4<f32>(small_float(word, w_mantissa, w_exponent),
-                   small_float(word >> 8u, w_mantissa, w_exponent),
-                   small_float(word >> 16u, w_mantissa, w_exponent),
-                   small_float(word >> 24u, w_mantissa, w_exponent)) *
+  return small_floats(w_word(base + p.w_codes + k * 4u + lane / 4u), w_mantissa, w_exponent) *
          bitcast<vec4<f32>>(w_words(base + lane));
 }
 )";
@@ -267,10 +264,15 @@ fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
 constexpr std::string_view kWide = R"(
 fn w_block(row: u32, k: u32) -> mat4x4<f32> {
   let base = w_base(row);
+  let lane = row % 16u;
+  if (w_ragged == 0u) {
+    return mat4x4<f32>(w_rows(base, lane, k), w_rows(base, lane, k + 1u),
+                       w_rows(base, lane, k + 2u), w_rows(base, lane, k + 3u));
+  }
   let last = p.w_cols - 1u;
   var columns: mat4x4<f32>;
   for (var j = 0u; j < 4u; j++) {
-    columns[j] = select(vec4<f32>(), w_rows(base, row % 16u, min(k + j, last)), k + j <= last);
+    columns[j] = select(vec4<f32>(), w_rows(base, lane, min(k + j, last)), k + j <= last);
   }
   return columns;
 }
@@ -301,7 +303,7 @@ std::string group_text(const DTypeInfo& info) {
              ";\nconst w_unit: f32 = ", info.levels == Levels::e2m1 ? "0.5" : "1.0", ";\n",
              step_text(info.scale), levels_text(info.levels),
              info.levels == Levels::none ? kValuesNF4 : kValuesOfLevels,
-             info.affine() ? kOffsetAffine : kOffset, kGroups);
+             info.affine() ? kOffsetsAffine : kOffsets, kGroups);
 }
 
 constexpr std::string_view kBase = R"(
@@ -309,12 +311,17 @@ fn w_base(row: u32) -> u32 { return row / 16u * p.w_group; }
 )";
 
 constexpr std::string_view kFromWords = R"(
+fn w_pair(i: u32) -> vec2<u32> { return vec2<u32>(w_word(i), w_word(i + 1u)); }
 fn w_words(i: u32) -> vec4<u32> {
   return vec4<u32>(w_word(i), w_word(i + 1u), w_word(i + 2u), w_word(i + 3u));
 }
 )";
 
 constexpr std::string_view kFromQuads = R"(
+fn w_pair(i: u32) -> vec2<u32> {
+  let quad = w_quad(i / 4u);
+  return select(quad.xy, quad.zw, i % 4u == 2u);
+}
 fn w_words(i: u32) -> vec4<u32> { return w_quad(i / 4u); }
 )";
 
@@ -345,6 +352,7 @@ Call& weights(Call& call, const Tensor& w, WeightView view) {
   return call.value("w_group", g.group_bytes / 4)
       .value("w_codes", g.codes / 4)
       .value("w_cols", g.cols)
+      .constant("w_ragged", g.cols % 4 != 0 ? 1 : 0)
       .text(decode_text(w.dtype));
 }
 

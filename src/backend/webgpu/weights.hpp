@@ -14,13 +14,15 @@ enum class WeightView : uint8_t { words, quads };
 //   w_block(row, k) -> mat4x4<f32> rows row .. row + 3, columns k .. k + 3, both multiples of 4:
 //                                  column j of the result is k + j; zero beyond the last k
 // for rows and k that the matrix has; w_block also for padding rows of the last group. Types with
-// integer levels (and nf4) have more, see weights.cpp:
+// integer levels (and nf4) have more; base = w_base(row), lane = row % 16:
 //   w_line(base, lane, k)          index of the word that holds the codes of k .. k + 3, k % 4 == 0
 //   w_codes(word, k)               those codes, one a byte
-//   w_levels(codes)                their levels as four signed bytes, w_offset(base, lane) too
-//   large w_values(codes, offset)        their levels (nf4: values) as vec4<f32> w_step(base, lane,
-//   k)          what multiplies a level
-// where base = w_base(row) and lane = row % 16.
+//   w_levels(codes)                (not nf4) their levels as four signed bytes, but too large by
+//   w_offsets(base, lane)          this much, for four rows, lane % 4 == 0
+//   w_values(codes, offset)        their levels (nf4: values) as vec4<f32>
+//   w_steps(base, lane, k)         what multiplies the levels of four rows, lane % 4 == 0
+// and for all types
+//   w_word(i), w_pair(i), w_words(i)   1, 2 or 4 words from i, which is a multiple of that
 // Errors: none; a type without a snippet makes the call fail with Code::unsupported.
 Call& weights(Call& call, const Tensor& w, WeightView view = WeightView::words);
 

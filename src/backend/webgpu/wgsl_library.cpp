@@ -41,6 +41,13 @@ fn small_float(code: u32, mantissa: u32, bias: u32) -> f32 {
   return bitcast<f32>(bits | ((code & 128u) << 24u));
 }
 )"},
+    {"small_floats", R"(
+fn small_floats(codes: u32, mantissa: u32, bias: u32) -> vec4<f32> {
+  return vec4<f32>(small_float(codes, mantissa, bias), small_float(codes >> 8u, mantissa, bias),
+                   small_float(codes >> 16u, mantissa, bias),
+                   small_float(codes >> 24u, mantissa, bias));
+}
+)"},
     // The bits of an f64 (low word, high word) rounded to a narrower float, nearest even,
     // subnormals kept: integers only, so it is the same everywhere.
     {"narrow_f64", R"(
