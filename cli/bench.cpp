@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 
 #include "engine/impl.hpp"
@@ -40,6 +41,8 @@ struct Rates {
 struct Bench {
   Rates prefill, decode;
   OpProfile prefill_profile, decode_profile;
+  webgpu::Counts before_decode;
+  int64_t dispatches = 0, submits = 0;  // of one token on a GPU
 };
 
 double now() {
@@ -47,7 +50,9 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* bench) {
+// `decoded` is called before and after the tokens that are fed one by one.
+Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* bench,
+              const std::function<void(bool begin)>& decoded) {
   std::vector<TokenId> prompt;
   for (int64_t i = 0; i < f.prefill; ++i) prompt.push_back(prompt_token(i, vocab));
   session.rewind(0);
@@ -55,6 +60,7 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   const double start = now();
   if (!prompt.empty()) LOOM_TRY(session.feed(prompt));
   const double middle = now();
+  decoded(true);
   session.set_profile(f.profile && bench != nullptr ? &bench->decode_profile : nullptr);
   for (int64_t i = 0; i < f.decode; ++i) {
     const TokenId id = decode_token(i, vocab);
@@ -62,6 +68,7 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
     if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
   }
   const double end = now();
+  decoded(false);
   if (bench == nullptr) return {};
   bench->prefill.add(f.prefill, middle - start);
   bench->decode.add(f.decode, end - middle);
@@ -127,6 +134,17 @@ void print_json(const BenchFlags& f, const Engine& engine, const Model& model, c
       .set("decode_tokens_per_s_max", b.decode.max())
       .set("weight_bytes", model.info().bytes)
       .set("peak_rss_bytes", peak_rss_bytes());
+  if (const webgpu::Backend* gpu = engine.impl().gpu.get()) {
+    const webgpu::Counts& counts = gpu->counts();
+    out.set("device", gpu->adapter().name)
+        .set("device_weight_bytes", counts.memory[static_cast<int>(MemoryUse::weights)])
+        .set("device_state_bytes", counts.memory[static_cast<int>(MemoryUse::state)])
+        .set("device_scratch_bytes",
+             counts.memory[static_cast<int>(MemoryUse::scratch)] + counts.own_memory)
+        .set("dispatches_per_token", b.dispatches)
+        .set("submits_per_token", b.submits)
+        .set("cpu_fallbacks", counts.total_fallbacks());
+  }
   if (f.profile) {
     out.set("prefill_profile", profile_json(b.prefill_profile, f.reps));
     out.set("decode_profile", profile_json(b.decode_profile, f.reps));
@@ -142,6 +160,16 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
   write_out(fmt::format("weights {} ({} bytes), peak memory {} ({} bytes)\n",
                         human_bytes(model.info().bytes), model.info().bytes,
                         human_bytes(peak_rss_bytes()), peak_rss_bytes()));
+  if (const webgpu::Backend* gpu = engine.impl().gpu.get()) {
+    const webgpu::Counts& counts = gpu->counts();
+    int64_t total = counts.own_memory;
+    for (const int64_t bytes : counts.memory) total += bytes;
+    write_out(fmt::format(
+        "{}: {} of GPU memory (weights {}, state {}), {} dispatches in {} submits per token, {} "
+        "ops on the CPU\n",
+        gpu->adapter().name, human_bytes(total), human_bytes(counts.memory[0]),
+        human_bytes(counts.memory[1]), b.dispatches, b.submits, counts.total_fallbacks()));
+  }
   if (!f.profile) return;
   print_profile(fmt::format("prefill {}", f.prefill), b.prefill_profile, f.reps);
   print_profile(fmt::format("decode {}", f.decode), b.decode_profile, f.reps);
@@ -159,8 +187,16 @@ int run(const BenchFlags& f) {
   Result<LlmSession> session = make_session(*model, options);
   if (!session.ok()) return fail(session.error());
   Bench bench;
+  const webgpu::Backend* gpu = engine->impl().gpu.get();
+  const auto decoded = [&](bool begin) {
+    if (gpu == nullptr || f.decode == 0) return;
+    if (begin) bench.before_decode = gpu->counts();
+    bench.dispatches = (gpu->counts().dispatches - bench.before_decode.dispatches) / f.decode;
+    bench.submits = (gpu->counts().submits - bench.before_decode.submits) / f.decode;
+  };
   for (int rep = -1; rep < f.reps; ++rep) {
-    const Status status = repeat(*session, f, model->info().vocab, rep < 0 ? nullptr : &bench);
+    const Status status =
+        repeat(*session, f, model->info().vocab, rep < 0 ? nullptr : &bench, decoded);
     if (!status.ok()) return fail(status.error());
   }
   if (f.json) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "backend/reference/reference.hpp"
 #include "engine/impl.hpp"
@@ -19,6 +20,7 @@ struct LayersFlags {
   int threads = 0;
   double seconds = 0.4;
   bool json = false;
+  std::string gpu_library;
 };
 
 // A way of running: which kernels, on how many lanes.
@@ -26,6 +28,7 @@ struct Mode {
   std::string name;
   const Ops* ops;
   int threads;
+  webgpu::Backend* gpu = nullptr;
 };
 
 double now() {
@@ -43,7 +46,7 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores) {
+Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores, std::optional<Engine>& gpu) {
   std::vector<Mode> modes;
   const Ops& best = cpu_ops(best_isa());
   for (const std::string& name :
@@ -54,6 +57,13 @@ Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores) {
       modes.push_back({name, &best, 1});
     } else if (name == "multi") {
       modes.push_back({name, &best, cores});
+    } else if (name == "gpu") {
+      EngineFlags flags;
+      flags.device = "gpu";
+      flags.gpu_library = f.gpu_library;
+      LOOM_ASSIGN(gpu, flags.create());
+      webgpu::Backend* backend = gpu->impl().gpu.get();
+      modes.push_back({name, &backend->ops(), 1, backend});
     } else if (name == "isas") {
       for (const Isa isa : available_isas()) {
         if (isa != best_isa()) modes.push_back({std::string(isa_name(isa)), &cpu_ops(isa), 1});
@@ -61,12 +71,13 @@ Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores) {
     } else {
       const Result<Isa> isa = parse_isa(name);
       if (!isa.ok()) {
-        return Error{Code::invalid_argument,
-                     fmt::format("unknown mode '{}'; known are reference, single, multi, isas, all "
-                                 "and the instruction sets: {}",
-                                 name, isa.error().message),
-                     {},
-                     -1};
+        return Error{
+            Code::invalid_argument,
+            fmt::format("unknown mode '{}'; known are reference, single, multi, isas, all, "
+                        "gpu and the instruction sets: {}",
+                        name, isa.error().message),
+            {},
+            -1};
       }
       modes.push_back({name, &cpu_ops(*isa), 1});
     }
@@ -92,12 +103,22 @@ struct Timing {
   double median = 0, least = 0;  // microseconds
   int runs = 0;
   bool alive = false;
+  int64_t dispatches = 0, submits = 0;  // of one run on a GPU
 };
 
-Result<Timing> measure(LayerRun& run, double seconds) {
+Result<Timing> measure(LayerRun& run, double seconds, const Mode& mode) {
   std::vector<double> times;
   const double start = now();
-  for (int i = 0; i < 3; ++i) LOOM_TRY(run.run());
+  webgpu::Counts before_run;
+  for (int i = 0; i < 3; ++i) {
+    if (mode.gpu != nullptr) before_run = mode.gpu->counts();
+    LOOM_TRY(run.run());
+  }
+  Timing timing;
+  if (mode.gpu != nullptr) {
+    timing.dispatches = mode.gpu->counts().dispatches - before_run.dispatches;
+    timing.submits = mode.gpu->counts().submits - before_run.submits;
+  }
   while (times.size() < 5 || now() - start < seconds) {
     const double before = now();
     LOOM_TRY(run.run());
@@ -105,8 +126,12 @@ Result<Timing> measure(LayerRun& run, double seconds) {
     if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
   }
   std::sort(times.begin(), times.end());
-  return Timing{times[times.size() / 2], times.front(), static_cast<int>(times.size()),
-                run.output_magnitude() > 0};
+  timing.median = times[times.size() / 2];
+  timing.least = times.front();
+  timing.runs = static_cast<int>(times.size());
+  LOOM_ASSIGN(const double magnitude, run.output_magnitude());
+  timing.alive = magnitude > 0;
+  return timing;
 }
 
 struct Row {
@@ -122,6 +147,9 @@ std::string text_row(const Row& row) {
                                  row.mode->threads, row.timing.median, row.timing.least);
   if (row.c->flop > 0)
     line += fmt::format("  {:7.1f} GFLOP/s", row.c->flop / row.timing.median / 1e3);
+  if (row.mode->gpu != nullptr) {
+    line += fmt::format("  {} dispatches in {} submits", row.timing.dispatches, row.timing.submits);
+  }
   if (!row.timing.alive) line += "  DEAD OUTPUT";
   return line + "\n";
 }
@@ -138,6 +166,10 @@ JsonValue json_row(const Row& row) {
   v.add("min_us", JsonValue::real(row.timing.least));
   v.add("runs", JsonValue::integer(row.timing.runs));
   v.add("alive", JsonValue::boolean(row.timing.alive));
+  if (row.mode->gpu != nullptr) {
+    v.add("dispatches", JsonValue::integer(row.timing.dispatches));
+    v.add("submits", JsonValue::integer(row.timing.submits));
+  }
   return v;
 }
 
@@ -145,7 +177,8 @@ int run(const LayersFlags& f) {
   Result<ActivationMode> activations = parse_activations(f.activations);
   if (!activations.ok()) return fail(activations.error());
   ThreadPool probe(f.threads, false);
-  const Result<std::vector<Mode>> modes = modes_of(f, probe.lanes());
+  std::optional<Engine> gpu;
+  const Result<std::vector<Mode>> modes = modes_of(f, probe.lanes(), gpu);
   if (!modes.ok()) return fail(modes.error());
   const Result<std::vector<DType>> dtypes = dtypes_of(f.dtypes);
   if (!dtypes.ok()) return fail(dtypes.error());
@@ -159,7 +192,7 @@ int run(const LayersFlags& f) {
         ThreadPool pool(mode.threads, false);
         Result<LayerRun> ready = LayerRun::create(c, dtype, *activations, *mode.ops, pool);
         if (!ready.ok()) return fail(ready.error());
-        const Result<Timing> timing = measure(*ready, f.seconds);
+        const Result<Timing> timing = measure(*ready, f.seconds, mode);
         if (!timing.ok()) return fail(timing.error());
         const Row row{&c, dtype, &mode, *timing};
         ++measured;
@@ -191,12 +224,14 @@ Verb add_bench_layers(Command app) {
   verb.examples(
       "  loom bench layers\n"
       "  loom bench layers --suite D --modes all --dtypes float32,int8,ternary\n"
+      "  loom bench layers --suite B --modes multi,gpu\n"
       "  loom bench layers --filter dense --dtypes int8 --activations q8 --json");
   verb.option("--suite", f->suite, "peer, A, B, D, E or all").show_default();
   verb.option("--filter", f->filter, "Only cases with this text in their name");
   verb.option("--modes", f->modes,
-              "reference, single, multi, isas, all, or instruction sets; a comma list")
+              "reference, single, multi, isas, all, gpu, or instruction sets; a comma list")
       .show_default();
+  verb.option("--gpu-library", f->gpu_library, "WebGPU library for mode gpu");
   verb.option("--dtypes", f->dtypes, "Number types of the weights, or all").show_default();
   verb.option("--activations", f->activations,
               "q8: activations in int8 for integer types; f32: in float")

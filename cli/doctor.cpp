@@ -47,7 +47,11 @@ std::string joined(const std::vector<std::string>& words) {
   return text.empty() ? "none" : text;
 }
 
-void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks) {
+struct GpuReport;
+JsonValue gpu_json(const GpuReport& report);
+
+void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks,
+                const GpuReport& gpu) {
   JsonValue list = JsonValue::array();
   for (const SelfCheck& check : checks) {
     list.push(JsonObject()
@@ -67,6 +71,7 @@ void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks) {
       .set("best_isa", info.isas.back())
       .set("dtypes", dtype_names())
       .set("self_check", std::move(list))
+      .set("gpu", gpu_json(gpu))
       .print();
 }
 
@@ -88,17 +93,89 @@ void print_text(const EngineInfo& info, const std::vector<SelfCheck>& checks) {
   }
 }
 
-int run(bool json) {
+// What the GPU is and what it lacks; without one, why.
+struct GpuReport {
+  std::shared_ptr<Engine> engine;
+  std::string why;
+  const webgpu::Backend* backend() const {
+    return engine == nullptr ? nullptr : engine->impl().gpu.get();
+  }
+};
+
+GpuReport look_at_gpu(const std::string& library) {
+  EngineFlags flags;
+  flags.device = "gpu";
+  flags.gpu_library = library;
+  flags.threads = 1;
+  const Result<Engine> engine = flags.create();
+  if (!engine.ok()) return {nullptr, engine.error().str()};
+  return {std::make_shared<Engine>(*engine), {}};
+}
+
+std::string features_of(const webgpu::AdapterReport& a) {
+  std::string text;
+  if (a.f16) text += "shader-f16 ";
+  if (a.subgroups) text += fmt::format("subgroups ({} to {}) ", a.subgroup_min, a.subgroup_max);
+  if (a.timestamps) text += "timestamp-query ";
+  return text.empty() ? "none" : text.substr(0, text.size() - 1);
+}
+
+void print_gpu_text(const GpuReport& report) {
+  const auto line = [](std::string_view name, const std::string& value) {
+    write_out(fmt::format("{:<16} {}\n", name, value));
+  };
+  if (report.backend() == nullptr) return line("gpu", report.why);
+  const webgpu::AdapterReport& a = report.backend()->adapter();
+  line("gpu",
+       fmt::format("{} ({}, {}{})", a.name, a.backend, a.driver, a.software ? "; software" : ""));
+  line("gpu library", fmt::format("{} ({})", a.library, a.flavour));
+  line("gpu features", features_of(a));
+  line("gpu limits",
+       fmt::format("buffer {}, binding {}, {} storage buffers, workgroup {} bytes and {} "
+                   "invocations",
+                   human_bytes(a.max_buffer), human_bytes(a.max_binding), a.max_storage_buffers,
+                   a.max_workgroup_memory, a.max_workgroup_size));
+  line("gpu ops", fmt::format("{} of {} have kernels", kOpCount, kOpCount));
+}
+
+JsonValue gpu_json(const GpuReport& report) {
+  if (report.backend() == nullptr) return JsonObject().set("missing", report.why).value();
+  const webgpu::AdapterReport& a = report.backend()->adapter();
+  return JsonObject()
+      .set("name", a.name)
+      .set("backend", a.backend)
+      .set("driver", a.driver)
+      .set("software", a.software)
+      .set("library", a.library)
+      .set("flavour", a.flavour)
+      .set("shader_f16", a.f16)
+      .set("subgroups", a.subgroups)
+      .set("subgroup_min", static_cast<int64_t>(a.subgroup_min))
+      .set("subgroup_max", static_cast<int64_t>(a.subgroup_max))
+      .set("timestamps", a.timestamps)
+      .set("max_buffer_bytes", a.max_buffer)
+      .set("max_binding_bytes", a.max_binding)
+      .set("max_storage_buffers", a.max_storage_buffers)
+      .set("max_workgroup_bytes", a.max_workgroup_memory)
+      .set("max_workgroup_invocations", a.max_workgroup_size)
+      .set("ops", int64_t{kOpCount})
+      .set("ops_with_kernels", int64_t{kOpCount})
+      .value();
+}
+
+int run(bool json, const std::string& library) {
   EngineOptions options;
   options.threads = 1;
   const Result<Engine> engine = Engine::create(options);
   if (!engine.ok()) return fail(engine.error());
   const Result<std::vector<SelfCheck>> checks = self_check();
   if (!checks.ok()) return fail(checks.error());
+  const GpuReport gpu = look_at_gpu(library);
   if (json) {
-    print_json(engine->info(), *checks);
+    print_json(engine->info(), *checks, gpu);
   } else {
     print_text(engine->info(), *checks);
+    print_gpu_text(gpu);
   }
   for (const SelfCheck& check : *checks) {
     if (!check.failed.empty()) {
@@ -119,7 +196,10 @@ Verb add_doctor(Command app) {
       "  loom doctor\n"
       "  loom doctor --json");
   verb.flag("--json", *json, "One JSON object instead of text");
-  return {verb, [json] { return run(*json); }};
+  auto library = std::make_shared<std::string>();
+  verb.option("--gpu-library", *library,
+              "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
+  return {verb, [json, library] { return run(*json, *library); }};
 }
 
 }  // namespace loom::cli

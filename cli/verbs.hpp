@@ -23,6 +23,7 @@ Verb add_tokenize(Command app);
 Verb add_bench(Command app);
 Verb add_bench_layers(Command app);  // after add_bench
 Verb add_bench_open(Command app);    // after add_bench
+Verb add_bench_gpu(Command app);     // after add_bench
 Verb add_verify(Command app);
 Verb add_verify_training(Command app);  // after add_verify
 Verb add_verify_files(Command app);     // after add_verify

@@ -25,6 +25,7 @@ void fill(const Tensor& t, uint64_t stream, int64_t vocab) {
 Result<LayerRun> LayerRun::create(const LayerCase& c, DType dtype, ActivationMode mode,
                                   const Ops& ops, ThreadPool& pool) {
   LayerRun run;
+  run.ops_ = &ops;
   LOOM_ASSIGN(const GridSpec grid, c.grid());
   LOOM_ASSIGN(Network network, Network::finalize(grid, c.input));
   run.network_ = std::make_unique<Network>(std::move(network));
@@ -57,12 +58,16 @@ Result<LayerRun> LayerRun::create(const LayerCase& c, DType dtype, ActivationMod
 }
 
 Status LayerRun::run() {
-  if (program_ != nullptr) return program_->run();
+  if (program_ != nullptr) {
+    LOOM_TRY(program_->run());
+    return ops_->device == nullptr ? Status{} : ops_->device->wait();
+  }
   const Result<StepResult> result = step_->run(1e-3);
   return result.ok() ? Status{} : Status(result.error());
 }
 
-double LayerRun::output_magnitude() const {
+Result<double> LayerRun::output_magnitude() const {
+  LOOM_TRY(to_host(*ops_, {y_}));
   double sum = 0;
   for (int64_t i = 0; i < y_.shape.count(); ++i) {
     const double v = static_cast<double>(y_.f32()[i]);

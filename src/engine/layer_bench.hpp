@@ -35,7 +35,7 @@ class LayerRun {
                                  const Ops& ops, ThreadPool& pool);
   Status run();
   // Sum of the outputs' magnitudes, to see that they are alive.
-  double output_magnitude() const;
+  Result<double> output_magnitude() const;
   int64_t weight_bytes() const { return network_->param_bytes(); }
 
  private:
@@ -43,6 +43,7 @@ class LayerRun {
   std::unique_ptr<TrainStep> step_;
   std::vector<RopeTable> ropes_;
   std::unique_ptr<Program> program_;
+  const Ops* ops_ = nullptr;
   Tensor y_;
 };
 

@@ -42,6 +42,9 @@ class Device {
   virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
   virtual Status download(std::span<const MemoryRange> ranges) = 0;
 
+  // Everything so far has run.
+  virtual Status wait() = 0;
+
   // Runs a whole list, in order. May return before it ran; errors of the device then show in a
   // later call.
   virtual Status execute(std::span<const Command> commands) = 0;

@@ -60,12 +60,15 @@ struct Done {
   }
 };
 
-// Compilers report over many lines; the first that says something is enough for one line.
-std::string first_line(const std::string& message) {
-  size_t begin = message.find_first_not_of(" \n\t");
-  if (begin == std::string::npos) return "no message";
-  const size_t end = message.find('\n', begin);
-  return printable(message.substr(begin, end == std::string::npos ? end : end - begin), 300);
+// Compilers report over many lines: their words in one, without the gaps.
+std::string one_line(const std::string& message) {
+  std::string line;
+  for (const char c : message) {
+    const bool gap = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!gap) line += c;
+    if (gap && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  return line.empty() ? "no message" : printable(line, 300);
 }
 
 std::string_view backend_name(uint32_t type) {
@@ -120,7 +123,7 @@ Status Gpu::request_adapter(const OpenOptions&) {
   LOOM_TRY(poll_until(answer.done));
   if (answer.value == nullptr) {
     return make_error(Code::not_found,
-                      cat("no GPU adapter: ", first_line(answer.message),
+                      cat("no GPU adapter: ", one_line(answer.message),
                           "; install a Vulkan driver (in Debian: mesa-vulkan-drivers), or use the "
                           "CPU"));
   }
@@ -194,14 +197,14 @@ Status Gpu::request_device(const OpenOptions& options) {
     if (reason == wgpu::kLostCancelled) return;
     auto* failure = static_cast<Failure*>(user);
     failure->lost = true;
-    failure->message = first_line(std::string(message.view()));
+    failure->message = one_line(std::string(message.view()));
   };
   const wgpu::UncapturedErrorCallback error = [](const wgpu::Device*, uint32_t type,
                                                  wgpu::StringView message, void* user, void*) {
     auto* failure = static_cast<Failure*>(user);
     if (failure->type == 0) {
       failure->type = type;
-      failure->message = first_line(std::string(message.view()));
+      failure->message = one_line(std::string(message.view()));
     }
   };
   wgpu::DeviceDescriptor descriptor;
@@ -219,7 +222,7 @@ Status Gpu::request_device(const OpenOptions& options) {
   LOOM_TRY(poll_until(answer.done));
   if (answer.value == nullptr) {
     return unsupported(
-        cat(report_.name, ": the adapter gives no device: ", first_line(answer.message)));
+        cat(report_.name, ": the adapter gives no device: ", one_line(answer.message)));
   }
   device_ = answer.value;
   queue_ = api_.DeviceGetQueue(device_);
@@ -280,7 +283,7 @@ Status Gpu::pop_scopes(const std::string& what) {
     if (done.type > wgpu::kErrorNone && status.ok()) {
       status =
           make_error(done.type == wgpu::kErrorOutOfMemory ? Code::out_of_memory : Code::internal,
-                     cat(what, ": ", first_line(done.message)));
+                     cat(what, ": ", one_line(done.message)));
     }
   }
   return status;
@@ -403,7 +406,7 @@ Status Gpu::read_piece(std::span<const Read> reads) {
                            : nullptr;
   if (memory == nullptr) {
     return make_error(Code::internal,
-                      cat(report_.name, ": results cannot be read: ", first_line(mapped.message)));
+                      cat(report_.name, ": results cannot be read: ", one_line(mapped.message)));
   }
   const auto* from = static_cast<const std::byte*>(memory);
   for (const Read& read : reads) {

@@ -54,8 +54,6 @@ class Backend : public Device {
   virtual const Ops& ops() const = 0;
   virtual const AdapterReport& adapter() const = 0;
   virtual const Counts& counts() const = 0;
-  // Waits until everything submitted ran.
-  virtual Status wait() = 0;
   // For tests: as if the device were gone.
   virtual void lose() = 0;
 };
