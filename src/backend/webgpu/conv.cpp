@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kColumns = 64;  // of a tile
 
 // A lane's 4 columns are 16 apart and its rows quads apart: neighbours gather neighbouring values.
-// begin_tile, fill and emit are the op's. Sums are cut as rule 2 of docs/numerics.md has it.
+// fill, after_fill and emit are the op's.
 constexpr std::string_view kProduct = R"(
 const quads = tile_rows / 4u;
 const a_line = quads + 1u;
@@ -53,7 +53,7 @@ fn product(lane: u32, first_row: u32, first_column: u32, begin: u32, end: u32) {
     workgroupBarrier();
     multiply(lane);
     after_fill(lane, k + 16u);
-    if ((k - begin) % 256u == 240u) { fold(); }
+    if ((k + 16u - begin) % p.chunk == 0u) { fold(); }
   }
   fold();
   for (var c = 0u; c < 4u; c++) {
@@ -328,13 +328,17 @@ Call& describe(Call& call, const ConvShape& s, const Product& product) {
       .value("terms", product.terms);
 }
 
-Call& tiled(Call& call, const Product& product) {
+// chunk: terms that are added up on their own, a multiple of 16.
+Call& tiled(Call& call, const Product& product, int64_t chunk) {
   return call.text(kProduct)
+      .value("chunk", chunk)
       .value("row_tiles", product.row_tiles())
       .value("column_tiles", product.column_tiles())
       .constant("tile_rows", product.tile_rows())
       .lanes(static_cast<int>(product.lanes()));
 }
+
+constexpr int64_t kChunk = 256;  // of rule 2 of docs/numerics.md
 
 int64_t strided(const ConvShape& s) {
   return s.stride[0] > 1 || s.stride[1] > 1 || s.stride[2] > 1 ? 1 : 0;
@@ -355,7 +359,7 @@ Status conv(Frame& frame, const ConvArgs& args) {
   if (product.one_by_one()) {
     return call.value("groups", s.groups).items(s.filters * product.columns);
   }
-  return tiled(call.text(kWeightRows), product)
+  return tiled(call.text(kWeightRows), product, kChunk)
       .rows(product.row_tiles() * product.column_tiles() * s.groups);
 }
 
@@ -375,7 +379,10 @@ Status conv_dx(Frame& frame, const ConvDxArgs& args) {
   if (product.one_by_one()) {
     return call.value("groups", s.groups).items(s.channels * product.columns);
   }
-  return tiled(call.text(kWeightRows), product)
+  // The filters of a tap on their own, where they fill tiles.
+  const int64_t filters = s.filters / s.groups;
+  const int64_t chunk = filters % 16 == 0 ? std::min(filters, kChunk) : kChunk;
+  return tiled(call.text(kWeightRows), product, chunk)
       .rows(product.row_tiles() * product.column_tiles() * s.groups);
 }
 
@@ -408,7 +415,7 @@ Status conv_dw(Frame& frame, const ConvDwArgs& args) {
   }
   Call call(frame, kConvDw);
   parts > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
-  LOOM_TRY(tiled(describe_sources(call), product)
+  LOOM_TRY(tiled(describe_sources(call), product, kChunk)
                .value("groups", s.groups)
                .value("per_part", per_part)
                .rows(tiles * parts));

@@ -178,19 +178,26 @@ Call& Call::quads(std::string_view name, const void* begin) {
   return add(operand);
 }
 
+Call& Call::add(Value value) {
+  if (value_count_ == kMaxValues) {
+    status_ = make_error(Code::internal, cat(kernel_.name, ": too many values"));
+    return *this;
+  }
+  values_[value_count_++] = value;
+  return *this;
+}
+
 Call& Call::value(std::string_view name, int64_t v) {
   if (v < INT32_MIN || v > UINT32_MAX) {
     status_ = unsupported(cat(kernel_.name, ": ", name, " = ", v, " does not fit 32 bits"));
   }
-  values_[value_count_++] = {name, false, static_cast<uint32_t>(v)};
-  return *this;
+  return add(Value{name, false, static_cast<uint32_t>(v)});
 }
 
 Call& Call::value(std::string_view name, float v) {
   Value value{name, true, 0};
   std::memcpy(&value.bits, &v, sizeof(v));
-  values_[value_count_++] = value;
-  return *this;
+  return add(value);
 }
 
 Call& Call::constant(std::string_view name, int64_t v) {

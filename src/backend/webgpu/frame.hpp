@@ -122,11 +122,12 @@ class Call {
     bool real = false;
     uint32_t bits = 0;
   };
-  static constexpr int kMaxOperands = 14, kMaxValues = 30, kMaxConstants = 16, kMaxTexts = 6;
+  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 16, kMaxTexts = 6;
 
   Call& tensor(std::string_view name, const Tensor& t, Access access);
   static bool bound(const Operand& o) { return o.view > View::absent_ids; }
   Call& add(Operand operand);
+  Call& add(Value value);
   void bind(Frame::Dispatch& dispatch);
   std::string key(std::string_view form) const;
   std::string wgsl(std::string_view form) const;
