@@ -57,7 +57,7 @@ fn b_four(col: u32, k: u32) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
-  var t: Tile;
+  var t = Tile();
   for (var k0 = 0u; k0 < p.depth; k0 += 16u) {
     for (var u = lane; u < side * 4u; u += lanes) {
       var k = u % 16u;
@@ -97,7 +97,7 @@ fn dy_four(row: u32, n: u32) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
-  var t: Tile;
+  var t = Tile();
   for (var n0 = 0u; n0 < p.depth; n0 += 16u) {
     for (var u = lane; u < side * 4u; u += lanes) {
       left_put(u % 16u, u / 16u, dy_four(row0 + u / 16u * 4u, n0 + u % 16u));

@@ -27,7 +27,7 @@ fn column(w: vec4<f32>, k: u32) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
-  var t: Tile;
+  var t = Tile();
   for (var k0 = 0u; k0 < p.depth; k0 += 16u) {
     for (var u = lane; u < side * 4u; u += lanes) {
       left_put(u % 16u, u / 16u, x_four(row0 + u / 16u * 4u, k0 + u % 16u));
@@ -35,7 +35,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var u = lane; u < side; u += lanes) {
       let q = u % (side / 4u);
       let k = u / (side / 4u) * 4u;
-      var w: mat4x4<f32>;
+      var w = mat4x4<f32>();
       if (ragged == 0u || k0 + k < p.depth) { w = w_block(min(col0 + 4u * q, p.last), k0 + k); }
       right_put(k, q, column(w[0], k0 + k));
       right_put(k + 1u, q, column(w[1], k0 + k + 1u));
@@ -120,18 +120,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let col = lane % across;
   let n = min(col0 + 4u * col, p.last);
   let offsets = w_offsets(w_base(n), n % 16u);
-  var sums: array<vec4<f32>, 4>;
+  var sums = array<vec4<f32>, 4>();
   for (var b = 0u; b < p.blocks; b++) {
     stage(b, row0, col0, lane);
     workgroupBarrier();
-    for (var from = 0u; from < 8u; from += half) {
-      var s: array<vec4<i32>, 4>;
-      for (var k = from; k < from + half; k++) {
+    for (var first = 0u; first < 8u; first += half) {
+      var s = array<vec4<i32>, 4>();
+      for (var k = first; k < first + half; k++) {
         let a = left[slot(k, row)];
         let w = right[slot(k, col)];
         for (var r = 0u; r < 4u; r++) { s[r] += dots(a[r], w); }
       }
-      let step = right_step[col + from / 4u * (side / 4u)];
+      let step = right_step[col + first / 4u * (side / 4u)];
       for (var r = 0u; r < 4u; r++) {
         if (w_affine || w_bias != 0) { s[r] -= offsets * left_sum[row][r]; }
         sums[r] += vec4<f32>(s[r]) * (step * left_scale[row][r]);

@@ -9,8 +9,8 @@
 //   Tile                         the sums of one invocation; var t: Tile
 //   tile_step(&t, lane)          adds the staged products, between two workgroupBarrier()
 //   tile_end(&t)                 after the last step
-//   tile_rows(lane, i), tile_cols(lane, j)  first of the four rows (columns) of quarter i, j < quads
-//   tile_part(&t, i, j)          its sums: column r of the matrix holds four columns of row r
+//   tile_rows(lane, i), tile_cols(lane, j)  first of the four rows (columns) of quarter i, j <
+//   quads tile_part(&t, i, j)          its sums: column r of the matrix holds four columns of row r
 #pragma once
 
 #include "backend/webgpu/frame.hpp"
