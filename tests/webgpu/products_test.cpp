@@ -93,7 +93,8 @@ TEST(GpuProducts, EveryShapeOfMatmulIsRight) {
 
 TEST(GpuProducts, EveryShapeOfGemmIsRight) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  for (const Extents& e : {Extents{70, 72, 530}, {300, 1000, 70}, {1280, 1300, 48}}) {
+  for (const Extents& e :
+       {Extents{70, 72, 530}, {40, 72, 2100}, {400, 1000, 70}, {1280, 1300, 48}}) {
     for (const bool a_transposed : {false, true}) {
       for (const bool b_transposed : {false, true}) check_gemm(e, a_transposed, b_transposed);
     }
