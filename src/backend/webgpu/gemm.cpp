@@ -14,28 +14,19 @@ Status no_terms(Frame& frame, const Tensor& y, bool accumulate) {
   return fill(frame, zeros);
 }
 
-// What the sums of a tile become: y (+)= sum.
-constexpr std::string_view kStore = R"(
-fn store(t: ptr<function, Tile>, row0: u32, col0: u32, lane: u32) {
-  for (var i = 0u; i < quads; i++) {
-    for (var j = 0u; j < quads; j++) {
-      let part = tile_part(t, i, j);
-      for (var r = 0u; r < 4u; r++) {
-        let row = row0 + tile_rows(lane, i) + r;
-        for (var c = 0u; c < 4u; c++) {
-          let col = col0 + tile_cols(lane, j) + c;
-          if (row < p.rows && col < p.cols) {
-            let at = row * p.y_s + col;
-            var sum = part[r][c];
-            if (accumulate == 1u) { sum += y_at(at); }
-            y_set(at, sum);
-          }
-        }
-      }
-    }
-  }
+// What a sum becomes: y (+)= sum.
+constexpr std::string_view kSet = R"(
+fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, sum); }
+)";
+constexpr std::string_view kAdd = R"(
+fn out(row: u32, col: u32, sum: f32, z: u32) {
+  y_set(row * p.y_s + col, y_at(row * p.y_s + col) + sum);
 }
 )";
+
+void output(Call& call, const Tensor& y, bool accumulate) {
+  accumulate ? call.update("y", y).text(kAdd) : call.write("y", y).text(kSet);
+}
 
 // Lanes next to each other read what is next to each other in memory: along k where the matrix
 // lies so, else along the side. Places beyond the matrix are read at its last row or k; beyond the
@@ -57,8 +48,8 @@ fn b_four(col: u32, k: u32) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
-  var t: Tile;
-  for (var k0 = 0u; k0 < p.depth; k0 += 16u) {
+  var t = Tile();
+  for (var k0 = tile_begin(group.z); k0 < tile_end(group.z); k0 += 16u) {
     for (var u = lane; u < side * 4u; u += lanes) {
       var k = u % 16u;
       var q = u / 16u;
@@ -74,14 +65,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       var k = u / (side / 4u);
       var q = u % (side / 4u);
       if (b_transposed == 1u) { k = u % 16u; q = u / 16u; }
-      right_put(k, q, b_four(col0 + 4u * q, select(k0 + k, min(k0 + k, p.depth - 1u), ragged == 1u)));
+      var at = k0 + k;
+      if (ragged == 1u) { at = min(at, p.depth - 1u); }
+      right_put(k, q, b_four(col0 + 4u * q, at));
     }
     workgroupBarrier();
     tile_step(&t, lane);
     workgroupBarrier();
   }
-  tile_end(&t);
-  store(&t, row0, col0, lane);
+  tile_store(&t, group, lane);
 }
 )"};
 
@@ -97,8 +89,8 @@ fn dy_four(row: u32, n: u32) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
-  var t: Tile;
-  for (var n0 = 0u; n0 < p.depth; n0 += 16u) {
+  var t = Tile();
+  for (var n0 = tile_begin(group.z); n0 < tile_end(group.z); n0 += 16u) {
     for (var u = lane; u < side * 4u; u += lanes) {
       left_put(u % 16u, u / 16u, dy_four(row0 + u / 16u * 4u, n0 + u % 16u));
     }
@@ -116,8 +108,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     tile_step(&t, lane);
     workgroupBarrier();
   }
-  tile_end(&t);
-  store(&t, row0, col0, lane);
+  tile_store(&t, group, lane);
 }
 )"};
 
@@ -128,38 +119,24 @@ Status gemm(Frame& frame, const GemmArgs& args) {
   const int64_t rows = args.y.rows(), cols = args.y.cols();
   if (rows == 0 || cols == 0) return {};
   if (depth == 0) return no_terms(frame, args.y, args.accumulate);
-  const TileShape shape = tile_shape(rows, cols);
+  const TilePlan plan = tile_plan(rows, cols, depth);
   Call call(frame, kGemm);
-  call.read("a", args.a).read("b", args.b);
-  args.accumulate ? call.update("y", args.y) : call.write("y", args.y);
-  tiles(call, shape)
-      .text(kStore)
-      .value("rows", rows)
-      .value("cols", cols)
-      .value("depth", depth)
+  tiles(call.read("a", args.a).read("b", args.b), plan)
       .constant("a_transposed", args.a_transposed ? 1 : 0)
       .constant("b_transposed", args.b_transposed ? 1 : 0)
-      .constant("ragged", depth % 16 != 0 ? 1 : 0)
-      .constant("accumulate", args.accumulate ? 1 : 0);
-  return run_tiles(call, shape, rows, cols);
+      .constant("ragged", depth % 16 != 0 ? 1 : 0);
+  return run_tiles(frame, call, plan, [&](Call& c) { output(c, args.y, args.accumulate); });
 }
 
 Status matmul_dx(Frame& frame, const MatmulDxArgs& args) {
   const int64_t rows = args.dx.rows(), cols = args.dx.cols(), depth = args.w.shape[0];
   if (rows == 0 || cols == 0) return {};
   if (depth == 0) return no_terms(frame, args.dx, args.accumulate);
-  const TileShape shape = tile_shape(rows, cols);
+  const TilePlan plan = tile_plan(rows, cols, depth);
   Call call(frame, kMatmulDx);
   call.read("dy", args.dy);
-  args.accumulate ? call.update("y", args.dx) : call.write("y", args.dx);
-  tiles(weights(call, args.w, WeightView::quads), shape)
-      .text(kStore)
-      .value("rows", rows)
-      .value("cols", cols)
-      .value("depth", depth)
-      .value("last", (cols - 1) / 4 * 4)
-      .constant("accumulate", args.accumulate ? 1 : 0);
-  return run_tiles(call, shape, rows, cols);
+  tiles(weights(call, args.w, WeightView::quads), plan).value("last", (cols - 1) / 4 * 4);
+  return run_tiles(frame, call, plan, [&](Call& c) { output(c, args.dx, args.accumulate); });
 }
 
 }  // namespace loom::webgpu::kernels

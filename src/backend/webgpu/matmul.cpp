@@ -61,7 +61,7 @@ fn x_four(r: u32, k: u32) -> vec4<f32> {
 constexpr Kernel kFewWide{"matmul_few_wide", R"(
 fn run(group: u32, lane: u32) {
   let row = group * 16u + lane % 4u * 4u;
-  var sums: array<vec4<f32>, few>;
+  var sums = array<vec4<f32>, few>();
   for (var k = lane / 4u * 4u; k < p.depth; k += lanes) {
     let w = w_block(row, k);
     for (var r = 0u; r < few; r++) { sums[r] += w * x_four(r, k); }
@@ -76,9 +76,9 @@ fn run(group: u32, lane: u32) {
   let base = group * p.w_group;
   let four = lane % 4u * 4u;
   let offsets = w_offsets(base, four);
-  var sums: array<vec4<f32>, few>;
+  var sums = array<vec4<f32>, few>();
   for (var b = lane / 4u; b < p.blocks; b += lanes / 4u) {
-    var terms: array<vec4<f32>, few>;
+    var terms = array<vec4<f32>, few>();
     for (var v = 0u; v < w_bits; v++) {
       let words = w_words(w_line(base, four, b * 32u + v * 4u));
       for (var h = 0u; h < 8u / w_bits; h++) {
@@ -110,10 +110,10 @@ fn run(group: u32, lane: u32) {
   let base = group * p.w_group;
   let four = lane % 4u * 4u;
   let offsets = w_offsets(base, four);
-  var sums: array<vec4<f32>, few>;
+  var sums = array<vec4<f32>, few>();
   for (var b = lane / 4u; b < p.blocks; b += lanes / 4u) {
-    var low: array<vec4<i32>, few>;
-    var high: array<vec4<i32>, few>;
+    var low = array<vec4<i32>, few>();
+    var high = array<vec4<i32>, few>();
     for (var v = 0u; v < w_bits; v++) {
       let words = w_words(w_line(base, four, b * 32u + v * 4u));
       for (var h = 0u; h < 8u / w_bits; h++) {

@@ -27,15 +27,15 @@ fn column(w: vec4<f32>, k: u32) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
-  var t: Tile;
-  for (var k0 = 0u; k0 < p.depth; k0 += 16u) {
+  var t = Tile();
+  for (var k0 = tile_begin(group.z); k0 < tile_end(group.z); k0 += 16u) {
     for (var u = lane; u < side * 4u; u += lanes) {
       left_put(u % 16u, u / 16u, x_four(row0 + u / 16u * 4u, k0 + u % 16u));
     }
     for (var u = lane; u < side; u += lanes) {
       let q = u % (side / 4u);
       let k = u / (side / 4u) * 4u;
-      var w: mat4x4<f32>;
+      var w = mat4x4<f32>();
       if (ragged == 0u || k0 + k < p.depth) { w = w_block(min(col0 + 4u * q, p.last), k0 + k); }
       right_put(k, q, column(w[0], k0 + k));
       right_put(k + 1u, q, column(w[1], k0 + k + 1u));
@@ -46,24 +46,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     tile_step(&t, lane);
     workgroupBarrier();
   }
-  tile_end(&t);
-  for (var i = 0u; i < quads; i++) {
-    for (var j = 0u; j < quads; j++) {
-      let part = tile_part(&t, i, j);
-      for (var r = 0u; r < 4u; r++) {
-        let row = row0 + tile_rows(lane, i) + r;
-        for (var c = 0u; c < 4u; c++) {
-          let col = col0 + tile_cols(lane, j) + c;
-          if (row < p.rows && col < p.cols) { y_set(row * p.y_s + col, finish(part[r][c], col)); }
-        }
-      }
-    }
-  }
+  tile_store(&t, group, lane);
 }
 )"};
 
+constexpr std::string_view kOut = R"(
+fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, finish(sum, col)); }
+)";
+
 constexpr std::string_view kKeep = R"(
-fn finish(sum: f32, n: u32) -> f32 { return sum; }
+fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, sum); }
 )";
 
 // Four codes a word on both sides; an invocation makes 4 x 4 outputs. A block is 32 k; its integer
@@ -120,18 +112,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let col = lane % across;
   let n = min(col0 + 4u * col, p.last);
   let offsets = w_offsets(w_base(n), n % 16u);
-  var sums: array<vec4<f32>, 4>;
+  var sums = array<vec4<f32>, 4>();
   for (var b = 0u; b < p.blocks; b++) {
     stage(b, row0, col0, lane);
     workgroupBarrier();
-    for (var from = 0u; from < 8u; from += half) {
-      var s: array<vec4<i32>, 4>;
-      for (var k = from; k < from + half; k++) {
+    for (var first = 0u; first < 8u; first += half) {
+      var s = array<vec4<i32>, 4>();
+      for (var k = first; k < first + half; k++) {
         let a = left[slot(k, row)];
         let w = right[slot(k, col)];
         for (var r = 0u; r < 4u; r++) { s[r] += dots(a[r], w); }
       }
-      let step = right_step[col + from / 4u * (side / 4u)];
+      let step = right_step[col + first / 4u * (side / 4u)];
       for (var r = 0u; r < 4u; r++) {
         if (w_affine || w_bias != 0) { s[r] -= offsets * left_sum[row][r]; }
         sums[r] += vec4<f32>(s[r]) * (step * left_scale[row][r]);
@@ -149,14 +141,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 )"};
 
-Call& sizes(Call& call, const Tensor& w, int64_t rows) {
-  const int64_t depth = w.shape[1];
-  return weights(call, w, WeightView::quads)
-      .value("rows", rows)
-      .value("cols", w.shape[0])
-      .value("depth", depth)
-      .value("blocks", ceil_div(depth, kR16Block))
-      .value("last", (w.shape[0] - 1) / 4 * 4);
+// The first of the last four rows of w: those beyond are read there, and not stored.
+int64_t last_four(const Tensor& w) {
+  return (w.shape[0] - 1) / 4 * 4;
 }
 
 Status matmul_q8(Frame& frame, const MatmulArgs& args) {
@@ -164,7 +151,11 @@ Status matmul_q8(Frame& frame, const MatmulArgs& args) {
   const int across = rows > 32 && cols > 32 ? 16 : 8;
   const int64_t side = across * 4;
   Call call(frame, kManyQ8);
-  return sizes(call, args.w, rows)
+  return weights(call, args.w, WeightView::quads)
+      .value("rows", rows)
+      .value("cols", cols)
+      .value("blocks", ceil_div(args.w.shape[1], kR16Block))
+      .value("last", last_four(args.w))
       .words("a", args.q8.codes)
       .words("sums", args.q8.sums)
       .read("scales", f32_vector(args.q8.scales, args.q8.rows * args.q8.blocks))
@@ -181,17 +172,20 @@ Status matmul_q8(Frame& frame, const MatmulArgs& args) {
 
 Status matmul_many(Frame& frame, const MatmulArgs& args) {
   if (args.use_q8) return matmul_q8(frame, args);
-  const int64_t rows = args.y.rows(), cols = args.y.cols();
-  const TileShape shape = tile_shape(rows, cols);
+  const int64_t depth = args.w.shape[1];
+  const TilePlan plan = tile_plan(args.y.rows(), args.y.cols(), depth);
   Call call(frame, kMany);
-  tiles(sizes(call, args.w, rows), shape)
+  tiles(weights(call, args.w, WeightView::quads), plan)
       .read("x", args.x)
-      .read("bias", args.bias)
-      .write("y", args.y)
-      .value("activation", static_cast<int64_t>(args.activation))
-      .constant("ragged", args.w.shape[1] % 16 != 0 ? 1 : 0)
-      .text(kFinish);
-  return run_tiles(call, shape, rows, cols);
+      .value("last", last_four(args.w))
+      .constant("ragged", depth % 16 != 0 ? 1 : 0);
+  return run_tiles(frame, call, plan, [&](Call& c) {
+    c.read("bias", args.bias)
+        .write("y", args.y)
+        .value("activation", static_cast<int64_t>(args.activation))
+        .text(kFinish)
+        .text(kOut);
+  });
 }
 
 Status kernels::squared_distance(Frame& frame, const SquaredDistanceArgs& args) {
@@ -202,14 +196,13 @@ Status kernels::squared_distance(Frame& frame, const SquaredDistanceArgs& args) 
     zeros.y = args.y;
     return fill(frame, zeros);
   }
-  const TileShape shape = tile_shape(rows, cols);
+  const TilePlan plan = tile_plan(rows, cols, depth);
   Call call(frame, kMany);
-  tiles(sizes(call, args.c, rows), shape, Term::squared_difference)
+  tiles(weights(call, args.c, WeightView::quads), plan, Term::squared_difference)
       .read("x", args.x)
-      .write("y", args.y)
-      .constant("ragged", depth % 16 != 0 ? 1 : 0)
-      .text(kKeep);
-  return run_tiles(call, shape, rows, cols);
+      .value("last", last_four(args.c))
+      .constant("ragged", depth % 16 != 0 ? 1 : 0);
+  return run_tiles(frame, call, plan, [&](Call& c) { c.write("y", args.y).text(kKeep); });
 }
 
 }  // namespace loom::webgpu

@@ -1,5 +1,7 @@
 #include "backend/webgpu/tiles.hpp"
 
+#include <algorithm>
+
 #include "base/checked.hpp"
 
 namespace loom::webgpu {
@@ -45,9 +47,8 @@ fn tile_step(t: ptr<function, Tile>, lane: u32) {
   (*t).steps++;
   if ((*t).steps % 16u == 0u) { tile_close(t); }
 }
-fn tile_end(t: ptr<function, Tile>) { tile_close(t); }
-fn tile_rows(lane: u32, i: u32) -> u32 { return (lane / across + i * across) * 4u; }
-fn tile_cols(lane: u32, j: u32) -> u32 { return (lane % across + j * across) * 4u; }
+fn tile_begin(z: u32) -> u32 { return z * p.span; }
+fn tile_end(z: u32) -> u32 { return min((z + 1u) * p.span, p.depth); }
 fn tile_part(t: ptr<function, Tile>, i: u32, j: u32) -> mat4x4<f32> {
   if (i == 0u) {
     if (j == 0u) { return (*t).total.a; }
@@ -55,6 +56,23 @@ fn tile_part(t: ptr<function, Tile>, i: u32, j: u32) -> mat4x4<f32> {
   }
   if (j == 0u) { return (*t).total.c; }
   return (*t).total.d;
+}
+fn tile_store(t: ptr<function, Tile>, group: vec3<u32>, lane: u32) {
+  tile_close(t);
+  for (var i = 0u; i < quads; i++) {
+    let row0 = group.y * side + (lane / across + i * across) * 4u;
+    for (var j = 0u; j < quads; j++) {
+      let col0 = group.x * side + (lane % across + j * across) * 4u;
+      let part = tile_part(t, i, j);
+      for (var r = 0u; r < 4u; r++) {
+        for (var c = 0u; c < 4u; c++) {
+          if (row0 + r < p.rows && col0 + c < p.cols) {
+            out(row0 + r, col0 + c, part[r][c], group.z);
+          }
+        }
+      }
+    }
+  }
 }
 )";
 
@@ -74,30 +92,73 @@ fn tile_terms(x: vec4<f32>, w: vec4<f32>) -> mat4x4<f32> {
 }
 )";
 
+constexpr std::string_view kOutPart = R"(
+fn out(row: u32, col: u32, sum: f32, z: u32) {
+  part_set((z * p.rows + row) * p.cols + col, sum);
+}
+)";
+
+constexpr Kernel kAddParts{"add_parts", R"(
+fn run(i: u32) {
+  var sum = part_at(i);
+  for (var z = 1u; z < p.splits; z++) { sum += part_at(z * p.items + i); }
+  out(i / p.cols, i % p.cols, sum, 0u);
+}
+)"};
+
 }  // namespace
 
-TileShape tile_shape(int64_t rows, int64_t cols) {
-  // Enough tiles for the multiprocessors of a large GPU, or the next smaller.
-  constexpr int64_t kMany = 96;
-  const auto count = [&](const TileShape& shape) {
-    return ceil_div(rows, shape.side()) * ceil_div(cols, shape.side());
-  };
-  for (const TileShape shape : {TileShape{16, 2}, TileShape{8, 2}}) {
-    if (count(shape) >= kMany) return shape;
+TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
+  // Enough workgroups for the multiprocessors of a large GPU; terms that are worth a part; bytes of
+  // parts.
+  constexpr int64_t kEnough = 96, kPart = 1024, kBytes = int64_t{64} << 20;
+  const int64_t most =
+      std::clamp<int64_t>(kBytes / (rows * cols * 4), 1, std::max<int64_t>(depth / kPart, 1));
+  TilePlan plan;
+  int64_t count = 0;
+  for (const TileShape shape : {TileShape{16, 2}, TileShape{8, 2}, TileShape{8, 1}}) {
+    plan.shape = shape;
+    count = ceil_div(rows, shape.side()) * ceil_div(cols, shape.side());
+    const bool filled = std::min(rows, cols) * 2 > shape.side();
+    if (filled && count * most >= kEnough) break;
   }
-  return {8, 1};
+  plan.rows = rows;
+  plan.cols = cols;
+  plan.depth = depth;
+  const int64_t splits = std::clamp<int64_t>(2 * kEnough / count, 1, most);
+  plan.span = round_up(ceil_div(depth, splits), 256);
+  plan.splits = ceil_div(depth, plan.span);
+  return plan;
 }
 
-Call& tiles(Call& call, const TileShape& shape, Term term) {
-  return call.constant("across", shape.across)
-      .constant("quads", shape.quads)
-      .lanes(shape.lanes())
+Call& tiles(Call& call, const TilePlan& plan, Term term) {
+  return call.value("rows", plan.rows)
+      .value("cols", plan.cols)
+      .value("depth", plan.depth)
+      .value("span", plan.span)
+      .constant("across", plan.shape.across)
+      .constant("quads", plan.shape.quads)
+      .lanes(plan.shape.lanes())
       .text(term == Term::product ? kProduct : kSquaredDifference)
       .text(kTile);
 }
 
-Status run_tiles(Call& call, const TileShape& shape, int64_t rows, int64_t cols) {
-  return call.groups(ceil_div(cols, shape.side()), ceil_div(rows, shape.side()));
+Status run_whole(Call& call, const TilePlan& plan) {
+  const int64_t side = plan.shape.side();
+  return call.groups(ceil_div(plan.cols, side), ceil_div(plan.rows, side), plan.splits);
+}
+
+Call adding_parts(Frame& frame) {
+  return {frame, kAddParts};
+}
+
+Status run_parts(Frame& frame, Call& call, const TilePlan& plan, Call& add) {
+  LOOM_ASSIGN(const Place part, frame.temporary(plan.splits * plan.rows * plan.cols * 4));
+  LOOM_TRY(run_whole(call.floats("part", part, Access::write).text(kOutPart), plan));
+  return add.floats("part", part, Access::read)
+      .value("cols", plan.cols)
+      .value("splits", plan.splits)
+      .items(plan.rows * plan.cols);
 }
 
 }  // namespace loom::webgpu

@@ -6,11 +6,11 @@
 //   side                         outputs of the tile in each direction
 //   left_put(k, q, v)            stages v = rows 4q .. 4q + 3 of the left side at k < 16
 //   right_put(k, q, v)           likewise of the right side
-//   Tile                         the sums of one invocation; var t: Tile
+//   tile_begin(z), tile_end(z)   the k that workgroup z of the split sums: a multiple of 16 first
+//   Tile                         the sums of one invocation; var t = Tile()
 //   tile_step(&t, lane)          adds the staged products, between two workgroupBarrier()
-//   tile_end(&t)                 after the last step
-//   tile_rows(lane, i), tile_cols(lane, j)  first of the four rows (columns) of quarter i, j <
-//   quads tile_part(&t, i, j)          its sums: column r of the matrix holds four columns of row r
+//   tile_store(&t, group, lane)  after the last step: calls out(row, col, sum, z) for its outputs
+// and values rows, cols, depth. It gives a main, and out() by the text of the op.
 #pragma once
 
 #include "backend/webgpu/frame.hpp"
@@ -24,14 +24,36 @@ struct TileShape {
   int lanes() const { return across * across; }
 };
 
-// The shape for an output of rows x cols: large tiles read less, small ones leave more to share.
-TileShape tile_shape(int64_t rows, int64_t cols);
+// How an output of rows x cols, each a sum of depth terms, is cut: large tiles read less, small
+// ones leave more to share. Long sums of few outputs are split, and the parts added afterwards in
+// their order.
+struct TilePlan {
+  TileShape shape;
+  int64_t rows = 0, cols = 0, depth = 0;
+  int64_t splits = 1, span = 0;
+};
+TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth);
 
 // How two values make a term of the sum.
 enum class Term : uint8_t { product, squared_difference };
 
-// Adds the shared text; the call is then run with as many workgroups as there are tiles.
-Call& tiles(Call& call, const TileShape& shape, Term term = Term::product);
-Status run_tiles(Call& call, const TileShape& shape, int64_t rows, int64_t cols);
+// Adds the shared text and the values.
+Call& tiles(Call& call, const TilePlan& plan, Term term = Term::product);
+// For a plan with splits: sends the parts of the sums to memory; `add` then adds them.
+Status run_parts(Frame& frame, Call& call, const TilePlan& plan, Call& add);
+Call adding_parts(Frame& frame);
+Status run_whole(Call& call, const TilePlan& plan);
+
+// Runs a kernel over tiles. output(call) adds what out() needs to the call that makes the outputs.
+template <class Output>
+Status run_tiles(Frame& frame, Call& call, const TilePlan& plan, Output output) {
+  if (plan.splits == 1) {
+    output(call);
+    return run_whole(call, plan);
+  }
+  Call add = adding_parts(frame);
+  output(add);
+  return run_parts(frame, call, plan, add);
+}
 
 }  // namespace loom::webgpu

@@ -270,7 +270,7 @@ fn w_block(row: u32, k: u32) -> mat4x4<f32> {
                        w_rows(base, lane, k + 2u), w_rows(base, lane, k + 3u));
   }
   let last = p.w_cols - 1u;
-  var columns: mat4x4<f32>;
+  var columns = mat4x4<f32>();
   for (var j = 0u; j < 4u; j++) {
     columns[j] = select(vec4<f32>(), w_rows(base, lane, min(k + j, last)), k + j <= last);
   }

@@ -1,0 +1,107 @@
+// Products too large for the conformance drivers: every shape of tile and of workgroup that the
+// kernels choose by size.
+#include <cmath>
+
+#include "backend/reference/reference.hpp"
+#include "base/text.hpp"
+#include "conformance/support.hpp"
+#include "webgpu/gpu.hpp"
+
+namespace loom::test {
+namespace {
+
+// Root mean square of the differences over that of the values.
+double error_of(const Rows& expected, const Rows& got) {
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < expected.memory().size(); ++i) {
+    const double x = static_cast<double>(expected.memory()[i]);
+    const double d = static_cast<double>(got.memory()[i]) - x;
+    norm += x * x;
+    error += d * d;
+  }
+  return std::sqrt(error / norm);
+}
+
+struct Extents {
+  int64_t rows, cols, depth;
+};
+
+void check_matmul(DType dtype, bool use_q8, int64_t rows, int64_t cols, int64_t depth) {
+  const Rows x(rows, depth, 0, 1, Values::smooth);
+  const Packed w(dtype, cols, depth, 2);
+  const Q8 q(x.tensor());
+  const Rows expected(rows, cols), got(rows, cols);
+  MatmulArgs args;
+  args.x = x.tensor();
+  args.w = w.tensor();
+  args.use_q8 = use_q8;
+  if (use_q8) args.q8 = q.rows();
+  args.y = expected.tensor();
+  reference_runner()(&Ops::matmul, args);
+  args.y = got.tensor();
+  other_runners()[0](&Ops::matmul, args);
+  EXPECT_LE(error_of(expected, got), 1e-6) << dtype_name(dtype) << (use_q8 ? " q8 [" : " [") << rows
+                                           << ", " << cols << "], depth " << depth;
+}
+
+void check_gemm(const Extents& e, bool a_transposed, bool b_transposed) {
+  const Rows a(a_transposed ? e.depth : e.rows, a_transposed ? e.rows : e.depth, 3, 1,
+               Values::smooth);
+  const Rows b(b_transposed ? e.cols : e.depth, b_transposed ? e.depth : e.cols, 0, 2,
+               Values::smooth);
+  const Rows expected(e.rows, e.cols), got(e.rows, e.cols);
+  const GemmArgs args{a.tensor(), b.tensor(), expected.tensor(), a_transposed, b_transposed};
+  GemmArgs mine = args;
+  mine.y = got.tensor();
+  reference_runner()(&Ops::gemm, args);
+  other_runners()[0](&Ops::gemm, mine);
+  EXPECT_LE(error_of(expected, got), 1e-6)
+      << "[" << e.rows << ", " << e.cols << "], depth " << e.depth << (a_transposed ? ", A^T" : "")
+      << (b_transposed ? ", B^T" : "");
+}
+
+void check_matmul_dx(DType dtype, const Extents& e) {
+  const Rows dy(e.rows, e.depth, 0, 1, Values::smooth);
+  const Packed w(dtype, e.depth, e.cols, 2);
+  const Rows expected(e.rows, e.cols), got(e.rows, e.cols);
+  reference_runner()(&Ops::matmul_dx, MatmulDxArgs{dy.tensor(), w.tensor(), expected.tensor()});
+  other_runners()[0](&Ops::matmul_dx, MatmulDxArgs{dy.tensor(), w.tensor(), got.tensor()});
+  EXPECT_LE(error_of(expected, got), 1e-6)
+      << dtype_name(dtype) << " [" << e.rows << ", " << e.cols << "], depth " << e.depth;
+}
+
+TEST(GpuProducts, EveryShapeOfMatmulIsRight) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  for (const auto& [rows, cols, depth] : {Extents{1, 40, 2080},
+                                          {3, 40, 3000},
+                                          {8, 20, 1100},
+                                          {70, 72, 96},
+                                          {300, 1000, 70},
+                                          {1280, 1300, 33}}) {
+    check_matmul(DType::f16, false, rows, cols, depth);
+    check_matmul(DType::q4_0, false, rows, cols, depth);
+    check_matmul(DType::q4_0, true, rows, cols, depth);
+    if (rows > 100) continue;
+    check_matmul(DType::f32, false, rows, cols, depth);
+    check_matmul(DType::i64, false, rows, cols, depth);
+    for (DType dtype : {DType::u8, DType::nvfp4, DType::mxfp4, DType::binary, DType::q8_0}) {
+      check_matmul(dtype, false, rows, cols, depth);
+      check_matmul(dtype, true, rows, cols, depth);
+    }
+  }
+}
+
+TEST(GpuProducts, EveryShapeOfGemmIsRight) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  for (const Extents& e :
+       {Extents{70, 72, 530}, {40, 72, 2100}, {400, 1000, 70}, {1280, 1300, 48}}) {
+    for (const bool a_transposed : {false, true}) {
+      for (const bool b_transposed : {false, true}) check_gemm(e, a_transposed, b_transposed);
+    }
+    check_matmul_dx(DType::f32, e);
+    check_matmul_dx(DType::u4, e);
+  }
+}
+
+}  // namespace
+}  // namespace loom::test
