@@ -77,6 +77,9 @@ std::string_view backend_name(uint32_t type) {
   return type < std::size(kNames) ? kNames[type] : kNames[0];
 }
 
+constexpr std::string_view kNoAdapter =
+    "no GPU adapter; install a Vulkan driver (in Debian: mesa-vulkan-drivers), or use the CPU";
+
 // What the kernels need at least; every adapter that is WebGPU has more.
 constexpr uint32_t kLeastInvocations = 256;
 constexpr uint32_t kLeastWorkgroupStorage = 16384;
@@ -122,10 +125,7 @@ Status Gpu::request_adapter(const OpenOptions&) {
                               callback(&Answer<wgpu::Adapter>::receive, &answer, nullptr));
   LOOM_TRY(poll_until(answer.done));
   if (answer.value == nullptr) {
-    return make_error(Code::not_found,
-                      cat("no GPU adapter: ", one_line(answer.message),
-                          "; install a Vulkan driver (in Debian: mesa-vulkan-drivers), or use the "
-                          "CPU"));
+    return make_error(Code::not_found, cat(kNoAdapter, " (", one_line(answer.message), ")"));
   }
   adapter_ = answer.value;
   return {};
@@ -142,6 +142,11 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   report_.driver = printable(info.description.view(), 100);
   report_.backend = backend_name(info.backend);
   report_.software = info.type == wgpu::kAdapterCpu;
+  // Dawn offers a device that computes nothing when there is no other.
+  if (info.backend == wgpu::kBackendNull) {
+    api_.AdapterInfoFreeMembers(info);
+    return make_error(Code::not_found, std::string(kNoAdapter));
+  }
   const auto has = [&](uint32_t feature) {
     return options.features && api_.AdapterHasFeature(adapter_, feature) != 0;
   };

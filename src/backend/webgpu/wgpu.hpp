@@ -53,6 +53,7 @@ constexpr uint32_t kStatusSuccess = 1;
 constexpr uint32_t kProcessEvents = 2, kSpontaneous = 3;  // when callbacks are called
 constexpr uint32_t kHighPerformance = 2;
 constexpr uint32_t kAdapterCpu = 3;
+constexpr uint32_t kBackendNull = 1;
 constexpr uint32_t kErrorNone = 1, kErrorOutOfMemory = 3;
 constexpr uint32_t kFilterValidation = 1, kFilterOutOfMemory = 2, kFilterInternal = 3;
 constexpr uint32_t kLostDestroyed = 2, kLostCancelled = 3;
