@@ -45,8 +45,9 @@ class Device {
   // Everything so far has run.
   virtual Status wait() = 0;
 
-  // Runs a whole list, in order. May return before it ran; errors of the device then show in a
-  // later call.
+  // Runs a whole list, in order. May return before it ran, or before the device has it: lists are
+  // submitted together when something waits for them. Errors of the device then show in a later
+  // call.
   virtual Status execute(std::span<const Command> commands) = 0;
 };
 

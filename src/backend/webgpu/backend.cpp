@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
+#include "backend/webgpu/fused.hpp"
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/memory.hpp"
@@ -56,6 +57,7 @@ class WebGpu final : public Backend {
     return counts_;
   }
   Status wait() override {
+    LOOM_TRY(frame_.flush());
     return gpu_->wait();
   }
   void lose() override {
@@ -69,6 +71,8 @@ class WebGpu final : public Backend {
     return id;
   }
   void detach(int64_t id) override {
+    // What was described and not submitted may name the memory; an error shows in the next call.
+    if (const Status status = frame_.flush(); !status.ok()) frame_.drop();
     memory_.detach(id);
     count_memory();
   }
@@ -103,6 +107,7 @@ class WebGpu final : public Backend {
 
 Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   if (bytes <= 0) return {};
+  LOOM_TRY(frame_.flush());
   const Place place = memory_.find(begin);
   if (place.buffer == nullptr || place.left < bytes) {
     return make_error(Code::internal, "upload of memory that the device does not have");
@@ -112,6 +117,7 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
 }
 
 Status WebGpu::download(std::span<const MemoryRange> ranges) {
+  LOOM_TRY(frame_.flush());
   std::vector<Gpu::Read> reads;
   for (const MemoryRange& range : ranges) {
     if (range.bytes <= 0) continue;
@@ -127,7 +133,16 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
 
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
-  for (const Command& command : commands) {
+  for (size_t i = 0; i < commands.size();) {
+    const Result<int64_t> fused = fuse(frame_, commands.subspan(i));
+    if (!fused.ok()) {
+      frame_.drop();
+      return fused.error();
+    }
+    i += static_cast<size_t>(*fused);
+    counts_.commands += *fused;
+    if (*fused > 0) continue;
+    const Command& command = commands[i++];
     Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
     if (!status.ok() && status.error().code == Code::unsupported && !strict_) {
       status = run_on_cpu(command);
@@ -138,9 +153,8 @@ Status WebGpu::execute(std::span<const Command> commands) {
     }
     ++counts_.commands;
   }
-  const Status status = frame_.flush();
   count_memory();
-  return status;
+  return {};
 }
 
 template <class F>

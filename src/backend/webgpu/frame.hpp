@@ -44,6 +44,7 @@ class Frame {
   // Forgets it: an error happened.
   void drop();
   const AdapterReport& adapter() const { return gpu_->report(); }
+  Place place(const std::byte* p) const { return memory_->find(p); }
   // Memory that kernels of one op share, valid until the next op asks: for results between two
   // dispatches. `bytes` from its start; contents mean nothing.
   Result<Place> temporary(int64_t bytes);
