@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
+#include "backend/webgpu/fused.hpp"
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/memory.hpp"
@@ -127,7 +128,17 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
 
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
-  for (const Command& command : commands) {
+  for (size_t i = 0; i < commands.size();) {
+    Result<int64_t> fused = fuse_scalars(frame_, commands.subspan(i));
+    if (fused.ok() && *fused == 0) fused = fuse_optimise(frame_, commands.subspan(i));
+    if (!fused.ok()) {
+      frame_.drop();
+      return fused.error();
+    }
+    i += static_cast<size_t>(*fused);
+    counts_.commands += *fused;
+    if (*fused > 0) continue;
+    const Command& command = commands[i++];
     Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
     if (!status.ok() && status.error().code == Code::unsupported && !strict_) {
       status = run_on_cpu(command);

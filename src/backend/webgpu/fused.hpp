@@ -1,0 +1,52 @@
+// Commands that run together in one dispatch: a dispatch costs some microseconds whatever it does.
+// A table of words (Frame::table) says what to do; tensors are words of it too, for there are more
+// of them than bindings.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "backend/webgpu/frame.hpp"
+
+namespace loom::webgpu {
+
+// Both look at the front of `rest` and describe one dispatch for as many commands as it can hold;
+// they return how many, 0 when it is not worth it.
+//
+// Commands of a few values each (losses, clipping, counters), one after the other.
+Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest);
+// Updates of parameters that do not touch each other, with the packing of f32 weights behind them.
+Result<int64_t> fuse_optimise(Frame& frame, std::span<const Command> rest);
+
+// Tensors by number: the two upper bits of a word say which of four buffers, the rest which value.
+// The kernel sees load(word, i) -> f32, load_bits(word, i) -> u32 and store(word, i, v).
+class Operands {
+ public:
+  static constexpr uint32_t kAbsent = 0xffffffff;
+  explicit Operands(const Frame& frame) : frame_(&frame) {}
+
+  // False where a tensor has no number: on no device, in a fifth buffer, too far behind.
+  bool number(const Tensor& t, uint32_t& word);
+  void bind(Call& call) const;
+
+ private:
+  static constexpr int kBuffers = 4;
+  const Frame* frame_;
+  Place buffers_[kBuffers];
+  int count_ = 0;
+};
+
+// loss_value(kind, delta, pred, target) of losses that are means over values, and loss_slope(), its
+// derivative by pred.
+extern const std::string_view kLossTerms;
+
+// The arguments of a command.
+template <class Args>
+Args args_of(const Command& command) {
+  Args args;
+  std::memcpy(&args, command.args, sizeof(Args));
+  return args;
+}
+
+}  // namespace loom::webgpu
