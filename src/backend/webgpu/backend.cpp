@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
-#include "backend/webgpu/fused.hpp"
+#include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/memory.hpp"

@@ -1,104 +1,154 @@
-// unary, binary, gated, fill: one invocation per value.
+// unary, binary, gated, fill: an invocation makes one value, or in large tensors four that lie as
+// far apart as a workgroup is wide, so that every read of a workgroup is of neighbours. They are
+// read before the first is written: reads wait for memory together. Tensors without gaps between
+// their rows (flat) are counted through, without a division.
+#include "backend/webgpu/elementwise.hpp"
+
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::webgpu {
+
+const std::string_view kFlat = R"(
+fn place(n: u32, stride: u32) -> u32 {
+  if (flat == 1u) { return n; }
+  return n / p.cols * stride + n % p.cols;
+}
+)";
+
+namespace kernels {
 namespace {
 
 constexpr Kernel kUnary{"unary", R"(
-fn run(i: u32) {
-  let r = i / p.cols;
-  let c = i % p.cols;
-  let x = x_at(r * p.x_s + c);
-  var y = 0.0;
+fn value(x: f32) -> f32 {
   switch (kind) {
-    case 13u: { y = loom_exp(x); }
-    case 14u: { y = loom_log(x); }
-    case 15u: { y = sqrt(x); }
-    case 16u: { y = -x; }
-    case 17u: { y = abs(x); }
-    case 18u: { y = x * x; }
-    case 19u: { y = 1.0 / x; }
-    case 20u: { y = select(0.0, 1.0, x >= 0.0); }
-    default: { y = activate(kind, x); }
+    case 13u: { return loom_exp(x); }
+    case 14u: { return loom_log(x); }
+    case 15u: { return sqrt(x); }
+    case 16u: { return -x; }
+    case 17u: { return abs(x); }
+    case 18u: { return x * x; }
+    case 19u: { return 1.0 / x; }
+    case 20u: { return select(0.0, 1.0, x >= 0.0); }
+    default: { return activate(kind, x); }
   }
-  y_set(r * p.y_s + c, y);
+}
+fn run(i: u32) {
+  var x: array<f32, each>;
+  for (var j = 0u; j < each; j++) { x[j] = x_at(place(spot(i, j), p.x_s)); }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), value(x[j])); }
+  }
 }
 )"};
 
+// b is whole (0), one row (1), one column (2) or one value (3).
 constexpr Kernel kBinary{"binary", R"(
-fn run(i: u32) {
-  let r = i / p.cols;
-  let c = i % p.cols;
-  let a = a_at(r * p.a_s + c);
-  let b = b_at(r * p.b_row + c * p.b_col);
-  var y = 0.0;
-  switch (kind) {
-    case 0u: { y = a + b; }
-    case 1u: { y = a - b; }
-    case 2u: { y = a * b; }
-    case 3u: { y = a / b; }
-    case 4u: { y = select(b, a, a > b); }
-    default: { y = select(b, a, a < b); }
+fn place_b(n: u32) -> u32 {
+  switch (b_form) {
+    case 0u: { return place(n, p.b_s); }
+    case 1u: { return n % p.cols; }
+    case 2u: { return n / p.cols * p.b_s; }
+    default: { return 0u; }
   }
-  y_set(r * p.y_s + c, y);
+}
+fn value(a: f32, b: f32) -> f32 {
+  switch (kind) {
+    case 0u: { return a + b; }
+    case 1u: { return a - b; }
+    case 2u: { return a * b; }
+    case 3u: { return a / b; }
+    case 4u: { return select(b, a, a > b); }
+    default: { return select(b, a, a < b); }
+  }
+}
+fn run(i: u32) {
+  var a: array<f32, each>;
+  var b: array<f32, each>;
+  for (var j = 0u; j < each; j++) {
+    a[j] = a_at(place(spot(i, j), p.a_s));
+    b[j] = b_at(place_b(spot(i, j)));
+  }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), value(a[j], b[j])); }
+  }
 }
 )"};
 
 constexpr Kernel kGated{"gated", R"(
 fn run(i: u32) {
-  let r = i / p.cols;
-  let c = i % p.cols;
-  y_set(r * p.y_s + c, activate(kind, gate_at(r * p.gate_s + c)) * up_at(r * p.up_s + c));
+  var gate: array<f32, each>;
+  var up: array<f32, each>;
+  for (var j = 0u; j < each; j++) {
+    gate[j] = gate_at(place(spot(i, j), p.gate_s));
+    up[j] = up_at(place(spot(i, j), p.up_s));
+  }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), activate(kind, gate[j]) * up[j]); }
+  }
 }
 )"};
 
 constexpr Kernel kFill{"fill", R"(
 fn run(i: u32) {
-  y_set(i / p.cols * p.y_s + i % p.cols, p.v);
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), p.v); }
+  }
 }
 )"};
 
 }  // namespace
 
 Status unary(Frame& frame, const UnaryArgs& args) {
-  return Call(frame, kUnary)
+  Call call(frame, kUnary);
+  return flat(call, {&args.x, &args.y})
       .read("x", args.x)
       .write("y", args.y)
-      .value("cols", args.y.cols())
       .constant("kind", static_cast<int64_t>(args.kind))
-      .items(args.y.shape.count());
+      .spread(args.y.shape.count());
 }
 
 Status binary(Frame& frame, const BinaryArgs& args) {
-  const bool one_row = args.b.rows() == 1 && args.a.rows() != 1;
-  const bool one_col = args.b.cols() == 1 && args.a.cols() != 1;
-  return Call(frame, kBinary)
+  const int64_t one_row = args.b.rows() == 1 && args.a.rows() != 1 ? 1 : 0;
+  const int64_t one_col = args.b.cols() == 1 && args.a.cols() != 1 ? 2 : 0;
+  const int64_t b_form = one_row + one_col;
+  Call call(frame, kBinary);
+  return flat(call, {&args.a, b_form == 0 ? &args.b : &args.a, &args.y})
       .read("a", args.a)
       .read("b", args.b)
       .write("y", args.y)
-      .value("cols", args.y.cols())
-      .value("b_row", one_row ? 0 : args.b.row_stride)
-      .value("b_col", int64_t{one_col ? 0 : 1})
+      .constant("b_form", b_form)
       .constant("kind", static_cast<int64_t>(args.kind))
-      .items(args.y.shape.count());
+      .spread(args.y.shape.count());
 }
 
 Status gated(Frame& frame, const GatedArgs& args) {
-  return Call(frame, kGated)
+  Call call(frame, kGated);
+  return flat(call, {&args.gate, &args.up, &args.y})
       .read("gate", args.gate)
       .read("up", args.up)
       .write("y", args.y)
-      .value("cols", args.y.cols())
       .constant("kind", static_cast<int64_t>(args.activation))
-      .items(args.y.shape.count());
+      .spread(args.y.shape.count());
 }
 
 Status fill(Frame& frame, const FillArgs& args) {
-  return Call(frame, kFill)
+  Call call(frame, kFill);
+  return flat(call, {&args.y})
       .write("y", args.y)
-      .value("cols", args.y.cols())
       .value("v", args.value)
-      .items(args.y.shape.count());
+      .spread(args.y.shape.count());
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace kernels
+
+Call& flat(Call& call, std::initializer_list<const Tensor*> tensors) {
+  bool gapless = true;
+  int64_t cols = 0;
+  for (const Tensor* t : tensors) {
+    cols = t->cols();
+    gapless = gapless && (t->rows() <= 1 || t->row_stride == cols);
+  }
+  return call.value("cols", cols).constant("flat", gapless ? 1 : 0).text(kFlat);
+}
+
+}  // namespace loom::webgpu

@@ -13,6 +13,8 @@ namespace {
 // that drivers with a watchdog see an end.
 constexpr size_t kMaxDispatches = 8192;
 constexpr size_t kMaxPipelines = 1024;
+// Bytes of all tables of a submission.
+constexpr int64_t kTables = int64_t{1} << 18;
 
 }  // namespace
 
@@ -22,11 +24,13 @@ Frame::~Frame() {
   }
   gpu_->destroy(uniform_buffer_);
   gpu_->destroy(temporary_);
+  gpu_->destroy(table_buffer_);
 }
 
 void Frame::drop() {
   dispatches_.clear();
   uniforms_.clear();
+  table_.clear();
 }
 
 Result<Place> Frame::temporary(int64_t bytes) {
@@ -43,6 +47,19 @@ Result<Place> Frame::temporary(int64_t bytes) {
   return Place{temporary_, temporary_bytes_, 0, temporary_bytes_};
 }
 
+Result<Place> Frame::table(std::span<const uint32_t> words) {
+  const auto bytes = static_cast<int64_t>(words.size()) * 4;
+  if (table_buffer_ == nullptr) {
+    LOOM_ASSIGN(table_buffer_, gpu_->create_buffer(kTables, wgpu::kStorage | wgpu::kCopyDst));
+    table_bytes_ = kTables;
+  }
+  if (bytes > kTables) return make_error(Code::internal, "a dispatch with too large a table");
+  if (static_cast<int64_t>(table_.size()) * 4 + bytes > kTables) LOOM_TRY(flush());
+  const auto offset = static_cast<int64_t>(table_.size()) * 4;
+  table_.insert(table_.end(), words.begin(), words.end());
+  return Place{table_buffer_, kTables, offset, bytes};
+}
+
 Status Frame::flush() {
   if (dispatches_.empty()) return {};
   const auto bytes = static_cast<int64_t>(uniforms_.size());
@@ -55,6 +72,7 @@ Status Frame::flush() {
     uniform_bytes_ = wanted;
   }
   LOOM_TRY(gpu_->write(uniform_buffer_, 0, uniforms_.data(), bytes));
+  LOOM_TRY(gpu_->write(table_buffer_, 0, table_.data(), static_cast<int64_t>(table_.size()) * 4));
   const wgpu::Api& api = gpu_->api();
   const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
   const wgpu::ComputePassEncoder pass = api.CommandEncoderBeginComputePass(encoder, nullptr);
@@ -75,10 +93,16 @@ Status Frame::encode(wgpu::ComputePassEncoder pass) {
   const wgpu::Api& api = gpu_->api();
   const Binding uniforms{uniform_buffer_, 0, kUniformBlock};
   wgpu::ComputePipeline bound = nullptr;
+  const Dispatch* before = nullptr;
+  wgpu::BindGroup group = nullptr;
   uint32_t offset = 0;
   for (const Dispatch& dispatch : dispatches_) {
-    LOOM_ASSIGN(const wgpu::BindGroup group,
-                gpu_->bind_group(dispatch.signature, uniforms, dispatch.storage));
+    const bool same = before != nullptr && before->signature == dispatch.signature &&
+                      before->storage == dispatch.storage;
+    if (!same) {
+      LOOM_ASSIGN(group, gpu_->bind_group(dispatch.signature, uniforms, dispatch.storage));
+    }
+    before = &dispatch;
     if (dispatch.pipeline != bound) api.ComputePassEncoderSetPipeline(pass, dispatch.pipeline);
     bound = dispatch.pipeline;
     api.ComputePassEncoderSetBindGroup(pass, 0, group, 1, &offset);
@@ -224,6 +248,18 @@ Status Call::items(int64_t n) {
   return run("items", width, ceil_div(groups, width), 1);
 }
 
+Status Call::spread(int64_t n) {
+  if (n <= 0) return status_;
+  // A device that all values do not fill has one per invocation, and no division is worth saving.
+  const int64_t each = n > (int64_t{1} << 18) ? 4 : 1;
+  lanes(each > 1 ? 256 : 64).constant("each", each);
+  const int64_t groups = ceil_div(n, each * lanes_);
+  const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
+  value("items", n);
+  value("width", width);
+  return run("spread", width, ceil_div(groups, width), 1);
+}
+
 Status Call::rows(int64_t n) {
   if (n <= 0) return status_;
   const int64_t width = std::min(n, frame_->adapter().max_workgroups);
@@ -282,20 +318,27 @@ void Call::bind(Frame::Dispatch& dispatch) {
   dispatch.signature = signature_;
 }
 
-std::string Call::key(std::string_view form) const {
-  std::string key;
-  key.reserve(256);
-  key.append(kernel_.name).append(form);
-  const auto number = [&](int64_t v) { key.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
-  for (int i = 0; i < constant_count_; ++i) number(constants_[i].second);
+Frame::Key Call::key(std::string_view form) const {
+  const auto address = [](std::string_view text) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text.data()));
+  };
+  Frame::Key key;
+  key.add(address(kernel_.text));
+  key.add((uint64_t{form.size()} << 56) | (uint64_t{signature_.writable} << 24) |
+          (static_cast<uint64_t>(signature_.count) << 16) | static_cast<uint64_t>(lanes_));
+  for (int i = 0; i < text_count_; ++i) key.add(address(texts_[i]));
+  for (int i = 0; i < constant_count_; ++i) key.add(static_cast<uint64_t>(constants_[i].second));
+  uint64_t word = 0;
   for (int i = 0; i < operand_count_; ++i) {
     const Operand& o = operands_[i];
-    key.push_back(static_cast<char>('a' + static_cast<int>(o.view)));
-    key.push_back(static_cast<char>('a' + o.binding));
-    key.push_back(o.alone ? '4' : '1');
+    word = (word << 8) | static_cast<uint64_t>((static_cast<int>(o.view) << 5) |
+                                               (o.binding << 1) | static_cast<int>(o.alone));
+    if (i % 8 == 7) {
+      key.add(word);
+      word = 0;
+    }
   }
-  number((int64_t{signature_.count} << 40) | (int64_t{signature_.writable} << 12) | lanes_);
-  for (int i = 0; i < text_count_; ++i) key.append(texts_[i]);
+  key.add(word);
   return key;
 }
 
@@ -375,6 +418,14 @@ std::string Call::wgsl(std::string_view form) const {
         "@builtin(local_invocation_index) lane: u32) {\n"
         "  let i = (group.y * p.width + group.x) * lanes + lane;\n  if (i < p.items) { run(i); "
         "}\n}\n";
+  } else if (form == "spread") {
+    body +=
+        "\nfn spot(i: u32, j: u32) -> u32 { return min(i + j * lanes, p.items - 1u); }\n"
+        "fn here(i: u32, j: u32) -> bool { return i + j * lanes < p.items; }\n"
+        "@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
+        "@builtin(local_invocation_index) lane: u32) {\n"
+        "  let i = (group.y * p.width + group.x) * lanes * each + lane;\n"
+        "  if (i < p.items) { run(i); }\n}\n";
   } else if (form == "rows") {
     body +=
         "\n@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
@@ -394,12 +445,13 @@ Status Call::run(std::string_view form, int64_t x, int64_t y, int64_t z) {
                            " workgroups, the device has ", limit,
                            " per dimension; use smaller batches, or the CPU"));
   }
-  Frame::Pipeline& pipeline = frame_->pipelines_[key(form)];
+  const Frame::Key known = key(form);
+  Frame::Pipeline& pipeline = frame_->pipelines_[known];
   if (pipeline.pipeline == nullptr) {
     Result<wgpu::ComputePipeline> made =
         frame_->gpu_->compile(std::string(kernel_.name), wgsl(form), signature_);
     if (!made.ok()) {
-      frame_->pipelines_.erase(key(form));
+      frame_->pipelines_.erase(known);
       return made.error();
     }
     pipeline.pipeline = made.value();

@@ -9,11 +9,16 @@
 // for words() also x_word(i) and x_put(i, v), for quads() x_quad(i); for value("n", ..) p.n; for
 // constant("c", ..) a const c. It defines one of
 //   fn run(i: u32)              for items(): one invocation per item
+//   the same                    for spread(): one invocation for `each` items, of which the j-th is
+//                               spot(i, j); it counts where here(i, j)
 //   fn run(row: u32, lane: u32) for rows(): a workgroup of `lanes` invocations per row
 //   a whole fn main             for groups(): `lanes` is the workgroup size it should have
 // Functions of wgsl_library.cpp are added where the text calls them.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,10 +53,27 @@ class Frame {
   // Memory that kernels of one op share, valid until the next op asks: for results between two
   // dispatches. `bytes` from its start; contents mean nothing.
   Result<Place> temporary(int64_t bytes);
-  int64_t own_memory() const { return uniform_bytes_ + temporary_bytes_; }
+  // Words for the next dispatch, whatever their number: what does not fit its parameters.
+  Result<Place> table(std::span<const uint32_t> words);
+  // Where a tensor lies; buffer is null where it is not on the device.
+  Place place_of(const Tensor& t) const { return memory_->find(t.data); }
+  int64_t own_memory() const { return uniform_bytes_ + temporary_bytes_ + table_bytes_; }
 
  private:
   friend class Call;
+  // What makes a pipeline another one: the addresses of its texts, and small numbers.
+  struct Key {
+    std::array<uint64_t, 32> words{};
+    size_t count = 0;
+    void add(uint64_t word) { words[count++] = word; }
+    bool operator==(const Key& other) const {
+      return count == other.count &&
+             std::equal(words.begin(), words.begin() + count, other.words.begin());
+    }
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const { return hash_words({key.words.data(), key.count}); }
+  };
   struct Pipeline {
     wgpu::ComputePipeline pipeline = nullptr;
     int64_t used = 0;
@@ -68,7 +90,7 @@ class Frame {
   Gpu* gpu_;
   Memory* memory_;
   Counts* counts_;
-  std::unordered_map<std::string, Pipeline> pipelines_;
+  std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
   int64_t tick_ = 0;
   std::vector<Dispatch> dispatches_;
   std::vector<std::byte> uniforms_;
@@ -76,6 +98,9 @@ class Frame {
   int64_t uniform_bytes_ = 0;
   wgpu::Buffer temporary_ = nullptr;
   int64_t temporary_bytes_ = 0;
+  std::vector<uint32_t> table_;
+  wgpu::Buffer table_buffer_ = nullptr;
+  int64_t table_bytes_ = 0;
 };
 
 class Call {
@@ -99,11 +124,13 @@ class Call {
   Call& value(std::string_view name, int64_t v);
   Call& value(std::string_view name, float v);
   Call& constant(std::string_view name, int64_t v);
-  // WGSL put before the kernel's text: functions it calls that differ from use to use.
+  // WGSL put before the kernel's text: functions it calls that differ from use to use. Like the
+  // kernel's own it is known by its address.
   Call& text(std::string_view wgsl);
   Call& lanes(int n);
 
   Status items(int64_t n);
+  Status spread(int64_t n);
   Status rows(int64_t n);
   Status groups(int64_t x, int64_t y = 1, int64_t z = 1);
 
@@ -130,7 +157,7 @@ class Call {
   Call& add(Operand operand);
   Call& add(Value value);
   void bind(Frame::Dispatch& dispatch);
-  std::string key(std::string_view form) const;
+  Frame::Key key(std::string_view form) const;
   std::string wgsl(std::string_view form) const;
   Status run(std::string_view form, int64_t x, int64_t y, int64_t z);
 

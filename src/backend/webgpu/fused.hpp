@@ -1,34 +1,52 @@
-// Peepholes: several commands of a list as one dispatch, for lists of one row (a token of a
-// language model), where a dispatch costs more than what it computes. A fused dispatch leaves what
-// its commands would have left, but for values that nobody reads before they are written again.
+// Commands that run together in one dispatch: a dispatch costs some microseconds whatever it does.
+// A table of words (Frame::table) says what to do; tensors are words of it too, for there are more
+// of them than bindings.
 #pragma once
 
+#include <cstring>
 #include <span>
+#include <vector>
 
 #include "backend/webgpu/frame.hpp"
 
 namespace loom::webgpu {
 
-// How many commands at the front of `rest` were taken; 0: none.
-Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
+// Both look at the front of `rest` and describe one dispatch for as many commands as it can hold;
+// they return how many, 0 when it is not worth it.
+//
+// Commands of a few values each (losses, clipping, counters), one after the other.
+Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest);
+// Updates of parameters that do not touch each other, with the packing of f32 weights behind them.
+Result<int64_t> fuse_optimise(Frame& frame, std::span<const Command> rest);
 
-// The parts. norm, quantise_rows, up to three matmul over the same row, then gated or an addition:
-Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest);
-// rope of queries, rope of keys, kv_write.
-Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
+// Tensors by number: the two upper bits of a word say which of four buffers, the rest which value.
+// The kernel sees load(word, i) -> f32, load_bits(word, i) -> u32 and store(word, i, v).
+class Operands {
+ public:
+  static constexpr uint32_t kAbsent = 0xffffffff;
+  explicit Operands(const Frame& frame) : frame_(&frame) {}
 
-// The arguments of command `at` of `rest`; null: another op, or no such command.
+  // False where a tensor has no number: on no device, in a fifth buffer, too far behind.
+  bool number(const Tensor& t, uint32_t& word);
+  void bind(Call& call) const;
+
+ private:
+  static constexpr int kBuffers = 4;
+  const Frame* frame_;
+  Place buffers_[kBuffers];
+  int count_ = 0;
+};
+
+// loss_value(kind, delta, pred, target) of losses that are means over values, and loss_slope(), its
+// derivative by pred.
+extern const std::string_view kLossTerms;
+
+// The arguments of a command.
 template <class Args>
-const Args* args_of(std::span<const Command> rest, size_t at) {
-  if (at >= rest.size() || rest[at].op != op_of<Args>()) return nullptr;
-  return reinterpret_cast<const Args*>(rest[at].args);
+Args args_of(const Command& command) {
+  Args args;
+  std::memcpy(&args, command.args, sizeof(Args));
+  return args;
 }
-
-bool overlap(const Tensor& a, const Tensor& b);
-// Whether nobody reads `t` any more: a command of `rest` writes all of it before one reads it. What
-// the end of the list leaves may be read by the host.
-bool dead(std::span<const Command> rest, const Tensor& t);
-// The same for quantised rows, which end with their list.
-bool dead(std::span<const Command> rest, const Q8Rows& q);
 
 }  // namespace loom::webgpu

@@ -1,7 +1,7 @@
 // The products of one row: norm, quantise_rows, up to three matmul over the same x, then a gated
 // unit or an addition, in one dispatch. Every workgroup makes x ready for itself, in its own
 // memory, and sixteen outputs of it (of both matrices of a gated unit).
-#include "backend/webgpu/fused.hpp"
+#include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
 
@@ -264,7 +264,7 @@ bool take_matrices(Frame& frame, std::span<const Command> rest, Products& p) {
   const Tensor* x =
       p.norm != nullptr ? &p.norm->y : (p.quantise != nullptr ? &p.quantise->x : nullptr);
   while (p.count < kMost) {
-    const auto* m = args_of<MatmulArgs>(rest, static_cast<size_t>(p.commands));
+    const auto* m = args_at<MatmulArgs>(rest, static_cast<size_t>(p.commands));
     if (m == nullptr || m->x.rows() != 1 || m->x.dtype != DType::f32) break;
     if (m->use_q8 != (p.quantise != nullptr)) break;
     if (m->use_q8 && m->q8.codes != p.quantise->q.codes) break;
@@ -286,14 +286,14 @@ bool take_matrices(Frame& frame, std::span<const Command> rest, Products& p) {
 
 void take_end(std::span<const Command> rest, Products& p) {
   const auto at = static_cast<size_t>(p.commands);
-  const auto* gated = args_of<GatedArgs>(rest, at);
+  const auto* gated = args_at<GatedArgs>(rest, at);
   if (p.count == 2 && gated != nullptr && gated->gate.data == p.matrix[0]->y.data &&
       gated->up.data == p.matrix[1]->y.data && row_of_floats(gated->y) &&
       gated->y.cols() == p.matrix[0]->y.cols()) {
     p.gated = gated;
     ++p.commands;
   }
-  const auto* sum = args_of<BinaryArgs>(rest, at);
+  const auto* sum = args_at<BinaryArgs>(rest, at);
   if (p.count == 1 && sum != nullptr && sum->kind == BinaryKind::add && row_of_floats(sum->y) &&
       sum->a.cols() == sum->b.cols() && sum->b.rows() == 1) {
     const Tensor& y = p.matrix[0]->y;
@@ -305,13 +305,13 @@ void take_end(std::span<const Command> rest, Products& p) {
 }
 
 bool take(Frame& frame, std::span<const Command> rest, Products& p) {
-  const auto* norm = args_of<NormArgs>(rest, 0);
+  const auto* norm = args_at<NormArgs>(rest, 0);
   if (norm != nullptr) {
     if (norm->kind != NormKind::rms || norm->segments != 1 || !row_of_floats(norm->x)) return false;
     p.norm = norm;
     ++p.commands;
   }
-  const auto* quantise = args_of<QuantiseRowsArgs>(rest, static_cast<size_t>(p.commands));
+  const auto* quantise = args_at<QuantiseRowsArgs>(rest, static_cast<size_t>(p.commands));
   if (quantise != nullptr && row_of_floats(quantise->x)) {
     if (norm != nullptr && quantise->x.data != norm->y.data) return false;
     p.quantise = quantise;

@@ -1,6 +1,6 @@
 // rope of queries and of keys and the write into the cache, of any number of rows: one invocation
 // per pair that is turned, per value that is kept and per value that only moves.
-#include "backend/webgpu/fused.hpp"
+#include "backend/webgpu/peephole.hpp"
 
 namespace loom::webgpu {
 namespace {
@@ -61,9 +61,9 @@ bool alike(const RopeArgs& q, const RopeArgs& k) {
 }  // namespace
 
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
-  const auto* q = args_of<RopeArgs>(rest, 0);
-  const auto* k = args_of<RopeArgs>(rest, 1);
-  const auto* write = args_of<KvWriteArgs>(rest, 2);
+  const auto* q = args_at<RopeArgs>(rest, 0);
+  const auto* k = args_at<RopeArgs>(rest, 1);
+  const auto* write = args_at<KvWriteArgs>(rest, 2);
   if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return 0;
   if (write->k.data != k->y.data || write->k.rows() != k->y.rows() || k->x.rows() == 0) return 0;
   if (write->cache.head_dim != k->x.cols() / k->heads) return 0;

@@ -474,11 +474,21 @@ Result<wgpu::ComputePipeline> Gpu::compile(const std::string& name, const std::s
   return made;
 }
 
+size_t Gpu::BoundHash::operator()(const Bound& bound) const {
+  std::array<uint64_t, Signature::kMax + 2> words{};
+  const auto count = static_cast<size_t>(bound.signature.count);
+  const auto address = [](const Binding& b) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(b.buffer)) + b.offset;
+  };
+  for (size_t i = 0; i < count; ++i) words[i] = address(bound.storage[i]);
+  words[count] = address(bound.uniforms);
+  words[count + 1] = bound.signature.writable;
+  return hash_words({words.data(), count + 2});
+}
+
 Result<wgpu::BindGroup> Gpu::bind_group(const Signature& signature, const Binding& uniforms,
                                         const std::array<Binding, Signature::kMax>& storage) {
-  std::vector<Binding> key(storage.begin(), storage.begin() + signature.count);
-  key.push_back(uniforms);
-  key.push_back({nullptr, signature.writable, 0});
+  const Bound key{storage, uniforms, signature};
   if (const auto found = groups_.find(key); found != groups_.end()) return found->second;
   wgpu::BindGroupEntry entries[1 + Signature::kMax];
   for (int i = 0; i <= signature.count; ++i) {
@@ -497,7 +507,7 @@ Result<wgpu::BindGroup> Gpu::bind_group(const Signature& signature, const Bindin
   if (group == nullptr) {
     return make_error(Code::internal, cat(report_.name, ": no bind group"));
   }
-  groups_.emplace(std::move(key), group);
+  groups_.emplace(key, group);
   return group;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "backend/webgpu/webgpu.hpp"
@@ -21,6 +22,7 @@ struct Signature {
   static constexpr int kMax = 8;
   int count = 0;
   uint32_t writable = 0;  // bit i: binding i + 1
+  bool operator==(const Signature& other) const = default;
   bool operator<(const Signature& other) const {
     return count != other.count ? count < other.count : writable < other.writable;
   }
@@ -31,6 +33,15 @@ struct Binding {
   uint64_t offset = 0, size = 0;
   auto operator<=>(const Binding&) const = default;
 };
+
+inline size_t hash_words(std::span<const uint64_t> words) {
+  uint64_t hash = words.size();
+  for (const uint64_t word : words) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 32;
+  }
+  return static_cast<size_t>(hash);
+}
 
 class Gpu {
  public:
@@ -103,7 +114,16 @@ class Gpu {
     wgpu::PipelineLayout pipeline = nullptr;
   };
   std::map<Signature, Layouts> layouts_;
-  std::map<std::vector<Binding>, wgpu::BindGroup> groups_;
+  struct Bound {
+    std::array<Binding, Signature::kMax> storage{};
+    Binding uniforms;
+    Signature signature;
+    bool operator==(const Bound& other) const = default;
+  };
+  struct BoundHash {
+    size_t operator()(const Bound& bound) const;
+  };
+  std::unordered_map<Bound, wgpu::BindGroup, BoundHash> groups_;
   wgpu::Buffer staging_ = nullptr;
   int64_t staging_bytes_ = 0;
   wgpu::Buffer fence_ = nullptr;

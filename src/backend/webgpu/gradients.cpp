@@ -1,6 +1,7 @@
-// unary_dx, gated_dx: one invocation per value. The derivatives are those of
+// unary_dx, gated_dx: value by value as in elementwise.cpp. The derivatives are those of
 // ops/activation_dx.hpp. On which side of 0 a value lies is read off its bits: a subnormal, which
 // a comparison may take for 0, is on its own side of a kink.
+#include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/kernels.hpp"
 
 namespace loom::webgpu::kernels {
@@ -92,40 +93,54 @@ fn activate_dx(kind: u32, y: f32) -> f32 {
 
 constexpr Kernel kUnaryDx{"unary_dx", R"(
 fn run(i: u32) {
-  let r = i / p.cols;
-  let c = i % p.cols;
-  dx_set(r * p.dx_s + c, dy_at(r * p.dy_s + c) * activate_dx(kind, x_at(r * p.x_s + c)));
+  var x: array<f32, each>;
+  var dy: array<f32, each>;
+  for (var j = 0u; j < each; j++) {
+    x[j] = x_at(place(spot(i, j), p.x_s));
+    dy[j] = dy_at(place(spot(i, j), p.dy_s));
+  }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { dx_set(place(spot(i, j), p.dx_s), dy[j] * activate_dx(kind, x[j])); }
+  }
 }
 )"};
 
 constexpr Kernel kGatedDx{"gated_dx", R"(
 fn run(i: u32) {
-  let r = i / p.cols;
-  let c = i % p.cols;
-  let gate = gate_at(r * p.gate_s + c);
-  let up = up_at(r * p.up_s + c);
-  let dy = dy_at(r * p.dy_s + c);
-  dgate_set(r * p.dgate_s + c, (dy * up) * activate_dx(kind, gate));
-  dup_set(r * p.dup_s + c, dy * activate(kind, gate));
+  var gate: array<f32, each>;
+  var up: array<f32, each>;
+  var dy: array<f32, each>;
+  for (var j = 0u; j < each; j++) {
+    gate[j] = gate_at(place(spot(i, j), p.gate_s));
+    up[j] = up_at(place(spot(i, j), p.up_s));
+    dy[j] = dy_at(place(spot(i, j), p.dy_s));
+  }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) {
+      dgate_set(place(spot(i, j), p.dgate_s), (dy[j] * up[j]) * activate_dx(kind, gate[j]));
+      dup_set(place(spot(i, j), p.dup_s), dy[j] * activate(kind, gate[j]));
+    }
+  }
 }
 )"};
 
 }  // namespace
 
 Status unary_dx(Frame& frame, const UnaryDxArgs& args) {
-  return Call(frame, kUnaryDx)
+  Call call(frame, kUnaryDx);
+  return flat(call, {&args.x, &args.dy, &args.dx})
       .text(kSides)
       .text(args.from_output ? kActivateDxFromOutput : kActivateDx)
       .read("x", args.x)
       .read("dy", args.dy)
       .write("dx", args.dx)
-      .value("cols", args.x.cols())
       .constant("kind", static_cast<int64_t>(args.kind))
-      .items(args.x.shape.count());
+      .spread(args.x.shape.count());
 }
 
 Status gated_dx(Frame& frame, const GatedDxArgs& args) {
-  return Call(frame, kGatedDx)
+  Call call(frame, kGatedDx);
+  return flat(call, {&args.gate, &args.up, &args.dy, &args.dgate, &args.dup})
       .text(kSides)
       .text(kActivateDx)
       .read("gate", args.gate)
@@ -133,9 +148,8 @@ Status gated_dx(Frame& frame, const GatedDxArgs& args) {
       .read("dy", args.dy)
       .write("dgate", args.dgate)
       .write("dup", args.dup)
-      .value("cols", args.gate.cols())
       .constant("kind", static_cast<int64_t>(args.activation))
-      .items(args.gate.shape.count());
+      .spread(args.gate.shape.count());
 }
 
 }  // namespace loom::webgpu::kernels

@@ -1,10 +1,38 @@
 // loss: a workgroup per row; sums first, then the gradient value by value, each written by the
 // invocation that alone reads it. Rows that do not count (weight 0, a class id outside [0, N))
 // run along and write zeros.
+#include "backend/webgpu/fused.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::webgpu {
+
+constexpr std::string_view kTermsText = R"(
+fn sign_of(x: f32) -> f32 { return select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0); }
+fn loss_value(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
+  let d = x - t;
+  switch (kind) {
+    case 0u: { return d * d; }
+    case 1u: { return abs(d); }
+    case 2u: {
+      return select(delta * (abs(d) - 0.5 * delta), (0.5 * d) * d, abs(d) <= delta);
+    }
+    default: { return (max(x, 0.0) - x * t) + loom_log(1.0 + loom_exp(-abs(x))); }
+  }
+}
+fn loss_slope(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
+  let d = x - t;
+  switch (kind) {
+    case 0u: { return d + d; }
+    case 1u: { return sign_of(d); }
+    case 2u: { return select(sign_of(d) * delta, d, abs(d) <= delta); }
+    default: { return loom_sigmoid(x) - t; }
+  }
+}
+)";
+const std::string_view kLossTerms = kTermsText;
+
+namespace kernels {
 namespace {
 
 // What every kind sees of its row.
@@ -33,35 +61,17 @@ fn put_loss(r: Row, lane: u32, v: f32) {
 
 // mse, mae, huber, bce: means of a function of pred and target.
 constexpr Kernel kMeanLoss{"loss_mean", R"(
-fn sign_of(x: f32) -> f32 { return select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0); }
-fn value(x: f32, t: f32) -> f32 {
-  let d = x - t;
-  switch (kind) {
-    case 0u: { return d * d; }
-    case 1u: { return abs(d); }
-    case 2u: {
-      return select(p.delta * (abs(d) - 0.5 * p.delta), (0.5 * d) * d, abs(d) <= p.delta);
-    }
-    default: { return (max(x, 0.0) - x * t) + loom_log(1.0 + loom_exp(-abs(x))); }
-  }
-}
-fn gradient(x: f32, t: f32) -> f32 {
-  let d = x - t;
-  switch (kind) {
-    case 0u: { return d + d; }
-    case 1u: { return sign_of(d); }
-    case 2u: { return select(sign_of(d) * p.delta, d, abs(d) <= p.delta); }
-    default: { return loom_sigmoid(x) - t; }
-  }
-}
 fn run(row: u32, lane: u32) {
   let r = open_row(row);
   let count = f32(p.cols);
   var part = 0.0;
-  for (var c = lane; c < p.cols; c += lanes) { part += value(pred(r, c), target_value(r, c)); }
+  for (var c = lane; c < p.cols; c += lanes) { 
+    part += loss_value(kind, p.delta, pred(r, c), target_value(r, c));
+  }
   put_loss(r, lane, group_sum(lane, part) / count);
   for (var c = lane; c < p.cols; c += lanes) {
-    put_gradient(r, c, gradient(pred(r, c), target_value(r, c)) / count);
+    let slope = loss_slope(kind, p.delta, pred(r, c), target_value(r, c));
+    put_gradient(r, c, slope / count);
   }
 }
 )"};
@@ -152,6 +162,7 @@ Status loss(Frame& frame, const LossArgs& args) {
   // bce is the last of the means: default in the kernel.
   return Call(frame, kernel_of(args.kind))
       .text(kRow)
+      .text(kLossTerms)
       .read("pred", args.pred)
       .read("target", by_ids ? Tensor{} : args.target)
       .ids("ids", by_ids ? args.target : Tensor{})
@@ -169,4 +180,5 @@ Status loss(Frame& frame, const LossArgs& args) {
       .rows(rows);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace kernels
+}  // namespace loom::webgpu

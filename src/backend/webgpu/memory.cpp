@@ -18,13 +18,20 @@ Memory::~Memory() {
 }
 
 Place Memory::find(const std::byte* p) const {
-  auto after = ranges_.upper_bound(p);
-  if (after == ranges_.begin()) return {};
-  const Range& range = std::prev(after)->second;
-  const int64_t inside = p - range.host.begin;
-  if (inside > range.host.bytes) return {};
-  return {range.buffer, range.buffer_bytes, range.offset + inside, range.host.bytes - inside,
-          buffers_.at(range.buffer).use == MemoryUse::weights};
+  const auto holds = [&](const Range& range) {
+    return p >= range.host.begin && p <= range.host.begin + range.host.bytes;
+  };
+  // At the very end of a range another may begin.
+  if (last_ == nullptr || !holds(*last_) || p == last_->host.begin + last_->host.bytes) {
+    auto after = ranges_.upper_bound(p);
+    if (after == ranges_.begin()) return {};
+    const Range& range = std::prev(after)->second;
+    if (!holds(range)) return {};
+    last_ = &range;
+  }
+  const int64_t inside = p - last_->host.begin;
+  return {last_->buffer, last_->buffer_bytes, last_->offset + inside, last_->host.bytes - inside,
+          last_->constant};
 }
 
 Result<int64_t> Memory::attach(std::span<const MemoryRange> ranges, MemoryUse use, bool contents) {
@@ -85,7 +92,7 @@ Status Memory::place(std::span<const MemoryRange> fresh, MemoryUse use, bool con
     int64_t offset = 0;
     for (; first < last; ++first) {
       const MemoryRange& host = fresh[first];
-      ranges_[host.begin] = {host, buffer, bytes, offset, 1};
+      ranges_[host.begin] = {host, buffer, bytes, offset, 1, use == MemoryUse::weights};
       if (contents) LOOM_TRY(gpu_->write(buffer, offset, host.begin, host.bytes));
       offset += round_up(host.bytes, kAlignment);
     }
@@ -97,6 +104,7 @@ void Memory::release(const std::byte* begin) {
   const auto found = ranges_.find(begin);
   if (found == ranges_.end() || --found->second.users > 0) return;
   const wgpu::Buffer buffer = found->second.buffer;
+  last_ = nullptr;
   ranges_.erase(found);
   const auto held = buffers_.find(buffer);
   if (--held->second.ranges > 0) return;

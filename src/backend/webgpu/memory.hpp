@@ -40,6 +40,7 @@ class Memory {
     int64_t buffer_bytes = 0;
     int64_t offset = 0;
     int users = 0;
+    bool constant = false;
   };
   // What one attach() holds: the ranges by their addresses, and the buffers made for them.
   struct Group {
@@ -56,6 +57,7 @@ class Memory {
 
   Gpu* gpu_;
   std::map<const std::byte*, Range> ranges_;
+  mutable const Range* last_ = nullptr;  // that find() gave: tensors mostly lie where the last did
   std::map<wgpu::Buffer, Buffers> buffers_;
   std::map<int64_t, Group> groups_;
   int64_t next_ = 1;

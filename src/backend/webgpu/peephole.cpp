@@ -1,4 +1,7 @@
+#include "backend/webgpu/peephole.hpp"
+
 #include "backend/webgpu/fused.hpp"
+#include "backend/webgpu/fused_many.hpp"
 
 namespace loom::webgpu {
 
@@ -29,10 +32,10 @@ bool dead(std::span<const Command> rest, const Tensor& t) {
 
 bool dead(std::span<const Command> rest, const Q8Rows& q) {
   for (size_t i = 0; i < rest.size(); ++i) {
-    if (const auto* product = args_of<MatmulArgs>(rest, i)) {
+    if (const auto* product = args_at<MatmulArgs>(rest, i)) {
       if (product->use_q8 && product->q8.codes == q.codes) return false;
     }
-    if (const auto* quantise = args_of<QuantiseRowsArgs>(rest, i)) {
+    if (const auto* quantise = args_at<QuantiseRowsArgs>(rest, i)) {
       if (quantise->q.codes == q.codes) return true;
     }
   }
@@ -40,9 +43,11 @@ bool dead(std::span<const Command> rest, const Q8Rows& q) {
 }
 
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
-  LOOM_ASSIGN(const int64_t products, fuse_products(frame, rest));
-  if (products > 0) return products;
-  return fuse_rope(frame, rest);
+  for (const auto part : {fuse_products, fuse_rope, fuse_many, fuse_scalars, fuse_optimise}) {
+    const Result<int64_t> taken = part(frame, rest);
+    if (!taken.ok() || *taken > 0) return taken;
+  }
+  return 0;
 }
 
 }  // namespace loom::webgpu

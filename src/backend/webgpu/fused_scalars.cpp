@@ -1,0 +1,391 @@
+// fuse_scalars: one workgroup goes through a list of small commands, with a barrier behind each.
+#include "backend/webgpu/fused.hpp"
+#include "ops/visit.hpp"
+
+namespace loom::webgpu {
+namespace {
+
+constexpr std::string_view kAccess = R"(
+fn load_bits(at: u32, i: u32) -> u32 {
+  let n = (at & 0x3fffffffu) + i;
+  switch (at >> 30u) {
+    case 0u: { return m0_word(n); }
+    case 1u: { return m1_word(n); }
+    case 2u: { return m2_word(n); }
+    default: { return m3_word(n); }
+  }
+}
+fn load(at: u32, i: u32) -> f32 { return bitcast<f32>(load_bits(at, i)); }
+fn store(at: u32, i: u32, v: f32) {
+  let n = (at & 0x3fffffffu) + i;
+  switch (at >> 30u) {
+    case 0u: { m0_put(n, bitcast<u32>(v)); }
+    case 1u: { m1_put(n, bitcast<u32>(v)); }
+    case 2u: { m2_put(n, bitcast<u32>(v)); }
+    default: { m3_put(n, bitcast<u32>(v)); }
+  }
+}
+)";
+
+// What the kernel does; the numbers are in its text.
+enum Small : uint32_t {
+  kSmallFill,
+  kSmallUnary,
+  kSmallBinary,
+  kSmallReduce,
+  kSmallReduceCols,
+  kSmallMeanLoss,
+  kSmallSoftmaxLoss
+};
+
+constexpr uint32_t kWords = 16;           // of a command in the table
+constexpr int64_t kMostCommands = 64;     // of a dispatch
+constexpr int64_t kMostValues = 256;      // of a tensor: one per invocation
+constexpr int64_t kMostTerms = 2048;      // of a sum
+constexpr int64_t kMostLosses = 1024;     // values of a prediction
+constexpr int64_t kMostLossColumns = 64;  // of it, which one invocation goes through
+
+constexpr std::string_view kValues = R"(
+fn unary_value(kind: u32, x: f32) -> f32 {
+  switch (kind) {
+    case 13u: { return loom_exp(x); }
+    case 14u: { return loom_log(x); }
+    case 15u: { return sqrt(x); }
+    case 16u: { return -x; }
+    case 17u: { return abs(x); }
+    case 18u: { return x * x; }
+    case 19u: { return 1.0 / x; }
+    case 20u: { return select(0.0, 1.0, x >= 0.0); }
+    default: { return activate(kind, x); }
+  }
+}
+fn binary_value(kind: u32, a: f32, b: f32) -> f32 {
+  switch (kind) {
+    case 0u: { return a + b; }
+    case 1u: { return a - b; }
+    case 2u: { return a * b; }
+    case 3u: { return a / b; }
+    case 4u: { return select(b, a, a > b); }
+    default: { return select(b, a, a < b); }
+  }
+}
+)";
+
+// A command: 0 what it is, 1 its kind, 2 and 3 rows and columns, 4 a number, 5 and 6, 7 and 8, ...
+// its tensors and their strides. Sums are those of reduce.cpp: 32 invocations each.
+constexpr std::string_view kSteps = R"(
+var<workgroup> parts: array<f32, lanes>;
+struct Step { at: u32, what: u32, kind: u32, rows: u32, cols: u32, number: f32 }
+fn word(s: Step, i: u32) -> u32 { return table_word(s.at + i); }
+fn value(s: Step, operand: u32, r: u32, c: u32) -> f32 {
+  return load(word(s, 5u + 2u * operand), r * word(s, 6u + 2u * operand) + c);
+}
+fn put(s: Step, operand: u32, r: u32, c: u32, v: f32) {
+  store(word(s, 5u + 2u * operand), r * word(s, 6u + 2u * operand) + c, v);
+}
+
+fn each_value(s: Step, lane: u32) {
+  if (lane >= s.rows * s.cols) { return; }
+  let r = lane / s.cols;
+  let c = lane % s.cols;
+  if (s.what == 0u) {
+    put(s, 0u, r, c, s.number);
+  } else if (s.what == 1u) {
+    put(s, 0u, r, c, unary_value(s.kind, value(s, 1u, r, c)));
+  } else {
+    let b = load(word(s, 9u), r * word(s, 10u) + c * word(s, 11u));
+    put(s, 0u, r, c, binary_value(s.kind, value(s, 1u, r, c), b));
+  }
+}
+
+fn joined(kind: u32, a: f32, b: f32) -> f32 { return select(a + b, max(a, b), kind == 3u); }
+
+// Eight rows at a time, whose 32 invocations lie side by side.
+fn reduce_rows(s: Step, lane: u32) {
+  for (var first = 0u; first < s.rows; first += lanes / 32u) {
+    let r = first + lane / 32u;
+    var v = select(0.0, -infinity(), s.kind == 3u);
+    if (r < s.rows) {
+      for (var c = lane % 32u; c < s.cols; c += 32u) {
+        let x = value(s, 1u, r, c);
+        v = joined(s.kind, v, select(x, x * x, s.kind == 2u));
+      }
+    }
+    parts[lane] = v;
+    workgroupBarrier();
+    for (var half = 16u; half > 0u; half /= 2u) {
+      if (lane % 32u < half) { parts[lane] = joined(s.kind, parts[lane], parts[lane + half]); }
+      workgroupBarrier();
+    }
+    if (lane % 32u == 0u && r < s.rows) {
+      put(s, 0u, 0u, r, select(parts[lane], parts[lane] / f32(s.cols), s.kind == 1u));
+    }
+    workgroupBarrier();
+  }
+}
+
+// Eight columns at a time, neighbours in memory side by side.
+fn reduce_columns(s: Step, lane: u32) {
+  for (var first = 0u; first < s.cols; first += 8u) {
+    let c = first + lane % 8u;
+    var v = 0.0;
+    if (c < s.cols) {
+      for (var r = lane / 8u; r < s.rows; r += 32u) { v += value(s, 1u, r, c); }
+    }
+    parts[lane] = v;
+    workgroupBarrier();
+    for (var half = 128u; half >= 8u; half /= 2u) {
+      if (lane < half) { parts[lane] += parts[lane + half]; }
+      workgroupBarrier();
+    }
+    if (lane < 8u && c < s.cols) {
+      put(s, 0u, 0u, c, select(parts[lane], value(s, 0u, 0u, c) + parts[lane], s.kind == 1u));
+    }
+    workgroupBarrier();
+  }
+}
+)";
+
+// Operands: 0 row_loss, 1 pred, 2 dpred, 3 weight, 4 target; word 15: target holds ids. An
+// invocation has a row and what its gradients need in `parts`, `sums`; then each has values.
+constexpr std::string_view kLosses = R"(
+var<workgroup> sums: array<f32, lanes>;
+const absent: u32 = 0xffffffffu;
+fn row_weight(s: Step, r: u32, id: i32) -> f32 {
+  if (word(s, 15u) == 1u && (id < 0 || id >= i32(s.cols))) { return 0.0; }
+  if (word(s, 11u) == absent) { return 1.0; }
+  return value(s, 3u, 0u, r);
+}
+fn row_id(s: Step, r: u32) -> i32 {
+  if (word(s, 15u) == 0u) { return 0; }
+  return bitcast<i32>(load_bits(word(s, 13u), r));
+}
+fn target_value(s: Step, r: u32, c: u32) -> f32 {
+  if (word(s, 15u) == 1u) { return select(0.0, 1.0, i32(c) == row_id(s, r)); }
+  return value(s, 4u, r, c);
+}
+fn weighted(s: Step, r: u32, v: f32) -> f32 {
+  let weight = row_weight(s, r, row_id(s, r));
+  return select(weight * v, 0.0, weight == 0.0);
+}
+fn mean_losses(s: Step, lane: u32) {
+  if (lane < s.rows) {
+    var sum = 0.0;
+    for (var c = 0u; c < s.cols; c++) {
+      sum += loss_value(s.kind, s.number, value(s, 1u, lane, c), target_value(s, lane, c));
+    }
+    put(s, 0u, 0u, lane, weighted(s, lane, sum / f32(s.cols)));
+  }
+  for (var i = lane; word(s, 9u) != absent && i < s.rows * s.cols; i += lanes) {
+    let r = i / s.cols;
+    let c = i % s.cols;
+    let slope = loss_slope(s.kind, s.number, value(s, 1u, r, c), target_value(s, r, c));
+    put(s, 2u, r, c, weighted(s, r, slope / f32(s.cols)));
+  }
+}
+fn softmax_losses(s: Step, lane: u32) {
+  let keep = 1.0 - s.number;
+  let floor_part = s.number / f32(s.cols);
+  var largest = -infinity();
+  var sum = 0.0;
+  if (lane < s.rows) {
+    for (var c = 0u; c < s.cols; c++) { largest = max(largest, value(s, 1u, lane, c)); }
+    for (var c = 0u; c < s.cols; c++) { sum += loom_exp(value(s, 1u, lane, c) - largest); }
+    let log_sum = loom_log(sum);
+    var terms = 0.0;
+    for (var c = 0u; c < s.cols; c++) {
+      let t = keep * target_value(s, lane, c) + floor_part;
+      if (t != 0.0) { terms += t * ((value(s, 1u, lane, c) - largest) - log_sum); }
+    }
+    put(s, 0u, 0u, lane, weighted(s, lane, 0.0 - terms));
+  }
+  parts[lane] = largest;
+  sums[lane] = sum;
+  workgroupBarrier();
+  for (var i = lane; word(s, 9u) != absent && i < s.rows * s.cols; i += lanes) {
+    let r = i / s.cols;
+    let c = i % s.cols;
+    var total = 1.0;
+    if (word(s, 15u) == 0u) {
+      total = 0.0;
+      for (var k = 0u; k < s.cols; k++) { total += target_value(s, r, k); }
+      total = keep * total + s.number;
+    }
+    let softmax = loom_exp(value(s, 1u, r, c) - parts[r]) / sums[r];
+    put(s, 2u, r, c, weighted(s, r, softmax * total - (keep * target_value(s, r, c) + floor_part)));
+  }
+}
+)";
+
+constexpr Kernel kSmall{"scalars", R"(
+@compute @workgroup_size(lanes)
+fn main(@builtin(local_invocation_index) lane: u32) {
+  for (var n = 0u; n < p.count; n++) {
+    let at = n * 16u;
+    let s = Step(at, table_word(at), table_word(at + 1u), table_word(at + 2u),
+                 table_word(at + 3u), bitcast<f32>(table_word(at + 4u)));
+    if (s.what < 3u) {
+      each_value(s, lane);
+    } else if (s.what == 3u) {
+      reduce_rows(s, lane);
+    } else if (s.what == 4u) {
+      reduce_columns(s, lane);
+    } else if (s.what == 5u) {
+      mean_losses(s, lane);
+    } else {
+      softmax_losses(s, lane);
+    }
+    storageBarrier();
+    workgroupBarrier();
+  }
+}
+)"};
+
+// The table of one dispatch. add() is false, and changes nothing, for commands it has no step for.
+class Steps {
+ public:
+  explicit Steps(Frame& frame) : operands_(frame) {}
+  bool add(const Command& command);
+  std::span<const uint32_t> words() const { return words_; }
+  const Operands& operands() const { return operands_; }
+
+ private:
+  bool step(const FillArgs& a) {
+    return few(a.y) && begin(kSmallFill, 0, a.y, bits(a.value)) && tensors({&a.y});
+  }
+  bool step(const UnaryArgs& a) {
+    return few(a.y) && begin(kSmallUnary, a.kind, a.y, 0) && tensors({&a.y, &a.x});
+  }
+  bool step(const BinaryArgs& a);
+  bool step(const ReduceArgs& a) {
+    return a.x.shape.count() <= kMostTerms && begin(kSmallReduce, a.kind, a.x, 0) &&
+           tensors({&a.y, &a.x});
+  }
+  bool step(const ReduceColsArgs& a) {
+    return a.x.shape.count() <= kMostTerms && begin(kSmallReduceCols, a.accumulate, a.x, 0) &&
+           tensors({&a.y, &a.x});
+  }
+  bool step(const LossArgs& a);
+
+  static bool few(const Tensor& t) { return t.shape.count() <= kMostValues; }
+  static uint32_t bits(float v) {
+    uint32_t word = 0;
+    std::memcpy(&word, &v, sizeof(v));
+    return word;
+  }
+  template <class Kind>
+  bool begin(Small what, Kind kind, const Tensor& shape, uint32_t number) {
+    if (shape.shape.count() == 0) return false;
+    for (const uint32_t word :
+         {static_cast<uint32_t>(what), static_cast<uint32_t>(kind),
+          static_cast<uint32_t>(shape.rows()), static_cast<uint32_t>(shape.cols()), number}) {
+      words_.push_back(word);
+    }
+    return true;
+  }
+  bool tensors(std::initializer_list<const Tensor*> list) {
+    for (const Tensor* t : list) {
+      uint32_t word = Operands::kAbsent;
+      if (!t->empty() && !operands_.number(*t, word)) return false;
+      words_.push_back(word);
+      words_.push_back(static_cast<uint32_t>(t->row_stride));
+    }
+    return true;
+  }
+
+  Operands operands_;
+  std::vector<uint32_t> words_;
+};
+
+bool Steps::step(const BinaryArgs& a) {
+  const bool one_row = a.b.rows() == 1, one_col = a.b.cols() == 1;
+  uint32_t b = 0;
+  if (!few(a.y) || !begin(kSmallBinary, a.kind, a.y, 0) || !tensors({&a.y, &a.a})) return false;
+  if (!operands_.number(a.b, b)) return false;
+  words_.push_back(b);
+  words_.push_back(one_row ? 0 : static_cast<uint32_t>(a.b.row_stride));
+  words_.push_back(one_col ? 0 : 1);
+  return true;
+}
+
+bool Steps::step(const LossArgs& a) {
+  const bool softmax = a.kind == LossKind::softmax_ce;
+  const bool ids = a.target.dtype == DType::i32;
+  if (a.kind == LossKind::kl || a.kind == LossKind::cosine) return false;
+  if (a.pred.shape.count() > kMostLosses || a.pred.cols() > kMostLossColumns ||
+      a.pred.rows() > kMostValues) {
+    return false;
+  }
+  const uint32_t number = bits(softmax ? a.smoothing : a.delta);
+  return begin(softmax ? kSmallSoftmaxLoss : kSmallMeanLoss, a.kind, a.pred, number) &&
+         tensors({&a.row_loss, &a.pred, &a.dpred, &a.weight, &a.target}) &&
+         (words_.push_back(ids ? 1 : 0), true);
+}
+
+bool Steps::add(const Command& command) {
+  const size_t before = words_.size();
+  bool done = false;
+  switch (command.op) {
+    case OpId::fill: done = step(args_of<FillArgs>(command)); break;
+    case OpId::unary: done = step(args_of<UnaryArgs>(command)); break;
+    case OpId::binary: done = step(args_of<BinaryArgs>(command)); break;
+    case OpId::reduce: done = step(args_of<ReduceArgs>(command)); break;
+    case OpId::reduce_cols: done = step(args_of<ReduceColsArgs>(command)); break;
+    case OpId::loss: done = step(args_of<LossArgs>(command)); break;
+    default: break;
+  }
+  words_.resize(done ? before + kWords : before);
+  return done;
+}
+
+}  // namespace
+
+bool Operands::number(const Tensor& t, uint32_t& word) {
+  const Place place = frame_->place_of(t);
+  if (place.buffer == nullptr || t.layout != Layout::plain ||
+      (t.dtype != DType::f32 && t.dtype != DType::i32) || place.offset / 4 >= int64_t{1} << 30) {
+    return false;
+  }
+  int which = 0;
+  while (which < count_ && buffers_[which].buffer != place.buffer) ++which;
+  if (which == kBuffers) return false;
+  if (which == count_) buffers_[count_++] = {place.buffer, place.buffer_bytes, 0, 0};
+  word = (static_cast<uint32_t>(which) << 30) | static_cast<uint32_t>(place.offset / 4);
+  return true;
+}
+
+void Operands::bind(Call& call) const {
+  static constexpr std::string_view kNames[kBuffers] = {"m0", "m1", "m2", "m3"};
+  for (int i = 0; i < kBuffers; ++i) {
+    if (i < count_) {
+      call.words(kNames[i], buffers_[i], Access::update);
+    } else {
+      call.words(kNames[i], nullptr);
+    }
+  }
+  call.text(kAccess);
+}
+
+Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
+  Steps steps(frame);
+  int64_t count = 0;
+  for (const Command& command : rest) {
+    if (count == kMostCommands || !steps.add(command)) break;
+    ++count;
+  }
+  if (count < 2) return int64_t{0};
+  LOOM_ASSIGN(const Place table, frame.table(steps.words()));
+  Call call(frame, kSmall);
+  steps.operands().bind(call);
+  LOOM_TRY(call.words("table", table, Access::read)
+               .value("count", count)
+               .text(kValues)
+               .text(kLossTerms)
+               .text(kSteps)
+               .text(kLosses)
+               .lanes(256)
+               .groups(1));
+  return count;
+}
+
+}  // namespace loom::webgpu

@@ -1,0 +1,34 @@
+// Peepholes: several commands of a list as one dispatch, for lists of one row (a token of a
+// language model), where a dispatch costs more than what it computes. A fused dispatch leaves what
+// its commands would have left, but for values that nobody reads before they are written again.
+#pragma once
+
+#include <span>
+
+#include "backend/webgpu/frame.hpp"
+
+namespace loom::webgpu {
+
+// How many commands at the front of `rest` were taken; 0: none.
+Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
+
+// Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantise_rows, up to three matmul over the same row, then gated or an addition:
+Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest);
+// rope of queries, rope of keys, kv_write.
+Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
+
+// The arguments of command `at` of `rest`; null: another op, or no such command.
+template <class Args>
+const Args* args_at(std::span<const Command> rest, size_t at) {
+  if (at >= rest.size() || rest[at].op != op_of<Args>()) return nullptr;
+  return reinterpret_cast<const Args*>(rest[at].args);
+}
+
+bool overlap(const Tensor& a, const Tensor& b);
+// Whether nobody reads `t` any more: a command of `rest` writes all of it before one reads it. What
+// the end of the list leaves may be read by the host.
+bool dead(std::span<const Command> rest, const Tensor& t);
+// The same for quantised rows, which end with their list.
+bool dead(std::span<const Command> rest, const Q8Rows& q);
+
+}  // namespace loom::webgpu
