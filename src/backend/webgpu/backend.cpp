@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
+#include "backend/webgpu/fused_many.hpp"
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/memory.hpp"
@@ -127,7 +128,18 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
 
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
-  for (const Command& command : commands) {
+  for (size_t at = 0; at < commands.size(); ++at) {
+    const Result<int64_t> fused = fuse_many(frame_, commands.subspan(at));
+    if (!fused.ok() && fused.error().code != Code::unsupported) {
+      frame_.drop();
+      return fused.error();
+    }
+    if (fused.ok() && *fused > 0) {
+      counts_.commands += *fused;
+      at += static_cast<size_t>(*fused) - 1;
+      continue;
+    }
+    const Command& command = commands[at];
     Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
     if (!status.ok() && status.error().code == Code::unsupported && !strict_) {
       status = run_on_cpu(command);

@@ -44,6 +44,7 @@ class Frame {
   // Forgets it: an error happened.
   void drop();
   const AdapterReport& adapter() const { return gpu_->report(); }
+  Place place(const std::byte* p) const { return memory_->find(p); }
   // Memory that kernels of one op share, valid until the next op asks: for results between two
   // dispatches. `bytes` from its start; contents mean nothing.
   Result<Place> temporary(int64_t bytes);
@@ -122,7 +123,7 @@ class Call {
     bool real = false;
     uint32_t bits = 0;
   };
-  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 16, kMaxTexts = 6;
+  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 16, kMaxTexts = 8;
 
   Call& tensor(std::string_view name, const Tensor& t, Access access);
   static bool bound(const Operand& o) { return o.view > View::absent_ids; }
