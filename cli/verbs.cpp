@@ -15,8 +15,8 @@ void EngineFlags::add_lanes(Command verb) {
 void EngineFlags::add(Command verb) {
   add_lanes(verb);
   verb.option("--activations", activations,
-              "q8: activations in int8 for integer types; f32: in float")
-      .show_default();
+              "q8: activations in int8 for integer types; f32: in float (default: q8 on the CPU, "
+              "f32 on the GPU)");
 }
 
 void EngineFlags::add_device(Command verb) {

@@ -39,7 +39,7 @@ Verb add_quantize(Command app);
 struct EngineFlags {
   int threads = 0;
   std::string isa;
-  std::string activations = "q8";
+  std::string activations;
   bool oversubscribe = false;
   std::string device = "cpu";
   std::string gpu_library;

@@ -16,13 +16,15 @@ namespace loom {
 inline constexpr std::string_view kVersion = "0.1.0";
 
 struct EngineOptions {
-  int threads = 0;                 // lanes of work, the caller's thread included; 0: all cores
-  std::string isa;                 // "scalar", "avx2", "avx512", ...; "": the best one here
-  std::string activations = "q8";  // "q8": int8 x weights of integer types; "f32": always floats
-  bool oversubscribe = false;      // allow more threads than cores (for tests)
-  std::string device = "cpu";      // "cpu"; "gpu": through WebGPU
-  std::string gpu_library;         // of webgpu.h; "": one that the system finds by name
-  bool gpu_strict = false;         // an op that the GPU has no kernel for is an error
+  int threads = 0;  // lanes of work, the caller's thread included; 0: all cores
+  std::string isa;  // "scalar", "avx2", "avx512", ...; "": the best one here
+  // "q8": int8 x weights of integer types; "f32": always floats; "": q8 on the CPU, f32 on the GPU,
+  // which reads weights no faster for it.
+  std::string activations;
+  bool oversubscribe = false;  // allow more threads than cores (for tests)
+  std::string device = "cpu";  // "cpu"; "gpu": through WebGPU
+  std::string gpu_library;     // of webgpu.h; "": one that the system finds by name
+  bool gpu_strict = false;     // an op that the GPU has no kernel for is an error
 };
 
 struct EngineInfo {

@@ -20,7 +20,9 @@ const EngineInfo& Engine::info() const {
 Result<Engine> Engine::create(const EngineOptions& options) {
   if (options.threads < 0)
     return invalid(cat("threads must be 0 (all cores) or more; got ", options.threads));
-  LOOM_ASSIGN(const ActivationMode activations, parse_activations(options.activations));
+  std::string mode = options.activations;
+  if (mode.empty()) mode = options.device == "gpu" ? "f32" : "q8";
+  LOOM_ASSIGN(const ActivationMode activations, parse_activations(mode));
   Isa isa = best_isa();
   if (!options.isa.empty()) {
     LOOM_ASSIGN(isa, parse_isa(options.isa));
@@ -44,7 +46,7 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   info.threads_built_in = LOOM_THREADS != 0;
   info.isa = isa_name(isa);
   for (const Isa available : available_isas()) info.isas.emplace_back(isa_name(available));
-  info.activations = options.activations;
+  info.activations = mode;
   if (impl->gpu != nullptr) info.device = impl->gpu->adapter().name;
   return Engine(std::move(impl));
 }

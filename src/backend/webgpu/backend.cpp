@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
-#include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/memory.hpp"
+#include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/webgpu.hpp"
 #include "base/text.hpp"
 
@@ -135,13 +135,15 @@ Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
   for (size_t i = 0; i < commands.size();) {
     const Result<int64_t> fused = fuse(frame_, commands.subspan(i));
-    if (!fused.ok()) {
+    const bool fits = fused.ok() || fused.error().code != Code::unsupported;
+    if (!fused.ok() && fits) {
       frame_.drop();
       return fused.error();
     }
-    i += static_cast<size_t>(*fused);
-    counts_.commands += *fused;
-    if (*fused > 0) continue;
+    const int64_t taken = fits ? *fused : 0;
+    i += static_cast<size_t>(taken);
+    counts_.commands += taken;
+    if (taken > 0) continue;
     const Command& command = commands[i++];
     Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
     if (!status.ok() && status.error().code == Code::unsupported && !strict_) {

@@ -331,8 +331,8 @@ Frame::Key Call::key(std::string_view form) const {
   uint64_t word = 0;
   for (int i = 0; i < operand_count_; ++i) {
     const Operand& o = operands_[i];
-    word = (word << 8) | static_cast<uint64_t>((static_cast<int>(o.view) << 5) |
-                                               (o.binding << 1) | static_cast<int>(o.alone));
+    word = (word << 8) | static_cast<uint64_t>((static_cast<int>(o.view) << 5) | (o.binding << 1) |
+                                               static_cast<int>(o.alone));
     if (i % 8 == 7) {
       key.add(word);
       word = 0;

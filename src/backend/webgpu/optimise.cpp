@@ -195,8 +195,8 @@ bool Updates::add(const OptimiseArgs& args) {
     keep(args.hyper);
     keep(args.scale);
   } else if (args.hyper.data != first_.hyper.data || args.scale.data != first_.scale.data ||
-             args.kind != first_.kind || args.beta1 != first_.beta1 ||
-             args.beta2 != first_.beta2 || args.eps != first_.eps || args.decay != first_.decay) {
+             args.kind != first_.kind || args.beta1 != first_.beta1 || args.beta2 != first_.beta2 ||
+             args.eps != first_.eps || args.decay != first_.decay) {
     return false;
   }
   if (!free(args.p) || !free(args.g) || (has_m && !free(args.m)) || (has_v && !free(args.v))) {

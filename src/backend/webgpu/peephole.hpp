@@ -12,7 +12,8 @@ namespace loom::webgpu {
 // How many commands at the front of `rest` were taken; 0: none.
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 
-// Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantise_rows, up to three matmul over the same row, then gated or an addition:
+// Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantise_rows, up to three
+// matmul over the same row, then gated or an addition:
 Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest);
 // rope of queries, rope of keys, kv_write.
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);

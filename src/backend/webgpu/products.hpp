@@ -15,4 +15,30 @@ Status matmul_many(Frame& frame, const MatmulArgs& args);
 // value "activation".
 extern const std::string_view kFinish;
 
+// One dispatch of products of many rows over the same x: y = activation(x . w^T + bias) of every
+// part, then
+//   other not empty   (one part) result = other + y
+//   gated             (two parts of one width, no activation of their own) result =
+//                     activation(y of part 0) * y of part 1, and with codes its quantised copy;
+//                     a multiple of 32 columns then
+struct Products {
+  struct Part {
+    Tensor w, bias, y;
+  };
+  Tensor x;
+  Q8Rows q8;
+  bool use_q8 = false;
+  Part parts[3];
+  int count = 1;
+  Activation activation = Activation::linear;
+  bool gated = false;
+  Tensor other, result;
+  const Q8Rows* codes = nullptr;
+};
+Status run_products(Frame& frame, const Products& products);
+// Whether two matrices can be parts of the same dispatch.
+bool mergeable(const Frame& frame, const Tensor& a, const Tensor& b);
+// Whether this many outputs, of float products, are better made in small tiles.
+bool small_product(int64_t rows, int64_t cols);
+
 }  // namespace loom::webgpu

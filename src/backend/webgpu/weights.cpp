@@ -142,9 +142,7 @@ fn w_at(row: u32, k: u32) -> f32 {
   let codes = w_codes(w_word(w_line(base, four + one, k)), k);
   return w_values(codes, w_offsets(base, four)[one])[k % 4u] * w_steps(base, four, k)[one];
 }
-fn w_block(row: u32, k: u32) -> mat4x4<f32> {
-  let base = w_base(row);
-  let lane = row % 16u;
+fn w_tile(base: u32, lane: u32, k: u32) -> mat4x4<f32> {
   let words = w_words(w_line(base, lane, k));
   let offsets = w_offsets(base, lane);
   let steps = w_steps(base, lane, k);
@@ -262,9 +260,7 @@ fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
 )";
 
 constexpr std::string_view kWide = R"(
-fn w_block(row: u32, k: u32) -> mat4x4<f32> {
-  let base = w_base(row);
-  let lane = row % 16u;
+fn w_tile(base: u32, lane: u32, k: u32) -> mat4x4<f32> {
   if (w_ragged == 0u) {
     return mat4x4<f32>(w_rows(base, lane, k), w_rows(base, lane, k + 1u),
                        w_rows(base, lane, k + 2u), w_rows(base, lane, k + 3u));
@@ -310,6 +306,10 @@ constexpr std::string_view kBase = R"(
 fn w_base(row: u32) -> u32 { return row / 16u * p.w_group; }
 )";
 
+constexpr std::string_view kBlock = R"(
+fn w_block(row: u32, k: u32) -> mat4x4<f32> { return w_tile(w_base(row), row % 16u, k); }
+)";
+
 constexpr std::string_view kFromWords = R"(
 fn w_pair(i: u32) -> vec2<u32> { return vec2<u32>(w_word(i), w_word(i + 1u)); }
 fn w_words(i: u32) -> vec4<u32> {
@@ -333,7 +333,7 @@ const std::string& decode_text(DType dtype) {
       all[static_cast<size_t>(info.dtype)] =
           cat("const w_bits: u32 = ", info.bits,
               "u;\nconst w_affine: bool = ", info.affine() ? "true" : "false", ";\n", kBase,
-              g.wide ? wide_text(info) : group_text(info));
+              g.wide ? wide_text(info) : group_text(info), kBlock);
     }
     return all;
   }();

@@ -13,8 +13,9 @@ enum class WeightView : uint8_t { words, quads };
 //   w_at(row, k) -> f32            value k of row `row`, rounded to f32 once
 //   w_block(row, k) -> mat4x4<f32> rows row .. row + 3, columns k .. k + 3, both multiples of 4:
 //                                  column j of the result is k + j; zero beyond the last k
+//   w_tile(base, lane, k)          the same; base = w_base(row), lane = row % 16
 // for rows and k that the matrix has; w_block also for padding rows of the last group. Types with
-// integer levels (and nf4) have more; base = w_base(row), lane = row % 16:
+// integer levels (and nf4) have more:
 //   w_line(base, lane, k)          index of the word that holds the codes of k .. k + 3, k % 4 == 0
 //   w_codes(word, k)               those codes, one a byte
 //   w_levels(codes)                (not nf4) their levels as four signed bytes, but too large by

@@ -1,0 +1,15 @@
+// Quantising inside a kernel, as quantise_rows does it.
+#pragma once
+
+#include "backend/webgpu/frame.hpp"
+
+namespace loom::webgpu {
+
+// Binds what quantise_rows writes and adds
+//   quantise_block(x, block, inside, lane)   eight invocations in a row, the first at a multiple of
+//                                            eight, hold the 32 values of block number `block`,
+//                                            counted over all rows; inside: store it
+// which every invocation calls: it has barriers. Operands codes, scales, sums, halves.
+Call& quantised(Call& call, const Q8Rows& q);
+
+}  // namespace loom::webgpu
