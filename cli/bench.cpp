@@ -62,9 +62,19 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   const double middle = now();
   decoded(true);
   session.set_profile(f.profile && bench != nullptr ? &bench->decode_profile : nullptr);
-  for (int64_t i = 0; i < f.decode; ++i) {
-    const TokenId id = decode_token(i, vocab);
-    LOOM_TRY(session.feed({&id, 1}));
+  TokenId id = decode_token(0, vocab);
+  for (int64_t i = 0; i < f.decode;) {
+    // On a device tokens are drawn there, greedily, and read some at a time.
+    const int64_t count = std::min(session.greedy_batch(), f.decode - i);
+    if (count > 1) {
+      std::vector<TokenId> found;
+      LOOM_TRY(session.feed_greedy(id, count, found));
+      id = found.back();
+    } else {
+      LOOM_TRY(session.feed({&id, 1}));
+      id = decode_token(i + 1, vocab);
+    }
+    i += count;
     if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
   }
   const double end = now();

@@ -262,7 +262,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   return Session(std::move(impl));
 }
 
-Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last) {
+Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool fetch) {
   Impl& s = *impl_;
   LOOM_TRY(s.check_params(first, last));
   if (s.position == 0 && first == 0) {
@@ -284,7 +284,7 @@ Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last) {
     if (!kept.empty()) LOOM_TRY(s.recorder->unary({outputs[i], kept}));
   }
   LOOM_TRY(s.recorder->flush());
-  if (last == s.network->cells().size()) LOOM_TRY(to_host(s.recorder->ops(), {value}));
+  if (fetch && last == s.network->cells().size()) LOOM_TRY(to_host(s.recorder->ops(), {value}));
   return value;
 }
 
@@ -314,6 +314,9 @@ int64_t Session::state_bytes() const {
   return bytes;
 }
 Recorder& Session::recorder() {
+  return *impl_->recorder;
+}
+const Recorder& Session::recorder() const {
   return *impl_->recorder;
 }
 

@@ -36,7 +36,8 @@ class Session {
   // Runs cells [first, last) on `x` at the current position and returns the output, valid until the
   // next call. Does not move the position: call advance() once all cells of a piece have run. On a
   // device the host can read the output of the last cell; other outputs may be inputs of a call.
-  Result<Tensor> forward(const Tensor& x, size_t first, size_t last);
+  // `fetch` false: not even that one.
+  Result<Tensor> forward(const Tensor& x, size_t first, size_t last, bool fetch = true);
 
   int64_t position() const;
   void advance(int64_t positions);
@@ -47,6 +48,7 @@ class Session {
   int64_t arena_bytes() const;
   int64_t state_bytes() const;
   Recorder& recorder();
+  const Recorder& recorder() const;
 
  private:
   explicit Session(std::unique_ptr<Impl> impl);

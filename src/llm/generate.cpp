@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "base/text.hpp"
 #include "llm/sampler.hpp"
@@ -86,16 +87,53 @@ struct Run {
     return !options.ignore_eos && std::find(eos.begin(), eos.end(), id) != eos.end();
   }
 
+  // Takes a token that was drawn; a reason: the text ends with it, or before it for eos.
+  Result<std::optional<StopReason>> take(TokenId id) {
+    if (is_eos(id)) return std::optional(StopReason::eos);
+    history.push_back(id);
+    result.token_ids.push_back(id);
+    LOOM_ASSIGN(const bool more, stream.push(id));
+    if (!more) {
+      return std::optional(stream.cancelled() ? StopReason::cancelled : StopReason::stop_string);
+    }
+    if (static_cast<int64_t>(result.token_ids.size()) == options.max_tokens) {
+      return std::optional(StopReason::length);
+    }
+    return std::optional<StopReason>();
+  }
+
+  // The most likely tokens, drawn where the logits are, some at a time. Those after the end are
+  // forgotten.
+  Result<StopReason> decode_greedy() {
+    std::vector<TokenId> found = {sampler.next(session.logits(), history)};
+    for (;;) {
+      const int64_t before = session.position() - static_cast<int64_t>(found.size()) + 1;
+      for (size_t i = 0; i < found.size(); ++i) {
+        LOOM_ASSIGN(const std::optional<StopReason> end, take(found[i]));
+        if (!end.has_value()) continue;
+        session.rewind(before + static_cast<int64_t>(i));
+        const auto drawn = static_cast<int64_t>(result.token_ids.size());
+        result.decode_steps = std::max<int64_t>(drawn - 1, 0);
+        return *end;
+      }
+      const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size());
+      const int64_t room = session.context() - session.position();
+      if (room == 0) return StopReason::context;
+      const TokenId last = found.back();
+      const int64_t count = std::min({session.greedy_batch(), left, room});
+      found.clear();
+      LOOM_TRY(session.feed_greedy(last, count, found));
+    }
+  }
+
   // Draws and feeds until something ends the text.
   Result<StopReason> decode() {
+    if (options.max_tokens == 0) return StopReason::length;
+    if (session.greedy_batch() > 1 && sampler.plain_argmax()) return decode_greedy();
     while (static_cast<int64_t>(result.token_ids.size()) < options.max_tokens) {
       const TokenId id = sampler.next(session.logits(), history);
-      if (is_eos(id)) return StopReason::eos;
-      history.push_back(id);
-      result.token_ids.push_back(id);
-      LOOM_ASSIGN(const bool more, stream.push(id));
-      if (!more) return stream.cancelled() ? StopReason::cancelled : StopReason::stop_string;
-      if (static_cast<int64_t>(result.token_ids.size()) == options.max_tokens) break;
+      LOOM_ASSIGN(const std::optional<StopReason> end, take(id));
+      if (end.has_value()) return *end;
       if (session.position() == session.context()) return StopReason::context;
       LOOM_TRY(session.feed({&id, 1}));
       ++result.decode_steps;

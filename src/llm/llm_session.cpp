@@ -6,6 +6,12 @@
 #include "base/text.hpp"
 
 namespace loom {
+namespace {
+
+// Tokens that a device draws before the host looks at them.
+constexpr int64_t kGreedyBatch = 16;
+
+}  // namespace
 
 LlmSession::LlmSession(const LanguageModel& model, Session session,
                        const LlmSessionOptions& options)
@@ -32,7 +38,12 @@ Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops
   s.narrow_rows = options.head_rows;
   LOOM_ASSIGN(Session session,
               Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s));
-  return LlmSession(model, std::move(session), options);
+  LlmSession made(model, std::move(session), options);
+  LOOM_ASSIGN(made.drawn_, Buffer::allocate((kGreedyBatch + 1) * 4));
+  const MemoryRange range = range_of(made.drawn_);
+  LOOM_ASSIGN(made.drawn_attached_,
+              Attached::attach(ops.device, {&range, 1}, MemoryUse::scratch, false));
+  return made;
 }
 
 Status LlmSession::check(std::span<const TokenId> ids) const {
@@ -52,14 +63,26 @@ Status LlmSession::check(std::span<const TokenId> ids) const {
   return {};
 }
 
-Result<Tensor> LlmSession::body(std::span<const TokenId> piece) {
-  std::copy(piece.begin(), piece.end(), ids_.begin());
-  const auto count = static_cast<int64_t>(piece.size());
+namespace {
+
+Tensor ids_at(std::byte* data, int64_t count) {
   Tensor ids;
   ids.dtype = DType::i32;
   ids.shape = Shape{1, count};
   ids.row_stride = count;
-  ids.data = reinterpret_cast<std::byte*>(ids_.data());
+  ids.data = data;
+  return ids;
+}
+
+}  // namespace
+
+Tensor LlmSession::ids_of(std::span<const TokenId> piece) {
+  std::copy(piece.begin(), piece.end(), ids_.begin());
+  return ids_at(reinterpret_cast<std::byte*>(ids_.data()), static_cast<int64_t>(piece.size()));
+}
+
+Result<Tensor> LlmSession::body(const Tensor& ids) {
+  const int64_t count = ids.cols();
   LOOM_ASSIGN(const Tensor hidden, session_.forward(ids, 0, model_->body_cells()));
   // A network from a file may be of any shape; rows below are read by their numbers.
   if (hidden.rows() == count) return hidden;
@@ -67,10 +90,10 @@ Result<Tensor> LlmSession::body(std::span<const TokenId> piece) {
                   model_->source());
 }
 
-Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows) {
+Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows, bool fetch) {
   const Tensor some = f32_matrix(hidden.f32_row(row), rows, hidden.cols());
-  LOOM_ASSIGN(const Tensor logits,
-              session_.forward(some, model_->body_cells(), model_->network().cells().size()));
+  LOOM_ASSIGN(const Tensor logits, session_.forward(some, model_->body_cells(),
+                                                    model_->network().cells().size(), fetch));
   if (logits.rows() == rows && logits.cols() == model_->config().vocab_size) return logits;
   return bad_file(cat("its network is no decoder: the head gives ", logits.shape.str()),
                   model_->source());
@@ -81,12 +104,43 @@ Status LlmSession::feed(std::span<const TokenId> ids) {
   for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(options_.chunk)) {
     const auto piece =
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
-    LOOM_ASSIGN(const Tensor hidden, body(piece));
+    LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
     session_.advance(static_cast<int64_t>(piece.size()));
     if (at + piece.size() < ids.size()) continue;
     LOOM_ASSIGN(const Tensor out, head(hidden, static_cast<int64_t>(piece.size()) - 1, 1));
     logits_ = {out.f32(), static_cast<size_t>(out.cols())};
   }
+  return {};
+}
+
+int64_t LlmSession::greedy_batch() const {
+  return session_.recorder().ops().device == nullptr ? 1 : kGreedyBatch;
+}
+
+Status LlmSession::feed_greedy(TokenId id, int64_t count, std::vector<TokenId>& found) {
+  LOOM_TRY(check({&id, 1}));
+  const int64_t room = std::min(kGreedyBatch, options_.context - session_.position());
+  if (count < 1 || count > room) {
+    return make_error(Code::out_of_range,
+                      cat(count, " tokens were asked for at once; there is room for ", room));
+  }
+  Recorder& recorder = session_.recorder();
+  const auto drawn = [&](int64_t i) { return ids_at(drawn_.data() + i * 4, 1); };
+  *drawn(0).i32() = id;
+  LOOM_TRY(to_device(recorder.ops(), drawn(0)));
+  Tensor logits;
+  for (int64_t i = 0; i < count; ++i) {
+    LOOM_ASSIGN(const Tensor hidden, body(drawn(i)));
+    session_.advance(1);
+    LOOM_ASSIGN(logits, head(hidden, 0, 1, false));
+    Tensor next = drawn(i + 1);
+    next.shape = Shape{1};
+    LOOM_TRY(recorder.argmax({logits, next}));
+    LOOM_TRY(recorder.flush());
+  }
+  LOOM_TRY(to_host(recorder.ops(), {ids_at(drawn_.data(), count + 1), logits}));
+  logits_ = {logits.f32(), static_cast<size_t>(logits.cols())};
+  for (int64_t i = 1; i <= count; ++i) found.push_back(*drawn(i).i32());
   return {};
 }
 
@@ -97,7 +151,7 @@ Status LlmSession::feed_all(std::span<const TokenId> ids,
     const auto piece =
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
     const auto count = static_cast<int64_t>(piece.size());
-    LOOM_ASSIGN(const Tensor hidden, body(piece));
+    LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
     session_.advance(count);
     for (int64_t row = 0; row < count; row += options_.head_rows) {
       const int64_t rows = std::min(options_.head_rows, count - row);

@@ -27,6 +27,12 @@ class LlmSession {
   Status feed_all(std::span<const TokenId> ids,
                   const std::function<Status(int64_t, std::span<const float>)>& sink);
 
+  // Feeds `id` and count - 1 tokens, each the most likely after the one before, and appends all
+  // `count` that were found to `found`; the last one is not fed. On a device the host waits once.
+  Status feed_greedy(TokenId id, int64_t count, std::vector<TokenId>& found);
+  // How many tokens feed_greedy() should find at a time; 1: there is no gain in more.
+  int64_t greedy_batch() const;
+
   // Logits after the last feed(): [vocab].
   std::span<const float> logits() const { return logits_; }
   int64_t position() const { return session_.position(); }
@@ -40,13 +46,17 @@ class LlmSession {
  private:
   LlmSession(const LanguageModel& model, Session session, const LlmSessionOptions& options);
   Status check(std::span<const TokenId> ids) const;
-  Result<Tensor> body(std::span<const TokenId> piece);  // hidden states [1, T, width]
-  Result<Tensor> head(const Tensor& hidden, int64_t row, int64_t rows);  // logits [rows, vocab]
+  Tensor ids_of(std::span<const TokenId> piece);
+  Result<Tensor> body(const Tensor& ids);  // hidden states [1, T, width]
+  // Logits [rows, vocab]; `fetch`: where the host reads them.
+  Result<Tensor> head(const Tensor& hidden, int64_t row, int64_t rows, bool fetch = true);
 
   const LanguageModel* model_;
   Session session_;
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
+  Buffer drawn_;  // what feed_greedy() found, where the next step reads it
+  Attached drawn_attached_;
   std::span<const float> logits_;
 };
 

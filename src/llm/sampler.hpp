@@ -19,6 +19,11 @@ class Sampler {
   // Takes all memory it will need; next() allocates nothing.
   static Result<Sampler> create(const SamplerOptions& options, int64_t vocab);
 
+  // Whether next() is the first largest logit, whatever the history.
+  bool plain_argmax() const {
+    return options_.temperature <= 0.0f && options_.repetition_penalty == 1.0f;
+  }
+
   // `history`: the tokens so far, prompt included, oldest first; ids outside the vocabulary are
   // ignored.
   TokenId next(std::span<const float> logits, std::span<const TokenId> history);
