@@ -3,6 +3,7 @@
 // et al., 2022). Queries are (row, head) pairs that share keys and values, row by row. D head
 // width.
 #include "backend/webgpu/attend.hpp"
+#include "backend/webgpu/attend_one.hpp"
 #include "backend/webgpu/kernels.hpp"
 
 namespace loom::webgpu::kernels {
@@ -204,23 +205,28 @@ Status attention(Frame& frame, const AttentionArgs& args) {
   const int64_t begin =
       args.window > 0 && after > args.window ? (after - args.window) / 16 * 16 : 0;
   const int64_t positions = std::max<int64_t>(args.length - begin, 0);
-  const int64_t step = per_split(positions, tiles * work.kv_heads);
+  const bool one = attends_one(args, positions);
+  const int64_t step = one ? kAttendLanes : per_split(positions, tiles * work.kv_heads);
   const int64_t splits = std::max<int64_t>(ceil_div(positions, step), 1);
   Place part;
   if (splits > 1) {
     LOOM_ASSIGN(part, frame.temporary(work.rows * work.heads * splits * (work.width + 2) * 4));
   }
-  Call call(frame, kAttend);
-  call.text(kQueries).text(kFromCache).read("q", args.q).read("mask", Tensor{});
-  call.floats("keys", cache.keys).floats("values", cache.values);
-  call.write("y", args.y);
-  splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
-  LOOM_TRY(describe(call, work, tile, tiles, false)
-               .value("capacity", cache.capacity)
-               .value("begin", begin)
-               .value("per_split", step)
-               .value("splits", splits)
-               .rows(splits * tiles * work.kv_heads));
+  if (one) {
+    LOOM_TRY(attend_one(frame, args, begin, splits, part));
+  } else {
+    Call call(frame, kAttend);
+    call.text(kQueries).text(kFromCache).read("q", args.q).read("mask", Tensor{});
+    call.floats("keys", cache.keys).floats("values", cache.values);
+    call.write("y", args.y);
+    splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
+    LOOM_TRY(describe(call, work, tile, tiles, false)
+                 .value("capacity", cache.capacity)
+                 .value("begin", begin)
+                 .value("per_split", step)
+                 .value("splits", splits)
+                 .rows(splits * tiles * work.kv_heads));
+  }
   if (splits == 1) return {};
   return Call(frame, kJoin)
       .floats("part", part, Access::read)

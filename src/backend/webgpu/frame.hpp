@@ -46,6 +46,7 @@ class Frame {
 
   // Submits what was described so far.
   Status flush();
+  int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
   // Forgets it: an error happened.
   void drop();
   const AdapterReport& adapter() const { return gpu_->report(); }
