@@ -20,6 +20,11 @@ struct AttendTile {
     while (quads < 4 && quads * 4 < vectors && quads * 2 * widths * products <= 8) quads *= 2;
   }
   int64_t size() const { return quads * 4; }
+  // Smaller where there would be fewer workgroups than a large GPU runs at a time.
+  void fill(int64_t vectors, int64_t groups) {
+    constexpr int64_t kEnough = 192;
+    while (quads > 1 && ceil_div(vectors, size()) * groups < kEnough) quads /= 2;
+  }
   int64_t widths, quads = 1;
 };
 

@@ -198,7 +198,8 @@ Status attention(Frame& frame, const AttentionArgs& args) {
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,
       args.length, args.window,   args.causal, args.scale,     args.soft_cap};
   if (work.rows == 0) return {};
-  const AttendTile tile(work.width, work.rows * work.share());
+  AttendTile tile(work.width, work.rows * work.share());
+  tile.fill(work.rows * work.share(), work.kv_heads);
   const int64_t tiles = ceil_div(work.rows * work.share(), tile.size());
   const int64_t after = args.first + 1;
   const int64_t begin =
