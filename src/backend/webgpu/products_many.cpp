@@ -63,7 +63,7 @@ var<workgroup> left_scale: array<f32, 128>;
 var<workgroup> left_sum: array<i32, select(1u, 128u, with_sums)>;
 var<workgroup> right_step: array<vec4<f32>, slices * quads * 8u / half>;
 struct Next {
-  x: vec4<u32>, w: vec4<u32>, more: vec4<u32>, step: vec4<f32>, high: vec4<f32>,
+  x: vec4<u32>, w: vec4<u32>, more: vec4<u32>, step: vec4<u32>, high: vec4<u32>,
   scale: f32, sum: i32
 }
 fn fetch_w(u: u32, b0: u32, t: u32) -> vec4<u32> {
@@ -91,8 +91,8 @@ fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
     let q = lane % quads;
     let f = four(columns(t, q / 8u), q % 8u * 4u);
     let b = min(b0 + (lane - 128u) / quads, last);
-    next.step = w_steps(f.base, f.lane, b * 32u);
-    if (w_span == 16u) { next.high = w_steps(f.base, f.lane, b * 32u + 16u); }
+    next.step = w_step_words(f.base, f.lane, b * 32u);
+    if (w_span == 16u) { next.high = w_step_words(f.base, f.lane, b * 32u + 16u); }
   }
   return next;
 }
@@ -112,7 +112,7 @@ fn put_w(u: u32, words: vec4<u32>) {
                   level(words.w, 4u * k));
   }
 }
-fn put(next: Next, lane: u32) {
+fn put(next: Next, step: u32, t: u32, lane: u32) {
   left[left_slot(lane % units, lane / units)] = next.x;
   if (w_items >= 256u || lane < w_items) { put_w(lane, next.w); }
   if (w_items > 256u) { put_w(lane + 256u, next.more); }
@@ -121,8 +121,8 @@ fn put(next: Next, lane: u32) {
     left_scale[at] = next.scale;
     if (with_sums) { left_sum[at] = next.sum; }
   } else if (lane < 128u + slices * quads) {
-    right_step[lane - 128u] = next.step;
-    if (w_span == 16u) { right_step[lane - 128u + slices * quads] = next.high; }
+    right_step[lane - 128u] = w_steps_of(next.step, lane % 4u * 4u);
+    if (w_span == 16u) { right_step[lane - 128u + slices * quads] = w_steps_of(next.high, lane % 4u * 4u); }
   }
 }
 struct Dots { a: vec4<i32>, b: vec4<i32>, c: vec4<i32>, d: vec4<i32> }
@@ -174,31 +174,36 @@ fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, 
 
 // Floats: a step is eight k for every slice, whose sum is formed by itself: long chains lose bits.
 constexpr std::string_view kStepFloats = R"(
-struct Next { x: vec4<f32>, w: mat4x4<f32> }
+struct Next { x: vec4<f32>, w: Ahead }
 fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   let k0 = step * units;
-  let k = k0 + lane % units;
-  let at = rows_from(row0 + lane / units * 4u) * p.x_s + min(k, p.depth - 1u);
+  let k = min(k0 + lane % units, p.depth - 1u);
+  let at = rows_from(row0 + lane / units * 4u) * p.x_s + k;
   var next: Next;
   next.x = vec4<f32>(x_at(at.x), x_at(at.y), x_at(at.z), x_at(at.w));
-  if (k >= p.depth) { next.x = vec4<f32>(); }
   if (lane < 2u * slices * quads) {
     let group = lane / units;
     let f = four(columns(t, group / 2u), group % 2u * 16u + lane % 4u * 4u);
-    let from_k = k0 + lane % units / 4u * 4u;
-    if (from_k < p.depth) { next.w = w_tile(f.base, f.lane, from_k); }
+    next.w = ahead(f, min(k0 + lane % units / 4u * 4u, (p.depth - 1u) / 4u * 4u));
   }
   return next;
 }
-fn put(next: Next, lane: u32) {
-  left[left_slot(lane % units, lane / units)] = bitcast<vec4<u32>>(next.x);
+fn put(next: Next, step: u32, t: u32, lane: u32) {
+  let from_k = step * units + lane % units / 4u * 4u;
+  var x = next.x;
+  if (step * units + lane % units >= p.depth) { x = vec4<f32>(); }
+  left[left_slot(lane % units, lane / units)] = bitcast<vec4<u32>>(x);
   if (lane < 2u * slices * quads) {
-    let q = lane / units * 4u + lane % 4u;
+    let group = lane / units;
+    let f = four(columns(t, group / 2u), group % 2u * 16u + lane % 4u * 4u);
+    var w = tile_of(next.w, f, from_k);
+    if (from_k >= p.depth) { w = mat4x4<f32>(); }
+    let q = group * 4u + lane % 4u;
     let k = lane % units / 4u * 4u;
-    right[right_slot(k, q)] = bitcast<vec4<u32>>(next.w[0]);
-    right[right_slot(k + 1u, q)] = bitcast<vec4<u32>>(next.w[1]);
-    right[right_slot(k + 2u, q)] = bitcast<vec4<u32>>(next.w[2]);
-    right[right_slot(k + 3u, q)] = bitcast<vec4<u32>>(next.w[3]);
+    right[right_slot(k, q)] = bitcast<vec4<u32>>(w[0]);
+    right[right_slot(k + 1u, q)] = bitcast<vec4<u32>>(w[1]);
+    right[right_slot(k + 2u, q)] = bitcast<vec4<u32>>(w[2]);
+    right[right_slot(k + 3u, q)] = bitcast<vec4<u32>>(w[3]);
   }
 }
 fn terms(x: vec4<f32>, w: vec4<f32>) -> mat4x4<f32> {
@@ -214,6 +219,28 @@ fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, 
   }
   (*sums).a += s;
   if (wide == 2u) { (*sums).b += more; }
+}
+)";
+
+// What is fetched of w for later, and the tile it becomes.
+constexpr std::string_view kAheadWide = R"(
+struct Ahead { w: mat4x4<f32> }
+fn ahead(f: Four, k: u32) -> Ahead { return Ahead(w_tile(f.base, f.lane, k)); }
+fn tile_of(a: Ahead, f: Four, k: u32) -> mat4x4<f32> { return a.w; }
+)";
+
+constexpr std::string_view kAheadGroups = R"(
+struct Ahead { words: vec4<u32>, steps: vec4<u32> }
+fn ahead(f: Four, k: u32) -> Ahead {
+  return Ahead(w_words(w_line(f.base, f.lane, k)), w_step_words(f.base, f.lane, k));
+}
+fn tile_of(a: Ahead, f: Four, k: u32) -> mat4x4<f32> {
+  let offsets = w_offsets(f.base, f.lane);
+  let steps = w_steps_of(a.steps, f.lane);
+  return transpose(mat4x4<f32>(w_values(w_codes(a.words.x, k), offsets.x) * steps.x,
+                               w_values(w_codes(a.words.y, k), offsets.y) * steps.y,
+                               w_values(w_codes(a.words.z, k), offsets.z) * steps.z,
+                               w_values(w_codes(a.words.w, k), offsets.w) * steps.w));
 }
 )";
 
@@ -249,7 +276,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sums: Sums;
   var next = fetch(0u, group.x, row0, lane);
   for (var step = 0u; step < p.steps; step++) {
-    put(next, lane);
+    put(next, step, group.x, lane);
     workgroupBarrier();
     if (step + 1u < p.steps) { next = fetch(step + 1u, group.x, row0, lane); }
     multiply(&sums, step, group.x, slice, lane / 8u % tall, lane % 8u);
@@ -355,7 +382,7 @@ struct TileSize {
 
 // Tiles of one invocation row are for outputs that would leave most of a large GPU idle.
 TileSize tile_size(const Products& m) {
-  constexpr int64_t kEnough = 100, kMany = 264;
+  constexpr int64_t kEnough = 132, kMany = 528;
   if (m.gated) return {8, 2};
   int64_t columns = 0;
   for (int i = 0; i < m.count; ++i) columns += ceil_div(m.parts[i].y.cols(), kWidth);
@@ -373,18 +400,21 @@ int64_t level_fold(DType dtype) {
 
 void bind_input(Call& call, const Products& m, int64_t depth, const TileSize& size) {
   const int64_t slices = 32 / size.tall;
+  const Tensor& w = m.parts[0].w;
+  const bool wide = r16_geometry(w.dtype, w.shape[0], w.shape[1]).wide;
   if (m.use_q8) {
     call.words("a", m.q8.codes)
         .read("a_scales", f32_vector(m.q8.scales, m.q8.rows * m.q8.blocks))
         .words("a_sums", m.q8.sums)
         .value("blocks", m.q8.blocks)
         .value("steps", ceil_div(m.q8.blocks, slices))
-        .constant("fold", level_fold(m.parts[0].w.dtype))
+        .constant("fold", level_fold(w.dtype))
         .text(kStepQ8);
   } else {
     call.read("x", m.x)
         .value("depth", depth)
         .value("steps", ceil_div(depth, 8 * slices))
+        .text(wide ? kAheadWide : kAheadGroups)
         .text(kStepFloats);
   }
 }
