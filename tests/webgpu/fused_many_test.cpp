@@ -119,8 +119,10 @@ void check(const Case& c) {
     std::fill_n(r.tensor().f32(), r.memory().size(), 0.0f);
     ASSERT_TRUE(to_device(ops, r.tensor()).ok());
   }
+  ASSERT_TRUE(gpu()->wait().ok());
   const int64_t before = gpu()->counts().dispatches;
-  const Status status = recorder.run();
+  Status status = recorder.run();
+  if (status.ok()) status = gpu()->wait();
   ASSERT_TRUE(status.ok()) << what << ": " << status.error().str();
   EXPECT_LE(gpu()->counts().dispatches - before, c.mode == ActivationMode::q8 ? 7 : 6) << what;
   fetch();

@@ -227,8 +227,10 @@ Status measure(int64_t rows, DType dtype, bool use_q8) {
   std::printf("%d rows, %s, %s activations\n", static_cast<int>(rows),
               std::string(dtype_name(dtype)).c_str(), use_q8 ? "q8" : "f32");
   for (const auto& [name, list] : layer.steps()) {
+    LOOM_TRY(ops.device->wait());
     const int64_t before = gpu()->counts().dispatches;
     LOOM_TRY(ops.device->execute(list));
+    LOOM_TRY(ops.device->wait());
     const int64_t dispatches = gpu()->counts().dispatches - before;
     LOOM_ASSIGN(const double time, seconds_of(ops, list, 0.2));
     std::printf("  %-20s %10.1f us %4d dispatches\n", name.c_str(), time * 1e6,

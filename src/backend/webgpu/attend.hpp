@@ -20,6 +20,11 @@ struct AttendTile {
     while (quads < 4 && quads * 4 < vectors && quads * 2 * widths * products <= 8) quads *= 2;
   }
   int64_t size() const { return quads * 4; }
+  // Smaller where there would be fewer workgroups than a large GPU runs at a time.
+  void fill(int64_t vectors, int64_t groups) {
+    constexpr int64_t kEnough = 192;
+    while (quads > 1 && ceil_div(vectors, size()) * groups < kEnough) quads /= 2;
+  }
   int64_t widths, quads = 1;
 };
 
@@ -57,7 +62,27 @@ fn dots(which: u32, lane: u32) -> array<vec4<f32>, quads> {
       }
     }
     workgroupBarrier();
-    for (var d = 0u; d < n; d++) {
+    // Eight reads are under way at a time.
+    var d = 0u;
+    for (; staged == 0u && d + 8u <= n; d += 8u) {
+      let at = d0 + d;
+      let a = vec4(lane_value(which, lane, at), lane_value(which, lane, at + 1u),
+                   lane_value(which, lane, at + 2u), lane_value(which, lane, at + 3u));
+      let b = vec4(lane_value(which, lane, at + 4u), lane_value(which, lane, at + 5u),
+                   lane_value(which, lane, at + 6u), lane_value(which, lane, at + 7u));
+      for (var v = 0u; v < quads; v++) {
+        let to = d * quads + v;
+        sum[v] += a.x * tile[to];
+        sum[v] += a.y * tile[to + quads];
+        sum[v] += a.z * tile[to + 2u * quads];
+        sum[v] += a.w * tile[to + 3u * quads];
+        sum[v] += b.x * tile[to + 4u * quads];
+        sum[v] += b.y * tile[to + 5u * quads];
+        sum[v] += b.z * tile[to + 6u * quads];
+        sum[v] += b.w * tile[to + 7u * quads];
+      }
+    }
+    for (; d < n; d++) {
       var x = 0.0;
       if (staged == 1u) { x = stage[d * 65u + lane]; } else { x = lane_value(which, lane, d0 + d); }
       for (var v = 0u; v < quads; v++) { sum[v] += x * tile[d * quads + v]; }

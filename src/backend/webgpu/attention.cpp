@@ -102,7 +102,26 @@ fn run(row: u32, lane: u32) {
       let d = w * 64u + lane;
       if (d >= p.head_width) { continue; }
       var sum = array<vec4<f32>, quads>();  // compilers miss it without
-      for (var j = first; j < last; j++) {
+      var j = first;
+      for (; !has_mask && j + 8u <= last; j += 8u) {
+        let from_j = start + j;
+        let a = vec4(value_at(at, from_j, d), value_at(at, from_j + 1u, d),
+                     value_at(at, from_j + 2u, d), value_at(at, from_j + 3u, d));
+        let b = vec4(value_at(at, from_j + 4u, d), value_at(at, from_j + 5u, d),
+                     value_at(at, from_j + 6u, d), value_at(at, from_j + 7u, d));
+        for (var v = 0u; v < quads; v++) {
+          let begin_v = v * 65u + j;
+          sum[v] += a.x * weight[begin_v];
+          sum[v] += a.y * weight[begin_v + 1u];
+          sum[v] += a.z * weight[begin_v + 2u];
+          sum[v] += a.w * weight[begin_v + 3u];
+          sum[v] += b.x * weight[begin_v + 4u];
+          sum[v] += b.y * weight[begin_v + 5u];
+          sum[v] += b.z * weight[begin_v + 6u];
+          sum[v] += b.w * weight[begin_v + 7u];
+        }
+      }
+      for (; j < last; j++) {
         let x = select(value_at(at, start + j, d), 0.0, has_mask && shut[j] != 0u);
         for (var v = 0u; v < quads; v++) { sum[v] += x * weight[v * 65u + j]; }
       }
@@ -199,7 +218,8 @@ Status attention(Frame& frame, const AttentionArgs& args) {
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,
       args.length, args.window,   args.causal, args.scale,     args.soft_cap};
   if (work.rows == 0) return {};
-  const AttendTile tile(work.width, work.rows * work.share());
+  AttendTile tile(work.width, work.rows * work.share());
+  tile.fill(work.rows * work.share(), work.kv_heads);
   const int64_t tiles = ceil_div(work.rows * work.share(), tile.size());
   const int64_t after = args.first + 1;
   const int64_t begin =

@@ -151,7 +151,7 @@ class Call {
     bool real = false;
     uint32_t bits = 0;
   };
-  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 16, kMaxTexts = 8;
+  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 16, kMaxTexts = 10;
 
   Call& tensor(std::string_view name, const Tensor& t, Access access);
   static bool bound(const Operand& o) { return o.view > View::absent_ids; }

@@ -25,7 +25,6 @@ const units: u32 = 8u * slices;
 const quads: u32 = 8u * wide;
 var<workgroup> left: array<vec4<u32>, 256>;
 var<workgroup> right: array<vec4<u32>, units * quads>;
-var<private> sums: array<vec4<f32>, 4u * wide>;
 fn left_slot(k: u32, q: u32) -> u32 { return k * tall + (q ^ (k % tall)); }
 fn right_slot(k: u32, q: u32) -> u32 { return k * quads + (q ^ (k % 2u * 4u)); }
 
@@ -46,6 +45,9 @@ fn four(c: Columns, n: u32) -> Four {
   let row = min(c.n + n, (cols_of(c.part) - 1u) / 4u * 4u);
   return Four(w_base(row) + of_part(c.part, p.shift0, p.shift1, p.shift2), row % 16u);
 }
+// Sums of an invocation: 4 x 4 in each segment. Everything is written out, arrays might be kept in
+// memory.
+struct Sums { a: mat4x4<f32>, b: mat4x4<f32> }
 fn rows_from(row: u32) -> vec4<u32> {
   return min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(p.rows - 1u));
 }
@@ -54,45 +56,45 @@ fn rows_from(row: u32) -> vec4<u32> {
 // Codes, four a word: a step is one block of 32 k for every slice. The integer sum of a block is
 // turned into a float by its bits: below 2^22 it is the fraction of 1.5 * 2^23 + sum.
 constexpr std::string_view kStepQ8 = R"(
-const w_loads: u32 = (wide * w_bits + tall - 1u) / tall;
+const w_items: u32 = slices * quads * w_bits;
 const with_sums: bool = w_affine || (w_bias != 0 && fold == 0u);
 const half: u32 = select(8u, 4u, w_span == 16u);
 var<workgroup> left_scale: array<f32, 128>;
 var<workgroup> left_sum: array<i32, select(1u, 128u, with_sums)>;
 var<workgroup> right_step: array<vec4<f32>, slices * quads * 8u / half>;
-var<private> next_x: vec4<u32>;
-var<private> next_w: array<vec4<u32>, w_loads>;
-var<private> next_scale: f32;
-var<private> next_sum: i32;
-var<private> next_step: array<vec4<f32>, 2>;
-fn fetch(step: u32, t: u32, row0: u32, lane: u32) {
+struct Next {
+  x: vec4<u32>, w: vec4<u32>, more: vec4<u32>, step: vec4<u32>, high: vec4<u32>,
+  scale: f32, sum: i32
+}
+fn fetch_w(u: u32, b0: u32, t: u32) -> vec4<u32> {
+  let group = u / (slices * w_bits * 4u);
+  let v = u / 4u % (slices * w_bits);
+  let f = four(columns(t, group / 2u), group % 2u * 16u + u % 4u * 4u);
+  let b = min(b0 + v / w_bits, p.blocks - 1u);
+  return w_words(w_line(f.base, f.lane, b * 32u + v % w_bits * 4u));
+}
+fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   let b0 = step * slices;
   let last = p.blocks - 1u;
   let k = min(b0 * 8u + lane % units, last * 8u + 7u);
   let at = rows_from(row0 + lane / units * 4u) * (p.blocks * 8u) + k;
-  next_x = vec4<u32>(a_word(at.x), a_word(at.y), a_word(at.z), a_word(at.w));
-  for (var i = 0u; i < w_loads; i++) {
-    let u = lane + i * 256u;
-    if (u < slices * quads * w_bits) {
-      let group = u / (slices * w_bits * 4u);
-      let v = u / 4u % (slices * w_bits);
-      let f = four(columns(t, group / 2u), group % 2u * 16u + u % 4u * 4u);
-      let b = min(b0 + v / w_bits, last);
-      next_w[i] = w_words(w_line(f.base, f.lane, b * 32u + v % w_bits * 4u));
-    }
-  }
+  var next: Next;
+  next.x = vec4<u32>(a_word(at.x), a_word(at.y), a_word(at.z), a_word(at.w));
+  if (w_items >= 256u || lane < w_items) { next.w = fetch_w(lane, b0, t); }
+  if (w_items > 256u) { next.more = fetch_w(lane + 256u, b0, t); }
   if (lane < 128u) {
     let from_row = min(row0 + lane / slices, p.rows - 1u) * p.blocks;
     let block = from_row + min(b0 + lane % slices, last);
-    next_scale = a_scales_at(block);
-    if (with_sums) { next_sum = bitcast<i32>(a_sums_word(block)); }
+    next.scale = a_scales_at(block);
+    if (with_sums) { next.sum = bitcast<i32>(a_sums_word(block)); }
   } else if (lane < 128u + slices * quads) {
     let q = lane % quads;
     let f = four(columns(t, q / 8u), q % 8u * 4u);
     let b = min(b0 + (lane - 128u) / quads, last);
-    next_step[0] = w_steps(f.base, f.lane, b * 32u);
-    if (w_span == 16u) { next_step[1] = w_steps(f.base, f.lane, b * 32u + 16u); }
+    next.step = w_step_words(f.base, f.lane, b * 32u);
+    if (w_span == 16u) { next.high = w_step_words(f.base, f.lane, b * 32u + 16u); }
   }
+  return next;
 }
 // Levels, with what they are too large by taken off each byte where that fits.
 fn level(word: u32, k: u32) -> u32 {
@@ -100,147 +102,191 @@ fn level(word: u32, k: u32) -> u32 {
   if (fold == 0u) { return levels; }
   return ((levels | 0x80808080u) - fold) ^ 0x80808080u;
 }
-fn put(lane: u32) {
-  left[left_slot(lane % units, lane / units)] = next_x;
-  for (var i = 0u; i < w_loads; i++) {
-    let u = lane + i * 256u;
-    if (u < slices * quads * w_bits) {
-      let q = u / (slices * w_bits * 4u) * 4u + u % 4u;
-      let v = u / 4u % (slices * w_bits);
-      let words = next_w[i];
-      for (var h = 0u; h < 8u / w_bits; h++) {
-        let k = v % w_bits + h * w_bits;
-        right[right_slot(v / w_bits * 8u + k, q)] =
-            vec4<u32>(level(words.x, 4u * k), level(words.y, 4u * k), level(words.z, 4u * k),
-                      level(words.w, 4u * k));
-      }
-    }
-  }
-  if (lane < 128u) {
-    let at = lane % slices * (4u * tall) + lane / slices;
-    left_scale[at] = next_scale;
-    if (with_sums) { left_sum[at] = next_sum; }
-  } else if (lane < 128u + slices * quads) {
-    right_step[lane - 128u] = next_step[0];
-    if (w_span == 16u) { right_step[lane - 128u + slices * quads] = next_step[1]; }
+fn put_w(u: u32, words: vec4<u32>) {
+  let q = u / (slices * w_bits * 4u) * 4u + u % 4u;
+  let v = u / 4u % (slices * w_bits);
+  for (var h = 0u; h < 8u / w_bits; h++) {
+    let k = v % w_bits + h * w_bits;
+    right[right_slot(v / w_bits * 8u + k, q)] =
+        vec4<u32>(level(words.x, 4u * k), level(words.y, 4u * k), level(words.z, 4u * k),
+                  level(words.w, 4u * k));
   }
 }
+fn put(next: Next, step: u32, t: u32, lane: u32) {
+  left[left_slot(lane % units, lane / units)] = next.x;
+  if (w_items >= 256u || lane < w_items) { put_w(lane, next.w); }
+  if (w_items > 256u) { put_w(lane + 256u, next.more); }
+  if (lane < 128u) {
+    let at = lane % slices * (4u * tall) + lane / slices;
+    left_scale[at] = next.scale;
+    if (with_sums) { left_sum[at] = next.sum; }
+  } else if (lane < 128u + slices * quads) {
+    right_step[lane - 128u] = w_steps_of(next.step, lane % 4u * 4u);
+    if (w_span == 16u) { right_step[lane - 128u + slices * quads] = w_steps_of(next.high, lane % 4u * 4u); }
+  }
+}
+struct Dots { a: vec4<i32>, b: vec4<i32>, c: vec4<i32>, d: vec4<i32> }
 fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
   return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
                    dot4I8Packed(a, w.w));
 }
-fn multiply(step: u32, t: u32, slice: u32, row: u32, col: u32) {
+fn add_dots(s: ptr<function, Dots>, x: vec4<u32>, w: vec4<u32>) {
+  (*s).a += dots(x.x, w);
+  (*s).b += dots(x.y, w);
+  (*s).c += dots(x.z, w);
+  (*s).d += dots(x.w, w);
+}
+fn scaled(s: vec4<i32>, steps: vec4<f32>, offsets: vec4<i32>, at: u32) -> vec4<f32> {
+  var sum = s;
+  if (with_sums) { sum -= offsets * left_sum[at]; }
+  return (bitcast<vec4<f32>>(sum) - vec4<f32>(12582912.0)) * (steps * left_scale[at]);
+}
+fn all_scaled(s: ptr<function, Dots>, t: u32, j: u32, high: u32, slice: u32, row: u32,
+              col: u32) -> mat4x4<f32> {
+  let steps = right_step[(high * slices + slice) * quads + j * 8u + col];
+  var offsets = vec4<i32>();
+  if (with_sums) {
+    let f = four(columns(t, j), col * 4u);
+    offsets = w_offsets(f.base, f.lane);
+  }
+  let at = slice * (4u * tall) + row * 4u;
+  return mat4x4<f32>(scaled((*s).a, steps, offsets, at), scaled((*s).b, steps, offsets, at + 1u),
+                     scaled((*s).c, steps, offsets, at + 2u),
+                     scaled((*s).d, steps, offsets, at + 3u));
+}
+fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, col: u32) {
   if (step * slices + slice >= p.blocks) { return; }
-  for (var first = 0u; first < 8u; first += half) {
-    var s = array<vec4<i32>, 4u * wide>();
-    for (var i = 0u; i < 4u * wide; i++) { s[i] = vec4<i32>(0x4b400000); }
-    for (var k = slice * 8u + first; k < slice * 8u + first + half; k++) {
-      let a = left[left_slot(k, row)];
-      for (var j = 0u; j < wide; j++) {
-        let w = right[right_slot(k, j * 8u + col)];
-        for (var r = 0u; r < 4u; r++) { s[j * 4u + r] += dots(a[r], w); }
-      }
+  let zero = vec4<i32>(0x4b400000);
+  for (var high = 0u; high < 8u / half; high++) {
+    var s = Dots(zero, zero, zero, zero);
+    var more = Dots(zero, zero, zero, zero);
+    for (var i = 0u; i < half; i++) {
+      let k = slice * 8u + high * half + i;
+      let x = left[left_slot(k, row)];
+      add_dots(&s, x, right[right_slot(k, col)]);
+      if (wide == 2u) { add_dots(&more, x, right[right_slot(k, 8u + col)]); }
     }
-    for (var j = 0u; j < wide; j++) {
-      let steps = right_step[(first / 4u * slices + slice) * quads + j * 8u + col];
-      var offsets = vec4<i32>();
-      if (with_sums) {
-        let f = four(columns(t, j), col * 4u);
-        offsets = w_offsets(f.base, f.lane);
-      }
-      for (var r = 0u; r < 4u; r++) {
-        let at = slice * (4u * tall) + row * 4u + r;
-        var sum = s[j * 4u + r];
-        if (with_sums) { sum -= offsets * left_sum[at]; }
-        let value = bitcast<vec4<f32>>(sum) - vec4<f32>(12582912.0);
-        sums[j * 4u + r] += value * (steps * left_scale[at]);
-      }
-    }
+    (*sums).a += all_scaled(&s, t, 0u, high, slice, row, col);
+    if (wide == 2u) { (*sums).b += all_scaled(&more, t, 1u, high, slice, row, col); }
   }
 }
 )";
 
 // Floats: a step is eight k for every slice, whose sum is formed by itself: long chains lose bits.
 constexpr std::string_view kStepFloats = R"(
-var<private> next_x: vec4<f32>;
-var<private> next_w: mat4x4<f32>;
-fn fetch(step: u32, t: u32, row0: u32, lane: u32) {
+struct Next { x: vec4<f32>, w: Ahead }
+fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   let k0 = step * units;
-  let k = k0 + lane % units;
-  let at = rows_from(row0 + lane / units * 4u) * p.x_s + min(k, p.depth - 1u);
-  let x = vec4<f32>(x_at(at.x), x_at(at.y), x_at(at.z), x_at(at.w));
-  next_x = select(vec4<f32>(), x, k < p.depth);
+  let k = min(k0 + lane % units, p.depth - 1u);
+  let at = rows_from(row0 + lane / units * 4u) * p.x_s + k;
+  var next: Next;
+  next.x = vec4<f32>(x_at(at.x), x_at(at.y), x_at(at.z), x_at(at.w));
   if (lane < 2u * slices * quads) {
     let group = lane / units;
     let f = four(columns(t, group / 2u), group % 2u * 16u + lane % 4u * 4u);
-    let from_k = k0 + lane % units / 4u * 4u;
-    next_w = mat4x4<f32>();
-    if (from_k < p.depth) { next_w = w_tile(f.base, f.lane, from_k); }
+    next.w = ahead(f, min(k0 + lane % units / 4u * 4u, (p.depth - 1u) / 4u * 4u));
   }
+  return next;
 }
-fn put(lane: u32) {
-  left[left_slot(lane % units, lane / units)] = bitcast<vec4<u32>>(next_x);
+fn put(next: Next, step: u32, t: u32, lane: u32) {
+  let from_k = step * units + lane % units / 4u * 4u;
+  var x = next.x;
+  if (step * units + lane % units >= p.depth) { x = vec4<f32>(); }
+  left[left_slot(lane % units, lane / units)] = bitcast<vec4<u32>>(x);
   if (lane < 2u * slices * quads) {
-    let q = lane / units * 4u + lane % 4u;
+    let group = lane / units;
+    let f = four(columns(t, group / 2u), group % 2u * 16u + lane % 4u * 4u);
+    var w = tile_of(next.w, f, from_k);
+    if (from_k >= p.depth) { w = mat4x4<f32>(); }
+    let q = group * 4u + lane % 4u;
     let k = lane % units / 4u * 4u;
-    right[right_slot(k, q)] = bitcast<vec4<u32>>(next_w[0]);
-    right[right_slot(k + 1u, q)] = bitcast<vec4<u32>>(next_w[1]);
-    right[right_slot(k + 2u, q)] = bitcast<vec4<u32>>(next_w[2]);
-    right[right_slot(k + 3u, q)] = bitcast<vec4<u32>>(next_w[3]);
+    right[right_slot(k, q)] = bitcast<vec4<u32>>(w[0]);
+    right[right_slot(k + 1u, q)] = bitcast<vec4<u32>>(w[1]);
+    right[right_slot(k + 2u, q)] = bitcast<vec4<u32>>(w[2]);
+    right[right_slot(k + 3u, q)] = bitcast<vec4<u32>>(w[3]);
   }
 }
-fn multiply(step: u32, t: u32, slice: u32, row: u32, col: u32) {
-  var s = array<vec4<f32>, 4u * wide>();
+fn terms(x: vec4<f32>, w: vec4<f32>) -> mat4x4<f32> {
+  return mat4x4<f32>(x.x * w, x.y * w, x.z * w, x.w * w);
+}
+fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, col: u32) {
+  var s = mat4x4<f32>();
+  var more = mat4x4<f32>();
   for (var k = slice * 8u; k < slice * 8u + 8u; k++) {
     let x = bitcast<vec4<f32>>(left[left_slot(k, row)]);
-    for (var j = 0u; j < wide; j++) {
-      let w = bitcast<vec4<f32>>(right[right_slot(k, j * 8u + col)]);
-      for (var r = 0u; r < 4u; r++) { s[j * 4u + r] += x[r] * w; }
-    }
+    s += terms(x, bitcast<vec4<f32>>(right[right_slot(k, col)]));
+    if (wide == 2u) { more += terms(x, bitcast<vec4<f32>>(right[right_slot(k, 8u + col)])); }
   }
-  for (var i = 0u; i < 4u * wide; i++) { sums[i] += s[i]; }
+  (*sums).a += s;
+  if (wide == 2u) { (*sums).b += more; }
+}
+)";
+
+// What is fetched of w for later, and the tile it becomes.
+constexpr std::string_view kAheadWide = R"(
+struct Ahead { w: mat4x4<f32> }
+fn ahead(f: Four, k: u32) -> Ahead { return Ahead(w_tile(f.base, f.lane, k)); }
+fn tile_of(a: Ahead, f: Four, k: u32) -> mat4x4<f32> { return a.w; }
+)";
+
+constexpr std::string_view kAheadGroups = R"(
+struct Ahead { words: vec4<u32>, steps: vec4<u32> }
+fn ahead(f: Four, k: u32) -> Ahead {
+  return Ahead(w_words(w_line(f.base, f.lane, k)), w_step_words(f.base, f.lane, k));
+}
+fn tile_of(a: Ahead, f: Four, k: u32) -> mat4x4<f32> {
+  let offsets = w_offsets(f.base, f.lane);
+  let steps = w_steps_of(a.steps, f.lane);
+  return transpose(mat4x4<f32>(w_values(w_codes(a.words.x, k), offsets.x) * steps.x,
+                               w_values(w_codes(a.words.y, k), offsets.y) * steps.y,
+                               w_values(w_codes(a.words.z, k), offsets.z) * steps.z,
+                               w_values(w_codes(a.words.w, k), offsets.w) * steps.w));
 }
 )";
 
 // After the steps two rows of every invocation are exchanged at a time; an invocation adds the
 // slices of four neighbouring outputs in each of its segments.
 constexpr Kernel kProducts{"products_many", R"(
-var<private> made: array<vec4<f32>, wide>;
-fn join(lane: u32) {
-  for (var i = 0u; i < 2u * wide; i++) {
-    left[lane] = bitcast<vec4<u32>>(sums[2u * i]);
-    right[lane] = bitcast<vec4<u32>>(sums[2u * i + 1u]);
-    workgroupBarrier();
-    if (lane / (16u * tall) == i % 2u) {
-      var v = vec4<f32>();
-      for (var s = 0u; s < slices; s++) {
-        let at = s * 8u * tall + lane % (8u * tall);
-        if (lane / (8u * tall) % 2u == 0u) {
-          v += bitcast<vec4<f32>>(left[at]);
-        } else {
-          v += bitcast<vec4<f32>>(right[at]);
-        }
-      }
-      made[i / 2u] = v;
+struct Made { a: vec4<f32>, b: vec4<f32> }
+fn exchange(first: vec4<f32>, second: vec4<f32>, lane: u32) -> vec4<f32> {
+  left[lane] = bitcast<vec4<u32>>(first);
+  right[lane] = bitcast<vec4<u32>>(second);
+  workgroupBarrier();
+  var v = vec4<f32>();
+  for (var s = 0u; s < slices; s++) {
+    let at = s * 8u * tall + lane % (8u * tall);
+    if (lane / (8u * tall) % 2u == 0u) {
+      v += bitcast<vec4<f32>>(left[at]);
+    } else {
+      v += bitcast<vec4<f32>>(right[at]);
     }
-    workgroupBarrier();
   }
+  workgroupBarrier();
+  return v;
+}
+fn joined(m: mat4x4<f32>, lane: u32) -> vec4<f32> {
+  let low = exchange(m[0], m[1], lane);
+  let high = exchange(m[2], m[3], lane);
+  return select(low, high, lane / (16u * tall) % 2u == 1u);
 }
 @compute @workgroup_size(lanes)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row0 = group.y * 4u * tall;
   let slice = lane / (8u * tall);
-  fetch(0u, group.x, row0, lane);
+  var sums: Sums;
+  var next = fetch(0u, group.x, row0, lane);
   for (var step = 0u; step < p.steps; step++) {
-    put(lane);
+    put(next, step, group.x, lane);
     workgroupBarrier();
-    if (step + 1u < p.steps) { fetch(step + 1u, group.x, row0, lane); }
-    multiply(step, group.x, slice, lane / 8u % tall, lane % 8u);
+    if (step + 1u < p.steps) { next = fetch(step + 1u, group.x, row0, lane); }
+    multiply(&sums, step, group.x, slice, lane / 8u % tall, lane % 8u);
     workgroupBarrier();
   }
-  join(lane);
+  var made: Made;
+  made.a = joined(sums.a, lane);
+  if (wide == 2u) { made.b = joined(sums.b, lane); }
   let row = row0 + lane % (8u * tall) / 8u * 4u + lane / (8u * tall) % 4u;
-  store(group.x, row, lane % 8u * 4u, lane < 32u * tall && row < p.rows, lane);
+  store(made, group.x, row, lane % 8u * 4u, lane < 32u * tall && row < p.rows, lane);
 }
 )"};
 
@@ -279,36 +325,43 @@ fn part_set(part: u32, row: u32, n: u32, v: f32) {
 )";
 
 constexpr std::string_view kStore = R"(
-fn store(t: u32, row: u32, col: u32, inside: bool, lane: u32) {
+fn one(c: Columns, row: u32, n: u32, sum: f32) {
+  if (n >= cols_of(c.part)) { return; }
+  let v = activate(p.activation, biased(c.part, n, sum));
+  part_set(c.part, row, n, v);
+  if (has_other) { added_set(row * p.added_row + n, other_at(row * p.other_row + n) + v); }
+}
+fn four_of(t: u32, j: u32, row: u32, col: u32, v: vec4<f32>) {
+  let c = columns(t, j);
+  one(c, row, c.n + col, v.x);
+  one(c, row, c.n + col + 1u, v.y);
+  one(c, row, c.n + col + 2u, v.z);
+  one(c, row, c.n + col + 3u, v.w);
+}
+fn store(made: Made, t: u32, row: u32, col: u32, inside: bool, lane: u32) {
   if (!inside) { return; }
-  for (var j = 0u; j < wide; j++) {
-    let c = columns(t, j);
-    for (var i = 0u; i < 4u; i++) {
-      let n = c.n + col + i;
-      if (n < cols_of(c.part)) {
-        let v = activate(p.activation, biased(c.part, n, made[j][i]));
-        part_set(c.part, row, n, v);
-        if (has_other) { added_set(row * p.added_row + n, other_at(row * p.other_row + n) + v); }
-      }
-    }
-  }
+  four_of(t, 0u, row, col, made.a);
+  if (wide == 2u) { four_of(t, 1u, row, col, made.b); }
 }
 )";
 
 constexpr std::string_view kStoreGated = R"(
-fn store(t: u32, row: u32, col: u32, inside: bool, lane: u32) {
-  var x = vec4<f32>();
-  for (var i = 0u; i < 4u; i++) {
-    let n = t * 32u + col + i;
-    if (inside && n < p.cols0) {
-      let gate = biased(0u, n, made[0][i]);
-      let up = biased(1u, n, made[1][i]);
-      part_set(0u, row, n, gate);
-      part_set(1u, row, n, up);
-      x[i] = activate(p.activation, gate) * up;
-      mixed_set(row * p.mixed_s + n, x[i]);
-    }
-  }
+fn one(row: u32, n: u32, inside: bool, a: f32, b: f32) -> f32 {
+  if (!inside || n >= p.cols0) { return 0.0; }
+  let gate = biased(0u, n, a);
+  let up = biased(1u, n, b);
+  part_set(0u, row, n, gate);
+  part_set(1u, row, n, up);
+  let v = activate(p.activation, gate) * up;
+  mixed_set(row * p.mixed_s + n, v);
+  return v;
+}
+fn store(made: Made, t: u32, row: u32, col: u32, inside: bool, lane: u32) {
+  let n = t * 32u + col;
+  let x = vec4<f32>(one(row, n, inside, made.a.x, made.b.x),
+                    one(row, n + 1u, inside, made.a.y, made.b.y),
+                    one(row, n + 2u, inside, made.a.z, made.b.z),
+                    one(row, n + 3u, inside, made.a.w, made.b.w));
   quantise_row(x, row, t, inside, lane);
 }
 )";
@@ -329,7 +382,7 @@ struct TileSize {
 
 // Tiles of one invocation row are for outputs that would leave most of a large GPU idle.
 TileSize tile_size(const Products& m) {
-  constexpr int64_t kEnough = 100, kMany = 264;
+  constexpr int64_t kEnough = 132, kMany = 528;
   if (m.gated) return {8, 2};
   int64_t columns = 0;
   for (int i = 0; i < m.count; ++i) columns += ceil_div(m.parts[i].y.cols(), kWidth);
@@ -347,18 +400,21 @@ int64_t level_fold(DType dtype) {
 
 void bind_input(Call& call, const Products& m, int64_t depth, const TileSize& size) {
   const int64_t slices = 32 / size.tall;
+  const Tensor& w = m.parts[0].w;
+  const bool wide = r16_geometry(w.dtype, w.shape[0], w.shape[1]).wide;
   if (m.use_q8) {
     call.words("a", m.q8.codes)
         .read("a_scales", f32_vector(m.q8.scales, m.q8.rows * m.q8.blocks))
         .words("a_sums", m.q8.sums)
         .value("blocks", m.q8.blocks)
         .value("steps", ceil_div(m.q8.blocks, slices))
-        .constant("fold", level_fold(m.parts[0].w.dtype))
+        .constant("fold", level_fold(w.dtype))
         .text(kStepQ8);
   } else {
     call.read("x", m.x)
         .value("depth", depth)
         .value("steps", ceil_div(depth, 8 * slices))
+        .text(wide ? kAheadWide : kAheadGroups)
         .text(kStepFloats);
   }
 }

@@ -30,6 +30,25 @@ fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
 }
 )";
 
+// Steps in two moves: the words they are in, and what is made of them. Kernels that fetch ahead may
+// not look at what they fetch.
+constexpr std::string_view kLaterF16 = R"(
+fn w_step_words(base: u32, lane: u32, k: u32) -> vec4<u32> {
+  return w_words((base + w_scales + k / w_span * 8u + lane / 2u) / 4u * 4u);
+}
+fn w_steps_of(words: vec4<u32>, lane: u32) -> vec4<f32> {
+  let pair = select(words.xy, words.zw, lane / 2u % 4u == 2u);
+  return vec4<f32>(unpack2x16float(pair.x), unpack2x16float(pair.y));
+}
+)";
+
+constexpr std::string_view kLater = R"(
+fn w_step_words(base: u32, lane: u32, k: u32) -> vec4<u32> {
+  return bitcast<vec4<u32>>(w_steps(base, lane, k));
+}
+fn w_steps_of(words: vec4<u32>, lane: u32) -> vec4<f32> { return bitcast<vec4<f32>>(words); }
+)";
+
 // 2^-127 is subnormal, and 255 is NaN, which is shown as infinity.
 constexpr std::string_view kStepsE8M0 = R"(
 fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
@@ -297,8 +316,8 @@ std::string group_text(const DTypeInfo& info) {
              "u;\nconst w_span: u32 = ", info.block > 0 ? info.block : 32,
              "u;\nconst w_scales: u32 = ", g.block_scales / 4, "u;\nconst w_bias: i32 = ", bias,
              ";\nconst w_unit: f32 = ", info.levels == Levels::e2m1 ? "0.5" : "1.0", ";\n",
-             step_text(info.scale), levels_text(info.levels),
-             info.levels == Levels::none ? kValuesNF4 : kValuesOfLevels,
+             step_text(info.scale), info.scale == ScaleRule::f16 ? kLaterF16 : kLater,
+             levels_text(info.levels), info.levels == Levels::none ? kValuesNF4 : kValuesOfLevels,
              info.affine() ? kOffsetsAffine : kOffsets, kGroups);
 }
 

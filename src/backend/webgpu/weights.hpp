@@ -22,6 +22,7 @@ enum class WeightView : uint8_t { words, quads };
 //   w_offsets(base, lane)          this much, for four rows, lane % 4 == 0
 //   w_values(codes, offset)        their levels (nf4: values) as vec4<f32>
 //   w_steps(base, lane, k)         what multiplies the levels of four rows, lane % 4 == 0
+//   w_step_words(base, lane, k), w_steps_of(words, lane)   the same in two moves, to fetch ahead
 // and for all types
 //   w_word(i), w_pair(i), w_words(i)   1, 2 or 4 words from i, which is a multiple of that
 // Errors: none; a type without a snippet makes the call fail with Code::unsupported.

@@ -1,0 +1,50 @@
+// A small decoder with random weights: prompts of many rows, then single tokens, on the GPU as on
+// the CPU.
+#include "gpu/support.hpp"
+#include "loom/engine.hpp"
+#include "loom/language_model.hpp"
+
+namespace loom::test {
+namespace {
+
+Result<std::vector<float>> logits_of(const std::string& device, const std::string& activations,
+                                     std::string_view dtype, int64_t prompt) {
+  EngineOptions options;
+  options.threads = 1;
+  options.device = device;
+  options.activations = activations;
+  if (device == "gpu") options.gpu_library = gpu()->adapter().library;
+  LOOM_ASSIGN(const Engine engine, Engine::create(options));
+  LOOM_ASSIGN(const Model model, Model::random(engine, "tiny", dtype, 1));
+  LOOM_ASSIGN(ModelSession session, model.session());
+  std::vector<TokenId> ids;
+  for (int64_t i = 0; i < prompt; ++i) ids.push_back(static_cast<TokenId>(i * 37 % 256));
+  LOOM_TRY(session.feed(ids));
+  std::vector<float> all(session.logits().begin(), session.logits().end());
+  const TokenId next = 11;
+  LOOM_TRY(session.feed({&next, 1}));
+  all.insert(all.end(), session.logits().begin(), session.logits().end());
+  return all;
+}
+
+TEST(GpuDecoder, LogitsAreThoseOfTheCpu) {
+  LOOM_NEEDS_GPU();
+  struct Case {
+    std::string_view dtype;
+    const char* activations;
+    double bound;  // rounding may turn single codes of quantised rows
+  };
+  for (const Case& c : {Case{"q4_0", "f32", 1e-5}, {"q4_0", "q8", 2e-2}, {"f16", "f32", 1e-5}}) {
+    for (const int64_t prompt : {9, 70}) {
+      const auto cpu = logits_of("cpu", c.activations, c.dtype, prompt);
+      const auto got = logits_of("gpu", c.activations, c.dtype, prompt);
+      ASSERT_TRUE(cpu.ok()) << cpu.error().str();
+      ASSERT_TRUE(got.ok()) << got.error().str();
+      EXPECT_LE(distance(*cpu, *got), c.bound)
+          << c.dtype << " " << c.activations << ", " << prompt << " tokens";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loom::test
