@@ -56,7 +56,9 @@ class WebGpu final : public Backend {
   const Counts& counts() const override {
     return counts_;
   }
+  Status copy(const MemoryRange& from, const std::byte* to) override;
   Status wait() override {
+    LOOM_TRY(frame_.flush());
     return gpu_->wait();
   }
   void lose() override {
@@ -70,6 +72,8 @@ class WebGpu final : public Backend {
     return id;
   }
   void detach(int64_t id) override {
+    // What is waiting there may be copied from or to it; an error shows in the next call.
+    if (const Status status = frame_.flush(); !status.ok()) frame_.drop();
     memory_.detach(id);
     count_memory();
   }
@@ -112,7 +116,18 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   return gpu_->write(place.buffer, place.offset, begin, bytes);
 }
 
+Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
+  const Place source = memory_.find(from.begin), target = memory_.find(to);
+  if (source.buffer == nullptr || source.left < from.bytes || target.buffer == nullptr ||
+      target.left < from.bytes || source.buffer == target.buffer || from.bytes % 4 != 0) {
+    return make_error(Code::internal, "copy between places that the device does not have");
+  }
+  frame_.copy(source, target, from.bytes);
+  return {};
+}
+
 Status WebGpu::download(std::span<const MemoryRange> ranges) {
+  LOOM_TRY(frame_.flush());
   std::vector<Gpu::Read> reads;
   for (const MemoryRange& range : ranges) {
     if (range.bytes <= 0) continue;
