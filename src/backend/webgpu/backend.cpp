@@ -144,8 +144,7 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
   for (size_t i = 0; i < commands.size();) {
-    Result<int64_t> fused = fuse_scalars(frame_, commands.subspan(i));
-    if (fused.ok() && *fused == 0) fused = fuse_optimise(frame_, commands.subspan(i));
+    const Result<int64_t> fused = fuse(frame_, commands.subspan(i));
     if (!fused.ok()) {
       frame_.drop();
       return fused.error();
