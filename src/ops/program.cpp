@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arena.hpp"
+#include "ops/schedule.hpp"
 #include "ops/visit.hpp"
 
 namespace loom {
@@ -83,6 +84,7 @@ Status Program::attach(std::vector<Command>& commands) {
 
 Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode) {
+  if (ops.device != nullptr && trace.notes().empty()) schedule(trace.commands());
   const ArenaPlan plan = plan_arena(trace, pinned);
   Program program;
   LOOM_ASSIGN(program.arena_, allocate_for(ops, plan.total()));
@@ -103,11 +105,11 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
       relocate(note.tensor);
     }
   };
-  std::vector<bool> written(static_cast<size_t>(trace.tensors()));
+  std::vector<bool> written(static_cast<size_t>(trace.tensors())), read(written.size());
   for (Command& command : trace.commands()) {
     visit_command(command, [&](Tensor& t, Access access) {
       const int64_t i = t.empty() ? -1 : trace.find(t.data);
-      if (i >= 0 && access != Access::read) written[static_cast<size_t>(i)] = true;
+      if (i >= 0) (access == Access::read ? read : written)[static_cast<size_t>(i)] = true;
       relocate(t);
     });
   }
@@ -123,7 +125,9 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
   for (Tensor* t : pinned) {
     const int64_t i = t->empty() ? -1 : trace.find(t->data);
     relocate(*t);
-    if (i >= 0 && !written[static_cast<size_t>(i)]) program.inputs_.push_back(*t);
+    if (i < 0) continue;
+    const auto n = static_cast<size_t>(i);
+    if (read[n] && !written[n]) program.inputs_.push_back(*t);
   }
   program.commands_ = static_cast<int64_t>(trace.commands().size());
   return program;
@@ -132,6 +136,13 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
 Status Program::send_inputs() const {
   for (const Tensor& t : inputs_) LOOM_TRY(to_device(recorder_->ops(), t));
   return {};
+}
+
+Status Program::run_again(const Tensor& changed) {
+  for (const Tensor& t : inputs_) {
+    if (t.data == changed.data) LOOM_TRY(to_device(recorder_->ops(), t));
+  }
+  return recorder_->run();
 }
 
 Status Program::run() {
