@@ -3,6 +3,7 @@
 #include "gpu/training_rig.hpp"
 
 #include "base/rng.hpp"
+#include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "engine/layer_bench.hpp"
 #include "io/json.hpp"
