@@ -29,7 +29,9 @@ Ran tell(const std::string& fault, const std::string& more) {
   const std::string faulty = cat("--device gpu --gpu-library '", LOOM_FAULTY_LIBRARY, "' ");
   const std::string before =
       cat("LOOM_FAULT=", fault, " LOOM_FAULTY_OF='", gpu()->adapter().library, "'");
-  return run_loom(cat("run ", kModel, " -p 'Once upon a time' --max-tokens 24 --threads 1 ",
+  return run_loom(cat("run ", kModel,
+                      " -p 'Once upon a time' --max-tokens 24 --threads 1 "
+                      "--activations f32 ",
                       fault.empty() ? "" : faulty, more),
                   fault.empty() ? "" : before);
 }
@@ -101,6 +103,7 @@ TEST(GpuFaults, ASessionGoesOnWhereItWas) {
   std::vector<std::string> notes;
   ModelSessionOptions options;
   options.chunk = 8;
+  options.activations = "f32";
   options.device_failed = [&](const Error& why) { notes.push_back(why.str()); };
   Result<ModelSession> session = model->session(options), other = model->session();
   ASSERT_TRUE(session.ok()) << session.error().str();
@@ -117,7 +120,7 @@ TEST(GpuFaults, ASessionGoesOnWhereItWas) {
   session->rewind(10);
   ASSERT_TRUE(session->feed(all.subspan(10, 2)).ok());
   EXPECT_EQ(notes.size(), 1u);
-  EXPECT_LT(distance(on_gpu, session->logits()), 1e-3);
+  EXPECT_LT(distance(on_gpu, session->logits()), 1e-4);
   EXPECT_EQ(session->position(), 12);
   ASSERT_TRUE(session->feed(all.subspan(12)).ok());
   EXPECT_EQ(notes.size(), 1u);

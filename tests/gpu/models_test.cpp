@@ -49,11 +49,14 @@ Pair load_both(const std::string& path, const std::string& dtype) {
   return {*cpu, *gpu};
 }
 
-// The first prompts where a CPU plays the GPU.
+bool slow() {
+  return gpu()->adapter().software && !all_cases();
+}
+
+// The first ones where a CPU plays the GPU.
 std::vector<ReferencePrompt> prompts_of(const std::string& folder) {
   std::vector<ReferencePrompt> prompts = read_reference(folder).prompts;
-  if (gpu()->adapter().software && !all_cases())
-    prompts.resize(std::min<size_t>(prompts.size(), 2));
+  if (slow()) prompts.resize(std::min<size_t>(prompts.size(), 2));
   return prompts;
 }
 
@@ -61,8 +64,9 @@ void expect_same_words(const Pair& models, const std::vector<ReferencePrompt>& p
   GenerateOptions options;
   options.max_tokens = 64;
   options.ignore_eos = true;
+  const ModelSessionOptions in_f32{.activations = "f32"};
   for (const ReferencePrompt& prompt : prompts) {
-    Result<ModelSession> cpu = models.cpu.session(), got = models.gpu.session();
+    Result<ModelSession> cpu = models.cpu.session(in_f32), got = models.gpu.session(in_f32);
     ASSERT_TRUE(cpu.ok()) << cpu.error().str();
     ASSERT_TRUE(got.ok()) << got.error().str();
     const Result<Generation> expected = cpu->generate(prompt.ids, options);
@@ -71,6 +75,28 @@ void expect_same_words(const Pair& models, const std::vector<ReferencePrompt>& p
     ASSERT_TRUE(written.ok()) << written.error().str();
     EXPECT_EQ(written->token_ids, expected->token_ids) << prompt.text;
   }
+}
+
+// Activations in int8: a difference of one ulp moves a value over an edge now and then, that moves
+// others, and after some layers the logits of two correct runs are as far apart as rounding to 8
+// bits takes either from float. So no equal words, but close logits along the words of the CPU.
+void expect_close_words(const Pair& models, const ReferencePrompt& prompt) {
+  Result<ModelSession> cpu = models.cpu.session(), got = models.gpu.session();
+  ASSERT_TRUE(cpu.ok()) << cpu.error().str();
+  ASSERT_TRUE(got.ok()) << got.error().str();
+  std::vector<TokenId> next = prompt.ids;
+  double sum = 0;
+  constexpr int kWords = 32;
+  for (int i = 0; i < kWords; ++i) {
+    ASSERT_TRUE(cpu->feed(next).ok());
+    const Status fed = got->feed(next);
+    ASSERT_TRUE(fed.ok()) << fed.error().str();
+    const std::span<const float> logits = cpu->logits();
+    sum += distance(logits, got->logits());
+    const auto best = std::max_element(logits.begin(), logits.end());
+    next = {static_cast<TokenId>(best - logits.begin())};
+  }
+  EXPECT_LT(sum / kWords, 0.02) << prompt.text;
 }
 
 void expect_same_perplexity(const Pair& models, const std::vector<TokenId>& ids, int64_t window,
@@ -98,6 +124,12 @@ TEST(GpuStories, TheSameWords) {
     SCOPED_TRACE(dtype);
     expect_same_words(load_both(kStoryModel, dtype), prompts_of(kStories));
   }
+}
+
+TEST(GpuStories, CloseLogitsWithActivationsInInt8) {
+  LOOM_NEEDS_GPU();
+  const Pair models = load_both(kStoryModel, "q8_0");
+  for (const ReferencePrompt& prompt : prompts_of(kStories)) expect_close_words(models, prompt);
 }
 
 TEST(GpuStories, TheSamePerplexity) {
@@ -133,8 +165,7 @@ TEST(GpuShakespeare, TheSamePerplexity) {
     const Pair models = load_both(kShakespeare, dtype);
     const auto ids = models.cpu.tokenize(text->substr(static_cast<size_t>(*start), 20000));
     ASSERT_TRUE(ids.ok());
-    const bool slow = gpu()->adapter().software && !all_cases();
-    expect_same_perplexity(models, *ids, 256, slow ? 512 : 4096);
+    expect_same_perplexity(models, *ids, slow() ? 128 : 512, slow() ? 128 : 4096);
   }
 }
 
