@@ -36,7 +36,7 @@ install_packages() {
   fi
 }
 
-# fetched FILE: whether it is there, for the last line of what was printed if not.
+# note_missing PACKAGE [WHY]: without WHY, the last line of the log.
 note_missing() {
   say "note: not fetched: $1: ${2:-$(grep -v '^\s*$' "$log" | tail -n 1)}"
 }
