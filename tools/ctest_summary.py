@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints "N passed, N failed, N skipped" for a JUnit file that ctest wrote (--output-junit FILE), or
-a test program of GoogleTest (--gtest_output=xml:FILE).
+"""Prints "N passed, N failed, N skipped" for a JUnit file: of ctest (--output-junit FILE), or of a
+test program of GoogleTest (--gtest_output=xml:FILE).
 
 A test that was disabled or asked to be skipped is skipped; one whose program is missing has failed.
 """
