@@ -31,7 +31,7 @@ install_packages() {
   mapfile -t missing < <(missing_of "$@")
   (( ${#missing[@]} > 0 )) || return 0
   say "installing: ${missing[*]}"
-  if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  if ! (apt update && apt install -y --no-install-recommends "${missing[@]}") >"$log" 2>&1; then
     say "note: not installed: ${missing[*]}: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log")"
   fi
 }
