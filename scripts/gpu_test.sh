@@ -45,7 +45,7 @@ program() {
 
 dawn=build/gpu/dawn/libwebgpu_wrapper.so
 wgpu=build/gpu/wgpu/libwgpu_native-release.so
-swiftshader="$(icd_of chromium vk_swiftshader_icd)"
+swiftshader="$(icd_of chromium-common vk_swiftshader_icd)"
 lavapipe="$(icd_of mesa-vulkan-drivers lvp_icd)"
 runs=()
 skipped=0
@@ -57,7 +57,7 @@ if [[ -f "$dawn" && -n "$swiftshader" ]]; then
     program test_gpu "$dawn" "$swiftshader" dawn_whole
   } &
 else
-  say "skipped: Dawn over SwiftShader: $dawn or the package chromium is not there"
+  say "skipped: Dawn over SwiftShader: $dawn or the package chromium-common is not there"
   skipped=$((skipped + 1))
 fi
 if [[ -f "$wgpu" && -n "$lavapipe" ]]; then

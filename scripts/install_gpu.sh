@@ -78,7 +78,7 @@ fetch_wgpu() {
 packages=(libvulkan1)
 case "${1:-}" in
   "") ;;
-  --tests) packages+=(mesa-vulkan-drivers chromium) ;;  # lavapipe; chromium has SwiftShader
+  --tests) packages+=(mesa-vulkan-drivers chromium-common) ;;  # lavapipe; SwiftShader
   -h|--help) usage; exit 0 ;;
   *) die "unknown option '$1'; try --tests or --help" ;;
 esac

@@ -100,12 +100,13 @@ void expect_close_words(const Pair& models, const ReferencePrompt& prompt) {
 }
 
 void expect_same_perplexity(const Pair& models, const std::vector<TokenId>& ids, int64_t window,
-                            int64_t limit) {
+                            int64_t limit, ActivationMode mode, double bound) {
   double measured[2] = {};
   for (const bool on_gpu : {false, true}) {
     LlmSessionOptions options;
     options.context = window;
     options.head_rows = 32;
+    options.activations = mode;
     Result<LlmSession> session = make_session(on_gpu ? models.gpu : models.cpu, options);
     ASSERT_TRUE(session.ok()) << session.error().str();
     PerplexityOptions how;
@@ -115,7 +116,7 @@ void expect_same_perplexity(const Pair& models, const std::vector<TokenId>& ids,
     ASSERT_TRUE(result.ok()) << result.error().str();
     measured[on_gpu ? 1 : 0] = result->perplexity;
   }
-  EXPECT_NEAR(measured[1], measured[0], 1e-3 * measured[0]);
+  EXPECT_NEAR(measured[1], measured[0], bound * measured[0]);
 }
 
 TEST(GpuStories, TheSameWords) {
@@ -141,7 +142,7 @@ TEST(GpuStories, TheSamePerplexity) {
   }
   const auto ids = models.cpu.tokenize(text);
   ASSERT_TRUE(ids.ok());
-  expect_same_perplexity(models, *ids, 128, 256);
+  expect_same_perplexity(models, *ids, 128, 256, ActivationMode::f32, 1e-3);
 }
 
 TEST(GpuShakespeare, TheSameWords) {
@@ -165,7 +166,12 @@ TEST(GpuShakespeare, TheSamePerplexity) {
     const Pair models = load_both(kShakespeare, dtype);
     const auto ids = models.cpu.tokenize(text->substr(static_cast<size_t>(*start), 20000));
     ASSERT_TRUE(ids.ok());
-    expect_same_perplexity(models, *ids, slow() ? 128 : 512, slow() ? 128 : 4096);
+    const int64_t window = slow() ? 128 : 512, limit = slow() ? 128 : 4096;
+    expect_same_perplexity(models, *ids, window, limit, ActivationMode::f32, 1e-3);
+    // Rounding to 8 bits moves single predictions (expect_close_words); their mean needs many.
+    if (dtype != "f32" && !slow()) {
+      expect_same_perplexity(models, *ids, window, limit, ActivationMode::q8, 5e-3);
+    }
   }
 }
 
