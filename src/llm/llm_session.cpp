@@ -121,7 +121,8 @@ Status LlmSession::move_to_host() {
   return {};
 }
 
-Status LlmSession::on_either(const std::function<Status()>& try_it) {
+template <class F>
+Status LlmSession::on_either(const F& try_it) {
   const Status status = try_it();
   if (status.ok() || !may_move_to_host()) return status;
   LOOM_TRY(move_to_host());

@@ -56,7 +56,8 @@ class LlmSession {
   bool may_move_to_host() const;
   Status move_to_host();
   // try_it(), and again on the host where the device fails.
-  Status on_either(const std::function<Status()>& try_it);
+  template <class F>
+  Status on_either(const F& try_it);
   void remember(std::span<const TokenId> fed);
   Status feed_piece(std::span<const TokenId> piece, bool last);
   Status draw(TokenId id, int64_t count);
@@ -72,7 +73,7 @@ class LlmSession {
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
   std::vector<TokenId> fed_;  // up to position(); kept where a move to the host may come
-  Buffer drawn_;  // what feed_greedy() found, where the next step reads it
+  Buffer drawn_;              // what feed_greedy() found, where the next step reads it
   Attached drawn_attached_;
   std::span<const float> logits_;
 };
