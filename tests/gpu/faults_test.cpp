@@ -30,7 +30,7 @@ Ran tell(const std::string& fault, const std::string& more) {
   const std::string before =
       cat("LOOM_FAULT=", fault, " LOOM_FAULTY_OF='", gpu()->adapter().library, "'");
   return run_loom(cat("run ", kModel,
-                      " -p 'Once upon a time' --max-tokens 24 --threads 1 "
+                      " -p 'Once upon a time' --max-tokens 64 --threads 1 "
                       "--activations f32 ",
                       fault.empty() ? "" : faulty, more),
                   fault.empty() ? "" : before);
@@ -43,7 +43,7 @@ int lines(const std::string& text) {
 TEST(GpuFaults, ATextGoesOnOnTheCpuWhenTheDeviceIsLost) {
   LOOM_NEEDS_FAULTS();
   const Ran cpu = tell("", "");
-  const Ran ran = tell("lose:30", "");
+  const Ran ran = tell("lose:4", "");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, cpu.out);
   EXPECT_THAT(ran.err, StartsWith("loom: note: the GPU failed, the CPU goes on: "));
@@ -54,7 +54,7 @@ TEST(GpuFaults, ATextGoesOnOnTheCpuWhenTheDeviceIsLost) {
 TEST(GpuFaults, StrictlyALostDeviceIsOneLineAndTheTextSoFarStays) {
   LOOM_NEEDS_FAULTS();
   const Ran cpu = tell("", "");
-  const Ran ran = tell("lose:30", "--strict");
+  const Ran ran = tell("lose:4", "--strict");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(cpu.out, StartsWith(ran.out));
   EXPECT_GT(ran.out.size(), std::string("Once upon a time").size());
