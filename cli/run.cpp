@@ -84,6 +84,11 @@ class Runner {
     const int64_t wanted = prompt_tokens + std::min(f_.generate.max_tokens, limit);
     options.context = f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(wanted, 1));
     options.chunk = f_.chunk;
+    if (!f_.engine.strict) {
+      options.device_failed = [](const Error& why) {
+        fmt::print(stderr, "loom: note: the GPU failed, the CPU goes on: {}\n", why.str());
+      };
+    }
     return model_.session(options);
   }
 

@@ -23,7 +23,7 @@ void EngineFlags::add_device(Command verb) {
   verb.option("--device", device, "cpu, or gpu: through WebGPU").show_default();
   verb.option("--gpu-library", gpu_library,
               "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
-  verb.flag("--strict", strict, "Refuse what the GPU has no kernel for, instead of using the CPU");
+  verb.flag("--strict", strict, "Stop where the GPU cannot go on, instead of using the CPU");
 }
 
 Result<Engine> EngineFlags::create() const {

@@ -18,6 +18,25 @@ have() {
   command -v "$1" >/dev/null 2>&1
 }
 
+# missing_of PACKAGE...: prints those of them that are not installed.
+missing_of() {
+  local package
+  for package in "$@"; do
+    [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] ||
+      printf '%s\n' "$package"
+  done
+}
+
+# apt ARGUMENTS: apt-get, as root, without questions.
+apt() {
+  local as_root=()
+  if [[ "$(id -u)" != 0 ]]; then
+    have sudo || die "installing packages needs root and there is no sudo; as root, run: apt-get $*"
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
 # The number of jobs: the cores we may use, but one per 1.5 GB of memory at most.
 jobs_to_run() {
   local cores memory_kb by_memory

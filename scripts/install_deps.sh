@@ -16,32 +16,6 @@ usage() {
   sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-is_installed() {
-  [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
-}
-
-# Prints those of its arguments that are not installed.
-missing_of() {
-  local package
-  for package in "$@"; do
-    is_installed "$package" || printf '%s\n' "$package"
-  done
-}
-
-as_root() {
-  if [[ "$(id -u)" == 0 ]]; then
-    "$@"
-  elif have sudo; then
-    sudo "$@"
-  else
-    die "installing packages needs root and there is no sudo; as root, run: apt-get install ${missing[*]}"
-  fi
-}
-
-apt() {
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
-}
-
 case "${1:-}" in
   "") required=("${to_build[@]}") optional=() ;;
   --tests) required=("${to_build[@]}" "${to_test[@]}") optional=("${to_test_more[@]}") ;;

@@ -85,10 +85,11 @@ configure_and_build() {
   rm -f "$log.out"
 }
 
-# The tests that passed are not listed; the last line counts them.
+# The tests that passed are not listed; the last line counts them. Those that need a GPU are skipped,
+# even where there is one: the step "gpu" runs them.
 unit_tests() {
   local status=0
-  ctest --test-dir "build/$preset" -j "$(jobs_to_run)" --output-on-failure --no-tests=error \
+  env -u LOOM_WEBGPU_LIB ctest --test-dir "build/$preset" -j "$(jobs_to_run)" --output-on-failure --no-tests=error \
     --output-junit ctest.xml |
     { grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' || true; } || status=$?
   python3 tools/ctest_summary.py "build/$preset/ctest.xml" || status=1
@@ -126,6 +127,7 @@ checks_with_build() {
   check "story in README" python3 tests/tools/check_story.py "build/$preset/cli/loom"
   [[ "$quick" == no ]] || return 0
   check "files: 20 layer kinds x 23 number types" verify_files
+  check "gpu" scripts/gpu_test.sh --preset "$preset"
   script_check "golden hashes" tests/golden/hash_matrix.sh
   script_check "extension patches" tests/extend/run.sh
   fuzz_corpora

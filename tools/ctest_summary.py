@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints "N passed, N failed, N skipped" for a JUnit file that ctest wrote (--output-junit FILE).
+"""Prints "N passed, N failed, N skipped" for a JUnit file: of ctest (--output-junit FILE), or of a
+test program of GoogleTest (--gtest_output=xml:FILE).
 
 A test that was disabled or asked to be skipped is skipped; one whose program is missing has failed.
 """
@@ -12,7 +13,9 @@ from collections import Counter
 def outcome(case: xml.Element) -> str:
     status = case.get("status", "run")
     if status == "run":
-        return "passed"
+        if case.find("failure") is not None:
+            return "failed"
+        return "skipped" if case.get("result") == "skipped" else "passed"
     reason = case.find("skipped")
     message = reason.get("message", "") if reason is not None else ""
     asked = status == "disabled" or message.startswith(("SKIP_", "Disabled"))

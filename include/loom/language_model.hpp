@@ -58,6 +58,9 @@ struct ModelSessionOptions {
   int64_t context = 0;      // positions of the KV cache; 0: the model's, at most 2048
   int64_t chunk = 256;      // tokens per forward pass of a prompt; changes speed, never bits
   std::string activations;  // "q8" or "f32"; "": as the engine says
+  // With an engine on a GPU: when that fails, feed() and generate() go on on the CPU with the
+  // tokens so far, and call this with what happened. Unset: they return the error.
+  std::function<void(const Error&)> device_failed;
 };
 
 // Not thread-safe: one thread at a time.

@@ -116,6 +116,7 @@ Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
   }
   o.context = options.context;
   o.chunk = options.chunk;
+  o.device_failed = options.device_failed;
   o.activations = impl_->engine->activations;
   if (!options.activations.empty()) {
     LOOM_ASSIGN(o.activations, parse_activations(options.activations));

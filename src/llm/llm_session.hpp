@@ -2,7 +2,9 @@
 // give the same bits.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "llm/model.hpp"
 
@@ -13,6 +15,9 @@ struct LlmSessionOptions {
   int64_t chunk = 256;    // tokens per forward pass of a prompt
   int64_t head_rows = 1;  // positions whose logits are computed at a time
   ActivationMode activations = ActivationMode::q8;
+  // On a device: when it fails, feed() and feed_greedy() begin anew on the host with the tokens so
+  // far, and call this with what happened. Unset: they return the error.
+  std::function<void(const Error&)> device_failed;
 };
 
 class LlmSession {
@@ -37,14 +42,25 @@ class LlmSession {
   std::span<const float> logits() const { return logits_; }
   int64_t position() const { return session_.position(); }
   int64_t context() const { return options_.context; }
-  void rewind(int64_t position) { session_.rewind(position); }
+  void rewind(int64_t position);
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
   void set_profile(OpProfile* profile) { session_.recorder().set_profile(profile); }
 
  private:
-  LlmSession(const LanguageModel& model, Session session, const LlmSessionOptions& options);
+  LlmSession(const LanguageModel& model, Session session, ThreadPool& pool,
+             const LlmSessionOptions& options);
+  static Result<Session> make_session(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
+                                      const LlmSessionOptions& options);
+  bool may_move_to_host() const;
+  Status move_to_host();
+  // try_it(), and again on the host where the device fails.
+  template <class F>
+  Status on_either(const F& try_it);
+  void remember(std::span<const TokenId> fed);
+  Status feed_piece(std::span<const TokenId> piece, bool last);
+  Status draw(TokenId id, int64_t count);
   Status check(std::span<const TokenId> ids) const;
   Tensor ids_of(std::span<const TokenId> piece);
   Result<Tensor> body(const Tensor& ids);  // hidden states [1, T, width]
@@ -53,9 +69,11 @@ class LlmSession {
 
   const LanguageModel* model_;
   Session session_;
+  ThreadPool* pool_;
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
-  Buffer drawn_;  // what feed_greedy() found, where the next step reads it
+  std::vector<TokenId> fed_;  // up to position(); kept where a move to the host may come
+  Buffer drawn_;              // what feed_greedy() found, where the next step reads it
   Attached drawn_attached_;
   std::span<const float> logits_;
 };

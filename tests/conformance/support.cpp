@@ -13,8 +13,9 @@ namespace loom::test {
 namespace {
 
 float special(uint32_t pick, Values kind) {
-  // WGSL promises nothing about subnormals, infinities and NaN.
-  static const float kTame[] = {0.0f, -0.0f, 1e-20f, -1e-12f, 1.0f, -1.0f, 12.5f, 100.0f};
+  // WGSL promises nothing about subnormals, infinities and NaN; a few large values would hide what
+  // is wrong with the others.
+  static const float kTame[] = {0.0f, -0.0f, 1e-20f, -1e-12f, 1.0f, -1.0f, 2.0f, -0.5f};
   if (tame_values()) return kTame[pick / 4 % std::size(kTame)];
   static const float kMixed[] = {0.0f, -0.0f, 1e-42f, -3e-39f, 1e-20f, -1e-12f,
                                  1e4f, -3e5f, 1.0f,   -1.0f,   127.5f, 0x1p-126f};

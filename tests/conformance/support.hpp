@@ -21,7 +21,8 @@ namespace loom::test {
 // subnormals, tiny and large values. wild: also infinities, NaN and the largest floats.
 enum class Values { smooth, mixed, wild };
 
-// Whether mixed and wild leave out subnormals, infinities and NaN: on devices.
+// Whether mixed and wild leave out subnormals, infinities, NaN and what is larger than 2, and
+// sweeps what is larger than 16: on devices.
 bool tame_values();
 
 // A finite float no op produces by chance: gaps between rows.

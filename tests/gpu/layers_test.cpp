@@ -1,9 +1,5 @@
 // Every layer kind on the GPU, through sessions and training steps, beside the CPU.
-#include "backend/cpu/cpu.hpp"
-#include "bridge/network_json.hpp"
-#include "engine/training_hash.hpp"
-#include "gpu/support.hpp"
-#include "grid/init.hpp"
+#include "gpu/training_rig.hpp"
 #include "grid/session.hpp"
 
 namespace loom {
@@ -17,47 +13,33 @@ namespace {
 
 class GpuLayers : public testing::TestWithParam<KindNetwork> {};
 
-struct Trained {
-  std::vector<double> losses;
-  std::vector<float> y, weights;
-};
-
-Result<Trained> train(const KindNetwork& kind, const Ops& ops, int steps) {
-  LOOM_ASSIGN(const NetworkSpec spec, parse_network(kind.network, kind.kind));
-  LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(kind.batch)));
-  LOOM_TRY(init_params(network, DType::f32, 7, threads()));
-  TrainStepOptions options;
-  options.clip = {ClipKind::norm, 1.0f};
-  LOOM_ASSIGN(TrainStep step, TrainStep::create(network, options, ops, threads()));
-  fill_with_sines(step, network.vocab());
-  Trained result;
-  for (int i = 0; i < steps; ++i) {
-    LOOM_ASSIGN(const StepResult r, step.run(0.01));
-    result.losses.push_back(r.loss);
-  }
-  LOOM_TRY(to_host(ops, {step.y()}));
-  LOOM_TRY(step.fetch());
-  const auto add = [](std::vector<float>& to, const Tensor& t) {
-    to.insert(to.end(), t.f32(), t.f32() + t.shape.count());
-  };
-  add(result.y, step.y());
-  for (const StateTensor& s : step.state()) add(result.weights, s.tensor);
-  return result;
-}
-
 // 20 steps of Adam: losses within 1e-3 relative, as far as rounding has not been amplified.
 TEST_P(GpuLayers, TrainAsOnTheCpu) {
   LOOM_NEEDS_GPU();
-  const Result<Trained> cpu = train(GetParam(), cpu_ops(best_isa()), 20);
-  ASSERT_TRUE(cpu.ok()) << cpu.error().str();
-  const int64_t before = gpu()->counts().total_fallbacks();
-  const Result<Trained> got = train(GetParam(), gpu()->ops(), 20);
-  ASSERT_TRUE(got.ok()) << got.error().str();
-  for (size_t i = 0; i < cpu->losses.size(); ++i) {
-    EXPECT_NEAR(got->losses[i], cpu->losses[i], 1e-3 * std::abs(cpu->losses[i])) << "step " << i;
+  TrainingPlan plan;
+  plan.options.clip = {ClipKind::norm, 1.0f};
+  expect_same_training(GetParam(), plan);
+}
+
+// Masters in f32, weights packed anew after every step. Each kind has one of the types; with
+// LOOM_GPU_CASES=all every one.
+TEST_P(GpuLayers, TrainInOtherNumberTypesAsOnTheCpu) {
+  LOOM_NEEDS_GPU();
+  static constexpr DType kTypes[] = {DType::i8, DType::q4_0, DType::ternary, DType::f16};
+  size_t number = 0;
+  for (const KindNetwork& kind : kind_networks()) {
+    if (std::string_view(kind.kind) == GetParam().kind) break;
+    ++number;
   }
-  EXPECT_LT(distance(cpu->y, got->y), 1e-3);
-  EXPECT_EQ(gpu()->counts().total_fallbacks(), before) << "ops ran on the CPU";
+  TrainingPlan plan;
+  plan.steps = 10;
+  plan.options.clip = {ClipKind::norm, 1.0f};
+  for (size_t i = 0; i < std::size(kTypes); ++i) {
+    if (!all_cases() && i != number % std::size(kTypes)) continue;
+    SCOPED_TRACE(dtype_name(kTypes[i]));
+    plan.options.dtype = kTypes[i];
+    expect_same_training(GetParam(), plan);
+  }
 }
 
 TEST_P(GpuLayers, RunAsOnTheCpu) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <span>
+#include <string_view>
 
 #include "base/thread_pool.hpp"
 #include "webgpu/gpu.hpp"
@@ -17,6 +19,12 @@ namespace loom::test {
 inline ThreadPool& threads() {
   static ThreadPool pool(1);
   return pool;
+}
+
+// LOOM_GPU_CASES=all: what would take too long where a CPU plays the GPU.
+inline bool all_cases() {
+  const char* cases = std::getenv("LOOM_GPU_CASES");
+  return cases != nullptr && std::string_view(cases) == "all";
 }
 
 // Root mean square of the differences over that of `expected`.

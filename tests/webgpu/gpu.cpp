@@ -1,6 +1,7 @@
 #include "webgpu/gpu.hpp"
 
 #include <cstdlib>
+#include <string_view>
 
 namespace loom::test {
 namespace {
@@ -16,6 +17,8 @@ const Opened& opened() {
     auto* result = new Opened;
     webgpu::OpenOptions options;
     if (const char* path = std::getenv("LOOM_WEBGPU_LIB")) options.library = path;
+    const char* features = std::getenv("LOOM_GPU_FEATURES");
+    options.features = features == nullptr || std::string_view(features) != "off";
     auto backend = webgpu::Backend::open(options);
     if (backend.ok()) {
       result->backend = std::move(backend.value());

@@ -1,5 +1,5 @@
-// The GPU that tests run on: the adapter of the library that LOOM_WEBGPU_LIB names. Tests that need
-// one skip without.
+// The GPU that tests run on: the adapter of the library that LOOM_WEBGPU_LIB names, without
+// optional features for LOOM_GPU_FEATURES=off. Tests that need one skip without.
 #pragma once
 
 #include <string>

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Tests --device gpu without a GPU: two WebGPU libraries over two Vulkan drivers that compute on the
+# CPU, side by side. Brings what is missing (install_gpu.sh); skips what cannot be had.
+#   scripts/gpu_test.sh                 with what build/dev holds
+#   scripts/gpu_test.sh --preset asan   with another build folder
+#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case, for hours
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$LOOM_ROOT"
+
+usage() {
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+preset=dev
+case "${1:-}" in
+  "") ;;
+  --preset)
+    [[ $# -ge 2 ]] || die "--preset needs a name of CMakePresets.json"
+    preset="$2"
+    ;;
+  -h|--help) usage; exit 0 ;;
+  *) die "unknown option '$1'; try --help" ;;
+esac
+
+logs=build/gpu/logs
+rm -rf "$logs"
+mkdir -p "$logs"
+scripts/install_gpu.sh --tests >/dev/null
+
+# icd_of PACKAGE NAME: the file of a Debian package that tells the Vulkan loader of a driver.
+icd_of() {
+  have dpkg-query && dpkg-query -L "$1" 2>/dev/null | grep "/$2[^/]*json\$" || true
+}
+
+# program NAME LIBRARY DRIVER RUN [environment]: one test program; $logs/RUN.xml says how it went.
+program() {
+  local start=$SECONDS
+  env LOOM_WEBGPU_LIB="$PWD/$2" VK_ICD_FILENAMES="$3" XDG_RUNTIME_DIR="$PWD/$logs" "${@:5}" \
+    timeout 1800 "build/$preset/tests/$1" --gtest_brief=1 --gtest_output="xml:$logs/$4.xml" \
+    >"$logs/$4.log" 2>&1 || printf 'ended with %d\n' "$?" >>"$logs/$4.log"
+  printf '%d s\n' "$((SECONDS - start))" >"$logs/$4.time"
+}
+
+dawn=build/gpu/dawn/libwebgpu_wrapper.so
+wgpu=build/gpu/wgpu/libwgpu_native-release.so
+swiftshader="$(icd_of chromium-common vk_swiftshader_icd)"
+lavapipe="$(icd_of mesa-vulkan-drivers lvp_icd)"
+runs=()
+skipped=0
+
+if [[ -f "$dawn" && -n "$swiftshader" ]]; then
+  runs+=(dawn_kernels dawn_whole)
+  {
+    program test_webgpu "$dawn" "$swiftshader" dawn_kernels
+    program test_gpu "$dawn" "$swiftshader" dawn_whole
+  } &
+else
+  say "skipped: Dawn over SwiftShader: $dawn or the package chromium-common is not there"
+  skipped=$((skipped + 1))
+fi
+if [[ -f "$wgpu" && -n "$lavapipe" ]]; then
+  runs+=(wgpu_kernels wgpu_whole wgpu_bare)
+  {
+    program test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
+    program test_gpu "$wgpu" "$lavapipe" wgpu_whole
+    # As an adapter without optional features.
+    program test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off
+  } &
+else
+  say "skipped: wgpu-native over lavapipe: $wgpu or the package mesa-vulkan-drivers is not there"
+  skipped=$((skipped + 1))
+fi
+wait
+
+passed=0
+failed=0
+for run in ${runs[@]+"${runs[@]}"}; do
+  counts="$(python3 tools/ctest_summary.py "$logs/$run.xml" 2>/dev/null || true)"
+  if [[ "$counts" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    skipped=$((skipped + BASH_REMATCH[3]))
+  else
+    counts="ended without a result"
+    failed=$((failed + 1))
+  fi
+  say "$run: $counts, $(<"$logs/$run.time")"
+  if [[ ! "$counts" =~ \ 0\ failed ]]; then cat "$logs/$run.log"; fi
+done
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+(( failed == 0 ))

@@ -1,0 +1,118 @@
+// A device that fails in the middle of a text: the session begins anew on the host. The device here
+// is the host itself behind the interface of a device, so the words must not change at all.
+#include "llm/stories.hpp"
+#include "ops/device.hpp"
+#include "ops/recorder.hpp"
+
+namespace loom::test {
+namespace {
+
+// Twins are the host's own memory; after `lists` lists nothing works any more.
+class FailingDevice : public Device {
+ public:
+  explicit FailingDevice(int lists) : left_(lists), ops_(cpu_ops(best_isa())) {
+    ops_.device = this;
+    ops_.host = &cpu_ops(best_isa());
+  }
+  const Ops& ops() const { return ops_; }
+
+  Result<int64_t> attach(std::span<const MemoryRange>, MemoryUse, bool) override { return 1; }
+  void detach(int64_t) override {}
+  bool holds(const MemoryRange&) const override { return true; }
+  Status upload(const std::byte*, int64_t) override { return state(); }
+  Status download(std::span<const MemoryRange>) override { return state(); }
+  Status wait() override { return state(); }
+  Status execute(std::span<const Command> commands) override {
+    --left_;
+    LOOM_TRY(state());
+    for (const Command& command : commands) {
+      run_command(*ops_.host, command,
+                  Lane{0, 1, scratch_.data(), static_cast<int64_t>(scratch_.size())});
+    }
+    return {};
+  }
+
+ private:
+  Status state() const {
+    if (left_ >= 0) return {};
+    return make_error(Code::internal, "the device was lost");
+  }
+  int left_;
+  Ops ops_;
+  std::vector<std::byte> scratch_ = std::vector<std::byte>(4 << 20);
+};
+
+constexpr std::string_view kPrompt = "Once upon a time there was a girl named Lily.";
+
+GenerateOptions some_words() {
+  GenerateOptions options;
+  options.max_tokens = 30;
+  options.ignore_eos = true;
+  return options;
+}
+
+TEST(DeviceFailed, ATextGoesOnOnTheHostWithTheSameWords) {
+  const LanguageModel& model = stories();
+  const std::vector<TokenId> prompt = encode(model, kPrompt);
+  LlmSessionOptions options;
+  options.chunk = 4;
+  LlmSession straight = session(model, options);
+  const Result<Generation> expected = generate(straight, model, prompt, some_words());
+  ASSERT_TRUE(expected.ok());
+  // In a body, in a head, in the prompt, in the text.
+  for (const int lists : {0, 1, 2, 3, 4, 7, 20, 21, 40}) {
+    FailingDevice device(lists);
+    std::vector<std::string> told;
+    options.device_failed = [&](const Error& why) { told.push_back(why.str()); };
+    Result<LlmSession> made = LlmSession::create(model, device.ops(), pool(), options);
+    ASSERT_TRUE(made.ok()) << made.error().str();
+    std::string text;
+    const Result<Generation> got =
+        generate(*made, model, prompt, some_words(), [&](std::string_view piece) {
+          text += piece;
+          return true;
+        });
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    EXPECT_EQ(got->token_ids, expected->token_ids) << lists;
+    EXPECT_EQ(text, expected->text) << lists;
+    EXPECT_EQ(told, std::vector<std::string>{"the device was lost"}) << lists;
+  }
+}
+
+TEST(DeviceFailed, WithoutAListenerItIsAnError) {
+  FailingDevice device(3);
+  const LanguageModel& model = stories();
+  Result<LlmSession> made = LlmSession::create(model, device.ops(), pool(), {});
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  const auto got = generate(*made, model, encode(model, kPrompt), some_words());
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().str(), "the device was lost");
+}
+
+TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
+  const LanguageModel& model = stories();
+  const std::vector<TokenId> ids = encode(model, kPrompt);
+  const std::span<const TokenId> all = ids;
+  ASSERT_GT(all.size(), 8u);
+  FailingDevice device(6);
+  int told = 0;
+  LlmSessionOptions options;
+  options.device_failed = [&](const Error&) { ++told; };
+  Result<LlmSession> made = LlmSession::create(model, device.ops(), pool(), options);
+  ASSERT_TRUE(made.ok());
+  LlmSession straight = session(model);
+  for (LlmSession* s : {&*made, &straight}) {
+    ASSERT_TRUE(s->feed(all.first(6)).ok());
+    s->rewind(3);
+    ASSERT_TRUE(s->feed(all.subspan(5, 2)).ok());
+    ASSERT_TRUE(s->feed(all.subspan(3, 2)).ok());
+    ASSERT_TRUE(s->feed(all.subspan(7)).ok());
+  }
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(made->position(), straight.position());
+  EXPECT_TRUE(
+      std::equal(straight.logits().begin(), straight.logits().end(), made->logits().begin()));
+}
+
+}  // namespace
+}  // namespace loom::test
