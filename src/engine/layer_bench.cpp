@@ -66,6 +66,15 @@ Status LayerRun::run() {
   return result.ok() ? Status{} : Status(result.error());
 }
 
+Status LayerRun::run(int count) {
+  for (int i = 0; i < count; ++i) {
+    LOOM_TRY(program_ != nullptr ? run() : step_->begin(1e-3, i > 0));
+  }
+  if (program_ != nullptr) return {};
+  const Result<std::vector<StepResult>> results = step_->finish();
+  return results.ok() ? Status{} : Status(results.error());
+}
+
 Result<double> LayerRun::output_magnitude() const {
   LOOM_TRY(to_host(*ops_, {y_}));
   double sum = 0;

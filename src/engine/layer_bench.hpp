@@ -34,6 +34,9 @@ class LayerRun {
   static Result<LayerRun> create(const LayerCase& c, DType dtype, ActivationMode mode,
                                  const Ops& ops, ThreadPool& pool);
   Status run();
+  // Several of them: training steps one behind the other, on the same batch, whose losses are read
+  // at the end.
+  Status run(int count);
   // Sum of the outputs' magnitudes, to see that they are alive.
   Result<double> output_magnitude() const;
   int64_t weight_bytes() const { return network_->param_bytes(); }

@@ -71,15 +71,17 @@ Result<Tensor> guard(Scribe& s, const Tensor& value) {
 
 class Updater {
  public:
-  Updater(Trace& trace, const TrainStepOptions& options, StepTensors& t)
-      : scribe_(trace), options_(options), t_(t) {}
+  Updater(Trace& trace, const TrainStepOptions& options, StepTensors& t, bool together)
+      : scribe_(trace), options_(options), t_(t), together_(together) {}
 
   bool needs_all() const { return options_.clip.kind == ClipKind::norm; }
 
   // From here on `scale` is what gradients are multiplied by: NaN where `loss` is not finite.
   Status begin(const Tensor& loss) {
     LOOM_ASSIGN(scale_, guard(scribe_, loss));
-    return {};
+    if (!together_) return {};
+    LOOM_TRY(scribe_.ops().unary({loss, cell(t_.report, 2)}));
+    return needs_all() ? Status{} : report();
   }
 
   // Clips by the norm of all gradients together.
@@ -95,7 +97,8 @@ class Updater {
     LOOM_ASSIGN(const Tensor finite, guard(scribe_, norm));
     LOOM_ASSIGN(const Tensor both, scribe_.binary(scale_, finite, BinaryKind::mul));
     LOOM_ASSIGN(scale_, scribe_.binary(both, clip, BinaryKind::mul));
-    return scribe_.ops().unary({norm, cell(t_.report, 0)});
+    LOOM_TRY(scribe_.ops().unary({norm, cell(t_.report, 0)}));
+    return together_ ? report() : Status{};
   }
 
   // rows: of a sparse gradient (Differentiator::rows); empty: all.
@@ -119,20 +122,15 @@ class Updater {
     o.eps = options_.optimizer.eps;
     o.decay = options_.optimizer.decay;
     o.rows = rows;
-    LOOM_TRY(scribe_.ops().optimise(o));
-    if (p.weight.layout != Layout::r16) return {};
-    PackArgs pack = pack_of(p, o.p, options_);
-    if (r16_packs_rows(p.weight.dtype)) pack.rows = rows;
-    if (p.master.empty()) {
-      pack.stochastic = true;
-      pack.seed = options_.seed;
-      pack.stream = p.stream;
-      pack.step = t_.network.step;
-    }
-    return scribe_.ops().pack(pack);
+    waiting_.push_back({&p, o});
+    waiting_bytes_ += plain_bytes(DType::f32, g.shape);
+    return together_ && waiting_bytes_ < kTogether ? Status{} : apply();
   }
 
-  Status finish() { return scribe_.ops().unary({scale_, cell(t_.report, 1)}); }
+  Status finish() {
+    LOOM_TRY(apply());
+    return together_ ? Status{} : report();
+  }
   Recorder& ops() { return scribe_.ops(); }
 
  private:
@@ -152,10 +150,44 @@ class Updater {
     return scribe_.binary(scale_, clip, BinaryKind::mul);
   }
 
+  // What waits, one after the other: first the updates, then the packing.
+  Status apply() {
+    for (const Waiting& w : waiting_) LOOM_TRY(scribe_.ops().optimise(w.args));
+    for (const Waiting& w : waiting_) LOOM_TRY(pack(*w.p, w.args));
+    waiting_.clear();
+    waiting_bytes_ = 0;
+    return {};
+  }
+
+  Status pack(const Trained& p, const OptimiseArgs& o) {
+    if (p.weight.layout != Layout::r16) return {};
+    PackArgs pack = pack_of(p, o.p, options_);
+    if (r16_packs_rows(p.weight.dtype)) pack.rows = o.rows;
+    if (p.master.empty()) {
+      pack.stochastic = true;
+      pack.seed = options_.seed;
+      pack.stream = p.stream;
+      pack.step = t_.network.step;
+    }
+    return scribe_.ops().pack(pack);
+  }
+
+  Status report() { return scribe_.ops().unary({scale_, cell(t_.report, 1)}); }
+
+  struct Waiting {
+    const Trained* p;
+    OptimiseArgs args;
+  };
+  // Bytes of gradients that are kept for it.
+  static constexpr int64_t kTogether = int64_t{64} << 20;
+
   Scribe scribe_;
   const TrainStepOptions& options_;
   StepTensors& t_;
+  bool together_;
   Tensor scale_;
+  std::vector<Waiting> waiting_;
+  int64_t waiting_bytes_ = 0;
 };
 
 Result<std::vector<int64_t>> head_widths(const LossSpec& loss, const Tensor& y) {
@@ -240,7 +272,7 @@ std::vector<Tensor*> StepTensors::pins() {
 }
 
 Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
-                   const std::vector<Trained>& trained, StepTensors& t) {
+                   const std::vector<Trained>& trained, StepTensors& t, bool together) {
   TraceOptions o;
   o.training = true;
   o.seed = options.seed;
@@ -281,7 +313,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   });
   if (!alone) return d.run();
 
-  Updater updater(trace, options, t);
+  Updater updater(trace, options, t, together);
   LOOM_TRY(updater.begin(t.loss));
   if (!updater.needs_all()) {
     size_t which = 0;
@@ -323,17 +355,21 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
 }
 
 Status record_update(Trace& trace, const TrainStepOptions& options,
-                     const std::vector<Trained>& trained, StepTensors& t) {
-  Updater updater(trace, options, t);
+                     const std::vector<Trained>& trained, StepTensors& t, bool together) {
+  Updater updater(trace, options, t, together);
   std::vector<Tensor> gradients;
   for (const Trained& p : trained) gradients.push_back(p.gradient);
   LOOM_TRY(updater.begin(t.loss));
   if (updater.needs_all()) LOOM_TRY(updater.clip_all(gradients));
   for (const Trained& p : trained) {
     LOOM_TRY(updater.update(p, p.gradient));
-    LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
+    if (!together) LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
   }
-  return updater.finish();
+  LOOM_TRY(updater.finish());
+  for (const Trained& p : trained) {
+    if (together) LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
+  }
+  return {};
 }
 
 PackArgs pack_of(const Trained& p, const Tensor& values, const TrainStepOptions& options) {

@@ -25,16 +25,18 @@ struct StepTensors {
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;
   Tensor hyper;   // OptimiseArgs::hyper
-  Tensor report;  // [1, 2]: norm of the gradients, scale they were multiplied by
+  Tensor report;  // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
   std::vector<Tensor*> pins();
 };
 
-// Forward, loss and gradients; with accumulate == 1 the update too.
+// Forward, loss and gradients; with accumulate == 1 the update too. together, for devices: the
+// updates of many parameters follow each other, for which gradients are kept longer, and the loss
+// is in the report.
 Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
-                   const std::vector<Trained>& trained, StepTensors& t);
+                   const std::vector<Trained>& trained, StepTensors& t, bool together);
 // Clipping and update from the added-up gradients, which become zero.
 Status record_update(Trace& trace, const TrainStepOptions& options,
-                     const std::vector<Trained>& trained, StepTensors& t);
+                     const std::vector<Trained>& trained, StepTensors& t, bool together);
 // Forward and loss alone, as outside training.
 Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
                          StepTensors& t);

@@ -1,6 +1,7 @@
 #include "learn/train_step.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/dmath.hpp"
 #include "base/text.hpp"
@@ -40,6 +41,15 @@ struct TrainStep::Impl {
   LayerObserver observer;
   std::unique_ptr<Lbfgs> lbfgs;
   Attached attached;
+  // Steps begun: on a device their reports, in a buffer of their own, until finish() fetches them.
+  static constexpr int64_t kReports = 64;
+  Tensor reports;  // [kReports, 4]
+  std::vector<Buffer> reports_memory;
+  Attached reports_attached;
+  int64_t begun = 0;
+  std::vector<StepResult> results;
+  float sent_hyper[4] = {};
+  bool hyper_sent = false;
   std::vector<MemoryRange> ranges() const;
   bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
@@ -51,7 +61,10 @@ struct TrainStep::Impl {
   Status update_lbfgs(double rate, StepResult& result);
   void show(int64_t id, const Tensor& values) const;
   Status make_programs();
-  void set_hyper(double rate);
+  Status set_hyper(double rate);
+  bool overlaps() const { return ops->device != nullptr && !gathers() && !observer; }
+  Status prepare(double rate);
+  Status collect();
 };
 
 // The weight of parameter i: in its number type, with a master unless the packed values themselves
@@ -102,7 +115,7 @@ Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
 
 Status TrainStep::Impl::make_state() {
   LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
-  LOOM_ASSIGN(tensors.report, persistent(Shape{1, 2}));
+  LOOM_ASSIGN(tensors.report, persistent(Shape{1, 4}));
   Recorder recorder(host_ops(*ops), *pool, ActivationMode::f32);
   for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
     const Param& p = network->params()[static_cast<size_t>(i)];
@@ -125,6 +138,12 @@ Status TrainStep::Impl::make_state() {
     trained.push_back(one);
   }
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
+  if (ops->device != nullptr) {
+    LOOM_ASSIGN(reports, loom::persistent(Shape{kReports, 4}, reports_memory));
+    const MemoryRange range = range_of(reports);
+    LOOM_ASSIGN(reports_attached,
+                Attached::attach(ops->device, {&range, 1}, MemoryUse::state, false));
+  }
   if (!options.optimizer.lbfgs()) return {};
   LOOM_ASSIGN(lbfgs, Lbfgs::create(trained, options.optimizer, *ops, *pool));
   state.insert(state.end(), lbfgs->state().begin(), lbfgs->state().end());
@@ -169,11 +188,12 @@ Status TrainStep::Impl::make_programs() {
   tensors.hyper = hyper;
   tensors.report = report;
   Trace forward(DType::f32, true);
-  LOOM_TRY(record_step(forward, *network, options, trained, tensors));
+  const bool together = ops->device != nullptr;
+  LOOM_TRY(record_step(forward, *network, options, trained, tensors, together));
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
   if (gathers() && lbfgs == nullptr) {
     Trace apply(DType::f32);
-    LOOM_TRY(record_update(apply, options, trained, tensors));
+    LOOM_TRY(record_update(apply, options, trained, tensors, together));
     LOOM_ASSIGN(update, compile(std::move(apply), {}));
   }
   Trace masters(DType::f32);
@@ -182,7 +202,7 @@ Status TrainStep::Impl::make_programs() {
   return {};
 }
 
-void TrainStep::Impl::set_hyper(double rate) {
+Status TrainStep::Impl::set_hyper(double rate) {
   const auto power = [&](float beta) {
     if (beta <= 0.0f) return 1.0f;
     const double log = dmath::log(static_cast<double>(beta));
@@ -192,6 +212,18 @@ void TrainStep::Impl::set_hyper(double rate) {
   hyper[0] = static_cast<float>(rate);
   hyper[1] = power(options.optimizer.beta1);
   hyper[2] = power(options.optimizer.beta2);
+  if (hyper_sent && std::equal(hyper, hyper + 4, sent_hyper)) return {};
+  std::copy_n(hyper, 4, sent_hyper);
+  hyper_sent = true;
+  return to_device(*ops, tensors.hyper);
+}
+
+// What a step needs besides its batch.
+Status TrainStep::Impl::prepare(double rate) {
+  LOOM_TRY(set_hyper(rate));
+  tensors.network.step.f32()[0] =
+      static_cast<float>((updates * options.accumulate + batches) % (1 << 24));
+  return {};
 }
 
 // The update of record_step() or record_update().
@@ -243,10 +275,8 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
 
 Result<StepResult> TrainStep::run(double learning_rate) {
   Impl& s = *impl_;
-  s.set_hyper(learning_rate);
-  LOOM_TRY(to_device(*s.ops, s.tensors.hyper));
-  s.tensors.network.step.f32()[0] =
-      static_cast<float>((s.updates * s.options.accumulate + s.batches) % (1 << 24));
+  LOOM_TRY(s.collect());
+  LOOM_TRY(s.prepare(learning_rate));
   if (s.observer) {
     LOOM_TRY(s.step->run([&](int64_t id, const Tensor& t) { s.show(id, t); }));
   } else {
@@ -263,6 +293,50 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
   if (result.updated) ++s.updates;
   return result;
+}
+
+Status TrainStep::begin(double learning_rate, bool kept) {
+  Impl& s = *impl_;
+  if (!s.overlaps()) {
+    LOOM_ASSIGN(const StepResult result, run(learning_rate));
+    s.results.push_back(result);
+    return {};
+  }
+  if (s.begun == Impl::kReports) LOOM_TRY(s.collect());
+  LOOM_TRY(s.prepare(learning_rate));
+  LOOM_TRY(kept ? s.step->run_again(s.tensors.network.step) : s.step->run());
+  const Tensor to = s.reports.slice_rows(s.begun, 1);
+  LOOM_TRY(s.ops->device->copy(range_of(s.tensors.report), to.data));
+  ++s.begun;
+  ++s.updates;
+  return {};
+}
+
+// The results of the steps that were begun.
+Status TrainStep::Impl::collect() {
+  if (begun == 0) return {};
+  const int64_t count = begun;
+  begun = 0;
+  LOOM_TRY(to_host(*ops, {reports.slice_rows(0, count)}));
+  for (int64_t i = 0; i < count; ++i) {
+    const float* report = reports.f32_row(i);
+    StepResult result;
+    result.norm = static_cast<double>(report[0]);
+    result.updated = result.finite = report[1] == report[1];
+    result.loss = static_cast<double>(report[2]);
+    if (!result.updated) --updates;
+    results.push_back(result);
+  }
+  return {};
+}
+
+Result<std::vector<StepResult>> TrainStep::finish() {
+  LOOM_TRY(impl_->collect());
+  return std::exchange(impl_->results, {});
+}
+
+int64_t TrainStep::ahead() const {
+  return impl_->overlaps() ? Impl::kReports / 4 : 1;
 }
 
 // Notes 0 ... cells - 1 are outputs of cells, the next as many are gradients of these outputs.
@@ -306,6 +380,7 @@ int64_t TrainStep::pending() const {
 }
 
 Status TrainStep::restored(int64_t updates, int64_t pending) {
+  LOOM_TRY(impl_->collect());
   impl_->updates = updates;
   impl_->batches = pending;
   LOOM_TRY(send());
@@ -317,8 +392,10 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
   if (s.options.native) return invalid("weights without a master cannot change their number type");
   const std::string prefix = at.str() + "/";
   bool found = false;
+  LOOM_TRY(s.collect());
   LOOM_TRY(fetch());
   s.attached = {};
+  s.hyper_sent = false;
   for (size_t i = 0; i < s.trained.size(); ++i) {
     const Param& p = s.network->params()[i];
     if (!p.spec.matrix() || p.path.compare(0, prefix.size(), prefix) != 0) continue;

@@ -77,6 +77,16 @@ class TrainStep {
 
   Result<StepResult> run(double learning_rate);
 
+  // The same without waiting for the result. begin() returns when the step is on its way; on a
+  // device it may still run, while the caller fills the next batch: what begin() was given is
+  // copied. finish() waits for all steps begun since, and returns their results in order. kept: the
+  // batch is that of the step before. A step that is dropped (StepResult::finite) still counts as
+  // an update for those that were begun before finish() said so.
+  Status begin(double learning_rate, bool kept = false);
+  Result<std::vector<StepResult>> finish();
+  // Steps worth beginning before finish(): 1 where begin() runs them at once.
+  int64_t ahead() const;
+
   // With options.observed: called for every layer in every run from now on, forward and backward.
   // Bits are those of a run without; speed is not. Empty: stop.
   void observe(LayerObserver observer);

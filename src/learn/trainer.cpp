@@ -211,6 +211,24 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   EpochReport report;
   report.epoch = s.progress.epoch + 1;
   double sum = 0;
+  // Results come in groups where the device works while the next batches are made ready.
+  const int64_t ahead = s.step->ahead();
+  int64_t done = 0;
+  const auto finish = [&]() -> Status {
+    LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
+    for (const StepResult& result : results) {
+      const int64_t count = std::min(batch, train.samples - done * batch);
+      const double loss = result.loss * s.options.step.accumulate;
+      sum += loss * static_cast<double>(count);
+      report.gradient_norm = result.norm;
+      if (!result.finite) ++report.dropped;
+      ++done;
+      if (on_step && !on_step(done, steps, loss)) {
+        return make_error(Code::cancelled, "training was stopped");
+      }
+    }
+    return {};
+  };
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t first = i * batch, count = std::min(batch, train.samples - first);
     s.fill_inputs(train, order, first, count, s.step->x());
@@ -219,15 +237,10 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
                    1.0f / static_cast<float>(rows));
     report.learning_rate = learning_rate(s.options.schedule, s.progress.epoch * steps + i,
                                          s.options.epochs * steps, steps, s.progress.plateau_drops);
-    LOOM_ASSIGN(const StepResult result, s.step->run(report.learning_rate));
-    const double loss = result.loss * s.options.step.accumulate;
-    sum += loss * static_cast<double>(count);
-    report.gradient_norm = result.norm;
-    if (!result.finite) ++report.dropped;
-    if (on_step && !on_step(i + 1, steps, loss)) {
-      return make_error(Code::cancelled, "training was stopped");
-    }
+    LOOM_TRY(s.step->begin(report.learning_rate));
+    if ((i + 1) % ahead == 0) LOOM_TRY(finish());
   }
+  LOOM_TRY(finish());
   report.train_loss = sum / static_cast<double>(train.samples);
   if (validation.samples > 0) {
     LOOM_ASSIGN(report.validation, evaluate(validation));

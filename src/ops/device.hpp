@@ -42,6 +42,10 @@ class Device {
   virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
   virtual Status download(std::span<const MemoryRange> ranges) = 0;
 
+  // Attached memory to other attached memory, both in whole words and not of one attach(), behind
+  // the commands before it.
+  virtual Status copy(const MemoryRange& from, const std::byte* to) = 0;
+
   // Everything so far has run.
   virtual Status wait() = 0;
 

@@ -103,11 +103,11 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
       relocate(note.tensor);
     }
   };
-  std::vector<bool> written(static_cast<size_t>(trace.tensors()));
+  std::vector<bool> written(static_cast<size_t>(trace.tensors())), read(written.size());
   for (Command& command : trace.commands()) {
     visit_command(command, [&](Tensor& t, Access access) {
       const int64_t i = t.empty() ? -1 : trace.find(t.data);
-      if (i >= 0 && access != Access::read) written[static_cast<size_t>(i)] = true;
+      if (i >= 0) (access == Access::read ? read : written)[static_cast<size_t>(i)] = true;
       relocate(t);
     });
   }
@@ -123,7 +123,9 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
   for (Tensor* t : pinned) {
     const int64_t i = t->empty() ? -1 : trace.find(t->data);
     relocate(*t);
-    if (i >= 0 && !written[static_cast<size_t>(i)]) program.inputs_.push_back(*t);
+    if (i < 0) continue;
+    const auto n = static_cast<size_t>(i);
+    if (read[n] && !written[n]) program.inputs_.push_back(*t);
   }
   program.commands_ = static_cast<int64_t>(trace.commands().size());
   return program;
@@ -132,6 +134,13 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
 Status Program::send_inputs() const {
   for (const Tensor& t : inputs_) LOOM_TRY(to_device(recorder_->ops(), t));
   return {};
+}
+
+Status Program::run_again(const Tensor& changed) {
+  for (const Tensor& t : inputs_) {
+    if (t.data == changed.data) LOOM_TRY(to_device(recorder_->ops(), t));
+  }
+  return recorder_->run();
 }
 
 Status Program::run() {

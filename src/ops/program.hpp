@@ -22,6 +22,8 @@ class Program {
                                  ThreadPool& pool, ActivationMode mode = ActivationMode::f32);
 
   Status run();
+  // With the inputs of the run before, but for this one.
+  Status run_again(const Tensor& changed);
   // Stops at every note of the trace and shows its tensor, on the caller's thread. Results have the
   // bits of a run that nobody watches. Backends that run a recording as a whole (GPU) run it in
   // parts.

@@ -56,6 +56,7 @@ class WebGpu final : public Backend {
   const Counts& counts() const override {
     return counts_;
   }
+  Status copy(const MemoryRange& from, const std::byte* to) override;
   Status wait() override {
     LOOM_TRY(frame_.flush());
     return gpu_->wait();
@@ -114,6 +115,17 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   }
   counts_.uploaded += bytes;
   return gpu_->write(place.buffer, place.offset, begin, bytes);
+}
+
+Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
+  const Place source = memory_.find(from.begin), target = memory_.find(to);
+  if (source.buffer == nullptr || source.left < from.bytes || target.buffer == nullptr ||
+      target.left < from.bytes || source.buffer == target.buffer || from.bytes % 4 != 0) {
+    return make_error(Code::internal, "copy between places that the device does not have");
+  }
+  LOOM_TRY(frame_.flush());
+  frame_.copy(source, target, from.bytes);
+  return {};
 }
 
 Status WebGpu::download(std::span<const MemoryRange> ranges) {

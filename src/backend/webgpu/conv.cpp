@@ -19,20 +19,25 @@ namespace {
 constexpr int64_t kColumns = 64;  // of a tile
 
 // A lane's 4 columns are 16 apart and its rows quads apart: neighbours gather neighbouring values.
-// fill, after_fill and emit are the op's.
+// Low tiles have few lanes, which would wait for memory most of the time: there several slices of
+// a workgroup take turns, `deep` terms each, and their sums are added at the end. fill, after_fill
+// and emit are the op's; lane is that of the slice.
 constexpr std::string_view kProduct = R"(
 const quads = tile_rows / 4u;
+const slice_lanes = quads * 16u;
 const a_line = quads + 1u;
 const b_line = 17u;
-var<workgroup> a_tile: array<vec4<f32>, 16u * a_line>;
-var<workgroup> b_tile: array<vec4<f32>, 16u * b_line>;
+const a_slice = deep * a_line;
+const b_slice = deep * b_line;
+var<workgroup> a_tile: array<vec4<f32>, slices * a_slice>;
+var<workgroup> b_tile: array<vec4<f32>, slices * b_slice>;
 var<private> sum: array<vec4<f32>, 4>;
 var<private> total: array<vec4<f32>, 4>;
 
-fn multiply(lane: u32) {
-  for (var k = 0u; k < 16u; k++) {
-    let a = a_tile[k * a_line + lane / 16u];
-    let b = b_tile[k * b_line + lane % 16u];
+fn multiply(lane: u32, slice: u32) {
+  for (var k = 0u; k < deep; k++) {
+    let a = a_tile[slice * a_slice + k * a_line + lane / 16u];
+    let b = b_tile[slice * b_slice + k * b_line + lane % 16u];
     sum[0] += a.x * b;
     sum[1] += a.y * b;
     sum[2] += a.z * b;
@@ -46,16 +51,28 @@ fn fold() {
   }
 }
 
-fn product(lane: u32, first_row: u32, first_column: u32, begin: u32, end: u32) {
-  for (var k = begin; k < end; k += 16u) {
+fn product(lane_of_all: u32, first_row: u32, first_column: u32, begin: u32, end: u32) {
+  let lane = lane_of_all % slice_lanes;
+  let slice = lane_of_all / slice_lanes;
+  let step = deep * slices;
+  for (var k = begin; k < end; k += step) {
     workgroupBarrier();
-    fill(lane, first_row, k, end);
+    fill(lane, slice, first_row, k + slice * deep, end);
     workgroupBarrier();
-    multiply(lane);
-    after_fill(lane, k + 16u);
-    if ((k + 16u - begin) % p.chunk == 0u) { fold(); }
+    multiply(lane, slice);
+    after_fill(lane, slice, k + step + slice * deep);
+    if ((k + step - begin) % p.chunk == 0u) { fold(); }
   }
   fold();
+  for (var i = 0u; slices > 1u && i < 4u; i++) {
+    workgroupBarrier();
+    if (slice > 0u) { b_tile[(slice - 1u) * slice_lanes + lane] = total[i]; }
+    workgroupBarrier();
+    for (var other = 1u; slice == 0u && other < slices; other++) {
+      total[i] += b_tile[(other - 1u) * slice_lanes + lane];
+    }
+  }
+  if (slice > 0u) { return; }
   for (var c = 0u; c < 4u; c++) {
     let column = first_column + lane % 16u + 16u * c;
     if (column >= p.columns) { continue; }
@@ -124,25 +141,27 @@ fn reached(place: vec4<i32>, term: vec4<i32>) -> f32 {
 )";
 
 // conv and conv_dx: the weights are the rows, a lane keeps the places of 4 columns, and lanes find
-// the 16 terms to come for all.
+// the terms to come for all.
 constexpr std::string_view kWeightRows = R"(
-var<workgroup> terms: array<vec4<i32>, 16>;
+var<workgroup> terms: array<vec4<i32>, slices * deep>;
 var<private> places: array<vec4<i32>, 4>;
 
-fn after_fill(lane: u32, k: u32) {
-  if (lane < 16u) { terms[lane] = term(k + lane, p.terms); }
+fn after_fill(lane: u32, slice: u32, k: u32) {
+  if (lane < deep) { terms[slice * deep + lane] = term(k + lane, p.terms); }
 }
-fn fill(lane: u32, first_row: u32, k0: u32, end: u32) {
+fn fill(lane: u32, slice: u32, first_row: u32, k0: u32, end: u32) {
   let k = k0 + lane / quads;
-  var a = vec4(0.0);
-  for (var i = 0u; i < 4u; i++) {
-    let row = first_row + lane % quads + quads * i;
-    if (row < p.rows && k < end) { a[i] = weight(row, k); }
+  if (lane / quads < deep) {
+    var a = vec4(0.0);
+    for (var i = 0u; i < 4u; i++) {
+      let row = first_row + lane % quads + quads * i;
+      if (row < p.rows && k < end) { a[i] = weight(row, k); }
+    }
+    a_tile[slice * a_slice + lane / quads * a_line + lane % quads] = a;
   }
-  a_tile[lane / quads * a_line + lane % quads] = a;
-  for (var j = lane / 16u; j < 16u; j += lanes / 16u) {
-    let t = terms[j];
-    b_tile[j * b_line + lane % 16u] = vec4(gather(places[0], t), gather(places[1], t),
+  for (var j = lane / 16u; j < deep; j += quads) {
+    let t = terms[slice * deep + j];
+    b_tile[slice * b_slice + j * b_line + lane % 16u] = vec4(gather(places[0], t), gather(places[1], t),
                                            gather(places[2], t), gather(places[3], t));
   }
 }
@@ -151,7 +170,8 @@ fn run(row: u32, lane: u32) {
   let first_row = row / p.column_tiles % p.row_tiles * tile_rows;
   group = row / p.column_tiles / p.row_tiles;
   for (var i = 0u; i < 4u; i++) { places[i] = place(first_column + lane % 16u + 16u * i); }
-  after_fill(lane, 0u);
+  let slice = lane / slice_lanes;
+  after_fill(lane % slice_lanes, slice, slice * deep);
   product(lane, first_row, first_column, 0u, p.terms);
 }
 )";
@@ -191,19 +211,21 @@ constexpr Kernel kConvDw{"conv_dw", R"(
 var<workgroup> terms: array<vec4<i32>, 64>;
 var<private> group: u32;
 var<private> part_number: u32;
-fn after_fill(lane: u32, k: u32) {}
-fn fill(lane: u32, first_row: u32, k0: u32, end: u32) {
-  let k = k0 + lane % 16u;
-  var a = vec4(0.0);
-  let from_dy = k / outputs() * p.dy_row + group * p.rows * outputs() + k % outputs();
-  for (var i = 0u; i < 4u; i++) {
-    let row = first_row + lane / 16u + quads * i;
-    if (row < p.rows && k < end) { a[i] = dy_at(from_dy + row * outputs()); }
+fn after_fill(lane: u32, slice: u32, k: u32) {}
+fn fill(lane: u32, slice: u32, first_row: u32, k0: u32, end: u32) {
+  let k = k0 + lane % deep;
+  if (lane / deep < quads) {
+    var a = vec4(0.0);
+    let from_dy = k / outputs() * p.dy_row + group * p.rows * outputs() + k % outputs();
+    for (var i = 0u; i < 4u; i++) {
+      let row = first_row + lane / deep + quads * i;
+      if (row < p.rows && k < end) { a[i] = dy_at(from_dy + row * outputs()); }
+    }
+    a_tile[slice * a_slice + lane % deep * a_line + lane / deep] = a;
   }
-  a_tile[lane % 16u * a_line + lane / 16u] = a;
   let at = output_place(k, end, group);
-  for (var j = lane / 16u; j < 16u; j += lanes / 16u) {
-    b_tile[lane % 16u * b_line + j] = vec4(seen(at, terms[j]), seen(at, terms[j + 16u]),
+  for (var j = lane / deep; j < 16u; j += slice_lanes / deep) {
+    b_tile[slice * b_slice + lane % deep * b_line + j] = vec4(seen(at, terms[j]), seen(at, terms[j + 16u]),
                                            seen(at, terms[j + 32u]), seen(at, terms[j + 48u]));
   }
 }
@@ -227,10 +249,19 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
+// A workgroup has 32 values; eight lanes share the parts of one.
 constexpr Kernel kAddParts{"conv_add_parts", R"(
-fn run(i: u32) {
-  var sum = part_at(i);
-  for (var n = 1u; n < p.parts; n++) { sum += part_at(n * p.items + i); }
+var<workgroup> sums: array<f32, 256>;
+fn run(row: u32, lane: u32) {
+  let i = row * 32u + lane % 32u;
+  var sum = 0.0;
+  if (i < p.values) {
+    for (var n = lane / 32u; n < p.parts; n += 8u) { sum += part_at(n * p.values + i); }
+  }
+  sums[lane] = sum;
+  workgroupBarrier();
+  if (lane >= 32u || i >= p.values) { return; }
+  for (var n = 1u; n < 8u; n++) { sum += sums[n * 32u + lane]; }
   let to = i / p.columns * p.dw_s + i % p.columns;
   dw_set(to, select(sum, dw_at(to) + sum, accumulate == 1u));
 }
@@ -303,7 +334,9 @@ struct Product {
   int64_t rows, columns, terms;
   bool one_by_one() const { return rows <= 2; }
   int64_t tile_rows() const { return rows <= 16 ? 16 : rows <= 32 ? 32 : 64; }
-  int64_t lanes() const { return tile_rows() / 4 * (kColumns / 4); }
+  int64_t slices() const { return 64 / tile_rows(); }
+  int64_t deep() const { return tile_rows() == 16 ? 8 : 16; }
+  int64_t lanes() const { return slices() * (tile_rows() / 4) * (kColumns / 4); }
   int64_t row_tiles() const { return ceil_div(rows, tile_rows()); }
   int64_t column_tiles() const { return ceil_div(columns, kColumns); }
 };
@@ -335,6 +368,8 @@ Call& tiled(Call& call, const Product& product, int64_t chunk) {
       .value("row_tiles", product.row_tiles())
       .value("column_tiles", product.column_tiles())
       .constant("tile_rows", product.tile_rows())
+      .constant("slices", product.slices())
+      .constant("deep", product.deep())
       .lanes(static_cast<int>(product.lanes()));
 }
 
@@ -425,8 +460,10 @@ Status conv_dw(Frame& frame, const ConvDwArgs& args) {
       .update("dw", args.dw)
       .value("parts", parts)
       .value("columns", product.columns)
+      .value("values", s.filters * product.columns)
       .constant("accumulate", accumulate)
-      .items(s.filters * product.columns);
+      .lanes(256)
+      .rows(ceil_div(s.filters * product.columns, int64_t{32}));
 }
 
 }  // namespace loom::webgpu::kernels

@@ -28,6 +28,7 @@ Frame::~Frame() {
 }
 
 void Frame::drop() {
+  copies_.clear();
   dispatches_.clear();
   uniforms_.clear();
   table_.clear();
@@ -60,8 +61,7 @@ Result<Place> Frame::table(std::span<const uint32_t> words) {
   return Place{table_buffer_, kTables, offset, bytes};
 }
 
-Status Frame::flush() {
-  if (dispatches_.empty()) return {};
+Status Frame::upload_parameters() {
   const auto bytes = static_cast<int64_t>(uniforms_.size());
   if (bytes > uniform_bytes_) {
     gpu_->destroy(uniform_buffer_);
@@ -72,13 +72,26 @@ Status Frame::flush() {
     uniform_bytes_ = wanted;
   }
   LOOM_TRY(gpu_->write(uniform_buffer_, 0, uniforms_.data(), bytes));
-  LOOM_TRY(gpu_->write(table_buffer_, 0, table_.data(), static_cast<int64_t>(table_.size()) * 4));
+  return gpu_->write(table_buffer_, 0, table_.data(), static_cast<int64_t>(table_.size()) * 4);
+}
+
+Status Frame::flush() {
+  if (dispatches_.empty() && copies_.empty()) return {};
+  if (!dispatches_.empty()) LOOM_TRY(upload_parameters());
   const wgpu::Api& api = gpu_->api();
   const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
-  const wgpu::ComputePassEncoder pass = api.CommandEncoderBeginComputePass(encoder, nullptr);
-  Status status = encode(pass);
-  api.ComputePassEncoderEnd(pass);
-  api.ComputePassEncoderRelease(pass);
+  for (const Copy& copy : copies_) {
+    api.CommandEncoderCopyBufferToBuffer(
+        encoder, copy.from.buffer, static_cast<uint64_t>(copy.from.offset), copy.to.buffer,
+        static_cast<uint64_t>(copy.to.offset), static_cast<uint64_t>(copy.bytes));
+  }
+  Status status;
+  if (!dispatches_.empty()) {
+    const wgpu::ComputePassEncoder pass = api.CommandEncoderBeginComputePass(encoder, nullptr);
+    status = encode(pass);
+    api.ComputePassEncoderEnd(pass);
+    api.ComputePassEncoderRelease(pass);
+  }
   counts_->dispatches += static_cast<int64_t>(dispatches_.size());
   drop();
   if (!status.ok()) {

@@ -44,6 +44,10 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
+  // A copy in front of the next dispatches, in their submission.
+  void copy(const Place& from, const Place& to, int64_t bytes) {
+    copies_.push_back({from, to, bytes});
+  }
   // Submits what was described so far.
   Status flush();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
@@ -85,7 +89,12 @@ class Frame {
     std::array<Binding, Signature::kMax> storage{};
     uint32_t groups[3] = {1, 1, 1};
   };
+  struct Copy {
+    Place from, to;
+    int64_t bytes = 0;
+  };
   Status encode(wgpu::ComputePassEncoder pass);
+  Status upload_parameters();
   void evict();
 
   Gpu* gpu_;
@@ -93,6 +102,7 @@ class Frame {
   Counts* counts_;
   std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
   int64_t tick_ = 0;
+  std::vector<Copy> copies_;
   std::vector<Dispatch> dispatches_;
   std::vector<std::byte> uniforms_;
   wgpu::Buffer uniform_buffer_ = nullptr;

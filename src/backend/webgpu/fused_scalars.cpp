@@ -71,12 +71,15 @@ fn binary_value(kind: u32, a: f32, b: f32) -> f32 {
 }
 )";
 
+// The table is read once: what steps wait for is then in workgroup memory, but for their values.
 // A command: 0 what it is, 1 its kind, 2 and 3 rows and columns, 4 a number, 5 and 6, 7 and 8, ...
 // its tensors and their strides. Sums are those of reduce.cpp: 32 invocations each.
 constexpr std::string_view kSteps = R"(
 var<workgroup> parts: array<f32, lanes>;
+var<workgroup> words: array<u32, 1024>;
 struct Step { at: u32, what: u32, kind: u32, rows: u32, cols: u32, number: f32 }
-fn word(s: Step, i: u32) -> u32 { return table_word(s.at + i); }
+var<workgroup> steps: array<Step, 64>;
+fn word(s: Step, i: u32) -> u32 { return words[s.at + i]; }
 fn value(s: Step, operand: u32, r: u32, c: u32) -> f32 {
   return load(word(s, 5u + 2u * operand), r * word(s, 6u + 2u * operand) + c);
 }
@@ -220,10 +223,15 @@ fn softmax_losses(s: Step, lane: u32) {
 constexpr Kernel kSmall{"scalars", R"(
 @compute @workgroup_size(lanes)
 fn main(@builtin(local_invocation_index) lane: u32) {
+  for (var i = lane; i < p.count * 16u; i += lanes) { words[i] = table_word(i); }
+  workgroupBarrier();
+  if (lane < p.count) {
+    let at = lane * 16u;
+    steps[lane] = Step(at, words[at], words[at + 1u], words[at + 2u], words[at + 3u],
+                       bitcast<f32>(words[at + 4u]));
+  }
   for (var n = 0u; n < p.count; n++) {
-    let at = n * 16u;
-    let s = Step(at, table_word(at), table_word(at + 1u), table_word(at + 2u),
-                 table_word(at + 3u), bitcast<f32>(table_word(at + 4u)));
+    let s = workgroupUniformLoad(&steps[n]);
     if (s.what < 3u) {
       each_value(s, lane);
     } else if (s.what == 3u) {

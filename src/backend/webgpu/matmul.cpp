@@ -3,6 +3,7 @@
 // read neighbouring words; the lanes beyond them take other k. Sums of lanes are added in the order
 // of a fixed tree.
 #include "backend/webgpu/kernels.hpp"
+#include "backend/webgpu/matmul_narrow.hpp"
 #include "backend/webgpu/products.hpp"
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
@@ -187,6 +188,7 @@ Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
     Call call(frame, kNoDepth);
     return finish(call, args).items(rows * cols);
   }
+  if (is_narrow(args)) return matmul_narrow(frame, args);
   return rows <= kFewRows ? matmul_few(frame, args) : matmul_many(frame, args);
 }
 

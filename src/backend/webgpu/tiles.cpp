@@ -98,10 +98,19 @@ fn out(row: u32, col: u32, sum: f32, z: u32) {
 }
 )";
 
+// A workgroup has 32 values; eight lanes share the parts of one.
 constexpr Kernel kAddParts{"add_parts", R"(
-fn run(i: u32) {
-  var sum = part_at(i);
-  for (var z = 1u; z < p.splits; z++) { sum += part_at(z * p.items + i); }
+var<workgroup> sums: array<f32, 256>;
+fn run(row: u32, lane: u32) {
+  let i = row * 32u + lane % 32u;
+  var sum = 0.0;
+  if (i < p.values) {
+    for (var z = lane / 32u; z < p.splits; z += 8u) { sum += part_at(z * p.values + i); }
+  }
+  sums[lane] = sum;
+  workgroupBarrier();
+  if (lane >= 32u || i >= p.values) { return; }
+  for (var z = 1u; z < 8u; z++) { sum += sums[z * 32u + lane]; }
   out(i / p.cols, i % p.cols, sum, 0u);
 }
 )"};
@@ -112,8 +121,12 @@ TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
   // Enough workgroups for the multiprocessors of a large GPU; terms that are worth a part; bytes of
   // parts.
   constexpr int64_t kEnough = 96, kPart = 1024, kBytes = int64_t{64} << 20;
-  const int64_t most =
-      std::clamp<int64_t>(kBytes / (rows * cols * 4), 1, std::max<int64_t>(depth / kPart, 1));
+  // Where even the smallest tiles are few, a step of one takes longer than adding up.
+  constexpr int64_t kShortPart = 128;
+  const auto parts_of = [&](int64_t terms) {
+    return std::clamp<int64_t>(kBytes / (rows * cols * 4), 1, std::max<int64_t>(depth / terms, 1));
+  };
+  const int64_t most = parts_of(kPart);
   TilePlan plan;
   int64_t count = 0;
   for (const TileShape shape : {TileShape{16, 2}, TileShape{8, 2}, TileShape{8, 1}}) {
@@ -125,8 +138,9 @@ TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
   plan.rows = rows;
   plan.cols = cols;
   plan.depth = depth;
-  const int64_t splits = std::clamp<int64_t>(2 * kEnough / count, 1, most);
-  plan.span = round_up(ceil_div(depth, splits), 256);
+  const int64_t splits = std::clamp<int64_t>(
+      2 * kEnough / count, 1, 2 * count < kEnough ? parts_of(kShortPart) : most);
+  plan.span = round_up(ceil_div(depth, splits), kShortPart);
   plan.splits = ceil_div(depth, plan.span);
   return plan;
 }
@@ -144,6 +158,7 @@ Call& tiles(Call& call, const TilePlan& plan, Term term) {
 }
 
 Status run_whole(Call& call, const TilePlan& plan) {
+  if (plan.narrow) return call.groups(1, ceil_div(plan.rows, int64_t{4}), plan.splits);
   const int64_t side = plan.shape.side();
   return call.groups(ceil_div(plan.cols, side), ceil_div(plan.rows, side), plan.splits);
 }
@@ -158,7 +173,9 @@ Status run_parts(Frame& frame, Call& call, const TilePlan& plan, Call& add) {
   return add.floats("part", part, Access::read)
       .value("cols", plan.cols)
       .value("splits", plan.splits)
-      .items(plan.rows * plan.cols);
+      .value("values", plan.rows * plan.cols)
+      .lanes(256)
+      .rows(ceil_div(plan.rows * plan.cols, int64_t{32}));
 }
 
 }  // namespace loom::webgpu

@@ -1,0 +1,13 @@
+// matmul with at most sixteen outputs per row and a long sum, such as the last layer of a
+// classifier: neither tiles nor the kernels for few rows would have enough workgroups.
+#pragma once
+
+#include "backend/webgpu/frame.hpp"
+#include "ops/args.hpp"
+
+namespace loom::webgpu {
+
+bool is_narrow(const MatmulArgs& args);
+Status matmul_narrow(Frame& frame, const MatmulArgs& args);
+
+}  // namespace loom::webgpu

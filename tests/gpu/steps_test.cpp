@@ -1,0 +1,99 @@
+// Training steps that are begun one behind the other: the bits of steps that are waited for.
+#include <limits>
+
+#include "bridge/network_json.hpp"
+#include "engine/training_hash.hpp"
+#include "gpu/support.hpp"
+#include "grid/init.hpp"
+#include "learn/train_step.hpp"
+
+namespace loom::test {
+namespace {
+
+struct Prepared {
+  std::unique_ptr<Network> network;
+  std::optional<TrainStep> step;
+};
+
+Result<Prepared> prepare(const char* kind_name, ClipKind clip) {
+  for (const KindNetwork& kind : kind_networks()) {
+    if (std::string(kind.kind) != kind_name) continue;
+    Prepared p;
+    LOOM_ASSIGN(const NetworkSpec spec, parse_network(kind.network, kind.kind));
+    LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(kind.batch)));
+    p.network = std::make_unique<Network>(std::move(network));
+    LOOM_TRY(init_params(*p.network, DType::f32, 7, threads()));
+    TrainStepOptions options;
+    LOOM_ASSIGN(options.optimizer, parse_optimizer("adam"));
+    options.clip = {clip, 1.0f};
+    LOOM_ASSIGN(TrainStep step, TrainStep::create(*p.network, options, gpu()->ops(), threads()));
+    p.step.emplace(std::move(step));
+    fill_with_sines(*p.step, p.network->vocab());
+    return p;
+  }
+  return invalid("no such kind");
+}
+
+std::vector<float> weights(TrainStep& step) {
+  std::vector<float> all;
+  EXPECT_TRUE(step.fetch().ok());
+  for (const StateTensor& s : step.state()) {
+    all.insert(all.end(), s.tensor.f32(), s.tensor.f32() + s.tensor.shape.count());
+  }
+  return all;
+}
+
+class GpuSteps : public testing::TestWithParam<ClipKind> {};
+
+TEST_P(GpuSteps, BegunAheadAreThoseWaitedFor) {
+  LOOM_NEEDS_GPU();
+  constexpr int kSteps = 70;  // more than reports are kept
+  auto one = prepare("Dense", GetParam()), other = prepare("Dense", GetParam());
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_GT(other->step->ahead(), 1);
+  std::vector<double> losses;
+  for (int i = 0; i < kSteps; ++i) {
+    const auto result = one->step->run(0.01);
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    losses.push_back(result->loss);
+    ASSERT_TRUE(other->step->begin(0.01, i % 2 == 1).ok());
+  }
+  const auto results = other->step->finish();
+  ASSERT_TRUE(results.ok()) << results.error().str();
+  ASSERT_EQ(results->size(), losses.size());
+  for (size_t i = 0; i < losses.size(); ++i) {
+    EXPECT_EQ((*results)[i].loss, losses[i]) << i;
+    EXPECT_TRUE((*results)[i].updated);
+  }
+  EXPECT_EQ(one->step->updates(), other->step->updates());
+  EXPECT_EQ(weights(*one->step), weights(*other->step));
+}
+
+INSTANTIATE_TEST_SUITE_P(Clip, GpuSteps,
+                         testing::Values(ClipKind::none, ClipKind::norm, ClipKind::layer,
+                                         ClipKind::value));
+
+TEST(GpuSteps, ADroppedStepIsReportedAndChangesNothing) {
+  LOOM_NEEDS_GPU();
+  auto p = prepare("Dense", ClipKind::none);
+  ASSERT_TRUE(p.ok());
+  ASSERT_TRUE(p->step->begin(0.01).ok());
+  auto before = p->step->finish();
+  ASSERT_TRUE(before.ok() && before->size() == 1 && (*before)[0].updated);
+  const std::vector<float> kept = weights(*p->step);
+  const float value = p->step->x().f32()[0];
+  p->step->x().f32()[0] = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(p->step->begin(0.01).ok());
+  p->step->x().f32()[0] = value;
+  auto dropped = p->step->finish();
+  ASSERT_TRUE(dropped.ok());
+  EXPECT_FALSE((*dropped)[0].finite);
+  EXPECT_FALSE((*dropped)[0].updated);
+  EXPECT_EQ(p->step->updates(), 1);
+  EXPECT_EQ(weights(*p->step), kept);
+  ASSERT_TRUE(p->step->begin(0.01).ok());
+  EXPECT_TRUE((*p->step->finish())[0].updated);
+}
+
+}  // namespace
+}  // namespace loom::test
