@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arena.hpp"
+#include "ops/schedule.hpp"
 #include "ops/visit.hpp"
 
 namespace loom {
@@ -83,6 +84,7 @@ Status Program::attach(std::vector<Command>& commands) {
 
 Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode) {
+  if (ops.device != nullptr && trace.notes().empty()) schedule(trace.commands());
   const ArenaPlan plan = plan_arena(trace, pinned);
   Program program;
   LOOM_ASSIGN(program.arena_, allocate_for(ops, plan.total()));

@@ -81,10 +81,10 @@ TEST(GpuSteps, ADroppedStepIsReportedAndChangesNothing) {
   auto before = p->step->finish();
   ASSERT_TRUE(before.ok() && before->size() == 1 && (*before)[0].updated);
   const std::vector<float> kept = weights(*p->step);
-  const float value = p->step->x().f32()[0];
-  p->step->x().f32()[0] = std::numeric_limits<float>::infinity();
+  const float value = p->step->target().f32()[0];
+  p->step->target().f32()[0] = std::numeric_limits<float>::infinity();
   ASSERT_TRUE(p->step->begin(0.01).ok());
-  p->step->x().f32()[0] = value;
+  p->step->target().f32()[0] = value;
   auto dropped = p->step->finish();
   ASSERT_TRUE(dropped.ok());
   EXPECT_FALSE((*dropped)[0].finite);

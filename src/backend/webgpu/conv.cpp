@@ -9,6 +9,7 @@
 // workgroup in conv_dw) of its own.
 #include <algorithm>
 
+#include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
@@ -202,8 +203,16 @@ fn emit(row: u32, column: u32, v: f32) {
   let to = column / inputs() * p.dx_s + channel * inputs() + column % inputs();
   let x = activate(kind, v + bias_at(channel));
   dx_set(to, select(x, dx_at(to) + x, accumulate == 1u));
+  also(to, x);
 }
 )"};
+
+constexpr std::string_view kNothingElse = R"(
+fn also(to: u32, x: f32) {}
+)";
+constexpr std::string_view kSlope = R"(
+fn also(to: u32, x: f32) { dz_set(to, x * activate_dx(slope, at_at(to))); }
+)";
 
 // A lane has one of 16 outputs at a time. The outputs may be split over workgroups; part: their
 // sums, [parts][filters][patch].
@@ -399,6 +408,10 @@ Status conv(Frame& frame, const ConvArgs& args) {
 }
 
 Status conv_dx(Frame& frame, const ConvDxArgs& args) {
+  return conv_dx_slope(frame, args, nullptr);
+}
+
+Status conv_dx_slope(Frame& frame, const ConvDxArgs& args, const UnaryDxArgs* slope) {
   const ConvShape& s = args.shape;
   const Product product{s.channels / s.groups, args.dx.rows() * s.in_positions(),
                         s.taps() * (s.filters / s.groups)};
@@ -412,8 +425,14 @@ Status conv_dx(Frame& frame, const ConvDxArgs& args) {
       .constant("accumulate", args.accumulate ? 1 : 0)
       .constant("kind", static_cast<int64_t>(args.activation));
   if (product.one_by_one()) {
-    return call.value("groups", s.groups).items(s.channels * product.columns);
+    LOOM_TRY(call.value("groups", s.groups).items(s.channels * product.columns));
+    return slope != nullptr ? unary_dx(frame, *slope) : Status{};
   }
+  if (slope != nullptr) {
+    call.read("at", slope->x).write("dz", slope->dx).text(slope_text(slope->from_output));
+    call.constant("slope", static_cast<int64_t>(slope->kind));
+  }
+  call.text(slope != nullptr ? kSlope : kNothingElse);
   // The filters of a tap on their own, where they fill tiles.
   const int64_t filters = s.filters / s.groups;
   const int64_t chunk = filters % 16 == 0 ? std::min(filters, kChunk) : kChunk;

@@ -61,6 +61,16 @@ Result<Place> Frame::table(std::span<const uint32_t> words) {
   return Place{table_buffer_, kTables, offset, bytes};
 }
 
+bool Frame::copies(const Place& place, int64_t bytes) const {
+  return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) {
+    const auto overlaps = [&](const Place& other) {
+      return other.buffer == place.buffer && other.offset < place.offset + bytes &&
+             place.offset < other.offset + copy.bytes;
+    };
+    return overlaps(copy.from) || overlaps(copy.to);
+  });
+}
+
 Status Frame::upload_parameters() {
   const auto bytes = static_cast<int64_t>(uniforms_.size());
   if (bytes > uniform_bytes_) {

@@ -18,6 +18,10 @@ namespace loom::webgpu {
 Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest);
 // Updates of parameters that do not touch each other, with the packing of f32 weights behind them.
 Result<int64_t> fuse_optimise(Frame& frame, std::span<const Command> rest);
+// matmul_dx or conv_dx, and the derivative of an activation times what it makes.
+Result<int64_t> fuse_slope(Frame& frame, std::span<const Command> rest);
+// Sums over positions and then over samples: the gradient of a bias per channel.
+Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest);
 
 // Tensors by number: the two upper bits of a word say which of four buffers, the rest which value.
 // The kernel sees load(word, i) -> f32, load_bits(word, i) -> u32 and store(word, i, v).

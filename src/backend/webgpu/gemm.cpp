@@ -1,4 +1,5 @@
 // gemm and matmul_dx: products in tiles (tiles.hpp).
+#include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/tiles.hpp"
 #include "backend/webgpu/weights.hpp"
@@ -27,6 +28,15 @@ fn out(row: u32, col: u32, sum: f32, z: u32) {
 void output(Call& call, const Tensor& y, bool accumulate) {
   accumulate ? call.update("y", y).text(kAdd) : call.write("y", y).text(kSet);
 }
+
+// The same, and at once dz = y times the derivative of an activation.
+constexpr std::string_view kSetSlope = R"(
+fn out(row: u32, col: u32, sum: f32, z: u32) {
+  let i = row * p.y_s + col;
+  y_set(i, sum);
+  dz_set(i, sum * activate_dx(slope, at_at(i)));
+}
+)";
 
 // Lanes next to each other read what is next to each other in memory: along k where the matrix
 // lies so, else along the side. Places beyond the matrix are read at its last row or k; beyond the
@@ -129,6 +139,10 @@ Status gemm(Frame& frame, const GemmArgs& args) {
 }
 
 Status matmul_dx(Frame& frame, const MatmulDxArgs& args) {
+  return matmul_dx_slope(frame, args, nullptr);
+}
+
+Status matmul_dx_slope(Frame& frame, const MatmulDxArgs& args, const UnaryDxArgs* slope) {
   const int64_t rows = args.dx.rows(), cols = args.dx.cols(), depth = args.w.shape[0];
   if (rows == 0 || cols == 0) return {};
   if (depth == 0) return no_terms(frame, args.dx, args.accumulate);
@@ -136,7 +150,12 @@ Status matmul_dx(Frame& frame, const MatmulDxArgs& args) {
   Call call(frame, kMatmulDx);
   call.read("dy", args.dy);
   tiles(weights(call, args.w, WeightView::quads), plan).value("last", (cols - 1) / 4 * 4);
-  return run_tiles(frame, call, plan, [&](Call& c) { output(c, args.dx, args.accumulate); });
+  return run_tiles(frame, call, plan, [&](Call& c) {
+    if (slope == nullptr) return output(c, args.dx, args.accumulate);
+    c.write("y", args.dx).read("at", slope->x).write("dz", slope->dx);
+    c.constant("slope", static_cast<int64_t>(slope->kind));
+    c.text(slope_text(slope->from_output)).text(kSetSlope);
+  });
 }
 
 }  // namespace loom::webgpu::kernels

@@ -4,15 +4,12 @@
 #include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::webgpu {
 namespace {
 
-constexpr std::string_view kSides = R"(
+constexpr std::string_view kActivateDx = R"(
 fn above_0(x: f32) -> bool { return bitcast<i32>(x) > 0; }
 fn below_0(x: f32) -> bool { return bitcast<u32>(x) > 0x80000000u; }
-)";
-
-constexpr std::string_view kActivateDx = R"(
 fn gelu_tanh_dx(wide: f32) -> f32 {
   let x = clamp(wide, -10.0, 10.0);
   let z = x * x;
@@ -75,6 +72,7 @@ fn activate_dx(kind: u32, x: f32) -> f32 {
 
 // From y = f(x).
 constexpr std::string_view kActivateDxFromOutput = R"(
+fn above_0(x: f32) -> bool { return bitcast<i32>(x) > 0; }
 fn activate_dx(kind: u32, y: f32) -> f32 {
   switch (kind) {
     case 0u: { return 1.0; }
@@ -126,11 +124,16 @@ fn run(i: u32) {
 
 }  // namespace
 
+std::string_view slope_text(bool from_output) {
+  return from_output ? kActivateDxFromOutput : kActivateDx;
+}
+
+namespace kernels {
+
 Status unary_dx(Frame& frame, const UnaryDxArgs& args) {
   Call call(frame, kUnaryDx);
   return flat(call, {&args.x, &args.dy, &args.dx})
-      .text(kSides)
-      .text(args.from_output ? kActivateDxFromOutput : kActivateDx)
+      .text(slope_text(args.from_output))
       .read("x", args.x)
       .read("dy", args.dy)
       .write("dx", args.dx)
@@ -141,7 +144,6 @@ Status unary_dx(Frame& frame, const UnaryDxArgs& args) {
 Status gated_dx(Frame& frame, const GatedDxArgs& args) {
   Call call(frame, kGatedDx);
   return flat(call, {&args.gate, &args.up, &args.dy, &args.dgate, &args.dup})
-      .text(kSides)
       .text(kActivateDx)
       .read("gate", args.gate)
       .read("up", args.up)
@@ -152,4 +154,5 @@ Status gated_dx(Frame& frame, const GatedDxArgs& args) {
       .spread(args.gate.shape.count());
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace kernels
+}  // namespace loom::webgpu
