@@ -248,11 +248,19 @@ Call& Call::value(std::string_view name, float v) {
 }
 
 Call& Call::constant(std::string_view name, int64_t v) {
+  if (constant_count_ == kMaxConstants) {
+    status_ = make_error(Code::internal, cat(kernel_.name, ": too many constants"));
+    return *this;
+  }
   constants_[constant_count_++] = {name, v};
   return *this;
 }
 
 Call& Call::text(std::string_view wgsl) {
+  if (text_count_ == kMaxTexts) {
+    status_ = make_error(Code::internal, cat(kernel_.name, ": too many texts"));
+    return *this;
+  }
   texts_[text_count_++] = wgsl;
   return *this;
 }

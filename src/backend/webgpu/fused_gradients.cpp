@@ -88,9 +88,9 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
   const auto outer = args_of<ReduceColsArgs>(rest[1]);
   const int64_t samples = outer.x.rows(), channels = outer.x.cols(), cols = inner.x.cols();
   if (inner.kind != ReduceKind::sum || outer.accumulate || outer.x.data != inner.y.data ||
-      inner.x.rows() != samples * channels || !gapless(outer.x) || !gapless(outer.y) ||
-      cols == 0 || cols > kBlock || samples * cols > kMost || samples == 0 ||
-      !apart(outer.y, inner.x) || !apart(inner.y, inner.x) || !apart(outer.y, inner.y)) {
+      inner.x.rows() != samples * channels || !gapless(outer.x) || !gapless(outer.y) || cols == 0 ||
+      cols > kBlock || samples * cols > kMost || samples == 0 || !apart(outer.y, inner.x) ||
+      !apart(inner.y, inner.x) || !apart(outer.y, inner.y)) {
     return int64_t{0};
   }
   LOOM_TRY(Call(frame, kChannelSums)
