@@ -105,8 +105,8 @@ TEST(GpuFused, SmallCommandsShareADispatch) {
 }
 
 TEST(GpuFused, LossesShareADispatchWithTheirSums) {
-  for (const LossKind kind : {LossKind::mse, LossKind::mae, LossKind::huber, LossKind::bce,
-                              LossKind::softmax_ce}) {
+  for (const LossKind kind :
+       {LossKind::mse, LossKind::mae, LossKind::huber, LossKind::bce, LossKind::softmax_ce}) {
     for (const bool by_ids : {false, true}) {
       if (by_ids && kind != LossKind::softmax_ce) continue;
       for (const float smoothing : {0.0f, 0.1f}) {

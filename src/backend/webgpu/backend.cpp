@@ -108,11 +108,11 @@ class WebGpu final : public Backend {
 
 Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   if (bytes <= 0) return {};
-  LOOM_TRY(frame_.flush());
   const Place place = memory_.find(begin);
   if (place.buffer == nullptr || place.left < bytes) {
     return make_error(Code::internal, "upload of memory that the device does not have");
   }
+  if (frame_.pending() > 0 || frame_.copies(place, bytes)) LOOM_TRY(frame_.flush());
   counts_.uploaded += bytes;
   return gpu_->write(place.buffer, place.offset, begin, bytes);
 }
@@ -123,6 +123,7 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
       target.left < from.bytes || source.buffer == target.buffer || from.bytes % 4 != 0) {
     return make_error(Code::internal, "copy between places that the device does not have");
   }
+  LOOM_TRY(frame_.flush());
   frame_.copy(source, target, from.bytes);
   return {};
 }

@@ -61,6 +61,16 @@ Result<Place> Frame::table(std::span<const uint32_t> words) {
   return Place{table_buffer_, kTables, offset, bytes};
 }
 
+bool Frame::copies(const Place& place, int64_t bytes) const {
+  return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) {
+    const auto overlaps = [&](const Place& other) {
+      return other.buffer == place.buffer && other.offset < place.offset + bytes &&
+             place.offset < other.offset + copy.bytes;
+    };
+    return overlaps(copy.from) || overlaps(copy.to);
+  });
+}
+
 Status Frame::upload_parameters() {
   const auto bytes = static_cast<int64_t>(uniforms_.size());
   if (bytes > uniform_bytes_) {
@@ -238,11 +248,19 @@ Call& Call::value(std::string_view name, float v) {
 }
 
 Call& Call::constant(std::string_view name, int64_t v) {
+  if (constant_count_ == kMaxConstants) {
+    status_ = make_error(Code::internal, cat(kernel_.name, ": too many constants"));
+    return *this;
+  }
   constants_[constant_count_++] = {name, v};
   return *this;
 }
 
 Call& Call::text(std::string_view wgsl) {
+  if (text_count_ == kMaxTexts) {
+    status_ = make_error(Code::internal, cat(kernel_.name, ": too many texts"));
+    return *this;
+  }
   texts_[text_count_++] = wgsl;
   return *this;
 }

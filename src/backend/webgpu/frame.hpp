@@ -48,6 +48,8 @@ class Frame {
   void copy(const Place& from, const Place& to, int64_t bytes) {
     copies_.push_back({from, to, bytes});
   }
+  // Whether a copy that was not submitted yet reads or writes there.
+  bool copies(const Place& place, int64_t bytes) const;
   // Submits what was described so far.
   Status flush();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }

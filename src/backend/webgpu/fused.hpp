@@ -22,8 +22,6 @@ Result<int64_t> fuse_optimise(Frame& frame, std::span<const Command> rest);
 Result<int64_t> fuse_slope(Frame& frame, std::span<const Command> rest);
 // Sums over positions and then over samples: the gradient of a bias per channel.
 Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest);
-// The first of all these that takes something.
-Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 
 // Tensors by number: the two upper bits of a word say which of four buffers, the rest which value.
 // The kernel sees load(word, i) -> f32, load_bits(word, i) -> u32 and store(word, i, v).

@@ -88,9 +88,9 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
   const auto outer = args_of<ReduceColsArgs>(rest[1]);
   const int64_t samples = outer.x.rows(), channels = outer.x.cols(), cols = inner.x.cols();
   if (inner.kind != ReduceKind::sum || outer.accumulate || outer.x.data != inner.y.data ||
-      inner.x.rows() != samples * channels || !gapless(outer.x) || !gapless(outer.y) ||
-      cols == 0 || cols > kBlock || samples * cols > kMost || samples == 0 ||
-      !apart(outer.y, inner.x) || !apart(inner.y, inner.x) || !apart(outer.y, inner.y)) {
+      inner.x.rows() != samples * channels || !gapless(outer.x) || !gapless(outer.y) || cols == 0 ||
+      cols > kBlock || samples * cols > kMost || samples == 0 || !apart(outer.y, inner.x) ||
+      !apart(inner.y, inner.x) || !apart(outer.y, inner.y)) {
     return int64_t{0};
   }
   LOOM_TRY(Call(frame, kChannelSums)
@@ -103,14 +103,6 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
                .lanes(256)
                .rows(channels));
   return int64_t{2};
-}
-
-Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
-  for (const auto one : {fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimise}) {
-    LOOM_ASSIGN(const int64_t count, one(frame, rest));
-    if (count > 0) return count;
-  }
-  return int64_t{0};
 }
 
 }  // namespace loom::webgpu

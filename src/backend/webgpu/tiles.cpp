@@ -138,8 +138,8 @@ TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
   plan.rows = rows;
   plan.cols = cols;
   plan.depth = depth;
-  const int64_t splits = std::clamp<int64_t>(
-      2 * kEnough / count, 1, 2 * count < kEnough ? parts_of(kShortPart) : most);
+  const int64_t splits = std::clamp<int64_t>(2 * kEnough / count, 1,
+                                             2 * count < kEnough ? parts_of(kShortPart) : most);
   plan.span = round_up(ceil_div(depth, splits), kShortPart);
   plan.splits = ceil_div(depth, plan.span);
   return plan;
