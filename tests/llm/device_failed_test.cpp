@@ -21,6 +21,7 @@ class FailingDevice : public Device {
   bool holds(const MemoryRange&) const override { return true; }
   Status upload(const std::byte*, int64_t) override { return state(); }
   Status download(std::span<const MemoryRange>) override { return state(); }
+  Status copy(const MemoryRange&, const std::byte*) override { return state(); }
   Status wait() override { return state(); }
   Status execute(std::span<const Command> commands) override {
     --left_;
