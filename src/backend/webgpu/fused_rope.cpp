@@ -28,7 +28,11 @@ fn run(i: u32) {
   let one = j % p.units >= p.half;
   let to = c + select(0u, p.half, one);
   if (one) {
-    if (key) { key_set(row, to, k_at(row * p.k_s + to)); } else { y_set(row * p.y_s + to, q_at(row * p.q_s + to)); }
+    if (key) {
+      key_set(row, to, k_at(row * p.k_s + to));
+    } else {
+      y_set(row * p.y_s + to, q_at(row * p.q_s + to));
+    }
     return;
   }
   let position = p.first + select(row, row % p.run_length, p.run_length > 0u);

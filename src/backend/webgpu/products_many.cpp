@@ -122,7 +122,9 @@ fn put(next: Next, step: u32, t: u32, lane: u32) {
     if (with_sums) { left_sum[at] = next.sum; }
   } else if (lane < 128u + slices * quads) {
     right_step[lane - 128u] = w_steps_of(next.step, lane % 4u * 4u);
-    if (w_span == 16u) { right_step[lane - 128u + slices * quads] = w_steps_of(next.high, lane % 4u * 4u); }
+    if (w_span == 16u) {
+      right_step[lane - 128u + slices * quads] = w_steps_of(next.high, lane % 4u * 4u);
+    }
   }
 }
 struct Dots { a: vec4<i32>, b: vec4<i32>, c: vec4<i32>, d: vec4<i32> }
