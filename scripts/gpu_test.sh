@@ -34,7 +34,7 @@ icd_of() {
   have dpkg-query && dpkg-query -L "$1" 2>/dev/null | grep "/$2[^/]*json\$" || true
 }
 
-# program NAME LIBRARY DRIVER RUN [environment]: one test program; $logs/RUN.xml says how it went.
+# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml says how it went.
 program() {
   local start=$SECONDS
   env LOOM_WEBGPU_LIB="$PWD/$2" VK_ICD_FILENAMES="$3" XDG_RUNTIME_DIR="$PWD/$logs" "${@:5}" \
@@ -66,7 +66,8 @@ if [[ -f "$wgpu" && -n "$lavapipe" ]]; then
     program test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
     program test_gpu "$wgpu" "$lavapipe" wgpu_whole
     # As an adapter without optional features.
-    program test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off
+    program test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off \
+      GTEST_FILTER='GpuConformance.*'
   } &
 else
   say "skipped: wgpu-native over lavapipe: $wgpu or the package mesa-vulkan-drivers is not there"

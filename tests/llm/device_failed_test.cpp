@@ -1,5 +1,7 @@
 // A device that fails in the middle of a text: the session begins anew on the host. The device here
 // is the host itself behind the interface of a device, so the words must not change at all.
+#include <cstring>
+
 #include "llm/stories.hpp"
 #include "ops/device.hpp"
 #include "ops/recorder.hpp"
@@ -21,7 +23,10 @@ class FailingDevice : public Device {
   bool holds(const MemoryRange&) const override { return true; }
   Status upload(const std::byte*, int64_t) override { return state(); }
   Status download(std::span<const MemoryRange>) override { return state(); }
-  Status copy(const MemoryRange&, const std::byte*) override { return state(); }
+  Status copy(const MemoryRange& from, const std::byte* to) override {
+    std::memcpy(const_cast<std::byte*>(to), from.begin, static_cast<size_t>(from.bytes));
+    return state();
+  }
   Status wait() override { return state(); }
   Status execute(std::span<const Command> commands) override {
     --left_;

@@ -27,7 +27,7 @@ constexpr double kBound = 1e-6, kResidues = 0.1;
 int64_t stride_of(OpId op) {
   const char* cases = std::getenv("LOOM_GPU_CASES");
   if (cases != nullptr && std::string(cases) == "all") return 1;
-  return op == OpId::matmul ? 67 : 23;
+  return op == OpId::matmul ? 67 : op == OpId::pack ? 31 : 23;
 }
 
 int64_t stride = 1, case_number = 0;
