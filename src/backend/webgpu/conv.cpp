@@ -162,8 +162,8 @@ fn fill(lane: u32, slice: u32, first_row: u32, k0: u32, end: u32) {
   }
   for (var j = lane / 16u; j < deep; j += quads) {
     let t = terms[slice * deep + j];
-    b_tile[slice * b_slice + j * b_line + lane % 16u] = vec4(gather(places[0], t), gather(places[1], t),
-                                           gather(places[2], t), gather(places[3], t));
+    b_tile[slice * b_slice + j * b_line + lane % 16u] =
+      vec4(gather(places[0], t), gather(places[1], t), gather(places[2], t), gather(places[3], t));
   }
 }
 fn run(row: u32, lane: u32) {
@@ -234,8 +234,9 @@ fn fill(lane: u32, slice: u32, first_row: u32, k0: u32, end: u32) {
   }
   let at = output_place(k, end, group);
   for (var j = lane / deep; j < 16u; j += slice_lanes / deep) {
-    b_tile[slice * b_slice + lane % deep * b_line + j] = vec4(seen(at, terms[j]), seen(at, terms[j + 16u]),
-                                           seen(at, terms[j + 32u]), seen(at, terms[j + 48u]));
+    b_tile[slice * b_slice + lane % deep * b_line + j] =
+      vec4(seen(at, terms[j]), seen(at, terms[j + 16u]), seen(at, terms[j + 32u]),
+           seen(at, terms[j + 48u]));
   }
 }
 fn emit(row: u32, column: u32, v: f32) {
