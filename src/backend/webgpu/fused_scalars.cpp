@@ -57,7 +57,7 @@ constexpr uint32_t kIds = 1U << 8, kFence = 1U << 9;
 constexpr int64_t kMostValues = 256;      // of a tensor: one per invocation
 constexpr int64_t kMostTerms = 2048;      // of a sum
 constexpr int64_t kMostLosses = 1024;     // values of a prediction
-constexpr int64_t kMostLossColumns = 64;  // of it, which one invocation goes through
+constexpr int64_t kMostLossColumns = 64;  // of it, which few invocations go through
 
 constexpr std::string_view kValues = R"(
 fn unary_value(kind: u32, x: f32) -> f32 {
@@ -170,10 +170,25 @@ fn reduce_columns(s: Step, lane: u32) {
 )";
 
 // Operands: 0 row_loss, 1 pred, 2 dpred, 3 weight, 4 target, which has no stride of its own when it
-// holds ids. An invocation has a row and what its gradients need in `parts`, `sums`; then each has
-// values.
+// holds ids. A row has as many invocations as there are for each, 32 at most.
 constexpr std::string_view kLosses = R"(
-var<workgroup> sums: array<f32, lanes>;
+fn share_of_row(s: Step) -> u32 {
+  var share = 32u;
+  while (share > 1u && share * s.rows > lanes) { share /= 2u; }
+  return share;
+}
+// Joins what the invocations of a row have; all of them get it.
+fn row_joined(kind: u32, lane: u32, share: u32, v: f32) -> f32 {
+  parts[lane] = v;
+  workgroupBarrier();
+  for (var half = share / 2u; half > 0u; half /= 2u) {
+    if (lane % share < half) { parts[lane] = joined(kind, parts[lane], parts[lane + half]); }
+    workgroupBarrier();
+  }
+  let all = parts[lane / share * share];
+  workgroupBarrier();
+  return all;
+}
 fn holds_ids(s: Step) -> bool { return (s.flags & 256u) != 0u; }
 fn row_weight(s: Step, r: u32, id: i32) -> f32 {
   if (holds_ids(s) && (id < 0 || id >= i32(s.cols))) { return 0.0; }
@@ -193,51 +208,52 @@ fn weighted(s: Step, r: u32, v: f32) -> f32 {
   return select(weight * v, 0.0, weight == 0.0);
 }
 fn mean_losses(s: Step, lane: u32) {
-  if (lane < s.rows) {
-    var sum = 0.0;
-    for (var c = 0u; c < s.cols; c++) {
-      sum += loss_value(s.kind, s.number, value(s, 1u, lane, c), target_value(s, lane, c));
+  let share = share_of_row(s);
+  let r = lane / share;
+  var sum = 0.0;
+  for (var c = lane % share; r < s.rows && c < s.cols; c += share) {
+    let x = value(s, 1u, r, c);
+    let t = target_value(s, r, c);
+    sum += loss_value(s.kind, s.number, x, t);
+    if (word(s, 9u) != absent) {
+      put(s, 2u, r, c, weighted(s, r, loss_slope(s.kind, s.number, x, t) / f32(s.cols)));
     }
-    put(s, 0u, 0u, lane, weighted(s, lane, sum / f32(s.cols)));
   }
-  for (var i = lane; word(s, 9u) != absent && i < s.rows * s.cols; i += lanes) {
-    let r = i / s.cols;
-    let c = i % s.cols;
-    let slope = loss_slope(s.kind, s.number, value(s, 1u, r, c), target_value(s, r, c));
-    put(s, 2u, r, c, weighted(s, r, slope / f32(s.cols)));
-  }
+  sum = row_joined(0u, lane, share, sum);
+  if (lane % share == 0u && r < s.rows) { put(s, 0u, 0u, r, weighted(s, r, sum / f32(s.cols))); }
 }
 fn softmax_losses(s: Step, lane: u32) {
+  let share = share_of_row(s);
+  let r = lane / share;
   let keep = 1.0 - s.number;
   let floor_part = s.number / f32(s.cols);
+  let end = select(0u, s.cols, r < s.rows);
   var largest = -infinity();
+  var targets = 0.0;
+  for (var c = lane % share; c < end; c += share) {
+    largest = max(largest, value(s, 1u, r, c));
+    targets += target_value(s, r, c);
+  }
+  largest = row_joined(3u, lane, share, largest);
+  targets = row_joined(0u, lane, share, targets);
+  let total = select(keep * targets + s.number, 1.0, holds_ids(s));
   var sum = 0.0;
-  if (lane < s.rows) {
-    for (var c = 0u; c < s.cols; c++) { largest = max(largest, value(s, 1u, lane, c)); }
-    for (var c = 0u; c < s.cols; c++) { sum += loom_exp(value(s, 1u, lane, c) - largest); }
-    let log_sum = loom_log(sum);
-    var terms = 0.0;
-    for (var c = 0u; c < s.cols; c++) {
-      let t = keep * target_value(s, lane, c) + floor_part;
-      if (t != 0.0) { terms += t * ((value(s, 1u, lane, c) - largest) - log_sum); }
-    }
-    put(s, 0u, 0u, lane, weighted(s, lane, 0.0 - terms));
+  for (var c = lane % share; c < end; c += share) {
+    sum += loom_exp(value(s, 1u, r, c) - largest);
   }
-  parts[lane] = largest;
-  sums[lane] = sum;
-  workgroupBarrier();
-  for (var i = lane; word(s, 9u) != absent && i < s.rows * s.cols; i += lanes) {
-    let r = i / s.cols;
-    let c = i % s.cols;
-    var total = 1.0;
-    if (!holds_ids(s)) {
-      total = 0.0;
-      for (var k = 0u; k < s.cols; k++) { total += target_value(s, r, k); }
-      total = keep * total + s.number;
+  sum = row_joined(0u, lane, share, sum);
+  let log_sum = loom_log(sum);
+  var terms = 0.0;
+  for (var c = lane % share; c < end; c += share) {
+    let away = value(s, 1u, r, c) - largest;
+    let t = keep * target_value(s, r, c) + floor_part;
+    if (t != 0.0) { terms += t * (away - log_sum); }
+    if (word(s, 9u) != absent) {
+      put(s, 2u, r, c, weighted(s, r, loom_exp(away) / sum * total - t));
     }
-    let softmax = loom_exp(value(s, 1u, r, c) - parts[r]) / sums[r];
-    put(s, 2u, r, c, weighted(s, r, softmax * total - (keep * target_value(s, r, c) + floor_part)));
   }
+  terms = row_joined(0u, lane, share, terms);
+  if (lane % share == 0u && r < s.rows) { put(s, 0u, 0u, r, weighted(s, r, 0.0 - terms)); }
 }
 )";
 
