@@ -1,5 +1,5 @@
-// unary, binary, gated, fill: an invocation makes one value, or in large tensors four that lie as
-// far apart as a workgroup is wide, so that every read of a workgroup is of neighbours. They are
+// unary, binary, gated, fill: an invocation makes one value, or in large tensors sixteen that lie
+// as far apart as a workgroup is wide, so that every read of a workgroup is of neighbours. They are
 // read before the first is written: reads wait for memory together. Tensors without gaps between
 // their rows (flat) are counted through, without a division.
 #include "backend/webgpu/elementwise.hpp"

@@ -28,7 +28,8 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest);
 class Operands {
  public:
   static constexpr uint32_t kAbsent = 0xffffffff;
-  explicit Operands(const Frame& frame) : frame_(&frame) {}
+  // 3 buffers: numbers that begin with 3 mean workgroup memory.
+  explicit Operands(const Frame& frame, int buffers = kBuffers) : frame_(&frame), most_(buffers) {}
 
   // False where a tensor has no number: on no device, in a fifth buffer, too far behind.
   bool number(const Tensor& t, uint32_t& word);
@@ -37,6 +38,7 @@ class Operands {
  private:
   static constexpr int kBuffers = 4;
   const Frame* frame_;
+  int most_;
   Place buffers_[kBuffers];
   int count_ = 0;
 };
