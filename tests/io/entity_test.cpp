@@ -11,8 +11,8 @@ namespace {
 using test::AlignedBytes;
 using test::bytes_of;
 using test::expect_error;
-using test::TemporaryFolder;
 using test::get;
+using test::TemporaryFolder;
 
 EntityOutput output(std::string path, BlobLayout layout, DType dtype, const Shape& shape,
                     std::string bytes) {
