@@ -50,25 +50,26 @@ lavapipe="$(icd_of mesa-vulkan-drivers lvp_icd)"
 runs=()
 skipped=0
 
+# in_turn ARGUMENTS: program ARGUMENTS, two at a time.
+in_turn() {
+  runs+=("$4")
+  while (( $(jobs -rp | wc -l) >= 2 )); do wait -n; done
+  program "$@" &
+}
+
 if [[ -f "$dawn" && -n "$swiftshader" ]]; then
-  runs+=(dawn_kernels dawn_whole)
-  {
-    program test_webgpu "$dawn" "$swiftshader" dawn_kernels
-    program test_gpu "$dawn" "$swiftshader" dawn_whole
-  } &
+  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole
+  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels
 else
   say "skipped: Dawn over SwiftShader: $dawn or the package chromium-common is not there"
   skipped=$((skipped + 1))
 fi
 if [[ -f "$wgpu" && -n "$lavapipe" ]]; then
-  runs+=(wgpu_kernels wgpu_whole wgpu_bare)
-  {
-    program test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
-    program test_gpu "$wgpu" "$lavapipe" wgpu_whole
-    # As an adapter without optional features.
-    program test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off \
-      GTEST_FILTER='GpuConformance.*'
-  } &
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
+  in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
+  # As an adapter without optional features.
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off \
+    GTEST_FILTER='GpuConformance.*'
 else
   say "skipped: wgpu-native over lavapipe: $wgpu or the package mesa-vulkan-drivers is not there"
   skipped=$((skipped + 1))
