@@ -135,7 +135,7 @@ void print_gpu_text(const GpuReport& report) {
                    "invocations",
                    human_bytes(a.max_buffer), human_bytes(a.max_binding), a.max_storage_buffers,
                    a.max_workgroup_memory, a.max_workgroup_size));
-  line("gpu ops", fmt::format("{} of {} have kernels", kOpCount, kOpCount));
+  line("gpu ops", fmt::format("{} of {} have kernels", webgpu::ops_with_kernels(), kOpCount));
 }
 
 JsonValue gpu_json(const GpuReport& report) {
@@ -159,7 +159,7 @@ JsonValue gpu_json(const GpuReport& report) {
       .set("max_workgroup_bytes", a.max_workgroup_memory)
       .set("max_workgroup_invocations", a.max_workgroup_size)
       .set("ops", int64_t{kOpCount})
-      .set("ops_with_kernels", int64_t{kOpCount})
+      .set("ops_with_kernels", int64_t{webgpu::ops_with_kernels()})
       .value();
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/webgpu/commands.hpp"
 #include "backend/webgpu/frame.hpp"
 
 namespace loom::webgpu {
@@ -46,13 +47,5 @@ class Operands {
 // loss_value(kind, delta, pred, target) of losses that are means over values, and loss_slope(), its
 // derivative by pred.
 extern const std::string_view kLossTerms;
-
-// The arguments of a command.
-template <class Args>
-Args args_of(const Command& command) {
-  Args args;
-  std::memcpy(&args, command.args, sizeof(Args));
-  return args;
-}
 
 }  // namespace loom::webgpu

@@ -4,18 +4,14 @@
 // write what another of its workgroups still reads.
 #include "backend/webgpu/fused_many.hpp"
 
+#include "backend/webgpu/commands.hpp"
+
 #include "backend/webgpu/products.hpp"
 #include "backend/webgpu/quantise.hpp"
 #include "backend/webgpu/rows.hpp"
 
 namespace loom::webgpu {
 namespace {
-
-template <class Args>
-const Args* command_at(std::span<const Command> rest, size_t at) {
-  if (at >= rest.size() || rest[at].op != op_of<Args>()) return nullptr;
-  return reinterpret_cast<const Args*>(rest[at].args);
-}
 
 struct Stretch {
   const std::byte* begin = nullptr;
@@ -80,8 +76,8 @@ fn run(row: u32, lane: u32) {
 )"};
 
 Result<int64_t> norm_and_quantise(Frame& frame, std::span<const Command> rest) {
-  const NormArgs& norm = *command_at<NormArgs>(rest, 0);
-  const auto* quantise = command_at<QuantiseRowsArgs>(rest, 1);
+  const NormArgs& norm = *args_at<NormArgs>(rest, 0);
+  const auto* quantise = args_at<QuantiseRowsArgs>(rest, 1);
   const int64_t rows = norm.x.rows(), n = norm.x.cols();
   if (quantise == nullptr || norm.segments != 1 || rows <= kFewRows || n == 0 || n % 32 != 0) {
     return 0;
@@ -137,7 +133,7 @@ struct Run {
 Run products_over_one_x(const Frame& frame, std::span<const Command> rest) {
   Run run;
   while (run.commands < 3) {
-    const auto* next = command_at<MatmulArgs>(rest, static_cast<size_t>(run.commands));
+    const auto* next = args_at<MatmulArgs>(rest, static_cast<size_t>(run.commands));
     if (next == nullptr || !suits(*next)) break;
     const MatmulArgs& first = run.commands > 0 ? *run.matmul[0] : *next;
     bool fits = run.commands == 0 ||
@@ -160,7 +156,7 @@ Run products_over_one_x(const Frame& frame, std::span<const Command> rest) {
 
 // gated(gate, up), and the quantised rows of it.
 void take_gated(std::span<const Command> rest, Run& run) {
-  const auto* gated = command_at<GatedArgs>(rest, 2);
+  const auto* gated = args_at<GatedArgs>(rest, 2);
   if (gated == nullptr || run.commands != 2 || run.products.activation != Activation::linear) {
     return;
   }
@@ -178,7 +174,7 @@ void take_gated(std::span<const Command> rest, Run& run) {
   run.products.result = gated->y;
   run.products.activation = gated->activation;
   run.commands = 3;
-  const auto* quantise = command_at<QuantiseRowsArgs>(rest, 3);
+  const auto* quantise = args_at<QuantiseRowsArgs>(rest, 3);
   if (quantise == nullptr || !same_place(quantise->x, gated->y) || gated->y.cols() % 32 != 0 ||
       meet(stretch(quantise->q), input_of(gate))) {
     return;
@@ -189,7 +185,7 @@ void take_gated(std::span<const Command> rest, Run& run) {
 
 // An addition of the product to something else.
 void take_addition(std::span<const Command> rest, Run& run) {
-  const auto* binary = command_at<BinaryArgs>(rest, 1);
+  const auto* binary = args_at<BinaryArgs>(rest, 1);
   if (binary == nullptr || run.commands != 1 || binary->kind != BinaryKind::add) return;
   const MatmulArgs& product = *run.matmul[0];
   const bool second = same_place(binary->b, product.y);

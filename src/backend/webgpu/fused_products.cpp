@@ -2,6 +2,7 @@
 // unit or an addition, in one dispatch. Every workgroup makes x ready for itself, in its own
 // memory, and sixteen outputs of it (of both matrices of a gated unit).
 #include "backend/webgpu/peephole.hpp"
+#include "backend/webgpu/quantise.hpp"
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
 
@@ -69,13 +70,15 @@ fn prepare(first: bool, lane: u32) {
 }
 )";
 
-// As quantise_rows (quantise.cpp): eight lanes per block of 32.
+// quantise_block() of quantise.cpp, into the memory of the workgroup.
 constexpr std::string_view kCodes = R"(
 var<workgroup> a_codes: array<u32, depth / 4u>;
 var<workgroup> a_scales: array<f32, depth / 32u>;
 var<workgroup> a_sums: array<i32, depth / 32u>;
-var<workgroup> eighth: array<u32, lanes>;
-fn code_of(x: f32, inverse: f32) -> i32 { return clamp(i32(round(x * inverse)), -127, 127); }
+fn codes_put(i: u32, word: u32) { a_codes[i] = word; }
+fn scales_put(i: u32, bits: u32) { a_scales[i] = bitcast<f32>(bits); }
+fn sums_put(i: u32, bits: u32) { a_sums[i] = bitcast<i32>(bits); }
+fn halves_put(i: u32, bits: u32) {}
 fn prepare(first: bool, lane: u32) {
   let factor = factor_of(lane);
   for (var begin = 0u; begin < depth / 32u; begin += lanes / 8u) {
@@ -83,39 +86,7 @@ fn prepare(first: bool, lane: u32) {
     let inside = block < depth / 32u;
     var x = vec4<f32>();
     if (inside) { x = four_values(block * 32u + lane % 8u * 4u, factor, first); }
-    let size = bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu);
-    eighth[lane] = max(max(size.x, size.y), max(size.z, size.w));
-    workgroupBarrier();
-    let from_lane = lane / 8u * 8u;
-    var largest = 0u;
-    for (var i = 0u; i < 8u; i++) { largest = max(largest, eighth[from_lane + i]); }
-    workgroupBarrier();
-    var scale = select(0u, largest, largest >= 0x7f800000u);
-    var inverse = 0u;
-    if (largest != 0u && largest < 0x7f800000u) {
-      inverse = divide_bits(0x42fe0000u, largest);
-      if (inverse >= 0x7f800000u) { inverse = 0u; }
-      if (inverse != 0u) { scale = divide_bits(largest, 0x42fe0000u); }
-    }
-    var codes = vec4<i32>();
-    if (inverse != 0u) {
-      let by = bitcast<f32>(inverse);
-      codes = vec4<i32>(code_of(x.x, by), code_of(x.y, by), code_of(x.z, by), code_of(x.w, by));
-    }
-    eighth[lane] = bitcast<u32>(codes.x + codes.y + codes.z + codes.w);
-    workgroupBarrier();
-    if (inside) {
-      let bytes = vec4<u32>(codes) & vec4<u32>(255u);
-      a_codes[block * 8u + lane % 8u] =
-          bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u);
-      if (lane == from_lane) {
-        var sum = 0;
-        for (var i = 0u; i < 8u; i++) { sum += bitcast<i32>(eighth[from_lane + i]); }
-        a_sums[block] = sum;
-        a_scales[block] = bitcast<f32>(scale);
-      }
-    }
-    workgroupBarrier();
+    quantise_block(x, block, inside, lane);
   }
 }
 )";
@@ -390,6 +361,7 @@ Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest) {
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
   weights(call, first.w, WeightView::quads)
       .text(kValue)
+      .text(p.quantise != nullptr ? kQuantiseBlock : std::string_view())
       .text(p.quantise != nullptr ? kCodes : kFloats)
       .text(p.quantise != nullptr ? kQ8 : (g.wide ? kWide : kGroups))
       .text(kJoined)

@@ -10,20 +10,33 @@ bool overlap(const Tensor& a, const Tensor& b) {
   return a.data < b.end() && b.data < a.end();
 }
 
+namespace {
+
+// visit() of a command as it stands: `f` may read its tensors only.
+template <class F>
+void look_at(const Command& command, F&& f) {
+  switch (command.op) {
+#define LOOM_OP(name, Args)                              \
+  case OpId::name:                                       \
+    visit(const_cast<Args&>(args_of<Args>(command)), f); \
+    break;
+#include "ops/ops.def"
+#undef LOOM_OP
+  }
+}
+
+}  // namespace
+
 bool dead(std::span<const Command> rest, const Tensor& t) {
-  for (const Command& original : rest) {
-    Command command;
-    command.op = original.op;
-    std::memcpy(command.args, original.args, sizeof(command.args));
+  for (const Command& command : rest) {
     bool read = false, written = false;
-    visit_command(command, [&](Tensor& other, Access access) {
-      if (other.empty() || !overlap(other, t)) return;
+    look_at(command, [&](const Tensor& other, Access access) {
+      if (!overlap(other, t)) return;
       const bool whole = other.data <= t.data && other.end() >= t.end() &&
                          (other.rows() <= 1 || other.row_stride == other.cols());
       if (access != Access::write) read = true;
       if (access == Access::write && whole) written = true;
     });
-    // quantise_rows and matmul with quantised rows: visit() leaves out x where it reads the copy.
     if (read) return false;
     if (written) return true;
   }

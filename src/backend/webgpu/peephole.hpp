@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "backend/webgpu/commands.hpp"
 #include "backend/webgpu/frame.hpp"
 
 namespace loom::webgpu {
@@ -17,19 +18,5 @@ Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest);
 // rope of queries, rope of keys, kv_write.
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
-
-// The arguments of command `at` of `rest`; null: another op, or no such command.
-template <class Args>
-const Args* args_at(std::span<const Command> rest, size_t at) {
-  if (at >= rest.size() || rest[at].op != op_of<Args>()) return nullptr;
-  return reinterpret_cast<const Args*>(rest[at].args);
-}
-
-bool overlap(const Tensor& a, const Tensor& b);
-// Whether nobody reads `t` any more: a command of `rest` writes all of it before one reads it. What
-// the end of the list leaves may be read by the host.
-bool dead(std::span<const Command> rest, const Tensor& t);
-// The same for quantised rows, which end with their list.
-bool dead(std::span<const Command> rest, const Q8Rows& q);
 
 }  // namespace loom::webgpu

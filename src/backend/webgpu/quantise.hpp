@@ -11,5 +11,8 @@ namespace loom::webgpu {
 //                                            counted over all rows; inside: store it
 // which every invocation calls: it has barriers. Operands codes, scales, sums, halves.
 Call& quantised(Call& call, const Q8Rows& q);
+// quantise_block() alone, for kernels that keep what it makes: they define codes_put(i, word),
+// scales_put(i, bits), sums_put(i, bits) and halves_put(i, bits).
+extern const std::string_view kQuantiseBlock;
 
 }  // namespace loom::webgpu

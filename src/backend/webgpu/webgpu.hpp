@@ -58,4 +58,8 @@ class Backend : public Device {
   virtual void lose() = 0;
 };
 
+// How many rows of ops.def have kernels. For what arguments of those there is none, the CPU
+// computes (Counts::fallbacks).
+int ops_with_kernels();
+
 }  // namespace loom::webgpu
