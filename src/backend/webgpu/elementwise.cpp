@@ -19,24 +19,11 @@ namespace kernels {
 namespace {
 
 constexpr Kernel kUnary{"unary", R"(
-fn value(x: f32) -> f32 {
-  switch (kind) {
-    case 13u: { return loom_exp(x); }
-    case 14u: { return loom_log(x); }
-    case 15u: { return sqrt(x); }
-    case 16u: { return -x; }
-    case 17u: { return abs(x); }
-    case 18u: { return x * x; }
-    case 19u: { return 1.0 / x; }
-    case 20u: { return select(0.0, 1.0, x >= 0.0); }
-    default: { return activate(kind, x); }
-  }
-}
 fn run(i: u32) {
   var x: array<f32, each>;
   for (var j = 0u; j < each; j++) { x[j] = x_at(place(spot(i, j), p.x_s)); }
   for (var j = 0u; j < each; j++) {
-    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), value(x[j])); }
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), unary_value(kind, x[j])); }
   }
 }
 )"};
@@ -51,16 +38,6 @@ fn place_b(n: u32) -> u32 {
     default: { return 0u; }
   }
 }
-fn value(a: f32, b: f32) -> f32 {
-  switch (kind) {
-    case 0u: { return a + b; }
-    case 1u: { return a - b; }
-    case 2u: { return a * b; }
-    case 3u: { return a / b; }
-    case 4u: { return select(b, a, a > b); }
-    default: { return select(b, a, a < b); }
-  }
-}
 fn run(i: u32) {
   var a: array<f32, each>;
   var b: array<f32, each>;
@@ -69,7 +46,7 @@ fn run(i: u32) {
     b[j] = b_at(place_b(spot(i, j)));
   }
   for (var j = 0u; j < each; j++) {
-    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), value(a[j], b[j])); }
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), binary_value(kind, a[j], b[j])); }
   }
 }
 )"};

@@ -44,19 +44,9 @@ bool all_floats(const Tensor& t) {
 constexpr Kernel kNormQuantise{"norm_quantise", R"(
 fn run(row: u32, lane: u32) {
   let x0 = row * p.x_s;
-  let count = f32(p.n);
-  var mean = 0.0;
-  if (layer != 0u) {
-    var sum = 0.0;
-    for (var c = lane; c < p.n; c += lanes) { sum += x_at(x0 + c); }
-    mean = group_sum(lane, sum) / count;
-  }
-  var squares = 0.0;
-  for (var c = lane; c < p.n; c += lanes) {
-    let d = x_at(x0 + c) - mean;
-    squares += d * d;
-  }
-  let inverse = 1.0 / sqrt(group_sum(lane, squares) / count + p.eps);
+  let moments = row_moments(layer != 0u, x0, p.n, p.eps, lane);
+  let mean = moments.x;
+  let inverse = moments.y;
   for (var begin = 0u; begin < p.n; begin += lanes * 4u) {
     let at = begin + lane * 4u;
     var four = vec4<f32>();

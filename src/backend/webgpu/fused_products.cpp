@@ -36,11 +36,6 @@ bool row_of_floats(const Tensor& t) {
 // ---- x, ready in the memory of the workgroup ----
 
 constexpr std::string_view kValue = R"(
-fn norm_factor(lane: u32) -> f32 {
-  var squares = 0.0;
-  for (var k = lane; k < depth; k += lanes) { squares += x_at(k) * x_at(k); }
-  return 1.0 / sqrt(group_sum(lane, squares) / f32(depth) + p.eps);
-}
 fn value(k: u32, factor: f32) -> f32 {
   if (normed == 0u) { return x_at(k); }
   var v = x_at(k) * factor;
@@ -57,7 +52,7 @@ fn four_values(k: u32, factor: f32, first: bool) -> vec4<f32> {
 }
 fn factor_of(lane: u32) -> f32 {
   if (normed == 0u) { return 1.0; }
-  return norm_factor(lane);
+  return row_moments(false, 0u, depth, p.eps, lane).y;
 }
 )";
 
@@ -184,7 +179,7 @@ fn joined(sum: vec4<f32>, lane: u32) -> f32 {
 constexpr Kernel kGates{"products_gated", R"(
 fn run(row: u32, lane: u32) {
   prepare(row == 0u, lane);
-  var gate = joined(product(row * p.w_group, lane), lane);
+  var gate = joined(product(p.base0 + row * p.w_group, lane), lane);
   var up = joined(product(p.base1 + row * p.w_group, lane), lane);
   let n = row * 16u + lane;
   if (lane >= 16u || n >= p.n0) { return; }
@@ -203,7 +198,7 @@ fn run(row: u32, lane: u32) {
   let second = row >= p.groups0;
   let third = row >= p.groups0 + p.groups1;
   var group = row;
-  var base = 0u;
+  var base = p.base0;
   if (second) { group = row - p.groups0; base = p.base1; }
   if (third) { group = row - p.groups0 - p.groups1; base = p.base2; }
   var sum = joined(product(base + group * p.w_group, lane), lane);
@@ -346,20 +341,19 @@ Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest) {
   const MatmulArgs& first = *p.matrix[0];
   const R16 g = r16_geometry(first.w.dtype, first.w.shape[0], p.depth());
   // Matrices are counted from the one that lies lowest.
-  int64_t lowest = 0;
-  int64_t base[kMost] = {}, groups[kMost] = {}, n[kMost] = {};
-  for (int64_t i = 1; i < p.count; ++i) {
-    if (frame.place(p.matrix[i]->w.data).offset < frame.place(p.matrix[lowest]->w.data).offset)
-      return 0;
+  const Tensor* lowest = &first.w;
+  for (const MatmulArgs* m : std::span(p.matrix).first(static_cast<size_t>(p.count))) {
+    if (frame.place(m->w.data).offset < frame.place(lowest->data).offset) lowest = &m->w;
   }
+  int64_t base[kMost] = {}, groups[kMost] = {}, n[kMost] = {};
   for (int64_t i = 0; i < p.count; ++i) {
-    base[i] = (frame.place(p.matrix[i]->w.data).offset - frame.place(first.w.data).offset) / 4;
+    base[i] = (frame.place(p.matrix[i]->w.data).offset - frame.place(lowest->data).offset) / 4;
     n[i] = p.matrix[i]->y.cols();
     groups[i] = ceil_div(n[i], kR16Rows);
   }
   if (p.gated != nullptr && n[0] != n[1]) return 0;
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
-  weights(call, first.w, WeightView::quads)
+  weights(call, *lowest, WeightView::quads)
       .text(kValue)
       .text(p.quantise != nullptr ? kQuantiseBlock : std::string_view())
       .text(p.quantise != nullptr ? kCodes : kFloats)
@@ -377,6 +371,7 @@ Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest) {
       .write("out", out.out)
       .read("other", p.other)
       .value("eps", p.norm != nullptr ? p.norm->eps : 0.0f)
+      .value("base0", base[0])
       .value("base1", base[1])
       .value("base2", base[2])
       .value("groups0", groups[0])

@@ -59,32 +59,6 @@ constexpr int64_t kMostTerms = 2048;      // of a sum
 constexpr int64_t kMostLosses = 1024;     // values of a prediction
 constexpr int64_t kMostLossColumns = 64;  // of it, which few invocations go through
 
-constexpr std::string_view kValues = R"(
-fn unary_value(kind: u32, x: f32) -> f32 {
-  switch (kind) {
-    case 13u: { return loom_exp(x); }
-    case 14u: { return loom_log(x); }
-    case 15u: { return sqrt(x); }
-    case 16u: { return -x; }
-    case 17u: { return abs(x); }
-    case 18u: { return x * x; }
-    case 19u: { return 1.0 / x; }
-    case 20u: { return select(0.0, 1.0, x >= 0.0); }
-    default: { return activate(kind, x); }
-  }
-}
-fn binary_value(kind: u32, a: f32, b: f32) -> f32 {
-  switch (kind) {
-    case 0u: { return a + b; }
-    case 1u: { return a - b; }
-    case 2u: { return a * b; }
-    case 3u: { return a / b; }
-    case 4u: { return select(b, a, a > b); }
-    default: { return select(b, a, a < b); }
-  }
-}
-)";
-
 // The table is read once: what steps wait for is then in workgroup memory, but for their values.
 // A command: 0 what it is, 1 its kind (256: a target holds ids, 512: it reads what was written to
 // storage), 2 and 3 rows and columns, 4 a number, 5 and 6, 7 and 8, ... its tensors and their
@@ -497,7 +471,6 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
   steps.operands().bind(call);
   LOOM_TRY(call.words("table", table, Access::read)
                .value("count", count)
-               .text(kValues)
                .text(kLossTerms)
                .text(kSteps)
                .text(kLosses)

@@ -22,19 +22,9 @@ fn run(i: u32, lane: u32) {
   let s = segment(i);
   let x0 = s.row * p.x_s + s.begin;
   let y0 = s.row * p.y_s + s.begin;
-  let count = f32(p.n);
-  var mean = 0.0;
-  if (layer != 0u) {
-    var sum = 0.0;
-    for (var c = lane; c < p.n; c += lanes) { sum += x_at(x0 + c); }
-    mean = group_sum(lane, sum) / count;
-  }
-  var squares = 0.0;
-  for (var c = lane; c < p.n; c += lanes) {
-    let d = x_at(x0 + c) - mean;
-    squares += d * d;
-  }
-  let inverse = 1.0 / sqrt(group_sum(lane, squares) / count + p.eps);
+  let moments = row_moments(layer != 0u, x0, p.n, p.eps, lane);
+  let mean = moments.x;
+  let inverse = moments.y;
   for (var c = lane; c < p.n; c += lanes) {
     var y = (x_at(x0 + c) - mean) * inverse;
     if (has_gamma) { y = y * gamma_at(s.gamma + c); }
@@ -51,18 +41,9 @@ fn run(i: u32, lane: u32) {
   let x0 = s.row * p.x_s + s.begin;
   let dy0 = s.row * p.dy_s + s.begin;
   let count = f32(p.n);
-  var mean = 0.0;
-  if (layer != 0u) {
-    var sum = 0.0;
-    for (var c = lane; c < p.n; c += lanes) { sum += x_at(x0 + c); }
-    mean = group_sum(lane, sum) / count;
-  }
-  var squares = 0.0;
-  for (var c = lane; c < p.n; c += lanes) {
-    let d = x_at(x0 + c) - mean;
-    squares += d * d;
-  }
-  let inverse = 1.0 / sqrt(group_sum(lane, squares) / count + p.eps);
+  let moments = row_moments(layer != 0u, x0, p.n, p.eps, lane);
+  let mean = moments.x;
+  let inverse = moments.y;
   var sum_u = 0.0;
   var sum_uh = 0.0;
   for (var c = lane; c < p.n; c += lanes) {

@@ -382,6 +382,53 @@ fn uniform_value(lane: u32, v: f32) -> f32 {
   return workgroupUniformLoad(&uniform_value_shared);
 }
 )"},
+    // By UnaryKind and BinaryKind.
+    {"unary_value", R"(
+fn unary_value(kind: u32, x: f32) -> f32 {
+  switch (kind) {
+    case 13u: { return loom_exp(x); }
+    case 14u: { return loom_log(x); }
+    case 15u: { return sqrt(x); }
+    case 16u: { return -x; }
+    case 17u: { return abs(x); }
+    case 18u: { return x * x; }
+    case 19u: { return 1.0 / x; }
+    case 20u: { return select(0.0, 1.0, x >= 0.0); }
+    default: { return activate(kind, x); }
+  }
+}
+)"},
+    {"binary_value", R"(
+fn binary_value(kind: u32, a: f32, b: f32) -> f32 {
+  switch (kind) {
+    case 0u: { return a + b; }
+    case 1u: { return a - b; }
+    case 2u: { return a * b; }
+    case 3u: { return a / b; }
+    case 4u: { return select(b, a, a > b); }
+    default: { return select(b, a, a < b); }
+  }
+}
+)"},
+    // Mean (0 unless `layer`) and 1 / sqrt(variance + eps) of n values of x from x0 on; every
+    // invocation of the workgroup calls.
+    {"row_moments", R"(
+fn row_moments(layer: bool, x0: u32, n: u32, eps: f32, lane: u32) -> vec2<f32> {
+  let count = f32(n);
+  var mean = 0.0;
+  if (layer) {
+    var sum = 0.0;
+    for (var c = lane; c < n; c += lanes) { sum += x_at(x0 + c); }
+    mean = group_sum(lane, sum) / count;
+  }
+  var squares = 0.0;
+  for (var c = lane; c < n; c += lanes) {
+    let d = x_at(x0 + c) - mean;
+    squares += d * d;
+  }
+  return vec2<f32>(mean, 1.0 / sqrt(group_sum(lane, squares) / count + eps));
+}
+)"},
 };
 
 bool is_word(char c) {
