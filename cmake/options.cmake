@@ -1,6 +1,7 @@
 # What a build of Loom may switch. A consumer (add_subdirectory) gets the library alone.
 option(LOOM_BUILD_CLI "Build the loom program" ${PROJECT_IS_TOP_LEVEL})
 option(LOOM_BUILD_TESTS "Build the tests (needs GoogleTest)" OFF)
+option(LOOM_BUILD_HASH "Offer the target loom_hash (tests/golden/hash_matrix.sh)" OFF)
 option(LOOM_BUILD_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 option(LOOM_BUILD_BENCH "Build the programs of bench/" OFF)
 option(LOOM_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)

@@ -1,26 +1,12 @@
 // Any bytes as a safetensors file: refused in one line, or a file consistent in itself whose values
-// can all be read. The mutator repairs the header length half of the time; blind mutation would
-// seldom come behind it.
+// can all be read.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
 #include "io/safetensors.hpp"
-
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
-
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
-                                          unsigned seed) {
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 2 != 0 || size < 10) return size;
-  const uint8_t* end = data + size;
-  while (end > data + 8 && end[-1] != '}') --end;
-  const uint64_t header = static_cast<uint64_t>(end - data) - 8;
-  std::memcpy(data, &header, 8);
-  return size;
-}
+#include "safetensors_mutator.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "f";

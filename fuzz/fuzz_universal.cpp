@@ -1,23 +1,10 @@
 // Any bytes as a safetensors file for the universal loader: refused in one line, or a network whose
 // every parameter is filled from the file and whose report names every tensor once.
-#include <cstring>
 #include <string>
 
 #include "bridge/universal.hpp"
 #include "check.hpp"
-
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
-
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
-                                          unsigned seed) {
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 2 != 0 || size < 10) return size;
-  const uint8_t* end = data + size;
-  while (end > data + 8 && end[-1] != '}') --end;
-  const uint64_t header = static_cast<uint64_t>(end - data) - 8;
-  std::memcpy(data, &header, 8);
-  return size;
-}
+#include "safetensors_mutator.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "f";

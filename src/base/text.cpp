@@ -1,6 +1,24 @@
 #include "base/text.hpp"
 
+#include <charconv>
+
 namespace loom {
+namespace {
+
+template <class T>
+void append_shortest(std::string& out, T value) {
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+}
+
+}  // namespace
+
+void append_piece(std::string& out, float piece) {
+  append_shortest(out, piece);
+}
+void append_piece(std::string& out, double piece) {
+  append_shortest(out, piece);
+}
 
 std::string to_lower_ascii(std::string_view text) {
   std::string out(text);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace loom {
@@ -17,7 +18,7 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 // "...".
 std::string printable(std::string_view text, size_t max = 60);
 
-// Concatenates strings and integers: cat("row ", 3, " of ", n).
+// Concatenates strings and numbers: cat("row ", 3, " of ", n).
 inline void append_piece(std::string& out, std::string_view piece) {
   out += piece;
 }
@@ -27,8 +28,11 @@ inline void append_piece(std::string& out, const char* piece) {
 inline void append_piece(std::string& out, char piece) {
   out += piece;
 }
+// The shortest digits that read back as the same number: 0.1, 16777216, 1e-05.
+void append_piece(std::string& out, float piece);
+void append_piece(std::string& out, double piece);
 template <class T>
-requires(std::is_arithmetic_v<T>) void append_piece(std::string& out, T value) {
+requires(std::is_integral_v<T>) void append_piece(std::string& out, T value) {
   out += std::to_string(value);
 }
 

@@ -26,15 +26,15 @@ struct Maker {
 struct Name {
   std::string_view theirs, ours;
 };
-constexpr Name kActivations[] = {{"relu", "relu"},
-                                 {"silu", "silu"},
-                                 {"gelu", "gelu_tanh"},
-                                 {"tanh", "tanh"},
-                                 {"sigmoid", "sigmoid"},
-                                 {"leakyrelu", "leaky_relu"},
-                                 {"leaky_relu", "leaky_relu"},
-                                 {"relu2", "relu2"},
-                                 {"linear", "linear"}};
+constexpr Name kLoom1Activations[] = {{"relu", "relu"},
+                                      {"silu", "silu"},
+                                      {"gelu", "gelu_tanh"},
+                                      {"tanh", "tanh"},
+                                      {"sigmoid", "sigmoid"},
+                                      {"leakyrelu", "leaky_relu"},
+                                      {"leaky_relu", "leaky_relu"},
+                                      {"relu2", "relu2"},
+                                      {"linear", "linear"}};
 
 Result<Fields> dense(Maker& m) {
   return Fields{{"in", m.r().input_height},
@@ -127,14 +127,15 @@ Extents extents_of(const Loom1Record& r, int axes, bool transposed) {
   return {{either(r.input_depth, ih), ih, iw}, {either(r.output_depth, oh), oh, ow}, 3};
 }
 
-struct Window {
+struct Loom1Window {
   int64_t kernel, stride, padding;
 };
-Result<Window> window_of(Maker& m) {
+Result<Loom1Window> window_of(Maker& m) {
   const Loom1Record& r = m.r();
   if (r.kernel_size <= 0) m.note("kernel_size absent, taken as 1");
   if (r.stride <= 0) m.note("stride absent, taken as 1");
-  const Window w{std::max<int64_t>(r.kernel_size, 1), std::max<int64_t>(r.stride, 1), r.padding};
+  const Loom1Window w{std::max<int64_t>(r.kernel_size, 1), std::max<int64_t>(r.stride, 1),
+                      r.padding};
   constexpr int64_t kMax = 4096;
   if (w.kernel <= kMax && w.stride <= kMax && w.padding >= 0 && w.padding <= kMax) return w;
   return m.bad(cat("kernel_size ", w.kernel, ", stride ", w.stride, ", padding ", w.padding,
@@ -142,7 +143,7 @@ Result<Window> window_of(Maker& m) {
 }
 
 Result<Fields> conv(Maker& m, int axes) {
-  LOOM_ASSIGN(const Window w, window_of(m));
+  LOOM_ASSIGN(const Loom1Window w, window_of(m));
   const Extents e = extents_of(m.r(), axes, false);
   for (int i = 0; i < axes; ++i) {
     if (e.in[i] <= 0 || e.out[i] <= 0) continue;
@@ -163,7 +164,7 @@ Result<Fields> conv(Maker& m, int axes) {
 }
 
 Result<Fields> conv_transposed(Maker& m, int axes) {
-  LOOM_ASSIGN(const Window w, window_of(m));
+  LOOM_ASSIGN(const Loom1Window w, window_of(m));
   const Extents e = extents_of(m.r(), axes, true);
   std::vector<int64_t> more;
   for (int i = 0; i < axes; ++i) {
@@ -283,7 +284,7 @@ struct Kind {
   Result<Fields> (*fields)(Maker&);
   bool activates;  // whether its activation counts
 };
-constexpr Kind kKinds[] = {
+constexpr Kind kLoom1Kinds[] = {
     {"dense", LayerKind::dense, dense, true},
     {"multiheadattention", LayerKind::multi_head_attention, attention, false},
     {"mha", LayerKind::multi_head_attention, attention, false},
@@ -314,7 +315,7 @@ Result<const Kind*> kind_of(const Loom1Reader& reader, const Loom1Layer& layer) 
                           "do; save the layer it observes without it");
   }
   std::vector<std::string> known;
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kLoom1Kinds) {
     if (kind.name == name) return &kind;
     known.emplace_back(kind.name);
   }
@@ -330,7 +331,7 @@ Result<std::string> activation_of(Loom1Reader& reader, const Loom1Layer& layer, 
     return std::string("linear");
   }
   std::vector<std::string> known;
-  for (const Name& row : kActivations) {
+  for (const Name& row : kLoom1Activations) {
     if (row.theirs == name) return std::string(row.ours);
     known.emplace_back(row.theirs);
   }

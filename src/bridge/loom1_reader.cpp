@@ -11,7 +11,7 @@
 namespace loom {
 namespace {
 
-constexpr uint64_t kMaxCells = uint64_t{1} << 18;
+constexpr uint64_t kMaxLoom1Cells = uint64_t{1} << 18;
 constexpr int64_t kMaxNumber = int64_t{1} << 40;
 
 constexpr struct {
@@ -322,8 +322,8 @@ Result<Loom1Grid> Loom1Reader::grid(const JsonValue& root) {
                  cat("expected a whole number above 0, found ", value->describe()));
     }
     *extent = *number;
-    if (!checked_mul(cells, static_cast<uint64_t>(*number), cells) || cells > kMaxCells)
-      return bad(*value, std::string(key), cat("more than ", kMaxCells, " cells"));
+    if (!checked_mul(cells, static_cast<uint64_t>(*number), cells) || cells > kMaxLoom1Cells)
+      return bad(*value, std::string(key), cat("more than ", kMaxLoom1Cells, " cells"));
   }
   const JsonValue* layers = root.find("layers");
   if (layers == nullptr) return bad(root, "", "\"layers\" is required, but absent");

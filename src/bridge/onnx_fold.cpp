@@ -33,11 +33,6 @@ Status small(const OnnxNode& node, const std::vector<int64_t>& dims) {
   return within(node, dims, static_cast<uint64_t>(kMaxFolded));
 }
 
-int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise) {
-  const OnnxAttribute* a = node.find(name);
-  return a != nullptr && a->type == OnnxAttributeType::integer ? a->integer : otherwise;
-}
-
 Result<int64_t> axis_of(const OnnxNode& node, int64_t axis, size_t rank) {
   const auto r = static_cast<int64_t>(rank);
   if (axis < -r || axis >= r) return bad(node, cat("axis ", axis, " of ", r));

@@ -19,10 +19,6 @@ constexpr LayerKind kActive[] = {LayerKind::dense,
                                  LayerKind::conv_transposed2,
                                  LayerKind::conv_transposed3};
 
-Weights shared(std::vector<float> values) {
-  return std::make_shared<const std::vector<float>>(std::move(values));
-}
-
 class Builder {
  public:
   Builder(std::vector<Item> items, int last) : items_(std::move(items)), last_(last) {}

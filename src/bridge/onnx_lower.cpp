@@ -9,9 +9,9 @@
 namespace loom {
 namespace {
 
-constexpr int64_t kLeastOpset = 17, kMostOpset = 23;
-constexpr int64_t kMaxSample = int64_t{1} << 31;
-constexpr int64_t kMaxExtent = int64_t{1} << 24;
+constexpr int64_t kLeastImport = 17, kMostImport = 23;
+constexpr int64_t kMaxOnnxSample = int64_t{1} << 31;
+constexpr int64_t kMaxOnnxExtent = int64_t{1} << 24;
 // Values that any model may make, and how often each of its own may be copied.
 constexpr int64_t kFreely = int64_t{1} << 21, kCopies = 24;
 constexpr uint64_t kMaxPass = uint64_t{1} << 46;  // values of one tensor of one pass
@@ -169,9 +169,9 @@ Result<int> Lowering::whole(const OnnxNode& n, const Lowered& x) {
 Status Lowering::check_opset() const {
   for (const auto& [domain, version] : model_.opsets) {
     if (!domain.empty()) continue;
-    if (version >= kLeastOpset && version <= kMostOpset) return {};
-    return unsupported(cat("opset ", version, " is not read; export with one from ", kLeastOpset,
-                           " to ", kMostOpset),
+    if (version >= kLeastImport && version <= kMostImport) return {};
+    return unsupported(cat("opset ", version, " is not read; export with one from ", kLeastImport,
+                           " to ", kMostImport),
                        where_);
   }
   return unsupported("the model imports no opset of ONNX itself", where_);
@@ -198,14 +198,15 @@ Status Lowering::read_input() {
                            Shape::kMaxRank - 2, " more are read"),
                        where_);
   batch_ = value->shape[0].extent >= 0 ? value->shape[0].extent : kOpenBatch;
-  if (batch_ < 1 || batch_ > kMaxExtent)
+  if (batch_ < 1 || batch_ > kMaxOnnxExtent)
     return unsupported(cat(who, " has a batch of ", batch_), where_);
   std::vector<int64_t> dims = {batch_};
   int64_t count = batch_;
   for (size_t i = 1; i < value->shape.size(); ++i) {
     int64_t extent = value->shape[i].extent;
     if (extent < 0) extent = options_.open_extent;
-    if (extent < 1 || extent > kMaxExtent || count < 1 || count > kMaxSample / extent * batch_)
+    if (extent < 1 || extent > kMaxOnnxExtent || count < 1 ||
+        count > kMaxOnnxSample / extent * batch_)
       return unsupported(cat(who, " leaves axis ", i, " open ('", printable(value->shape[i].symbol),
                              "') or too large; give its extent (OnnxImportOptions::open_extent)"),
                          where_);

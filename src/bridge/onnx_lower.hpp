@@ -18,6 +18,9 @@ namespace loom {
 constexpr int64_t kOpenBatch = 7919;
 
 using Weights = std::shared_ptr<const std::vector<float>>;
+inline Weights shared(std::vector<float> values) {
+  return std::make_shared<const std::vector<float>>(std::move(values));
+}
 
 struct ItemParam {
   std::string path;  // below the item: "weight", "0/gamma"
@@ -172,7 +175,6 @@ class Lowering {
 Result<ImportedNetwork> grid_of(std::vector<Item> items, int last, const Shape& sample);
 
 // Attributes, or what is said when they are absent.
-int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise);
 double attribute_real(const OnnxNode& node, std::string_view name, double otherwise);
 std::string attribute_text(const OnnxNode& node, std::string_view name, std::string otherwise);
 std::vector<int64_t> attribute_list(const OnnxNode& node, std::string_view name,

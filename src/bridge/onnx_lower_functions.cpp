@@ -52,10 +52,6 @@ bool keeps(const Constant& c, const Lowered& x) {
   return true;
 }
 
-Weights shared(std::vector<float> values) {
-  return std::make_shared<const std::vector<float>>(std::move(values));
-}
-
 // W and b of a product with scale and shift of its outputs taken in. ConvTransposed keeps its
 // filters in columns.
 void scale_product(Item& item, const std::vector<float>& scale, const std::vector<float>& shift) {

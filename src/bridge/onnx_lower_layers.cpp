@@ -7,10 +7,6 @@
 namespace loom {
 namespace {
 
-Weights shared(std::vector<float> values) {
-  return std::make_shared<const std::vector<float>>(std::move(values));
-}
-
 // [rows, cols] as [cols, rows].
 std::vector<float> turned(const std::vector<float>& m, int64_t rows, int64_t cols) {
   std::vector<float> out(m.size());

@@ -8,13 +8,13 @@
 namespace loom {
 namespace {
 
-struct Gates {
+struct ImportGates {
   std::string_view op;
   LayerKind kind;
   std::vector<size_t> order;  // which of theirs stands where
 };
 
-std::vector<Gates> gate_table() {
+std::vector<ImportGates> gate_table() {
   return {{"LSTM", LayerKind::lstm, {0, 2, 3, 1}},
           {"GRU", LayerKind::gru, {1, 0, 2}},
           {"RNN", LayerKind::rnn, {0}}};
@@ -29,10 +29,6 @@ std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t
     out.insert(out.end(), begin, begin + static_cast<int64_t>(block));
   }
   return out;
-}
-
-Weights shared(std::vector<float> values) {
-  return std::make_shared<const std::vector<float>>(std::move(values));
 }
 
 // The activation of an RNN by the name ONNX has for it; "" when it is none of ours.
@@ -92,10 +88,10 @@ Status Lowering::gather_node(const OnnxNode& n) {
 Status Lowering::last_step(const OnnxNode& n, const Lowered& x, bool keep_axis) {
   LOOM_ASSIGN(const int item, whole(n, x));
   Item last = items_[static_cast<size_t>(item)];
-  const bool recurrent =
-      last.role == Item::Role::layer && std::ranges::any_of(gate_table(), [&](const Gates& g) {
-        return last.layer.def->kind == g.kind;
-      });
+  const bool recurrent = last.role == Item::Role::layer &&
+                         std::ranges::any_of(gate_table(), [&](const ImportGates& g) {
+                           return last.layer.def->kind == g.kind;
+                         });
   if (!recurrent) return refuse(n, "only recurrent layers give their last step");
   last.layer = with_field(last.layer, "return_sequence", 0);
   last.out = Shape();
@@ -134,8 +130,9 @@ Status Lowering::slice_node(const OnnxNode& n) {
 }
 
 Status Lowering::recurrent_node(const OnnxNode& n) {
-  const std::vector<Gates> table = gate_table();
-  const Gates& g = *std::ranges::find_if(table, [&](const Gates& row) { return row.op == n.op; });
+  const std::vector<ImportGates> table = gate_table();
+  const ImportGates& g =
+      *std::ranges::find_if(table, [&](const ImportGates& row) { return row.op == n.op; });
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   LOOM_ASSIGN(const ConstantRef r, weights(n, 2));

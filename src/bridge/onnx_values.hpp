@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -29,6 +30,9 @@ struct Constant {
   std::vector<float> floats() const;  // all of them, row-major
 };
 using ConstantRef = std::shared_ptr<const Constant>;
+
+// A whole number of a node; `otherwise` where it has none of that name.
+int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise);
 
 Result<Constant> constant_of(const OnnxTensor& tensor);
 // Constants from constants: shape arithmetic and masks. fold() only where folds() says so.

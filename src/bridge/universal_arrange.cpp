@@ -14,10 +14,6 @@ namespace {
 constexpr int64_t kAssumedSteps = 32;
 constexpr size_t kMaxChain = 10;  // modules that are tried in every order
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool is(const ModuleLayer& layer, LayerKind kind) {
   return layer.config.def->kind == kind;
 }

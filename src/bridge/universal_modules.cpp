@@ -15,10 +15,6 @@ bool is_float(std::string_view dtype) {
   return dtype.starts_with('F') || dtype.starts_with("BF");
 }
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool names_embedding(std::string_view name) {
   const std::string last = to_lower_ascii(last_part(name));
   return last.find("embed") != std::string::npos || one_of(last, {"emb", "wte", "tok_emb"});

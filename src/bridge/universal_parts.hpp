@@ -2,6 +2,7 @@
 // layers. See universal.hpp. Room-private.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -19,6 +20,9 @@ struct TensorModule {
 bool natural_less(std::string_view a, std::string_view b);
 std::string_view last_part(std::string_view name);    // "c" of "a.b.c"
 std::string_view parent_name(std::string_view name);  // "a.b" of "a.b.c", "" of "a"
+inline bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 // -1: no number.
 int64_t as_number(std::string_view text);
 

@@ -1,29 +1,15 @@
-// BitsHash: XXH3-128 over the little-endian f32 bits of numbers (logits, weights), in the order
-// they are added. It tells bits apart; it is no signature.
+// The hash of the logits of a prompt: what `loom verify hash` prints.
 #pragma once
 
 #include <span>
 #include <string>
 
-#include "io/hash.hpp"
+#include "engine/bits_hash.hpp"
 #include "llm/llm_session.hpp"
 
 namespace loom {
 
-class BitsHash {
- public:
-  void add(std::span<const float> logits);
-  std::string hex() const;  // 32 digits
-
- private:
-  BytesHash hash_;
-};
-
 // Feeds `ids` and returns the hash of the logits of every position.
 Result<std::string> hash_logits(LlmSession& session, std::span<const TokenId> ids);
-
-// The tokens that benchmarks and hashes are made with: prompt token i and decoded token i.
-TokenId prompt_token(int64_t i, int64_t vocab);
-TokenId decode_token(int64_t i, int64_t vocab);
 
 }  // namespace loom

@@ -1,7 +1,7 @@
 #include "engine/training_hash.hpp"
 
 #include "base/dmath.hpp"
-#include "engine/logits_hash.hpp"
+#include "engine/bits_hash.hpp"
 #include "grid/init.hpp"
 
 namespace loom {

@@ -84,29 +84,38 @@ Status write_network_entity(const std::string& path, const NetworkSource& source
   return save_network(path, source, save, pool);
 }
 
-// Every parameter as f32 in memory: for formats that are written in one piece.
-struct Unpacked {
-  Network network;
-  std::vector<std::vector<float>> values;  // of every parameter
-};
-Result<Unpacked> unpack(const GridSpec& grid, const Shape& input, const WeightSource& source) {
-  LOOM_ASSIGN(Network network, Network::finalize(grid, input));
-  Unpacked out{std::move(network), {}};
-  for (const Param& param : out.network.params()) {
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
-    std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
-    const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
-    LOOM_TRY(weight.rows(0, rows, values.data()));
-    if (weight.release) weight.release();
-    out.values.push_back(std::move(values));
+// The parameters of a network as f32, one at a time in memory.
+class Unpacker {
+ public:
+  static Result<Unpacker> create(const NetworkSource& source) {
+    LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
+    return Unpacker(source, std::move(network));
   }
-  return out;
-}
+  const std::vector<Param>& params() const { return network_.params(); }
+  // Good until the next call.
+  Result<std::span<const std::byte>> values(size_t index) {
+    const Param& param = params()[index];
+    LOOM_ASSIGN(const SourceWeight weight, source_->weight(param));
+    values_.resize(static_cast<size_t>(param.spec.shape.count()));
+    const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
+    LOOM_TRY(weight.rows(0, rows, values_.data()));
+    if (weight.release) weight.release();
+    return std::as_bytes(std::span(values_));
+  }
 
-SafeOutput float_output(std::string name, const Shape& shape, const std::vector<float>& values) {
-  SafeOutput out{std::move(name), SafeDType::f32, {}, std::as_bytes(std::span(values))};
-  for (int axis = 0; axis < shape.rank(); ++axis) out.shape.push_back(shape[axis]);
-  return out;
+ private:
+  Unpacker(const WeightSource& source, Network network)
+      : source_(&source), network_(std::move(network)) {}
+
+  const WeightSource* source_;
+  Network network_;
+  std::vector<float> values_;
+};
+
+std::vector<int64_t> extents_of(const Shape& shape) {
+  std::vector<int64_t> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
+  return extents;
 }
 
 // Blobs of `folder` as tensors without it; their bytes are kept in `memory`.
@@ -120,7 +129,7 @@ Status add_blobs(const NetworkSource& source, std::string_view folder, bool stri
     out.name = strip ? blob.path.substr(folder.size()) : blob.path;
     out.dtype = blob.dtype == DType::u8 ? SafeDType::u8 : SafeDType::f32;
     out.data = std::as_bytes(std::span(memory.back()));
-    for (int axis = 0; axis < blob.shape.rank(); ++axis) out.shape.push_back(blob.shape[axis]);
+    out.shape = extents_of(blob.shape);
     tensors.push_back(std::move(out));
   }
   return {};
@@ -148,10 +157,13 @@ Status write_network_safetensors(const std::string& path, const NetworkSource& s
     LOOM_TRY(add_blobs(source, "state/", true, memory, tensors));
     return write_safetensors(path, std::move(tensors), metadata);
   }
-  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
-  for (size_t i = 0; i < all.values.size(); ++i) {
-    const Param& param = all.network.params()[i];
-    tensors.push_back(float_output(param.path, param.spec.shape, all.values[i]));
+  LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source));
+  for (size_t i = 0; i < unpacker.params().size(); ++i) {
+    const Param& param = unpacker.params()[i];
+    tensors.push_back(
+        {param.path, SafeDType::f32, extents_of(param.spec.shape), {}, [&unpacker, i] {
+           return unpacker.values(i);
+         }});
   }
   return write_safetensors(path, std::move(tensors), metadata);
 }
@@ -166,14 +178,14 @@ Status write_network_onnx(const std::string& path, const NetworkSource& source, 
 }
 
 Status write_network_npz(const std::string& path, const NetworkSource& source) {
-  LOOM_ASSIGN(const Unpacked all, unpack(source.spec.grid, source.spec.input.after(1), source));
+  LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source));
   std::vector<NpyOutput> arrays;
-  for (size_t i = 0; i < all.values.size(); ++i) {
-    const Param& param = all.network.params()[i];
-    NpyOutput out{param.path, ElementType::f32, {}, std::as_bytes(std::span(all.values[i]))};
-    for (int axis = 0; axis < param.spec.shape.rank(); ++axis)
-      out.shape.push_back(param.spec.shape[axis]);
-    arrays.push_back(std::move(out));
+  for (size_t i = 0; i < unpacker.params().size(); ++i) {
+    const Param& param = unpacker.params()[i];
+    arrays.push_back(
+        {param.path, ElementType::f32, extents_of(param.spec.shape), {}, [&unpacker, i] {
+           return unpacker.values(i);
+         }});
   }
   return write_npz(path, arrays);
 }

@@ -88,7 +88,12 @@ Status Network::resolve_link(const GridSpec& spec, const Cell& cell, GridNode& n
   }
   LOOM_ASSIGN(const int64_t mine, spec.index(node.at));
   LOOM_ASSIGN(const int64_t theirs, spec.index(link.from));
-  if (!link.feedback && theirs >= mine) {
+  if (!link.feedback && theirs == mine) {
+    return invalid(cat("cell ", node.at.str(),
+                       " cannot be linked to itself; make the link a feedback link to take what "
+                       "the previous pass gave"));
+  }
+  if (!link.feedback && theirs > mine) {
     return invalid(cat("cell ", node.at.str(), " is linked to ", link.from.str(),
                        ", which comes after it, so each would wait for the other; make the link a "
                        "feedback link to take what the previous pass gave"));

@@ -208,8 +208,7 @@ Status Session::Impl::attach() {
   }
   LOOM_ASSIGN(weights, Attached::attach(device, constants, MemoryUse::weights, true));
   const MemoryRange state = range_of(state_memory);
-  LOOM_ASSIGN(Attached held, Attached::attach(device, {&state, 1}, MemoryUse::state, false));
-  state_attached = std::move(held);
+  LOOM_ASSIGN(state_attached, Attached::attach(device, {&state, 1}, MemoryUse::state, false));
   const MemoryRange own[] = {range_of(arena), range_of(input)};
   LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
   return {};

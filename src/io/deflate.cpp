@@ -108,9 +108,9 @@ Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t si
   return out;
 }
 
-uint32_t crc32_of(std::span<const std::byte> bytes) {
+uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t before) {
   return static_cast<uint32_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+      crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 Result<DataFile> DataFile::open(const std::string& path) {

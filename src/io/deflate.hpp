@@ -23,7 +23,8 @@ Result<std::string> unpack_gzip(std::span<const std::byte> bytes, const std::str
 // `bytes` stand, for messages.
 Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t size, uint32_t crc,
                                    const std::string& where, int64_t offset);
-uint32_t crc32_of(std::span<const std::byte> bytes);
+// Goes on from `before`, the sum of the bytes before these.
+uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t before = 0);
 
 // A file, unpacked when it is gzip. The bytes live as long as this.
 class DataFile {

@@ -12,7 +12,7 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kMagic = "GGUF";
+constexpr std::string_view kGgufMagic = "GGUF";
 // The least a value and a tensor info take: a key or name of no bytes, and so on.
 constexpr uint64_t kMinValue = 8 + 4 + 1;
 constexpr uint64_t kMinTensor = 8 + 4 + 4 + 8;
@@ -41,7 +41,7 @@ Error Gguf::fault(uint64_t offset, std::string message) const {
 
 Status Gguf::read_header(ByteReader& reader, uint64_t& tensors, uint64_t& values) {
   LOOM_ASSIGN(const auto magic, reader.take(4, "the magic number"));
-  if (text_of(magic) != kMagic)
+  if (text_of(magic) != kGgufMagic)
     return fault(0, "a GGUF file begins with 'GGUF', this one does not");
   LOOM_ASSIGN(version_, reader.u32("the version"));
   if (version_ == 1) return fault(4, "GGUF version 1 is not read; convert the model again");

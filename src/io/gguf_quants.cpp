@@ -205,7 +205,7 @@ constexpr GgmlType listed(uint32_t id, std::string_view name, uint32_t values, u
   return {id, name, values, bytes, nullptr};
 }
 
-constexpr GgmlType kTypes[] = {
+constexpr GgmlType kGgmlTypes[] = {
     type<number<float>, 4>(0, "F32"),    type<number_f16, 2>(1, "F16"),
     type<q4_0, 18, 32>(2, "Q4_0"),       type<q4_1, 20, 32>(3, "Q4_1"),
     type<q5_0, 22, 32>(6, "Q5_0"),       type<q5_1, 24, 32>(7, "Q5_1"),
@@ -228,17 +228,17 @@ constexpr GgmlType kTypes[] = {
 }  // namespace
 
 std::span<const GgmlType> ggml_types() {
-  return kTypes;
+  return kGgmlTypes;
 }
 
 const GgmlType* find_ggml_type(uint32_t id) {
-  for (const GgmlType& type : kTypes)
+  for (const GgmlType& type : kGgmlTypes)
     if (type.id == id) return &type;
   return nullptr;
 }
 
 const GgmlType* find_ggml_type(std::string_view name) {
-  for (const GgmlType& type : kTypes)
+  for (const GgmlType& type : kGgmlTypes)
     if (type.name == name) return &type;
   return nullptr;
 }

@@ -6,13 +6,13 @@
 namespace loom {
 namespace {
 
-struct TypeRow {
+struct GgufTypeRow {
   std::string_view name;
   uint64_t bytes;
 };
-constexpr TypeRow kTypes[] = {{"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2},    {"u32", 4},
-                              {"i32", 4}, {"f32", 4}, {"bool", 1}, {"string", 0}, {"array", 0},
-                              {"u64", 8}, {"i64", 8}, {"f64", 8}};
+constexpr GgufTypeRow kGgufTypes[] = {
+    {"u8", 1},   {"i8", 1},     {"u16", 2},   {"i16", 2}, {"u32", 4}, {"i32", 4}, {"f32", 4},
+    {"bool", 1}, {"string", 0}, {"array", 0}, {"u64", 8}, {"i64", 8}, {"f64", 8}};
 
 template <class T>
 double as_double(const std::byte* at) {
@@ -37,10 +37,10 @@ constexpr Read kNumbers[] = {as_double<uint8_t>,
 }  // namespace
 
 std::string_view gguf_type_name(GgufType type) {
-  return kTypes[static_cast<size_t>(type)].name;
+  return kGgufTypes[static_cast<size_t>(type)].name;
 }
 uint64_t gguf_type_bytes(GgufType type) {
-  return kTypes[static_cast<size_t>(type)].bytes;
+  return kGgufTypes[static_cast<size_t>(type)].bytes;
 }
 
 uint64_t GgufValue::count() const {

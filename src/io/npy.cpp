@@ -10,9 +10,9 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr uint64_t kMaxHeader = uint64_t{1} << 20;
-constexpr size_t kMaxAxes = 32;
+constexpr size_t kMaxNpyAxes = 32;
 
 struct Header {
   std::string descr;
@@ -21,9 +21,9 @@ struct Header {
 };
 
 // The dict literal, read from front to back.
-class HeaderReader {
+class NpyHeaderReader {
  public:
-  HeaderReader(std::string_view text, std::string where, int64_t offset)
+  NpyHeaderReader(std::string_view text, std::string where, int64_t offset)
       : text_(text), where_(std::move(where)), offset_(offset) {}
   Result<Header> read();
 
@@ -52,7 +52,7 @@ class HeaderReader {
   bool seen_[3] = {};
 };
 
-Result<std::string> HeaderReader::string() {
+Result<std::string> NpyHeaderReader::string() {
   skip_space();
   const char quote = at_ < text_.size() ? text_[at_] : '\0';
   if (quote != '\'' && quote != '"') return error("expected a quoted string");
@@ -63,7 +63,7 @@ Result<std::string> HeaderReader::string() {
   return value;
 }
 
-Status HeaderReader::shape(std::vector<int64_t>& out) {
+Status NpyHeaderReader::shape(std::vector<int64_t>& out) {
   if (!take("(")) return error("expected a shape in parentheses");
   while (!take(")")) {
     skip_space();
@@ -73,7 +73,7 @@ Status HeaderReader::shape(std::vector<int64_t>& out) {
     if (code != std::errc() || extent < 0)
       return error("expected an extent, a whole number below 2^63");
     at_ += static_cast<size_t>(end - first);
-    if (out.size() == kMaxAxes) return error(cat("more than ", kMaxAxes, " axes"));
+    if (out.size() == kMaxNpyAxes) return error(cat("more than ", kMaxNpyAxes, " axes"));
     out.push_back(extent);
     if (!take(",")) {
       if (!take(")")) return error("expected , or )");
@@ -85,7 +85,7 @@ Status HeaderReader::shape(std::vector<int64_t>& out) {
   return {};
 }
 
-Status HeaderReader::member(Header& header) {
+Status NpyHeaderReader::member(Header& header) {
   LOOM_ASSIGN(const std::string key, string());
   if (!take(":")) return error("expected :");
   const int which = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : -1;
@@ -105,7 +105,7 @@ Status HeaderReader::member(Header& header) {
   return {};
 }
 
-Result<Header> HeaderReader::read() {
+Result<Header> NpyHeaderReader::read() {
   Header header;
   if (!take("{")) return error("expected {");
   while (!take("}")) {
@@ -144,7 +144,7 @@ Status set_type(const Header& header, const ByteReader& reader, ArrayView& array
 
 // Magic, version and the header's length.
 Result<uint64_t> read_start(ByteReader& reader) {
-  LOOM_TRY(reader.skip(kMagic.size(), "the magic"));
+  LOOM_TRY(reader.skip(kNpyMagic.size(), "the magic"));
   const ByteReader at_version = reader;
   LOOM_ASSIGN(const uint8_t major, reader.u8("the version"));
   LOOM_ASSIGN(const uint8_t minor, reader.u8("the version"));
@@ -172,7 +172,7 @@ Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& 
   LOOM_ASSIGN(const auto text, reader.take(length, "the NPY header"));
   const std::string_view literal(reinterpret_cast<const char*>(text.data()), text.size());
   LOOM_ASSIGN(const Header header,
-              HeaderReader(literal, where, static_cast<int64_t>(at_header.offset())).read());
+              NpyHeaderReader(literal, where, static_cast<int64_t>(at_header.offset())).read());
   if (header.fortran)
     return at_header.error("Fortran order cannot be read; save numpy.ascontiguousarray(array)");
   ArrayView array;
@@ -195,7 +195,7 @@ Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& 
 
 bool is_npy(std::span<const std::byte> bytes) {
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
-      .starts_with(kMagic);
+      .starts_with(kNpyMagic);
 }
 
 Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,

@@ -25,8 +25,13 @@ void put(std::string& to, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 255);
 }
 
+Result<std::span<const std::byte>> data_of(const NpyOutput& array) {
+  if (array.produce) return array.produce();
+  return array.data;
+}
+
 // Magic, version, length and the dict literal, padded so that the data starts at a multiple of 64.
-Result<std::string> npy_header(const NpyOutput& array) {
+Result<std::string> npy_header(const NpyOutput& array, size_t bytes) {
   const std::string_view descr = kDescr[static_cast<size_t>(array.type)];
   if (descr.empty()) {
     return unsupported("NumPy has no bf16; convert the array to f32 first", array.name);
@@ -34,9 +39,8 @@ Result<std::string> npy_header(const NpyOutput& array) {
   const auto size = array_bytes(array.shape, array.type);
   const bool negative = std::any_of(array.shape.begin(), array.shape.end(),
                                     [](int64_t extent) { return extent < 0; });
-  if (negative || !size.has_value() || *size != array.data.size()) {
-    return invalid(cat("has ", array.data.size(), " bytes, which do not fit its shape"),
-                   array.name);
+  if (negative || !size.has_value() || *size != bytes) {
+    return invalid(cat("has ", bytes, " bytes, which do not fit its shape"), array.name);
   }
   std::string dict = cat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (");
   for (size_t i = 0; i < array.shape.size(); ++i) {
@@ -125,13 +129,16 @@ Status put_npz(const std::vector<NpyOutput>& arrays, const Sink& sink) {
   std::vector<Member> members;
   uint64_t at = 0;
   for (const NpyOutput& array : arrays) {
-    LOOM_ASSIGN(std::string npy, npy_bytes(array));
-    Member m{array.name + ".npy", crc32_of(std::as_bytes(std::span(npy))), npy.size(), at};
+    LOOM_ASSIGN(const std::span<const std::byte> data, data_of(array));
+    LOOM_ASSIGN(const std::string npy, npy_header(array, data.size()));
+    const uint32_t crc = crc32_of(data, crc32_of(std::as_bytes(std::span(npy))));
+    Member m{array.name + ".npy", crc, npy.size() + data.size(), at};
     const std::string header = local_header(m);
-    at += header.size() + npy.size();
+    at += header.size() + m.size;
     if (at > kMaxZip) return unsupported("more than 4 GiB, which needs ZIP64; write NPY files");
     LOOM_TRY(sink(std::as_bytes(std::span(header))));
     LOOM_TRY(sink(std::as_bytes(std::span(npy))));
+    LOOM_TRY(sink(data));
     members.push_back(std::move(m));
   }
   const std::string end = directory(members, at);
@@ -142,16 +149,18 @@ Status put_npz(const std::vector<NpyOutput>& arrays, const Sink& sink) {
 }  // namespace
 
 Result<std::string> npy_bytes(const NpyOutput& array) {
-  LOOM_ASSIGN(std::string file, npy_header(array));
-  file.append(reinterpret_cast<const char*>(array.data.data()), array.data.size());
+  LOOM_ASSIGN(const std::span<const std::byte> data, data_of(array));
+  LOOM_ASSIGN(std::string file, npy_header(array, data.size()));
+  file.append(reinterpret_cast<const char*>(data.data()), data.size());
   return file;
 }
 
 Status write_npy(const std::string& path, const NpyOutput& array) {
-  LOOM_ASSIGN(const std::string header, npy_header(array));
+  LOOM_ASSIGN(const std::span<const std::byte> data, data_of(array));
+  LOOM_ASSIGN(const std::string header, npy_header(array, data.size()));
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
   LOOM_TRY(file.write(header));
-  LOOM_TRY(file.write(array.data));
+  LOOM_TRY(file.write(data));
   return file.commit();
 }
 

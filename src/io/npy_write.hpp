@@ -3,6 +3,7 @@
 // read them. Formats: see npy.hpp.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct NpyOutput {
   ElementType type = ElementType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
+  // Set: gives the bytes when their turn comes, good until the next call; `data` is not read.
+  std::function<Result<std::span<const std::byte>>()> produce = {};
 };
 
 // The bytes of an NPY file. Errors: invalid_argument (data that does not fit type and shape),
@@ -30,7 +33,7 @@ Status write_npy(const std::string& path, const NpyOutput& array);
 // invalid_argument (a name that is empty, stands twice, or is too long); unsupported (beyond what a
 // ZIP without ZIP64 holds: 65535 members, 4 GiB).
 Result<std::string> npz_bytes(const std::vector<NpyOutput>& arrays);
-// The same into a file, member by member: never more than one array in memory twice.
+// The same into a file, member by member.
 Status write_npz(const std::string& path, const std::vector<NpyOutput>& arrays);
 
 }  // namespace loom

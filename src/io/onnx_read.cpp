@@ -12,7 +12,7 @@
 namespace loom {
 namespace {
 
-constexpr size_t kMaxValues = static_cast<size_t>(kMaxOnnxFile);
+constexpr size_t kMaxOnnxValues = static_cast<size_t>(kMaxOnnxFile);
 
 Error not_known(std::string message, const std::string& where) {
   return unsupported(std::move(message), where);
@@ -179,10 +179,10 @@ Result<OnnxTensor> Reader::tensor(ProtoReader in) {
         break;
       }
       case 3: return in.error(f, "segment", "tensors in pieces are not read");
-      case 4: LOOM_TRY(in.floats(f, "float_data", kMaxValues, values.floats)); break;
-      case 5: LOOM_TRY(in.integers(f, "int32_data", kMaxValues, values.ints32)); break;
+      case 4: LOOM_TRY(in.floats(f, "float_data", kMaxOnnxValues, values.floats)); break;
+      case 5: LOOM_TRY(in.integers(f, "int32_data", kMaxOnnxValues, values.ints32)); break;
       case 6: return in.error(f, "string_data", "tensors of strings are not read");
-      case 7: LOOM_TRY(in.integers(f, "int64_data", kMaxValues, values.ints64)); break;
+      case 7: LOOM_TRY(in.integers(f, "int64_data", kMaxOnnxValues, values.ints64)); break;
       case 8: {
         LOOM_TRY(once.check(in, f, "name"));
         LOOM_ASSIGN(t.name, in.text(f, "name"));
@@ -193,8 +193,8 @@ Result<OnnxTensor> Reader::tensor(ProtoReader in) {
         LOOM_ASSIGN(values.raw, in.bytes(f, "raw_data"));
         break;
       }
-      case 10: LOOM_TRY(in.doubles(f, "double_data", kMaxValues, values.doubles)); break;
-      case 11: LOOM_TRY(in.integers(f, "uint64_data", kMaxValues, values.uints64)); break;
+      case 10: LOOM_TRY(in.doubles(f, "double_data", kMaxOnnxValues, values.doubles)); break;
+      case 11: LOOM_TRY(in.integers(f, "uint64_data", kMaxOnnxValues, values.uints64)); break;
       case 13: values.external = true; break;
       case 14: {
         LOOM_TRY(once.check(in, f, "data_location"));
@@ -236,8 +236,8 @@ Status Reader::attribute_field(const ProtoReader& in, const ProtoField& f, const
       out.text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       return {};
     }
-    case 7: return in.floats(f, "floats", kMaxValues, out.reals);
-    case 8: return in.integers(f, "ints", kMaxValues, out.integers);
+    case 7: return in.floats(f, "floats", kMaxOnnxValues, out.reals);
+    case 8: return in.integers(f, "ints", kMaxOnnxValues, out.integers);
     case 9: {
       LOOM_TRY(room(in, f, "strings", out.texts, kMaxOnnxNames));
       LOOM_ASSIGN(const auto bytes, in.bytes(f, "strings"));

@@ -9,12 +9,12 @@
 namespace loom {
 namespace {
 
-struct TypeRow {
+struct OnnxTypeRow {
   OnnxType type;
   std::string_view name;
   size_t bytes;
 };
-constexpr TypeRow kTypes[] = {
+constexpr OnnxTypeRow kOnnxTypes[] = {
     {OnnxType::f32, "float", 4},     {OnnxType::u8, "uint8", 1},     {OnnxType::i8, "int8", 1},
     {OnnxType::u16, "uint16", 2},    {OnnxType::i16, "int16", 2},    {OnnxType::i32, "int32", 4},
     {OnnxType::i64, "int64", 8},     {OnnxType::boolean, "bool", 1}, {OnnxType::f16, "float16", 2},
@@ -50,14 +50,14 @@ OnnxTensor made(std::string name, std::vector<int64_t> shape, std::span<const T>
 }  // namespace
 
 std::string_view onnx_type_name(OnnxType type) {
-  for (const TypeRow& row : kTypes) {
+  for (const OnnxTypeRow& row : kOnnxTypes) {
     if (row.type == type) return row.name;
   }
   return "an unknown type";
 }
 
 size_t onnx_type_bytes(OnnxType type) {
-  for (const TypeRow& row : kTypes) {
+  for (const OnnxTypeRow& row : kOnnxTypes) {
     if (row.type == type) return row.bytes;
   }
   return 0;

@@ -17,7 +17,7 @@ namespace {
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   return cat('"', printable(name), '"');
 }
 
@@ -29,9 +29,9 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 
 // The header of one file being read. JSON offsets count from the header's first byte, ours from the
 // file's.
-class HeaderReader {
+class SafeHeaderReader {
  public:
-  HeaderReader(std::span<const std::byte> bytes, const std::string& where, size_t file)
+  SafeHeaderReader(std::span<const std::byte> bytes, const std::string& where, size_t file)
       : bytes_(bytes), where_(where), file_(file) {}
 
   Status read(std::vector<SafeTensor>& tensors, Metadata& metadata) {
@@ -57,12 +57,12 @@ class HeaderReader {
     for (const SafeTensor* tensor : order) {
       const uint64_t start = tensor->file_offset;
       if (start > end) {
-        return fault(end,
-                     cat("a hole of ", start - end, " bytes before tensor ", quoted(tensor->name)));
+        return fault(
+            end, cat("a hole of ", start - end, " bytes before tensor ", in_quotes(tensor->name)));
       }
       if (start < end) {
-        return fault(start, cat("tensor ", quoted(tensor->name), " overlaps the one before it by ",
-                                end - start, " bytes"));
+        return fault(start, cat("tensor ", in_quotes(tensor->name),
+                                " overlaps the one before it by ", end - start, " bytes"));
       }
       end = start + tensor->data.size();
     }
@@ -104,7 +104,7 @@ class HeaderReader {
     }
     for (const auto& [key, text] : value.members()) {
       if (!text.is_string()) {
-        return fault(text, cat("__metadata__ ", quoted(key), ": expected a string, found ",
+        return fault(text, cat("__metadata__ ", in_quotes(key), ": expected a string, found ",
                                text.describe()));
       }
       metadata.emplace_back(key, text.text());
@@ -132,7 +132,7 @@ class HeaderReader {
   }
 
   Result<SafeTensor> read_tensor(const std::string& name, const JsonValue& value) const {
-    const std::string what = cat("tensor ", quoted(name));
+    const std::string what = cat("tensor ", in_quotes(name));
     if (name.size() > kMaxSafeName) {
       return fault(value,
                    cat(what, ": a name of ", name.size(), " bytes; the limit is ", kMaxSafeName));
@@ -142,7 +142,7 @@ class HeaderReader {
     }
     for (const auto& [key, field] : value.members()) {
       if (key != "dtype" && key != "shape" && key != "data_offsets") {
-        return fault(field, cat(what, ": unknown field ", quoted(key)));
+        return fault(field, cat(what, ": unknown field ", in_quotes(key)));
       }
     }
     for (const char* key : {"dtype", "shape", "data_offsets"}) {
@@ -210,7 +210,7 @@ int64_t SafeTensor::count() const {
 
 Status SafeTensors::add_file(std::span<const std::byte> bytes, const std::string& where,
                              size_t file) {
-  HeaderReader reader(bytes, where, file);
+  SafeHeaderReader reader(bytes, where, file);
   const size_t first = tensors_.size();
   LOOM_TRY(reader.read(tensors_, metadata_));
   std::vector<const SafeTensor*> order;

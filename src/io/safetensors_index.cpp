@@ -19,11 +19,11 @@ struct IndexEntry {
   int64_t offset;
 };
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   return cat('"', printable(name), '"');
 }
 
-std::string folder_of(const std::string& path) {
+std::string folder_before(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
@@ -51,12 +51,12 @@ Result<std::vector<IndexEntry>> read_weight_map(const JsonValue& index, const st
   std::vector<IndexEntry> entries;
   for (const auto& [tensor, shard] : map->members()) {
     if (!shard.is_string()) {
-      return bad_file(
-          cat("weight_map ", quoted(tensor), ": expected a file name, found ", shard.describe()),
-          path, shard.offset());
+      return bad_file(cat("weight_map ", quoted_name(tensor), ": expected a file name, found ",
+                          shard.describe()),
+                      path, shard.offset());
     }
     if (!is_plain_name(shard.text())) {
-      return bad_file(cat("weight_map ", quoted(tensor), ": ", shard.describe(),
+      return bad_file(cat("weight_map ", quoted_name(tensor), ": ", shard.describe(),
                           " is not a plain file name in the same folder"),
                       path, shard.offset());
     }
@@ -74,30 +74,31 @@ Status check_agreement(const std::vector<IndexEntry>& entries,
                        const std::vector<std::string>& shards, const std::string& path) {
   for (size_t i = 0; i + 1 < tensors.size(); ++i) {
     if (tensors[i].name == tensors[i + 1].name) {
-      return bad_file(
-          cat("tensor ", quoted(tensors[i].name), " is in both ", quoted(shards[tensors[i].file]),
-              " and ", quoted(shards[tensors[i + 1].file])),
-          path);
+      return bad_file(cat("tensor ", quoted_name(tensors[i].name), " is in both ",
+                          quoted_name(shards[tensors[i].file]), " and ",
+                          quoted_name(shards[tensors[i + 1].file])),
+                      path);
     }
   }
   auto tensor = tensors.begin();
   for (const IndexEntry& entry : entries) {
     if (tensor != tensors.end() && tensor->name < entry.tensor) break;
     if (tensor == tensors.end() || tensor->name != entry.tensor) {
-      return bad_file(cat("tensor ", quoted(entry.tensor), " is not in ", quoted(entry.shard),
-                          ", where weight_map puts it"),
+      return bad_file(cat("tensor ", quoted_name(entry.tensor), " is not in ",
+                          quoted_name(entry.shard), ", where weight_map puts it"),
                       path, entry.offset);
     }
     if (shards[tensor->file] != entry.shard) {
-      return bad_file(cat("tensor ", quoted(entry.tensor), " is in ", quoted(shards[tensor->file]),
-                          ", weight_map says ", quoted(entry.shard)),
-                      path, entry.offset);
+      return bad_file(
+          cat("tensor ", quoted_name(entry.tensor), " is in ", quoted_name(shards[tensor->file]),
+              ", weight_map says ", quoted_name(entry.shard)),
+          path, entry.offset);
     }
     ++tensor;
   }
   if (tensor == tensors.end()) return {};
-  return bad_file(cat("tensor ", quoted(tensor->name), " of ", quoted(shards[tensor->file]),
-                      " is not in weight_map"),
+  return bad_file(cat("tensor ", quoted_name(tensor->name), " of ",
+                      quoted_name(shards[tensor->file]), " is not in weight_map"),
                   path);
 }
 
@@ -123,9 +124,9 @@ Result<SafeTensors> SafeTensors::open_index(const std::string& path) {
   }
   SafeTensors model;
   for (const std::string& shard : shards) {
-    const Status added = model.add_map(folder_of(path) + shard);
+    const Status added = model.add_map(folder_before(path) + shard);
     if (!added.ok() && added.error().code == Code::not_found) {
-      return make_error(Code::not_found, cat("shard ", quoted(shard), " is missing"), path);
+      return make_error(Code::not_found, cat("shard ", quoted_name(shard), " is missing"), path);
     }
     LOOM_TRY(added);
   }

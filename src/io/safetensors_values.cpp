@@ -14,7 +14,7 @@ namespace {
 using Convert = void (*)(const std::byte* from, int64_t count, float* to);
 
 template <class Stored, auto decode>
-void convert(const std::byte* from, int64_t count, float* to) {
+void convert_all(const std::byte* from, int64_t count, float* to) {
   for (int64_t i = 0; i < count; ++i) {
     to[i] = decode(load_le<Stored>(from + i * static_cast<int64_t>(sizeof(Stored))));
   }
@@ -25,14 +25,14 @@ float rounded(T value) {
   return static_cast<float>(value);
 }
 
-float truth(uint8_t value) {
+float truth_byte(uint8_t value) {
   return value == 0 ? 0.0f : 1.0f;
 }
 
 template <class T>
-constexpr Convert kNumber = convert<T, rounded<T>>;
+constexpr Convert kNumber = convert_all<T, rounded<T>>;
 
-struct Row {
+struct SafeTypeRow {
   SafeDType dtype;
   std::string_view name;
   uint64_t bits;
@@ -40,30 +40,30 @@ struct Row {
 };
 
 // In the order of SafeDType.
-constexpr std::array kRows = {
-    Row{SafeDType::boolean, "BOOL", 8, convert<uint8_t, truth>},
-    Row{SafeDType::u8, "U8", 8, kNumber<uint8_t>},
-    Row{SafeDType::i8, "I8", 8, kNumber<int8_t>},
-    Row{SafeDType::u16, "U16", 16, kNumber<uint16_t>},
-    Row{SafeDType::i16, "I16", 16, kNumber<int16_t>},
-    Row{SafeDType::u32, "U32", 32, kNumber<uint32_t>},
-    Row{SafeDType::i32, "I32", 32, kNumber<int32_t>},
-    Row{SafeDType::u64, "U64", 64, kNumber<uint64_t>},
-    Row{SafeDType::i64, "I64", 64, kNumber<int64_t>},
-    Row{SafeDType::f16, "F16", 16, convert<uint16_t, f32_from_f16>},
-    Row{SafeDType::bf16, "BF16", 16, convert<uint16_t, f32_from_bf16>},
-    Row{SafeDType::f32, "F32", 32, kNumber<float>},
-    Row{SafeDType::f64, "F64", 64, kNumber<double>},
-    Row{SafeDType::f8_e4m3, "F8_E4M3", 8, convert<uint8_t, f32_from_e4m3>},
-    Row{SafeDType::f8_e5m2, "F8_E5M2", 8, convert<uint8_t, f32_from_e5m2>},
-    Row{SafeDType::f8_e8m0, "F8_E8M0", 8, convert<uint8_t, f32_from_e8m0>},
-    Row{SafeDType::f4, "F4", 4, nullptr},
-    Row{SafeDType::f6_e2m3, "F6_E2M3", 6, nullptr},
-    Row{SafeDType::f6_e3m2, "F6_E3M2", 6, nullptr},
+constexpr std::array kSafeTypes = {
+    SafeTypeRow{SafeDType::boolean, "BOOL", 8, convert_all<uint8_t, truth_byte>},
+    SafeTypeRow{SafeDType::u8, "U8", 8, kNumber<uint8_t>},
+    SafeTypeRow{SafeDType::i8, "I8", 8, kNumber<int8_t>},
+    SafeTypeRow{SafeDType::u16, "U16", 16, kNumber<uint16_t>},
+    SafeTypeRow{SafeDType::i16, "I16", 16, kNumber<int16_t>},
+    SafeTypeRow{SafeDType::u32, "U32", 32, kNumber<uint32_t>},
+    SafeTypeRow{SafeDType::i32, "I32", 32, kNumber<int32_t>},
+    SafeTypeRow{SafeDType::u64, "U64", 64, kNumber<uint64_t>},
+    SafeTypeRow{SafeDType::i64, "I64", 64, kNumber<int64_t>},
+    SafeTypeRow{SafeDType::f16, "F16", 16, convert_all<uint16_t, f32_from_f16>},
+    SafeTypeRow{SafeDType::bf16, "BF16", 16, convert_all<uint16_t, f32_from_bf16>},
+    SafeTypeRow{SafeDType::f32, "F32", 32, kNumber<float>},
+    SafeTypeRow{SafeDType::f64, "F64", 64, kNumber<double>},
+    SafeTypeRow{SafeDType::f8_e4m3, "F8_E4M3", 8, convert_all<uint8_t, f32_from_e4m3>},
+    SafeTypeRow{SafeDType::f8_e5m2, "F8_E5M2", 8, convert_all<uint8_t, f32_from_e5m2>},
+    SafeTypeRow{SafeDType::f8_e8m0, "F8_E8M0", 8, convert_all<uint8_t, f32_from_e8m0>},
+    SafeTypeRow{SafeDType::f4, "F4", 4, nullptr},
+    SafeTypeRow{SafeDType::f6_e2m3, "F6_E2M3", 6, nullptr},
+    SafeTypeRow{SafeDType::f6_e3m2, "F6_E3M2", 6, nullptr},
 };
 
-const Row& row_of(SafeDType dtype) {
-  return kRows[static_cast<size_t>(dtype)];
+const SafeTypeRow& row_of(SafeDType dtype) {
+  return kSafeTypes[static_cast<size_t>(dtype)];
 }
 
 }  // namespace
@@ -77,14 +77,14 @@ uint64_t safe_dtype_bits(SafeDType dtype) {
 }
 
 Result<SafeDType> parse_safe_dtype(std::string_view name) {
-  for (const Row& row : kRows) {
+  for (const SafeTypeRow& row : kSafeTypes) {
     if (row.name == name) return row.dtype;
   }
   return unsupported(cat("unknown dtype \"", printable(name), "\""));
 }
 
 Status SafeTensors::to_f32(const SafeTensor& tensor, int64_t first, int64_t count, float* out) {
-  const Row& row = row_of(tensor.dtype);
+  const SafeTypeRow& row = row_of(tensor.dtype);
   if (row.convert == nullptr) {
     return unsupported(cat("values of dtype ", row.name, " cannot be loaded"), tensor.name);
   }

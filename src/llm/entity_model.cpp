@@ -11,7 +11,7 @@ constexpr const char* kSection = "language_model";
 constexpr const char* kConfig = "text/config.json";
 constexpr const char* kGeneration = "text/generation_config.json";
 constexpr const char* kTokenizer = "text/tokenizer.json";
-constexpr const char* kChat = "text/chat_template.jinja";
+constexpr const char* kChatBlob = "text/chat_template.jinja";
 
 Result<const JsonValue*> section(const Entity& file) {
   const JsonValue* found = file.header().find(kSection);
@@ -45,7 +45,7 @@ Status EntitySource::open() {
   LOOM_ASSIGN(config_json, file_->text(kConfig));
   LOOM_ASSIGN(generation_json, file_->text(kGeneration));
   LOOM_ASSIGN(tokenizer_json, file_->text(kTokenizer));
-  LOOM_ASSIGN(chat_template, file_->text(kChat));
+  LOOM_ASSIGN(chat_template, file_->text(kChatBlob));
   tokenizer_where = cat(path, " (", kTokenizer, ")");
   LOOM_ASSIGN(config, parse_hf_config(config_json, generation_json, cat(path, " (", kConfig, ")")));
   return {};
@@ -110,7 +110,7 @@ Status save_model(const std::string& path, const ModelSource& source,
       {kConfig, &source.config_json},
       {kGeneration, &source.generation_json},
       {kTokenizer, &source.tokenizer_json},
-      {kChat, &source.chat_template}};
+      {kChatBlob, &source.chat_template}};
   for (const auto& [name, text] : texts) {
     if (!text->empty()) blobs.push_back(text_output(name, *text));
   }

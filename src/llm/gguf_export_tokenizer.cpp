@@ -11,7 +11,6 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";
 // Of pieces that no merge makes: below the score of every merge.
 constexpr float kNoMerge = -1e9f;
 

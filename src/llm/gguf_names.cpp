@@ -53,27 +53,27 @@ constexpr GgufSize kSizes[] = {
     {"attention.key_length", "head_dim", &HfConfig::head_dim, false},
 };
 
-struct Name {
+struct GgufName {
   std::string_view hf, gguf;
 };
-constexpr Name kOutside[] = {
+constexpr GgufName kOutside[] = {
     {"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}};
-constexpr Name kInside[] = {{"input_layernorm", "attn_norm"},
-                            {"self_attn.q_proj", "attn_q"},
-                            {"self_attn.k_proj", "attn_k"},
-                            {"self_attn.v_proj", "attn_v"},
-                            {"self_attn.o_proj", "attn_output"},
-                            {"self_attn.q_norm", "attn_q_norm"},
-                            {"self_attn.k_norm", "attn_k_norm"},
-                            {"self_attn.attn_sub_norm", "attn_sub_norm"},
-                            {"self_attn.qkv_proj", "attn_qkv"},
-                            {"pre_feedforward_layernorm", "ffn_norm"},
-                            {"post_feedforward_layernorm", "post_ffw_norm"},
-                            {"mlp.gate_proj", "ffn_gate"},
-                            {"mlp.up_proj", "ffn_up"},
-                            {"mlp.gate_up_proj", "ffn_up"},
-                            {"mlp.ffn_sub_norm", "ffn_sub_norm"},
-                            {"mlp.down_proj", "ffn_down"}};
+constexpr GgufName kInside[] = {{"input_layernorm", "attn_norm"},
+                                {"self_attn.q_proj", "attn_q"},
+                                {"self_attn.k_proj", "attn_k"},
+                                {"self_attn.v_proj", "attn_v"},
+                                {"self_attn.o_proj", "attn_output"},
+                                {"self_attn.q_norm", "attn_q_norm"},
+                                {"self_attn.k_norm", "attn_k_norm"},
+                                {"self_attn.attn_sub_norm", "attn_sub_norm"},
+                                {"self_attn.qkv_proj", "attn_qkv"},
+                                {"pre_feedforward_layernorm", "ffn_norm"},
+                                {"post_feedforward_layernorm", "post_ffw_norm"},
+                                {"mlp.gate_proj", "ffn_gate"},
+                                {"mlp.up_proj", "ffn_up"},
+                                {"mlp.gate_up_proj", "ffn_up"},
+                                {"mlp.ffn_sub_norm", "ffn_sub_norm"},
+                                {"mlp.down_proj", "ffn_down"}};
 
 // Cuts `prefix` off the front of `text`.
 bool cut(std::string_view& text, std::string_view prefix) {
@@ -104,9 +104,9 @@ struct TypePair {
   DType dtype;
   std::string_view ggml;
 };
-constexpr TypePair kTypes[] = {{DType::f32, "F32"},   {DType::f16, "F16"},
-                               {DType::bf16, "BF16"}, {DType::q4_0, "Q4_0"},
-                               {DType::q8_0, "Q8_0"}, {DType::mxfp4, "MXFP4"}};
+constexpr TypePair kTypePairs[] = {{DType::f32, "F32"},   {DType::f16, "F16"},
+                                   {DType::bf16, "BF16"}, {DType::q4_0, "Q4_0"},
+                                   {DType::q8_0, "Q8_0"}, {DType::mxfp4, "MXFP4"}};
 
 }  // namespace
 
@@ -133,13 +133,13 @@ std::span<const GgufSize> gguf_sizes() {
 std::string gguf_tensor_name(std::string_view hf_name, bool post_norms) {
   std::string_view stem = hf_name;
   const std::string_view kind = cut_kind(stem);
-  for (const Name& n : kOutside)
+  for (const GgufName& n : kOutside)
     if (n.hf == stem) return cat(n.gguf, kind);
   int64_t layer = 0;
   if (!cut(stem, "model.layers.") || !cut_number(stem, layer)) return {};
   if (stem == "post_attention_layernorm")
     return cat("blk.", layer, post_norms ? ".post_attention_norm" : ".ffn_norm", kind);
-  for (const Name& n : kInside)
+  for (const GgufName& n : kInside)
     if (n.hf == stem) return cat("blk.", layer, ".", n.gguf, kind);
   return {};
 }
@@ -150,13 +150,13 @@ bool is_rotary_tensor(std::string_view hf_name) {
 }
 
 DType dtype_of_ggml(const GgmlType& type) {
-  for (const TypePair& pair : kTypes)
+  for (const TypePair& pair : kTypePairs)
     if (pair.ggml == type.name) return pair.dtype;
   return type.values > 1 ? DType::f16 : DType::f32;
 }
 
 const GgmlType* ggml_of_dtype(DType dtype) {
-  for (const TypePair& pair : kTypes)
+  for (const TypePair& pair : kTypePairs)
     if (pair.dtype == dtype) return find_ggml_type(pair.ggml);
   return nullptr;
 }

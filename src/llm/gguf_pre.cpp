@@ -31,7 +31,7 @@ constexpr std::string_view kGpt4o =
     "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 const std::vector<GgufPre>& rows() {
-  static const std::vector<GgufPre> kRows = {
+  static const std::vector<GgufPre> kPres = {
       {"default", {"[\\p{P}\\$\\+<=>\\^~\\|]+", kGpt2NoEnd, "\\p{N}+", "[0-9][0-9][0-9]"}},
       {"gpt-2 phi-2 jina-es jina-de jina-v2-es jina-v2-de mpt olmo mellum gigachat", {kGpt2}},
       {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral lfm2", {kLlama3}, false, true, true},
@@ -43,11 +43,7 @@ const std::vector<GgufPre>& rows() {
       {"tekken", {kTekken}, false, true, true},
       {"gpt-4o llama4", {kGpt4o}},
   };
-  return kRows;
-}
-
-JsonValue text(std::string_view value) {
-  return JsonValue::string(std::string(value));
+  return kPres;
 }
 
 // The expressions of one pre-tokenizer step; false: a step that no row has.
@@ -101,22 +97,22 @@ const GgufPre* find_gguf_pre(std::string_view name) {
 JsonValue pre_tokenizer_json(const GgufPre& pre) {
   JsonValue steps = JsonValue::array();
   for (const std::string_view regex : pre.splits) {
-    JsonValue pattern = JsonValue::object({{"Regex", text(regex)}});
-    steps.push(JsonValue::object({{"type", text("Split")},
+    JsonValue pattern = JsonValue::object({{"Regex", json_text(regex)}});
+    steps.push(JsonValue::object({{"type", json_text("Split")},
                                   {"pattern", std::move(pattern)},
-                                  {"behavior", text("Isolated")},
+                                  {"behavior", json_text("Isolated")},
                                   {"invert", JsonValue::boolean(false)}}));
   }
-  steps.push(JsonValue::object({{"type", text("ByteLevel")},
+  steps.push(JsonValue::object({{"type", json_text("ByteLevel")},
                                 {"add_prefix_space", JsonValue::boolean(false)},
                                 {"trim_offsets", JsonValue::boolean(true)},
                                 {"use_regex", JsonValue::boolean(false)}}));
-  return JsonValue::object({{"type", text("Sequence")}, {"pretokenizers", std::move(steps)}});
+  return JsonValue::object({{"type", json_text("Sequence")}, {"pretokenizers", std::move(steps)}});
 }
 
 JsonValue normalizer_json(const GgufPre& pre) {
   if (!pre.nfc) return {};
-  return JsonValue::object({{"type", text("NFC")}});
+  return JsonValue::object({{"type", json_text("NFC")}});
 }
 
 const GgufPre* recognise_gguf_pre(const JsonValue& tokenizer) {

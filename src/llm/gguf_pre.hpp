@@ -11,6 +11,13 @@
 
 namespace loom {
 
+// U+2581, what SentencePiece writes for " ".
+inline constexpr std::string_view kSpace = "\xE2\x96\x81";
+
+inline JsonValue json_text(std::string_view value) {
+  return JsonValue::string(std::string(value));
+}
+
 struct GgufPre {
   std::string_view names;  // with a space between; the first is what we write
   std::vector<std::string_view> splits;

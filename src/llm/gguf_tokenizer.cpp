@@ -14,20 +14,14 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581, what SentencePiece writes for " "
-
-JsonValue text(std::string_view value) {
-  return JsonValue::string(std::string(value));
-}
-
 JsonValue typed(std::string_view type) {
-  return JsonValue::object({{"type", text(type)}});
+  return JsonValue::object({{"type", json_text(type)}});
 }
 
 JsonValue replacement(std::string_view from, std::string_view to) {
   JsonValue step = typed("Replace");
-  step.add("pattern", JsonValue::object({{"String", text(from)}}));
-  step.add("content", text(to));
+  step.add("pattern", JsonValue::object({{"String", json_text(from)}}));
+  step.add("content", json_text(to));
   return step;
 }
 
@@ -47,7 +41,7 @@ class TokenizerReader {
       return error;
     }
     LOOM_TRY(read_tokens());
-    JsonValue root = JsonValue::object({{"version", text("1.0")}});
+    JsonValue root = JsonValue::object({{"version", json_text("1.0")}});
     root.add("added_tokens", added_tokens());
     LOOM_TRY(pieces ? add_pieces(root) : add_bpe(root));
     LOOM_ASSIGN(JsonValue processor, post_processor(pieces));
@@ -91,8 +85,8 @@ class TokenizerReader {
       const GgufToken type = types_[i];
       const bool special = type == GgufToken::control || type == GgufToken::unknown;
       if (!special && type != GgufToken::user_defined) continue;
-      JsonValue token = JsonValue::object(
-          {{"id", JsonValue::integer(static_cast<int64_t>(i))}, {"content", text(tokens_[i])}});
+      JsonValue token = JsonValue::object({{"id", JsonValue::integer(static_cast<int64_t>(i))},
+                                           {"content", json_text(tokens_[i])}});
       for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"})
         token.add(flag, JsonValue::boolean(false));
       token.add("special", JsonValue::boolean(special));
@@ -129,7 +123,8 @@ class TokenizerReader {
       const size_t space = line.find(' ', 1);
       if (space == std::string_view::npos || space + 1 == line.size())
         return gguf_.key_error(kMerges, cat("has no two tokens in merge ", i));
-      merges.push(JsonValue::array({text(line.substr(0, space)), text(line.substr(space + 1))}));
+      merges.push(
+          JsonValue::array({json_text(line.substr(0, space)), json_text(line.substr(space + 1))}));
     }
     root.add("normalizer", normalizer_json(*pre_));
     root.add("pre_tokenizer", pre_tokenizer_json(*pre_));
@@ -150,7 +145,7 @@ class TokenizerReader {
     JsonValue normalizers = JsonValue::array();
     if (prefix) {
       JsonValue prepend = typed("Prepend");
-      prepend.add("prepend", text(kSpace));
+      prepend.add("prepend", json_text(kSpace));
       normalizers.push(std::move(prepend));
     }
     normalizers.push(replacement(" ", kSpace));
@@ -162,7 +157,7 @@ class TokenizerReader {
         JsonValue::array({replacement(kSpace, " "), typed("ByteFallback"), typed("Fuse")});
     if (prefix) {
       JsonValue strip = typed("Strip");
-      strip.add("content", text(" "));
+      strip.add("content", json_text(" "));
       strip.add("start", JsonValue::integer(1));
       strip.add("stop", JsonValue::integer(0));
       decoders.push(std::move(strip));
@@ -173,7 +168,7 @@ class TokenizerReader {
     JsonValue model = typed("BPE");
     for (size_t i = 0; i < tokens_.size(); ++i) {
       if (types_[i] != GgufToken::unknown || model.find("unk_token") != nullptr) continue;
-      model.add("unk_token", text(tokens_[i]));
+      model.add("unk_token", json_text(tokens_[i]));
       model.add("fuse_unk", JsonValue::boolean(true));
     }
     model.add("byte_fallback", JsonValue::boolean(true));
@@ -229,7 +224,8 @@ class TokenizerReader {
         bytes += whole.size();
         if (bytes > kMaxGgufMergeBytes)
           return gguf_.key_error("tokenizer.ggml.tokens", "has pieces with too many merges");
-        merges.push(JsonValue::array({text(whole.substr(0, cut)), text(whole.substr(cut))}));
+        merges.push(
+            JsonValue::array({json_text(whole.substr(0, cut)), json_text(whole.substr(cut))}));
         ranks.push(JsonValue::integer(token_ranks[i]));
       }
     }
@@ -256,17 +252,17 @@ class TokenizerReader {
       const std::string name(tokens_[id]);
       single.push(JsonValue::object(
           {{"SpecialToken",
-            JsonValue::object({{"id", text(name)}, {"type_id", JsonValue::integer(0)}})}}));
+            JsonValue::object({{"id", json_text(name)}, {"type_id", JsonValue::integer(0)}})}}));
       if (specials.find(name) != nullptr) return {};
-      specials.add(name, JsonValue::object({{"id", text(name)},
+      specials.add(name, JsonValue::object({{"id", json_text(name)},
                                             {"ids", JsonValue::array({JsonValue::integer(id)})},
-                                            {"tokens", JsonValue::array({text(name)})}}));
+                                            {"tokens", JsonValue::array({json_text(name)})}}));
       return {};
     };
     if (first) LOOM_TRY(add("tokenizer.ggml.bos_token_id"));
     single.push(JsonValue::object(
         {{"Sequence",
-          JsonValue::object({{"id", text("A")}, {"type_id", JsonValue::integer(0)}})}}));
+          JsonValue::object({{"id", json_text("A")}, {"type_id", JsonValue::integer(0)}})}}));
     if (last) LOOM_TRY(add("tokenizer.ggml.eos_token_id"));
     if (specials.members().empty()) return JsonValue();
     JsonValue processor = typed("TemplateProcessing");

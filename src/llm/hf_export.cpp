@@ -33,9 +33,9 @@ Result<SafeDType> file_type(DType stored, std::optional<DType> wanted) {
       cat("a Hugging Face folder holds float32, float16 or bfloat16, not ", dtype_name(dtype)));
 }
 
-class Exporter {
+class HfExporter {
  public:
-  Exporter(const ModelSource& source, std::optional<DType> dtype)
+  HfExporter(const ModelSource& source, std::optional<DType> dtype)
       : source_(source), dtype_(dtype) {}
   Status prepare();
   Status write(const std::string& path);
@@ -51,7 +51,7 @@ class Exporter {
   std::vector<std::byte> bytes_;
 };
 
-Status Exporter::prepare() {
+Status HfExporter::prepare() {
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_.config));
   LOOM_ASSIGN(Network network, Network::finalize(grid, Shape{1, 1}));
   network_ = std::make_unique<Network>(std::move(network));
@@ -69,7 +69,7 @@ Status Exporter::prepare() {
 }
 
 // All rows of a tensor in its type.
-Result<std::span<const std::byte>> Exporter::values(const Parts& parts) {
+Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
   floats_.resize(static_cast<size_t>(parts.rows * parts.cols));
   for (const auto& [param, first] : parts.params) {
     LOOM_ASSIGN(const SourceWeight weight, source_.weight(*param));
@@ -91,7 +91,7 @@ Result<std::span<const std::byte>> Exporter::values(const Parts& parts) {
   return std::span<const std::byte>(bytes_);
 }
 
-Status Exporter::write(const std::string& path) {
+Status HfExporter::write(const std::string& path) {
   std::vector<SafeOutput> outputs;
   for (const auto& [name, parts] : tensors_) {
     SafeOutput out;
@@ -122,7 +122,7 @@ std::string tokenizer_config(const ModelSource& source) {
 
 Status write_hf_folder(const std::string& folder, const ModelSource& source,
                        std::optional<DType> dtype) {
-  Exporter exporter(source, dtype);
+  HfExporter exporter(source, dtype);
   LOOM_TRY(exporter.prepare());
   LOOM_TRY(make_folder(folder));
   LOOM_TRY(exporter.write(folder + "/model.safetensors"));

@@ -1,6 +1,7 @@
 // The tensors of every op and what the op does with each: visit(args, f) calls f(Tensor&, Access).
 // Hazards, lifetimes and relocation all read this one list. Absent (empty) tensors are visited too.
-// Not here: memory that is no tensor (q8 copies, KV caches), which the recorder knows by itself.
+// Memory that is no tensor (q8 copies, KV caches): visit_memory(args, f) calls f(begin, bytes,
+// Access) for each piece of it.
 #pragma once
 
 #include <cstring>
@@ -240,6 +241,41 @@ void visit(OptimiseArgs& a, F&& f) {
   f(a.p, Access::update);
   f(a.m, Access::update);
   f(a.v, Access::update);
+}
+
+template <class F>
+void visit_rows(const Q8Rows& q, Access access, F&& f) {
+  const auto piece = [&](const auto* data, int64_t count) {
+    f(reinterpret_cast<const std::byte*>(data), count * int64_t{sizeof(*data)}, access);
+  };
+  piece(q.codes, q.rows * q.padded_cols());
+  piece(q.scales, q.rows * q.blocks);
+  piece(q.sums, q.rows * q.blocks);
+  piece(q.half_sums, q.rows * q.blocks);
+}
+template <class F>
+void visit_cache(const KvCache& cache, Access access, F&& f) {
+  const int64_t bytes = cache.key_floats() * int64_t{sizeof(float)};
+  f(reinterpret_cast<const std::byte*>(cache.keys), bytes, access);
+  f(reinterpret_cast<const std::byte*>(cache.values), bytes, access);
+}
+template <class Args, class F>
+void visit_memory(const Args&, F&&) {}
+template <class F>
+void visit_memory(const MatmulArgs& a, F&& f) {
+  if (a.use_q8) visit_rows(a.q8, Access::read, f);
+}
+template <class F>
+void visit_memory(const QuantiseRowsArgs& a, F&& f) {
+  visit_rows(a.q, Access::write, f);
+}
+template <class F>
+void visit_memory(const KvWriteArgs& a, F&& f) {
+  visit_cache(a.cache, Access::update, f);
+}
+template <class F>
+void visit_memory(const AttentionArgs& a, F&& f) {
+  visit_cache(a.cache, Access::read, f);
 }
 
 // The arguments of a command, typed: f(args) with a reference to a copy that is written back.

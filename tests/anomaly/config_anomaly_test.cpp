@@ -1,5 +1,6 @@
 // Damage to config.json: cut at every byte, every single bit flipped, every byte replaced. Refused,
 // or a config within the ranges the reader promises; never a crash, never an error of two lines.
+#include "anomaly/damage.hpp"
 #include "io/config_testing.hpp"
 #include "io/hf_config.hpp"
 #include "io/json.hpp"
@@ -7,7 +8,9 @@
 namespace loom {
 namespace {
 
-using testing::config_text;
+using test::flip;
+
+using test::config_text;
 
 std::string sample() {
   return config_text(
@@ -95,14 +98,12 @@ TEST(ConfigAnomaly, EveryFlippedBitIsRefusedOrInRange) {
   for (const std::string& whole : {text, gemma_sample()}) {
     ASSERT_TRUE(parse_hf_config(whole, kGeneration, "config.json").ok());
     for (size_t i = 0; i < whole.size() * 8; ++i) {
-      std::string flipped = whole;
-      flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+      const std::string flipped = flip(whole, i);
       expect_refused_or_in_range(flipped, kGeneration);
     }
   }
   for (size_t i = 0; i < kGeneration.size() * 8; ++i) {
-    std::string flipped(kGeneration);
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+    const std::string flipped = flip(std::string(kGeneration), i);
     expect_refused_or_in_range(text, flipped);
   }
 }

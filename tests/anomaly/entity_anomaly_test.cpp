@@ -3,6 +3,7 @@
 // by verify(). Nothing crashes, nothing reads outside.
 #include <gmock/gmock.h>
 
+#include "anomaly/damage.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
 #include "grid/init.hpp"
@@ -14,7 +15,9 @@
 namespace loom {
 namespace {
 
-using testing::AlignedBytes;
+using test::expect_error_inside;
+
+using test::AlignedBytes;
 
 ThreadPool& pool() {
   static ThreadPool threads(1);
@@ -59,7 +62,7 @@ std::string golden(const std::string& name) {
 // What a release writes, all later ones read. Descriptions of layers and models may gain fields;
 // weights that change are a new form.
 TEST(GoldenEntities, HoldTheWeightsThatAreWrittenToday) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   ASSERT_TRUE(write_network_file(folder.path("network")).ok());
   ASSERT_TRUE(write_language_model(folder.path("language_model")).ok());
   for (const char* name : {"network", "language_model"}) {
@@ -107,12 +110,6 @@ Status examine(std::span<const std::byte> bytes) {
   return {};
 }
 
-void expect_plain_error(const Error& error) {
-  EXPECT_EQ(error.where.substr(0, 1), "f");
-  EXPECT_FALSE(error.message.empty());
-  EXPECT_EQ(error.str().find('\n'), std::string::npos) << error.str();
-}
-
 TEST_P(GoldenEntity, IsWhole) {
   const AlignedBytes bytes(whole());
   const Status examined = examine(bytes.bytes());
@@ -126,13 +123,13 @@ TEST_P(GoldenEntity, EveryTruncationIsRefusedWhenItIsOpened) {
     const AlignedBytes cut(std::string_view(file).substr(0, size));
     const auto read = Entity::parse(cut.bytes(), "f");
     ASSERT_FALSE(read.ok()) << size;
-    expect_plain_error(read.error());
+    expect_error_inside(read.error());
   }
 }
 
 TEST_P(GoldenEntity, EveryFlippedBitIsFound) {
   const std::string file = whole();
-  const size_t payload = 64 + testing::get<uint64_t>(file, 12);
+  const size_t payload = 64 + test::get<uint64_t>(file, 12);
   AlignedBytes bytes(file);
   auto* data = const_cast<std::byte*>(bytes.bytes().data());
   size_t missed = 0;
@@ -151,15 +148,15 @@ TEST_P(GoldenEntity, EveryFlippedBitIsFound) {
 // Behind the hashes: a header with hashes that fit it again is refused or describes what is there.
 TEST_P(GoldenEntity, EveryByteOfTheHeaderThatChangesIsRefusedOrConsistent) {
   const std::string file = whole();
-  const size_t payload = 64 + testing::get<uint64_t>(file, 12);
+  const size_t payload = 64 + test::get<uint64_t>(file, 12);
   const char others[] = {'0', '9', '"', '}', ' ', '-', '\xff', '\0'};
   for (size_t at = 64; at < payload; ++at) {
     for (const char other : others) {
       std::string changed = file;
       changed[at] = other;
-      const AlignedBytes bytes(testing::sealed(std::move(changed)));
+      const AlignedBytes bytes(test::sealed(std::move(changed)));
       const Status examined = examine(bytes.bytes());
-      if (!examined.ok()) expect_plain_error(examined.error());
+      if (!examined.ok()) expect_error_inside(examined.error());
     }
   }
 }
@@ -171,7 +168,7 @@ TEST_P(GoldenEntity, EveryByteOfTheFixedPartThatChangesIsRefused) {
     for (int other = 0; other < 256; ++other) {
       std::string changed = file;
       changed[at] = static_cast<char>(other);
-      const AlignedBytes bytes(testing::sealed(changed));
+      const AlignedBytes bytes(test::sealed(changed));
       EXPECT_EQ(Entity::parse(bytes.bytes(), "f").ok(), changed == file) << at << " " << other;
     }
   }

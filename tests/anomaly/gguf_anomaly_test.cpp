@@ -3,6 +3,7 @@
 // a flip in the data changes no structure. Nothing crashes, nothing reads outside.
 #include <algorithm>
 
+#include "anomaly/damage.hpp"
 #include "io/gguf.hpp"
 #include "io/gguf_testing.hpp"
 #include "io/io_testing.hpp"
@@ -10,8 +11,11 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::GgufBytes;
+using test::expect_plain_error;
+using test::flip;
+
+using test::bytes_of;
+using test::GgufBytes;
 
 struct Sample {
   std::string bytes;
@@ -69,12 +73,6 @@ void expect_consistent(const Gguf& file, std::span<const std::byte> bytes) {
   }
 }
 
-void expect_plain_error(const Error& error) {
-  EXPECT_EQ(error.where, "f");
-  EXPECT_FALSE(error.message.empty());
-  EXPECT_EQ(error.str().find('\n'), std::string::npos) << error.str();
-}
-
 TEST(GgufAnomaly, EveryTruncationIsRefused) {
   const Sample whole = sample();
   ASSERT_TRUE(Gguf::parse(bytes_of(whole.bytes), "f").ok());
@@ -95,8 +93,7 @@ TEST(GgufAnomaly, EveryFlippedBitIsRefusedOrLeavesAConsistentFile) {
   expect_consistent(*good, bytes_of(whole.bytes));
   size_t refused = 0;
   for (size_t i = 0; i < whole.bytes.size() * 8; ++i) {
-    std::string flipped = whole.bytes;
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+    const std::string flipped = flip(whole.bytes, i);
     const auto file = Gguf::parse(bytes_of(flipped), "f");
     if (!file.ok()) {
       refused += i / 8 < whole.data_start ? 1 : 0;

@@ -1,11 +1,15 @@
 // Damage to a network description: cut at every byte, every single bit flipped, every byte
 // replaced. What is accepted is a whole network: it writes a text that reads back as the same text.
 // Nothing crashes.
+#include "anomaly/damage.hpp"
 #include "bridge/network_json.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom {
 namespace {
+
+using test::expect_plain_error;
+using test::flip;
 
 // Each kind of field, a link, shared weights, a number type, children.
 const std::string kText =
@@ -17,17 +21,11 @@ const std::string kText =
     R"("feedback":true},"disabled":false}]})";
 
 // An Error is one line that names the file.
-void expect_plain_error(const Error& error) {
-  EXPECT_EQ(error.code, Code::bad_file) << error.str();
-  EXPECT_EQ(error.where, "f");
-  EXPECT_FALSE(error.message.empty());
-  EXPECT_EQ(error.str().find('\n'), std::string::npos) << error.str();
-}
-
 // Whether the text is accepted; what is, is a network in every respect.
 bool accepted(const std::string& text) {
   const Result<NetworkSpec> read = parse_network(text, "f");
   if (!read.ok()) {
+    EXPECT_EQ(read.error().code, Code::bad_file);
     expect_plain_error(read.error());
     return false;
   }
@@ -49,8 +47,7 @@ TEST(NetworkJsonAnomaly, EveryTruncationIsRefused) {
 TEST(NetworkJsonAnomaly, EveryFlippedBitIsRefusedOrAnotherWholeNetwork) {
   size_t refused = 0;
   for (size_t i = 0; i < kText.size() * 8; ++i) {
-    std::string flipped = kText;
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+    const std::string flipped = flip(kText, i);
     refused += accepted(flipped) ? 0 : 1;
   }
   // Only numbers, "standard" values and a few spaces can change unseen.

@@ -1,6 +1,7 @@
 // Damage to ONNX files that PyTorch wrote: cut at every byte, every single bit flipped. Each is
 // refused in one line, or gives a model that is written and read back alike, and a network or one
 // more refusal. Nothing crashes, nothing reads outside.
+#include "anomaly/damage.hpp"
 #include "bridge/onnx_import.hpp"
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
@@ -8,7 +9,10 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
+using test::expect_one_line;
+using test::flip;
+
+using test::bytes_of;
 
 std::string golden(const std::string& name) {
   const auto bytes = read_file(std::string(LOOM_SOURCE_DIR) + "/tests/bridge/golden/" + name);
@@ -17,8 +21,7 @@ std::string golden(const std::string& name) {
 }
 
 void expect_plain(const Error& error, size_t size) {
-  EXPECT_FALSE(error.message.empty());
-  EXPECT_EQ(error.str().find('\n'), std::string::npos) << error.str();
+  expect_one_line(error);
   EXPECT_GE(error.offset, -1);
   EXPECT_LE(error.offset, static_cast<int64_t>(size));
 }
@@ -58,8 +61,7 @@ TEST_P(OnnxAnomaly, EveryFlippedBitIsRefusedOrRead) {
   const std::string whole = golden(GetParam());
   size_t refused = 0;
   for (size_t i = 0; i < whole.size() * 8; ++i) {
-    std::string flipped = whole;
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+    const std::string flipped = flip(whole, i);
     refused += survives(flipped) ? 0 : 1;
   }
   EXPECT_GT(refused, whole.size());

@@ -3,14 +3,18 @@
 // refused or gives a file that is consistent in itself. Nothing crashes, nothing reads outside.
 #include <algorithm>
 
+#include "anomaly/damage.hpp"
 #include "io/io_testing.hpp"
 #include "io/safetensors.hpp"
 
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::safetensors_file;
+using test::expect_plain_error;
+using test::flip;
+
+using test::bytes_of;
+using test::safetensors_file;
 
 struct Sample {
   std::string bytes;
@@ -60,12 +64,6 @@ void expect_consistent(const SafeTensors& file, std::span<const std::byte> bytes
 }
 
 // An Error is one line that names the file.
-void expect_plain_error(const Error& error) {
-  EXPECT_EQ(error.where, "f");
-  EXPECT_FALSE(error.message.empty());
-  EXPECT_EQ(error.str().find('\n'), std::string::npos) << error.str();
-}
-
 TEST(SafeTensorsAnomaly, EveryTruncationIsRefused) {
   const Sample whole = sample();
   ASSERT_TRUE(SafeTensors::parse(bytes_of(whole.bytes), "f").ok());
@@ -85,8 +83,7 @@ TEST(SafeTensorsAnomaly, EveryFlippedBitIsRefusedOrLeavesAConsistentFile) {
   expect_consistent(*good, bytes_of(whole.bytes));
   size_t refused = 0;
   for (size_t i = 0; i < whole.bytes.size() * 8; ++i) {
-    std::string flipped = whole.bytes;
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+    const std::string flipped = flip(whole.bytes, i);
     const auto file = SafeTensors::parse(bytes_of(flipped), "f");
     if (!file.ok()) {
       ++refused;
@@ -132,7 +129,7 @@ class DamagedIndex : public ::testing::Test {
 
   static constexpr std::string_view kIndex =
       R"({"weight_map":{"a":"a.safetensors","b":"b.safetensors"}})";
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(DamagedIndex, IsRefusedWhereverItIsCut) {
@@ -143,8 +140,7 @@ TEST_F(DamagedIndex, IsRefusedWhereverItIsCut) {
 
 TEST_F(DamagedIndex, IsRefusedOrNamesTheSameTensorsAfterABitFlip) {
   for (size_t i = 0; i < kIndex.size() * 8; ++i) {
-    std::string flipped(kIndex);
-    flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
+    const std::string flipped = flip(std::string(kIndex), i);
     const auto model = open(flipped);
     if (!model.ok()) continue;
     EXPECT_EQ(model->tensors().size(), 2u) << flipped;

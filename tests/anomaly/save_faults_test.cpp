@@ -11,7 +11,7 @@
 namespace loom::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 class SaveFaults : public ::testing::TestWithParam<int> {
  protected:

@@ -16,7 +16,7 @@
 namespace loom::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 class SaveKill : public ::testing::TestWithParam<int> {
  protected:

@@ -79,17 +79,17 @@ TEST(Result, MovesWhatCannotBeCopied) {
 }
 
 TEST(Checked, ProductsAndSumsSayWhenTheyDoNotFit) {
-  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  constexpr uint64_t kTop = std::numeric_limits<uint64_t>::max();
   uint64_t out = 0;
-  EXPECT_TRUE(checked_mul(kMax, 1, out));
-  EXPECT_EQ(out, kMax);
-  EXPECT_TRUE(checked_mul(kMax, 0, out));
+  EXPECT_TRUE(checked_mul(kTop, 1, out));
+  EXPECT_EQ(out, kTop);
+  EXPECT_TRUE(checked_mul(kTop, 0, out));
   EXPECT_EQ(out, 0u);
-  EXPECT_FALSE(checked_mul(kMax, 2, out));
+  EXPECT_FALSE(checked_mul(kTop, 2, out));
   EXPECT_FALSE(checked_mul(uint64_t{1} << 32, uint64_t{1} << 32, out));
-  EXPECT_TRUE(checked_add(kMax - 1, 1, out));
-  EXPECT_EQ(out, kMax);
-  EXPECT_FALSE(checked_add(kMax, 1, out));
+  EXPECT_TRUE(checked_add(kTop - 1, 1, out));
+  EXPECT_EQ(out, kTop);
+  EXPECT_FALSE(checked_add(kTop, 1, out));
 }
 
 TEST(Checked, DivisionsRoundUp) {
@@ -102,6 +102,7 @@ TEST(Checked, DivisionsRoundUp) {
 }
 
 TEST(Text, CatJoinsTextAndNumbers) {
+  EXPECT_EQ(cat(0.0, ' ', 16777216.0, ' ', 0.1f, ' ', -1.5), "0 16777216 0.1 -1.5");
   EXPECT_EQ(cat("row ", 3, " of ", int64_t{4}, ',', std::string("x"), std::string_view("y")),
             "row 3 of 4,xy");
   EXPECT_EQ(join({}, ", "), "");

@@ -19,8 +19,8 @@
 namespace loom {
 namespace {
 
-using testing::AlignedBytes;
-using testing::TemporaryFolder;
+using test::AlignedBytes;
+using test::TemporaryFolder;
 
 ThreadPool& pool() {
   static ThreadPool threads(2);

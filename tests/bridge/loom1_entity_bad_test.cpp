@@ -5,7 +5,7 @@
 namespace loom {
 namespace {
 
-using namespace testing;  // NOLINT(google-build-using-namespace)
+using namespace test;  // NOLINT(google-build-using-namespace)
 
 struct Bad {
   std::string file, message;

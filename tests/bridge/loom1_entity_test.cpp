@@ -5,7 +5,7 @@
 namespace loom {
 namespace {
 
-using namespace testing;  // NOLINT(google-build-using-namespace)
+using namespace test;  // NOLINT(google-build-using-namespace)
 
 std::string dense(int x, int in, int out, const char* dtype = "float32") {
   Record r{"Dense", cat(R"(,"input_height":)", in, R"(,"output_height":)", out), {}, "Tanh", dtype};

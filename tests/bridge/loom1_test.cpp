@@ -8,7 +8,7 @@
 namespace loom {
 namespace {
 
-using namespace testing;  // NOLINT(google-build-using-namespace)
+using namespace test;  // NOLINT(google-build-using-namespace)
 
 Result<Loom1Network> read(std::vector<Record> records) {
   return parse_loom1_json(checkpoint(std::move(records)), "net.json");

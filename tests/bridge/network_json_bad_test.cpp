@@ -1,24 +1,16 @@
 // More bad network descriptions, each with the exact text of its refusal: damage below the form
 // (JSON itself), wrong kinds of values, children, links, sharing. Those of network_json_test.cpp
 // are about single fields.
-#include "bridge/network_json.hpp"
-#include "io/io_testing.hpp"
+#include "bridge/network_json_testing.hpp"
 
 namespace loom {
 namespace {
 
-using testing::expect_error;
+using test::BadNetwork;
+using test::expect_refused;
+using test::kDense;
 
-struct Bad {
-  std::string text, message;
-};
-
-void check(const std::string& text, const std::string& message) {
-  SCOPED_TRACE(text.substr(0, 300));
-  expect_error(parse_network(text, "net"), Code::bad_file, "net: " + message);
-}
-
-const std::vector<Bad> kJson = {
+const std::vector<BadNetwork> kJson = {
     {"", "at byte 0: expected a value, found the end of the text"},
     {"null", "at byte 0: expected an object that describes a network, found null"},
     {"\"network\"", "at byte 0: expected an object that describes a network, found \"network\""},
@@ -64,10 +56,10 @@ const std::vector<Bad> kJson = {
 };
 
 TEST(BadNetworkJson, IsRefusedForItsJson) {
-  for (const Bad& bad : kJson) check(bad.text, bad.message);
+  for (const BadNetwork& bad : kJson) expect_refused(bad.text, bad.message);
 }
 
-const std::vector<Bad> kLayers = {
+const std::vector<BadNetwork> kLayers = {
     {R"({"type":"Dense","in":-3,"out":3})",
      "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found -3"},
     {R"({"type":"Dense","in":[3],"out":3})",
@@ -110,16 +102,15 @@ const std::vector<Bad> kLayers = {
 };
 
 TEST(BadNetworkJson, IsRefusedForItsLayers) {
-  for (const Bad& bad : kLayers)
-    check(R"({"loom":1,"input":[3],"layers":[)" + bad.text + "]}", bad.message);
+  for (const BadNetwork& bad : kLayers)
+    expect_refused(R"({"loom":1,"input":[3],"layers":[)" + bad.text + "]}", bad.message);
 }
 
-const std::string kDense = R"("type":"Dense","in":3,"out":3)";
 std::string cell(const std::string& at, const std::string& more = "") {
   return R"({"at":)" + at + "," + kDense + more + "}";
 }
 
-const std::vector<Bad> kCells = {
+const std::vector<BadNetwork> kCells = {
     {cell("{}"), "at byte 54: cells[0].at: expected a list of 4 whole numbers, found an object"},
     {cell("[0,0,0,-1]"),
      "at byte 61: cells[0].at[3]: expected a whole number from 0 to 16777216, found -1"},
@@ -145,15 +136,19 @@ const std::vector<Bad> kCells = {
     {cell("[0,0,0,0]", R"(,"link":{"from":[0,0,1,0],"feedback":1})"),
      "at byte 130: cells[0].link.feedback: expected true or false, found 1"},
     {cell("[0,0,0,0]", R"(,"link":{"from":[0,0,0,0]})"),
-     "cell (0, 0, 0, 0) is linked to (0, 0, 0, 0), which comes after it, so each would wait for "
+     "cell (0, 0, 0, 0) cannot be linked to itself; make the link a feedback link to take what the "
+     "previous pass gave"},
+    {cell("[0,0,0,0]", R"(,"link":{"from":[0,0,1,0]})") + "," + cell("[0,0,1,0]"),
+     "cell (0, 0, 0, 0) is linked to (0, 0, 1, 0), which comes after it, so each would wait for "
      "the other; make the link a feedback link to take what the previous pass gave"},
     {cell("[0,0,0,0]") + "," + cell("[0,0,1,0]", R"(,"link":{"from":[0,5,0,0]})"),
      "cell (0, 0, 1, 0) is linked to (0, 5, 0, 0), where there is no enabled layer"},
 };
 
 TEST(BadNetworkJson, IsRefusedForItsCells) {
-  for (const Bad& bad : kCells) {
-    check(R"({"loom":1,"grid":[1,1,2,1],"input":[3],"cells":[)" + bad.text + "]}", bad.message);
+  for (const BadNetwork& bad : kCells) {
+    expect_refused(R"({"loom":1,"grid":[1,1,2,1],"input":[3],"cells":[)" + bad.text + "]}",
+                   bad.message);
   }
 }
 

@@ -1,13 +1,14 @@
 // Network descriptions: builders and their JSON round trip, and a table of bad descriptions with
 // the exact line that each gives.
-#include "bridge/network_json.hpp"
-
-#include <gtest/gtest.h>
-
+#include "bridge/network_json_testing.hpp"
 #include "grid/network.hpp"
 
 namespace loom {
 namespace {
+
+using test::BadNetwork;
+using test::expect_refused;
+using test::kDense;
 
 void expect_round_trip(const Result<NetworkSpec>& made) {
   ASSERT_TRUE(made.ok()) << made.error().str();
@@ -99,10 +100,6 @@ TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   ;
 }
 
-struct Bad {
-  std::string text, message;
-};
-
 // Descriptions around one layer: L is the place of the layer's members.
 std::string around(const std::string& members) {
   return R"({"loom":1,"input":[3],"layers":[{)" + members + "}]}";
@@ -110,9 +107,8 @@ std::string around(const std::string& members) {
 std::string cells(const std::string& list) {
   return R"({"loom":1,"grid":[1,1,2,1],"input":[3],"cells":[)" + list + "]}";
 }
-const std::string kDense = R"("type":"Dense","in":3,"out":3)";
 
-const Bad kBadDocuments[] = {
+const BadNetwork kBadDocuments[] = {
     {"[1]", "at byte 0: expected an object that describes a network, found an array"},
     {"{}", R"(at byte 0: "loom" is required, but absent)"},
     {R"({"loom":2,"input":[3],"layers":[]})",
@@ -143,15 +139,10 @@ const Bad kBadDocuments[] = {
 };
 
 TEST(NetworkJson, RefusesBadDocuments) {
-  for (const Bad& bad : kBadDocuments) {
-    const Result<NetworkSpec> read = parse_network(bad.text, "net");
-    ASSERT_FALSE(read.ok()) << bad.text;
-    EXPECT_EQ(read.error().str(), "net: " + bad.message) << bad.text;
-    EXPECT_EQ(read.error().code, Code::bad_file);
-  }
+  for (const BadNetwork& bad : kBadDocuments) expect_refused(bad.text, bad.message);
 }
 
-const Bad kBadLayers[] = {
+const BadNetwork kBadLayers[] = {
     {"", R"(at byte 32: layers[0]: "type" is required, but absent)"},
     {R"("type":7)", "at byte 40: layers[0].type: expected the name of a layer, found 7"},
     {R"("type":"Dens")",
@@ -193,15 +184,10 @@ const Bad kBadLayers[] = {
 };
 
 TEST(NetworkJson, RefusesBadLayers) {
-  for (const Bad& bad : kBadLayers) {
-    const Result<NetworkSpec> read = parse_network(around(bad.text), "net");
-    ASSERT_FALSE(read.ok()) << bad.text;
-    if (bad.message.empty()) continue;  // a long list of names
-    EXPECT_EQ(read.error().str(), "net: " + bad.message) << bad.text;
-  }
+  for (const BadNetwork& bad : kBadLayers) expect_refused(around(bad.text), bad.message);
 }
 
-const Bad kBadCells[] = {
+const BadNetwork kBadCells[] = {
     {"{" + kDense + "}", R"(at byte 48: cells[0]: "at" is required, but absent)"},
     {R"({"at":[0,0,0],)" + kDense + "}",
      "at byte 54: cells[0].at: expected a list of 4 whole numbers, found 3"},
@@ -222,12 +208,7 @@ const Bad kBadCells[] = {
 };
 
 TEST(NetworkJson, RefusesBadCells) {
-  for (const Bad& bad : kBadCells) {
-    const Result<NetworkSpec> read = parse_network(cells(bad.text), "net");
-    ASSERT_FALSE(read.ok()) << bad.text;
-    if (bad.message.empty()) continue;  // a long list of names
-    EXPECT_EQ(read.error().str(), "net: " + bad.message) << bad.text;
-  }
+  for (const BadNetwork& bad : kBadCells) expect_refused(cells(bad.text), bad.message);
 }
 
 TEST(NetworkJson, RefusesShapesThatNoMemoryHolds) {

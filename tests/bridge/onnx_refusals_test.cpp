@@ -1,7 +1,7 @@
 // What the importer refuses, each with its exact line: the node, its operator, the reason.
 #include "bridge/onnx_testing.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 OnnxValue value(const std::string& name, std::vector<int64_t> dims, OnnxType type = OnnxType::f32) {
@@ -184,4 +184,4 @@ TEST(OnnxRefusals, FillNamesTheParameter) {
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

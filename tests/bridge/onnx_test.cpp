@@ -9,7 +9,7 @@
 #include "io/safetensors.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 constexpr int64_t kBatch = 3;
@@ -264,4 +264,4 @@ INSTANTIATE_TEST_SUITE_P(Files, OnnxGolden, ::testing::ValuesIn(golden_names()),
                          [](const auto& c) { return c.param; });
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

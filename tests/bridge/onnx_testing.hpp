@@ -6,67 +6,29 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/cpu.hpp"
-#include "base/rng.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/onnx_export.hpp"
 #include "bridge/onnx_import.hpp"
-#include "grid/session.hpp"
+#include "bridge/random_network.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 
-// Every parameter is filled, biases too, so that none can be lost unseen.
 inline void fill_random(Network& network, ThreadPool& pool, DType dtype = DType::f32) {
-  for (int i = 0; i < static_cast<int>(network.params().size()); ++i) {
-    const ParamSpec& spec = network.params()[static_cast<size_t>(i)].spec;
-    const Rng rng(3, static_cast<uint64_t>(i));
-    const int64_t cols = spec.matrix() ? spec.shape[1] : 1;
-    const float base = spec.init == Init::ones ? 1.0f : 0.0f;
-    const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
-      for (int64_t n = 0; n < count * cols; ++n)
-        out[n] = base + 0.8f * (rng.uniform(static_cast<uint64_t>(first * cols + n)) - 0.5f);
-      return {};
-    };
-    const Status done = network.load_param(i, dtype, rows, pool);
-    EXPECT_TRUE(done.ok()) << done.error().str();
-  }
+  const Status done = fill_random(network, pool, 3, dtype);
+  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().str());
 }
 
-// What the network computes for bytes of its input (f32, or i32 ids).
+// What the network computes for bytes of its input; empty after a failure.
 inline std::vector<float> run_network(const Network& network, ThreadPool& pool,
                                       std::vector<std::byte> x) {
-  SessionOptions options;
-  options.sequences = network.input()[0];
-  options.activations = ActivationMode::f32;
-  auto session = Session::create(network, cpu_ops(best_isa()), pool, network.input(), options);
-  EXPECT_TRUE(session.ok()) << session.error().str();
-  if (!session.ok()) return {};
-  Tensor t;
-  t.dtype = network.vocab() > 0 ? DType::i32 : DType::f32;
-  t.shape = network.input();
-  t.row_stride = t.shape.last();
-  t.data = x.data();
-  EXPECT_EQ(x.size(), static_cast<size_t>(4 * t.shape.count()));
-  const auto y = session->forward(t, 0, network.cells().size());
-  EXPECT_TRUE(y.ok()) << y.error().str();
-  if (!y.ok()) return {};
-  return {y->f32(), y->f32() + y->shape.count()};
+  auto y = run_bytes(network, pool, std::move(x), ActivationMode::f32);
+  EXPECT_TRUE(y.ok()) << (y.ok() ? "" : y.error().str());
+  return y.ok() ? std::move(*y) : std::vector<float>();
 }
 
 inline std::vector<std::byte> random_input(const Network& network) {
-  std::vector<std::byte> out;
-  const Rng rng(9, 1);
-  for (int64_t i = 0; i < network.input().count(); ++i) {
-    const float value = 2.0f * rng.uniform(static_cast<uint64_t>(i)) - 1.0f;
-    const auto id =
-        static_cast<int32_t>(rng.bits(static_cast<uint64_t>(i)) %
-                             static_cast<uint32_t>(network.vocab() > 0 ? network.vocab() : 1));
-    const auto* from = network.vocab() > 0 ? reinterpret_cast<const std::byte*>(&id)
-                                           : reinterpret_cast<const std::byte*>(&value);
-    out.insert(out.end(), from, from + 4);
-  }
-  return out;
+  return random_input(network, Rng(9, 1));
 }
 
 inline void expect_close(const std::vector<float>& got, const std::vector<float>& want,
@@ -76,4 +38,4 @@ inline void expect_close(const std::vector<float>& got, const std::vector<float>
     ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << "at " << i;
 }
 
-}  // namespace loom::testing
+}  // namespace loom::test

@@ -11,7 +11,7 @@
 namespace loom {
 namespace {
 
-using namespace testing;  // NOLINT(google-build-using-namespace)
+using namespace test;  // NOLINT(google-build-using-namespace)
 
 struct Source {
   std::string name;

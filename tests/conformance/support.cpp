@@ -125,21 +125,7 @@ std::vector<Span> spans_of(Command& command) {
     visit(args, [&](Tensor& t, Access) {
       if (!t.empty()) add(t.data, t.end() - t.data);
     });
-    const auto rows = [&](const Q8Rows& q) {
-      add(q.codes, q.rows * q.padded_cols());
-      add(q.scales, q.rows * q.blocks * 4);
-      add(q.sums, q.rows * q.blocks * 4);
-      add(q.half_sums, q.rows * q.blocks * 4);
-    };
-    using Args = std::decay_t<decltype(args)>;
-    if constexpr (std::is_same_v<Args, QuantiseRowsArgs>) rows(args.q);
-    if constexpr (std::is_same_v<Args, MatmulArgs>) {
-      if (args.use_q8) rows(args.q8);
-    }
-    if constexpr (requires { args.cache; }) {
-      add(args.cache.keys, args.cache.key_floats() * 4);
-      add(args.cache.values, args.cache.key_floats() * 4);
-    }
+    visit_memory(args, [&](const std::byte* begin, int64_t bytes, Access) { add(begin, bytes); });
   });
   std::sort(spans.begin(), spans.end(),
             [](const Span& a, const Span& b) { return a.begin < b.begin; });

@@ -12,7 +12,7 @@ using test::kInf;
 using test::kNan;
 using test::same;
 
-struct Format {
+struct SmallFormat {
   const char* name;
   DType dtype;
   int bits;
@@ -33,11 +33,11 @@ struct Format {
   }
 };
 
-void PrintTo(const Format& f, std::ostream* os) {
+void PrintTo(const SmallFormat& f, std::ostream* os) {
   *os << f.name;
 }
 
-class SmallFloat : public testing::TestWithParam<Format> {};
+class SmallFloat : public testing::TestWithParam<SmallFormat> {};
 
 TEST_P(SmallFloat, DecodesEveryCodeAsDefined) {
   for (uint32_t code = 0; code < 2 * GetParam().sign(); ++code) {
@@ -55,7 +55,7 @@ TEST_P(SmallFloat, GivesEveryFiniteCodeBackUnchanged) {
 }
 
 TEST_P(SmallFloat, RoundsEveryMidpointToEvenAndItsNeighboursToTheirSide) {
-  const Format& f = GetParam();
+  const SmallFormat& f = GetParam();
   for (uint32_t code = 0; code < f.largest; ++code) {
     const double middle = (f.closed_form(code) + f.closed_form(code + 1)) / 2;
     // Without mantissa bits no digit is even, and IEEE 754 takes the larger; 0 is even.
@@ -77,7 +77,7 @@ TEST_P(SmallFloat, RoundsEveryMidpointToEvenAndItsNeighboursToTheirSide) {
 }
 
 TEST_P(SmallFloat, SaturatesAboveItsLargestNumber) {
-  const Format& f = GetParam();
+  const SmallFormat& f = GetParam();
   const double largest = f.closed_form(f.largest);
   for (const double v :
        {largest, above(largest), 1.5 * largest, 2 * largest, 3.4e38, 1e300, kInf}) {
@@ -98,12 +98,12 @@ TEST_P(SmallFloat, TurnsNanIntoItsNanOrIntoZero) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, SmallFloat,
-                         testing::Values(Format{"e4m3", DType::f8e4m3, 8, 3, 7, 0x7e, 0x7f},
-                                         Format{"e5m2", DType::f8e5m2, 8, 2, 15, 0x7b, 0x7e},
-                                         Format{"e2m1", DType::f4, 4, 1, 1, 7, 0},
-                                         Format{"mxfp4", DType::mxfp4, 4, 1, 1, 7, 0},
-                                         Format{"nvfp4", DType::nvfp4, 4, 1, 1, 7, 0},
-                                         Format{"e3m0", DType::e3m0, 4, 0, 3, 7, 0}),
+                         testing::Values(SmallFormat{"e4m3", DType::f8e4m3, 8, 3, 7, 0x7e, 0x7f},
+                                         SmallFormat{"e5m2", DType::f8e5m2, 8, 2, 15, 0x7b, 0x7e},
+                                         SmallFormat{"e2m1", DType::f4, 4, 1, 1, 7, 0},
+                                         SmallFormat{"mxfp4", DType::mxfp4, 4, 1, 1, 7, 0},
+                                         SmallFormat{"nvfp4", DType::nvfp4, 4, 1, 1, 7, 0},
+                                         SmallFormat{"e3m0", DType::e3m0, 4, 0, 3, 7, 0}),
                          [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Fp8, FunctionsAgreeWithTheCodecOnAnyBitPattern) {

@@ -1,17 +1,15 @@
 // The program as a person or a script meets it: what it prints where, exit codes, errors of one
 // line, JSON that parses.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-
+#include "e2e/program.hpp"
 #include "e2e/reference.hpp"
-#include "e2e/temp_folder.hpp"
 #include "io/file.hpp"
 
 namespace loom {
 namespace {
 
+using test::Ran;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -20,28 +18,11 @@ using testing::StartsWith;
 
 const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
 // Runs `loom ARGS` in a shell; S in the arguments is the story model.
 Ran loom(std::string arguments, const std::string& input = "", const std::string& before = "") {
   for (size_t at = 0; (at = arguments.find(" S ", at)) != std::string::npos;)
     arguments.replace(at, 3, " " + kStories + " ");
-  const test::TempFolder folder;
-  const std::string in = folder.write("in", input);
-  const std::string command =
-      before + " '" + LOOM_CLI_PATH + "' " + arguments + " <" + in + " 2>" + folder.path() + "/err";
-  Ran ran;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return ran;
-  int c = 0;
-  while ((c = std::fgetc(pipe)) != EOF) ran.out += static_cast<char>(c);
-  const int status = pclose(pipe);
-  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  ran.err = folder.read("err");
-  return ran;
+  return test::run_loom(arguments, before, input);
 }
 
 JsonValue parse(const std::string& text) {

@@ -15,11 +15,13 @@ struct Ran {
   std::string out, err;
 };
 
-// `before`: what stands before the program's name, for example "timeout 5".
-inline Ran run_loom(const std::string& arguments, const std::string& before = "") {
+// `before`: what stands before the program's name, for example "timeout 5". `input`: its stdin.
+inline Ran run_loom(const std::string& arguments, const std::string& before = "",
+                    const std::string& input = "") {
   const TempFolder folder;
+  const std::string in = folder.write("in", input);
   const std::string command =
-      before + " '" + LOOM_CLI_PATH + "' " + arguments + " </dev/null 2>" + folder.path() + "/err";
+      before + " '" + LOOM_CLI_PATH + "' " + arguments + " <" + in + " 2>" + folder.path() + "/err";
   Ran ran;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return ran;

@@ -11,9 +11,9 @@
 namespace loom {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 NetworkSpec mlp(int64_t in, int64_t out) {
   return *build_mlp({in, out, {4}, "tanh"});

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 LlmSession tiny_session(LlmSessionOptions options = {}) {
   static const Result<Engine> engine = Engine::create({.threads = 2});
@@ -143,7 +143,7 @@ TEST(SelfCheck, PassesOnEveryInstructionSetHere) {
 }
 
 TEST(Checkpoint, IsReadWithoutItsWeights) {
-  const Result<Checkpoint> c = Checkpoint::open(kStories);
+  const Result<Checkpoint> c = Checkpoint::open(kStoriesFile);
   ASSERT_TRUE(c.ok()) << c.error().str();
   EXPECT_EQ(c->config.num_layers, 4);
   EXPECT_EQ(c->tensors.tensors().size(), 38u);
@@ -153,10 +153,10 @@ TEST(Checkpoint, IsReadWithoutItsWeights) {
 }
 
 TEST(Checkpoint, AdvisesWhereTheFolderIsNone) {
-  EXPECT_EQ(check_model_folder(kStories + "/model.safetensors").error().code, Code::not_found);
+  EXPECT_EQ(check_model_folder(kStoriesFile + "/model.safetensors").error().code, Code::not_found);
   EXPECT_THAT(check_model_folder("x/y.gguf").error().str(), HasSubstr("no such folder"));
   EXPECT_THAT(load_tokenizer("/nowhere").error().str(), HasSubstr("tokenizer.json"));
-  EXPECT_TRUE(load_tokenizer(kStories + "/tokenizer.json").ok());
+  EXPECT_TRUE(load_tokenizer(kStoriesFile + "/tokenizer.json").ok());
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 
 struct GradientOptions {
   bool masked = false;
@@ -249,4 +249,4 @@ class GradientRig {
   bool ready_ = false;
 };
 
-}  // namespace loom::testing
+}  // namespace loom::test

@@ -8,7 +8,7 @@
 #include "grid/rope_table.hpp"
 #include "layers/layer_fixture.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 Cell dense(int in, int out) {
@@ -172,4 +172,4 @@ TEST(RopeTable, RefusesAScalingItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

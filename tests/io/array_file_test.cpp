@@ -11,11 +11,11 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
+using test::bytes_of;
+using test::expect_error;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::expect_error;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 std::string from_hex(std::string_view hex) {
   std::string out;

@@ -6,7 +6,7 @@
 namespace loom {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 TEST(Base64, VectorsOfTheStandardGoBothWays) {
   const std::pair<const char*, const char*> rows[] = {{"", ""},

@@ -6,8 +6,8 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
+using test::bytes_of;
+using test::expect_error;
 
 TEST(ByteReader, ReadsLittleEndianNumbersInOrder) {
   const std::string text("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f", 15);

@@ -8,8 +8,8 @@
 namespace loom {
 namespace {
 
+using test::expect_error;
 using ::testing::ElementsAre;
-using testing::expect_error;
 
 TEST(Csv, ReadsEverySeparatorAndBothLineBreaks) {
   for (const std::string text : {"1,2\n3,4\n", "1;2\r\n3;4", "1\t2\n\n3\t4\n\n"}) {

@@ -6,14 +6,14 @@
 namespace loom {
 namespace {
 
-using testing::AlignedBytes;
-using testing::blob_item;
-using testing::bytes_of;
-using testing::entity_file;
-using testing::expect_error;
-using testing::put;
-using testing::sealed;
-using testing::with_blobs;
+using test::AlignedBytes;
+using test::blob_item;
+using test::bytes_of;
+using test::entity_file;
+using test::expect_error;
+using test::put;
+using test::sealed;
+using test::with_blobs;
 
 struct Bad {
   std::string file;
@@ -82,7 +82,7 @@ TEST(BadEntities, AreRefusedForTheFixedPart) {
 }
 
 TEST(BadEntities, AreRefusedForTheirLengths) {
-  const uint64_t header = testing::get<uint64_t>(kGood, 12);
+  const uint64_t header = test::get<uint64_t>(kGood, 12);
   check_bad_entities({
       {with_fixed(12, uint64_t{100'000'064}),
        "at byte 12: header length 100000064 is above the limit of 100000000"},

@@ -8,11 +8,11 @@
 namespace loom {
 namespace {
 
-using testing::AlignedBytes;
-using testing::bytes_of;
-using testing::expect_error;
-using testing::get;
-using testing::TemporaryFolder;
+using test::AlignedBytes;
+using test::bytes_of;
+using test::expect_error;
+using test::get;
+using test::TemporaryFolder;
 
 EntityOutput output(std::string path, BlobLayout layout, DType dtype, const Shape& shape,
                     std::string bytes) {
@@ -95,7 +95,7 @@ TEST(EntityFile, HasAHeaderOfCompactJsonPaddedWithSpaces) {
   EXPECT_EQ(file.substr(64, json.size()), json);
   EXPECT_EQ(file.substr(64 + json.size()),
             std::string(file.size() - 128 - json.size(), ' ') + payload);
-  EXPECT_EQ(file, testing::entity_file(json, payload));  // what the tests' own builder makes
+  EXPECT_EQ(file, test::entity_file(json, payload));  // what the tests' own builder makes
 }
 
 TEST(EntityFile, IsTheSameForTheSameInput) {

@@ -13,9 +13,9 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::TemporaryFolder;
+using test::bytes_of;
+using test::expect_error;
+using test::TemporaryFolder;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

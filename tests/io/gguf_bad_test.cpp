@@ -9,9 +9,9 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::GgufBytes;
+using test::bytes_of;
+using test::expect_error;
+using test::GgufBytes;
 
 struct Bad {
   std::string file;

@@ -14,9 +14,9 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::GgufBytes;
+using test::bytes_of;
+using test::expect_error;
+using test::GgufBytes;
 
 bool same_value(float a, float b) {
   return f32_bits(a) == f32_bits(b) || (std::isnan(a) && std::isnan(b));
@@ -285,7 +285,7 @@ TEST(GgufWriter, WritesWhatTheReaderReads) {
   EXPECT_EQ(gguf->entries()[0].shape, (std::vector<int64_t>{3, 32}));
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(gguf->bytes(0).data()), q.size()), q);
   EXPECT_EQ(file.size() % 32, 0u);
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   ASSERT_TRUE(write_gguf_file(folder.path("x.gguf"), sample_metadata(), tensors).ok());
   EXPECT_EQ(*read_file(folder.path("x.gguf")), file);
   const auto opened = Gguf::open(folder.path("x.gguf"));

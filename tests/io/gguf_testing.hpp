@@ -7,7 +7,7 @@
 
 #include "io/gguf.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 
 class GgufBytes {
  public:
@@ -58,4 +58,4 @@ class GgufBytes {
   std::string out_;
 };
 
-}  // namespace loom::testing
+}  // namespace loom::test

@@ -7,9 +7,9 @@
 namespace loom {
 namespace {
 
-using testing::config_text;
-using testing::ConfigChanges;
-using testing::expect_error;
+using test::config_text;
+using test::ConfigChanges;
+using test::expect_error;
 
 struct Refused {
   ConfigChanges changes;

@@ -7,8 +7,8 @@
 namespace loom {
 namespace {
 
-using testing::config_text;
-using testing::expect_error;
+using test::config_text;
+using test::expect_error;
 
 HfConfig parsed(const std::string& text, const std::string& generation = {}) {
   const auto config = parse_hf_config(text, generation, "config.json");
@@ -17,7 +17,7 @@ HfConfig parsed(const std::string& text, const std::string& generation = {}) {
 }
 
 TEST(HfConfig, ReadsTheSharedCheckpoint) {
-  const std::string folder = testing::shared_data("models/shakespeare-llama");
+  const std::string folder = test::shared_data("models/shakespeare-llama");
   if (folder.empty()) GTEST_SKIP() << "no shared data beside this checkout";
   const auto text = read_file(folder + "/config.json");
   const auto generation = read_file(folder + "/generation_config.json");
@@ -102,7 +102,7 @@ TEST(HfConfig, LlamaReadsItsBiases) {
 
 // The text of a config of another class than Llama's.
 std::string text_of(const std::string& name, const std::string& type,
-                    testing::ConfigChanges changes = {}) {
+                    test::ConfigChanges changes = {}) {
   changes.insert(changes.begin(), {{"architectures", "[\"" + name + "ForCausalLM\"]"},
                                    {"model_type", '"' + type + '"'},
                                    {"num_key_value_heads", "2"}});
@@ -133,7 +133,7 @@ TEST(HfConfig, MistralHasItsWindowInEveryLayer) {
 
 TEST(HfConfig, QwenSlidesInItsLastLayers) {
   for (const std::string type : {"2", "3"}) {
-    const auto windows = [&](testing::ConfigChanges changes) {
+    const auto windows = [&](test::ConfigChanges changes) {
       changes.emplace_back("num_hidden_layers", "3");
       return windows_of(parsed(text_of("Qwen" + type, "qwen" + type, changes)));
     };
@@ -190,14 +190,14 @@ TEST(HfConfig, Gemma2HasCapsFourNormsAndASlidingLayerInTwo) {
 
 TEST(HfConfig, Gemma3HasTwoKindsOfPositions) {
   // As version 4 and as version 5 of transformers write them.
-  const testing::ConfigChanges styles[] = {
+  const test::ConfigChanges styles[] = {
       {{"rope_theta", "1000"},
        {"rope_local_base_freq", "50"},
        {"rope_scaling", R"({"rope_type":"linear","factor":8})"}},
       {{"rope_parameters",
         R"({"full_attention":{"rope_type":"linear","factor":8,"rope_theta":1000},)"
         R"("sliding_attention":{"rope_type":"default","rope_theta":50}})"}}};
-  for (testing::ConfigChanges changes : styles) {
+  for (test::ConfigChanges changes : styles) {
     changes.insert(changes.end(), {{"num_hidden_layers", "7"}, {"sliding_window", "512"}});
     const HfConfig config = parsed(text_of("Gemma3", "gemma3_text", changes));
     EXPECT_TRUE(config.qk_norm);

@@ -103,7 +103,7 @@ std::string of_family(const Family& family, const Changes& more) {
                  {"num_key_value_heads", "2"},
                  {"max_position_embeddings", "256"}};
   all.insert(all.end(), more.begin(), more.end());
-  return testing::config_text(all);
+  return test::config_text(all);
 }
 
 // Fields that every class reads.

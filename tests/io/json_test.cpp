@@ -9,7 +9,7 @@
 namespace loom {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 struct Accepted {
   std::string text;

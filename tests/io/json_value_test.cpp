@@ -8,7 +8,7 @@
 namespace loom {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 JsonValue sample() {
   const auto value = parse_json(

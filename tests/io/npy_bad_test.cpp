@@ -7,8 +7,8 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
+using test::bytes_of;
+using test::expect_error;
 
 struct Bad {
   std::string file;

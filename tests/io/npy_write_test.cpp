@@ -12,8 +12,8 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
+using test::bytes_of;
+using test::expect_error;
 
 struct Owned {
   NpyOutput out;
@@ -92,7 +92,7 @@ TEST(NpyWrite, OurReaderReadsAWholeNpz) {
 }
 
 TEST(NpyWrite, FilesAreTheBytesOfTheirCounterpartsInMemory) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::vector<Owned> all = sample();
   const std::vector<NpyOutput> list = outputs(all);
   ASSERT_TRUE(write_npz(folder.path("x.npz"), list).ok());

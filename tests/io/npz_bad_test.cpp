@@ -7,11 +7,11 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::small_npy;
-using testing::ZipFile;
-using testing::ZipMember;
+using test::bytes_of;
+using test::expect_error;
+using test::small_npy;
+using test::ZipFile;
+using test::ZipMember;
 
 struct Bad {
   std::string file;
@@ -30,7 +30,7 @@ void check_bad_npz(const Bad& row) {
 
 // `text`, compressed without loss of a byte: one stored block of deflate.
 std::string block(const std::string& text) {
-  return testing::le(1, 1) + testing::le(text.size(), 2) + testing::le(~text.size(), 2) + text;
+  return test::le(1, 1) + test::le(text.size(), 2) + test::le(~text.size(), 2) + text;
 }
 
 ZipFile zip(ZipMember member) {

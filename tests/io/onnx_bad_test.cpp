@@ -7,16 +7,16 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::onnx_wire_model;
-using testing::onnx_wire_node;
-using testing::onnx_wire_tensor;
-using testing::onnx_wire_value;
-using testing::onnx_wire_with_attribute;
-using testing::onnx_wire_with_tensor;
-using testing::TemporaryFolder;
-using testing::Wire;
+using test::bytes_of;
+using test::expect_error;
+using test::onnx_wire_model;
+using test::onnx_wire_node;
+using test::onnx_wire_tensor;
+using test::onnx_wire_value;
+using test::onnx_wire_with_attribute;
+using test::onnx_wire_with_tensor;
+using test::TemporaryFolder;
+using test::Wire;
 
 struct Bad {
   std::string file, error;

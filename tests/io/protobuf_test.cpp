@@ -8,8 +8,8 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
+using test::bytes_of;
+using test::expect_error;
 
 std::string str(std::initializer_list<int> bytes) {
   std::string out;

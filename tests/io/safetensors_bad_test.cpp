@@ -7,10 +7,10 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::safetensors_file;
-using testing::safetensors_with_length;
+using test::bytes_of;
+using test::expect_error;
+using test::safetensors_file;
+using test::safetensors_with_length;
 
 struct Bad {
   std::string file;

@@ -7,9 +7,9 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::safetensors_file;
+using test::bytes_of;
+using test::expect_error;
+using test::safetensors_file;
 
 const std::string kTwo =
     safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[2,10]},)"
@@ -48,7 +48,7 @@ TEST(SafeTensorsFile, ReadsValuesAndBytes) {
 }
 
 TEST(SafeTensorsFile, OpensAPath) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("x.safetensors", kTwo);
   const auto file = SafeTensorsFile::open(folder.path("x.safetensors"));
   ASSERT_TRUE(file.ok()) << file.error().str();

@@ -5,9 +5,9 @@
 namespace loom {
 namespace {
 
-using testing::expect_error;
-using testing::safetensors_file;
-using testing::TemporaryFolder;
+using test::expect_error;
+using test::safetensors_file;
+using test::TemporaryFolder;
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 

@@ -6,10 +6,10 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::safetensors_file;
-using testing::TemporaryFolder;
+using test::bytes_of;
+using test::expect_error;
+using test::safetensors_file;
+using test::TemporaryFolder;
 
 Result<SafeTensors> parse(const std::string& file) {
   return SafeTensors::parse(bytes_of(file), "f");
@@ -137,7 +137,7 @@ TEST(SafeTensors, OpensAFileAndReleasesItsPages) {
 }
 
 TEST(SafeTensors, OpensTheSharedCheckpoint) {
-  const std::string path = testing::shared_data("models/shakespeare-llama");
+  const std::string path = test::shared_data("models/shakespeare-llama");
   if (path.empty()) GTEST_SKIP() << "no shared data beside this checkout";
   const auto model = SafeTensors::open(path);
   ASSERT_TRUE(model.ok()) << model.error().str();

@@ -9,8 +9,8 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
+using test::bytes_of;
+using test::expect_error;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

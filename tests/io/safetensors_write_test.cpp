@@ -6,9 +6,9 @@
 namespace loom {
 namespace {
 
-using testing::bytes_of;
-using testing::expect_error;
-using testing::TemporaryFolder;
+using test::bytes_of;
+using test::expect_error;
+using test::TemporaryFolder;
 
 TEST(SafetensorsWrite, RoundTripsInNameOrderWithAlignedData) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};

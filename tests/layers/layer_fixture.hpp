@@ -13,7 +13,7 @@
 #include "base/rng.hpp"
 #include "grid/session.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 
 using Values = std::vector<double>;
 
@@ -123,4 +123,4 @@ inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
   return std::move(*made);
 }
 
-}  // namespace loom::testing
+}  // namespace loom::test

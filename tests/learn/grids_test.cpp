@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "learn/every_kind.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 constexpr int64_t kLayers = 7;
@@ -91,18 +91,18 @@ GridSpec filled(const Family& family, int64_t edge) {
   return grid;
 }
 
-struct GridCase {
+struct LearnCase {
   Family family;
   int64_t edge;
   DType dtype;
 };
 
-std::ostream& operator<<(std::ostream& out, const GridCase& c) {
+std::ostream& operator<<(std::ostream& out, const LearnCase& c) {
   return out << c.family.name << " " << c.edge << "^3 " << dtype_name(c.dtype);
 }
 
-std::vector<GridCase> grid_cases() {
-  std::vector<GridCase> all;
+std::vector<LearnCase> grid_cases() {
+  std::vector<LearnCase> all;
   for (const Family& family : families()) {
     for (int64_t edge : {1, 2, 3}) {
       for (const DTypeInfo& info : dtype_table()) all.push_back({family, edge, info.dtype});
@@ -111,7 +111,7 @@ std::vector<GridCase> grid_cases() {
   return all;
 }
 
-class SevenLayers : public ::testing::TestWithParam<GridCase> {};
+class SevenLayers : public ::testing::TestWithParam<LearnCase> {};
 
 TEST_P(SevenLayers, Train) {
   const auto& [family, edge, dtype] = GetParam();
@@ -131,4 +131,4 @@ INSTANTIATE_TEST_SUITE_P(Grids, SevenLayers, ::testing::ValuesIn(grid_cases()), 
 });
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

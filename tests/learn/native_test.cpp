@@ -1,7 +1,7 @@
 // Training without a master: the packed weights themselves, rounded stochastically.
 #include "learn/every_kind.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 TrainStepOptions native() {
@@ -77,4 +77,4 @@ TEST(StochasticRounding, IsRightOnAverage) {
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

@@ -3,7 +3,7 @@
 
 #include "learn/every_kind.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 TEST(LayerStats, AreThoseOfTheNumbers) {
@@ -84,4 +84,4 @@ TEST(Observed, OutputsAndGradientsAreTheRealOnes) {
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

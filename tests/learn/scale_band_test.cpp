@@ -2,14 +2,15 @@
 // TrainStepOptions::scale_band, and what they were taken from is part of the state.
 #include <cstring>
 
+#include "base/text.hpp"
 #include "learn/every_kind.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-GridSpec mlp() {
+GridSpec band_mlp() {
   return row_of({dense(8, 24, "tanh"), dense(24, 6)});
 }
 
@@ -25,7 +26,7 @@ TrainStepOptions shrinking(bool native = false) {
 struct Trained {
   Trained(DType dtype, const TrainStepOptions& options, const Ops& ops = cpu_ops(best_isa()),
           int threads = 1)
-      : rig(mlp(), Shape{16, 8}, DType::f32, options, ops, threads, dtype) {}
+      : rig(band_mlp(), Shape{16, 8}, DType::f32, options, ops, threads, dtype) {}
 
   TrainStep& step() { return rig.step(); }
   const Tensor* state(const std::string& name) {
@@ -172,7 +173,7 @@ TEST(ScaleBandState, HoldsTheScalesOfTrainingWithoutAMaster) {
 TEST(ScaleBandState, RefusesABandThatIsNone) {
   for (const double band : {-0.1, 1.0, static_cast<double>(NAN)}) {
     ThreadPool pool(1, true);
-    Result<Network> network = Network::finalize(mlp(), Shape{16, 8});
+    Result<Network> network = Network::finalize(band_mlp(), Shape{16, 8});
     ASSERT_TRUE(network.ok());
     ASSERT_TRUE(init_params(*network, DType::i8, 7, pool).ok());
     TrainStepOptions o;
@@ -180,9 +181,9 @@ TEST(ScaleBandState, RefusesABandThatIsNone) {
     const Result<TrainStep> step = TrainStep::create(*network, o, reference_ops(), pool);
     ASSERT_FALSE(step.ok());
     EXPECT_EQ(step.error().message,
-              "scale_band is " + std::to_string(band) + ", must be at least 0 and below 1");
+              cat("scale_band is ", band, ", must be at least 0 and below 1"));
   }
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

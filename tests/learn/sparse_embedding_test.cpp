@@ -5,7 +5,7 @@
 
 #include "learn/every_kind.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 constexpr int64_t kVocab = 50, kWidth = 6, kBatch = 4, kTime = 5;
@@ -296,4 +296,4 @@ TEST(Sparse, IsRefusedWhereGradientsAreKept) {
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

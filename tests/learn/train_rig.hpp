@@ -15,7 +15,7 @@
 #include "grid/init.hpp"
 #include "learn/train_step.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 
 class TrainRig {
  public:
@@ -69,4 +69,4 @@ class TrainRig {
   std::unique_ptr<TrainStep> step_;
 };
 
-}  // namespace loom::testing
+}  // namespace loom::test

@@ -2,7 +2,7 @@
 // depend on threads or instruction sets.
 #include "learn/train_rig.hpp"
 
-namespace loom::testing {
+namespace loom::test {
 namespace {
 
 GridSpec small_mlp() {
@@ -10,7 +10,7 @@ GridSpec small_mlp() {
                  layer(LayerKind::dense, {{"in", 24}, {"out", 6}})});
 }
 
-TrainStepOptions with(const char* optimizer) {
+TrainStepOptions step_with(const char* optimizer) {
   TrainStepOptions o;
   o.optimizer = *parse_optimizer(optimizer);
   return o;
@@ -20,7 +20,7 @@ class EveryOptimizer : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryOptimizer, LowersTheLoss) {
   const bool plain = std::string(GetParam()) == "sgd";
-  TrainRig rig(small_mlp(), Shape{16, 8}, DType::f32, with(GetParam()));
+  TrainRig rig(small_mlp(), Shape{16, 8}, DType::f32, step_with(GetParam()));
   const std::vector<double> losses = rig.run(60, plain ? 0.3 : 0.01);
   EXPECT_LT(losses.back(), 0.5 * losses.front());
 }
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer,
 
 TEST(TrainStep, ClipsInThreeWays) {
   for (const char* clip : {"norm", "layer", "value"}) {
-    TrainStepOptions o = with("sgd");
+    TrainStepOptions o = step_with("sgd");
     o.clip = {*parse_clip(clip), 0.01f};
     TrainRig rig(small_mlp(), Shape{16, 8}, DType::f32, o);
     const std::vector<float> before(rig.step().state()[0].tensor.f32(),
@@ -49,9 +49,9 @@ TEST(TrainStep, ClipsInThreeWays) {
 
 TEST(TrainStep, AddsUpGradientsOverBatches) {
   // Two batches of the same data at half the weight each are one batch of it.
-  TrainStepOptions twice = with("adam");
+  TrainStepOptions twice = step_with("adam");
   twice.accumulate = 2;
-  TrainRig one(small_mlp(), Shape{16, 8}, DType::f32, with("adam"));
+  TrainRig one(small_mlp(), Shape{16, 8}, DType::f32, step_with("adam"));
   TrainRig two(small_mlp(), Shape{16, 8}, DType::f32, twice);
   for (int64_t i = 0; i < two.step().weight().shape.count(); ++i) {
     two.step().weight().f32()[i] *= 0.5f;
@@ -74,7 +74,7 @@ TEST(TrainStep, AddsUpGradientsOverBatches) {
 }
 
 TEST(TrainStep, DropsAnUpdateThatIsNotFinite) {
-  TrainRig rig(small_mlp(), Shape{16, 8}, DType::f32, with("adam"));
+  TrainRig rig(small_mlp(), Shape{16, 8}, DType::f32, step_with("adam"));
   rig.run(2, 0.01);
   const uint64_t before = rig.hash();
   const float kept = rig.step().x().f32()[3];
@@ -94,7 +94,7 @@ TEST(TrainStep, DropsAnUpdateThatIsNotFinite) {
 
 TEST(TrainStep, GivesTheSameBitsOnAnyThreadsAndInstructions) {
   const auto hash = [](const Ops& ops, int threads) {
-    TrainStepOptions o = with("adam");
+    TrainStepOptions o = step_with("adam");
     o.clip = {ClipKind::norm, 1.0f};
     TrainRig rig(small_mlp(), Shape{16, 8}, DType::f32, o, ops, threads);
     rig.run(20, 0.01);
@@ -108,4 +108,4 @@ TEST(TrainStep, GivesTheSameBitsOnAnyThreadsAndInstructions) {
 }
 
 }  // namespace
-}  // namespace loom::testing
+}  // namespace loom::test

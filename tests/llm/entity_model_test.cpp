@@ -14,8 +14,8 @@
 namespace loom {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 ThreadPool& pool() {
   static ThreadPool threads(2);

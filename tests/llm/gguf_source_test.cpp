@@ -18,8 +18,8 @@
 namespace loom {
 namespace {
 
-using loom::testing::bytes_of;
-using loom::testing::TemporaryFolder;
+using loom::test::bytes_of;
+using loom::test::TemporaryFolder;
 
 void export_to(const std::string& from, const std::string& to, std::optional<DType> dtype = {}) {
   const auto source = open_model_source(from);

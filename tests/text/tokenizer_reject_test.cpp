@@ -33,13 +33,13 @@ std::string bpe(const std::string& members) {
   return R"({"type":"BPE",)" + members + "}";
 }
 
-struct Case {
+struct Rejected {
   std::string json;
   std::string error;
 };
 
-void expect_refused(const std::vector<Case>& cases) {
-  for (const Case& c : cases) {
+void expect_refused(const std::vector<Rejected>& cases) {
+  for (const Rejected& c : cases) {
     const Result<Tokenizer> tokenizer = Tokenizer::parse(c.json, "f");
     ASSERT_FALSE(tokenizer.ok()) << c.json;
     EXPECT_EQ(tokenizer.error().str(), c.error) << c.json;

@@ -175,34 +175,14 @@ Status WebGpu::execute(std::span<const Command> commands) {
 
 template <class F>
 void WebGpu::each_stretch(Command& command, bool written, F&& f) {
+  const auto piece = [&](const std::byte* begin, int64_t bytes, Access access) {
+    if (access == Access::update || (access == Access::write) == written) f(begin, bytes);
+  };
   with_args(command, [&](auto& args) {
     visit(args, [&](Tensor& t, Access access) {
-      if (!t.empty() && (access == Access::update || (access == Access::write) == written)) {
-        f(t.data, t.end() - t.data);
-      }
+      if (!t.empty()) piece(t.data, t.end() - t.data, access);
     });
-    const auto memory = [&](auto* data, int64_t count) {
-      f(reinterpret_cast<const std::byte*>(data), count * static_cast<int64_t>(sizeof(*data)));
-    };
-    if constexpr (requires { args.cache; }) {
-      memory(args.cache.keys, args.cache.key_floats());
-      memory(args.cache.values, args.cache.key_floats());
-    }
-    const auto rows = [&](const Q8Rows& q) {
-      memory(q.codes, q.rows * q.padded_cols());
-      memory(q.scales, q.rows * q.blocks);
-      memory(q.sums, q.rows * q.blocks);
-      memory(q.half_sums, q.rows * q.blocks);
-    };
-    if constexpr (requires { args.use_q8; }) {
-      if (args.use_q8 && !written) rows(args.q8);
-    }
-    if constexpr (requires {
-                    args.q;
-                    args.x;
-                  }) {
-      if constexpr (std::is_same_v<decltype(args.q), Q8Rows>) rows(args.q);
-    }
+    visit_memory(args, piece);
   });
 }
 

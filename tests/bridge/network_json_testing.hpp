@@ -1,0 +1,26 @@
+// What both tables of bad network descriptions stand on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bridge/network_json.hpp"
+#include "io/io_testing.hpp"
+
+namespace loom::test {
+
+// A description and the one line of its refusal, without the file's name; "": a long list of names.
+struct BadNetwork {
+  std::string text, message;
+};
+
+inline const std::string kDense = R"("type":"Dense","in":3,"out":3)";
+
+inline void expect_refused(const std::string& text, const std::string& message) {
+  SCOPED_TRACE(text.substr(0, 300));
+  const Result<NetworkSpec> read = parse_network(text, "net");
+  const std::string any = read.ok() ? "" : read.error().str();
+  expect_error(read, Code::bad_file, message.empty() ? any : "net: " + message);
+}
+
+}  // namespace loom::test
