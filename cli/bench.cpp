@@ -9,6 +9,7 @@
 
 #include "engine/impl.hpp"
 #include "engine/logits_hash.hpp"
+#include "profile.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -40,7 +41,8 @@ struct Rates {
 
 struct Bench {
   Rates prefill, decode;
-  OpProfile prefill_profile, decode_profile;
+  OpProfile prefill_profile, decode_profile;                 // of ops, on a CPU
+  std::vector<webgpu::KernelTime> prefill_kernels, decode_kernels;  // on a GPU
   webgpu::Counts before_decode;
   int64_t dispatches = 0, submits = 0;  // of one token on a GPU
 };
@@ -85,47 +87,13 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   return {};
 }
 
-struct ProfileRow {
-  std::string_view op;
-  int64_t calls;
-  double microseconds, share;
-};
-
-// Per repetition, longest first.
-std::vector<ProfileRow> profile_rows(const OpProfile& profile, int reps) {
-  double total = 0.0;
-  for (const int64_t ns : profile.nanoseconds) total += static_cast<double>(ns);
-  std::vector<ProfileRow> rows;
-  for (int op = 0; op < kOpCount; ++op) {
-    if (profile.calls[op] == 0) continue;
-    const auto ns = static_cast<double>(profile.nanoseconds[op]);
-    rows.push_back({op_name(static_cast<OpId>(op)), profile.calls[op] / reps, ns / 1000.0 / reps,
-                    total > 0 ? ns / total : 0.0});
-  }
-  std::sort(rows.begin(), rows.end(),
-            [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
-  return rows;
+std::vector<ProfileRow> prefill_rows(const BenchFlags& f, const Bench& b) {
+  return b.prefill_kernels.empty() ? profile_rows(b.prefill_profile, f.reps)
+                                   : profile_rows(b.prefill_kernels, f.reps);
 }
-
-void print_profile(std::string_view title, const OpProfile& profile, int reps) {
-  write_out(fmt::format("{}, per repetition, as lane 0 sees it:\n", title));
-  for (const ProfileRow& row : profile_rows(profile, reps)) {
-    write_out(fmt::format("  {:<14} {:>7} calls {:>10.0f} us {:>6.1f} %\n", row.op, row.calls,
-                          row.microseconds, row.share * 100));
-  }
-}
-
-JsonValue profile_json(const OpProfile& profile, int reps) {
-  JsonValue list = JsonValue::array();
-  for (const ProfileRow& row : profile_rows(profile, reps)) {
-    list.push(JsonObject()
-                  .set("op", row.op)
-                  .set("calls", row.calls)
-                  .set("microseconds", row.microseconds)
-                  .set("share", row.share)
-                  .value());
-  }
-  return list;
+std::vector<ProfileRow> decode_rows(const BenchFlags& f, const Bench& b) {
+  return b.decode_kernels.empty() ? profile_rows(b.decode_profile, f.reps)
+                                  : profile_rows(b.decode_kernels, f.reps);
 }
 
 void print_json(const BenchFlags& f, const Engine& engine, const Model& model, const Bench& b) {
@@ -156,8 +124,8 @@ void print_json(const BenchFlags& f, const Engine& engine, const Model& model, c
         .set("cpu_fallbacks", counts.total_fallbacks());
   }
   if (f.profile) {
-    out.set("prefill_profile", profile_json(b.prefill_profile, f.reps));
-    out.set("decode_profile", profile_json(b.decode_profile, f.reps));
+    out.set("prefill_profile", profile_json(prefill_rows(f, b)));
+    out.set("decode_profile", profile_json(decode_rows(f, b)));
   }
   out.print();
 }
@@ -181,8 +149,10 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
         human_bytes(counts.memory[1]), b.dispatches, b.submits, counts.total_fallbacks()));
   }
   if (!f.profile) return;
-  print_profile(fmt::format("prefill {}", f.prefill), b.prefill_profile, f.reps);
-  print_profile(fmt::format("decode {}", f.decode), b.decode_profile, f.reps);
+  const char* seen = engine.impl().gpu != nullptr ? "per repetition, by timestamps of the GPU"
+                                                  : "per repetition, as lane 0 sees it";
+  print_profile(fmt::format("prefill {}, {}", f.prefill, seen), prefill_rows(f, b));
+  print_profile(fmt::format("decode {}, {}", f.decode, seen), decode_rows(f, b));
 }
 
 int run(const BenchFlags& f) {
@@ -197,14 +167,20 @@ int run(const BenchFlags& f) {
   Result<LlmSession> session = make_session(*model, options);
   if (!session.ok()) return fail(session.error());
   Bench bench;
-  const webgpu::Backend* gpu = engine->impl().gpu.get();
+  webgpu::Backend* gpu = engine->impl().gpu.get();
+  bool warm = false;
+  if (gpu != nullptr && f.profile) {
+    if (const Status status = gpu->set_profile(true); !status.ok()) return fail(status.error());
+  }
   const auto decoded = [&](bool begin) {
     if (gpu == nullptr || f.decode == 0) return;
+    add_times(gpu->take_profile(), warm ? &(begin ? bench.prefill_kernels : bench.decode_kernels) : nullptr);
     if (begin) bench.before_decode = gpu->counts();
     bench.dispatches = (gpu->counts().dispatches - bench.before_decode.dispatches) / f.decode;
     bench.submits = (gpu->counts().submits - bench.before_decode.submits) / f.decode;
   };
   for (int rep = -1; rep < f.reps; ++rep) {
+    warm = rep >= 0;
     const Status status =
         repeat(*session, f, model->info().vocab, rep < 0 ? nullptr : &bench, decoded);
     if (!status.ok()) return fail(status.error());
@@ -241,7 +217,7 @@ Verb add_bench(Command app) {
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);
-  verb.flag("--profile", f->profile, "Time per op");
+  verb.flag("--profile", f->profile, "Time per op; on a GPU per kernel, by timestamps");
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

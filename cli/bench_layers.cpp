@@ -10,6 +10,7 @@
 #include "backend/reference/reference.hpp"
 #include "engine/impl.hpp"
 #include "engine/layer_bench.hpp"
+#include "profile.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -19,7 +20,7 @@ struct LayersFlags {
   std::string suite = "peer", filter, modes = "multi", dtypes = "float32", activations = "f32";
   int threads = 0;
   double seconds = 0.4;
-  bool json = false;
+  bool profile = false, json = false;
   std::string gpu_library;
 };
 
@@ -104,9 +105,22 @@ struct Timing {
   int runs = 0;
   bool alive = false;
   int64_t dispatches = 0, submits = 0;  // of one run on a GPU
+  std::vector<ProfileRow> profile;      // likewise
 };
 
-Result<Timing> measure(LayerRun& run, bool train, double seconds, const Mode& mode) {
+// What the kernels of a run take, by timestamps.
+Result<std::vector<ProfileRow>> profile_of(LayerRun& run, webgpu::Backend& gpu) {
+  constexpr int kRuns = 32;
+  LOOM_TRY(gpu.set_profile(true));
+  LOOM_TRY(run.run(kRuns));
+  gpu.take_profile();
+  LOOM_TRY(run.run(kRuns));
+  std::vector<ProfileRow> rows = profile_rows(gpu.take_profile(), kRuns);
+  LOOM_TRY(gpu.set_profile(false));
+  return rows;
+}
+
+Result<Timing> measure(LayerRun& run, bool train, const LayersFlags& f, const Mode& mode) {
   std::vector<double> times;
   const double start = now();
   webgpu::Counts before_run;
@@ -121,7 +135,7 @@ Result<Timing> measure(LayerRun& run, bool train, double seconds, const Mode& mo
   }
   // A GPU is given many steps before the first is waited for, as in training.
   const int count = mode.gpu != nullptr && train ? 32 : 1;
-  while (times.size() < 5 || now() - start < seconds) {
+  while (times.size() < 5 || now() - start < f.seconds) {
     const double before = now();
     LOOM_TRY(run.run(count));
     times.push_back((now() - before) * 1e6 / count);
@@ -131,6 +145,9 @@ Result<Timing> measure(LayerRun& run, bool train, double seconds, const Mode& mo
   timing.median = times[times.size() / 2];
   timing.least = times.front();
   timing.runs = static_cast<int>(times.size());
+  if (f.profile && mode.gpu != nullptr) {
+    LOOM_ASSIGN(timing.profile, profile_of(run, *mode.gpu));
+  }
   LOOM_ASSIGN(const double magnitude, run.output_magnitude());
   timing.alive = magnitude > 0;
   return timing;
@@ -171,6 +188,7 @@ JsonValue json_row(const Row& row) {
   if (row.mode->gpu != nullptr) {
     v.add("dispatches", JsonValue::integer(row.timing.dispatches));
     v.add("submits", JsonValue::integer(row.timing.submits));
+    if (!row.timing.profile.empty()) v.add("profile", profile_json(row.timing.profile));
   }
   return v;
 }
@@ -194,7 +212,7 @@ int run(const LayersFlags& f) {
         ThreadPool pool(mode.threads, false);
         Result<LayerRun> ready = LayerRun::create(c, dtype, *activations, *mode.ops, pool);
         if (!ready.ok()) return fail(ready.error());
-        const Result<Timing> timing = measure(*ready, c.train, f.seconds, mode);
+        const Result<Timing> timing = measure(*ready, c.train, f, mode);
         if (!timing.ok()) return fail(timing.error());
         const Row row{&c, dtype, &mode, *timing};
         ++measured;
@@ -203,6 +221,7 @@ int run(const LayersFlags& f) {
           rows.push(json_row(row));
         } else {
           write_out(text_row(row));
+          if (!timing->profile.empty()) print_profile("its kernels, per run", timing->profile);
         }
       }
     }
@@ -242,6 +261,7 @@ Verb add_bench_layers(Command app) {
   verb.option("--seconds", f->seconds, "How long each case is measured")
       .range(0.001, 3600.0)
       .show_default();
+  verb.flag("--profile", f->profile, "With mode gpu: time per kernel, by timestamps");
   verb.flag("--json", f->json, "A JSON array instead of text");
   return {verb, [f] { return run(*f); }};
 }

@@ -64,6 +64,8 @@ class WebGpu final : public Backend {
   void lose() override {
     gpu_->lose();
   }
+  Status set_profile(bool on) override;
+  std::vector<KernelTime> take_profile() override;
 
   Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
                          bool contents) override {
@@ -100,6 +102,7 @@ class WebGpu final : public Backend {
   std::unique_ptr<Gpu> gpu_;
   Memory memory_;
   Counts counts_;
+  std::unique_ptr<Profile> profile_;
   Frame frame_;
   Ops ops_;
   bool strict_;
@@ -115,6 +118,24 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   if (frame_.pending() > 0 || frame_.copies(place, bytes)) LOOM_TRY(frame_.flush());
   counts_.uploaded += bytes;
   return gpu_->write(place.buffer, place.offset, begin, bytes);
+}
+
+Status WebGpu::set_profile(bool on) {
+  LOOM_TRY(frame_.flush());
+  frame_.set_profile(nullptr);
+  if (!on) return {};
+  if (profile_ == nullptr) {
+    LOOM_ASSIGN(profile_, Profile::create(*gpu_));
+  }
+  frame_.set_profile(profile_.get());
+  return {};
+}
+
+std::vector<KernelTime> WebGpu::take_profile() {
+  if (profile_ == nullptr) return {};
+  std::vector<KernelTime> times = profile_->times();
+  profile_->clear();
+  return times;
 }
 
 Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {

@@ -95,12 +95,11 @@ Status Frame::flush() {
         encoder, copy.from.buffer, static_cast<uint64_t>(copy.from.offset), copy.to.buffer,
         static_cast<uint64_t>(copy.to.offset), static_cast<uint64_t>(copy.bytes));
   }
-  Status status;
-  if (!dispatches_.empty()) {
-    const wgpu::ComputePassEncoder pass = api.CommandEncoderBeginComputePass(encoder, nullptr);
-    status = encode(pass);
-    api.ComputePassEncoderEnd(pass);
-    api.ComputePassEncoderRelease(pass);
+  const Status status = encode(encoder);
+  std::vector<std::string_view> timed;
+  if (profile_ != nullptr && !dispatches_.empty()) {
+    for (const Dispatch& dispatch : dispatches_) timed.push_back(dispatch.name);
+    profile_->resolve(encoder, static_cast<uint32_t>(timed.size()));
   }
   counts_->dispatches += static_cast<int64_t>(dispatches_.size());
   drop();
@@ -109,31 +108,60 @@ Status Frame::flush() {
     return status;
   }
   ++counts_->submits;
-  return gpu_->submit(encoder);
+  LOOM_TRY(gpu_->submit(encoder));
+  return timed.empty() ? Status{} : profile_->collect(timed);
 }
 
-Status Frame::encode(wgpu::ComputePassEncoder pass) {
+// All dispatches in one pass; in one each, with its times, while they are profiled.
+Status Frame::encode(wgpu::CommandEncoder encoder) {
+  if (dispatches_.empty()) return {};
   const wgpu::Api& api = gpu_->api();
+  wgpu::ComputePassEncoder pass = nullptr;
+  const auto end = [&] {
+    if (pass == nullptr) return;
+    api.ComputePassEncoderEnd(pass);
+    api.ComputePassEncoderRelease(pass);
+    pass = nullptr;
+  };
   const Binding uniforms{uniform_buffer_, 0, kUniformBlock};
   wgpu::ComputePipeline bound = nullptr;
   const Dispatch* before = nullptr;
   wgpu::BindGroup group = nullptr;
-  uint32_t offset = 0;
+  uint32_t number = 0;
   for (const Dispatch& dispatch : dispatches_) {
+    if (profile_ != nullptr) end();
+    if (pass == nullptr) {
+      const wgpu::TimestampWrites times =
+          profile_ != nullptr ? profile_->around(number) : wgpu::TimestampWrites{};
+      const wgpu::ComputePassDescriptor timed{nullptr, {}, &times};
+      pass = api.CommandEncoderBeginComputePass(encoder, profile_ != nullptr ? &timed : nullptr);
+      bound = nullptr;
+    }
     const bool same = before != nullptr && before->signature == dispatch.signature &&
                       before->storage == dispatch.storage;
     if (!same) {
-      LOOM_ASSIGN(group, gpu_->bind_group(dispatch.signature, uniforms, dispatch.storage));
+      const Result<wgpu::BindGroup> made =
+          gpu_->bind_group(dispatch.signature, uniforms, dispatch.storage);
+      if (!made.ok()) {
+        end();
+        return made.error();
+      }
+      group = *made;
     }
     before = &dispatch;
     if (dispatch.pipeline != bound) api.ComputePassEncoderSetPipeline(pass, dispatch.pipeline);
     bound = dispatch.pipeline;
+    const uint32_t offset = number++ * static_cast<uint32_t>(kUniformBlock);
     api.ComputePassEncoderSetBindGroup(pass, 0, group, 1, &offset);
     api.ComputePassEncoderDispatchWorkgroups(pass, dispatch.groups[0], dispatch.groups[1],
                                              dispatch.groups[2]);
-    offset += static_cast<uint32_t>(kUniformBlock);
   }
+  end();
   return {};
+}
+
+size_t Frame::most_dispatches() const {
+  return profile_ != nullptr ? size_t{Profile::kMostDispatches} : kMaxDispatches;
 }
 
 // Keeps the pipelines used last.
@@ -491,6 +519,7 @@ Status Call::run(std::string_view form, int64_t x, int64_t y, int64_t z) {
     ++frame_->counts_->pipelines;
   }
   pipeline.used = ++frame_->tick_;
+  dispatch.name = kernel_.name;
   dispatch.pipeline = pipeline.pipeline;
   dispatch.groups[0] = static_cast<uint32_t>(x);
   dispatch.groups[1] = static_cast<uint32_t>(y);
@@ -508,7 +537,7 @@ Status Call::run(std::string_view form, int64_t x, int64_t y, int64_t z) {
   }
   for (int i = 0; i < value_count_; ++i) words[count++] = values_[i].bits;
   std::memcpy(frame_->uniforms_.data() + begin, words, sizeof(words));
-  if (frame_->dispatches_.size() >= kMaxDispatches) {
+  if (frame_->dispatches_.size() >= frame_->most_dispatches()) {
     LOOM_TRY(frame_->flush());
   }
   if (frame_->pipelines_.size() > kMaxPipelines && frame_->dispatches_.empty()) frame_->evict();

@@ -26,6 +26,7 @@
 
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/memory.hpp"
+#include "backend/webgpu/profile.hpp"
 #include "ops/visit.hpp"
 
 namespace loom::webgpu {
@@ -55,6 +56,8 @@ class Frame {
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
   // Forgets it: an error happened.
   void drop();
+  // Where dispatches are timed; null: nowhere.
+  void set_profile(Profile* profile) { profile_ = profile; }
   const AdapterReport& adapter() const { return gpu_->report(); }
   Place place(const std::byte* p) const { return memory_->find(p); }
   // Memory that kernels of one op share, valid until the next op asks: for results between two
@@ -86,6 +89,7 @@ class Frame {
     int64_t used = 0;
   };
   struct Dispatch {
+    std::string_view name;
     wgpu::ComputePipeline pipeline = nullptr;
     Signature signature;
     std::array<Binding, Signature::kMax> storage{};
@@ -95,13 +99,15 @@ class Frame {
     Place from, to;
     int64_t bytes = 0;
   };
-  Status encode(wgpu::ComputePassEncoder pass);
+  Status encode(wgpu::CommandEncoder encoder);
+  size_t most_dispatches() const;
   Status upload_parameters();
   void evict();
 
   Gpu* gpu_;
   Memory* memory_;
   Counts* counts_;
+  Profile* profile_ = nullptr;
   std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
   int64_t tick_ = 0;
   std::vector<Copy> copies_;

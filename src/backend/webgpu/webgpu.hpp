@@ -44,6 +44,13 @@ struct Counts {
   int64_t total_fallbacks() const;
 };
 
+// What the dispatches of one kernel took on the device.
+struct KernelTime {
+  std::string name;
+  int64_t dispatches = 0;
+  double microseconds = 0;
+};
+
 class Backend : public Device {
  public:
   // Errors: not_found without a library or an adapter; unsupported for an adapter below what is
@@ -54,6 +61,11 @@ class Backend : public Device {
   virtual const Ops& ops() const = 0;
   virtual const AdapterReport& adapter() const = 0;
   virtual const Counts& counts() const = 0;
+  // Times every dispatch from now on, or no longer. Errors: unsupported where the adapter has no
+  // timestamps.
+  virtual Status set_profile(bool on) = 0;
+  // Most time first; what was measured since it was asked for last.
+  virtual std::vector<KernelTime> take_profile() = 0;
   // For tests: as if the device were gone.
   virtual void lose() = 0;
 };
