@@ -115,9 +115,8 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   if (place.buffer == nullptr || place.left < bytes) {
     return make_error(Code::internal, "upload of memory that the device does not have");
   }
-  if (frame_.pending() > 0 || frame_.copies(place, bytes)) LOOM_TRY(frame_.flush());
   counts_.uploaded += bytes;
-  return gpu_->write(place.buffer, place.offset, begin, bytes);
+  return frame_.write(place, begin, bytes);
 }
 
 Status WebGpu::set_profile(bool on) {
@@ -141,10 +140,10 @@ std::vector<KernelTime> WebGpu::take_profile() {
 Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
   const Place source = memory_.find(from.begin), target = memory_.find(to);
   if (source.buffer == nullptr || source.left < from.bytes || target.buffer == nullptr ||
-      target.left < from.bytes || source.buffer == target.buffer || from.bytes % 4 != 0) {
+      target.left < from.bytes || source.buffer == target.buffer || from.bytes % 4 != 0 ||
+      source.offset % 4 != 0 || target.offset % 4 != 0) {
     return make_error(Code::internal, "copy between places that the device does not have");
   }
-  LOOM_TRY(frame_.flush());
   frame_.copy(source, target, from.bytes);
   return {};
 }

@@ -15,6 +15,8 @@ constexpr size_t kMaxDispatches = 8192;
 constexpr size_t kMaxPipelines = 1024;
 // Bytes of all tables of a submission.
 constexpr int64_t kTables = int64_t{1} << 18;
+// Bytes that are written between dispatches of a submission.
+constexpr int64_t kStaging = int64_t{1} << 20;
 
 }  // namespace
 
@@ -22,9 +24,10 @@ Frame::~Frame() {
   for (const auto& [key, pipeline] : pipelines_) {
     gpu_->api().ComputePipelineRelease(pipeline.pipeline);
   }
-  gpu_->destroy(uniform_buffer_);
   gpu_->destroy(temporary_);
-  gpu_->destroy(table_buffer_);
+  for (const Sent* sent : {&uniform_buffer_, &table_buffer_, &staging_buffer_}) {
+    gpu_->destroy(sent->buffer);
+  }
 }
 
 void Frame::drop() {
@@ -32,6 +35,7 @@ void Frame::drop() {
   dispatches_.clear();
   uniforms_.clear();
   table_.clear();
+  staged_.clear();
 }
 
 Result<Place> Frame::temporary(int64_t bytes) {
@@ -50,51 +54,60 @@ Result<Place> Frame::temporary(int64_t bytes) {
 
 Result<Place> Frame::table(std::span<const uint32_t> words) {
   const auto bytes = static_cast<int64_t>(words.size()) * 4;
-  if (table_buffer_ == nullptr) {
-    LOOM_ASSIGN(table_buffer_, gpu_->create_buffer(kTables, wgpu::kStorage | wgpu::kCopyDst));
-    table_bytes_ = kTables;
-  }
   if (bytes > kTables) return make_error(Code::internal, "a dispatch with too large a table");
   if (static_cast<int64_t>(table_.size()) * 4 + bytes > kTables) LOOM_TRY(flush());
+  LOOM_TRY(reserve(table_buffer_, kTables, wgpu::kStorage));
   const auto offset = static_cast<int64_t>(table_.size()) * 4;
   table_.insert(table_.end(), words.begin(), words.end());
-  return Place{table_buffer_, kTables, offset, bytes};
+  return Place{table_buffer_.buffer, kTables, offset, bytes};
 }
 
-bool Frame::copies(const Place& place, int64_t bytes) const {
-  return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) {
-    const auto overlaps = [&](const Place& other) {
-      return other.buffer == place.buffer && other.offset < place.offset + bytes &&
-             place.offset < other.offset + copy.bytes;
-    };
-    return overlaps(copy.from) || overlaps(copy.to);
-  });
-}
-
-Status Frame::upload_parameters() {
-  const auto bytes = static_cast<int64_t>(uniforms_.size());
-  if (bytes > uniform_bytes_) {
-    gpu_->destroy(uniform_buffer_);
-    uniform_buffer_ = nullptr;
-    uniform_bytes_ = 0;
-    const int64_t wanted = round_up(bytes * 3 / 2, int64_t{1} << 16);
-    LOOM_ASSIGN(uniform_buffer_, gpu_->create_buffer(wanted, wgpu::kUniform | wgpu::kCopyDst));
-    uniform_bytes_ = wanted;
+Status Frame::write(const Place& to, const void* data, int64_t bytes) {
+  const auto staged = static_cast<int64_t>(staged_.size());
+  const bool empty = dispatches_.empty() && copies_.empty();
+  if (empty || staged + bytes > kStaging || bytes % 4 != 0 || to.offset % 4 != 0) {
+    LOOM_TRY(flush());
+    return gpu_->write(to.buffer, to.offset, data, bytes);
   }
-  LOOM_TRY(gpu_->write(uniform_buffer_, 0, uniforms_.data(), bytes));
-  return gpu_->write(table_buffer_, 0, table_.data(), static_cast<int64_t>(table_.size()) * 4);
+  LOOM_TRY(reserve(staging_buffer_, kStaging, wgpu::kCopySrc));
+  const auto* begin = static_cast<const std::byte*>(data);
+  staged_.insert(staged_.end(), begin, begin + bytes);
+  copy(Place{staging_buffer_.buffer, kStaging, staged, bytes}, to, bytes);
+  return {};
+}
+
+Status Frame::reserve(Sent& to, int64_t bytes, wgpu::Flags usage) {
+  if (to.bytes >= bytes) return {};
+  gpu_->destroy(to.buffer);
+  to = {};
+  LOOM_ASSIGN(to.buffer, gpu_->create_buffer(bytes, usage | wgpu::kCopyDst));
+  to.bytes = bytes;
+  return {};
+}
+
+Status Frame::send(Sent& to, const void* data, int64_t bytes) {
+  if (bytes == 0) return {};
+  const auto* begin = static_cast<const std::byte*>(data);
+  const auto count = static_cast<size_t>(bytes);
+  if (to.last.size() >= count && std::memcmp(to.last.data(), begin, count) == 0) return {};
+  to.last.assign(begin, begin + bytes);
+  return gpu_->write(to.buffer, 0, data, bytes);
+}
+
+Status Frame::send_all() {
+  const auto bytes = static_cast<int64_t>(uniforms_.size());
+  const int64_t wanted = round_up(std::max(bytes * 3 / 2, int64_t{1}), int64_t{1} << 16);
+  if (uniform_buffer_.bytes < bytes) LOOM_TRY(reserve(uniform_buffer_, wanted, wgpu::kUniform));
+  LOOM_TRY(send(uniform_buffer_, uniforms_.data(), bytes));
+  LOOM_TRY(send(table_buffer_, table_.data(), static_cast<int64_t>(table_.size()) * 4));
+  return send(staging_buffer_, staged_.data(), static_cast<int64_t>(staged_.size()));
 }
 
 Status Frame::flush() {
   if (dispatches_.empty() && copies_.empty()) return {};
-  if (!dispatches_.empty()) LOOM_TRY(upload_parameters());
+  LOOM_TRY(send_all());
   const wgpu::Api& api = gpu_->api();
   const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
-  for (const Copy& copy : copies_) {
-    api.CommandEncoderCopyBufferToBuffer(
-        encoder, copy.from.buffer, static_cast<uint64_t>(copy.from.offset), copy.to.buffer,
-        static_cast<uint64_t>(copy.to.offset), static_cast<uint64_t>(copy.bytes));
-  }
   const Status status = encode(encoder);
   std::vector<std::string_view> timed;
   if (profile_ != nullptr && !dispatches_.empty()) {
@@ -112,24 +125,35 @@ Status Frame::flush() {
   return timed.empty() ? Status{} : profile_->collect(timed);
 }
 
-// All dispatches in one pass; in one each, with its times, while they are profiled.
+// All dispatches in one pass but for copies between them; in one each, with its times, while they
+// are profiled.
 Status Frame::encode(wgpu::CommandEncoder encoder) {
-  if (dispatches_.empty()) return {};
   const wgpu::Api& api = gpu_->api();
   wgpu::ComputePassEncoder pass = nullptr;
+  size_t next = 0;  // copy
   const auto end = [&] {
     if (pass == nullptr) return;
     api.ComputePassEncoderEnd(pass);
     api.ComputePassEncoderRelease(pass);
     pass = nullptr;
   };
-  const Binding uniforms{uniform_buffer_, 0, kUniformBlock};
+  const auto copy_before = [&](size_t number) {
+    for (; next < copies_.size() && copies_[next].before <= number; ++next) {
+      end();
+      const Copy& copy = copies_[next];
+      api.CommandEncoderCopyBufferToBuffer(
+          encoder, copy.from.buffer, static_cast<uint64_t>(copy.from.offset), copy.to.buffer,
+          static_cast<uint64_t>(copy.to.offset), static_cast<uint64_t>(copy.bytes));
+    }
+  };
+  const Binding uniforms{uniform_buffer_.buffer, 0, kUniformBlock};
   wgpu::ComputePipeline bound = nullptr;
   const Dispatch* before = nullptr;
   wgpu::BindGroup group = nullptr;
   uint32_t number = 0;
   for (const Dispatch& dispatch : dispatches_) {
     if (profile_ != nullptr) end();
+    copy_before(number);
     if (pass == nullptr) {
       const wgpu::TimestampWrites times =
           profile_ != nullptr ? profile_->around(number) : wgpu::TimestampWrites{};
@@ -157,6 +181,7 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
                                              dispatch.groups[2]);
   }
   end();
+  copy_before(dispatches_.size());
   return {};
 }
 

@@ -45,12 +45,13 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
-  // A copy in front of the next dispatches, in their submission.
+  // A copy behind the dispatches so far, in whole words.
   void copy(const Place& from, const Place& to, int64_t bytes) {
-    copies_.push_back({from, to, bytes});
+    copies_.push_back({from, to, bytes, dispatches_.size()});
   }
-  // Whether a copy that was not submitted yet reads or writes there.
-  bool copies(const Place& place, int64_t bytes) const;
+  // Memory as the dispatches from now on see it. What was described before is not submitted for it
+  // where there is little to write: it waits with the next dispatches.
+  Status write(const Place& to, const void* data, int64_t bytes);
   // Submits what was described so far.
   Status flush();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
@@ -67,7 +68,9 @@ class Frame {
   Result<Place> table(std::span<const uint32_t> words);
   // Where a tensor lies; buffer is null where it is not on the device.
   Place place_of(const Tensor& t) const { return memory_->find(t.data); }
-  int64_t own_memory() const { return uniform_bytes_ + temporary_bytes_ + table_bytes_; }
+  int64_t own_memory() const {
+    return uniform_buffer_.bytes + temporary_bytes_ + table_buffer_.bytes + staging_buffer_.bytes;
+  }
 
  private:
   friend class Call;
@@ -98,10 +101,19 @@ class Frame {
   struct Copy {
     Place from, to;
     int64_t bytes = 0;
+    size_t before = 0;  // a dispatch
   };
+  // Bytes for a buffer of the device that every submission finds filled with its own.
+  struct Sent {
+    wgpu::Buffer buffer = nullptr;
+    int64_t bytes = 0;
+    std::vector<std::byte> last;  // what was sent; the same again is there already
+  };
+  Status reserve(Sent& to, int64_t bytes, wgpu::Flags usage);
+  Status send(Sent& to, const void* data, int64_t bytes);
+  Status send_all();
   Status encode(wgpu::CommandEncoder encoder);
   size_t most_dispatches() const;
-  Status upload_parameters();
   void evict();
 
   Gpu* gpu_;
@@ -113,13 +125,13 @@ class Frame {
   std::vector<Copy> copies_;
   std::vector<Dispatch> dispatches_;
   std::vector<std::byte> uniforms_;
-  wgpu::Buffer uniform_buffer_ = nullptr;
-  int64_t uniform_bytes_ = 0;
+  Sent uniform_buffer_;
   wgpu::Buffer temporary_ = nullptr;
   int64_t temporary_bytes_ = 0;
   std::vector<uint32_t> table_;
-  wgpu::Buffer table_buffer_ = nullptr;
-  int64_t table_bytes_ = 0;
+  Sent table_buffer_;
+  std::vector<std::byte> staged_;  // what copies bring to the device
+  Sent staging_buffer_;
 };
 
 class Call {
