@@ -76,7 +76,7 @@ class Frame {
   friend class Call;
   // What makes a pipeline another one: the addresses of its texts, and small numbers.
   struct Key {
-    std::array<uint64_t, 32> words{};
+    std::array<uint64_t, 48> words{};
     size_t count = 0;
     void add(uint64_t word) { words[count++] = word; }
     bool operator==(const Key& other) const {
@@ -181,7 +181,7 @@ class Call {
     bool real = false;
     uint32_t bits = 0;
   };
-  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 16, kMaxTexts = 10;
+  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 32, kMaxTexts = 10;
 
   Call& tensor(std::string_view name, const Tensor& t, Access access);
   static bool bound(const Operand& o) { return o.view > View::absent_ids; }
