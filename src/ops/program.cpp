@@ -13,8 +13,12 @@ int64_t bytes_of(const Tensor& t) {
   return plain_bytes(t.dtype, t.shape);
 }
 
+// On a device small tensors keep their memory for some commands after their last use: commands that
+// share no memory can run at the same time.
+constexpr int64_t kGrace = 3, kSmall = int64_t{4} << 20;
+
 // Arena slots of all virtual tensors. Pinned ones live through every step.
-ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned) {
+ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned, bool device) {
   const std::vector<Lifetime> lives = trace.lifetimes();
   const auto end = static_cast<int64_t>(trace.commands().size());
   std::vector<bool> is_pinned(lives.size());
@@ -25,9 +29,10 @@ ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned) {
   ArenaPlan plan;
   for (size_t i = 0; i < lives.size(); ++i) {
     const bool always = is_pinned[i];
-    const int slot = plan.add(bytes_of(trace.tensor(static_cast<int64_t>(i))),
-                              always ? 0 : std::max<int64_t>(lives[i].first, 0));
-    plan.use(slot, always ? end : std::max<int64_t>(lives[i].last, 0));
+    const int64_t bytes = bytes_of(trace.tensor(static_cast<int64_t>(i)));
+    const int slot = plan.add(bytes, always ? 0 : std::max<int64_t>(lives[i].first, 0));
+    const int64_t last = lives[i].last + (device && bytes <= kSmall ? kGrace : 0);
+    plan.use(slot, always ? end : std::clamp<int64_t>(last, 0, end));
   }
   plan.solve();
   return plan;
@@ -85,7 +90,7 @@ Status Program::attach(std::vector<Command>& commands) {
 Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode) {
   if (ops.device != nullptr && trace.notes().empty()) schedule(trace.commands());
-  const ArenaPlan plan = plan_arena(trace, pinned);
+  const ArenaPlan plan = plan_arena(trace, pinned, ops.device != nullptr);
   Program program;
   LOOM_ASSIGN(program.arena_, allocate_for(ops, plan.total()));
   const auto relocate = [&](Tensor& t) {

@@ -1,8 +1,8 @@
 #include "ops/schedule.hpp"
 
 #include <algorithm>
-#include <optional>
 
+#include "ops/uses.hpp"
 #include "ops/visit.hpp"
 
 namespace loom {
@@ -11,33 +11,6 @@ namespace {
 // As far as a command is moved: what is further away has other neighbours by then.
 constexpr size_t kWindow = 64;
 constexpr int64_t kFewValues = 256, kFewTerms = 2048;
-
-struct Use {
-  const std::byte* begin;
-  const std::byte* end;
-  bool write;
-};
-
-// nullopt: it also touches memory that is no tensor.
-std::optional<std::vector<Use>> uses_of(Command& command) {
-  if (command.op == OpId::quantise_rows || command.op == OpId::kv_write ||
-      command.op == OpId::attention) {
-    return std::nullopt;
-  }
-  std::vector<Use> uses;
-  visit_command(command, [&](Tensor& t, Access access) {
-    if (!t.empty()) uses.push_back({t.data, t.end(), access != Access::read});
-  });
-  return uses;
-}
-
-bool apart(const std::vector<Use>& a, const std::vector<Use>& b) {
-  return std::none_of(a.begin(), a.end(), [&](const Use& x) {
-    return std::any_of(b.begin(), b.end(), [&](const Use& y) {
-      return (x.write || y.write) && x.begin < y.end && y.begin < x.end;
-    });
-  });
-}
 
 bool small(Command& command) {
   bool few = false;
@@ -78,12 +51,12 @@ const std::byte* result_of_product(Command& command) {
 }  // namespace
 
 void schedule(std::vector<Command>& commands) {
-  std::vector<std::optional<std::vector<Use>>> uses;
-  for (Command& command : commands) uses.push_back(uses_of(command));
+  std::vector<std::vector<Use>> uses(commands.size());
+  for (size_t i = 0; i < commands.size(); ++i) add_uses(commands[i], uses[i]);
   for (size_t j = 1; j < commands.size(); ++j) {
     const std::byte* slope = slope_of(commands[j]);
     const bool few = slope == nullptr && small(commands[j]);
-    if ((slope == nullptr && !few) || !uses[j].has_value()) continue;
+    if (slope == nullptr && !few) continue;
     for (size_t i = j; i-- > 0 && j - i <= kWindow;) {
       if (few ? small(commands[i]) : result_of_product(commands[i]) == slope) {
         const auto move = [&](auto& list) {
@@ -94,7 +67,7 @@ void schedule(std::vector<Command>& commands) {
         move(uses);
         break;
       }
-      if (!uses[i].has_value() || !apart(*uses[i], *uses[j])) break;
+      if (!apart(uses[i], uses[j])) break;
     }
   }
 }

@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
+#include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/memory.hpp"
 #include "backend/webgpu/peephole.hpp"
+#include "backend/webgpu/replays.hpp"
 #include "backend/webgpu/webgpu.hpp"
 #include "base/text.hpp"
 
@@ -59,6 +61,7 @@ class WebGpu final : public Backend {
   Status copy(const MemoryRange& from, const std::byte* to) override;
   Status wait() override {
     LOOM_TRY(frame_.flush());
+    enough_ = kFirst;
     return gpu_->wait();
   }
   void lose() override {
@@ -69,6 +72,7 @@ class WebGpu final : public Backend {
 
   Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
                          bool contents) override {
+    replays_.forget();
     LOOM_ASSIGN(const int64_t id, memory_.attach(ranges, use, contents));
     count_memory();
     return id;
@@ -76,6 +80,7 @@ class WebGpu final : public Backend {
   void detach(int64_t id) override {
     // What was described and not submitted may name the memory; an error shows in the next call.
     if (const Status status = frame_.flush(); !status.ok()) frame_.drop();
+    replays_.forget();
     memory_.detach(id);
     count_memory();
   }
@@ -88,7 +93,12 @@ class WebGpu final : public Backend {
   Status execute(std::span<const Command> commands) override;
 
  private:
+  Status submit();
+  Status describe(std::span<const Command> commands);
+  Status run_one(const Command& command);
   Status run_on_cpu(const Command& command);
+  // What was described last is what these commands do.
+  Status settle(std::span<const Command> commands);
   // Every stretch of memory that a command reads (or writes), as f(begin, bytes).
   template <class F>
   void each_stretch(Command& command, bool written, F&& f);
@@ -104,8 +114,11 @@ class WebGpu final : public Backend {
   Counts counts_;
   std::unique_ptr<Profile> profile_;
   Frame frame_;
+  Replays replays_{frame_};
   Ops ops_;
   bool strict_;
+  static constexpr int64_t kFirst = 4, kMost = 64;
+  int64_t enough_ = kFirst;  // dispatches that are worth a submission
   std::vector<std::byte> scratch_;
 };
 
@@ -144,12 +157,23 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
       source.offset % 4 != 0 || target.offset % 4 != 0) {
     return make_error(Code::internal, "copy between places that the device does not have");
   }
-  frame_.copy(source, target, from.bytes);
-  return {};
+  // Little is copied by a kernel, which may run beside the next.
+  if (from.bytes > 256) return frame_.copy(source, target, from.bytes);
+  LOOM_TRY(copy_words(frame_, source, target, from.bytes / 4));
+  return frame_.settle(
+      {{from.begin, from.begin + from.bytes, false}, {to, to + from.bytes, true}});
+}
+
+// The device works on what is submitted while the host describes more: the first dispatches soon,
+// since it has nothing to do, then about a token at a time.
+Status WebGpu::submit() {
+  enough_ = std::min(2 * enough_, kMost);
+  return frame_.flush();
 }
 
 Status WebGpu::download(std::span<const MemoryRange> ranges) {
   LOOM_TRY(frame_.flush());
+  enough_ = kFirst;
   std::vector<Gpu::Read> reads;
   for (const MemoryRange& range : ranges) {
     if (range.bytes <= 0) continue;
@@ -163,34 +187,57 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
   return gpu_->read(reads);
 }
 
+Status WebGpu::run_one(const Command& command) {
+  Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
+  if (status.ok() || status.error().code != Code::unsupported || strict_) return status;
+  frame_.unsettle();
+  return run_on_cpu(command);
+}
+
+Status WebGpu::settle(std::span<const Command> commands) {
+  if (!frame_.unsettled()) return {};
+  std::vector<Use> uses;
+  for (const Command& command : commands) add_uses(command, uses);
+  return frame_.settle(std::move(uses));
+}
+
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
+  const Replays::Plan plan = replays_.plan(commands);
+  if (plan == Replays::Plan::replay) {
+    counts_.commands += static_cast<int64_t>(commands.size());
+    LOOM_TRY(frame_.replay(replays_.recording()));
+  } else {
+    if (plan == Replays::Plan::record) LOOM_TRY(frame_.record());
+    LOOM_TRY(describe(commands));
+    if (plan == Replays::Plan::record) replays_.keep();
+    count_memory();
+  }
+  return frame_.pending() >= enough_ ? submit() : Status{};
+}
+
+Status WebGpu::describe(std::span<const Command> commands) {
   for (size_t i = 0; i < commands.size();) {
+    const size_t begin = i;
     const Result<int64_t> fused = fuse(frame_, commands.subspan(i));
     const bool fits = fused.ok() || fused.error().code != Code::unsupported;
     if (!fused.ok() && fits) {
       frame_.drop();
       return fused.error();
     }
+    if (!fits) frame_.unsettle();
     const int64_t taken = fits ? *fused : 0;
     i += static_cast<size_t>(taken);
-    counts_.commands += taken;
-    if (taken > 0) continue;
-    const Command& command = commands[i++];
-    Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
-    if (!status.ok() && status.error().code == Code::unsupported && !strict_) {
-      status = run_on_cpu(command);
-    }
+    counts_.commands += std::max<int64_t>(taken, 1);
+    Status status;
+    if (taken == 0) status = run_one(commands[i++]);
+    if (status.ok()) status = settle(commands.subspan(begin, i - begin));
     if (!status.ok()) {
       frame_.drop();
       return status;
     }
-    ++counts_.commands;
   }
-  count_memory();
-  // About a token: the device works on it while the host describes the next.
-  constexpr int64_t kEnough = 64;
-  return frame_.pending() >= kEnough ? frame_.flush() : Status{};
+  return {};
 }
 
 template <class F>
@@ -209,6 +256,7 @@ void WebGpu::each_stretch(Command& command, bool written, F&& f) {
 // The whole device waits for this; it is for ops that have no kernel yet, and counted.
 Status WebGpu::run_on_cpu(const Command& recorded) {
   ++counts_.fallbacks[static_cast<int>(recorded.op)];
+  frame_.spoil_recording();
   LOOM_TRY(frame_.flush());
   Command command;
   command.op = recorded.op;

@@ -234,7 +234,8 @@ Call& tiled(Call& call, const Product& product, int64_t chunk) {
       .constant("tile_rows", product.tile_rows())
       .constant("slices", product.slices())
       .constant("deep", product.deep())
-      .lanes(static_cast<int>(product.lanes()));
+      .lanes(static_cast<int>(product.lanes()))
+      .beside(16 * product.slices() * product.deep() * (product.tile_rows() / 4 + 18) + 1024);
 }
 
 constexpr int64_t kChunk = 256;  // of rule 2 of docs/numerics.md
@@ -304,6 +305,7 @@ Status conv_dw(Frame& frame, const ConvDwArgs& args) {
       .value("values", s.filters * product.columns)
       .constant("accumulate", args.accumulate ? 1 : 0)
       .lanes(256)
+      .beside(1024)
       .rows(ceil_div(s.filters * product.columns, int64_t{32}));
 }
 

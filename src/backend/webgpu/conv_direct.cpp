@@ -155,7 +155,7 @@ bool conv_dw_is_direct(const ConvProduct& product) {
 Status conv_direct(Frame& frame, const ConvArgs& args, const ConvProduct& product) {
   if (product.rows <= 2) {
     Call call(frame, kConvEach);
-    return conv_operands(call, args, product).items(args.shape.filters * product.columns);
+    return conv_operands(call, args, product).beside().items(args.shape.filters * product.columns);
   }
   const int64_t quads = ceil_div(product.rows, int64_t{4});
   const int64_t tiles = ceil_div(product.columns, int64_t{64});
@@ -165,12 +165,13 @@ Status conv_direct(Frame& frame, const ConvArgs& args, const ConvProduct& produc
       .constant("window", product.terms)
       .constant("quads", quads)
       .lanes(static_cast<int>(64 * quads))
+      .beside(16 * product.terms * (quads + 1))
       .rows(tiles * args.shape.groups);
 }
 
 Status conv_dx_direct(Frame& frame, const ConvDxArgs& args, const ConvProduct& product) {
   Call call(frame, kConvDxEach);
-  return conv_dx_operands(call, args, product).items(args.shape.channels * product.columns);
+  return conv_dx_operands(call, args, product).beside().items(args.shape.channels * product.columns);
 }
 
 Status conv_dw_direct(Frame& frame, const ConvDwArgs& args, const ConvProduct& product) {
@@ -178,7 +179,8 @@ Status conv_dw_direct(Frame& frame, const ConvDwArgs& args, const ConvProduct& p
   Call call(frame, kConvDwFew);
   return conv_dw_operands(call, args, product)
       .value("blocks", blocks)
-      .lanes(product.rows <= 2 ? 128 : 256)
+      .lanes(256)
+      .beside(256 * 32)
       .rows(blocks * product.columns * args.shape.groups);
 }
 

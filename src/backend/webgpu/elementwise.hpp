@@ -12,6 +12,9 @@ namespace loom::webgpu {
 // lies, and p.cols.
 Call& flat(Call& call, std::initializer_list<const Tensor*> tensors);
 
+// Copies words; may run beside other kernels.
+Status copy_words(Frame& frame, const Place& from, const Place& to, int64_t count);
+
 // activate_dx(kind, x), the derivative of an activation at x or, from_output, at its value there.
 std::string_view slope_text(bool from_output);
 

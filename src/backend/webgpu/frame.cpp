@@ -31,6 +31,9 @@ Frame::~Frame() {
 }
 
 void Frame::drop() {
+  fresh_.clear();
+  open_.clear();
+  open_uses_.clear();
   copies_.clear();
   dispatches_.clear();
   uniforms_.clear();
@@ -45,6 +48,7 @@ Result<Place> Frame::temporary(int64_t bytes) {
     gpu_->destroy(temporary_);
     temporary_ = nullptr;
     temporary_bytes_ = 0;
+    ++generation_;
     const int64_t wanted = round_up(bytes + bytes / 2, 4096);
     LOOM_ASSIGN(temporary_, gpu_->create_buffer(wanted, wgpu::kStorage));
     temporary_bytes_ = wanted;
@@ -64,6 +68,7 @@ Result<Place> Frame::table(std::span<const uint32_t> words) {
 
 Status Frame::write(const Place& to, const void* data, int64_t bytes) {
   const auto staged = static_cast<int64_t>(staged_.size());
+  LOOM_TRY(close_all());
   const bool empty = dispatches_.empty() && copies_.empty();
   if (empty || staged + bytes > kStaging || bytes % 4 != 0 || to.offset % 4 != 0) {
     LOOM_TRY(flush());
@@ -72,12 +77,12 @@ Status Frame::write(const Place& to, const void* data, int64_t bytes) {
   LOOM_TRY(reserve(staging_buffer_, kStaging, wgpu::kCopySrc));
   const auto* begin = static_cast<const std::byte*>(data);
   staged_.insert(staged_.end(), begin, begin + bytes);
-  copy(Place{staging_buffer_.buffer, kStaging, staged, bytes}, to, bytes);
-  return {};
+  return copy(Place{staging_buffer_.buffer, kStaging, staged, bytes}, to, bytes);
 }
 
 Status Frame::reserve(Sent& to, int64_t bytes, wgpu::Flags usage) {
   if (to.bytes >= bytes) return {};
+  ++generation_;
   gpu_->destroy(to.buffer);
   to = {};
   LOOM_ASSIGN(to.buffer, gpu_->create_buffer(bytes, usage | wgpu::kCopyDst));
@@ -103,7 +108,180 @@ Status Frame::send_all() {
   return send(staging_buffer_, staged_.data(), static_cast<int64_t>(staged_.size()));
 }
 
+// A work that others may join waits for them; what stands behind another waits for that.
+Status Frame::add(const Work& work) {
+  if (work.shared >= 0) {
+    fresh_.push_back(work);
+    return {};
+  }
+  LOOM_TRY(close_all());
+  Work one = work;
+  return dispatch({&one, 1});
+}
+
+Status Frame::settle(std::vector<Use> uses) {
+  for (size_t i = 0; i < fresh_.size(); ++i) {
+    Work& work = fresh_[i];
+    const bool joins = i == 0 && fits_beside(open_, work, adapter()) && apart(open_uses_, uses) &&
+                       !(uses_temporary(work) &&
+                         std::any_of(open_.begin(), open_.end(),
+                                     [&](const Work& other) { return uses_temporary(other); }));
+    if (!joins) LOOM_TRY(close());
+    open_.push_back(work);
+    open_uses_.insert(open_uses_.end(), uses.begin(), uses.end());
+  }
+  fresh_.clear();
+  return {};
+}
+
+bool Frame::uses_temporary(const Work& work) const {
+  const std::span<const Operand> all = work.all_operands();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Operand& o) { return o.bound() && o.place.buffer == temporary_; });
+}
+
+Status Frame::close() {
+  if (open_.empty()) return {};
+  std::vector<Work> works;
+  works.swap(open_);
+  open_uses_.clear();
+  return dispatch(works);
+}
+
+Status Frame::close_all() {
+  LOOM_TRY(close());
+  std::vector<Work> works;
+  works.swap(fresh_);
+  for (Work& work : works) LOOM_TRY(dispatch({&work, 1}));
+  return {};
+}
+
+Status Frame::dispatch(std::span<Work> works) {
+  Dispatch dispatch;
+  for (const Work& work : works) {
+    for (Work& other : works) {
+      if (work.lanes > other.lanes) other.lanes = work.lanes;
+    }
+  }
+  LOOM_TRY(bind(works, dispatch.signature, dispatch.storage));
+  const PipelineKey key = pipeline_key(works, dispatch.signature);
+  Pipeline& pipeline = pipelines_[key];
+  if (pipeline.pipeline == nullptr) {
+    for (const Work& work : works) {
+      pipeline.name += cat(pipeline.name.empty() ? "" : "+", work.kernel.name);
+    }
+    Result<wgpu::ComputePipeline> made = gpu_->compile(
+        pipeline.name, pipeline_wgsl(works, dispatch.signature), dispatch.signature);
+    if (!made.ok()) {
+      pipelines_.erase(key);
+      return made.error();
+    }
+    pipeline.pipeline = made.value();
+    ++counts_->pipelines;
+  }
+  pipeline.used = ++tick_;
+  dispatch.name = pipeline.name;
+  dispatch.pipeline = pipeline.pipeline;
+  note_tables(works, dispatch);
+  if (works.size() == 1) {
+    std::copy_n(works[0].groups, 3, dispatch.groups);
+  } else {
+    dispatch.groups[0] = 0;
+    for (const Work& work : works) dispatch.groups[0] += static_cast<uint32_t>(work.workgroups());
+  }
+  dispatches_.push_back(dispatch);
+  uint32_t words[kUniformBlock / 4] = {};
+  parameters(works, words);
+  const size_t begin = uniforms_.size();
+  uniforms_.resize(begin + kUniformBlock);
+  std::memcpy(uniforms_.data() + begin, words, sizeof(words));
+  if (dispatches_.size() >= most_dispatches()) LOOM_TRY(submit());
+  if (pipelines_.size() > kMaxPipelines && dispatches_.empty()) evict();
+  return {};
+}
+
+void Frame::note_tables(std::span<const Work> works, Dispatch& dispatch) const {
+  size_t word = 0;
+  for (const Work& work : works) {
+    const size_t begin = word;
+    for (const Operand& o : work.all_operands()) {
+      if (!o.bound()) continue;
+      if (o.place.buffer == table_buffer_.buffer) {
+        dispatch.tables[dispatch.table_count++] = static_cast<uint8_t>(word);
+      }
+      word += 2;
+    }
+    word = begin + static_cast<size_t>(work.words()) + kPlaceWords;
+  }
+}
+
+Status Frame::record() {
+  LOOM_TRY(close_all());
+  mark_ = {dispatches_.size(), copies_.size(), table_.size(), submissions_};
+  return {};
+}
+
+std::unique_ptr<Frame::Recording> Frame::recorded() {
+  const bool whole = submissions_ == mark_.submissions && copies_.size() == mark_.copies;
+  if (!whole || !fresh_.empty()) return nullptr;
+  auto recording = std::make_unique<Recording>();
+  const auto from = [](const auto& list, size_t begin) {
+    return std::decay_t<decltype(list)>(list.begin() + static_cast<ptrdiff_t>(begin), list.end());
+  };
+  recording->dispatches = from(dispatches_, mark_.dispatches);
+  recording->uniforms = from(uniforms_, mark_.dispatches * kUniformBlock);
+  recording->table = from(table_, mark_.table);
+  recording->table_begin = mark_.table;
+  recording->open = open_;
+  recording->open_uses = open_uses_;
+  return recording;
+}
+
+Status Frame::replay(const Recording& recording) {
+  LOOM_TRY(close_all());
+  const auto words = static_cast<int64_t>(table_.size() + recording.table.size());
+  if (words * 4 > kTables ||
+      dispatches_.size() + recording.dispatches.size() >= most_dispatches()) {
+    LOOM_TRY(submit());
+  }
+  // Tables lie elsewhere than when it was recorded.
+  const auto moved = static_cast<uint32_t>(table_.size() - recording.table_begin);
+  const size_t begin = uniforms_.size();
+  uniforms_.insert(uniforms_.end(), recording.uniforms.begin(), recording.uniforms.end());
+  for (size_t i = 0; moved != 0 && i < recording.dispatches.size(); ++i) {
+    const Dispatch& dispatch = recording.dispatches[i];
+    for (size_t t = 0; t < dispatch.table_count; ++t) {
+      std::byte* at = uniforms_.data() + begin + i * kUniformBlock + size_t{dispatch.tables[t]} * 4;
+      uint32_t word = 0;
+      std::memcpy(&word, at, 4);
+      word += moved;
+      std::memcpy(at, &word, 4);
+    }
+  }
+  dispatches_.insert(dispatches_.end(), recording.dispatches.begin(), recording.dispatches.end());
+  table_.insert(table_.end(), recording.table.begin(), recording.table.end());
+  open_ = recording.open;
+  open_uses_ = recording.open_uses;
+  for (Work& work : open_) {
+    for (Operand& o : work.operands) {
+      if (o.place.buffer == table_buffer_.buffer) o.place.offset += int64_t{4} * static_cast<int32_t>(moved);
+    }
+  }
+  return {};
+}
+
+Status Frame::copy(const Place& from, const Place& to, int64_t bytes) {
+  LOOM_TRY(close_all());
+  copies_.push_back({from, to, bytes, dispatches_.size()});
+  return {};
+}
+
 Status Frame::flush() {
+  LOOM_TRY(close_all());
+  return submit();
+}
+
+Status Frame::submit() {
   if (dispatches_.empty() && copies_.empty()) return {};
   LOOM_TRY(send_all());
   const wgpu::Api& api = gpu_->api();
@@ -121,6 +299,7 @@ Status Frame::flush() {
     return status;
   }
   ++counts_->submits;
+  ++submissions_;
   LOOM_TRY(gpu_->submit(encoder));
   return timed.empty() ? Status{} : profile_->collect(timed);
 }
@@ -194,379 +373,9 @@ void Frame::evict() {
   auto oldest =
       std::min_element(pipelines_.begin(), pipelines_.end(),
                        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+  ++generation_;
   gpu_->api().ComputePipelineRelease(oldest->second.pipeline);
   pipelines_.erase(oldest);
-}
-
-// ---- Call ----
-
-Call& Call::add(Operand operand) {
-  if (operand_count_ == kMaxOperands) {
-    status_ = make_error(Code::internal, cat(kernel_.name, ": too many operands"));
-    return *this;
-  }
-  if (bound(operand) && operand.place.buffer == nullptr) {
-    status_ = make_error(Code::internal,
-                         cat(kernel_.name, ": ", operand.name, " is not in the device's memory"));
-  }
-  operands_[operand_count_++] = operand;
-  return *this;
-}
-
-Call& Call::tensor(std::string_view name, const Tensor& t, Access access) {
-  Operand operand;
-  operand.name = name;
-  operand.access = access;
-  if (t.empty()) {
-    operand.view = View::absent;
-    return add(operand);
-  }
-  operand.view = t.dtype == DType::i32 ? View::i32 : View::f32;
-  operand.place = frame_->memory_->find(t.data);
-  operand.stride = t.row_stride;
-  if (t.dtype != DType::f32 && t.dtype != DType::i32) {
-    status_ = unsupported(cat(kernel_.name, ": no kernel for ", name, " of ", dtype_name(t.dtype)));
-  }
-  return add(operand);
-}
-
-Call& Call::ids(std::string_view name, const Tensor& t, Access access) {
-  if (!t.empty()) return tensor(name, t, access);
-  Operand operand;
-  operand.name = name;
-  operand.view = View::absent_ids;
-  return add(operand);
-}
-
-Call& Call::words(std::string_view name, const void* begin, Access access) {
-  Operand operand;
-  operand.name = name;
-  operand.access = access;
-  operand.view = begin == nullptr ? View::absent : View::words;
-  if (begin != nullptr) {
-    operand.place = frame_->memory_->find(static_cast<const std::byte*>(begin));
-  }
-  return add(operand);
-}
-
-Call& Call::words(std::string_view name, const Place& place, Access access) {
-  Operand operand;
-  operand.name = name;
-  operand.access = access;
-  operand.view = View::words;
-  operand.place = place;
-  return add(operand);
-}
-
-Call& Call::floats(std::string_view name, const float* begin, Access access) {
-  return floats(name, frame_->memory_->find(reinterpret_cast<const std::byte*>(begin)), access);
-}
-
-Call& Call::floats(std::string_view name, const Place& place, Access access) {
-  Operand operand;
-  operand.name = name;
-  operand.access = access;
-  operand.place = place;
-  return add(operand);
-}
-
-Call& Call::quads(std::string_view name, const void* begin) {
-  Operand operand;
-  operand.name = name;
-  operand.view = View::quads;
-  operand.place = frame_->memory_->find(static_cast<const std::byte*>(begin));
-  return add(operand);
-}
-
-Call& Call::add(Value value) {
-  if (value_count_ == kMaxValues) {
-    status_ = make_error(Code::internal, cat(kernel_.name, ": too many values"));
-    return *this;
-  }
-  values_[value_count_++] = value;
-  return *this;
-}
-
-Call& Call::value(std::string_view name, int64_t v) {
-  if (v < INT32_MIN || v > UINT32_MAX) {
-    status_ = unsupported(cat(kernel_.name, ": ", name, " = ", v, " does not fit 32 bits"));
-  }
-  return add(Value{name, false, static_cast<uint32_t>(v)});
-}
-
-Call& Call::value(std::string_view name, float v) {
-  Value value{name, true, 0};
-  std::memcpy(&value.bits, &v, sizeof(v));
-  return add(value);
-}
-
-Call& Call::constant(std::string_view name, int64_t v) {
-  if (constant_count_ == kMaxConstants) {
-    status_ = make_error(Code::internal, cat(kernel_.name, ": too many constants"));
-    return *this;
-  }
-  constants_[constant_count_++] = {name, v};
-  return *this;
-}
-
-Call& Call::text(std::string_view wgsl) {
-  if (text_count_ == kMaxTexts) {
-    status_ = make_error(Code::internal, cat(kernel_.name, ": too many texts"));
-    return *this;
-  }
-  texts_[text_count_++] = wgsl;
-  return *this;
-}
-
-Call& Call::lanes(int n) {
-  lanes_ = n;
-  return *this;
-}
-
-Status Call::items(int64_t n) {
-  if (n <= 0) return status_;
-  const int64_t groups = ceil_div(n, lanes_);
-  const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
-  value("items", n);
-  value("width", width);
-  return run("items", width, ceil_div(groups, width), 1);
-}
-
-Status Call::spread(int64_t n) {
-  if (n <= 0) return status_;
-  // Sixteen reads that wait together copy at 89 % of the memory's rate on an H200, four at 63 %;
-  // where the values are too few to fill the device so, one each.
-  const bool many = n > int64_t{1} << 20;
-  const int64_t each = many ? 16 : 1;
-  lanes(many ? 128 : n > 1 << 16 ? 256 : 64).constant("each", each);
-  const int64_t groups = ceil_div(n, each * lanes_);
-  const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
-  value("items", n);
-  value("width", width);
-  return run("spread", width, ceil_div(groups, width), 1);
-}
-
-Status Call::rows(int64_t n) {
-  if (n <= 0) return status_;
-  const int64_t width = std::min(n, frame_->adapter().max_workgroups);
-  value("items", n);
-  value("width", width);
-  return run("rows", width, ceil_div(n, width), 1);
-}
-
-Status Call::groups(int64_t x, int64_t y, int64_t z) {
-  if (x <= 0 || y <= 0 || z <= 0) return status_;
-  return run("", x, y, z);
-}
-
-// Every buffer is bound once: WebGPU allows no second binding of what is written. Only quads have a
-// binding of their own, and only where nothing writes their buffer.
-void Call::bind(Frame::Dispatch& dispatch) {
-  const auto buffer_of = [&](int binding) {
-    return dispatch.storage[static_cast<size_t>(binding)].buffer;
-  };
-  for (int i = 0; i < operand_count_; ++i) {
-    Operand& operand = operands_[i];
-    if (!bound(operand)) continue;
-    operand.alone = operand.view == View::quads;
-    for (int j = 0; operand.alone && j < operand_count_; ++j) {
-      const Operand& other = operands_[j];
-      operand.alone = other.access == Access::read || !bound(other) ||
-                      other.place.buffer != operand.place.buffer;
-    }
-    if (operand.alone) continue;
-    int binding = 0;
-    while (binding < signature_.count && buffer_of(binding) != operand.place.buffer) ++binding;
-    if (binding == signature_.count) {
-      if (binding == Signature::kMax) {
-        status_ = make_error(Code::internal, cat(kernel_.name, ": too many buffers"));
-        return;
-      }
-      ++signature_.count;
-      dispatch.storage[static_cast<size_t>(binding)] = {
-          operand.place.buffer, 0, static_cast<uint64_t>(operand.place.buffer_bytes)};
-    }
-    if (operand.access != Access::read) signature_.writable |= 1U << binding;
-    operand.binding = binding;
-  }
-  for (int i = 0; i < operand_count_; ++i) {
-    Operand& operand = operands_[i];
-    if (!operand.alone || !bound(operand)) continue;
-    if (signature_.count == Signature::kMax) {
-      operand.alone = false;
-      status_ = make_error(Code::internal, cat(kernel_.name, ": too many buffers"));
-      return;
-    }
-    operand.binding = signature_.count;
-    dispatch.storage[static_cast<size_t>(signature_.count++)] = {
-        operand.place.buffer, 0, static_cast<uint64_t>(operand.place.buffer_bytes)};
-  }
-  dispatch.signature = signature_;
-}
-
-Frame::Key Call::key(std::string_view form) const {
-  const auto address = [](std::string_view text) {
-    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text.data()));
-  };
-  Frame::Key key;
-  key.add(address(kernel_.text));
-  key.add((uint64_t{form.size()} << 56) | (uint64_t{signature_.writable} << 24) |
-          (static_cast<uint64_t>(signature_.count) << 16) | static_cast<uint64_t>(lanes_));
-  for (int i = 0; i < text_count_; ++i) key.add(address(texts_[i]));
-  for (int i = 0; i < constant_count_; ++i) key.add(static_cast<uint64_t>(constants_[i].second));
-  uint64_t word = 0;
-  for (int i = 0; i < operand_count_; ++i) {
-    const Operand& o = operands_[i];
-    word = (word << 8) | static_cast<uint64_t>((static_cast<int>(o.view) << 5) | (o.binding << 1) |
-                                               static_cast<int>(o.alone));
-    if (i % 8 == 7) {
-      key.add(word);
-      word = 0;
-    }
-  }
-  key.add(word);
-  return key;
-}
-
-std::string Call::wgsl(std::string_view form) const {
-  std::string out = "struct Params {\n";
-  for (int i = 0; i < operand_count_; ++i) {
-    if (!bound(operands_[i])) continue;
-    out += cat("  ", operands_[i].name, "_o: u32, ", operands_[i].name, "_s: u32,\n");
-  }
-  for (int i = 0; i < value_count_; ++i) {
-    out += cat("  ", values_[i].name, values_[i].real ? ": f32,\n" : ": u32,\n");
-  }
-  out += "  end: u32,\n}\n@group(0) @binding(0) var<uniform> p: Params;\n";
-  for (int b = 0; b < signature_.count; ++b) {
-    const bool alone = std::any_of(operands_, operands_ + operand_count_, [&](const Operand& o) {
-      return o.alone && o.binding == b && bound(o);
-    });
-    const bool writable = ((signature_.writable >> b) & 1) != 0;
-    out += cat("@group(0) @binding(", b + 1, ") var<storage, ", writable ? "read_write" : "read",
-               "> b", b, ": array<", alone ? "vec4<u32>" : "u32", ">;\n");
-  }
-  for (int i = 0; i < constant_count_; ++i) {
-    out += cat("const ", constants_[i].first, ": u32 = ", constants_[i].second, "u;\n");
-  }
-  out += cat("const lanes: u32 = ", lanes_, "u;\n");
-  for (int i = 0; i < operand_count_; ++i) {
-    const Operand& o = operands_[i];
-    const std::string at = cat("b", o.binding, "[p.", o.name, "_o + i]");
-    const bool written = o.access != Access::read;
-    out += cat("const has_", o.name, ": bool = ", bound(o) ? "true" : "false", ";\n");
-    switch (o.view) {
-      case View::absent:
-        out += cat("fn ", o.name, "_at(i: u32) -> f32 { return 0.0; }\n");
-        out += cat("fn ", o.name, "_set(i: u32, v: f32) {}\n");
-        out += cat("fn ", o.name, "_word(i: u32) -> u32 { return 0u; }\n");
-        out += cat("fn ", o.name, "_put(i: u32, v: u32) {}\n");
-        break;
-      case View::absent_ids:
-        out += cat("fn ", o.name, "_at(i: u32) -> i32 { return 0; }\n");
-        out += cat("fn ", o.name, "_set(i: u32, v: i32) {}\n");
-        break;
-      case View::f32:
-      case View::i32: {
-        const std::string_view type = o.view == View::f32 ? "f32" : "i32";
-        out += cat("fn ", o.name, "_at(i: u32) -> ", type, " { return bitcast<", type, ">(", at,
-                   "); }\n");
-        if (written) {
-          out +=
-              cat("fn ", o.name, "_set(i: u32, v: ", type, ") { ", at, " = bitcast<u32>(v); }\n");
-        }
-        break;
-      }
-      case View::words:
-        out += cat("fn ", o.name, "_word(i: u32) -> u32 { return ", at, "; }\n");
-        if (written) out += cat("fn ", o.name, "_put(i: u32, v: u32) { ", at, " = v; }\n");
-        break;
-      case View::quads:
-        out += cat("fn ", o.name, "_quad(i: u32) -> vec4<u32> { ");
-        if (o.alone) {
-          out += cat("return b", o.binding, "[p.", o.name, "_o / 4u + i]; }\n");
-        } else {
-          out +=
-              cat("let j = p.", o.name, "_o + 4u * i; return vec4<u32>(b", o.binding, "[j], b",
-                  o.binding, "[j + 1u], b", o.binding, "[j + 2u], b", o.binding, "[j + 3u]); }\n");
-        }
-        out += cat("fn ", o.name, "_word(i: u32) -> u32 { return ", o.name,
-                   "_quad(i / 4u)[i % 4u]; }\n");
-        break;
-    }
-  }
-  std::string body;
-  for (int i = 0; i < text_count_; ++i) body += texts_[i];
-  body += kernel_.text;
-  if (form == "items") {
-    body +=
-        "\n@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
-        "@builtin(local_invocation_index) lane: u32) {\n"
-        "  let i = (group.y * p.width + group.x) * lanes + lane;\n  if (i < p.items) { run(i); "
-        "}\n}\n";
-  } else if (form == "spread") {
-    body +=
-        "\nfn spot(i: u32, j: u32) -> u32 { return min(i + j * lanes, p.items - 1u); }\n"
-        "fn here(i: u32, j: u32) -> bool { return i + j * lanes < p.items; }\n"
-        "@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
-        "@builtin(local_invocation_index) lane: u32) {\n"
-        "  let i = (group.y * p.width + group.x) * lanes * each + lane;\n"
-        "  if (i < p.items) { run(i); }\n}\n";
-  } else if (form == "rows") {
-    body +=
-        "\n@compute @workgroup_size(lanes)\nfn main(@builtin(workgroup_id) group: vec3<u32>, "
-        "@builtin(local_invocation_index) lane: u32) {\n"
-        "  let row = group.y * p.width + group.x;\n  if (row < p.items) { run(row, lane); }\n}\n";
-  }
-  return out + library_for(body) + body;
-}
-
-Status Call::run(std::string_view form, int64_t x, int64_t y, int64_t z) {
-  Frame::Dispatch dispatch;
-  if (status_.ok()) bind(dispatch);
-  LOOM_TRY(std::move(status_));
-  const int64_t limit = frame_->adapter().max_workgroups;
-  if (x > limit || y > limit || z > limit) {
-    return unsupported(cat(kernel_.name, ": ", x, " x ", y, " x ", z,
-                           " workgroups, the device has ", limit,
-                           " per dimension; use smaller batches, or the CPU"));
-  }
-  const Frame::Key known = key(form);
-  Frame::Pipeline& pipeline = frame_->pipelines_[known];
-  if (pipeline.pipeline == nullptr) {
-    Result<wgpu::ComputePipeline> made =
-        frame_->gpu_->compile(std::string(kernel_.name), wgsl(form), signature_);
-    if (!made.ok()) {
-      frame_->pipelines_.erase(known);
-      return made.error();
-    }
-    pipeline.pipeline = made.value();
-    ++frame_->counts_->pipelines;
-  }
-  pipeline.used = ++frame_->tick_;
-  dispatch.name = kernel_.name;
-  dispatch.pipeline = pipeline.pipeline;
-  dispatch.groups[0] = static_cast<uint32_t>(x);
-  dispatch.groups[1] = static_cast<uint32_t>(y);
-  dispatch.groups[2] = static_cast<uint32_t>(z);
-  frame_->dispatches_.push_back(dispatch);
-
-  const size_t begin = frame_->uniforms_.size();
-  frame_->uniforms_.resize(begin + kUniformBlock);
-  uint32_t words[kUniformBlock / 4] = {};
-  int count = 0;
-  for (int i = 0; i < operand_count_; ++i) {
-    if (!bound(operands_[i])) continue;
-    words[count++] = static_cast<uint32_t>(operands_[i].place.offset / 4);
-    words[count++] = static_cast<uint32_t>(operands_[i].stride);
-  }
-  for (int i = 0; i < value_count_; ++i) words[count++] = values_[i].bits;
-  std::memcpy(frame_->uniforms_.data() + begin, words, sizeof(words));
-  if (frame_->dispatches_.size() >= frame_->most_dispatches()) {
-    LOOM_TRY(frame_->flush());
-  }
-  if (frame_->pipelines_.size() > kMaxPipelines && frame_->dispatches_.empty()) frame_->evict();
-  return {};
 }
 
 }  // namespace loom::webgpu

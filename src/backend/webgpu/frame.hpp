@@ -12,12 +12,12 @@
 //   the same                    for spread(): one invocation for `each` items, of which the j-th is
 //                               spot(i, j); it counts where here(i, j)
 //   fn run(row: u32, lane: u32) for rows(): a workgroup of `lanes` invocations per row
-//   a whole fn main             for groups(): `lanes` is the workgroup size it should have
+//   fn run(group: vec3<u32>, lane: u32) for groups(): a workgroup of `lanes` invocations each
 // Functions of wgsl_library.cpp are added where the text calls them.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,15 +27,10 @@
 #include "backend/webgpu/gpu.hpp"
 #include "backend/webgpu/memory.hpp"
 #include "backend/webgpu/profile.hpp"
-#include "ops/visit.hpp"
+#include "backend/webgpu/work.hpp"
+#include "ops/uses.hpp"
 
 namespace loom::webgpu {
-
-// A kernel by name; the text must live as long as the program.
-struct Kernel {
-  std::string_view name;
-  std::string_view text;
-};
 
 class Frame {
  public:
@@ -46,19 +41,33 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   // A copy behind the dispatches so far, in whole words.
-  void copy(const Place& from, const Place& to, int64_t bytes) {
-    copies_.push_back({from, to, bytes, dispatches_.size()});
-  }
+  Status copy(const Place& from, const Place& to, int64_t bytes);
   // Memory as the dispatches from now on see it. What was described before is not submitted for it
   // where there is little to write: it waits with the next dispatches.
   Status write(const Place& to, const void* data, int64_t bytes);
   // Submits what was described so far.
   Status flush();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
+  // Commands come one after the other, as what was described since the last settle(). Works of the
+  // next that could run beside those of the last do so where they touch nothing in common;
+  // unsettled(): it depends on `uses`, what the commands touch.
+  bool unsettled() const { return !fresh_.empty(); }
+  Status settle(std::vector<Use> uses);
+  // What was described since is forgotten.
+  void unsettle() { fresh_.clear(); }
   // Forgets it: an error happened.
   void drop();
   // Where dispatches are timed; null: nowhere.
   void set_profile(Profile* profile) { profile_ = profile; }
+  // What a list of commands became, to be described again without looking at them: record() before
+  // them, recorded() after them; null where some of it is submitted already. It holds as long as
+  // generation() stays what it is and no memory is attached or detached.
+  struct Recording;
+  Status record();
+  void spoil_recording() { mark_.submissions = -1; }  // something happened outside of the frame
+  std::unique_ptr<Recording> recorded();
+  Status replay(const Recording& recording);
+  int64_t generation() const { return generation_; }
   const AdapterReport& adapter() const { return gpu_->report(); }
   Place place(const std::byte* p) const { return memory_->find(p); }
   // Memory that kernels of one op share, valid until the next op asks: for results between two
@@ -74,20 +83,8 @@ class Frame {
 
  private:
   friend class Call;
-  // What makes a pipeline another one: the addresses of its texts, and small numbers.
-  struct Key {
-    std::array<uint64_t, 48> words{};
-    size_t count = 0;
-    void add(uint64_t word) { words[count++] = word; }
-    bool operator==(const Key& other) const {
-      return count == other.count &&
-             std::equal(words.begin(), words.begin() + count, other.words.begin());
-    }
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const { return hash_words({key.words.data(), key.count}); }
-  };
   struct Pipeline {
+    std::string name;
     wgpu::ComputePipeline pipeline = nullptr;
     int64_t used = 0;
   };
@@ -97,6 +94,14 @@ class Frame {
     Signature signature;
     std::array<Binding, Signature::kMax> storage{};
     uint32_t groups[3] = {1, 1, 1};
+    // Words of its uniform block that say where its tables begin.
+    std::array<uint8_t, kMostBeside> tables{};
+    size_t table_count = 0;
+  };
+  // How much of each list there is.
+  struct Mark {
+    size_t dispatches = 0, copies = 0, table = 0;
+    int64_t submissions = 0;
   };
   struct Copy {
     Place from, to;
@@ -112,6 +117,13 @@ class Frame {
   Status reserve(Sent& to, int64_t bytes, wgpu::Flags usage);
   Status send(Sent& to, const void* data, int64_t bytes);
   Status send_all();
+  Status add(const Work& work);
+  Status close();      // of open_
+  Status close_all();  // and of fresh_, without any of it beside others
+  Status submit();
+  Status dispatch(std::span<Work> works);
+  void note_tables(std::span<const Work> works, Dispatch& dispatch) const;
+  bool uses_temporary(const Work& work) const;
   Status encode(wgpu::CommandEncoder encoder);
   size_t most_dispatches() const;
   void evict();
@@ -120,8 +132,13 @@ class Frame {
   Memory* memory_;
   Counts* counts_;
   Profile* profile_ = nullptr;
-  std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
+  std::unordered_map<PipelineKey, Pipeline, PipelineKeyHash> pipelines_;
   int64_t tick_ = 0;
+  int64_t generation_ = 0, submissions_ = 0;
+  Mark mark_;
+  std::vector<Work> fresh_;     // since the last settle()
+  std::vector<Work> open_;      // of the last dispatch, which others may join
+  std::vector<Use> open_uses_;  // of it
   std::vector<Copy> copies_;
   std::vector<Dispatch> dispatches_;
   std::vector<std::byte> uniforms_;
@@ -134,9 +151,18 @@ class Frame {
   Sent staging_buffer_;
 };
 
+struct Frame::Recording {
+  std::vector<Dispatch> dispatches;
+  std::vector<std::byte> uniforms;
+  std::vector<uint32_t> table;
+  size_t table_begin = 0;
+  std::vector<Work> open;  // the last dispatch
+  std::vector<Use> open_uses;
+};
+
 class Call {
  public:
-  Call(Frame& frame, const Kernel& kernel) : frame_(&frame), kernel_(kernel) {}
+  Call(Frame& frame, const Kernel& kernel) : frame_(&frame) { work_.kernel = kernel; }
 
   Call& read(std::string_view name, const Tensor& t) { return tensor(name, t, Access::read); }
   Call& write(std::string_view name, const Tensor& t) { return tensor(name, t, Access::write); }
@@ -159,6 +185,8 @@ class Call {
   // kernel's own it is known by its address.
   Call& text(std::string_view wgsl);
   Call& lanes(int n);
+  // It may share a dispatch with others; it has so many bytes of workgroup memory.
+  Call& beside(int64_t shared = 0);
 
   Status items(int64_t n);
   Status spread(int64_t n);
@@ -166,45 +194,15 @@ class Call {
   Status groups(int64_t x, int64_t y = 1, int64_t z = 1);
 
  private:
-  enum class View : uint8_t { absent, absent_ids, f32, i32, words, quads };
-  struct Operand {
-    std::string_view name;
-    View view = View::f32;
-    Access access = Access::read;
-    Place place;
-    int64_t stride = 0;
-    int binding = 0;
-    bool alone = false;  // bound as vec4<u32>, its own range
-  };
-  struct Value {
-    std::string_view name;
-    bool real = false;
-    uint32_t bits = 0;
-  };
-  static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 32, kMaxTexts = 10;
-
   Call& tensor(std::string_view name, const Tensor& t, Access access);
-  static bool bound(const Operand& o) { return o.view > View::absent_ids; }
   Call& add(Operand operand);
   Call& add(Value value);
-  void bind(Frame::Dispatch& dispatch);
-  Frame::Key key(std::string_view form) const;
-  std::string wgsl(std::string_view form) const;
-  Status run(std::string_view form, int64_t x, int64_t y, int64_t z);
+  Call& fail(std::string_view what);
+  Status run(Form form, int64_t x, int64_t y, int64_t z);
 
   Frame* frame_;
-  Kernel kernel_;
-  Operand operands_[kMaxOperands];
-  Value values_[kMaxValues];
-  std::pair<std::string_view, int64_t> constants_[kMaxConstants];
-  std::string_view texts_[kMaxTexts];
-  int operand_count_ = 0, value_count_ = 0, constant_count_ = 0, text_count_ = 0;
-  int lanes_ = 64;
-  Signature signature_;
+  Work work_;
   Status status_;
 };
-
-// The functions of the WGSL library that `text` calls, and those they call.
-std::string library_for(std::string_view text);
 
 }  // namespace loom::webgpu

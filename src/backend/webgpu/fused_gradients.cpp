@@ -101,6 +101,7 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
                .value("channels", channels)
                .value("cols", cols)
                .lanes(256)
+               .beside(1024)
                .rows(channels));
   return int64_t{2};
 }

@@ -232,8 +232,7 @@ fn softmax_losses(s: Step, lane: u32) {
 )";
 
 constexpr Kernel kSmall{"scalars", R"(
-@compute @workgroup_size(lanes)
-fn main(@builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   for (var i = lane; i < p.count * 16u; i += lanes) { words[i] = table_word(i); }
   workgroupBarrier();
   if (lane < p.count) {

@@ -54,8 +54,7 @@ fn b_four(col: u32, k: u32) -> vec4<f32> {
   if (b_transposed == 1u) { at = j * p.b_s + k; }
   return vec4<f32>(b_at(at.x), b_at(at.y), b_at(at.z), b_at(at.w));
 }
-@compute @workgroup_size(lanes)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
   var t = Tile();
@@ -95,8 +94,7 @@ fn dy_four(row: u32, n: u32) -> vec4<f32> {
   let v = vec4<f32>(dy_at(j.x), dy_at(j.y), dy_at(j.z), dy_at(j.w));
   return select(vec4<f32>(), v, n < p.depth);
 }
-@compute @workgroup_size(lanes)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
   var t = Tile();

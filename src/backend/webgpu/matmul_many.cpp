@@ -23,8 +23,7 @@ fn x_four(row: u32, k: u32) -> vec4<f32> {
 fn column(w: vec4<f32>, k: u32) -> vec4<f32> {
   return select(vec4<f32>(), w, ragged == 0u || k < p.depth);
 }
-@compute @workgroup_size(lanes)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   let row0 = group.y * side;
   let col0 = group.x * side;
   var t = Tile();

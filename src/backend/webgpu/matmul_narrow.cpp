@@ -25,8 +25,7 @@ fn x_four(row: u32, k: u32) -> vec4<f32> {
   }
   return v;
 }
-@compute @workgroup_size(lanes)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   let row = group.y * 4u;
   var s: array<vec4<f32>, 4>;
   for (var k = tile_begin(group.z) + lane / 4u * 4u; k < tile_end(group.z); k += lanes) {
@@ -83,6 +82,7 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
       .value("depth", plan.depth)
       .value("span", plan.span)
       .lanes(256)
+      .beside(4096)
       .text(kSpan);
   return run_tiles(frame, call, plan, [&](Call& c) {
     c.read("bias", args.bias)

@@ -1,6 +1,8 @@
 // optimise: one invocation per value of the gradient, the formulas of ops/args.hpp in their order.
 // Parameters without a list of rows are updated together (fuse_optimise), with their packing where
 // that only moves values: a workgroup has 1024 values of one of them, neighbours side by side.
+#include <algorithm>
+
 #include "backend/webgpu/fused.hpp"
 #include "backend/webgpu/kernels.hpp"
 #include "base/checked.hpp"
@@ -78,8 +80,7 @@ fn run(i: u32) {
 // that, 5 w, 6 g, 7 m, 8 v, each with its stride after it in 9 ... 12.
 constexpr Kernel kOptimiseAll{"optimise_all", R"(
 const absent: u32 = 0xffffffffu;
-@compute @workgroup_size(lanes)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   var scale = 1.0;
   if (p.scale_at != absent) { scale = load(p.scale_at, 0u); }
   if (is_nan(scale)) { return; }
@@ -256,6 +257,7 @@ Status Updates::run() {
       .constant("uses_m", uses_m(first_.kind) ? 1 : 0)
       .constant("uses_v", uses_v(first_.kind) ? 1 : 0)
       .lanes(256)
+      .beside()
       .groups(groups_);
 }
 

@@ -271,8 +271,7 @@ fn joined(m: mat4x4<f32>, lane: u32) -> vec4<f32> {
   let high = exchange(m[2], m[3], lane);
   return select(low, high, lane / (16u * tall) % 2u == 1u);
 }
-@compute @workgroup_size(lanes)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn run(group: vec3<u32>, lane: u32) {
   let row0 = group.y * 4u * tall;
   let slice = lane / (8u * tall);
   var sums: Sums;

@@ -44,8 +44,8 @@ fn run(row: u32) {
 )"};
 
 // A workgroup has 8 columns and a block of 4096 rows: neighbouring invocations read neighbouring
-// columns, lane % 8, and every 32nd row from lane / 8 on. Results of several blocks are joined by
-// a second dispatch.
+// columns, lane % 8, and every 32nd row (where they are few, every 8th) from lane / 8 on. Results of
+// several blocks are joined by a second dispatch.
 constexpr Kernel kReduceCols{"reduce_cols", R"(
 var<workgroup> parts: array<f32, lanes>;
 fn run(i: u32, lane: u32) {
@@ -54,11 +54,13 @@ fn run(i: u32, lane: u32) {
   let end = min((block + 1u) * 4096u, p.n);
   var v = 0.0;
   if (c < p.cols) {
-    for (var r = block * 4096u + lane / 8u; r < end; r += 32u) { v += x_at(r * p.x_row + c); }
+    for (var r = block * 4096u + lane / 8u; r < end; r += lanes / 8u) {
+      v += x_at(r * p.x_row + c);
+    }
   }
   parts[lane] = v;
   workgroupBarrier();
-  for (var half = 128u; half >= 8u; half /= 2u) {
+  for (var half = lanes / 2u; half >= 8u; half /= 2u) {
     if (lane < half) { parts[lane] += parts[lane + half]; }
     workgroupBarrier();
   }
@@ -112,7 +114,7 @@ Status reduce_cols(Frame& frame, const ReduceColsArgs& args) {
   }
   Call call(frame, kReduceCols);
   call.read("x", args.x).value("x_row", args.x.row_stride).value("n", rows);
-  call.value("cols", cols).value("tiles", tiles).lanes(256);
+  call.value("cols", cols).value("tiles", tiles).lanes(rows <= 256 ? 64 : 256).beside(1024);
   call.constant("accumulate", int64_t{one && args.accumulate});
   if (one) return call.update("y", args.y).rows(tiles);
   if (cols == 0) return {};

@@ -153,6 +153,7 @@ Call& tiles(Call& call, const TilePlan& plan, Term term) {
       .constant("across", plan.shape.across)
       .constant("quads", plan.shape.quads)
       .lanes(plan.shape.lanes())
+      .beside(plan.shape.side() * 128)
       .text(term == Term::product ? kProduct : kSquaredDifference)
       .text(kTile);
 }
@@ -175,6 +176,7 @@ Status run_parts(Frame& frame, Call& call, const TilePlan& plan, Call& add) {
       .value("splits", plan.splits)
       .value("values", plan.rows * plan.cols)
       .lanes(256)
+      .beside(1024)
       .rows(ceil_div(plan.rows * plan.cols, int64_t{32}));
 }
 

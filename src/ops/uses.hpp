@@ -1,0 +1,22 @@
+// Which memory commands touch: what may change places, and what may run at the same time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ops/ops.hpp"
+
+namespace loom {
+
+struct Use {
+  const std::byte* begin;
+  const std::byte* end;
+  bool write;
+};
+
+// Adds the memory of a command: its tensors, q8 copies and caches.
+void add_uses(const Command& command, std::vector<Use>& uses);
+// Nothing that one list writes overlaps what the other touches.
+bool apart(std::span<const Use> a, std::span<const Use> b);
+
+}  // namespace loom
