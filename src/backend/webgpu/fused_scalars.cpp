@@ -1,4 +1,5 @@
-// fuse_scalars: one workgroup goes through a list of small commands, with a barrier behind each.
+// fuse_scalars: one workgroup goes through a list of small commands, with barriers between those
+// that depend on each other.
 // What a command makes is also kept in workgroup memory for those that read it: waiting for storage
 // would take longer than all else.
 #include "backend/webgpu/fused.hpp"
@@ -53,22 +54,22 @@ enum Small : uint32_t {
 constexpr uint32_t kWords = 16;        // of a command in the table
 constexpr int64_t kMostCommands = 48;  // of a dispatch
 constexpr uint32_t kMostKept = 2048;   // values in workgroup memory
-constexpr uint32_t kIds = 1U << 8, kFence = 1U << 9;
+constexpr uint32_t kIds = 1U << 8, kFence = 1U << 9, kBarrier = 1U << 10;
 constexpr int64_t kMostValues = 256;      // of a tensor: one per invocation
 constexpr int64_t kMostTerms = 2048;      // of a sum
 constexpr int64_t kMostLosses = 1024;     // values of a prediction
 constexpr int64_t kMostLossColumns = 64;  // of it, which few invocations go through
 
-// The table is read once: what steps wait for is then in workgroup memory, but for their values.
-// A command: 0 what it is, 1 its kind (256: a target holds ids, 512: it reads what was written to
-// storage), 2 and 3 rows and columns, 4 a number, 5 and 6, 7 and 8, ... its tensors and their
+// The table is read once into workgroup memory, but for what decides which way all go: that must
+// come from memory that nobody writes, one command ahead.
+// A command: 0 what it is, 1 its kind (256: a target holds ids, 512: it touches what was touched in
+// storage, 1024: it reads what was kept, since the last barrier), 2 and 3 rows and columns, 4 a number, 5 and 6, 7 and 8, ... its tensors and their
 // strides, 14 and 15 where its results 0 and 2 are kept. Sums are those of reduce.cpp: 32
 // invocations each.
 constexpr std::string_view kSteps = R"(
 var<workgroup> parts: array<f32, lanes>;
 var<workgroup> words: array<u32, 768>;
 struct Step { at: u32, what: u32, kind: u32, rows: u32, cols: u32, number: f32, flags: u32 }
-var<workgroup> steps: array<Step, 48>;
 const absent: u32 = 0xffffffffu;
 fn word(s: Step, i: u32) -> u32 { return words[s.at + i]; }
 fn value(s: Step, operand: u32, r: u32, c: u32) -> f32 {
@@ -232,17 +233,21 @@ fn softmax_losses(s: Step, lane: u32) {
 )";
 
 constexpr Kernel kSmall{"scalars", R"(
+fn step_at(n: u32) -> Step {
+  let at = min(n, p.count - 1u) * 16u;
+  let flags = table_word(at + 1u);
+  return Step(at, table_word(at), flags % 256u, table_word(at + 2u), table_word(at + 3u),
+              bitcast<f32>(table_word(at + 4u)), flags);
+}
 fn run(group: vec3<u32>, lane: u32) {
   for (var i = lane; i < p.count * 16u; i += lanes) { words[i] = table_word(i); }
+  var next = step_at(0u);
   workgroupBarrier();
-  if (lane < p.count) {
-    let at = lane * 16u;
-    steps[lane] = Step(at, words[at], words[at + 1u] % 256u, words[at + 2u], words[at + 3u],
-                       bitcast<f32>(words[at + 4u]), words[at + 1u]);
-  }
   for (var n = 0u; n < p.count; n++) {
-    let s = workgroupUniformLoad(&steps[n]);
+    let s = next;
+    next = step_at(n + 1u);
     if ((s.flags & 512u) != 0u) { storageBarrier(); }
+    if ((s.flags & 1024u) != 0u) { workgroupBarrier(); }
     if (s.what < 3u) {
       each_value(s, lane);
     } else if (s.what == 3u) {
@@ -254,7 +259,6 @@ fn run(group: vec3<u32>, lane: u32) {
     } else {
       softmax_losses(s, lane);
     }
-    workgroupBarrier();
   }
 }
 )"};
@@ -275,6 +279,7 @@ class Steps {
     bool write;
     uint32_t kept;
     bool settled;  // a fence was since
+    bool met;      // a barrier was since
   };
 
   bool step(const FillArgs& a) {
@@ -339,13 +344,14 @@ bool Steps::place_of(const Tensor& t, uint32_t& place) {
     const Touch& touch = touches_[i];
     if (!touch.write || touch.end <= t.data || t.end() <= touch.begin) continue;
     if (touch.kept != Operands::kAbsent && touch.begin <= t.data && t.end() <= touch.end) {
+      if (!touch.met) word(1) |= kBarrier;
       place = (3U << 30) | (touch.kept + static_cast<uint32_t>(t.data - touch.begin) / 4);
       return true;
     }
     if (!touch.settled) word(1) |= kFence;
     break;
   }
-  touches_.push_back({t.data, t.end(), false, Operands::kAbsent, false});
+  touches_.push_back({t.data, t.end(), false, Operands::kAbsent, false, false});
   return true;
 }
 
@@ -368,7 +374,7 @@ bool Steps::result(const Tensor& t) {
     const auto span = static_cast<uint32_t>((t.end() - t.data) / 4);
     const bool keep = kept_ + span <= kMostKept;
     if (keep) word(14 + operand_ / 2) = kept_;
-    touches_.push_back({t.data, t.end(), true, keep ? kept_ : Operands::kAbsent, false});
+    touches_.push_back({t.data, t.end(), true, keep ? kept_ : Operands::kAbsent, false, false});
     if (keep) kept_ += span;
   }
   operand(place, static_cast<uint32_t>(t.row_stride));
@@ -425,7 +431,11 @@ bool Steps::add(const Command& command) {
     kept_ = kept;
     return false;
   }
-  for (size_t i = 0; (word(1) & kFence) != 0 && i < touches; ++i) touches_[i].settled = true;
+  const bool fence = (word(1) & kFence) != 0, barrier = fence || (word(1) & kBarrier) != 0;
+  for (size_t i = 0; barrier && i < touches; ++i) {
+    touches_[i].met = true;
+    if (fence) touches_[i].settled = true;
+  }
   return true;
 }
 
@@ -474,6 +484,7 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
                .text(kSteps)
                .text(kLosses)
                .lanes(256)
+               .beside((kMostKept + kMostCommands * kWords + 256) * 4)
                .groups(1));
   return count;
 }

@@ -1,5 +1,7 @@
 #include "backend/webgpu/matmul_narrow.hpp"
 
+#include <algorithm>
+
 #include "backend/webgpu/products.hpp"
 #include "backend/webgpu/tiles.hpp"
 #include "backend/webgpu/weights.hpp"
@@ -9,10 +11,11 @@
 namespace loom::webgpu {
 namespace {
 
-// A workgroup has four rows of x and a span of k. Four neighbouring lanes share the sixteen rows of
-// w, the lanes beyond them take the next k; their sums are added in the order of a tree.
+// A workgroup has one row of x, or four, and a span of k. As many neighbouring lanes as there are
+// blocks of four rows of w share them, the lanes beyond them take the next k; their sums are added
+// in the order of a tree. What several steps need is asked for at once.
 constexpr Kernel kNarrow{"matmul_narrow", R"(
-var<workgroup> sums: array<vec4<f32>, 256>;
+var<workgroup> sums: array<vec4<f32>, lanes>;
 fn x_four(row: u32, k: u32) -> vec4<f32> {
   let at = min(row, p.rows - 1u) * p.x_s;
   let last = p.depth - 1u;
@@ -26,16 +29,28 @@ fn x_four(row: u32, k: u32) -> vec4<f32> {
   return v;
 }
 fn run(group: vec3<u32>, lane: u32) {
-  let row = group.y * 4u;
-  var s: array<vec4<f32>, 4>;
-  for (var k = tile_begin(group.z) + lane / 4u * 4u; k < tile_end(group.z); k += lanes) {
-    let w = w_block(lane % 4u * 4u, k);
-    for (var r = 0u; r < 4u; r++) { s[r] += w * x_four(row + r, k); }
+  let row = group.y * tall;
+  let end = tile_end(group.z);
+  let last = (p.depth - 1u) / 4u * 4u;
+  var s: array<vec4<f32>, tall>;
+  for (var k = tile_begin(group.z) + lane / blocks * 4u; k < end; k += step * ahead) {
+    var w: array<mat4x4<f32>, ahead>;
+    var x: array<vec4<f32>, tall * ahead>;
+    for (var a = 0u; a < ahead; a++) {
+      let at = min(k + a * step, last);
+      w[a] = w_block(lane % blocks * 4u, at);
+      for (var r = 0u; r < tall; r++) {
+        x[a * tall + r] = select(vec4<f32>(), x_four(row + r, at), k + a * step < end);
+      }
+    }
+    for (var a = 0u; a < ahead; a++) {
+      for (var r = 0u; r < tall; r++) { s[r] += w[a] * x[a * tall + r]; }
+    }
   }
-  for (var r = 0u; r < 4u; r++) {
+  for (var r = 0u; r < tall; r++) {
     sums[lane] = s[r];
     workgroupBarrier();
-    for (var n = lanes / 2u; n >= 4u; n /= 2u) {
+    for (var n = lanes / 2u; n >= blocks; n /= 2u) {
       if (lane < n) { sums[lane] += sums[lane + n]; }
       workgroupBarrier();
     }
@@ -56,23 +71,30 @@ constexpr std::string_view kOut = R"(
 fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, finish(sum, col)); }
 )";
 
-constexpr int64_t kStep = 256;  // k that a workgroup takes at a time
+constexpr int kLanes = 256;
+
+// Rows of x per workgroup: w is read once for each, which only where there are few costs little.
+int64_t rows_together(int64_t rows, int64_t depth) {
+  return rows * depth <= int64_t{512} << 10 ? 1 : 4;
+}
 
 }  // namespace
 
 bool is_narrow(const MatmulArgs& args) {
-  return !args.use_q8 && args.w.shape[0] <= kR16Rows && args.w.shape[1] >= kStep;
+  return !args.use_q8 && args.w.shape[0] <= kR16Rows && args.w.shape[1] >= kLanes;
 }
 
 Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
   TilePlan plan;
-  plan.narrow = true;
   plan.rows = args.y.rows();
   plan.cols = args.y.cols();
   plan.depth = args.w.shape[1];
-  // A second dispatch is worth four steps.
-  const int64_t steps = ceil_div(plan.depth, kStep);
-  plan.span = (steps <= 4 ? steps : ceil_div(steps, int64_t{64})) * kStep;
+  plan.tall = rows_together(plan.rows, plan.depth);
+  const int64_t blocks = plan.cols <= 4 ? 1 : plan.cols <= 8 ? 2 : 4;
+  const int64_t step = kLanes / blocks * 4, ahead = plan.tall == 1 ? 4 : 2;
+  // A second dispatch, to add up parts, is worth six turns.
+  const int64_t turns = ceil_div(plan.depth, step * ahead);
+  plan.span = (turns <= 6 ? turns : std::max(ceil_div(turns, int64_t{64}), int64_t{2})) * step * ahead;
   plan.splits = ceil_div(plan.depth, plan.span);
   Call call(frame, kNarrow);
   weights(call, args.w, WeightView::quads)
@@ -81,8 +103,12 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
       .value("cols", plan.cols)
       .value("depth", plan.depth)
       .value("span", plan.span)
-      .lanes(256)
-      .beside(4096)
+      .constant("tall", plan.tall)
+      .constant("blocks", blocks)
+      .constant("step", step)
+      .constant("ahead", ahead)
+      .lanes(kLanes)
+      .beside(kLanes * 16)
       .text(kSpan);
   return run_tiles(frame, call, plan, [&](Call& c) {
     c.read("bias", args.bias)

@@ -31,7 +31,7 @@ struct TilePlan {
   TileShape shape;
   int64_t rows = 0, cols = 0, depth = 0;
   int64_t splits = 1, span = 0;
-  bool narrow = false;  // four whole rows per workgroup instead of a tile (matmul_narrow.cpp)
+  int64_t tall = 0;  // so many whole rows per workgroup instead of a tile (matmul_narrow.cpp)
 };
 TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth);
 
