@@ -11,6 +11,8 @@ namespace {
 // As far as a command is moved: what is further away has other neighbours by then.
 constexpr size_t kWindow = 64;
 constexpr int64_t kFewValues = 256, kFewTerms = 2048;
+// Large commands that small ones let pass: the two or three that a layer's gradients begin with.
+constexpr int64_t kPassing = 3;
 
 bool small(Command& command) {
   bool few = false;
@@ -48,28 +50,60 @@ const std::byte* result_of_product(Command& command) {
   return dx;
 }
 
-}  // namespace
+using AllUses = std::vector<std::vector<Use>>;
 
-void schedule(std::vector<Command>& commands) {
-  std::vector<std::vector<Use>> uses(commands.size());
-  for (size_t i = 0; i < commands.size(); ++i) add_uses(commands[i], uses[i]);
+// Command `from` to the place of `to`, those between one nearer to the front or the end.
+void move(std::vector<Command>& commands, AllUses& uses, size_t from, size_t to) {
+  const auto in = [&](auto& list) {
+    const auto at = [&](size_t n) { return list.begin() + static_cast<ptrdiff_t>(n); };
+    if (from > to) std::rotate(at(to), at(from), at(from + 1));
+    if (from < to) std::rotate(at(from), at(from + 1), at(to + 1));
+  };
+  in(commands);
+  in(uses);
+}
+
+// Towards the front, to what they belong to.
+void gather(std::vector<Command>& commands, AllUses& uses) {
   for (size_t j = 1; j < commands.size(); ++j) {
     const std::byte* slope = slope_of(commands[j]);
     const bool few = slope == nullptr && small(commands[j]);
     if (slope == nullptr && !few) continue;
     for (size_t i = j; i-- > 0 && j - i <= kWindow;) {
       if (few ? small(commands[i]) : result_of_product(commands[i]) == slope) {
-        const auto move = [&](auto& list) {
-          const auto at = [&](size_t n) { return list.begin() + static_cast<ptrdiff_t>(n); };
-          std::rotate(at(i + 1), at(j), at(j + 1));
-        };
-        move(commands);
-        move(uses);
+        move(commands, uses, j, i + 1);
         break;
       }
       if (!apart(uses[i], uses[j])) break;
     }
   }
+}
+
+// Small commands that nobody waits for, behind the next large ones: those need not wait for them,
+// and they run beside. What stands behind the large one that it takes its values from stays.
+void let_pass(std::vector<Command>& commands, AllUses& uses) {
+  for (size_t i = commands.size(); i-- > 0;) {
+    if (!small(commands[i])) continue;
+    if (i > 0 && !small(commands[i - 1]) && !apart(uses[i - 1], uses[i])) continue;
+    size_t last = i;
+    int64_t passed = 0;
+    for (size_t j = i + 1; j < commands.size() && passed < kPassing; ++j) {
+      if (!apart(uses[i], uses[j])) break;
+      if (small(commands[j])) continue;
+      ++passed;
+      last = j;
+    }
+    if (passed == kPassing) move(commands, uses, i, last);
+  }
+}
+
+}  // namespace
+
+void schedule(std::vector<Command>& commands) {
+  AllUses uses(commands.size());
+  for (size_t i = 0; i < commands.size(); ++i) add_uses(commands[i], uses[i]);
+  gather(commands, uses);
+  let_pass(commands, uses);
 }
 
 }  // namespace loom

@@ -121,8 +121,9 @@ Call& Call::lanes(int n) {
   return *this;
 }
 
-Call& Call::beside(int64_t shared) {
+Call& Call::beside(int64_t shared, bool any) {
   work_.shared = shared;
+  work_.any_lanes = any;
   return *this;
 }
 

@@ -158,11 +158,7 @@ Status Frame::close_all() {
 
 Status Frame::dispatch(std::span<Work> works) {
   Dispatch dispatch;
-  for (const Work& work : works) {
-    for (Work& other : works) {
-      if (work.lanes > other.lanes) other.lanes = work.lanes;
-    }
-  }
+  settle_lanes(works);
   LOOM_TRY(bind(works, dispatch.signature, dispatch.storage));
   const PipelineKey key = pipeline_key(works, dispatch.signature);
   Pipeline& pipeline = pipelines_[key];

@@ -185,8 +185,9 @@ class Call {
   // kernel's own it is known by its address.
   Call& text(std::string_view wgsl);
   Call& lanes(int n);
-  // It may share a dispatch with others; it has so many bytes of workgroup memory.
-  Call& beside(int64_t shared = 0);
+  // It may share a dispatch with others; it has so many bytes of workgroup memory. any: with any
+  // number of lanes, multiples of 64 up to 256.
+  Call& beside(int64_t shared = 0, bool any = false);
 
   Status items(int64_t n);
   Status spread(int64_t n);

@@ -83,22 +83,23 @@ fn put(s: Step, operand: u32, r: u32, c: u32, v: f32) {
 }
 
 fn each_value(s: Step, lane: u32) {
-  if (lane >= s.rows * s.cols) { return; }
-  let r = lane / s.cols;
-  let c = lane % s.cols;
-  if (s.what == 0u) {
-    put(s, 0u, r, c, s.number);
-  } else if (s.what == 1u) {
-    put(s, 0u, r, c, unary_value(s.kind, value(s, 1u, r, c)));
-  } else {
-    let b = load(word(s, 9u), r * word(s, 10u) + c * word(s, 11u));
-    put(s, 0u, r, c, binary_value(s.kind, value(s, 1u, r, c), b));
+  for (var i = lane; i < s.rows * s.cols; i += lanes) {
+    let r = i / s.cols;
+    let c = i % s.cols;
+    if (s.what == 0u) {
+      put(s, 0u, r, c, s.number);
+    } else if (s.what == 1u) {
+      put(s, 0u, r, c, unary_value(s.kind, value(s, 1u, r, c)));
+    } else {
+      let b = load(word(s, 9u), r * word(s, 10u) + c * word(s, 11u));
+      put(s, 0u, r, c, binary_value(s.kind, value(s, 1u, r, c), b));
+    }
   }
 }
 
 fn joined(kind: u32, a: f32, b: f32) -> f32 { return select(a + b, max(a, b), kind == 3u); }
 
-// Eight rows at a time, whose 32 invocations lie side by side.
+// Rows have 32 invocations each, side by side.
 fn reduce_rows(s: Step, lane: u32) {
   for (var first = 0u; first < s.rows; first += lanes / 32u) {
     let r = first + lane / 32u;
@@ -128,11 +129,11 @@ fn reduce_columns(s: Step, lane: u32) {
     let c = first + lane % 8u;
     var v = 0.0;
     if (c < s.cols) {
-      for (var r = lane / 8u; r < s.rows; r += 32u) { v += value(s, 1u, r, c); }
+      for (var r = lane / 8u; r < s.rows; r += lanes / 8u) { v += value(s, 1u, r, c); }
     }
     parts[lane] = v;
     workgroupBarrier();
-    for (var half = 128u; half >= 8u; half /= 2u) {
+    for (var half = lanes / 2u; half >= 8u; half /= 2u) {
       if (lane < half) { parts[lane] += parts[lane + half]; }
       workgroupBarrier();
     }
@@ -270,6 +271,7 @@ class Steps {
   bool add(const Command& command);
   std::span<const uint32_t> words() const { return words_; }
   const Operands& operands() const { return operands_; }
+  bool losses() const { return losses_; }  // their rows need all lanes
 
  private:
   // Memory of the tensors of commands so far. kept: where the values are in workgroup memory.
@@ -321,6 +323,7 @@ class Steps {
 
   Operands operands_;
   std::vector<uint32_t> words_;
+  bool losses_ = false;
   size_t operand_ = 0;
   std::vector<Touch> touches_;
   size_t earlier_ = 0;  // of them: those of other commands
@@ -431,6 +434,7 @@ bool Steps::add(const Command& command) {
     kept_ = kept;
     return false;
   }
+  losses_ = losses_ || command.op == OpId::loss;
   const bool fence = (word(1) & kFence) != 0, barrier = fence || (word(1) & kBarrier) != 0;
   for (size_t i = 0; barrier && i < touches; ++i) {
     touches_[i].met = true;
@@ -484,7 +488,7 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
                .text(kSteps)
                .text(kLosses)
                .lanes(256)
-               .beside((kMostKept + kMostCommands * kWords + 256) * 4)
+               .beside((kMostKept + kMostCommands * kWords + 256) * 4, !steps.losses())
                .groups(1));
   return count;
 }

@@ -11,9 +11,8 @@
 namespace loom::webgpu {
 namespace {
 
-// A workgroup has one row of x, or four, and a span of k. As many neighbouring lanes as there are
-// blocks of four rows of w share them, the lanes beyond them take the next k; their sums are added
-// in the order of a tree. What several steps need is asked for at once.
+// A workgroup has one row of x, or four, four rows of w and a span of k that its lanes share; their
+// sums are added in the order of a tree. What several steps need is asked for at once.
 constexpr Kernel kNarrow{"matmul_narrow", R"(
 var<workgroup> sums: array<vec4<f32>, lanes>;
 fn x_four(row: u32, k: u32) -> vec4<f32> {
@@ -33,12 +32,12 @@ fn run(group: vec3<u32>, lane: u32) {
   let end = tile_end(group.z);
   let last = (p.depth - 1u) / 4u * 4u;
   var s: array<vec4<f32>, tall>;
-  for (var k = tile_begin(group.z) + lane / blocks * 4u; k < end; k += step * ahead) {
+  for (var k = tile_begin(group.z) + lane * 4u; k < end; k += step * ahead) {
     var w: array<mat4x4<f32>, ahead>;
     var x: array<vec4<f32>, tall * ahead>;
     for (var a = 0u; a < ahead; a++) {
       let at = min(k + a * step, last);
-      w[a] = w_block(lane % blocks * 4u, at);
+      w[a] = w_block(group.x * 4u, at);
       for (var r = 0u; r < tall; r++) {
         x[a * tall + r] = select(vec4<f32>(), x_four(row + r, at), k + a * step < end);
       }
@@ -50,12 +49,13 @@ fn run(group: vec3<u32>, lane: u32) {
   for (var r = 0u; r < tall; r++) {
     sums[lane] = s[r];
     workgroupBarrier();
-    for (var n = lanes / 2u; n >= blocks; n /= 2u) {
+    for (var n = lanes / 2u; n > 0u; n /= 2u) {
       if (lane < n) { sums[lane] += sums[lane + n]; }
       workgroupBarrier();
     }
-    if (lane < p.cols && row + r < p.rows) {
-      out(row + r, lane, sums[lane / 4u][lane % 4u], group.z);
+    let col = group.x * 4u + lane;
+    if (lane < 4u && col < p.cols && row + r < p.rows) {
+      out(row + r, col, sums[0][lane], group.z);
     }
     workgroupBarrier();
   }
@@ -90,8 +90,7 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
   plan.cols = args.y.cols();
   plan.depth = args.w.shape[1];
   plan.tall = rows_together(plan.rows, plan.depth);
-  const int64_t blocks = plan.cols <= 4 ? 1 : plan.cols <= 8 ? 2 : 4;
-  const int64_t step = kLanes / blocks * 4, ahead = plan.tall == 1 ? 4 : 2;
+  const int64_t step = kLanes * 4, ahead = plan.tall == 1 ? 4 : 2;
   // A second dispatch, to add up parts, is worth six turns.
   const int64_t turns = ceil_div(plan.depth, step * ahead);
   plan.span = (turns <= 6 ? turns : std::max(ceil_div(turns, int64_t{64}), int64_t{2})) * step * ahead;
@@ -104,7 +103,6 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
       .value("depth", plan.depth)
       .value("span", plan.span)
       .constant("tall", plan.tall)
-      .constant("blocks", blocks)
       .constant("step", step)
       .constant("ahead", ahead)
       .lanes(kLanes)

@@ -159,7 +159,10 @@ Call& tiles(Call& call, const TilePlan& plan, Term term) {
 }
 
 Status run_whole(Call& call, const TilePlan& plan) {
-  if (plan.tall > 0) return call.groups(1, ceil_div(plan.rows, plan.tall), plan.splits);
+  if (plan.tall > 0) {
+    return call.groups(ceil_div(plan.cols, int64_t{4}), ceil_div(plan.rows, plan.tall),
+                       plan.splits);
+  }
   const int64_t side = plan.shape.side();
   return call.groups(ceil_div(plan.cols, side), ceil_div(plan.rows, side), plan.splits);
 }

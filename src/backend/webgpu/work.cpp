@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t kMostInvocations = 160 << 10;
 constexpr std::string_view kPrefixes[kMostBeside] = {"", "second_", "third_", "fourth_"};
 
-// One workgroup of at most 64 items runs with any number of lanes.
 bool any_lanes(const Work& work) {
-  return work.form == Form::items && work.workgroups() == 1 && work.lanes == 64;
+  const bool few_items = work.form == Form::items && work.workgroups() == 1 && work.lanes == 64;
+  return work.any_lanes || few_items;
 }
 
 std::string_view form_text(Form form) {
@@ -126,10 +126,10 @@ std::string main_beside(size_t count) {
   out += "  var n = group.x;\n";
   for (size_t i = 0; i < count; ++i) {
     const std::string_view prefix = kPrefixes[i];
-    const std::string x = cat("p.", prefix, "across"), y = cat("p.", prefix, "down");
-    out += cat("  if (n < p.", prefix, "count) {\n    ", prefix, "run_workgroup(vec3(n % ", x, ", n / ", x,
+    const std::string x = cat("p.", prefix, "its_width"), y = cat("p.", prefix, "its_height");
+    out += cat("  if (n < p.", prefix, "its_groups) {\n    ", prefix, "run_workgroup(vec3(n % ", x, ", n / ", x,
                " % ", y, ", n / ", x, " / ", y, "), lane);\n    return;\n  }\n  n -= p.", prefix,
-               "count;\n");
+               "its_groups;\n");
   }
   return out + "}\n";
 }
@@ -191,6 +191,19 @@ int Work::words() const {
   int count = value_count;
   for (const Operand& o : all_operands()) count += o.bound() ? 2 : 0;
   return count;
+}
+
+void settle_lanes(std::span<Work> works) {
+  int lanes = 0;
+  for (const Work& work : works) {
+    if (!any_lanes(work)) lanes = work.lanes;
+  }
+  for (Work& work : works) {
+    if (lanes != 0 && works.size() > 1) work.lanes = lanes;
+  }
+  int most = 0;
+  for (const Work& work : works) most = std::max(most, work.lanes);
+  for (Work& work : works) work.lanes = most;
 }
 
 bool fits_beside(std::span<const Work> others, const Work& work, const AdapterReport& adapter) {
@@ -316,7 +329,7 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
   for (size_t i = 0; i < works.size(); ++i) {
     add_members(works[i], kPrefixes[i], out);
     if (works.size() == 1) continue;
-    for (const char* name : {"count", "across", "down"}) {
+    for (const char* name : {"its_groups", "its_width", "its_height"}) {
       out += cat("  ", kPrefixes[i], name, ": u32,\n");
     }
   }

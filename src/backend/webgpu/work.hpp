@@ -63,6 +63,7 @@ struct Work {
   std::array<std::string_view, kMaxTexts> texts;
   int operand_count = 0, value_count = 0, constant_count = 0, text_count = 0;
   int lanes = 64;
+  bool any_lanes = false;  // beside others: as many as they have
   Form form = Form::groups;
   uint32_t groups[3] = {1, 1, 1};
   int64_t shared = -1;  // bytes of workgroup memory; -1: it does not run beside others
@@ -73,6 +74,8 @@ constexpr size_t kMostBeside = 4;
 // lie.
 constexpr int kPlaceWords = 3;
 
+// Gives works that run side by side one number of lanes.
+void settle_lanes(std::span<Work> works);
 // Whether `work` can run beside `others`: as far as the device's limits go, whatever they touch.
 bool fits_beside(std::span<const Work> others, const Work& work, const AdapterReport& adapter);
 
