@@ -15,7 +15,7 @@ int64_t bytes_of(const Tensor& t) {
 
 // On a device small tensors keep their memory for some commands after their last use: commands that
 // share no memory can run at the same time.
-constexpr int64_t kGrace = 3, kSmall = int64_t{4} << 20;
+constexpr int64_t kGrace = 16, kSmall = int64_t{1} << 20;
 
 // Arena slots of all virtual tensors. Pinned ones live through every step.
 ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned, bool device) {
