@@ -68,12 +68,18 @@ fn product(lane_of_all: u32, first_row: u32, first_column: u32, begin: u32, end:
     }
   }
   if (slice > 0u) { return; }
+  // Asked for before anything is written: a read behind a write waits for memory on its own.
+  var needs: array<f32, 16>;
+  for (var n = 0u; n < 16u; n++) {
+    needs[n] = emit_needs(min(first_row + lane / 16u + quads * (n % 4u), p.rows - 1u),
+                          min(first_column + lane % 16u + n / 4u * 16u, p.columns - 1u));
+  }
   for (var c = 0u; c < 4u; c++) {
     let column = first_column + lane % 16u + 16u * c;
     if (column >= p.columns) { continue; }
     for (var i = 0u; i < 4u; i++) {
       let row = first_row + lane / 16u + quads * i;
-      if (row < p.rows) { emit(row, column, total[i][c]); }
+      if (row < p.rows) { emit(row, column, total[i][c], needs[4u * c + i]); }
     }
   }
 }
@@ -122,10 +128,11 @@ fn place(n: u32) -> vec4<i32> { return output_place(n, p.columns, group); }
 fn term(k: u32, count: u32) -> vec4<i32> { return patch_term(k, count); }
 fn gather(place: vec4<i32>, term: vec4<i32>) -> f32 { return seen(place, term); }
 fn weight(row: u32, k: u32) -> f32 { return w_at(group * p.rows + row, k); }
-fn emit(row: u32, column: u32, v: f32) {
+fn emit_needs(row: u32, column: u32) -> f32 { return bias_at(group * p.rows + row); }
+fn emit(row: u32, column: u32, v: f32, bias: f32) {
   let filter_ = group * p.rows + row;
   let to = column / outputs * p.y_s + filter_ * outputs + column % outputs;
-  y_set(to, activate(kind, v + bias_at(filter_)));
+  y_set(to, activate(kind, v + bias));
 }
 )"};
 
@@ -137,20 +144,31 @@ fn gather(place: vec4<i32>, term: vec4<i32>) -> f32 { return reached(place, term
 fn weight(row: u32, k: u32) -> f32 {
   return w_at(group * p.filters + k % p.filters, row * taps + k / p.filters);
 }
-fn emit(row: u32, column: u32, v: f32) {
+fn place_of(row: u32, column: u32) -> u32 {
   let channel = group * p.rows + row;
-  let to = column / inputs * p.dx_s + channel * inputs + column % inputs;
-  let x = activate(kind, v + bias_at(channel));
-  dx_set(to, select(x, dx_at(to) + x, accumulate == 1u));
-  also(to, x);
+  return column / inputs * p.dx_s + channel * inputs + column % inputs;
+}
+// Of the three there is one: a bias makes no gradient, a slope takes one that is not added to.
+fn emit_needs(row: u32, column: u32) -> f32 {
+  if (has_bias) { return bias_at(group * p.rows + row); }
+  if (accumulate == 1u) { return dx_at(place_of(row, column)); }
+  return also_needs(place_of(row, column));
+}
+fn emit(row: u32, column: u32, v: f32, need: f32) {
+  let to = place_of(row, column);
+  let x = activate(kind, select(v, v + need, has_bias));
+  dx_set(to, select(x, need + x, accumulate == 1u));
+  also(to, x, need);
 }
 )"};
 
 constexpr std::string_view kNothingElse = R"(
-fn also(to: u32, x: f32) {}
+fn also_needs(to: u32) -> f32 { return 0.0; }
+fn also(to: u32, x: f32, need: f32) {}
 )";
 constexpr std::string_view kSlope = R"(
-fn also(to: u32, x: f32) { dz_set(to, x * activate_dx(slope, at_at(to))); }
+fn also_needs(to: u32) -> f32 { return at_at(to); }
+fn also(to: u32, x: f32, need: f32) { dz_set(to, x * activate_dx(slope, need)); }
 )";
 
 // A lane has one of 16 outputs at a time. The outputs may be split over workgroups; part: their
@@ -178,14 +196,17 @@ fn fill(lane: u32, slice: u32, first_row: u32, k0: u32, end: u32) {
                                            seen(at, terms[j + 32u]), seen(at, terms[j + 48u]));
   }
 }
-fn emit(row: u32, column: u32, v: f32) {
+fn emit_needs(row: u32, column: u32) -> f32 {
+  if (has_part || accumulate == 0u) { return 0.0; }
+  return dw_at((group * p.rows + row) * p.dw_s + column);
+}
+fn emit(row: u32, column: u32, v: f32, before: f32) {
   let filter_ = group * p.rows + row;
   if (has_part) {
     part_set((part_number * p.groups * p.rows + filter_) * p.columns + column, v);
     return;
   }
-  let to = filter_ * p.dw_s + column;
-  dw_set(to, select(v, dw_at(to) + v, accumulate == 1u));
+  dw_set(filter_ * p.dw_s + column, select(v, before + v, accumulate == 1u));
 }
 fn run(row: u32, lane: u32) {
   let first_column = row % p.column_tiles * 64u;

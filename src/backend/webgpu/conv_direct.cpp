@@ -31,6 +31,10 @@ fn run(row: u32, lane: u32) {
     filters[i] = v;
   }
   let place = output_place(n, p.columns, group);
+  var bias = vec4(0.0);
+  for (var j = 0u; j < 4u; j++) {
+    bias[j] = bias_at(group * p.rows + min(quad * 4u + j, p.rows - 1u));
+  }
   workgroupBarrier();
   var sum = vec4(0.0);
   for (var k = 0u; k < window; k += 8u) {
@@ -45,7 +49,7 @@ fn run(row: u32, lane: u32) {
   for (var j = 0u; j < 4u; j++) {
     let filter_ = group * p.rows + quad * 4u + j;
     if (quad * 4u + j < p.rows) {
-      y_set(to + filter_ * outputs, activate(kind, sum[j] + bias_at(filter_)));
+      y_set(to + filter_ * outputs, activate(kind, sum[j] + bias[j]));
     }
   }
 }

@@ -17,12 +17,12 @@ Status no_terms(Frame& frame, const Tensor& y, bool accumulate) {
 
 // What a sum becomes: y (+)= sum.
 constexpr std::string_view kSet = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, sum); }
+fn out_needs(row: u32, col: u32) -> f32 { return 0.0; }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) { y_set(row * p.y_s + col, sum); }
 )";
 constexpr std::string_view kAdd = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) {
-  y_set(row * p.y_s + col, y_at(row * p.y_s + col) + sum);
-}
+fn out_needs(row: u32, col: u32) -> f32 { return y_at(row * p.y_s + col); }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) { y_set(row * p.y_s + col, need + sum); }
 )";
 
 void output(Call& call, const Tensor& y, bool accumulate) {
@@ -31,10 +31,11 @@ void output(Call& call, const Tensor& y, bool accumulate) {
 
 // The same, and at once dz = y times the derivative of an activation.
 constexpr std::string_view kSetSlope = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) {
+fn out_needs(row: u32, col: u32) -> f32 { return at_at(row * p.y_s + col); }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
   let i = row * p.y_s + col;
   y_set(i, sum);
-  dz_set(i, sum * activate_dx(slope, at_at(i)));
+  dz_set(i, sum * activate_dx(slope, need));
 }
 )";
 

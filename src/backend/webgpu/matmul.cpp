@@ -11,11 +11,10 @@
 namespace loom::webgpu {
 
 constexpr std::string_view kFinishText = R"(
-fn finish(sum: f32, n: u32) -> f32 {
-  var v = sum;
-  if (has_bias) { v += bias_at(n); }
-  return activate(p.activation, v);
+fn finished(sum: f32, bias: f32) -> f32 {
+  return activate(p.activation, select(sum, sum + bias, has_bias));
 }
+fn finish(sum: f32, n: u32) -> f32 { return finished(sum, bias_at(n)); }
 )";
 const std::string_view kFinish = kFinishText;
 

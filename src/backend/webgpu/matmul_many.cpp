@@ -50,11 +50,15 @@ fn run(group: vec3<u32>, lane: u32) {
 )"};
 
 constexpr std::string_view kOut = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, finish(sum, col)); }
+fn out_needs(row: u32, col: u32) -> f32 { return bias_at(col); }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
+  y_set(row * p.y_s + col, finished(sum, need));
+}
 )";
 
 constexpr std::string_view kKeep = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, sum); }
+fn out_needs(row: u32, col: u32) -> f32 { return 0.0; }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) { y_set(row * p.y_s + col, sum); }
 )";
 
 // The first of the last four rows of w: those beyond are read there, and not stored.

@@ -31,6 +31,8 @@ fn run(group: vec3<u32>, lane: u32) {
   let row = group.y * tall;
   let end = tile_end(group.z);
   let last = (p.depth - 1u) / 4u * 4u;
+  let col = group.x * 4u + lane % 4u;
+  let need = out_needs(row, min(col, p.cols - 1u));
   var s: array<vec4<f32>, tall>;
   for (var k = tile_begin(group.z) + lane * 4u; k < end; k += step * ahead) {
     var w: array<mat4x4<f32>, ahead>;
@@ -53,9 +55,8 @@ fn run(group: vec3<u32>, lane: u32) {
       if (lane < n) { sums[lane] += sums[lane + n]; }
       workgroupBarrier();
     }
-    let col = group.x * 4u + lane;
     if (lane < 4u && col < p.cols && row + r < p.rows) {
-      out(row + r, col, sums[0][lane], group.z);
+      out(row + r, col, sums[0][lane], group.z, need);
     }
     workgroupBarrier();
   }
@@ -68,7 +69,10 @@ fn tile_end(z: u32) -> u32 { return min((z + 1u) * p.span, p.depth); }
 )";
 
 constexpr std::string_view kOut = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) { y_set(row * p.y_s + col, finish(sum, col)); }
+fn out_needs(row: u32, col: u32) -> f32 { return bias_at(col); }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
+  y_set(row * p.y_s + col, finished(sum, need));
+}
 )";
 
 constexpr int kLanes = 256;

@@ -11,8 +11,8 @@ Status matmul_few(Frame& frame, const MatmulArgs& args);
 // Many: bound by arithmetic.
 Status matmul_many(Frame& frame, const MatmulArgs& args);
 
-// finish(sum, n): the bias of output n added, then the activation. Needs an operand "bias" and a
-// value "activation".
+// finish(sum, n): the bias of output n added, then the activation; finished(sum, bias) where it was
+// read before. Needs an operand "bias" and a value "activation".
 extern const std::string_view kFinish;
 
 // One dispatch of products of many rows over the same x: y = activation(x . w^T + bias) of every

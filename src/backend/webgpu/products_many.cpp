@@ -326,18 +326,26 @@ fn part_set(part: u32, row: u32, n: u32, v: f32) {
 )";
 
 constexpr std::string_view kStore = R"(
-fn one(c: Columns, row: u32, n: u32, sum: f32) {
+fn other_of(row: u32, n: u32) -> f32 { return other_at(row * p.other_row + n); }
+fn one(c: Columns, row: u32, n: u32, biased: f32, other: f32) {
   if (n >= cols_of(c.part)) { return; }
-  let v = activate(p.activation, biased(c.part, n, sum));
+  let v = activate(p.activation, biased);
   part_set(c.part, row, n, v);
-  if (has_other) { added_set(row * p.added_row + n, other_at(row * p.other_row + n) + v); }
+  if (has_other) { added_set(row * p.added_row + n, other + v); }
 }
 fn four_of(t: u32, j: u32, row: u32, col: u32, v: vec4<f32>) {
   let c = columns(t, j);
-  one(c, row, c.n + col, v.x);
-  one(c, row, c.n + col + 1u, v.y);
-  one(c, row, c.n + col + 2u, v.z);
-  one(c, row, c.n + col + 3u, v.w);
+  let n = c.n + col;
+  // Read before anything is written: a read behind a write waits for memory on its own.
+  let at = min(vec4(n, n + 1u, n + 2u, n + 3u), vec4(cols_of(c.part) - 1u));
+  let b = vec4(biased(c.part, at.x, v.x), biased(c.part, at.y, v.y), biased(c.part, at.z, v.z),
+               biased(c.part, at.w, v.w));
+  let other = vec4(other_of(row, at.x), other_of(row, at.y), other_of(row, at.z),
+                   other_of(row, at.w));
+  one(c, row, n, b.x, other.x);
+  one(c, row, n + 1u, b.y, other.y);
+  one(c, row, n + 2u, b.z, other.z);
+  one(c, row, n + 3u, b.w, other.w);
 }
 fn store(made: Made, t: u32, row: u32, col: u32, inside: bool, lane: u32) {
   if (!inside) { return; }

@@ -64,10 +64,15 @@ fn tile_store(t: ptr<function, Tile>, group: vec3<u32>, lane: u32) {
     for (var j = 0u; j < quads; j++) {
       let col0 = group.x * side + (lane % across + j * across) * 4u;
       let part = tile_part(t, i, j);
+      // Asked for before anything is written: a read behind a write waits for memory on its own.
+      var needs: array<f32, 16>;
+      for (var n = 0u; n < 16u; n++) {
+        needs[n] = out_needs(min(row0 + n / 4u, p.rows - 1u), min(col0 + n % 4u, p.cols - 1u));
+      }
       for (var r = 0u; r < 4u; r++) {
         for (var c = 0u; c < 4u; c++) {
           if (row0 + r < p.rows && col0 + c < p.cols) {
-            out(row0 + r, col0 + c, part[r][c], group.z);
+            out(row0 + r, col0 + c, part[r][c], group.z, needs[r * 4u + c]);
           }
         }
       }
@@ -93,7 +98,8 @@ fn tile_terms(x: vec4<f32>, w: vec4<f32>) -> mat4x4<f32> {
 )";
 
 constexpr std::string_view kOutPart = R"(
-fn out(row: u32, col: u32, sum: f32, z: u32) {
+fn out_needs(row: u32, col: u32) -> f32 { return 0.0; }
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
   part_set((z * p.rows + row) * p.cols + col, sum);
 }
 )";
@@ -103,6 +109,8 @@ constexpr Kernel kAddParts{"add_parts", R"(
 var<workgroup> sums: array<f32, 256>;
 fn run(row: u32, lane: u32) {
   let i = row * 32u + lane % 32u;
+  let last = min(i, p.values - 1u);
+  let need = out_needs(last / p.cols, last % p.cols);
   var sum = 0.0;
   if (i < p.values) {
     for (var z = lane / 32u; z < p.splits; z += 8u) { sum += part_at(z * p.values + i); }
@@ -111,7 +119,7 @@ fn run(row: u32, lane: u32) {
   workgroupBarrier();
   if (lane >= 32u || i >= p.values) { return; }
   for (var z = 1u; z < 8u; z++) { sum += sums[z * 32u + lane]; }
-  out(i / p.cols, i % p.cols, sum, 0u);
+  out(i / p.cols, i % p.cols, sum, 0u, need);
 }
 )"};
 

@@ -9,8 +9,9 @@
 //   tile_begin(z), tile_end(z)   the k that workgroup z of the split sums: a multiple of 16 first
 //   Tile                         the sums of one invocation; var t = Tile()
 //   tile_step(&t, lane)          adds the staged products, between two workgroupBarrier()
-//   tile_store(&t, group, lane)  after the last step: calls out(row, col, sum, z) for its outputs
-// and values rows, cols, depth. It gives a main, and out() by the text of the op.
+//   tile_store(&t, group, lane)  after the last step: calls out(row, col, sum, z, need) for its
+//                                outputs, with what out_needs(row, col) read before
+// and values rows, cols, depth. It gives a main, and out() and out_needs() by the text of the op.
 #pragma once
 
 #include "backend/webgpu/frame.hpp"
