@@ -37,10 +37,10 @@ fn run(row: u32, lane: u32) {
   }
   workgroupBarrier();
   var sum = vec4(0.0);
-  for (var k = 0u; k < window; k += 8u) {
-    var x: array<f32, 8>;
-    for (var j = 0u; j < 8u; j++) { x[j] = seen(place, terms[min(k + j, window - 1u)]); }
-    for (var j = 0u; j < 8u; j++) {
+  for (var k = 0u; k < window; k += ahead) {
+    var x: array<f32, ahead>;
+    for (var j = 0u; j < ahead; j++) { x[j] = seen(place, terms[min(k + j, window - 1u)]); }
+    for (var j = 0u; j < ahead; j++) {
       if (k + j < window) { sum += filters[(k + j) * quads + quad] * x[j]; }
     }
   }
@@ -100,42 +100,46 @@ fn run(i: u32) {
 
 // A workgroup has a tap and eight filters; its invocations share the outputs.
 constexpr Kernel kConvDwFew{"conv_dw_few", R"(
-var<workgroup> parts: array<array<vec4<f32>, 2>, lanes>;
+var<workgroup> parts: array<f32, 8u * lanes>;
+var<workgroup> joined: array<f32, lanes>;
 fn run(row: u32, lane: u32) {
   let column = row % p.columns;
   let first = row / p.columns % p.blocks * 8u;
   let group = row / p.columns / p.blocks;
   let term = patch_term(column, p.columns);
   let count = min(p.rows - first, 8u);
-  var sum = array<vec4<f32>, 2>();
-  for (var from_ = lane; from_ < p.terms; from_ += 4u * lanes) {
-    var x: array<f32, 4>;
-    var dy: array<f32, 32>;
-    for (var i = 0u; i < 4u; i++) {
+  var sum: array<f32, 8>;
+  for (var from_ = lane; from_ < p.terms; from_ += 8u * lanes) {
+    var x: array<f32, 8>;
+    var dy: array<f32, 64>;
+    for (var i = 0u; i < 8u; i++) {
       let n = from_ + i * lanes;
       x[i] = seen(output_place(n, p.terms, group), term);
       let last = min(n, p.terms - 1u);
       let at = last / outputs * p.dy_row + (group * p.rows + first) * outputs + last % outputs;
       for (var j = 0u; j < 8u; j++) { dy[i * 8u + j] = dy_at(at + min(j, count - 1u) * outputs); }
     }
-    for (var i = 0u; i < 4u; i++) {
-      sum[0] += x[i] * vec4(dy[8u * i], dy[8u * i + 1u], dy[8u * i + 2u], dy[8u * i + 3u]);
-      sum[1] += x[i] * vec4(dy[8u * i + 4u], dy[8u * i + 5u], dy[8u * i + 6u], dy[8u * i + 7u]);
+    for (var i = 0u; i < 8u; i++) {
+      for (var j = 0u; j < 8u; j++) { sum[j] += x[i] * dy[i * 8u + j]; }
     }
   }
-  parts[lane] = sum;
+  for (var j = 0u; j < 8u; j++) { parts[j * lanes + lane] = sum[j]; }
   workgroupBarrier();
-  for (var half = lanes / 2u; half > 0u; half /= 2u) {
-    if (lane < half) {
-      parts[lane][0] += parts[lane + half][0];
-      parts[lane][1] += parts[lane + half][1];
-    }
-    workgroupBarrier();
+  // Every 32 invocations join the parts of a filter, eight each, then one of them the rest.
+  let j = lane / 32u;
+  var v = 0.0;
+  for (var i = lane % 32u; i < lanes; i += 32u) { v += parts[j * lanes + i]; }
+  joined[lane] = v;
+  workgroupBarrier();
+  if (lane % 32u < 4u) {
+    for (var i = 4u; i < 32u; i += 4u) { v += joined[lane + i]; }
+    joined[lane] = v;
   }
-  if (lane < count) {
-    let to = (group * p.rows + first + lane) * p.dw_s + column;
-    let v = parts[0][lane / 4u][lane % 4u];
-    dw_set(to, select(v, dw_at(to) + v, accumulate == 1u));
+  workgroupBarrier();
+  if (lane % 32u == 0u && j < count) {
+    let to = (group * p.rows + first + j) * p.dw_s + column;
+    let all = (joined[lane] + joined[lane + 1u]) + (joined[lane + 2u] + joined[lane + 3u]);
+    dw_set(to, select(all, dw_at(to) + all, accumulate == 1u));
   }
 }
 )"};
@@ -168,6 +172,7 @@ Status conv_direct(Frame& frame, const ConvArgs& args, const ConvProduct& produc
       .value("tiles", tiles)
       .constant("window", product.terms)
       .constant("quads", quads)
+      .constant("ahead", ceil_div(product.terms, ceil_div(product.terms, int64_t{16})))
       .lanes(static_cast<int>(64 * quads))
       .beside(16 * product.terms * (quads + 1))
       .rows(tiles * args.shape.groups);
@@ -184,7 +189,7 @@ Status conv_dw_direct(Frame& frame, const ConvDwArgs& args, const ConvProduct& p
   return conv_dw_operands(call, args, product)
       .value("blocks", blocks)
       .lanes(256)
-      .beside(256 * 32)
+      .beside(256 * 36)
       .rows(blocks * product.columns * args.shape.groups);
 }
 
