@@ -41,7 +41,7 @@ struct Rates {
 
 struct Bench {
   Rates prefill, decode;
-  OpProfile prefill_profile, decode_profile;                 // of ops, on a CPU
+  OpProfile prefill_profile, decode_profile;                        // of ops, on a CPU
   std::vector<webgpu::KernelTime> prefill_kernels, decode_kernels;  // on a GPU
   webgpu::Counts before_decode;
   int64_t dispatches = 0, submits = 0;  // of one token on a GPU
@@ -174,7 +174,8 @@ int run(const BenchFlags& f) {
   }
   const auto decoded = [&](bool begin) {
     if (gpu == nullptr || f.decode == 0) return;
-    add_times(gpu->take_profile(), warm ? &(begin ? bench.prefill_kernels : bench.decode_kernels) : nullptr);
+    add_times(gpu->take_profile(),
+              warm ? &(begin ? bench.prefill_kernels : bench.decode_kernels) : nullptr);
     if (begin) bench.before_decode = gpu->counts();
     bench.dispatches = (gpu->counts().dispatches - bench.before_decode.dispatches) / f.decode;
     bench.submits = (gpu->counts().submits - bench.before_decode.submits) / f.decode;

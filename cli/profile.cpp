@@ -23,10 +23,9 @@ std::vector<ProfileRow> profile_rows(const OpProfile& profile, int64_t reps) {
   std::vector<ProfileRow> rows;
   for (int op = 0; op < kOpCount; ++op) {
     if (profile.calls[op] == 0) continue;
-    rows.push_back({std::string(op_name(static_cast<OpId>(op))), profile.calls[op] / reps,
-                    static_cast<double>(profile.nanoseconds[op]) / 1000.0 /
-                        static_cast<double>(reps),
-                    0});
+    rows.push_back(
+        {std::string(op_name(static_cast<OpId>(op))), profile.calls[op] / reps,
+         static_cast<double>(profile.nanoseconds[op]) / 1000.0 / static_cast<double>(reps), 0});
   }
   sort_rows(rows);
   return rows;

@@ -199,10 +199,26 @@ Result<std::vector<int64_t>> head_widths(const LossSpec& loss, const Tensor& y) 
       cat("the heads of the loss have ", sum, " values together, a prediction has ", y.cols()));
 }
 
+// On a device the gradient of a small loss is a command of its own: what comes next waits for that
+// alone, and it is value by value, so that a kernel can make it with what it makes.
+Status record_parts(Scribe& s, LossArgs loss, bool together) {
+  using enum LossKind;
+  constexpr int64_t kSmall = 2048;
+  const bool by_value =
+      loss.kind == mse || loss.kind == mae || loss.kind == huber || loss.kind == bce;
+  if (together && by_value && !loss.dpred.empty() && loss.pred.shape.count() <= kSmall) {
+    LossArgs gradient = loss;
+    gradient.row_loss = Tensor{};
+    LOOM_TRY(s.ops().loss(gradient));
+    loss.dpred = Tensor{};
+  }
+  return s.ops().loss(loss);
+}
+
 // Records the loss; the gradient of y goes to dy unless that is empty. t.loss: the sum over rows
 // and added losses.
 Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, StepTensors& t,
-                   const Tensor& dy) {
+                   const Tensor& dy, bool together) {
   const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
   LOOM_ASSIGN(const std::vector<int64_t> widths, head_widths(options.loss, y));
   if (widths.size() > 1 && options.loss.kind != LossKind::softmax_ce) {
@@ -228,7 +244,7 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
     loss.kind = options.loss.kind;
     loss.delta = options.loss.delta;
     loss.smoothing = options.loss.smoothing;
-    LOOM_TRY(s.ops().loss(loss));
+    LOOM_TRY(record_parts(s, loss, together));
     first += width;
   }
   t.loss = s.fresh(Shape{1, 1});
@@ -283,7 +299,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   d.checkpoint(segments(t.network, options.checkpoint_cells));
   Scribe s(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
-  LOOM_TRY(record_loss(trace, s, options, t, dy));
+  LOOM_TRY(record_loss(trace, s, options, t, dy, together));
   const bool alone = options.accumulate == 1 && !options.optimizer.lbfgs();
   for (const Trained& p : trained) d.want(p.weight, p.gradient, !alone);
   if (options.observed) {
@@ -351,7 +367,7 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
   o.masked = options.masked;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Scribe s(trace);
-  return record_loss(trace, s, options, t, {});
+  return record_loss(trace, s, options, t, {}, false);
 }
 
 Status record_update(Trace& trace, const TrainStepOptions& options,

@@ -411,7 +411,8 @@ struct RandomArgs {
 
 enum class LossKind : uint8_t { mse, mae, huber, softmax_ce, bce, kl, cosine };
 // The loss of each row times its weight, and the gradient: row_loss[r] = weight[r] L(pred[r],
-// target[r]), dpred = weight[r] dL/dpred. target [R,N], or class ids i32 [R] for softmax_ce.
+// target[r]), dpred = weight[r] dL/dpred; one of them may be empty. target [R,N], or class ids i32
+// [R] for softmax_ce.
 //   mse, mae, huber, bce: mean over the N values; huber: d^2/2 up to `delta`, then delta (|d| -
 //   delta/2); bce: on logits; softmax_ce: -sum t log softmax(pred), t smoothed to (1 - s) t + s/N
 //   by `smoothing`; kl: sum t (log t - log softmax(pred)); cosine: 1 - cos(pred, target).

@@ -441,7 +441,12 @@ Status check(const LossArgs& args) {
     LOOM_TRY(same_shape("loss", "pred", pred, "target", target));
   }
   if (!weight.empty()) LOOM_TRY(rules::vector("loss", "weight", weight, pred.rows(), pred.dtype));
-  LOOM_TRY(rules::vector("loss", "row_loss", row_loss, pred.rows(), pred.dtype));
+  if (row_loss.empty() && dpred.empty()) {
+    return broken("loss", "row_loss and dpred are both empty: give one of them");
+  }
+  if (!row_loss.empty()) {
+    LOOM_TRY(rules::vector("loss", "row_loss", row_loss, pred.rows(), pred.dtype));
+  }
   if (pred.cols() == 0) return broken("loss", "pred ", pred.shape.str(), " has empty rows");
   if (!(delta > 0.0f)) return broken("loss", "delta is ", delta, ": it must be positive");
   if (!(smoothing >= 0.0f && smoothing <= 1.0f)) {

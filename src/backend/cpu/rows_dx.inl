@@ -188,7 +188,8 @@ inline void loss(const LossArgs& a, const Lane& lane) {
     if (!a.weight.empty()) row.weight = a.weight.f32()[r];
     if (!a.dpred.empty()) row.dpred = a.dpred.f32_row(r);
     const int64_t id = ids ? a.target.i32()[r] : 0;
-    float& out = a.row_loss.f32()[r];
+    float unused = 0.0f;
+    float& out = a.row_loss.empty() ? unused : a.row_loss.f32()[r];
     out = 0.0f;
     if (row.weight == 0.0f || id < 0 || id >= n) {
       if (row.dpred != nullptr) std::memset(row.dpred, 0, static_cast<size_t>(n) * 4);

@@ -165,7 +165,8 @@ void loss(const LossArgs& args, const Lane& lane) {
     if (!args.weight.empty()) row.weight = args.weight.values<T>()[r];
     if (!args.dpred.empty()) row.dpred = args.dpred.row<T>(r);
     const int64_t id = ids ? args.target.i32()[r] : 0;
-    T& out = args.row_loss.values<T>()[r];
+    T unused = T(0);
+    T& out = args.row_loss.empty() ? unused : args.row_loss.values<T>()[r];
     if (row.weight == T(0) || id < 0 || id >= n) {
       out = T(0);
       for (int64_t i = 0; row.dpred != nullptr && i < n; ++i) row.dpred[i] = T(0);

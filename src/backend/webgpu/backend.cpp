@@ -160,8 +160,7 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
   // Little is copied by a kernel, which may run beside the next.
   if (from.bytes > 256) return frame_.copy(source, target, from.bytes);
   LOOM_TRY(copy_words(frame_, source, target, from.bytes / 4));
-  return frame_.settle(
-      {{from.begin, from.begin + from.bytes, false}, {to, to + from.bytes, true}});
+  return frame_.settle({{from.begin, from.begin + from.bytes, false}, {to, to + from.bytes, true}});
 }
 
 // The device works on what is submitted while the host describes more: the first dispatches soon,

@@ -32,7 +32,8 @@ Call& Call::tensor(std::string_view name, const Tensor& t, Access access) {
   operand.place = frame_->memory_->find(t.data);
   operand.stride = t.row_stride;
   if (t.dtype != DType::f32 && t.dtype != DType::i32) {
-    status_ = unsupported(cat(work_.kernel.name, ": no kernel for ", name, " of ", dtype_name(t.dtype)));
+    status_ =
+        unsupported(cat(work_.kernel.name, ": no kernel for ", name, " of ", dtype_name(t.dtype)));
   }
   return add(operand);
 }

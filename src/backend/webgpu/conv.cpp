@@ -1,6 +1,6 @@
 // conv, conv_dx, conv_dw as products of matrices (conv_shape.hpp) in tiles: a workgroup has a tile
-// of results, gathers 16 terms of each of its rows and columns into workgroup memory, and every lane
-// adds up a block of 4 x 4.
+// of results, gathers 16 terms of each of its rows and columns into workgroup memory, and every
+// lane adds up a block of 4 x 4.
 #include <algorithm>
 
 #include "backend/webgpu/conv_shape.hpp"

@@ -180,7 +180,9 @@ Status conv_direct(Frame& frame, const ConvArgs& args, const ConvProduct& produc
 
 Status conv_dx_direct(Frame& frame, const ConvDxArgs& args, const ConvProduct& product) {
   Call call(frame, kConvDxEach);
-  return conv_dx_operands(call, args, product).beside().items(args.shape.channels * product.columns);
+  return conv_dx_operands(call, args, product)
+      .beside()
+      .items(args.shape.channels * product.columns);
 }
 
 Status conv_dw_direct(Frame& frame, const ConvDwArgs& args, const ConvProduct& product) {

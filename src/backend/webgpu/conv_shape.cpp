@@ -5,9 +5,9 @@
 namespace loom::webgpu {
 namespace {
 
-// Positions and taps: their offsets on the three axes, and in x those in memory, so that the place of
-// a value is a sum of two. The shape is constant in a kernel: divisions by runtime numbers would be
-// most of what it does.
+// Positions and taps: their offsets on the three axes, and in x those in memory, so that the place
+// of a value is a sum of two. The shape is constant in a kernel: divisions by runtime numbers would
+// be most of what it does.
 constexpr std::string_view kAxes = R"(
 const nowhere = vec4<i32>(0, -1073741824, 0, 0);
 const inputs = in0 * in1 * in2;

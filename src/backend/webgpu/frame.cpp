@@ -122,10 +122,11 @@ Status Frame::add(const Work& work) {
 Status Frame::settle(std::vector<Use> uses) {
   for (size_t i = 0; i < fresh_.size(); ++i) {
     Work& work = fresh_[i];
-    const bool joins = i == 0 && fits_beside(open_, work, adapter()) && apart(open_uses_, uses) &&
-                       !(uses_temporary(work) &&
-                         std::any_of(open_.begin(), open_.end(),
-                                     [&](const Work& other) { return uses_temporary(other); }));
+    const bool joins =
+        i == 0 && fits_beside(open_, work, adapter()) && apart(open_uses_, uses) &&
+        !(uses_temporary(work) && std::any_of(open_.begin(), open_.end(), [&](const Work& other) {
+            return uses_temporary(other);
+          }));
     if (!joins) LOOM_TRY(close());
     open_.push_back(work);
     open_uses_.insert(open_uses_.end(), uses.begin(), uses.end());
@@ -166,8 +167,8 @@ Status Frame::dispatch(std::span<Work> works) {
     for (const Work& work : works) {
       pipeline.name += cat(pipeline.name.empty() ? "" : "+", work.kernel.name);
     }
-    Result<wgpu::ComputePipeline> made = gpu_->compile(
-        pipeline.name, pipeline_wgsl(works, dispatch.signature), dispatch.signature);
+    Result<wgpu::ComputePipeline> made =
+        gpu_->compile(pipeline.name, pipeline_wgsl(works, dispatch.signature), dispatch.signature);
     if (!made.ok()) {
       pipelines_.erase(key);
       return made.error();
@@ -260,7 +261,8 @@ Status Frame::replay(const Recording& recording) {
   open_uses_ = recording.open_uses;
   for (Work& work : open_) {
     for (Operand& o : work.operands) {
-      if (o.place.buffer == table_buffer_.buffer) o.place.offset += int64_t{4} * static_cast<int32_t>(moved);
+      if (o.place.buffer == table_buffer_.buffer)
+        o.place.offset += int64_t{4} * static_cast<int32_t>(moved);
     }
   }
   return {};

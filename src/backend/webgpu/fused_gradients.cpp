@@ -1,7 +1,8 @@
-// fuse_slope, fuse_channel_sums: pairs that the gradients of layers are full of. Everything the
-// commands would have written is written.
+// fuse_slope, fuse_loss, fuse_channel_sums: pairs that the gradients of layers are full of.
+// Everything the commands would have written is written.
 #include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/fused.hpp"
+#include "backend/webgpu/matmul_narrow.hpp"
 #include "base/checked.hpp"
 #include "ops/visit.hpp"
 
@@ -77,6 +78,25 @@ Result<int64_t> fuse_slope(Frame& frame, std::span<const Command> rest) {
     return int64_t{2};
   }
   return int64_t{0};
+}
+
+Result<int64_t> fuse_loss(Frame& frame, std::span<const Command> rest) {
+  const auto* product = args_at<MatmulArgs>(rest, 0);
+  const auto* loss = args_at<LossArgs>(rest, 1);
+  if (product == nullptr || loss == nullptr || !is_narrow(*product)) return int64_t{0};
+  using enum LossKind;
+  const bool by_value =
+      loss->kind == mse || loss->kind == mae || loss->kind == huber || loss->kind == bce;
+  const Tensor& y = product->y;
+  if (!by_value || !loss->row_loss.empty() || loss->pred.data != y.data ||
+      loss->pred.row_stride != y.row_stride || loss->pred.rows() != y.rows() ||
+      loss->pred.cols() != y.cols() || !apart(loss->dpred, y) || !apart(loss->dpred, product->x) ||
+      !apart(loss->dpred, product->w) || !apart(loss->dpred, product->bias) ||
+      !apart(y, loss->target) || !apart(y, loss->weight) || y.rows() == 0 || y.cols() == 0) {
+    return int64_t{0};
+  }
+  LOOM_TRY(matmul_narrow(frame, *product, loss));
+  return int64_t{2};
 }
 
 Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {

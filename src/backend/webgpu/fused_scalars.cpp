@@ -63,9 +63,9 @@ constexpr int64_t kMostLossColumns = 64;  // of it, which few invocations go thr
 // The table is read once into workgroup memory, but for what decides which way all go: that must
 // come from memory that nobody writes, one command ahead.
 // A command: 0 what it is, 1 its kind (256: a target holds ids, 512: it touches what was touched in
-// storage, 1024: it reads what was kept, since the last barrier), 2 and 3 rows and columns, 4 a number, 5 and 6, 7 and 8, ... its tensors and their
-// strides, 14 and 15 where its results 0 and 2 are kept. Sums are those of reduce.cpp: 32
-// invocations each.
+// storage, 1024: it reads what was kept, since the last barrier), 2 and 3 rows and columns, 4 a
+// number, 5 and 6, 7 and 8, ... its tensors and their strides, 14 and 15 where its results 0 and 2
+// are kept. Sums are those of reduce.cpp: 32 invocations each.
 constexpr std::string_view kSteps = R"(
 var<workgroup> parts: array<f32, lanes>;
 var<workgroup> words: array<u32, 768>;
@@ -183,9 +183,7 @@ fn weighted(s: Step, r: u32, v: f32) -> f32 {
   let weight = row_weight(s, r, row_id(s, r));
   return select(weight * v, 0.0, weight == 0.0);
 }
-fn mean_losses(s: Step, lane: u32) {
-  let share = share_of_row(s);
-  let r = lane / share;
+fn mean_losses(s: Step, lane: u32, share: u32, r: u32) {
   var sum = 0.0;
   for (var c = lane % share; r < s.rows && c < s.cols; c += share) {
     let x = value(s, 1u, r, c);
@@ -196,11 +194,11 @@ fn mean_losses(s: Step, lane: u32) {
     }
   }
   sum = row_joined(0u, lane, share, sum);
-  if (lane % share == 0u && r < s.rows) { put(s, 0u, 0u, r, weighted(s, r, sum / f32(s.cols))); }
+  if (lane % share == 0u && r < s.rows && word(s, 5u) != absent) {
+    put(s, 0u, 0u, r, weighted(s, r, sum / f32(s.cols)));
+  }
 }
-fn softmax_losses(s: Step, lane: u32) {
-  let share = share_of_row(s);
-  let r = lane / share;
+fn softmax_losses(s: Step, lane: u32, share: u32, r: u32) {
   let keep = 1.0 - s.number;
   let floor_part = s.number / f32(s.cols);
   let end = select(0u, s.cols, r < s.rows);
@@ -229,7 +227,19 @@ fn softmax_losses(s: Step, lane: u32) {
     }
   }
   terms = row_joined(0u, lane, share, terms);
-  if (lane % share == 0u && r < s.rows) { put(s, 0u, 0u, r, weighted(s, r, 0.0 - terms)); }
+  if (lane % share == 0u && r < s.rows && word(s, 5u) != absent) {
+    put(s, 0u, 0u, r, weighted(s, r, 0.0 - terms));
+  }
+}
+fn losses(s: Step, lane: u32) {
+  let share = share_of_row(s);
+  for (var first = 0u; first < s.rows; first += lanes / share) {
+    if (s.what == 5u) {
+      mean_losses(s, lane, share, first + lane / share);
+    } else {
+      softmax_losses(s, lane, share, first + lane / share);
+    }
+  }
 }
 )";
 
@@ -255,10 +265,8 @@ fn run(group: vec3<u32>, lane: u32) {
       reduce_rows(s, lane);
     } else if (s.what == 4u) {
       reduce_columns(s, lane);
-    } else if (s.what == 5u) {
-      mean_losses(s, lane);
     } else {
-      softmax_losses(s, lane);
+      losses(s, lane);
     }
   }
 }
@@ -271,7 +279,6 @@ class Steps {
   bool add(const Command& command);
   std::span<const uint32_t> words() const { return words_; }
   const Operands& operands() const { return operands_; }
-  bool losses() const { return losses_; }  // their rows need all lanes
 
  private:
   // Memory of the tensors of commands so far. kept: where the values are in workgroup memory.
@@ -323,7 +330,6 @@ class Steps {
 
   Operands operands_;
   std::vector<uint32_t> words_;
-  bool losses_ = false;
   size_t operand_ = 0;
   std::vector<Touch> touches_;
   size_t earlier_ = 0;  // of them: those of other commands
@@ -434,7 +440,6 @@ bool Steps::add(const Command& command) {
     kept_ = kept;
     return false;
   }
-  losses_ = losses_ || command.op == OpId::loss;
   const bool fence = (word(1) & kFence) != 0, barrier = fence || (word(1) & kBarrier) != 0;
   for (size_t i = 0; barrier && i < touches; ++i) {
     touches_[i].met = true;
@@ -488,7 +493,7 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
                .text(kSteps)
                .text(kLosses)
                .lanes(256)
-               .beside((kMostKept + kMostCommands * kWords + 256) * 4, !steps.losses())
+               .beside((kMostKept + kMostCommands * kWords + 256) * 4, true)
                .groups(1));
   return count;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/fused.hpp"
 #include "backend/webgpu/products.hpp"
 #include "backend/webgpu/tiles.hpp"
 #include "backend/webgpu/weights.hpp"
@@ -32,7 +33,7 @@ fn run(group: vec3<u32>, lane: u32) {
   let end = tile_end(group.z);
   let last = (p.depth - 1u) / 4u * 4u;
   let col = group.x * 4u + lane % 4u;
-  let need = out_needs(row, min(col, p.cols - 1u));
+  var need = out_needs(row, min(col, p.cols - 1u));
   var s: array<vec4<f32>, tall>;
   for (var k = tile_begin(group.z) + lane * 4u; k < end; k += step * ahead) {
     var w: array<mat4x4<f32>, ahead>;
@@ -58,6 +59,7 @@ fn run(group: vec3<u32>, lane: u32) {
     if (lane < 4u && col < p.cols && row + r < p.rows) {
       out(row + r, col, sums[0][lane], group.z, need);
     }
+    if (r + 1u < tall) { need = out_needs(min(row + r + 1u, p.rows - 1u), min(col, p.cols - 1u)); }
     workgroupBarrier();
   }
 }
@@ -75,6 +77,23 @@ fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
 }
 )";
 
+// And the gradient of a loss, as in loss.cpp.
+constexpr std::string_view kOutLoss = R"(
+var<private> wanted: f32;
+var<private> row_weight: f32;
+fn out_needs(row: u32, col: u32) -> f32 {
+  wanted = target_at(row * p.target_row + col);
+  row_weight = select(1.0, weight_at(row), has_weight);
+  return bias_at(col);
+}
+fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
+  let v = finished(sum, need);
+  y_set(row * p.y_s + col, v);
+  let slope = row_weight * (loss_slope(loss_kind, p.delta, v, wanted) / f32(p.cols));
+  dpred_set(row * p.dpred_row + col, select(slope, 0.0, row_weight == 0.0));
+}
+)";
+
 constexpr int kLanes = 256;
 
 // Rows of x per workgroup: w is read once for each, which only where there are few costs little.
@@ -88,7 +107,7 @@ bool is_narrow(const MatmulArgs& args) {
   return !args.use_q8 && args.w.shape[0] <= kR16Rows && args.w.shape[1] >= kLanes;
 }
 
-Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
+Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss) {
   TilePlan plan;
   plan.rows = args.y.rows();
   plan.cols = args.y.cols();
@@ -97,7 +116,8 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
   const int64_t step = kLanes * 4, ahead = plan.tall == 1 ? 4 : 2;
   // A second dispatch, to add up parts, is worth six turns.
   const int64_t turns = ceil_div(plan.depth, step * ahead);
-  plan.span = (turns <= 6 ? turns : std::max(ceil_div(turns, int64_t{64}), int64_t{2})) * step * ahead;
+  plan.span =
+      (turns <= 6 ? turns : std::max(ceil_div(turns, int64_t{64}), int64_t{2})) * step * ahead;
   plan.splits = ceil_div(plan.depth, plan.span);
   Call call(frame, kNarrow);
   weights(call, args.w, WeightView::quads)
@@ -117,7 +137,16 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args) {
         .write("y", args.y)
         .value("activation", static_cast<int64_t>(args.activation))
         .text(kFinish)
-        .text(kOut);
+        .text(loss != nullptr ? kOutLoss : kOut);
+    if (loss == nullptr) return;
+    c.read("target", loss->target)
+        .read("weight", loss->weight)
+        .write("dpred", loss->dpred)
+        .value("target_row", loss->target.row_stride)
+        .value("dpred_row", loss->dpred.row_stride)
+        .value("delta", loss->delta)
+        .constant("loss_kind", static_cast<int64_t>(loss->kind))
+        .text(kLossTerms);
   });
 }
 

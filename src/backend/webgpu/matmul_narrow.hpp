@@ -8,6 +8,7 @@
 namespace loom::webgpu {
 
 bool is_narrow(const MatmulArgs& args);
-Status matmul_narrow(Frame& frame, const MatmulArgs& args);
+// loss: its gradient by what the product makes, which is made with it; null: nothing.
+Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss = nullptr);
 
 }  // namespace loom::webgpu

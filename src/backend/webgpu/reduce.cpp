@@ -44,8 +44,8 @@ fn run(row: u32) {
 )"};
 
 // A workgroup has 8 columns and a block of 4096 rows: neighbouring invocations read neighbouring
-// columns, lane % 8, and every 32nd row (where they are few, every 8th) from lane / 8 on. Results of
-// several blocks are joined by a second dispatch.
+// columns, lane % 8, and every 32nd row (where they are few, every 8th) from lane / 8 on. Results
+// of several blocks are joined by a second dispatch.
 constexpr Kernel kReduceCols{"reduce_cols", R"(
 var<workgroup> parts: array<f32, lanes>;
 fn run(i: u32, lane: u32) {

@@ -13,11 +13,9 @@ constexpr size_t kSizes[] = {
 };
 
 bool same(std::span<const Command> a, std::span<const Command> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Command& x, const Command& y) {
-                      return x.op == y.op &&
-                             std::memcmp(x.args, y.args, kSizes[static_cast<int>(x.op)]) == 0;
-                    });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Command& x, const Command& y) {
+    return x.op == y.op && std::memcmp(x.args, y.args, kSizes[static_cast<int>(x.op)]) == 0;
+  });
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ std::string accessors(const Operand& o) {
       out += cat("fn ", o.name, "_at(i: u32) -> ", type, " { return bitcast<", type, ">(", at,
                  "); }\n");
       if (written) {
-        out +=
-            cat("fn ", o.name, "_set(i: u32, v: ", type, ") { ", at, " = bitcast<u32>(v); }\n");
+        out += cat("fn ", o.name, "_set(i: u32, v: ", type, ") { ", at, " = bitcast<u32>(v); }\n");
       }
       break;
     }
@@ -78,9 +77,8 @@ std::string accessors(const Operand& o) {
       if (o.alone) {
         out += cat("return b", o.binding, "[p.", o.name, "_o / 4u + i]; }\n");
       } else {
-        out +=
-            cat("let j = p.", o.name, "_o + 4u * i; return vec4<u32>(b", o.binding, "[j], b",
-                o.binding, "[j + 1u], b", o.binding, "[j + 2u], b", o.binding, "[j + 3u]); }\n");
+        out += cat("let j = p.", o.name, "_o + 4u * i; return vec4<u32>(b", o.binding, "[j], b",
+                   o.binding, "[j + 1u], b", o.binding, "[j + 2u], b", o.binding, "[j + 3u]); }\n");
       }
       out += cat("fn ", o.name, "_word(i: u32) -> u32 { return ", o.name,
                  "_quad(i / 4u)[i % 4u]; }\n");
@@ -103,7 +101,8 @@ std::string work_wgsl(const Work& work) {
   body += work.kernel.text;
   out += library_for(body) + body;
   if (work.form == Form::spread) out += kSpots;
-  return out + cat("fn run_workgroup(group: vec3<u32>, lane: u32) {\n", form_text(work.form), "}\n");
+  return out +
+         cat("fn run_workgroup(group: vec3<u32>, lane: u32) {\n", form_text(work.form), "}\n");
 }
 
 void add_members(const Work& work, std::string_view prefix, std::string& out) {
@@ -127,14 +126,16 @@ std::string main_beside(size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const std::string_view prefix = kPrefixes[i];
     const std::string x = cat("p.", prefix, "its_width"), y = cat("p.", prefix, "its_height");
-    out += cat("  if (n < p.", prefix, "its_groups) {\n    ", prefix, "run_workgroup(vec3(n % ", x, ", n / ", x,
-               " % ", y, ", n / ", x, " / ", y, "), lane);\n    return;\n  }\n  n -= p.", prefix,
-               "its_groups;\n");
+    out += cat("  if (n < p.", prefix, "its_groups) {\n    ", prefix, "run_workgroup(vec3(n % ", x,
+               ", n / ", x, " % ", y, ", n / ", x, " / ", y,
+               "), lane);\n    return;\n  }\n  n -= p.", prefix, "its_groups;\n");
   }
   return out + "}\n";
 }
 
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 // A piece of WGSL: a name or a number, or one other character.
 std::vector<std::string_view> pieces(std::string_view text) {
@@ -155,7 +156,9 @@ std::vector<std::string_view> pieces(std::string_view text) {
   return all;
 }
 
-bool blank(std::string_view piece) { return piece == " " || piece == "\n"; }
+bool blank(std::string_view piece) {
+  return piece == " " || piece == "\n";
+}
 
 // The piece after (step 1) or before (step -1) piece `i` that is not blank.
 std::string_view neighbour(const std::vector<std::string_view>& all, size_t i, int step) {
@@ -337,9 +340,8 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
   for (int b = 0; b < signature.count; ++b) {
     const bool alone = std::any_of(works.begin(), works.end(), [&](const Work& work) {
       const std::span<const Operand> all = work.all_operands();
-      return std::any_of(all.begin(), all.end(), [&](const Operand& o) {
-        return o.alone && o.binding == b && o.bound();
-      });
+      return std::any_of(all.begin(), all.end(),
+                         [&](const Operand& o) { return o.alone && o.binding == b && o.bound(); });
     });
     const bool writable = ((signature.writable >> b) & 1) != 0;
     out += cat("@group(0) @binding(", b + 1, ") var<storage, ", writable ? "read_write" : "read",
@@ -367,8 +369,8 @@ std::string renamed(std::string_view text, std::string_view prefix) {
     if (piece == "}" && --depth == struct_depth) struct_depth = -1;
     const std::string_view before = neighbour(all, i, -1);
     const bool of_p = before == "." && i >= 2 && all[i - 2] == "p";
-    const bool member = before == "." || (struct_depth >= 0 && depth > struct_depth &&
-                                          neighbour(all, i, 1) == ":");
+    const bool member =
+        before == "." || (struct_depth >= 0 && depth > struct_depth && neighbour(all, i, 1) == ":");
     if (of_p || (!member && std::binary_search(names.begin(), names.end(), piece))) out += prefix;
     out += piece;
   }
