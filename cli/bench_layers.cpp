@@ -134,7 +134,7 @@ Result<Timing> measure(LayerRun& run, bool train, const LayersFlags& f, const Mo
     timing.submits = mode.gpu->counts().submits - before_run.submits;
   }
   // A GPU is given many steps before the first is waited for, as in training.
-  const int count = mode.gpu != nullptr && train ? 32 : 1;
+  const int count = mode.gpu != nullptr && train ? 64 : 1;
   while (times.size() < 5 || now() - start < f.seconds) {
     const double before = now();
     LOOM_TRY(run.run(count));

@@ -61,12 +61,10 @@ Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const T
   return s.binary(ratio, one, BinaryKind::min);
 }
 
-// 1 when `value` is finite, else NaN: 1 + 0 * value.
-Result<Tensor> guard(Scribe& s, const Tensor& value) {
-  LOOM_ASSIGN(const Tensor zero, s.number(0.0f));
-  LOOM_ASSIGN(const Tensor one, s.number(1.0f));
-  LOOM_ASSIGN(const Tensor nothing, s.binary(value, zero, BinaryKind::mul));
-  return s.binary(nothing, one, BinaryKind::add);
+// 1 when `value` is finite, else NaN: 1 + 0 * value, to `out`. numbers: 0 and 1.
+Status guard(Scribe& s, const Tensor& numbers, const Tensor& value, const Tensor& out) {
+  LOOM_ASSIGN(const Tensor nothing, s.binary(value, cell(numbers, 0), BinaryKind::mul));
+  return s.ops().binary({nothing, cell(numbers, 1), out, BinaryKind::add});
 }
 
 class Updater {
@@ -78,10 +76,11 @@ class Updater {
 
   // From here on `scale` is what gradients are multiplied by: NaN where `loss` is not finite.
   Status begin(const Tensor& loss) {
-    LOOM_ASSIGN(scale_, guard(scribe_, loss));
-    if (!together_) return {};
-    LOOM_TRY(scribe_.ops().unary({loss, cell(t_.report, 2)}));
-    return needs_all() ? Status{} : report();
+    const bool last = together_ && !needs_all();
+    scale_ = last ? cell(t_.report, 1) : scribe_.fresh(Shape{1, 1});
+    LOOM_TRY(guard(scribe_, t_.numbers, loss, scale_));
+    if (!together_ || loss.data == cell(t_.report, 2).data) return {};
+    return scribe_.ops().unary({loss, cell(t_.report, 2)});
   }
 
   // Clips by the norm of all gradients together.
@@ -94,7 +93,8 @@ class Updater {
     const Tensor all = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
     LOOM_TRY(scribe_.ops().reduce({squares, all, ReduceKind::sum}));
     LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, all, options_.clip.limit, norm));
-    LOOM_ASSIGN(const Tensor finite, guard(scribe_, norm));
+    const Tensor finite = scribe_.fresh(Shape{1, 1});
+    LOOM_TRY(guard(scribe_, t_.numbers, norm, finite));
     LOOM_ASSIGN(const Tensor both, scribe_.binary(scale_, finite, BinaryKind::mul));
     LOOM_ASSIGN(scale_, scribe_.binary(both, clip, BinaryKind::mul));
     LOOM_TRY(scribe_.ops().unary({norm, cell(t_.report, 0)}));
@@ -247,7 +247,7 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
     LOOM_TRY(record_parts(s, loss, together));
     first += width;
   }
-  t.loss = s.fresh(Shape{1, 1});
+  t.loss = together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
   Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
   LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, heads * y.rows()), total, ReduceKind::sum}));
   for (size_t i = 0; i < t.network.losses.size(); ++i) {

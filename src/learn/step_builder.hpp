@@ -24,8 +24,9 @@ struct StepTensors {
   TracedNetwork network;
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;
-  Tensor hyper;   // OptimiseArgs::hyper
-  Tensor report;  // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
+  Tensor hyper;    // OptimiseArgs::hyper
+  Tensor numbers;  // [1, 2]: 0 and 1
+  Tensor report;   // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
   std::vector<Tensor*> pins();
 };
 

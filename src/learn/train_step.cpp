@@ -116,6 +116,8 @@ Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
 Status TrainStep::Impl::make_state() {
   LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
   LOOM_ASSIGN(tensors.report, persistent(Shape{1, 4}));
+  LOOM_ASSIGN(tensors.numbers, persistent(Shape{1, 2}));
+  tensors.numbers.f32()[1] = 1.0f;
   Recorder recorder(host_ops(*ops), *pool, ActivationMode::f32);
   for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
     const Param& p = network->params()[static_cast<size_t>(i)];
@@ -183,10 +185,11 @@ Status TrainStep::Impl::make_programs() {
     LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, *ops, *pool));
     return std::make_unique<Program>(std::move(program));
   };
-  const Tensor hyper = tensors.hyper, report = tensors.report;
-  tensors = {};
-  tensors.hyper = hyper;
-  tensors.report = report;
+  StepTensors kept;
+  kept.hyper = tensors.hyper;
+  kept.numbers = tensors.numbers;
+  kept.report = tensors.report;
+  tensors = std::move(kept);
   Trace forward(DType::f32, true);
   const bool together = ops->device != nullptr;
   LOOM_TRY(record_step(forward, *network, options, trained, tensors, together));
