@@ -202,6 +202,8 @@ Status WebGpu::settle(std::span<const Command> commands) {
 
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->check());
+  // Before more is described, not after: what follows a list may still run beside its end.
+  if (frame_.pending() >= enough_) LOOM_TRY(submit());
   const Replays::Plan plan = replays_.plan(commands);
   if (plan == Replays::Plan::replay) {
     counts_.commands += static_cast<int64_t>(commands.size());
@@ -212,7 +214,8 @@ Status WebGpu::execute(std::span<const Command> commands) {
     if (plan == Replays::Plan::record) replays_.keep();
     count_memory();
   }
-  return frame_.pending() >= enough_ ? submit() : Status{};
+  // A token, say, is on its way while the host does other things.
+  return frame_.pending() >= kMost ? submit() : Status{};
 }
 
 Status WebGpu::describe(std::span<const Command> commands) {

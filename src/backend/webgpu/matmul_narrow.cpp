@@ -16,39 +16,13 @@ namespace {
 // sums are added in the order of a tree. What several steps need is asked for at once.
 constexpr Kernel kNarrow{"matmul_narrow", R"(
 var<workgroup> sums: array<vec4<f32>, lanes>;
-fn x_four(row: u32, k: u32) -> vec4<f32> {
-  let at = min(row, p.rows - 1u) * p.x_s;
-  let last = p.depth - 1u;
-  if (k + 3u <= last) {
-    return vec4<f32>(x_at(at + k), x_at(at + k + 1u), x_at(at + k + 2u), x_at(at + k + 3u));
-  }
-  var v = vec4<f32>();
-  for (var j = 0u; j < 4u; j++) {
-    if (k + j <= last) { v[j] = x_at(at + k + j); }
-  }
-  return v;
-}
 fn run(group: vec3<u32>, lane: u32) {
   let row = group.y * tall;
-  let end = tile_end(group.z);
-  let last = (p.depth - 1u) / 4u * 4u;
   let col = group.x * 4u + lane % 4u;
   var need = out_needs(row, min(col, p.cols - 1u));
   var s: array<vec4<f32>, tall>;
-  for (var k = tile_begin(group.z) + lane * 4u; k < end; k += step * ahead) {
-    var w: array<mat4x4<f32>, ahead>;
-    var x: array<vec4<f32>, tall * ahead>;
-    for (var a = 0u; a < ahead; a++) {
-      let at = min(k + a * step, last);
-      w[a] = w_block(group.x * 4u, at);
-      for (var r = 0u; r < tall; r++) {
-        x[a * tall + r] = select(vec4<f32>(), x_four(row + r, at), k + a * step < end);
-      }
-    }
-    for (var a = 0u; a < ahead; a++) {
-      for (var r = 0u; r < tall; r++) { s[r] += w[a] * x[a * tall + r]; }
-    }
-  }
+  let end = tile_end(group.z);
+  for (var k = tile_begin(group.z); k < end; k += step * ahead) { turn(&s, group.x, row, k, end, lane); }
   for (var r = 0u; r < tall; r++) {
     sums[lane] = s[r];
     workgroupBarrier();
@@ -64,6 +38,61 @@ fn run(group: vec3<u32>, lane: u32) {
   }
 }
 )"};
+
+// Wide types: one k at a time, neighbours next to each other.
+constexpr std::string_view kTurnWide = R"(
+const step = lanes;
+fn turn(s: ptr<function, array<vec4<f32>, tall>>, block: u32, row: u32, k: u32, end: u32,
+        lane: u32) {
+  let base = w_base(block * 4u);
+  var w: array<vec4<f32>, ahead>;
+  var x: array<f32, tall * ahead>;
+  for (var a = 0u; a < ahead; a++) {
+    let at = min(k + lane + a * step, p.depth - 1u);
+    w[a] = w_rows(base, block * 4u, at);
+    for (var r = 0u; r < tall; r++) {
+      x[a * tall + r] = select(0.0, x_at(min(row + r, p.rows - 1u) * p.x_s + at),
+                               k + lane + a * step < end);
+    }
+  }
+  for (var a = 0u; a < ahead; a++) {
+    for (var r = 0u; r < tall; r++) { (*s)[r] += w[a] * x[a * tall + r]; }
+  }
+}
+)";
+
+// Types of k-groups: four k at a time, as they are packed.
+constexpr std::string_view kTurnGroups = R"(
+const step = lanes * 4u;
+fn x_four(row: u32, k: u32) -> vec4<f32> {
+  let at = min(row, p.rows - 1u) * p.x_s;
+  let last = p.depth - 1u;
+  if (k + 3u <= last) {
+    return vec4<f32>(x_at(at + k), x_at(at + k + 1u), x_at(at + k + 2u), x_at(at + k + 3u));
+  }
+  var v = vec4<f32>();
+  for (var j = 0u; j < 4u; j++) {
+    if (k + j <= last) { v[j] = x_at(at + k + j); }
+  }
+  return v;
+}
+fn turn(s: ptr<function, array<vec4<f32>, tall>>, block: u32, row: u32, k: u32, end: u32,
+        lane: u32) {
+  let last = (p.depth - 1u) / 4u * 4u;
+  var w: array<mat4x4<f32>, ahead>;
+  var x: array<vec4<f32>, tall * ahead>;
+  for (var a = 0u; a < ahead; a++) {
+    let at = min(k + lane * 4u + a * step, last);
+    w[a] = w_block(block * 4u, at);
+    for (var r = 0u; r < tall; r++) {
+      x[a * tall + r] = select(vec4<f32>(), x_four(row + r, at), k + lane * 4u + a * step < end);
+    }
+  }
+  for (var a = 0u; a < ahead; a++) {
+    for (var r = 0u; r < tall; r++) { (*s)[r] += w[a] * x[a * tall + r]; }
+  }
+}
+)";
 
 constexpr std::string_view kSpan = R"(
 fn tile_begin(z: u32) -> u32 { return z * p.span; }
@@ -113,7 +142,9 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss)
   plan.cols = args.y.cols();
   plan.depth = args.w.shape[1];
   plan.tall = rows_together(plan.rows, plan.depth);
-  const int64_t step = kLanes * 4, ahead = plan.tall == 1 ? 4 : 2;
+  const bool wide = r16_geometry(args.w.dtype, plan.cols, plan.depth).wide;
+  const int64_t step = wide ? kLanes : kLanes * 4;
+  const int64_t ahead = (plan.tall == 1 ? 4 : 2) * (wide ? 4 : 1);
   // A second dispatch, to add up parts, is worth six turns.
   const int64_t turns = ceil_div(plan.depth, step * ahead);
   plan.span =
@@ -127,10 +158,10 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss)
       .value("depth", plan.depth)
       .value("span", plan.span)
       .constant("tall", plan.tall)
-      .constant("step", step)
       .constant("ahead", ahead)
       .lanes(kLanes)
       .beside(kLanes * 16)
+      .text(wide ? kTurnWide : kTurnGroups)
       .text(kSpan);
   return run_tiles(frame, call, plan, [&](Call& c) {
     c.read("bias", args.bias)
