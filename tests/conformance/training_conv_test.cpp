@@ -135,6 +135,8 @@ void conform_conv_dw() {
   for (const Case& c : cases()) {
     for (int i = 0; i < 3; ++i) conform_conv_dw_of(c, variant++);
   }
+  // Many products: where the GPU has tiles and splits the sums.
+  conform_conv_dw_of({3, 17, 33, 1, {{24, 3, 1, 1}, {17, 3, 1, 1}}}, variant++);
 }
 
 }  // namespace loom::test

@@ -1,89 +1,10 @@
 // Commands that share a dispatch, beside the reference: lists of small ones, updates of several
 // parameters with their packing, pairs of gradients. And that they do share it.
-#include "backend/reference/reference.hpp"
 #include "base/text.hpp"
-#include "conformance/support.hpp"
-#include "ops/recorder.hpp"
-#include "webgpu/gpu.hpp"
+#include "webgpu/sheet.hpp"
 
 namespace loom::test {
 namespace {
-
-// Memory for the tensors of a list, filled alike each time.
-class Sheet {
- public:
-  explicit Sheet(const Ops& ops) : recorder_(ops, pool()), memory_(8192) {
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      memory_[i] = static_cast<float>(static_cast<int>(i * 37 % 101) - 50) * 0.02f;
-    }
-    const MemoryRange range{reinterpret_cast<const std::byte*>(memory_.data()), bytes()};
-    auto attached = Attached::attach(ops.device, {&range, 1}, MemoryUse::scratch, true);
-    EXPECT_TRUE(attached.ok());
-    attached_ = std::move(*attached);
-  }
-  Recorder& ops() { return recorder_; }
-  Tensor matrix(int64_t rows, int64_t cols) {
-    const Tensor t = f32_matrix(memory_.data() + next_, rows, cols);
-    next_ += rows * cols;
-    return t;
-  }
-  Tensor ids(int64_t n, int64_t classes) {
-    Tensor t = matrix(1, n);
-    t.dtype = DType::i32;
-    t.shape = Shape{n};
-    for (int64_t i = 0; i < n; ++i) t.i32()[i] = static_cast<int32_t>(i * 5 % classes);
-    return t;
-  }
-  Tensor packed(int64_t rows, int64_t cols) {
-    const R16 g = r16_geometry(DType::f32, rows, cols);
-    next_ = (next_ + 15) / 16 * 16;
-    const Tensor t = r16_tensor(g, reinterpret_cast<std::byte*>(memory_.data() + next_));
-    next_ += g.bytes() / 4;
-    std::fill_n(reinterpret_cast<float*>(t.data), g.bytes() / 4, 0.0f);
-    return t;
-  }
-  // Runs the list; what is in memory then.
-  std::vector<float> run() {
-    Device* device = recorder_.ops().device;
-    const MemoryRange range{reinterpret_cast<const std::byte*>(memory_.data()), bytes()};
-    if (device != nullptr) {
-      EXPECT_TRUE(device->upload(range.begin, range.bytes).ok());
-    }
-    const Status status = recorder_.run();
-    EXPECT_TRUE(status.ok()) << status.error().str();
-    if (device != nullptr) {
-      EXPECT_TRUE(device->download({&range, 1}).ok());
-    }
-    return memory_;
-  }
-
- private:
-  static ThreadPool& pool() {
-    static ThreadPool one(1);
-    return one;
-  }
-  int64_t bytes() const { return static_cast<int64_t>(memory_.size()) * 4; }
-  Recorder recorder_;
-  std::vector<float> memory_;
-  Attached attached_;
-  int64_t next_ = 0;
-};
-
-// Records with `list` for both, and compares all memory; `dispatches` are expected.
-template <class List>
-void check(const std::string& what, int64_t dispatches, List list) {
-  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  Sheet expected(reference_ops()), got(gpu()->ops());
-  ASSERT_TRUE(list(expected).ok()) << what;
-  ASSERT_TRUE(list(got).ok()) << what;
-  const std::vector<float> a = expected.run();
-  const int64_t before = gpu()->counts().dispatches;
-  const std::vector<float> b = got.run();
-  EXPECT_EQ(gpu()->counts().dispatches - before, dispatches) << what;
-  for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_NEAR(a[i], b[i], 2e-6 * std::max(1.0f, std::abs(a[i]))) << what << ", value " << i;
-  }
-}
 
 TEST(GpuFused, SmallCommandsShareADispatch) {
   check("chain", 1, [](Sheet& s) -> Status {
@@ -187,6 +108,45 @@ TEST(GpuFused, ChannelSumsAndSlopesShareADispatch) {
     LOOM_TRY(s.ops().matmul_dx({dy, w, dx}));
     return s.ops().unary_dx({x, dx, dz, UnaryKind::relu, true});
   });
+}
+
+TEST(GpuFused, AProductOfFewOutputsMakesTheGradientOfItsLoss) {
+  struct Size {
+    int64_t rows, cols, depth, dispatches;
+  };
+  // Rows one by one, four at a time, and sums in parts.
+  for (const Size& n :
+       {Size{7, 3, 300, 1}, Size{30, 16, 513, 1}, Size{301, 5, 1900, 1}, Size{2, 8, 26000, 2}}) {
+    for (const LossKind kind : {LossKind::mse, LossKind::mae, LossKind::huber, LossKind::bce}) {
+      for (const bool weighted : {false, true}) {
+        const std::string name = cat(n.rows, " x ", n.cols, ", kind ", static_cast<int>(kind));
+        const auto values = static_cast<size_t>(n.depth * (n.rows + 16) + 8 * n.rows * n.cols);
+        check(
+            name, n.dispatches,
+            [&](Sheet& s) -> Status {
+              const Tensor w = s.packed(n.cols, n.depth), x = s.matrix(n.rows, n.depth);
+              for (int64_t i = 0; i < n.depth * 16; ++i) {
+                reinterpret_cast<float*>(w.data)[i] =
+                    i % 16 < n.cols ? 1e-3f * float(i % 19 - 9) : 0;
+              }
+              Tensor bias = s.matrix(1, n.cols), weight = s.matrix(1, n.rows);
+              bias.shape = Shape{n.cols};
+              weight.shape = Shape{n.rows};
+              weight.f32()[1] = 0.0f;
+              LossArgs loss;
+              loss.pred = s.matrix(n.rows, n.cols);
+              loss.target = s.matrix(n.rows, n.cols);
+              loss.dpred = s.matrix(n.rows, n.cols);
+              if (weighted) loss.weight = weight;
+              loss.kind = kind;
+              loss.delta = 0.3f;
+              LOOM_TRY(s.ops().matmul({x, w, bias, loss.pred}));
+              return s.ops().loss(loss);
+            },
+            values);
+      }
+    }
+  }
 }
 
 }  // namespace

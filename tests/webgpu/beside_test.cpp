@@ -1,0 +1,135 @@
+// Works side by side in one dispatch, and lists that come again.
+#include "backend/webgpu/work.hpp"
+#include "base/text.hpp"
+#include "webgpu/sheet.hpp"
+
+namespace loom::test {
+namespace {
+
+TEST(GpuBeside, NamesOfASecondTextAreItsOwn) {
+  EXPECT_EQ(
+      webgpu::renamed("const n: u32 = 4u;\n"
+                      "var<workgroup> sums: array<f32, n>;\n"
+                      "struct Pair { n: u32, b: f32 }\n"
+                      "fn add(a: f32, sums_: f32) -> f32 { return a + sums[n] + p.n; }  // n\n"
+                      "fn run(i: u32) { let q = Pair(n, add(1.0, 2.0)); y_set(i, q.b); }\n"
+                      "fn y_set(i: u32, v: f32) { b0[p.y_o + i] = bitcast<u32>(v); }\n",
+                      "two_"),
+      "const two_n: u32 = 4u;\n"
+      "var<workgroup> two_sums: array<f32, two_n>;\n"
+      "struct two_Pair { n: u32, b: f32 }\n"
+      "fn two_add(a: f32, sums_: f32) -> f32 { return a + two_sums[two_n] + p.two_n; }  \n"
+      "fn two_run(i: u32) { let q = two_Pair(two_n, two_add(1.0, 2.0)); two_y_set(i, q.b); }\n"
+      "fn two_y_set(i: u32, v: f32) { b0[p.two_y_o + i] = bitcast<u32>(v); }\n");
+}
+
+TEST(GpuBeside, IndependentCommandsShareADispatch) {
+  check("gradients of a layer", 1, [](Sheet& s) -> Status {
+    const Tensor dy = s.matrix(24, 20), x = s.matrix(24, 30), w = s.packed(20, 30);
+    const Tensor dw = s.matrix(20, 30), dx = s.matrix(24, 30), columns = s.matrix(1, 20);
+    for (int i = 0; i < 32 * 30; ++i) reinterpret_cast<float*>(w.data)[i] = 0.01f * float(i % 13);
+    LOOM_TRY(s.ops().matmul_dx({dy, w, dx}));
+    LOOM_TRY(s.ops().gemm({dy, x, dw, true}));
+    Tensor out = columns;
+    out.shape = Shape{20};
+    return s.ops().reduce_cols({dy, out});
+  });
+}
+
+TEST(GpuBeside, CommandsThatReadWhatOthersWriteDoNot) {
+  check("chain", 3, [](Sheet& s) -> Status {
+    const Tensor a = s.matrix(20, 20), b = s.matrix(20, 20), c = s.matrix(20, 20);
+    const Tensor d = s.matrix(20, 20);
+    LOOM_TRY(s.ops().gemm({a, b, c}));
+    LOOM_TRY(s.ops().gemm({c, b, d}));  // reads c
+    return s.ops().gemm({b, b, c});     // writes what the second reads
+  });
+  check("same result", 2, [](Sheet& s) -> Status {
+    const Tensor a = s.matrix(20, 20), b = s.matrix(20, 20), c = s.matrix(20, 20);
+    LOOM_TRY(s.ops().gemm({a, b, c}));
+    return s.ops().gemm({b, a, c});
+  });
+}
+
+// A list with tables and a last dispatch that stays open; its results feed its next run.
+Status training_like(Sheet& s) {
+  const Tensor w = s.matrix(18, 12), x = s.matrix(9, 12), y = s.matrix(9, 18);
+  const Tensor g = s.matrix(18, 12), sum = s.matrix(1, 1), half = s.matrix(1, 1);
+  const Tensor line = s.matrix(1, 9);
+  Tensor rows = line, hyper = s.matrix(1, 4);
+  rows.shape = Shape{9};
+  hyper.shape = Shape{4};
+  hyper.f32()[0] = 0.01f;
+  LOOM_TRY(s.ops().gemm({x, w, y, false, true}));
+  LOOM_TRY(s.ops().reduce({y, rows, ReduceKind::mean}));
+  LOOM_TRY(s.ops().reduce({line, sum, ReduceKind::mean}));
+  LOOM_TRY(s.ops().fill({half, 0.5f}));
+  LOOM_TRY(s.ops().binary({sum, half, sum, BinaryKind::mul}));
+  LOOM_TRY(s.ops().gemm({y, x, g, true}));
+  for (int i = 0; i < 2; ++i) {
+    OptimiseArgs o;
+    o.p = w.slice_rows(i * 9, 9);
+    o.g = g.slice_rows(i * 9, 9);
+    o.hyper = hyper;
+    o.scale = sum;
+    LOOM_TRY(s.ops().optimise(o));
+  }
+  return {};
+}
+
+TEST(GpuReplay, AListThatComesAgainDoesTheSame) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  Sheet expected(reference_ops(), 8192), got(gpu()->ops(), 8192);
+  ASSERT_TRUE(training_like(expected).ok());
+  ASSERT_TRUE(training_like(got).ok());
+  int64_t first = 0;
+  // Alone, then several in one submission.
+  for (const int times : {1, 1, 1, 2, 5}) {
+    const int64_t before = gpu()->counts().dispatches, commands = gpu()->counts().commands;
+    expect_near(cat(times, " times"), expected.run(times), got.run(times));
+    const int64_t dispatches = gpu()->counts().dispatches - before;
+    if (first == 0) first = dispatches;
+    EXPECT_EQ(dispatches, first * times);
+    EXPECT_EQ(gpu()->counts().commands - commands, 8 * times);
+  }
+}
+
+TEST(GpuReplay, CommandsThatChangedAreSeen) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  Sheet expected(reference_ops(), 8192), got(gpu()->ops(), 8192);
+  for (int i = 0; i < 6; ++i) {
+    const auto list = [&](Sheet& s) -> Status {
+      const Tensor x = s.matrix(5, 7), y = s.matrix(5, 7), z = s.matrix(5, 7);
+      LOOM_TRY(s.ops().fill({y, static_cast<float>(i / 2)}));
+      return s.ops().binary({x, i == 5 ? x : y, z, BinaryKind::add});
+    };
+    ASSERT_TRUE(list(expected).ok());
+    ASSERT_TRUE(list(got).ok());
+    expect_near(cat("list ", i), expected.run_and_forget(), got.run_and_forget());
+  }
+}
+
+TEST(GpuProfile, CountsTheDispatchesOfEveryKernel) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  if (!gpu()->adapter().timestamps) GTEST_SKIP() << "the adapter has no timestamps";
+  Sheet expected(reference_ops(), 8192), got(gpu()->ops(), 8192);
+  ASSERT_TRUE(training_like(expected).ok());
+  ASSERT_TRUE(training_like(got).ok());
+  ASSERT_TRUE(gpu()->set_profile(true).ok());
+  gpu()->take_profile();
+  const int64_t before = gpu()->counts().dispatches;
+  expect_near("profiled", expected.run(3), got.run(3));
+  ASSERT_TRUE(gpu()->set_profile(false).ok());
+  int64_t dispatches = 0, updates = 0;
+  for (const webgpu::KernelTime& time : gpu()->take_profile()) {
+    dispatches += time.dispatches;
+    if (time.name.find("optimise") != std::string::npos) updates += time.dispatches;
+    EXPECT_GE(time.microseconds, 0.0) << time.name;
+  }
+  EXPECT_EQ(dispatches, gpu()->counts().dispatches - before);
+  EXPECT_EQ(updates, 3);
+  EXPECT_TRUE(gpu()->take_profile().empty());
+}
+
+}  // namespace
+}  // namespace loom::test
