@@ -22,7 +22,9 @@ fn run(group: vec3<u32>, lane: u32) {
   var need = out_needs(row, min(col, p.cols - 1u));
   var s: array<vec4<f32>, tall>;
   let end = tile_end(group.z);
-  for (var k = tile_begin(group.z); k < end; k += step * ahead) { turn(&s, group.x, row, k, end, lane); }
+  for (var k = tile_begin(group.z); k < end; k += step * ahead) {
+    turn(&s, group.x, row, k, end, lane);
+  }
   for (var r = 0u; r < tall; r++) {
     sums[lane] = s[r];
     workgroupBarrier();
