@@ -109,14 +109,13 @@ Status Frame::send_all() {
 }
 
 // A work that others may join waits for them; what stands behind another waits for that.
-Status Frame::add(const Work& work) {
+Status Frame::add(Work& work) {
   if (work.shared >= 0) {
     fresh_.push_back(work);
     return {};
   }
   LOOM_TRY(close_all());
-  Work one = work;
-  return dispatch({&one, 1});
+  return dispatch({&work, 1});
 }
 
 Status Frame::settle(std::vector<Use> uses) {

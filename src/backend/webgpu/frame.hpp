@@ -117,7 +117,7 @@ class Frame {
   Status reserve(Sent& to, int64_t bytes, wgpu::Flags usage);
   Status send(Sent& to, const void* data, int64_t bytes);
   Status send_all();
-  Status add(const Work& work);
+  Status add(Work& work);
   Status close();      // of open_
   Status close_all();  // and of fresh_, without any of it beside others
   Status submit();

@@ -23,7 +23,10 @@ class Replays {
   // Of the list that plan() saw last.
   const Frame::Recording& recording() const { return *current_->recording; }
   // Memory was attached or detached.
-  void forget() { known_.clear(); }
+  void forget() {
+    known_.clear();
+    current_ = nullptr;
+  }
 
  private:
   struct Known {
