@@ -3,7 +3,7 @@
 # CPU, side by side. Brings what is missing (install_gpu.sh); skips what cannot be had.
 #   scripts/gpu_test.sh                 with what build/dev holds
 #   scripts/gpu_test.sh --preset asan   with another build folder
-#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case, for hours
+#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -59,13 +59,13 @@ in_turn() {
 
 if [[ -f "$dawn" && -n "$swiftshader" ]]; then
   in_turn test_gpu "$dawn" "$swiftshader" dawn_whole
-  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels
+  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-few}"
 else
   say "skipped: Dawn over SwiftShader: $dawn or the package chromium-common is not there"
   skipped=$((skipped + 1))
 fi
 if [[ -f "$wgpu" && -n "$lavapipe" ]]; then
-  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-most}"
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
   # As an adapter without optional features.
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off \
