@@ -134,6 +134,7 @@ Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
 
 Status WebGpu::set_profile(bool on) {
   LOOM_TRY(frame_.flush());
+  replays_.forget();  // submissions may hold fewer dispatches from now on
   frame_.set_profile(nullptr);
   if (!on) return {};
   if (profile_ == nullptr) {
@@ -234,6 +235,7 @@ Status WebGpu::describe(std::span<const Command> commands) {
     Status status;
     if (taken == 0) status = run_one(commands[i++]);
     if (status.ok()) status = settle(commands.subspan(begin, i - begin));
+    if (status.ok()) status = frame_.flush_full();
     if (!status.ok()) {
       frame_.drop();
       return status;

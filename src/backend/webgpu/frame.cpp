@@ -191,8 +191,6 @@ Status Frame::dispatch(std::span<Work> works) {
   const size_t begin = uniforms_.size();
   uniforms_.resize(begin + kUniformBlock);
   std::memcpy(uniforms_.data() + begin, words, sizeof(words));
-  if (dispatches_.size() >= most_dispatches()) LOOM_TRY(submit());
-  if (pipelines_.size() > kMaxPipelines && dispatches_.empty()) evict();
   return {};
 }
 
@@ -273,9 +271,12 @@ Status Frame::copy(const Place& from, const Place& to, int64_t bytes) {
   return {};
 }
 
+// A work that could not be dispatched is gone: so is what was described with it.
 Status Frame::flush() {
-  LOOM_TRY(close_all());
-  return submit();
+  Status status = close_all();
+  if (status.ok()) return submit();
+  drop();
+  return status;
 }
 
 Status Frame::submit() {
@@ -298,7 +299,9 @@ Status Frame::submit() {
   ++counts_->submits;
   ++submissions_;
   LOOM_TRY(gpu_->submit(encoder));
-  return timed.empty() ? Status{} : profile_->collect(timed);
+  if (!timed.empty()) LOOM_TRY(profile_->collect(timed));
+  while (pipelines_.size() > kMaxPipelines) evict();
+  return {};
 }
 
 // All dispatches in one pass but for copies between them; in one each, with its times, while they
@@ -361,8 +364,13 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
   return {};
 }
 
+// Some are left for those that wait, and for those of one more command.
 size_t Frame::most_dispatches() const {
-  return profile_ != nullptr ? size_t{Profile::kMostDispatches} : kMaxDispatches;
+  return (profile_ != nullptr ? size_t{Profile::kMostDispatches} : kMaxDispatches) - 64;
+}
+
+Status Frame::flush_full() {
+  return dispatches_.size() >= most_dispatches() ? flush() : Status{};
 }
 
 // Keeps the pipelines used last.

@@ -47,6 +47,9 @@ class Frame {
   Status write(const Place& to, const void* data, int64_t bytes);
   // Submits what was described so far.
   Status flush();
+  // The same where that is as much as a submission holds. To be called between commands: works that
+  // wait name tables of the submission to come.
+  Status flush_full();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
   // Commands come one after the other, as what was described since the last settle(). Works of the
   // next that could run beside those of the last do so where they touch nothing in common;

@@ -41,7 +41,7 @@ Status Profile::collect(const std::vector<std::string_view>& names) {
     const uint64_t begin = std::max(nanoseconds_[2 * i], before);
     const uint64_t end = std::max(nanoseconds_[2 * i + 1], begin);
     before = end;
-    KernelTime& time = times_[names[i]];
+    KernelTime& time = times_[std::string(names[i])];
     ++time.dispatches;
     time.microseconds += static_cast<double>(end - begin) * 1e-3;
   }

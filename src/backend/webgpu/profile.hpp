@@ -41,7 +41,7 @@ class Profile {
   wgpu::QuerySet queries_ = nullptr;
   wgpu::Buffer resolved_ = nullptr;
   std::vector<uint64_t> nanoseconds_;
-  std::map<std::string_view, KernelTime> times_;
+  std::map<std::string, KernelTime, std::less<>> times_;
 };
 
 }  // namespace loom::webgpu
