@@ -109,6 +109,36 @@ TEST(GpuReplay, CommandsThatChangedAreSeen) {
   }
 }
 
+// A sum in parts is two works, the second of which waits; small numbers make it exact.
+TEST(GpuProfile, ListsThatFillSubmissionsLoseNothing) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  if (!gpu()->adapter().timestamps) GTEST_SKIP() << "the adapter has no timestamps";
+  int odd = 0;
+  const auto list = [&](Sheet& s) -> Status {
+    const Tensor a = s.matrix(4, 512), b = s.matrix(512, 4), y = s.matrix(4, 4);
+    const Tensor z = s.matrix(4, 4);
+    for (int i = 0; i < 2048; ++i) a.f32()[i] = b.f32()[i] = static_cast<float>(i % 3);
+    std::fill_n(y.f32(), 16, 0.0f);
+    for (int i = 0; i < 1300; ++i) {
+      LOOM_TRY(s.ops().gemm({a, b, y, false, false, true}));
+      // Another dispatch, for submissions to fill at either of the two works.
+      if (i != odd) continue;
+      LOOM_TRY(s.ops().unary({y, z, UnaryKind::neg}));  // with a table
+      LOOM_TRY(s.ops().binary({z, z, z, BinaryKind::add}));
+    }
+    return Status{};
+  };
+  ASSERT_TRUE(gpu()->set_profile(true).ok());
+  for (odd = 0; odd < 1300; odd += 1299) {
+    Sheet expected(reference_ops(), 8192), got(gpu()->ops(), 8192);
+    ASSERT_TRUE(list(expected).ok());
+    ASSERT_TRUE(list(got).ok());
+    expect_near(cat("odd ", odd), expected.run(), got.run());
+  }
+  EXPECT_TRUE(gpu()->set_profile(false).ok());
+  gpu()->take_profile();
+}
+
 TEST(GpuProfile, CountsTheDispatchesOfEveryKernel) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   if (!gpu()->adapter().timestamps) GTEST_SKIP() << "the adapter has no timestamps";
