@@ -130,11 +130,15 @@ Call& Call::beside(int64_t shared, bool any) {
 
 Status Call::items(int64_t n) {
   if (n <= 0) return status_;
-  const int64_t groups = ceil_div(n, work_.lanes);
+  return lines(Form::items, n, ceil_div(n, work_.lanes));
+}
+
+// Workgroups in a line, in lines where there are more of them than a dimension has.
+Status Call::lines(Form form, int64_t n, int64_t groups) {
   const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
   value("items", n);
   value("width", width);
-  return run(Form::items, width, ceil_div(groups, width), 1);
+  return run(form, width, ceil_div(groups, width), 1);
 }
 
 Status Call::spread(int64_t n) {
@@ -144,19 +148,12 @@ Status Call::spread(int64_t n) {
   const bool many = n > int64_t{1} << 20;
   const int64_t each = many ? 16 : 1;
   lanes(many ? 128 : n > 1 << 16 ? 256 : 64).constant("each", each);
-  const int64_t groups = ceil_div(n, each * work_.lanes);
-  const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
-  value("items", n);
-  value("width", width);
-  return run(Form::spread, width, ceil_div(groups, width), 1);
+  return lines(Form::spread, n, ceil_div(n, each * work_.lanes));
 }
 
 Status Call::rows(int64_t n) {
   if (n <= 0) return status_;
-  const int64_t width = std::min(n, frame_->adapter().max_workgroups);
-  value("items", n);
-  value("width", width);
-  return run(Form::rows, width, ceil_div(n, width), 1);
+  return lines(Form::rows, n, n);
 }
 
 Status Call::groups(int64_t x, int64_t y, int64_t z) {

@@ -202,6 +202,7 @@ class Call {
   Call& add(Operand operand);
   Call& add(Value value);
   Call& fail(std::string_view what);
+  Status lines(Form form, int64_t n, int64_t groups);
   Status run(Form form, int64_t x, int64_t y, int64_t z);
 
   Frame* frame_;

@@ -197,16 +197,12 @@ int Work::words() const {
 }
 
 void settle_lanes(std::span<Work> works) {
-  int lanes = 0;
+  int fixed = 0, most = 0;
   for (const Work& work : works) {
-    if (!any_lanes(work)) lanes = work.lanes;
+    most = std::max(most, work.lanes);
+    if (!any_lanes(work)) fixed = work.lanes;
   }
-  for (Work& work : works) {
-    if (lanes != 0 && works.size() > 1) work.lanes = lanes;
-  }
-  int most = 0;
-  for (const Work& work : works) most = std::max(most, work.lanes);
-  for (Work& work : works) work.lanes = most;
+  for (Work& work : works) work.lanes = fixed != 0 ? fixed : most;
 }
 
 bool fits_beside(std::span<const Work> others, const Work& work, const AdapterReport& adapter) {
@@ -226,13 +222,16 @@ bool fits_beside(std::span<const Work> others, const Work& work, const AdapterRe
   for (const Work& other : others) {
     if (other.shared < 0 || !counts(other)) return false;
   }
-  if (work.shared < 0 || !counts(work) || invocations > kMostInvocations) return false;
+  if (work.shared < 0 || !counts(work) || invocations > kMostInvocations ||
+      shared > adapter.max_workgroup_memory || workgroups > adapter.max_workgroups ||
+      words > static_cast<int>(kUniformBlock) / 4) {
+    return false;
+  }
   std::vector<Work> all(others.begin(), others.end());
   all.push_back(work);
   Signature signature;
   std::array<Binding, Signature::kMax> storage;
-  return shared <= adapter.max_workgroup_memory && workgroups <= adapter.max_workgroups &&
-         words <= static_cast<int>(kUniformBlock) / 4 && bind(all, signature, storage).ok();
+  return bind(all, signature, storage).ok();
 }
 
 Status bind(std::span<Work> works, Signature& signature,
