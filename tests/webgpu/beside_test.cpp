@@ -109,6 +109,36 @@ TEST(GpuReplay, CommandsThatChangedAreSeen) {
   }
 }
 
+// float16 values that begin inside a word have no kernel.
+TEST(GpuReplay, WhatTheCpuComputesIsComputedEachTime) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  for (const bool alone : {true, false}) {
+    Sheet expected(reference_ops(), 8192), got(gpu()->ops(), 8192);
+    const auto list = [&](Sheet& s, Tensor& x) -> Status {
+      x = s.matrix(1, 4);
+      const Tensor y = s.matrix(1, 3), z = s.matrix(1, 3);
+      x.dtype = DType::f16;
+      x.shape = Shape{1, 3};
+      x.row_stride = 3;
+      x.data += 2;
+      LOOM_TRY(s.ops().convert({x, y}));
+      return alone ? Status{} : s.ops().unary({y, z, UnaryKind::neg});
+    };
+    Tensor mine, theirs;
+    ASSERT_TRUE(list(expected, mine).ok());
+    ASSERT_TRUE(list(got, theirs).ok());
+    for (uint16_t i = 0; i < 5; ++i) {
+      for (const Tensor& x : {mine, theirs}) {
+        const uint16_t values[3] = {static_cast<uint16_t>(0x3c00 + i), 0x4000, 0};
+        std::memcpy(x.data, values, sizeof(values));
+      }
+      const int64_t before = gpu()->counts().total_fallbacks();
+      expect_near(cat("run ", i), expected.run(), got.run());
+      EXPECT_EQ(gpu()->counts().total_fallbacks() - before, 1);
+    }
+  }
+}
+
 // A sum in parts is two works, the second of which waits; small numbers make it exact.
 TEST(GpuProfile, ListsThatFillSubmissionsLoseNothing) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
