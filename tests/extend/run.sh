@@ -27,7 +27,7 @@ patch -d "$tree" -p1 -s < tests/extend/dtype_int3.patch
 
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-cmake -S "$tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=-O1 -DLOOM_BUILD_TESTS=ON -DLOOM_BUILD_CLI=OFF \
+cmake -S "$tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLOOM_BUILD_TESTS=ON -DLOOM_BUILD_CLI=OFF \
   -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 "${launcher[@]}" >/dev/null
 cmake --build "$work/build" --target test_layers test_dtype test_grid test_conformance | tail -n 1
 # The tests of dtype/ list the released types and their bytes on purpose; the toy brings its own instead.

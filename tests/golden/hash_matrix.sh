@@ -38,12 +38,24 @@ loom_of() {
     echo "$builds/hash-$1/tests/golden/loom_hash"
   fi
 }
+# level_is FLAG FILE: whether FLAG is the last -O of every command (a build type may bring its own).
+level_is() {
+  python3 - "$@" << 'EOF'
+import json, re, sys
+levels = {re.findall(r" (-O\S*)", entry["command"])[-1] for entry in json.load(open(sys.argv[2]))}
+sys.exit(levels != {sys.argv[1]})
+EOF
+}
 for variant in "${variants[@]}"; do
   read -r name compiler flag <<< "$variant"
   case $(loom_of "$name") in "$root/build/dev/"*) continue ;; esac
-  cmake -S . -B "$builds/hash-$name" -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_COMPILER="$compiler" \
+  cmake -S . -B "$builds/hash-$name" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_CXX_FLAGS="$flag" -DLOOM_BUILD_HASH=ON -DLOOM_BUILD_CLI=OFF -DCMAKE_UNITY_BUILD=ON \
-    -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 "${launcher[@]}" >/dev/null
+    -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${launcher[@]}" >/dev/null
+  if ! level_is "$flag" "$builds/hash-$name/compile_commands.json"; then
+    echo "hash_matrix: the build $name is not compiled with $flag" >&2
+    exit 1
+  fi
   cmake --build "$builds/hash-$name" --target loom_hash | tail -n 1
 done
 
