@@ -6,7 +6,49 @@
 #include "backend/webgpu/attend_one.hpp"
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::webgpu {
+namespace {
+
+// Joins the splits of one query, at most 64, one per lane.
+constexpr Kernel kJoin{"attention_join", R"(
+var<workgroup> weight: array<f32, 64>;
+fn run(row: u32, lane: u32) {
+  let begin = row * p.splits * (p.head_width + 2u);
+  let of_lane = begin + min(lane, p.splits - 1u) * (p.head_width + 2u);
+  let sum = select(0.0, part_at(of_lane + p.head_width + 1u), lane < p.splits);
+  let m = part_at(of_lane + p.head_width);
+  let largest = group_max(lane, m);
+  let f = select(0.0, loom_exp(m - largest), sum > 0.0);
+  weight[lane] = f;
+  let total = group_sum(lane, f * sum);
+  for (var d = lane; d < p.head_width; d += lanes) {
+    var x = 0.0;
+    for (var s = 0u; s < p.splits; s++) {
+      x += weight[s] * part_at(begin + s * (p.head_width + 2u) + d);
+    }
+    y_set(row / p.heads * p.y_s + row % p.heads * p.head_width + d,
+          select(0.0, x / total, total > 0.0));
+  }
+}
+)"};
+
+}  // namespace
+
+int64_t join_bytes(const AttentionArgs& args, int64_t splits) {
+  return args.q.rows() * args.heads * splits * (args.cache.head_dim + 2) * 4;
+}
+
+Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, const Place& part) {
+  return Call(frame, kJoin)
+      .floats("part", part, Access::read)
+      .write("y", args.y)
+      .value("splits", splits)
+      .value("head_width", args.cache.head_dim)
+      .value("heads", args.heads)
+      .rows(args.q.rows() * args.heads);
+}
+
+namespace kernels {
 namespace {
 
 // One invocation per pair that is turned, and per value that is kept.
@@ -144,29 +186,6 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Joins the splits of one query, at most 64, one per lane.
-constexpr Kernel kJoin{"attention_join", R"(
-var<workgroup> weight: array<f32, 64>;
-fn run(row: u32, lane: u32) {
-  let begin = row * p.splits * (p.head_width + 2u);
-  let of_lane = begin + min(lane, p.splits - 1u) * (p.head_width + 2u);
-  let sum = select(0.0, part_at(of_lane + p.head_width + 1u), lane < p.splits);
-  let m = part_at(of_lane + p.head_width);
-  let largest = group_max(lane, m);
-  let f = select(0.0, loom_exp(m - largest), sum > 0.0);
-  weight[lane] = f;
-  let total = group_sum(lane, f * sum);
-  for (var d = lane; d < p.head_width; d += lanes) {
-    var x = 0.0;
-    for (var s = 0u; s < p.splits; s++) {
-      x += weight[s] * part_at(begin + s * (p.head_width + 2u) + d);
-    }
-    y_set(row / p.heads * p.y_s + row % p.heads * p.head_width + d,
-          select(0.0, x / total, total > 0.0));
-  }
-}
-)"};
-
 // Positions per workgroup: enough workgroups for a large device, the splits of a query no more than
 // the lanes that join them. `groups`: workgroups without a split.
 int64_t per_split(int64_t positions, int64_t groups) {
@@ -221,19 +240,16 @@ Status attention(Frame& frame, const AttentionArgs& args) {
   AttendTile tile(work.width, work.rows * work.share());
   tile.fill(work.rows * work.share(), work.kv_heads);
   const int64_t tiles = ceil_div(work.rows * work.share(), tile.size());
-  const int64_t after = args.first + 1;
-  const int64_t begin =
-      args.window > 0 && after > args.window ? (after - args.window) / 16 * 16 : 0;
-  const int64_t positions = std::max<int64_t>(args.length - begin, 0);
-  const bool one = attends_one(args, positions);
-  const int64_t step = one ? kAttendLanes : per_split(positions, tiles * work.kv_heads);
-  const int64_t splits = std::max<int64_t>(ceil_div(positions, step), 1);
+  const OneRow row = one_row(args);
+  const int64_t positions = std::max<int64_t>(args.length - row.begin, 0);
+  const int64_t step = per_split(positions, tiles * work.kv_heads);
+  const int64_t splits = row.fits ? row.splits : std::max<int64_t>(ceil_div(positions, step), 1);
   Place part;
   if (splits > 1) {
-    LOOM_ASSIGN(part, frame.temporary(work.rows * work.heads * splits * (work.width + 2) * 4));
+    LOOM_ASSIGN(part, frame.temporary(join_bytes(args, splits)));
   }
-  if (one) {
-    LOOM_TRY(attend_one(frame, args, begin, splits, part));
+  if (row.fits) {
+    LOOM_TRY(attend_one(frame, args, row, part));
   } else {
     Call call(frame, kAttend);
     call.text(kQueries).text(kFromCache).read("q", args.q).read("mask", Tensor{});
@@ -242,19 +258,12 @@ Status attention(Frame& frame, const AttentionArgs& args) {
     splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
     LOOM_TRY(describe(call, work, tile, tiles, false)
                  .value("capacity", cache.capacity)
-                 .value("begin", begin)
+                 .value("begin", row.begin)
                  .value("per_split", step)
                  .value("splits", splits)
                  .rows(splits * tiles * work.kv_heads));
   }
-  if (splits == 1) return {};
-  return Call(frame, kJoin)
-      .floats("part", part, Access::read)
-      .write("y", args.y)
-      .value("splits", splits)
-      .value("head_width", work.width)
-      .value("heads", work.heads)
-      .rows(work.rows * work.heads);
+  return splits > 1 ? join_splits(frame, args, splits, part) : Status{};
 }
 
 Status attend(Frame& frame, const AttendArgs& args) {
@@ -276,4 +285,5 @@ Status attend(Frame& frame, const AttendArgs& args) {
       .rows(tiles * work.kv_heads * work.sequences);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace kernels
+}  // namespace loom::webgpu

@@ -1,5 +1,7 @@
 // rope of queries and of keys and the write into the cache, of any number of rows: one invocation
 // per pair that is turned, per value that is kept and per value that only moves.
+#include "backend/webgpu/rope_write.hpp"
+
 #include "backend/webgpu/peephole.hpp"
 
 namespace loom::webgpu {
@@ -64,21 +66,27 @@ bool alike(const RopeArgs& q, const RopeArgs& k) {
 
 }  // namespace
 
-Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
+bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
   const auto* q = args_at<RopeArgs>(rest, 0);
   const auto* k = args_at<RopeArgs>(rest, 1);
   const auto* write = args_at<KvWriteArgs>(rest, 2);
-  if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return 0;
-  if (write->k.data != k->y.data || write->k.rows() != k->y.rows() || k->x.rows() == 0) return 0;
-  if (write->cache.head_dim != k->x.cols() / k->heads) return 0;
-  const Tensor kept = dead(rest.subspan(3), k->y) ? Tensor{} : k->y;
+  if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
+  run = {q, k, write, dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
+  return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
+         write->cache.head_dim == k->x.cols() / k->heads;
+}
+
+Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
+  RopeWrite run;
+  if (!take_rope_write(rest, run)) return 0;
+  const auto& [q, k, write, kept] = run;
   for (const Tensor* input : {&q->x, &k->x, &write->v}) {
     const bool same =
         input == &q->x && q->y.data == q->x.data && q->y.row_stride == q->x.row_stride;
     if (overlap(q->y, *input) && !same) return 0;
     if (overlap(kept, *input)) return 0;
   }
-  const int64_t width = q->x.cols() / q->heads, turned = turned_of(*q);
+  const int64_t width = q->x.cols() / q->heads, turned = q->turned > 0 ? q->turned : width;
   const int64_t units = turned / 2 + width - turned;
   const int64_t items = q->heads * units + k->heads * units + write->v.cols();
   LOOM_TRY(Call(frame, kRopeWrite)

@@ -56,8 +56,10 @@ bool dead(std::span<const Command> rest, const Q8Rows& q) {
 }
 
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
-  for (const auto part : {fuse_products, fuse_rope, fuse_many, fuse_loss, fuse_scalars, fuse_slope,
-                          fuse_channel_sums, fuse_optimise}) {
+  const auto products = [](Frame& f, std::span<const Command> r) { return fuse_products(f, r); };
+  using Part = Result<int64_t> (*)(Frame&, std::span<const Command>);
+  for (const Part part : {Part{products}, fuse_attention, fuse_rope, fuse_many, fuse_loss,
+                          fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimise}) {
     const Result<int64_t> taken = part(frame, rest);
     if (!taken.ok() || *taken > 0) return taken;
   }

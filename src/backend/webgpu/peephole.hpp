@@ -14,8 +14,14 @@ namespace loom::webgpu {
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 
 // Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantise_rows, up to three
-// matmul over the same row, then gated or an addition:
-Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest);
+// matmul over the same row, then gated or an addition; `joined`: that row is yet to be joined, and
+// nobody else reads it:
+struct JoinedRow;
+Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest,
+                              const JoinedRow* joined = nullptr);
+// rope of queries, rope of keys, kv_write, attention of one row, and the products over what it
+// makes:
+Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest);
 // rope of queries, rope of keys, kv_write.
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
 

@@ -183,15 +183,20 @@ std::string_view levels_text(Levels levels) {
 
 // ---- wide: w_rows(base, lane, k), four rows at one k; lane % 4 == 0 ----
 
+// In two moves: the words they are in, and what is made of them.
 constexpr std::string_view kRows32 = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  return bitcast<vec4<f32>>(w_words(base + p.w_codes + k * 16u + lane));
+fn w_raw(base: u32, lane: u32, k: u32) -> vec4<u32> {
+  return w_words(base + p.w_codes + k * 16u + lane);
 }
+fn w_of_raw(raw: vec4<u32>, base: u32, lane: u32) -> vec4<f32> { return bitcast<vec4<f32>>(raw); }
 )";
 
 constexpr std::string_view kRows16 = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  return w_unpack(w_pair(base + p.w_codes + k * 8u + lane / 2u), base, lane);
+fn w_raw(base: u32, lane: u32, k: u32) -> vec4<u32> {
+  return vec4<u32>(w_pair(base + p.w_codes + k * 8u + lane / 2u), 0u, 0u);
+}
+fn w_of_raw(raw: vec4<u32>, base: u32, lane: u32) -> vec4<f32> {
+  return w_unpack(raw.xy, base, lane);
 }
 )";
 
@@ -225,13 +230,18 @@ fn w_unpack(words: vec2<u32>, base: u32, lane: u32) -> vec4<f32> {
 )";
 
 constexpr std::string_view kRows8 = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  return small_floats(w_word(base + p.w_codes + k * 4u + lane / 4u), w_mantissa, w_exponent) *
-         bitcast<vec4<f32>>(w_words(base + lane));
+fn w_raw(base: u32, lane: u32, k: u32) -> vec4<u32> {
+  return vec4<u32>(w_word(base + p.w_codes + k * 4u + lane / 4u), 0u, 0u, 0u);
+}
+fn w_of_raw(raw: vec4<u32>, base: u32, lane: u32) -> vec4<f32> {
+  return small_floats(raw.x, w_mantissa, w_exponent) * bitcast<vec4<f32>>(w_words(base + lane));
 }
 )";
 
 constexpr std::string_view kAtOfRows = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  return w_of_raw(w_raw(base, lane, k), base, lane);
+}
 fn w_at(row: u32, k: u32) -> f32 {
   return w_rows(w_base(row), (row % 16u) & 12u, k)[row % 4u];
 }

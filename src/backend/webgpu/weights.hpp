@@ -23,6 +23,8 @@ enum class WeightView : uint8_t { words, quads };
 //   w_values(codes, offset)        their levels (nf4: values) as vec4<f32>
 //   w_steps(base, lane, k)         what multiplies the levels of four rows, lane % 4 == 0
 //   w_step_words(base, lane, k), w_steps_of(words, lane)   the same in two moves, to fetch ahead
+// wide types but those of the f64 path
+//   w_raw(base, lane, k), w_of_raw(words, base, lane)      values of four rows at one k, likewise
 // and for all types
 //   w_word(i), w_pair(i), w_words(i)   1, 2 or 4 words from i, which is a multiple of that
 // Errors: none; a type without a snippet makes the call fail with Code::unsupported.
