@@ -115,7 +115,9 @@ GpuReport look_at_gpu(const std::string& library) {
 std::string features_of(const webgpu::AdapterReport& a) {
   std::string text;
   if (a.f16) text += "shader-f16 ";
-  if (a.subgroups) text += fmt::format("subgroups ({} to {}) ", a.subgroup_min, a.subgroup_max);
+  if (a.subgroups) {
+    text += a.team > 1 ? fmt::format("subgroups ({}) ", a.team) : "subgroups (not used) ";
+  }
   if (a.timestamps) text += "timestamp-query ";
   return text.empty() ? "none" : text.substr(0, text.size() - 1);
 }
@@ -152,6 +154,7 @@ JsonValue gpu_json(const GpuReport& report) {
       .set("subgroups", a.subgroups)
       .set("subgroup_min", static_cast<int64_t>(a.subgroup_min))
       .set("subgroup_max", static_cast<int64_t>(a.subgroup_max))
+      .set("subgroup_size_used", int64_t{a.team})
       .set("timestamps", a.timestamps)
       .set("max_buffer_bytes", a.max_buffer)
       .set("max_binding_bytes", a.max_binding)

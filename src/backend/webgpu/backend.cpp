@@ -10,6 +10,7 @@
 #include "backend/webgpu/memory.hpp"
 #include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/replays.hpp"
+#include "backend/webgpu/teams.hpp"
 #include "backend/webgpu/webgpu.hpp"
 #include "base/text.hpp"
 
@@ -47,6 +48,13 @@ class WebGpu final : public Backend {
 #define LOOM_OP(name, Args) ops_.name = &on_device<Args>;
 #include "ops/ops.def"
 #undef LOOM_OP
+  }
+
+  // Before the first list.
+  Status prepare() {
+    LOOM_TRY(find_team(*gpu_, memory_, frame_));
+    counts_ = {};
+    return {};
   }
 
   const Ops& ops() const override {
@@ -316,7 +324,9 @@ int64_t Counts::total_fallbacks() const {
 
 Result<std::unique_ptr<Backend>> Backend::open(const OpenOptions& options) {
   LOOM_ASSIGN(std::unique_ptr<Gpu> gpu, Gpu::open(options));
-  return std::unique_ptr<Backend>(std::make_unique<WebGpu>(std::move(gpu), options));
+  auto backend = std::make_unique<WebGpu>(std::move(gpu), options);
+  LOOM_TRY(backend->prepare());
+  return std::unique_ptr<Backend>(std::move(backend));
 }
 
 }  // namespace loom::webgpu

@@ -166,8 +166,10 @@ Status Frame::dispatch(std::span<Work> works) {
     for (const Work& work : works) {
       pipeline.name += cat(pipeline.name.empty() ? "" : "+", work.kernel.name);
     }
-    Result<wgpu::ComputePipeline> made =
-        gpu_->compile(pipeline.name, pipeline_wgsl(works, dispatch.signature), dispatch.signature);
+    // wgpu-native has subgroups without, and does not know the word.
+    const Swapping swapping{adapter().team, gpu_->api().flavour.dawn};
+    const std::string wgsl = pipeline_wgsl(works, dispatch.signature, swapping);
+    Result<wgpu::ComputePipeline> made = gpu_->compile(pipeline.name, wgsl, dispatch.signature);
     if (!made.ok()) {
       pipelines_.erase(key);
       return made.error();

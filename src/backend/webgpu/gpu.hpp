@@ -51,6 +51,7 @@ class Gpu {
   ~Gpu();
 
   const AdapterReport& report() const { return report_; }
+  void set_team(int lanes) { report_.team = lanes; }
   const wgpu::Api& api() const { return api_; }
   wgpu::Device device() const { return device_; }
 

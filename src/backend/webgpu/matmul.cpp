@@ -21,20 +21,11 @@ const std::string_view kFinish = kFinishText;
 namespace {
 
 constexpr std::string_view kReduce = R"(
-var<workgroup> part: array<vec4<f32>, lanes>;
 fn reduce(sums: ptr<function, array<vec4<f32>, few>>, group: u32, lane: u32) {
+  let col = group * 16u + lane;
   for (var r = 0u; r < few; r++) {
-    part[lane] = (*sums)[r];
-    workgroupBarrier();
-    for (var n = lanes / 2u; n >= 4u; n /= 2u) {
-      if (lane < n) { part[lane] += part[lane + n]; }
-      workgroupBarrier();
-    }
-    let col = group * 16u + lane;
-    if (lane < 16u && col < p.cols && r < p.rows) {
-      y_set(r * p.y_s + col, finish(part[lane / 4u][lane % 4u], col));
-    }
-    workgroupBarrier();
+    let sum = lane_sums((*sums)[r], lane);
+    if (lane < 16u && col < p.cols && r < p.rows) { y_set(r * p.y_s + col, finish(sum, col)); }
   }
 }
 )";

@@ -223,21 +223,6 @@ fn block_product(base: u32, four: u32, b: u32, now: Ahead, own: Fixed) -> vec4<f
 }
 )";
 
-// Sums of lanes in the order of a fixed tree; then lane j has output j of the group.
-constexpr std::string_view kJoined = R"(
-var<workgroup> part: array<vec4<f32>, lanes>;
-fn joined(sum: vec4<f32>, lane: u32) -> f32 {
-  workgroupBarrier();
-  part[lane] = sum;
-  workgroupBarrier();
-  for (var n = lanes / 2u; n >= 4u; n /= 2u) {
-    if (lane < n) { part[lane] += part[lane + n]; }
-    workgroupBarrier();
-  }
-  return part[lane % 16u / 4u][lane % 4u];
-}
-)";
-
 constexpr Kernel kGates{"products_gated", R"(
 fn run(row: u32, lane: u32) {
   let base0 = p.base0 + row * p.w_group;
@@ -248,8 +233,8 @@ fn run(row: u32, lane: u32) {
   let bias_gate = bias0_at(min(n, p.n0 - 1u));
   let bias_up = bias1_at(min(n, p.n0 - 1u));
   prepare(row == 0u, lane);
-  var gate = joined(product(base0, lane, ahead0), lane);
-  var up = joined(product(base1, lane, ahead1), lane);
+  var gate = lane_sums(product(base0, lane, ahead0), lane);
+  var up = lane_sums(product(base1, lane, ahead1), lane);
   if (lane >= 16u || n >= p.n0) { return; }
   if (has_bias0) { gate += bias_gate; }
   if (has_bias1) { up += bias_up; }
@@ -283,7 +268,7 @@ fn run(row: u32, lane: u32) {
   let bias = bias_of(g.matrix, min(n, g.count - 1u));
   let added = other_at(min(n, p.n0 - 1u));
   prepare(row == 0u, lane);
-  let sum = joined(product(base, lane, fetched), lane) + bias;
+  let sum = lane_sums(product(base, lane, fetched), lane) + bias;
   if (lane >= 16u || n >= g.count) { return; }
   switch (g.matrix) {
     case 0u: {
@@ -364,7 +349,6 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
   call.text(p.quantise != nullptr ? kCodes : kFloats).text(wide ? kWide : kBlocks);
   if (!wide) call.text(p.quantise != nullptr ? kBlockQ8 : kBlockFloats);
   call.text(kProduct)
-      .text(kJoined)
       .write("kept", out.kept)
       .read("bias0", first.bias)
       .read("bias1", p.count > 1 ? p.matrix[1]->bias : Tensor{})

@@ -8,6 +8,7 @@ namespace {
 struct Function {
   std::string_view name;
   std::string_view text;
+  std::string_view teamed = {};  // instead, where lanes can swap values in registers
 };
 
 constexpr Function kFunctions[] = {
@@ -323,6 +324,39 @@ fn activate(kind: u32, x: f32) -> f32 {
   }
 }
 )"},
+    // A value of the lane whose number differs by the bit n; n below `team`, the number of lanes in
+    // a row that can swap values (1: none). Every invocation calls.
+    {"swap_lanes", R"(
+fn swap_lanes(v: f32, n: u32) -> f32 { return v; }
+)",
+     R"(
+fn swap_lanes(v: f32, n: u32) -> f32 { return subgroupShuffleXor(v, n); }
+)"},
+    {"swap_four", R"(
+fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return v; }
+)",
+     R"(
+fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return subgroupShuffleXor(v, n); }
+)"},
+    // Sums over the invocations with the same lane % 4, as values 0 .. 15: lane j gets component j
+    // % 4 of the sum of lanes j % 16 / 4. Two barriers.
+    {"lane_sums", R"(
+const lane_sums_team = max(team, 4u);
+const lane_sums_parts = lanes / lane_sums_team * 4u;
+var<workgroup> lane_sums_part: array<vec4<f32>, lane_sums_parts>;
+fn lane_sums(mine: vec4<f32>, lane: u32) -> f32 {
+  var sum = mine;
+  for (var n = lane_sums_team / 2u; n >= 4u; n /= 2u) { sum += swap_four(sum, n); }
+  workgroupBarrier();
+  if (lane % lane_sums_team < 4u) {
+    lane_sums_part[lane / lane_sums_team * 4u + lane % 4u] = sum;
+  }
+  workgroupBarrier();
+  var total = lane_sums_part[lane % 16u / 4u];
+  for (var i = 4u + lane % 16u / 4u; i < lane_sums_parts; i += 4u) { total += lane_sums_part[i]; }
+  return total[lane % 4u];
+}
+)"},
     // Sums, maxima over the invocations of a workgroup (a multiple of 16): every invocation calls,
     // every one gets the same value, which the rules of WGSL do not know to be uniform
     // (uniform_value makes it so). Two barriers: 16 invocations join the parts, then all join the
@@ -356,6 +390,23 @@ fn group_sum(lane: u32, v: f32) -> f32 {
   let two = four.xy + four.zw;
   return two.x + two.y;
 }
+)",
+     // One barrier: the next call writes the other half.
+     R"(
+var<workgroup> group_sum_part: array<f32, lanes / team * 2u>;
+var<private> group_sum_half: u32;
+fn group_sum(lane: u32, v: f32) -> f32 {
+  var sum = v;
+  for (var n = team / 2u; n > 0u; n /= 2u) { sum += swap_lanes(sum, n); }
+  if (lanes == team) { return sum; }
+  let half = group_sum_half;
+  group_sum_half = lanes / team - half;
+  if (lane % team == 0u) { group_sum_part[half + lane / team] = sum; }
+  workgroupBarrier();
+  var total = group_sum_part[half];
+  for (var i = 1u; i < lanes / team; i++) { total += group_sum_part[half + i]; }
+  return total;
+}
 )"},
     {"group_max", R"(
 var<workgroup> group_max_part: array<f32, lanes>;
@@ -371,6 +422,22 @@ fn group_max(lane: u32, v: f32) -> f32 {
   workgroupBarrier();
   var most = group_max_joined[0];
   for (var i = 1u; i < 16u; i++) { most = max(most, group_max_joined[i]); }
+  return most;
+}
+)",
+     R"(
+var<workgroup> group_max_part: array<f32, lanes / team * 2u>;
+var<private> group_max_half: u32;
+fn group_max(lane: u32, v: f32) -> f32 {
+  var most = v;
+  for (var n = team / 2u; n > 0u; n /= 2u) { most = max(most, swap_lanes(most, n)); }
+  if (lanes == team) { return most; }
+  let half = group_max_half;
+  group_max_half = lanes / team - half;
+  if (lane % team == 0u) { group_max_part[half + lane / team] = most; }
+  workgroupBarrier();
+  most = group_max_part[half];
+  for (var i = 1u; i < lanes / team; i++) { most = max(most, group_max_part[half + i]); }
   return most;
 }
 )"},
@@ -445,14 +512,15 @@ bool calls(std::string_view text, std::string_view name) {
 
 }  // namespace
 
-std::string library_for(std::string_view text) {
+std::string library_for(std::string_view text, bool teams) {
   std::string out;
   bool used[std::size(kFunctions)] = {};
   // Functions call only those before them: from the last to the first, each is known to be needed
   // when its turn comes.
   for (size_t i = std::size(kFunctions); i-- > 0;) {
     used[i] = calls(text, kFunctions[i].name) || calls(out, kFunctions[i].name);
-    if (used[i]) out += kFunctions[i].text;
+    const bool teamed = teams && !kFunctions[i].teamed.empty();
+    if (used[i]) out += teamed ? kFunctions[i].teamed : kFunctions[i].text;
   }
   return out;
 }

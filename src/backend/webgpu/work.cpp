@@ -88,18 +88,19 @@ std::string accessors(const Operand& o) {
 }
 
 // All of a work but main and what works share: run_workgroup(group, lane) runs one workgroup of it.
-std::string work_wgsl(const Work& work) {
+std::string work_wgsl(const Work& work, int team) {
   std::string out;
   for (int i = 0; i < work.constant_count; ++i) {
     const auto& [name, value] = work.constants[static_cast<size_t>(i)];
     out += cat("const ", name, ": u32 = ", value, "u;\n");
   }
   out += cat("const lanes: u32 = ", work.lanes, "u;\n");
+  out += cat("const team: u32 = ", std::min(team, work.lanes), "u;\n");
   for (const Operand& o : work.all_operands()) out += accessors(o);
   std::string body;
   for (int i = 0; i < work.text_count; ++i) body += work.texts[static_cast<size_t>(i)];
   body += work.kernel.text;
-  out += library_for(body) + body;
+  out += library_for(body, team > 1) + body;
   if (work.form == Form::spread) out += kSpots;
   return out +
          cat("fn run_workgroup(group: vec3<u32>, lane: u32) {\n", form_text(work.form), "}\n");
@@ -326,7 +327,8 @@ int parameters(std::span<const Work> works, std::span<uint32_t> words) {
   return static_cast<int>(count);
 }
 
-std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature) {
+std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature,
+                          const Swapping& swapping) {
   std::string out = "struct Params {\n";
   for (size_t i = 0; i < works.size(); ++i) {
     add_members(works[i], kPrefixes[i], out);
@@ -347,11 +349,13 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
                "> b", b, ": array<", alone ? "vec4<u32>" : "u32", ">;\n");
   }
   for (size_t i = 0; i < works.size(); ++i) {
-    const std::string text = work_wgsl(works[i]);
+    const std::string text = work_wgsl(works[i], swapping.team);
     out += i == 0 ? text : renamed(text, kPrefixes[i]);
   }
-  if (works.size() > 1) return out + main_beside(works.size());
-  return out + std::string(kMain) + "  run_workgroup(group, lane);\n}\n";
+  out += works.size() > 1 ? main_beside(works.size())
+                          : cat(kMain, "  run_workgroup(group, lane);\n}\n");
+  const bool swaps = out.find("subgroupShuffleXor") != std::string::npos;
+  return swaps && swapping.enable ? "enable subgroups;\n" + out : out;
 }
 
 // Members of structs keep their names, but for those of p, which all works share.

@@ -103,13 +103,20 @@ struct PipelineKeyHash {
 Status bind(std::span<Work> works, Signature& signature,
             std::array<Binding, Signature::kMax>& storage);
 PipelineKey pipeline_key(std::span<const Work> works, const Signature& signature);
-std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature);
+// How many lanes in a row can swap values in registers (1: none), and whether that has to be
+// enabled.
+struct Swapping {
+  int team = 1;
+  bool enable = true;
+};
+std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature,
+                          const Swapping& swapping);
 // The uniform block; returns how many words.
 int parameters(std::span<const Work> works, std::span<uint32_t> words);
 
 // `text` with its names at module level and those of its parameters changed: prefix + name.
 std::string renamed(std::string_view text, std::string_view prefix);
 // The functions of the WGSL library that `text` calls, and those they call.
-std::string library_for(std::string_view text);
+std::string library_for(std::string_view text, bool teams);
 
 }  // namespace loom::webgpu
