@@ -67,10 +67,10 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   TokenId id = decode_token(0, vocab);
   for (int64_t i = 0; i < f.decode;) {
     // On a device tokens are drawn there, greedily, and read some at a time.
-    const int64_t count = std::min(session.greedy_batch(), f.decode - i);
+    const int64_t count = std::min(session.draw_batch(), f.decode - i);
     if (count > 1) {
       std::vector<TokenId> found;
-      LOOM_TRY(session.feed_greedy(id, count, found));
+      LOOM_TRY(session.feed_drawn(id, count, {}, found));
       id = found.back();
     } else {
       LOOM_TRY(session.feed({&id, 1}));

@@ -102,43 +102,47 @@ struct Run {
     return std::optional<StopReason>();
   }
 
-  // The most likely tokens, drawn where the logits are, some at a time. Those after the end are
-  // forgotten.
-  Result<StopReason> decode_greedy() {
-    std::vector<TokenId> found = {sampler.next(session.logits(), history)};
-    for (;;) {
-      const int64_t before = session.position() - static_cast<int64_t>(found.size()) + 1;
-      for (size_t i = 0; i < found.size(); ++i) {
-        LOOM_ASSIGN(const std::optional<StopReason> end, take(found[i]));
-        if (!end.has_value()) continue;
-        session.rewind(before + static_cast<int64_t>(i));
-        const auto drawn = static_cast<int64_t>(result.token_ids.size());
-        result.decode_steps = std::max<int64_t>(drawn - 1, 0);
-        return *end;
-      }
-      const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size());
-      const int64_t room = session.context() - session.position();
-      if (room == 0) return StopReason::context;
-      const TokenId last = found.back();
-      const int64_t count = std::min({session.greedy_batch(), left, room});
-      found.clear();
-      LOOM_TRY(session.feed_greedy(last, count, found));
+  // Takes what was found, the last one not fed yet. Tokens after the end are forgotten.
+  Result<std::optional<StopReason>> take_all(std::span<const TokenId> found) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      LOOM_ASSIGN(const std::optional<StopReason> end, take(found[i]));
+      if (!end.has_value()) continue;
+      const auto after = static_cast<int64_t>(found.size() - 1 - i);
+      session.rewind(session.position() - after);
+      sampler.advance(-after);
+      return end;
     }
+    return std::optional<StopReason>();
+  }
+
+  // What follows `last`: tokens that a device draws where the logits are, some at a time, or one
+  // that the sampler draws here.
+  Status follow(TokenId last, std::vector<TokenId>& found) {
+    found.clear();
+    const std::optional<DeviceDraw> how = sampler.on_device();
+    if (!how.has_value() || session.draw_batch() == 1) {
+      LOOM_TRY(session.feed({&last, 1}));
+      found.push_back(sampler.next(session.logits(), history));
+      return {};
+    }
+    const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size());
+    const int64_t room = session.context() - session.position();
+    const int64_t count = std::min({session.draw_batch(), left, room});
+    LOOM_TRY(session.feed_drawn(last, count, *how, found));
+    sampler.advance(count);
+    return {};
   }
 
   // Draws and feeds until something ends the text.
   Result<StopReason> decode() {
     if (options.max_tokens == 0) return StopReason::length;
-    if (session.greedy_batch() > 1 && sampler.plain_argmax()) return decode_greedy();
-    while (static_cast<int64_t>(result.token_ids.size()) < options.max_tokens) {
-      const TokenId id = sampler.next(session.logits(), history);
-      LOOM_ASSIGN(const std::optional<StopReason> end, take(id));
+    std::vector<TokenId> found = {sampler.next(session.logits(), history)};
+    for (;;) {
+      LOOM_ASSIGN(const std::optional<StopReason> end, take_all(found));
       if (end.has_value()) return *end;
       if (session.position() == session.context()) return StopReason::context;
-      LOOM_TRY(session.feed({&id, 1}));
-      ++result.decode_steps;
+      LOOM_TRY(follow(found.back(), found));
     }
-    return StopReason::length;
   }
 };
 
@@ -191,7 +195,9 @@ Result<Generation> generate(LlmSession& session, const LanguageModel& model,
     return result;
   }
   const Clock::time_point begun = Clock::now();
+  const int64_t read = session.position();
   LOOM_ASSIGN(result.stop, run.decode());
+  result.decode_steps = session.position() - read;
   run.stream.finish();
   if (run.stream.found_stop()) result.stop = StopReason::stop_string;
   if (run.stream.cancelled()) result.stop = StopReason::cancelled;

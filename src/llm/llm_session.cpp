@@ -9,7 +9,11 @@ namespace loom {
 namespace {
 
 // Tokens that a device draws before the host looks at them.
-constexpr int64_t kGreedyBatch = 16;
+constexpr int64_t kBatch = 16;
+// In drawn_: the token that is fed and what was found, then values and ids of candidates.
+constexpr int64_t kValuesAt = (kBatch + 1) * 4;
+constexpr int64_t kIdsAt = kValuesAt + DeviceDraw::kMostTopK * 4;
+constexpr int64_t kDrawnBytes = kIdsAt + DeviceDraw::kMostTopK * 4;
 
 }  // namespace
 
@@ -34,7 +38,7 @@ Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops
   options.head_rows = std::clamp<int64_t>(options.head_rows, 1, options.chunk);
   LOOM_ASSIGN(Session session, make_session(model, ops, pool, options));
   LlmSession made(model, std::move(session), pool, options);
-  LOOM_ASSIGN(made.drawn_, Buffer::allocate((kGreedyBatch + 1) * 4));
+  LOOM_ASSIGN(made.drawn_, Buffer::allocate(kDrawnBytes));
   const MemoryRange range = range_of(made.drawn_);
   LOOM_ASSIGN(made.drawn_attached_,
               Attached::attach(ops.device, {&range, 1}, MemoryUse::scratch, false));
@@ -161,41 +165,60 @@ Status LlmSession::feed(std::span<const TokenId> ids) {
   return {};
 }
 
-int64_t LlmSession::greedy_batch() const {
-  return session_.recorder().ops().device == nullptr ? 1 : kGreedyBatch;
+int64_t LlmSession::draw_batch() const {
+  return session_.recorder().ops().device == nullptr ? 1 : kBatch;
 }
 
-Status LlmSession::feed_greedy(TokenId id, int64_t count, std::vector<TokenId>& found) {
+Status LlmSession::feed_drawn(TokenId id, int64_t count, const DeviceDraw& how,
+                              std::vector<TokenId>& found) {
   LOOM_TRY(check({&id, 1}));
-  const int64_t room = std::min(kGreedyBatch, options_.context - session_.position());
+  const int64_t room = std::min(kBatch, options_.context - session_.position());
   if (count < 1 || count > room) {
     return make_error(Code::out_of_range,
                       cat(count, " tokens were asked for at once; there is room for ", room));
   }
-  LOOM_TRY(on_either([&] { return draw(id, count); }));
-  const auto* drawn = reinterpret_cast<const TokenId*>(drawn_.data());
-  remember({drawn, static_cast<size_t>(count)});
-  found.insert(found.end(), drawn + 1, drawn + count + 1);
+  if (how.temperature > 0.0f && (how.top_k < 1 || how.top_k > DeviceDraw::kMostTopK)) {
+    return make_error(Code::out_of_range, cat("a device draws among 1 to ", DeviceDraw::kMostTopK,
+                                              " tokens; top_k is ", how.top_k));
+  }
+  LOOM_TRY(on_either([&] { return draw(id, count, how); }));
+  const int32_t* all = drawn(0, count + 1).i32();
+  remember({all, static_cast<size_t>(count)});
+  found.insert(found.end(), all + 1, all + count + 1);
   return {};
 }
 
-// drawn_: `id`, then what was found.
-Status LlmSession::draw(TokenId id, int64_t count) {
+// `id`, then what was found.
+Tensor LlmSession::drawn(int64_t index, int64_t count) const {
+  return ids_at(drawn_.data() + index * 4, count);
+}
+
+Status LlmSession::choose(const Tensor& logits, const DeviceDraw& how, int64_t index) {
   Recorder& recorder = session_.recorder();
-  const auto drawn = [&](int64_t i) { return ids_at(drawn_.data() + i * 4, 1); };
-  *drawn(0).i32() = id;
-  LOOM_TRY(to_device(recorder.ops(), drawn(0)));
+  Tensor next = drawn(index + 1, 1);
+  next.shape = Shape{1};
+  if (!(how.temperature > 0.0f)) return recorder.argmax({logits, next});
+  const int64_t k = std::min(how.top_k, logits.cols());
+  const Tensor values = f32_matrix(reinterpret_cast<float*>(drawn_.data() + kValuesAt), 1, k);
+  const Tensor ids = ids_at(drawn_.data() + kIdsAt, k);
+  LOOM_TRY(recorder.topk({logits, values, ids}));
+  return recorder.draw({values, ids, next, how.temperature, how.top_p, how.min_p, how.seed,
+                        how.index + static_cast<uint64_t>(index)});
+}
+
+Status LlmSession::draw(TokenId id, int64_t count, const DeviceDraw& how) {
+  Recorder& recorder = session_.recorder();
+  *drawn(0, 1).i32() = id;
+  LOOM_TRY(to_device(recorder.ops(), drawn(0, 1)));
   Tensor logits;
   for (int64_t i = 0; i < count; ++i) {
-    LOOM_ASSIGN(const Tensor hidden, body(drawn(i)));
+    LOOM_ASSIGN(const Tensor hidden, body(drawn(i, 1)));
     session_.advance(1);
     LOOM_ASSIGN(logits, head(hidden, 0, 1, false));
-    Tensor next = drawn(i + 1);
-    next.shape = Shape{1};
-    LOOM_TRY(recorder.argmax({logits, next}));
+    LOOM_TRY(choose(logits, how, i));
     LOOM_TRY(recorder.flush());
   }
-  LOOM_TRY(to_host(recorder.ops(), {ids_at(drawn_.data(), count + 1), logits}));
+  LOOM_TRY(to_host(recorder.ops(), {drawn(0, count + 1), logits}));
   logits_ = {logits.f32(), static_cast<size_t>(logits.cols())};
   return {};
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "llm/device_draw.hpp"
 #include "llm/model.hpp"
 
 namespace loom {
@@ -15,7 +16,7 @@ struct LlmSessionOptions {
   int64_t chunk = 256;    // tokens per forward pass of a prompt
   int64_t head_rows = 1;  // positions whose logits are computed at a time
   ActivationMode activations = ActivationMode::q8;
-  // On a device: when it fails, feed() and feed_greedy() begin anew on the host with the tokens so
+  // On a device: when it fails, feed() and feed_drawn() begin anew on the host with the tokens so
   // far, and call this with what happened. Unset: they return the error.
   std::function<void(const Error&)> device_failed;
 };
@@ -32,11 +33,12 @@ class LlmSession {
   Status feed_all(std::span<const TokenId> ids,
                   const std::function<Status(int64_t, std::span<const float>)>& sink);
 
-  // Feeds `id` and count - 1 tokens, each the most likely after the one before, and appends all
-  // `count` that were found to `found`; the last one is not fed. On a device the host waits once.
-  Status feed_greedy(TokenId id, int64_t count, std::vector<TokenId>& found);
-  // How many tokens feed_greedy() should find at a time; 1: there is no gain in more.
-  int64_t greedy_batch() const;
+  // Feeds `id` and count - 1 tokens, each chosen as `how` says from the logits after the one
+  // before, and appends all `count` that were found to `found`; the last one is not fed. On a
+  // device the host waits once.
+  Status feed_drawn(TokenId id, int64_t count, const DeviceDraw& how, std::vector<TokenId>& found);
+  // How many tokens feed_drawn() should find at a time; 1: there is no gain in more.
+  int64_t draw_batch() const;
 
   // Logits after the last feed(): [vocab].
   std::span<const float> logits() const { return logits_; }
@@ -60,7 +62,9 @@ class LlmSession {
   Status on_either(const F& try_it);
   void remember(std::span<const TokenId> fed);
   Status feed_piece(std::span<const TokenId> piece, bool last);
-  Status draw(TokenId id, int64_t count);
+  Status draw(TokenId id, int64_t count, const DeviceDraw& how);
+  Status choose(const Tensor& logits, const DeviceDraw& how, int64_t index);
+  Tensor drawn(int64_t index, int64_t count) const;
   Status check(std::span<const TokenId> ids) const;
   Tensor ids_of(std::span<const TokenId> piece);
   Result<Tensor> body(const Tensor& ids);  // hidden states [1, T, width]
@@ -73,7 +77,7 @@ class LlmSession {
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
   std::vector<TokenId> fed_;  // up to position(); kept where a move to the host may come
-  Buffer drawn_;              // what feed_greedy() found, where the next step reads it
+  Buffer drawn_;              // what feed_drawn() found, where the next step reads it; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
 };

@@ -139,6 +139,16 @@ TokenId Sampler::draw(double uniform) {
   return last;
 }
 
+std::optional<DeviceDraw> Sampler::on_device() const {
+  if (options_.repetition_penalty != 1.0f) return std::nullopt;
+  if (options_.temperature <= 0.0f) return DeviceDraw{};
+  const bool few = options_.top_k >= 1 && options_.top_k <= DeviceDraw::kMostTopK;
+  const bool subnormal = options_.temperature < std::numeric_limits<float>::min();
+  if (!few || subnormal) return std::nullopt;
+  return DeviceDraw{options_.temperature, options_.top_k, options_.top_p,
+                    options_.min_p,       options_.seed,  draws_};
+}
+
 TokenId Sampler::next(std::span<const float> logits, std::span<const TokenId> history) {
   const uint64_t index = draws_++;
   load(logits);

@@ -4,10 +4,12 @@
 // stream 0, index = tokens drawn so far). A NaN counts as the smallest logit.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.hpp"
+#include "llm/device_draw.hpp"
 #include "loom/generation.hpp"
 
 namespace loom {
@@ -19,10 +21,12 @@ class Sampler {
   // Takes all memory it will need; next() allocates nothing.
   static Result<Sampler> create(const SamplerOptions& options, int64_t vocab);
 
-  // Whether next() is the first largest logit, whatever the history.
-  bool plain_argmax() const {
-    return options_.temperature <= 0.0f && options_.repetition_penalty == 1.0f;
-  }
+  // How a device draws what next() would; none where it needs the history, or more candidates than
+  // the op draw takes. That counts weights in parts of 2^22 of the best one's: where the draw, or
+  // top_p or min_p, falls within some parts of the edge between two tokens, it may take the other.
+  std::optional<DeviceDraw> on_device() const;
+  // So many tokens were drawn elsewhere; negative: of those drawn, the last ones were for nothing.
+  void advance(int64_t tokens) { draws_ += static_cast<uint32_t>(tokens); }
 
   // `history`: the tokens so far, prompt included, oldest first; ids outside the vocabulary are
   // ignored.

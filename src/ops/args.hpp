@@ -214,6 +214,23 @@ struct TopkArgs {
   Tensor x, values, ids;
 };
 
+// One of the k candidates of each row is drawn: next[r] = ids[r,i]. values [R,k] (f32) as topk
+// leaves them, ids i32 [R,k], next i32 [R]; k <= kMost. After the weights all is in integers, ONE
+// being 2^22:
+//   w_i = ONE where v_i == v_0; 0 for other infinities; else min(floor(exp((v_i - v_0) /
+//     temperature) ONE + 1/2), ONE), exp and its argument in f32 (NaN counts as -inf)
+//   kept: candidate 0, and those after it up to the first with w_i < ceil(min_p ONE) or whose
+//     predecessors sum up to ceil(ceil(top_p 2^31) (w_0 + .. + w_{k-1}) / 2^31)
+//   i: the first with w_0 + .. + w_i > floor(u m / 2^32), m the sum of those kept and u word 0 of
+//     Philox(seed, stream 0, index + r).
+// temperature is positive and not subnormal, top_p in (0, 1], min_p in [0, 1].
+struct DrawArgs {
+  static constexpr int64_t kMost = 256;
+  Tensor values, ids, next;
+  float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
+  uint64_t seed = 0, index = 0;
+};
+
 // Plain -> plain or R16 -> plain f32; either side may be any float dtype of 16 bits or more.
 struct ConvertArgs {
   Tensor x, y;

@@ -4,6 +4,8 @@
 // are not looked at.
 #include "ops/checks.hpp"
 
+#include <limits>
+
 #include "base/checked.hpp"
 #include "ops/check_rules.hpp"
 
@@ -279,6 +281,30 @@ Status check(const TopkArgs& args) {
   LOOM_TRY(apart("topk", "values", values, "x", x));
   LOOM_TRY(apart("topk", "ids", ids, "x", x));
   return apart("topk", "ids", ids, "values", values);
+}
+
+Status check(const DrawArgs& args) {
+  const auto& [values, ids, next, temperature, top_p, min_p, seed, index] = args;
+  LOOM_TRY(plain("draw", "values", values, DType::f32));
+  LOOM_TRY(plain("draw", "ids", ids, DType::i32));
+  LOOM_TRY(same_shape("draw", "values", values, "ids", ids));
+  LOOM_TRY(rules::vector("draw", "next", next, values.rows(), DType::i32));
+  if (values.cols() < 1 || values.cols() > DrawArgs::kMost) {
+    return broken("draw", "values ", values.shape.str(), " has ", values.cols(),
+                  " candidates in a row: it must have 1 to ", DrawArgs::kMost);
+  }
+  constexpr float kLeast = std::numeric_limits<float>::min();
+  constexpr float kMost = std::numeric_limits<float>::max();
+  if (!(temperature >= kLeast && temperature <= kMost)) {
+    return broken("draw", "temperature is ", temperature, ": it must be at least ", kLeast,
+                  " and finite");
+  }
+  if (!(top_p > 0.0f && top_p <= 1.0f))
+    return broken("draw", "top_p is ", top_p, ": it must lie in (0, 1]");
+  if (!(min_p >= 0.0f && min_p <= 1.0f))
+    return broken("draw", "min_p is ", min_p, ": it must lie in [0, 1]");
+  LOOM_TRY(apart("draw", "next", next, "values", values));
+  return apart("draw", "next", next, "ids", ids);
 }
 
 Status check(const ConvertArgs& args) {

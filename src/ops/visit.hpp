@@ -106,6 +106,11 @@ void visit(TopkArgs& a, F&& f) {
   f(a.ids, Access::write);
 }
 template <class F>
+void visit(DrawArgs& a, F&& f) {
+  visit_reads(f, a.values, a.ids);
+  f(a.next, Access::write);
+}
+template <class F>
 void visit(ConvertArgs& a, F&& f) {
   visit_reads(f, a.x, a.rows);
   f(a.y, Access::write);

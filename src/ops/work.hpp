@@ -68,6 +68,9 @@ inline int64_t work(const GruCellDxArgs& a) {
 inline int64_t work(const RandomArgs& a) {
   return 16 * a.y.shape.count();
 }
+inline int64_t work(const DrawArgs& a) {
+  return 16 * a.values.shape.count();
+}
 inline int64_t work(const LossArgs& a) {
   return 4 * a.pred.shape.count();
 }

@@ -51,6 +51,19 @@ TEST(GpuFaults, ATextGoesOnOnTheCpuWhenTheDeviceIsLost) {
   EXPECT_EQ(lines(ran.err), 1) << ran.err;
 }
 
+TEST(GpuFaults, ATextThatIsDrawnGoesOnOnTheCpuToo) {
+  LOOM_NEEDS_FAULTS();
+  const std::string drawn = "--temperature 0.8 --top-k 40 --seed 3";
+  const Ran cpu = tell("", drawn);
+  for (const char* fault : {"lose:4", "lose:9"}) {
+    const Ran ran = tell(fault, drawn);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.out, cpu.out) << fault;
+    EXPECT_THAT(ran.err, HasSubstr("the GPU was lost")) << fault;
+    EXPECT_EQ(lines(ran.err), 1) << ran.err;
+  }
+}
+
 TEST(GpuFaults, StrictlyALostDeviceIsOneLineAndTheTextSoFarStays) {
   LOOM_NEEDS_FAULTS();
   const Ran cpu = tell("", "");

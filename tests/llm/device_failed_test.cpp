@@ -57,13 +57,14 @@ GenerateOptions some_words() {
   return options;
 }
 
-TEST(DeviceFailed, ATextGoesOnOnTheHostWithTheSameWords) {
+// `how`: of how the words are drawn.
+void expect_the_same_words(const GenerateOptions& how) {
   const LanguageModel& model = stories();
   const std::vector<TokenId> prompt = encode(model, kPrompt);
   LlmSessionOptions options;
   options.chunk = 4;
   LlmSession straight = session(model, options);
-  const Result<Generation> expected = generate(straight, model, prompt, some_words());
+  const Result<Generation> expected = generate(straight, model, prompt, how);
   ASSERT_TRUE(expected.ok());
   // In a body, in a head, in the prompt, in the text.
   for (const int lists : {0, 1, 2, 3, 4, 7, 20, 21, 40}) {
@@ -73,16 +74,27 @@ TEST(DeviceFailed, ATextGoesOnOnTheHostWithTheSameWords) {
     Result<LlmSession> made = LlmSession::create(model, device.ops(), pool(), options);
     ASSERT_TRUE(made.ok()) << made.error().str();
     std::string text;
-    const Result<Generation> got =
-        generate(*made, model, prompt, some_words(), [&](std::string_view piece) {
-          text += piece;
-          return true;
-        });
+    const Result<Generation> got = generate(*made, model, prompt, how, [&](std::string_view piece) {
+      text += piece;
+      return true;
+    });
     ASSERT_TRUE(got.ok()) << got.error().str();
     EXPECT_EQ(got->token_ids, expected->token_ids) << lists;
     EXPECT_EQ(text, expected->text) << lists;
     EXPECT_EQ(told, std::vector<std::string>{"the device was lost"}) << lists;
   }
+}
+
+TEST(DeviceFailed, ATextGoesOnOnTheHostWithTheSameWords) {
+  expect_the_same_words(some_words());
+}
+
+TEST(DeviceFailed, WordsThatAreDrawnAreTheSameToo) {
+  GenerateOptions options = some_words();
+  options.sampler.temperature = 0.8f;
+  options.sampler.top_k = 40;
+  options.sampler.seed = 4;
+  expect_the_same_words(options);
 }
 
 TEST(DeviceFailed, WithoutAListenerItIsAnError) {

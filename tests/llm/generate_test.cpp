@@ -66,6 +66,7 @@ TEST(Generate, EndsAtTheEndTokenWhichIsNotPartOfTheResult) {
   const Told told = tell(tokens(400));
   ASSERT_EQ(told.result.stop, StopReason::eos);
   EXPECT_EQ(told.position, 4 + static_cast<int64_t>(told.result.token_ids.size()));
+  EXPECT_EQ(told.result.decode_steps, told.position - 4);
   for (const TokenId id : told.result.token_ids)
     EXPECT_FALSE(test::stories().tokenizer()->is_special(id));
   GenerateOptions more = tokens(static_cast<int64_t>(told.result.token_ids.size()) + 1);
@@ -113,6 +114,7 @@ TEST(Generate, EndsWhenTheContextIsFull) {
   EXPECT_EQ(told.result.stop, StopReason::context);
   EXPECT_EQ(told.position, 20);
   EXPECT_EQ(told.result.token_ids.size(), 17u);  // 16 fed after the prompt, one more drawn
+  EXPECT_EQ(told.result.decode_steps, 16);
   EXPECT_EQ(told.result.token_ids, tell(tokens(17)).result.token_ids);
 }
 

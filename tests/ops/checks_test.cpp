@@ -2,6 +2,8 @@
 // to read.
 #include "ops/checks.hpp"
 
+#include <cmath>
+
 #include "ops/check_testing.hpp"
 
 namespace loom {
@@ -395,6 +397,40 @@ TEST(Checks, RowOps) {
        "row of x has"},
       {check(TopkArgs{x, f32(3, 2, 1), i32(3, 1)}),
        "topk: values [3, 2] and ids [3, 1] do not agree: both must have the same shape"},
+  });
+}
+
+TEST(Checks, Draw) {
+  const Tensor values = f32(3, 4), ids = i32(3, 4);
+  Tensor next = i32(1, 3);
+  next.data += 64 * 4;
+  const auto draw = [&](float temperature, float top_p, float min_p) {
+    return check(DrawArgs{values, ids, next, temperature, top_p, min_p});
+  };
+  expect({
+      {draw(1.0f, 1.0f, 0.0f), ""},
+      {draw(1.2e-38f, 1e-40f, 1.0f), ""},
+      {draw(0.0f, 1.0f, 0.0f),
+       "draw: temperature is 0: it must be at least 1.1754944e-38 and finite"},
+      {draw(NAN, 1.0f, 0.0f),
+       "draw: temperature is nan: it must be at least 1.1754944e-38 and finite"},
+      {draw(1.0f, 0.0f, 0.0f), "draw: top_p is 0: it must lie in (0, 1]"},
+      {draw(1.0f, 1.5f, 0.0f), "draw: top_p is 1.5: it must lie in (0, 1]"},
+      {draw(1.0f, 1.0f, -0.5f), "draw: min_p is -0.5: it must lie in [0, 1]"},
+      {draw(1.0f, 1.0f, NAN), "draw: min_p is nan: it must lie in [0, 1]"},
+      {check(DrawArgs{f32(1, 256), i32(1, 256), no_memory(next)}),
+       "draw: next [1, 3] has no memory"},
+      {check(DrawArgs{f32(1, 257), i32(1, 257), i32(1, 1)}),
+       "draw: values [1, 257] has 257 candidates in a row: it must have 1 to 256"},
+      {check(DrawArgs{f32(3, 0), i32(3, 0), next}),
+       "draw: values [3, 0] has 0 candidates in a row: it must have 1 to 256"},
+      {check(DrawArgs{values, i32(3, 3), next}),
+       "draw: values [3, 4] and ids [3, 3] do not agree: both must have the same shape"},
+      {check(DrawArgs{values, ids, i32(1, 2)}), "draw: next [1, 2] has 2 values: it must have 3"},
+      {check(DrawArgs{values, values, next}),
+       "draw: ids [3, 4] is plain float32: it must be plain int32"},
+      {check(DrawArgs{values, ids, i32(1, 3)}),
+       "draw: next [1, 3] and ids [3, 4] share memory: the result needs its own"},
   });
 }
 

@@ -20,7 +20,7 @@ TEST(ReferenceF64, HasEveryRowThatIsNotF32ByDefinition) {
 #define LOOM_OP(op, Args)                                                                       \
   EXPECT_NE(reference_ops().op, nullptr) << #op;                                                \
   EXPECT_EQ(ops.op == nullptr, OpId::op == OpId::quantise_rows || OpId::op == OpId::kv_write || \
-                                   OpId::op == OpId::attention)                                 \
+                                   OpId::op == OpId::attention || OpId::op == OpId::draw)       \
       << #op;
 #include "ops/ops.def"
 #undef LOOM_OP

@@ -7,8 +7,9 @@ namespace loom {
 namespace {
 
 template <class Args>
-constexpr bool kF32Only = std::is_same_v<Args, QuantiseRowsArgs> ||
-                          std::is_same_v<Args, KvWriteArgs> || std::is_same_v<Args, AttentionArgs>;
+constexpr bool kF32Only =
+    std::is_same_v<Args, QuantiseRowsArgs> || std::is_same_v<Args, KvWriteArgs> ||
+    std::is_same_v<Args, AttentionArgs> || std::is_same_v<Args, DrawArgs>;
 
 template <class T>
 Ops make_table(std::string_view name, DType compute) {

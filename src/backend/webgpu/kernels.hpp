@@ -10,4 +10,12 @@ namespace loom::webgpu::kernels {
 #include "ops/ops.def"
 #undef LOOM_OP
 
+// For Call::value(), whose numbers have 32 bits.
+inline int64_t low_word(uint64_t v) {
+  return static_cast<int64_t>(v & 0xffffffffU);
+}
+inline int64_t high_word(uint64_t v) {
+  return static_cast<int64_t>(v >> 32);
+}
+
 }  // namespace loom::webgpu::kernels

@@ -14,15 +14,9 @@
 namespace loom::webgpu::kernels {
 namespace {
 
-int64_t low(uint64_t v) {
-  return static_cast<int64_t>(v & 0xffffffffU);
-}
-int64_t high(uint64_t v) {
-  return static_cast<int64_t>(v >> 32);
-}
 Call& wide_value(Call& call, std::string_view low_name, std::string_view high_name, double v) {
   const auto bits = bit_cast<uint64_t>(v);
-  return call.value(low_name, low(bits)).value(high_name, high(bits));
+  return call.value(low_name, low_word(bits)).value(high_name, high_word(bits));
 }
 
 // How values become codes.
@@ -96,10 +90,10 @@ Call& Job::with_coder(Call& call) {
       .value("nan_negative", floats ? code(-nan) : 0)
       .value("nan_shift", int64_t{info.kind == NumberKind::ieee ? 23 - mantissa : 31})
       .value("none", int64_t{0})
-      .value("seed_low", low(args.seed))
-      .value("seed_high", high(args.seed))
-      .value("stream_low", low(args.stream))
-      .value("stream_high", high(args.stream))
+      .value("seed_low", low_word(args.seed))
+      .value("seed_high", high_word(args.seed))
+      .value("stream_low", low_word(args.stream))
+      .value("stream_high", high_word(args.stream))
       .read("at", args.step)
       .text(kFloat64)
       .text(kCodes);

@@ -71,13 +71,6 @@ fn run(block: u32) {
 }
 )"};
 
-int64_t low(uint64_t v) {
-  return static_cast<int64_t>(v & 0xffffffffU);
-}
-int64_t high(uint64_t v) {
-  return static_cast<int64_t>(v >> 32);
-}
-
 }  // namespace
 
 Status random(Frame& frame, const RandomArgs& args) {
@@ -87,10 +80,10 @@ Status random(Frame& frame, const RandomArgs& args) {
       .read("at", args.step)
       .value("cols", args.y.cols())
       .value("count", count)
-      .value("seed_low", low(args.seed))
-      .value("seed_high", high(args.seed))
-      .value("stream_low", low(args.stream))
-      .value("stream_high", high(args.stream))
+      .value("seed_low", low_word(args.seed))
+      .value("seed_high", high_word(args.seed))
+      .value("stream_low", low_word(args.stream))
+      .value("stream_high", high_word(args.stream))
       .constant("kind", static_cast<int64_t>(args.kind))
       .items(ceil_div(count, int64_t{4}));
 }

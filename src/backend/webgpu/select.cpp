@@ -13,12 +13,6 @@ namespace {
 constexpr std::string_view kEntries = R"(
 struct Entry { key: u32, index: u32 }
 fn no_entry() -> Entry { return Entry(0u, 0xffffffffu); }
-fn key_of(v: f32) -> u32 {
-  let b = bitcast<u32>(v);
-  if ((b & 0x7fffffffu) > 0x7f800000u) { return 0u; }
-  if (b == 0x80000000u) { return 0x80000000u; }
-  return select(b | 0x80000000u, ~b, b >= 0x80000000u);
-}
 fn before(a: Entry, b: Entry) -> bool {
   return a.key > b.key || (a.key == b.key && a.index < b.index);
 }

@@ -25,6 +25,15 @@ fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u
     {"is_finite", R"(
 fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u; }
 )"},
+    // An integer in the order of the values; NaN comes before every number, both zeros are alike.
+    {"key_of", R"(
+fn key_of(v: f32) -> u32 {
+  let b = bitcast<u32>(v);
+  if ((b & 0x7fffffffu) > 0x7f800000u) { return 0u; }
+  if (b == 0x80000000u) { return 0x80000000u; }
+  return select(b | 0x80000000u, ~b, b >= 0x80000000u);
+}
+)"},
     {"exp2_int", R"(
 fn exp2_int(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }
 )"},

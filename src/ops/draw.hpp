@@ -1,0 +1,22 @@
+// Numbers of draw (DrawArgs in ops/args.hpp) that backends share, so that all compare with the same
+// integers.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace loom {
+
+// The weight of the best candidate.
+constexpr uint32_t kDrawOne = 1U << 22;
+
+// ceil(top_p 2^31)
+inline uint32_t draw_share(float top_p) {
+  return static_cast<uint32_t>(std::ceil(static_cast<double>(top_p) * 0x1p31));
+}
+// ceil(min_p kDrawOne)
+inline uint32_t draw_least(float min_p) {
+  return static_cast<uint32_t>(std::ceil(static_cast<double>(min_p) * kDrawOne));
+}
+
+}  // namespace loom
