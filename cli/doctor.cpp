@@ -124,7 +124,7 @@ std::string cache_of(const Engine::Impl& impl) {
   if (!impl.gpu_cache_note.empty()) {
     return fmt::format("{} (ignored: {})", impl.gpu_cache, impl.gpu_cache_note);
   }
-  return fmt::format("{} ({} choices for this GPU)", impl.gpu_cache, impl.gpu->choices().size());
+  return fmt::format("{} (choices for this GPU: {})", impl.gpu_cache, impl.gpu->choices().size());
 }
 
 void print_gpu_text(const GpuReport& report) {

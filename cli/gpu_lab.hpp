@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "engine/impl.hpp"
 
@@ -74,17 +73,6 @@ class Lab {
   Recorder recorder_;
   double seconds_;
 };
-
-// "a,b" as its parts.
-inline std::vector<std::string> split_list(const std::string& list) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < list.size();) {
-    const size_t comma = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
 
 struct VariantsFlags {
   int64_t size = 4096;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "backend/webgpu/trial.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "webgpu/gpu.hpp"
@@ -316,25 +317,20 @@ TEST(VariantTuner, NamesAreThoseOfOneVariantEach) {
   }
 }
 
-// On a device: what waits is not disturbed, and the bits are those of the rule.
-TEST(GpuVariants, ASearchOnTheDeviceChangesNoResult) {
+// On a device: the next run is right, and the device is as before.
+TEST(GpuVariants, OneThatTheDeviceRefusesIsAnErrorOfItsOwn) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  webgpu::OpenOptions options;
-  options.library = gpu()->adapter().library;
-  options.features = gpu()->adapter().timestamps;
-  options.tuning = Tuning::force;
-  auto opened = webgpu::Backend::open(options);
+  auto opened = webgpu::Gpu::open({.library = gpu()->adapter().library});
   ASSERT_TRUE(opened.ok()) << opened.error().str();
   // Never closed, as the other.
-  webgpu::Backend& forced = *opened->release();
-  const Case c = gemm_case(512, 512, 512, false, false);
-  const Rows rule = c.run(other_runners()[0]), got = c.run(Runner(forced.ops(), 1, "forced"));
-  EXPECT_EQ(std::memcmp(got.memory().data(), rule.memory().data(), rule.memory().size() * 4), 0);
-  const std::vector<Choice> choices = forced.choices();
-  ASSERT_EQ(choices.size(), 1u);
-  EXPECT_EQ(choices[0].product, "gemm f32 512x512x512");
-  EXPECT_EQ(choices[0].variant, forced.last_variant());
-  EXPECT_EQ(forced.counts().dispatches, 1) << "what is tried is not counted";
+  webgpu::Gpu& device = *opened->release();
+  const auto run = webgpu::trial(device, {Product::Kind::gemm, 64, 64, 64});
+  ASSERT_TRUE(run.ok()) << run.error().str();
+  EXPECT_FALSE((*run)(TileShape{.down = 64, .across = 64}).ok());
+  EXPECT_TRUE(device.check().ok());
+  const Result<double> seconds = (*run)(TileShape{});
+  ASSERT_TRUE(seconds.ok()) << seconds.error().str();
+  EXPECT_GE(*seconds, 0);
 }
 
 }  // namespace

@@ -52,7 +52,6 @@ int64_t last_four(const Tensor& w) {
 }  // namespace
 
 Status matmul_many(Frame& frame, const MatmulArgs& args) {
-  const int64_t depth = args.w.shape[1];
   if (args.use_q8 || small_product(args.y.rows(), args.y.cols())) {
     Products products;
     products.x = args.x;
@@ -62,6 +61,11 @@ Status matmul_many(Frame& frame, const MatmulArgs& args) {
     products.activation = args.activation;
     return run_products(frame, products);
   }
+  return matmul_tiles(frame, args);
+}
+
+Status matmul_tiles(Frame& frame, const MatmulArgs& args) {
+  const int64_t depth = args.w.shape[1];
   const TilePlan plan =
       tile_plan(frame, {Product::Kind::matmul, args.y.rows(), args.y.cols(), depth, args.w.dtype});
   Call call(frame, kMany);

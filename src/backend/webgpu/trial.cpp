@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "backend/webgpu/kernels.hpp"
+#include "backend/webgpu/products.hpp"
 #include "dtype/r16.hpp"
 
 namespace loom::webgpu {
@@ -76,7 +77,7 @@ Status Trial::describe() {
     case Kind::gemm:
       return kernels::gemm(
           frame_, {left_, right_, out_, product_.a_transposed, product_.b_transposed, false});
-    case Kind::matmul: return kernels::matmul(frame_, {left_, right_, {}, out_, {}});
+    case Kind::matmul: return matmul_tiles(frame_, {left_, right_, {}, out_, {}});
     case Kind::matmul_dx: return kernels::matmul_dx(frame_, {left_, right_, out_});
     case Kind::squared_distance: return kernels::squared_distance(frame_, {left_, right_, out_});
   }

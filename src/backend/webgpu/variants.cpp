@@ -14,11 +14,11 @@ namespace {
 struct Lanes {
   int down, across, quads_down, quads_across, band;
 };
-constexpr Lanes kLanes[] = {{16, 16, 2, 2, 16}, {16, 16, 2, 2, 8}, {8, 16, 2, 2, 8},
-                            {8, 8, 2, 2, 8},    {16, 16, 2, 1, 8}, {16, 16, 1, 1, 8},
+constexpr Lanes kLanes[] = {{16, 16, 2, 2, 8}, {8, 16, 2, 2, 8},  {16, 16, 2, 2, 16},
+                            {8, 8, 2, 2, 8},   {16, 16, 2, 1, 8}, {16, 16, 1, 1, 8},
                             {8, 8, 1, 1, 8}};
 constexpr int kSteps[] = {16, 8, 32};
-constexpr int kAheads[] = {0, 1, 2};
+constexpr int kAheads[] = {1, 0, 2};
 
 constexpr auto kVariants = [] {
   std::array<TileShape, std::size(kLanes) * std::size(kSteps) * std::size(kAheads)> all{};
