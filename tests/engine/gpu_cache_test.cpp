@@ -32,8 +32,8 @@ AdapterReport adapter(const std::string& name = "A GPU", const std::string& driv
 const Choice kFirst{"gemm f32 512x512x512", "fast"};
 const Choice kSecond{"matmul f32 512x512x512", "faster"};
 
-std::string write(const TempFolder& folder, const AdapterReport& report,
-                  const std::vector<Choice>& choices) {
+std::string write_some(const TempFolder& folder, const AdapterReport& report,
+                       const std::vector<Choice>& choices) {
   const std::string path = folder.path() + "/cache/loom/gpu.json";
   const Status status = write_gpu_choices(path, report, choices);
   EXPECT_TRUE(status.ok()) << status.error().str();
@@ -42,7 +42,7 @@ std::string write(const TempFolder& folder, const AdapterReport& report,
 
 TEST(GpuCache, WhatWasWrittenIsReadBack) {
   const TempFolder folder;
-  const std::string path = write(folder, adapter(), {kFirst, kSecond});
+  const std::string path = write_some(folder, adapter(), {kFirst, kSecond});
   const GpuChoices got = read_gpu_choices(path, adapter());
   EXPECT_THAT(got.choices, UnorderedElementsAre(kFirst, kSecond));
   EXPECT_EQ(got.note, "");
@@ -50,16 +50,16 @@ TEST(GpuCache, WhatWasWrittenIsReadBack) {
 
 TEST(GpuCache, WhatIsNewJoinsWhatIsThere) {
   const TempFolder folder;
-  write(folder, adapter(), {kFirst});
+  write_some(folder, adapter(), {kFirst});
   const Choice other{kFirst.product, "fastest"};
-  const std::string path = write(folder, adapter(), {kSecond, other});
+  const std::string path = write_some(folder, adapter(), {kSecond, other});
   EXPECT_THAT(read_gpu_choices(path, adapter()).choices, UnorderedElementsAre(kSecond, other));
 }
 
 TEST(GpuCache, AdaptersHaveTheirOwn) {
   const TempFolder folder;
-  write(folder, adapter(), {kFirst});
-  const std::string path = write(folder, adapter("Another GPU"), {kSecond});
+  write_some(folder, adapter(), {kFirst});
+  const std::string path = write_some(folder, adapter("Another GPU"), {kSecond});
   EXPECT_THAT(read_gpu_choices(path, adapter()).choices, ElementsAre(kFirst));
   EXPECT_THAT(read_gpu_choices(path, adapter("Another GPU")).choices, ElementsAre(kSecond));
   AdapterReport with = adapter();
@@ -83,7 +83,7 @@ TEST(GpuCache, AFileThatIsMissingIsNoFault) {
 TEST(GpuCache, ADamagedFileIsIgnoredAndReplaced) {
   const TempFolder folder;
   const std::string whole = [&] {
-    write(folder, adapter(), {kFirst});
+    write_some(folder, adapter(), {kFirst});
     return folder.read("cache/loom/gpu.json");
   }();
   const auto replaced = [&](const std::string& from, const std::string& to) {
@@ -121,7 +121,7 @@ TEST(GpuCache, ADamagedFileIsIgnoredAndReplaced) {
 
 TEST(GpuCache, ValuesThatAreNoChoicesArePassedOver) {
   const TempFolder folder;
-  const std::string path = write(folder, adapter(), {kFirst});
+  const std::string path = write_some(folder, adapter(), {kFirst});
   std::string text = folder.read("cache/loom/gpu.json");
   text.replace(text.find("\"choices\": {"), 12,
                "\"choices\": {\"a\": 3, \"b\": null, \"c\": {\"d\": \"e\"}, ");
@@ -140,7 +140,7 @@ TEST(GpuCache, AFileThatCannotBeWrittenIsAnErrorThatNobodyMeets) {
 // Two processes write; this one never reads anything but a whole file.
 TEST(GpuCache, ProcessesThatWriteAtOnceLeaveAWholeFile) {
   const TempFolder folder;
-  const std::string path = write(folder, adapter(), {kFirst});
+  const std::string path = write_some(folder, adapter(), {kFirst});
   pid_t children[2] = {};
   for (int i = 0; i < 2; ++i) {
     children[i] = fork();

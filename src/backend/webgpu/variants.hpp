@@ -18,7 +18,7 @@ namespace loom::webgpu {
 // Raised when a shape or a kernel changes so that earlier choices mean nothing.
 constexpr int64_t kVariantsVersion = 1;
 
-// Every variant; those that are tried by a search come first, the best first.
+// Every variant, in the order in which a search tries them.
 std::span<const TileShape> tile_variants();
 // "16x16 of 8x8, k 16, ahead 1, band 8": invocations of sums each.
 std::string name_of(const TileShape& shape);
