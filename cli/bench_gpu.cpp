@@ -2,12 +2,9 @@
 // commands is submitted at once and waited for, so a time holds no copies to and from the host.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <chrono>
 #include <memory>
 
-#include "base/rng.hpp"
-#include "engine/impl.hpp"
+#include "gpu_lab.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -18,71 +15,14 @@ struct GpuFlags {
   int64_t gemm = 4096, gemv = 16384;
   std::string dtypes = "q4_0,q8_0,f16,f32";
   double seconds = 0.5;
-  bool json = false;
-};
-
-double now() {
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
-
-// Memory that is on the device as long as this lives.
-struct DeviceBuffer {
-  static Result<DeviceBuffer> create(const Ops& ops, int64_t bytes) {
-    DeviceBuffer b;
-    LOOM_ASSIGN(b.memory, allocate_for(ops, bytes));
-    const MemoryRange range = range_of(b.memory);
-    LOOM_ASSIGN(b.attached, Attached::attach(ops.device, {&range, 1}, MemoryUse::scratch, false));
-    return b;
-  }
-  Tensor matrix(int64_t rows, int64_t cols) const {
-    return f32_matrix(reinterpret_cast<float*>(memory.data()), rows, cols);
-  }
-  Buffer memory;
-  Attached attached;
-};
-
-class Lab {
- public:
-  Lab(const Engine& engine, double seconds)
-      : ops_(*engine.impl().ops), recorder_(ops_, engine.impl().pool), seconds_(seconds) {}
-
-  const Ops& ops() const { return ops_; }
-
-  // Seconds of one command: the least over several lists of them.
-  template <class Args>
-  Result<double> time(const Args& args) {
-    LOOM_TRY(recorder_.reserve(256, 1, 32768, 16));
-    LOOM_ASSIGN(const double first, run(args, 1));
-    LOOM_ASSIGN(const double once, run(args, 2));
-    const auto count = static_cast<int64_t>(
-        std::clamp(seconds_ / 5 / std::max(std::min(first, once), 1e-7), 2.0, 2000.0));
-    double least = 1e30;
-    for (int i = 0; i < 5; ++i) {
-      LOOM_ASSIGN(const double seconds, run(args, count));
-      least = std::min(least, seconds);
-    }
-    return least;
-  }
-
- private:
-  template <class Args>
-  Result<double> run(const Args& args, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) LOOM_TRY(recorder_.record(args));
-    const double start = now();
-    LOOM_TRY(recorder_.flush());
-    LOOM_TRY(ops_.device->wait());
-    return (now() - start) / static_cast<double>(count);
-  }
-
-  const Ops& ops_;
-  Recorder recorder_;
-  double seconds_;
+  bool json = false, variants = false;
+  std::string products = "gemm,matmul";
 };
 
 struct Row {
   std::string name;
   double seconds = 0, bytes = 0, flop = 0;
+  std::string variant;
 };
 
 Result<Row> copy_row(Lab& lab) {
@@ -101,7 +41,8 @@ Result<Row> gemm_row(Lab& lab, int64_t n) {
   LOOM_ASSIGN(const double seconds,
               lab.time(GemmArgs{a.matrix(n, n), b.matrix(n, n), y.matrix(n, n)}));
   const auto size = static_cast<double>(n);
-  return Row{fmt::format("gemm {}^3 f32", n), seconds, 0, 2 * size * size * size};
+  return Row{fmt::format("gemm {}^3 f32", n), seconds, 0, 2 * size * size * size,
+             lab.gpu().last_variant()};
 }
 
 Result<Row> gemv_row(Lab& lab, int64_t n, DType dtype) {
@@ -127,11 +68,9 @@ Result<std::vector<Row>> measure(const GpuFlags& f, const Engine& engine) {
   };
   LOOM_TRY(add(copy_row(lab)));
   LOOM_TRY(add(gemm_row(lab, f.gemm)));
-  for (size_t at = 0; at < f.dtypes.size();) {
-    const size_t comma = std::min(f.dtypes.find(',', at), f.dtypes.size());
-    LOOM_ASSIGN(const DType dtype, parse_dtype(f.dtypes.substr(at, comma - at)));
+  for (const std::string& name : split_list(f.dtypes)) {
+    LOOM_ASSIGN(const DType dtype, parse_dtype(name));
     LOOM_TRY(add(gemv_row(lab, f.gemv, dtype)));
-    at = comma + 1;
   }
   return rows;
 }
@@ -140,6 +79,9 @@ int run(GpuFlags f) {
   f.engine.device = "gpu";
   const Result<Engine> engine = f.engine.create();
   if (!engine.ok()) return fail(engine.error());
+  if (f.variants) {
+    return bench_variants(*engine, {f.gemm, f.products, f.dtypes, f.seconds, f.json});
+  }
   const Result<std::vector<Row>> rows = measure(f, *engine);
   if (!rows.ok()) return fail(rows.error());
   const double copy = (*rows)[0].bytes / (*rows)[0].seconds;
@@ -154,6 +96,7 @@ int run(GpuFlags f) {
                     .set("gigabytes_per_s", rate / 1e9)
                     .set("gigaflop_per_s", row.flop / row.seconds / 1e9)
                     .set("share_of_copy", rate / copy)
+                    .set("variant", row.variant)
                     .value());
       continue;
     }
@@ -162,6 +105,7 @@ int run(GpuFlags f) {
       line += fmt::format(" {:9.1f} GB/s {:6.1f} % of the copy", rate / 1e9, 100 * rate / copy);
     }
     if (row.flop > 0) line += fmt::format(" {:9.1f} GFLOP/s", row.flop / row.seconds / 1e9);
+    if (!row.variant.empty()) line += fmt::format("  by {}", row.variant);
     write_out(line + "\n");
   }
   if (f.json) write_out(dump_json(list, 2) + "\n");
@@ -176,7 +120,8 @@ Verb add_bench_gpu(Command app) {
       "gpu", "What the GPU reaches: copy, matrix product, matrix times vector.");
   verb.examples(
       "  loom bench gpu\n"
-      "  loom bench gpu --gemm 1024 --gemv 4096 --dtypes q4_0,ternary --json");
+      "  loom bench gpu --gemm 1024 --gemv 4096 --dtypes q4_0,ternary --json\n"
+      "  loom bench gpu --variants --seconds 0.1");
   verb.option("--gemm", f->gemm, "Size of the square matrices of the product")
       .range(16, 32768)
       .show_default();
@@ -186,6 +131,10 @@ Verb add_bench_gpu(Command app) {
   verb.option("--dtypes", f->dtypes, "Number types of that matrix, a comma list").show_default();
   verb.option("--seconds", f->seconds, "How long each kernel is measured")
       .range(0.001, 3600.0)
+      .show_default();
+  verb.flag("--variants", f->variants, "Measure products with every variant of their kernel");
+  verb.option("--products", f->products,
+              "Which, with --variants: gemm, gemm_nt, gemm_tn, matmul, matmul_dx; a comma list")
       .show_default();
   f->engine.add_device(verb);
   verb.flag("--json", f->json, "A JSON array instead of text");

@@ -37,21 +37,11 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= list.size();) {
-    const size_t comma = std::min(list.find(',', at), list.size());
-    if (comma > at) parts.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores, std::optional<Engine>& gpu) {
   std::vector<Mode> modes;
   const Ops& best = cpu_ops(best_isa());
   for (const std::string& name :
-       split(f.modes == "all" ? "reference,isas,single,multi" : f.modes)) {
+       split_list(f.modes == "all" ? "reference,isas,single,multi" : f.modes)) {
     if (name == "reference") {
       modes.push_back({name, &reference_ops(), 1});
     } else if (name == "single") {
@@ -92,7 +82,7 @@ Result<std::vector<DType>> dtypes_of(const std::string& list) {
     for (const DTypeInfo& info : dtype_table()) dtypes.push_back(info.dtype);
     return dtypes;
   }
-  for (const std::string& name : split(list)) {
+  for (const std::string& name : split_list(list)) {
     Result<DType> dtype = parse_dtype(name);
     if (!dtype.ok()) return dtype.error();
     dtypes.push_back(*dtype);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -125,6 +126,16 @@ Result<std::string> read_text(const std::string& path) {
   Result<std::string> text = read_file(path);
   if (text.ok()) drop_line_break(*text);
   return text;
+}
+
+std::vector<std::string> split_list(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    if (comma > at) parts.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
 }
 
 std::string human_bytes(int64_t bytes) {

@@ -44,6 +44,9 @@ int64_t peak_rss_bytes();
 Result<std::string> read_text(const std::string& path);
 Result<std::string> read_stdin();
 
+// The parts of "a,b" that are not empty.
+std::vector<std::string> split_list(const std::string& list);
+
 // "12.3 MB"
 std::string human_bytes(int64_t bytes);
 

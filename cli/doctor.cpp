@@ -102,10 +102,8 @@ struct GpuReport {
   }
 };
 
-GpuReport look_at_gpu(const std::string& library) {
-  EngineFlags flags;
+GpuReport look_at_gpu(EngineFlags flags) {
   flags.device = "gpu";
-  flags.gpu_library = library;
   flags.threads = 1;
   const Result<Engine> engine = flags.create();
   if (!engine.ok()) return {nullptr, engine.error().str()};
@@ -120,6 +118,15 @@ std::string features_of(const webgpu::AdapterReport& a) {
   }
   if (a.timestamps) text += "timestamp-query ";
   return text.empty() ? "none" : text.substr(0, text.size() - 1);
+}
+
+// The file that variants are kept in, and how many of this adapter it holds.
+std::string cache_of(const Engine::Impl& impl) {
+  if (impl.gpu_cache.empty()) return "none";
+  if (!impl.gpu_cache_note.empty()) {
+    return fmt::format("{} (ignored: {})", impl.gpu_cache, impl.gpu_cache_note);
+  }
+  return fmt::format("{} (choices for this GPU: {})", impl.gpu_cache, impl.gpu->choices().size());
 }
 
 void print_gpu_text(const GpuReport& report) {
@@ -137,6 +144,7 @@ void print_gpu_text(const GpuReport& report) {
                    "invocations",
                    human_bytes(a.max_buffer), human_bytes(a.max_binding), a.max_storage_buffers,
                    a.max_workgroup_memory, a.max_workgroup_size));
+  line("gpu cache", cache_of(report.engine->impl()));
   line("gpu ops", fmt::format("{} of {} have kernels", webgpu::ops_with_kernels(), kOpCount));
 }
 
@@ -161,19 +169,22 @@ JsonValue gpu_json(const GpuReport& report) {
       .set("max_storage_buffers", a.max_storage_buffers)
       .set("max_workgroup_bytes", a.max_workgroup_memory)
       .set("max_workgroup_invocations", a.max_workgroup_size)
+      .set("cache", report.engine->impl().gpu_cache)
+      .set("cache_ignored", report.engine->impl().gpu_cache_note)
+      .set("cached_choices", static_cast<int64_t>(report.backend()->choices().size()))
       .set("ops", int64_t{kOpCount})
       .set("ops_with_kernels", int64_t{webgpu::ops_with_kernels()})
       .value();
 }
 
-int run(bool json, const std::string& library) {
+int run(bool json, const EngineFlags& flags) {
   EngineOptions options;
   options.threads = 1;
   const Result<Engine> engine = Engine::create(options);
   if (!engine.ok()) return fail(engine.error());
   const Result<std::vector<SelfCheck>> checks = self_check();
   if (!checks.ok()) return fail(checks.error());
-  const GpuReport gpu = look_at_gpu(library);
+  const GpuReport gpu = look_at_gpu(flags);
   if (json) {
     print_json(engine->info(), *checks, gpu);
   } else {
@@ -199,10 +210,9 @@ Verb add_doctor(Command app) {
       "  loom doctor\n"
       "  loom doctor --json");
   verb.flag("--json", *json, "One JSON object instead of text");
-  auto library = std::make_shared<std::string>();
-  verb.option("--gpu-library", *library,
-              "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
-  return {verb, [json, library] { return run(*json, *library); }};
+  auto flags = std::make_shared<EngineFlags>();
+  flags->add_gpu(verb);
+  return {verb, [json, flags] { return run(*json, *flags); }};
 }
 
 }  // namespace loom::cli

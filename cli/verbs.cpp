@@ -21,10 +21,30 @@ void EngineFlags::add(Command verb) {
 
 void EngineFlags::add_device(Command verb) {
   verb.option("--device", device, "cpu, or gpu: through WebGPU").show_default();
-  verb.option("--gpu-library", gpu_library,
-              "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
+  add_gpu(verb);
   verb.flag("--strict", strict, "Stop where the GPU cannot go on, instead of using the CPU");
 }
+
+void EngineFlags::add_gpu(Command verb) {
+  verb.option("--gpu-library", gpu_library,
+              "WebGPU library (default: $LOOM_WEBGPU_LIB, or one that the system finds)");
+  verb.option("--gpu-cache", gpu_cache,
+              "File that keeps which kernels are fastest on this GPU, or none (default: "
+              "loom/gpu.json in $XDG_CACHE_HOME or ~/.cache)");
+}
+
+namespace {
+
+// "": there is no place for it.
+std::string cache_file() {
+  const char* caches = std::getenv("XDG_CACHE_HOME");
+  if (caches != nullptr && caches[0] == '/') return std::string(caches) + "/loom/gpu.json";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return std::string(home) + "/.cache/loom/gpu.json";
+  return {};
+}
+
+}  // namespace
 
 Result<Engine> EngineFlags::create() const {
   EngineOptions options;
@@ -37,6 +57,9 @@ Result<Engine> EngineFlags::create() const {
   const char* named = std::getenv("LOOM_WEBGPU_LIB");
   if (gpu_library.empty() && named != nullptr) options.gpu_library = named;
   options.gpu_strict = strict;
+  if (gpu_cache != "none") options.gpu_cache = gpu_cache.empty() ? cache_file() : gpu_cache;
+  const char* tuning = std::getenv("LOOM_GPU_TUNE");
+  if (tuning != nullptr) options.gpu_tuning = tuning;
   return Engine::create(options);
 }
 

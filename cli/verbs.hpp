@@ -42,12 +42,13 @@ struct EngineFlags {
   std::string activations;
   bool oversubscribe = false;
   std::string device = "cpu";
-  std::string gpu_library;
+  std::string gpu_library, gpu_cache;
   bool strict = false;
 
   void add(Command verb);         // all three
   void add_lanes(Command verb);   // without --activations
-  void add_device(Command verb);  // --device, --gpu-library, --strict
+  void add_device(Command verb);  // --device, --strict and those of add_gpu
+  void add_gpu(Command verb);     // --gpu-library, --gpu-cache
   Result<Engine> create() const;
 };
 

@@ -25,6 +25,12 @@ struct EngineOptions {
   std::string device = "cpu";  // "cpu"; "gpu": through WebGPU
   std::string gpu_library;     // of webgpu.h; "": one that the system finds by name
   bool gpu_strict = false;     // an op that the GPU has no kernel for is an error
+  // Large products of a GPU are made with the fastest of several kernels of the same bits, which a
+  // short search on the device finds: "on"; "off"; "force": on software adapters too.
+  std::string gpu_tuning = "on";
+  // The file that keeps what was found, for the next process; "": none. One that cannot be read or
+  // written is passed over.
+  std::string gpu_cache;
 };
 
 struct EngineInfo {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "engine/gpu_cache.hpp"
 #include "engine/impl.hpp"
 
 namespace loom {
@@ -10,6 +11,30 @@ Result<ActivationMode> parse_activations(std::string_view name) {
   if (name == "f32") return ActivationMode::f32;
   return invalid(cat("unknown activations '", printable(name), "'; choose from q8, f32"));
 }
+
+namespace {
+
+Result<webgpu::Tuning> parse_tuning(std::string_view name) {
+  if (name == "on") return webgpu::Tuning::on;
+  if (name == "off") return webgpu::Tuning::off;
+  if (name == "force") return webgpu::Tuning::force;
+  return invalid(cat("unknown GPU tuning '", printable(name), "'; choose from on, off, force"));
+}
+
+Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
+  LOOM_ASSIGN(const webgpu::Tuning tuning, parse_tuning(options.gpu_tuning));
+  LOOM_ASSIGN(impl.gpu, webgpu::Backend::open({.library = options.gpu_library,
+                                               .strict = options.gpu_strict,
+                                               .tuning = tuning,
+                                               .host = impl.ops}));
+  impl.ops = &impl.gpu->ops();
+  if (tuning == webgpu::Tuning::off || options.gpu_cache.empty()) return {};
+  impl.gpu_cache = options.gpu_cache;
+  impl.gpu_cache_note = keep_gpu_choices(*impl.gpu, options.gpu_cache);
+  return {};
+}
+
+}  // namespace
 
 Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -32,10 +57,7 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   impl->ops = &cpu_ops(isa);
   impl->activations = activations;
   if (options.device == "gpu") {
-    LOOM_ASSIGN(impl->gpu, webgpu::Backend::open({.library = options.gpu_library,
-                                                  .strict = options.gpu_strict,
-                                                  .host = impl->ops}));
-    impl->ops = &impl->gpu->ops();
+    LOOM_TRY(open_gpu(options, *impl));
   } else if (options.device != "cpu") {
     return invalid(cat("unknown device '", printable(options.device), "'; choose from cpu, gpu"));
   }

@@ -13,7 +13,8 @@ struct Engine::Impl {
   Impl(int threads, bool oversubscribe) : pool(threads, oversubscribe) {}
   ThreadPool pool;
   Isa isa = Isa::scalar;
-  std::unique_ptr<webgpu::Backend> gpu;  // null: the CPU computes
+  std::unique_ptr<webgpu::Backend> gpu;   // null: the CPU computes
+  std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is not used
   const Ops* ops = nullptr;
   ActivationMode activations = ActivationMode::q8;
   EngineInfo info;

@@ -20,10 +20,13 @@ const Opened& opened() {
     const char* features = std::getenv("LOOM_GPU_FEATURES");
     options.features = features == nullptr || std::string_view(features) != "off";
     auto backend = webgpu::Backend::open(options);
-    if (backend.ok()) {
+    Status status = backend.ok() ? Status() : backend.error();
+    const char* variant = std::getenv("LOOM_GPU_VARIANT");
+    if (status.ok() && variant != nullptr) status = (*backend)->force_variant(variant);
+    if (status.ok()) {
       result->backend = std::move(backend.value());
     } else {
-      result->why = backend.error().str();
+      result->why = status.error().str();
     }
     return result;
   }();

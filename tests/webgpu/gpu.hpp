@@ -1,5 +1,6 @@
 // The GPU that tests run on: the adapter of the library that LOOM_WEBGPU_LIB names, without
-// optional features for LOOM_GPU_FEATURES=off. Tests that need one skip without.
+// optional features for LOOM_GPU_FEATURES=off, all products in tiles by the variant that
+// LOOM_GPU_VARIANT names. Tests that need one skip without.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // The device that engine hands to sessions: memory, kernels, and the CPU for ops without a kernel.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/replays.hpp"
 #include "backend/webgpu/teams.hpp"
+#include "backend/webgpu/trial.hpp"
 #include "backend/webgpu/webgpu.hpp"
 #include "base/text.hpp"
 
@@ -35,13 +37,22 @@ constexpr Launch kLaunch[] = {
 #undef LOOM_OP
 };
 
+double seconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
 class WebGpu final : public Backend {
  public:
   WebGpu(std::unique_ptr<Gpu> gpu, const OpenOptions& options)
       : gpu_(std::move(gpu)),
         memory_(*gpu_),
         frame_(*gpu_, memory_, counts_),
+        tuner_(
+            gpu_->report(), options.tuning,
+            [this](const Product& product) { return trial(*gpu_, product); }, &seconds),
         strict_(options.strict) {
+    frame_.set_shapes(&tuner_);
     ops_.name = "webgpu";
     ops_.device = this;
     ops_.host = options.host != nullptr ? options.host : &reference_ops();
@@ -77,6 +88,20 @@ class WebGpu final : public Backend {
   }
   Status set_profile(bool on) override;
   std::vector<KernelTime> take_profile() override;
+  std::vector<Choice> choices() const override {
+    return tuner_.choices();
+  }
+  void choose(std::span<const Choice> choices) override {
+    replays_.forget();
+    tuner_.choose(choices);
+  }
+  void on_choice(std::function<void()> call) override {
+    tuner_.on_choice(std::move(call));
+  }
+  Status force_variant(std::string_view name) override;
+  std::string last_variant() const override {
+    return tuner_.last();
+  }
 
   Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
                          bool contents) override {
@@ -122,6 +147,7 @@ class WebGpu final : public Backend {
   Counts counts_;
   std::unique_ptr<Profile> profile_;
   Frame frame_;
+  Tuner tuner_;
   Replays replays_{frame_};
   Ops ops_;
   bool strict_;
@@ -157,6 +183,21 @@ std::vector<KernelTime> WebGpu::take_profile() {
   std::vector<KernelTime> times = profile_->times();
   profile_->clear();
   return times;
+}
+
+Status WebGpu::force_variant(std::string_view name) {
+  replays_.forget();
+  tuner_.force({});
+  if (name.empty()) return {};
+  const TileShape* shape = find_variant(name);
+  if (shape == nullptr) {
+    return make_error(Code::not_found, cat("no variant is called '", printable(name), "'"));
+  }
+  if (!fits(*shape, gpu_->report())) {
+    return unsupported(cat(name, ": too little workgroup memory on ", gpu_->report().name));
+  }
+  tuner_.force(*shape);
+  return {};
 }
 
 Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
@@ -310,6 +351,16 @@ Status WebGpu::run_on_cpu(const Command& recorded) {
 }
 
 }  // namespace
+
+std::vector<std::string> variant_names() {
+  std::vector<std::string> names;
+  for (const TileShape& shape : tile_variants()) names.push_back(name_of(shape));
+  return names;
+}
+
+int64_t variants_version() {
+  return kVariantsVersion;
+}
 
 int ops_with_kernels() {
   return static_cast<int>(std::count_if(std::begin(kLaunch), std::end(kLaunch),

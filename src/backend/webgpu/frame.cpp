@@ -159,7 +159,7 @@ Status Frame::close_all() {
 Status Frame::dispatch(std::span<Work> works) {
   Dispatch dispatch;
   settle_lanes(works);
-  LOOM_TRY(bind(works, dispatch.signature, dispatch.storage));
+  LOOM_TRY(webgpu::bind(works, dispatch.signature, dispatch.storage));
   const PipelineKey key = pipeline_key(works, dispatch.signature);
   Pipeline& pipeline = pipelines_[key];
   if (pipeline.pipeline == nullptr) {

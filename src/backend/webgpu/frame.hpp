@@ -32,6 +32,8 @@
 
 namespace loom::webgpu {
 
+class Shapes;  // tiles.hpp
+
 class Frame {
  public:
   Frame(Gpu& gpu, Memory& memory, Counts& counts)
@@ -62,6 +64,9 @@ class Frame {
   void drop();
   // Where dispatches are timed; null: nowhere.
   void set_profile(Profile* profile) { profile_ = profile; }
+  // Who chooses the shapes of tiles; null: the rule.
+  void set_shapes(Shapes* shapes) { shapes_ = shapes; }
+  Shapes* shapes() const { return shapes_; }
   // What a list of commands became, to be described again without looking at them: record() before
   // them, recorded() after them; null where some of it is submitted already. It holds as long as
   // generation() stays what it is and no memory is attached or detached.
@@ -135,6 +140,7 @@ class Frame {
   Memory* memory_;
   Counts* counts_;
   Profile* profile_ = nullptr;
+  Shapes* shapes_ = nullptr;
   std::unordered_map<PipelineKey, Pipeline, PipelineKeyHash> pipelines_;
   int64_t tick_ = 0;
   int64_t generation_ = 0, submissions_ = 0;

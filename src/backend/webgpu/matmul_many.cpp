@@ -11,7 +11,7 @@ namespace {
 
 // Places beyond the matrices are read at the last row or k; beyond the last k both sides are 0.
 constexpr Kernel kMany{"matmul_many", R"(
-fn x_four(row: u32, k: u32) -> vec4<f32> {
+fn left_four(row: u32, k: u32) -> vec4<f32> {
   let j = min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(p.rows - 1u)) * p.x_s;
   if (ragged == 0u) {
     return vec4<f32>(x_at(j.x + k), x_at(j.y + k), x_at(j.z + k), x_at(j.w + k));
@@ -21,31 +21,14 @@ fn x_four(row: u32, k: u32) -> vec4<f32> {
   return select(vec4<f32>(), v, k < p.depth);
 }
 fn column(w: vec4<f32>, k: u32) -> vec4<f32> {
-  return select(vec4<f32>(), w, ragged == 0u || k < p.depth);
+  return select(vec4<f32>(), w, k < p.depth);
 }
-fn run(group: vec3<u32>, lane: u32) {
-  let row0 = group.y * side;
-  let col0 = group.x * side;
-  var t = Tile();
-  for (var k0 = tile_begin(group.z); k0 < tile_end(group.z); k0 += 16u) {
-    for (var u = lane; u < side * 4u; u += lanes) {
-      left_put(u % 16u, u / 16u, x_four(row0 + u / 16u * 4u, k0 + u % 16u));
-    }
-    for (var u = lane; u < side; u += lanes) {
-      let q = u % (side / 4u);
-      let k = u / (side / 4u) * 4u;
-      var w = mat4x4<f32>();
-      if (ragged == 0u || k0 + k < p.depth) { w = w_block(min(col0 + 4u * q, p.last), k0 + k); }
-      right_put(k, q, column(w[0], k0 + k));
-      right_put(k + 1u, q, column(w[1], k0 + k + 1u));
-      right_put(k + 2u, q, column(w[2], k0 + k + 2u));
-      right_put(k + 3u, q, column(w[3], k0 + k + 3u));
-    }
-    workgroupBarrier();
-    tile_step(&t, lane);
-    workgroupBarrier();
-  }
-  tile_store(&t, group, lane);
+fn right_block(col: u32, k: u32) -> mat4x4<f32> {
+  if (ragged == 0u) { return w_block(min(col, p.last), k); }
+  var w = mat4x4<f32>();
+  if (k < p.depth) { w = w_block(min(col, p.last), k); }
+  return mat4x4<f32>(column(w[0], k), column(w[1], k + 1u), column(w[2], k + 2u),
+                     column(w[3], k + 3u));
 }
 )"};
 
@@ -69,7 +52,6 @@ int64_t last_four(const Tensor& w) {
 }  // namespace
 
 Status matmul_many(Frame& frame, const MatmulArgs& args) {
-  const int64_t depth = args.w.shape[1];
   if (args.use_q8 || small_product(args.y.rows(), args.y.cols())) {
     Products products;
     products.x = args.x;
@@ -79,12 +61,18 @@ Status matmul_many(Frame& frame, const MatmulArgs& args) {
     products.activation = args.activation;
     return run_products(frame, products);
   }
-  const TilePlan plan = tile_plan(args.y.rows(), args.y.cols(), depth);
+  return matmul_tiles(frame, args);
+}
+
+Status matmul_tiles(Frame& frame, const MatmulArgs& args) {
+  const int64_t depth = args.w.shape[1];
+  const TilePlan plan =
+      tile_plan(frame, {Product::Kind::matmul, args.y.rows(), args.y.cols(), depth, args.w.dtype});
   Call call(frame, kMany);
-  tiles(weights(call, args.w, WeightView::quads), plan)
+  tiles(weights(call, args.w, WeightView::quads), plan, Along::k)
       .read("x", args.x)
-      .value("last", last_four(args.w))
-      .constant("ragged", depth % 16 != 0 ? 1 : 0);
+      .value("last", last_four(args.w));
+  stage_blocks(call, Along::side);
   return run_tiles(frame, call, plan, [&](Call& c) {
     c.read("bias", args.bias)
         .write("y", args.y)
@@ -102,12 +90,13 @@ Status kernels::squared_distance(Frame& frame, const SquaredDistanceArgs& args) 
     zeros.y = args.y;
     return fill(frame, zeros);
   }
-  const TilePlan plan = tile_plan(rows, cols, depth);
+  const TilePlan plan =
+      tile_plan(frame, {Product::Kind::squared_distance, rows, cols, depth, args.c.dtype});
   Call call(frame, kMany);
-  tiles(weights(call, args.c, WeightView::quads), plan, Term::squared_difference)
+  tiles(weights(call, args.c, WeightView::quads), plan, Along::k, Term::squared_difference)
       .read("x", args.x)
-      .value("last", last_four(args.c))
-      .constant("ragged", depth % 16 != 0 ? 1 : 0);
+      .value("last", last_four(args.c));
+  stage_blocks(call, Along::side);
   return run_tiles(frame, call, plan, [&](Call& c) { c.write("y", args.y).text(kKeep); });
 }
 

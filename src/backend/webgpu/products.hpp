@@ -10,6 +10,8 @@ constexpr int64_t kFewRows = 8;
 Status matmul_few(Frame& frame, const MatmulArgs& args);
 // Many: bound by arithmetic.
 Status matmul_many(Frame& frame, const MatmulArgs& args);
+// In tiles (tiles.hpp), however few outputs there are; not of quantised rows.
+Status matmul_tiles(Frame& frame, const MatmulArgs& args);
 
 // finish(sum, n): the bias of output n added, then the activation; finished(sum, bias) where it was
 // read before. Needs an operand "bias" and a value "activation".

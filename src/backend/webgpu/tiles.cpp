@@ -10,42 +10,80 @@ namespace {
 // Quads of one k are permuted by its low bits, so that neither staging along k nor along the side
 // makes lanes meet in a bank. Sums of 256 k are closed and added up: a long chain would lose bits.
 constexpr std::string_view kTile = R"(
-const side: u32 = across * quads * 4u;
-var<workgroup> left: array<vec4<f32>, side * 4u>;
-var<workgroup> right: array<vec4<f32>, side * 4u>;
-fn tile_slot(k: u32, q: u32) -> u32 { return k * (side / 4u) + (q ^ (k % 8u)); }
-fn left_put(k: u32, q: u32, v: vec4<f32>) { left[tile_slot(k, q)] = v; }
-fn right_put(k: u32, q: u32, v: vec4<f32>) { right[tile_slot(k, q)] = v; }
+const tile_rows: u32 = down * quads_down * 4u;
+const tile_cols: u32 = across * quads_across * 4u;
+const left_items: u32 = tile_rows / 4u * step;
+const left_each: u32 = (left_items + lanes - 1u) / lanes;
+const halves: u32 = select(1u, 2u, ahead == 2u);
+var<workgroup> left: array<vec4<f32>, left_items * halves>;
+var<workgroup> right: array<vec4<f32>, tile_cols / 4u * step * halves>;
+fn left_slot(k: u32, q: u32, half: u32) -> u32 {
+  return half * left_items + k * (tile_rows / 4u) + (q ^ (k % 8u));
+}
+fn right_slot(k: u32, q: u32, half: u32) -> u32 {
+  return (half * step + k) * (tile_cols / 4u) + (q ^ (k % 8u));
+}
+
+struct Next { x: array<vec4<f32>, left_each>, w: array<Right, right_each> }
+// Of item u of so many quads and so many k: k, and the quad.
+fn place(u: u32, quads: u32, ks: u32, along_k: u32) -> vec2<u32> {
+  if (along_k == 1u) { return vec2<u32>(u % ks, u / ks); }
+  return vec2<u32>(u / quads, u % quads);
+}
+fn left_place(u: u32) -> vec2<u32> { return place(u, tile_rows / 4u, step, left_along_k); }
+fn is_left(u: u32) -> bool { return left_items % lanes == 0u || u < left_items; }
+fn is_right(u: u32) -> bool { return right_items % lanes == 0u || u < right_items; }
+fn fetch(next: ptr<function, Next>, row0: u32, col0: u32, k0: u32, lane: u32) {
+  for (var n = 0u; n < left_each; n++) {
+    let u = lane + n * lanes;
+    let at = left_place(u);
+    if (is_left(u)) { (*next).x[n] = left_four(row0 + 4u * at.y, k0 + at.x); }
+  }
+  for (var n = 0u; n < right_each; n++) {
+    let u = lane + n * lanes;
+    if (is_right(u)) { (*next).w[n] = right_fetch(u, col0, k0); }
+  }
+}
+fn stage(next: ptr<function, Next>, half: u32, lane: u32) {
+  for (var n = 0u; n < left_each; n++) {
+    let u = lane + n * lanes;
+    let at = left_place(u);
+    if (is_left(u)) { left[left_slot(at.x, at.y, half)] = (*next).x[n]; }
+  }
+  for (var n = 0u; n < right_each; n++) {
+    let u = lane + n * lanes;
+    if (is_right(u)) { right_stage(u, (*next).w[n], half); }
+  }
+}
 
 struct Sums { a: mat4x4<f32>, b: mat4x4<f32>, c: mat4x4<f32>, d: mat4x4<f32> }
 struct Tile { chunk: Sums, total: Sums, steps: u32 }
-
 fn tile_close(t: ptr<function, Tile>) {
   (*t).total.a += (*t).chunk.a;
-  if (quads == 2u) {
-    (*t).total.b += (*t).chunk.b;
-    (*t).total.c += (*t).chunk.c;
-    (*t).total.d += (*t).chunk.d;
-  }
+  if (quads_across == 2u) { (*t).total.b += (*t).chunk.b; }
+  if (quads_down == 2u) { (*t).total.c += (*t).chunk.c; }
+  if (quads_across == 2u && quads_down == 2u) { (*t).total.d += (*t).chunk.d; }
   (*t).chunk = Sums();
 }
-fn tile_step(t: ptr<function, Tile>, lane: u32) {
-  let row = lane / across;
-  let col = lane % across;
-  for (var k = 0u; k < 16u; k++) {
-    let x = left[tile_slot(k, row)];
-    let w = right[tile_slot(k, col)];
+fn lane_row(lane: u32) -> u32 { return lane / band % down; }
+fn lane_col(lane: u32) -> u32 { return lane % band + lane / (band * down) * band; }
+fn tile_step(t: ptr<function, Tile>, half: u32, lane: u32) {
+  let row = lane_row(lane);
+  let col = lane_col(lane);
+  for (var k = 0u; k < step; k++) {
+    let x = left[left_slot(k, row, half)];
+    let w = right[right_slot(k, col, half)];
+    var x2 = x;
+    var w2 = w;
+    if (quads_down == 2u) { x2 = left[left_slot(k, row + down, half)]; }
+    if (quads_across == 2u) { w2 = right[right_slot(k, col + across, half)]; }
     (*t).chunk.a += tile_terms(x, w);
-    if (quads == 2u) {
-      let x2 = left[tile_slot(k, row + across)];
-      let w2 = right[tile_slot(k, col + across)];
-      (*t).chunk.b += tile_terms(x, w2);
-      (*t).chunk.c += tile_terms(x2, w);
-      (*t).chunk.d += tile_terms(x2, w2);
-    }
+    if (quads_across == 2u) { (*t).chunk.b += tile_terms(x, w2); }
+    if (quads_down == 2u) { (*t).chunk.c += tile_terms(x2, w); }
+    if (quads_across == 2u && quads_down == 2u) { (*t).chunk.d += tile_terms(x2, w2); }
   }
   (*t).steps++;
-  if ((*t).steps % 16u == 0u) { tile_close(t); }
+  if ((*t).steps % (256u / step) == 0u) { tile_close(t); }
 }
 fn tile_begin(z: u32) -> u32 { return z * p.span; }
 fn tile_end(z: u32) -> u32 { return min((z + 1u) * p.span, p.depth); }
@@ -59,10 +97,10 @@ fn tile_part(t: ptr<function, Tile>, i: u32, j: u32) -> mat4x4<f32> {
 }
 fn tile_store(t: ptr<function, Tile>, group: vec3<u32>, lane: u32) {
   tile_close(t);
-  for (var i = 0u; i < quads; i++) {
-    let row0 = group.y * side + (lane / across + i * across) * 4u;
-    for (var j = 0u; j < quads; j++) {
-      let col0 = group.x * side + (lane % across + j * across) * 4u;
+  for (var i = 0u; i < quads_down; i++) {
+    let row0 = group.y * tile_rows + (lane_row(lane) + i * down) * 4u;
+    for (var j = 0u; j < quads_across; j++) {
+      let col0 = group.x * tile_cols + (lane_col(lane) + j * across) * 4u;
       let part = tile_part(t, i, j);
       // Asked for before anything is written: a read behind a write waits for memory on its own.
       var needs: array<f32, 16>;
@@ -78,6 +116,58 @@ fn tile_store(t: ptr<function, Tile>, group: vec3<u32>, lane: u32) {
       }
     }
   }
+}
+fn run(group: vec3<u32>, lane: u32) {
+  let row0 = group.y * tile_rows;
+  let col0 = group.x * tile_cols;
+  let end = tile_end(group.z);
+  var t = Tile();
+  var next: Next;
+  var half = 0u;
+  if (ahead != 0u) { fetch(&next, row0, col0, tile_begin(group.z), lane); }
+  for (var k0 = tile_begin(group.z); k0 < end; k0 += step) {
+    if (ahead == 0u) { fetch(&next, row0, col0, k0, lane); }
+    stage(&next, half, lane);
+    workgroupBarrier();
+    if (ahead != 0u && k0 + step < end) { fetch(&next, row0, col0, k0 + step, lane); }
+    tile_step(&t, half, lane);
+    if (halves == 1u) { workgroupBarrier(); } else { half = 1u - half; }
+  }
+  tile_store(&t, group, lane);
+}
+)";
+
+// The right side a quad at a time, and four k of a quad at a time.
+constexpr std::string_view kQuads = R"(
+struct Right { v: vec4<f32> }
+const right_items: u32 = tile_cols / 4u * step;
+const right_each: u32 = (right_items + lanes - 1u) / lanes;
+fn right_place(u: u32) -> vec2<u32> { return place(u, tile_cols / 4u, step, right_along_k); }
+fn right_fetch(u: u32, col0: u32, k0: u32) -> Right {
+  let at = right_place(u);
+  return Right(right_four(col0 + 4u * at.y, k0 + at.x));
+}
+fn right_stage(u: u32, r: Right, half: u32) {
+  let at = right_place(u);
+  right[right_slot(at.x, at.y, half)] = r.v;
+}
+)";
+
+constexpr std::string_view kBlocks = R"(
+struct Right { v: mat4x4<f32> }
+const right_items: u32 = tile_cols / 4u * step / 4u;
+const right_each: u32 = (right_items + lanes - 1u) / lanes;
+fn right_place(u: u32) -> vec2<u32> { return place(u, tile_cols / 4u, step / 4u, right_along_k); }
+fn right_fetch(u: u32, col0: u32, k0: u32) -> Right {
+  let at = right_place(u);
+  return Right(right_block(col0 + 4u * at.y, k0 + 4u * at.x));
+}
+fn right_stage(u: u32, r: Right, half: u32) {
+  let at = right_place(u);
+  right[right_slot(at.x * 4u, at.y, half)] = r.v[0];
+  right[right_slot(at.x * 4u + 1u, at.y, half)] = r.v[1];
+  right[right_slot(at.x * 4u + 2u, at.y, half)] = r.v[2];
+  right[right_slot(at.x * 4u + 3u, at.y, half)] = r.v[3];
 }
 )";
 
@@ -123,6 +213,10 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
+// Squares, which the rule and its splits stand on.
+constexpr TileShape kRule[] = {
+    {16, 16, 2, 2, 16, 1, 16}, {8, 8, 2, 2, 16, 1, 8}, {8, 8, 1, 1, 16, 1, 8}};
+
 }  // namespace
 
 TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
@@ -137,10 +231,10 @@ TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
   const int64_t most = parts_of(kPart);
   TilePlan plan;
   int64_t count = 0;
-  for (const TileShape shape : {TileShape{16, 2}, TileShape{8, 2}, TileShape{8, 1}}) {
+  for (const TileShape& shape : kRule) {
     plan.shape = shape;
-    count = ceil_div(rows, shape.side()) * ceil_div(cols, shape.side());
-    const bool filled = std::min(rows, cols) * 2 > shape.side();
+    count = ceil_div(rows, shape.rows()) * ceil_div(cols, shape.cols());
+    const bool filled = std::min(rows, cols) * 2 > shape.rows();
     if (filled && count * most >= kEnough) break;
   }
   plan.rows = rows;
@@ -153,17 +247,44 @@ TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
   return plan;
 }
 
-Call& tiles(Call& call, const TilePlan& plan, Term term) {
+TilePlan tile_plan(Frame& frame, const Product& product) {
+  TilePlan plan = tile_plan(product.rows, product.cols, product.depth);
+  TileShape twice = plan.shape;
+  twice.ahead = 2;
+  if (plan.shape == kRule[0] && twice.bytes() <= frame.adapter().max_workgroup_memory) {
+    plan.shape = twice;
+  }
+  if (frame.shapes() != nullptr) plan.shape = frame.shapes()->shape_for(product, plan.shape);
+  return plan;
+}
+
+Call& tiles(Call& call, const TilePlan& plan, Along left, Term term) {
+  const TileShape& shape = plan.shape;
   return call.value("rows", plan.rows)
       .value("cols", plan.cols)
       .value("depth", plan.depth)
       .value("span", plan.span)
-      .constant("across", plan.shape.across)
-      .constant("quads", plan.shape.quads)
-      .lanes(plan.shape.lanes())
-      .beside(plan.shape.side() * 128)
+      .constant("down", shape.down)
+      .constant("across", shape.across)
+      .constant("quads_down", shape.quads_down)
+      .constant("quads_across", shape.quads_across)
+      .constant("step", shape.step)
+      .constant("ahead", shape.ahead)
+      .constant("band", shape.band)
+      .constant("ragged", plan.depth % shape.step != 0 ? 1 : 0)
+      .constant("left_along_k", left == Along::k ? 1 : 0)
+      .lanes(shape.lanes())
+      .beside(shape.bytes())
       .text(term == Term::product ? kProduct : kSquaredDifference)
       .text(kTile);
+}
+
+Call& stage_quads(Call& call, Along right) {
+  return call.constant("right_along_k", right == Along::k ? 1 : 0).text(kQuads);
+}
+
+Call& stage_blocks(Call& call, Along right) {
+  return call.constant("right_along_k", right == Along::k ? 1 : 0).text(kBlocks);
 }
 
 Status run_whole(Call& call, const TilePlan& plan) {
@@ -171,8 +292,8 @@ Status run_whole(Call& call, const TilePlan& plan) {
     return call.groups(ceil_div(plan.cols, int64_t{4}), ceil_div(plan.rows, plan.tall),
                        plan.splits);
   }
-  const int64_t side = plan.shape.side();
-  return call.groups(ceil_div(plan.cols, side), ceil_div(plan.rows, side), plan.splits);
+  return call.groups(ceil_div(plan.cols, plan.shape.cols()), ceil_div(plan.rows, plan.shape.rows()),
+                     plan.splits);
 }
 
 Call adding_parts(Frame& frame) {

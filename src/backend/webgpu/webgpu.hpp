@@ -5,8 +5,11 @@
 // device gives the same bits again.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/device.hpp"
@@ -14,11 +17,22 @@
 
 namespace loom::webgpu {
 
+// Whether large products are made with the variant of their kernel that a search on the device
+// found fastest (docs/webgpu.md). force: on software adapters too.
+enum class Tuning : uint8_t { off, on, force };
+
+// What a search found for a class of products: both by name.
+struct Choice {
+  std::string product, variant;
+  bool operator==(const Choice& other) const = default;
+};
+
 struct OpenOptions {
-  std::string library;        // path of a webgpu.h library; empty: see library_names()
-  bool robust = false;        // keep the checks of array bounds inside shaders
-  bool features = true;       // use optional features of the adapter (f16, subgroups, timestamps)
-  bool strict = false;        // an op without a kernel is an error, not run on the CPU
+  std::string library;   // path of a webgpu.h library; empty: see library_names()
+  bool robust = false;   // keep the checks of array bounds inside shaders
+  bool features = true;  // use optional features of the adapter (f16, subgroups, timestamps)
+  bool strict = false;   // an op without a kernel is an error, not run on the CPU
+  Tuning tuning = Tuning::on;
   const Ops* host = nullptr;  // what the host computes with; null: the reference
 };
 
@@ -67,9 +81,23 @@ class Backend : public Device {
   virtual Status set_profile(bool on) = 0;
   // Most time first; what was measured since it was asked for last.
   virtual std::vector<KernelTime> take_profile() = 0;
+  // What searches found, or choose() was told: choices of the same adapter and the same
+  // variants_version(). Names that nothing has are passed over.
+  virtual std::vector<Choice> choices() const = 0;
+  virtual void choose(std::span<const Choice> choices) = 0;
+  // Called when a search has found something.
+  virtual void on_choice(std::function<void()> call) = 0;
+  // Makes all products in tiles with one variant from now on; "": with those that are chosen.
+  // Errors: not_found; unsupported where it is too large for the adapter.
+  virtual Status force_variant(std::string_view name) = 0;
+  // That of the last product in tiles.
+  virtual std::string last_variant() const = 0;
   // For tests: as if the device were gone.
   virtual void lose() = 0;
 };
+
+std::vector<std::string> variant_names();
+int64_t variants_version();
 
 // How many rows of ops.def have kernels. For what arguments of those there is none, the CPU
 // computes (Counts::fallbacks).

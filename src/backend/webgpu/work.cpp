@@ -232,7 +232,7 @@ bool fits_beside(std::span<const Work> others, const Work& work, const AdapterRe
   all.push_back(work);
   Signature signature;
   std::array<Binding, Signature::kMax> storage;
-  return bind(all, signature, storage).ok();
+  return webgpu::bind(all, signature, storage).ok();
 }
 
 Status bind(std::span<Work> works, Signature& signature,
