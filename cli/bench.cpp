@@ -9,6 +9,7 @@
 
 #include "engine/impl.hpp"
 #include "engine/logits_hash.hpp"
+#include "llm/sampler.hpp"
 #include "profile.hpp"
 #include "verbs.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 struct BenchFlags {
   EngineFlags engine;
   std::string shape = "smollm2-135m", dtype = "q4_0";
-  int64_t prefill = 113, decode = 57, chunk = 256;
+  int64_t prefill = 113, decode = 57, chunk = 256, top_k = 0;
   int reps = 7;
   bool profile = false, json = false;
 };
@@ -52,6 +53,33 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
+// On a device tokens are drawn there, and read some at a time, where it can draw so; else on the
+// host. A CPU is asked for drawn tokens only with --top-k.
+Status decode(LlmSession& session, const BenchFlags& f, int64_t vocab) {
+  SamplerOptions options;
+  options.top_k = f.top_k;
+  if (f.top_k > 0) options.temperature = 1.0f;
+  LOOM_ASSIGN(Sampler sampler, Sampler::create(options, vocab));
+  TokenId id = decode_token(0, vocab);
+  std::vector<TokenId> found;
+  for (int64_t i = 0; i < f.decode;) {
+    const int64_t count = std::min(session.draw_batch(), f.decode - i);
+    const std::optional<DeviceDraw> how = sampler.on_device();
+    if (session.draw_batch() > 1 && how.has_value()) {
+      LOOM_TRY(session.feed_drawn(id, count, *how, found));
+      sampler.advance(count);
+      id = found.back();
+      i += count;
+    } else {
+      LOOM_TRY(session.feed({&id, 1}));
+      ++i;
+      id = f.top_k > 0 ? sampler.next(session.logits(), {}) : decode_token(i, vocab);
+    }
+    if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
+  }
+  return {};
+}
+
 // `decoded` is called before and after the tokens that are fed one by one.
 Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* bench,
               const std::function<void(bool begin)>& decoded) {
@@ -64,21 +92,7 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   const double middle = now();
   decoded(true);
   session.set_profile(f.profile && bench != nullptr ? &bench->decode_profile : nullptr);
-  TokenId id = decode_token(0, vocab);
-  for (int64_t i = 0; i < f.decode;) {
-    // On a device tokens are drawn there, greedily, and read some at a time.
-    const int64_t count = std::min(session.draw_batch(), f.decode - i);
-    if (count > 1) {
-      std::vector<TokenId> found;
-      LOOM_TRY(session.feed_drawn(id, count, {}, found));
-      id = found.back();
-    } else {
-      LOOM_TRY(session.feed({&id, 1}));
-      id = decode_token(i + 1, vocab);
-    }
-    i += count;
-    if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
-  }
+  LOOM_TRY(decode(session, f, vocab));
   const double end = now();
   decoded(false);
   if (bench == nullptr) return {};
@@ -212,6 +226,10 @@ Verb add_bench(Command app) {
   verb.option("--dtype", f->dtype, "Number type of the weights").show_default();
   verb.option("--prefill", f->prefill, "Prompt tokens").range(0, 1 << 24).show_default();
   verb.option("--decode", f->decode, "Tokens fed one by one").range(0, 1 << 24).show_default();
+  verb.option("--top-k", f->top_k,
+              "Draw the tokens among the K most likely; 0: the most likely one")
+      .range(0, 1 << 24)
+      .show_default();
   verb.option("--chunk", f->chunk, "Prompt tokens per pass").range(1, 1 << 20).show_default();
   verb.option("--reps", f->reps, "Repetitions, after one that warms up")
       .range(1, 1000000)

@@ -59,10 +59,11 @@ in_turn() {
 
 if [[ -f "$dawn" && -n "$swiftshader" ]]; then
   # Without what takes longest there, which the other driver runs; with it where all is asked for.
-  slow='-GpuShakespeare.TheSamePerplexity:*GpuShowdown*CNN1:*GpuShowdown*CNN2'
-  if [[ "${LOOM_GPU_CASES:-}" == all ]]; then slow='*'; fi
-  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$slow"
-  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-few}"
+  slow_whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*' slow_kernels='-GpuProducts.*'
+  if [[ "${LOOM_GPU_CASES:-}" == all ]]; then slow_whole='*' slow_kernels='*'; fi
+  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$slow_whole"
+  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels GTEST_FILTER="$slow_kernels" \
+    LOOM_GPU_CASES="${LOOM_GPU_CASES:-few}"
 else
   say "skipped: Dawn over SwiftShader: $dawn or the package chromium-common is not there"
   skipped=$((skipped + 1))

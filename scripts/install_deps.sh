@@ -2,6 +2,7 @@
 # Installs what Loom needs, with apt. Does nothing, and needs no network, when all of it is there.
 #   scripts/install_deps.sh           to build the library and the program
 #   scripts/install_deps.sh --tests   to run every test as well
+#   scripts/install_deps.sh --tests needed   of that, what the unit tests need; --tests more: the rest
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -13,22 +14,30 @@ to_test=(libgtest-dev libgmock-dev libbenchmark-dev python3)
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14)
 
 usage() {
-  sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 case "${1:-}" in
   "") required=("${to_build[@]}") optional=() ;;
-  --tests) required=("${to_build[@]}" "${to_test[@]}") optional=("${to_test_more[@]}") ;;
+  --tests)
+    required=("${to_build[@]}" "${to_test[@]}") optional=("${to_test_more[@]}")
+    case "${2:-}" in
+      "") ;;
+      needed) optional=() ;;
+      more) required=() ;;
+      *) die "unknown word '$2' after --tests; try needed, more or --help" ;;
+    esac
+    ;;
   -h|--help) usage; exit 0 ;;
   *) die "unknown option '$1'; try --tests or --help" ;;
 esac
 
 if ! have apt-get || ! have dpkg-query; then
-  say "note: no apt-get here; install these yourself if the build asks for them: ${required[*]}"
+  say "note: no apt-get here; install these yourself if the build asks for them: ${required[*]-}"
   exit 0
 fi
 
-mapfile -t missing < <(missing_of "${required[@]}" "${optional[@]}")
+mapfile -t missing < <(missing_of ${required[@]+"${required[@]}"} ${optional[@]+"${optional[@]}"})
 if (( ${#missing[@]} == 0 )); then
   exit 0
 fi
@@ -41,7 +50,7 @@ apt update >"$log" 2>&1 || die "apt-get update failed: $(tail -n 1 "$log")"
 # An optional package that this release of Debian or Ubuntu lacks is left out.
 wanted=()
 for package in "${missing[@]}"; do
-  if [[ " ${optional[*]} " != *" $package "* ]] || apt-cache show "$package" >/dev/null 2>&1; then
+  if [[ " ${optional[*]-} " != *" $package "* ]] || apt-cache show "$package" >/dev/null 2>&1; then
     wanted+=("$package")
   else
     say "note: $package is not available here; the tests that need it will be skipped"

@@ -15,7 +15,8 @@ failed=0
 skipped=0
 failures=()
 log="$(mktemp)"
-trap 'rm -f "$log" "$log.out"' EXIT
+fetching=
+trap 'rm -f "$log" "$log.out" "$log.fetch"' EXIT
 
 usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -96,14 +97,20 @@ unit_tests() {
   return "$status"
 }
 
+# What only later steps need is installed while the first ones build and run.
+fetch_more() {
+  { scripts/install_deps.sh --tests more && scripts/install_gpu.sh --tests; } >"$log.fetch" 2>&1 &
+  fetching=$!
+}
+
+wait_for_more() {
+  wait "$fetching" || true
+  grep -v '^export ' "$log.fetch" >&2 || true
+}
+
 checks_without_build() {
   check "layering" python3 tools/layering.py
   check "budgets" python3 tools/budgets.py
-  if have clang-format-14; then
-    check "format" tools/format.sh --check
-  else
-    skip "format" "clang-format-14 is not installed"
-  fi
   check "tools" python3 tests/tools/run.py
 }
 
@@ -127,6 +134,12 @@ checks_with_build() {
   check "story in README" python3 tests/tools/check_story.py "build/$preset/cli/loom"
   [[ "$quick" == no ]] || return 0
   check "files: 20 layer kinds x 23 number types" verify_files
+  wait_for_more
+  if have clang-format-14; then
+    check "format" tools/format.sh --check
+  else
+    skip "format" "clang-format-14 is not installed"
+  fi
   check "gpu" scripts/gpu_test.sh --preset "$preset"
   script_check "golden hashes" tests/golden/hash_matrix.sh
   script_check "extension patches" tests/extend/run.sh
@@ -170,7 +183,10 @@ while (( $# > 0 )); do
   shift
 done
 
-scripts/install_deps.sh --tests
-[[ "$quick" == yes ]] || checks_without_build
+scripts/install_deps.sh --tests needed
+if [[ "$quick" == no ]]; then
+  fetch_more
+  checks_without_build
+fi
 if need "build ($preset)" configure_and_build "$preset"; then checks_with_build; fi
 summary

@@ -67,7 +67,7 @@ TEST(GpuFaults, ATextThatIsDrawnGoesOnOnTheCpuToo) {
 TEST(GpuFaults, StrictlyALostDeviceIsOneLineAndTheTextSoFarStays) {
   LOOM_NEEDS_FAULTS();
   const Ran cpu = tell("", "");
-  const Ran ran = tell("lose:4", "--strict");
+  const Ran ran = tell("lose:8", "--strict");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(cpu.out, StartsWith(ran.out));
   EXPECT_GT(ran.out.size(), std::string("Once upon a time").size());

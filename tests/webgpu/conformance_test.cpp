@@ -42,7 +42,10 @@ double worst_error = 0;
 int64_t stride_of(OpId op) {
   const std::string which = which_cases();
   if (which == "all") return 1;
-  if (which == "most") return op == OpId::matmul ? 131 : op == OpId::squared_distance ? 23 : 1;
+  if (which == "most") {
+    if (op == OpId::matmul_dx) return 7;
+    return op == OpId::matmul ? 131 : op == OpId::squared_distance ? 23 : 1;
+  }
   return (op == OpId::matmul ? 131 : op == OpId::pack ? 29 : 23) * (which == "few" ? 3 : 1);
 }
 

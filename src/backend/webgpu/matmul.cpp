@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kReduce = R"(
 fn reduce(sums: ptr<function, array<vec4<f32>, few>>, group: u32, lane: u32) {
-  let col = group * 16u + lane;
+  let col = group * 16u + lane_output(lane);
   for (var r = 0u; r < few; r++) {
     let sum = lane_sums((*sums)[r], lane);
     if (lane < 16u && col < p.cols && r < p.rows) { y_set(r * p.y_s + col, finish(sum, col)); }

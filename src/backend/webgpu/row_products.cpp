@@ -229,7 +229,7 @@ fn run(row: u32, lane: u32) {
   let base1 = p.base1 + row * p.w_group;
   let ahead0 = ahead(base0, lane);
   let ahead1 = ahead(base1, lane);
-  let n = row * 16u + lane % 16u;
+  let n = row * 16u + lane_output(lane);
   let bias_gate = bias0_at(min(n, p.n0 - 1u));
   let bias_up = bias1_at(min(n, p.n0 - 1u));
   prepare(row == 0u, lane);
@@ -264,7 +264,7 @@ fn run(row: u32, lane: u32) {
   let g = group_of(row);
   let base = g.base + g.group * p.w_group;
   let fetched = ahead(base, lane);
-  let n = g.group * 16u + lane % 16u;
+  let n = g.group * 16u + lane_output(lane);
   let bias = bias_of(g.matrix, min(n, g.count - 1u));
   let added = other_at(min(n, p.n0 - 1u));
   prepare(row == 0u, lane);
@@ -330,7 +330,7 @@ bool row_fits(const RowProducts& p) {
   // The workgroup's 16 KiB, beside the sums of its lanes.
   const int64_t per_block = p.quantise != nullptr ? 32 + 8 : 128;
   const int64_t sums = p.joined != nullptr ? 3 * 4 * kJoinedSums : 0;
-  const int64_t room = 16384 - kLanes * 16 - 2 * kLanes * 4 - 128 - sums;
+  const int64_t room = 16384 - 2 * kLanes * 16 - 3 * kLanes * 4 - sums;
   if (p.joined != nullptr && (p.joined->splits * p.joined->heads > kJoinedSums ||
                               p.joined->splits > kMostJoined || p.joined->width % 4 != 0)) {
     return false;

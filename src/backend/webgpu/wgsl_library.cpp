@@ -347,23 +347,32 @@ fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return v; }
      R"(
 fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return subgroupShuffleXor(v, n); }
 )"},
-    // Sums over the invocations with the same lane % 4, as values 0 .. 15: lane j gets component j
-    // % 4 of the sum of lanes j % 16 / 4. Two barriers.
+    // Sums over the invocations with the same lane % 4, as values 0 .. 15: a lane gets value
+    // lane_output(lane) of them. One barrier: the next call writes the other half. The order of a
+    // sum does not depend on teams: lanes 32 apart, then halves, as in group_sum.
     {"lane_sums", R"(
-const lane_sums_team = max(team, 4u);
-const lane_sums_parts = lanes / lane_sums_team * 4u;
-var<workgroup> lane_sums_part: array<vec4<f32>, lane_sums_parts>;
+const lane_sums_team = clamp(team, 4u, 32u);
+const lane_sums_folds = 32u / lane_sums_team;
+var<workgroup> lane_sums_part: array<vec4<f32>, lanes * 2u>;
+var<private> lane_sums_half: u32;
+fn lane_output(lane: u32) -> u32 { return lane % 4u * 4u + lane / 4u % 4u; }
 fn lane_sums(mine: vec4<f32>, lane: u32) -> f32 {
-  var sum = mine;
-  for (var n = lane_sums_team / 2u; n >= 4u; n /= 2u) { sum += swap_four(sum, n); }
+  let half = lane_sums_half;
+  lane_sums_half = lanes - half;
+  lane_sums_part[half + lane] = mine;
   workgroupBarrier();
-  if (lane % lane_sums_team < 4u) {
-    lane_sums_part[lane / lane_sums_team * 4u + lane % 4u] = sum;
+  var sums: array<vec4<f32>, lane_sums_folds>;
+  for (var k = 0u; k < lane_sums_folds; k++) {
+    var i = lane % lane_sums_team + k * lane_sums_team;
+    sums[k] = lane_sums_part[half + i];
+    for (i += 32u; i < lanes; i += 32u) { sums[k] += lane_sums_part[half + i]; }
   }
-  workgroupBarrier();
-  var total = lane_sums_part[lane % 16u / 4u];
-  for (var i = 4u + lane % 16u / 4u; i < lane_sums_parts; i += 4u) { total += lane_sums_part[i]; }
-  return total[lane % 4u];
+  for (var n = lane_sums_folds / 2u; n > 0u; n /= 2u) {
+    for (var k = 0u; k < n; k++) { sums[k] += sums[k + n]; }
+  }
+  var sum = sums[0];
+  for (var n = lane_sums_team / 2u; n >= 4u; n /= 2u) { sum += swap_four(sum, n); }
+  return sum[lane / 4u % 4u];
 }
 )"},
     // Sums, maxima over the invocations of a workgroup (a multiple of 16): every invocation calls,
@@ -400,21 +409,32 @@ fn group_sum(lane: u32, v: f32) -> f32 {
   return two.x + two.y;
 }
 )",
-     // One barrier: the next call writes the other half.
+     // The same order. One barrier: the next call writes the other half.
      R"(
-var<workgroup> group_sum_part: array<f32, lanes / team * 2u>;
+const group_sum_team = min(team, 32u);
+const group_sum_folds = min(32u, lanes) / group_sum_team;
+var<workgroup> group_sum_part: array<f32, lanes * 2u>;
 var<private> group_sum_half: u32;
 fn group_sum(lane: u32, v: f32) -> f32 {
   var sum = v;
-  for (var n = team / 2u; n > 0u; n /= 2u) { sum += swap_lanes(sum, n); }
-  if (lanes == team) { return sum; }
-  let half = group_sum_half;
-  group_sum_half = lanes / team - half;
-  if (lane % team == 0u) { group_sum_part[half + lane / team] = sum; }
-  workgroupBarrier();
-  var total = group_sum_part[half];
-  for (var i = 1u; i < lanes / team; i++) { total += group_sum_part[half + i]; }
-  return total;
+  if (lanes > group_sum_team) {
+    let half = group_sum_half;
+    group_sum_half = lanes - half;
+    group_sum_part[half + lane] = v;
+    workgroupBarrier();
+    var sums: array<f32, group_sum_folds>;
+    for (var k = 0u; k < group_sum_folds; k++) {
+      for (var i = lane % group_sum_team + k * group_sum_team; i < lanes; i += 32u) {
+        sums[k] += group_sum_part[half + i];
+      }
+    }
+    for (var n = group_sum_folds / 2u; n > 0u; n /= 2u) {
+      for (var k = 0u; k < n; k++) { sums[k] += sums[k + n]; }
+    }
+    sum = sums[0];
+  }
+  for (var n = group_sum_team / 2u; n > 0u; n /= 2u) { sum += swap_lanes(sum, n); }
+  return sum;
 }
 )"},
     {"group_max", R"(
