@@ -117,6 +117,7 @@ std::string features_of(const webgpu::AdapterReport& a) {
     text += a.team > 1 ? fmt::format("subgroups ({}) ", a.team) : "subgroups (not used) ";
   }
   if (a.timestamps) text += "timestamp-query ";
+  if (a.immediates > 0) text += fmt::format("immediates ({} bytes) ", a.immediates);
   return text.empty() ? "none" : text.substr(0, text.size() - 1);
 }
 
@@ -162,6 +163,7 @@ JsonValue gpu_json(const GpuReport& report) {
       .set("subgroups", a.subgroups)
       .set("subgroup_min", static_cast<int64_t>(a.subgroup_min))
       .set("subgroup_max", static_cast<int64_t>(a.subgroup_max))
+      .set("immediate_bytes", a.immediates)
       .set("subgroup_size_used", int64_t{a.team})
       .set("timestamps", a.timestamps)
       .set("max_buffer_bytes", a.max_buffer)

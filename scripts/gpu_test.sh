@@ -3,6 +3,7 @@
 # CPU, side by side. Brings what is missing (install_gpu.sh); skips what cannot be had.
 #   scripts/gpu_test.sh                 with what build/dev holds
 #   scripts/gpu_test.sh --preset asan   with another build folder
+#   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe
 #   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -10,16 +11,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 preset=dev
+every_case=no
 case "${1:-}" in
   "") ;;
   --preset)
     [[ $# -ge 2 ]] || die "--preset needs a name of CMakePresets.json"
     preset="$2"
     ;;
+  --every-case) every_case=yes ;;
   -h|--help) usage; exit 0 ;;
   *) die "unknown option '$1'; try --help" ;;
 esac
@@ -57,26 +60,50 @@ in_turn() {
   program "$@" &
 }
 
-if [[ -f "$dawn" && -n "$swiftshader" ]]; then
-  # Without what takes longest there, which the other driver runs; with it where all is asked for.
-  slow_whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*' slow_kernels='-GpuProducts.*'
-  if [[ "${LOOM_GPU_CASES:-}" == all ]]; then slow_whole='*' slow_kernels='*'; fi
-  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$slow_whole"
-  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels GTEST_FILTER="$slow_kernels" \
-    LOOM_GPU_CASES="${LOOM_GPU_CASES:-few}"
-else
-  say "skipped: Dawn over SwiftShader: $dawn or the package chromium-common is not there"
+# missing WHAT: a driver or a library that cannot be had.
+missing() {
+  say "skipped: $1 is not there"
   skipped=$((skipped + 1))
-fi
-if [[ -f "$wgpu" && -n "$lavapipe" ]]; then
+}
+
+over_swiftshader() {
+  # Without what takes longest there, which the other driver runs; with it where all is asked for.
+  local whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*:GpuTraining.*:*InOtherNumberTypes*'
+  local kernels='-GpuProducts.*'
+  whole+=':GpuStories.TheSamePerplexity:GpuStories.CloseLogits*'
+  if [[ "${LOOM_GPU_CASES:-}" == all ]]; then whole='*' kernels='*'; fi
+  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$whole"
+  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels GTEST_FILTER="$kernels" \
+    LOOM_GPU_CASES="${LOOM_GPU_CASES:-few}"
+}
+
+over_lavapipe() {
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-most}"
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
   # As an adapter without optional features.
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off \
     GTEST_FILTER='GpuConformance.*'
+}
+
+# Most of the time is one op's.
+every_case_over_lavapipe() {
+  local sum='GpuConformanceSum.*' matmul=GpuConformance.matmul again=GpuConformance.EveryOpHasAKernel
+  in_turn test_webgpu "$wgpu" "$lavapipe" every_matmul LOOM_GPU_CASES=all GTEST_FILTER="$matmul:$sum"
+  in_turn test_webgpu "$wgpu" "$lavapipe" every_other LOOM_GPU_CASES=all \
+    GTEST_FILTER="GpuConformance.*:$sum-$matmul:$again"
+}
+
+if [[ "$every_case" == no && -f "$dawn" && -n "$swiftshader" ]]; then
+  over_swiftshader
+elif [[ "$every_case" == no ]]; then
+  missing "$dawn or the package chromium-common, for Dawn over SwiftShader,"
+fi
+if [[ ! -f "$wgpu" || -z "$lavapipe" ]]; then
+  missing "$wgpu or the package mesa-vulkan-drivers, for wgpu-native over lavapipe,"
+elif [[ "$every_case" == yes ]]; then
+  every_case_over_lavapipe
 else
-  say "skipped: wgpu-native over lavapipe: $wgpu or the package mesa-vulkan-drivers is not there"
-  skipped=$((skipped + 1))
+  over_lavapipe
 fi
 wait
 

@@ -24,10 +24,14 @@ if (( ${#files[@]} == 0 )); then
   mapfile -t files < <(find "${folders[@]}" -type f \( -name '*.?pp' -o -name '*.h' -o -name '*.inl' \) | sort)
 fi
 
-different=0
-for file in "${files[@]}"; do
-  if "$formatter" --dry-run -Werror "$file" >/dev/null 2>&1; then continue; fi
-  different=$((different + 1))
+# Many at a time, and one by one where some of them differ.
+looks='"$0" --dry-run -Werror "$@" >/dev/null 2>&1 && exit
+  for file; do "$0" --dry-run -Werror "$file" >/dev/null 2>&1 || echo "$file"; done'
+mapfile -t differing < <(printf '%s\0' "${files[@]}" |
+  xargs -0 -n 32 -P "$(nproc 2>/dev/null || echo 1)" bash -c "$looks" "$formatter" | sort)
+
+different=${#differing[@]}
+for file in ${differing[@]+"${differing[@]}"}; do
   if [[ "$mode" == check ]]; then
     echo "$file: not laid out by clang-format 14; run tools/format.sh"
   else

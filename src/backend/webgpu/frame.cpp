@@ -167,8 +167,8 @@ Status Frame::dispatch(std::span<Work> works) {
       pipeline.name += cat(pipeline.name.empty() ? "" : "+", work.kernel.name);
     }
     // wgpu-native has subgroups without, and does not know the word.
-    const Swapping swapping{adapter().team, gpu_->api().flavour.dawn};
-    const std::string wgsl = pipeline_wgsl(works, dispatch.signature, swapping);
+    const Dialect dialect{adapter().team, gpu_->api().flavour.dawn, adapter().immediates};
+    const std::string wgsl = pipeline_wgsl(works, dispatch.signature, dialect);
     Result<wgpu::ComputePipeline> made = gpu_->compile(pipeline.name, wgsl, dispatch.signature);
     if (!made.ok()) {
       pipelines_.erase(key);
@@ -179,6 +179,8 @@ Status Frame::dispatch(std::span<Work> works) {
   }
   pipeline.used = ++tick_;
   dispatch.name = pipeline.name;
+  const int64_t bytes = parameter_bytes(works);
+  if (bytes <= adapter().immediates) dispatch.immediates = static_cast<size_t>(bytes);
   dispatch.pipeline = pipeline.pipeline;
   note_tables(works, dispatch);
   if (works.size() == 1) {
@@ -356,7 +358,11 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
     before = &dispatch;
     if (dispatch.pipeline != bound) api.ComputePassEncoderSetPipeline(pass, dispatch.pipeline);
     bound = dispatch.pipeline;
-    const uint32_t offset = number++ * static_cast<uint32_t>(kUniformBlock);
+    uint32_t offset = number++ * static_cast<uint32_t>(kUniformBlock);
+    if (dispatch.immediates > 0) {
+      api.ComputePassEncoderSetImmediates(pass, 0, uniforms_.data() + offset, dispatch.immediates);
+      offset = 0;
+    }
     api.ComputePassEncoderSetBindGroup(pass, 0, group, 1, &offset);
     api.ComputePassEncoderDispatchWorkgroups(pass, dispatch.groups[0], dispatch.groups[1],
                                              dispatch.groups[2]);

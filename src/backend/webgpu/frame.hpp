@@ -102,6 +102,7 @@ class Frame {
     Signature signature;
     std::array<Binding, Signature::kMax> storage{};
     uint32_t groups[3] = {1, 1, 1};
+    size_t immediates = 0;  // bytes of its parameters, where they go with it
     // Words of its uniform block that say where its tables begin.
     std::array<uint8_t, kMostBeside> tables{};
     size_t table_count = 0;

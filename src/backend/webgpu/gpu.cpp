@@ -160,6 +160,10 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   if (api_.AdapterGetLimits(adapter_, &limits_) != wgpu::kStatusSuccess) {
     return make_error(Code::internal, cat(report_.name, ": the adapter tells no limits"));
   }
+  if (api_.flavour.immediates != 0 && has(api_.flavour.immediates) &&
+      api_.ComputePassEncoderSetImmediates != nullptr) {
+    report_.immediates = std::min<int64_t>(limits_.max_immediate, kUniformBlock);
+  }
   report_.max_buffer = static_cast<int64_t>(std::min<uint64_t>(limits_.max_buffer, INT64_MAX));
   report_.max_binding =
       static_cast<int64_t>(std::min<uint64_t>(limits_.max_storage_binding, INT64_MAX));
@@ -184,10 +188,11 @@ Status Gpu::request_device(const OpenOptions& options) {
   if (report_.f16) features.push_back(api_.flavour.shader_f16);
   if (report_.subgroups) features.push_back(api_.flavour.subgroups);
   if (report_.timestamps) features.push_back(api_.flavour.timestamp_query);
+  if (report_.immediates > 0) features.push_back(api_.flavour.immediates);
   // Limits as the adapter has them; bindings are addressed in 32-bit words.
   wgpu::Limits wanted = limits_;
   wanted.next = nullptr;
-  wanted.max_immediate = 0;
+  wanted.max_immediate = static_cast<uint32_t>(report_.immediates);
 
   static constexpr const char* kOff[] = {"timestamp_quantization"};
   static constexpr const char* kFast[] = {"disable_robustness", "disable_workgroup_init"};
@@ -441,6 +446,7 @@ wgpu::BindGroupLayout Gpu::layout_of(const Signature& signature) {
   wgpu::PipelineLayoutDescriptor pipeline;
   pipeline.count = 1;
   pipeline.layouts = &layouts.bindings;
+  pipeline.immediate_size = static_cast<uint32_t>(report_.immediates);
   layouts.pipeline = api_.DeviceCreatePipelineLayout(device_, &pipeline);
   return layouts.bindings;
 }

@@ -15,7 +15,7 @@ constexpr std::string_view kNames[] = {"libwebgpu_dawn.so", "libwebgpu_wrapper.s
 // Numbers before and after webgpu.h was declared stable (2025-09).
 constexpr Flavour kDawn2025{"Dawn (2025)", 3, 10, 17, true};
 constexpr Flavour kDawn{"Dawn", 9, 11, 18, true};
-constexpr Flavour kWgpuNative{"wgpu-native", 9, 11, 0x00030021, false};
+constexpr Flavour kWgpuNative{"wgpu-native", 9, 11, 0x00030021, false, 0x00030001};
 
 #if defined(__unix__) || defined(__APPLE__)
 
@@ -66,6 +66,7 @@ Result<Api> load(void* library, const std::string& path) {
   LOOM_WGPU_FUNCTIONS(LOOM_WGPU_LOAD)
 #undef LOOM_WGPU_LOAD
   find(library, "wgpuDevicePoll", api.DevicePoll);
+  find(library, "wgpuComputePassEncoderSetImmediates", api.ComputePassEncoderSetImmediates);
   api.flavour = flavour_of(library);
   return api;
 }

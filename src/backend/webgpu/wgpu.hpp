@@ -318,6 +318,7 @@ struct Flavour {
   std::string_view name;
   uint32_t timestamp_query = 0, shader_f16 = 0, subgroups = 0;  // numbers of features
   bool dawn = false;                                            // has toggles
+  uint32_t immediates = 0;                                      // 0: none, or not asked for
 };
 
 struct Api {
@@ -326,6 +327,9 @@ struct Api {
 #undef LOOM_WGPU_MEMBER
   // wgpu-native only: blocks until the work submitted is done when `wait`.
   Bool (*DevicePoll)(Device, Bool wait, const uint64_t* submission) = nullptr;
+  // Where the flavour has immediates.
+  void (*ComputePassEncoderSetImmediates)(ComputePassEncoder, uint32_t, const void*,
+                                          size_t) = nullptr;
   Flavour flavour;
 };
 

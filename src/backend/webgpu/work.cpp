@@ -310,6 +310,12 @@ PipelineKey pipeline_key(std::span<const Work> works, const Signature& signature
   return key;
 }
 
+int64_t parameter_bytes(std::span<const Work> works) {
+  int64_t words = 1;  // the last member, which is not written
+  for (const Work& work : works) words += work.words() + (works.size() > 1 ? kPlaceWords : 0);
+  return words * 4;
+}
+
 int parameters(std::span<const Work> works, std::span<uint32_t> words) {
   size_t count = 0;
   for (const Work& work : works) {
@@ -328,7 +334,7 @@ int parameters(std::span<const Work> works, std::span<uint32_t> words) {
 }
 
 std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature,
-                          const Swapping& swapping) {
+                          const Dialect& dialect) {
   std::string out = "struct Params {\n";
   for (size_t i = 0; i < works.size(); ++i) {
     add_members(works[i], kPrefixes[i], out);
@@ -337,7 +343,10 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
       out += cat("  ", kPrefixes[i], name, ": u32,\n");
     }
   }
-  out += "  end: u32,\n}\n@group(0) @binding(0) var<uniform> p: Params;\n";
+  out += "  end: u32,\n}\n";
+  out += parameter_bytes(works) <= dialect.immediates
+             ? "var<immediate> p: Params;\n"
+             : "@group(0) @binding(0) var<uniform> p: Params;\n";
   for (int b = 0; b < signature.count; ++b) {
     const bool alone = std::any_of(works.begin(), works.end(), [&](const Work& work) {
       const std::span<const Operand> all = work.all_operands();
@@ -349,13 +358,13 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
                "> b", b, ": array<", alone ? "vec4<u32>" : "u32", ">;\n");
   }
   for (size_t i = 0; i < works.size(); ++i) {
-    const std::string text = work_wgsl(works[i], swapping.team);
+    const std::string text = work_wgsl(works[i], dialect.team);
     out += i == 0 ? text : renamed(text, kPrefixes[i]);
   }
   out += works.size() > 1 ? main_beside(works.size())
                           : cat(kMain, "  run_workgroup(group, lane);\n}\n");
   const bool swaps = out.find("subgroupShuffleXor") != std::string::npos;
-  return swaps && swapping.enable ? "enable subgroups;\n" + out : out;
+  return swaps && dialect.enable ? "enable subgroups;\n" + out : out;
 }
 
 // Members of structs keep their names, but for those of p, which all works share.

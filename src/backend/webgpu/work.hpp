@@ -103,15 +103,17 @@ struct PipelineKeyHash {
 Status bind(std::span<Work> works, Signature& signature,
             std::array<Binding, Signature::kMax>& storage);
 PipelineKey pipeline_key(std::span<const Work> works, const Signature& signature);
-// How many lanes in a row can swap values in registers (1: none), and whether that has to be
-// enabled.
-struct Swapping {
+// What the WGSL of a device may use: lanes in a row that swap values in registers (1: none),
+// whether that has to be enabled, and how many bytes of parameters need no buffer.
+struct Dialect {
   int team = 1;
   bool enable = true;
+  int64_t immediates = 0;
 };
 std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature,
-                          const Swapping& swapping);
-// The uniform block; returns how many words.
+                          const Dialect& dialect);
+// The parameters: how many bytes a kernel sees of them, and what they are; returns how many words.
+int64_t parameter_bytes(std::span<const Work> works);
 int parameters(std::span<const Work> works, std::span<uint32_t> words);
 
 // `text` with its names at module level and those of its parameters changed: prefix + name.
