@@ -80,6 +80,8 @@ over_swiftshader() {
 over_lavapipe() {
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-most}"
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_immediates LOOM_GPU_FEATURES=all \
+    GTEST_FILTER='GpuFused.*:GpuBeside.*:GpuReplay.*:GpuConformance.norm'
   # As an adapter without optional features.
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_bare LOOM_GPU_FEATURES=off \
     GTEST_FILTER='GpuConformance.*'

@@ -2,7 +2,6 @@
 // command. Both must leave the same values in what is still read, and the same cache.
 #include <cmath>
 
-#include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "ops/recorder.hpp"
@@ -124,9 +123,10 @@ int64_t dispatches_of(Recorder& recorder, int64_t begin, int64_t end) {
   return gpu()->counts().dispatches - before;
 }
 
-// What is in the results after the list ran, on `ops`; and in how many dispatches, without the
-// fills.
-std::vector<std::vector<float>> run(const Ops& ops, const Case& c, int64_t* dispatches) {
+// What is in the results after the list ran, as a whole or command by command; and in how many
+// dispatches, without the fills.
+std::vector<std::vector<float>> run(const Case& c, bool whole, int64_t* dispatches) {
+  const Ops& ops = gpu()->ops();
   ThreadPool pool(1);
   const Token token(c);
   const auto attached = Attached::attach(ops.device, token.ranges(), MemoryUse::scratch, true);
@@ -135,7 +135,9 @@ std::vector<std::vector<float>> run(const Ops& ops, const Case& c, int64_t* disp
   EXPECT_TRUE(recorder.reserve(64, 1, c.heads * c.width, c.first + 1).ok());
   EXPECT_TRUE(token.record(recorder, c).ok());
   const int64_t commands = recorder.commands();
-  *dispatches = dispatches_of(recorder, 0, commands);
+  *dispatches = 0;
+  for (int64_t i = 0; i < commands && !whole; ++i) dispatches_of(recorder, i, i + 1);
+  if (whole) *dispatches = dispatches_of(recorder, 0, commands);
   *dispatches -= dispatches_of(recorder, commands - kFills, commands);
   std::vector<std::vector<float>> all;
   for (const Rows* r : token.results()) {
@@ -173,8 +175,8 @@ TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   for (const Case& c : kCases) {
     int64_t dispatches = 0;
-    const auto expected = run(reference_ops(), c, &dispatches);
-    const auto got = run(gpu()->ops(), c, &dispatches);
+    const auto expected = run(c, false, &dispatches);
+    const auto got = run(c, true, &dispatches);
     EXPECT_EQ(dispatches, c.dispatches) << name_of(c);
     for (size_t i = 0; i < expected.size(); ++i) {
       // Rounding may turn single codes of quantised rows.
@@ -188,8 +190,8 @@ TEST(GpuFusedAttention, RunsRepeatToTheBit) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   int64_t dispatches = 0;
   for (const Case& c : {kCases[4], kCases[7]}) {
-    const auto first = run(gpu()->ops(), c, &dispatches);
-    EXPECT_EQ(first, run(gpu()->ops(), c, &dispatches)) << name_of(c);
+    const auto first = run(c, true, &dispatches);
+    EXPECT_EQ(first, run(c, true, &dispatches)) << name_of(c);
   }
 }
 

@@ -19,6 +19,7 @@ const Opened& opened() {
     if (const char* path = std::getenv("LOOM_WEBGPU_LIB")) options.library = path;
     const char* features = std::getenv("LOOM_GPU_FEATURES");
     options.features = features == nullptr || std::string_view(features) != "off";
+    options.slow_features = features != nullptr && std::string_view(features) == "all";
     auto backend = webgpu::Backend::open(options);
     Status status = backend.ok() ? Status() : backend.error();
     const char* variant = std::getenv("LOOM_GPU_VARIANT");

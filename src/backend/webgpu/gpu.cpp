@@ -160,8 +160,9 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   if (api_.AdapterGetLimits(adapter_, &limits_) != wgpu::kStatusSuccess) {
     return make_error(Code::internal, cat(report_.name, ": the adapter tells no limits"));
   }
-  if (api_.flavour.immediates != 0 && has(api_.flavour.immediates) &&
-      api_.ComputePassEncoderSetImmediates != nullptr) {
+  // lavapipe compiles a kernel again for other immediates.
+  if ((!report_.software || options.slow_features) && api_.flavour.immediates != 0 &&
+      has(api_.flavour.immediates) && api_.ComputePassEncoderSetImmediates != nullptr) {
     report_.immediates = std::min<int64_t>(limits_.max_immediate, kUniformBlock);
   }
   report_.max_buffer = static_cast<int64_t>(std::min<uint64_t>(limits_.max_buffer, INT64_MAX));

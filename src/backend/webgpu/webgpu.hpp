@@ -28,10 +28,11 @@ struct Choice {
 };
 
 struct OpenOptions {
-  std::string library;   // path of a webgpu.h library; empty: see library_names()
-  bool robust = false;   // keep the checks of array bounds inside shaders
-  bool features = true;  // use optional features of the adapter (f16, subgroups, timestamps)
-  bool strict = false;   // an op without a kernel is an error, not run on the CPU
+  std::string library;         // path of a webgpu.h library; empty: see library_names()
+  bool robust = false;         // keep the checks of array bounds inside shaders
+  bool features = true;        // use optional features of the adapter (f16, subgroups, timestamps)
+  bool slow_features = false;  // also those that software adapters are slower with: immediates
+  bool strict = false;         // an op without a kernel is an error, not run on the CPU
   Tuning tuning = Tuning::on;
   const Ops* host = nullptr;  // what the host computes with; null: the reference
 };
