@@ -104,7 +104,9 @@ fetch_more() {
 }
 
 wait_for_more() {
+  [[ -n "$fetching" ]] || return 0
   wait "$fetching" || true
+  fetching=
   grep -v '^export ' "$log.fetch" >&2 || true
 }
 
@@ -189,4 +191,5 @@ if [[ "$quick" == no ]]; then
   checks_without_build
 fi
 if need "build ($preset)" configure_and_build "$preset"; then checks_with_build; fi
+wait_for_more
 summary

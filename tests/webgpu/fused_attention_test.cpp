@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "ops/recorder.hpp"
+#include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
 namespace loom::test {
@@ -104,17 +105,6 @@ class Token {
   KvCache cache;
 };
 
-double error_of(const std::vector<float>& expected, const std::vector<float>& got) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double a = static_cast<double>(expected[i]);
-    const double d = static_cast<double>(got[i]) - a;
-    norm += a * a;
-    error += d * d;
-  }
-  return norm == 0 ? error : std::sqrt(error / norm);
-}
-
 int64_t dispatches_of(Recorder& recorder, int64_t begin, int64_t end) {
   const int64_t before = gpu()->counts().dispatches;
   Status status = recorder.run(begin, end);
@@ -181,7 +171,7 @@ TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {
     for (size_t i = 0; i < expected.size(); ++i) {
       // Rounding may turn single codes of quantised rows.
       const double bound = c.mode == kQ8 && i == 0 ? 2e-3 : 1e-6;
-      EXPECT_LE(error_of(expected[i], got[i]), bound) << name_of(c) << ", value " << i;
+      EXPECT_LE(distance(expected[i], got[i]), bound) << name_of(c) << ", value " << i;
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "ops/recorder.hpp"
+#include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
 namespace loom::test {
@@ -79,18 +80,6 @@ class Layer {
   std::vector<Rows> values;
 };
 
-// Root mean square of the differences over that of the values.
-double error_of(const std::vector<float>& expected, const std::vector<float>& got) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double a = static_cast<double>(expected[i]);
-    const double d = static_cast<double>(got[i]) - a;
-    norm += a * a;
-    error += d * d;
-  }
-  return std::sqrt(error / norm);
-}
-
 void check(const Case& c) {
   const std::string what = cat(dtype_name(c.dtype), c.mode == ActivationMode::q8 ? " q8" : " f32",
                                ", ", c.rows, " rows, ", c.width, " wide");
@@ -130,7 +119,7 @@ void check(const Case& c) {
   for (size_t i = 0; i < apart.size(); ++i) {
     // Rounding may turn single codes of quantised rows.
     const double bound = c.mode == ActivationMode::f32 || i < 4 ? 1e-6 : 2e-3;
-    EXPECT_LE(error_of(apart[i], layer.values[i].memory()), bound) << what << ", value " << i;
+    EXPECT_LE(distance(apart[i], layer.values[i].memory()), bound) << what << ", value " << i;
   }
 }
 

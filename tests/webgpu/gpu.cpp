@@ -11,12 +11,17 @@ struct Opened {
   std::string why;
 };
 
+webgpu::OpenOptions named_library() {
+  webgpu::OpenOptions options;
+  if (const char* path = std::getenv("LOOM_WEBGPU_LIB")) options.library = path;
+  return options;
+}
+
 const Opened& opened() {
   // Never closed: drivers end their threads by themselves.
   static const auto* const kOpened = [] {
     auto* result = new Opened;
-    webgpu::OpenOptions options;
-    if (const char* path = std::getenv("LOOM_WEBGPU_LIB")) options.library = path;
+    webgpu::OpenOptions options = named_library();
     const char* features = std::getenv("LOOM_GPU_FEATURES");
     options.features = features == nullptr || std::string_view(features) != "off";
     options.slow_features = features != nullptr && std::string_view(features) == "all";
@@ -38,6 +43,13 @@ const Opened& opened() {
 
 webgpu::Backend* gpu() {
   return opened().backend.get();
+}
+
+std::unique_ptr<webgpu::Backend> gpu_without_features() {
+  webgpu::OpenOptions options = named_library();
+  options.features = false;
+  auto backend = webgpu::Backend::open(options);
+  return backend.ok() ? std::move(backend.value()) : nullptr;
 }
 
 const std::string& no_gpu() {

@@ -3,6 +3,7 @@
 // LOOM_GPU_VARIANT names. Tests that need one skip without.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "backend/webgpu/webgpu.hpp"
@@ -11,6 +12,8 @@ namespace loom::test {
 
 // Null: there is none, and no_gpu() says why. Opened once per process.
 webgpu::Backend* gpu();
+// The same adapter once more, without optional features; null: there is none.
+std::unique_ptr<webgpu::Backend> gpu_without_features();
 const std::string& no_gpu();
 
 }  // namespace loom::test

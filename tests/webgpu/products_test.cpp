@@ -7,22 +7,11 @@
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
+#include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
 namespace loom::test {
 namespace {
-
-// Root mean square of the differences over that of the values.
-double error_of(const Rows& expected, const Rows& got) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < expected.memory().size(); ++i) {
-    const double x = static_cast<double>(expected.memory()[i]);
-    const double d = static_cast<double>(got.memory()[i]) - x;
-    norm += x * x;
-    error += d * d;
-  }
-  return std::sqrt(error / norm);
-}
 
 struct Extents {
   int64_t rows, cols, depth;
@@ -42,8 +31,9 @@ void check_matmul(DType dtype, bool use_q8, int64_t rows, int64_t cols, int64_t 
   reference_runner()(&Ops::matmul, args);
   args.y = got.tensor();
   other_runners()[0](&Ops::matmul, args);
-  EXPECT_LE(error_of(expected, got), 1e-6) << dtype_name(dtype) << (use_q8 ? " q8 [" : " [") << rows
-                                           << ", " << cols << "], depth " << depth;
+  EXPECT_LE(distance(expected.memory(), got.memory()), 1e-6)
+      << dtype_name(dtype) << (use_q8 ? " q8 [" : " [") << rows << ", " << cols << "], depth "
+      << depth;
 }
 
 void check_gemm(const Extents& e, bool a_transposed, bool b_transposed) {
@@ -57,7 +47,7 @@ void check_gemm(const Extents& e, bool a_transposed, bool b_transposed) {
   mine.y = got.tensor();
   reference_runner()(&Ops::gemm, args);
   other_runners()[0](&Ops::gemm, mine);
-  EXPECT_LE(error_of(expected, got), 1e-6)
+  EXPECT_LE(distance(expected.memory(), got.memory()), 1e-6)
       << "[" << e.rows << ", " << e.cols << "], depth " << e.depth << (a_transposed ? ", A^T" : "")
       << (b_transposed ? ", B^T" : "");
 }
@@ -68,7 +58,7 @@ void check_matmul_dx(DType dtype, const Extents& e) {
   const Rows expected(e.rows, e.cols), got(e.rows, e.cols);
   reference_runner()(&Ops::matmul_dx, MatmulDxArgs{dy.tensor(), w.tensor(), expected.tensor()});
   other_runners()[0](&Ops::matmul_dx, MatmulDxArgs{dy.tensor(), w.tensor(), got.tensor()});
-  EXPECT_LE(error_of(expected, got), 1e-6)
+  EXPECT_LE(distance(expected.memory(), got.memory()), 1e-6)
       << dtype_name(dtype) << " [" << e.rows << ", " << e.cols << "], depth " << e.depth;
 }
 

@@ -1,21 +1,10 @@
 // Sums in registers (backend/webgpu/teams.hpp): used where they can be, and of the same bits as
 // those in workgroup memory.
-#include <cstdlib>
-
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 
 namespace loom::test {
 namespace {
-
-// The same adapter without optional features; compilers of other adapters may fuse otherwise.
-std::unique_ptr<webgpu::Backend> without_teams() {
-  webgpu::OpenOptions options;
-  if (const char* path = std::getenv("LOOM_WEBGPU_LIB")) options.library = path;
-  options.features = false;
-  auto backend = webgpu::Backend::open(options);
-  return backend.ok() ? std::move(backend.value()) : nullptr;
-}
 
 TEST(GpuTeams, AreUsedWhereSubgroupsLieInARow) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
@@ -31,7 +20,7 @@ TEST(GpuTeams, AreUsedWhereSubgroupsLieInARow) {
 
 TEST(GpuTeams, AreNotUsedWithoutTheFeature) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  const auto plain = without_teams();
+  const auto plain = gpu_without_features();
   ASSERT_NE(plain, nullptr);
   EXPECT_EQ(plain->adapter().team, 1);
 }
@@ -39,7 +28,7 @@ TEST(GpuTeams, AreNotUsedWithoutTheFeature) {
 TEST(GpuTeams, SumsHaveTheBitsOfThoseWithout) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   if (!gpu()->adapter().software) GTEST_SKIP() << "a compiler may fuse the two differently";
-  const auto plain = without_teams();
+  const auto plain = gpu_without_features();
   ASSERT_NE(plain, nullptr);
   // Rows of one workgroup of 32 invocations, of one of 256, and in parts.
   for (const int64_t cols : {7, 100, 128, 700, 3000, 5000}) {

@@ -7,6 +7,7 @@
 #include "backend/webgpu/trial.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
+#include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
 namespace loom::test {
@@ -100,23 +101,12 @@ const std::vector<Case>& cases() {
   return kCases;
 }
 
-double error_of(const Rows& expected, const Rows& got) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < expected.memory().size(); ++i) {
-    const double x = static_cast<double>(expected.memory()[i]);
-    const double d = static_cast<double>(got.memory()[i]) - x;
-    norm += x * x;
-    error += d * d;
-  }
-  return std::sqrt(error / norm);
-}
-
 TEST(GpuVariants, EveryOneIsRightAndHasTheBitsOfTheRule) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   size_t turn = 0;
   for (const Case& c : cases()) {
     const Rows expected = c.run(reference_runner()), rule = c.run(other_runners()[0]);
-    EXPECT_LE(error_of(expected, rule), 1e-6) << c.name;
+    EXPECT_LE(distance(expected.memory(), rule.memory()), 1e-6) << c.name;
     for (const std::string& name : variants_for(turn++)) {
       const Forced forced(name);
       if (!forced.status.ok()) {

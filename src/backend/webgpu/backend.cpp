@@ -100,7 +100,7 @@ class WebGpu final : public Backend {
   }
   Status force_variant(std::string_view name) override;
   std::string last_variant() const override {
-    return tuner_.last();
+    return tuner_.last().has_value() ? name_of(*tuner_.last()) : std::string();
   }
 
   Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,

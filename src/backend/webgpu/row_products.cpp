@@ -23,7 +23,6 @@ fn row_four(k: u32) -> vec4<f32> {
 
 // As attention_join, but for the order of sums.
 constexpr std::string_view kJoinedRow = R"(
-const most_sums = 512u;
 var<workgroup> join_largest: array<f32, most_sums>;
 var<workgroup> join_weight: array<f32, most_sums>;
 var<workgroup> join_sum: array<f32, most_sums>;
@@ -308,6 +307,7 @@ void read_row(Call& call, const RowProducts& p) {
   if (p.joined != nullptr) {
     call.text(kJoinedRow)
         .floats("part", p.joined->part, Access::read)
+        .constant("most_sums", kJoinedSums)
         .value("splits", p.joined->splits)
         .value("heads", p.joined->heads)
         .value("head_width", p.joined->width);

@@ -126,7 +126,7 @@ Tuner::Tuner(const AdapterReport& adapter, Tuning tuning, Prepare prepare, Clock
 
 TileShape Tuner::shape_for(const Product& product, const TileShape& rule) {
   const TileShape shape = chosen(product, rule);
-  last_ = name_of(shape);
+  last_ = shape;
   return shape;
 }
 

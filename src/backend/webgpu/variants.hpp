@@ -58,7 +58,8 @@ class Tuner : public Shapes {
   void on_choice(std::function<void()> call) { on_choice_ = std::move(call); }
   // All products with this shape, from now on; nothing: by choice again.
   void force(std::optional<TileShape> shape) { forced_ = shape; }
-  const std::string& last() const { return last_; }
+  // That a product was made with last; nothing: there was none.
+  const std::optional<TileShape>& last() const { return last_; }
 
  private:
   TileShape chosen(const Product& product, const TileShape& rule);
@@ -71,7 +72,7 @@ class Tuner : public Shapes {
   std::map<std::string, std::optional<TileShape>, std::less<>> chosen_;  // nothing: the rule's
   std::optional<TileShape> forced_;
   std::function<void()> on_choice_;
-  std::string last_;
+  std::optional<TileShape> last_;
 };
 
 }  // namespace loom::webgpu

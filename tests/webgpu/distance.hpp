@@ -1,0 +1,20 @@
+// How far results are apart, for tests on the GPU.
+#pragma once
+
+#include <cmath>
+#include <span>
+
+namespace loom::test {
+
+// Root mean square of the differences over that of `expected`.
+inline double distance(std::span<const float> expected, std::span<const float> got) {
+  double error = 0, norm = 1e-30;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double d = static_cast<double>(got[i]) - static_cast<double>(expected[i]);
+    error += d * d;
+    norm += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+  }
+  return std::sqrt(error / norm);
+}
+
+}  // namespace loom::test
