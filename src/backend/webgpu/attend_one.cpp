@@ -100,15 +100,15 @@ fn run(row: u32, lane: u32) {
     let d = c * 64u + one;
     if (slice == 0u && d < width) {
       if (has_part) {
-        part_set(row * (width + 2u) + d, four_parts(one));
+        part_set(row * line + d, four_parts(one));
       } else {
         y_set(head * width + d, select(0.0, four_parts(one) / sum, sum > 0.0));
       }
     }
   }
   if (has_part && lane == 0u) {
-    part_set(row * (width + 2u) + width, largest);
-    part_set(row * (width + 2u) + width + 1u, sum);
+    part_set(row * line + line - 4u, largest);
+    part_set(row * line + line - 3u, sum);
   }
   if (head % p.share == 0u && row % p.splits == p.splits - 1u) { keep_newest(kv_head, lane); }
 }
@@ -220,6 +220,7 @@ Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row, co
       .value("scale", args.scale)
       .value("soft_cap", args.soft_cap)
       .constant("width", cache.head_dim)
+      .constant("line", join_line(cache.head_dim))
       .lanes(kLanes)
       .rows(args.heads * row.splits);
 }

@@ -3,6 +3,7 @@
 
 #include "backend/webgpu/frame.hpp"
 #include "backend/webgpu/rope_write.hpp"
+#include "base/checked.hpp"
 
 namespace loom::webgpu {
 
@@ -20,7 +21,11 @@ OneRow one_row(const AttentionArgs& args);
 Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row, const Place& part,
                   const RopeWrite* run = nullptr);
 
-// For any number of query rows.
+// For any number of query rows. A split leaves a line of floats: its sums, up to a multiple of 4,
+// then the largest score, the sum of exponentials and two that mean nothing.
+inline int64_t join_line(int64_t width) {
+  return round_up(width, 4) + 4;
+}
 int64_t join_bytes(const AttentionArgs& args, int64_t splits);
 Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, const Place& part);
 

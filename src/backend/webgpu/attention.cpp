@@ -13,10 +13,10 @@ namespace {
 constexpr Kernel kJoin{"attention_join", R"(
 var<workgroup> weight: array<f32, 64>;
 fn run(row: u32, lane: u32) {
-  let begin = row * p.splits * (p.head_width + 2u);
-  let of_lane = begin + min(lane, p.splits - 1u) * (p.head_width + 2u);
-  let sum = select(0.0, part_at(of_lane + p.head_width + 1u), lane < p.splits);
-  let m = part_at(of_lane + p.head_width);
+  let begin = row * p.splits * p.line;
+  let last = begin + min(lane + 1u, p.splits) * p.line - 4u;
+  let sum = select(0.0, part_at(last + 1u), lane < p.splits);
+  let m = part_at(last);
   let largest = group_max(lane, m);
   let f = select(0.0, loom_exp(m - largest), sum > 0.0);
   weight[lane] = f;
@@ -24,7 +24,7 @@ fn run(row: u32, lane: u32) {
   for (var d = lane; d < p.head_width; d += lanes) {
     var x = 0.0;
     for (var s = 0u; s < p.splits; s++) {
-      x += weight[s] * part_at(begin + s * (p.head_width + 2u) + d);
+      x += weight[s] * part_at(begin + s * p.line + d);
     }
     y_set(row / p.heads * p.y_s + row % p.heads * p.head_width + d,
           select(0.0, x / total, total > 0.0));
@@ -35,7 +35,7 @@ fn run(row: u32, lane: u32) {
 }  // namespace
 
 int64_t join_bytes(const AttentionArgs& args, int64_t splits) {
-  return args.q.rows() * args.heads * splits * (args.cache.head_dim + 2) * 4;
+  return args.q.rows() * args.heads * splits * join_line(args.cache.head_dim) * 4;
 }
 
 Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, const Place& part) {
@@ -43,6 +43,7 @@ Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, cons
       .floats("part", part, Access::read)
       .write("y", args.y)
       .value("splits", splits)
+      .value("line", join_line(args.cache.head_dim))
       .value("head_width", args.cache.head_dim)
       .value("heads", args.heads)
       .rows(args.q.rows() * args.heads);
@@ -114,11 +115,11 @@ fn store(i: u32, d: u32, split: u32, sum: f32) {
   let row = at.sequence * p.rows + query / p.share;
   let head = at.kv_head * p.share + query % p.share;
   if (has_part) {
-    let to = ((row * p.kv_heads * p.share + head) * p.splits + split) * (p.head_width + 2u);
+    let to = ((row * p.kv_heads * p.share + head) * p.splits + split) * p.line;
     part_set(to + d, sum);
     if (d == 0u) {
-      part_set(to + p.head_width, largest[i]);
-      part_set(to + p.head_width + 1u, sums[i]);
+      part_set(to + p.line - 4u, largest[i]);
+      part_set(to + p.line - 3u, sums[i]);
     }
     return;
   }
@@ -261,6 +262,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
                  .value("begin", row.begin)
                  .value("per_split", step)
                  .value("splits", splits)
+                 .value("line", join_line(work.width))
                  .rows(splits * tiles * work.kv_heads));
   }
   return splits > 1 ? join_splits(frame, args, splits, part) : Status{};
@@ -282,6 +284,7 @@ Status attend(Frame& frame, const AttendArgs& args) {
       .value("begin", int64_t{0})
       .value("per_split", length)
       .value("splits", int64_t{1})
+      .value("line", int64_t{0})
       .rows(tiles * work.kv_heads * work.sequences);
 }
 

@@ -79,10 +79,14 @@ Call& Call::floats(std::string_view name, const Place& place, Access access) {
 }
 
 Call& Call::quads(std::string_view name, const void* begin) {
+  return quads(name, frame_->memory_->find(static_cast<const std::byte*>(begin)));
+}
+
+Call& Call::quads(std::string_view name, const Place& place) {
   Operand operand;
   operand.name = name;
   operand.view = Operand::View::quads;
-  operand.place = frame_->memory_->find(static_cast<const std::byte*>(begin));
+  operand.place = place;
   return add(operand);
 }
 

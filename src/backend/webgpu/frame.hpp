@@ -184,6 +184,7 @@ class Call {
   Call& words(std::string_view name, const Place& place, Access access);
   // Bytes as vec4<u32>, read only; begin is a multiple of 16 from the start of what was attached.
   Call& quads(std::string_view name, const void* begin);
+  Call& quads(std::string_view name, const Place& place);
   // A float view of memory at an address, or at a place (temporary()).
   Call& floats(std::string_view name, const float* begin, Access access = Access::read);
   Call& floats(std::string_view name, const Place& place, Access access);

@@ -3,6 +3,7 @@
 // matrices is on its way while the row is made: the one does not wait for the other.
 #include "backend/webgpu/row_products.hpp"
 
+#include "backend/webgpu/attend_one.hpp"
 #include "backend/webgpu/quantise.hpp"
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
@@ -21,17 +22,20 @@ fn row_four(k: u32) -> vec4<f32> {
 }
 )";
 
-// As attention_join, but for the order of sums.
+// As attention_join, but for the order of sums. Eight splits are on their way at a time.
 constexpr std::string_view kJoinedRow = R"(
 var<workgroup> join_largest: array<f32, most_sums>;
 var<workgroup> join_weight: array<f32, most_sums>;
 var<workgroup> join_sum: array<f32, most_sums>;
+fn part_four(split: u32, d: u32) -> vec4<f32> {
+  return bitcast<vec4<f32>>(part_quad((split * p.line + d) / 4u));
+}
 fn begin_row(lane: u32) {
   let count = p.heads * p.splits;
   for (var i = lane; i < count; i += lanes) {
-    let at = i * (p.head_width + 2u) + p.head_width;
-    join_largest[i] = part_at(at);
-    join_sum[i] = part_at(at + 1u);
+    let end = part_four(i, p.line - 4u);
+    join_largest[i] = end.x;
+    join_sum[i] = end.y;
   }
   workgroupBarrier();
   for (var i = lane; i < count; i += lanes) {
@@ -44,14 +48,18 @@ fn begin_row(lane: u32) {
 }
 fn row_four(k: u32) -> vec4<f32> {
   let first = k / p.head_width * p.splits;
+  let end = first + p.splits;
   let d = k % p.head_width;
   var sum = vec4<f32>();
   var total = 0.0;
-  for (var s = first; s < first + p.splits; s++) {
-    let at = s * (p.head_width + 2u) + d;
-    sum += join_weight[s] * vec4<f32>(part_at(at), part_at(at + 1u), part_at(at + 2u),
-                                      part_at(at + 3u));
-    total += join_weight[s] * join_sum[s];
+  for (var s = first; s < end; s += 8u) {
+    var parts: array<vec4<f32>, 8>;
+    for (var j = 0u; j < 8u; j++) { parts[j] = part_four(min(s + j, end - 1u), d); }
+    for (var j = 0u; j < 8u; j++) {
+      if (s + j >= end) { continue; }
+      sum += join_weight[s + j] * parts[j];
+      total += join_weight[s + j] * join_sum[s + j];
+    }
   }
   return select(vec4<f32>(), sum / total, total > 0.0);
 }
@@ -306,11 +314,12 @@ Lines lines_of(const Frame& frame, const RowProducts& p) {
 void read_row(Call& call, const RowProducts& p) {
   if (p.joined != nullptr) {
     call.text(kJoinedRow)
-        .floats("part", p.joined->part, Access::read)
+        .quads("part", p.joined->part)
         .constant("most_sums", kJoinedSums)
         .value("splits", p.joined->splits)
         .value("heads", p.joined->heads)
-        .value("head_width", p.joined->width);
+        .value("head_width", p.joined->width)
+        .value("line", join_line(p.joined->width));
   } else {
     call.text(kPlainRow).read("x", p.x());
   }
