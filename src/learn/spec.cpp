@@ -64,6 +64,10 @@ bool OptimizerSpec::has_v() const {
          kind == OptimizerKind::adamw;
 }
 
+bool OptimizerSpec::corrects() const {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw;
+}
+
 Result<OptimizerSpec> parse_optimizer(std::string_view name) {
   OptimizerSpec spec;
   LOOM_ASSIGN(spec.kind, parse<OptimizerKind>("optimizer", kOptimizers, name));

@@ -30,6 +30,7 @@ struct OptimizerSpec {
   bool lbfgs() const { return history > 0; }
   bool has_m() const;
   bool has_v() const;
+  bool corrects() const;  // updates divide by 1 - beta^t
 };
 // sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs, each with its usual constants.
 Result<OptimizerSpec> parse_optimizer(std::string_view name);

@@ -1,6 +1,7 @@
 #include "learn/train_step.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "base/dmath.hpp"
@@ -41,12 +42,17 @@ struct TrainStep::Impl {
   LayerObserver observer;
   std::unique_ptr<Lbfgs> lbfgs;
   Attached attached;
-  // Steps begun: on a device their reports, in a buffer of their own, until finish() fetches them.
-  static constexpr int64_t kReports = 64;
+  // Steps begun: on a device their reports, in a ring of their own, of which whole groups are
+  // fetched while later steps run.
+  static constexpr int64_t kGroup = 16, kReports = 4 * kGroup;
+  struct Fetch {
+    int64_t ticket, first, count;
+  };
   Tensor reports;  // [kReports, 4]
   std::vector<Buffer> reports_memory;
   Attached reports_attached;
-  int64_t begun = 0;
+  std::deque<Fetch> fetches;
+  int64_t begun = 0, asked = 0, taken = 0;  // since all were fetched; asked: part of `fetches`
   std::vector<StepResult> results;
   float sent_hyper[4] = {};
   bool hyper_sent = false;
@@ -64,7 +70,9 @@ struct TrainStep::Impl {
   Status set_hyper(double rate);
   bool overlaps() const { return ops->device != nullptr && !gathers() && !observer; }
   Status prepare(double rate);
-  Status collect();
+  Status ask();
+  Status take();
+  Status take_all();
 };
 
 // The weight of parameter i: in its number type, with a master unless the packed values themselves
@@ -213,8 +221,10 @@ Status TrainStep::Impl::set_hyper(double rate) {
   };
   float* hyper = tensors.hyper.f32();
   hyper[0] = static_cast<float>(rate);
-  hyper[1] = power(options.optimizer.beta1);
-  hyper[2] = power(options.optimizer.beta2);
+  // Others do without, and send nothing while the rate stays.
+  const bool corrects = options.optimizer.corrects();
+  hyper[1] = corrects ? power(options.optimizer.beta1) : 1.0f;
+  hyper[2] = corrects ? power(options.optimizer.beta2) : 1.0f;
   if (hyper_sent && std::equal(hyper, hyper + 4, sent_hyper)) return {};
   std::copy_n(hyper, 4, sent_hyper);
   hyper_sent = true;
@@ -278,7 +288,7 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
 
 Result<StepResult> TrainStep::run(double learning_rate) {
   Impl& s = *impl_;
-  LOOM_TRY(s.collect());
+  LOOM_TRY(s.take_all());
   LOOM_TRY(s.prepare(learning_rate));
   if (s.observer) {
     LOOM_TRY(s.step->run([&](int64_t id, const Tensor& t) { s.show(id, t); }));
@@ -305,24 +315,34 @@ Status TrainStep::begin(double learning_rate, bool kept) {
     s.results.push_back(result);
     return {};
   }
-  if (s.begun == Impl::kReports) LOOM_TRY(s.collect());
+  if (s.begun - s.taken == Impl::kReports) LOOM_TRY(s.take());
   LOOM_TRY(s.prepare(learning_rate));
   LOOM_TRY(kept ? s.step->run_again(s.tensors.network.step) : s.step->run());
-  const Tensor to = s.reports.slice_rows(s.begun, 1);
+  const Tensor to = s.reports.slice_rows(s.begun % Impl::kReports, 1);
   LOOM_TRY(s.ops->device->copy(range_of(s.tensors.report), to.data));
   ++s.begun;
   ++s.updates;
+  return s.begun % Impl::kGroup == 0 ? s.ask() : Status{};
+}
+
+// Reports that nobody asked for yet, all of one group, begin to come back.
+Status TrainStep::Impl::ask() {
+  if (asked == begun) return {};
+  const int64_t first = asked % kReports, count = begun - asked;
+  const MemoryRange range = range_of(reports.slice_rows(first, count));
+  LOOM_ASSIGN(const int64_t ticket, ops->device->begin_download({&range, 1}));
+  fetches.push_back({ticket, first, count});
+  asked = begun;
   return {};
 }
 
-// The results of the steps that were begun.
-Status TrainStep::Impl::collect() {
-  if (begun == 0) return {};
-  const int64_t count = begun;
-  begun = 0;
-  LOOM_TRY(to_host(*ops, {reports.slice_rows(0, count)}));
-  for (int64_t i = 0; i < count; ++i) {
-    const float* report = reports.f32_row(i);
+// Results of the oldest steps that were asked for.
+Status TrainStep::Impl::take() {
+  const Fetch fetch = fetches.front();
+  fetches.pop_front();
+  LOOM_TRY(ops->device->end_download(fetch.ticket));
+  for (int64_t i = 0; i < fetch.count; ++i) {
+    const float* report = reports.f32_row(fetch.first + i);
     StepResult result;
     result.norm = static_cast<double>(report[0]);
     result.updated = result.finite = report[1] == report[1];
@@ -330,16 +350,30 @@ Status TrainStep::Impl::collect() {
     if (!result.updated) --updates;
     results.push_back(result);
   }
+  taken += fetch.count;
   return {};
 }
 
+Status TrainStep::Impl::take_all() {
+  if (begun == 0) return {};
+  LOOM_TRY(ask());
+  while (!fetches.empty()) LOOM_TRY(take());
+  begun = asked = taken = 0;
+  return {};
+}
+
+Result<std::vector<StepResult>> TrainStep::ready() {
+  while (impl_->fetches.size() > 1) LOOM_TRY(impl_->take());
+  return std::exchange(impl_->results, {});
+}
+
 Result<std::vector<StepResult>> TrainStep::finish() {
-  LOOM_TRY(impl_->collect());
+  LOOM_TRY(impl_->take_all());
   return std::exchange(impl_->results, {});
 }
 
 int64_t TrainStep::ahead() const {
-  return impl_->overlaps() ? Impl::kReports / 4 : 1;
+  return impl_->overlaps() ? Impl::kGroup : 1;
 }
 
 // Notes 0 ... cells - 1 are outputs of cells, the next as many are gradients of these outputs.
@@ -383,7 +417,7 @@ int64_t TrainStep::pending() const {
 }
 
 Status TrainStep::restored(int64_t updates, int64_t pending) {
-  LOOM_TRY(impl_->collect());
+  LOOM_TRY(impl_->take_all());
   impl_->updates = updates;
   impl_->batches = pending;
   LOOM_TRY(send());
@@ -395,7 +429,7 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
   if (s.options.native) return invalid("weights without a master cannot change their number type");
   const std::string prefix = at.str() + "/";
   bool found = false;
-  LOOM_TRY(s.collect());
+  LOOM_TRY(s.take_all());
   LOOM_TRY(fetch());
   s.attached = {};
   s.hyper_sent = false;

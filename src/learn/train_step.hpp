@@ -84,7 +84,10 @@ class TrainStep {
   // an update for those that were begun before finish() said so.
   Status begin(double learning_rate, bool kept = false);
   Result<std::vector<StepResult>> finish();
-  // Steps worth beginning before finish(): 1 where begin() runs them at once.
+  // The results so far that need no long wait, in order: those of the last steps, up to 2 *
+  // ahead(), come with a later call, and all that are left with finish().
+  Result<std::vector<StepResult>> ready();
+  // Steps worth beginning before ready(): 1 where begin() runs them at once.
   int64_t ahead() const;
 
   // With options.observed: called for every layer in every run from now on, forward and backward.

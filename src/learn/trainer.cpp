@@ -214,8 +214,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   // Results come in groups where the device works while the next batches are made ready.
   const int64_t ahead = s.step->ahead();
   int64_t done = 0;
-  const auto finish = [&]() -> Status {
-    LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
+  const auto note = [&](const std::vector<StepResult>& results) -> Status {
     for (const StepResult& result : results) {
       const int64_t count = std::min(batch, train.samples - done * batch);
       const double loss = result.loss * s.options.step.accumulate;
@@ -224,6 +223,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
       if (!result.finite) ++report.dropped;
       ++done;
       if (on_step && !on_step(done, steps, loss)) {
+        LOOM_TRY(s.step->finish());  // what runs is nobody's later
         return make_error(Code::cancelled, "training was stopped");
       }
     }
@@ -238,9 +238,12 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
     report.learning_rate = learning_rate(s.options.schedule, s.progress.epoch * steps + i,
                                          s.options.epochs * steps, steps, s.progress.plateau_drops);
     LOOM_TRY(s.step->begin(report.learning_rate));
-    if ((i + 1) % ahead == 0) LOOM_TRY(finish());
+    if ((i + 1) % ahead != 0) continue;
+    LOOM_ASSIGN(const std::vector<StepResult> results, s.step->ready());
+    LOOM_TRY(note(results));
   }
-  LOOM_TRY(finish());
+  LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
+  LOOM_TRY(note(results));
   report.train_loss = sum / static_cast<double>(train.samples);
   if (validation.samples > 0) {
     LOOM_ASSIGN(report.validation, evaluate(validation));

@@ -41,6 +41,17 @@ class Device {
   // the commands before it.
   virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
   virtual Status download(std::span<const MemoryRange> ranges) = 0;
+  // The same in two moves, for little (16 MiB): begin_download() may return before the commands
+  // before it have run, end_download() waits for those alone. Commands in between go on. Each is
+  // ended once, in any order.
+  virtual Result<int64_t> begin_download(std::span<const MemoryRange> ranges) {
+    LOOM_TRY(download(ranges));
+    return 0;
+  }
+  virtual Status end_download(int64_t ticket) {
+    static_cast<void>(ticket);
+    return {};
+  }
 
   // Attached memory to other attached memory, both in whole words and not of one attach(), behind
   // the commands before it.

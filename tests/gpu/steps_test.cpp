@@ -1,4 +1,5 @@
 // Training steps that are begun one behind the other: the bits of steps that are waited for.
+#include <algorithm>
 #include <limits>
 
 #include "bridge/network_json.hpp"
@@ -15,7 +16,7 @@ struct Prepared {
   std::optional<TrainStep> step;
 };
 
-Result<Prepared> prepare(const char* kind_name, ClipKind clip) {
+Result<Prepared> prepare(const char* kind_name, ClipKind clip, const char* optimizer = "adam") {
   for (const KindNetwork& kind : kind_networks()) {
     if (std::string(kind.kind) != kind_name) continue;
     Prepared p;
@@ -24,7 +25,7 @@ Result<Prepared> prepare(const char* kind_name, ClipKind clip) {
     p.network = std::make_unique<Network>(std::move(network));
     LOOM_TRY(init_params(*p.network, DType::f32, 7, threads()));
     TrainStepOptions options;
-    LOOM_ASSIGN(options.optimizer, parse_optimizer("adam"));
+    LOOM_ASSIGN(options.optimizer, parse_optimizer(optimizer));
     options.clip = {clip, 1.0f};
     LOOM_ASSIGN(TrainStep step, TrainStep::create(*p.network, options, gpu()->ops(), threads()));
     p.step.emplace(std::move(step));
@@ -72,6 +73,51 @@ TEST_P(GpuSteps, BegunAheadAreThoseWaitedFor) {
 INSTANTIATE_TEST_SUITE_P(Clip, GpuSteps,
                          testing::Values(ClipKind::none, ClipKind::norm, ClipKind::layer,
                                          ClipKind::value));
+
+TEST(GpuSteps, ResultsThatAreReadyComeInOrderWhileLaterStepsRun) {
+  LOOM_NEEDS_GPU();
+  auto one = prepare("Dense", ClipKind::none), other = prepare("Dense", ClipKind::none);
+  ASSERT_TRUE(one.ok() && other.ok());
+  const auto ahead = static_cast<int>(one->step->ahead());
+  const int steps = 7 * ahead + 3;  // the ring of reports goes round
+  std::vector<double> expected, got;
+  const auto take = [&](const Result<std::vector<StepResult>>& results) {
+    ASSERT_TRUE(results.ok()) << results.error().str();
+    for (const StepResult& result : *results) got.push_back(result.loss);
+  };
+  for (int i = 0; i < steps; ++i) {
+    const auto result = one->step->run(0.01);
+    ASSERT_TRUE(result.ok()) << result.error().str();
+    expected.push_back(result->loss);
+    ASSERT_TRUE(other->step->begin(0.01).ok());
+    if ((i + 1) % ahead == 0) take(other->step->ready());
+    // All but the group that was begun last.
+    EXPECT_EQ(static_cast<int>(got.size()), std::max((i + 1) / ahead - 1, 0) * ahead) << i;
+  }
+  take(other->step->finish());
+  EXPECT_EQ(got, expected);
+  EXPECT_EQ(weights(*one->step), weights(*other->step));
+  // And again, from a ring that is empty.
+  ASSERT_TRUE(other->step->begin(0.01).ok());
+  const auto last = other->step->finish();
+  ASSERT_TRUE(last.ok());
+  EXPECT_EQ(last->size(), 1U);
+}
+
+TEST(GpuSteps, WithoutBiasCorrectionAStepOfTheSameBatchSendsNothing) {
+  LOOM_NEEDS_GPU();
+  for (const char* optimizer : {"sgd", "momentum", "rmsprop", "lion"}) {
+    auto p = prepare("Dense", ClipKind::none, optimizer);
+    ASSERT_TRUE(p.ok());
+    ASSERT_TRUE(p->step->begin(0.01).ok());
+    const int64_t before = gpu()->counts().uploaded;
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(p->step->begin(0.01, true).ok());
+    EXPECT_EQ(gpu()->counts().uploaded, before) << optimizer;
+    ASSERT_TRUE(p->step->begin(0.02, true).ok());
+    EXPECT_EQ(gpu()->counts().uploaded, before + 16) << optimizer;
+    ASSERT_TRUE(p->step->finish().ok());
+  }
+}
 
 TEST(GpuSteps, ADroppedStepIsReportedAndChangesNothing) {
   LOOM_NEEDS_GPU();

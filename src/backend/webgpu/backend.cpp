@@ -123,10 +123,19 @@ class WebGpu final : public Backend {
   }
   Status upload(const std::byte* begin, int64_t bytes) override;
   Status download(std::span<const MemoryRange> ranges) override;
+  Result<int64_t> begin_download(std::span<const MemoryRange> ranges) override {
+    LOOM_TRY(frame_.flush());
+    LOOM_ASSIGN(const std::vector<Gpu::Read> reads, reads_of(ranges));
+    return gpu_->begin_read(reads);
+  }
+  Status end_download(int64_t ticket) override {
+    return gpu_->end_read(ticket);
+  }
   Status execute(std::span<const Command> commands) override;
 
  private:
   Status submit();
+  Result<std::vector<Gpu::Read>> reads_of(std::span<const MemoryRange> ranges);
   Status describe(std::span<const Command> commands);
   Status run_one(const Command& command);
   Status run_on_cpu(const Command& command);
@@ -223,6 +232,11 @@ Status WebGpu::submit() {
 Status WebGpu::download(std::span<const MemoryRange> ranges) {
   LOOM_TRY(frame_.flush());
   enough_ = kFirst;
+  LOOM_ASSIGN(const std::vector<Gpu::Read> reads, reads_of(ranges));
+  return gpu_->read(reads);
+}
+
+Result<std::vector<Gpu::Read>> WebGpu::reads_of(std::span<const MemoryRange> ranges) {
   std::vector<Gpu::Read> reads;
   for (const MemoryRange& range : ranges) {
     if (range.bytes <= 0) continue;
@@ -233,7 +247,7 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
     counts_.downloaded += range.bytes;
     reads.push_back({place.buffer, place.offset, const_cast<std::byte*>(range.begin), range.bytes});
   }
-  return gpu_->read(reads);
+  return reads;
 }
 
 Status WebGpu::run_one(const Command& command) {

@@ -4,72 +4,14 @@
 #include <cstring>
 #include <thread>
 
+#include "backend/webgpu/answers.hpp"
 #include "backend/webgpu/library.hpp"
+#include "backend/webgpu/staging.hpp"
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::webgpu {
 namespace {
-
-template <class F>
-wgpu::CallbackInfo callback(F* function, void* user1, void* user2,
-                            uint32_t mode = wgpu::kProcessEvents) {
-  wgpu::CallbackInfo info;
-  info.mode = mode;
-  info.call = reinterpret_cast<void*>(function);
-  info.user1 = user1;
-  info.user2 = user2;
-  return info;
-}
-
-// The answer to a request that yields an object.
-template <class T>
-struct Answer {
-  bool done = false;
-  uint32_t status = 0;
-  T value = nullptr;
-  std::string message;
-
-  static void receive(uint32_t status, T value, wgpu::StringView message, void* user, void*) {
-    auto* answer = static_cast<Answer*>(user);
-    answer->status = status;
-    answer->value = value;
-    answer->message = message.view();
-    answer->done = true;
-  }
-};
-
-struct Done {
-  bool done = false;
-  uint32_t status = 0, type = 0;
-  std::string message;
-
-  static void receive(uint32_t status, wgpu::StringView message, void* user, void*) {
-    auto* self = static_cast<Done*>(user);
-    self->status = status;
-    self->message = message.view();
-    self->done = true;
-  }
-  static void receive_error(uint32_t status, uint32_t type, wgpu::StringView message, void* user,
-                            void*) {
-    auto* self = static_cast<Done*>(user);
-    self->status = status;
-    self->type = type;
-    self->message = message.view();
-    self->done = true;
-  }
-};
-
-// Compilers report over many lines: their words in one, without the gaps.
-std::string one_line(const std::string& message) {
-  std::string line;
-  for (const char c : message) {
-    const bool gap = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-    if (!gap) line += c;
-    if (gap && !line.empty() && line.back() != ' ') line += ' ';
-  }
-  return line.empty() ? "no message" : printable(line, 300);
-}
 
 std::string_view backend_name(uint32_t type) {
   static constexpr std::string_view kNames[] = {"?",     "null",   "WebGPU", "D3D11",    "D3D12",
@@ -87,6 +29,16 @@ constexpr uint32_t kLeastStorageBuffers = 8;
 
 }  // namespace
 
+std::string one_line(const std::string& message) {
+  std::string line;
+  for (const char c : message) {
+    const bool gap = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!gap) line += c;
+    if (gap && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  return line.empty() ? "no message" : printable(line, 300);
+}
+
 Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
   std::string library;
   LOOM_ASSIGN(wgpu::Api api, wgpu::open_library(options.library, &library));
@@ -97,13 +49,15 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
   return gpu;
 }
 
+Gpu::Gpu(wgpu::Api api) : api_(api) {}
+
 Gpu::~Gpu() {
   drop_bind_groups();
   for (const auto& [signature, layouts] : layouts_) {
     api_.PipelineLayoutRelease(layouts.pipeline);
     api_.BindGroupLayoutRelease(layouts.bindings);
   }
-  destroy(staging_);
+  for (const auto& staging : stagings_) destroy(staging->buffer);
   destroy(fence_);
   if (queue_ != nullptr) api_.QueueRelease(queue_);
   if (device_ != nullptr) {
@@ -351,82 +305,6 @@ Status Gpu::clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes) {
   api_.CommandEncoderClearBuffer(encoder, buffer, static_cast<uint64_t>(offset),
                                  static_cast<uint64_t>(bytes));
   return submit(encoder);
-}
-
-namespace {
-
-// Copies are in whole words: what is asked for may begin and end inside one.
-int64_t first_word(const Gpu::Read& read) {
-  return read.offset & ~int64_t{3};
-}
-int64_t word_bytes(const Gpu::Read& read) {
-  return round_up(read.offset + read.bytes, 4) - first_word(read);
-}
-
-}  // namespace
-
-Status Gpu::read(std::span<const Read> reads) {
-  constexpr int64_t kPiece = 16 << 20;
-  std::vector<Read> piece;
-  int64_t bytes = 0;
-  for (Read left : reads) {
-    while (left.bytes > 0) {
-      Read now = left;
-      now.bytes = std::min(left.bytes, kPiece - 8 - bytes);
-      piece.push_back(now);
-      bytes += word_bytes(now);
-      left.offset += now.bytes;
-      left.data = static_cast<std::byte*>(left.data) + now.bytes;
-      left.bytes -= now.bytes;
-      if (bytes < kPiece - 16) continue;
-      LOOM_TRY(read_piece(piece));
-      piece.clear();
-      bytes = 0;
-    }
-  }
-  return piece.empty() ? Status{} : read_piece(piece);
-}
-
-Status Gpu::read_piece(std::span<const Read> reads) {
-  int64_t bytes = 0;
-  for (const Read& read : reads) bytes += word_bytes(read);
-  if (staging_bytes_ < bytes) {
-    destroy(staging_);
-    staging_ = nullptr;
-    staging_bytes_ = 0;
-    const int64_t wanted = std::max<int64_t>(bytes, 4096);
-    LOOM_ASSIGN(staging_, create_buffer(wanted, wgpu::kMapRead | wgpu::kCopyDst));
-    staging_bytes_ = wanted;
-  }
-  const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
-  int64_t at = 0;
-  for (const Read& read : reads) {
-    api_.CommandEncoderCopyBufferToBuffer(
-        encoder, read.buffer, static_cast<uint64_t>(first_word(read)), staging_,
-        static_cast<uint64_t>(at), static_cast<uint64_t>(word_bytes(read)));
-    at += word_bytes(read);
-  }
-  LOOM_TRY(submit(encoder));
-  Done mapped;
-  api_.BufferMapAsync(staging_, wgpu::kForReading, 0, static_cast<size_t>(bytes),
-                      callback(&Done::receive, &mapped, nullptr));
-  LOOM_TRY(poll_until(mapped.done));
-  LOOM_TRY(check());
-  const void* memory = mapped.status == wgpu::kStatusSuccess
-                           ? api_.BufferGetConstMappedRange(staging_, 0, static_cast<size_t>(bytes))
-                           : nullptr;
-  if (memory == nullptr) {
-    return make_error(Code::internal,
-                      cat(report_.name, ": results cannot be read: ", one_line(mapped.message)));
-  }
-  const auto* from = static_cast<const std::byte*>(memory);
-  for (const Read& read : reads) {
-    std::memcpy(read.data, from + (read.offset - first_word(read)),
-                static_cast<size_t>(read.bytes));
-    from += word_bytes(read);
-  }
-  api_.BufferUnmap(staging_);
-  return {};
 }
 
 wgpu::BindGroupLayout Gpu::layout_of(const Signature& signature) {

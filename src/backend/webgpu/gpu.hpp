@@ -67,6 +67,11 @@ class Gpu {
     int64_t bytes = 0;
   };
   Status read(std::span<const Read> reads);
+  // The same in two moves: begin_read() returns when the copies are on their way, end_read() waits
+  // for them and fills what the reads name. At most kMostRead bytes, whole words counted.
+  static constexpr int64_t kMostRead = 16 << 20;
+  Result<int64_t> begin_read(std::span<const Read> reads);
+  Status end_read(int64_t ticket);
   Status clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes);
 
   // Errors: internal with the compiler's first line, the pipeline's name in front.
@@ -90,12 +95,13 @@ class Gpu {
     uint32_t type = 0;
     std::string message;
   };
-  explicit Gpu(wgpu::Api api) : api_(api) {}
+  explicit Gpu(wgpu::Api api);
   Status request_adapter(const OpenOptions& options);
   Status read_adapter(const OpenOptions& options, const std::string& library);
   Status request_device(const OpenOptions& options);
   Status poll_until(const bool& done);
-  Status read_piece(std::span<const Read> reads);
+  struct Staging;
+  Result<int64_t> free_staging(int64_t bytes);
   void push_scopes();
   // The first error since push_scopes(), or ok.
   Status pop_scopes(const std::string& what);
@@ -125,8 +131,7 @@ class Gpu {
     size_t operator()(const Bound& bound) const;
   };
   std::unordered_map<Bound, wgpu::BindGroup, BoundHash> groups_;
-  wgpu::Buffer staging_ = nullptr;
-  int64_t staging_bytes_ = 0;
+  std::vector<std::unique_ptr<Staging>> stagings_;
   wgpu::Buffer fence_ = nullptr;
 };
 

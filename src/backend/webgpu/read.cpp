@@ -1,0 +1,123 @@
+// Results from the device to the host.
+#include <algorithm>
+#include <cstring>
+
+#include "backend/webgpu/staging.hpp"
+#include "base/checked.hpp"
+#include "base/text.hpp"
+
+namespace loom::webgpu {
+namespace {
+
+// Copies are in whole words: what is asked for may begin and end inside one.
+int64_t first_word(const Gpu::Read& read) {
+  return read.offset & ~int64_t{3};
+}
+int64_t word_bytes(const Gpu::Read& read) {
+  return round_up(read.offset + read.bytes, 4) - first_word(read);
+}
+
+}  // namespace
+
+Status Gpu::read(std::span<const Read> reads) {
+  std::vector<Read> piece;
+  int64_t bytes = 0;
+  const auto flush = [&]() -> Status {
+    if (piece.empty()) return {};
+    LOOM_ASSIGN(const int64_t ticket, begin_read(piece));
+    piece.clear();
+    bytes = 0;
+    return end_read(ticket);
+  };
+  for (Read left : reads) {
+    while (left.bytes > 0) {
+      Read now = left;
+      now.bytes = std::min(left.bytes, kMostRead - 8 - bytes);
+      piece.push_back(now);
+      bytes += word_bytes(now);
+      left.offset += now.bytes;
+      left.data = static_cast<std::byte*>(left.data) + now.bytes;
+      left.bytes -= now.bytes;
+      if (bytes >= kMostRead - 16) LOOM_TRY(flush());
+    }
+  }
+  return flush();
+}
+
+// One that is free: the smallest that is large enough, or else the largest, which grows.
+Result<int64_t> Gpu::free_staging(int64_t bytes) {
+  int64_t best = -1;
+  for (int64_t i = 0; i < static_cast<int64_t>(stagings_.size()); ++i) {
+    const Staging& one = *stagings_[static_cast<size_t>(i)];
+    if (one.busy) continue;
+    const Staging* other = best < 0 ? nullptr : stagings_[static_cast<size_t>(best)].get();
+    const bool better = other == nullptr ||
+                        (one.bytes >= bytes && other->bytes >= bytes ? one.bytes < other->bytes
+                                                                     : one.bytes > other->bytes);
+    if (better) best = i;
+  }
+  if (best < 0) {
+    best = static_cast<int64_t>(stagings_.size());
+    stagings_.push_back(std::make_unique<Staging>());
+  }
+  Staging& staging = *stagings_[static_cast<size_t>(best)];
+  if (staging.bytes >= bytes) return best;
+  destroy(staging.buffer);
+  staging.buffer = nullptr;
+  staging.bytes = 0;
+  const int64_t wanted = std::max<int64_t>(bytes, 4096);
+  LOOM_ASSIGN(staging.buffer, create_buffer(wanted, wgpu::kMapRead | wgpu::kCopyDst));
+  staging.bytes = wanted;
+  return best;
+}
+
+Result<int64_t> Gpu::begin_read(std::span<const Read> reads) {
+  int64_t bytes = 0;
+  for (const Read& read : reads) bytes += word_bytes(read);
+  if (bytes > kMostRead) return make_error(Code::internal, "too much to read at a time");
+  LOOM_ASSIGN(const int64_t ticket, free_staging(bytes));
+  Staging& staging = *stagings_[static_cast<size_t>(ticket)];
+  const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
+  int64_t at = 0;
+  for (const Read& read : reads) {
+    api_.CommandEncoderCopyBufferToBuffer(
+        encoder, read.buffer, static_cast<uint64_t>(first_word(read)), staging.buffer,
+        static_cast<uint64_t>(at), static_cast<uint64_t>(word_bytes(read)));
+    at += word_bytes(read);
+  }
+  LOOM_TRY(submit(encoder));
+  staging.reads.assign(reads.begin(), reads.end());
+  staging.used = bytes;
+  staging.mapped = {};
+  staging.busy = true;
+  api_.BufferMapAsync(staging.buffer, wgpu::kForReading, 0, static_cast<size_t>(bytes),
+                      callback(&Done::receive, &staging.mapped, nullptr));
+  return ticket;
+}
+
+Status Gpu::end_read(int64_t ticket) {
+  Staging& staging = *stagings_[static_cast<size_t>(ticket)];
+  if (!staging.busy) return make_error(Code::internal, "a read that nobody began");
+  LOOM_TRY(poll_until(staging.mapped.done));
+  staging.busy = false;
+  LOOM_TRY(check());
+  const auto bytes = static_cast<size_t>(staging.used);
+  const void* memory = staging.mapped.status == wgpu::kStatusSuccess
+                           ? api_.BufferGetConstMappedRange(staging.buffer, 0, bytes)
+                           : nullptr;
+  if (memory == nullptr) {
+    return make_error(
+        Code::internal,
+        cat(report_.name, ": results cannot be read: ", one_line(staging.mapped.message)));
+  }
+  const auto* from = static_cast<const std::byte*>(memory);
+  for (const Read& read : staging.reads) {
+    std::memcpy(read.data, from + (read.offset - first_word(read)),
+                static_cast<size_t>(read.bytes));
+    from += word_bytes(read);
+  }
+  api_.BufferUnmap(staging.buffer);
+  return {};
+}
+
+}  // namespace loom::webgpu

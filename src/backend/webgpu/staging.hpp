@@ -1,0 +1,20 @@
+// Staging: memory that the device copies to and the host maps, and what is on its way there.
+#pragma once
+
+#include <vector>
+
+#include "backend/webgpu/answers.hpp"
+#include "backend/webgpu/gpu.hpp"
+
+namespace loom::webgpu {
+
+struct Gpu::Staging {
+  wgpu::Buffer buffer = nullptr;
+  int64_t bytes = 0;
+  bool busy = false;  // from begin_read() to end_read()
+  int64_t used = 0;
+  std::vector<Read> reads;
+  Done mapped;
+};
+
+}  // namespace loom::webgpu
