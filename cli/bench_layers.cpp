@@ -123,8 +123,17 @@ Result<Timing> measure(LayerRun& run, bool train, const LayersFlags& f, const Mo
     timing.dispatches = mode.gpu->counts().dispatches - before_run.dispatches;
     timing.submits = mode.gpu->counts().submits - before_run.submits;
   }
-  // A GPU is given many steps before the first is waited for, as in training.
-  const int count = mode.gpu != nullptr && train ? 64 : 1;
+  // A GPU is given steps one behind the other, as in training: in each time, as many as run in a
+  // twentieth of a second.
+  int count = 1;
+  if (mode.gpu != nullptr && train) {
+    for (const int n : {8, 64}) {
+      const double before = now();
+      LOOM_TRY(run.run(n));
+      count = static_cast<int>(std::clamp(0.05 * n / (now() - before), 1.0, 4096.0));
+      if (count < n) break;
+    }
+  }
   while (times.size() < 5 || now() - start < f.seconds) {
     const double before = now();
     LOOM_TRY(run.run(count));

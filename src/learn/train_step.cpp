@@ -1,6 +1,7 @@
 #include "learn/train_step.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <utility>
 
@@ -43,8 +44,10 @@ struct TrainStep::Impl {
   std::unique_ptr<Lbfgs> lbfgs;
   Attached attached;
   // Steps begun: on a device their reports, in a ring of their own, of which whole groups are
-  // fetched while later steps run.
-  static constexpr int64_t kGroup = 16, kReports = 4 * kGroup;
+  // fetched while later steps run. As many steps are begun ahead as run in kAhead.
+  static constexpr int64_t kGroup = 16, kReports = 16 * kGroup;
+  static constexpr double kAhead = 0.05;  // seconds
+  using Clock = std::chrono::steady_clock;
   struct Fetch {
     int64_t ticket, first, count;
   };
@@ -53,6 +56,8 @@ struct TrainStep::Impl {
   Attached reports_attached;
   std::deque<Fetch> fetches;
   int64_t begun = 0, asked = 0, taken = 0;  // since all were fetched; asked: part of `fetches`
+  int64_t most_ahead = 2 * kGroup;
+  Clock::time_point taken_at;
   std::vector<StepResult> results;
   float sent_hyper[4] = {};
   bool hyper_sent = false;
@@ -315,7 +320,8 @@ Status TrainStep::begin(double learning_rate, bool kept) {
     s.results.push_back(result);
     return {};
   }
-  if (s.begun - s.taken == Impl::kReports) LOOM_TRY(s.take());
+  if (s.begun == 0) s.taken_at = Impl::Clock::now();
+  while (s.begun - s.taken >= s.most_ahead) LOOM_TRY(s.take());
   LOOM_TRY(s.prepare(learning_rate));
   LOOM_TRY(kept ? s.step->run_again(s.tensors.network.step) : s.step->run());
   const Tensor to = s.reports.slice_rows(s.begun % Impl::kReports, 1);
@@ -351,6 +357,11 @@ Status TrainStep::Impl::take() {
     results.push_back(result);
   }
   taken += fetch.count;
+  const Clock::time_point now = Clock::now();
+  const std::chrono::duration<double> each = (now - taken_at) / static_cast<double>(fetch.count);
+  taken_at = now;
+  const double most = kAhead / std::max(each.count(), 1e-9);
+  most_ahead = static_cast<int64_t>(std::clamp<double>(most, kGroup, kReports));
   return {};
 }
 
@@ -363,7 +374,10 @@ Status TrainStep::Impl::take_all() {
 }
 
 Result<std::vector<StepResult>> TrainStep::ready() {
-  while (impl_->fetches.size() > 1) LOOM_TRY(impl_->take());
+  Impl& s = *impl_;
+  while (!s.fetches.empty() && s.ops->device->downloaded(s.fetches.front().ticket)) {
+    LOOM_TRY(s.take());
+  }
   return std::exchange(impl_->results, {});
 }
 

@@ -84,8 +84,8 @@ class TrainStep {
   // an update for those that were begun before finish() said so.
   Status begin(double learning_rate, bool kept = false);
   Result<std::vector<StepResult>> finish();
-  // The results so far that need no long wait, in order: those of the last steps, up to 2 *
-  // ahead(), come with a later call, and all that are left with finish().
+  // The results that are there, in order, without waiting; others come with a later call, and all
+  // that are left with finish(). begin() waits where too many are.
   Result<std::vector<StepResult>> ready();
   // Steps worth beginning before ready(): 1 where begin() runs them at once.
   int64_t ahead() const;

@@ -1,6 +1,7 @@
 #include "llm/llm_session.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/text.hpp"
@@ -8,8 +9,10 @@
 namespace loom {
 namespace {
 
-// Tokens that a device draws before the host looks at them.
-constexpr int64_t kBatch = 16;
+// Tokens that a device draws before the host looks at them: at first, at most, and for how long.
+// Never one: drawing is not moved to the host by a clock.
+constexpr int64_t kFirstBatch = 8, kBatch = 64;
+constexpr double kBatchSeconds = 0.05;
 // In drawn_: the token that is fed and what was found, then values and ids of candidates.
 constexpr int64_t kValuesAt = (kBatch + 1) * 4;
 constexpr int64_t kIdsAt = kValuesAt + DeviceDraw::kMostTopK * 4;
@@ -19,7 +22,11 @@ constexpr int64_t kDrawnBytes = kIdsAt + DeviceDraw::kMostTopK * 4;
 
 LlmSession::LlmSession(const LanguageModel& model, Session session, ThreadPool& pool,
                        const LlmSessionOptions& options)
-    : model_(&model), session_(std::move(session)), pool_(&pool), options_(options) {
+    : model_(&model),
+      session_(std::move(session)),
+      pool_(&pool),
+      options_(options),
+      batch_(kFirstBatch) {
   ids_.resize(static_cast<size_t>(options.chunk));
   if (may_move_to_host()) fed_.reserve(static_cast<size_t>(options.context));
 }
@@ -166,7 +173,7 @@ Status LlmSession::feed(std::span<const TokenId> ids) {
 }
 
 int64_t LlmSession::draw_batch() const {
-  return session_.recorder().ops().device == nullptr ? 1 : kBatch;
+  return session_.recorder().ops().device == nullptr ? 1 : batch_;
 }
 
 Status LlmSession::feed_drawn(TokenId id, int64_t count, const DeviceDraw& how,
@@ -181,7 +188,11 @@ Status LlmSession::feed_drawn(TokenId id, int64_t count, const DeviceDraw& how,
     return make_error(Code::out_of_range, cat("a device draws among 1 to ", DeviceDraw::kMostTopK,
                                               " tokens; top_k is ", how.top_k));
   }
+  const auto begin = std::chrono::steady_clock::now();
   LOOM_TRY(on_either([&] { return draw(id, count, how); }));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const double fit = kBatchSeconds * static_cast<double>(count) / std::max(took.count(), 1e-6);
+  batch_ = static_cast<int64_t>(std::clamp<double>(fit, 2, kBatch));
   const int32_t* all = drawn(0, count + 1).i32();
   remember({all, static_cast<size_t>(count)});
   found.insert(found.end(), all + 1, all + count + 1);

@@ -37,7 +37,8 @@ class LlmSession {
   // before, and appends all `count` that were found to `found`; the last one is not fed. On a
   // device the host waits once.
   Status feed_drawn(TokenId id, int64_t count, const DeviceDraw& how, std::vector<TokenId>& found);
-  // How many tokens feed_drawn() should find at a time; 1: there is no gain in more.
+  // How many tokens feed_drawn() should find at a time: on a device as many as it draws in a
+  // twentieth of a second, 2 to 64. 1: there is no gain in more.
   int64_t draw_batch() const;
 
   // Logits after the last feed(): [vocab].
@@ -77,6 +78,7 @@ class LlmSession {
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
   std::vector<TokenId> fed_;  // up to position(); kept where a move to the host may come
+  int64_t batch_;             // draw_batch() of a device
   Buffer drawn_;              // what feed_drawn() found, where the next step reads it; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;

@@ -42,11 +42,15 @@ class Device {
   virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
   virtual Status download(std::span<const MemoryRange> ranges) = 0;
   // The same in two moves, for little (16 MiB): begin_download() may return before the commands
-  // before it have run, end_download() waits for those alone. Commands in between go on. Each is
-  // ended once, in any order.
+  // before it have run, end_download() waits for what was submitted with those; downloaded(): it
+  // need not. Commands in between go on. Each is ended once, in any order.
   virtual Result<int64_t> begin_download(std::span<const MemoryRange> ranges) {
     LOOM_TRY(download(ranges));
     return 0;
+  }
+  virtual bool downloaded(int64_t ticket) {
+    static_cast<void>(ticket);
+    return true;
   }
   virtual Status end_download(int64_t ticket) {
     static_cast<void>(ticket);

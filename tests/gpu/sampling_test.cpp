@@ -92,18 +92,23 @@ TEST(GpuSampling, TokensAreThoseThatTheHostDrawsFromTheSameLogits) {
   }
 }
 
-TEST(GpuSampling, SixteenTokensComeBackWithOneRowOfLogits) {
+TEST(GpuSampling, TokensComeBackSomeAtATimeWithOneRowOfLogits) {
   LOOM_NEEDS_GPU();
   LlmSession session = session_on_gpu();
   const webgpu::Counts& counts = stories_on_gpu().impl().engine->gpu->counts();
   const std::vector<TokenId> ids = prompt();
   ASSERT_TRUE(session.feed(ids).ok());
   const int64_t before = counts.downloaded;
-  ASSERT_EQ(session.draw_batch(), 16);
   const Generation result = told(session, {}, tokens(33));
   EXPECT_EQ(result.token_ids.size(), 33u);
   EXPECT_EQ(result.decode_steps, 32);
-  EXPECT_EQ(counts.downloaded - before, 2 * (17 + stories_on_gpu().info().vocab) * 4);
+  // Every time one token that was known, what was found, and a row of logits.
+  const int64_t words = (counts.downloaded - before) / 4 - 32;
+  const int64_t row = 1 + stories_on_gpu().info().vocab;
+  EXPECT_EQ(words % row, 0);
+  EXPECT_LE(words / row, 16);
+  EXPECT_GE(session.draw_batch(), 2);
+  EXPECT_LE(session.draw_batch(), 64);
   EXPECT_EQ(counts.total_fallbacks(), 0);
 }
 

@@ -242,8 +242,8 @@ TEST(DeviceDraw, ASessionRefusesWhatItCannotDraw) {
   };
   const Case cases[] = {
       {"outside the vocabulary", -1, 1, {}},
-      {"there is room for 16", 1, 17, {}},
-      {"there is room for 16", 1, 0, {}},
+      {"there is room for 64", 1, 65, {}},
+      {"there is room for 64", 1, 0, {}},
       {"among 1 to 256 tokens; top_k is 257", 1, 1, {1.0f, 257, 1.0f, 0.0f, 0, 0}},
       {"among 1 to 256 tokens; top_k is 0", 1, 1, {1.0f, 0, 1.0f, 0.0f, 0, 0}},
   };

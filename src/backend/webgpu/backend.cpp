@@ -124,11 +124,15 @@ class WebGpu final : public Backend {
   Status upload(const std::byte* begin, int64_t bytes) override;
   Status download(std::span<const MemoryRange> ranges) override;
   Result<int64_t> begin_download(std::span<const MemoryRange> ranges) override {
-    LOOM_TRY(frame_.flush());
     LOOM_ASSIGN(const std::vector<Gpu::Read> reads, reads_of(ranges));
-    return gpu_->begin_read(reads);
+    return frame_.read(reads);
+  }
+  bool downloaded(int64_t ticket) override {
+    return gpu_->arrived(ticket);
   }
   Status end_download(int64_t ticket) override {
+    if (frame_.reads(ticket)) LOOM_TRY(frame_.flush());
+    if (frame_.read_last(ticket)) enough_ = kFirst;
     return gpu_->end_read(ticket);
   }
   Status execute(std::span<const Command> commands) override;
@@ -160,7 +164,7 @@ class WebGpu final : public Backend {
   Replays replays_{frame_};
   Ops ops_;
   bool strict_;
-  static constexpr int64_t kFirst = 4, kMost = 64;
+  static constexpr int64_t kFirst = 4, kMost = 256;
   int64_t enough_ = kFirst;  // dispatches that are worth a submission
   std::vector<std::byte> scratch_;
 };

@@ -35,6 +35,7 @@ void Frame::drop() {
   open_.clear();
   open_uses_.clear();
   copies_.clear();
+  reads_.clear();
   dispatches_.clear();
   uniforms_.clear();
   table_.clear();
@@ -275,6 +276,18 @@ Status Frame::copy(const Place& from, const Place& to, int64_t bytes) {
   return {};
 }
 
+Result<int64_t> Frame::read(std::span<const Gpu::Read> reads) {
+  LOOM_TRY(close_all());
+  std::vector<Gpu::StagedCopy> copies;
+  LOOM_ASSIGN(const int64_t ticket, gpu_->stage(reads, copies));
+  for (const Gpu::StagedCopy& c : copies) {
+    const Place from{c.from, 0, c.from_offset, c.bytes}, to{c.to, 0, c.to_offset, c.bytes};
+    copies_.push_back({from, to, c.bytes, dispatches_.size()});
+  }
+  reads_.push_back(ticket);
+  return ticket;
+}
+
 // A work that could not be dispatched is gone: so is what was described with it.
 Status Frame::flush() {
   Status status = close_all();
@@ -285,7 +298,12 @@ Status Frame::flush() {
 
 Status Frame::submit() {
   if (dispatches_.empty() && copies_.empty()) return {};
-  LOOM_TRY(send_all());
+  Status sent = gpu_->check();
+  if (sent.ok()) sent = send_all();
+  if (!sent.ok()) {
+    drop();
+    return sent;
+  }
   const wgpu::Api& api = gpu_->api();
   const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
   const Status status = encode(encoder);
@@ -295,6 +313,7 @@ Status Frame::submit() {
     profile_->resolve(encoder, static_cast<uint32_t>(timed.size()));
   }
   counts_->dispatches += static_cast<int64_t>(dispatches_.size());
+  last_reads_.swap(reads_);
   drop();
   if (!status.ok()) {
     api.CommandEncoderRelease(encoder);
@@ -303,6 +322,7 @@ Status Frame::submit() {
   ++counts_->submits;
   ++submissions_;
   LOOM_TRY(gpu_->submit(encoder));
+  for (const int64_t ticket : last_reads_) gpu_->begin_read(ticket);
   if (!timed.empty()) LOOM_TRY(profile_->collect(timed));
   while (pipelines_.size() > kMaxPipelines) evict();
   return {};

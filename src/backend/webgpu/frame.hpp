@@ -16,6 +16,7 @@
 // Functions of wgsl_library.cpp are added where the text calls them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -47,6 +48,17 @@ class Frame {
   // Memory as the dispatches from now on see it. What was described before is not submitted for it
   // where there is little to write: it waits with the next dispatches.
   Status write(const Place& to, const void* data, int64_t bytes);
+  // Results of the dispatches so far come to the host with their submission; returns what
+  // end_read() of the device takes.
+  Result<int64_t> read(std::span<const Gpu::Read> reads);
+  // Whether that waits for a submission still.
+  bool reads(int64_t ticket) const {
+    return std::find(reads_.begin(), reads_.end(), ticket) != reads_.end();
+  }
+  // Whether it came with the last submission: the device has nothing to do behind it.
+  bool read_last(int64_t ticket) const {
+    return std::find(last_reads_.begin(), last_reads_.end(), ticket) != last_reads_.end();
+  }
   // Submits what was described so far.
   Status flush();
   // The same where that is as much as a submission holds. To be called between commands: works that
@@ -150,6 +162,7 @@ class Frame {
   std::vector<Work> open_;      // of the last dispatch, which others may join
   std::vector<Use> open_uses_;  // of it
   std::vector<Copy> copies_;
+  std::vector<int64_t> reads_, last_reads_;  // that copies_ bring; those of the last submission
   std::vector<Dispatch> dispatches_;
   std::vector<std::byte> uniforms_;
   Sent uniform_buffer_;

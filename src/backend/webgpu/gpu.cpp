@@ -194,12 +194,14 @@ Status Gpu::request_device(const OpenOptions& options) {
   return {};
 }
 
+void Gpu::poll() {
+  if (device_ != nullptr && api_.DevicePoll != nullptr) api_.DevicePoll(device_, 0, nullptr);
+  api_.InstanceProcessEvents(instance_);
+}
+
 Status Gpu::poll_until(const bool& done) {
   for (int64_t i = 0; !done; ++i) {
-    if (device_ != nullptr && api_.DevicePoll != nullptr) {
-      api_.DevicePoll(device_, 0, nullptr);
-    }
-    api_.InstanceProcessEvents(instance_);
+    poll();
     if (done) break;
     if (failure_.lost) return check();
     // Short waits are those of a token; long ones may sleep.

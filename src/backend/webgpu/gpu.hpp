@@ -67,10 +67,17 @@ class Gpu {
     int64_t bytes = 0;
   };
   Status read(std::span<const Read> reads);
-  // The same in two moves: begin_read() returns when the copies are on their way, end_read() waits
-  // for them and fills what the reads name. At most kMostRead bytes, whole words counted.
+  // The same in moves: stage() finds memory for the results and says which copies bring them there;
+  // once these are submitted, begin_read(); end_read() waits and fills what the reads name. At most
+  // kMostRead bytes, whole words counted.
   static constexpr int64_t kMostRead = 16 << 20;
-  Result<int64_t> begin_read(std::span<const Read> reads);
+  struct StagedCopy {
+    wgpu::Buffer from = nullptr, to = nullptr;
+    int64_t from_offset = 0, to_offset = 0, bytes = 0;
+  };
+  Result<int64_t> stage(std::span<const Read> reads, std::vector<StagedCopy>& copies);
+  void begin_read(int64_t ticket);
+  bool arrived(int64_t ticket);  // end_read() need not wait
   Status end_read(int64_t ticket);
   Status clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes);
 
@@ -99,6 +106,7 @@ class Gpu {
   Status request_adapter(const OpenOptions& options);
   Status read_adapter(const OpenOptions& options, const std::string& library);
   Status request_device(const OpenOptions& options);
+  void poll();
   Status poll_until(const bool& done);
   struct Staging;
   Result<int64_t> free_staging(int64_t bytes);

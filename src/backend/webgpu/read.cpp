@@ -24,9 +24,18 @@ Status Gpu::read(std::span<const Read> reads) {
   int64_t bytes = 0;
   const auto flush = [&]() -> Status {
     if (piece.empty()) return {};
-    LOOM_ASSIGN(const int64_t ticket, begin_read(piece));
+    std::vector<StagedCopy> copies;
+    LOOM_ASSIGN(const int64_t ticket, stage(piece, copies));
     piece.clear();
     bytes = 0;
+    const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
+    for (const StagedCopy& copy : copies) {
+      api_.CommandEncoderCopyBufferToBuffer(
+          encoder, copy.from, static_cast<uint64_t>(copy.from_offset), copy.to,
+          static_cast<uint64_t>(copy.to_offset), static_cast<uint64_t>(copy.bytes));
+    }
+    LOOM_TRY(submit(encoder));
+    begin_read(ticket);
     return end_read(ticket);
   };
   for (Read left : reads) {
@@ -49,7 +58,7 @@ Result<int64_t> Gpu::free_staging(int64_t bytes) {
   int64_t best = -1;
   for (int64_t i = 0; i < static_cast<int64_t>(stagings_.size()); ++i) {
     const Staging& one = *stagings_[static_cast<size_t>(i)];
-    if (one.busy) continue;
+    if (one.state != Staging::State::free) continue;
     const Staging* other = best < 0 ? nullptr : stagings_[static_cast<size_t>(best)].get();
     const bool better = other == nullptr ||
                         (one.bytes >= bytes && other->bytes >= bytes ? one.bytes < other->bytes
@@ -71,36 +80,47 @@ Result<int64_t> Gpu::free_staging(int64_t bytes) {
   return best;
 }
 
-Result<int64_t> Gpu::begin_read(std::span<const Read> reads) {
+Result<int64_t> Gpu::stage(std::span<const Read> reads, std::vector<StagedCopy>& copies) {
   int64_t bytes = 0;
   for (const Read& read : reads) bytes += word_bytes(read);
   if (bytes > kMostRead) return make_error(Code::internal, "too much to read at a time");
   LOOM_ASSIGN(const int64_t ticket, free_staging(bytes));
   Staging& staging = *stagings_[static_cast<size_t>(ticket)];
-  const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
   int64_t at = 0;
   for (const Read& read : reads) {
-    api_.CommandEncoderCopyBufferToBuffer(
-        encoder, read.buffer, static_cast<uint64_t>(first_word(read)), staging.buffer,
-        static_cast<uint64_t>(at), static_cast<uint64_t>(word_bytes(read)));
+    copies.push_back({read.buffer, staging.buffer, first_word(read), at, word_bytes(read)});
     at += word_bytes(read);
   }
-  LOOM_TRY(submit(encoder));
   staging.reads.assign(reads.begin(), reads.end());
   staging.used = bytes;
-  staging.mapped = {};
-  staging.busy = true;
-  api_.BufferMapAsync(staging.buffer, wgpu::kForReading, 0, static_cast<size_t>(bytes),
-                      callback(&Done::receive, &staging.mapped, nullptr));
+  staging.state = Staging::State::staged;
   return ticket;
+}
+
+void Gpu::begin_read(int64_t ticket) {
+  Staging& staging = *stagings_[static_cast<size_t>(ticket)];
+  staging.mapped = {};
+  staging.state = Staging::State::mapped;
+  api_.BufferMapAsync(staging.buffer, wgpu::kForReading, 0, static_cast<size_t>(staging.used),
+                      callback(&Done::receive, &staging.mapped, nullptr));
+}
+
+bool Gpu::arrived(int64_t ticket) {
+  const Staging& staging = *stagings_[static_cast<size_t>(ticket)];
+  if (staging.state != Staging::State::mapped) return false;
+  if (!staging.mapped.done) poll();
+  return staging.mapped.done;
 }
 
 Status Gpu::end_read(int64_t ticket) {
   Staging& staging = *stagings_[static_cast<size_t>(ticket)];
-  if (!staging.busy) return make_error(Code::internal, "a read that nobody began");
-  LOOM_TRY(poll_until(staging.mapped.done));
-  staging.busy = false;
+  const Staging::State state = staging.state;
+  if (state == Staging::State::mapped) LOOM_TRY(poll_until(staging.mapped.done));
+  staging.state = Staging::State::free;
   LOOM_TRY(check());
+  // An error took the commands before it.
+  if (state != Staging::State::mapped)
+    return make_error(Code::internal, "a read that nobody began");
   const auto bytes = static_cast<size_t>(staging.used);
   const void* memory = staging.mapped.status == wgpu::kStatusSuccess
                            ? api_.BufferGetConstMappedRange(staging.buffer, 0, bytes)

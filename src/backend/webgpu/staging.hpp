@@ -11,7 +11,7 @@ namespace loom::webgpu {
 struct Gpu::Staging {
   wgpu::Buffer buffer = nullptr;
   int64_t bytes = 0;
-  bool busy = false;  // from begin_read() to end_read()
+  enum class State : uint8_t { free, staged, mapped } state = State::free;
   int64_t used = 0;
   std::vector<Read> reads;
   Done mapped;
