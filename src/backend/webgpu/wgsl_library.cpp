@@ -349,30 +349,35 @@ fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return subgroupShuffleXor(v, n
 )"},
     // Sums over the invocations with the same lane % 4, as values 0 .. 15: a lane gets value
     // lane_output(lane) of them. One barrier: the next call writes the other half. The order of a
-    // sum does not depend on teams: lanes 32 apart, then halves, as in group_sum.
+    // sum does not depend on teams: of 32 lanes those 4 apart, 8 apart, 16 apart, then the next 32.
+    // Workgroup memory is little, because kernels that read much want it as cache.
     {"lane_sums", R"(
 const lane_sums_team = clamp(team, 4u, 32u);
 const lane_sums_folds = 32u / lane_sums_team;
-var<workgroup> lane_sums_part: array<vec4<f32>, lanes * 2u>;
+const lane_sums_parts = lanes / lane_sums_team * 4u;
+var<workgroup> lane_sums_part: array<vec4<f32>, lane_sums_parts * 2u>;
 var<private> lane_sums_half: u32;
-fn lane_output(lane: u32) -> u32 { return lane % 4u * 4u + lane / 4u % 4u; }
+fn lane_output(lane: u32) -> u32 { return lane % 16u; }
 fn lane_sums(mine: vec4<f32>, lane: u32) -> f32 {
   let half = lane_sums_half;
-  lane_sums_half = lanes - half;
-  lane_sums_part[half + lane] = mine;
+  lane_sums_half = lane_sums_parts - half;
+  var sum = mine;
+  for (var n = 4u; n < lane_sums_team; n *= 2u) { sum += swap_four(sum, n); }
+  if (lane % lane_sums_team < 4u) {
+    lane_sums_part[half + lane / lane_sums_team * 4u + lane % 4u] = sum;
+  }
   workgroupBarrier();
-  var sums: array<vec4<f32>, lane_sums_folds>;
-  for (var k = 0u; k < lane_sums_folds; k++) {
-    var i = lane % lane_sums_team + k * lane_sums_team;
-    sums[k] = lane_sums_part[half + i];
-    for (i += 32u; i < lanes; i += 32u) { sums[k] += lane_sums_part[half + i]; }
+  var total = vec4<f32>();
+  for (var first = half + lane % 16u / 4u; first < half + lane_sums_parts;
+       first += lane_sums_folds * 4u) {
+    var sums: array<vec4<f32>, lane_sums_folds>;
+    for (var k = 0u; k < lane_sums_folds; k++) { sums[k] = lane_sums_part[first + k * 4u]; }
+    for (var n = 1u; n < lane_sums_folds; n *= 2u) {
+      for (var k = 0u; k < lane_sums_folds; k += 2u * n) { sums[k] += sums[k + n]; }
+    }
+    total += sums[0];
   }
-  for (var n = lane_sums_folds / 2u; n > 0u; n /= 2u) {
-    for (var k = 0u; k < n; k++) { sums[k] += sums[k + n]; }
-  }
-  var sum = sums[0];
-  for (var n = lane_sums_team / 2u; n >= 4u; n /= 2u) { sum += swap_four(sum, n); }
-  return sum[lane / 4u % 4u];
+  return total[lane % 4u];
 }
 )"},
     // Sums, maxima over the invocations of a workgroup (a multiple of 16): every invocation calls,
