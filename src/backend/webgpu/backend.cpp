@@ -230,7 +230,7 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
 // since it has nothing to do, then about a token at a time.
 Status WebGpu::submit() {
   enough_ = std::min(2 * enough_, kMost);
-  return frame_.flush();
+  return frame_.flush(true);
 }
 
 Status WebGpu::download(std::span<const MemoryRange> ranges) {
@@ -269,7 +269,7 @@ Status WebGpu::settle(std::span<const Command> commands) {
 }
 
 Status WebGpu::execute(std::span<const Command> commands) {
-  LOOM_TRY(gpu_->check());
+  LOOM_TRY(gpu_->glance());
   // Before more is described, not after: what follows a list may still run beside its end.
   if (frame_.pending() >= enough_) LOOM_TRY(submit());
   const Replays::Plan plan = replays_.plan(commands);

@@ -21,6 +21,7 @@ constexpr int64_t kStaging = int64_t{1} << 20;
 }  // namespace
 
 Frame::~Frame() {
+  gpu_->settle();
   for (const auto& [key, pipeline] : pipelines_) {
     gpu_->api().ComputePipelineRelease(pipeline.pipeline);
   }
@@ -70,7 +71,7 @@ Result<Place> Frame::table(std::span<const uint32_t> words) {
 Status Frame::write(const Place& to, const void* data, int64_t bytes) {
   const auto staged = static_cast<int64_t>(staged_.size());
   LOOM_TRY(close_all());
-  const bool empty = dispatches_.empty() && copies_.empty();
+  const bool empty = dispatches_.empty() && copies_.empty() && gpu_->settled();
   if (empty || staged + bytes > kStaging || bytes % 4 != 0 || to.offset % 4 != 0) {
     LOOM_TRY(flush());
     return gpu_->write(to.buffer, to.offset, data, bytes);
@@ -83,6 +84,7 @@ Status Frame::write(const Place& to, const void* data, int64_t bytes) {
 
 Status Frame::reserve(Sent& to, int64_t bytes, wgpu::Flags usage) {
   if (to.bytes >= bytes) return {};
+  gpu_->settle();
   ++generation_;
   gpu_->destroy(to.buffer);
   to = {};
@@ -100,13 +102,20 @@ Status Frame::send(Sent& to, const void* data, int64_t bytes) {
   return gpu_->write(to.buffer, 0, data, bytes);
 }
 
-Status Frame::send_all() {
+Status Frame::reserve_uniforms() {
   const auto bytes = static_cast<int64_t>(uniforms_.size());
   const int64_t wanted = round_up(std::max(bytes * 3 / 2, int64_t{1}), int64_t{1} << 16);
-  if (uniform_buffer_.bytes < bytes) LOOM_TRY(reserve(uniform_buffer_, wanted, wgpu::kUniform));
-  LOOM_TRY(send(uniform_buffer_, uniforms_.data(), bytes));
-  LOOM_TRY(send(table_buffer_, table_.data(), static_cast<int64_t>(table_.size()) * 4));
-  return send(staging_buffer_, staged_.data(), static_cast<int64_t>(staged_.size()));
+  if (uniform_buffer_.bytes >= bytes) return {};
+  return reserve(uniform_buffer_, wanted, wgpu::kUniform);
+}
+
+Status Frame::send_all(const Batch& batch) {
+  const auto bytes = [](const auto& list) {
+    return static_cast<int64_t>(list.size() * sizeof(list[0]));
+  };
+  LOOM_TRY(send(uniform_buffer_, batch.uniforms.data(), bytes(batch.uniforms)));
+  LOOM_TRY(send(table_buffer_, batch.table.data(), bytes(batch.table)));
+  return send(staging_buffer_, batch.staged.data(), bytes(batch.staged));
 }
 
 // A work that others may join waits for them; what stands behind another waits for that.
@@ -241,7 +250,7 @@ Status Frame::replay(const Recording& recording) {
   const auto words = static_cast<int64_t>(table_.size() + recording.table.size());
   if (words * 4 > kTables ||
       dispatches_.size() + recording.dispatches.size() >= most_dispatches()) {
-    LOOM_TRY(submit());
+    LOOM_TRY(submit(true));
   }
   // Tables lie elsewhere than when it was recorded.
   const auto moved = static_cast<uint32_t>(table_.size() - recording.table_begin);
@@ -289,48 +298,66 @@ Result<int64_t> Frame::read(std::span<const Gpu::Read> reads) {
 }
 
 // A work that could not be dispatched is gone: so is what was described with it.
-Status Frame::flush() {
+Status Frame::flush(bool later) {
   Status status = close_all();
-  if (status.ok()) return submit();
+  if (status.ok()) return submit(later);
   drop();
   return status;
 }
 
-Status Frame::submit() {
+Status Frame::submit(bool later) {
   if (dispatches_.empty() && copies_.empty()) return {};
-  Status sent = gpu_->check();
-  if (sent.ok()) sent = send_all();
-  if (!sent.ok()) {
-    drop();
-    return sent;
-  }
-  const wgpu::Api& api = gpu_->api();
-  const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
-  const Status status = encode(encoder);
-  std::vector<std::string_view> timed;
-  if (profile_ != nullptr && !dispatches_.empty()) {
-    for (const Dispatch& dispatch : dispatches_) timed.push_back(dispatch.name);
-    profile_->resolve(encoder, static_cast<uint32_t>(timed.size()));
-  }
-  counts_->dispatches += static_cast<int64_t>(dispatches_.size());
-  last_reads_.swap(reads_);
-  drop();
+  Status status = gpu_->glance();
+  if (status.ok()) status = reserve_uniforms();
   if (!status.ok()) {
-    api.CommandEncoderRelease(encoder);
+    drop();
     return status;
   }
+  counts_->dispatches += static_cast<int64_t>(dispatches_.size());
   ++counts_->submits;
   ++submissions_;
-  LOOM_TRY(gpu_->submit(encoder));
-  for (const int64_t ticket : last_reads_) gpu_->begin_read(ticket);
-  if (!timed.empty()) LOOM_TRY(profile_->collect(timed));
+  last_reads_ = reads_;
+  auto batch = std::make_shared<Batch>();
+  batch->dispatches.swap(dispatches_);
+  batch->copies.swap(copies_);
+  batch->reads.swap(reads_);
+  batch->uniforms.swap(uniforms_);
+  batch->table.swap(table_);
+  batch->staged.swap(staged_);
+  drop();
+  if (later && profile_ == nullptr) {
+    gpu_->later([this, batch] { return run(*batch); });
+  } else {
+    gpu_->settle();
+    LOOM_TRY(run(*batch));
+  }
   while (pipelines_.size() > kMaxPipelines) evict();
   return {};
 }
 
+Status Frame::run(const Batch& batch) {
+  LOOM_TRY(gpu_->check());
+  LOOM_TRY(send_all(batch));
+  const wgpu::Api& api = gpu_->api();
+  const wgpu::CommandEncoder encoder = api.DeviceCreateCommandEncoder(gpu_->device(), nullptr);
+  const Status status = encode(encoder, batch);
+  if (!status.ok()) {
+    api.CommandEncoderRelease(encoder);
+    return status;
+  }
+  std::vector<std::string_view> timed;
+  if (profile_ != nullptr && !batch.dispatches.empty()) {
+    for (const Dispatch& dispatch : batch.dispatches) timed.push_back(dispatch.name);
+    profile_->resolve(encoder, static_cast<uint32_t>(timed.size()));
+  }
+  LOOM_TRY(gpu_->submit(encoder));
+  for (const int64_t ticket : batch.reads) gpu_->begin_read(ticket);
+  return timed.empty() ? Status{} : profile_->collect(timed);
+}
+
 // All dispatches in one pass but for copies between them; in one each, with its times, while they
 // are profiled.
-Status Frame::encode(wgpu::CommandEncoder encoder) {
+Status Frame::encode(wgpu::CommandEncoder encoder, const Batch& batch) {
   const wgpu::Api& api = gpu_->api();
   wgpu::ComputePassEncoder pass = nullptr;
   size_t next = 0;  // copy
@@ -341,9 +368,9 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
     pass = nullptr;
   };
   const auto copy_before = [&](size_t number) {
-    for (; next < copies_.size() && copies_[next].before <= number; ++next) {
+    for (; next < batch.copies.size() && batch.copies[next].before <= number; ++next) {
       end();
-      const Copy& copy = copies_[next];
+      const Copy& copy = batch.copies[next];
       api.CommandEncoderCopyBufferToBuffer(
           encoder, copy.from.buffer, static_cast<uint64_t>(copy.from.offset), copy.to.buffer,
           static_cast<uint64_t>(copy.to.offset), static_cast<uint64_t>(copy.bytes));
@@ -354,7 +381,7 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
   const Dispatch* before = nullptr;
   wgpu::BindGroup group = nullptr;
   uint32_t number = 0;
-  for (const Dispatch& dispatch : dispatches_) {
+  for (const Dispatch& dispatch : batch.dispatches) {
     if (profile_ != nullptr) end();
     copy_before(number);
     if (pass == nullptr) {
@@ -380,7 +407,8 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
     bound = dispatch.pipeline;
     uint32_t offset = number++ * static_cast<uint32_t>(kUniformBlock);
     if (dispatch.immediates > 0) {
-      api.ComputePassEncoderSetImmediates(pass, 0, uniforms_.data() + offset, dispatch.immediates);
+      api.ComputePassEncoderSetImmediates(pass, 0, batch.uniforms.data() + offset,
+                                          dispatch.immediates);
       offset = 0;
     }
     api.ComputePassEncoderSetBindGroup(pass, 0, group, 1, &offset);
@@ -388,7 +416,7 @@ Status Frame::encode(wgpu::CommandEncoder encoder) {
                                              dispatch.groups[2]);
   }
   end();
-  copy_before(dispatches_.size());
+  copy_before(batch.dispatches.size());
   return {};
 }
 
@@ -398,7 +426,7 @@ size_t Frame::most_dispatches() const {
 }
 
 Status Frame::flush_full() {
-  return dispatches_.size() >= most_dispatches() ? flush() : Status{};
+  return dispatches_.size() >= most_dispatches() ? flush(true) : Status{};
 }
 
 // Keeps the pipelines used last.
@@ -407,6 +435,7 @@ void Frame::evict() {
       std::min_element(pipelines_.begin(), pipelines_.end(),
                        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
   ++generation_;
+  gpu_->settle();
   gpu_->api().ComputePipelineRelease(oldest->second.pipeline);
   pipelines_.erase(oldest);
 }

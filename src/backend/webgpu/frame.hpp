@@ -59,8 +59,9 @@ class Frame {
   bool read_last(int64_t ticket) const {
     return std::find(last_reads_.begin(), last_reads_.end(), ticket) != last_reads_.end();
   }
-  // Submits what was described so far.
-  Status flush();
+  // Submits what was described so far. later: by a thread of its own (Gpu::later), while the caller
+  // describes more.
+  Status flush(bool later = false);
   // The same where that is as much as a submission holds. To be called between commands: works that
   // wait name tables of the submission to come.
   Status flush_full();
@@ -129,6 +130,14 @@ class Frame {
     int64_t bytes = 0;
     size_t before = 0;  // a dispatch
   };
+  // One submission. Who runs it uses nothing else of a frame but the buffers it sends to.
+  struct Batch {
+    std::vector<Dispatch> dispatches;
+    std::vector<Copy> copies;
+    std::vector<int64_t> reads;
+    std::vector<std::byte> uniforms, staged;
+    std::vector<uint32_t> table;
+  };
   // Bytes for a buffer of the device that every submission finds filled with its own.
   struct Sent {
     wgpu::Buffer buffer = nullptr;
@@ -137,15 +146,17 @@ class Frame {
   };
   Status reserve(Sent& to, int64_t bytes, wgpu::Flags usage);
   Status send(Sent& to, const void* data, int64_t bytes);
-  Status send_all();
+  Status reserve_uniforms();
+  Status send_all(const Batch& batch);
   Status add(Work& work);
   Status close();      // of open_
   Status close_all();  // and of fresh_, without any of it beside others
-  Status submit();
+  Status submit(bool later = false);
+  Status run(const Batch& batch);
   Status dispatch(std::span<Work> works);
   void note_tables(std::span<const Work> works, Dispatch& dispatch) const;
   bool uses_temporary(const Work& work) const;
-  Status encode(wgpu::CommandEncoder encoder);
+  Status encode(wgpu::CommandEncoder encoder, const Batch& batch);
   size_t most_dispatches() const;
   void evict();
 

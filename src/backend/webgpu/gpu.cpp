@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "backend/webgpu/answers.hpp"
 #include "backend/webgpu/library.hpp"
@@ -49,9 +50,21 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
   return gpu;
 }
 
-Gpu::Gpu(wgpu::Api api) : api_(api) {}
+Gpu::Gpu(wgpu::Api api) : api_(api) {
+  failure_.troubled = &troubled_;
+}
+
+void Gpu::later(std::function<Status()> job) {
+  courier_.later([this, job = std::move(job)] {
+    Status status = job();
+    if (status.ok()) return;
+    if (late_.ok()) late_ = std::move(status);
+    troubled_ = true;
+  });
+}
 
 Gpu::~Gpu() {
+  settle();
   drop_bind_groups();
   for (const auto& [signature, layouts] : layouts_) {
     api_.PipelineLayoutRelease(layouts.pipeline);
@@ -163,6 +176,7 @@ Status Gpu::request_device(const OpenOptions& options) {
     auto* failure = static_cast<Failure*>(user);
     failure->lost = true;
     failure->message = one_line(std::string(message.view()));
+    *failure->troubled = true;
   };
   const wgpu::UncapturedErrorCallback error = [](const wgpu::Device*, uint32_t type,
                                                  wgpu::StringView message, void* user, void*) {
@@ -170,6 +184,7 @@ Status Gpu::request_device(const OpenOptions& options) {
     if (failure->type == 0) {
       failure->type = type;
       failure->message = one_line(std::string(message.view()));
+      *failure->troubled = true;
     }
   };
   wgpu::DeviceDescriptor descriptor;
@@ -215,13 +230,17 @@ Status Gpu::poll_until(const bool& done) {
 }
 
 Status Gpu::check() {
+  settle();
+  troubled_ = failure_.lost;
   if (failure_.lost) {
     return make_error(Code::internal, cat(report_.name, ": the GPU was lost (", failure_.message,
                                           "); the model is intact, open it again or use the CPU"));
   }
+  if (!late_.ok()) return std::exchange(late_, Status());
   if (failure_.type == 0) return {};
   const Failure failure = std::move(failure_);
   failure_ = {};
+  failure_.troubled = &troubled_;
   const bool memory = failure.type == wgpu::kErrorOutOfMemory;
   return make_error(
       memory ? Code::out_of_memory : Code::internal,
@@ -229,6 +248,8 @@ Status Gpu::check() {
 }
 
 void Gpu::lose() {
+  settle();
+  troubled_ = true;
   api_.DeviceDestroy(device_);
   failure_.lost = true;
   failure_.message = "destroyed";
@@ -273,6 +294,7 @@ Result<wgpu::Buffer> Gpu::create_buffer(int64_t bytes, wgpu::Flags usage) {
 
 void Gpu::destroy(wgpu::Buffer buffer) {
   if (buffer == nullptr) return;
+  settle();
   drop_bind_groups();
   api_.BufferDestroy(buffer);
   api_.BufferRelease(buffer);
@@ -286,6 +308,7 @@ void Gpu::drop_bind_groups() {
 Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes) {
   // In pieces: libraries copy what they are given into memory of their own first.
   constexpr int64_t kPiece = 16 << 20;
+  settle();
   const auto* from = static_cast<const std::byte*>(data);
   for (int64_t done = 0; done < bytes; done += kPiece) {
     const int64_t piece = std::min(kPiece, bytes - done);
@@ -303,6 +326,7 @@ Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t
 }
 
 Status Gpu::clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes) {
+  settle();
   const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
   api_.CommandEncoderClearBuffer(encoder, buffer, static_cast<uint64_t>(offset),
                                  static_cast<uint64_t>(bytes));
@@ -334,6 +358,7 @@ wgpu::BindGroupLayout Gpu::layout_of(const Signature& signature) {
 
 Result<wgpu::ComputePipeline> Gpu::compile(const std::string& name, const std::string& wgsl,
                                            const Signature& signature) {
+  settle();
   LOOM_TRY(check());
   layout_of(signature);
   push_scopes();

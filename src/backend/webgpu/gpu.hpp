@@ -1,8 +1,10 @@
 // Gpu: one opened WebGPU device. Buffers, pipelines, submissions and waiting, with every error of
-// the device as a Status. It knows no op and no tensor. One thread at a time.
+// the device as a Status. It knows no op and no tensor. One thread at a time, besides its own.
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -10,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backend/webgpu/courier.hpp"
 #include "backend/webgpu/webgpu.hpp"
 #include "backend/webgpu/wgpu.hpp"
 #include "base/result.hpp"
@@ -55,6 +58,13 @@ class Gpu {
   const wgpu::Api& api() const { return api_; }
   wgpu::Device device() const { return device_; }
 
+  // For work that nobody waits for: a thread of its own does it, in order. All else here waits for
+  // that first, so the library sees one thread at a time; what a job calls does not. An error of a
+  // job comes from the next check().
+  void later(std::function<Status()> job);
+  void settle() const { courier_.settle(); }
+  bool settled() const { return courier_.idle(); }
+
   // Zero-filled. Errors: out_of_memory with the size.
   Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
   void destroy(wgpu::Buffer buffer);
@@ -93,6 +103,8 @@ class Gpu {
   Status wait();
   // The first error since the last call that nobody was told of; a lost device stays lost.
   Status check();
+  // The same of what is known so far, without waiting for work that is on its way.
+  Status glance() { return troubled_.load(std::memory_order_acquire) ? check() : Status{}; }
   // For tests: the device is gone from now on.
   void lose();
 
@@ -101,6 +113,7 @@ class Gpu {
     bool lost = false;
     uint32_t type = 0;
     std::string message;
+    std::atomic<bool>* troubled = nullptr;
   };
   explicit Gpu(wgpu::Api api);
   Status request_adapter(const OpenOptions& options);
@@ -124,6 +137,8 @@ class Gpu {
   wgpu::Device device_ = nullptr;
   wgpu::Queue queue_ = nullptr;
   Failure failure_;
+  std::atomic<bool> troubled_ = false;  // check() has something to say
+  Status late_;                         // the first error of later()
   struct Layouts {
     wgpu::BindGroupLayout bindings = nullptr;
     wgpu::PipelineLayout pipeline = nullptr;
@@ -141,6 +156,7 @@ class Gpu {
   std::unordered_map<Bound, wgpu::BindGroup, BoundHash> groups_;
   std::vector<std::unique_ptr<Staging>> stagings_;
   wgpu::Buffer fence_ = nullptr;
+  Courier courier_;  // the last member: its jobs use the others
 };
 
 constexpr int64_t kUniformBlock = 256;  // bytes of a kernel's uniform block, and their alignment

@@ -11,7 +11,8 @@ namespace loom::webgpu {
 struct Gpu::Staging {
   wgpu::Buffer buffer = nullptr;
   int64_t bytes = 0;
-  enum class State : uint8_t { free, staged, mapped } state = State::free;
+  enum class State : uint8_t { free, staged, mapped };
+  std::atomic<State> state = State::free;
   int64_t used = 0;
   std::vector<Read> reads;
   Done mapped;

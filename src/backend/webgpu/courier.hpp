@@ -1,0 +1,54 @@
+// Courier: a thread that does jobs in their order, for what costs the host time and nobody waits
+// for. Where there are no threads they are done at once.
+#pragma once
+
+#include <functional>
+
+#if LOOM_THREADS
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#endif
+
+namespace loom::webgpu {
+
+class Courier {
+ public:
+  using Job = std::function<void()>;
+
+#if LOOM_THREADS
+  Courier() = default;
+  ~Courier();  // behind the last job
+  Courier(const Courier&) = delete;
+  Courier& operator=(const Courier&) = delete;
+
+  // The thread begins with the first job. Waits where many are waiting.
+  void later(Job job);
+  // All jobs so far are done, and the caller sees what they did. A job that calls it goes on.
+  void settle() const;
+  bool idle() const {
+    return open_.load(std::memory_order_acquire) == 0;
+  }
+
+ private:
+  void work();
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  std::deque<Job> jobs_;
+  std::atomic<int> open_ = 0;  // jobs that are not done
+  bool stop_ = false;
+  std::thread thread_;
+#else
+  void later(const Job& job) {
+    job();
+  }
+  void settle() const {}
+  bool idle() const {
+    return true;
+  }
+#endif
+};
+
+}  // namespace loom::webgpu
