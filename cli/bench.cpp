@@ -45,7 +45,8 @@ struct Bench {
   OpProfile prefill_profile, decode_profile;                        // of ops, on a CPU
   std::vector<webgpu::KernelTime> prefill_kernels, decode_kernels;  // on a GPU
   webgpu::Counts before_decode;
-  int64_t dispatches = 0, submits = 0;  // of one token on a GPU
+  int64_t dispatches = 0;  // of one token on a GPU
+  double submits = 0;      // which tokens share
 };
 
 double now() {
@@ -157,7 +158,8 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
     int64_t total = counts.own_memory;
     for (const int64_t bytes : counts.memory) total += bytes;
     write_out(fmt::format(
-        "{}: {} of GPU memory (weights {}, state {}), {} dispatches in {} submits per token, {} "
+        "{}: {} of GPU memory (weights {}, state {}), {} dispatches in {:.2f} submits per token, "
+        "{} "
         "ops on the CPU\n",
         gpu->adapter().name, human_bytes(total), human_bytes(counts.memory[0]),
         human_bytes(counts.memory[1]), b.dispatches, b.submits, counts.total_fallbacks()));
@@ -192,7 +194,8 @@ int run(const BenchFlags& f) {
               warm ? &(begin ? bench.prefill_kernels : bench.decode_kernels) : nullptr);
     if (begin) bench.before_decode = gpu->counts();
     bench.dispatches = (gpu->counts().dispatches - bench.before_decode.dispatches) / f.decode;
-    bench.submits = (gpu->counts().submits - bench.before_decode.submits) / f.decode;
+    const int64_t submits = gpu->counts().submits - bench.before_decode.submits;
+    bench.submits = static_cast<double>(submits) / static_cast<double>(f.decode);
   };
   for (int rep = -1; rep < f.reps; ++rep) {
     warm = rep >= 0;
