@@ -281,9 +281,10 @@ TEST(Cli, CutCheckpointsAreRefused) {
   EXPECT_EQ(loom("tokenize " + folder.path() + " x").code, 3);
 }
 
+// In the foreground timeout signals once; else its group too, and a second interrupt ends at once.
 TEST(Cli, AnInterruptEndsWithItsOwnCode) {
   const Ran ran = loom("bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", "",
-                       "timeout --preserve-status -s INT 1");
+                       "timeout --foreground --preserve-status -s INT 1");
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err, "loom: interrupted\n");
   EXPECT_THAT(ran.out, IsEmpty());
