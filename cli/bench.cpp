@@ -159,8 +159,7 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
     for (const int64_t bytes : counts.memory) total += bytes;
     write_out(fmt::format(
         "{}: {} of GPU memory (weights {}, state {}), {} dispatches in {:.2f} submits per token, "
-        "{} "
-        "ops on the CPU\n",
+        "{} ops on the CPU\n",
         gpu->adapter().name, human_bytes(total), human_bytes(counts.memory[0]),
         human_bytes(counts.memory[1]), b.dispatches, b.submits, counts.total_fallbacks()));
   }

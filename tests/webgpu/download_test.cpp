@@ -8,13 +8,28 @@
 namespace loom::test {
 namespace {
 
-std::unique_ptr<webgpu::Backend> one_more() {
-  webgpu::OpenOptions options;
-  options.library = gpu()->adapter().library;
-  auto backend = webgpu::Backend::open(options);
-  EXPECT_TRUE(backend.ok()) << backend.error().str();
-  return backend.ok() ? std::move(*backend) : nullptr;
-}
+// The adapter once more, with a download under way.
+struct UnderWay {
+  UnderWay() {
+    webgpu::OpenOptions options;
+    options.library = gpu()->adapter().library;
+    auto opened = webgpu::Backend::open(options);
+    EXPECT_TRUE(opened.ok()) << opened.error().str();
+    if (!opened.ok()) return;
+    backend = std::move(*opened);
+    auto made = Attached::attach(backend.get(), {&all, 1}, MemoryUse::state, true);
+    EXPECT_TRUE(made.ok());
+    if (made.ok()) attached = std::move(*made);
+    ticket = backend->begin_download({&all, 1});
+    EXPECT_TRUE(ticket.ok());
+  }
+
+  std::vector<float> memory = std::vector<float>(300);
+  MemoryRange all{reinterpret_cast<const std::byte*>(memory.data()), 1200};
+  std::unique_ptr<webgpu::Backend> backend;
+  Attached attached;
+  Result<int64_t> ticket = 0;
+};
 
 TEST(GpuDownloads, ThatAreBegunBringWhatWasThereThen) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
@@ -47,27 +62,16 @@ TEST(GpuDownloads, ThatAreBegunBringWhatWasThereThen) {
 
 TEST(GpuDownloads, MayBeUnderWayWhenTheDeviceIsClosed) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  const auto backend = one_more();
-  ASSERT_NE(backend, nullptr);
-  std::vector<float> memory(300);
-  const MemoryRange all{reinterpret_cast<const std::byte*>(memory.data()), 1200};
-  const auto attached = Attached::attach(backend.get(), {&all, 1}, MemoryUse::state, true);
-  ASSERT_TRUE(attached.ok());
-  EXPECT_TRUE(backend->begin_download({&all, 1}).ok());
+  const UnderWay one;
+  ASSERT_NE(one.backend, nullptr);
 }
 
 TEST(GpuDownloads, OfALostDeviceAreOneLine) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  const auto backend = one_more();
-  ASSERT_NE(backend, nullptr);
-  std::vector<float> memory(300);
-  const MemoryRange all{reinterpret_cast<const std::byte*>(memory.data()), 1200};
-  const auto attached = Attached::attach(backend.get(), {&all, 1}, MemoryUse::state, true);
-  ASSERT_TRUE(attached.ok());
-  const auto ticket = backend->begin_download({&all, 1});
-  ASSERT_TRUE(ticket.ok());
-  backend->lose();
-  const Status status = backend->end_download(*ticket);
+  const UnderWay one;
+  ASSERT_TRUE(one.backend != nullptr && one.ticket.ok());
+  one.backend->lose();
+  const Status status = one.backend->end_download(*one.ticket);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("the GPU was lost"), std::string::npos);
   EXPECT_EQ(status.error().message.find('\n'), std::string::npos);

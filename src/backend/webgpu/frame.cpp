@@ -325,6 +325,9 @@ Status Frame::submit(bool later) {
   batch->table.swap(table_);
   batch->staged.swap(staged_);
   drop();
+  // The next one is often as long.
+  dispatches_.reserve(batch->dispatches.size());
+  uniforms_.reserve(batch->uniforms.size());
   if (later && profile_ == nullptr) {
     gpu_->later([this, batch] { return run(*batch); });
   } else {

@@ -50,9 +50,7 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
   return gpu;
 }
 
-Gpu::Gpu(wgpu::Api api) : api_(api) {
-  failure_.troubled = &troubled_;
-}
+Gpu::Gpu(wgpu::Api api) : api_(api) {}
 
 void Gpu::later(std::function<Status()> job) {
   courier_.later([this, job = std::move(job)] {
@@ -173,18 +171,18 @@ Status Gpu::request_device(const OpenOptions& options) {
   const wgpu::DeviceLostCallback lost = [](const wgpu::Device*, uint32_t reason,
                                            wgpu::StringView message, void* user, void*) {
     if (reason == wgpu::kLostCancelled) return;
-    auto* failure = static_cast<Failure*>(user);
-    failure->lost = true;
-    failure->message = one_line(std::string(message.view()));
-    *failure->troubled = true;
+    auto* gpu = static_cast<Gpu*>(user);
+    gpu->failure_.lost = true;
+    gpu->failure_.message = one_line(std::string(message.view()));
+    gpu->troubled_ = true;
   };
   const wgpu::UncapturedErrorCallback error = [](const wgpu::Device*, uint32_t type,
                                                  wgpu::StringView message, void* user, void*) {
-    auto* failure = static_cast<Failure*>(user);
-    if (failure->type == 0) {
-      failure->type = type;
-      failure->message = one_line(std::string(message.view()));
-      *failure->troubled = true;
+    auto* gpu = static_cast<Gpu*>(user);
+    if (gpu->failure_.type == 0) {
+      gpu->failure_.type = type;
+      gpu->failure_.message = one_line(std::string(message.view()));
+      gpu->troubled_ = true;
     }
   };
   wgpu::DeviceDescriptor descriptor;
@@ -192,9 +190,9 @@ Status Gpu::request_device(const OpenOptions& options) {
   descriptor.feature_count = features.size();
   descriptor.features = features.data();
   descriptor.limits = &wanted;
-  descriptor.lost = callback(lost, &failure_, nullptr, wgpu::kSpontaneous);
+  descriptor.lost = callback(lost, this, nullptr, wgpu::kSpontaneous);
   descriptor.error.call = reinterpret_cast<void*>(error);
-  descriptor.error.user1 = &failure_;
+  descriptor.error.user1 = this;
 
   Answer<wgpu::Device> answer;
   api_.AdapterRequestDevice(adapter_, &descriptor,
@@ -240,7 +238,6 @@ Status Gpu::check() {
   if (failure_.type == 0) return {};
   const Failure failure = std::move(failure_);
   failure_ = {};
-  failure_.troubled = &troubled_;
   const bool memory = failure.type == wgpu::kErrorOutOfMemory;
   return make_error(
       memory ? Code::out_of_memory : Code::internal,
@@ -358,7 +355,6 @@ wgpu::BindGroupLayout Gpu::layout_of(const Signature& signature) {
 
 Result<wgpu::ComputePipeline> Gpu::compile(const std::string& name, const std::string& wgsl,
                                            const Signature& signature) {
-  settle();
   LOOM_TRY(check());
   layout_of(signature);
   push_scopes();

@@ -58,9 +58,11 @@ class Gpu {
   const wgpu::Api& api() const { return api_; }
   wgpu::Device device() const { return device_; }
 
-  // For work that nobody waits for: a thread of its own does it, in order. All else here waits for
-  // that first, so the library sees one thread at a time; what a job calls does not. An error of a
-  // job comes from the next check().
+  // For work that nobody waits for: a thread of its own does it, in order. What else calls the
+  // library waits for that first, so it sees one thread at a time: all below but arrived() and
+  // stage(), which need not, and bind_group(), submit() and begin_read(), which belong into a job
+  // or behind settle(). What a job calls does not wait. An error of a job comes from the next
+  // check().
   void later(std::function<Status()> job);
   void settle() const { courier_.settle(); }
   bool settled() const { return courier_.idle(); }
@@ -113,7 +115,6 @@ class Gpu {
     bool lost = false;
     uint32_t type = 0;
     std::string message;
-    std::atomic<bool>* troubled = nullptr;
   };
   explicit Gpu(wgpu::Api api);
   Status request_adapter(const OpenOptions& options);
