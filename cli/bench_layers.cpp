@@ -228,7 +228,7 @@ int run(const LayersFlags& f) {
   if (measured == 0) {
     return fail(kUsage,
                 fmt::format("no case of suite '{}' has '{}' in its name; suites are peer, A, "
-                            "B, D, E, all",
+                            "B, D, E, load, all",
                             f.suite, f.filter));
   }
   if (f.json) write_out(dump_json(rows, 2) + "\n");
@@ -246,7 +246,7 @@ Verb add_bench_layers(Command app) {
       "  loom bench layers --suite D --modes all --dtypes float32,int8,ternary\n"
       "  loom bench layers --suite B --modes multi,gpu\n"
       "  loom bench layers --filter dense --dtypes int8 --activations q8 --json");
-  verb.option("--suite", f->suite, "peer, A, B, D, E or all").show_default();
+  verb.option("--suite", f->suite, "peer, A, B, D, E, load or all").show_default();
   verb.option("--filter", f->filter, "Only cases with this text in their name");
   verb.option("--modes", f->modes,
               "reference, single, multi, isas, all, gpu, or instruction sets; a comma list")

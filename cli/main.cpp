@@ -21,23 +21,15 @@ int run(int argc, char** argv) {
       kExitCodes);
   const Command app = line.root();
   app.require_command();
-  const Verb verbs[] = {add_run(app),
-                        add_new(app),
-                        add_train(app),
-                        add_eval(app),
-                        add_perplexity(app),
-                        add_info(app),
-                        add_tokenize(app),
-                        add_bench(app),
-                        add_bench_layers(app),
-                        add_bench_open(app),
-                        add_bench_gpu(app),
-                        add_verify(app),
-                        add_verify_training(app),
-                        add_verify_files(app),
-                        add_doctor(app),
-                        add_convert(app),
-                        add_diff(app),
+  const Verb verbs[] = {add_run(app),          add_new(app),
+                        add_train(app),        add_eval(app),
+                        add_perplexity(app),   add_info(app),
+                        add_tokenize(app),     add_bench(app),
+                        add_bench_layers(app), add_bench_open(app),
+                        add_bench_gpu(app),    add_bench_load(app),
+                        add_verify(app),       add_verify_training(app),
+                        add_verify_files(app), add_doctor(app),
+                        add_convert(app),      add_diff(app),
                         add_quantize(app)};
   if (argc == 1) {
     write_out(line.help());

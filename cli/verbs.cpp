@@ -51,7 +51,7 @@ Result<Engine> EngineFlags::create() const {
   options.threads = threads;
   options.isa = isa;
   options.activations = activations;
-  options.oversubscribe = oversubscribe;
+  options.exact_threads = exact_threads;
   options.device = device;
   options.gpu_library = gpu_library;
   const char* named = std::getenv("LOOM_WEBGPU_LIB");

@@ -24,6 +24,7 @@ Verb add_bench(Command app);
 Verb add_bench_layers(Command app);  // after add_bench
 Verb add_bench_open(Command app);    // after add_bench
 Verb add_bench_gpu(Command app);     // after add_bench
+Verb add_bench_load(Command app);    // after add_bench
 Verb add_verify(Command app);
 Verb add_verify_training(Command app);  // after add_verify
 Verb add_verify_files(Command app);     // after add_verify
@@ -40,7 +41,7 @@ struct EngineFlags {
   int threads = 0;
   std::string isa;
   std::string activations;
-  bool oversubscribe = false;
+  bool exact_threads = false;
   std::string device = "cpu";
   std::string gpu_library, gpu_cache;
   bool strict = false;

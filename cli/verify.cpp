@@ -54,7 +54,7 @@ Verb add_verify(Command app) {
       "  loom verify hash --shape tiny --dtype ternary --chunk 7");
   verify.require_command();
   auto f = std::make_shared<HashFlags>();
-  f->engine.oversubscribe = true;  // 7 threads on 2 cores must give the bits of 1
+  f->engine.exact_threads = true;  // 7 threads on 2 cores must give the bits of 1
   const Command verb = verify.command("hash", "The hash of the logits of a fixed prompt.");
   verb.examples(
       "  loom verify hash models/stories.entity --prompt-tokens 113 --chunk 7 --isa scalar\n"

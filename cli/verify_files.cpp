@@ -218,7 +218,7 @@ int reload(const FilesFlags& f) {
 
 Verb add_verify_files(Command app) {
   auto f = std::make_shared<FilesFlags>();
-  f->engine.oversubscribe = true;
+  f->engine.exact_threads = true;
   const Command verb = app.find("verify").command(
       "files",
       "Saves every layer kind in every number type, opens it in a fresh process and saves it "

@@ -70,7 +70,7 @@ int run(const TrainingFlags& f) {
 
 Verb add_verify_training(Command app) {
   auto f = std::make_shared<TrainingFlags>();
-  f->engine.oversubscribe = true;
+  f->engine.exact_threads = true;
   const Command verb = app.find("verify").command(
       "training",
       "The hashes of training: of the first prediction, of the weights and the optimizer after one "

@@ -21,7 +21,7 @@ struct EngineOptions {
   // "q8": int8 x weights of integer types; "f32": always floats; "": q8 on the CPU, f32 on the GPU,
   // which reads weights no faster for it.
   std::string activations;
-  bool oversubscribe = false;  // allow more threads than cores (for tests)
+  bool exact_threads = false;  // always use that many, also beyond the cores and on a busy machine
   std::string device = "cpu";  // "cpu"; "gpu": through WebGPU
   std::string gpu_library;     // of webgpu.h; "": one that the system finds by name
   bool gpu_strict = false;     // an op that the GPU has no kernel for is an error

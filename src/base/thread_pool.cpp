@@ -1,11 +1,13 @@
 #include "base/thread_pool.hpp"
 
 #if LOOM_THREADS
-#include <condition_variable>
+#include <algorithm>
 #include <cstdio>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/lane_rest.hpp"
+#include "base/thread_clock.hpp"
 #endif
 
 #if defined(__linux__)
@@ -26,18 +28,34 @@ inline void cpu_relax() {
 #endif
 }
 
-// About 20 us of spinning, then yields for about 1 ms; the caller parks afterwards.
-constexpr int kSpins = 2000;
-constexpr int kYields = 2000;
+// Nanoseconds that a lane spins, and that it waits in all, before it sleeps. A `pause` takes 20 to
+// 140 cycles, depending on the processor, so they are not counted.
+constexpr int64_t kSpin = 20'000, kAwake = 1'000'000;
+// A lane that others wait for has lost its core if it did not run for this part of the region.
+constexpr int64_t kLostPart = 8;
+// A worker that waits for work writes down the time at least this often while it runs.
+constexpr int64_t kFresh = 10'000;
 
-// Spins, then yields, until ready() or the patience is spent. True when ready.
-template <class Ready>
-bool wait_awake(Ready ready, int yields) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (ready()) return true;
-    cpu_relax();
+// Spins, then yields, until ready() or the patience is spent; tells tick() the time now and then.
+// True when ready.
+template <class Ready, class Tick>
+bool wait_awake(Ready ready, Tick tick) {
+  constexpr int kUnclocked = 32, kBetweenClocks = 8;
+  const auto spin = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      if (ready()) return true;
+      cpu_relax();
+    }
+    return false;
+  };
+  if (spin(kUnclocked)) return true;
+  const int64_t start = now_ns();
+  for (int64_t now = start; now - start < kSpin; now = now_ns()) {
+    tick(now);
+    if (spin(kBetweenClocks)) return true;
   }
-  for (int i = 0; i < yields; ++i) {
+  for (int64_t now = now_ns(); now - start < kAwake; now = now_ns()) {
+    tick(now);
     if (ready()) return true;
     std::this_thread::yield();
   }
@@ -58,22 +76,112 @@ int cgroup_cores() {
   return 0;
 }
 
+// What lane 0 tells a worker, as one word: the lane it is in the next region (0: none, just be
+// awake), of how many, and a count that makes each order differ from the one before.
+constexpr int kLaneBits = 10, kMostLanes = 1 << kLaneBits;
+
+uint32_t make_order(uint32_t count, int lane, int lanes) {
+  return count << (2 * kLaneBits) | static_cast<uint32_t>(lane) << kLaneBits |
+         static_cast<uint32_t>(lanes - 1);
+}
+int lane_of(uint32_t order) {
+  return static_cast<int>(order >> kLaneBits) % kMostLanes;
+}
+int lanes_of(uint32_t order) {
+  return static_cast<int>(order % kMostLanes) + 1;
+}
+
+// One thread: worker i is at i, the caller at 0.
+struct Worker {
+  alignas(128) std::atomic<uint32_t> order{0};  // written by lane 0
+  uint32_t orders = 0;                          // how many, known to lane 0
+  LaneRest rest;
+  // In this region: since when others wait for it, and its processor time then; -1: nobody did.
+  int64_t watched_at = -1, ran = 0;
+  alignas(128) std::atomic<int64_t> awake_at{0};  // written by the worker while it waits
+  std::atomic<bool> asleep{false};
+  std::atomic<uint32_t> arrivals{0};  // in this region: barriers reached, and its end
+  std::atomic<int64_t> slept{0};      // in this region, at barriers, of its own will
+  int64_t waited = 0;                 // in this region, for lanes that it watches
+  ThreadClock clock;
+};
+
 }  // namespace
 
 struct ThreadPool::Impl {
-  using Function = void (*)(void*, int);
+  explicit Impl(int most) : workers(static_cast<size_t>(most)), members(workers.size()) {}
+
   Function function = nullptr;
   void* context = nullptr;
-  alignas(128) std::atomic<uint32_t> epoch{0};  // one more per region
+  int lanes = 1;  // of this region
+  bool exact = false;
+  int64_t began = 0, ended = 0;                 // the last region
   alignas(128) std::atomic<int> running{0};     // workers still inside the region
   alignas(128) std::atomic<int> arrived{0};     // lanes at the barrier
   alignas(128) std::atomic<uint32_t> sense{0};  // one more per barrier passed
+  std::atomic<int> sleepers{0};                 // lanes asleep inside a region
   std::atomic<bool> stop{false};
-  std::atomic<int> parked{0};
-  std::mutex mutex;
-  std::condition_variable wake;
+  std::vector<Worker> workers;
+  std::vector<int> members;  // lane of this region -> index of its worker
   std::vector<std::thread> threads;
+
+  Worker& at(int lane) { return workers[static_cast<size_t>(members[static_cast<size_t>(lane)])]; }
+  void work(Worker& me);
+  void give(Worker& worker, int lane, int lanes);
+  bool takes_part(Worker& worker, const Region& region);
+  void choose(const Region& region);
+  bool lost_its_core(const Worker& worker) const;
+  void settle();
+  template <class Word>
+  void sleep_on(const std::atomic<Word>& word, Word old, Worker& me);
 };
+
+namespace {
+
+// Notes whom a lane has to wait for, when it has waited as long as it spins: lane 0 notes workers
+// and lane 1 notes lane 0, so every lane has one that writes its `watched_at` and `ran`. Whether it
+// was late because it did not run is judged when the region is over.
+template <class Impl>
+class Watch {
+ public:
+  Watch(Impl& pool, int lane)
+      : pool_(pool),
+        first_(lane == 0 ? 1 : 0),
+        end_(lane == 0   ? pool.lanes
+             : lane == 1 ? 1
+                         : 0) {
+    arrivals_ = pool.at(lane).arrivals.load(std::memory_order_relaxed);
+  }
+  void tick(int64_t now) {
+    if (start_ == 0) start_ = now;
+    if (!looked_ && now - start_ >= kSpin) look(now);
+  }
+  // The wait is over.
+  void end(Worker& me) {
+    if (late_) me.waited += now_ns() - start_;
+  }
+
+ private:
+  void look(int64_t now) {
+    looked_ = true;
+    for (int lane = first_; lane < end_; ++lane) {
+      Worker& other = pool_.at(lane);
+      if (other.arrivals.load(std::memory_order_relaxed) == arrivals_) continue;
+      late_ = true;
+      if (other.watched_at >= 0) continue;
+      other.watched_at = now;
+      other.ran = other.clock.ran_ns();
+    }
+  }
+
+  Impl& pool_;
+  int first_, end_;
+  uint32_t arrivals_ = 0;
+  int64_t start_ = 0;
+  bool looked_ = false, late_ = false;
+};
+
+}  // namespace
 
 int ThreadPool::available_cores() {
   int cores = 0;
@@ -87,78 +195,158 @@ int ThreadPool::available_cores() {
   return cores > 0 ? cores : 1;
 }
 
-ThreadPool::ThreadPool(int wanted, bool oversubscribe) : impl_(std::make_unique<Impl>()) {
+ThreadPool::ThreadPool(int wanted, bool exact) {
   const int cores = available_cores();
   lanes_ = wanted <= 0 ? cores : wanted;
-  if (!oversubscribe && lanes_ > cores) lanes_ = cores;
-  for (int lane = 1; lane < lanes_; ++lane) {
-    impl_->threads.emplace_back([this, lane] { worker(lane); });
+  if (!exact && lanes_ > cores) lanes_ = cores;
+  lanes_ = std::min(lanes_, kMostLanes);
+  impl_ = std::make_unique<Impl>(lanes_);
+  impl_->exact = exact;
+  for (int i = 1; i < lanes_; ++i) {
+    Worker& worker = impl_->workers[static_cast<size_t>(i)];
+    impl_->threads.emplace_back([this, &worker] { impl_->work(worker); });
+    worker.clock = ThreadClock::of(impl_->threads.back().native_handle());
   }
 }
 
 ThreadPool::~ThreadPool() {
   impl_->stop = true;
-  {
-    std::lock_guard<std::mutex> lock(impl_->mutex);
-    impl_->epoch.fetch_add(1);
-  }
-  impl_->wake.notify_all();
+  for (size_t i = 1; i < impl_->workers.size(); ++i) impl_->give(impl_->workers[i], 0, 1);
   for (std::thread& thread : impl_->threads) thread.join();
 }
 
-void ThreadPool::worker(int lane) {
-  Impl& s = *impl_;
+void ThreadPool::Impl::work(Worker& me) {
   uint32_t seen = 0;
   while (true) {
-    const auto started = [&] { return s.epoch.load() != seen; };
-    if (!wait_awake(started, kYields)) {
-      std::unique_lock<std::mutex> lock(s.mutex);
-      s.parked.fetch_add(1);
-      s.wake.wait(lock, started);
-      s.parked.fetch_sub(1);
+    const auto ordered = [&] { return me.order.load(std::memory_order_acquire) != seen; };
+    const auto tick = [&](int64_t now) { me.awake_at.store(now, std::memory_order_relaxed); };
+    if (!wait_awake(ordered, tick)) {
+      me.asleep.store(true);
+      me.order.wait(seen);
+      me.asleep.store(false);
     }
-    ++seen;
-    if (s.stop.load()) return;
-    s.function(s.context, lane);
-    s.running.fetch_sub(1, std::memory_order_acq_rel);
+    seen = me.order.load(std::memory_order_acquire);
+    if (stop.load()) return;
+    if (lane_of(seen) == 0) continue;
+    function(context, lane_of(seen), lanes_of(seen));
+    me.arrivals.fetch_add(1, std::memory_order_relaxed);
+    tick(now_ns());
+    if (running.fetch_sub(1) == 1 && sleepers.load() > 0) running.notify_all();
   }
 }
 
-void ThreadPool::run(void (*fn)(void*, int), void* context) {
+// A worker first says that it sleeps and then waits for the order to differ from the one it saw;
+// lane 0 first gives the order and then looks whether it sleeps. All of it is sequentially
+// consistent, so either the worker sees the order or lane 0 sees the sleeper.
+void ThreadPool::Impl::give(Worker& worker, int lane, int lane_count) {
+  worker.order.store(make_order(++worker.orders, lane, lane_count));
+  if (worker.asleep.load()) worker.order.notify_one();
+}
+
+// Sleeps until `word` differs from `old`. Whoever changes it wakes the sleepers, if there are any.
+template <class Word>
+void ThreadPool::Impl::sleep_on(const std::atomic<Word>& word, Word old, Worker& me) {
+  const int64_t start = now_ns();
+  sleepers.fetch_add(1);
+  word.wait(old);
+  sleepers.fetch_sub(1);
+  me.slept.fetch_add(now_ns() - start, std::memory_order_relaxed);
+}
+
+// Whether this worker should have a part of a region that starts now. One that is asleep is woken
+// for the regions that follow, where regions do follow each other.
+bool ThreadPool::Impl::takes_part(Worker& worker, const Region& region) {
+  if (exact) return true;
+  if (worker.rest.resting(began)) return false;
+  if (region.worth_waking) return true;
+  if (worker.asleep.load(std::memory_order_relaxed)) {
+    if (began - ended < kAwake) give(worker, 0, 1);
+    return false;
+  }
+  return began - worker.awake_at.load(std::memory_order_relaxed) < kFresh;
+}
+
+void ThreadPool::Impl::choose(const Region& region) {
+  began = now_ns();
+  lanes = 1;
+  for (size_t i = 1; i < workers.size() && (exact || lanes < region.most_lanes); ++i) {
+    if (takes_part(workers[i], region)) members[static_cast<size_t>(lanes++)] = static_cast<int>(i);
+  }
+}
+
+// Whether the lane wanted to run in this region and for a good part of it did not.
+bool ThreadPool::Impl::lost_its_core(const Worker& worker) const {
+  if (worker.watched_at < 0 || worker.ran < 0) return false;
+  const int64_t ran = worker.clock.ran_ns() - worker.ran;
+  const int64_t slept = worker.slept.load(std::memory_order_relaxed);
+  return (ended - worker.watched_at - ran - slept) * kLostPart > ended - began;
+}
+
+// After a region: who did not run while others waited for it rests. The caller cannot; where it
+// lost its core, one thread less leaves it one.
+void ThreadPool::Impl::settle() {
+  ended = now_ns();
+  const int64_t waited = at(0).waited + at(1).waited;
+  if (exact || waited == 0) return;
+  const bool caller_too = lost_its_core(workers[0]);
+  for (int lane = 1; lane < lanes; ++lane) {
+    if (lost_its_core(at(lane)) || (caller_too && lane == lanes - 1))
+      at(lane).rest.lost(waited, ended - began, lanes, ended);
+  }
+}
+
+void ThreadPool::run(Function fn, void* context, const Region& region) {
   Impl& s = *impl_;
-  if (lanes_ == 1) {
-    fn(context, 0);
+  if (lanes_ == 1 || (region.most_lanes == 1 && !s.exact)) {
+    s.lanes = 1;
+    fn(context, 0, 1);
+    return;
+  }
+  s.choose(region);
+  if (s.lanes == 1) {
+    fn(context, 0, 1);
+    s.ended = now_ns();
     return;
   }
   s.function = fn;
   s.context = context;
-  s.running.store(lanes_ - 1, std::memory_order_relaxed);
-  s.epoch.fetch_add(1);
-  // A worker first counts itself as parked and only then looks at the epoch again (both
-  // sequentially consistent), so either we see it parked or it sees the new epoch. Taking the mutex
-  // once closes the gap before its wait.
-  if (s.parked.load() > 0) {
-    { std::lock_guard<std::mutex> lock(s.mutex); }
-    s.wake.notify_all();
+  s.workers[0].clock = ThreadClock::of_this_thread();
+  s.running.store(s.lanes - 1, std::memory_order_relaxed);
+  for (int lane = 0; lane < s.lanes; ++lane) {
+    Worker& worker = s.at(lane);
+    worker.watched_at = -1;
+    worker.waited = 0;
+    worker.arrivals.store(0, std::memory_order_relaxed);
+    worker.slept.store(0, std::memory_order_relaxed);
   }
-  fn(context, 0);
-  const auto done = [&] { return s.running.load(std::memory_order_acquire) == 0; };
-  while (!wait_awake(done, kYields)) {
+  for (int lane = 1; lane < s.lanes; ++lane) s.give(s.at(lane), lane, s.lanes);
+  fn(context, 0, s.lanes);
+  s.workers[0].arrivals.fetch_add(1, std::memory_order_relaxed);
+  Watch watch(s, 0);
+  const auto done = [&] { return s.running.load() == 0; };
+  while (!wait_awake(done, [&](int64_t now) { watch.tick(now); })) {
+    if (const int left = s.running.load(); left > 0) s.sleep_on(s.running, left, s.workers[0]);
   }
+  watch.end(s.workers[0]);
+  s.settle();
 }
 
-void ThreadPool::barrier() {
-  if (lanes_ == 1) return;
+void ThreadPool::barrier(int lane) {
   Impl& s = *impl_;
+  if (s.lanes == 1) return;
+  Worker& me = s.at(lane);
+  me.arrivals.fetch_add(1, std::memory_order_relaxed);
   const uint32_t sense = s.sense.load(std::memory_order_acquire);
-  if (s.arrived.fetch_add(1, std::memory_order_acq_rel) == lanes_ - 1) {
+  if (s.arrived.fetch_add(1, std::memory_order_acq_rel) == s.lanes - 1) {
     s.arrived.store(0, std::memory_order_relaxed);
-    s.sense.store(sense + 1, std::memory_order_release);
+    s.sense.store(sense + 1);
+    if (s.sleepers.load() > 0) s.sense.notify_all();
     return;
   }
+  Watch watch(s, lane);
   const auto passed = [&] { return s.sense.load(std::memory_order_acquire) != sense; };
-  while (!wait_awake(passed, kYields)) {
-  }
+  while (!wait_awake(passed, [&](int64_t now) { watch.tick(now); })) s.sleep_on(s.sense, sense, me);
+  watch.end(me);
 }
 
 #else  // one lane, no threads
@@ -170,10 +358,10 @@ int ThreadPool::available_cores() {
 }
 ThreadPool::ThreadPool(int, bool) {}
 ThreadPool::~ThreadPool() = default;
-void ThreadPool::run(void (*fn)(void*, int), void* context) {
-  fn(context, 0);
+void ThreadPool::run(Function fn, void* context, const Region&) {
+  fn(context, 0, 1);
 }
-void ThreadPool::barrier() {}
+void ThreadPool::barrier(int) {}
 
 #endif
 

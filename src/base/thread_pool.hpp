@@ -1,10 +1,16 @@
 // ThreadPool: persistent workers for microsecond work. The caller is lane 0 and takes part; a
 // parallel region runs one function once per lane; lanes meet at barriers inside the region. No
-// queue, no stealing: who does what is fixed by the lane number, so results never depend on timing.
+// queue, no stealing: who does what is fixed by the lane's number and by how many there are, and no
+// result may depend on either.
 //
-// Waiting is spin, then yield, then park: a lane that waits long gives its core away, so an
-// oversubscribed machine slows down but does not collapse. With LOOM_THREADS=0 there is one lane
-// and no thread.
+// How many lanes a region has is decided when it starts: no more than its work is worth. A worker
+// that does not run at that moment (asleep, or another program has its core) is left out unless the
+// work is worth the wait; one that held the others up because it was not running is left out for a
+// while (base/lane_rest.hpp).
+//
+// Waiting is spin, then yield, then sleep, each for a stretch of time: a lane that waits long gives
+// its core away, so a busy machine slows down but does not collapse. With LOOM_THREADS=0 there is
+// one lane and no thread.
 #pragma once
 
 #include <atomic>
@@ -16,35 +22,45 @@
 
 namespace loom {
 
+// What the caller knows of a region's work.
+struct Region {
+  int most_lanes = 1 << 30;  // more would not make it faster
+  bool worth_waking = true;  // it takes longer than waking a thread
+};
+
 class ThreadPool {
  public:
-  // Lanes = min(wanted, available_cores()) unless `oversubscribe`; wanted <= 0 means all available
-  // cores.
-  explicit ThreadPool(int wanted, bool oversubscribe = false);
+  // Lanes = min(wanted, available_cores()); wanted <= 0 means all available cores. `exact`: every
+  // region has exactly `wanted` lanes, also beyond the cores and on a busy machine (for tests and
+  // measurements).
+  explicit ThreadPool(int wanted, bool exact = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // The most lanes that a region can have.
   int lanes() const { return lanes_; }
 
-  // Runs fn(context, lane) once for each lane in [0, lanes()) and returns when all are done. Not
-  // reentrant.
-  void run(void (*fn)(void* context, int lane), void* context);
+  // Runs fn(context, lane, lanes) once for each lane in [0, lanes), where lanes is at most
+  // this->lanes(), and returns when all are done. Not reentrant.
+  using Function = void (*)(void* context, int lane, int lanes);
+  void run(Function fn, void* context, const Region& region);
   template <class F>
-  void run(F&& body) {
-    run([](void* context, int lane) { (*static_cast<std::remove_reference_t<F>*>(context))(lane); },
-        &body);
+  void run(F&& body, const Region& region = {}) {
+    run([](void* context, int lane,
+           int lanes) { (*static_cast<std::remove_reference_t<F>*>(context))(lane, lanes); },
+        &body, region);
   }
 
-  // Inside run(): waits until every lane has arrived. Every lane must call it equally often.
-  void barrier();
+  // Inside run(): waits until every lane of the region has arrived. Every lane must call it equally
+  // often.
+  void barrier(int lane);
 
   // Cores this process may use: affinity mask and cgroup quota, at least 1.
   static int available_cores();
 
  private:
   struct Impl;
-  void worker(int lane);
   int lanes_ = 1;
   std::unique_ptr<Impl> impl_;
 };

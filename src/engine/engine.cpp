@@ -52,7 +52,7 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   if (!options.isa.empty()) {
     LOOM_ASSIGN(isa, parse_isa(options.isa));
   }
-  auto impl = std::make_shared<Impl>(options.threads, options.oversubscribe);
+  auto impl = std::make_shared<Impl>(options.threads, options.exact_threads);
   impl->isa = isa;
   impl->ops = &cpu_ops(isa);
   impl->activations = activations;

@@ -10,7 +10,7 @@
 namespace loom {
 
 struct Engine::Impl {
-  Impl(int threads, bool oversubscribe) : pool(threads, oversubscribe) {}
+  Impl(int threads, bool exact_threads) : pool(threads, exact_threads) {}
   ThreadPool pool;
   Isa isa = Isa::scalar;
   std::unique_ptr<webgpu::Backend> gpu;   // null: the CPU computes

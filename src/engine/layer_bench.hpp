@@ -14,7 +14,7 @@ namespace loom {
 
 // Suites: "peer" is what the peers' scripts run; A, B, D, E are those of the original
 // (spec/accel-llm.md 4.1, 4.2, 4.4, 4.5), its forward showdown, its training showdown, its layers
-// in every dtype, its seven layers a cell.
+// in every dtype, its seven layers a cell. "load": what `loom bench load` runs.
 struct LayerCase {
   std::string suite, name;
   std::function<Result<GridSpec>()> grid;

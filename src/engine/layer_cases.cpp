@@ -184,6 +184,21 @@ void add_e(std::vector<LayerCase>& all) {
   }
 }
 
+// A small and a large network, for `loom bench load`.
+void add_load(std::vector<LayerCase>& all) {
+  const auto add = [&](std::string name, std::vector<Part> parts, Shape input, bool train) {
+    all.push_back({"load", std::move(name), row(std::move(parts)), input});
+    all.back().train = train;
+    all.back().optimizer = "adam";
+  };
+  const std::vector<Part> small = {dense(64, 32, "relu"), dense(32, 10)};
+  add("run mlp 64-32-10", small, Shape{1, 64}, false);
+  add("train mlp 64-32-10 batch 32", small, Shape{32, 64}, true);
+  add("train mlp 784-2048-2048-10 batch 256",
+      {dense(784, 2048, "relu"), dense(2048, 2048, "relu"), dense(2048, 10)}, Shape{256, 784},
+      true);
+}
+
 }  // namespace
 
 const std::vector<LayerCase>& layer_cases() {
@@ -194,6 +209,7 @@ const std::vector<LayerCase>& layer_cases() {
     add_b(cases);
     add_d(cases);
     add_e(cases);
+    add_load(cases);
     return cases;
   }();
   return all;

@@ -244,8 +244,8 @@ Status Network::load_param(int index, DType dtype, const RowSource& source, Thre
   for (int64_t row = 0; row < rows; row += step) {
     const int64_t count = std::min(step, rows - row);
     LOOM_TRY(source(row, count, values.data()));
-    pool.run([&](int lane) {
-      const LaneRange mine = lane_range(count, 16, lane, pool.lanes());
+    pool.run([&](int lane, int lanes) {
+      const LaneRange mine = lane_range(count, 16, lane, lanes);
       if (mine.begin < mine.end) {
         r16_pack(geometry, values.data() + mine.begin * cols, row + mine.begin,
                  mine.end - mine.begin, scope, range, p.memory.data(), held);

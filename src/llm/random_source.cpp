@@ -40,8 +40,8 @@ Result<SourceWeight> RandomSource::weight(const Param& param) const {
   const float centre = param.spec.init == Init::ones ? 1.0f : 0.0f;
   weight.rows = [this, cols, spread, centre, stream = stream->second](int64_t first, int64_t count,
                                                                       float* out) -> Status {
-    pool_.run([&](int lane) {
-      const LaneRange mine = lane_range(count * cols, 4, lane, pool_.lanes());
+    pool_.run([&](int lane, int lanes) {
+      const LaneRange mine = lane_range(count * cols, 4, lane, lanes);
       for (int64_t j = mine.begin; j < mine.end; j += 4) {
         const PhiloxBlock block =
             philox(seed_, stream, static_cast<uint64_t>(first * cols + j) / 4);

@@ -100,6 +100,7 @@ struct Command {
   OpId op = OpId::fill;
   bool serial = false;   // too small to share: lane 0 runs it alone
   bool barrier = false;  // all lanes meet before it
+  int64_t work = 0;      // an estimate (ops/work.hpp)
   alignas(8) std::byte args[kMaxArgs];
 };
 

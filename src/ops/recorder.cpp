@@ -17,6 +17,12 @@ namespace {
 
 // Work below this is not worth a barrier (ops/work.hpp).
 constexpr int64_t kSerialWork = 8192;
+// A list with less work than this is done in less time than a sleeping thread takes to wake on a
+// busy machine.
+constexpr int64_t kWakingWork = int64_t{1} << 20;
+// What a region of several lanes, each of its barriers, and each lane at a barrier cost, in work
+// that one lane does meanwhile: about 2, 0.8 and 0.1 us.
+constexpr double kRegionCost = 32e3, kBarrierCost = 12.8e3, kArrivalCost = 1.6e3;
 // Accesses remembered since the last barrier; where more would be, a barrier costs less than the
 // search.
 constexpr size_t kMaxTouches = 256;
@@ -81,10 +87,12 @@ void Recorder::writes(const Tensor& t) {
 }
 
 template <class Args>
-void Recorder::append(const Args& args, bool serial) {
+void Recorder::append(const Args& args, int64_t work) {
+  const bool serial = work < kSerialWork;
   Command& command = commands_.emplace_back();
   command.op = op_of<Args>();
   command.serial = serial;
+  command.work = work;
   std::memcpy(command.args, &args, sizeof(Args));
   for (const Touch& mine : pending_) {
     for (const Touch& other : since_barrier_) {
@@ -253,7 +261,7 @@ Status Recorder::record(const Args& recorded) {
       writes(t);
     }
   });
-  append(args, work(args) < kSerialWork);
+  append(args, work(args));
   return {};
 }
 
@@ -292,14 +300,13 @@ Status Recorder::trace(Args args) {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-void Recorder::run_lane(int lane, std::span<const Command> commands) {
+void Recorder::run_lane(int lane, int lanes, std::span<const Command> commands) {
   using Clock = std::chrono::steady_clock;
-  const Lane shared{lane, pool_->lanes(), scratch_[static_cast<size_t>(lane)].data(),
-                    scratch_bytes_};
+  const Lane shared{lane, lanes, scratch_[static_cast<size_t>(lane)].data(), scratch_bytes_};
   const Lane alone{0, 1, shared.scratch, scratch_bytes_};
   Clock::time_point last = Clock::now();
   for (const Command& command : commands) {
-    if (command.barrier) pool_->barrier();
+    if (command.barrier) pool_->barrier(lane);
     if (!command.serial || lane == 0) run_command(*ops_, command, command.serial ? alone : shared);
     if (profile_ != nullptr && lane == 0) {
       const Clock::time_point now = Clock::now();
@@ -308,6 +315,28 @@ void Recorder::run_lane(int lane, std::span<const Command> commands) {
       last = now;
     }
   }
+}
+
+// As many lanes as make the list fastest, by its work and its barriers.
+Region Recorder::region_of(std::span<const Command> commands) const {
+  double serial = 0, shared = 0, barriers = 0;
+  for (const Command& command : commands) {
+    (command.serial ? serial : shared) += static_cast<double>(command.work);
+    barriers += command.barrier ? 1 : 0;
+  }
+  Region region;
+  region.most_lanes = 1;
+  double least = serial + shared;
+  region.worth_waking = least > static_cast<double>(kWakingWork);
+  for (int lanes = 2; lanes <= pool_->lanes(); ++lanes) {
+    const double barrier = kBarrierCost + kArrivalCost * lanes;
+    const double time = serial + shared / lanes + kRegionCost + barrier * barriers;
+    if (time < least) {
+      least = time;
+      region.most_lanes = lanes;
+    }
+  }
+  return region;
 }
 
 Status Recorder::run() {
@@ -320,7 +349,7 @@ Status Recorder::run(int64_t begin, int64_t end) {
   if (part.empty()) return {};
   if (ops_->device != nullptr) return ops_->device->execute(part);
   LOOM_TRY(reserve_scratch(kMatmulScratch));
-  pool_->run([&](int lane) { run_lane(lane, part); });
+  pool_->run([&](int lane, int lanes) { run_lane(lane, lanes, part); }, region_of(part));
   return {};
 }
 

@@ -91,7 +91,7 @@ class Recorder {
   template <class Args>
   Status trace(Args args);
   template <class Args>
-  void append(const Args& args, bool serial);
+  void append(const Args& args, int64_t work);
   void writes(const Tensor& t);
   void touch(const std::byte* begin, const std::byte* end, bool write);
   template <class Args>
@@ -119,7 +119,8 @@ class Recorder {
   Status reserve_scratch(int64_t bytes);
   Result<Q8Rows> quantised(const Tensor& x);
   Status grow_slot(Q8Slot& slot, int64_t rows, int64_t cols);
-  void run_lane(int lane, std::span<const Command> commands);
+  Region region_of(std::span<const Command> commands) const;
+  void run_lane(int lane, int lanes, std::span<const Command> commands);
 
   const Ops* ops_ = nullptr;
   ThreadPool* pool_ = nullptr;

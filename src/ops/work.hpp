@@ -7,6 +7,9 @@
 
 namespace loom {
 
+// A row of a large table comes from memory far away: about 60 ns.
+inline constexpr int64_t kFarRow = 1024;
+
 inline int64_t work(const MatmulArgs& a) {
   return a.y.rows() * a.y.cols() * a.x.cols() / 2;
 }
@@ -18,7 +21,8 @@ inline int64_t work(const MatmulDxArgs& a) {
   return a.dx.rows() * a.dx.cols() * a.dy.cols() / 2;
 }
 inline int64_t work(const PackArgs& a) {
-  return a.rows.empty() ? int64_t{1} << 40 : 16 * a.rows.shape.count() * a.src.cols();
+  const int64_t rows = a.rows.empty() ? a.src.rows() : a.rows.shape.count();
+  return 16 * rows * a.src.cols();
 }
 inline int64_t work(const AttentionArgs& a) {
   return a.q.shape.count() * a.length;
@@ -51,7 +55,7 @@ inline int64_t work(const GatedDxArgs& a) {
   return 4 * a.dy.shape.count();
 }
 inline int64_t work(const ScatterAddRowsArgs& a) {
-  return a.dy.shape.count();
+  return a.dy.shape.count() + kFarRow * a.dy.rows();
 }
 inline int64_t work(const LstmCellArgs& a) {
   return (4 + a.h_before.cols() / 2) * a.gates.shape.count();
@@ -81,7 +85,7 @@ inline int64_t work(const FillArgs& a) {
   return a.y.shape.count();
 }
 inline int64_t work(const GatherRowsArgs& a) {
-  return a.y.shape.count();
+  return a.y.shape.count() + kFarRow * a.y.rows();
 }
 inline int64_t work(const BinaryArgs& a) {
   return a.y.shape.count();

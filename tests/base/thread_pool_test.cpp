@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include "base/lane_rest.hpp"
+#include "base/thread_clock.hpp"
 
 namespace loom {
 namespace {
@@ -16,11 +20,11 @@ class Pools : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Lanes, Pools, testing::Values(1, 2, 3, 7));
 
 TEST_P(Pools, RunEveryLaneOnceAndWaitForAll) {
-  ThreadPool pool(GetParam(), /*oversubscribe=*/true);
+  ThreadPool pool(GetParam(), /*exact=*/true);
   ASSERT_EQ(pool.lanes(), GetParam());
   std::vector<int> calls(static_cast<size_t>(pool.lanes()));
   for (int round = 1; round <= 100; ++round) {
-    pool.run([&](int lane) { ++calls[static_cast<size_t>(lane)]; });
+    pool.run([&](int lane, int) { ++calls[static_cast<size_t>(lane)]; });
     for (int count : calls) ASSERT_EQ(count, round);
   }
 }
@@ -30,12 +34,12 @@ TEST_P(Pools, BarriersMakeEarlierWritesOfAllLanesVisible) {
   const auto lanes = static_cast<size_t>(pool.lanes());
   std::vector<int> board(lanes);
   std::vector<int> wrong(lanes);
-  pool.run([&](int lane) {
+  pool.run([&](int lane, int) {
     for (int round = 1; round <= 300; ++round) {
       board[static_cast<size_t>(lane)] = round;
-      pool.barrier();
+      pool.barrier(lane);
       for (int seen : board) wrong[static_cast<size_t>(lane)] += seen != round ? 1 : 0;
-      pool.barrier();
+      pool.barrier(lane);
     }
   });
   EXPECT_EQ(std::accumulate(wrong.begin(), wrong.end(), 0), 0);
@@ -44,7 +48,7 @@ TEST_P(Pools, BarriersMakeEarlierWritesOfAllLanesVisible) {
 TEST_P(Pools, LaneZeroIsTheCaller) {
   ThreadPool pool(GetParam(), true);
   std::thread::id lane_zero;
-  pool.run([&](int lane) {
+  pool.run([&](int lane, int) {
     if (lane == 0) lane_zero = std::this_thread::get_id();
   });
   EXPECT_EQ(lane_zero, std::this_thread::get_id());
@@ -55,7 +59,7 @@ TEST_P(Pools, WakeAfterHavingParked) {
   for (int round = 0; round < 3; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::vector<int> calls(static_cast<size_t>(pool.lanes()));
-    pool.run([&](int lane) { calls[static_cast<size_t>(lane)] = 1; });
+    pool.run([&](int lane, int) { calls[static_cast<size_t>(lane)] = 1; });
     EXPECT_EQ(std::accumulate(calls.begin(), calls.end(), 0), pool.lanes());
   }
 }
@@ -64,9 +68,9 @@ TEST(ThreadPool, TenThousandRegionsLoseNoUpdate) {
   ThreadPool pool(3, true);
   std::vector<int64_t> counts(3);
   for (int region = 0; region < 10000; ++region) {
-    pool.run([&](int lane) {
+    pool.run([&](int lane, int) {
       ++counts[static_cast<size_t>(lane)];
-      if (region % 16 == 0) pool.barrier();
+      if (region % 16 == 0) pool.barrier(lane);
     });
   }
   EXPECT_EQ(counts, (std::vector<int64_t>{10000, 10000, 10000}));
@@ -87,18 +91,165 @@ TEST(ThreadPool, TakesNoMoreLanesThanCoresUnlessTold) {
 TEST(ThreadPool, TwoPoolsDoNotMeet) {
   ThreadPool a(2, true), b(2, true);
   int sum = 0;
-  a.run([&](int lane_a) {
+  a.run([&](int lane_a, int) {
     if (lane_a == 0) {
       std::vector<int> hits(2);
-      b.run([&](int lane_b) {
-        b.barrier();
+      b.run([&](int lane_b, int) {
+        b.barrier(lane_b);
         hits[static_cast<size_t>(lane_b)] = 1;
       });
       sum = hits[0] + hits[1];
     }
-    a.barrier();
+    a.barrier(lane_a);
   });
   EXPECT_EQ(sum, 2);
+}
+
+// Lanes of a region that asks for all that are awake.
+int lanes_of_a_small_region(ThreadPool& pool) {
+  int seen = 0;
+  auto body = [&](int lane, int lanes) {
+    if (lane == 0) seen = lanes;
+  };
+  pool.run(body, {.worth_waking = false});
+  return seen;
+}
+
+TEST(BusyHost, SmallRegionsDoNotWaitForSleepers) {
+  ThreadPool pool(2);
+  if (pool.lanes() < 2) GTEST_SKIP() << "one core";
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // all workers are asleep now
+    EXPECT_EQ(lanes_of_a_small_region(pool), 1);
+  }
+}
+
+TEST(BusyHost, WorkersComeBackWhileSmallRegionsFollowEachOther) {
+  ThreadPool pool(2);
+  if (pool.lanes() < 2) GTEST_SKIP() << "one core";
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  bool back = false;
+  for (int64_t start = now_ns(); !back && now_ns() - start < 5'000'000'000;) {
+    back = lanes_of_a_small_region(pool) == 2;
+  }
+  EXPECT_TRUE(back);
+}
+
+TEST(BusyHost, LargeRegionsWakeEveryLane) {
+  ThreadPool pool(2);
+  if (pool.lanes() < 2) GTEST_SKIP() << "one core";
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  int seen = 0;
+  pool.run([&](int lane, int lanes) {
+    if (lane == 0) seen = lanes;
+  });
+  EXPECT_EQ(seen, 2);
+}
+
+// Runs a large region whose lane `late` does not run for a while: it sleeps, as if another program
+// had its core. Returns how many lanes the next region has.
+int lanes_after_a_loss(ThreadPool& pool, int late) {
+  pool.run([&](int lane, int) {
+    if (lane == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    pool.barrier(lane);
+  });
+  int next = 0;
+  pool.run([&](int lane, int lanes) {
+    if (lane == 0) next = lanes;
+  });
+  return next;
+}
+
+TEST(BusyHost, ALaneThatWasNotRunningRestsAndComesBack) {
+  for (const int late : {0, 1}) {
+    ThreadPool pool(2);
+    if (pool.lanes() < 2) GTEST_SKIP() << "one core";
+    EXPECT_EQ(lanes_after_a_loss(pool, late), 1) << "lane " << late;
+    int next = 1;
+    const int64_t start = now_ns();
+    while (next == 1 && now_ns() - start < 10'000'000'000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      pool.run([&](int lane, int lanes) {
+        if (lane == 0) next = lanes;
+      });
+    }
+    EXPECT_EQ(next, 2) << "lane " << late;
+  }
+}
+
+TEST(BusyHost, ExactPoolsKeepTheirLanes) {
+  ThreadPool pool(3, /*exact=*/true);
+  for (const int late : {0, 2}) EXPECT_EQ(lanes_after_a_loss(pool, late), 3);
+}
+
+// More to do is no reason to rest. On a busy machine the lane may really lose its core, so one of
+// many rounds is enough.
+TEST(BusyHost, ALaneThatHasMoreToDoKeepsItsPlace) {
+  bool kept = false;
+  for (int round = 0; round < 50 && !kept; ++round) {
+    ThreadPool pool(2);
+    if (pool.lanes() < 2) GTEST_SKIP() << "one core";
+    int next = 0;
+    pool.run([&](int lane, int) {
+      const int64_t start = now_ns();
+      while (lane == 1 && now_ns() - start < 1'000'000) {
+      }
+      pool.barrier(lane);
+    });
+    pool.run([&](int lane, int lanes) {
+      if (lane == 0) next = lanes;
+    });
+    kept = next == 2;
+  }
+  EXPECT_TRUE(kept);
+}
+
+TEST(LaneRest, LastsTwiceTheLoss) {
+  LaneRest rest;
+  EXPECT_FALSE(rest.resting(1000));
+  rest.lost(3000, 4000, 2, 1000);
+  EXPECT_TRUE(rest.resting(1000 + 2 * 3000 - 1));
+  EXPECT_FALSE(rest.resting(1000 + 2 * 3000));
+}
+
+TEST(LaneRest, NeedsALossOfMoreThanTheLanesShare) {
+  for (const int lanes : {2, 4, 16}) {
+    LaneRest rest;
+    rest.lost(1000, 1000 * lanes, lanes, 0);
+    EXPECT_FALSE(rest.resting(1)) << lanes;
+    rest.lost(1001, 1000 * lanes, lanes, 0);
+    EXPECT_TRUE(rest.resting(1)) << lanes;
+  }
+}
+
+TEST(LaneRest, DoublesWithLossesSoonAfterItUpToASecond) {
+  LaneRest rest;
+  int64_t now = 0, length = 2000;
+  for (int i = 0; i < 30; ++i) {
+    rest.lost(1000, 1500, 2, now);
+    EXPECT_TRUE(rest.resting(now + length - 1)) << i;
+    EXPECT_FALSE(rest.resting(now + length)) << i;
+    now += length + 10;
+    length = std::min(2 * length, LaneRest::kLongest);
+  }
+}
+
+TEST(LaneRest, ForgetsAfterCalm) {
+  LaneRest rest;
+  rest.lost(1000, 1500, 2, 0);
+  const int64_t later = 2000 + 2 * 2000;
+  rest.lost(1000, 1500, 2, later);
+  EXPECT_FALSE(rest.resting(later + 2000));
+}
+
+TEST(Regions, HaveNoMoreLanesThanTheyAreWorth) {
+  ThreadPool pool(2);
+  int seen = 0;
+  auto body = [&](int lane, int lanes) {
+    if (lane == 0) seen = lanes;
+  };
+  pool.run(body, {.most_lanes = 1});
+  EXPECT_EQ(seen, 1);
 }
 
 TEST(LaneRange, LanesCoverTheItemsExactlyAndInOrder) {

@@ -44,7 +44,7 @@ TEST(Engine, UsesNoMoreThreadsThanCoresUnlessAsked) {
   const Result<Engine> modest = Engine::create({.threads = 1000});
   ASSERT_TRUE(modest.ok());
   EXPECT_LE(modest->info().threads, modest->info().cores);
-  const Result<Engine> bold = Engine::create({.threads = 7, .oversubscribe = true});
+  const Result<Engine> bold = Engine::create({.threads = 7, .exact_threads = true});
   ASSERT_TRUE(bold.ok());
   EXPECT_EQ(bold->info().threads, bold->info().threads_built_in ? 7 : 1);
 }

@@ -23,7 +23,7 @@ std::vector<std::byte> run_program(const Ops& ops, int lanes, ActivationMode mod
                                    int length, int flush_every) {
   World world(seed);
   Program program(seed, world);
-  ThreadPool pool(lanes, /*oversubscribe=*/true);
+  ThreadPool pool(lanes, /*exact=*/true);
   Recorder recorder(ops, pool, mode);
   for (int i = 1; i <= length; ++i) {
     const Status recorded = program.record(recorder);

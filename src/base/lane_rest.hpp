@@ -1,0 +1,38 @@
+// LaneRest: when a worker of a thread pool that was kept off its core may take part again. What is
+// not here: clocks and threads; times come from the caller, so that the rule can be tested by
+// itself.
+//
+// A lane that another program pushes off its core holds up every lane at the next barrier, for a
+// slice of the system's scheduler (some 3 ms) at a time; two lanes on one core hold each other up
+// at every barrier. Going on without it costs that lane's share of the speed. So a lane rests when
+// the others waited for longer than that: twice as long as they did at first, and twice as long as
+// the last time after each loss soon after a rest. What a busy host costs falls to a percent or
+// less, and a single hiccup is soon forgotten.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace loom {
+
+class LaneRest {
+ public:
+  static constexpr int64_t kFirst = 2;                // a rest, in losses
+  static constexpr int64_t kLongest = 1'000'000'000;  // nanoseconds
+
+  // Others waited for lanes that did not run, this one among them, for `loss` of the `length`
+  // nanoseconds of a region of `lanes` lanes that ended at `now`. Without it they would have been
+  // faster if lanes * (length - loss) < (lanes - 1) * length.
+  void lost(int64_t loss, int64_t length, int lanes, int64_t now) {
+    if (loss * lanes <= length) return;
+    const bool soon = length_ > 0 && now - until_ < 2 * length_;
+    length_ = std::min(std::max(kFirst * loss, soon ? 2 * length_ : 0), kLongest);
+    until_ = now + length_;
+  }
+  bool resting(int64_t now) const { return now < until_; }
+
+ private:
+  int64_t until_ = 0, length_ = 0;  // nanoseconds
+};
+
+}  // namespace loom
