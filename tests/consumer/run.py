@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Loom as the library of a stranger's project: what README.md shows under "From C++" is built as it
+stands, in a folder of its own, beside a shared library that holds Loom.
+
+Closes with "N passed, N failed, N skipped". The build stays in build/consumer for the next run.
+"""
+
+import ctypes
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+
+sys.dont_write_bytecode = True
+from counted import run_counted  # noqa: E402
+from markdown import block_of  # noqa: E402
+
+WORK = ROOT / "build" / "consumer"
+STORY = "models/stories.entity"
+# The project's own level of optimization and language, which Loom must leave as they are.
+OWN = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -DOWN=1", "-DCMAKE_CXX_STANDARD=17"]
+FETCHED = f"""cmake_minimum_required(VERSION 3.25)
+project(hello LANGUAGES CXX)
+include(FetchContent)
+FetchContent_Declare(loom SOURCE_DIR "{ROOT}")
+FetchContent_MakeAvailable(loom)
+add_executable(hello hello.cpp)
+target_link_libraries(hello PRIVATE loom::loom)
+"""
+
+
+def run(*command: str, cwd: Path = WORK) -> str:
+    """What the command prints; an error with its last lines when it fails."""
+    own = {name: value for name, value in os.environ.items() if name not in ("CXXFLAGS", "LDFLAGS")}
+    ran = subprocess.run(
+        command, cwd=cwd, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if ran.returncode != 0:
+        raise AssertionError(f"{shlex.join(command)}\n{ran.stdout[-4000:]}")
+    return ran.stdout
+
+
+class Project:
+    """A folder with CMakeLists.txt, hello.cpp and, as README.md says, Loom in `loom`."""
+
+    def __init__(self, name: str, cmake: str):
+        self.source, self.build = WORK / name, WORK / f"{name}-build"
+        self.source.mkdir(parents=True, exist_ok=True)
+        self.write("CMakeLists.txt", cmake)
+        self.write("hello.cpp", block_of(ROOT / "README.md", "From C++", "cpp"))
+        if not (self.source / "loom").is_symlink():
+            (self.source / "loom").symlink_to(ROOT)
+
+    def write(self, name: str, text: str) -> None:
+        file = self.source / name
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
+
+    def configure(self, *options: str) -> None:
+        (self.build / "CMakeCache.txt").unlink(missing_ok=True)
+        if shutil.which("ccache"):
+            options += ("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",)
+        run("cmake", "-G", "Ninja", "-S", str(self.source), "-B", str(self.build),
+            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)  # fmt: skip
+
+    def make(self, *targets: str) -> None:
+        run("cmake", "--build", str(self.build), "--target", *targets)
+
+    def cache(self) -> dict[str, str]:
+        """The cache entries, without those that CMake marks as internal."""
+        lines = (self.build / "CMakeCache.txt").read_text().splitlines()
+        entries = [line.partition("=") for line in lines if line[:1] not in ("", "#", "/")]
+        return {
+            name.split(":")[0]: value
+            for name, _, value in entries
+            if not name.endswith((":INTERNAL", ":STATIC"))
+        }
+
+    def flags_of(self, target: str) -> list[str]:
+        """The options a target is compiled with, but those that name files."""
+        commands = json.loads((self.build / "compile_commands.json").read_text())
+        commands = [c["command"] for c in commands if f"/{target}.dir/" in c["command"]]
+        return [w for w in shlex.split(commands[0]) if w[0] == "-" and w not in ("-o", "-c")]
+
+
+class Subdirectory(unittest.TestCase):
+    """add_subdirectory, with a build type and a language of the project's own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.project = Project("subdirectory", block_of(ROOT / "README.md", "From C++", "cmake"))
+        cls.project.configure(
+            *OWN, "-DCMAKE_UNITY_BUILD=ON", f"-DCMAKE_PROJECT_hello_INCLUDE={HERE / 'more.cmake'}"
+        )
+        cls.project.make("hello", "plugin")
+
+    def test_the_program_in_the_readme_writes_its_story(self):
+        text = run(str(self.project.build / "hello"), f"loom/{STORY}", cwd=self.project.source)
+        self.assertEqual(text[:52], "Once upon a time, there was a brave boy named Jacob.")
+
+    def test_a_shared_library_can_hold_loom(self):
+        plugin = ctypes.CDLL(str(self.project.build / "libplugin.so"))
+        plugin.plugin_story.restype = ctypes.c_char_p
+        story = plugin.plugin_story(str(ROOT / STORY).encode()).decode()
+        self.assertEqual(story[:36], ", there was a brave boy named Jacob.")
+
+    def test_sources_of_the_project_get_the_public_headers_and_no_flag_of_ours(self):
+        include = f"-I{self.project.source / 'loom' / 'include'}"
+        self.assertEqual(
+            sorted(self.project.flags_of("hello")),
+            sorted(["-O0", "-DOWN=1", "-std=gnu++20", include]),
+        )
+
+    def test_only_the_library_is_part_of_the_build(self):
+        targets = run("ninja", "-C", str(self.project.build), "-t", "targets", "all")
+        for name in ("loom_cli", "test_", "fuzz_", "loom_hash", "bench"):
+            self.assertNotIn(f" {name}", targets.replace("/", " "))
+
+    def test_the_cache_keeps_the_settings_of_the_project_and_gets_names_of_ours_only(self):
+        cache = self.project.cache()
+        self.assertEqual(cache["CMAKE_BUILD_TYPE"], "Debug")
+        ours = ("LOOM_", "CMAKE_")
+        self.assertEqual([name for name in cache if not name.startswith(ours)], [])
+
+
+class Fetched(unittest.TestCase):
+    """FetchContent from a folder, in a project that sets no build type."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.project = Project("fetched", FETCHED)
+        cls.project.configure()
+
+    def test_the_program_in_the_readme_compiles_with_no_flag_of_ours(self):
+        self.project.make("CMakeFiles/hello.dir/hello.cpp.o")
+        self.assertEqual(
+            sorted(self.project.flags_of("hello")), [f"-I{ROOT / 'include'}", "-std=gnu++20"]
+        )
+
+    def test_the_build_type_of_the_project_stays_unset_and_loom_itself_is_fast(self):
+        self.assertEqual(self.project.cache().get("CMAKE_BUILD_TYPE", ""), "")
+        self.assertIn("-O3", self.project.flags_of("loom_base"))
+
+
+if __name__ == "__main__":
+    WORK.mkdir(parents=True, exist_ok=True)
+    sys.exit(run_counted(unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])))
