@@ -29,6 +29,10 @@ endif()
 add_library(loom_flags INTERFACE)
 target_compile_options(loom_flags INTERFACE -fno-fast-math -ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow
   -Wno-psabi -Wno-ignored-attributes -Wno-missing-field-initializers)
+# Clang warns of a deprecated function inside std::stable_sort of the library of GCC 12.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(loom_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 if(LOOM_WARNINGS_AS_ERRORS)
   target_compile_options(loom_flags INTERFACE -Werror)
 endif()
