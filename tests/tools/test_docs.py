@@ -38,6 +38,17 @@ class Docs(unittest.TestCase):
         shown = block_of(ROOT / "README.md", "From C++", "cpp")
         self.assertEqual(shown, (ROOT / "examples" / "hello.cpp").read_text())
 
+    def test_the_readme_counts_what_the_tables_hold(self):
+        readme = (ROOT / "README.md").read_text()
+        tables = {
+            "{} layer kinds": ("src/layers/registry.def", "LOOM_LAYER("),
+            "{} number types": ("src/dtype/dtypes.def", "LOOM_DTYPE("),
+        }
+        for text, (table, row) in tables.items():
+            lines = (ROOT / table).read_text().splitlines()
+            count = sum(line.startswith(row) for line in lines)
+            self.assertIn(text.format(count), readme)
+
     def test_the_sample_data_are_what_their_program_writes(self):
         command = [sys.executable, str(ROOT / "tools" / "samples" / "make.py"), "--check"]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
