@@ -135,22 +135,27 @@ class Subdirectory(unittest.TestCase):
 
 
 class Fetched(unittest.TestCase):
-    """FetchContent from a folder, in a project that sets no build type."""
+    """FetchContent from a folder, in a project that sets no build type but loose arithmetic."""
 
     @classmethod
     def setUpClass(cls):
         cls.project = Project("fetched", FETCHED)
-        cls.project.follow("cmake -B build -G Ninja")
+        cls.project.follow("cmake -B build -G Ninja", "-DCMAKE_CXX_FLAGS=-ffast-math")
 
     def test_the_program_in_the_readme_compiles_with_no_flag_of_ours(self):
         run("ninja", "-C", str(self.project.build), "CMakeFiles/hello.dir/hello.cpp.o")
         self.assertEqual(
-            sorted(self.project.flags_of("hello")), [f"-I{ROOT / 'include'}", "-std=gnu++20"]
+            sorted(self.project.flags_of("hello")),
+            [f"-I{ROOT / 'include'}", "-ffast-math", "-std=gnu++20"],
         )
 
     def test_the_build_type_of_the_project_stays_unset_and_loom_itself_is_fast(self):
         self.assertEqual(self.project.cache().get("CMAKE_BUILD_TYPE", ""), "")
         self.assertIn("-O3", self.project.flags_of("loom_base"))
+
+    def test_loose_arithmetic_of_the_project_does_not_reach_the_kernels(self):
+        flags = self.project.flags_of("loom_backend_cpu")
+        self.assertLess(flags.index("-ffast-math"), flags.index("-fno-fast-math"))
 
 
 if __name__ == "__main__":
