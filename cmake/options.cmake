@@ -14,18 +14,25 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# A project that chose no build type would run the kernels unoptimized. This sets it for the folders of
+# Loom alone; the cache, and with it the project around Loom, stays as it is.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  set(CMAKE_BUILD_TYPE Release)
 endif()
 
 if(LOOM_THREADS)
   find_package(Threads REQUIRED)
 endif()
 
-# Flags that the numerics contract needs (docs/numerics.md) and the warnings we keep clean.
+# Flags that the numerics contract needs (docs/numerics.md), whatever the project around Loom asks for,
+# and the warnings we keep clean. Rooms, tests and the program get them; users of loom::loom do not.
 add_library(loom_flags INTERFACE)
-target_compile_options(loom_flags INTERFACE -ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow
+target_compile_options(loom_flags INTERFACE -fno-fast-math -ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow
   -Wno-psabi -Wno-ignored-attributes -Wno-missing-field-initializers)
+# Clang warns of a deprecated function inside std::stable_sort of the library of GCC 12.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(loom_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 if(LOOM_WARNINGS_AS_ERRORS)
   target_compile_options(loom_flags INTERFACE -Werror)
 endif()

@@ -1,10 +1,21 @@
+# Objects of rooms can become part of a shared library. Without interposition a call inside such a
+# library stays as direct as in a program. WebAssembly here has no shared libraries.
+get_property(LOOM_POSITION_INDEPENDENT GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
+
 # loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
-# its link line; the layering check compares the #includes with the same list.
+# its link line; the layering check compares the #includes with the same list. A room shows its headers
+# and flags to those that link it by name (rooms, tests, the program); loom::loom hides them.
 function(loom_room path)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
   add_library(loom_${name} STATIC ${sources})
+  # The names of a batch of files must not meet in a unity build; batches of this size are tested.
+  set_target_properties(loom_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
+  if(LOOM_POSITION_INDEPENDENT)
+    set_target_properties(loom_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(loom_${name} PRIVATE -fno-semantic-interposition)
+  endif()
   target_include_directories(loom_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(loom_${name} PUBLIC loom_flags)
   foreach(dependency ${ARG_DEPENDS})

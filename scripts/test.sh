@@ -135,6 +135,8 @@ checks_with_build() {
   check "unit tests" unit_tests
   check "story in README" python3 tests/tools/check_story.py "build/$preset/cli/loom"
   [[ "$quick" == no ]] || return 0
+  check "commands in the documents" python3 tests/tools/run_blocks.py "build/$preset/cli/loom"
+  check "as a library" tests/consumer/run.py
   check "files: 20 layer kinds x 23 number types" verify_files
   wait_for_more
   if have clang-format-14; then

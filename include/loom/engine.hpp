@@ -16,21 +16,23 @@ namespace loom {
 inline constexpr std::string_view kVersion = "0.1.0";
 
 struct EngineOptions {
-  int threads = 0;  // lanes of work, the caller's thread included; 0: all cores
-  std::string isa;  // "scalar", "avx2", "avx512", ...; "": the best one here
+  int threads = 0;    // lanes of work, the caller's thread included; 0: all cores
+  std::string isa{};  // "scalar", "avx2", "avx512", ...; "": the best one here
   // "q8": int8 x weights of integer types; "f32": always floats; "": q8 on the CPU, f32 on the GPU,
   // which reads weights no faster for it.
-  std::string activations;
-  bool exact_threads = false;  // always use that many, also beyond the cores and on a busy machine
+  std::string activations{};
+  // Always that many lanes, also beyond the cores and where other programs use them. Without it a
+  // computation has at most `threads`: fewer where it is small, or where a core is taken.
+  bool exact_threads = false;
   std::string device = "cpu";  // "cpu"; "gpu": through WebGPU
-  std::string gpu_library;     // of webgpu.h; "": one that the system finds by name
+  std::string gpu_library{};   // of webgpu.h; "": one that the system finds by name
   bool gpu_strict = false;     // an op that the GPU has no kernel for is an error
   // Large products of a GPU are made with the fastest of several kernels of the same bits, which a
   // short search on the device finds: "on"; "off"; "force": on software adapters too.
   std::string gpu_tuning = "on";
   // The file that keeps what was found, for the next process; "": none. One that cannot be read or
   // written is passed over.
-  std::string gpu_cache;
+  std::string gpu_cache{};
 };
 
 struct EngineInfo {

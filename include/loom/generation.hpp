@@ -29,14 +29,14 @@ struct SamplerOptions {
 
 struct GenerateOptions {
   int64_t max_tokens = 256;
-  SamplerOptions sampler;
+  SamplerOptions sampler{};
   // Generation ends where one of these appears; it is not part of the text. Valid UTF-8, not empty.
-  std::vector<std::string> stop;
+  std::vector<std::string> stop{};
   // Tokens that end the text; empty: those of the model.
-  std::vector<TokenId> eos_ids;
+  std::vector<TokenId> eos_ids{};
   bool ignore_eos = false;
   // Called while the prompt is read, with tokens done and in all; false stops with `cancelled`.
-  std::function<bool(int64_t done, int64_t total)> prefill_progress;
+  std::function<bool(int64_t done, int64_t total)> prefill_progress{};
 };
 
 // New text, whole UTF-8 characters; false stops with `cancelled`.

@@ -23,12 +23,12 @@ namespace loom {
 struct ModelOptions {
   // Number type of the weights; "": as stored in the file. Types below 8 bits leave the token
   // embedding and the head at q8_0. Vectors (norms, biases) are always float32.
-  std::string dtype;
+  std::string dtype{};
   // Rotary frequencies rounded to bfloat16, as in a model that was cast whole to that type, buffers
   // included. Off: float32, as in a model loaded from its checkpoint.
   bool rope_bf16_frequencies = false;
   // Called after each tensor with tensors done and in all; false stops with Code::cancelled.
-  std::function<bool(int64_t done, int64_t total)> progress;
+  std::function<bool(int64_t done, int64_t total)> progress{};
 };
 
 struct ModelInfo {
@@ -55,12 +55,12 @@ struct ChatTurn {
 };
 
 struct ModelSessionOptions {
-  int64_t context = 0;      // positions of the KV cache; 0: the model's, at most 2048
-  int64_t chunk = 256;      // tokens per forward pass of a prompt; changes speed, never bits
-  std::string activations;  // "q8" or "f32"; "": as the engine says
+  int64_t context = 0;        // positions of the KV cache; 0: the model's, at most 2048
+  int64_t chunk = 256;        // tokens per forward pass of a prompt; changes speed, never bits
+  std::string activations{};  // "q8" or "f32"; "": as the engine says
   // With an engine on a GPU: when that fails, feed() and generate() go on on the CPU with the
   // tokens so far, and call this with what happened. Unset: they return the error.
-  std::function<void(const Error&)> device_failed;
+  std::function<void(const Error&)> device_failed{};
 };
 
 // Not thread-safe: one thread at a time.

@@ -1,8 +1,12 @@
 """The documents: every link and every path they name exists, within the limits we set for them."""
 
 import re
+import subprocess
+import sys
 import unittest
 from pathlib import Path
+
+from markdown import block_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -29,6 +33,26 @@ class Docs(unittest.TestCase):
                     with self.subTest(doc=doc.name, path=path):
                         there = ROOT / path.rstrip(".,:")
                         self.assertTrue(there.exists(), f"{doc.name} names {path}")
+
+    def test_the_readme_shows_the_program_of_the_examples(self):
+        shown = block_of(ROOT / "README.md", "From C++", "cpp")
+        self.assertEqual(shown, (ROOT / "examples" / "hello.cpp").read_text())
+
+    def test_the_readme_counts_what_the_tables_hold(self):
+        readme = (ROOT / "README.md").read_text()
+        tables = {
+            "{} layer kinds": ("src/layers/registry.def", "LOOM_LAYER("),
+            "{} number types": ("src/dtype/dtypes.def", "LOOM_DTYPE("),
+        }
+        for text, (table, row) in tables.items():
+            lines = (ROOT / table).read_text().splitlines()
+            count = sum(line.startswith(row) for line in lines)
+            self.assertIn(text.format(count), readme)
+
+    def test_the_sample_data_are_what_their_program_writes(self):
+        command = [sys.executable, str(ROOT / "tools" / "samples" / "make.py"), "--check"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertEqual((ran.returncode, ran.stdout), (0, ""))
 
     def test_every_decision_is_in_the_index(self):
         index = (ROOT / "docs" / "README.md").read_text()

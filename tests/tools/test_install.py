@@ -1,6 +1,7 @@
 """scripts/install_deps.sh against a make-believe dpkg and apt, which come first in PATH."""
 
 import os
+import re
 import stat
 import subprocess
 import tempfile
@@ -17,6 +18,36 @@ FAKES = {
     "id": "cat user",
     "sudo": 'echo sudo >>calls\n"$@"',
 }
+
+
+# Commands that a minimal Debian lacks, and the packages that bring them.
+PACKAGE_OF = {
+    "bc": "bc", "ccache": "ccache", "clang++-14": "clang-14", "clang++-19": "clang-19",
+    "clang-format-14": "clang-format-14", "cmake": "cmake", "curl": "curl", "file": "file",
+    "jq": "jq", "make": "make", "ninja": "ninja-build", "patch": "patch", "pip": "python3-pip",
+    "pkg-config": "pkg-config", "ps": "procps", "python3": "python3", "strace": "strace",
+    "unzip": "unzip", "wget": "wget", "xxd": "xxd", "xz": "xz-utils",
+}  # fmt: skip
+ROOT = SCRIPT.parent.parent
+SHELL = [*ROOT.glob("scripts/*.sh"), *ROOT.glob("tools/*.sh"), *ROOT.glob("tests/*/*.sh"),
+         *ROOT.glob("fuzz/*.sh")]  # fmt: skip
+
+
+def commands_of(script: Path) -> set[str]:
+    """The words where commands stand, and the module that `python3 -m` runs."""
+    lines = [line for line in script.read_text().splitlines() if not line.lstrip().startswith("#")]
+    before = r"(?:^|[;|&(!]|\b(?:if|then|do|else|while|need|have)\b|\s-m\s)\s*"
+    return set(re.findall(before + r"([\w+.-]+)(?=\s|$)", "\n".join(lines), re.M))
+
+
+class Packages(unittest.TestCase):
+    def test_every_command_of_the_scripts_comes_from_a_package_that_is_installed(self):
+        listed = re.findall(r"[\w+.-]+", SCRIPT.read_text())
+        called = set().union(*map(commands_of, SHELL))
+        self.assertLessEqual({"patch", "cmake", "python3", "pip"}, called)
+        for command in sorted(called & set(PACKAGE_OF)):
+            with self.subTest(command):
+                self.assertIn(PACKAGE_OF[command], listed)
 
 
 class Install(unittest.TestCase):
