@@ -131,7 +131,7 @@ fn times_f64(x: f32, v: vec2<u32>) -> f32 {
          exp2_int(e - half);
 }
 )"},
-    // e^r - 1 for |r| up to 0.36.
+    // e^r - 1 for |r| up to 0.36, and what is left of x after n logarithms of 2.
     {"expm1_reduced", R"(
 fn expm1_reduced(r: f32) -> f32 {
   var q = 1.9875691500e-4;
@@ -142,16 +142,11 @@ fn expm1_reduced(r: f32) -> f32 {
   q = q * r + 5.0000001201e-1;
   return q * (r * r) + r;
 }
-)"},
-    {"less_logs_of_2", R"(
 fn less_logs_of_2(x: f32, n: f32) -> f32 { return (x - n * 0.693359375) - n * -2.12194440e-4; }
 )"},
     // v * 2^n, rounded once where 2^n is out of range.
     {"scale_2", R"(
-fn scale_2(v: f32, n: i32) -> f32 {
-  let half = n >> 1u;
-  return (v * exp2_int(half)) * exp2_int(n - half);
-}
+fn scale_2(v: f32, n: i32) -> f32 { return (v * exp2_int(n >> 1u)) * exp2_int(n - (n >> 1u)); }
 )"},
     {"loom_exp", R"(
 fn loom_exp(x: f32) -> f32 {
