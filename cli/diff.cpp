@@ -29,9 +29,8 @@ struct Pair {
 Result<Pair> open(const DiffFlags& f) {
   Pair pair;
   if (!f.parameters) {
-    LOOM_ASSIGN(pair.a, open_tensor_file(f.a));
-    LOOM_ASSIGN(pair.b, open_tensor_file(f.b));
-    if (share_a_name(*pair.a, *pair.b)) return pair;
+    Result<std::unique_ptr<TensorFile>> a = open_tensor_file(f.a), b = open_tensor_file(f.b);
+    if (a.ok() && b.ok() && share_a_name(**a, **b)) return Pair{std::move(*a), std::move(*b)};
   }
   LOOM_ASSIGN(pair.a, open_parameters(f.a));
   LOOM_ASSIGN(pair.b, open_parameters(f.b));

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 
-#include "bridge/network_json.hpp"
+#include "engine/convert.hpp"
 #include "engine/impl.hpp"
 #include "learning.hpp"
 
@@ -15,43 +16,114 @@ namespace {
 struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
-  std::string model, weights, dtype, loss, calibrate, calibrate_labels;
-  int64_t batch = 64;
-  bool json = false;
+  std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows;
+  double split = 0;
+  int64_t batch = 64, seed = -1;
+  bool json = false, no_shuffle = false;
 };
 
-// The model that the metadata of the weights describe; a description of its own takes the place of
-// the network in it.
-Result<TrainedModel> read(const EvalFlags& f, const WeightsFile& file) {
-  if (f.weights.empty()) return read_model(file);
-  LOOM_ASSIGN(NetworkSpec network, load_network(f.model));
-  Result<TrainedModel> known = read_model(file);
-  TrainedModel model{std::move(network), DType::f32, {}, {}, {}};
-  if (known.ok()) {
-    known->network = std::move(model.network);
-    return known;
+struct Trained {
+  TrainedModel model;
+  std::unique_ptr<NetworkSource> weights;
+};
+
+// MODEL, or where it is a description, that with --weights. What the network was trained for is
+// what the weights say, else what MODEL says.
+Result<Trained> open(const EvalFlags& f) {
+  LOOM_ASSIGN(OpenedModel described, open_network(f.model));
+  Trained t{{described.network->spec, DType::f32, {}, {}, {}}, {}};
+  if (!f.weights.empty()) {
+    LOOM_ASSIGN(t.weights, open_network_weights(f.weights, described.network->spec));
+  } else if (described.fresh) {
+    return Error{Code::invalid_argument,
+                 "this is a description; give its weights with --weights FILE", f.model, -1};
   }
-  model.loss.kind = LossKind::softmax_ce;
-  return model;
+  const bool told = t.weights != nullptr && t.weights->sections.find("model") != nullptr;
+  LOOM_ASSIGN(t.model, model_of(told ? *t.weights : *described.network));
+  t.model.network = described.network->spec;
+  if (t.weights == nullptr) t.weights = std::move(described.network);
+  return t;
+}
+
+// Which samples of DATA are scored, and those that training saw where it is known.
+struct Rows {
+  Dataset scored, train;
+  std::string which = "all";
+  int64_t of = 0;
+  SplitSpec spec;
+};
+
+// The split that is asked for; else that of training, where DATA is what it was trained on.
+Result<std::optional<SplitSpec>> split_of(const EvalFlags& f, const TrainedModel& model,
+                                          const Dataset& data) {
+  std::optional<SplitSpec> spec;
+  if (model.split && model.split->data == hash_dataset(data)) spec = model.split->spec;
+  if (f.split > 0) spec = SplitSpec{f.split, spec ? spec->seed : 1, !f.no_shuffle};
+  if (f.seed >= 0 && spec) spec->seed = static_cast<uint64_t>(f.seed);
+  if (spec || (f.rows != "train" && f.rows != "validation")) return spec;
+  return Error{Code::invalid_argument,
+               fmt::format("--rows {}: the weights do not say how these samples were split; give "
+                           "--split and --seed as in training",
+                           f.rows),
+               f.data.path, -1};
+}
+
+Result<Rows> choose_rows(const EvalFlags& f, const TrainedModel& model, Dataset data) {
+  if (!f.rows.empty() && f.rows != "all" && f.rows != "train" && f.rows != "validation") {
+    return Error{Code::invalid_argument,
+                 fmt::format("--rows {}: choose from all, train, validation", f.rows),
+                 {},
+                 -1};
+  }
+  LOOM_ASSIGN(const std::optional<SplitSpec> spec, split_of(f, model, data));
+  Rows rows;
+  rows.of = data.samples;
+  if (f.rows == "all" || !spec) {
+    rows.scored = std::move(data);
+    return rows;
+  }
+  LOOM_ASSIGN(SplitDataset parts, split_dataset(data, *spec));
+  rows.spec = *spec;
+  rows.which = f.rows.empty() ? "validation" : f.rows;
+  rows.scored = rows.which == "train" ? parts.train : std::move(parts.validation);
+  rows.train = std::move(parts.train);
+  return rows;
 }
 
 struct Measured {
   Evaluation evaluation;
   std::vector<ClipReport> clips;
-  std::string dtype, hash;
-  int64_t samples = 0, parameters = 0;
+  std::string dtype, hash, which;
+  int64_t samples = 0, of = 0, parameters = 0;
+  SplitSpec spec;
   double seconds = 0;
 };
 
+// Narrows ranges with the samples of --calibrate; of the samples that are scored in part, only
+// those that training saw.
+Status calibrate(const EvalFlags& f, const TrainedModel& model, const std::string& scored_data,
+                 const Rows& rows, Trainer& trainer, Measured& m) {
+  DataFlags other = f.data;
+  other.labels = f.calibrate_labels;
+  LOOM_ASSIGN(LoadedDataset samples,
+              load_dataset(f.calibrate, model.network,
+                           other.options(model.loss.kind == LossKind::softmax_ce, model.names,
+                                         model.loss.heads)));
+  if (rows.train.samples > 0 && hash_dataset(samples.data) == scored_data)
+    samples.data = rows.train;
+  LOOM_TRY(normalize(samples.data, model.normalization));
+  LOOM_ASSIGN(m.clips, trainer.calibrate(samples.data));
+  if (!m.clips.empty()) return {};
+  return Error{Code::invalid_argument,
+               fmt::format("--calibrate: no matrix is below 16 bits in {}; give --dtype",
+                           dtype_name(model.dtype)),
+               {},
+               -1};
+}
+
 Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
-  const bool description = !holds_weights(f.model);
-  if (description && f.weights.empty()) {
-    LOOM_TRY(load_network(f.model));
-    return Error{Code::invalid_argument,
-                 "this is a description; give its weights with --weights FILE", f.model, -1};
-  }
-  LOOM_ASSIGN(const WeightsFile file, open_weights(description ? f.weights : f.model));
-  LOOM_ASSIGN(TrainedModel model, read(f, file));
+  LOOM_ASSIGN(Trained trained, open(f));
+  TrainedModel& model = trained.model;
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(model.dtype, parse_dtype(f.dtype));
   }
@@ -62,41 +134,39 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   LOOM_ASSIGN(LoadedDataset loaded,
               load_dataset(f.data.path, model.network,
                            f.data.options(classes, model.names, model.loss.heads)));
-  LOOM_TRY(normalize(loaded.data, model.normalization));
+  const std::string data = hash_dataset(loaded.data);
+  LOOM_ASSIGN(Rows rows, choose_rows(f, model, std::move(loaded.data)));
+  LOOM_TRY(normalize(rows.scored, model.normalization));
   TrainerOptions options;
   options.dtype = model.dtype;
   options.step.loss = model.loss;
   options.step.optimizer.kind = OptimizerKind::sgd;  // keeps no state
-  options.batch = std::min(f.batch, loaded.data.samples);
+  options.batch = std::min(f.batch, rows.scored.samples);
   Engine::Impl& impl = engine.impl();
   LOOM_ASSIGN(Trainer trainer,
-              Trainer::create(model.network.grid, loaded.data, options, *impl.ops, impl.pool));
-  LOOM_TRY(load_weights(file, trainer));
+              Trainer::create(model.network.grid, rows.scored, options, *impl.ops, impl.pool));
+  LOOM_TRY(load_weights(*trained.weights, trainer));
   Measured m;
-  if (!f.calibrate.empty()) {
-    DataFlags other = f.data;
-    other.labels = f.calibrate_labels;
-    LOOM_ASSIGN(LoadedDataset samples,
-                load_dataset(f.calibrate, model.network,
-                             other.options(classes, model.names, model.loss.heads)));
-    LOOM_TRY(normalize(samples.data, model.normalization));
-    LOOM_ASSIGN(m.clips, trainer.calibrate(samples.data));
-    if (m.clips.empty()) {
-      return Error{Code::invalid_argument,
-                   fmt::format("--calibrate: no matrix is below 16 bits in {}; give --dtype",
-                               dtype_name(model.dtype)),
-                   {},
-                   -1};
-    }
-  }
+  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, model, data, rows, trainer, m));
   const auto start = std::chrono::steady_clock::now();
-  LOOM_ASSIGN(m.evaluation, trainer.evaluate(loaded.data));
+  LOOM_ASSIGN(m.evaluation, trainer.evaluate(rows.scored));
   m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  m.samples = loaded.data.samples;
+  m.samples = rows.scored.samples;
+  m.of = rows.of;
+  m.which = rows.which;
+  m.spec = rows.spec;
   m.dtype = dtype_name(model.dtype);
   LOOM_ASSIGN(m.hash, hash_weights(trainer));
   m.parameters = trainer.network().param_count();
   return m;
+}
+
+// "60 samples", or "60 validation samples of 300 (--split 0.8 --seed 1)".
+std::string rows_text(const Measured& m) {
+  if (m.which == "all") return fmt::format("{} samples", m.samples);
+  const std::string how = m.spec.shuffle ? fmt::format("--seed {}", m.spec.seed) : "--no-shuffle";
+  return fmt::format("{} {} samples of {} (--split {} {})", m.samples, m.which, m.of, m.spec.share,
+                     how);
 }
 
 int run(const EvalFlags& f) {
@@ -113,8 +183,7 @@ int run(const EvalFlags& f) {
       write_out(fmt::format("{}  error of products {:.3f} % -> {:.3f} %, {:.0f} % of the range\n",
                             c.path, c.plain * 100, c.error * 100, c.kept * 100));
     }
-    write_out(
-        fmt::format("{}  {} samples, {}, {:.0f} samples/s\n", text, m.samples, m.dtype, rate));
+    write_out(fmt::format("{}  {}, {}, {:.0f} samples/s\n", text, rows_text(m), m.dtype, rate));
     return kDone;
   }
   JsonObject out;
@@ -133,6 +202,8 @@ int run(const EvalFlags& f) {
     out.set("calibration", std::move(list));
   }
   out.set("samples", m.samples)
+      .set("rows", m.which)
+      .set("of", m.of)
       .set("seconds", m.seconds)
       .set("samples_per_s", rate)
       .set("parameters", m.parameters)
@@ -151,11 +222,24 @@ Verb add_eval(Command app) {
   const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
   verb.examples(
       "  loom eval net.entity test.csv\n"
+      "  loom eval net.entity train.csv --rows train\n"
       "  loom eval net.safetensors test.csv --dtype int4 --calibrate train.csv\n"
       "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
-  verb.option("MODEL", f->model, "Weights written by loom train, or a description").required();
+  verb.option("MODEL", f->model,
+              "A network with weights, of any format, or a description with --weights")
+      .required();
   f->data.add(verb);
-  verb.option("--weights", f->weights, "Weights, where MODEL is a description");
+  verb.option("--weights", f->weights, "Weights for MODEL: .safetensors, .npz, .entity, .json");
+  const Option share =
+      verb.option("--split", f->split,
+                  "Score the samples that training with this --split held out (default: as in "
+                  "training, where DATA is the same)")
+          .range(0.0, 1.0);
+  verb.option("--seed", f->seed, "Of that split (default: as in training, else 1)")
+      .range(0, INT64_MAX);
+  verb.flag("--no-shuffle", f->no_shuffle, "The split of training with --no-shuffle").needs(share);
+  verb.option("--rows", f->rows,
+              "Score all, train or validation (default: validation where a split is known)");
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
   const Option calibrate =
       verb.option("--calibrate", f->calibrate,

@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "io/array_file.hpp"
-#include "io/entity.hpp"
-
 namespace loom::cli {
 
 void DataFlags::add(Command verb) {
@@ -28,11 +25,6 @@ DatasetOptions DataFlags::options(bool classes, std::vector<std::string> names,
   options.heads = std::move(heads);
   options.names = std::move(names);
   return options;
-}
-
-bool holds_weights(const std::string& path) {
-  const Result<MappedFile> file = MappedFile::open(path);
-  return file.ok() && (ArrayFile::known(file->bytes()) || entity_version(file->bytes()) != 0);
 }
 
 std::string percent(double share) {

@@ -18,9 +18,6 @@ struct DataFlags {
                          std::vector<int64_t> heads = {}) const;
 };
 
-// Is this file safetensors or an .entity, and no description?
-bool holds_weights(const std::string& path);
-
 // "97.35 %"
 std::string percent(double share);
 

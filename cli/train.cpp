@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "bridge/network_json.hpp"
+#include "engine/convert.hpp"
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "learning.hpp"
@@ -25,35 +25,76 @@ struct Prepared {
   TrainedModel model;
   TrainerOptions options;
   Dataset train, validation;
+  std::unique_ptr<NetworkSource> start;  // weights to start from; null: fresh ones
 };
 
-Result<Prepared> prepare(const TrainFlags& f) {
-  LOOM_ASSIGN(TrainerOptions options, f.options());
-  LOOM_ASSIGN(const NormalizeKind kind, parse_normalize(f.normalize));
-  LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
-  const bool classes = f.loss.empty() || options.step.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(LoadedDataset loaded,
-              load_dataset(f.data.path, network, f.data.options(classes, {}, f.heads)));
-  if (f.loss.empty())
-    options.step.loss.kind = loaded.data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
-  Prepared p{{std::move(network), options.dtype, options.step.loss, loaded.names, {}},
-             options,
-             std::move(loaded.data),
-             {}};
+// What NETWORK was trained for holds on where no option says otherwise.
+void take_over(const TrainFlags& f, const TrainedModel& known, TrainerOptions& options) {
+  if (f.dtype.empty()) options.dtype = known.dtype;
+  if (f.loss.empty()) options.step.loss.kind = known.loss.kind;
+  if (f.heads.empty()) options.step.loss.heads = known.loss.heads;
+}
+
+// Holds samples out, or reads them from a file of their own.
+Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
   if (f.split > 0) {
-    LOOM_ASSIGN(SplitDataset parts, split_dataset(p.train, f.split));
+    const SplitSpec spec{f.split, f.seed, !f.no_shuffle};
+    p.model.split = SplitRecord{spec, hash_dataset(p.train)};
+    LOOM_ASSIGN(SplitDataset parts, split_dataset(p.train, spec));
     p.train = std::move(parts.train);
     p.validation = std::move(parts.validation);
+    if (!f.quiet && !f.json) {
+      const std::string how = !spec.shuffle    ? "the first train, the last validate"
+                              : parts.by_class ? fmt::format("drawn by class with seed {}", f.seed)
+                                               : fmt::format("drawn with seed {}", f.seed);
+      fmt::print(stderr, "[{} samples train, {} validate: {}]\n", p.train.samples,
+                 p.validation.samples, how);
+    }
   } else if (!f.validation.empty()) {
     DataFlags other = f.data;
     other.labels = f.validation_labels;
-    LOOM_ASSIGN(loaded, load_dataset(f.validation, p.model.network,
-                                     other.options(classes, p.model.names, f.heads)));
+    LOOM_ASSIGN(LoadedDataset loaded,
+                load_dataset(f.validation, p.model.network,
+                             other.options(classes, p.model.names, p.model.loss.heads)));
     p.validation = std::move(loaded.data);
   }
-  p.model.normalization = find_normalization(p.train, kind);
+  return {};
+}
+
+// The inputs' shift and scale: as asked, or as the weights are used to.
+Status normalize_inputs(const TrainFlags& f, const Normalization& known, Prepared& p) {
+  LOOM_ASSIGN(const NormalizeKind kind,
+              parse_normalize(f.normalize.empty() ? "none" : f.normalize));
+  p.model.normalization = f.normalize.empty() ? known : find_normalization(p.train, kind);
   LOOM_TRY(normalize(p.train, p.model.normalization));
-  if (p.validation.samples > 0) LOOM_TRY(normalize(p.validation, p.model.normalization));
+  return p.validation.samples > 0 ? normalize(p.validation, p.model.normalization) : Status{};
+}
+
+Result<Prepared> prepare(const TrainFlags& f) {
+  LOOM_ASSIGN(TrainerOptions options, f.options());
+  LOOM_TRY(parse_normalize(f.normalize.empty() ? "none" : f.normalize));
+  LOOM_ASSIGN(OpenedModel opened, open_network(f.network));
+  LOOM_ASSIGN(TrainedModel known, model_of(*opened.network));
+  const bool trained = opened.network->sections.find("model") != nullptr;
+  if (trained) take_over(f, known, options);
+  const bool open_loss = f.loss.empty() && !trained;
+  const bool classes = open_loss || options.step.loss.kind == LossKind::softmax_ce;
+  LOOM_ASSIGN(LoadedDataset loaded,
+              load_dataset(f.data.path, known.network,
+                           f.data.options(classes, known.names, options.step.loss.heads)));
+  if (open_loss)
+    options.step.loss.kind = loaded.data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
+  Prepared p{{std::move(known.network), options.dtype, options.step.loss, loaded.names, {}},
+             options,
+             std::move(loaded.data),
+             {},
+             {}};
+  LOOM_TRY(add_validation(f, classes, p));
+  LOOM_TRY(normalize_inputs(f, known.normalization, p));
+  if (f.batch == 0 && options.step.optimizer.lbfgs()) p.options.batch = p.train.samples;
+  if (!opened.fresh) p.start = std::move(opened.network);
+  if (p.start != nullptr && !f.quiet && !f.resume)
+    fmt::print(stderr, "[starting from the weights in {}]\n", f.network);
   return p;
 }
 
@@ -157,6 +198,7 @@ Status Training::run() {
   Engine::Impl& engine = engine_.impl();
   LOOM_ASSIGN(trainer_, Trainer::create(p_.model.network.grid, p_.train, p_.options, *engine.ops,
                                         engine.pool));
+  if (p_.start != nullptr) LOOM_TRY(load_weights(*p_.start, *trainer_));
   run_.options = run_options(p_.options, p_.train, p_.validation);
   LOOM_TRY(resume());
   if (!f_.layer_stats.empty()) watch_layers();
@@ -252,7 +294,8 @@ Verb add_train(Command app) {
   verb.examples(
       "  loom train mlp.json images.idx.gz --labels labels.idx.gz --split 0.8\n"
       "  loom train net.json table.csv --split 0.9 --normalize standard -o net.entity\n"
-      "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume");
+      "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume\n"
+      "  loom train net.entity more.csv --rate 0.0005 -o tuned.entity");
   f->add(verb);
   return {verb, [f] { return run(*f); }};
 }

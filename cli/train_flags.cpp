@@ -28,15 +28,20 @@ Result<ClipSpec> parse_clip_flag(const std::string& text) {
 }  // namespace
 
 void TrainFlags::add_files(Command verb) {
-  verb.option("NETWORK", network, "Description written by loom new").required();
+  verb.option("NETWORK", network,
+              "Description written by loom new; or a network with weights, to go on from those")
+      .required();
   data.add(verb);
   const Option share =
-      verb.option("--split", split, "Share of the samples that trains, from the front: 0.8")
+      verb.option("--split", split,
+                  "Share of the samples that trains, 0.8; drawn by --seed, of each class alike, "
+                  "or with --no-shuffle the first ones")
           .range(0.0, 1.0);
   verb.option("--validation", validation, "Samples to validate with, instead of --split")
       .excludes(share);
   verb.option("--validation-labels", validation_labels, "Their labels, as --labels");
-  verb.option("--normalize", normalize, "Inputs: none, standard, range").show_default();
+  verb.option("--normalize", normalize,
+              "Inputs: none, standard, range (default: none, or as the weights of NETWORK)");
   verb.option("-o,--output", output,
               "Write the trained weights: .entity as they are packed, else safetensors");
   verb.option("--best", best, "Write the weights after each epoch that is the best so far");
@@ -51,7 +56,8 @@ void TrainFlags::add_files(Command verb) {
 
 void TrainFlags::add_method(Command verb) {
   verb.option("--epochs", epochs, "Times all samples are seen").range(1, kMany).show_default();
-  verb.option("--batch", batch, "Samples per step").range(1, 1 << 20).show_default();
+  verb.option("--batch", batch, "Samples per step (default: 32; for lbfgs all of them)")
+      .range(1, 1 << 20);
   verb.option("--accumulate", accumulate, "Steps whose gradients make one update")
       .range(1, 1 << 20)
       .show_default();
@@ -65,18 +71,19 @@ void TrainFlags::add_method(Command verb) {
               "softmax_ce: widths of several predictions side by side, each with a label: 10,4")
       .split_at(',');
   verb.option("--optimizer", optimizer,
-              "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs (for full batches)")
+              "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs (full batches)")
       .show_default();
   verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
   verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
   verb.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
       .range(0, kMany);
-  verb.option("--dtype", dtype, "Number type the matrices are trained for").show_default();
+  verb.option("--dtype", dtype,
+              "Number type the matrices are trained for (default: f32, or that of NETWORK)");
   verb.flag("--native", native, "No f32 masters: round updates stochastically into --dtype");
   verb.option("--grad-checkpoint", grad_checkpoint,
               "Keep activations of every Nth cell only, compute the others again: less memory")
       .range(0, kMany);
-  verb.option("--seed", seed, "Of the starting weights and the order of samples")
+  verb.option("--seed", seed, "Of the starting weights, the split and the order of samples")
       .range(0, INT64_MAX)
       .show_default();
   verb.flag("--no-shuffle", no_shuffle, "Keep the order of the samples");
@@ -88,13 +95,16 @@ void TrainFlags::add_schedule(Command verb) {
               "constant, step, multi_step, exponential, cosine, cosine_restarts, linear, "
               "polynomial, one_cycle, plateau")
       .show_default();
-  verb.option("--warmup", warmup, "Steps in which the rate rises").range(0, kMany);
+  verb.option("--warmup", warmup, "Steps in which the rate rises to where the schedule begins")
+      .range(0, kMany);
   verb.option("--floor", floor, "cosine, linear, polynomial: the last rate").range(0.0, 1e3);
   verb.option("--gamma", gamma, "step, multi_step, exponential, plateau: factor")
       .range(0.0, 1.0)
       .show_default();
   verb.option("--power", power, "polynomial").range(0.0, 16.0);
-  verb.option("--every", every, "step, cosine_restarts: epochs").range(1, kMany).show_default();
+  verb.option("--every", every, "step, cosine_restarts: epochs, from the end of --warmup")
+      .range(1, kMany)
+      .show_default();
   verb.option("--milestones", milestones, "multi_step: epochs").split_at(',');
   verb.option("--patience", patience, "plateau: epochs").range(0, kMany).show_default();
 }
@@ -120,7 +130,9 @@ Result<TrainerOptions> TrainFlags::options() const {
   if (decay >= 0) o.step.optimizer.decay = static_cast<float>(decay);
   LOOM_ASSIGN(o.step.clip, parse_clip_flag(clip));
   LOOM_ASSIGN(o.schedule.kind, parse_schedule(schedule));
-  LOOM_ASSIGN(o.dtype, parse_dtype(dtype));
+  if (!dtype.empty()) {
+    LOOM_ASSIGN(o.dtype, parse_dtype(dtype));
+  }
   o.step.accumulate = static_cast<int>(accumulate);
   o.step.loss.heads = heads;
   o.step.native = native;
@@ -136,7 +148,7 @@ Result<TrainerOptions> TrainFlags::options() const {
   o.schedule.warmup = warmup;
   o.schedule.patience = patience;
   o.epochs = epochs;
-  o.batch = batch;
+  if (batch > 0) o.batch = batch;
   o.early_stop = early_stop;
   o.shuffle = !no_shuffle;
   o.seed = seed;

@@ -8,10 +8,10 @@ namespace loom::cli {
 struct TrainFlags {
   EngineFlags engine;
   DataFlags data;
-  std::string network, validation, validation_labels, normalize = "none";
+  std::string network, validation, validation_labels, normalize;
   double split = 0;
-  int64_t epochs = 10, batch = 32, accumulate = 1, early_stop = 0;
-  std::string optimizer = "adam", loss, clip = "none", schedule = "cosine", dtype = "f32";
+  int64_t epochs = 10, batch = 0, accumulate = 1, early_stop = 0;
+  std::string optimizer = "adam", loss, clip = "none", schedule = "cosine", dtype;
   double rate = 2e-3, floor = 0, gamma = 0.1, power = 2, decay = -1, smoothing = 0, delta = 1;
   int64_t warmup = 0, every = 10, patience = 5;
   std::vector<int64_t> milestones, heads;

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "engine/convert.hpp"
 #include "engine/impl.hpp"
 #include "engine/training_hash.hpp"
 #include "verbs.hpp"
@@ -28,8 +29,8 @@ struct Job {
 Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
   std::vector<Job> jobs;
   if (!f.network.empty()) {
-    LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
-    jobs.push_back({f.network, std::move(network), f.batch});
+    LOOM_ASSIGN(const OpenedModel opened, open_network(f.network));
+    jobs.push_back({f.network, opened.network->spec, f.batch});
     return jobs;
   }
   std::string known;

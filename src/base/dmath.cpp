@@ -49,6 +49,48 @@ double cos_series(double r) {
   return sum;
 }
 
+// e^x - 1 for |x| <= 0.7: the Taylor sum without its 1, from the smallest term up.
+double expm1_series(double x) {
+  double term = x, sum = 0, terms[18];
+  for (int i = 0; i < 18; ++i) {
+    terms[i] = term;
+    term = term * x / (i + 2);
+  }
+  for (int i = 17; i >= 0; --i) sum += terms[i];
+  return sum;
+}
+
+// 2 atanh(z) = log((1 + z) / (1 - z)) for |z| <= 0.172.
+double log_series(double z) {
+  double power = z, terms[12], sum = 0;
+  for (int i = 0; i < 12; ++i) {
+    terms[i] = power / (2 * i + 1);
+    power = power * (z * z);
+  }
+  for (int i = 11; i >= 0; --i) sum += terms[i];
+  return 2 * sum;
+}
+
+// erf(a) for a from 0 to 2: 2/sqrt(pi) e^-a^2 (a + 2 a^3 / 3 + 4 a^5 / 15 + ...): every term
+// positive.
+double erf_series(double a) {
+  double term = a, sum = 0, terms[60];
+  for (int i = 0; i < 60; ++i) {
+    terms[i] = term;
+    term = term * (2 * (a * a)) / (2 * i + 3);
+  }
+  for (int i = 59; i >= 0; --i) sum += terms[i];
+  return kTwoOverSqrtPi * exp(-(a * a)) * sum;
+}
+
+// erfc(a) e^(a^2) for a >= 1 by its continued fraction: 1 / sqrt(pi) / (a + (1/2)/(a + 1/(a +
+// (3/2)/(a + ...
+double erfc_fraction(double a) {
+  double fraction = a;
+  for (int i = 200; i >= 1; --i) fraction = a + 0.5 * i / fraction;
+  return 0.5 * kTwoOverSqrtPi / fraction;
+}
+
 // sin(x + quarter * pi/2)
 double sin_quarter(double x, int64_t quarter) {
   const double n = round_even(x * 6.36619772367581382433e-01);
@@ -82,6 +124,10 @@ double exp(double x) {
   return (sum * power_of_two(half)) * power_of_two(whole - half);
 }
 
+double expm1(double x) {
+  return x > -0.5 && x < 0.5 ? expm1_series(x) : exp(x) - 1;
+}
+
 double log(double x) {
   if (x != x || x == kInfinity) return x;
   if (x < 0) return kInfinity - kInfinity;
@@ -94,16 +140,12 @@ double log(double x) {
     m = m * 0.5;
     e += 1;
   }
-  // log m = 2 atanh((m - 1) / (m + 1)), |argument| <= 0.172
-  const double z = (m - 1) / (m + 1);
-  double power = z, terms[12], sum = 0;
-  for (int i = 0; i < 12; ++i) {
-    terms[i] = power / (2 * i + 1);
-    power = power * (z * z);
-  }
-  for (int i = 11; i >= 0; --i) sum += terms[i];
   const double n = static_cast<double>(e);
-  return n * kLn2High + (2 * sum + n * kLn2Low);
+  return n * kLn2High + (log_series((m - 1) / (m + 1)) + n * kLn2Low);
+}
+
+double log1p(double x) {
+  return x > -0.29 && x < 0.41 ? log_series(x / (2 + x)) : log(1 + x);
 }
 
 double tanh(double x) {
@@ -111,13 +153,7 @@ double tanh(double x) {
   const double a = x < 0 ? -x : x;
   double t;
   if (a < 0.35) {
-    // m / (m + 2) with m = e^2a - 1, summed without its 1.
-    double term = 2 * a, m = 0, terms[18];
-    for (int i = 0; i < 18; ++i) {
-      terms[i] = term;
-      term = term * (2 * a) / (i + 2);
-    }
-    for (int i = 17; i >= 0; --i) m += terms[i];
+    const double m = expm1_series(2 * a);
     t = m / (m + 2);
   } else {
     t = 1 - 2 / (exp(2 * a) + 1);
@@ -130,21 +166,28 @@ double erf(double x) {
   const double a = x < 0 ? -x : x;
   double y = 1;
   if (a < 2) {
-    // 2/sqrt(pi) e^-a^2 (a + 2 a^3 / 3 + 4 a^5 / 15 + ...): every term positive.
-    double term = a, sum = 0, terms[60];
-    for (int i = 0; i < 60; ++i) {
-      terms[i] = term;
-      term = term * (2 * (a * a)) / (2 * i + 3);
-    }
-    for (int i = 59; i >= 0; --i) sum += terms[i];
-    y = kTwoOverSqrtPi * exp(-(a * a)) * sum;
+    y = erf_series(a);
   } else if (a < 6) {
-    // erfc by its continued fraction: e^-a^2 / sqrt(pi) / (a + (1/2)/(a + 1/(a + (3/2)/(a + ...
-    double fraction = a;
-    for (int i = 100; i >= 1; --i) fraction = a + 0.5 * i / fraction;
-    y = 1 - 0.5 * kTwoOverSqrtPi * exp(-(a * a)) / fraction;
+    y = 1 - exp(-(a * a)) * erfc_fraction(a);
   }
   return sign_bit(x) ? -y : y;
+}
+
+// The square is taken in two parts, because an error in the last digit of x^2 would be one in the
+// x^2-th of the result.
+double exp_half_square(double x) {
+  if (x != x) return x;
+  const double a = x < 0 ? -x : x;
+  if (a > 40) return 0;
+  const double h = bit_cast<double>(bit_cast<int64_t>(a) & ~int64_t{0x7ffffff});  // h * h is exact
+  return exp(-0.5 * (h * h)) * exp(-0.5 * ((a - h) * (a + h)));
+}
+
+double normal_cdf(double x) {
+  const double u = x * 0.70710678118654752440, a = u < 0 ? -u : u;
+  if (!(a >= 1)) return 0.5 + 0.5 * erf(u);
+  const double tail = 0.5 * exp_half_square(x) * erfc_fraction(a);
+  return x < 0 ? tail : 1 - tail;
 }
 
 double sin(double x) {

@@ -29,6 +29,8 @@ class CheckpointSource : public NetworkSource {
  public:
   using NetworkSource::NetworkSource;
   Status read(const JsonValue& params, const std::string& where);
+  // What the network was trained for, where the text says it.
+  Status read_model(const JsonValue& json);
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
@@ -124,6 +126,33 @@ Status CheckpointSource::read(const JsonValue& params, const std::string& where)
   return {};
 }
 
+Status CheckpointSource::read_model(const JsonValue& json) {
+  if (const JsonValue* model = json.find("model")) {
+    if (!model->is_object()) return bad(*model, "model", "expected an object");
+    sections.add("model", *model);
+  }
+  const JsonValue* list = json.find("blobs");
+  if (list == nullptr) return {};
+  if (!list->is_array()) return bad(*list, "blobs", "expected a list");
+  for (size_t i = 0; i < list->elements().size(); ++i) {
+    const JsonValue& item = list->elements()[i];
+    const std::string place = cat("blobs[", i, "]");
+    LOOM_ASSIGN(Packed packed, read_one(item, place));
+    const std::string& name = item.find("path")->text();
+    if (packed.matrix || !name.starts_with("input/"))
+      return bad(item, place, cat("'", printable(name), "' is no input/shift or input/scale"));
+    EntityOutput out;
+    out.path = name;
+    out.shape = packed.shape;
+    const auto kept = std::make_shared<const std::string>(std::move(packed.bytes));
+    out.data = [kept]() -> Result<std::span<const std::byte>> {
+      return std::as_bytes(std::span(*kept));
+    };
+    blobs.push_back(std::move(out));
+  }
+  return {};
+}
+
 Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
   const auto found = params_.find(param.path);
   if (found == params_.end()) return bad_file(cat("has no parameter ", param.path), path);
@@ -151,6 +180,27 @@ Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
   return weight;
 }
 
+// A list of blobs, one per line.
+Result<std::string> blobs_text(std::string_view key, const std::vector<EntityOutput>& blobs) {
+  std::string text = cat(",\n  \"", key, "\": [");
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, blobs[i].data());
+    JsonValue item = JsonValue::object();
+    item.add("path", JsonValue::string(blobs[i].path));
+    item.add("layout", JsonValue::string(std::string(blob_layout_name(blobs[i].layout))));
+    item.add("dtype", JsonValue::string(std::string(dtype_name(blobs[i].dtype))));
+    JsonValue shape = JsonValue::array();
+    for (int axis = 0; axis < blobs[i].shape.rank(); ++axis)
+      shape.push(JsonValue::integer(blobs[i].shape[axis]));
+    item.add("shape", std::move(shape));
+    item.add("hash", JsonValue::string(hash_hex(bytes)));
+    item.add("data", JsonValue::string(encode_base64(
+                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
+    text += (i == 0 ? "\n    " : ",\n    ") + dump_json(item);
+  }
+  return text + "\n  ]";
+}
+
 }  // namespace
 
 Result<std::string> write_network_checkpoint(const NetworkSource& source, const PackPolicy& policy,
@@ -162,23 +212,17 @@ Result<std::string> write_network_checkpoint(const NetworkSource& source, const 
               packed_outputs(network, source, packing, pool));
   std::string text = write_network(source.spec);
   text.resize(text.rfind("\n}"));
-  text += ",\n  \"params\": [";
-  for (size_t i = 0; i < params.size(); ++i) {
-    LOOM_ASSIGN(const std::span<const std::byte> bytes, params[i].data());
-    JsonValue item = JsonValue::object();
-    item.add("path", JsonValue::string(params[i].path));
-    item.add("layout", JsonValue::string(std::string(blob_layout_name(params[i].layout))));
-    item.add("dtype", JsonValue::string(std::string(dtype_name(params[i].dtype))));
-    JsonValue shape = JsonValue::array();
-    for (int axis = 0; axis < params[i].shape.rank(); ++axis)
-      shape.push(JsonValue::integer(params[i].shape[axis]));
-    item.add("shape", std::move(shape));
-    item.add("hash", JsonValue::string(hash_hex(bytes)));
-    item.add("data", JsonValue::string(encode_base64(
-                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
-    text += (i == 0 ? "\n    " : ",\n    ") + dump_json(item);
+  if (const JsonValue* model = source.sections.find("model")) {
+    text += cat(",\n  \"model\": ", dump_json(*model));
+    std::vector<EntityOutput> inputs;
+    for (const EntityOutput& blob : source.blobs) {
+      if (blob.path.starts_with("input/")) inputs.push_back(blob);
+    }
+    LOOM_ASSIGN(const std::string blobs, blobs_text("blobs", inputs));
+    if (!inputs.empty()) text += blobs;
   }
-  return text + "\n  ]\n}\n";
+  LOOM_ASSIGN(const std::string all, blobs_text("params", params));
+  return text + all + "\n}\n";
 }
 
 Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view text,
@@ -187,11 +231,12 @@ Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view
   if (!is_network_checkpoint(json)) return bad_file("has no weights (\"params\")", where);
   JsonValue description = JsonValue::object();
   for (const auto& [key, value] : json.members()) {
-    if (key != "params") description.add(key, value);
+    if (key != "params" && key != "model" && key != "blobs") description.add(key, value);
   }
   LOOM_ASSIGN(NetworkSpec spec, read_network(description, where));
   auto source = std::make_unique<CheckpointSource>(std::move(spec));
   LOOM_TRY(source->read(*json.find("params"), where));
+  LOOM_TRY(source->read_model(json));
   return std::unique_ptr<NetworkSource>(std::move(source));
 }
 

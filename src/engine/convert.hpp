@@ -20,11 +20,18 @@ struct OpenedModel {
   std::unique_ptr<ModelSource> decoder;  // one of
   std::unique_ptr<NetworkSource> network;  // the two
   std::vector<std::string> notes;          // what was inferred, or could not be kept
+  bool fresh = false;                      // the file holds no weights: these are starting values
 };
 struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
 };
 Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options = {});
+// A network from any file that open_model() takes. Errors: unsupported (a language model).
+Result<OpenedModel> open_network(const std::string& path);
+// Weights for the network `spec`: any file that describes a network itself, or arrays called by the
+// paths of its parameters (.npz, .safetensors). Errors: bad_file (a description without weights).
+Result<std::unique_ptr<NetworkSource>> open_network_weights(const std::string& path,
+                                                            const NetworkSpec& spec);
 
 struct ConvertRule {
   std::string pattern;  // of parameter paths: * stands for any text
@@ -42,8 +49,8 @@ struct ConvertOptions {
 };
 
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
-// (the description alone); a name without an extension is a Hugging Face folder. Errors:
-// unsupported, naming what the format cannot hold.
+// (the description, and with_weights the parameters as they are packed); a name without an
+// extension is a Hugging Face folder. Errors: unsupported, naming what the format cannot hold.
 Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool);
 

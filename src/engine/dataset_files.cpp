@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "engine/training_parts.hpp"
 #include "grid/network.hpp"
 #include "io/array_file.hpp"
 #include "io/csv.hpp"
@@ -248,13 +249,21 @@ Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& n
   return out;
 }
 
-Result<SplitDataset> split_dataset(const Dataset& data, double share) {
-  const auto first = static_cast<int64_t>(share * static_cast<double>(data.samples));
-  if (!(share > 0 && share < 1) || first < 1 || first >= data.samples) {
-    return invalid(cat("a split that trains ", first, " of ", data.samples,
-                       " samples; both parts need at least one"));
-  }
-  return SplitDataset{data.slice(0, first), data.slice(first, data.samples - first)};
+void add_dataset(const Dataset& data, BitsHash& hash) {
+  static_assert(sizeof(int32_t) == sizeof(float));  // only hashed, as bytes
+  const auto as_floats = [](const std::vector<int32_t>& values) {
+    return std::span(reinterpret_cast<const float*>(values.data()), values.size());
+  };
+  hash.add(data.inputs);
+  hash.add(as_floats(data.ids));
+  hash.add(data.targets);
+  hash.add(as_floats(data.labels));
+}
+
+std::string hash_dataset(const Dataset& data) {
+  BitsHash hash;
+  add_dataset(data, hash);
+  return hash.hex();
 }
 
 }  // namespace loom

@@ -47,10 +47,7 @@ Normalization find_normalization(const Dataset& data, NormalizeKind kind);
 // Errors: another number of values per sample; ids, which cannot be scaled.
 Status normalize(Dataset& data, const Normalization& normalization);
 
-struct SplitDataset {
-  Dataset train, validation;
-};
-// The first floor(share * samples) samples train, the rest validates; both must have some.
-Result<SplitDataset> split_dataset(const Dataset& data, double share);
+// XXH3-128 of everything in it: equal for equal samples, whatever files they came from.
+std::string hash_dataset(const Dataset& data);
 
 }  // namespace loom

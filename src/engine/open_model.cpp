@@ -5,11 +5,13 @@
 #include "bridge/network_json.hpp"
 #include "bridge/onnx_import.hpp"
 #include "bridge/universal.hpp"
+#include "engine/arrays_source.hpp"
 #include "engine/checkpoint.hpp"
 #include "engine/convert.hpp"
 #include "engine/weights_source.hpp"
 #include "grid/init.hpp"
 #include "io/file.hpp"
+#include "io/npy.hpp"
 #include "llm/entity_model.hpp"
 
 namespace loom {
@@ -54,6 +56,7 @@ Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
     source->path = path;
     LOOM_TRY(source->make());
     model.network = std::move(source);
+    model.fresh = true;
     model.notes.emplace_back("it holds no weights: these are the starting values of seed 1");
     return model;
   }
@@ -91,6 +94,7 @@ Result<OpenedModel> open_description(const std::string& path) {
   source->path = path;
   LOOM_TRY(source->make());
   model.network = std::move(source);
+  model.fresh = true;
   model.notes.emplace_back("a description has no weights: these are the starting values of seed 1");
   return model;
 }
@@ -177,7 +181,7 @@ Result<OpenedModel> open_model(const std::string& path, const OpenOptions& optio
   if (!file_exists(path)) {
     return make_error(
         Code::not_found,
-        "no such file or folder; give an .entity, .gguf, .onnx, .safetensors or .json "
+        "no such file or folder; give an .entity, .gguf, .onnx, .safetensors, .npz or .json "
         "file, or a folder with config.json and model.safetensors",
         path);
   }
@@ -204,6 +208,11 @@ Result<OpenedModel> open_model(const std::string& path, const OpenOptions& optio
     LOOM_ASSIGN(model.decoder, open_model_source(path));
     return model;
   }
+  if (is_npz(file.bytes())) {
+    model.format = "arrays of a network";
+    LOOM_ASSIGN(model.network, open_npz_network(path));
+    return model;
+  }
   if (to_lower_ascii(path).ends_with(".onnx")) return open_onnx(path, options);
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
@@ -218,6 +227,25 @@ Result<OpenedModel> open_model(const std::string& path, const OpenOptions& optio
   model.format = "trained weights";
   LOOM_ASSIGN(model.network, open_trained_weights(path));
   return model;
+}
+
+Result<OpenedModel> open_network(const std::string& path) {
+  LOOM_ASSIGN(OpenedModel model, open_model(path));
+  if (model.network != nullptr) return model;
+  return unsupported(
+      "this is a language model; give a network: a description or what loom train wrote", path);
+}
+
+Result<std::unique_ptr<NetworkSource>> open_network_weights(const std::string& path,
+                                                            const NetworkSpec& spec) {
+  if (!file_exists(path)) return make_error(Code::not_found, "no such file", path);
+  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const Result<WeightsFile> weights = open_weights(path);
+  const bool named = weights.ok() && !weights->text("loom").ok();
+  if (named || is_npz(file.bytes())) return open_arrays(path, spec);
+  LOOM_ASSIGN(OpenedModel model, open_network(path));
+  if (model.fresh) return bad_file("this is a description and holds no weights", path);
+  return std::move(model.network);
 }
 
 }  // namespace loom

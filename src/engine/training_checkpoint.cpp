@@ -19,20 +19,10 @@ JsonValue real(float value) {
   return JsonValue::real(static_cast<double>(value));
 }
 
-template <class T>
-std::span<const float> as_floats(const std::vector<T>& values) {
-  static_assert(sizeof(T) == sizeof(float));  // only hashed, as bytes
-  return {reinterpret_cast<const float*>(values.data()), values.size()};
-}
-
 std::string hash_data(const Dataset& train, const Dataset& validation) {
   BitsHash hash;
-  for (const Dataset* d : {&train, &validation}) {
-    hash.add(d->inputs);
-    hash.add(as_floats(d->ids));
-    hash.add(d->targets);
-    hash.add(as_floats(d->labels));
-  }
+  add_dataset(train, hash);
+  add_dataset(validation, hash);
   return hash.hex();
 }
 

@@ -1,19 +1,27 @@
-// What training leaves in files, all safetensors:
+// What training leaves in files, safetensors or .entity:
 //   weights      the parameters by path as f32 masters, and PATH/scale, the ranges that scales of
 //                packed weights were taken from; metadata: the network, its number type, the loss,
-//                the names of classes; tensors input/shift and input/scale where inputs were
-//                normalized. Enough to evaluate without anything else.
+//                the names of classes, how samples were held out; tensors input/shift and
+//                input/scale where inputs were normalized. Enough to evaluate without anything
+//                else.
 //   checkpoints  the same, with the optimizer's state, the progress, the options of the run and its
 //                history: a run that goes on from one gives the bits of a run that never stopped.
 #pragma once
 
-#include "bridge/entity_network.hpp"
+#include "bridge/network_source.hpp"
 #include "engine/dataset_files.hpp"
-#include "io/json.hpp"
 #include "io/safetensors.hpp"
+#include "learn/split.hpp"
 #include "learn/trainer.hpp"
 
 namespace loom {
+
+// Which samples training held out, and of what data set (hash_dataset, before normalizing), so that
+// they can be told from those that were trained on later.
+struct SplitRecord {
+  SplitSpec spec;
+  std::string data;
+};
 
 struct TrainedModel {
   NetworkSpec network;
@@ -21,6 +29,7 @@ struct TrainedModel {
   LossSpec loss;
   std::vector<std::string> names;  // of classes
   Normalization normalization;
+  std::optional<SplitRecord> split = {};
 };
 
 // A name that ends in .entity: the network as it is packed (weights_source.hpp); else safetensors.
@@ -36,10 +45,13 @@ struct WeightsFile {
 Result<WeightsFile> open_weights(const std::string& path);
 // What the metadata says. Errors: bad_file when the file is not ours.
 Result<TrainedModel> read_model(const WeightsFile& file);
+// What a network from any file was trained for (its section "model" and blobs input/); where the
+// file does not say: classes, no normalization.
+Result<TrainedModel> model_of(const NetworkSource& source);
 // Fills the parameters of `trainer`; the Error names the first that is absent or of another shape.
-// Held ranges may be absent, and count only for the number type they belong to: otherwise scales
-// are taken from the parameters.
-Status load_weights(const WeightsFile& file, Trainer& trainer);
+// Matrices that the file holds in the number type of the trainer get its very codes and scales;
+// held ranges may be absent, and count only for the number type they belong to.
+Status load_weights(const WeightSource& source, Trainer& trainer);
 // XXH3-128 of all parameters as f32 masters, in their order.
 Result<std::string> hash_weights(Trainer& trainer);
 

@@ -31,15 +31,6 @@ SafeOutput vector_output(std::string_view name, const std::vector<float>& values
 
 constexpr std::string_view kRanges = "/scale";
 
-// Held ranges are those of the number type that was trained; they count for no other.
-Status fill_ranges(const WeightsFile& file, const Param& param, const StateTensor& state) {
-  std::fill_n(state.tensor.f32(), state.tensor.shape.count(), 0.0f);
-  LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
-  const bool same = param.dtype.has_value() || dtype == dtype_name(param.tensor.dtype);
-  const bool there = file.tensors.find(state.name) != nullptr;
-  return same && there ? fill_state(file, state) : Status{};
-}
-
 }  // namespace
 
 JsonValue names_json(const std::vector<std::string>& names) {
@@ -79,6 +70,32 @@ Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
   return loss;
 }
 
+JsonValue split_json(const SplitRecord& split) {
+  JsonValue out = JsonValue::object();
+  out.add("share", JsonValue::real(split.spec.share));
+  out.add("seed", JsonValue::integer(static_cast<int64_t>(split.spec.seed)));
+  out.add("shuffle", JsonValue::boolean(split.spec.shuffle));
+  out.add("data", JsonValue::string(split.data));
+  return out;
+}
+
+Result<SplitRecord> read_split(const JsonValue& json, const std::string& where) {
+  const JsonValue* share = json.find("share");
+  const JsonValue* seed = json.find("seed");
+  const JsonValue* shuffle = json.find("shuffle");
+  const JsonValue* data = json.find("data");
+  if (share == nullptr || seed == nullptr || shuffle == nullptr || data == nullptr ||
+      !data->is_string())
+    return bad_file("share, seed, shuffle or data of the split is absent", where);
+  SplitRecord split;
+  LOOM_ASSIGN(split.spec.share, share->as_double(where));
+  LOOM_ASSIGN(const int64_t number, seed->as_int(where));
+  LOOM_ASSIGN(split.spec.shuffle, shuffle->as_bool(where));
+  split.spec.seed = static_cast<uint64_t>(number);
+  split.data = data->text();
+  return split;
+}
+
 int param_of(const Network& network, std::string_view name) {
   const int param = network.find_param(name);
   if (param >= 0 || !name.ends_with(kRanges)) return param;
@@ -96,11 +113,13 @@ SafeOutput state_output(const StateTensor& state) {
 }
 
 SafeMetadata model_metadata(const TrainedModel& model, std::string_view form) {
-  return {{"loom", std::string(form)},
-          {"network", write_network(model.network)},
-          {"dtype", std::string(dtype_name(model.dtype))},
-          {"loss", dump_json(loss_json(model.loss))},
-          {"classes", dump_json(names_json(model.names))}};
+  SafeMetadata metadata = {{"loom", std::string(form)},
+                           {"network", write_network(model.network)},
+                           {"dtype", std::string(dtype_name(model.dtype))},
+                           {"loss", dump_json(loss_json(model.loss))},
+                           {"classes", dump_json(names_json(model.names))}};
+  if (model.split) metadata.emplace_back("split", dump_json(split_json(*model.split)));
+  return metadata;
 }
 
 void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tensors) {
@@ -189,10 +208,13 @@ Status save_weights(const std::string& path, const TrainedModel& model, Trainer&
 namespace {
 
 // What an .entity file says where a safetensors file has metadata of that name.
-Result<std::string> entity_text(const Entity& file, std::string_view name) {
+Result<std::string> entity_text(const std::shared_ptr<const Entity>& entity,
+                                std::string_view name) {
+  const Entity& file = *entity;
   const JsonValue* training = file.header().find("training");
   if (name == "loom") return std::string(training == nullptr ? "weights 1" : "checkpoint 1");
-  LOOM_ASSIGN(const TrainedModel model, read_entity_model(file));
+  LOOM_ASSIGN(const std::unique_ptr<NetworkSource> source, open_network_entity(entity));
+  LOOM_ASSIGN(const TrainedModel model, model_of(*source));
   if (name == "network") return write_network(model.network);
   if (name == "dtype") return std::string(dtype_name(model.dtype));
   const JsonValue* value = training == nullptr ? nullptr : training->find(name);
@@ -203,7 +225,7 @@ Result<std::string> entity_text(const Entity& file, std::string_view name) {
 }  // namespace
 
 Result<std::string> WeightsFile::text(std::string_view name) const {
-  if (entity != nullptr) return entity_text(*entity, name);
+  if (entity != nullptr) return entity_text(entity, name);
   for (const auto& [key, value] : tensors.metadata()) {
     if (key == name) return value;
   }
@@ -222,7 +244,10 @@ Result<WeightsFile> open_weights(const std::string& path) {
 }
 
 Result<TrainedModel> read_model(const WeightsFile& file) {
-  if (file.entity != nullptr) return read_entity_model(*file.entity);
+  if (file.entity != nullptr) {
+    LOOM_ASSIGN(const std::unique_ptr<NetworkSource> source, open_network_entity(file.entity));
+    return model_of(*source);
+  }
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != "weights 1" && form != "checkpoint 1")
     return bad_file(cat("'", printable(form), "' is no form this version reads"), file.path);
@@ -241,49 +266,57 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
   LOOM_ASSIGN(model.normalization.scale, read_vector(file.tensors, kScale));
   if (model.normalization.shift.size() != model.normalization.scale.size())
     return bad_file("input/shift and input/scale differ in size", file.path);
+  const Result<std::string> split = file.text("split");
+  if (!split.ok()) return model;
+  LOOM_ASSIGN(const JsonValue split_value, parse_json(*split, file.path + ": split"));
+  LOOM_ASSIGN(model.split, read_split(split_value, file.path + ": split"));
   return model;
 }
 
 namespace {
 
-// Masters take the values that the file's types hold; then matrices of the same type take its very
-// bytes, because packing decoded values again may choose other scales.
-Status load_entity_weights(const Entity& file, Trainer& trainer) {
-  Network& network = trainer.network();
-  for (const StateTensor& state : trainer.step().state()) {
-    const int index = network.find_param(state.name);
-    if (index < 0) continue;
-    const Param& param = network.params()[static_cast<size_t>(index)];
-    LOOM_ASSIGN(const SourceWeight weight, entity_weight(file, param));
+// Values of a parameter into its master, or the ranges that its scales are held by.
+Status fill_master(const WeightSource& source, const Param& param, bool master,
+                   const StateTensor& state) {
+  if (state.tensor.dtype != DType::f32) {
+    return unsupported("weights without f32 masters cannot start from a file");
+  }
+  LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+  float* const to = state.tensor.f32();
+  if (master) {
     const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
-    LOOM_TRY(weight.rows(0, rows, state.tensor.f32()));
+    return weight.rows(0, rows, to);
   }
-  LOOM_TRY(trainer.step().restored(0));
-  for (size_t i = 0; i < network.params().size(); ++i) {
-    Param& param = network.param(static_cast<int>(i));
-    LOOM_ASSIGN(const SourceWeight weight, entity_weight(file, param));
-    if (param.spec.matrix() && weight.stored == param.tensor.dtype) {
-      const std::span<const std::byte> bytes =
-          file.bytes(static_cast<size_t>(file.find(param.path)));
-      std::copy(bytes.begin(), bytes.end(), param.memory.data());
-    }
-  }
-  return trainer.step().send();
+  const int64_t count = state.tensor.shape.count();
+  const bool held =
+      weight.held_dtype == param.tensor.dtype && static_cast<int64_t>(weight.held.size()) == count;
+  for (int64_t i = 0; i < count; ++i) to[i] = held ? weight.held[static_cast<size_t>(i)] : 0.0f;
+  return {};
 }
 
 }  // namespace
 
-Status load_weights(const WeightsFile& file, Trainer& trainer) {
-  if (file.entity != nullptr) return load_entity_weights(*file.entity, trainer);
-  const Network& network = trainer.network();
+// Masters take the values that the file's types hold; then matrices of the same type take its very
+// codes, because packing decoded values again may choose other scales.
+Status load_weights(const WeightSource& source, Trainer& trainer) {
+  Network& network = trainer.network();
   for (const StateTensor& state : trainer.step().state()) {
-    const int param = param_of(network, state.name);
-    if (param < 0) continue;
+    const int index = param_of(network, state.name);
+    if (index < 0) continue;
     const bool master = network.find_param(state.name) >= 0;
-    LOOM_TRY(master ? fill_state(file, state)
-                    : fill_ranges(file, network.params()[static_cast<size_t>(param)], state));
+    const Param& param = network.params()[static_cast<size_t>(index)];
+    LOOM_TRY(fill_master(source, param, master, state));
   }
-  return trainer.step().restored(0);
+  LOOM_TRY(trainer.step().restored(0));
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    Param& param = network.param(static_cast<int>(i));
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    if (!param.spec.matrix() || !weight.place || weight.stored != param.tensor.dtype) continue;
+    const R16 matrix = r16_geometry(param.tensor.dtype, param.spec.shape[0], param.spec.shape[1]);
+    for (int64_t row = 0; row < param.spec.shape[0]; ++row)
+      LOOM_TRY(weight.place(row, matrix, param.memory.data()));
+  }
+  return trainer.step().send();
 }
 
 Result<std::string> hash_weights(Trainer& trainer) {

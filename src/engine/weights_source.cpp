@@ -1,8 +1,10 @@
 #include "engine/weights_source.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/text.hpp"
+#include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
 #include "engine/training_parts.hpp"
 
@@ -46,6 +48,7 @@ void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityO
   section.add("dtype", JsonValue::string(std::string(dtype_name(model.dtype))));
   section.add("loss", loss_json(model.loss));
   section.add("classes", names_json(model.names));
+  if (model.split) section.add("split", split_json(*model.split));
   header.add(kSection, std::move(section));
   if (model.normalization.empty()) return;
   blobs.push_back(floats_output("input/shift", model.normalization.shift));
@@ -137,18 +140,30 @@ Status save_checkpoint_entity(const std::string& path, const TrainedModel& model
   return write_entity(path, header, blobs, {}, keep);
 }
 
-Result<TrainedModel> read_entity_model(const Entity& file) {
-  LOOM_ASSIGN(NetworkSpec spec, entity_spec(file));
-  TrainedModel model{std::move(spec), DType::f32, {}, {}, {}};
-  for (const EntityBlob& blob : file.blobs()) {
-    if (blob.layout == BlobLayout::r16 && blob.path.front() == '(') model.dtype = blob.dtype;
+namespace {
+
+// The values of blob `name`, or none.
+Result<std::vector<float>> blob_values(const NetworkSource& source, std::string_view name) {
+  std::vector<float> values;
+  for (const EntityOutput& blob : source.blobs) {
+    if (blob.path != name) continue;
+    if (blob.dtype != DType::f32) return bad_file(cat(name, " is not float32"), source.path);
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, blob.data());
+    values.resize(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   }
-  const JsonValue* section = file.header().find(kSection);
-  if (section == nullptr) {
-    model.loss.kind = LossKind::softmax_ce;
-    return model;
-  }
-  const std::string where = file.where() + ": model";
+  return values;
+}
+
+}  // namespace
+
+Result<TrainedModel> model_of(const NetworkSource& source) {
+  TrainedModel model{source.spec, DType::f32, {}, {}, {}};
+  LOOM_ASSIGN(model.dtype, parse_dtype(source.dtype));
+  model.loss.kind = LossKind::softmax_ce;
+  const JsonValue* section = source.sections.find(kSection);
+  if (section == nullptr) return model;
+  const std::string where = source.path + ": model";
   const JsonValue* dtype = section->find("dtype");
   const JsonValue* loss = section->find("loss");
   const JsonValue* classes = section->find("classes");
@@ -159,17 +174,13 @@ Result<TrainedModel> read_entity_model(const Entity& file) {
   model.dtype = *stored;
   LOOM_ASSIGN(model.loss, read_loss(*loss, where));
   for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
-  for (const auto& [name, to] : {std::pair("input/shift", &model.normalization.shift),
-                                 std::pair("input/scale", &model.normalization.scale)}) {
-    const int64_t found = file.find(name);
-    if (found < 0) continue;
-    const auto index = static_cast<size_t>(found);
-    LOOM_TRY(file.verify(index));
-    to->resize(static_cast<size_t>(file.entries()[index].count()));
-    LOOM_TRY(file.to_f32(index, 0, static_cast<int64_t>(to->size()), to->data()));
+  if (const JsonValue* split = section->find("split")) {
+    LOOM_ASSIGN(model.split, read_split(*split, where));
   }
+  LOOM_ASSIGN(model.normalization.shift, blob_values(source, "input/shift"));
+  LOOM_ASSIGN(model.normalization.scale, blob_values(source, "input/scale"));
   if (model.normalization.shift.size() != model.normalization.scale.size())
-    return bad_file("input/shift and input/scale differ in size", file.where());
+    return bad_file("input/shift and input/scale differ in size", source.path);
   return model;
 }
 

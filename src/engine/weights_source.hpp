@@ -15,7 +15,5 @@ Status save_trained_entity(const std::string& path, const TrainedModel& model, T
 // The same with the run (`about`: options, progress, history) and the state of the optimizer.
 Status save_checkpoint_entity(const std::string& path, const TrainedModel& model, Trainer& trainer,
                               const SafeMetadata& about, const std::string& keep);
-// What a network in an .entity file was trained for; defaults where it does not say.
-Result<TrainedModel> read_entity_model(const Entity& file);
 
 }  // namespace loom

@@ -6,7 +6,9 @@
 #include "bridge/network_checkpoint.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/onnx_export.hpp"
+#include "engine/arrays_source.hpp"
 #include "engine/convert.hpp"
+#include "engine/training_parts.hpp"
 #include "io/npy_write.hpp"
 #include "io/safetensors_write.hpp"
 #include "llm/decoder.hpp"
@@ -139,16 +141,8 @@ Status add_blobs(const NetworkSource& source, std::string_view folder, bool stri
 // --resume` takes: see training_files.hpp.
 Status write_network_safetensors(const std::string& path, const NetworkSource& source) {
   const JsonValue* training = source.sections.find("training");
-  const JsonValue* model = source.sections.find("model");
-  const JsonValue* loss = model == nullptr ? nullptr : model->find("loss");
-  const JsonValue* classes = model == nullptr ? nullptr : model->find("classes");
-  SafeMetadata metadata = {
-      {"loom", training == nullptr ? "weights 1" : "checkpoint 1"},
-      {"network", write_network(source.spec)},
-      {"dtype", source.dtype},
-      {"loss",
-       loss == nullptr ? R"({"kind":"mse","delta":1.0,"smoothing":0.0})" : dump_json(*loss)},
-      {"classes", classes == nullptr ? "[]" : dump_json(*classes)}};
+  LOOM_ASSIGN(const TrainedModel model, model_of(source));
+  SafeMetadata metadata = model_metadata(model, training == nullptr ? "weights 1" : "checkpoint 1");
   std::vector<SafeOutput> tensors;
   std::deque<std::string> memory;
   LOOM_TRY(add_blobs(source, "input/", false, memory, tensors));
@@ -177,9 +171,27 @@ Status write_network_onnx(const std::string& path, const NetworkSource& source, 
   return write_onnx(path, network, source.spec.input);
 }
 
+NpyOutput text_array(std::string name, const std::string& text) {
+  return {std::move(name),
+          ElementType::u8,
+          {static_cast<int64_t>(text.size())},
+          std::as_bytes(std::span(text))};
+}
+
+// The parameters by path. loom/network and loom/model (text as bytes), input/shift and input/scale
+// say what they belong to, so that the file can be opened again.
 Status write_network_npz(const std::string& path, const NetworkSource& source) {
   LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source));
   std::vector<NpyOutput> arrays;
+  const std::string network = write_network(source.spec);
+  const JsonValue* section = source.sections.find("model");
+  const std::string model = section == nullptr ? "" : dump_json(*section);
+  arrays.push_back(text_array(std::string(kNpzNetwork), network));
+  if (section != nullptr) arrays.push_back(text_array(std::string(kNpzModel), model));
+  for (const EntityOutput& blob : source.blobs) {
+    if (blob.path.starts_with("input/"))
+      arrays.push_back({blob.path, ElementType::f32, extents_of(blob.shape), {}, blob.data});
+  }
   for (size_t i = 0; i < unpacker.params().size(); ++i) {
     const Param& param = unpacker.params()[i];
     arrays.push_back(

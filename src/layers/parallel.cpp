@@ -6,13 +6,13 @@
 //                 without rows and cols it is concat
 //   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the
 //   last
-//                 child. top_k > 0 keeps the k largest weights of each sample, renormalised; every
-//                 expert still runs. balance adds the loss of Shazeer et al. (2017) as in the
-//                 Switch Transformer: N sum_i f_i P_i, f the share of samples an expert is kept
-//                 for, P its mean weight
+//                 child. top_k > 0 keeps the k largest weights of each sample (of equal ones
+//                 those of the first branches), renormalised; every expert still runs. balance adds
+//                 the loss of Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i,
+//                 f the share of samples an expert is kept for, P its mean weight
 // A disabled child is the identity.
 #include "base/text.hpp"
-#include "layers/layer.hpp"
+#include "layers/largest.hpp"
 
 namespace loom {
 namespace {
@@ -163,18 +163,6 @@ Result<Tensor> binary(ForwardCall& call, const Tensor& a, const Tensor& b, Binar
   LOOM_ASSIGN(const Tensor y, call.tensor(Shape{a.rows(), a.cols()}));
   LOOM_TRY(call.ops().binary({a, b, y, kind}));
   return y;
-}
-
-// 1 for the k largest of each row, else 0.
-Result<Tensor> largest(ForwardCall& call, const Tensor& p, int64_t k) {
-  LOOM_ASSIGN(const Tensor values, call.tensor(Shape{p.rows(), k}));
-  LOOM_ASSIGN(const Tensor ids, call.ids(Shape{p.rows(), k}));
-  LOOM_TRY(call.ops().topk({p, values, ids}));
-  LOOM_ASSIGN(const Tensor distance,
-              binary(call, p, slice_cols(values, k - 1, 1), BinaryKind::sub));
-  LOOM_ASSIGN(const Tensor kept, call.like(p));
-  LOOM_TRY(call.ops().unary({distance, kept, UnaryKind::step}));
-  return kept;
 }
 
 // balance * N sum_i f_i P_i over the samples of this batch, B: column sums give B f and B P.

@@ -4,8 +4,8 @@
 // - hierarchical: a tree of levels n1..nm; a softmax per inner node, a leaf is the product of its
 //   path
 // - gumbel: softmax((x + G) / tau), G = -log(-log u), in training, or where noise is set; hard: the
-//   largest value is 1 and the others 0, with the gradient of the softmax (straight-through, Jang,
-//   Gu and Poole, 2017)
+//   largest value (of equal ones the first) is 1 and the others 0, with the gradient of the softmax
+//   (straight-through, Jang, Gu and Poole, 2017)
 // - masked: softmax over the kept positions, 0 elsewhere
 // - sparse: sparsemax (Martins and Astudillo, 2016)
 // - entmax: alpha-entmax (Peters, Niculae and Martins, 2019); alpha 1 is softmax
@@ -15,7 +15,7 @@
 //   of the input are pi, or pi is uniform when they are missing
 #include "base/dmath.hpp"
 #include "base/text.hpp"
-#include "layers/layer.hpp"
+#include "layers/largest.hpp"
 
 namespace loom {
 namespace {
@@ -186,17 +186,12 @@ Result<Tensor> combine(ForwardCall& call, const Tensor& a, const Tensor& b, Bina
   return y;
 }
 
-// soft + (one-hot of its largest values - soft), the bracket without a gradient.
+// soft + (one-hot of its largest value - soft), the bracket without a gradient.
 Result<Tensor> straight_through(ForwardCall& call, const Tensor& soft) {
   const Tensor y = as_matrix(soft, soft.rows(), soft.cols());
   LOOM_ASSIGN(const Tensor fixed, call.like(y));
   LOOM_TRY(call.ops().convert({y, fixed}));  // a copy that carries no gradient
-  LOOM_ASSIGN(const Tensor top, call.tensor(Shape{y.rows()}));
-  LOOM_TRY(call.ops().reduce({fixed, top, ReduceKind::max}));
-  LOOM_ASSIGN(const Tensor below,
-              combine(call, fixed, as_matrix(top, y.rows(), 1), BinaryKind::sub));
-  LOOM_ASSIGN(const Tensor one_hot, call.like(y));
-  LOOM_TRY(call.ops().unary({below, one_hot, UnaryKind::step}));
+  LOOM_ASSIGN(const Tensor one_hot, largest(call, fixed, 1));
   LOOM_ASSIGN(const Tensor change, combine(call, one_hot, fixed, BinaryKind::sub));
   return combine(call, y, change, BinaryKind::add);
 }

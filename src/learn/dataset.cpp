@@ -1,5 +1,8 @@
 #include "learn/dataset.hpp"
 
+#include <numeric>
+
+#include "base/rng.hpp"
 #include "base/text.hpp"
 
 namespace loom {
@@ -27,10 +30,14 @@ Status check_finite(std::string_view what, const std::vector<float>& values, int
 }
 
 template <class T>
-std::vector<T> part(const std::vector<T>& all, int64_t samples, int64_t first, int64_t count) {
-  if (all.empty() || samples == 0) return {};
+std::vector<T> chosen(const std::vector<T>& all, int64_t samples, std::span<const int64_t> rows) {
+  std::vector<T> out;
+  if (all.empty() || samples == 0) return out;
   const int64_t each = static_cast<int64_t>(all.size()) / samples;
-  return {all.begin() + first * each, all.begin() + (first + count) * each};
+  out.reserve(rows.size() * static_cast<size_t>(each));
+  for (const int64_t row : rows)
+    out.insert(out.end(), all.begin() + row * each, all.begin() + (row + 1) * each);
+  return out;
 }
 
 }  // namespace
@@ -61,17 +68,31 @@ Status Dataset::check() const {
   return check_finite("target", targets, outputs);
 }
 
-Dataset Dataset::slice(int64_t first, int64_t count) const {
+Dataset Dataset::select(std::span<const int64_t> rows) const {
   Dataset d;
-  d.samples = count;
+  d.samples = static_cast<int64_t>(rows.size());
   d.sample = sample;
   d.outputs = outputs;
   d.classes = classes;
-  d.inputs = part(inputs, samples, first, count);
-  d.ids = part(ids, samples, first, count);
-  d.targets = part(targets, samples, first, count);
-  d.labels = part(labels, samples, first, count);
+  d.inputs = chosen(inputs, samples, rows);
+  d.ids = chosen(ids, samples, rows);
+  d.targets = chosen(targets, samples, rows);
+  d.labels = chosen(labels, samples, rows);
   return d;
+}
+
+// Fisher and Yates with one number per place.
+std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  const Rng rng(seed, stream);
+  for (int64_t i = n - 1; i > 0; --i) {
+    const uint64_t wide = (static_cast<uint64_t>(rng.bits(static_cast<uint64_t>(2 * i))) << 32) |
+                          rng.bits(static_cast<uint64_t>(2 * i + 1));
+    std::swap(order[static_cast<size_t>(i)],
+              order[static_cast<size_t>(wide % static_cast<uint64_t>(i + 1))]);
+  }
+  return order;
 }
 
 }  // namespace loom

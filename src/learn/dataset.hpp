@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,11 @@ struct Dataset {
   // The first thing that is wrong: no samples, sizes that do not agree, a label or id out of range,
   // a number that is not finite; the Error names the sample.
   Status check() const;
-  // Samples [first, first + count) as a set of their own.
-  Dataset slice(int64_t first, int64_t count) const;
+  // The samples of these numbers, in this order, as a set of their own.
+  Dataset select(std::span<const int64_t> rows) const;
 };
+
+// 0 .. n - 1 in an order that is a function of (seed, stream).
+std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream);
 
 }  // namespace loom

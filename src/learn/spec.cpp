@@ -92,36 +92,59 @@ std::string_view schedule_name(ScheduleKind kind) {
   return kSchedules[static_cast<size_t>(kind)];
 }
 
-double learning_rate(const ScheduleSpec& s, int64_t step, int64_t total, int64_t per_epoch,
-                     int64_t plateau_drops) {
-  if (step < s.warmup) {
-    return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
-  }
-  const int64_t span = std::max<int64_t>(total - s.warmup, 1);
-  const double t = std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span));
-  const int64_t epoch = step / std::max<int64_t>(per_epoch, 1);
+namespace {
+
+// Where a step stands once the warm-up is over.
+struct Place {
+  int64_t step = 0;       // since the warm-up
+  double share = 0;       // of the steps after it
+  int64_t epoch = 0;      // full ones since the warm-up
+  int64_t run_epoch = 0;  // and since the run began
+  int64_t per_epoch = 1;
+};
+
+double scheduled(const ScheduleSpec& s, const Place& at, int64_t plateau_drops) {
   const int64_t every = std::max<int64_t>(s.every, 1);
+  const auto decayed = [&](int64_t times) {
+    return s.rate * power(s.gamma, static_cast<double>(times));
+  };
+  const auto between = [&](double share) { return s.floor + (s.rate - s.floor) * share; };
   switch (s.kind) {
     case ScheduleKind::constant: return s.rate;
-    case ScheduleKind::step: return s.rate * power(s.gamma, static_cast<double>(epoch / every));
-    case ScheduleKind::multi_step: {
-      const auto passed = std::count_if(s.milestones.begin(), s.milestones.end(),
-                                        [&](int64_t m) { return epoch >= m; });
-      return s.rate * power(s.gamma, static_cast<double>(passed));
-    }
-    case ScheduleKind::exponential: return s.rate * power(s.gamma, static_cast<double>(epoch));
-    case ScheduleKind::cosine: return s.floor + (s.rate - s.floor) * half_cosine(t);
+    case ScheduleKind::step: return decayed(at.epoch / every);
+    case ScheduleKind::multi_step:
+      return decayed(std::count_if(s.milestones.begin(), s.milestones.end(),
+                                   [&](int64_t m) { return at.run_epoch >= m; }));
+    case ScheduleKind::exponential: return decayed(at.epoch);
+    case ScheduleKind::cosine: return between(half_cosine(at.share));
     case ScheduleKind::cosine_restarts: {
-      const int64_t period = every * std::max<int64_t>(per_epoch, 1);
-      const double phase = static_cast<double>(step % period) / static_cast<double>(period);
-      return s.floor + (s.rate - s.floor) * half_cosine(phase);
+      const int64_t period = every * at.per_epoch;
+      return between(
+          half_cosine(static_cast<double>(at.step % period) / static_cast<double>(period)));
     }
-    case ScheduleKind::linear: return s.rate + (s.floor - s.rate) * t;
-    case ScheduleKind::polynomial: return s.floor + (s.rate - s.floor) * power(1.0 - t, s.power);
-    case ScheduleKind::one_cycle: return one_cycle(s.rate, t);
-    case ScheduleKind::plateau: return s.rate * power(s.gamma, static_cast<double>(plateau_drops));
+    case ScheduleKind::linear: return s.rate + (s.floor - s.rate) * at.share;
+    case ScheduleKind::polynomial: return between(power(1.0 - at.share, s.power));
+    case ScheduleKind::one_cycle: return one_cycle(s.rate, at.share);
+    case ScheduleKind::plateau: return decayed(plateau_drops);
   }
   return s.rate;
+}
+
+}  // namespace
+
+double learning_rate(const ScheduleSpec& s, int64_t step, int64_t total, int64_t per_epoch,
+                     int64_t plateau_drops) {
+  const int64_t after = std::max<int64_t>(step - s.warmup, 0);
+  const int64_t span = std::max<int64_t>(total - s.warmup, 1);
+  Place at;
+  at.per_epoch = std::max<int64_t>(per_epoch, 1);
+  at.step = after;
+  at.share = std::min(1.0, static_cast<double>(after) / static_cast<double>(span));
+  at.epoch = after / at.per_epoch;
+  at.run_epoch = std::max(step, s.warmup) / at.per_epoch;
+  const double rate = scheduled(s, at, plateau_drops);
+  if (step >= s.warmup) return rate;
+  return rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
 }
 
 }  // namespace loom

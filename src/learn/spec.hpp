@@ -44,24 +44,30 @@ struct ClipSpec {
 };
 Result<ClipKind> parse_clip(std::string_view name);
 
+// With s the steps since the warm-up ended, n those from there to the end of the run, t = min(s /
+// n, 1), e = floor(s / steps per epoch), and half(t) = (1 + cos(pi t)) / 2, which falls from 1 to
+// 0:
 enum class ScheduleKind : uint8_t {
-  constant,
-  step,             // rate * gamma^(epoch / every)
-  multi_step,       // rate * gamma^(milestones passed)
-  exponential,      // rate * gamma^epoch
-  cosine,           // from rate to floor over all steps (Loshchilov and Hutter, 2017)
-  cosine_restarts,  // the same over `every` epochs, again and again
-  linear,           // warm-up, then down to floor in a straight line
+  constant,         // rate
+  step,             // rate gamma^floor(e / every)
+  multi_step,       // rate gamma^(milestones passed), which are epochs of the run, warm-up included
+  exponential,      // rate gamma^e
+  cosine,           // floor + (rate - floor) half(t)            (Loshchilov and Hutter, 2017)
+  cosine_restarts,  // floor + (rate - floor) half(s mod p / p), p = the steps of `every` epochs
+  linear,           // rate + (floor - rate) t
   polynomial,       // floor + (rate - floor) (1 - t)^power
-  one_cycle,        // up to rate over the first 30 %, down to rate / 10^4 (Smith and Topin, 2019)
-  plateau           // times gamma when the loss has not improved for `patience` epochs
+  one_cycle,  // from rate / 25 up to rate at t = 0.3, down to rate / 10^4 at t = 1, each along
+              // a half cosine                             (Smith and Topin, 2019)
+  plateau     // rate gamma^(how often the loss did not improve for `patience` epochs)
 };
+// Every kind may begin with a warm-up of `warmup` steps: in its step i, from 0, the rate is
+// (i + 1) / warmup of what the schedule has at s = 0. So it ends where the schedule begins.
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::constant;
   double rate = 1e-3, floor = 0.0, gamma = 0.1, power = 2.0;
   int64_t every = 10;               // epochs
   std::vector<int64_t> milestones;  // epochs
-  int64_t warmup = 0;               // steps, for every kind: the rate rises in a straight line
+  int64_t warmup = 0;               // steps
   int64_t patience = 5;             // epochs
 };
 Result<ScheduleKind> parse_schedule(std::string_view name);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/rng.hpp"
 #include "base/text.hpp"
 #include "grid/init.hpp"
 #include "learn/step_builder.hpp"
@@ -12,19 +11,21 @@
 namespace loom {
 namespace {
 
-// A permutation of n as a function of (seed, epoch): Fisher and Yates with one number per place.
 std::vector<int64_t> order_of(int64_t n, bool shuffle, uint64_t seed, int64_t epoch) {
+  if (shuffle) return permutation(n, seed, (uint64_t{1} << 48) + static_cast<uint64_t>(epoch));
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
-  if (!shuffle) return order;
-  const Rng rng(seed, (uint64_t{1} << 48) + static_cast<uint64_t>(epoch));
-  for (int64_t i = n - 1; i > 0; --i) {
-    const uint64_t wide = (static_cast<uint64_t>(rng.bits(static_cast<uint64_t>(2 * i))) << 32) |
-                          rng.bits(static_cast<uint64_t>(2 * i + 1));
-    std::swap(order[static_cast<size_t>(i)],
-              order[static_cast<size_t>(wide % static_cast<uint64_t>(i + 1))]);
-  }
   return order;
+}
+
+// L-BFGS compares gradients of one function at several places: batches of other samples would each
+// be another function.
+Status check_full_batches(const TrainerOptions& o, int64_t samples) {
+  const int64_t steps = (samples + o.batch - 1) / o.batch;
+  if (!o.step.optimizer.lbfgs() || o.step.accumulate % steps == 0) return {};
+  return invalid(cat("lbfgs needs all ", samples, " samples in every update, but takes a batch of ",
+                     o.batch, " times ", o.step.accumulate, "; leave the batch out, or give ",
+                     samples));
 }
 
 // Places in a batch tensor, and where values come from.
@@ -181,6 +182,7 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
                                 const TrainerOptions& options, const Ops& ops, ThreadPool& pool) {
   LOOM_TRY(data.check());
   if (options.batch < 1) return invalid(cat("batch is ", options.batch, ", must be at least 1"));
+  LOOM_TRY(check_full_batches(options, data.samples));
   if (data.sample.rank() >= Shape::kMaxRank) {
     return invalid(
         cat("a sample ", data.sample.str(), " has too many axes; at most ", Shape::kMaxRank - 1));

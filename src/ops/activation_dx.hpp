@@ -1,6 +1,7 @@
 // Derivatives of activations and of the other unary kinds, as templates over a lane type. The
 // argument is what went into the function, or what came out of it where that says enough and may be
-// all that was kept. At kinks: 0 for relu, relu2 and abs, 0.01 for leaky_relu.
+// all that was kept: of tanh and sigmoid, whose slopes near 1 are then as precise as the distance
+// of the output from 1. At kinks: 0 for relu, relu2 and abs, 0.01 for leaky_relu.
 #pragma once
 
 #include "ops/activation.hpp"
@@ -10,8 +11,8 @@ namespace loom {
 // Whether the derivative can be had from the output alone.
 constexpr bool has_dx_from_output(UnaryKind kind) {
   using enum UnaryKind;
-  return kind == linear || kind == relu || kind == leaky_relu || kind == elu || kind == tanh ||
-         kind == sigmoid || kind == exp || kind == sqrt || kind == reciprocal;
+  return kind == linear || kind == relu || kind == leaky_relu || kind == tanh || kind == sigmoid ||
+         kind == exp || kind == sqrt || kind == reciprocal;
 }
 
 namespace fmath {
@@ -28,23 +29,22 @@ LOOM_INLINE F silu_dx(F x) {
   return s * (1.0f + x * (1.0f - s));
 }
 
-// u = sqrt(2/pi) (x + 0.044715 x^3): (1 + tanh u) / 2 + x (1 - tanh(u)^2) / 2 * u'. Constant, 0 or
-// 1 to the last bit, beyond 10, where x^2 would overflow in the end.
+// x s(v) with v = 2 sqrt(2/pi) (x + 0.044715 x^3), s the sigmoid: s (1 + x v' (1 - s)). Constant, 0
+// or 1, beyond 40, where x^2 would overflow in the end.
 template <class F>
 LOOM_INLINE F gelu_tanh_dx(F wide) {
-  const F x = clip<F>(wide, 10.0f);
+  const F x = clip<F>(wide, 40.0f);
   const F z = x * x;
-  const F t = tanh<F>(number<F>(0.79788456080286536) * (x + number<F>(0.044715) * (z * x)));
-  const F du = number<F>(0.79788456080286536) * (1.0f + number<F>(0.134145) * z);
-  return 0.5f * (1.0f + t) + ((0.5f * x) * (1.0f - t * t)) * du;
+  const F s = sigmoid<F>(number<F>(1.59576912160573071) * (x + number<F>(0.044715) * (z * x)));
+  const F dv = number<F>(1.59576912160573071) * (1.0f + number<F>(0.134145) * z);
+  return s * (1.0f + (x * dv) * (1.0f - s));
 }
 
 // The normal distribution and x times its density, which is 0 in either precision beyond 40.
 template <class F>
 LOOM_INLINE F gelu_erf_dx(F wide) {
   const F x = clip<F>(wide, 40.0f);
-  const F density = number<F>(0.39894228040143268) * exp<F>((x * x) * -0.5f);
-  return 0.5f * (1.0f + erf<F>(x * number<F>(0.70710678118654752))) + x * density;
+  return normal_cdf<F>(x) + x * (number<F>(0.39894228040143268) * exp_half_square<F>(x));
 }
 
 // With w = e^x and n as in mish: n / (n + 2) + x 4 w (w + 1) / (n + 2)^2.
@@ -118,7 +118,6 @@ LOOM_INLINE F activate_dx_from_output(UnaryKind kind, F y) {
     case UnaryKind::linear: return one;
     case UnaryKind::relu: return y > zero ? one : zero;
     case UnaryKind::leaky_relu: return y > zero ? one : zero + fmath::number<F>(0.01);
-    case UnaryKind::elu: return y > zero ? one : y + 1.0f;
     case UnaryKind::tanh: return 1.0f - y * y;
     case UnaryKind::sigmoid: return y * (1.0f - y);
     case UnaryKind::exp: return y;

@@ -271,7 +271,7 @@ struct ScatterAddRowsArgs {
   int64_t skip = -1;
 };
 
-// dx = dy * f'. x holds the input of f, or, with from_output, its output (relu, leaky_relu, elu,
+// dx = dy * f'. x holds the input of f, or, with from_output, its output (relu, leaky_relu,
 // tanh, sigmoid, exp, sqrt, reciprocal, linear only). At a kink the derivative is that of the left
 // side for relu, relu2 and abs (0, 0, 0), and 0.01 for leaky_relu.
 struct UnaryDxArgs {

@@ -2,7 +2,8 @@
 // libm. Each is a template over a lane type, float or a vector of floats (GCC vector extension), so
 // scalar and SIMD code share every operation and therefore every bit. Coefficients: the
 // single-precision minimax sets of the Cephes library (S. Moshier). For double, the type of the
-// gradient oracle, exp, log, tanh and erf are those of base/dmath, and what is built from them has
+// gradient oracle, exp, log, tanh and the normal
+// distribution are those of base/dmath, and what is built from them has
 // constants of that precision.
 #pragma once
 
@@ -105,7 +106,7 @@ LOOM_INLINE F exp2_int(Int<F> n) {
   return from_bits<F>((n + 127) << 23);
 }
 
-// e * 2^n for e in [0.5, 2] and n in [-150, 128], rounded once; nf is n as a float. A backend whose
+// e * 2^n for e in [0.5, 2] and n in [-152, 128], rounded once; nf is n as a float. A backend whose
 // processor has an instruction with this very result may specialise it for its lane type.
 template <class F>
 struct ScaleExp {
@@ -116,6 +117,24 @@ struct ScaleExp {
   }
 };
 
+// e^r - 1 for |r| <= log(2) / 2, and somewhat beyond: 0.36.
+template <class F>
+LOOM_INLINE F expm1_reduced(F r) {
+  F p = splat<F>(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  return p * (r * r) + r;
+}
+
+// What is left of x after nf times log(2).
+template <class F>
+LOOM_INLINE F less_logs_of_2(F x, F nf) {
+  return (x - nf * 0.693359375f) - nf * -2.12194440e-4f;
+}
+
 // e^x. Overflows to infinity above 88.73, underflows gradually to 0 below -87.3; NaN stays NaN.
 template <class F>
 LOOM_INLINE F exp(F x) {
@@ -123,18 +142,61 @@ LOOM_INLINE F exp(F x) {
   y = y < -104.0f ? splat<F>(-104.0f) : y;
   const Int<F> n = round_to_int<F>(y * 1.44269504088896341f);
   const F nf = round_even<F>(y * 1.44269504088896341f);
-  const F r = (y - nf * 0.693359375f) - nf * -2.12194440e-4f;
-  F p = splat<F>(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  return ScaleExp<F>::run((p * (r * r) + r) + 1.0f, n, nf);
+  return ScaleExp<F>::run(expm1_reduced<F>(less_logs_of_2<F>(y, nf)) + 1.0f, n, nf);
 }
 template <>
 LOOM_INLINE double exp(double x) {
   return dmath::exp(x);
+}
+
+// e^x - 1 for x <= 0, precise near 0, where e^x is 1 and its digits beyond are lost: 2^n (e^r - 1)
+// + (2^n - 1). -1 to the last bit below -32.
+template <class F>
+LOOM_INLINE F expm1_negative(F x) {
+  const F y = x < -32.0f ? splat<F>(-32.0f) : x;
+  const F nf = round_even<F>(y * 1.44269504088896341f);
+  const F power = exp2_int<F>(round_to_int<F>(y * 1.44269504088896341f));
+  return power * expm1_reduced<F>(less_logs_of_2<F>(y, nf)) + (power - 1.0f);
+}
+template <>
+LOOM_INLINE double expm1_negative(double x) {
+  return dmath::expm1(x);
+}
+
+// e^(-x^2 / 2). The square is taken in two parts, h^2 and what x is more than h, because an error
+// in the last digit of x^2 would be one in the x^2-th of the result.
+template <class F>
+LOOM_INLINE F exp_half_square(F wide) {
+  const F a = min<F>(abs(wide), splat<F>(14.5f));  // where it is 0 already
+  const F h = from_bits<F>(bits(a) & ~0xfff);      // 12 digits, so h * h is exact
+  const F high = (h * h) * -0.5f, low = ((a - h) * (a + h)) * -0.5f;
+  const F nf = round_even<F>((high + low) * 1.44269504088896341f);
+  const Int<F> n = round_to_int<F>((high + low) * 1.44269504088896341f);
+  const F r = less_logs_of_2<F>(high, nf) + low;
+  return ScaleExp<F>::run(expm1_reduced<F>(r) + 1.0f, n, nf);
+}
+template <>
+LOOM_INLINE double exp_half_square(double x) {
+  return dmath::exp_half_square(x);
+}
+
+// log((1 + m) 2^ef) for 1 + m between sqrt(1/2) and sqrt(2).
+template <class F>
+LOOM_INLINE F log_1p_reduced(F m, F ef) {
+  const F z = m * m;
+  F p = splat<F>(7.0376836292e-2f);
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  F y = (p * m) * z;
+  y = y + ef * -2.12194440e-4f;
+  y = y - z * 0.5f;
+  return (m + y) + ef * 0.693359375f;
 }
 
 // Natural logarithm. 0 -> -inf, negative -> NaN, inf -> inf.
@@ -156,20 +218,7 @@ LOOM_INLINE F log(F x) {
   } else {
     ef = __builtin_convertvector(e, F);
   }
-  const F z = m * m;
-  F p = splat<F>(7.0376836292e-2f);
-  p = p * m - 1.1514610310e-1f;
-  p = p * m + 1.1676998740e-1f;
-  p = p * m - 1.2420140846e-1f;
-  p = p * m + 1.4249322787e-1f;
-  p = p * m - 1.6668057665e-1f;
-  p = p * m + 2.0000714765e-1f;
-  p = p * m - 2.4999993993e-1f;
-  p = p * m + 3.3333331174e-1f;
-  F y = (p * m) * z;
-  y = y + ef * -2.12194440e-4f;
-  y = y - z * 0.5f;
-  F result = (m + y) + ef * 0.693359375f;
+  F result = log_1p_reduced<F>(m, ef);
   const F infinity = from_bits<F>(Int<F>{} + 0x7f800000);
   const F nan = from_bits<F>(Int<F>{} + 0x7fc00000);
   result = x == infinity ? infinity : result;
@@ -182,6 +231,20 @@ LOOM_INLINE double log(double x) {
   return dmath::log(x);
 }
 
+// log(1 + t) for t in [0, 1], precise near 0, where 1 + t has lost the digits of t. From sqrt(2) -
+// 1 on it is log 2 + log(1 + (t - 1) / 2).
+template <class F>
+LOOM_INLINE F log1p_unit(F t) {
+  const auto large = t > 0.414213562373095049f;
+  const F m = large ? (t - 1.0f) * 0.5f : t;
+  return log_1p_reduced<F>(m, large ? splat<F>(1.0f) : splat<F>(0.0f));
+}
+template <>
+LOOM_INLINE double log1p_unit(double t) {
+  return dmath::log1p(t);
+}
+
+// 0 below -88.73, where e^-x overflows; the largest value that is lost so is 3e-39.
 template <class F>
 LOOM_INLINE F sigmoid(F x) {
   return 1.0f / (1.0f + exp<F>(-x));
@@ -211,10 +274,9 @@ LOOM_INLINE double tanh(double x) {
   return dmath::tanh(x);
 }
 
+// erf(x) for |x| < 1; z = x^2.
 template <class F>
-LOOM_INLINE F erf(F x) {
-  const F a = abs(x);
-  const F z = x * x;
+LOOM_INLINE F erf_small(F x, F z) {
   F t = splat<F>(7.853861353153693e-5f);
   t = t * z - 8.010193625184903e-4f;
   t = t * z + 5.188327685732524e-3f;
@@ -222,7 +284,12 @@ LOOM_INLINE F erf(F x) {
   t = t * z + 1.128358514861418e-1f;
   t = t * z - 3.761262582423300e-1f;
   t = t * z + 1.128379165726710f;
-  const F small = x * t;
+  return x * t;
+}
+
+// erfc(a) for a >= 1; e = e^(-a^2).
+template <class F>
+LOOM_INLINE F erfc_large(F a, F e) {
   const F q = 1.0f / a;
   const F y = q * q;
   F p = splat<F>(2.326819970068386e-2f);
@@ -242,32 +309,41 @@ LOOM_INLINE F erf(F x) {
   r = r * y + 4.218463358204948e-1f;
   r = r * y - 2.820767439740514e-1f;
   r = r * y + 5.641895067754075e-1f;
-  const F tail = (exp<F>(-z) * q) * (a < 2.0f ? p : r);
-  const F large = 1.0f - tail;
-  const F signed_large = x < 0.0f ? -large : large;
-  return a < 1.0f ? small : (x == x ? signed_large : x);
+  return (e * q) * (a < 2.0f ? p : r);
+}
+
+// The normal distribution, (1 + erf(x / sqrt(2))) / 2, precise in its lower tail.
+template <class F>
+LOOM_INLINE F normal_cdf(F x) {
+  const F u = x * number<F>(0.70710678118654752);
+  const F a = abs(u);
+  const F small = 0.5f + 0.5f * erf_small<F>(u, u * u);
+  const F tail = 0.5f * erfc_large<F>(a, exp_half_square<F>(x));
+  const F large = x < 0.0f ? tail : 1.0f - tail;
+  return a < 1.0f ? small : (x == x ? large : x);
 }
 template <>
-LOOM_INLINE double erf(double x) {
-  return dmath::erf(x);
+LOOM_INLINE double normal_cdf(double x) {
+  return dmath::normal_cdf(x);
 }
 
-// log(1 + e^x), stable at both ends.
+// log(1 + e^x), precise at both ends.
 template <class F>
 LOOM_INLINE F softplus(F x) {
-  const F t = log<F>(1.0f + exp<F>(-abs(x)));
-  return max<F>(x, splat<F>(0.0f)) + t;
+  return max<F>(x, splat<F>(0.0f)) + log1p_unit<F>(exp<F>(-abs(x)));
 }
 
+// x (1 + tanh(u)) / 2 = x / (1 + e^-2u): the right hand side keeps its digits where tanh nears -1.
+// What u is off by, some units in its last place, moves the result 2 |u| times as far.
 template <class F>
 LOOM_INLINE F gelu_tanh(F x) {
-  const F u = number<F>(0.79788456080286536) * (x + number<F>(0.044715) * ((x * x) * x));
-  return (0.5f * x) * (1.0f + tanh<F>(u));
+  const F u2 = number<F>(1.59576912160573071) * (x + number<F>(0.044715) * ((x * x) * x));
+  return x / (1.0f + exp<F>(-u2));
 }
 
 template <class F>
 LOOM_INLINE F gelu_erf(F x) {
-  return (0.5f * x) * (1.0f + erf<F>(x * number<F>(0.70710678118654752)));
+  return x * normal_cdf<F>(x);
 }
 
 // x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2): precise at both ends, and n / (n +
@@ -282,7 +358,7 @@ LOOM_INLINE F mish(F x) {
 // alpha 1
 template <class F>
 LOOM_INLINE F elu(F x) {
-  return x > 0.0f ? x : exp<F>(x) - 1.0f;
+  return x > 0.0f ? x : expm1_negative<F>(x);
 }
 
 // x clip(x + 3, 0, 6) / 6, divided first so that large x do not overflow.

@@ -14,7 +14,6 @@ constexpr bool result_tells(UnaryKind kind) {
     case UnaryKind::leaky_relu:
     case UnaryKind::tanh:
     case UnaryKind::sigmoid:
-    case UnaryKind::elu:
     case UnaryKind::exp:
     case UnaryKind::sqrt:
     case UnaryKind::reciprocal: return true;

@@ -96,7 +96,7 @@ TEST_F(Train, ResumesWithTheSameBits) {
   for (const std::string more :
        {"--optimizer adam --normalize standard", "--optimizer momentum --accumulate 3",
         "--optimizer lion --dtype int4 --clip norm:1",
-        "--optimizer lbfgs --accumulate 2 --rate 0.1", "--native --dtype bfloat16",
+        "--optimizer lbfgs --batch 120 --accumulate 2 --rate 0.1", "--native --dtype bfloat16",
         "--native --dtype int8 --optimizer sgd --rate 0.1",
         "--optimizer sgd --decay 0.5 --dtype uint4 --rate 0.05"}) {
     const std::string common = more + " --json --split 0.8 --schedule step --every 1 ";
@@ -268,7 +268,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
       {"1,2\n", "", "D: 2 columns, must be 2 for the network's input [2] and 1 for the target", 3},
       {"", "", "D: the dataset is empty: no bytes", 3},
       {"a,b,kind\n", "", "D: the dataset is empty: no samples", 3},
-      {"1,2,0\n", "--split 0.5", "a split that trains 0 of 1 samples; both parts need at least one",
+      {"1,2,0\n", "--split 0.5", "a split that trains 1 of 1 samples; both parts need at least one",
        2},
       {"1,2,0\n", "--optimizer adm",
        "unknown optimizer 'adm'; known are sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "engine/training_files.hpp"
+#include "engine/weights_source.hpp"
 #include "io/io_testing.hpp"
 #include "io/safetensors_write.hpp"
 
@@ -67,7 +68,7 @@ TEST(DatasetFiles, KeepsTheClassesOfTraining) {
   EXPECT_THAT(b.error().str(), HasSubstr("row 2, column 3: class 'c' was not in training"));
 }
 
-TEST(DatasetFiles, NormalizesAndSplits) {
+TEST(DatasetFiles, Normalizes) {
   Dataset d;
   d.samples = 4;
   d.sample = Shape{2};
@@ -77,12 +78,6 @@ TEST(DatasetFiles, NormalizesAndSplits) {
   const Normalization range = find_normalization(d, NormalizeKind::range);
   ASSERT_TRUE(normalize(d, range).ok());
   EXPECT_THAT(d.inputs, ElementsAre(0, 0, 2.0f * (1.0f / 6), 0, 4.0f * (1.0f / 6), 0, 1, 0));
-  const Result<SplitDataset> parts = split_dataset(d, 0.75);
-  ASSERT_TRUE(parts.ok());
-  EXPECT_EQ(parts->train.samples, 3);
-  EXPECT_EQ(parts->validation.samples, 1);
-  EXPECT_FALSE(split_dataset(d, 0.1).ok());
-  EXPECT_FALSE(split_dataset(d, 1.0).ok());
 }
 
 TEST(TrainingFiles, WeightsSayWhatTheyAre) {
@@ -107,15 +102,15 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   Result<Trainer> a = make(1), b = make(2);
   ASSERT_TRUE(a.ok() && b.ok());
   ASSERT_TRUE(save_weights(path, model, *a).ok());
-  const Result<WeightsFile> file = open_weights(path);
+  const Result<std::unique_ptr<NetworkSource>> file = open_trained_weights(path);
   ASSERT_TRUE(file.ok()) << file.error().str();
-  const Result<TrainedModel> read = read_model(*file);
+  const Result<TrainedModel> read = model_of(**file);
   ASSERT_TRUE(read.ok()) << read.error().str();
   EXPECT_EQ(read->dtype, DType::i8);
   EXPECT_THAT(read->names, ElementsAre("no", "yes"));
   EXPECT_THAT(read->normalization.scale, ElementsAre(3, 4));
   EXPECT_NE(hash_weights(*a).value(), hash_weights(*b).value());
-  ASSERT_TRUE(load_weights(*file, *b).ok());
+  ASSERT_TRUE(load_weights(**file, *b).ok());
   EXPECT_EQ(hash_weights(*a).value(), hash_weights(*b).value());
   TrainingRun run;
   const Result<std::string> none = load_checkpoint(path, model, *a, run);
@@ -157,25 +152,25 @@ TEST(TrainingFiles, WeightsKeepTheScalesTheyWereTrainedWith) {
   Trainer a = make(DType::i4);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(a.epoch(d, {}).ok());
   ASSERT_TRUE(save_weights(path, model, a).ok());
-  const Result<WeightsFile> file = open_weights(path);
+  const Result<std::unique_ptr<NetworkSource>> file = open_trained_weights(path);
   ASSERT_TRUE(file.ok()) << file.error().str();
   options.seed = 2;
   Trainer b = make(DType::i4);
-  ASSERT_TRUE(load_weights(*file, b).ok());
+  ASSERT_TRUE(load_weights(**file, b).ok());
   EXPECT_EQ(packed(a), packed(b));
   EXPECT_EQ(a.evaluate(d)->loss, b.evaluate(d)->loss);
   // In another type, or without what was held, scales are those of the weights as they are now.
   Trainer c = make(DType::u4);
-  ASSERT_TRUE(load_weights(*file, c).ok());
+  ASSERT_TRUE(load_weights(**file, c).ok());
   options.step.scale_band = 0;
   Trainer none = make(DType::i4);
   ASSERT_TRUE(save_weights(path, model, none).ok());
   Trainer plain = make(DType::u4);
-  ASSERT_TRUE(load_weights(*file, plain).ok());
+  ASSERT_TRUE(load_weights(**file, plain).ok());
   EXPECT_EQ(packed(c), packed(plain));
-  const Result<WeightsFile> without = open_weights(path);
+  const Result<std::unique_ptr<NetworkSource>> without = open_trained_weights(path);
   ASSERT_TRUE(without.ok()) << without.error().str();
-  ASSERT_TRUE(load_weights(*without, a).ok());
+  ASSERT_TRUE(load_weights(**without, a).ok());
   EXPECT_EQ(packed(a), packed(none));
 }
 

@@ -125,7 +125,7 @@ constexpr UnaryKind kKinds[] = {UnaryKind::linear,     UnaryKind::relu,       Un
 
 bool takes_output(UnaryKind kind) {
   using enum UnaryKind;
-  for (UnaryKind k : {linear, relu, leaky_relu, elu, tanh, sigmoid, exp, sqrt, reciprocal}) {
+  for (UnaryKind k : {linear, relu, leaky_relu, tanh, sigmoid, exp, sqrt, reciprocal}) {
     if (k == kind) return true;
   }
   return false;

@@ -208,6 +208,27 @@ TEST(Loss, BceIsThatOfTheSigmoid) {
   EXPECT_TRUE(std::isfinite(bce.total()));
 }
 
+// A sample that is nearly learned: its loss and its gradient are small, and keep their digits.
+TEST(Loss, BceKeepsTheDigitsOfSmallLosses) {
+  for (double x : {3.0, 20.0, 37.0, 51.0, 300.0}) {
+    for (double t : {0.0, 1.0}) {
+      const F64 pred(1, 1), target(1, 1), row_loss(1, 1), dpred(1, 1);
+      pred[0] = t == 1 ? x : -x;
+      target[0] = t;
+      LossArgs args;
+      args.kind = LossKind::bce;
+      args.pred = pred.tensor();
+      args.target = target.tensor();
+      args.row_loss = row_loss.vector();
+      args.dpred = dpred.tensor();
+      run64(&Ops::loss, args);
+      EXPECT_NEAR(row_loss[0] / std::log1p(std::exp(-x)), 1, 1e-14) << x << " " << t;
+      const double slope = 1 / (1 + std::exp(x));
+      EXPECT_NEAR(dpred[0] / (t == 1 ? -slope : slope), 1, 1e-14) << x << " " << t;
+    }
+  }
+}
+
 TEST(Loss, SoftmaxCeTakesIdsAndDistributions) {
   for (float smoothing : {0.0f, 0.125f}) {
     Loss ids(LossKind::softmax_ce), dense(LossKind::softmax_ce), any(LossKind::softmax_ce);

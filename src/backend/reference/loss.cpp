@@ -63,16 +63,20 @@ T huber_loss(const LossRow<T>& row, T delta) {
       });
 }
 
-// On logits: max(x, 0) - x t + log(1 + e^-|x|).
+// On logits: max(x, 0) - x t + log(1 + e^-|x|). Its gradient, s(x) - t with s the sigmoid, as (1 -
+// t) s(x) - t s(-x), which keeps its digits where the target is 1 and s(x) nearly so.
 template <class T>
 T binary_loss(const LossRow<T>& row) {
   return row.mean_of(
       [&](int64_t i) {
         const T x = row.pred[i];
-        const T tail = fmath::log<T>(T(1) + fmath::exp<T>(-fmath::abs<T>(x)));
+        const T tail = fmath::log1p_unit<T>(fmath::exp<T>(-fmath::abs<T>(x)));
         return (fmath::max<T>(x, T(0)) - x * row.target[i]) + tail;
       },
-      [&](int64_t i) { return fmath::sigmoid<T>(row.pred[i]) - row.target[i]; });
+      [&](int64_t i) {
+        const T x = row.pred[i], t = row.target[i];
+        return (T(1) - t) * fmath::sigmoid<T>(x) - t * fmath::sigmoid<T>(-x);
+      });
 }
 
 // log softmax(pred)[i] = (pred[i] - largest) - log_sum.

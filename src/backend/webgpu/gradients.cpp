@@ -11,16 +11,15 @@ constexpr std::string_view kActivateDx = R"(
 fn above_0(x: f32) -> bool { return bitcast<i32>(x) > 0; }
 fn below_0(x: f32) -> bool { return bitcast<u32>(x) > 0x80000000u; }
 fn gelu_tanh_dx(wide: f32) -> f32 {
-  let x = clamp(wide, -10.0, 10.0);
+  let x = clamp(wide, -40.0, 40.0);
   let z = x * x;
-  let t = loom_tanh(0.79788456080286536 * (x + 0.044715 * (z * x)));
-  let du = 0.79788456080286536 * (1.0 + 0.134145 * z);
-  return 0.5 * (1.0 + t) + ((0.5 * x) * (1.0 - t * t)) * du;
+  let s = loom_sigmoid(1.59576912160573071 * (x + 0.044715 * (z * x)));
+  let dv = 1.59576912160573071 * (1.0 + 0.134145 * z);
+  return s * (1.0 + (x * dv) * (1.0 - s));
 }
 fn gelu_erf_dx(wide: f32) -> f32 {
   let x = clamp(wide, -40.0, 40.0);
-  let density = 0.39894228040143268 * loom_exp((x * x) * -0.5);
-  return 0.5 * (1.0 + loom_erf(x * 0.70710678118654752)) + x * density;
+  return normal_cdf(x) + x * (0.39894228040143268 * exp_half_square(x));
 }
 fn mish_dx(x: f32) -> f32 {
   let w = loom_exp(min(x, 20.0));
@@ -80,7 +79,6 @@ fn activate_dx(kind: u32, y: f32) -> f32 {
     case 2u: { return select(0.01, 1.0, above_0(y)); }
     case 7u: { return 1.0 - y * y; }
     case 8u: { return y * (1.0 - y); }
-    case 11u: { return select(y + 1.0, 1.0, above_0(y)); }
     case 13u: { return y; }
     case 15u: { return 0.5 / y; }
     case 19u: { return -(y * y); }

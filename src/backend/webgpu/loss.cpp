@@ -17,7 +17,7 @@ fn loss_value(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
     case 2u: {
       return select(delta * (abs(d) - 0.5 * delta), (0.5 * d) * d, abs(d) <= delta);
     }
-    default: { return (max(x, 0.0) - x * t) + loom_log(1.0 + loom_exp(-abs(x))); }
+    default: { return (max(x, 0.0) - x * t) + log1p_unit(loom_exp(-abs(x))); }
   }
 }
 fn loss_slope(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
@@ -26,7 +26,7 @@ fn loss_slope(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
     case 0u: { return d + d; }
     case 1u: { return sign_of(d); }
     case 2u: { return select(sign_of(d) * delta, d, abs(d) <= delta); }
-    default: { return loom_sigmoid(x) - t; }
+    default: { return (1.0 - t) * loom_sigmoid(x) - t * loom_sigmoid(-x); }
   }
 }
 )";

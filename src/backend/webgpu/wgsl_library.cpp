@@ -131,21 +131,50 @@ fn times_f64(x: f32, v: vec2<u32>) -> f32 {
          exp2_int(e - half);
 }
 )"},
-    {"loom_exp", R"(
-fn loom_exp(x: f32) -> f32 {
-  let y = clamp(x, -104.0, 89.0);
-  let nf = round(y * 1.44269504088896341);
-  let n = i32(nf);
-  let r = (y - nf * 0.693359375) - nf * -2.12194440e-4;
+    // e^r - 1 for |r| up to 0.36, and what is left of x after n logarithms of 2.
+    {"expm1_reduced", R"(
+fn expm1_reduced(r: f32) -> f32 {
   var q = 1.9875691500e-4;
   q = q * r + 1.3981999507e-3;
   q = q * r + 8.3334519073e-3;
   q = q * r + 4.1665795894e-2;
   q = q * r + 1.6666665459e-1;
   q = q * r + 5.0000001201e-1;
-  let e = (q * (r * r) + r) + 1.0;
-  let half = n >> 1u;
-  let result = (e * exp2_int(half)) * exp2_int(n - half);
+  return q * (r * r) + r;
+}
+fn less_logs_of_2(x: f32, n: f32) -> f32 { return (x - n * 0.693359375) - n * -2.12194440e-4; }
+)"},
+    // v * 2^n, rounded once where 2^n is out of range.
+    {"scale_2", R"(
+fn scale_2(v: f32, n: i32) -> f32 { return (v * exp2_int(n >> 1u)) * exp2_int(n - (n >> 1u)); }
+)"},
+    {"loom_exp", R"(
+fn loom_exp(x: f32) -> f32 {
+  let y = clamp(x, -104.0, 89.0);
+  let n = round(y * 1.44269504088896341);
+  let result = scale_2(expm1_reduced(less_logs_of_2(y, n)) + 1.0, i32(n));
+  return select(result, x, is_nan(x));
+}
+)"},
+    // e^x - 1 for x <= 0, as in ops/fmath.hpp.
+    {"expm1_negative", R"(
+fn expm1_negative(x: f32) -> f32 {
+  let y = max(x, -32.0);
+  let n = round(y * 1.44269504088896341);
+  let power = exp2_int(i32(n));
+  let result = power * expm1_reduced(less_logs_of_2(y, n)) + (power - 1.0);
+  return select(result, x, is_nan(x));
+}
+)"},
+    // e^(-x^2 / 2), its square in two parts, as in ops/fmath.hpp.
+    {"exp_half_square", R"(
+fn exp_half_square(x: f32) -> f32 {
+  let a = min(abs(x), 14.5);
+  let h = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+  let high = (h * h) * -0.5;
+  let low = ((a - h) * (a + h)) * -0.5;
+  let n = round((high + low) * 1.44269504088896341);
+  let result = scale_2(expm1_reduced(less_logs_of_2(high, n) + low) + 1.0, i32(n));
   return select(result, x, is_nan(x));
 }
 )"},
@@ -182,6 +211,13 @@ fn loom_log(x: f32) -> f32 {
   if ((b & 0x7fffffffu) == 0u) { result = -infinity(); }
   if (b > 0x80000000u && !is_nan(x)) { result = not_a_number(); }
   return result;
+}
+)"},
+    // log(1 + t) for t in [0, 1], precise near 0.
+    {"log1p_unit", R"(
+fn log1p_unit(t: f32) -> f32 {
+  if (t > 0.414213562373095049) { return log_1p_reduced((t - 1.0) * 0.5, 1.0); }
+  return log_1p_reduced(t, 0.0);
 }
 )"},
     // The product of two words, low word first.
@@ -268,11 +304,13 @@ fn loom_tanh(x: f32) -> f32 {
   return select(select(large, -large, x < 0.0), x, is_nan(x));
 }
 )"},
-    {"loom_erf", R"(
-fn loom_erf(x: f32) -> f32 {
-  let a = abs(x);
-  let z = x * x;
+    // The normal distribution, (1 + erf(x / sqrt(2))) / 2, precise in its lower tail.
+    {"normal_cdf", R"(
+fn normal_cdf(x: f32) -> f32 {
+  let u = x * 0.70710678118654752;
+  let a = abs(u);
   if (a < 1.0) {
+    let z = u * u;
     var t = 7.853861353153693e-5;
     t = t * z - 8.010193625184903e-4;
     t = t * z + 5.188327685732524e-3;
@@ -280,7 +318,7 @@ fn loom_erf(x: f32) -> f32 {
     t = t * z + 1.128358514861418e-1;
     t = t * z - 3.761262582423300e-1;
     t = t * z + 1.128379165726710;
-    return x * t;
+    return 0.5 + 0.5 * (u * t);
   }
   let q = 1.0 / a;
   let y = q * q;
@@ -304,8 +342,8 @@ fn loom_erf(x: f32) -> f32 {
     r = r * y - 2.820767439740514e-1;
     r = r * y + 5.641895067754075e-1;
   }
-  let large = 1.0 - (loom_exp(-z) * q) * r;
-  return select(select(large, -large, x < 0.0), x, is_nan(x));
+  let tail = 0.5 * ((exp_half_square(x) * q) * r);
+  return select(select(1.0 - tail, tail, x < 0.0), x, is_nan(x));
 }
 )"},
     {"activate", R"(
@@ -316,9 +354,9 @@ fn activate(kind: u32, x: f32) -> f32 {
     case 3u: { return select(0.0, x * x, x > 0.0); }
     case 4u: { return x / (1.0 + loom_exp(-x)); }
     case 5u: {
-      return (0.5 * x) * (1.0 + loom_tanh(0.79788456080286536 * (x + 0.044715 * ((x * x) * x))));
+      return x / (1.0 + loom_exp(-1.59576912160573071 * (x + 0.044715 * ((x * x) * x))));
     }
-    case 6u: { return (0.5 * x) * (1.0 + loom_erf(x * 0.70710678118654752)); }
+    case 6u: { return x * normal_cdf(x); }
     case 7u: { return loom_tanh(x); }
     case 8u: { return loom_sigmoid(x); }
     case 9u: {
@@ -326,8 +364,8 @@ fn activate(kind: u32, x: f32) -> f32 {
       let n = w * (w + 2.0);
       return x * (n / (n + 2.0));
     }
-    case 10u: { return max(x, 0.0) + loom_log(1.0 + loom_exp(-abs(x))); }
-    case 11u: { return select(loom_exp(x) - 1.0, x, x > 0.0); }
+    case 10u: { return max(x, 0.0) + log1p_unit(loom_exp(-abs(x))); }
+    case 11u: { return select(expm1_negative(min(x, 0.0)), x, x > 0.0); }
     case 12u: { return x * (clamp(x + 3.0, 0.0, 6.0) / 6.0); }
     default: { return x; }
   }

@@ -1,0 +1,82 @@
+#include "learn/split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text.hpp"
+
+namespace loom {
+namespace {
+
+constexpr uint64_t kStream = uint64_t{1} << 49;  // not those of the epochs of Trainer
+
+// Samples of one class, or all of them, in a random order.
+struct Group {
+  std::vector<int64_t> rows;
+  int64_t quota = 0;     // so many of them train
+  double remainder = 0;  // what rounding the quota down took off
+};
+
+std::vector<Group> groups_of(const Dataset& data, bool by_class, uint64_t seed) {
+  std::vector<Group> groups;
+  std::map<int32_t, size_t> places;  // of a class among the groups
+  for (const int64_t row : permutation(data.samples, seed, kStream)) {
+    const int32_t label = by_class ? data.labels[static_cast<size_t>(row)] : 0;
+    const auto [found, fresh] = places.emplace(label, groups.size());
+    if (fresh) groups.emplace_back();
+    groups[found->second].rows.push_back(row);
+  }
+  return groups;
+}
+
+// Quotas that sum to `total`. Groups stand in a random order, which decides between equal
+// remainders.
+void set_quotas(std::vector<Group>& groups, double share, int64_t total) {
+  std::vector<Group*> order;
+  for (Group& group : groups) {
+    const double exact = share * static_cast<double>(group.rows.size());
+    group.quota = static_cast<int64_t>(exact);
+    group.remainder = exact - static_cast<double>(group.quota);
+    total -= group.quota;
+    order.push_back(&group);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Group* a, const Group* b) { return a->remainder > b->remainder; });
+  for (size_t i = 0; i < order.size() && total > 0; ++i) {
+    if (order[i]->quota == static_cast<int64_t>(order[i]->rows.size())) continue;
+    ++order[i]->quota;
+    --total;
+  }
+}
+
+}  // namespace
+
+Result<SplitDataset> split_dataset(const Dataset& data, const SplitSpec& spec) {
+  if (!(spec.share >= 0 && spec.share <= 1)) {
+    return invalid("the share of samples that train must be between 0 and 1");
+  }
+  const auto total =
+      static_cast<int64_t>(std::floor(spec.share * static_cast<double>(data.samples) + 0.5));
+  if (total < 1 || total >= data.samples) {
+    return invalid(cat("a split that trains ", total, " of ", data.samples,
+                       " samples; both parts need at least one"));
+  }
+  const bool by_class = spec.shuffle && data.has_labels() && data.labels_per_sample() == 1;
+  std::vector<Group> groups = groups_of(data, by_class, spec.seed);
+  set_quotas(groups, spec.share, total);
+  std::vector<bool> trains(static_cast<size_t>(data.samples));
+  for (const Group& group : groups) {
+    for (int64_t i = 0; i < group.quota; ++i)
+      trains[static_cast<size_t>(group.rows[static_cast<size_t>(i)])] = true;
+  }
+  std::vector<int64_t> train, validation;
+  for (int64_t row = 0; row < data.samples; ++row) {
+    const bool in_front = row < total;
+    const bool mine = spec.shuffle ? trains[static_cast<size_t>(row)] : in_front;
+    (mine ? train : validation).push_back(row);
+  }
+  return SplitDataset{data.select(train), data.select(validation), by_class};
+}
+
+}  // namespace loom

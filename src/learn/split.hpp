@@ -1,0 +1,24 @@
+// Holding samples out: which of a data set train and which validate, as a function of the samples,
+// the share and the seed alone, so that the same rows can be found again later.
+#pragma once
+
+#include "learn/dataset.hpp"
+
+namespace loom {
+
+struct SplitSpec {
+  double share = 0;  // of the samples that train, in (0, 1)
+  uint64_t seed = 1;
+  bool shuffle = true;  // false: the first samples train, the last validate
+};
+
+struct SplitDataset {
+  Dataset train, validation;  // each in the order of the data set
+  bool by_class = false;      // every class is in both in the same share, as far as it can be
+};
+// round(share * samples) samples train, the rest validates; both must have some. Shuffled, and
+// where every sample has one label, each class apart: share * (samples of the class), rounded down,
+// and what is left goes to the classes that lost most by that.
+Result<SplitDataset> split_dataset(const Dataset& data, const SplitSpec& spec);
+
+}  // namespace loom
