@@ -17,7 +17,7 @@ struct EvalFlags {
   DataFlags data;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels;
   int64_t batch = 64;
-  bool json = false;
+  bool json = false, carry_feedback = false;
 };
 
 // The model that the metadata of the weights describe; a description of its own takes the place of
@@ -67,6 +67,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   options.dtype = model.dtype;
   options.step.loss = model.loss;
   options.step.optimizer.kind = OptimizerKind::sgd;  // keeps no state
+  options.step.carry_feedback = f.carry_feedback;
   options.batch = std::min(f.batch, loaded.data.samples);
   Engine::Impl& impl = engine.impl();
   LOOM_ASSIGN(Trainer trainer,
@@ -164,6 +165,8 @@ Verb add_eval(Command app) {
       .needs(calibrate);
   verb.option("--loss", f->loss, "Another loss than the one of training");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
+  verb.flag("--carry-feedback", f->carry_feedback,
+            "Feedback links read what the batch before gave, not zeros");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
