@@ -31,8 +31,8 @@ TrainStepOptions plain_sgd(bool carry) {
 std::vector<float> values(const Tensor& t) {
   return {t.f32(), t.f32() + t.shape.count()};
 }
-std::vector<float> state_of(const TrainRig& rig, const std::string& name) {
-  for (const StateTensor& s : const_cast<TrainRig&>(rig).step().state()) {
+std::vector<float> state_of(TrainRig& rig, const std::string& name) {
+  for (const StateTensor& s : rig.step().state()) {
     if (s.name == name) return values(s.tensor);
   }
   return {};
