@@ -19,7 +19,7 @@ struct EvalFlags {
   std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows;
   double split = 0;
   int64_t batch = 64, seed = -1;
-  bool json = false, no_shuffle = false;
+  bool json = false, no_shuffle = false, carry_feedback = false;
 };
 
 struct Trained {
@@ -141,6 +141,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   options.dtype = model.dtype;
   options.step.loss = model.loss;
   options.step.optimizer.kind = OptimizerKind::sgd;  // keeps no state
+  options.step.carry_feedback = f.carry_feedback;
   options.batch = std::min(f.batch, rows.scored.samples);
   Engine::Impl& impl = engine.impl();
   LOOM_ASSIGN(Trainer trainer,
@@ -248,6 +249,8 @@ Verb add_eval(Command app) {
       .needs(calibrate);
   verb.option("--loss", f->loss, "Another loss than the one of training");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
+  verb.flag("--carry-feedback", f->carry_feedback,
+            "Feedback links read what the batch before gave, not zeros");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");

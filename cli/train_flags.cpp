@@ -87,6 +87,8 @@ void TrainFlags::add_method(Command verb) {
       .range(0, INT64_MAX)
       .show_default();
   verb.flag("--no-shuffle", no_shuffle, "Keep the order of the samples");
+  verb.flag("--carry-feedback", carry_feedback,
+            "Feedback links read what the batch before gave, not zeros");
 }
 
 void TrainFlags::add_schedule(Command verb) {
@@ -136,6 +138,7 @@ Result<TrainerOptions> TrainFlags::options() const {
   o.step.accumulate = static_cast<int>(accumulate);
   o.step.loss.heads = heads;
   o.step.native = native;
+  o.step.carry_feedback = carry_feedback;
   o.step.checkpoint_cells = grad_checkpoint;
   o.step.observed = !layer_stats.empty();
   o.step.seed = seed;

@@ -17,6 +17,7 @@ struct TrainFlags {
   std::vector<int64_t> milestones, heads;
   uint64_t seed = 1;
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
+  bool carry_feedback = false;
   int64_t grad_checkpoint = 0;
   std::string checkpoint, output, best, plot, layer_stats;
 

@@ -3,6 +3,7 @@
 //    "cells": [{"at": [z, y, x, l], "type": "Dense", "disabled": false, "in": 784, ...,
 //               "children": [...], "dtype": "int8", "shared_with": [z, y, x, l],
 //               "link": {"from": [z, y, x, l], "feedback": false}}]}
+// "shared_with": all parameters of the cell are those of an earlier one.
 // "layers": [{"type": ...}, ...] in the place of "grid" and "cells" is a row of layers. Fields are
 // those of the layer's table (or their older names); those left out have their defaults. The writer
 // writes every field, in one order, so that equal networks are equal bytes.

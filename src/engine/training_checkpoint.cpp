@@ -203,6 +203,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("decay", real(o.step.optimizer.decay));
   if (o.step.optimizer.lbfgs()) add("history", JsonValue::integer(o.step.optimizer.history));
   if (o.step.native) add("native", JsonValue::boolean(true));
+  if (o.step.carry_feedback) add("carry_feedback", JsonValue::boolean(true));
   if (!o.step.loss.heads.empty()) add("heads", JsonValue::string(dump_heads(o.step.loss.heads)));
   add("clip", JsonValue::integer(static_cast<int64_t>(o.step.clip.kind)));
   add("clip_limit", real(o.step.clip.limit));

@@ -26,14 +26,16 @@ struct Coord {
 struct Link {
   Coord from;
   // false: the output of an earlier cell in the same pass (a skip connection). true: the output of
-  // any cell in the previous pass, zeros in the first; no gradient flows through it.
+  // any cell in the previous pass, zeros in the first; no gradient flows through it. Which pass is
+  // the first: docs/state.md.
   bool feedback = false;
 };
 
 struct Cell {
   LayerConfig layer;
-  // Matrices of this layer are those of the same name and shape at another cell; it owns none of
-  // its own.
+  // Every parameter of this layer, those of its children included, is that of the same name and
+  // shape at the same place of an earlier cell; it owns none of its own. Gradients are summed over
+  // all users. finalize() refuses a cell that could share only some of them.
   std::optional<Coord> shared_with = {};
   std::optional<Link> link = {};
   // What this cell's matrices are packed in (mixed precision); empty: what the whole network is.

@@ -28,24 +28,27 @@ TensorRange join(const TensorRange& a, int64_t n, const TensorRange& b, int64_t 
 
 }  // namespace
 
-Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, const Node* owner) {
-  if (owner != nullptr && spec.matrix()) {
-    for (int index : owner->params) {
-      const Param& shared = params_[static_cast<size_t>(index)];
-      if (shared.spec.name != spec.name) continue;
-      if (shared.spec.shape == spec.shape) return index;
-      return invalid(cat("cannot share ", shared.path, " ", shared.spec.shape.str(), " as ", path,
-                         "/", spec.name, " ", spec.shape.str(), ": the shapes differ"));
-    }
-    return invalid(cat("cannot share weights with ", path, ": the other cell has no matrix called ",
-                       spec.name));
+// A layer that shares owns nothing: each of its parameters is found at the owner, or it is refused.
+Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, const Owner* owner) {
+  if (owner == nullptr) {
+    params_.push_back({cat(path, "/", spec.name), spec, {}, {}, {}});
+    return static_cast<int>(params_.size()) - 1;
   }
-  params_.push_back({cat(path, "/", spec.name), spec, {}, {}, {}});
-  return static_cast<int>(params_.size()) - 1;
+  const std::vector<int> none;
+  for (const int index : owner->node != nullptr ? owner->node->params : none) {
+    const Param& shared = params_[static_cast<size_t>(index)];
+    if (shared.spec.name != spec.name) continue;
+    if (shared.spec.shape == spec.shape) return index;
+    return invalid(cat("cannot share ", shared.path, " ", shared.spec.shape.str(), " as ", path,
+                       "/", spec.name, " ", spec.shape.str(), ": the shapes differ"));
+  }
+  return invalid(cat(path, "/", spec.name, " has no counterpart in cell ", owner->cell.str(),
+                     ", whose weights this cell shares; make the two layers alike, or share "
+                     "nothing"));
 }
 
 Result<Node> Network::add_node(const LayerConfig& config, const std::string& path,
-                               const Node* owner) {
+                               const Owner* owner) {
   Node node;
   node.id = nodes_++;
   node.config.def = config.def;
@@ -72,7 +75,14 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
     states_.push_back(def.state(config));
   }
   for (size_t i = 0; i < config.children.size(); ++i) {
-    LOOM_ASSIGN(Node child, add_node(config.children[i], cat(path, "/", i), nullptr));
+    Owner below;
+    if (owner != nullptr) {
+      below.cell = owner->cell;
+      const bool there = owner->node != nullptr && i < owner->node->children.size();
+      below.node = there ? &owner->node->children[i] : nullptr;
+    }
+    const Owner* shared = owner != nullptr ? &below : nullptr;
+    LOOM_ASSIGN(Node child, add_node(config.children[i], cat(path, "/", i), shared));
     node.children.push_back(std::move(child));
   }
   return node;
@@ -109,78 +119,121 @@ Status Network::resolve_link(const GridSpec& spec, const Cell& cell, GridNode& n
   return {};
 }
 
-// `guesses`: by flat index, the shape that a feedback link brings (rank 0: that of the cell
-// before).
-Status Network::add_cell(const GridSpec& spec, int64_t index, const std::vector<Shape>& guesses) {
+// The cell whose parameters `cell` shares. A number type is the owner's to choose.
+Result<Network::Owner> Network::owner_of(const GridSpec& spec, const Cell& cell,
+                                         const Coord& at) const {
+  const Coord& from = *cell.shared_with;
+  Owner owner{from, nullptr};
+  for (const GridNode& other : cells_) {
+    if (other.at == from) owner.node = &other.node;
+  }
+  if (owner.node == nullptr) {
+    return invalid(cat("cell ", at.str(), " shares weights with ", from.str(),
+                       ", which is no layer before it"));
+  }
+  if (cell.dtype.has_value() && cell.dtype != spec.find(from)->dtype) {
+    return invalid(cat("cell ", at.str(), " shares weights with ", from.str(),
+                       " and cannot hold them in another number type; give the type there"));
+  }
+  return owner;
+}
+
+Status Network::add_cell(const GridSpec& spec, int64_t index) {
   const Cell& cell = *spec.cell(index);
   GridNode node;
   node.at = spec.coord(index);
-  Shape in = cells_.empty() ? input_ : cells_.back().out;
-  Shape skip = cells_.empty() ? input_ : cells_.back().in;
-  std::string from = cells_.empty() ? "the input" : cat("cell ", cells_.back().at.str());
-  if (cell.link.has_value()) {
-    LOOM_TRY(resolve_link(spec, cell, node));
-    const Shape& guess = guesses[static_cast<size_t>(index)];
-    Shape linked = guess.rank() > 0 ? guess : in;
-    if (!node.feedback) linked = cells_[static_cast<size_t>(node.link)].out;
-    (node.skip ? skip : in) = linked;
-    if (!node.skip) from = cat("cell ", cell.link->from.str());
-  }
-  Result<Shape> out = infer_after(cell.layer, in, skip);
-  if (!out.ok()) {
-    Error error = out.error();
-    error.message = cat("cell ", node.at.str(), " does not fit ", from, ": ", error.message);
-    return error;
-  }
-  const Node* owner = nullptr;
+  if (cell.link.has_value()) LOOM_TRY(resolve_link(spec, cell, node));
+  std::optional<Owner> owner;
   if (cell.shared_with.has_value()) {
-    for (const GridNode& other : cells_) {
-      if (other.at == *cell.shared_with) owner = &other.node;
-    }
-    if (owner == nullptr) {
-      return invalid(cat("cell ", node.at.str(), " shares weights with ", cell.shared_with->str(),
-                         ", which is no layer before it"));
-    }
+    LOOM_ASSIGN(owner, owner_of(spec, cell, node.at));
   }
   const size_t first_param = params_.size();
-  LOOM_ASSIGN(node.node, add_node(cell.layer, node.at.str(), owner));
+  const Owner* shared = owner.has_value() ? &*owner : nullptr;
+  LOOM_ASSIGN(node.node, add_node(cell.layer, node.at.str(), shared));
   for (size_t i = first_param; i < params_.size(); ++i) params_[i].dtype = cell.dtype;
-  node.in = in;
-  node.out = *out;
   cells_.push_back(std::move(node));
   return {};
 }
 
-// A feedback link may come from a cell whose shape is known only once all cells are there: the
-// first attempt takes the shape of the cell before, the next ones what the attempt before found.
-Result<Network> Network::finalize(const GridSpec& spec, const Shape& input) {
-  constexpr int kAttempts = 3;
-  std::vector<Shape> guesses(static_cast<size_t>(spec.size()));
-  for (int attempt = 1;; ++attempt) {
-    Network net;
-    net.input_ = input;
-    for (int64_t i = 0; i < spec.size(); ++i) {
-      const std::optional<Cell>& cell = spec.cell(i);
-      if (!cell.has_value() || cell->layer.disabled) continue;
-      LOOM_TRY(net.add_cell(spec, i, guesses));
+// `before`: what another attempt found; feedback links take the shape of their cell from there, or,
+// where it is empty, that of the cell before them.
+Result<std::vector<CellShapes>> Network::shapes_with(const Shape& input,
+                                                     const std::vector<CellShapes>& before) const {
+  std::vector<CellShapes> all;
+  for (const GridNode& node : cells_) {
+    Shape in = all.empty() ? input : all.back().out;
+    Shape skip = all.empty() ? input : all.back().in;
+    std::string from = all.empty() ? "the input" : cat("cell ", cells_[all.size() - 1].at.str());
+    if (node.link >= 0) {
+      const auto source = static_cast<size_t>(node.link);
+      Shape linked = node.feedback ? in : all[source].out;
+      if (node.feedback && !before.empty()) linked = before[source].out;
+      (node.skip ? skip : in) = linked;
+      if (!node.skip) from = cat("cell ", cells_[source].at.str());
     }
-    if (net.cells_.empty()) return invalid("the grid has no enabled layer; put at least one");
-    const GridNode* bad = nullptr;
-    for (const GridNode& node : net.cells_) {
-      if (node.link < 0 || !node.feedback) continue;
-      const Shape& brought = net.cells_[static_cast<size_t>(node.link)].out;
-      if (brought == node.in) continue;  // a skip has the shape of the input
-      bad = &node;
-      LOOM_ASSIGN(const int64_t at, spec.index(node.at));
-      guesses[static_cast<size_t>(at)] = brought;
+    if (takes_ids(node.node.config) && (!all.empty() || (node.link >= 0 && !node.skip))) {
+      return invalid(cat("cell ", node.at.str(), " takes whole numbers (ids), which only ",
+                         "the input holds; ", from, " gives others"));
     }
-    if (bad == nullptr) return net;
-    if (attempt == kAttempts) {
-      const GridNode& from = net.cells_[static_cast<size_t>(bad->link)];
-      return invalid(cat("cell ", bad->at.str(), " takes ", bad->in.str(),
-                         ", but the feedback from ", from.at.str(), " brings ", from.out.str()));
+    Result<Shape> out = infer_after(node.node.config, in, skip);
+    if (!out.ok()) {
+      Error error = out.error();
+      error.message = cat("cell ", node.at.str(), " does not fit ", from, ": ", error.message);
+      return error;
     }
+    all.push_back({in, *out});
   }
+  return all;
+}
+
+// A feedback link may come from a cell whose shape is known only once all cells are there, so the
+// shapes are found in a few attempts.
+Result<std::vector<CellShapes>> Network::shapes(const Shape& input) const {
+  constexpr int kAttempts = 3;
+  std::vector<CellShapes> all;
+  for (int attempt = 1;; ++attempt) {
+    LOOM_ASSIGN(all, shapes_with(input, all));
+    const GridNode* bad = nullptr;
+    size_t index = 0;
+    for (size_t i = 0; i < all.size() && bad == nullptr; ++i) {
+      const GridNode& node = cells_[i];
+      // What a second input brings has the shape of the first.
+      if (!node.feedback || all[static_cast<size_t>(node.link)].out == all[i].in) continue;
+      bad = &node;
+      index = i;
+    }
+    if (bad == nullptr) return all;
+    if (attempt < kAttempts) continue;
+    const auto from = static_cast<size_t>(bad->link);
+    return invalid(cat("cell ", bad->at.str(), " takes ", all[index].in.str(),
+                       ", but the feedback from ", cells_[from].at.str(), " brings ",
+                       all[from].out.str()));
+  }
+}
+
+std::vector<bool> Network::fed_back() const {
+  std::vector<bool> read(cells_.size());
+  for (const GridNode& node : cells_) {
+    if (node.feedback) read[static_cast<size_t>(node.link)] = true;
+  }
+  return read;
+}
+
+Result<Network> Network::finalize(const GridSpec& spec, const Shape& input) {
+  Network net;
+  net.input_ = input;
+  for (int64_t i = 0; i < spec.size(); ++i) {
+    const std::optional<Cell>& cell = spec.cell(i);
+    if (!cell.has_value() || cell->layer.disabled) continue;
+    LOOM_TRY(net.add_cell(spec, i));
+  }
+  if (net.cells_.empty()) return invalid("the grid has no enabled layer; put at least one");
+  LOOM_ASSIGN(const std::vector<CellShapes> shapes, net.shapes(input));
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    net.cells_[i].in = shapes[i].in;
+    net.cells_[i].out = shapes[i].out;
+  }
+  return net;
 }
 
 int Network::find_param(std::string_view path) const {

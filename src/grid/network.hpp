@@ -24,13 +24,18 @@ struct Param {
 
 // One layer of the tree; children of containers below it.
 struct Node {
-  LayerConfig config;  // children stripped
+  LayerConfig config;
   std::vector<Node> children;
   std::vector<int> params;  // indices into Network::params()
   int rope = -1;            // index into Network::ropes()
   int state = -1;           // index into Network::states()
   int id = 0;               // position in the tree: a stream of random numbers
   bool disabled() const { return config.disabled; }
+};
+
+// What a cell takes and gives.
+struct CellShapes {
+  Shape in, out;
 };
 
 struct GridNode {
@@ -55,6 +60,11 @@ class Network {
   const Shape& output() const { return cells_.back().out; }
   int nodes() const { return nodes_; }
   bool has_links() const { return has_links_; }
+  // Per cell: whether a feedback link reads its output.
+  std::vector<bool> fed_back() const;
+  // What every cell takes and gives for an input of another shape than that of finalize(). Errors:
+  // invalid, naming the two cells that do not fit.
+  Result<std::vector<CellShapes>> shapes(const Shape& input) const;
   int find_param(std::string_view path) const;  // -1: none
   // Rows of the table that the input's ids name; 0: the input are numbers.
   int64_t vocab() const;
@@ -85,10 +95,20 @@ class Network {
   Status allocate_param(int index, DType dtype, DType vectors = DType::f32);
 
  private:
-  Status add_cell(const GridSpec& spec, int64_t index, const std::vector<Shape>& guesses);
+  // Where a layer that shares finds its parameters: the layer at the same place in the cell at
+  // `cell`; null where that cell has none there.
+  struct Owner {
+    Coord cell;
+    const Node* node = nullptr;
+  };
+
+  Status add_cell(const GridSpec& spec, int64_t index);
   Status resolve_link(const GridSpec& spec, const Cell& cell, GridNode& node);
-  Result<Node> add_node(const LayerConfig& config, const std::string& path, const Node* owner);
-  Result<int> param_for(const ParamSpec& spec, const std::string& path, const Node* owner);
+  Result<Owner> owner_of(const GridSpec& spec, const Cell& cell, const Coord& at) const;
+  Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
+  Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);
+  Result<std::vector<CellShapes>> shapes_with(const Shape& input,
+                                              const std::vector<CellShapes>& before) const;
 
   std::vector<GridNode> cells_;
   std::vector<Param> params_;

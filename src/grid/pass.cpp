@@ -1,5 +1,7 @@
 #include "grid/pass.hpp"
 
+#include "base/text.hpp"
+
 namespace loom {
 namespace {
 
@@ -62,6 +64,10 @@ Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
     Tensor in = value, skip = before;
     if (cell.link >= 0) {
       const auto from = static_cast<size_t>(cell.link);
+      if (!cell.feedback && from < begin) {
+        return invalid(cat("cell ", cell.at.str(), " reads cell ", cells[from].at.str(),
+                           ", which is not part of this pass; run both in one"));
+      }
       const Tensor linked = cell.feedback ? (*feedback)[from] : made[from - begin];
       (cell.skip ? skip : in) = linked;
     }

@@ -28,7 +28,7 @@ struct Pass {
   bool stateful = false;
   const std::vector<KvCache>* caches = nullptr;
   const std::vector<Tensor>* states = nullptr;
-  // What feedback links read, per cell; empty where none does.
+  // What feedback links read, per cell; empty where none does. The pass does not write it.
   const std::vector<Tensor>* feedback = nullptr;
   bool training = false;
   uint64_t seed = 0;

@@ -7,6 +7,7 @@
 
 #include "base/arena.hpp"
 #include "base/text.hpp"
+#include "grid/feedback.hpp"
 #include "grid/pass.hpp"
 #include "ops/trace.hpp"
 
@@ -19,17 +20,20 @@ struct Session::Impl {
   int64_t capacity = 0;
   int64_t position = 0;
   ArenaPlan plan;
-  std::vector<int> first_slot;  // of each cell
-  int next_slot = 0;
+  std::vector<int> first_slot;  // of each cell, and behind the last
+  int next_slot = 0, end_slot = 0;
+  bool misplaced = false;  // a layer asked for other tensors than those that were planned
   Buffer arena;
   Buffer state_memory;
-  std::vector<KvCache> caches;   // [state][sequence]
-  std::vector<Tensor> states;    // [state]: [sequences, width]
-  std::vector<Tensor> feedback;  // [cell]
+  std::vector<KvCache> caches;  // [state][sequence]
+  std::vector<Tensor> states;   // [state]: [sequences, width]
+  // What feedback links read in this pass, and what they will read in the next.
+  FeedbackMemory feedback, next_feedback;
+  Shape feedback_input;  // the input that `feedback` has the shapes for
   std::vector<RopeTable> ropes;
   std::unique_ptr<Recorder> recorder;
   std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
-  bool forget_feedback = false;
+  bool forget_feedback = true;
   // On a device: what it holds for this session, and where inputs of the caller go first.
   Attached weights, state_attached, memory;
   Buffer input;
@@ -39,6 +43,9 @@ struct Session::Impl {
   Status check_params(size_t first, size_t last);
   Status plan_memory();
   Status make_state();
+  Status begin_feedback(const Shape& shape);
+  Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
+  Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
   Pass pass();
   Result<Tensor> next_tensor(const Shape& shape);
 };
@@ -53,6 +60,14 @@ int64_t widest(const Node& node, const Network& network) {
   }
   for (const Node& child : node.children) width = std::max(width, widest(child, network));
   return width;
+}
+
+// Places are handed out in the order of the plan, so a layer that asks for more or fewer tensors
+// for a shorter input would be given those of another use (layers/layer.hpp).
+Error broken_plan() {
+  return make_error(Code::internal,
+                    "the memory planned for this network does not fit an input of this length; "
+                    "please report the network");
 }
 
 Tensor zeroed(std::byte* memory, DType dtype, const Shape& shape) {
@@ -77,14 +92,20 @@ Pass Session::Impl::pass() {
   p.stateful = true;
   p.caches = &caches;
   p.states = &states;
-  p.feedback = &feedback;
-  p.on_cell = [this](size_t cell) { next_slot = first_slot[cell]; };
+  p.feedback = &feedback.tensors();
+  p.on_cell = [this](size_t cell) {
+    next_slot = first_slot[cell];
+    end_slot = first_slot[cell + 1];
+  };
+  p.on_output = [this](size_t, const Tensor&) { misplaced = misplaced || next_slot != end_slot; };
   return p;
 }
 
 Result<Tensor> Session::Impl::next_tensor(const Shape& shape) {
   const DType dtype = recorder->ops().compute;
   const int slot = next_slot++;
+  misplaced = misplaced || slot >= end_slot;
+  if (misplaced) return broken_plan();
   if (plain_bytes(dtype, shape) > plan.bytes(slot)) {
     return invalid(cat("a tensor ", shape.str(),
                        " does not fit the session, which was made for inputs up to ",
@@ -114,6 +135,7 @@ Status Session::Impl::plan_memory() {
   p.recorder = &tracer;
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
+  p.on_output = {};
   // Tensor 0 is the input, which the caller owns: its place has no bytes.
   const bool ids = takes_ids(network->cells()[0].node.config);
   Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
@@ -130,8 +152,10 @@ Status Session::Impl::plan_memory() {
     kept.push_back(trace.find(value.data));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!feedback[i].empty()) kept.push_back(trace.find(outputs[i].data));
+    if (!feedback.empty() && !feedback.tensors()[i].empty())
+      kept.push_back(trace.find(outputs[i].data));
   }
+  first_slot.push_back(static_cast<int>(trace.tensors()));
   const auto end = static_cast<int64_t>(trace.commands().size());
   const std::vector<Lifetime> lives = trace.lifetimes();
   for (size_t i = 0; i < lives.size(); ++i) {
@@ -152,19 +176,10 @@ Status Session::Impl::plan_memory() {
 Status Session::Impl::make_state() {
   const DType compute = recorder->ops().compute;
   const int64_t element = dtype_info(compute).bits / 8;
-  const auto fed_back = [&](size_t cell) {
-    const std::vector<GridNode>& cells = network->cells();
-    return std::any_of(cells.begin(), cells.end(), [&](const GridNode& other) {
-      return other.feedback && static_cast<size_t>(other.link) == cell;
-    });
-  };
   int64_t bytes = 0;
   for (const StateSpec& s : network->states()) {
     bytes += 2 * s.kv_heads * s.head_dim * capacity * options.sequences * 4;
     bytes += round_up(s.width * options.sequences * element, 64);
-  }
-  for (size_t i = 0; i < network->cells().size(); ++i) {
-    if (fed_back(i)) bytes += round_up(plain_bytes(compute, network->cells()[i].out), 64);
   }
   LOOM_ASSIGN(state_memory, allocate_for(recorder->ops(), bytes));
   std::byte* at = state_memory.data();
@@ -179,13 +194,13 @@ Status Session::Impl::make_state() {
     states.push_back(zeroed(at, compute, Shape{options.sequences, s.width}));
     at += round_up(s.width * options.sequences * element, 64);
   }
-  for (size_t i = 0; i < network->cells().size(); ++i) {
-    Tensor t;
-    if (fed_back(i)) {
-      t = zeroed(at, compute, network->cells()[i].out);
-      at += round_up(plain_bytes(compute, t.shape), 64);
-    }
-    feedback.push_back(t);
+  const std::vector<bool> read = network->fed_back();
+  if (std::find(read.begin(), read.end(), true) != read.end()) {
+    std::vector<Shape> outputs;
+    LOOM_ASSIGN(const std::vector<CellShapes> shapes, network->shapes(max_input));
+    for (const CellShapes& s : shapes) outputs.push_back(s.out);
+    LOOM_ASSIGN(feedback, FeedbackMemory::create(*network, outputs, recorder->ops()));
+    LOOM_ASSIGN(next_feedback, FeedbackMemory::create(*network, outputs, recorder->ops()));
   }
   for (const RopeSpec& spec : network->ropes()) {
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
@@ -207,8 +222,10 @@ Status Session::Impl::attach() {
     constants.push_back(range_of(table.sin()));
   }
   LOOM_ASSIGN(weights, Attached::attach(device, constants, MemoryUse::weights, true));
-  const MemoryRange state = range_of(state_memory);
-  LOOM_ASSIGN(state_attached, Attached::attach(device, {&state, 1}, MemoryUse::state, false));
+  const MemoryRange state[] = {range_of(state_memory), range_of(feedback.memory()),
+                               range_of(next_feedback.memory())};
+  LOOM_ASSIGN(state_attached, Attached::attach(device, {state, feedback.empty() ? 1u : 3u},
+                                               MemoryUse::state, false));
   const MemoryRange own[] = {range_of(arena), range_of(input)};
   LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
   return {};
@@ -261,29 +278,68 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   return Session(std::move(impl));
 }
 
-Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool fetch) {
-  Impl& s = *impl_;
-  LOOM_TRY(s.check_params(first, last));
-  if (s.position == 0 && first == 0) {
-    for (const Tensor& t : s.states) {
-      if (t.shape.count() > 0) LOOM_TRY(s.recorder->fill({t, 0.0f}));
+// A pass begins at its first cell: what feedback links read must have the shapes of this input.
+Status Session::Impl::begin_feedback(const Shape& shape) {
+  if (feedback.empty() || (!forget_feedback && shape == feedback_input)) return {};
+  if (!forget_feedback) {
+    return invalid(cat("an input ", shape.str(), " after one of ", feedback_input.str(),
+                       ": feedback links carry what the pass before gave, so inputs keep their "
+                       "shape; reset the session before another one"));
+  }
+  LOOM_ASSIGN(const std::vector<CellShapes> cells, network->shapes(shape));
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (feedback.tensors()[i].empty()) continue;
+    for (FeedbackMemory* side : {&feedback, &next_feedback}) {
+      LOOM_TRY(side->reshape(i, cells[i].out));
+      LOOM_TRY(recorder->fill({side->tensors()[i], 0.0f}));
     }
   }
-  for (const Tensor& t : s.feedback) {
-    if (s.forget_feedback && !t.empty()) LOOM_TRY(s.recorder->fill({t, 0.0f}));
+  feedback_input = shape;
+  return {};
+}
+
+// Into the other side: cells of this pass that run in a later call still read what was before.
+Status Session::Impl::keep_feedback(const std::vector<Tensor>& outputs, size_t first) {
+  for (size_t i = 0; i < outputs.size() && !next_feedback.empty(); ++i) {
+    const Tensor& kept = next_feedback.tensors()[first + i];
+    if (!kept.empty()) LOOM_TRY(recorder->unary({outputs[i], kept}));
   }
-  s.forget_feedback = false;
-  LOOM_ASSIGN(const Tensor input, s.received(x));
-  Pass pass = s.pass();
+  return {};
+}
+
+Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y) {
+  LOOM_TRY(check_params(first, last));
+  if (position == 0 && first == 0) {
+    for (const Tensor& t : states) {
+      if (t.shape.count() > 0) LOOM_TRY(recorder->fill({t, 0.0f}));
+    }
+  }
+  if (first == 0) LOOM_TRY(begin_feedback(x.shape));
+  LOOM_ASSIGN(const Tensor mine, received(x));
+  misplaced = false;
+  Pass walk = pass();
   std::vector<Tensor> outputs;
-  pass.outputs = s.network->has_links() ? &outputs : nullptr;
-  LOOM_ASSIGN(const Tensor value, pass.run(first, last, input));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor& kept = s.feedback[first + i];
-    if (!kept.empty()) LOOM_TRY(s.recorder->unary({outputs[i], kept}));
+  walk.outputs = network->has_links() ? &outputs : nullptr;
+  LOOM_ASSIGN(y, walk.run(first, last, mine));
+  if (misplaced) return broken_plan();
+  return keep_feedback(outputs, first);
+}
+
+Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool fetch) {
+  Impl& s = *impl_;
+  Tensor value;
+  const Status recorded = s.run(x, first, last, value);
+  if (!recorded.ok()) {
+    s.recorder->discard();  // commands of a pass that will not run name memory of the caller
+    return recorded.error();
   }
   LOOM_TRY(s.recorder->flush());
-  if (fetch && last == s.network->cells().size()) LOOM_TRY(to_host(s.recorder->ops(), {value}));
+  const bool whole = last == s.network->cells().size();
+  if (whole) {
+    std::swap(s.feedback, s.next_feedback);
+    s.forget_feedback = false;
+  }
+  if (fetch && whole) LOOM_TRY(to_host(s.recorder->ops(), {value}));
   return value;
 }
 
@@ -308,7 +364,8 @@ int64_t Session::arena_bytes() const {
   return impl_->arena.size() + impl_->recorder->workspace_bytes();
 }
 int64_t Session::state_bytes() const {
-  int64_t bytes = impl_->state_memory.size();
+  int64_t bytes = impl_->state_memory.size() + impl_->feedback.memory().size() +
+                  impl_->next_feedback.memory().size();
   for (const RopeTable& table : impl_->ropes) bytes += table.bytes();
   return bytes;
 }

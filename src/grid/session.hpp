@@ -1,6 +1,9 @@
 // Session: one run of a network. It owns the activations (one planned arena), the KV caches and the
 // position; weights stay in the network. Nothing is allocated after create(). One thread at a time
 // may use a session; any number of sessions may share a network.
+//
+// Passes of a session build on each other (docs/state.md): recurrent layers go on from the state at
+// the current position, feedback links read what the last whole pass gave.
 #pragma once
 
 #include <memory>
@@ -36,7 +39,9 @@ class Session {
   // Runs cells [first, last) on `x` at the current position and returns the output, valid until the
   // next call. Does not move the position: call advance() once all cells of a piece have run. On a
   // device the host can read the output of the last cell; other outputs may be inputs of a call.
-  // `fetch` false: not even that one.
+  // `fetch` false: not even that one. A pass ends with the last cell; feedback links read it from
+  // then on. Errors: invalid for an input that does not fit, or that has another shape than the one
+  // before where feedback links carry it on. After an error nothing of the pass has happened.
   Result<Tensor> forward(const Tensor& x, size_t first, size_t last, bool fetch = true);
 
   int64_t position() const;

@@ -1,16 +1,20 @@
 #include "grid/traced.hpp"
 
-#include <algorithm>
-
 #include "base/text.hpp"
 
 namespace loom {
 namespace {
 
-// Feedback reads copies: the outputs themselves are written later in the same pass.
-Status record_feedback(const Network& network, Recorder& recorder, const TracedNetwork& t) {
-  for (size_t i = 0; i < network.cells().size(); ++i) {
-    if (!t.feedback[i].empty()) LOOM_TRY(recorder.unary({t.outputs[i], t.feedback[i]}));
+// What feedback links read is copied first, into tensors of the trace that nothing writes again:
+// gradients and second copies of gradient checkpointing find it unchanged.
+Status begin_feedback(const Network& network, const std::vector<Tensor>* given, Trace& trace,
+                      Recorder& recorder, TracedNetwork& t) {
+  const std::vector<bool> read = network.fed_back();
+  for (size_t i = 0; i < read.size(); ++i) {
+    Tensor& mine = t.feedback.emplace_back();
+    if (!read[i]) continue;
+    mine = trace.fresh(network.cells()[i].out);
+    LOOM_TRY(given != nullptr ? recorder.unary({(*given)[i], mine}) : recorder.fill({mine, 0.0f}));
   }
   return {};
 }
@@ -34,14 +38,8 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   t.x = trace.fresh(input, ids ? DType::i32 : trace.compute());
   t.step = trace.fresh(Shape{1});
   if (options.masked) t.mask = trace.fresh(Shape{input[0], length});
-  for (size_t i = 0; i < network.cells().size(); ++i) {
-    const bool read =
-        std::any_of(network.cells().begin(), network.cells().end(), [&](const GridNode& other) {
-          return other.feedback && static_cast<size_t>(other.link) == i;
-        });
-    t.feedback.push_back(read ? trace.fresh(network.cells()[i].out) : Tensor{});
-  }
   Recorder recorder(trace);
+  LOOM_TRY(begin_feedback(network, options.feedback, trace, recorder, t));
   Pass pass;
   pass.network = &network;
   pass.recorder = &recorder;
@@ -60,8 +58,15 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.step = t.step;
   LOOM_ASSIGN(t.y, pass.run(0, network.cells().size(), t.x));
   t.losses = std::move(pass.losses);
-  LOOM_TRY(record_feedback(network, recorder, t));
   return t;
+}
+
+Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,
+                       Recorder& recorder) {
+  for (size_t i = 0; i < feedback.size(); ++i) {
+    if (!feedback[i].empty()) LOOM_TRY(recorder.unary({traced.outputs[i], feedback[i]}));
+  }
+  return {};
 }
 
 }  // namespace loom

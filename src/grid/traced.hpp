@@ -1,8 +1,9 @@
 // A network recorded once for inputs of one shape: what training, gradient checks and evaluation
-// start from. Every pass stands alone: no caches, no states, feedback links read what the pinned
-// tensors hold.
+// start from. Every pass stands alone: no caches, no states of recurrent layers, and feedback links
+// read zeros unless the caller gives them what a pass before left.
 #pragma once
 
+#include "grid/feedback.hpp"
 #include "grid/pass.hpp"
 #include "ops/trace.hpp"
 
@@ -13,6 +14,8 @@ struct TraceOptions {
   uint64_t seed = 0;
   bool masked = false;  // positions may be left out: a mask tensor is made
   bool noted = false;   // the output of cell i is note i of the trace
+  // What feedback links read, per cell (FeedbackMemory::tensors); null: zeros.
+  const std::vector<Tensor>* feedback = nullptr;
 };
 
 struct TracedNetwork {
@@ -23,12 +26,16 @@ struct TracedNetwork {
   std::vector<Tensor> outputs;   // of every cell
   std::vector<int64_t> starts;   // of every cell: its first command
   std::vector<RopeTable> ropes;  // must outlive the program made of the trace
-  std::vector<Tensor> feedback;  // per cell; to be pinned; empty where no link reads it
+  std::vector<Tensor> feedback;  // what feedback links read in this pass, per cell
 };
 
 // Records all cells of `network` for inputs of the shape it was finalized with. Sequences are the
 // first axis. Parameters must be allocated; their addresses are recorded.
 Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
                                     const TraceOptions& options);
+// Keeps in `feedback` what the next pass reads. To be recorded behind everything that reads outputs
+// of this pass, so that their memory lives until then.
+Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,
+                       Recorder& recorder);
 
 }  // namespace loom

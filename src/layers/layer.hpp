@@ -1,8 +1,9 @@
 // LayerDef: what a layer kind is. One constant object per file of this room. A layer sees tensors
 // and ops: no dtype, no device, no thread, no file. It is written once, as forward(): gradients
 // belong to ops and memory is planned from what forward() records (docs/decisions/0008). So
-// forward() asks for its tensors in an order that depends on the configuration alone, and writes
-// none of them twice. Drivers are in grid/; containers call back through ForwardCall::child.
+// forward() asks for its tensors in an order that depends on the configuration alone (as many for
+// one step as for a thousand), and writes none of them twice. Drivers are in grid/; containers call
+// back through ForwardCall::child.
 #pragma once
 
 #include <array>
@@ -81,7 +82,7 @@ class ForwardCall {
   virtual const Tensor& rope_sin() const = 0;
   virtual bool training() const = 0;
   virtual Noise noise() const = 0;
-  // Adds weight * value to the loss that is trained; value: one number.
+  // Adds weight * value to the loss that is trained; value: one number. In training alone.
   virtual Status add_loss(const Tensor& value, float weight) = 0;
   virtual Result<Tensor> child(size_t i, const Tensor& input, const Tensor& skip = {}) = 0;
 

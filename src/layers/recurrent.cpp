@@ -92,23 +92,26 @@ Result<Tensor> finish(ForwardCall& call, const Run& run) {
   return y;
 }
 
-// Wih x + Whh h of step t: the input's part alone where the state is zero.
-Result<Tensor> sums(ForwardCall& call, const Run& run, int64_t t) {
-  const Tensor from_input = run.input_part(t), before = run.h_before(t);
-  if (before.empty()) return from_input;
-  const Shape shape{run.batch, from_input.cols()};
-  LOOM_ASSIGN(const Tensor from_state, call.tensor(shape));
-  LOOM_ASSIGN(const Tensor sum, call.tensor(shape));
-  LOOM_TRY(call.ops().matmul({before, call.param(kWhh), {}, from_state}));
-  LOOM_TRY(call.ops().binary({from_input, from_state, sum, BinaryKind::add}));
-  return sum;
+// Rows of step t of a tensor that holds step after step. One tensor for all steps: how many a layer
+// asks for must not depend on the length (layer.hpp).
+Tensor of_step(const Tensor& all, const Run& run, int64_t t) {
+  return all.slice_rows(t * run.batch, run.batch);
 }
 
 Result<Tensor> forward_rnn(ForwardCall& call) {
   LOOM_ASSIGN(const Run run, start(call));
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
+  LOOM_ASSIGN(const Tensor products, call.like(run.from_input));
+  LOOM_ASSIGN(const Tensor sums, call.like(run.from_input));
   for (int64_t t = 0; t < run.steps; ++t) {
-    LOOM_ASSIGN(const Tensor sum, sums(call, run, t));
+    const Tensor before = run.h_before(t);
+    Tensor sum = run.input_part(t);  // alone where the state is zero
+    if (!before.empty()) {
+      const Tensor product = of_step(products, run, t);
+      LOOM_TRY(call.ops().matmul({before, call.param(kWhh), {}, product}));
+      sum = of_step(sums, run, t);
+      LOOM_TRY(call.ops().binary({run.input_part(t), product, sum, BinaryKind::add}));
+    }
     LOOM_TRY(call.ops().unary({sum, run.h(t), static_cast<UnaryKind>(activation)}));
   }
   return finish(call, run);
@@ -123,8 +126,8 @@ Result<Tensor> forward_lstm(ForwardCall& call) {
   if (call.stateful()) before = slice_cols(call.state(), run.hidden, run.hidden);
   const Tensor kept = before;
   for (int64_t t = 0; t < run.steps; ++t) {
-    LstmCellArgs cell{run.input_part(t), before, acts.slice_rows(t * run.batch, run.batch),
-                      cells.slice_rows(t * run.batch, run.batch), run.h(t)};
+    LstmCellArgs cell{run.input_part(t), before, of_step(acts, run, t), of_step(cells, run, t),
+                      run.h(t)};
     cell.h_before = run.h_before(t);
     if (!cell.h_before.empty()) cell.w = call.param(kWhh);
     LOOM_TRY(call.ops().lstm_cell(cell));
@@ -135,17 +138,17 @@ Result<Tensor> forward_lstm(ForwardCall& call) {
 }
 
 Result<Tensor> forward_gru(ForwardCall& call) {
-  LOOM_ASSIGN(Run run, start(call));
-  const Shape state{run.batch, run.hidden}, gates{run.batch, 3 * run.hidden};
-  LOOM_ASSIGN(const Tensor acts, call.tensor(Shape{run.batch * run.steps, 3 * run.hidden}));
-  LOOM_ASSIGN(const Tensor zeros, call.tensor(state));
+  LOOM_ASSIGN(const Run run, start(call));
+  LOOM_ASSIGN(const Tensor acts, call.like(run.from_input));
+  LOOM_ASSIGN(const Tensor products, call.like(run.from_input));
+  LOOM_ASSIGN(const Tensor zeros, call.tensor(Shape{run.batch, run.hidden}));
   if (run.before.empty()) LOOM_TRY(call.ops().fill({zeros, 0.0f}));
   for (int64_t t = 0; t < run.steps; ++t) {
     const Tensor before = run.h_before(t).empty() ? zeros : run.h_before(t);
-    LOOM_ASSIGN(const Tensor from_state, call.tensor(gates));
+    const Tensor from_state = of_step(products, run, t);
     LOOM_TRY(call.ops().matmul({before, call.param(kWhh), call.param(kBiasHh), from_state}));
-    LOOM_TRY(call.ops().gru_cell({run.input_part(t), from_state, before,
-                                  acts.slice_rows(t * run.batch, run.batch), run.h(t)}));
+    LOOM_TRY(call.ops().gru_cell(
+        {run.input_part(t), from_state, before, of_step(acts, run, t), run.h(t)}));
   }
   return finish(call, run);
 }

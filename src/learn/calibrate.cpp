@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "dtype/r16.hpp"
+#include "learn/step_builder.hpp"
 #include "ops/visit.hpp"
 
 namespace loom {
@@ -52,12 +53,15 @@ void patch(const ConvShape& s, const float* x, int64_t at, float* out) {
 }  // namespace
 
 Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& ops,
-                                            ThreadPool& pool) {
+                                            ThreadPool& pool, bool carry_feedback) {
   RangeObserver o;
   o.batch_ = network.input()[0];
   o.ranges_.resize(network.params().size());
   Trace trace(ops.compute);
-  LOOM_ASSIGN(o.network_, trace_network(network, trace, {}));
+  LOOM_ASSIGN(o.feedback_, carried_feedback(network, carry_feedback, ops));
+  TraceOptions options;
+  options.feedback = tensors_of(o.feedback_);
+  LOOM_ASSIGN(o.network_, trace_network(network, trace, options));
   for (size_t i = 0; i < trace.commands().size(); ++i) {
     const Product product = product_of(trace.commands()[i]);
     for (size_t p = 0; p < network.params().size() && !product.w.empty(); ++p) {
@@ -69,10 +73,11 @@ Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& o
       o.readers_.push_back({p, product.convolution, product.shape});
     }
   }
-  std::vector<Tensor*> pins = {&o.network_.x, &o.network_.y, &o.network_.step};
-  for (Tensor& f : o.network_.feedback) {
-    if (!f.empty()) pins.push_back(&f);
+  if (options.feedback != nullptr) {
+    Recorder last(trace);
+    LOOM_TRY(record_feedback(o.network_, *options.feedback, last));
   }
+  std::vector<Tensor*> pins = {&o.network_.x, &o.network_.y, &o.network_.step};
   LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, ops, pool));
   o.program_ = std::make_unique<Program>(std::move(program));
   return o;

@@ -40,7 +40,9 @@ struct InputRange {
 class RangeObserver {
  public:
   // network: finalized for one batch, loaded; its packed weights must stay where they are.
-  static Result<RangeObserver> create(const Network& network, const Ops& ops, ThreadPool& pool);
+  // carry_feedback: as in TrainStepOptions.
+  static Result<RangeObserver> create(const Network& network, const Ops& ops, ThreadPool& pool,
+                                      bool carry_feedback = false);
 
   // To be filled before run().
   const Tensor& x() const { return network_.x; }
@@ -60,6 +62,7 @@ class RangeObserver {
   void add(const Reader& reader, const Tensor& x, int64_t samples);
 
   TracedNetwork network_;
+  FeedbackMemory feedback_;
   std::unique_ptr<Program> program_;
   std::vector<Reader> readers_;  // by id of the note
   std::vector<InputRange> ranges_;

@@ -226,6 +226,7 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
   }
   const auto heads = static_cast<int64_t>(widths.size());
   const Tensor rows = s.fresh(Shape{heads, y.rows()});
+  if (dy.empty()) t.row_losses = rows;
   t.weight = s.fresh(Shape{y.rows()});
   int64_t first = 0;
   for (int64_t h = 0; h < heads; ++h) {
@@ -280,21 +281,27 @@ std::vector<Tensor*> StepTensors::pins() {
   std::vector<Tensor*> all;
   for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty()) all.push_back(&network.mask);
+  if (!row_losses.empty()) all.push_back(&row_losses);
   for (Tensor& target : targets) all.push_back(&target);
-  for (Tensor& f : network.feedback) {
-    if (!f.empty()) all.push_back(&f);
-  }
   return all;
 }
 
-Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
-                   const std::vector<Trained>& trained, StepTensors& t, bool together) {
-  TraceOptions o;
-  o.training = true;
-  o.seed = options.seed;
-  o.masked = options.masked;
-  o.noted = options.observed;
-  LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, const Ops& ops) {
+  if (!carry) return FeedbackMemory();
+  std::vector<Shape> outputs;
+  for (const GridNode& cell : network.cells()) outputs.push_back(cell.out);
+  return FeedbackMemory::create(network, outputs, ops);
+}
+
+const std::vector<Tensor>* tensors_of(const FeedbackMemory& feedback) {
+  return feedback.empty() ? nullptr : &feedback.tensors();
+}
+
+namespace {
+
+// Gradients of all parameters, and their updates unless they are gathered first.
+Status record_learning(Trace& trace, const TrainStepOptions& options,
+                       const std::vector<Trained>& trained, StepTensors& t, bool together) {
   Differentiator d(trace);
   d.checkpoint(segments(t.network, options.checkpoint_cells));
   Scribe s(trace);
@@ -360,14 +367,34 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   return updater.finish();
 }
 
+}  // namespace
+
+Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
+                   const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
+                   StepTensors& t, bool together) {
+  TraceOptions o;
+  o.training = true;
+  o.seed = options.seed;
+  o.masked = options.masked;
+  o.noted = options.observed;
+  o.feedback = feedback;
+  LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  LOOM_TRY(record_learning(trace, options, trained, t, together));
+  if (feedback == nullptr) return {};
+  Recorder last(trace);
+  return record_feedback(t.network, *feedback, last);
+}
+
 Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
-                         StepTensors& t) {
+                         const std::vector<Tensor>* feedback, StepTensors& t) {
   TraceOptions o;
   o.seed = options.seed;
   o.masked = options.masked;
+  o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Scribe s(trace);
-  return record_loss(trace, s, options, t, {}, false);
+  LOOM_TRY(record_loss(trace, s, options, t, {}, false));
+  return feedback != nullptr ? record_feedback(t.network, *feedback, s.ops()) : Status{};
 }
 
 Status record_update(Trace& trace, const TrainStepOptions& options,

@@ -24,23 +24,30 @@ struct StepTensors {
   TracedNetwork network;
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;
-  Tensor hyper;    // OptimiseArgs::hyper
-  Tensor numbers;  // [1, 2]: 0 and 1
-  Tensor report;   // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
+  Tensor row_losses;  // of an evaluation: [heads, rows], each with its weight
+  Tensor hyper;       // OptimiseArgs::hyper
+  Tensor numbers;     // [1, 2]: 0 and 1
+  Tensor report;  // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
   std::vector<Tensor*> pins();
 };
 
 // Forward, loss and gradients; with accumulate == 1 the update too. together, for devices: the
 // updates of many parameters follow each other, for which gradients are kept longer, and the loss
-// is in the report.
+// is in the report. feedback: what feedback links carry to the next step; null: every step starts
+// from zeros.
 Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
-                   const std::vector<Trained>& trained, StepTensors& t, bool together);
+                   const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
+                   StepTensors& t, bool together);
 // Clipping and update from the added-up gradients, which become zero.
 Status record_update(Trace& trace, const TrainStepOptions& options,
                      const std::vector<Trained>& trained, StepTensors& t, bool together);
 // Forward and loss alone, as outside training.
 Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
-                         StepTensors& t);
+                         const std::vector<Tensor>* feedback, StepTensors& t);
+// Memory for what feedback links carry from batch to batch; empty where nothing is to be carried.
+Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, const Ops& ops);
+// Its tensors, as the functions above take them.
+const std::vector<Tensor>* tensors_of(const FeedbackMemory& feedback);
 // Masters into the network's packed weights.
 Status record_pack(Trace& trace, const TrainStepOptions& options,
                    const std::vector<Trained>& trained);

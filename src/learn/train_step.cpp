@@ -34,6 +34,7 @@ struct TrainStep::Impl {
   std::vector<Trained> trained;
   std::vector<Buffer> memory;
   std::vector<StateTensor> state;
+  FeedbackMemory feedback;
   std::vector<Tensor> gradients;
   std::unique_ptr<Program> step;    // forward, loss, gradients; the update too unless accumulating
   std::unique_ptr<Program> update;  // accumulating: clipping, update, gradients back to zero
@@ -73,7 +74,10 @@ struct TrainStep::Impl {
   void show(int64_t id, const Tensor& values) const;
   Status make_programs();
   Status set_hyper(double rate);
-  bool overlaps() const { return ops->device != nullptr && !gathers() && !observer; }
+  // Steps that carry feedback wait for each other: one that is not finite must leave nothing.
+  bool overlaps() const {
+    return ops->device != nullptr && !gathers() && !observer && feedback.empty();
+  }
   Status prepare(double rate);
   Status ask();
   Status take();
@@ -152,6 +156,11 @@ Status TrainStep::Impl::make_state() {
     one.stream = trained.size();
     trained.push_back(one);
   }
+  LOOM_ASSIGN(feedback, carried_feedback(*network, options.carry_feedback, *ops));
+  for (size_t i = 0; i < feedback.tensors().size(); ++i) {
+    const Tensor& t = feedback.tensors()[i];
+    if (!t.empty()) state.push_back({network->cells()[i].at.str() + "/feedback", t});
+  }
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (ops->device != nullptr) {
     LOOM_ASSIGN(reports, loom::persistent(Shape{kReports, 4}, reports_memory));
@@ -170,6 +179,7 @@ std::vector<MemoryRange> TrainStep::Impl::ranges() const {
   std::vector<MemoryRange> all;
   for (const Param& p : network->params()) all.push_back({p.tensor.data, p.bytes()});
   for (const Buffer& buffer : memory) all.push_back(range_of(buffer));
+  if (!feedback.empty()) all.push_back(range_of(feedback.memory()));
   return all;
 }
 
@@ -205,7 +215,8 @@ Status TrainStep::Impl::make_programs() {
   tensors = std::move(kept);
   Trace forward(DType::f32, true);
   const bool together = ops->device != nullptr;
-  LOOM_TRY(record_step(forward, *network, options, trained, tensors, together));
+  LOOM_TRY(
+      record_step(forward, *network, options, trained, tensors_of(feedback), tensors, together));
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
   if (gathers() && lbfgs == nullptr) {
     Trace apply(DType::f32);
@@ -310,6 +321,7 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   if (!updates || s.lbfgs != nullptr) LOOM_TRY(to_host(*s.ops, {s.tensors.loss}));
   result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
   if (result.updated) ++s.updates;
+  if (!result.finite) LOOM_TRY(forget());
   return result;
 }
 
@@ -459,9 +471,14 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
     if (!one.ranges.empty()) s.state.push_back({p.path + "/scale", one.ranges});
   }
   LOOM_ASSIGN(s.attached, Attached::attach(s.ops->device, s.ranges(), MemoryUse::state, true));
-  if (!found) return make_error(Code::not_found, cat("cell ", at.str(), " has no matrix"));
+  if (!found)
+    return make_error(Code::not_found, cat("cell ", at.str(), " has no matrix of its own"));
   LOOM_TRY(s.make_programs());
   return s.pack->run();
+}
+
+Status TrainStep::forget() {
+  return impl_->feedback.forget(*impl_->ops);
 }
 
 Status TrainStep::refresh_scales() {
@@ -480,7 +497,7 @@ int64_t TrainStep::arena_bytes() const {
 int64_t TrainStep::state_bytes() const {
   int64_t bytes = impl_->lbfgs != nullptr ? impl_->lbfgs->state_bytes() : 0;
   for (const Buffer& b : impl_->memory) bytes += b.size();
-  return bytes;
+  return bytes + impl_->feedback.memory().size();
 }
 
 }  // namespace loom

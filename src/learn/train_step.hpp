@@ -32,6 +32,11 @@ struct TrainStepOptions {
   // keep all.
   int64_t checkpoint_cells = 0;
   bool observed = false;  // TrainStep::observe() will be used
+  // What feedback links read. false: zeros in every batch, so that samples know nothing of each
+  // other and no result depends on how they fall into batches. true: what the batch before gave, at
+  // the same place of the batch, for data that are pieces of streams. No gradient flows from one
+  // batch to another. docs/state.md.
+  bool carry_feedback = false;
   // Types with one scale per row: the scale stays while the range of its row (largest or mean
   // magnitude, or both ends) shrinks by no more than this share of it, and is taken anew when the
   // row grows or shrinks further. 0: taken anew at every step.
@@ -51,7 +56,8 @@ struct StepResult {
 
 // A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight", "(0, 0, 0, 0)/weight/scale"
 // (the ranges its scales were taken from) and what the optimizer keeps. A weight without a master
-// is there as the bytes it is packed in, u8: "(0, 0, 0, 0)/weight/packed".
+// is there as the bytes it is packed in, u8: "(0, 0, 0, 0)/weight/packed". With carry_feedback what
+// feedback links read next, as "(0, 0, 0, 0)/feedback" of the cell that gave it.
 struct StateTensor {
   std::string name;
   Tensor tensor;
@@ -98,6 +104,9 @@ class TrainStep {
   // the optimizer's state stay; x(), y() and the other tensors of this step are new ones. Errors:
   // not_found when no matrix is there, invalid without masters.
   Status morph(const Coord& at, DType dtype);
+  // The next batch is the first of its streams: feedback links read zeros (carry_feedback). A step
+  // that is dropped because it is not finite does the same.
+  Status forget();
   // Forgets held scales (scale_band) and packs all masters anew.
   Status refresh_scales();
 

@@ -39,11 +39,20 @@ void copy_rows(const std::vector<T>& from, int64_t samples, const std::vector<in
   }
 }
 
+// Adds the losses of the first `rows` rows to `sum`, one after the other over all batches: the sum
+// does not depend on how large they are. losses [heads, rows of a batch].
+void add_rows(const Tensor& losses, int64_t rows, double& sum) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t h = 0; h < losses.rows(); ++h) sum += static_cast<double>(losses.f32_row(h)[r]);
+  }
+}
+
 }  // namespace
 
 // The forward pass and the loss, for evaluation.
 struct Forward {
   StepTensors tensors;
+  FeedbackMemory feedback;
   std::unique_ptr<Program> program;
 };
 
@@ -72,7 +81,9 @@ struct Trainer::Impl {
 Status Trainer::Impl::make_forward() {
   forward = {};
   Trace trace(ops->compute);
-  LOOM_TRY(record_evaluation(trace, *network, options.step, forward.tensors));
+  LOOM_ASSIGN(forward.feedback, carried_feedback(*network, options.step.carry_feedback, *ops));
+  LOOM_TRY(record_evaluation(trace, *network, options.step, tensors_of(forward.feedback),
+                             forward.tensors));
   LOOM_ASSIGN(Program program,
               Program::compile(std::move(trace), forward.tensors.pins(), *ops, *pool));
   forward.program = std::make_unique<Program>(std::move(program));
@@ -213,6 +224,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   EpochReport report;
   report.epoch = s.progress.epoch + 1;
   double sum = 0;
+  LOOM_TRY(s.step->forget());
   // Results come in groups where the device works while the next batches are made ready.
   const int64_t ahead = s.step->ahead();
   int64_t done = 0;
@@ -281,19 +293,20 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data) {
   const int64_t batch = s.options.batch;
   const std::vector<int64_t> order = order_of(data.samples, false, 0, 0);
   const StepTensors& t = s.forward.tensors;
-  const float each = 1.0f / static_cast<float>(data.samples * s.rows_per_sample);
   Evaluation result;
   int64_t right = 0;
+  LOOM_TRY(s.forward.feedback.forget(*s.ops));
   for (int64_t first = 0; first < data.samples; first += batch) {
     const int64_t count = std::min(batch, data.samples - first);
     s.fill_inputs(data, order, first, count, t.network.x);
-    s.fill_targets(data, order, first, count, t.targets, t.weight, each);
+    s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
     LOOM_TRY(s.forward.program->run());
-    LOOM_TRY(to_host(*s.ops, {t.loss}));
+    LOOM_TRY(to_host(*s.ops, {t.row_losses}));
     if (data.has_labels()) LOOM_TRY(to_host(*s.ops, {t.network.y}));
-    result.loss += static_cast<double>(t.loss.f32()[0]);
+    add_rows(t.row_losses, count * s.rows_per_sample, result.loss);
     if (data.has_labels()) right += s.hits(data, first, count);
   }
+  result.loss /= static_cast<double>(data.samples * s.rows_per_sample);
   if (data.has_labels()) {
     result.accuracy = static_cast<double>(right) / static_cast<double>(data.labels.size());
   }
@@ -301,7 +314,8 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data) {
 }
 
 Result<std::vector<InputRange>> Trainer::Impl::observe_ranges(const Dataset& data) {
-  LOOM_ASSIGN(RangeObserver observer, RangeObserver::create(*network, *ops, *pool));
+  LOOM_ASSIGN(RangeObserver observer,
+              RangeObserver::create(*network, *ops, *pool, options.step.carry_feedback));
   const std::vector<int64_t> order = order_of(data.samples, false, 0, 0);
   for (int64_t first = 0; first < data.samples; first += options.batch) {
     const int64_t count = std::min(options.batch, data.samples - first);

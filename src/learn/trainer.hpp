@@ -62,9 +62,12 @@ class Trainer {
   // Called after each batch: steps done in this epoch, of how many, and the loss. false: stop now.
   using OnStep = std::function<bool(int64_t done, int64_t steps, double loss)>;
   // One epoch over `train`, then `validation` when it has samples. Error cancelled when on_step
-  // said stop.
+  // said stop. With options.step.carry_feedback every epoch begins new streams, and so does every
+  // evaluation.
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
                             const OnStep& on_step = {});
+  // The mean loss over the rows of all predictions, and the accuracy. The same bits for every
+  // options.batch, unless feedback is carried from batch to batch.
   Result<Evaluation> evaluate(const Dataset& data);
 
   // Post-training quantisation (learn/calibrate.hpp): runs `data` through the network as it is

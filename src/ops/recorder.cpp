@@ -355,10 +355,14 @@ Status Recorder::run(int64_t begin, int64_t end) {
 
 Status Recorder::flush() {
   Status status = run();
+  discard();
+  return status;
+}
+
+void Recorder::discard() {
   commands_.clear();
   since_barrier_.clear();
   for (Q8Slot& slot : q8_) slot.begin = slot.end = nullptr;
-  return status;
 }
 
 }  // namespace loom

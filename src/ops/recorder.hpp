@@ -55,6 +55,8 @@ class Recorder {
   }
   // Runs what was recorded and forgets it.
   Status flush();
+  // Forgets it without running it.
+  void discard();
 
   void set_profile(OpProfile* profile) {
     profile_ = profile;

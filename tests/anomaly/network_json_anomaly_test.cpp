@@ -14,8 +14,8 @@ using test::flip;
 // Each kind of field, a link, shared weights, a number type, children.
 const std::string kText =
     R"({"loom":1,"grid":[1,1,4,1],"input":[6],"cells":[)"
-    R"({"at":[0,0,0,0],"type":"Dense","in":6,"out":6,"bias":true,"activation":"tanh"},)"
-    R"({"at":[0,0,1,0],"type":"Dense","in":6,"out":6,"dtype":"int8","shared_with":[0,0,0,0]},)"
+    R"({"at":[0,0,0,0],"type":"Dense","in":6,"out":6,"activation":"tanh","dtype":"int8"},)"
+    R"({"at":[0,0,1,0],"type":"Dense","in":6,"out":6,"bias":true,"shared_with":[0,0,0,0]},)"
     R"({"at":[0,0,2,0],"type":"Residual","children":[{"type":"RMSNorm","width":6,"eps":1e-5}]},)"
     R"({"at":[0,0,3,0],"type":"Softmax","temperature":0.5,"link":{"from":[0,0,0,0],)"
     R"("feedback":true},"disabled":false}]})";

@@ -45,7 +45,13 @@ constexpr const char* kNetworks[] = {
         {"type":"Sequential","children":[{"type":"Dense","in":18,"out":7,"activation":"relu"},
           {"type":"Parallel","combine":"concat","children":[{"type":"Dense","in":7,"out":9},
             {"type":"Dense","in":7,"out":9}]}]}]},
-      {"at":[1,0,1,0],"type":"Dense","in":18,"out":2,"dtype":"bfloat16"}]})"};
+      {"at":[1,0,1,0],"type":"Dense","in":18,"out":2,"dtype":"bfloat16"}]})",
+    R"({"loom":1,"grid":[1,1,3,1],"input":[5],"cells":[
+      {"at":[0,0,0,0],"type":"Residual","dtype":"int8","children":[{"type":"LayerNorm","width":5},
+        {"type":"SwiGLU","width":5,"inner":8,"bias":true}]},
+      {"at":[0,0,1,0],"type":"Residual","shared_with":[0,0,0,0],"children":[
+        {"type":"LayerNorm","width":5},{"type":"SwiGLU","width":5,"inner":8,"bias":true}]},
+      {"at":[0,0,2,0],"type":"Dense","in":5,"out":2}]})"};
 
 struct Made {
   NetworkSpec spec;

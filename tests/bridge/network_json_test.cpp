@@ -65,7 +65,8 @@ TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
   const std::string text = R"({"loom": 1, "grid": [1, 1, 4, 1], "input": [6], "cells": [
     {"at": [0,0,1,0], "type": "Dense", "input_height": 6, "out": 6, "dtype": "int8",
      "shared_with": [0,0,0,0]},
-    {"at": [0,0,0,0], "type": "Dense", "in": 6, "output_height": 6, "activation": "tanh"},
+    {"at": [0,0,0,0], "type": "Dense", "in": 6, "output_height": 6, "activation": "tanh",
+     "dtype": "int8"},
     {"at": [0,0,2,0], "type": "Residual", "children": [{"type": "RMSNorm", "width": 6},
      {"type": "Dense", "in": 6, "out": 6, "disabled": true}]},
     {"at": [0,0,3,0], "type": "Dense", "in": 6, "out": 2,

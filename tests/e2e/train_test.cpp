@@ -116,6 +116,38 @@ TEST_F(Train, ResumesWithTheSameBits) {
   }
 }
 
+// A feedback link into the second of three layers: docs/state.md.
+TEST_F(Train, KeepsFeedbackOutOfBatchesUnlessItIsCarried) {
+  const std::string net = folder_.write("net.json", R"({"loom": 1, "grid": [1, 1, 4, 1],
+    "input": [2], "cells": [
+      {"at": [0, 0, 0, 0], "type": "Dense", "in": 2, "out": 8, "activation": "tanh"},
+      {"at": [0, 0, 1, 0], "type": "Residual", "link": {"from": [0, 0, 2, 0], "feedback": true}},
+      {"at": [0, 0, 2, 0], "type": "Dense", "in": 8, "out": 8, "activation": "tanh"},
+      {"at": [0, 0, 3, 0], "type": "Dense", "in": 8, "out": 3}]})");
+  ASSERT_EQ(net, net_);
+  const auto evaluated = [&](const std::string& more) {
+    const Ran ran =
+        run_loom("eval " + at("net.entity") + " " + csv_ + " --json --threads 1 " + more);
+    return number_of(parse(ran), "loss");
+  };
+  for (const std::string carry : {"", "--carry-feedback "}) {
+    const std::string common = carry + "--json --no-shuffle --schedule constant ";
+    const std::string file = " --checkpoint " + at("run.entity");
+    std::filesystem::remove(at("run.entity"));
+    const JsonValue straight = parse(train(common + "--epochs 4 -o " + at("net.entity")));
+    ASSERT_EQ(train(common + "--epochs 2" + file).code, 0);
+    const JsonValue resumed = parse(train(common + "--epochs 4 --resume" + file));
+    EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << carry;
+    const double whole = evaluated(carry + "--batch 300");
+    for (const std::string batch : {"--batch 1", "--batch 7", "--batch 64"}) {
+      EXPECT_EQ(evaluated(carry + batch) == whole, carry.empty()) << carry << batch;
+    }
+  }
+  const Ran other = train("--epochs 4 --no-shuffle --schedule constant --resume --checkpoint " +
+                          at("run.entity"));
+  EXPECT_THAT(other.err, HasSubstr("carry_feedback was true, now it does not count"));
+}
+
 // Killed as soon as a second checkpoint is there, which may be in the middle of writing the third.
 TEST_F(Train, GoesOnAfterAKill) {
   const std::string common = " --json --epochs 500 --batch 4 --quiet ";

@@ -92,6 +92,7 @@ class GradientRig {
     o.training = true;
     o.seed = 5;
     o.masked = options_.masked;
+    o.feedback = &feedback_.tensors();
     LOOM_ASSIGN(t, trace_network(*network_, trace, o));
     r = trace.fresh(Shape{t.y.rows(), t.y.cols()});
     const Tensor product = trace.fresh(r.shape), sums = trace.fresh(Shape{t.y.rows()});
@@ -127,13 +128,16 @@ class GradientRig {
       t.mask.values<double>()[i] = i % 5 == 3 ? 0.0 : 1.0;
     }
     t.step.values<double>()[0] = 1;
-    for (const Tensor& f : t.feedback) {
-      for (int64_t i = 0; !f.empty() && i < f.shape.count(); ++i)
-        f.values<double>()[i] = random(4, i);
-    }
   }
 
   Status build() {
+    std::vector<Shape> outputs;
+    for (const GridNode& cell : network_->cells()) outputs.push_back(cell.out);
+    LOOM_ASSIGN(feedback_, FeedbackMemory::create(*network_, outputs, reference_ops_f64()));
+    for (const Tensor& f : feedback_.tensors()) {
+      for (int64_t i = 0; !f.empty() && i < f.shape.count(); ++i)
+        f.values<double>()[i] = random(4, i);
+    }
     LOOM_TRY(build_forward());
     LOOM_TRY(build_backward());
     ready_ = true;
@@ -144,9 +148,6 @@ class GradientRig {
     pins.push_back(&t.x);
     pins.push_back(&t.step);
     if (!t.mask.empty()) pins.push_back(&t.mask);
-    for (Tensor& f : t.feedback) {
-      if (!f.empty()) pins.push_back(&f);
-    }
   }
 
   Status build_forward() {
@@ -195,16 +196,8 @@ class GradientRig {
   }
 
   double loss() {
-    // Feedback tensors are written by a run; each run starts from the same.
-    fill_inputs_feedback();
     EXPECT_TRUE(forward_->run().ok());
     return loss_.values<double>()[0];
-  }
-  void fill_inputs_feedback() {
-    for (const Tensor& f : forward_net_.feedback) {
-      for (int64_t i = 0; !f.empty() && i < f.shape.count(); ++i)
-        f.values<double>()[i] = random(4, i);
-    }
   }
 
   void compare(const std::string& name, const Tensor& gradient,
@@ -242,6 +235,7 @@ class GradientRig {
   GradientOptions options_;
   ThreadPool pool_;
   std::unique_ptr<Network> network_;
+  FeedbackMemory feedback_;  // the same in every run
   TracedNetwork forward_net_, backward_net_;
   Tensor x_, y_, dx_, loss_, forward_r_;
   std::vector<Tensor> grads_;

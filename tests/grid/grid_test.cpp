@@ -56,15 +56,92 @@ TEST(Finalize, RefusesAnEmptyGridABadResidualAndSharingWithNothing) {
   EXPECT_FALSE(Network::finalize(shared, Shape{1, 4}).ok());
 }
 
-TEST(Finalize, SharedMatricesExistOnce) {
+// A row of two cells, the second of which shares with the first.
+Result<Network> sharing(LayerConfig owner, LayerConfig user, const Shape& input,
+                        std::optional<DType> dtype = {}) {
+  GridSpec grid(1, 1, 2, 1);
+  EXPECT_TRUE(grid.put({0, 0, 0, 0}, {std::move(owner), {}}).ok());
+  EXPECT_TRUE(grid.put({0, 0, 1, 0}, {std::move(user), Coord{0, 0, 0, 0}, {}, dtype}).ok());
+  return Network::finalize(grid, input);
+}
+
+TEST(Finalize, AllParametersOfASharedCellExistOnce) {
+  const LayerConfig norm = layer(LayerKind::layer_norm, {{"width", 4}});
+  const LayerConfig gated = layer(LayerKind::swiglu, {{"width", 4}, {"inner", 6}, {"bias", true}});
+  const std::vector<std::pair<LayerConfig, size_t>> cases = {
+      {dense(4, 4).layer, 2},
+      {layer(LayerKind::rms_norm, {{"width", 4}}), 1},
+      {norm, 2},
+      {gated, 6},
+      {layer(LayerKind::residual, {}, {norm, gated}), 8},
+      {layer(LayerKind::parallel, {{"combine", "add"}}, {dense(4, 4).layer, norm}), 4},
+      {layer(LayerKind::gru, {{"in", 4}, {"hidden", 4}}), 4},
+  };
+  for (const auto& [shared, count] : cases) {
+    const Result<Network> network = sharing(shared, shared, Shape{1, 4});
+    ASSERT_TRUE(network.ok()) << network.error().str();
+    EXPECT_EQ(network->params().size(), count) << shared.def->name;
+  }
+}
+
+TEST(Finalize, AMatrixMayBeSharedByALayerThatNeedsNothingElse) {
+  const LayerConfig head = layer(LayerKind::dense, {{"in", 4}, {"out", 9}, {"bias", false}});
+  const Result<Network> tied =
+      sharing(layer(LayerKind::embedding, {{"vocab", 9}, {"width", 4}}), head, Shape{1, 3});
+  ASSERT_TRUE(tied.ok()) << tied.error().str();
+  EXPECT_EQ(tied->params().size(), 1u);
+}
+
+TEST(Finalize, RefusesACellThatCouldShareOnlyAPart) {
+  const LayerConfig norm = layer(LayerKind::rms_norm, {{"width", 4}});
+  const auto plain = [](int64_t in, int64_t out) {
+    return layer(LayerKind::dense, {{"in", in}, {"out", out}, {"bias", false}});
+  };
+  const auto in_sequence = [](std::vector<LayerConfig> children) {
+    return layer(LayerKind::sequential, {}, std::move(children));
+  };
+  const struct {
+    LayerConfig owner, user;
+    std::string message;
+  } cases[] = {
+      {plain(4, 4), dense(4, 4).layer,
+       "(0, 0, 1, 0)/bias has no counterpart in cell (0, 0, 0, 0), whose weights this cell shares; "
+       "make the two layers alike, or share nothing"},
+      {plain(4, 4), plain(4, 3),
+       "cannot share (0, 0, 0, 0)/weight [4, 4] as (0, 0, 1, 0)/weight [3, 4]: the shapes differ"},
+      {in_sequence({norm}), in_sequence({norm, plain(4, 4)}),
+       "(0, 0, 1, 0)/1/weight has no counterpart in cell (0, 0, 0, 0), whose weights this cell "
+       "shares; make the two layers alike, or share nothing"},
+      {norm, in_sequence({norm}),
+       "(0, 0, 1, 0)/0/gamma has no counterpart in cell (0, 0, 0, 0), whose weights this cell "
+       "shares; make the two layers alike, or share nothing"},
+  };
+  for (const auto& c : cases) {
+    const Result<Network> network = sharing(c.owner, c.user, Shape{1, 4});
+    ASSERT_FALSE(network.ok());
+    EXPECT_EQ(network.error().message, c.message);
+  }
+}
+
+TEST(Finalize, RefusesANumberTypeForWeightsOfAnotherCell) {
+  const Result<Network> network =
+      sharing(dense(4, 4).layer, dense(4, 4).layer, Shape{1, 4}, DType::i8);
+  ASSERT_FALSE(network.ok());
+  EXPECT_EQ(network.error().message,
+            "cell (0, 0, 1, 0) shares weights with (0, 0, 0, 0) and cannot hold them in another "
+            "number type; give the type there");
+}
+
+TEST(Finalize, RefusesIdsThatAreNotTheInput) {
   GridSpec grid(1, 1, 2, 1);
   ASSERT_TRUE(grid.put({0, 0, 0, 0}, dense(4, 4)).ok());
-  Cell twin = dense(4, 4);
-  twin.shared_with = Coord{0, 0, 0, 0};
-  ASSERT_TRUE(grid.put({0, 0, 1, 0}, twin).ok());
+  ASSERT_TRUE(
+      grid.put({0, 0, 1, 0}, {layer(LayerKind::embedding, {{"vocab", 9}, {"width", 4}}), {}}).ok());
   const Result<Network> network = Network::finalize(grid, Shape{1, 4});
-  ASSERT_TRUE(network.ok()) << network.error().str();
-  EXPECT_EQ(network->params().size(), 3u);  // one weight, two biases
+  ASSERT_FALSE(network.ok());
+  EXPECT_EQ(network.error().message,
+            "cell (0, 0, 1, 0) takes whole numbers (ids), which only the input holds; cell "
+            "(0, 0, 0, 0) gives others");
 }
 
 TEST(Finalize, SkipsEmptyAndDisabledCells) {

@@ -280,8 +280,10 @@ constexpr const char* kOneReader =
     "is shared or tied";
 
 TEST(Sparse, IsRefusedForATableThatIsTied) {
-  GridSpec grid = row_of({embedding(true), dense(kWidth, kWidth), dense(kWidth, kVocab)});
-  ASSERT_TRUE(grid.put({0, 0, 2, 0}, {dense(kWidth, kVocab), Coord{0, 0, 0, 0}}).ok());
+  const LayerConfig head =
+      layer(LayerKind::dense, {{"in", kWidth}, {"out", kVocab}, {"bias", false}});
+  GridSpec grid = row_of({embedding(true), dense(kWidth, kWidth), head});
+  ASSERT_TRUE(grid.put({0, 0, 2, 0}, {head, Coord{0, 0, 0, 0}}).ok());
   EXPECT_EQ(refusal(grid, with("adam")), std::string("gradient of gather_rows") + kOneReader);
 }
 

@@ -1,0 +1,53 @@
+// A session hands out planned memory in the order in which layers ask for it, so a layer asks for
+// as many tensors for one step and one sample as for many (layers/layer.hpp).
+#include <gtest/gtest.h>
+
+#include "grid/grid_testing.hpp"
+#include "grid/init.hpp"
+#include "grid/traced.hpp"
+
+namespace loom::test {
+namespace {
+
+int64_t tensors_for(const LayerConfig& config, const Shape& input) {
+  Result<Network> network = Network::finalize(row_of({config}), input);
+  EXPECT_TRUE(network.ok()) << network.error().str();
+  if (!network.ok()) return -1;
+  ThreadPool pool(1, true);
+  EXPECT_TRUE(init_params(*network, DType::f32, 1, pool).ok());
+  Trace trace(DType::f32);
+  const Result<TracedNetwork> traced = trace_network(*network, trace, {});
+  EXPECT_TRUE(traced.ok()) << traced.error().str();
+  return trace.tensors();
+}
+
+TEST(Layers, AskForAsManyTensorsForOneStepAsForMany) {
+  using K = LayerKind;
+  const LayerConfig gru = layer(K::gru, {{"in", 4}, {"hidden", 4}});
+  const std::vector<LayerConfig> all = {
+      layer(K::rnn, {{"in", 4}, {"hidden", 3}}),
+      layer(K::lstm, {{"in", 4}, {"hidden", 3}}),
+      gru,
+      layer(K::gru, {{"in", 4}, {"hidden", 3}, {"return_sequence", false}}),
+      layer(K::multi_head_attention,
+            {{"width", 4}, {"heads", 2}, {"kv_heads", 1}, {"head_dim", 2}}),
+      layer(K::swiglu, {{"width", 4}, {"inner", 6}}),
+      layer(K::rms_norm, {{"width", 4}}),
+      layer(K::layer_norm, {{"width", 4}}),
+      layer(K::dense, {{"in", 4}, {"out", 3}}),
+      layer(K::kmeans, {{"clusters", 3}, {"width", 4}, {"mode", "features"}}),
+      layer(K::softmax, {{"variant", "adaptive"}}),
+      layer(K::softmax, {{"variant", "mixture"}, {"rows", 2}, {"cols", 2}}),
+      layer(K::parallel, {{"combine", "avg"}}, {gru, layer(K::rms_norm, {{"width", 4}})}),
+      layer(K::residual, {}, {gru, gru}),
+  };
+  for (const LayerConfig& config : all) {
+    const int64_t many = tensors_for(config, Shape{3, 7, 4});
+    for (const Shape& input : {Shape{3, 1, 4}, Shape{1, 7, 4}, Shape{2, 4, 4}}) {
+      EXPECT_EQ(tensors_for(config, input), many) << config.def->name << " for " << input.str();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loom::test

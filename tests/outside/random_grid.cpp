@@ -1,0 +1,344 @@
+#include "outside/random_grid.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/text.hpp"
+
+namespace loom::outside {
+namespace {
+
+using K = LayerKind;
+
+LayerConfig made(K kind, const std::vector<Field>& fields, std::vector<LayerConfig> children = {}) {
+  Result<LayerConfig> layer = make_layer(kind, fields, std::move(children));
+  EXPECT_TRUE(layer.ok()) << layer.error().str();
+  return layer.ok() ? std::move(*layer) : LayerConfig{};
+}
+
+class Maker {
+ public:
+  explicit Maker(const GridOptions& options)
+      : options_(options), random_(0x9e3779b97f4a7c15u * (options.seed + 1)) {}
+
+  RandomGrid grid();
+
+ private:
+  struct Chosen {
+    Cell cell;
+    Shape in, out;
+  };
+
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  bool chance(int64_t percent) { return below(100) < percent; }
+  template <class T>
+  T one_of(std::initializer_list<T> all) {
+    return *(all.begin() + below(static_cast<int64_t>(all.size())));
+  }
+  int64_t width() { return one_of<int64_t>({3, 4, 5}); }
+  std::string activation() {
+    if (!options_.smooth && chance(25)) return one_of<const char*>({"relu", "leaky_relu", "relu2"});
+    return one_of<const char*>(
+        {"linear", "tanh", "sigmoid", "silu", "gelu_tanh", "gelu_erf", "mish", "softplus", "elu"});
+  }
+  Shape after(const LayerConfig& layer, const Shape& in) {
+    const Result<Shape> out = infer_after(layer, in, in);
+    EXPECT_TRUE(out.ok()) << out.error().str();
+    return out.ok() ? *out : in;
+  }
+
+  // A layer for inputs of this shape; keeps: its output has the same shape.
+  LayerConfig layer(const Shape& in, int depth, bool keeps);
+  LayerConfig plain(const Shape& in, bool keeps);
+  LayerConfig over_time(const Shape& in, bool keeps);
+  LayerConfig picture(const Shape& in, bool keeps);
+  LayerConfig container(const Shape& in, int depth, bool keeps);
+  LayerConfig parallel(const Shape& in, int depth, bool keeps);
+  LayerConfig dense(int64_t in, int64_t out) {
+    return made(K::dense, {{"in", in},
+                           {"out", out},
+                           {"bias", chance(70)},
+                           {"activation", activation()},
+                           {"soft_cap", chance(10) ? 2.0 : 0.0}});
+  }
+  Shape sample();
+  void add_cell(std::vector<Chosen>& cells, const Shape& input);
+  bool add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, RandomGrid& grid);
+
+  GridOptions options_;
+  std::mt19937_64 random_;
+};
+
+LayerConfig Maker::plain(const Shape& in, bool keeps) {
+  const int64_t d = in.last();
+  switch (below(7)) {
+    case 0: return made(K::rms_norm, {{"width", d}, {"eps", 1e-3}});
+    case 1:
+      // Two values are normalised to -1 and 1 whatever they were; in f32 the gradient is rounding.
+      if (options_.smooth && d < 3) return dense(d, keeps ? d : width());
+      return made(K::layer_norm, {{"width", d}, {"eps", 1e-3}});
+    case 2:
+      return made(K::swiglu, {{"width", d},
+                              {"inner", width()},
+                              {"bias", chance(50)},
+                              {"activation", activation()},
+                              {"sub_norm", chance(30)},
+                              {"sub_norm_eps", 1e-3}});
+    case 3: {
+      const int64_t kept = below(d);
+      std::vector<int64_t> mask(static_cast<size_t>(d));
+      for (size_t i = 0; i < mask.size(); ++i) {
+        mask[i] = static_cast<int64_t>(i) == kept || chance(60) ? 1 : 0;
+      }
+      const std::string variant = one_of<const char*>({"standard", "temperature", "masked"});
+      const std::vector<Field> fields = {
+          {"variant", variant}, {"temperature", one_of({0.5, 1.0, 2.0})}, {"mask", mask}};
+      if (d == 4 && !keeps && chance(50))
+        return made(K::softmax, {{"variant", "mixture"}, {"rows", 2}, {"cols", 2}});
+      if (d == 4 && chance(30))
+        return made(K::softmax, {{"variant", "grid"}, {"rows", 2}, {"cols", 2}});
+      return made(K::softmax, fields);
+    }
+    case 4:
+      return made(K::kmeans, {{"clusters", keeps ? d : width()},
+                              {"width", d},
+                              {"temperature", one_of({0.5, 1.0})},
+                              {"mode", chance(50) || keeps ? "features" : "probabilities"},
+                              {"activation", activation()}});
+    default: return dense(d, keeps ? d : width());
+  }
+}
+
+LayerConfig Maker::over_time(const Shape& in, bool keeps) {
+  const int64_t d = in.last();
+  const int64_t which = below(options_.shorter ? 4 : 5);
+  if (which == 3) {
+    const int64_t heads = one_of<int64_t>({1, 2});
+    return made(K::multi_head_attention, {{"width", d},
+                                          {"heads", heads},
+                                          {"kv_heads", chance(50) ? heads : 1},
+                                          {"head_dim", 4},
+                                          {"bias", chance(50)},
+                                          {"out_bias", chance(50)},
+                                          {"causal", options_.shorter || chance(60)},
+                                          {"rope", false}});
+  }
+  if (which == 4) {  // steps as channels
+    return made(K::cnn1, {{"channels", in[1]},
+                          {"filters", keeps ? in[1] : below(3) + 1},
+                          {"kernel", 3},
+                          {"padding", 1},
+                          {"bias", chance(50)},
+                          {"activation", activation()}});
+  }
+  std::vector<Field> fields = {
+      {"in", d}, {"hidden", keeps ? d : width()}, {"return_sequence", keeps || chance(70)}};
+  if (which == 0) fields.push_back({"activation", one_of<const char*>({"tanh", "sigmoid"})});
+  return made(which == 0 ? K::rnn : which == 1 ? K::lstm : K::gru, fields);
+}
+
+LayerConfig Maker::picture(const Shape& in, bool keeps) {
+  const int64_t filters = keeps ? in[1] : one_of<int64_t>({2, 4});
+  const bool grouped = in[1] % 2 == 0 && filters % 2 == 0 && chance(40);
+  const bool strided = !keeps && in[2] > 2 && chance(30);
+  return made(K::cnn2, {{"channels", in[1]},
+                        {"filters", filters},
+                        {"kernel", 3},
+                        {"padding", 1},
+                        {"stride", std::vector<int64_t>{1, strided ? 2 : 1}},
+                        {"groups", grouped ? 2 : 1},
+                        {"bias", chance(50)},
+                        {"activation", activation()}});
+}
+
+LayerConfig Maker::parallel(const Shape& in, int depth, bool keeps) {
+  const bool joins = !keeps && !(options_.shorter && in.rank() > 2);
+  std::string combine = one_of<const char*>({"add", "avg", "filter"});
+  if (joins && chance(60)) combine = one_of<const char*>({"concat", "grid_scatter"});
+  if (combine == "filter" && in.rank() > 2) combine = "avg";
+  std::vector<LayerConfig> children;
+  std::vector<Field> fields = {{"combine", combine}};
+  const int64_t branches = 2 + below(2);
+  const bool equal = combine != "concat";
+  for (int64_t i = 0; i < branches; ++i) children.push_back(layer(in, depth + 1, equal));
+  if (combine == "filter") children.push_back(dense(in.last(), branches));
+  if (combine == "grid_scatter") {
+    std::vector<int64_t> targets;
+    for (int64_t i = 0; i < branches; ++i) {
+      targets.push_back(i % 2);
+      targets.push_back(1 - i / 2);
+    }
+    fields.insert(fields.end(), {{"rows", 2}, {"cols", 2}, {"targets", targets}});
+  }
+  return made(K::parallel, fields, std::move(children));
+}
+
+LayerConfig Maker::container(const Shape& in, int depth, bool keeps) {
+  const int64_t which = below(3);
+  if (which == 0) return parallel(in, depth, keeps);
+  std::vector<LayerConfig> children;
+  Shape shape = in;
+  const bool residual = which == 1;
+  for (int64_t left = 1 + below(2); left > 0; --left) {
+    children.push_back(layer(shape, depth + 1, keeps || residual));
+    const Shape next = after(children.back(), shape);
+    if (next == shape && chance(20)) children.push_back(made(K::residual, {}));
+    if (chance(10)) {
+      children.push_back(plain(next, true));
+      children.back().disabled = true;
+    }
+    shape = next;
+  }
+  return made(residual ? K::residual : K::sequential, {}, std::move(children));
+}
+
+LayerConfig Maker::layer(const Shape& in, int depth, bool keeps) {
+  if (depth < 2 && chance(30)) return container(in, depth, keeps);
+  if (in.rank() == 4 && chance(60)) return picture(in, keeps);
+  if (in.rank() == 3 && chance(50)) return over_time(in, keeps);
+  return plain(in, keeps);
+}
+
+Shape Maker::sample() {
+  if (options_.shorter) return Shape{options_.batch, 6, width()};
+  switch (below(4)) {
+    case 0: return Shape{options_.batch, 2 + below(4), width()};
+    case 1: return Shape{options_.batch, 2, 3, 4};
+    default: return Shape{options_.batch, width()};
+  }
+}
+
+void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
+  Chosen next;
+  next.in = cells.empty() ? input : cells.back().out;
+  if (options_.sharing && chance(45)) {
+    for (const Chosen& other : cells) {
+      if (other.in == next.in && !wants_skip(other.cell.layer) && !takes_ids(other.cell.layer)) {
+        next.cell.layer = other.cell.layer;
+        next.cell.shared_with = Coord{0, 0, 0, &other - cells.data()};  // made a place later
+      }
+    }
+  }
+  if (!next.cell.shared_with.has_value()) next.cell.layer = layer(next.in, 0, chance(45));
+  next.out = after(next.cell.layer, next.in);
+  cells.push_back(std::move(next));
+}
+
+// Links between cells of equal shapes. False: too few of what was asked for.
+bool Maker::add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, RandomGrid& grid) {
+  const auto n = static_cast<int64_t>(cells.size());
+  for (int64_t i = 0; i < n; ++i) {
+    Chosen& mine = cells[static_cast<size_t>(i)];
+    if (mine.cell.shared_with.has_value()) {
+      ++grid.shared_cells;
+      mine.cell.shared_with = at[static_cast<size_t>(mine.cell.shared_with->l)];
+    }
+    const bool adds = wants_skip(mine.cell.layer);
+    if (i == 0 || !chance(adds ? 70 : 35)) continue;
+    const int64_t from = below(n);
+    const Chosen& source = cells[static_cast<size_t>(from)];
+    if (!(source.out == mine.in)) continue;
+    const bool feedback = options_.feedback && (from >= i || chance(70));
+    if (!feedback && from >= i) continue;
+    mine.cell.link = Link{at[static_cast<size_t>(from)], feedback};
+    ++(feedback ? grid.feedback_links : grid.skip_links);
+  }
+  return (!options_.feedback || grid.feedback_links > 0) &&
+         (!options_.sharing || grid.shared_cells > 0);
+}
+
+RandomGrid Maker::grid() {
+  for (;;) {
+    RandomGrid out{{GridSpec(1, 1, 1, 1), {}}, 0, 0, 0, 0};
+    Shape input = sample();
+    std::vector<Chosen> cells;
+    if (input.rank() == 3 && chance(20)) {
+      out.vocab = 7;
+      Chosen table;
+      table.in = Shape{input[0], input[1]};
+      table.cell.layer = made(K::embedding, {{"vocab", out.vocab},
+                                             {"width", input[2]},
+                                             {"activation", activation()},
+                                             {"scale", one_of({1.0, 2.0})}});
+      table.out = input;
+      input = table.in;
+      cells.push_back(std::move(table));
+    }
+    const int64_t n = 2 + below(5);
+    while (static_cast<int64_t>(cells.size()) < n) {
+      add_cell(cells, input);
+      const Shape now = cells.back().out;
+      const bool room = static_cast<int64_t>(cells.size()) < n;
+      if (now.rank() > 2 && room && !options_.shorter && chance(20)) {  // all of a sample at once
+        Chosen flat{{dense(now.count() / now[0], width())}, now, {}};
+        flat.out = after(flat.cell.layer, now);
+        cells.push_back(std::move(flat));
+      } else if (room && chance(30)) {
+        Chosen sum{{made(K::residual, {})}, now, now};
+        if (cells.back().in == now) cells.push_back(std::move(sum));
+      }
+    }
+    out.spec.grid = GridSpec(1 + below(3), 1 + below(2), 1 + below(3), 1 + below(3));
+    while (out.spec.grid.size() < static_cast<int64_t>(cells.size())) {
+      out.spec.grid = GridSpec(out.spec.grid.depth() + 1, out.spec.grid.rows(),
+                               out.spec.grid.cols(), out.spec.grid.layers());
+    }
+    std::vector<Coord> at;
+    int64_t left = static_cast<int64_t>(cells.size());
+    for (int64_t i = 0; i < out.spec.grid.size() && left > 0; ++i) {
+      if (below(out.spec.grid.size() - i) >= left) continue;
+      at.push_back(out.spec.grid.coord(i));
+      --left;
+    }
+    if (!add_links(cells, at, out)) continue;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      EXPECT_TRUE(out.spec.grid.put(at[i], cells[i].cell).ok());
+    }
+    out.spec.input = input.rank() == 2   ? Shape{input[1]}
+                     : input.rank() == 3 ? Shape{input[1], input[2]}
+                                         : Shape{input[1], input[2], input[3]};
+    return out;
+  }
+}
+
+std::string describe(const LayerConfig& layer) {
+  std::string text = cat(layer.disabled ? "off " : "", layer.def->name, "{");
+  for (size_t i = 0; i < layer.values.size(); ++i) {
+    const FieldDesc& desc = layer.def->fields[i];
+    const FieldValue& value = layer.values[i];
+    if (desc.type == FieldType::text ? value.text == desc.default_text
+                                     : value.number == desc.default_number && value.list.empty())
+      continue;
+    text += cat(desc.name, " ", value.text);
+    if (desc.type != FieldType::text) text += cat(value.number);
+    for (const int64_t item : value.list) text += cat(",", item);
+    text += " ";
+  }
+  text += "}";
+  for (const LayerConfig& child : layer.children) text += cat("[", describe(child), "]");
+  return text;
+}
+
+}  // namespace
+
+RandomGrid random_grid(const GridOptions& options) {
+  return Maker(options).grid();
+}
+
+std::string RandomGrid::str() const {
+  std::string text = cat("input ", spec.input.str(), "\n");
+  for (int64_t i = 0; i < spec.grid.size(); ++i) {
+    if (!spec.grid.cell(i).has_value()) continue;
+    const Cell& cell = *spec.grid.cell(i);
+    text += cat("  ", spec.grid.coord(i).str(), " ", describe(cell.layer));
+    if (cell.link.has_value())
+      text += cat(cell.link->feedback ? " feedback " : " from ", cell.link->from.str());
+    if (cell.shared_with.has_value()) text += cat(" shares ", cell.shared_with->str());
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace loom::outside
