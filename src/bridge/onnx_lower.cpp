@@ -56,14 +56,14 @@ namespace {
 
 // Shapes name an open batch as the reader knows it, not by the number that stands for it here:
 // [7919, 4] is [batch, 4], and four samples laid side by side are 4 x batch.
-std::string with_open_batch(std::string_view reason) {
+std::string with_open_batch(std::string_view reason, int64_t batch) {
   std::string text;
   for (size_t at = 0; at < reason.size();) {
     const size_t end = std::min(reason.find_first_not_of("0123456789", at), reason.size());
     const std::string_view digits = reason.substr(at, end - at);
     int64_t number = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    const int64_t times = number % kOpenBatch == 0 ? number / kOpenBatch : 0;
+    const int64_t times = number % batch == 0 ? number / batch : 0;
     if (times == 0) {
       text += digits.empty() ? reason.substr(at, 1) : digits;
     } else {
@@ -77,7 +77,8 @@ std::string with_open_batch(std::string_view reason) {
 }  // namespace
 
 Error Lowering::refuse(const OnnxNode& n, std::string_view reason) const {
-  const std::string shown = batch_ == kOpenBatch ? with_open_batch(reason) : std::string(reason);
+  const std::string shown =
+      batch_ == kOpenBatch ? with_open_batch(reason, batch_) : std::string(reason);
   return unsupported(cat("node '", printable(n.name), "' (", printable(n.op), "): ", shown),
                      where_);
 }
