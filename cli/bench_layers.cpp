@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backend/reference/reference.hpp"
+#include "base/text.hpp"
 #include "engine/impl.hpp"
 #include "engine/layer_bench.hpp"
 #include "profile.hpp"
@@ -40,8 +41,9 @@ double now() {
 Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores, std::optional<Engine>& gpu) {
   std::vector<Mode> modes;
   const Ops& best = cpu_ops(best_isa());
+  const std::string words = to_lower_ascii(f.modes);
   for (const std::string& name :
-       split_list(f.modes == "all" ? "reference,isas,single,multi" : f.modes)) {
+       split_list(words == "all" ? "reference,isas,single,multi" : words)) {
     if (name == "reference") {
       modes.push_back({name, &reference_ops(), 1});
     } else if (name == "single") {
@@ -62,13 +64,9 @@ Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores, std::optiona
     } else {
       const Result<Isa> isa = parse_isa(name);
       if (!isa.ok()) {
-        return Error{
-            Code::invalid_argument,
-            fmt::format("unknown mode '{}'; known are reference, single, multi, isas, all, "
-                        "gpu and the instruction sets: {}",
-                        name, isa.error().message),
-            {},
-            -1};
+        std::string known = "reference, single, multi, isas, all, gpu";
+        for (const Isa available : available_isas()) known += cat(", ", isa_name(available));
+        return invalid(cat("unknown mode '", printable(name), "'; known are ", known));
       }
       modes.push_back({name, &cpu_ops(*isa), 1});
     }
@@ -78,7 +76,7 @@ Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores, std::optiona
 
 Result<std::vector<DType>> dtypes_of(const std::string& list) {
   std::vector<DType> dtypes;
-  if (list == "all") {
+  if (to_lower_ascii(list) == "all") {
     for (const DTypeInfo& info : dtype_table()) dtypes.push_back(info.dtype);
     return dtypes;
   }
@@ -201,10 +199,11 @@ int run(const LayersFlags& f) {
   if (!modes.ok()) return fail(modes.error());
   const Result<std::vector<DType>> dtypes = dtypes_of(f.dtypes);
   if (!dtypes.ok()) return fail(dtypes.error());
+  const std::string suite = to_lower_ascii(f.suite);
   JsonValue rows = JsonValue::array();
   int measured = 0, dead = 0;
   for (const LayerCase& c : layer_cases()) {
-    if (f.suite != "all" && c.suite != f.suite) continue;
+    if (suite != "all" && to_lower_ascii(c.suite) != suite) continue;
     if (c.name.find(f.filter) == std::string::npos) continue;
     for (const DType dtype : *dtypes) {
       for (const Mode& mode : *modes) {

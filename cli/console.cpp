@@ -11,16 +11,40 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.hpp"
 #include "io/file.hpp"
 
 namespace loom::cli {
 namespace {
 
-volatile sig_atomic_t interrupt_count = 0;
+volatile sig_atomic_t caught = 0;  // the signal that asked to stop
 
-void on_interrupt(int) {
-  if (interrupt_count > 0) _exit(kInterrupted);
-  interrupt_count = 1;
+int exit_code_of(int signal) {
+  return 128 + signal;
+}
+
+void on_stop(int signal) {
+  constexpr unsigned kSecondsToStop = 5;  // those who ask kill after 10 and more
+  if (caught != 0) _exit(exit_code_of(caught));
+  caught = signal;
+  if (signal != SIGINT) alarm(kSecondsToStop);
+}
+
+void on_alarm(int) {
+  _exit(exit_code_of(caught));
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;  // a read that waits for a person returns
+  sigaction(signal, &action, nullptr);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action = {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 Exit exit_code(Code code) {
@@ -29,14 +53,21 @@ Exit exit_code(Code code) {
     case Code::invalid_argument:
     case Code::out_of_range: return kUsage;
     case Code::not_found:
-    case Code::io_error:
     case Code::bad_file: return kBadFile;
     case Code::unsupported: return kUnsupported;
     case Code::cancelled: return kInterrupted;
+    case Code::io_error:
     case Code::out_of_memory:
     case Code::internal: return kFailed;
   }
   return kFailed;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line)
+    if (c == '\n' || c == '\r') c = ' ';
+  return printable(line, line.size());
 }
 
 void drop_line_break(std::string& text) {
@@ -47,21 +78,32 @@ void drop_line_break(std::string& text) {
 }  // namespace
 
 int fail(Exit code, std::string_view message) {
-  std::string line(message);
-  for (char& c : line)
-    if (c == '\n' || c == '\r') c = ' ';
-  fmt::print(stderr, "loom: {}\n", line);
+  fmt::print(stderr, "loom: {}\n", one_line(message));
   return code;
 }
 
 int fail(const Error& error) {
-  if (error.code == Code::cancelled && interrupted()) return fail(kInterrupted, "interrupted");
+  if (error.code == Code::cancelled && interrupted()) return fail_interrupted();
   return fail(exit_code(error.code), error.str());
+}
+
+int fail_interrupted() {
+  if (caught == 0 || caught == SIGINT) return fail(kInterrupted, "interrupted");
+  fail(kFailed, fmt::format("stopped by {}", caught == SIGHUP ? "SIGHUP" : "SIGTERM"));
+  return exit_code_of(caught);
+}
+
+void note(std::string_view text) {
+  fmt::print(stderr, "[{}]\n", one_line(text));
 }
 
 void write_out(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
+}
+
+void write_line(std::string_view text) {
+  write_out(printable(text, text.size()) + "\n");
 }
 
 bool flush_out() {
@@ -78,16 +120,20 @@ bool stderr_is_terminal() {
   return std::getenv("CI") == nullptr && isatty(STDERR_FILENO) != 0;
 }
 
-void catch_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = on_interrupt;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = 0;  // a read that waits for a person returns
-  sigaction(SIGINT, &action, nullptr);
+void catch_signals() {
+  handle(SIGINT, on_stop);
+  handle(SIGTERM, on_stop);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP, on_stop);  // nohup
+  handle(SIGALRM, on_alarm);
+  handle(SIGXFSZ, SIG_IGN);
 }
 
 bool interrupted() {
-  return interrupt_count != 0;
+  return caught != 0;
+}
+
+void keep_running_without_stdout() {
+  handle(SIGPIPE, SIG_IGN);
 }
 
 // The high-water mark of /proc belongs to this program alone; that of getrusage may be of the one

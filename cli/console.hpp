@@ -21,21 +21,33 @@ enum Exit : int {
   kInterrupted = 130
 };
 
-// Prints the error on stderr and returns the exit code for it.
+// Prints the error on stderr and returns the exit code for it. Control characters, which file names
+// may hold, are written out: a terminal would obey them.
 int fail(const Error& error);
 int fail(Exit code, std::string_view message);
+// For work that a signal stopped: 130 after Ctrl-C, 128 + the signal otherwise.
+int fail_interrupted();
+
+// "[text]" on stderr, likewise made safe for a terminal.
+void note(std::string_view text);
 
 // Data on stdout, at once.
 void write_out(std::string_view text);
+// A line of it that holds names from files; control characters are written out.
+void write_line(std::string_view text);
 // Is everything on stdout written?
 bool flush_out();
 
 bool stdin_is_terminal();
 bool stderr_is_terminal();  // and neither TERM=dumb nor CI says otherwise
 
-// Ctrl-C sets a flag; a second one ends the program at once.
-void catch_interrupts();
+// Ctrl-C, SIGTERM and SIGHUP set a flag, so that what is under way can stop and remove its
+// temporary files; a second signal ends the program at once, and so does time after the latter two.
+// A file that grows above the limit of the system is an error like a full disk.
+void catch_signals();
 bool interrupted();
+// From now on a reader of stdout that goes away (`| head`) does not end the program.
+void keep_running_without_stdout();
 
 // The largest resident memory of this process so far; 0 where the system does not say.
 int64_t peak_rss_bytes();

@@ -12,6 +12,7 @@
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "llm/decoder.hpp"
+#include "outputs.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
@@ -91,10 +92,10 @@ struct Sum {
 
 void print_line(const PackReport& r) {
   const double db = decibels(r);
-  write_out(fmt::format("{:<28} {:<16} {:<8} {:<8} {:>11} {:>11}  {:>9}  {:.3e}  {:.6f}\n", r.path,
-                        r.shape.str(), dtype_name(r.from), dtype_name(r.to), r.bytes_from,
-                        r.bytes_to, std::isfinite(db) ? fmt::format("{:.1f} dB", db) : "exact",
-                        r.max_error, r.cosine));
+  write_line(fmt::format("{:<28} {:<16} {:<8} {:<8} {:>11} {:>11}  {:>9}  {:.3e}  {:.6f}", r.path,
+                         r.shape.str(), dtype_name(r.from), dtype_name(r.to), r.bytes_from,
+                         r.bytes_to, std::isfinite(db) ? fmt::format("{:.1f} dB", db) : "exact",
+                         r.max_error, r.cosine));
 }
 
 JsonValue report_json(const PackReport& r) {
@@ -131,7 +132,7 @@ Status convert(const ConvertFlags& f) {
   options.with_weights = f.with_weights;
   LOOM_ASSIGN(const OpenedModel model, open(f, pool));
   if (!f.quiet) {
-    for (const std::string& note : model.notes) fmt::print(stderr, "[{}]\n", note);
+    for (const std::string& inferred : model.notes) note(inferred);
   }
   std::optional<TextCalibration> calibration;
   LOOM_TRY(calibrate(f, model, engine, calibration, options));
@@ -172,15 +173,25 @@ Status convert(const ConvertFlags& f) {
     write_out(fmt::format(
         "parameters: {} -> {} bytes, {:.2f} times smaller\n", sum.from, sum.to,
         static_cast<double>(sum.from) / static_cast<double>(std::max<int64_t>(sum.to, 1))));
-  write_out(fmt::format("{}: {} bytes\n", f.out, size_of(f.out)));
+  write_line(fmt::format("{}: {} bytes", f.out, size_of(f.out)));
   return {};
+}
+
+Status check_output(const ConvertFlags& f) {
+  if (f.quantize) return Outputs().file("OUT", f.out, {".entity"}, "packed weights").check();
+  return Outputs()
+      .file("OUT", f.out, {".entity", ".gguf", ".onnx", ".safetensors", ".npz", ".json", ""},
+            "a model")
+      .check();
 }
 
 int run(const ConvertFlags& f) {
   if (f.in.empty() == f.shape.empty()) return fail(kUsage, "give either IN or --shape; see --help");
-  if (!f.force && file_exists(f.out) && f.in != f.out) {
+  if (!f.force && file_exists(f.out)) {
     return fail(kUsage, fmt::format("{}: exists already; --force replaces it", f.out));
   }
+  const Status writable = check_output(f);
+  if (!writable.ok()) return fail(writable.error());
   const Status done = convert(f);
   return done.ok() ? kDone : fail(done.error());
 }

@@ -61,7 +61,7 @@ void print_line(const TensorDifference& d) {
     what = fmt::format("{} of {} values differ, max {:.3e}, {} ulp, relative {:.3e}, cosine {:.6f}",
                        d.different, d.count, d.max_abs, d.max_ulp, d.relative, d.cosine);
   }
-  write_out(fmt::format("{:<40} {:<16} {}\n", d.name, types(d), what));
+  write_line(fmt::format("{:<40} {:<16} {}", d.name, types(d), what));
 }
 
 JsonValue difference_json(const TensorDifference& d) {

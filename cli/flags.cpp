@@ -1,12 +1,17 @@
 // The only file that includes CLI11; its exceptions about a wrong line end here, in parse().
-// The texts of the help and of errors are those of CLI11.
+// The texts of the help are those of CLI11; the errors are worded here, because those of CLI11 name
+// its types and not what to do.
 #include "flags.hpp"
 
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <type_traits>
 
+#include "base/text.hpp"
 #include "console.hpp"
+#include "guess.hpp"
 
 namespace loom::cli {
 namespace {
@@ -25,10 +30,74 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// ---- numbers ------------------------------------------------------------------------------------
+
+// What is wrong with a text that has to be a number; "" when it is one.
+template <typename T>
+std::string number_error(const std::string& text, T& value) {
+  if (!CLI::detail::lexical_cast(text, value)) {
+    double real = 0;
+    const bool number = CLI::detail::lexical_cast(text, real) && real == std::floor(real);
+    if (std::is_integral_v<T> && number) return fmt::format("{} is too large", printable(text));
+    return fmt::format("must be a {}, not '{}'", std::is_integral_v<T> ? "whole number" : "number",
+                       printable(text));
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(value)) return fmt::format("must be a finite number, not {}", text);
+  }
+  return {};
+}
+
+template <typename T>
+CLI::Validator number() {
+  return {[](std::string& text) {
+            T value{};
+            return number_error(text, value);
+          },
+          std::string()};
+}
+
+// "1 to 64"; a high bound that only keeps sums from overflowing is none to a reader.
+template <typename T>
+std::string range_text(T low, T high) {
+  constexpr double kNoBound = 1e12;
+  if (static_cast<double>(high) >= kNoBound) return fmt::format("{} or more", low);
+  return fmt::format("{} to {}", low, high);
+}
+
+// Both bounds belong to the range.
+template <typename T>
+CLI::Validator between(T low, T high) {
+  const std::string range = range_text(low, high);
+  return {[low, high, range](std::string& text) -> std::string {
+            T value{};
+            const std::string error = number_error(text, value);
+            if (!error.empty() || (value >= low && value <= high)) return error;
+            if (value > high && range.ends_with("more")) return printable(text) + " is too large";
+            const char* from = range.ends_with("more") ? "" : "from ";
+            return fmt::format("must be {}{}, not {}", from, range, printable(text));
+          },
+          range};
+}
+
+template <typename T>
+struct element {
+  using type = T;
+};
+template <typename T>
+struct element<std::vector<T>> {
+  using type = T;
+};
+
 template <typename T>
 CLI::Option* add(CLI::App* app, std::string_view names, T& to, std::string_view doc) {
-  return app->add_option(std::string(names), to, std::string(doc));
+  CLI::Option* option = app->add_option(std::string(names), to, std::string(doc));
+  using Element = typename element<T>::type;
+  if constexpr (std::is_arithmetic_v<Element>) option->check(number<Element>());
+  return option;
 }
+
+// ---- names --------------------------------------------------------------------------------------
 
 // The command that was called, the innermost one.
 const CLI::App* innermost(const CLI::App& app) {
@@ -40,6 +109,98 @@ const CLI::App* innermost(const CLI::App& app) {
 std::string full_name(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// ---- what is wrong with a line ------------------------------------------------------------------
+
+std::string with_help(const std::string& what, const CLI::App& app) {
+  return fmt::format("{}; see {} --help", what, full_name(app));
+}
+
+// Where a command has to stand: its name is unknown, or absent. "": neither.
+std::string command_error(const CLI::App& root, const std::vector<std::string>& words) {
+  const CLI::App* app = &root;
+  for (const std::string& word : words) {
+    const std::vector<std::string> names = command_names(*app);
+    if (names.empty() || word.starts_with("-")) return {};
+    if (std::find(names.begin(), names.end(), word) == names.end()) {
+      return with_help(
+          fmt::format("there is no command '{}'{}", printable(full_name(*app) + " " + word),
+                      did_you_mean(word, names)),
+          *app);
+    }
+    app = app->get_subcommand(word);
+  }
+  const std::vector<std::string> names = command_names(*app);
+  if (names.empty()) return {};
+  return with_help(
+      fmt::format("{}: a command has to follow, one of {}", full_name(*app), join(names, ", ")),
+      *app);
+}
+
+// The words of the line that no option and no argument took; options before arguments, because an
+// unknown option leaves its value behind. "": there are none.
+std::string extra_error(const CLI::App& root, const CLI::App& app) {
+  const std::vector<std::string> extras = root.remaining(true);
+  for (const std::string& word : extras) {
+    if (!word.starts_with("-") || word == "--") continue;
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("there is no option {}{}", printable(name),
+                       did_you_mean(name, option_names(app)));
+  }
+  if (extras.empty()) return {};
+  return fmt::format("'{}' is one argument too many", printable(extras.front()));
+}
+
+template <class Kind>
+bool is(const CLI::ParseError& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
+// The first argument or option that has to be there and is not; "": none.
+std::string required_error(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_required() && option->count() == 0)
+      return option->get_name(option->get_positional()) + " is required";
+  }
+  return {};
+}
+
+std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::ParseError& error) {
+  const std::string says = error.what();
+  const std::string name = says.substr(0, says.find(':'));
+  const bool required = is<CLI::RequiredError>(error);
+  if (required || is<CLI::ExtrasError>(error)) {
+    const std::string extra = extra_error(root, app);
+    if (!extra.empty()) return extra;
+  }
+  if (required) return required_error(app);
+  if (is<CLI::ExcludesError>(error)) return says + ": give one of them";
+  if (is<CLI::RequiresError>(error)) return says + "; give both";
+  if (is<CLI::ArgumentMismatch>(error)) {
+    return name + (says.ends_with("missing") ? ": a value has to follow" : ": is given twice");
+  }
+  // Numbers are checked before they are converted, so what is left are flags: --json=maybe.
+  if (is<CLI::ConversionError>(error)) {
+    const size_t begin = says.find("--");
+    return says.substr(begin, says.find(' ', begin) - begin) + ": takes no value";
+  }
+  return says;
 }
 
 }  // namespace
@@ -63,13 +224,13 @@ bool Option::given() const {
 }
 
 Option IntOption::range(int64_t low, int64_t high) const {
-  return Option(option_->check(CLI::Range(low, high)));
+  return Option(option_->check(between(low, high)));
 }
 Option UintOption::range(uint64_t low, uint64_t high) const {
-  return Option(option_->check(CLI::Range(low, high)));
+  return Option(option_->check(between(low, high)));
 }
 Option RealOption::range(double low, double high) const {
-  return Option(option_->check(CLI::Range(low, high)));
+  return Option(option_->check(between(low, high)));
 }
 
 Option ListOption::split_at(char delimiter) const {
@@ -144,13 +305,23 @@ std::string CommandLine::help() const {
 }
 
 std::optional<int> CommandLine::parse(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  // `loom help [COMMAND...]` and `loom version`, as other programs have them.
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  } else if (words.size() == 1 && words.front() == "version") {
+    words = {"--version"};
+  }
+  const std::string wrong = command_error(*app_, words);
+  if (!wrong.empty()) return fail(kUsage, wrong);
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
   } catch (const CLI::Success& success) {
     return app_->exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    const std::string name = full_name(*innermost(*app_));
-    return fail(kUsage, fmt::format("{}; see {} --help", error.what(), name));
+    const CLI::App& app = *innermost(*app_);
+    return fail(kUsage, with_help(line_error(*app_, app, error), app));
   }
   return std::nullopt;
 }

@@ -137,7 +137,7 @@ void print_json(const InfoFlags& f, const Facts& facts) {
 }
 
 void line(std::string_view name, const std::string& value) {
-  write_out(fmt::format("{:<15} {}\n", name, value));
+  write_line(fmt::format("{:<15} {}", name, value));
 }
 
 void print_decoder(const Facts& facts) {
@@ -160,8 +160,8 @@ void print_tree(const ModelReport& report) {
     const std::string shapes = r.depth == 0 ? fmt::format("{} -> {}", r.in, r.out) : "";
     std::string more = r.settings;
     if (!r.notes.empty()) more += (more.empty() ? "" : "; ") + r.notes;
-    write_out(
-        fmt::format("{:<14} {:<24} {:<26} {:>11}  {}\n", place, name, shapes, r.parameters, more));
+    write_line(
+        fmt::format("{:<14} {:<24} {:<26} {:>11}  {}", place, name, shapes, r.parameters, more));
   }
 }
 
@@ -190,8 +190,8 @@ void print_text(const InfoFlags& f, const Facts& facts) {
   write_out("\n");
   for (size_t i = 0; i < facts.file->entries().size(); ++i) {
     const TensorEntry& entry = facts.file->entries()[i];
-    write_out(fmt::format("{:<56} {:<8} {:<18} {:>10} {}\n", entry.name, entry.dtype,
-                          shape_text(entry), entry.bytes, f.hashes ? hash_of(facts, i) : ""));
+    write_line(fmt::format("{:<56} {:<8} {:<18} {:>10} {}", entry.name, entry.dtype,
+                           shape_text(entry), entry.bytes, f.hashes ? hash_of(facts, i) : ""));
   }
 }
 
@@ -202,7 +202,7 @@ Status verify(const InfoFlags& f) {
     LOOM_TRY(file->verify(i));
     file->release(i);
   }
-  write_out(fmt::format("{}: {} blobs match their hashes\n", f.model, file->blobs().size()));
+  write_line(fmt::format("{}: {} blobs match their hashes", f.model, file->blobs().size()));
   return {};
 }
 

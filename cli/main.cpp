@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 failed, 2 wrong command line, 3 bad input file, 4 not supported here,\n"
-    "5 a verification did not match, 130 interrupted.\n"
-    "Data goes to stdout, notes and errors to stderr. `loom VERB --help` lists a verb's options.";
+    "5 a verification did not match, 130 interrupted (129, 143: ended by SIGHUP, SIGTERM).\n"
+    "Data goes to stdout, notes and errors to stderr. `loom help COMMAND` lists its options.";
 
 int run(int argc, char** argv) {
   CommandLine line(
@@ -36,7 +36,7 @@ int run(int argc, char** argv) {
     return kUsage;
   }
   if (const std::optional<int> code = line.parse(argc, argv)) return *code;
-  catch_interrupts();
+  catch_signals();
   for (const Verb& verb : verbs) {
     if (verb.command.called()) return verb.run();
   }

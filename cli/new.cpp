@@ -7,6 +7,7 @@
 
 #include "bridge/network_json.hpp"
 #include "io/file.hpp"
+#include "outputs.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -36,6 +37,9 @@ int write(const NewFlags& f, const Result<NetworkSpec>& network) {
   if (!f.force && file_exists(f.output)) {
     return fail(kUsage, fmt::format("{}: exists already; --force replaces it", f.output));
   }
+  const Status writable =
+      Outputs().file("-o", f.output, {".json"}, "the description of a network as JSON").check();
+  if (!writable.ok()) return fail(writable.error());
   const Status written = write_file_atomic(f.output, std::as_bytes(std::span(text)));
   return written.ok() ? kDone : fail(written.error());
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text.hpp"
 #include "chat.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
@@ -34,17 +35,15 @@ class Runner {
     if (!ids.ok()) return fail(ids.error());
     Result<ModelSession> session = make_session(static_cast<int64_t>(ids->size()));
     if (!session.ok()) return fail(session.error());
+    if (const int code = check_room(*session, *ids); code != kDone) return code;
     if (!f_.json && !f_.no_echo) echo_ = prompt;
     return report(*ids, generate(*session, *ids));
   }
 
   // One question, or as many as a person asks.
   int talk(const std::string* question) {
-    if (!model_.info().has_chat_template) {
-      return fail(Error{Code::unsupported,
-                        "there is no chat template that we can read; leave out --chat",
-                        f_.model.folder, -1});
-    }
+    const std::vector<ChatTurn> greeting = {{"user", ""}};
+    if (!model_.info().has_chat_template) return fail(model_.render_chat(greeting).error());
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
     Result<ModelSession> session = make_session(length);
     if (!session.ok()) return fail(session.error());
@@ -56,13 +55,14 @@ class Runner {
       const int code = answer(chat, line);
       if (code != kDone) return code;
     }
-    return interrupted() ? fail(kInterrupted, "interrupted") : kDone;
+    return interrupted() ? fail_interrupted() : kDone;
   }
 
  private:
   int answer(Chat& chat, const std::string& question) {
     Result<Chat::Piece> piece = chat.ask(question);
     if (!piece.ok()) return fail(piece.error());
+    if (const int code = check_room(chat.session(), piece->fresh); code != kDone) return code;
     Result<Generation> reply = generate(chat.session(), piece->fresh);
     if (reply.ok()) chat.add_reply(*reply);
     return report(piece->all, std::move(reply));
@@ -86,10 +86,22 @@ class Runner {
     options.chunk = f_.chunk;
     if (!f_.engine.strict) {
       options.device_failed = [](const Error& why) {
-        fmt::print(stderr, "loom: note: the GPU failed, the CPU goes on: {}\n", why.str());
+        const std::string line = why.str();
+        fmt::print(stderr, "loom: note: the GPU failed, the CPU goes on: {}\n",
+                   printable(line, line.size()));
       };
     }
     return model_.session(options);
+  }
+
+  // Does the prompt fit what the session still has room for? A text that grew too long is no wrong
+  // command line, so it has its own message and exit code.
+  static int check_room(const ModelSession& session, const std::vector<TokenId>& prompt) {
+    const auto wanted = session.position() + static_cast<int64_t>(prompt.size());
+    if (wanted <= session.context()) return kDone;
+    return fail(kFailed, fmt::format("the context is full: the text has {} tokens, {} have room; "
+                                     "begin again with less text, or give more with --context",
+                                     wanted, session.context()));
   }
 
   Result<Generation> generate(ModelSession& session, const std::vector<TokenId>& prompt) {
@@ -124,7 +136,7 @@ class Runner {
                    model_.info().dtype, engine_.info().isa, engine_.info().threads);
       }
     }
-    return interrupted() ? fail(kInterrupted, "interrupted") : kDone;
+    return interrupted() ? fail_interrupted() : kDone;
   }
 
   void print_json(const std::vector<TokenId>& prompt, const Generation& g, double prefill,
@@ -160,17 +172,24 @@ void add_sampling(Command verb, GenerateOptions& g) {
   verb.option("--max-tokens", g.max_tokens, "Tokens to write at most")
       .range(0, int64_t{1} << 40)
       .show_default();
-  verb.option("--temperature", s.temperature, "0: always the most likely token").show_default();
+  verb.option("--temperature", s.temperature, "0: always the most likely token")
+      .range(0.0, 1e6)
+      .show_default();
   verb.option("--seed", s.seed, "Of the draws; the same seed gives the same text")
       .range(0, INT64_MAX)
       .show_default();
-  verb.option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all").show_default();
+  verb.option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all")
+      .range(0, INT32_MAX)
+      .show_default();
   verb.option("--top-p", s.top_p, "Draw among the fewest tokens that hold this probability")
+      .range(0.0, 1.0)
       .show_default();
   verb.option("--min-p", s.min_p, "Leave out tokens below this share of the best one's")
+      .range(0.0, 1.0)
       .show_default();
   verb.option("--repetition-penalty", s.repetition_penalty, "Above 1: repeat less").show_default();
   verb.option("--repetition-window", s.repetition_window, "Tokens it looks back at; 0: all")
+      .range(0, INT32_MAX)
       .show_default();
   verb.option("--stop", g.stop, "End before this text; may be given several times").one_at_a_time();
   verb.flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");

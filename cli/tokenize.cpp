@@ -29,7 +29,8 @@ Result<std::vector<TokenId>> parse_ids(std::string_view text) {
     if (error != std::errc() || stop != text.data() + end) {
       return Error{
           Code::invalid_argument,
-          fmt::format("'{}' is no token id", text.substr(at, std::min(end - at, size_t{40}))),
+          fmt::format("'{}' is no token id; give numbers with blanks or commas between them",
+                      text.substr(at, std::min(end - at, size_t{40}))),
           {},
           -1};
     }

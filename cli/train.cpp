@@ -13,6 +13,7 @@
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "learning.hpp"
+#include "outputs.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
 #include "train_flags.hpp"
@@ -47,8 +48,7 @@ Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
       const std::string how = !spec.shuffle    ? "the first train, the last validate"
                               : parts.by_class ? fmt::format("drawn by class with seed {}", f.seed)
                                                : fmt::format("drawn with seed {}", f.seed);
-      fmt::print(stderr, "[{} samples train, {} validate: {}]\n", p.train.samples,
-                 p.validation.samples, how);
+      note(fmt::format("{} samples train, {} validate: {}", p.train.samples, p.validation.samples, how));
     }
   } else if (!f.validation.empty()) {
     DataFlags other = f.data;
@@ -94,7 +94,7 @@ Result<Prepared> prepare(const TrainFlags& f) {
   if (f.batch == 0 && options.step.optimizer.lbfgs()) p.options.batch = p.train.samples;
   if (!opened.fresh) p.start = std::move(opened.network);
   if (p.start != nullptr && !f.quiet && !f.resume)
-    fmt::print(stderr, "[starting from the weights in {}]\n", f.network);
+    note(fmt::format("starting from the weights in {}", f.network));
   return p;
 }
 
@@ -114,7 +114,8 @@ class Training {
       : f_(f), p_(std::move(p)), engine_(std::move(engine)) {}
 
   Status run();
-  Status save() const;
+  // Saves all that was asked for, whatever fails; the error is that of the first save that did.
+  Status save();
   Status print() const;
 
  private:
@@ -123,12 +124,15 @@ class Training {
   void watch_layers();
   bool finished() const;
   Curves curves() const;
+  void save_trained(const std::string& path);
+  void save_text(const std::string& path, const std::string& text);
 
   const TrainFlags& f_;
   Prepared p_;
   Engine engine_;
   std::optional<Trainer> trainer_;
   TrainingRun run_;
+  Keeper keeper_;
   double seconds_ = 0;
   int64_t samples_ = 0, planned_ = 0;  // trained by this process, and to be
   bool last_step_ = false;             // of an epoch
@@ -144,11 +148,11 @@ bool Training::finished() const {
 Status Training::resume() {
   if (!f_.resume) return {};
   if (!file_exists(f_.checkpoint) && !file_exists(f_.checkpoint + ".previous")) {
-    if (!f_.quiet) fmt::print(stderr, "[{} is not there yet: from the start]\n", f_.checkpoint);
+    if (!f_.quiet) note(fmt::format("{} is not there yet: from the start", f_.checkpoint));
     return {};
   }
   LOOM_ASSIGN(const std::string from, load_checkpoint(f_.checkpoint, p_.model, *trainer_, run_));
-  if (!f_.quiet) fmt::print(stderr, "[{}: {} epochs are done]\n", from, trainer_->progress().epoch);
+  if (!f_.quiet) note(fmt::format("{}: {} epochs are done", from, trainer_->progress().epoch));
   return {};
 }
 
@@ -178,8 +182,11 @@ Status Training::epoch(Progress& bar) {
                  {},
                  -1};
   }
-  if (report.best && !f_.best.empty()) LOOM_TRY(save_weights(f_.best, p_.model, *trainer_));
-  if (!f_.checkpoint.empty()) LOOM_TRY(save_checkpoint(f_.checkpoint, p_.model, *trainer_, run_));
+  if (report.best && !f_.best.empty()) save_trained(f_.best);
+  if (f_.checkpoint.empty()) return {};
+  keeper_.save(f_.checkpoint, [this](const std::string& path) {
+    return save_checkpoint(path, p_.model, *trainer_, run_);
+  });
   return {};
 }
 
@@ -217,15 +224,26 @@ Curves Training::curves() const {
   return c;
 }
 
-Status Training::save() const {
-  if (!f_.output.empty())
-    LOOM_TRY(save_weights(f_.output, p_.model, const_cast<Trainer&>(*trainer_)));
-  if (!f_.layer_stats.empty()) {
-    LOOM_TRY(write_file_atomic(f_.layer_stats, std::as_bytes(std::span(layer_stats_))));
+void Training::save_trained(const std::string& path) {
+  keeper_.save(path,
+               [this](const std::string& name) { return save_weights(name, p_.model, *trainer_); });
+}
+
+void Training::save_text(const std::string& path, const std::string& text) {
+  keeper_.save(path, [&](const std::string& name) {
+    return write_file_atomic(name, std::as_bytes(std::span(text)));
+  });
+}
+
+Status Training::save() {
+  keeper_.begin_end();
+  if (!f_.output.empty()) save_trained(f_.output);
+  if (!f_.layer_stats.empty()) save_text(f_.layer_stats, layer_stats_);
+  if (!f_.plot.empty()) {
+    const std::string title = fmt::format("{} on {}", f_.network, f_.data.path);
+    save_text(f_.plot, svg_plot(curves(), printable(title, title.size())));
   }
-  if (f_.plot.empty()) return {};
-  const std::string svg = svg_plot(curves(), fmt::format("{} on {}", f_.network, f_.data.path));
-  return write_file_atomic(f_.plot, std::as_bytes(std::span(svg)));
+  return keeper_.finish();
 }
 
 Status Training::print() const {
@@ -273,6 +291,9 @@ Status Training::print() const {
 }
 
 int run(const TrainFlags& f) {
+  const Status writable = f.check_outputs();
+  if (!writable.ok()) return fail(writable.error());
+  keep_running_without_stdout();
   const Result<Engine> engine = f.engine.create();
   if (!engine.ok()) return fail(engine.error());
   Result<Prepared> prepared = prepare(f);
@@ -281,8 +302,8 @@ int run(const TrainFlags& f) {
   const Status trained = training.run();
   if (!trained.ok()) return fail(trained.error());
   const Status saved = training.save();
-  if (!saved.ok()) return fail(saved.error());
   const Status printed = training.print();
+  if (!saved.ok()) return fail(saved.error());
   return printed.ok() ? kDone : fail(printed.error());
 }
 

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "outputs.hpp"
+
 namespace loom::cli {
 namespace {
 
@@ -43,15 +45,15 @@ void TrainFlags::add_files(Command verb) {
   verb.option("--normalize", normalize,
               "Inputs: none, standard, range (default: none, or as the weights of NETWORK)");
   verb.option("-o,--output", output,
-              "Write the trained weights: .entity as they are packed, else safetensors");
+              "Write the trained weights: .entity as they are packed, or .safetensors");
   verb.option("--best", best, "Write the weights after each epoch that is the best so far");
   const Option file =
       verb.option("--checkpoint", checkpoint,
-                  "Save the run after each epoch: .entity (with hashes), else safetensors");
+                  "Save the run after each epoch: .entity (with hashes), or .safetensors");
   verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);
-  verb.option("--plot", plot, "Write the loss curve (SVG)");
+  verb.option("--plot", plot, "Write the loss curve: .svg");
   verb.option("--layer-stats", layer_stats,
-              "Write mean, deviation and range of every layer and its gradient per epoch (CSV)");
+              "Write mean, deviation and range of every layer and its gradient per epoch: .csv");
 }
 
 void TrainFlags::add_method(Command verb) {
@@ -119,6 +121,24 @@ void TrainFlags::add(Command verb) {
   engine.add_device(verb);
   verb.flag("--json", json, "One JSON object instead of text");
   verb.flag("--quiet", quiet, "No progress, no lines per epoch");
+}
+
+Status TrainFlags::check_outputs() const {
+  const std::vector<std::string_view> weights = {".entity", ".safetensors"};
+  const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
+  return Outputs()
+      .input("NETWORK", network)
+      .input("DATA", data.path)
+      .input("--labels", data.labels)
+      .input("--validation", validation)
+      .input("--validation-labels", validation_labels)
+      .file("-o", output, weights, "trained weights")
+      .file("--best", best, weights, "trained weights")
+      .file("--checkpoint", checkpoint, weights, "the state of a run")
+      .file("--checkpoint (its .previous)", before, {".previous"}, "")
+      .file("--plot", plot, {".svg"}, "the loss curve as SVG")
+      .file("--layer-stats", layer_stats, {".csv"}, "a table of layers")
+      .check();
 }
 
 Result<TrainerOptions> TrainFlags::options() const {

@@ -23,6 +23,8 @@ struct TrainFlags {
 
   void add(Command verb);
   Result<TrainerOptions> options() const;
+  // Can all that training will write be written? Asked before it begins.
+  Status check_outputs() const;
 
  private:
   void add_files(Command verb);

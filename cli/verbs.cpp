@@ -2,9 +2,23 @@
 
 #include <cstdlib>
 
+#include "base/text.hpp"
+#include "engine/training_hash.hpp"
+#include "guess.hpp"
+#include "held_stderr.hpp"
 #include "progress.hpp"
 
 namespace loom::cli {
+
+Error unknown_kind(const std::string& word) {
+  std::vector<std::string> known;
+  for (const KindNetwork& k : kind_networks()) known.emplace_back(k.kind);
+  return Error{Code::invalid_argument,
+               cat("--kind: unknown layer kind '", printable(word), "'; known are ",
+                   join(known, ", "), did_you_mean(word, known)),
+               {},
+               -1};
+}
 
 void EngineFlags::add_lanes(Command verb) {
   verb.option("--threads", threads, "Lanes of work, at most the cores there are; 0: all cores")
@@ -60,7 +74,15 @@ Result<Engine> EngineFlags::create() const {
   if (gpu_cache != "none") options.gpu_cache = gpu_cache.empty() ? cache_file() : gpu_cache;
   const char* tuning = std::getenv("LOOM_GPU_TUNE");
   if (tuning != nullptr) options.gpu_tuning = tuning;
-  return Engine::create(options);
+  if (to_lower_ascii(device) != "gpu") return Engine::create(options);
+  HeldStderr held;
+  Result<Engine> engine = Engine::create(options);
+  const std::string said = held.release();
+  if (engine.ok() || said.empty()) return engine;
+  constexpr size_t kMost = 300;
+  Error error = engine.error();
+  error.message += cat(" (the library says: ", printable(said, kMost), ")");
+  return error;
 }
 
 Option ModelFlags::add(Command verb, bool required) {

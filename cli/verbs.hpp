@@ -36,6 +36,9 @@ Verb add_convert(Command app);
 Verb add_diff(Command app);
 Verb add_quantize(Command app);
 
+// For --kind with a word that is no layer kind; lists those there are.
+Error unknown_kind(const std::string& word);
+
 // Options that many verbs share.
 struct EngineFlags {
   int threads = 0;

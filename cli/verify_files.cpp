@@ -9,9 +9,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "engine/file_proof.hpp"
 #include "engine/impl.hpp"
+#include "io/file.hpp"
+#include "outputs.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
@@ -84,6 +87,7 @@ Result<std::string> run_fresh(const std::vector<std::string>& arguments) {
   if (started != 0) return failed(std::generic_category().message(started).c_str());
   int status = 0;
   waitpid(child, &status, 0);
+  if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
   if (!WIFEXITED(status) || WEXITSTATUS(status) != kDone)
     return Error{Code::internal, "the fresh process failed", {}, -1};
   return text;
@@ -160,12 +164,17 @@ int prove_all(FilesFlags f) {
                              : std::filesystem::path(f.folder);
   std::filesystem::create_directories(scratch.path, error);
   f.folder = scratch.path.string();
-  if (error) return fail(kFailed, fmt::format("{}: {}", f.folder, error.message()));
+  if (error || !is_directory(f.folder)) {
+    const bool wrong = file_exists(f.folder) || error == std::errc::not_a_directory;
+    return fail(wrong ? kUsage : kFailed,
+                fmt::format("{}: no folder can be made there: {}", f.folder,
+                            wrong ? "there is a file" : error.message()));
+  }
   std::vector<const KindNetwork*> kinds;
   for (const KindNetwork& k : kind_networks()) {
-    if (f.kind.empty() || f.kind == k.kind) kinds.push_back(&k);
+    if (f.kind.empty() || to_lower_ascii(f.kind) == to_lower_ascii(k.kind)) kinds.push_back(&k);
   }
-  if (kinds.empty()) return fail(kUsage, fmt::format("--kind: unknown layer kind '{}'", f.kind));
+  if (kinds.empty()) return fail(unknown_kind(f.kind));
   Progress bar("verifying", "networks", f.quiet);
   const auto total = static_cast<int64_t>(kinds.size() * types->size());
   int64_t done = 0, held = 0;
@@ -175,7 +184,7 @@ int prove_all(FilesFlags f) {
                           "bytes", "cold", "hot"));
   for (const KindNetwork* k : kinds) {
     for (const DType dtype : *types) {
-      if (interrupted()) return kInterrupted;
+      if (interrupted()) return fail_interrupted();
       const Result<Row> row = prove(f, *engine, *k, dtype);
       if (!row.ok()) return fail(row.error());
       bar.update(++done, total);
@@ -205,6 +214,11 @@ int prove_all(FilesFlags f) {
 }
 
 int reload(const FilesFlags& f) {
+  const Status writable = Outputs()
+                              .input("--reload", f.reload)
+                              .file("--copy", f.copy, {".entity"}, "the same network again")
+                              .check();
+  if (!writable.ok()) return fail(writable.error());
   const Result<Engine> engine = f.engine.create();
   if (!engine.ok()) return fail(engine.error());
   const Result<FileProof> proof =

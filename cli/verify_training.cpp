@@ -33,15 +33,13 @@ Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
     jobs.push_back({f.network, opened.network->spec, f.batch});
     return jobs;
   }
-  std::string known;
   for (const KindNetwork& k : kind_networks()) {
-    known += (known.empty() ? "" : ", ") + std::string(k.kind);
-    if (!f.kind.empty() && f.kind != k.kind) continue;
+    if (!f.kind.empty() && to_lower_ascii(f.kind) != to_lower_ascii(k.kind)) continue;
     LOOM_ASSIGN(NetworkSpec network, parse_network(k.network, k.kind));
     jobs.push_back({k.kind, std::move(network), k.batch});
   }
   if (!jobs.empty()) return jobs;
-  return invalid(cat("--kind: unknown layer kind '", f.kind, "'; known are ", known));
+  return unknown_kind(f.kind);
 }
 
 Status hash_all(const TrainingFlags& f) {

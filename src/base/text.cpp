@@ -44,15 +44,20 @@ std::string printable(std::string_view text, size_t max) {
   size_t end = text.size() < max ? text.size() : max;
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
     --end;
-  for (char c : text.substr(0, end)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
+  // U+0080 to U+009F, C2 80 to C2 9F in UTF-8, are control characters as well.
+  bool second = false;
+  for (size_t i = 0; i < end; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < end ? text[i + 1] : 0);
+    const bool first = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (byte < 0x20 || byte == 0x7f || first || second) {
       out += "\\x";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];
     } else {
-      out += c;
+      out += text[i];
     }
+    second = first;
   }
   if (text.size() > max) out += "...";
   return out;

@@ -2,6 +2,7 @@
 #include "bridge/onnx_lower.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
@@ -51,8 +52,34 @@ LayerConfig with_field(LayerConfig layer, std::string_view name, double value) {
   return layer;
 }
 
+namespace {
+
+// Shapes name an open batch as the reader knows it, not by the number that stands for it here:
+// [7919, 4] is [batch, 4], and four samples laid side by side are 4 x batch.
+std::string with_open_batch(std::string_view reason, int64_t batch) {
+  std::string text;
+  for (size_t at = 0; at < reason.size();) {
+    const size_t end = std::min(reason.find_first_not_of("0123456789", at), reason.size());
+    const std::string_view digits = reason.substr(at, end - at);
+    int64_t number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const int64_t times = number % batch == 0 ? number / batch : 0;
+    if (times == 0) {
+      text += digits.empty() ? reason.substr(at, 1) : digits;
+    } else {
+      text += times == 1 ? "batch" : cat(times, " x batch");
+    }
+    at = std::max(end, at + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
 Error Lowering::refuse(const OnnxNode& n, std::string_view reason) const {
-  return unsupported(cat("node '", printable(n.name), "' (", printable(n.op), "): ", reason),
+  const std::string shown =
+      batch_ == kOpenBatch ? with_open_batch(reason, batch_) : std::string(reason);
+  return unsupported(cat("node '", printable(n.name), "' (", printable(n.op), "): ", shown),
                      where_);
 }
 
@@ -208,7 +235,7 @@ Status Lowering::read_input() {
     if (extent < 1 || extent > kMaxOnnxExtent || count < 1 ||
         count > kMaxOnnxSample / extent * batch_)
       return unsupported(cat(who, " leaves axis ", i, " open ('", printable(value->shape[i].symbol),
-                             "') or too large; give its extent (OnnxImportOptions::open_extent)"),
+                             "') or too large; give its extent with --open-extent"),
                          where_);
     dims.push_back(extent);
     count *= extent;

@@ -19,8 +19,8 @@ Result<TextCalibration> TextCalibration::observe(const ModelSource& source, cons
   const int64_t window = std::min(options.window, source.config.max_positions);
   const int64_t windows = std::min(options.windows, static_cast<int64_t>(ids.size()) / window);
   if (windows < 1)
-    return invalid(
-        cat("the calibration text has ", ids.size(), " tokens, a window takes ", window));
+    return invalid(cat("the calibration text has ", ids.size(), " tokens, a window takes ", window,
+                       "; give a longer one"));
   TextCalibration c;
   c.ops_ = &ops;
   c.pool_ = &pool;

@@ -8,19 +8,19 @@
 namespace loom {
 namespace {
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-Error not_a_folder(const std::string& path) {
-  if (ends_with(path, ".gguf")) return bad_file("a GGUF file begins with 'GGUF'", path, 0);
-  if (ends_with(path, ".onnx")) {
-    return unsupported("models are read from Hugging Face folders and GGUF files", path);
-  }
+// What is wrong with a file that is no model, by its name.
+Error not_a_model(const std::string& path) {
+  const std::string name = to_lower_ascii(path);
+  if (name.ends_with(".entity"))
+    return bad_file("is damaged: an .entity file begins with ENTITY and two zero bytes", path, 0);
+  if (name.ends_with(".gguf"))
+    return bad_file("is damaged: a GGUF file begins with 'GGUF'", path, 0);
   const size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
-  return make_error(Code::not_found, cat("this is a file; give the folder that holds it: ", parent),
-                    path);
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (file_exists(parent + "/config.json"))
+    return bad_file(cat("is one file of a model; give the folder that holds it: ", parent), path);
+  return bad_file(
+      "is no language model; give an .entity or .gguf file, or a folder with config.json", path);
 }
 
 // The source of the chat template, and where it stands; empty: none.
@@ -41,9 +41,11 @@ Status check_model_folder(const std::string& folder) {
   const ModelFile kind = model_file_kind(folder);
   if (kind == ModelFile::gguf || kind == ModelFile::entity) return {};
   if (!is_directory(folder)) {
-    if (file_exists(folder)) return not_a_folder(folder);
+    if (file_exists(folder)) return not_a_model(folder);
     return make_error(Code::not_found,
-                      "no such folder; give one with config.json and model.safetensors", folder);
+                      "no such file or folder; give an .entity or .gguf file, or a folder with "
+                      "config.json and model.safetensors",
+                      folder);
   }
   if (!file_exists(folder + "/config.json")) {
     return make_error(Code::not_found,
@@ -94,16 +96,12 @@ Result<Tokenizer> load_tokenizer(const std::string& path) {
       return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
     return make_error(Code::not_found, "this model has no tokenizer", path);
   }
-  if (model_file_kind(path) == ModelFile::gguf) {
-    LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_gguf(path));
-    if (!source->tokenizer_json.empty())
-      return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
-    return make_error(Code::not_found, "this GGUF file has no tokenizer", path);
-  }
   const std::string file = is_directory(path) ? path + "/tokenizer.json" : path;
   if (!file_exists(file)) {
     return make_error(Code::not_found,
-                      "no such file; give a model folder with tokenizer.json, or that file", file);
+                      "no such file; give an .entity or .gguf file, a model folder with "
+                      "tokenizer.json, or that file",
+                      file);
   }
   LOOM_ASSIGN(const std::string text, read_file(file));
   return Tokenizer::parse(text, file);

@@ -7,17 +7,19 @@
 namespace loom {
 
 Result<ActivationMode> parse_activations(std::string_view name) {
-  if (name == "q8") return ActivationMode::q8;
-  if (name == "f32") return ActivationMode::f32;
+  const std::string word = to_lower_ascii(name);
+  if (word == "q8") return ActivationMode::q8;
+  if (word == "f32") return ActivationMode::f32;
   return invalid(cat("unknown activations '", printable(name), "'; choose from q8, f32"));
 }
 
 namespace {
 
 Result<webgpu::Tuning> parse_tuning(std::string_view name) {
-  if (name == "on") return webgpu::Tuning::on;
-  if (name == "off") return webgpu::Tuning::off;
-  if (name == "force") return webgpu::Tuning::force;
+  const std::string word = to_lower_ascii(name);
+  if (word == "on") return webgpu::Tuning::on;
+  if (word == "off") return webgpu::Tuning::off;
+  if (word == "force") return webgpu::Tuning::force;
   return invalid(cat("unknown GPU tuning '", printable(name), "'; choose from on, off, force"));
 }
 
@@ -45,8 +47,9 @@ const EngineInfo& Engine::info() const {
 Result<Engine> Engine::create(const EngineOptions& options) {
   if (options.threads < 0)
     return invalid(cat("threads must be 0 (all cores) or more; got ", options.threads));
-  std::string mode = options.activations;
-  if (mode.empty()) mode = options.device == "gpu" ? "f32" : "q8";
+  const std::string device = to_lower_ascii(options.device);
+  std::string mode = to_lower_ascii(options.activations);
+  if (mode.empty()) mode = device == "gpu" ? "f32" : "q8";
   LOOM_ASSIGN(const ActivationMode activations, parse_activations(mode));
   Isa isa = best_isa();
   if (!options.isa.empty()) {
@@ -56,9 +59,9 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   impl->isa = isa;
   impl->ops = &cpu_ops(isa);
   impl->activations = activations;
-  if (options.device == "gpu") {
+  if (device == "gpu") {
     LOOM_TRY(open_gpu(options, *impl));
-  } else if (options.device != "cpu") {
+  } else if (device != "cpu") {
     return invalid(cat("unknown device '", printable(options.device), "'; choose from cpu, gpu"));
   }
   EngineInfo& info = impl->info;

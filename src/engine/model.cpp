@@ -86,8 +86,9 @@ Result<std::string> Model::detokenize(std::span<const TokenId> ids,
 Result<std::string> Model::render_chat(std::span<const ChatTurn> turns, bool reply) const {
   const LanguageModel& model = impl_->model;
   if (model.chat_template() == nullptr) {
-    return unsupported("this model has no chat template that we can read; give it plain text",
-                       model.source());
+    return unsupported(
+        cat("this model cannot chat: ", model.chat_problem(), "; give it plain text"),
+        model.source());
   }
   ChatInputs inputs;
   for (const ChatTurn& turn : turns) inputs.messages.push_back({turn.role, turn.content});

@@ -105,7 +105,11 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
   }
   if (!bytes.empty() && bytes[0] == std::byte{'{'})
     return unsupported("a description has no tensors", path);
-  return SafeTensorsFile::open(path);
+  Result<std::unique_ptr<TensorFile>> tensors = SafeTensorsFile::open(path);
+  // Of a file that is something else altogether, the reader of one format has nothing to say.
+  if (!tensors.ok() && tensors.error().code == Code::bad_file && !path.ends_with(".safetensors"))
+    return bad_file("holds no tensors that are read: neither .entity, GGUF nor safetensors", path);
+  return tensors;
 }
 
 namespace {

@@ -34,9 +34,10 @@ Column column_of(const Dataset& data, size_t col, size_t each) {
 }  // namespace
 
 Result<NormalizeKind> parse_normalize(std::string_view name) {
-  if (name == "none") return NormalizeKind::none;
-  if (name == "standard") return NormalizeKind::standard;
-  if (name == "range") return NormalizeKind::range;
+  const std::string word = to_lower_ascii(name);
+  if (word == "none") return NormalizeKind::none;
+  if (word == "standard") return NormalizeKind::standard;
+  if (word == "range") return NormalizeKind::range;
   return invalid(
       cat("unknown normalization '", printable(name), "'; known are none, standard, range"));
 }

@@ -217,10 +217,10 @@ Result<OpenedModel> open_model(const std::string& path, const OpenOptions& optio
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
     if (weights.error().code != Code::bad_file) return weights.error();
+    if (path.ends_with(".safetensors")) return weights.error();
     return bad_file(
-        cat("is no model that can be opened: neither .entity, GGUF, ONNX (by its name), "
-            "a description nor safetensors (",
-            weights.error().message, ")"),
+        "is no model that can be opened: neither .entity, GGUF, ONNX (by its name), a "
+        "description nor safetensors",
         path);
   }
   if (!weights->text("loom").ok()) return open_tensors(path);

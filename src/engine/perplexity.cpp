@@ -36,7 +36,8 @@ Result<Perplexity> measure_perplexity(LlmSession& session, std::span<const Token
   if (total <= 0) {
     return invalid(cat("a window of ", window, " predictions needs ", window + 1,
                        " tokens; there are ", ids.size(),
-                       options.limit > 0 ? cat(", and a limit of ", options.limit) : ""));
+                       options.limit > 0 ? cat(", and a limit of ", options.limit) : "",
+                       "; choose a smaller window"));
   }
   Perplexity result;
   double sum = 0.0;

@@ -22,7 +22,8 @@ Status add(std::vector<LayerConfig>& to, LayerKind kind, const std::vector<Field
 Status add_dense(std::vector<LayerConfig>& to, int64_t in, const std::vector<int64_t>& hidden,
                  int64_t out, const std::string& activation) {
   for (const int64_t width : hidden) {
-    LOOM_TRY(add(to, LayerKind::dense, {{"in", in}, {"out", width}, {"activation", activation}}));
+    LOOM_TRY(add(to, LayerKind::dense,
+                 {{"in", in}, {"out", width}, {"activation", to_lower_ascii(activation)}}));
     in = width;
   }
   return add(to, LayerKind::dense, {{"in", in}, {"out", out}});
@@ -67,7 +68,7 @@ Result<NetworkSpec> build_cnn(const CnnOptions& o) {
                   {"kernel", kernel},
                   {"stride", o.stride},
                   {"padding", kernel / 2},
-                  {"activation", o.activation}}));
+                  {"activation", to_lower_ascii(o.activation)}}));
     LOOM_ASSIGN(shape, infer_shape(layers.back(), shape));
   }
   LOOM_TRY(add_dense(layers, shape.count(), o.hidden, o.out, o.activation));

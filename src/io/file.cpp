@@ -12,13 +12,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <system_error>
 #include <vector>
 
 #include "base/text.hpp"
+#include "io/temporary.hpp"
 
 namespace loom {
 namespace {
@@ -26,7 +25,9 @@ namespace {
 Error os_error(std::string_view action, const std::string& path) {
   const int number = errno;
   Code code = Code::io_error;
-  if (number == ENOENT || number == ENOTDIR) code = Code::not_found;
+  const bool absent =
+      number == ENOENT || number == ENOTDIR || number == ELOOP || number == ENAMETOOLONG;
+  if (absent) code = Code::not_found;
   if (number == ENOMEM) code = Code::out_of_memory;
   return make_error(code, cat("cannot ", action, ": ", std::generic_category().message(number)),
                     path);
@@ -63,9 +64,8 @@ Result<OpenFile> open_regular(const std::string& path) {
   Descriptor descriptor(path, O_RDONLY | O_NONBLOCK);
   struct stat info = {};
   if (!descriptor.is_open() || fstat(descriptor.get(), &info) != 0) return os_error("open", path);
-  if (S_ISDIR(info.st_mode))
-    return make_error(Code::io_error, "this is a folder, not a file", path);
-  if (!S_ISREG(info.st_mode)) return make_error(Code::io_error, "not a regular file", path);
+  if (S_ISDIR(info.st_mode)) return bad_file("this is a folder, not a file", path);
+  if (!S_ISREG(info.st_mode)) return bad_file("this is a device or a pipe, not a file", path);
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
 }
 
@@ -90,22 +90,6 @@ bool sync(int fd) {
     done = fsync(fd);
   } while (done != 0 && errno == EINTR);
   return done == 0;
-}
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return "./";
-  return path.substr(0, slash + 1);
-}
-
-// A name beside `path` that nobody else makes: process, time and a count within the process.
-std::string temporary_name(const std::string& path) {
-  static std::atomic<uint32_t> count = 0;
-  constexpr size_t kNameBytes = 200;  // of the 255 that file systems give
-  const std::string folder = path.find('/') == std::string::npos ? "" : folder_of(path);
-  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
-  return cat(folder, ".", path.substr(folder.size(), kNameBytes), ".tmp-", getpid(), "-", ticks,
-             "-", count.fetch_add(1));
 }
 
 // Without this the rename itself may be lost in a power cut. Some file systems refuse to sync a
@@ -208,12 +192,37 @@ void MappedFile::release(uint64_t offset, uint64_t size) const {
   madvise(const_cast<std::byte*>(data_) + first, static_cast<size_t>(end - first), MADV_DONTNEED);
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+namespace {
+
+// May a new file take this name? A link may be replaced; a rename over a device would remove it.
+Status check_target(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) return invalid("not a path", path);
-  const std::string temporary = temporary_name(path);
-  Descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
-  if (!out.is_open()) return os_error("create a file beside it", path);
-  AtomicFile file(path, temporary, out.take());
+  struct stat old = {};
+  if (path.ends_with('/') || (lstat(path.c_str(), &old) == 0 && S_ISDIR(old.st_mode)))
+    return invalid("this is a folder; give the name of a file", path);
+  if (old.st_mode == 0 || S_ISREG(old.st_mode) || S_ISLNK(old.st_mode)) return {};
+  return invalid("this is a device or a pipe; give the name of a file", path);
+}
+
+}  // namespace
+
+Result<AtomicFile> AtomicFile::create_beside(const std::string& path) {
+  constexpr int kTries = 16;  // another process takes a new file for a stale one: hardly ever once
+  for (int i = 0; i < kTries; ++i) {
+    const std::string temporary = temporary_name(path);
+    Descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    if (!out.is_open() && errno == ENOENT)
+      return make_error(Code::not_found, "the folder for it does not exist; make it first", path);
+    if (!out.is_open()) return os_error("create it", path);
+    if (hold_temporary(out.get())) return AtomicFile(path, temporary, out.take());
+  }
+  return make_error(Code::io_error, "cannot create it: others remove what is written there", path);
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  LOOM_TRY(check_target(path));
+  remove_stale_temporaries(path);
+  LOOM_ASSIGN(AtomicFile file, create_beside(path));
   struct stat old = {};
   if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
     // A new file keeps the permissions of the one it replaces.

@@ -13,8 +13,8 @@ namespace loom {
 
 constexpr uint64_t kMaxTextFile = uint64_t{256} << 20;
 
-// The whole file as bytes. Errors: not_found; io_error for a folder, a pipe, a device; bad_file
-// when larger than `max_bytes`.
+// The whole file as bytes. Errors: not_found; io_error (the system refuses); bad_file for a folder,
+// a pipe or a device, and when larger than `max_bytes`.
 Result<std::string> read_file(const std::string& path, uint64_t max_bytes = kMaxTextFile);
 
 bool file_exists(const std::string& path);
@@ -47,11 +47,12 @@ class MappedFile {
 
 // A file that appears under its name only when it is whole: written beside `path` under a temporary
 // name, then commit(): fsync, rename, fsync of the folder. Until then `path` is untouched, whatever
-// happens; without a commit() the temporary file is removed. A symbolic link at `path` is replaced,
-// not followed; a file that is replaced hands on its permissions, and maps of it stay valid.
+// happens; without a commit() the temporary file is removed. What a process that was killed left
+// beside `path` is removed by the next create(). A symbolic link at `path` is replaced, not
+// followed; a file that is replaced hands on its permissions, and maps of it stay valid.
 class AtomicFile {
  public:
-  // Errors: io_error, not_found (no such folder).
+  // Errors: invalid_argument (a folder, a device, no path), not_found (no such folder), io_error.
   static Result<AtomicFile> create(const std::string& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -70,6 +71,7 @@ class AtomicFile {
 
  private:
   AtomicFile(std::string path, std::string temporary, int fd);
+  static Result<AtomicFile> create_beside(const std::string& path);
   Status replace(const std::string& keep);
   std::string path_, temporary_;
   int fd_ = -1;

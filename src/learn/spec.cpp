@@ -21,9 +21,10 @@ constexpr std::string_view kSchedules[] = {
 template <class Kind>
 Result<Kind> parse(std::string_view what, std::span<const std::string_view> names,
                    std::string_view name) {
+  const std::string word = to_lower_ascii(name);
   std::string all;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<Kind>(i);
+    if (names[i] == word) return static_cast<Kind>(i);
     all += cat(i == 0 ? "" : ", ", names[i]);
   }
   return invalid(cat("unknown ", what, " '", printable(name), "'; known are ", all));
@@ -49,7 +50,7 @@ double one_cycle(double rate, double t) {
 }  // namespace
 
 Result<LossKind> parse_loss(std::string_view name) {
-  if (name == "cross_entropy") return LossKind::softmax_ce;
+  if (to_lower_ascii(name) == "cross_entropy") return LossKind::softmax_ce;
   return parse<LossKind>("loss", kLosses, name);
 }
 std::string_view loss_name(LossKind kind) {

@@ -283,10 +283,11 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
     return invalid(cat("accumulate is ", options.accumulate, ", must be at least 1"));
   }
   if (options.native && options.accumulate > 1) {
-    return invalid("training without a master cannot add up gradients; set accumulate to 1");
+    return invalid(
+        "native training (without f32 masters) cannot add up gradients; set accumulate to 1");
   }
   if (options.optimizer.lbfgs() && (options.native || options.clip.kind != ClipKind::none)) {
-    return invalid("lbfgs has neither clipping nor training without a master; leave them out");
+    return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
   }
   if (!(options.scale_band >= 0 && options.scale_band < 1)) {
     return invalid(cat("scale_band is ", options.scale_band, ", must be at least 0 and below 1"));

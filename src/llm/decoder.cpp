@@ -201,10 +201,11 @@ Result<HfConfig> shape_config(std::string_view name) {
                            {"smollm2-360m", 960, 2560, 32, 15, 5, 49152, 8192, 100000},
                            {"shakespeare", 192, 512, 8, 3, 1, 4096, 1024, 100000},
                            {"tiny", 64, 160, 2, 4, 2, 256, 512, 10000}};
+  const std::string word = to_lower_ascii(name);
   std::vector<std::string> known;
   for (const Row& r : kRows) {
     known.emplace_back(r.name);
-    if (r.name != name) continue;
+    if (r.name != word) continue;
     HfConfig c;
     c.architecture = "LlamaForCausalLM";
     c.model_type = "llama";

@@ -22,6 +22,7 @@ class GgufSource : public ModelSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
+  Status check_whole() const;
   Status check_tensors() const;
   // Where a parameter lies, by the names of a Hugging Face checkpoint.
   TensorPart tensor_of(const Param& param) const {
@@ -42,7 +43,19 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
+// llama.cpp cuts large models into files, each with its number and how many there are.
+Status GgufSource::check_whole() const {
+  const GgufValue* count = gguf_.find_value("split.count");
+  const GgufValue* number = gguf_.find_value("split.no");
+  if (count == nullptr || count->count() != 1 || count->number(0) <= 1) return {};
+  const double part = number != nullptr && number->count() == 1 ? number->number(0) + 1 : 1;
+  return unsupported(cat("is part ", part, " of ", count->number(0),
+                         " of a model; join them first: llama-gguf-split --merge FIRST_PART OUT"),
+                     path);
+}
+
 Status GgufSource::read() {
+  LOOM_TRY(check_whole());
   LOOM_ASSIGN(const std::string_view name, gguf_.string("general.architecture"));
   architecture_ = find_gguf_architecture(name);
   if (architecture_ == nullptr) {

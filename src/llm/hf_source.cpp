@@ -50,6 +50,7 @@ class HfSource : public ModelSource {
 
  private:
   Status read_text();
+  void read_chat_template(const JsonValue& tokenizer_config);
   Result<const SafeTensor*> find(const std::string& name) const;
   const std::string& file_of(const SafeTensor& tensor) const {
     return tensors_.files()[tensor.file].path();
@@ -78,13 +79,33 @@ Status HfSource::read_text() {
     LOOM_ASSIGN(const JsonValue json, parse_json(config_text, config_path));
     bos = special_token(json, "bos_token");
     eos = special_token(json, "eos_token");
-    if (const JsonValue* value = json.find("chat_template")) chat_template = value->text();
+    read_chat_template(json);
   }
   const std::string chat_path = path + "/chat_template.jinja";
   if (file_exists(chat_path)) {
     LOOM_ASSIGN(chat_template, read_file(chat_path));
+    chat_problem.clear();
   }
   return {};
+}
+
+// A text, or a list of texts with names, of which transformers takes the one called default.
+void HfSource::read_chat_template(const JsonValue& tokenizer_config) {
+  const JsonValue* value = tokenizer_config.find("chat_template");
+  if (value == nullptr || !value->is_array()) {
+    chat_template = value == nullptr ? std::string() : value->text();
+    return;
+  }
+  std::vector<std::string> names;
+  for (const JsonValue& item : value->elements()) {
+    const JsonValue *name = item.find("name"), *text = item.find("template");
+    if (name == nullptr || text == nullptr) continue;
+    if (name->text() == "default") chat_template = text->text();
+    names.push_back(cat("'", printable(name->text()), "'"));
+  }
+  if (!chat_template.empty()) return;
+  chat_problem = cat("its chat templates are called ", join(names, ", "),
+                     "; the one that is used must be called 'default'");
 }
 
 Result<const SafeTensor*> HfSource::find(const std::string& name) const {
@@ -140,7 +161,8 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
 Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder) {
   if (!is_directory(folder)) {
     return make_error(Code::not_found,
-                      "no such folder; give a folder with config.json and model.safetensors",
+                      "no such file or folder; give an .entity or .gguf file, or a folder with "
+                      "config.json and model.safetensors",
                       folder);
   }
   auto source = std::make_unique<HfSource>();

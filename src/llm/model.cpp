@@ -32,10 +32,12 @@ Status LanguageModel::take_text(const ModelSource& source) {
     }
   }
   // A template beyond our subset must not keep the model from running; --chat reports it.
+  chat_problem_ = source.chat_problem.empty() ? "it has no chat template" : source.chat_problem;
   if (source.chat_template.empty()) return {};
-  Result<ChatTemplate> parsed =
-      ChatTemplate::parse(source.chat_template, source.path + " (chat template)");
+  const std::string where = "its chat template cannot be used";
+  Result<ChatTemplate> parsed = ChatTemplate::parse(source.chat_template, where);
   if (parsed.ok()) chat_ = std::move(*parsed);
+  if (!chat_) chat_problem_ = parsed.error().str();
   return {};
 }
 

@@ -21,7 +21,8 @@ class ModelSource : public WeightSource {
   std::string tokenizer_json;   // "" where there is none
   std::string tokenizer_where;  // for messages
   std::string chat_template;
-  std::string bos, eos;  // as text, for the chat template
+  std::string chat_problem;  // why there is none that can be used, where the model has some
+  std::string bos, eos;      // as text, for the chat template
 };
 
 // A Hugging Face folder: config.json, model.safetensors (or an index), tokenizer.json and friends.

@@ -1,6 +1,6 @@
 // A process that dies while it saves over a file: killed at every system call, in the middle of
 // every write, and at random moments. Afterwards the name holds the old or the new file, whole.
-// Files called .NAME.tmp-* may lie beside it; they are in nobody's way.
+// Files called .NAME.tmp-* may lie beside it until the next save removes them.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,9 +85,10 @@ class SaveKill : public ::testing::TestWithParam<int> {
       expect_one_of(path_, {1, 2});
       if (saver_.keeps) expect_one_of(previous_, {0, 1});
       EXPECT_LE(expect_only_temporaries(), 2);
-      // The next save is not disturbed by what lies there.
+      // The next save is not disturbed by what lies there, and removes it.
       ASSERT_TRUE(saver_.save(path_, 2).ok());
       expect_one_of(path_, {2});
+      EXPECT_EQ(expect_only_temporaries(), 0);
       if (ended) return;
     }
     ADD_FAILURE() << "saving never comes to an end";

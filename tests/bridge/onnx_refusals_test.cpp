@@ -87,7 +87,7 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
       {node("Exp", {"x"}),
        "node 'y' (output): what it reads is a function of its values that no layer has"},
       {node("Conv", {"x", "k"}),
-       "node 'n' (Conv): an input [7919, 4] and weights of 3 axes; one to three axes of positions "
+       "node 'n' (Conv): an input [batch, 4] and weights of 3 axes; one to three axes of positions "
        "are read"},
       {node("Conv", {"x", "k"}, {whole("pads", {0, 1})}),
        "node 'n' (Conv): pads differ at both ends of an axis, which no layer has",
@@ -97,11 +97,11 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
        {-1, 2, 6}},
       {node("Relu", {"x"}),
        "input 'x' leaves axis 1 open ('open') or too large; give its extent "
-       "(OnnxImportOptions::open_extent)",
+       "with --open-extent",
        {-1, -1}},
       {node("Relu", {"x"}),
        "input 'x' leaves axis 1 open ('') or too large; give its extent "
-       "(OnnxImportOptions::open_extent)",
+       "with --open-extent",
        {-1, int64_t{1} << 40}},
       {node("Relu", {"x"}), "input 'x' has 1 axes; a batch and 1 to 4 more are read", {4}},
       {node("Div", {"b", "x"}),

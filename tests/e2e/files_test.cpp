@@ -251,7 +251,7 @@ TEST(Files, WhatCannotBeWrittenIsSaid) {
   const Case cases[] = {
       {"convert " + kEntity + " " + p + "/x.onnx", 4, "choose .entity, .json, .gguf"},
       {"convert " + kEntity + " " + p + "/x.gguf --dtype int8", 4, "int8"},
-      {"convert " + kEntity + " /no/such/folder/x.entity", 3, "No such file"},
+      {"convert " + kEntity + " /no/such/folder/x.entity", 2, "the folder for it does not exist"},
       {"convert " + p + "/none " + p + "/x.entity", 3, "no such file or folder"},
       {"convert " + kEntity + " " + p + "/x.entity --dtype q3", 2, "unknown dtype"},
       {"convert " + kEntity + " " + p + "/x.entity --rule q=", 2, "unknown dtype"},

@@ -98,7 +98,7 @@ TEST(Model, SaysWhatIsWrongWithAFolder) {
     EXPECT_FALSE(model.ok());
     return model.ok() ? std::string() : model.error().str();
   };
-  EXPECT_THAT(message("/no/such/folder"), HasSubstr("no such folder"));
+  EXPECT_THAT(message("/no/such/folder"), HasSubstr("no such file or folder"));
   EXPECT_THAT(message(kStories + "/config.json"), HasSubstr("give the folder that holds it"));
   EXPECT_THAT(message(std::string(LOOM_SOURCE_DIR) + "/models"),
               HasSubstr("config.json is missin"));

@@ -153,8 +153,8 @@ TEST(Checkpoint, IsReadWithoutItsWeights) {
 }
 
 TEST(Checkpoint, AdvisesWhereTheFolderIsNone) {
-  EXPECT_EQ(check_model_folder(kStoriesFile + "/model.safetensors").error().code, Code::not_found);
-  EXPECT_THAT(check_model_folder("x/y.gguf").error().str(), HasSubstr("no such folder"));
+  EXPECT_EQ(check_model_folder(kStoriesFile + "/model.safetensors").error().code, Code::bad_file);
+  EXPECT_THAT(check_model_folder("x/y.gguf").error().str(), HasSubstr("no such file or folder"));
   EXPECT_THAT(load_tokenizer("/nowhere").error().str(), HasSubstr("tokenizer.json"));
   EXPECT_TRUE(load_tokenizer(kStoriesFile + "/tokenizer.json").ok());
 }

@@ -14,7 +14,7 @@ namespace {
 TEST(GpuErrors, ALibraryThatDoesNotExistIsNamed) {
   const auto gpu = webgpu::Backend::open({.library = "/nowhere/libwebgpu.so"});
   ASSERT_FALSE(gpu.ok());
-  EXPECT_EQ(gpu.error().code, Code::not_found);
+  EXPECT_EQ(gpu.error().code, Code::unsupported);
   EXPECT_NE(gpu.error().message.find("/nowhere/libwebgpu.so"), std::string::npos);
   EXPECT_EQ(gpu.error().message.find('\n'), std::string::npos);
 }

@@ -1,11 +1,14 @@
 // Files: reading whole, mapping, atomic writing, and what each refuses.
 #include "io/file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
-
 #include <utility>
 
 #include "io/io_testing.hpp"
@@ -52,16 +55,18 @@ TEST(ReadFile, RefusesWhatIsTooLargeOrNoFile) {
                folder.path("b") + ": cannot open: No such file or directory");
   expect_error(read_file(folder.path("a/b")), Code::not_found,
                folder.path("a/b") + ": cannot open: Not a directory");
-  expect_error(read_file(folder.path()), Code::io_error,
+  expect_error(read_file(folder.path()), Code::bad_file,
                folder.path() + ": this is a folder, not a file");
+  expect_error(read_file(folder.path(std::string(300, 'n'))), Code::not_found,
+               folder.path(std::string(300, 'n')) + ": cannot open: File name too long");
   expect_error(read_file(std::string("a\0b", 3)), Code::invalid_argument, "a path with a NUL byte");
 }
 
 TEST(ReadFile, DoesNotWaitForTheWriterOfAPipe) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
-  expect_error(read_file(folder.path("pipe")), Code::io_error,
-               folder.path("pipe") + ": not a regular file");
+  expect_error(read_file(folder.path("pipe")), Code::bad_file,
+               folder.path("pipe") + ": this is a device or a pipe, not a file");
   EXPECT_FALSE(MappedFile::open(folder.path("pipe")).ok());
 }
 
@@ -104,7 +109,7 @@ TEST(MappedFile, RefusesWhatCannotBeMapped) {
   const TemporaryFolder folder;
   expect_error(MappedFile::open(folder.path("b")), Code::not_found,
                folder.path("b") + ": cannot open: No such file or directory");
-  expect_error(MappedFile::open(folder.path()), Code::io_error,
+  expect_error(MappedFile::open(folder.path()), Code::bad_file,
                folder.path() + ": this is a folder, not a file");
 }
 
@@ -178,12 +183,12 @@ TEST(WriteFileAtomic, WritesUnderANameOfFullLength) {
 TEST(WriteFileAtomic, LeavesTheOldFileAndNoTemporaryOnErrors) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path("taken/inside"));
-  expect_error(write_file_atomic(folder.path("taken"), bytes_of("x")), Code::io_error,
-               folder.path("taken") + ": cannot replace: Is a directory");
+  for (const std::string& taken : {folder.path("taken"), folder.path("taken/"), folder.path("no/")})
+    expect_error(write_file_atomic(taken, bytes_of("x")), Code::invalid_argument,
+                 taken + ": this is a folder; give the name of a file");
   EXPECT_EQ(folder.file_count(), 1u);
   expect_error(write_file_atomic(folder.path("no/such/folder"), bytes_of("x")), Code::not_found,
-               folder.path("no/such/folder") +
-                   ": cannot create a file beside it: No such file or directory");
+               folder.path("no/such/folder") + ": the folder for it does not exist; make it first");
   expect_error(write_file_atomic("", bytes_of("x")), Code::invalid_argument, "not a path");
 }
 
@@ -192,6 +197,76 @@ TEST(WriteFileAtomic, ReplacesALinkInsteadOfFollowingIt) {
   std::filesystem::create_symlink("/dev/full", folder.path("link"));
   ASSERT_TRUE(write_file_atomic(folder.path("link"), bytes_of("x")).ok());
   EXPECT_EQ(*read_file(folder.path("link")), "x");
+}
+
+// A rename over /dev/null would take it away from everybody.
+TEST(WriteFileAtomic, NeverReplacesADeviceOrAPipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  expect_error(write_file_atomic(folder.path("pipe"), bytes_of("x")), Code::invalid_argument,
+               folder.path("pipe") + ": this is a device or a pipe; give the name of a file");
+  expect_error(write_file_atomic("/dev/null", bytes_of("x")), Code::invalid_argument,
+               "/dev/null: this is a device or a pipe; give the name of a file");
+}
+
+// The number of a process that is gone.
+std::string dead_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return std::to_string(child);
+}
+
+TEST(WriteFileAtomic, RemovesWhatDeadProcessesLeftAndNothingElse) {
+  const std::string dead = dead_process(), alive = std::to_string(getpid());
+  struct Row {
+    std::string name;
+    bool removed;
+  };
+  const Row rows[] = {
+      {".a.tmp-" + dead + "-123456-0", true},
+      {".a.tmp-" + dead + "-9-17", true},
+      {".a.tmp-" + alive + "-123456-0", false},
+      {".a.tmp-1-123456-0", false},
+      {".a.tmp-notes", false},
+      {".a.tmp-" + dead + "-1-0.bak", false},
+      {".a.tmp-" + dead + "-1", false},
+      {".a.tmp--1-2", false},
+      {".b.tmp-" + dead + "-1-0", false},
+      {"a.tmp-" + dead + "-1-0", false},
+      {".a.tmp-" + dead + "-1-99999999999999999999", false},
+  };
+  const TemporaryFolder folder;
+  for (const Row& row : rows) folder.write(row.name, "left");
+  std::filesystem::create_directory(folder.path(".a.tmp-" + dead + "-5-5"));
+  std::filesystem::create_symlink(folder.path(".a.tmp-notes"),
+                                  folder.path(".a.tmp-" + dead + "-6-6"));
+  // Somebody holds it whose process number says nothing here: in another container, for example.
+  const std::string held = folder.path(".a.tmp-" + dead + "-7-7");
+  folder.write(".a.tmp-" + dead + "-7-7", "being written");
+  const int fd = open(held.c_str(), O_WRONLY);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  ASSERT_TRUE(write_file_atomic(folder.path("a"), bytes_of("x")).ok());
+  for (const Row& row : rows)
+    EXPECT_EQ(file_exists(folder.path(row.name)), !row.removed) << row.name;
+  EXPECT_TRUE(is_directory(folder.path(".a.tmp-" + dead + "-5-5")));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path(".a.tmp-" + dead + "-6-6")));
+  EXPECT_TRUE(file_exists(held));
+  close(fd);
+  ASSERT_TRUE(write_file_atomic(folder.path("a"), bytes_of("x")).ok());
+  EXPECT_FALSE(file_exists(held));
+}
+
+TEST(WriteFileAtomic, LeavesAFileThatIsBeingWritten) {
+  const TemporaryFolder folder;
+  Result<AtomicFile> first = AtomicFile::create(folder.path("a"));
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(first->write("first").ok());
+  ASSERT_TRUE(write_file_atomic(folder.path("a"), bytes_of("second")).ok());
+  EXPECT_EQ(*read_file(folder.path("a")), "second");
+  ASSERT_TRUE(first->commit().ok());
+  EXPECT_EQ(*read_file(folder.path("a")), "first");
+  EXPECT_EQ(folder.file_count(), 1u);
 }
 
 // Sets one limit of the process while it lives.
@@ -234,7 +309,7 @@ TEST(Files, ReportThatNoMoreCanBeOpened) {
   expect_error(MappedFile::open(folder.path("a")), Code::io_error,
                folder.path("a") + ": cannot open: Too many open files");
   expect_error(write_file_atomic(folder.path("a"), bytes_of("x")), Code::io_error,
-               folder.path("a") + ": cannot create a file beside it: Too many open files");
+               folder.path("a") + ": cannot create it: Too many open files");
 }
 
 }  // namespace

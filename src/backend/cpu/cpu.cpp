@@ -58,9 +58,10 @@ const std::vector<Isa>& available_isas() {
 }
 
 Result<Isa> parse_isa(std::string_view name) {
+  const std::string word = to_lower_ascii(name);
   std::vector<std::string> known;
   for (Isa isa : available_isas()) {
-    if (name == isa_name(isa)) return isa;
+    if (word == isa_name(isa)) return isa;
     known.emplace_back(isa_name(isa));
   }
   return unsupported(cat("instruction set '", printable(name),

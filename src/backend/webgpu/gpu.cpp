@@ -90,7 +90,7 @@ Status Gpu::request_adapter(const OpenOptions&) {
                               callback(&Answer<wgpu::Adapter>::receive, &answer, nullptr));
   LOOM_TRY(poll_until(answer.done));
   if (answer.value == nullptr) {
-    return make_error(Code::not_found, cat(kNoAdapter, " (", one_line(answer.message), ")"));
+    return unsupported(cat(kNoAdapter, " (", one_line(answer.message), ")"));
   }
   adapter_ = answer.value;
   return {};
@@ -110,7 +110,7 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   // Dawn offers a device that computes nothing when there is no other.
   if (info.backend == wgpu::kBackendNull) {
     api_.AdapterInfoFreeMembers(info);
-    return make_error(Code::not_found, std::string(kNoAdapter));
+    return unsupported(std::string(kNoAdapter));
   }
   const auto has = [&](uint32_t feature) {
     return options.features && api_.AdapterHasFeature(adapter_, feature) != 0;

@@ -81,7 +81,7 @@ Result<Api> open_library(const std::string& path, std::string* opened) {
   if (!path.empty()) {
     void* library = open(path.c_str());
     if (library == nullptr) {
-      return make_error(Code::not_found, cat("no WebGPU library: ", open_error()));
+      return unsupported(cat("no WebGPU library: ", open_error()));
     }
     if (opened != nullptr) *opened = path;
     return load(library, path);
@@ -95,8 +95,8 @@ Result<Api> open_library(const std::string& path, std::string* opened) {
     }
     tried += cat(tried.empty() ? "" : ", ", name);
   }
-  return make_error(Code::not_found, cat("no WebGPU library: none of ", tried,
-                                         " is installed; give the path of one"));
+  return unsupported(
+      cat("no WebGPU library: none of ", tried, " is installed; give the path of one"));
 }
 
 }  // namespace loom::wgpu
