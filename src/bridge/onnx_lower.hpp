@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bridge/onnx_import.hpp"
+#include "bridge/onnx_schema.hpp"
 #include "bridge/onnx_values.hpp"
 
 namespace loom {
@@ -67,9 +68,18 @@ struct Lowered {
   OnnxView view;
   ExprRef f;             // null: the item itself
   bool reduced = false;  // the last axis is 1: f is the same for a whole row
+  OnnxType type = OnnxType::f32;  // of a stream, as the graph says
   std::shared_ptr<const Scores> scores;
 
   bool is_constant() const { return constant != nullptr || tensor != nullptr; }
+  OnnxType holds() const {
+    return constant != nullptr ? constant->type : tensor != nullptr ? tensor->type : type;
+  }
+};
+
+// What slides over the positions of a convolution or a pool: one number per axis.
+struct OnnxWindow {
+  std::vector<int64_t> kernel, stride, pad, dilation;
 };
 
 class Lowering {
@@ -87,13 +97,18 @@ class Lowering {
   static std::span<const HandlerRow> handlers();
 
   // onnx_lower.cpp
-  Status check_opset() const;
+  Status check_opset();
   Status read_input();
+  Status check_default(const OnnxValue& v, const OnnxTensor& tensor) const;
   Status node(const OnnxNode& n);
+  // What the node gives, after a look at all that it asks for.
+  Result<OnnxType> checked(const OnnxNode& n) const;
   Status constant_node(const OnnxNode& n);
   Status shape_node(const OnnxNode& n);
   Status view_node(const OnnxNode& n);
   Status same_node(const OnnxNode& n);
+  Status check_dropout(const OnnxNode& n);
+  Status check_cast(const OnnxNode& n, OnnxType from) const;
   Result<std::vector<int64_t>> target_dims(const OnnxNode& n, const std::vector<int64_t>& have);
 
   // onnx_lower_layers.cpp
@@ -101,6 +116,10 @@ class Lowering {
   Status matmul_node(const OnnxNode& n);
   Status conv_node(const OnnxNode& n);
   Status pool_node(const OnnxNode& n);
+  Status pool(const OnnxNode& n, int from, const OnnxWindow& window);
+  Result<OnnxWindow> window(const OnnxNode& n, std::vector<int64_t> kernel) const;
+  Status shaped(const OnnxNode& n, const Constant& c, const std::vector<int64_t>& dims,
+                std::string_view what) const;
   Status batch_norm_node(const OnnxNode& n);
   Status norm_node(const OnnxNode& n);
   Status softmax_node(const OnnxNode& n);
@@ -144,6 +163,8 @@ class Lowering {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
   Result<ConstantRef> constant(const OnnxNode& n, size_t i);
+  // A list of whole numbers: axes, extents, places.
+  Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i);
   // The same where all its values will be kept.
   Result<ConstantRef> weights(const OnnxNode& n, size_t i);
   Status define(const OnnxNode& n, Lowered value, size_t output = 0);
@@ -161,7 +182,8 @@ class Lowering {
   const OnnxModel& model_;
   const std::string& where_;
   const OnnxImportOptions& options_;
-  int64_t batch_ = 1;
+  int64_t batch_ = 1, opset_ = 0;
+  OnnxType result_ = OnnxType::f32;  // of the node under way
   int64_t left_ = 0;  // values that may still be made
   Shape sample_;
   bool ids_ = false;

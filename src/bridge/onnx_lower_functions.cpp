@@ -86,7 +86,7 @@ Status Lowering::unary_node(const OnnxNode& n) {
   if (x->item < 0 || x->scores != nullptr) return refuse(n, "its input is no plain stream");
   double parameter = 1;
   if (n.op == "LeakyRelu") parameter = attribute_real(n, "alpha", 0.01);
-  if (n.op == "Elu" || n.op == "Swish") parameter = attribute_real(n, "alpha", 1);
+  if (n.op == "Elu") parameter = attribute_real(n, "alpha", 1);
   Lowered y = *x;
   y.f = expr_of(n.op, {of(*x)}, parameter);
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -95,7 +95,10 @@ Status Lowering::unary_node(const OnnxNode& n) {
 
 Status Lowering::gelu_node(const OnnxNode& n) {
   OnnxNode named = n;
-  named.op = attribute_text(n, "approximate", "none") == "tanh" ? "GeluTanh" : "GeluErf";
+  const std::string form = attribute_text(n, "approximate", "none");
+  if (form != "none" && form != "tanh")
+    return refuse(n, cat("approximate '", printable(form), "'; none and tanh are read"));
+  named.op = form == "tanh" ? "GeluTanh" : "GeluErf";
   return unary_node(named);
 }
 
@@ -105,8 +108,7 @@ Status Lowering::mean_node(const OnnxNode& n) {
   const auto rank = static_cast<int64_t>(x->view.axes.size());
   std::vector<int64_t> axes = attribute_list(n, "axes", {});
   if (has_input(n, 1)) {
-    LOOM_ASSIGN(const ConstantRef given, constant(n, 1));
-    axes = given->integers();
+    LOOM_ASSIGN(axes, list(n, 1));
   }
   if (rank >= 4 && static_cast<int64_t>(axes.size()) == rank - 2) {
     bool positions = attribute(n, "keepdims", 1) != 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "bridge/onnx_graph.hpp"
 #include "bridge/onnx_testing.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
@@ -226,6 +227,32 @@ TEST(Onnx, RefusesToWriteWhatHasNoForm) {
   old.opset = 13;
   EXPECT_EQ(export_onnx(*empty, Shape{5}, old).error().str(),
             "opset 13 is not written; use 20 to 23");
+}
+
+// The mean of every second value: a dilated pool is a dilated convolution.
+TEST(Onnx, ReadsADilatedPool) {
+  ThreadPool pool(1);
+  OnnxModel m;
+  m.ir_version = 9;
+  m.opsets = {{"", 20}};
+  OnnxValue x{"x", OnnxType::f32, true, {{-1, "b"}, {1, ""}, {6, ""}}};
+  m.graph.inputs = {x};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  OnnxNode n;
+  n.op = "AveragePool";
+  n.inputs = {"x"};
+  n.outputs = {"y"};
+  n.attributes = {onnx_attribute("kernel_shape", std::vector<int64_t>{2}),
+                  onnx_attribute("dilations", std::vector<int64_t>{2})};
+  m.graph.nodes = {n};
+  const auto imported = import_onnx(m, "f");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+  ASSERT_TRUE(imported->fill(*network, pool, DType::f32).ok());
+  const std::vector<float> in = {1, 2, 5, 4, 9, 0};
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(in));
+  EXPECT_EQ(run_network(*network, pool, {bytes.begin(), bytes.end()}),
+            (std::vector<float>{3, 3, 7, 2}));
 }
 
 class OnnxGolden : public ::testing::TestWithParam<std::string> {};
