@@ -221,7 +221,7 @@ Status Lowering::read_input() {
     return unsupported(cat(who, " has ", value->shape.size(), " axes; a batch and 1 to ",
                            Shape::kMaxRank - 2, " more are read"),
                        where_);
-  batch_ = value->shape[0].extent >= 0 ? value->shape[0].extent : kOpenBatch;
+  batch_ = value->shape[0].extent >= 0 ? value->shape[0].extent : open_batch_;
   if (batch_ < 1 || batch_ > kMaxOnnxExtent)
     return unsupported(cat(who, " has a batch of ", batch_), where_);
   std::vector<int64_t> dims = {batch_};

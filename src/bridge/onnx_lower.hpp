@@ -15,8 +15,9 @@
 
 namespace loom {
 
-// The batch, where the file leaves it open: a prime that no other extent has.
-constexpr int64_t kOpenBatch = 7919;
+// The batch, where the file leaves it open: primes that no other extent has. What is the same network
+// with both does not depend on the batch.
+constexpr int64_t kOpenBatch = 7919, kOtherBatch = 7907;
 
 using Weights = std::shared_ptr<const std::vector<float>>;
 inline Weights shared(std::vector<float> values) {
@@ -84,8 +85,9 @@ struct OnnxWindow {
 
 class Lowering {
  public:
-  Lowering(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options)
-      : model_(model), where_(where), options_(options) {}
+  Lowering(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
+           int64_t open_batch = kOpenBatch)
+      : model_(model), where_(where), options_(options), open_batch_(open_batch) {}
   Result<ImportedNetwork> run();
 
  private:
@@ -182,6 +184,7 @@ class Lowering {
   const OnnxModel& model_;
   const std::string& where_;
   const OnnxImportOptions& options_;
+  const int64_t open_batch_;
   int64_t batch_ = 1, opset_ = 0;
   OnnxType result_ = OnnxType::f32;  // of the node under way
   int64_t left_ = 0;  // values that may still be made

@@ -245,6 +245,22 @@ TEST(OnnxRefusals, FunctionsOfWhichOnlyAPartIsOurs) {
                  "node 'y' (output): what it reads is a function of its values that no layer has");
 }
 
+// The batch is open: its size must not become a weight.
+TEST(OnnxRefusals, ValuesThatDependOnTheBatch) {
+  OnnxNode shape = node("Shape", {"x"}, {number("end", 1)});
+  shape.outputs = {"s"};
+  OnnxNode real = node("Cast", {"s"}, {number("to", 1)});
+  real.outputs = {"f"};
+  OnnxModel m = model_of(node("Mul", {"x", "f"}));
+  m.graph.nodes.insert(m.graph.nodes.begin(), {shape, real});
+  expect_refused(m,
+                 "computes with the size of the batch, which the file leaves open; export it with "
+                 "a fixed batch");
+  shape.attributes = {number("start", 1)};  // the width
+  m.graph.nodes[0] = shape;
+  EXPECT_TRUE(import_onnx(m, "f").ok());
+}
+
 // A few bytes must not become gigabytes.
 TEST(OnnxRefusals, StopModelsThatGrow) {
   OnnxModel grows = model_of(node("Relu", {"x"}));
