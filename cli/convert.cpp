@@ -132,6 +132,8 @@ Status convert(const ConvertFlags& f) {
   LOOM_ASSIGN(const OpenedModel model, open(f, pool));
   if (!f.quiet) {
     for (const std::string& note : model.notes) fmt::print(stderr, "[{}]\n", note);
+    for (const std::string& note : left_out(f.out, model, options))
+      fmt::print(stderr, "[{}]\n", note);
   }
   std::optional<TextCalibration> calibration;
   LOOM_TRY(calibrate(f, model, engine, calibration, options));

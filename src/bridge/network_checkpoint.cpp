@@ -11,6 +11,8 @@
 namespace loom {
 namespace {
 
+// Members that a description does not have.
+constexpr std::string_view kParams = "params", kModel = "model", kNormalization = "normalization";
 constexpr std::string_view kKeys[] = {"path", "layout", "dtype", "shape", "hash", "data"};
 
 struct Packed {
@@ -29,6 +31,7 @@ class CheckpointSource : public NetworkSource {
  public:
   using NetworkSource::NetworkSource;
   Status read(const JsonValue& params, const std::string& where);
+  Status read_training(const JsonValue& json);
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
@@ -124,6 +127,31 @@ Status CheckpointSource::read(const JsonValue& params, const std::string& where)
   return {};
 }
 
+// What the network was trained for, and how its inputs were normalized.
+Status CheckpointSource::read_training(const JsonValue& json) {
+  if (const JsonValue* model = json.find(kModel)) {
+    if (!model->is_object()) return bad(*model, std::string(kModel), "expected an object");
+    sections.add(std::string(kModel), *model);
+  }
+  const JsonValue* given = json.find(kNormalization);
+  if (given == nullptr) return {};
+  Normalization made;
+  const auto values = static_cast<size_t>(spec.input.count());
+  for (const auto& [key, to] : {std::pair("shift", &made.shift), std::pair("scale", &made.scale)}) {
+    const std::string place = cat(kNormalization, ".", key);
+    const JsonValue* list = given->find(key);
+    if (list == nullptr || list->elements().size() != values)
+      return bad(*given, place, cat("must be a list of ", values, " numbers, one per input value"));
+    for (const JsonValue& value : list->elements()) {
+      if (!value.is_number()) return bad(value, place, "must hold numbers");
+      LOOM_ASSIGN(const double number, value.as_double(place));
+      to->push_back(static_cast<float>(number));
+    }
+  }
+  keep_normalization(std::move(made), *this);
+  return {};
+}
+
 Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
   const auto found = params_.find(param.path);
   if (found == params_.end()) return bad_file(cat("has no parameter ", param.path), path);
@@ -151,6 +179,16 @@ Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
   return weight;
 }
 
+JsonValue normalization_json(const Normalization& n) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [key, from] : {std::pair("shift", &n.shift), std::pair("scale", &n.scale)}) {
+    JsonValue list = JsonValue::array();
+    for (const float value : *from) list.push(JsonValue::real(static_cast<double>(value)));
+    out.add(key, std::move(list));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> write_network_checkpoint(const NetworkSource& source, const PackPolicy& policy,
@@ -162,6 +200,11 @@ Result<std::string> write_network_checkpoint(const NetworkSource& source, const 
               packed_outputs(network, source, packing, pool));
   std::string text = write_network(source.spec);
   text.resize(text.rfind("\n}"));
+  if (const JsonValue* model = source.sections.find(kModel))
+    text += cat(",\n  \"", kModel, "\": ", dump_json(*model));
+  LOOM_ASSIGN(const Normalization normalization, normalization_of(source));
+  if (!normalization.empty())
+    text += cat(",\n  \"", kNormalization, "\": ", dump_json(normalization_json(normalization)));
   text += ",\n  \"params\": [";
   for (size_t i = 0; i < params.size(); ++i) {
     LOOM_ASSIGN(const std::span<const std::byte> bytes, params[i].data());
@@ -187,16 +230,17 @@ Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view
   if (!is_network_checkpoint(json)) return bad_file("has no weights (\"params\")", where);
   JsonValue description = JsonValue::object();
   for (const auto& [key, value] : json.members()) {
-    if (key != "params") description.add(key, value);
+    if (key != kParams && key != kModel && key != kNormalization) description.add(key, value);
   }
   LOOM_ASSIGN(NetworkSpec spec, read_network(description, where));
   auto source = std::make_unique<CheckpointSource>(std::move(spec));
-  LOOM_TRY(source->read(*json.find("params"), where));
+  LOOM_TRY(source->read(*json.find(kParams), where));
+  LOOM_TRY(source->read_training(json));
   return std::unique_ptr<NetworkSource>(std::move(source));
 }
 
 bool is_network_checkpoint(const JsonValue& json) {
-  return json.find("params") != nullptr;
+  return json.find(kParams) != nullptr;
 }
 
 }  // namespace loom

@@ -242,7 +242,7 @@ Status Lowering::read_input() {
   first.role = Item::Role::input;
   first.out = sample_.after(batch_);
   items_.push_back(std::move(first));
-  input_name_ = value->name;
+  input_name_ = normalized_ = value->name;
   Lowered x = stream(0, dims);
   x.type = value->type;
   values_.emplace(value->name, std::move(x));
@@ -488,6 +488,8 @@ Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
 Status Lowering::node(const OnnxNode& n) {
   if (!is_onnx(n)) return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
   LOOM_ASSIGN(result_, checked(n));
+  LOOM_ASSIGN(const bool normalizes_input, normalizes(n));
+  if (normalizes_input) return define(n, values_.at(input_name_));
   bool known = !n.inputs.empty();
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
@@ -560,6 +562,15 @@ Result<ImportedNetwork> Lowering::run() {
   }
   made->input = input_name_;
   made->output = end.name;
+  Normalization& n = normalization_;
+  if (n.scale.empty()) n.scale.assign(n.shift.size(), 1.0f);
+  if (n.shift.empty()) n.shift.assign(n.scale.size(), 0.0f);
+  made->normalization = std::move(n);
+  made->metadata = model_.metadata;
+  for (size_t i = 1; i < model_.graph.outputs.size(); ++i)
+    made->notes.push_back(cat("output '", printable(model_.graph.outputs[i].name),
+                              "' is left out: a network has one output, here '",
+                              printable(end.name), "'"));
   return made;
 }
 

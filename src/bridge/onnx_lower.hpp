@@ -138,6 +138,7 @@ class Lowering {
   Status gelu_node(const OnnxNode& n);
   Status binary_node(const OnnxNode& n);
   Status where_node(const OnnxNode& n);
+  Result<bool> normalizes(const OnnxNode& n);
   Status mean_node(const OnnxNode& n);
   Result<Lowered> stream_pair(const OnnxNode& n, const Lowered& a, const Lowered& b);
   Result<Lowered> with_constant(const OnnxNode& n, const Lowered& x, const Constant& c, bool first);
@@ -190,7 +191,9 @@ class Lowering {
   int64_t left_ = 0;  // values that may still be made
   Shape sample_;
   bool ids_ = false;
-  std::string input_name_, output_name_;
+  std::string input_name_;
+  Normalization normalization_;
+  std::string normalized_;  // the value that is the input with normalization_ applied
   std::vector<Item> items_;
   std::map<std::string, Lowered, std::less<>> values_;
   std::map<std::pair<int, ExprRef>, int> functions_;

@@ -137,9 +137,29 @@ Status save_checkpoint_entity(const std::string& path, const TrainedModel& model
   return write_entity(path, header, blobs, {}, keep);
 }
 
+namespace {
+
+Status read_normalization(const Entity& file, Normalization& into) {
+  for (const auto& [name, to] :
+       {std::pair("input/shift", &into.shift), std::pair("input/scale", &into.scale)}) {
+    const int64_t found = file.find(name);
+    if (found < 0) continue;
+    const auto index = static_cast<size_t>(found);
+    LOOM_TRY(file.verify(index));
+    to->resize(static_cast<size_t>(file.entries()[index].count()));
+    LOOM_TRY(file.to_f32(index, 0, static_cast<int64_t>(to->size()), to->data()));
+  }
+  if (into.shift.size() != into.scale.size())
+    return bad_file("input/shift and input/scale differ in size", file.where());
+  return {};
+}
+
+}  // namespace
+
 Result<TrainedModel> read_entity_model(const Entity& file) {
   LOOM_ASSIGN(NetworkSpec spec, entity_spec(file));
   TrainedModel model{std::move(spec), DType::f32, {}, {}, {}};
+  LOOM_TRY(read_normalization(file, model.normalization));
   for (const EntityBlob& blob : file.blobs()) {
     if (blob.layout == BlobLayout::r16 && blob.path.front() == '(') model.dtype = blob.dtype;
   }
@@ -159,17 +179,6 @@ Result<TrainedModel> read_entity_model(const Entity& file) {
   model.dtype = *stored;
   LOOM_ASSIGN(model.loss, read_loss(*loss, where));
   for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
-  for (const auto& [name, to] : {std::pair("input/shift", &model.normalization.shift),
-                                 std::pair("input/scale", &model.normalization.scale)}) {
-    const int64_t found = file.find(name);
-    if (found < 0) continue;
-    const auto index = static_cast<size_t>(found);
-    LOOM_TRY(file.verify(index));
-    to->resize(static_cast<size_t>(file.entries()[index].count()));
-    LOOM_TRY(file.to_f32(index, 0, static_cast<int64_t>(to->size()), to->data()));
-  }
-  if (model.normalization.shift.size() != model.normalization.scale.size())
-    return bad_file("input/shift and input/scale differ in size", file.where());
   return model;
 }
 

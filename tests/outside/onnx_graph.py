@@ -262,5 +262,7 @@ def damage_model(r, model):
 
 def damage(r, model):
     """One thing of the model made another, which leaves it right or makes it wrong."""
+    if not model.graph.node:
+        return
     r.pick([damage_inputs, damage_attribute, damage_constant, damage_model],
            p=[0.25, 0.4, 0.25, 0.1])(r, model)
