@@ -88,10 +88,8 @@ void keep_normalization(Normalization normalization, NetworkSource& source) {
     EntityOutput out;
     out.path = path;
     out.shape = Shape{static_cast<int64_t>(values.size())};
-    out.data = [held = std::make_shared<const std::vector<float>>(
-                    std::move(values))]() -> Result<std::span<const std::byte>> {
-      return std::as_bytes(std::span(*held));
-    };
+    out.data = [held = std::make_shared<const std::vector<float>>(std::move(values))]()
+        -> Result<std::span<const std::byte>> { return std::as_bytes(std::span(*held)); };
     source.blobs.push_back(std::move(out));
   };
   keep(kShift, std::move(normalization.shift));

@@ -24,7 +24,8 @@ struct OnnxExportOptions {
 };
 
 // `sample`: the shape of one input without its batch axis (NetworkSpec::input). Errors:
-// invalid_argument, a normalization of another size; unsupported, naming the cell and the reason; not_found, a parameter that was never loaded.
+// invalid_argument, a normalization of another size; unsupported, naming the cell and the reason;
+// not_found, a parameter that was never loaded.
 Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
                               const OnnxExportOptions& options = {});
 Status write_onnx(const std::string& path, const Network& network, const Shape& sample,

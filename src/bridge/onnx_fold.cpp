@@ -196,9 +196,8 @@ Folded unary(const OnnxNode& node, const Inputs& in) {
     if (node.op == "Reciprocal") v = rounded(out.type, 1 / v);
     if (node.op == "Not") v = v == 0 ? 1 : 0;
     if (node.op != "Neg") continue;
-    v = is_float(out.type)
-            ? -v
-            : wrapped(out.type, static_cast<uint64_t>(-static_cast<int64_t>(v)));
+    v = is_float(out.type) ? -v
+                           : wrapped(out.type, static_cast<uint64_t>(-static_cast<int64_t>(v)));
   }
   return out;
 }

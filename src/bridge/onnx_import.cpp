@@ -38,7 +38,8 @@ bool same_bits(const ImportedNetwork& a, const ImportedNetwork& b) {
     const auto x = std::as_bytes(std::span(p.values)), y = std::as_bytes(std::span(q.values));
     return p.path == q.path && p.shape == q.shape && std::ranges::equal(x, y);
   };
-  return a.normalization == b.normalization && write_network(a.network) == write_network(b.network) &&
+  return a.normalization == b.normalization &&
+         write_network(a.network) == write_network(b.network) &&
          std::ranges::equal(a.params, b.params, equal);
 }
 

@@ -27,7 +27,7 @@ struct ImportedParam {
 struct ImportedNetwork {
   NetworkSpec network;
   std::vector<ImportedParam> params;
-  std::string input, output;  // their names in the file
+  std::string input, output;    // their names in the file
   Normalization normalization;  // of the input, where the options ask for it
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<std::string> notes;  // what of the file is left out

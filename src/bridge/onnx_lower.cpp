@@ -359,8 +359,7 @@ Status Lowering::view_node(const OnnxNode& n) {
     if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
     if (n.op == "Expand") {
       LOOM_ASSIGN(const std::vector<int64_t> to, list(n, 1));
-      if (!out.view.expand(to))
-        return refuse(n, "its shapes do not fit");
+      if (!out.view.expand(to)) return refuse(n, "its shapes do not fit");
       return define(n, std::move(out));
     }
     std::vector<int64_t> order;
@@ -488,6 +487,8 @@ Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
 Status Lowering::node(const OnnxNode& n) {
   if (!is_onnx(n)) return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
   LOOM_ASSIGN(result_, checked(n));
+  if (n.op == "Cast" && attribute(n, "saturate", 1) != 1)
+    return refuse(n, "saturate is for types of 8 bits, which are not read");
   LOOM_ASSIGN(const bool normalizes_input, normalizes(n));
   if (normalizes_input) return define(n, values_.at(input_name_));
   bool known = !n.inputs.empty();
@@ -543,8 +544,8 @@ Result<ImportedNetwork> Lowering::run() {
   if (!is_float(type))
     return refuse(end, cat("holds ", onnx_type_name(type), " values; layers give floats"));
   if (said != type)
-    return refuse(end, cat("holds ", onnx_type_name(type), " values; the file says ",
-                           onnx_type_name(said)));
+    return refuse(
+        end, cat("holds ", onnx_type_name(type), " values; the file says ", onnx_type_name(said)));
   const std::vector<int64_t> dims = y->view.dims();
   LOOM_ASSIGN(int last, materialise(end, *y));
   const Shape& out = items_[static_cast<size_t>(last)].out;

@@ -15,8 +15,8 @@
 
 namespace loom {
 
-// The batch, where the file leaves it open: primes that no other extent has. What is the same network
-// with both does not depend on the batch.
+// The batch, where the file leaves it open: primes that no other extent has. What is the same
+// network with both does not depend on the batch.
 constexpr int64_t kOpenBatch = 7919, kOtherBatch = 7907;
 
 using Weights = std::shared_ptr<const std::vector<float>>;
@@ -67,8 +67,8 @@ struct Lowered {
   const OnnxTensor* tensor = nullptr;  // an initializer not read yet; or
   int item = -1;                       // a stream
   OnnxView view;
-  ExprRef f;             // null: the item itself
-  bool reduced = false;  // the last axis is 1: f is the same for a whole row
+  ExprRef f;                      // null: the item itself
+  bool reduced = false;           // the last axis is 1: f is the same for a whole row
   OnnxType type = OnnxType::f32;  // of a stream, as the graph says
   std::shared_ptr<const Scores> scores;
 
@@ -188,7 +188,7 @@ class Lowering {
   const int64_t open_batch_;
   int64_t batch_ = 1, opset_ = 0;
   OnnxType result_ = OnnxType::f32;  // of the node under way
-  int64_t left_ = 0;  // values that may still be made
+  int64_t left_ = 0;                 // values that may still be made
   Shape sample_;
   bool ids_ = false;
   std::string input_name_;

@@ -201,8 +201,7 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
   const Lowered& x = values_.at(input_name_);
   if (!keeps(*c, x) || (c->dims.size() == x.view.axes.size() && c->dims[0] != 1)) return false;
   std::vector<float> values = spread(*c, sample_);
-  if (shifts && n.op == "Add")
-    std::ranges::transform(values, values.begin(), std::negate<>());
+  if (shifts && n.op == "Add") std::ranges::transform(values, values.begin(), std::negate<>());
   if (divides) std::ranges::transform(values, values.begin(), [](float v) { return 1 / v; });
   (shifts ? to.shift : to.scale) = std::move(values);
   normalized_ = n.outputs[0];

@@ -263,7 +263,8 @@ Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
 Status Lowering::batch_norm_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   const std::vector<int64_t> dims = x->view.dims();
-  if (x->item < 0 || dims.size() < 2 || attribute(n, "training_mode", 0) != 0 || n.outputs.size() != 1)
+  if (x->item < 0 || dims.size() < 2 || attribute(n, "training_mode", 0) != 0 ||
+      n.outputs.size() != 1)
     return refuse(n, "only inference over axis 1, with one output, is read");
   ConstantRef p[4];
   for (size_t i = 0; i < 4; ++i) {

@@ -27,13 +27,14 @@ struct Signature {
 
 // ONNX lets hidden_size be left out, runtimes do not.
 constexpr std::string_view kRecurrent =
-    "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i! layout:i ";
+    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:i "
+    "hidden_size:i! ";
 constexpr std::string_view kLstm =
-    "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i! layout:i "
-    "input_forget:i ";
+    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:i "
+    "hidden_size:i! input_forget:i ";
 constexpr std::string_view kGru =
-    "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i! layout:i "
-    "linear_before_reset:i ";
+    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:i "
+    "hidden_size:i! linear_before_reset:i ";
 constexpr std::string_view kConv =
     "auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I ";
 constexpr std::string_view kBack =
@@ -197,8 +198,7 @@ Status check_attributes(const OnnxNode& node, const Signature& s, int64_t opset)
     std::optional<Attribute> known = next_attribute(rest);
     while (known && known->name != given.name) known = next_attribute(rest);
     if (!known)
-      return unsupported(
-          cat("has no attribute '", printable(given.name), "' in opset ", opset));
+      return unsupported(cat("has no attribute '", printable(given.name), "' in opset ", opset));
     if (attribute_type(known->letter) != given.type)
       return unsupported(
           cat("its attribute '", known->name, "' must be ", attribute_kind(known->letter)));
@@ -248,8 +248,7 @@ OnnxType result_of(const OnnxNode& node, const Signature& s, const std::vector<O
   }
   if (const OnnxAttribute* to = node.find("to")) return static_cast<OnnxType>(to->integer);
   if (const OnnxAttribute* v = node.find("value")) return v->tensors[0].type;
-  if (node.find("value_int") != nullptr || node.find("value_ints") != nullptr)
-    return OnnxType::i64;
+  if (node.find("value_int") != nullptr || node.find("value_ints") != nullptr) return OnnxType::i64;
   return OnnxType::f32;
 }
 

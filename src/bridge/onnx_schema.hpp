@@ -1,6 +1,6 @@
-// What ONNX says an operator is: how many inputs of which types, how many outputs, which attributes,
-// in which opsets. A node that is something else is refused before anyone reads it, so that nothing
-// it asks for is passed over. Room-private; the table is in onnx_schema.cpp.
+// What ONNX says an operator is: how many inputs of which types, how many outputs, which
+// attributes, in which opsets. A node that is something else is refused before anyone reads it, so
+// that nothing it asks for is passed over. Room-private; the table is in onnx_schema.cpp.
 #pragma once
 
 #include <string_view>

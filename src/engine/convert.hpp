@@ -49,8 +49,8 @@ std::vector<std::string> left_out(const std::string& path, const OpenedModel& mo
 constexpr std::string_view kOnnxTrainedFor = "loom.model";
 
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
-// (the description alone, or with the weights); a name without an extension is a Hugging Face folder. Errors:
-// unsupported, naming what the format cannot hold.
+// (the description alone, or with the weights); a name without an extension is a Hugging Face
+// folder. Errors: unsupported, naming what the format cannot hold.
 Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool);
 

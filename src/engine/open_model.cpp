@@ -112,8 +112,8 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
 }
 
 Result<OpenedModel> open_onnx(const std::string& path, const OpenOptions& options) {
-  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = options.open_extent,
-                                                         .take_normalization = true}));
+  LOOM_ASSIGN(ImportedNetwork imported,
+              load_onnx(path, {.open_extent = options.open_extent, .take_normalization = true}));
   OpenedModel model;
   model.format = "ONNX";
   model.notes = std::move(imported.notes);

@@ -125,7 +125,7 @@ class Graph:
         return TensorProto.FLOAT
 
 
-# ---- shapes ---------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 BATCH = 3
 
@@ -170,7 +170,7 @@ def regrouped(r, dims):
     return dims
 
 
-# ---- damage ---------------------------------------------------------------------------------------
+# ---- damage --------------------------------------------------------------------------------------
 
 
 def damage_inputs(r, model):
@@ -180,7 +180,10 @@ def damage_inputs(r, model):
         return
     at = r.whole(0, len(node.input) - 1)
     if how == 0:
+        # Left out at the end is not written: ONNX Runtime's Squeeze takes no empty name there.
         node.input[at] = ""
+        while node.input and not node.input[-1]:
+            del node.input[-1]
     elif how == 1:
         del node.input[at]
     elif how == 2:

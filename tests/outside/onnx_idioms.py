@@ -1,4 +1,4 @@
-"""Random ONNX graphs of several operators, for onnx_random.py: what exporters make of a layer, which
+"""Random ONNX graphs of several operators, for onnx_random.py: what exporters make of a layer, and
 Loom's importer puts together again, each at times with a part that is not as it should be."""
 import math
 
@@ -347,5 +347,6 @@ def views(g):
 
 IDIOMS = {"linear": linear, "flatten and linear": flat_linear, "convolution": convolution,
           "pool and linear": pooled, "GELU": gelu, "norm": norm, "attention": attention,
-          "gate": gated, "residual": residual, "concat": joined, "normalized input": normalized_input,
-          "of the batch": of_the_batch, "function": function, "views": views}
+          "gate": gated, "residual": residual, "concat": joined,
+          "normalized input": normalized_input, "of the batch": of_the_batch, "function": function,
+          "views": views}

@@ -1,6 +1,6 @@
-"""Random ONNX graphs around one operator each, for onnx_random.py. OPERATORS has a row for each that
-Loom's importer knows; a row makes the graph and names its output. Attributes and shapes are mostly
-right and at times odd: whether they are, ONNX Runtime says."""
+"""Random ONNX graphs around one operator each, for onnx_random.py. OPERATORS has a row for each
+that Loom's importer knows; a row makes the graph and names its output. Attributes and shapes are
+mostly right and at times odd: whether they are, ONNX Runtime says."""
 import numpy as np
 from onnx import TensorProto
 
@@ -24,7 +24,7 @@ def product(g, x, dims, kind=np.float32):
     return g.node("MatMul", [x, w]), dims[:-1] + [out]
 
 
-# ---- functions of elements ------------------------------------------------------------------------
+# ---- functions of elements -----------------------------------------------------------------------
 
 
 def unary(op, **attributes):
@@ -92,7 +92,7 @@ def where(g):
     return g.node("Where", [test] + branches)
 
 
-# ---- shapes ---------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 
 def around(make):
@@ -221,7 +221,7 @@ def shape(g):
                                                        int(np.prod(dims[1:]))])[0]
 
 
-# ---- layers ---------------------------------------------------------------------------------------
+# ---- layers --------------------------------------------------------------------------------------
 
 
 def gemm(g):
@@ -488,7 +488,7 @@ def reduce_mean(g):
     return g.node("Flatten", [y]) if r.chance(0.3) else y
 
 
-# ---- all of them ----------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 
 OPERATORS = {
     **{op: unary(op) for op in ("Relu Sigmoid Tanh Erf Exp Log Sqrt Reciprocal Neg Abs Softplus "

@@ -1,9 +1,11 @@
-// What tests/outside/onnx_random.py drives: ONNX files run by Loom, one per line of stdin, an answer
-// per line of stdout, so that a file that ends the process is known by its line.
-//   MODEL.onnx BATCH X.bin Y.bin     (bare f32 values, or i32 ids)
+// What tests/outside/onnx_random.py drives: ONNX files run by Loom, one per line of stdin, an
+// answer per line of stdout, so that a file that ends the process is known by its line.
+//   MODEL.onnx BATCH X.bin Y.bin [apart]     (bare f32 values, or i32 ids; apart: the
+//                           normalization of the input is taken out of the file and applied here)
 //   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin)
 //   -> refused MESSAGE               (by the importer)
 //   -> failed MESSAGE                (what was imported does not run)
+#include <cstring>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -20,6 +22,7 @@ namespace {
 struct Case {
   std::string model, x, y;
   int64_t batch = 1;
+  bool apart = false;
 };
 
 // Ids beyond the table are refused by whoever feeds them (src/layers/embedding.cpp): here.
@@ -31,16 +34,25 @@ Status check_ids(const Network& network, std::span<const std::byte> bytes) {
   return {};
 }
 
+void normalize(const Normalization& n, std::vector<std::byte>& x) {
+  for (size_t i = 0; !n.empty() && i * sizeof(float) < x.size(); ++i) {
+    const size_t at = i % n.shift.size();
+    const float value = (load_le<float>(x.data() + i * sizeof(float)) - n.shift[at]) * n.scale[at];
+    std::memcpy(x.data() + i * sizeof(float), &value, sizeof(float));
+  }
+}
+
 Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPool& pool) {
-  LOOM_ASSIGN(
-      Network network,
-      Network::finalize(imported.network.grid, imported.network.input.after(c.batch)));
+  LOOM_ASSIGN(Network network,
+              Network::finalize(imported.network.grid, imported.network.input.after(c.batch)));
   LOOM_TRY(imported.fill(network, pool, DType::f32));
   LOOM_ASSIGN(const std::string read, read_file(c.x));
   const std::span<const std::byte> bytes = std::as_bytes(std::span(read));
   LOOM_TRY(check_ids(network, bytes));
+  std::vector<std::byte> x(bytes.begin(), bytes.end());
+  normalize(imported.normalization, x);
   LOOM_ASSIGN(const std::vector<float> y,
-              test::run_bytes(network, pool, {bytes.begin(), bytes.end()}, ActivationMode::f32));
+              test::run_bytes(network, pool, std::move(x), ActivationMode::f32));
   LOOM_TRY(write_file_atomic(c.y, std::as_bytes(std::span(y))));
   std::string shape = "ok";
   const Shape& out = network.output();
@@ -49,7 +61,7 @@ Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPo
 }
 
 std::string answer(const Case& c, ThreadPool& pool) {
-  const Result<ImportedNetwork> imported = load_onnx(c.model);
+  const Result<ImportedNetwork> imported = load_onnx(c.model, {.take_normalization = c.apart});
   if (!imported.ok()) return cat("refused ", imported.error().str());
   const Result<std::string> done = run(*imported, c, pool);
   if (done.ok()) return *done;
@@ -64,7 +76,9 @@ int main() {
   std::string line;
   while (std::getline(std::cin, line)) {
     loom::Case c;
-    std::istringstream(line) >> c.model >> c.batch >> c.x >> c.y;
+    std::string apart;
+    std::istringstream(line) >> c.model >> c.batch >> c.x >> c.y >> apart;
+    c.apart = apart == "apart";
     std::cout << loom::answer(c, pool) << std::endl;
   }
 }
