@@ -1,6 +1,7 @@
 // Elementwise operators: functions are collected until a layer reads the value, and then become the
 // item that computes them. Sums of two streams, gates, and scales per channel. See onnx_lower.hpp.
 #include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
@@ -185,12 +186,15 @@ Status Lowering::where_node(const OnnxNode& n) {
 Result<bool> Lowering::normalizes(const OnnxNode& n) {
   const bool shifts = n.op == "Sub" || n.op == "Add", divides = n.op == "Div";
   if (!options_.take_normalization || ids_ || !(shifts || divides || n.op == "Mul") ||
-      n.inputs.size() != 2 || n.inputs[0] != normalized_ || n.outputs.size() != 1)
+      n.inputs.size() != 2 || normalized_.empty() || n.inputs[0] != normalized_ ||
+      n.outputs.size() != 1)
     return false;
+  // Tried once per value: a graph of many readers is not searched for each of them.
+  const std::string name = std::exchange(normalized_, "");
   int64_t readers = 0;
   for (const OnnxNode& other : model_.graph.nodes)
-    readers += std::ranges::count(other.inputs, normalized_);
-  for (const OnnxValue& out : model_.graph.outputs) readers += out.name == normalized_ ? 1 : 0;
+    readers += std::ranges::count(other.inputs, name);
+  for (const OnnxValue& out : model_.graph.outputs) readers += out.name == name ? 1 : 0;
   LOOM_ASSIGN(const Lowered* value, input(n, 1));
   const int64_t count = sample_.count();
   Normalization& to = normalization_;

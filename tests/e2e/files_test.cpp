@@ -86,6 +86,21 @@ TEST(Files, TheNormalizationOfInputsGoesWhereverTheWeightsGo) {
   }
 }
 
+TEST(Files, DiffSeesAnotherNormalizationOfInputs) {
+  const Trained t("float32");
+  const std::string p = t.folder.path();
+  ok("convert " + t.entity + " " + p + "/full.json --with-weights --quiet");
+  EXPECT_EQ(run_loom("diff --parameters " + t.entity + " " + p + "/full.json").code, 0);
+  std::string text = t.folder.read("full.json");
+  const size_t from = text.find(",\n  \"normalization\""), to = text.find(",\n  \"params\"");
+  ASSERT_LT(from, to);
+  text.erase(from, to - from);
+  const std::string without = t.folder.write("without.json", text);
+  const Ran ran = run_loom("diff --parameters " + t.entity + " " + without);
+  EXPECT_EQ(ran.code, 5);
+  EXPECT_THAT(ran.out, HasSubstr("input/shift"));
+}
+
 // Each with what it leaves out, in a line.
 TEST(Files, ConvertSaysWhatAFormatHasNoPlaceFor) {
   const Trained t("float32");
