@@ -13,8 +13,8 @@ constexpr int kNewest = 1000;
 
 // Inputs: a letter each, that of its types (allows()); a capital stands for one type in all its
 // places; + repeats the last one. Result: one of those capitals, or b, l: booleans, int64; c: what
-// the attribute "to" or "value" says. Attributes: name:letter, f number, i whole number, s text,
-// t tensor, F, I and S lists of the same; ! must be given.
+// the attribute "to" or "value" says. Attributes: name:letter, f number, i whole number, g 0 or 1,
+// s text, t tensor, F, I and S lists of the same; ! must be given.
 struct Signature {
   std::string_view op;
   int since = 1, until = kNewest;  // opsets
@@ -27,23 +27,23 @@ struct Signature {
 
 // ONNX lets hidden_size be left out, runtimes do not.
 constexpr std::string_view kRecurrent =
-    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:i "
+    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:g "
     "hidden_size:i! ";
 constexpr std::string_view kLstm =
-    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:i "
-    "hidden_size:i! input_forget:i ";
+    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:g "
+    "hidden_size:i! input_forget:g ";
 constexpr std::string_view kGru =
-    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:i "
-    "hidden_size:i! linear_before_reset:i ";
+    "activation_alpha:F activation_beta:F activations:S clip:f direction:s layout:g "
+    "hidden_size:i! linear_before_reset:g ";
 constexpr std::string_view kConv =
     "auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I ";
 constexpr std::string_view kBack =
     "auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I output_padding:I "
     "output_shape:I ";
 constexpr std::string_view kPool =
-    "auto_pad:s ceil_mode:i count_include_pad:i kernel_shape:I! pads:I strides:I ";
+    "auto_pad:s ceil_mode:g count_include_pad:g kernel_shape:I! pads:I strides:I ";
 constexpr std::string_view kDilatedPool =
-    "auto_pad:s ceil_mode:i count_include_pad:i kernel_shape:I! pads:I strides:I dilations:I ";
+    "auto_pad:s ceil_mode:g count_include_pad:g kernel_shape:I! pads:I strides:I dilations:I ";
 constexpr std::string_view kConstant =
     "value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s "
     "value_strings:S ";
@@ -56,9 +56,9 @@ constexpr Signature kSignatures[] = {
     {"Identity", 1, kNewest, "A", 1, 1, 'A', ""},
     {"Dropout", 1, kNewest, "Ffb", 1, 2, 'F', "seed:i "},
     {"Cast", 1, 18, "a", 1, 1, 'c', "to:i! "},
-    {"Cast", 19, kNewest, "a", 1, 1, 'c', "to:i! saturate:i "},
+    {"Cast", 19, kNewest, "a", 1, 1, 'c', "to:i! saturate:g "},
     {"Shape", 1, kNewest, "a", 1, 1, 'l', "start:i end:i "},
-    {"Reshape", 1, kNewest, "Al", 2, 1, 'A', "allowzero:i "},
+    {"Reshape", 1, kNewest, "Al", 2, 1, 'A', "allowzero:g "},
     {"Flatten", 1, kNewest, "A", 1, 1, 'A', "axis:i "},
     {"Squeeze", 1, kNewest, "Al", 1, 1, 'A', ""},
     {"Unsqueeze", 1, kNewest, "Al", 2, 1, 'A', ""},
@@ -69,15 +69,15 @@ constexpr Signature kSignatures[] = {
     {"Concat", 1, kNewest, "A+", 1, 1, 'A', "axis:i! "},
     {"Where", 1, kNewest, "bAA", 3, 1, 'A', ""},
     {"Range", 1, kNewest, "RRR", 3, 1, 'R', ""},
-    {"Trilu", 1, kNewest, "Al", 1, 1, 'A', "upper:i "},
-    {"Gemm", 1, kNewest, "GGG", 2, 1, 'G', "alpha:f beta:f transA:i transB:i "},
+    {"Trilu", 1, kNewest, "Al", 1, 1, 'A', "upper:g "},
+    {"Gemm", 1, kNewest, "GGG", 2, 1, 'G', "alpha:f beta:f transA:g transB:g "},
     {"MatMul", 1, kNewest, "GG", 2, 1, 'G', ""},
     {"Conv", 1, kNewest, "FFF", 2, 1, 'F', kConv},
     {"ConvTranspose", 1, kNewest, "FFF", 2, 1, 'F', kBack},
     {"AveragePool", 1, 18, "F", 1, 1, 'F', kPool},
     {"AveragePool", 19, kNewest, "F", 1, 1, 'F', kDilatedPool},
     {"GlobalAveragePool", 1, kNewest, "F", 1, 1, 'F', ""},
-    {"BatchNormalization", 1, kNewest, "FUUVV", 5, 3, 'F', "epsilon:f momentum:f training_mode:i "},
+    {"BatchNormalization", 1, kNewest, "FUUVV", 5, 3, 'F', "epsilon:f momentum:f training_mode:g "},
     {"LayerNormalization", 17, kNewest, "FFF", 2, 3, 'F', "axis:i epsilon:f stash_type:i "},
     {"RMSNormalization", 23, kNewest, "FW", 2, 1, 'W', "axis:i epsilon:f stash_type:i "},
     {"SimplifiedLayerNormalization", 1, kNewest, "FW", 2, 2, 'W', "axis:i epsilon:f stash_type:i "},
@@ -85,8 +85,8 @@ constexpr Signature kSignatures[] = {
     {"RNN", 1, kNewest, "FFFFmF", 3, 2, 'F', kRecurrent},
     {"GRU", 1, kNewest, "FFFFmF", 3, 2, 'F', kGru},
     {"LSTM", 1, kNewest, "FFFFmFFF", 3, 3, 'F', kLstm},
-    {"ReduceMean", 1, 17, "G", 1, 1, 'G', "axes:I keepdims:i "},
-    {"ReduceMean", 18, kNewest, "Gl", 1, 1, 'G', "keepdims:i noop_with_empty_axes:i "},
+    {"ReduceMean", 1, 17, "G", 1, 1, 'G', "axes:I keepdims:g "},
+    {"ReduceMean", 18, kNewest, "Gl", 1, 1, 'G', "keepdims:g noop_with_empty_axes:g "},
     {"Relu", 1, kNewest, "S", 1, 1, 'S', ""},
     {"LeakyRelu", 1, kNewest, "F", 1, 1, 'F', "alpha:f "},
     {"Elu", 1, kNewest, "F", 1, 1, 'F', "alpha:f "},
@@ -157,6 +157,7 @@ bool shared_type(char letter) {
 OnnxAttributeType attribute_type(char letter) {
   switch (letter) {
     case 'f': return OnnxAttributeType::real;
+    case 'g':
     case 'i': return OnnxAttributeType::integer;
     case 's': return OnnxAttributeType::text;
     case 't': return OnnxAttributeType::tensor;
@@ -169,6 +170,7 @@ OnnxAttributeType attribute_type(char letter) {
 std::string_view attribute_kind(char letter) {
   switch (letter) {
     case 'f': return "a number";
+    case 'g': return "0 or 1";
     case 'i': return "a whole number";
     case 's': return "text";
     case 't': return "a tensor";
@@ -199,7 +201,9 @@ Status check_attributes(const OnnxNode& node, const Signature& s, int64_t opset)
     while (known && known->name != given.name) known = next_attribute(rest);
     if (!known)
       return unsupported(cat("has no attribute '", printable(given.name), "' in opset ", opset));
-    if (attribute_type(known->letter) != given.type)
+    // Other numbers are true to some runtimes and false to others.
+    const bool flag = known->letter != 'g' || given.integer == 0 || given.integer == 1;
+    if (attribute_type(known->letter) != given.type || !flag)
       return unsupported(
           cat("its attribute '", known->name, "' must be ", attribute_kind(known->letter)));
   }

@@ -161,6 +161,8 @@ TEST(OnnxRefusals, NodesThatAreNotWhatTheirOperatorIs) {
       {node("Relu", {"x"}, {number("odd", 1)}), "(Relu): has no attribute 'odd' in opset 20"},
       {node("Elu", {"x"}, {number("alpha", 1)}), "(Elu): its attribute 'alpha' must be a number"},
       {node("Cast", {"x"}), "(Cast): its attribute 'to' is absent"},
+      {node("ReduceMean", {"x"}, {number("keepdims", 2)}),
+       "(ReduceMean): its attribute 'keepdims' must be 0 or 1"},
       {node("Relu", {"x", "w"}), "(Relu): has 2 inputs, takes 1"},
       {many, "(Relu): has 2 outputs, must have 1 to 1"},
       {node("Unsqueeze", {"x"}), "(Unsqueeze): input 1 is absent"},
