@@ -34,7 +34,10 @@ import onnx_ops
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "build" / "dev" / "tests" / "onnx_runner"
-COLUMNS = ("equal", "refused", "both refuse", "WRONG")
+# "no truth": read by Loom, right by the checks of ONNX Runtime, which has no kernel for its types;
+# nor does the package onnx compute it.
+COLUMNS = ("equal", "refused", "both refuse", "no truth", "WRONG")
+NO_TRUTH = "no truth: "
 # What a float type may be off, of the largest value of a result: its own rounding, as Loom computes
 # in float32 whatever the file says.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2}
@@ -106,13 +109,15 @@ class Truth:
         try:
             return evaluated(data, x), ""
         except Exception as error:  # pylint: disable=broad-except
-            return None, f"{why}; {error}"
+            return None, f"{NO_TRUTH if 'NOT_IMPLEMENTED' in why else ''}{why}; {error}"
 
 
 def evaluated(data, x):
     """What the package onnx computes, where ONNX Runtime has no kernel of the type, or one that
     keeps more digits between two operators than the type has."""
     model = onnx.load_from_string(data)
+    for node in model.graph.node:
+        node.domain = "" if node.domain == "ai.onnx" else node.domain
     model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     return onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})[0]
 
@@ -170,6 +175,8 @@ class Test:
             return ("both refuse" if theirs is None else "refused"), ""
         if not answer.startswith("ok"):
             return "WRONG", answer
+        if theirs is None and why.startswith(NO_TRUTH):
+            return "no truth", ""
         if theirs is None:
             return "WRONG", f"accepted, ONNX Runtime says: {why[:300]}"
         ours = np.fromfile(paths[2], np.float32)
