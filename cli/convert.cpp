@@ -133,6 +133,7 @@ Status convert(const ConvertFlags& f) {
   LOOM_ASSIGN(const OpenedModel model, open(f, pool));
   if (!f.quiet) {
     for (const std::string& inferred : model.notes) note(inferred);
+    for (const std::string& dropped : left_out(f.out, model, options)) note(dropped);
   }
   std::optional<TextCalibration> calibration;
   LOOM_TRY(calibrate(f, model, engine, calibration, options));

@@ -147,6 +147,7 @@ checks_with_build() {
   check "gpu" scripts/gpu_test.sh --preset "$preset"
   script_check "golden hashes" tests/golden/hash_matrix.sh
   script_check "extension patches" tests/extend/run.sh
+  check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
   fuzz_corpora
 }
 

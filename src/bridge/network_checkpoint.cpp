@@ -11,6 +11,8 @@
 namespace loom {
 namespace {
 
+// Members that a description does not have.
+constexpr std::string_view kParams = "params", kModel = "model", kNormalization = "normalization";
 constexpr std::string_view kKeys[] = {"path", "layout", "dtype", "shape", "hash", "data"};
 
 struct Packed {
@@ -29,8 +31,7 @@ class CheckpointSource : public NetworkSource {
  public:
   using NetworkSource::NetworkSource;
   Status read(const JsonValue& params, const std::string& where);
-  // What the network was trained for, where the text says it.
-  Status read_model(const JsonValue& json);
+  Status read_training(const JsonValue& json);
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
@@ -126,30 +127,28 @@ Status CheckpointSource::read(const JsonValue& params, const std::string& where)
   return {};
 }
 
-Status CheckpointSource::read_model(const JsonValue& json) {
-  if (const JsonValue* model = json.find("model")) {
-    if (!model->is_object()) return bad(*model, "model", "expected an object");
-    sections.add("model", *model);
+// What the network was trained for, and how its inputs were normalized.
+Status CheckpointSource::read_training(const JsonValue& json) {
+  if (const JsonValue* model = json.find(kModel)) {
+    if (!model->is_object()) return bad(*model, std::string(kModel), "expected an object");
+    sections.add(std::string(kModel), *model);
   }
-  const JsonValue* list = json.find("blobs");
-  if (list == nullptr) return {};
-  if (!list->is_array()) return bad(*list, "blobs", "expected a list");
-  for (size_t i = 0; i < list->elements().size(); ++i) {
-    const JsonValue& item = list->elements()[i];
-    const std::string place = cat("blobs[", i, "]");
-    LOOM_ASSIGN(Packed packed, read_one(item, place));
-    const std::string& name = item.find("path")->text();
-    if (packed.matrix || !name.starts_with("input/"))
-      return bad(item, place, cat("'", printable(name), "' is no input/shift or input/scale"));
-    EntityOutput out;
-    out.path = name;
-    out.shape = packed.shape;
-    const auto kept = std::make_shared<const std::string>(std::move(packed.bytes));
-    out.data = [kept]() -> Result<std::span<const std::byte>> {
-      return std::as_bytes(std::span(*kept));
-    };
-    blobs.push_back(std::move(out));
+  const JsonValue* given = json.find(kNormalization);
+  if (given == nullptr) return {};
+  Normalization made;
+  const auto values = static_cast<size_t>(spec.input.count());
+  for (const auto& [key, to] : {std::pair("shift", &made.shift), std::pair("scale", &made.scale)}) {
+    const std::string place = cat(kNormalization, ".", key);
+    const JsonValue* list = given->find(key);
+    if (list == nullptr || list->elements().size() != values)
+      return bad(*given, place, cat("must be a list of ", values, " numbers, one per input value"));
+    for (const JsonValue& value : list->elements()) {
+      if (!value.is_number()) return bad(value, place, "must hold numbers");
+      LOOM_ASSIGN(const double number, value.as_double(place));
+      to->push_back(static_cast<float>(number));
+    }
   }
+  keep_normalization(std::move(made), *this);
   return {};
 }
 
@@ -180,25 +179,14 @@ Result<SourceWeight> CheckpointSource::weight(const Param& param) const {
   return weight;
 }
 
-// A list of blobs, one per line.
-Result<std::string> blobs_text(std::string_view key, const std::vector<EntityOutput>& blobs) {
-  std::string text = cat(",\n  \"", key, "\": [");
-  for (size_t i = 0; i < blobs.size(); ++i) {
-    LOOM_ASSIGN(const std::span<const std::byte> bytes, blobs[i].data());
-    JsonValue item = JsonValue::object();
-    item.add("path", JsonValue::string(blobs[i].path));
-    item.add("layout", JsonValue::string(std::string(blob_layout_name(blobs[i].layout))));
-    item.add("dtype", JsonValue::string(std::string(dtype_name(blobs[i].dtype))));
-    JsonValue shape = JsonValue::array();
-    for (int axis = 0; axis < blobs[i].shape.rank(); ++axis)
-      shape.push(JsonValue::integer(blobs[i].shape[axis]));
-    item.add("shape", std::move(shape));
-    item.add("hash", JsonValue::string(hash_hex(bytes)));
-    item.add("data", JsonValue::string(encode_base64(
-                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
-    text += (i == 0 ? "\n    " : ",\n    ") + dump_json(item);
+JsonValue normalization_json(const Normalization& n) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [key, from] : {std::pair("shift", &n.shift), std::pair("scale", &n.scale)}) {
+    JsonValue list = JsonValue::array();
+    for (const float value : *from) list.push(JsonValue::real(static_cast<double>(value)));
+    out.add(key, std::move(list));
   }
-  return text + "\n  ]";
+  return out;
 }
 
 }  // namespace
@@ -212,17 +200,28 @@ Result<std::string> write_network_checkpoint(const NetworkSource& source, const 
               packed_outputs(network, source, packing, pool));
   std::string text = write_network(source.spec);
   text.resize(text.rfind("\n}"));
-  if (const JsonValue* model = source.sections.find("model")) {
-    text += cat(",\n  \"model\": ", dump_json(*model));
-    std::vector<EntityOutput> inputs;
-    for (const EntityOutput& blob : source.blobs) {
-      if (blob.path.starts_with("input/")) inputs.push_back(blob);
-    }
-    LOOM_ASSIGN(const std::string blobs, blobs_text("blobs", inputs));
-    if (!inputs.empty()) text += blobs;
+  if (const JsonValue* model = source.sections.find(kModel))
+    text += cat(",\n  \"", kModel, "\": ", dump_json(*model));
+  LOOM_ASSIGN(const Normalization normalization, normalization_of(source));
+  if (!normalization.empty())
+    text += cat(",\n  \"", kNormalization, "\": ", dump_json(normalization_json(normalization)));
+  text += ",\n  \"params\": [";
+  for (size_t i = 0; i < params.size(); ++i) {
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, params[i].data());
+    JsonValue item = JsonValue::object();
+    item.add("path", JsonValue::string(params[i].path));
+    item.add("layout", JsonValue::string(std::string(blob_layout_name(params[i].layout))));
+    item.add("dtype", JsonValue::string(std::string(dtype_name(params[i].dtype))));
+    JsonValue shape = JsonValue::array();
+    for (int axis = 0; axis < params[i].shape.rank(); ++axis)
+      shape.push(JsonValue::integer(params[i].shape[axis]));
+    item.add("shape", std::move(shape));
+    item.add("hash", JsonValue::string(hash_hex(bytes)));
+    item.add("data", JsonValue::string(encode_base64(
+                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
+    text += (i == 0 ? "\n    " : ",\n    ") + dump_json(item);
   }
-  LOOM_ASSIGN(const std::string all, blobs_text("params", params));
-  return text + all + "\n}\n";
+  return text + "\n  ]\n}\n";
 }
 
 Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view text,
@@ -231,17 +230,17 @@ Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view
   if (!is_network_checkpoint(json)) return bad_file("has no weights (\"params\")", where);
   JsonValue description = JsonValue::object();
   for (const auto& [key, value] : json.members()) {
-    if (key != "params" && key != "model" && key != "blobs") description.add(key, value);
+    if (key != kParams && key != kModel && key != kNormalization) description.add(key, value);
   }
   LOOM_ASSIGN(NetworkSpec spec, read_network(description, where));
   auto source = std::make_unique<CheckpointSource>(std::move(spec));
-  LOOM_TRY(source->read(*json.find("params"), where));
-  LOOM_TRY(source->read_model(json));
+  LOOM_TRY(source->read(*json.find(kParams), where));
+  LOOM_TRY(source->read_training(json));
   return std::unique_ptr<NetworkSource>(std::move(source));
 }
 
 bool is_network_checkpoint(const JsonValue& json) {
-  return json.find("params") != nullptr;
+  return json.find(kParams) != nullptr;
 }
 
 }  // namespace loom

@@ -1,10 +1,10 @@
 // A network with its weights as JSON: the description of network_json.hpp with one more member,
 //   "params": [{"path": "(0, 0, 0, 0)/weight", "layout": "r16", "dtype": "int8",
 //               "shape": [4, 3], "hash": "...", "data": "base64"}, ...]
-// in the order of Network::params(); and where the network was trained, "model", the section of
-// that name, and "blobs" with the blobs input/, each as a parameter (docs/entity.md). Layout, type
-// and bytes are those of the blobs of an .entity file (docs/entity.md), so equal networks are equal
-// texts and nothing is lost between the two.
+// in the order of Network::params(); and, of a trained network, "model" (docs/entity.md) and
+//   "normalization": {"shift": [0.5, 2], "scale": [1, 0.25]}
+// with a number per value of an input. Layout, type and bytes are those of the blobs of an .entity
+// file (docs/entity.md), so equal networks are equal texts and nothing is lost between the two.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 #include "bridge/network_source.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
@@ -8,6 +9,8 @@
 
 namespace loom {
 namespace {
+
+constexpr std::string_view kShift = "input/shift", kScale = "input/scale";
 
 class EntityNetworkSource : public NetworkSource {
  public:
@@ -61,6 +64,36 @@ Result<SourceWeight> MemorySource::weight(const Param& param) const {
     return {};
   };
   return weight;
+}
+
+Result<Normalization> normalization_of(const NetworkSource& source) {
+  Normalization out;
+  for (const EntityOutput& blob : source.blobs) {
+    if (blob.path != kShift && blob.path != kScale) continue;
+    if (blob.dtype != DType::f32 || blob.layout != BlobLayout::plain)
+      return bad_file(cat(blob.path, " must hold float32 values"), source.path);
+    LOOM_ASSIGN(const std::span<const std::byte> bytes, blob.data());
+    std::vector<float>& to = blob.path == kShift ? out.shift : out.scale;
+    to.resize(bytes.size() / sizeof(float));
+    std::memcpy(to.data(), bytes.data(), to.size() * sizeof(float));
+  }
+  if (out.shift.size() != out.scale.size())
+    return bad_file("input/shift and input/scale differ in size", source.path);
+  return out;
+}
+
+void keep_normalization(Normalization normalization, NetworkSource& source) {
+  if (normalization.empty()) return;
+  const auto keep = [&](std::string_view path, std::vector<float>&& values) {
+    EntityOutput out;
+    out.path = path;
+    out.shape = Shape{static_cast<int64_t>(values.size())};
+    out.data = [held = std::make_shared<const std::vector<float>>(std::move(values))]()
+        -> Result<std::span<const std::byte>> { return std::as_bytes(std::span(*held)); };
+    source.blobs.push_back(std::move(out));
+  };
+  keep(kShift, std::move(normalization.shift));
+  keep(kScale, std::move(normalization.scale));
 }
 
 Result<std::unique_ptr<NetworkSource>> open_network_entity(std::shared_ptr<const Entity> file) {

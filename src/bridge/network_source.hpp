@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bridge/normalization.hpp"
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
 
@@ -17,10 +18,16 @@ class NetworkSource : public WeightSource {
   std::string path;
   NetworkSpec spec;
   std::string dtype = "float32";  // of most matrices
+  bool fresh = false;             // the weights are those that training starts from
   // Sections and blobs of an .entity file that go along ("model", input/): see entity_network.hpp.
   JsonValue sections = JsonValue::object();
   std::vector<EntityOutput> blobs;
 };
+
+// What its blobs input/shift and input/scale hold; empty where there are none. Errors: bad_file.
+Result<Normalization> normalization_of(const NetworkSource& source);
+// Adds those blobs, unless it is empty.
+void keep_normalization(Normalization normalization, NetworkSource& source);
 
 // Parameters as f32 in memory, by path.
 class MemorySource : public NetworkSource {

@@ -38,6 +38,7 @@ class Exporter {
   Result<std::vector<std::string>> gate(const Node& node, const std::string& path,
                                         const GraphValue& x);
   std::string flat(const GraphValue& v);
+  Result<std::string> normalized(const GraphValue& x, bool ids);
   void finish(const GraphValue& y);
   OnnxValue value_info(const std::string& name, const Shape& shape, OnnxType type) const;
 
@@ -182,12 +183,28 @@ void Exporter::finish(const GraphValue& y) {
   graph.outputs.push_back(value_info(options_.output, y.shape, OnnxType::f32));
 }
 
+// (x - shift) * scale, in this order: the bits of normalize().
+Result<std::string> Exporter::normalized(const GraphValue& x, bool ids) {
+  const Normalization& n = options_.normalization;
+  if (n.empty()) return x.name;
+  const auto values = static_cast<int64_t>(n.shift.size());
+  if (ids || values != per_sample(x.shape) || n.scale.size() != n.shift.size())
+    return invalid(cat("a normalization of ", values, " values for an input of ",
+                       ids ? "ids" : std::to_string(per_sample(x.shape))));
+  g_.enter("input");
+  const std::vector<int64_t> dims = rest_of(x.shape);
+  const std::string shifted = g_.add("Sub", {x.name, g_.floats("shift", dims, n.shift)});
+  return g_.add("Mul", {shifted, g_.floats("scale", dims, n.scale)});
+}
+
 Result<OnnxModel> Exporter::run(const Shape& sample) {
   const bool ids = takes_ids(network_.cells()[0].node.config);
   std::vector<GraphValue> in, out;
-  GraphValue value{options_.input, sample.after(1)}, before = value;
+  GraphValue value{options_.input, sample.after(1)};
   g_.graph().name = "loom";
   g_.graph().inputs = {value_info(value.name, value.shape, ids ? OnnxType::i64 : OnnxType::f32)};
+  LOOM_ASSIGN(value.name, normalized(value, ids));
+  GraphValue before = value;
   for (const GridNode& cell : network_.cells()) {
     GraphValue x = value, skip = before;
     g_.enter(cell.at.str());
@@ -204,6 +221,7 @@ Result<OnnxModel> Exporter::run(const Shape& sample) {
   model.ir_version = options_.opset >= 23 ? 11 : options_.opset > 20 ? 10 : 9;
   model.producer = "loom";
   model.opsets = {{"", options_.opset}};
+  model.metadata = options_.metadata;
   model.graph = std::move(g_.graph());
   return model;
 }

@@ -6,7 +6,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "bridge/normalization.hpp"
 #include "grid/network.hpp"
 #include "io/onnx_model.hpp"
 
@@ -16,10 +19,13 @@ struct OnnxExportOptions {
   int opset = 20;     // 20 to 23; from 23 on RMSNorm is one operator
   int64_t batch = 0;  // 0: any ("batch")
   std::string input = "input", output = "output";
+  Normalization normalization;  // of the input, written as Sub and Mul in front; empty: none
+  std::vector<std::pair<std::string, std::string>> metadata;  // of the file, as it is
 };
 
 // `sample`: the shape of one input without its batch axis (NetworkSpec::input). Errors:
-// unsupported, naming the cell and the reason; not_found, a parameter that was never loaded.
+// invalid_argument, a normalization of another size; unsupported, naming the cell and the reason;
+// not_found, a parameter that was never loaded.
 Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
                               const OnnxExportOptions& options = {});
 Status write_onnx(const std::string& path, const Network& network, const Shape& sample,

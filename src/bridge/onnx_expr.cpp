@@ -1,6 +1,7 @@
 // Functions of elements and rows, and which of ours they are: every candidate is computed beside
-// them on probes, in double. Probes lie on both sides of every kink and far out; candidates differ
-// by 4e-4 at least somewhere among them (the two forms of GELU), the tolerance is 2e-5.
+// them on probes, in double. Probes lie on both sides of every kink, of every number that stands in
+// the function, and far out; candidates differ by 4e-4 at least somewhere among them (the two forms
+// of GELU), the tolerance is 2e-5 of the function's size.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -49,7 +50,6 @@ constexpr UnaryRow kUnary[] = {
     {"Softplus", [](double x, double) { return activate<double>(Activation::softplus, x); }},
     {"Mish", [](double x, double) { return activate<double>(Activation::mish, x); }},
     {"HardSwish", [](double x, double) { return activate<double>(Activation::hard_swish, x); }},
-    {"Swish", [](double x, double a) { return x * logistic(a * x); }},
     {"GeluErf", [](double x, double) { return activate<double>(Activation::gelu_erf, x); }},
     {"GeluTanh", [](double x, double) { return activate<double>(Activation::gelu_tanh, x); }},
 };
@@ -75,11 +75,7 @@ constexpr BinaryRow kBinary[] = {
 
 Row evaluate(const Expr& e, const Row& x, const Expr* inner) {
   Row out{};
-  if (&e == inner) return x;
-  if (e.op == "x") {
-    out.fill(kNan);
-    return inner == nullptr ? x : out;
-  }
+  if (&e == inner || e.op == "x") return x;
   if (e.op == "number") {
     out.fill(e.number);
     return out;
@@ -109,25 +105,70 @@ Row evaluate(const Expr& e, const Row& x, const Expr* inner) {
   return out;
 }
 
-bool near(const Row& a, const Row& b) {
-  for (size_t i = 0; i < 4; ++i) {
-    const double apart = a[i] > b[i] ? a[i] - b[i] : b[i] - a[i];
-    const double size = b[i] < 0 ? -b[i] : b[i];
-    if (!(apart <= kTolerance * (1 + size))) return false;
-  }
-  return true;
+// Whether x occurs in `e` outside of `inner`.
+bool outside(const Expr& e, const Expr* inner) {
+  if (&e == inner) return false;
+  return e.op == "x" ||
+         std::ranges::any_of(e.args, [&](const ExprRef& a) { return outside(*a, inner); });
 }
 
 constexpr Row kProbes[] = {{-9, -4.2, -3.1, -2.7},     {-2.2, -1.5, -1.1, -0.75},
                            {-0.5, -0.2, -0.03, 0.0},   {0.02, 0.3, 0.6, 0.9},
                            {1.2, 1.75, 2.3, 2.71},     {2.95, 3.2, 4.6, 8.5},
                            {19.5, 20.5, -19.5, -20.5}, {1.5, -0.4, 0.25, -3}};
+// Where a bound that is far out shows. A function may be written so that it overflows there.
+constexpr Row kFarProbes[] = {{-35, 35, -120, 120}, {-3e3, 3e3, -1e6, 1e6}, {-1e18, 1e18, 0, 1}};
+
+// The numbers of a function: where its kinks are.
+void numbers_of(const Expr& e, std::vector<double>& out) {
+  if (e.op == "number") out.push_back(e.number);
+  for (const ExprRef& a : e.args) numbers_of(*a, out);
+}
+
+// Probes on both sides of every number of `f`.
+std::vector<Row> kinks_of(const Expr& f) {
+  constexpr double kAside = 1e-2;
+  std::vector<double> numbers;
+  numbers_of(f, numbers);
+  std::vector<Row> out;
+  for (const double c : numbers) {
+    const double aside = kAside * (1 + (c < 0 ? -c : c));
+    out.push_back({c - aside, c + aside, -c - aside, -c + aside});
+  }
+  return out;
+}
+
+// Two results of one probe. `size`: of the function, below which nothing is told apart.
+bool near(const Row& got, const Row& want, double size, bool far) {
+  for (size_t i = 0; i < 4; ++i) {
+    if (far && !(got[i] - got[i] == 0)) continue;
+    const double apart = got[i] > want[i] ? got[i] - want[i] : want[i] - got[i];
+    const double wide = want[i] < 0 ? -want[i] : want[i];
+    if (!(apart <= kTolerance * (size + wide))) return false;
+  }
+  return true;
+}
+
+// The largest result on the near probes, 1 at most.
+double size_of(const Expr& f, const Expr* inner) {
+  double size = 0;
+  for (const Row& probe : kProbes) {
+    for (const double v : evaluate(f, probe, inner)) size = std::max(size, v < 0 ? -v : v);
+  }
+  return std::min(size, 1.0);
+}
 
 template <class F>
 bool same(const Expr& f, const Expr* inner, F candidate) {
-  return std::all_of(std::begin(kProbes), std::end(kProbes), [&](const Row& probe) {
-    return near(evaluate(f, probe, inner), candidate(probe));
-  });
+  const double size = size_of(f, inner);
+  const auto agrees = [&](bool far) {
+    return [&, far](const Row& probe) {
+      return near(evaluate(f, probe, inner), candidate(probe), size, far);
+    };
+  };
+  return std::ranges::all_of(kProbes, agrees(false)) &&
+         std::ranges::all_of(kinks_of(f), agrees(true)) &&
+         std::ranges::all_of(kFarProbes, agrees(true));
 }
 
 Row normalised(const Row& x, double eps, bool layer) {
@@ -185,6 +226,7 @@ bool expr_knows(const std::string& op, size_t args) {
 
 Recognised recognise(const Expr& f, const Expr* inner) {
   Recognised out;
+  if (inner != nullptr && outside(f, inner)) return out;
   if (f.rows && (inner == nullptr || !inner->rows)) return recognise_norm(f, inner);
   for (int i = 0; i < kActivations; ++i) {
     const auto kind = static_cast<Activation>(i);

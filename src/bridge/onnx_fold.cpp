@@ -4,7 +4,9 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "bridge/onnx_schema.hpp"
 #include "bridge/onnx_values.hpp"
+#include "dtype/codec.hpp"
 
 namespace loom {
 namespace {
@@ -31,6 +33,11 @@ Status within(const OnnxNode& node, const std::vector<int64_t>& dims, uint64_t m
 // That may be allocated.
 Status small(const OnnxNode& node, const std::vector<int64_t>& dims) {
   return within(node, dims, static_cast<uint64_t>(kMaxFolded));
+}
+
+// Axes, extents and places stand in lists.
+Status a_list(const OnnxNode& node, const Constant& c) {
+  return c.dims.size() == 1 ? Status{} : bad(node, "an input that must be a list");
 }
 
 Result<int64_t> axis_of(const OnnxNode& node, int64_t axis, size_t rank) {
@@ -72,68 +79,144 @@ Result<Broadcast> broadcast(const OnnxNode& node, const Inputs& inputs) {
   return b;
 }
 
-double arithmetic(const std::string& op, double a, double b, bool whole) {
-  if (op == "Add") return a + b;
-  if (op == "Sub") return a - b;
-  if (op == "Mul") return a * b;
+// Whole numbers are kept as doubles, which hold all of them up to 2^53.
+Status exact(const OnnxNode& node, const Constant& c) {
+  if (is_float(c.type)) return {};
+  if (std::ranges::any_of(c.values, [](double v) { return v >= kExact || v <= -kExact; }))
+    return bad(node, "computes with a whole number beyond 2^53");
+  return {};
+}
+
+// The low bits of v, as the type reads them.
+double wrapped(OnnxType type, uint64_t v) {
+  switch (type) {
+    case OnnxType::u8: return static_cast<uint8_t>(v);
+    case OnnxType::i8: return static_cast<int8_t>(v);
+    case OnnxType::u16: return static_cast<uint16_t>(v);
+    case OnnxType::i16: return static_cast<int16_t>(v);
+    case OnnxType::u32: return static_cast<uint32_t>(v);
+    case OnnxType::i32: return static_cast<int32_t>(v);
+    case OnnxType::u64: return static_cast<double>(v);
+    default: return static_cast<double>(static_cast<int64_t>(v));
+  }
+}
+
+// v as a float type holds it.
+double rounded(OnnxType type, double v) {
+  const auto f = static_cast<float>(v);
+  if (type == OnnxType::f32) return static_cast<double>(f);
+  if (type == OnnxType::f16) return static_cast<double>(f32_from_f16(f16_from_f32(f)));
+  if (type == OnnxType::bf16) return static_cast<double>(f32_from_bf16(bf16_from_f32(f)));
+  return v;
+}
+
+// v as a type holds it that it is converted to; a whole number beyond the type leaves it undefined.
+Result<double> converted(const OnnxNode& node, OnnxType from, OnnxType to, double v) {
+  if (to == OnnxType::boolean) return v != 0 ? 1.0 : 0.0;
+  if (is_float(to)) return rounded(to, v);
+  const bool fits = v > -kExact && v < kExact;
+  const double cut = fits ? static_cast<double>(static_cast<int64_t>(v)) : 0;
+  const double held = wrapped(to, static_cast<uint64_t>(static_cast<int64_t>(cut)));
+  if (!fits || (is_float(from) && held != cut))
+    return bad(node, cat("makes ", onnx_type_name(to), " of a number that it cannot hold"));
+  return held;
+}
+
+double compare(const std::string& op, double a, double b) {
   if (op == "Equal") return a == b ? 1 : 0;
   if (op == "Greater") return a > b ? 1 : 0;
   if (op == "GreaterOrEqual") return a >= b ? 1 : 0;
   if (op == "Less") return a < b ? 1 : 0;
   if (op == "LessOrEqual") return a <= b ? 1 : 0;
   if (op == "And") return a != 0 && b != 0 ? 1 : 0;
-  if (op == "Or") return a != 0 || b != 0 ? 1 : 0;
-  if (op == "Max") return a > b ? a : b;
-  if (op == "Min") return a < b ? a : b;
-  if (op == "Pow") return b == 2 ? a * a : b == 0.5 ? __builtin_sqrt(a) : b == 1 ? a : 1 / (a - a);
-  if (whole) return b == 0 || a / b > kExact ? 0 : static_cast<double>(static_cast<int64_t>(a / b));
-  return a / b;
+  return a != 0 || b != 0 ? 1 : 0;
+}
+
+double real_arithmetic(const std::string& op, double a, double b) {
+  if (op == "Add") return a + b;
+  if (op == "Sub") return a - b;
+  if (op == "Mul") return a * b;
+  if (op == "Div") return a / b;
+  if (a != a || b != b) return a + b;
+  return (op == "Max") == (a > b) ? a : b;
+}
+
+double whole_arithmetic(const std::string& op, OnnxType type, double a, double b) {
+  const auto i = static_cast<int64_t>(a), k = static_cast<int64_t>(b);
+  const auto u = static_cast<uint64_t>(i), v = static_cast<uint64_t>(k);
+  if (op == "Add") return wrapped(type, u + v);
+  if (op == "Sub") return wrapped(type, u - v);
+  if (op == "Mul") return wrapped(type, u * v);
+  if (op == "Div") return wrapped(type, static_cast<uint64_t>(i / k));
+  return (op == "Max") == (a > b) ? a : b;
+}
+
+Result<double> power_of(const OnnxNode& node, OnnxType type, double a, double e) {
+  if (e != 2 && e != 0.5 && e != 1)
+    return bad(node, "a power other than 2, 1 and 0.5 of a constant");
+  const double y = e == 2 ? a * a : e == 1 ? a : __builtin_sqrt(a);
+  return converted(node, OnnxType::f64, type, y);
 }
 
 Folded binary(const OnnxNode& node, const Inputs& in) {
   LOOM_ASSIGN(const Broadcast b, broadcast(node, in));
-  Constant out{b.dims, in[0]->whole && in[1]->whole, {}};
-  if (node.op == "Equal" || node.op.starts_with("Greater") || node.op.starts_with("Less"))
-    out.whole = true;
-  if (node.op == "Pow" && in[1]->at(0) != 2 && in[1]->at(0) != 0.5 && in[1]->at(0) != 1)
-    return bad(node, "a power other than 2, 1 and 0.5 of a constant");
+  LOOM_TRY(exact(node, *in[0]));
+  LOOM_TRY(exact(node, *in[1]));
+  const OnnxType type = in[0]->type;
+  constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"};
+  const bool computes = std::ranges::find(kArithmetic, node.op) != std::end(kArithmetic);
+  Constant out{b.dims, computes ? type : OnnxType::boolean, {}};
   const bool uniform = in[0]->values.size() == 1 && in[1]->values.size() == 1;
   const int64_t n = uniform ? std::min<int64_t>(1, out.count()) : out.count();
   for (int64_t i = 0; i < n; ++i) {
-    const double v = arithmetic(node.op, in[0]->at(b.place(i, *in[0])),
-                                in[1]->at(b.place(i, *in[1])), out.whole);
-    out.values.push_back(out.whole ? std::clamp(v, -kExact, kExact) : v);
+    const double x = in[0]->at(b.place(i, *in[0])), y = in[1]->at(b.place(i, *in[1]));
+    double v = 0;
+    if (!computes) {
+      v = compare(node.op, x, y);
+    } else if (node.op == "Pow") {
+      LOOM_ASSIGN(v, power_of(node, type, x, y));
+    } else if (is_float(type)) {
+      v = rounded(type, real_arithmetic(node.op, x, y));
+    } else {
+      if (node.op == "Div" && y == 0) return bad(node, "divides a whole number by 0");
+      v = whole_arithmetic(node.op, type, x, y);
+    }
+    out.values.push_back(v);
   }
+  LOOM_TRY(exact(node, out));
   return out;
 }
 
 Folded unary(const OnnxNode& node, const Inputs& in) {
   Constant out = *in[0];
-  const OnnxAttribute* to = node.find("to");
+  if (node.op == "Identity") return out;
+  LOOM_TRY(exact(node, out));
   for (double& v : out.values) {
-    if (node.op == "Sqrt") v = __builtin_sqrt(v);
-    if (node.op == "Neg") v = -v;
-    if (node.op == "Reciprocal") v = 1 / v;
+    if (node.op == "Sqrt") v = rounded(out.type, __builtin_sqrt(v));
+    if (node.op == "Reciprocal") v = rounded(out.type, 1 / v);
     if (node.op == "Not") v = v == 0 ? 1 : 0;
+    if (node.op != "Neg") continue;
+    v = is_float(out.type) ? -v
+                           : wrapped(out.type, static_cast<uint64_t>(-static_cast<int64_t>(v)));
   }
-  if (node.op == "Cast" && to != nullptr) {
-    const auto type = static_cast<OnnxType>(to->integer);
-    const bool real = type == OnnxType::f32 || type == OnnxType::f64 || type == OnnxType::f16 ||
-                      type == OnnxType::bf16;
-    for (double& v : out.values) {
-      if (real || out.whole) continue;
-      v = type == OnnxType::boolean ? (v != 0 ? 1.0 : 0.0)
-                                    : static_cast<double>(static_cast<int64_t>(
-                                          std::clamp(v == v ? v : 0, -kExact, kExact)));
-    }
-    out.whole = !real;
+  return out;
+}
+
+Folded cast(const OnnxNode& node, const Inputs& in) {
+  Constant out = *in[0];
+  out.type = static_cast<OnnxType>(attribute(node, "to", 0));
+  if (onnx_type_bytes(out.type) == 0) return bad(node, "makes values of a type that is not read");
+  if (out.type == in[0]->type) return out;
+  LOOM_TRY(exact(node, *in[0]));
+  for (double& v : out.values) {
+    LOOM_ASSIGN(v, converted(node, in[0]->type, out.type, v));
   }
   return out;
 }
 
 Folded where(const OnnxNode& node, const Inputs& in) {
   LOOM_ASSIGN(const Broadcast b, broadcast(node, in));
-  Constant out{b.dims, in[1]->whole && in[2]->whole, {}};
+  Constant out{b.dims, in[1]->type, {}};
   for (int64_t i = 0; i < out.count(); ++i) {
     const Constant& from = in[0]->at(b.place(i, *in[0])) != 0 ? *in[1] : *in[2];
     out.values.push_back(from.at(b.place(i, from)));
@@ -150,7 +233,7 @@ Folded pick(const OnnxNode& node, const Constant& from, int64_t axis,
     if (i < a) outer *= from.dims[i];
     if (i > a) inner *= from.dims[i];
   }
-  Constant out{from.dims, from.whole, {}};
+  Constant out{from.dims, from.type, {}};
   out.dims.erase(out.dims.begin() + axis);
   out.dims.insert(out.dims.begin() + axis, as.begin(), as.end());
   if (from.values.size() == 1) {
@@ -185,6 +268,9 @@ Folded gather(const OnnxNode& node, const Inputs& in) {
 Folded slice(const OnnxNode& node, const Inputs& in) {
   if (in.size() < 3) return bad(node, "has no starts or ends");
   Constant value = *in[0];
+  for (size_t i = 1; i < in.size(); ++i) {
+    if (in[i] != nullptr) LOOM_TRY(a_list(node, *in[i]));
+  }
   const std::vector<int64_t> starts = in[1]->integers(), ends = in[2]->integers();
   std::vector<int64_t> axes, steps(starts.size(), 1);
   for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
@@ -211,7 +297,7 @@ Folded slice(const OnnxNode& node, const Inputs& in) {
 Folded concat(const OnnxNode& node, const Inputs& in) {
   LOOM_ASSIGN(const int64_t axis, axis_of(node, attribute(node, "axis", 0), in[0]->dims.size()));
   if (axis != 0) return bad(node, "constants are joined along axis 0 only");
-  Constant out{in[0]->dims, in[0]->whole, {}};
+  Constant out{in[0]->dims, in[0]->type, {}};
   if (out.dims.empty()) return bad(node, "joins single numbers");
   out.dims[0] = 0;
   for (const ConstantRef& c : in) {
@@ -226,34 +312,38 @@ Folded concat(const OnnxNode& node, const Inputs& in) {
 }
 
 Folded expand(const OnnxNode& node, const Inputs& in) {
-  const std::vector<int64_t> dims = in[1]->integers();
+  LOOM_TRY(a_list(node, *in[1]));
+  std::vector<int64_t> dims = in[1]->integers();
   if (in[0]->count() == 1) {
+    while (dims.size() < in[0]->dims.size()) dims.insert(dims.begin(), 1);
     LOOM_TRY(within(node, dims, kMaxOnnxFile));
-    return Constant{dims, in[0]->whole, in[0]->values};
+    return Constant{dims, in[0]->type, in[0]->values};
   }
   LOOM_TRY(small(node, dims));
-  const auto shape = std::make_shared<Constant>(Constant{dims, true, {0}});
+  const auto shape = std::make_shared<Constant>(Constant{dims, OnnxType::i64, {0}});
   LOOM_ASSIGN(const Broadcast b, broadcast(node, {in[0], shape}));
-  Constant out{b.dims, in[0]->whole, {}};
+  Constant out{b.dims, in[0]->type, {}};
   for (int64_t i = 0; i < out.count(); ++i) out.values.push_back(in[0]->at(b.place(i, *in[0])));
   return out;
 }
 
 Folded filled(const OnnxNode& node, const Inputs& in) {
   const OnnxAttribute* value = node.find("value");
-  auto one = std::make_shared<Constant>(Constant{{1}, false, {0}});
+  auto one = std::make_shared<Constant>(Constant{{1}, OnnxType::f32, {0}});
   if (value != nullptr && value->tensors.size() == 1) {
     LOOM_ASSIGN(Constant made, constant_of(value->tensors[0]));
-    if (made.values.size() != 1) return bad(node, "its value is not one number");
+    if (made.values.size() != 1 || made.dims.size() != 1)
+      return bad(node, "its value is not one number");
     *one = std::move(made);
   }
   return expand(node, {one, in[0]});
 }
 
 Folded range(const OnnxNode& node, const Inputs& in) {
-  if (in.size() != 3) return bad(node, "needs start, limit and step");
+  if (std::ranges::any_of(in, [](const ConstantRef& c) { return !c->dims.empty(); }))
+    return bad(node, "start, limit and step must be single values");
   const double start = in[0]->at(0), limit = in[1]->at(0), step = in[2]->at(0);
-  Constant out{{0}, in[0]->whole, {}};
+  Constant out{{0}, in[0]->type, {}};
   if (!(step != 0) || !((limit - start) / step < static_cast<double>(kMaxFolded)))
     return bad(node, cat("a range of more than ", kMaxFolded));
   for (double i = 0; i < (limit - start) / step; ++i) out.values.push_back(start + i * step);
@@ -266,7 +356,7 @@ Folded trilu(const OnnxNode& node, const Inputs& in) {
   const int64_t k = in.size() > 1 && in[1] != nullptr ? static_cast<int64_t>(in[1]->at(0)) : 0;
   if (in[0]->dims.size() < 2) return bad(node, "needs a matrix");
   LOOM_TRY(small(node, in[0]->dims));
-  Constant out{in[0]->dims, in[0]->whole, {}};
+  Constant out{in[0]->dims, in[0]->type, {}};
   const int64_t cols = out.dims.back(), rows = out.dims[out.dims.size() - 2];
   for (int64_t i = 0; i < out.count(); ++i) {
     const int64_t apart = i % cols - i / cols % rows;
@@ -283,7 +373,7 @@ Folded transpose(const OnnxNode& node, const Inputs& in) {
   for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(rank - 1 - i));
   if (perm != nullptr) order = perm->integers;
   std::vector<bool> seen(rank);
-  Constant out{{}, in[0]->whole, {}};
+  Constant out{{}, in[0]->type, {}};
   for (const int64_t axis : order) {
     if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axis)])
       return bad(node, "perm is no permutation");
@@ -320,7 +410,7 @@ constexpr FoldRow kFolds[] = {{"Add", 2, binary},         {"Sub", 2, binary},
                               {"Max", 2, binary},         {"Min", 2, binary},
                               {"Sqrt", 1, unary},         {"Neg", 1, unary},
                               {"Reciprocal", 1, unary},   {"Not", 1, unary},
-                              {"Cast", 1, unary},         {"Identity", 1, unary},
+                              {"Cast", 1, cast},          {"Identity", 1, unary},
                               {"Where", 3, where},        {"Gather", 2, gather},
                               {"Slice", 3, slice},        {"Concat", 1, concat},
                               {"Expand", 2, expand},      {"ConstantOfShape", 1, filled},
@@ -352,16 +442,14 @@ std::vector<float> Constant::floats() const {
 }
 
 Result<Constant> constant_of(const OnnxTensor& tensor) {
-  Constant out{tensor.shape, false, {}};
-  const Result<std::vector<int64_t>> whole = onnx_i64(tensor);
-  if (whole.ok()) {
-    out.whole = true;
-    for (const int64_t v : *whole)
-      out.values.push_back(std::clamp(static_cast<double>(v), -kExact, kExact));
+  Constant out{tensor.shape, tensor.type, {}};
+  if (is_float(tensor.type)) {
+    LOOM_ASSIGN(out.values, onnx_f64(tensor));
     return out;
   }
-  LOOM_ASSIGN(const std::vector<float> real, onnx_f32(tensor));
-  out.values.assign(real.begin(), real.end());
+  LOOM_ASSIGN(const std::vector<int64_t> whole, onnx_i64(tensor));
+  for (const int64_t v : whole)
+    out.values.push_back(std::clamp(static_cast<double>(v), -kExact, kExact));
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "bridge/network_json.hpp"
 #include "bridge/onnx_lower.hpp"
 #include "io/file.hpp"
 
@@ -30,9 +31,32 @@ Status ImportedNetwork::fill(Network& made, ThreadPool& pool, DType dtype) const
   return {};
 }
 
+namespace {
+
+bool same_bits(const ImportedNetwork& a, const ImportedNetwork& b) {
+  const auto equal = [](const ImportedParam& p, const ImportedParam& q) {
+    const auto x = std::as_bytes(std::span(p.values)), y = std::as_bytes(std::span(q.values));
+    return p.path == q.path && p.shape == q.shape && std::ranges::equal(x, y);
+  };
+  return a.normalization == b.normalization &&
+         write_network(a.network) == write_network(b.network) &&
+         std::ranges::equal(a.params, b.params, equal);
+}
+
+}  // namespace
+
 Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
                                     const OnnxImportOptions& options) {
-  return Lowering(model, where, options).run();
+  LOOM_ASSIGN(ImportedNetwork made, Lowering(model, where, options).run());
+  const auto asks = [](const OnnxNode& n) { return n.op == "Shape"; };
+  if (std::ranges::none_of(model.graph.nodes, asks)) return made;
+  // The size of the batch may have become a value by way of a Shape.
+  const Result<ImportedNetwork> other = Lowering(model, where, options, kOtherBatch).run();
+  if (other.ok() && same_bits(made, *other)) return made;
+  return unsupported(
+      "computes with the size of the batch, which the file leaves open; export it with a fixed "
+      "batch",
+      where);
 }
 
 Result<ImportedNetwork> load_onnx(const std::string& path, const OnnxImportOptions& options) {

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 #include "io/onnx_model.hpp"
@@ -25,7 +27,10 @@ struct ImportedParam {
 struct ImportedNetwork {
   NetworkSpec network;
   std::vector<ImportedParam> params;
-  std::string input, output;  // their names in the file
+  std::string input, output;    // their names in the file
+  Normalization normalization;  // of the input, where the options ask for it
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<std::string> notes;  // what of the file is left out
 
   // Loads every parameter of `made`, a network finalized from `network`, matrices packed in
   // `dtype`. Errors: a parameter that the file does not have, or has in another shape.
@@ -34,6 +39,9 @@ struct ImportedNetwork {
 
 struct OnnxImportOptions {
   int64_t open_extent = 0;  // of axes but the batch that the file leaves open; 0: an Error
+  // A shift and a scale of the input, before anything else reads it, become
+  // ImportedNetwork::normalization instead of layers. The caller then applies it.
+  bool take_normalization = false;
 };
 
 // `model` may be of any opset from 17 on.

@@ -109,6 +109,13 @@ Result<ConstantRef> Lowering::constant(const OnnxNode& n, size_t i) {
   return std::make_shared<const Constant>(std::move(made));
 }
 
+Result<std::vector<int64_t>> Lowering::list(const OnnxNode& n, size_t i) {
+  LOOM_ASSIGN(const ConstantRef c, constant(n, i));
+  if (c->dims.size() != 1 || c->count() > static_cast<int64_t>(kMaxOnnxRank))
+    return refuse(n, cat("input ", i, " must be a list of at most ", kMaxOnnxRank));
+  return c->integers();
+}
+
 Result<ConstantRef> Lowering::weights(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (c->values.size() == 1) LOOM_TRY(spend(n, c->count()));  // one value that stands for many
@@ -117,6 +124,7 @@ Result<ConstantRef> Lowering::weights(const OnnxNode& n, size_t i) {
 
 Status Lowering::define(const OnnxNode& n, Lowered value, size_t output) {
   if (output >= n.outputs.size() || n.outputs[output].empty()) return {};
+  value.type = result_;
   if (!values_.emplace(n.outputs[output], std::move(value)).second)
     return refuse(n, cat("its output '", printable(n.outputs[output]), "' stands twice"));
   return {};
@@ -193,9 +201,10 @@ Result<int> Lowering::whole(const OnnxNode& n, const Lowered& x) {
   return item;
 }
 
-Status Lowering::check_opset() const {
+Status Lowering::check_opset() {
   for (const auto& [domain, version] : model_.opsets) {
     if (!domain.empty()) continue;
+    opset_ = version;
     if (version >= kLeastImport && version <= kMostImport) return {};
     return unsupported(cat("opset ", version, " is not read; export with one from ", kLeastImport,
                            " to ", kMostImport),
@@ -204,10 +213,25 @@ Status Lowering::check_opset() const {
   return unsupported("the model imports no opset of ONNX itself", where_);
 }
 
+// An initializer may be declared as an input, too, whose value it is unless a caller gives another.
+Status Lowering::check_default(const OnnxValue& v, const OnnxTensor& tensor) const {
+  bool same = v.type == tensor.type && (!v.has_shape || v.shape.size() == tensor.shape.size());
+  for (size_t i = 0; same && i < v.shape.size(); ++i)
+    same = v.shape[i].extent < 0 || v.shape[i].extent == tensor.shape[i];
+  if (same) return {};
+  return bad_file(cat("input '", printable(v.name),
+                      "' has another type or shape than the initializer of that name"),
+                  where_);
+}
+
 Status Lowering::read_input() {
   const OnnxValue* value = nullptr;
   for (const OnnxValue& v : model_.graph.inputs) {
-    if (values_.find(v.name) != values_.end()) continue;  // an initializer
+    const auto known = values_.find(v.name);
+    if (known != values_.end()) {
+      LOOM_TRY(check_default(v, *known->second.tensor));
+      continue;
+    }
     if (value != nullptr)
       return unsupported(cat("the model has more than one input: '", printable(value->name), "', '",
                              printable(v.name), "'; Loom's networks have one"),
@@ -224,7 +248,7 @@ Status Lowering::read_input() {
     return unsupported(cat(who, " has ", value->shape.size(), " axes; a batch and 1 to ",
                            Shape::kMaxRank - 2, " more are read"),
                        where_);
-  batch_ = value->shape[0].extent >= 0 ? value->shape[0].extent : kOpenBatch;
+  batch_ = value->shape[0].extent >= 0 ? value->shape[0].extent : open_batch_;
   if (batch_ < 1 || batch_ > kMaxOnnxExtent)
     return unsupported(cat(who, " has a batch of ", batch_), where_);
   std::vector<int64_t> dims = {batch_};
@@ -245,13 +269,16 @@ Status Lowering::read_input() {
   first.role = Item::Role::input;
   first.out = sample_.after(batch_);
   items_.push_back(std::move(first));
-  input_name_ = value->name;
-  values_.emplace(value->name, stream(0, dims));
+  input_name_ = normalized_ = value->name;
+  Lowered x = stream(0, dims);
+  x.type = value->type;
+  values_.emplace(value->name, std::move(x));
   return {};
 }
 
 Status Lowering::constant_node(const OnnxNode& n) {
   Constant made;
+  if (n.attributes.size() != 1) return refuse(n, "must have one value");
   if (const OnnxAttribute* value = n.find("value");
       value != nullptr && value->tensors.size() == 1) {
     Lowered out;
@@ -261,12 +288,12 @@ Status Lowering::constant_node(const OnnxNode& n) {
   if (const OnnxAttribute* a = n.find("value_float")) {
     made.values = {static_cast<double>(a->real)};
   } else if (const OnnxAttribute* i = n.find("value_int")) {
-    made = {{}, true, {static_cast<double>(i->integer)}};
+    made = {{}, OnnxType::i64, {static_cast<double>(i->integer)}};
   } else if (const OnnxAttribute* list = n.find("value_ints")) {
-    made = {{static_cast<int64_t>(list->integers.size())}, true, {}};
+    made = {{static_cast<int64_t>(list->integers.size())}, OnnxType::i64, {}};
     made.values.assign(list->integers.begin(), list->integers.end());
   } else if (const OnnxAttribute* reals = n.find("value_floats")) {
-    made = {{static_cast<int64_t>(reals->reals.size())}, false, {}};
+    made = {{static_cast<int64_t>(reals->reals.size())}, OnnxType::f32, {}};
     made.values.assign(reals->reals.begin(), reals->reals.end());
   } else {
     return refuse(n, "a constant of strings or sparse values");
@@ -285,7 +312,7 @@ Status Lowering::shape_node(const OnnxNode& n) {
   const auto rank = static_cast<int64_t>(dims.size());
   const auto place = [&](int64_t p) { return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank); };
   const int64_t first = place(attribute(n, "start", 0)), last = place(attribute(n, "end", rank));
-  Constant out{{std::max<int64_t>(last - first, 0)}, true, {}};
+  Constant out{{std::max<int64_t>(last - first, 0)}, OnnxType::i64, {}};
   for (int64_t i = first; i < last; ++i)
     out.values.push_back(static_cast<double>(dims[static_cast<size_t>(i)]));
   Lowered made;
@@ -301,13 +328,12 @@ Result<std::vector<int64_t>> Lowering::target_dims(const OnnxNode& n,
   if (n.op == "Flatten") {
     int64_t axis = attribute(n, "axis", 1), before = 1, after = 1;
     if (axis < 0) axis += rank;
+    if (axis < 0 || axis > rank) return refuse(n, "an axis that does not exist");
     for (int64_t i = 0; i < rank; ++i) (i < axis ? before : after) *= have[static_cast<size_t>(i)];
     return std::vector<int64_t>{before, after};
   }
   if (n.op == "Reshape") {
-    LOOM_ASSIGN(const ConstantRef shape, constant(n, 1));
-    dims = shape->integers();
-    if (dims.size() > kMaxOnnxRank) return refuse(n, "too many axes");
+    LOOM_ASSIGN(dims, list(n, 1));
     int64_t count = 1, known = 1;
     for (const int64_t d : have) count *= d;
     int open = 0;
@@ -325,15 +351,13 @@ Result<std::vector<int64_t>> Lowering::target_dims(const OnnxNode& n,
   }
   std::vector<int64_t> axes;
   if (has_input(n, 1)) {
-    LOOM_ASSIGN(const ConstantRef given, constant(n, 1));
-    axes = given->integers();
+    LOOM_ASSIGN(axes, list(n, 1));
   } else {
     for (int64_t i = 0; i < rank; ++i) {
       if (have[static_cast<size_t>(i)] == 1) axes.push_back(i);
     }
   }
   const bool out = n.op == "Squeeze";
-  if (axes.size() > kMaxOnnxRank) return refuse(n, "too many axes");
   const int64_t whole = out ? rank : rank + static_cast<int64_t>(axes.size());
   for (int64_t& a : axes) {
     a += a < 0 ? whole : 0;
@@ -361,9 +385,8 @@ Status Lowering::view_node(const OnnxNode& n) {
     Lowered out = *x;
     if (x->scores != nullptr || x->reduced) return refuse(n, "not of attention scores or means");
     if (n.op == "Expand") {
-      LOOM_ASSIGN(const ConstantRef to, constant(n, 1));
-      if (to->count() > static_cast<int64_t>(kMaxOnnxRank) || !out.view.expand(to->integers()))
-        return refuse(n, "its shapes do not fit");
+      LOOM_ASSIGN(const std::vector<int64_t> to, list(n, 1));
+      if (!out.view.expand(to)) return refuse(n, "its shapes do not fit");
       return define(n, std::move(out));
     }
     std::vector<int64_t> order;
@@ -399,12 +422,35 @@ Status Lowering::view_node(const OnnxNode& n) {
 // Identity, Dropout, Cast: the value itself.
 Status Lowering::same_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
-  if (n.op == "Cast" && !(x->item == 0 && ids_)) {
-    const auto to = static_cast<OnnxType>(attribute(n, "to", 0));
-    if (to != OnnxType::f32 && to != OnnxType::f64 && to != OnnxType::f16 && to != OnnxType::bf16)
-      return refuse(n, "makes whole numbers of computed values");
-  }
+  if (n.op == "Dropout") LOOM_TRY(check_dropout(n));
+  if (n.op == "Cast") LOOM_TRY(check_cast(n, x->holds()));
   return define(n, *x);
+}
+
+Status Lowering::check_dropout(const OnnxNode& n) {
+  for (size_t i = 1; i < n.inputs.size(); ++i) {
+    if (!has_input(n, i)) continue;
+    LOOM_ASSIGN(const ConstantRef c, constant(n, i));
+    if (!c->dims.empty()) return refuse(n, cat("input ", i, " must be a single value"));
+    if (i == 1 && !(c->at(0) >= 0 && c->at(0) < 1))
+      return refuse(n, "a ratio that is not from 0 to 1");
+    if (i == 2 && c->at(0) != 0)
+      return refuse(n, "training_mode drops values at random; export for inference");
+  }
+  return {};
+}
+
+// Loom computes with f32 whatever the file says, so only what a type cannot hold would be lost.
+Status Lowering::check_cast(const OnnxNode& n, OnnxType from) const {
+  const OnnxType to = result_;
+  const bool ids = is_integer(from) && (to == OnnxType::i64 || to == OnnxType::i32);
+  const bool wide = to == OnnxType::f32 || to == OnnxType::f64;
+  if (to == from || ids || (wide && !is_integer(from))) return {};
+  if (is_float(from) && is_float(to))
+    return refuse(n, cat("rounds computed values to ", onnx_type_name(to),
+                         ", which no layer does; export the model in one type"));
+  return refuse(n, cat("makes ", onnx_type_name(to), " of computed ", onnx_type_name(from),
+                       " values, which no layer does"));
 }
 
 std::span<const Lowering::HandlerRow> Lowering::handlers() {
@@ -445,8 +491,33 @@ std::span<const Lowering::HandlerRow> Lowering::handlers() {
   return kRows;
 }
 
+Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
+  if (!knows_operator(n.op)) {
+    std::vector<std::string> names;
+    for (const HandlerRow& row : handlers()) names.emplace_back(row.op);
+    return refuse(n,
+                  cat("no layer computes this operator; read are elementwise functions, Add, Mul, ",
+                      join(names, ", ")));
+  }
+  std::vector<OnnxType> types;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    types.push_back(OnnxType::undefined);
+    if (!has_input(n, i)) continue;
+    LOOM_ASSIGN(const Lowered* value, input(n, i));
+    types.back() = value->holds();
+  }
+  const Result<OnnxType> type = check_node(n, opset_, types);
+  if (!type.ok()) return refuse(n, type.error().message);
+  return *type;
+}
+
 Status Lowering::node(const OnnxNode& n) {
   if (!is_onnx(n)) return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
+  LOOM_ASSIGN(result_, checked(n));
+  if (n.op == "Cast" && attribute(n, "saturate", 1) != 1)
+    return refuse(n, "saturate is for types of 8 bits, which are not read");
+  LOOM_ASSIGN(const bool normalizes_input, normalizes(n));
+  if (normalizes_input) return define(n, values_.at(input_name_));
   bool known = !n.inputs.empty();
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
@@ -472,11 +543,7 @@ Status Lowering::node(const OnnxNode& n) {
   }
   if (expr_knows(n.op, 1)) return unary_node(n);
   if (expr_knows(n.op, 2)) return binary_node(n);
-  std::vector<std::string> names;
-  for (const HandlerRow& row : handlers()) names.emplace_back(row.op);
-  return refuse(n,
-                cat("no layer computes this operator; read are elementwise functions, Add, Mul, ",
-                    join(names, ", ")));
+  return refuse(n, "is read where all its inputs are constants");
 }
 
 Result<ImportedNetwork> Lowering::run() {
@@ -500,6 +567,12 @@ Result<ImportedNetwork> Lowering::run() {
   LOOM_ASSIGN(const Lowered* y, input(end, 0));
   if (y->item < 0 || y->scores != nullptr || y->reduced)
     return refuse(end, "is not what a layer computes");
+  const OnnxType said = model_.graph.outputs[0].type, type = y->holds();
+  if (!is_float(type))
+    return refuse(end, cat("holds ", onnx_type_name(type), " values; layers give floats"));
+  if (said != type)
+    return refuse(
+        end, cat("holds ", onnx_type_name(type), " values; the file says ", onnx_type_name(said)));
   const std::vector<int64_t> dims = y->view.dims();
   LOOM_ASSIGN(int last, materialise(end, *y));
   const Shape& out = items_[static_cast<size_t>(last)].out;
@@ -517,6 +590,15 @@ Result<ImportedNetwork> Lowering::run() {
   }
   made->input = input_name_;
   made->output = end.name;
+  Normalization& n = normalization_;
+  if (n.scale.empty()) n.scale.assign(n.shift.size(), 1.0f);
+  if (n.shift.empty()) n.shift.assign(n.scale.size(), 0.0f);
+  made->normalization = std::move(n);
+  made->metadata = model_.metadata;
+  for (size_t i = 1; i < model_.graph.outputs.size(); ++i)
+    made->notes.push_back(cat("output '", printable(model_.graph.outputs[i].name),
+                              "' is left out: a network has one output, here '",
+                              printable(end.name), "'"));
   return made;
 }
 

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "bridge/onnx_import.hpp"
+#include "bridge/onnx_schema.hpp"
 #include "bridge/onnx_values.hpp"
 
 namespace loom {
 
-// The batch, where the file leaves it open: a prime that no other extent has.
-constexpr int64_t kOpenBatch = 7919;
+// The batch, where the file leaves it open: primes that no other extent has. What is the same
+// network with both does not depend on the batch.
+constexpr int64_t kOpenBatch = 7919, kOtherBatch = 7907;
 
 using Weights = std::shared_ptr<const std::vector<float>>;
 inline Weights shared(std::vector<float> values) {
@@ -65,17 +67,27 @@ struct Lowered {
   const OnnxTensor* tensor = nullptr;  // an initializer not read yet; or
   int item = -1;                       // a stream
   OnnxView view;
-  ExprRef f;             // null: the item itself
-  bool reduced = false;  // the last axis is 1: f is the same for a whole row
+  ExprRef f;                      // null: the item itself
+  bool reduced = false;           // the last axis is 1: f is the same for a whole row
+  OnnxType type = OnnxType::f32;  // of a stream, as the graph says
   std::shared_ptr<const Scores> scores;
 
   bool is_constant() const { return constant != nullptr || tensor != nullptr; }
+  OnnxType holds() const {
+    return constant != nullptr ? constant->type : tensor != nullptr ? tensor->type : type;
+  }
+};
+
+// What slides over the positions of a convolution or a pool: one number per axis.
+struct OnnxWindow {
+  std::vector<int64_t> kernel, stride, pad, dilation;
 };
 
 class Lowering {
  public:
-  Lowering(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options)
-      : model_(model), where_(where), options_(options) {}
+  Lowering(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
+           int64_t open_batch = kOpenBatch)
+      : model_(model), where_(where), options_(options), open_batch_(open_batch) {}
   Result<ImportedNetwork> run();
 
  private:
@@ -87,13 +99,18 @@ class Lowering {
   static std::span<const HandlerRow> handlers();
 
   // onnx_lower.cpp
-  Status check_opset() const;
+  Status check_opset();
   Status read_input();
+  Status check_default(const OnnxValue& v, const OnnxTensor& tensor) const;
   Status node(const OnnxNode& n);
+  // What the node gives, after a look at all that it asks for.
+  Result<OnnxType> checked(const OnnxNode& n) const;
   Status constant_node(const OnnxNode& n);
   Status shape_node(const OnnxNode& n);
   Status view_node(const OnnxNode& n);
   Status same_node(const OnnxNode& n);
+  Status check_dropout(const OnnxNode& n);
+  Status check_cast(const OnnxNode& n, OnnxType from) const;
   Result<std::vector<int64_t>> target_dims(const OnnxNode& n, const std::vector<int64_t>& have);
 
   // onnx_lower_layers.cpp
@@ -101,6 +118,10 @@ class Lowering {
   Status matmul_node(const OnnxNode& n);
   Status conv_node(const OnnxNode& n);
   Status pool_node(const OnnxNode& n);
+  Status pool(const OnnxNode& n, int from, const OnnxWindow& window);
+  Result<OnnxWindow> window(const OnnxNode& n, std::vector<int64_t> kernel) const;
+  Status shaped(const OnnxNode& n, const Constant& c, const std::vector<int64_t>& dims,
+                std::string_view what) const;
   Status batch_norm_node(const OnnxNode& n);
   Status norm_node(const OnnxNode& n);
   Status softmax_node(const OnnxNode& n);
@@ -117,6 +138,7 @@ class Lowering {
   Status gelu_node(const OnnxNode& n);
   Status binary_node(const OnnxNode& n);
   Status where_node(const OnnxNode& n);
+  Result<bool> normalizes(const OnnxNode& n);
   Status mean_node(const OnnxNode& n);
   Result<Lowered> stream_pair(const OnnxNode& n, const Lowered& a, const Lowered& b);
   Result<Lowered> with_constant(const OnnxNode& n, const Lowered& x, const Constant& c, bool first);
@@ -144,6 +166,8 @@ class Lowering {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
   Result<ConstantRef> constant(const OnnxNode& n, size_t i);
+  // A list of whole numbers: axes, extents, places.
+  Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i);
   // The same where all its values will be kept.
   Result<ConstantRef> weights(const OnnxNode& n, size_t i);
   Status define(const OnnxNode& n, Lowered value, size_t output = 0);
@@ -161,11 +185,15 @@ class Lowering {
   const OnnxModel& model_;
   const std::string& where_;
   const OnnxImportOptions& options_;
-  int64_t batch_ = 1;
-  int64_t left_ = 0;  // values that may still be made
+  const int64_t open_batch_;
+  int64_t batch_ = 1, opset_ = 0;
+  OnnxType result_ = OnnxType::f32;  // of the node under way
+  int64_t left_ = 0;                 // values that may still be made
   Shape sample_;
   bool ids_ = false;
-  std::string input_name_, output_name_;
+  std::string input_name_;
+  Normalization normalization_;
+  std::string normalized_;  // the value that is the input with normalization_ applied
   std::vector<Item> items_;
   std::map<std::string, Lowered, std::less<>> values_;
   std::map<std::pair<int, ExprRef>, int> functions_;

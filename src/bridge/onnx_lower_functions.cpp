@@ -1,6 +1,7 @@
 // Elementwise operators: functions are collected until a layer reads the value, and then become the
 // item that computes them. Sums of two streams, gates, and scales per channel. See onnx_lower.hpp.
 #include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
@@ -52,6 +53,23 @@ bool keeps(const Constant& c, const Lowered& x) {
   return true;
 }
 
+// A constant that broadcasts to a sample, once per value of it.
+std::vector<float> spread(const Constant& c, const Shape& sample) {
+  std::vector<float> out;
+  for (int64_t i = 0; i < sample.count(); ++i) {
+    int64_t at = 0, stride = 1, rest = i;
+    for (int axis = sample.rank(); axis-- > 0; rest /= sample[axis]) {
+      const auto back = static_cast<size_t>(sample.rank() - axis);
+      if (back > c.dims.size()) break;
+      const int64_t extent = c.dims[c.dims.size() - back];
+      if (extent != 1) at += rest % sample[axis] * stride;
+      stride *= extent;
+    }
+    out.push_back(static_cast<float>(c.at(at)));
+  }
+  return out;
+}
+
 // W and b of a product with scale and shift of its outputs taken in. ConvTransposed keeps its
 // filters in columns.
 void scale_product(Item& item, const std::vector<float>& scale, const std::vector<float>& shift) {
@@ -86,7 +104,7 @@ Status Lowering::unary_node(const OnnxNode& n) {
   if (x->item < 0 || x->scores != nullptr) return refuse(n, "its input is no plain stream");
   double parameter = 1;
   if (n.op == "LeakyRelu") parameter = attribute_real(n, "alpha", 0.01);
-  if (n.op == "Elu" || n.op == "Swish") parameter = attribute_real(n, "alpha", 1);
+  if (n.op == "Elu") parameter = attribute_real(n, "alpha", 1);
   Lowered y = *x;
   y.f = expr_of(n.op, {of(*x)}, parameter);
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -95,7 +113,10 @@ Status Lowering::unary_node(const OnnxNode& n) {
 
 Status Lowering::gelu_node(const OnnxNode& n) {
   OnnxNode named = n;
-  named.op = attribute_text(n, "approximate", "none") == "tanh" ? "GeluTanh" : "GeluErf";
+  const std::string form = attribute_text(n, "approximate", "none");
+  if (form != "none" && form != "tanh")
+    return refuse(n, cat("approximate '", printable(form), "'; none and tanh are read"));
+  named.op = form == "tanh" ? "GeluTanh" : "GeluErf";
   return unary_node(named);
 }
 
@@ -105,8 +126,7 @@ Status Lowering::mean_node(const OnnxNode& n) {
   const auto rank = static_cast<int64_t>(x->view.axes.size());
   std::vector<int64_t> axes = attribute_list(n, "axes", {});
   if (has_input(n, 1)) {
-    LOOM_ASSIGN(const ConstantRef given, constant(n, 1));
-    axes = given->integers();
+    LOOM_ASSIGN(axes, list(n, 1));
   }
   if (rank >= 4 && static_cast<int64_t>(axes.size()) == rank - 2) {
     bool positions = attribute(n, "keepdims", 1) != 0;
@@ -159,6 +179,37 @@ Status Lowering::where_node(const OnnxNode& n) {
   y.f = expr_of("Where", {parts[0], parts[1], parts[2]});
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
   return define(n, std::move(y));
+}
+
+// x - shift or * scale of the input by constants, which nothing else reads: see
+// OnnxImportOptions::take_normalization. A shift stands before the scale.
+Result<bool> Lowering::normalizes(const OnnxNode& n) {
+  const bool shifts = n.op == "Sub" || n.op == "Add", divides = n.op == "Div";
+  if (!options_.take_normalization || ids_ || !(shifts || divides || n.op == "Mul") ||
+      n.inputs.size() != 2 || normalized_.empty() || n.inputs[0] != normalized_ ||
+      n.outputs.size() != 1)
+    return false;
+  // Tried once per value: a graph of many readers is not searched for each of them.
+  const std::string name = std::exchange(normalized_, "");
+  int64_t readers = 0;
+  for (const OnnxNode& other : model_.graph.nodes)
+    readers += std::ranges::count(other.inputs, name);
+  for (const OnnxValue& out : model_.graph.outputs) readers += out.name == name ? 1 : 0;
+  LOOM_ASSIGN(const Lowered* value, input(n, 1));
+  const int64_t count = sample_.count();
+  Normalization& to = normalization_;
+  if (readers != 1 || !value->is_constant() || count > kMaxFolded || !to.scale.empty() ||
+      (shifts && !to.shift.empty()))
+    return false;
+  LOOM_ASSIGN(const ConstantRef c, constant(n, 1));
+  const Lowered& x = values_.at(input_name_);
+  if (!keeps(*c, x) || (c->dims.size() == x.view.axes.size() && c->dims[0] != 1)) return false;
+  std::vector<float> values = spread(*c, sample_);
+  if (shifts && n.op == "Add") std::ranges::transform(values, values.begin(), std::negate<>());
+  if (divides) std::ranges::transform(values, values.begin(), [](float v) { return 1 / v; });
+  (shifts ? to.shift : to.scale) = std::move(values);
+  normalized_ = n.outputs[0];
+  return true;
 }
 
 Status Lowering::binary_node(const OnnxNode& n) {

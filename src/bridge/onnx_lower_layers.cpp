@@ -17,6 +17,12 @@ std::vector<float> turned(const std::vector<float>& m, int64_t rows, int64_t col
   return out;
 }
 
+std::vector<int64_t> dims_of(const Shape& shape) {
+  std::vector<int64_t> out;
+  for (int i = 0; i < shape.rank(); ++i) out.push_back(shape[i]);
+  return out;
+}
+
 std::vector<int64_t> with_last(std::vector<int64_t> dims, int64_t last) {
   dims.back() = last;
   return dims;
@@ -97,7 +103,10 @@ Status Lowering::gemm_node(const OnnxNode& n) {
   Weights bias;
   if (has_input(n, 2)) {
     LOOM_ASSIGN(const ConstantRef c, weights(n, 2));
-    if (c->count() != out && c->count() != 1) return refuse(n, "a bias that is not one per output");
+    // C meets [rows, out] as broadcasting has it: its last axis is that of the outputs.
+    const bool row = c->dims.size() <= 2 && (c->dims.size() < 2 || c->dims[0] == 1);
+    if (!row || (c->count() != out && c->count() != 1))
+      return refuse(n, "a bias that is not one per output, the same for all rows");
     std::vector<float> values(static_cast<size_t>(out));
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = beta * static_cast<float>(c->at(c->count() == 1 ? 0 : static_cast<int64_t>(i)));
@@ -128,14 +137,33 @@ Status Lowering::matmul_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
-namespace {
+// A constant of exactly this shape.
+Status Lowering::shaped(const OnnxNode& n, const Constant& c, const std::vector<int64_t>& dims,
+                        std::string_view what) const {
+  return c.dims == dims ? Status{} : refuse(n, what);
+}
 
-// One number per axis, or what is said when they are absent; sizes as they must be.
-struct Window {
-  std::vector<int64_t> kernel, stride, pad, dilation, extra;
-};
-
-}  // namespace
+Result<OnnxWindow> Lowering::window(const OnnxNode& n, std::vector<int64_t> kernel) const {
+  const size_t axes = kernel.size();
+  const std::vector<int64_t> ones(axes, 1), none(2 * axes, 0);
+  OnnxWindow v{std::move(kernel), attribute_list(n, "strides", ones),
+               attribute_list(n, "pads", none), attribute_list(n, "dilations", ones)};
+  if (attribute_list(n, "kernel_shape", v.kernel) != v.kernel)
+    return refuse(n, "a kernel_shape that is not that of its weights");
+  if (v.pad.size() != 2 * axes || v.stride.size() != axes || v.dilation.size() != axes)
+    return refuse(n, "pads, strides or dilations of the wrong length");
+  const std::string automatic = attribute_text(n, "auto_pad", "NOTSET");
+  if (automatic != "NOTSET" && (automatic != "VALID" || v.pad != none))
+    return refuse(n, cat("auto_pad ", printable(automatic), " is not read; give pads"));
+  for (size_t i = 0; i < axes; ++i) {
+    if (v.stride[i] < 1 || v.dilation[i] < 1 || v.pad[i] < 0)
+      return refuse(n, "pads below 0, or strides or dilations below 1");
+    if (v.pad[i] != v.pad[axes + i])
+      return refuse(n, "pads differ at both ends of an axis, which no layer has");
+  }
+  v.pad.resize(axes);
+  return v;
+}
 
 Status Lowering::conv_node(const OnnxNode& n) {
   const bool transposed = n.op == "ConvTranspose";
@@ -148,24 +176,15 @@ Status Lowering::conv_node(const OnnxNode& n) {
   if (axes < 1 || axes > 3 || w->dims.size() != axes + 2)
     return refuse(n, cat("an input ", in.str(), " and weights of ", w->dims.size(),
                          " axes; one to three axes of positions are read"));
-  const std::vector<int64_t> ones(axes, 1), zeros(axes, 0);
-  Window v;
-  v.kernel.assign(w->dims.begin() + 2, w->dims.end());
-  v.stride = attribute_list(n, "strides", ones);
-  v.dilation = attribute_list(n, "dilations", ones);
-  v.extra = attribute_list(n, "output_padding", zeros);
-  v.pad = attribute_list(n, "pads", std::vector<int64_t>(2 * axes, 0));
-  const std::string automatic = attribute_text(n, "auto_pad", "NOTSET");
-  if (automatic != "NOTSET" && automatic != "VALID")
-    return refuse(n, cat("auto_pad ", printable(automatic), " is not read; give pads"));
-  if (v.pad.size() != 2 * axes || v.stride.size() != axes || v.dilation.size() != axes ||
-      v.extra.size() != axes || n.find("output_shape") != nullptr)
-    return refuse(n, "pads, strides, dilations or output_padding of the wrong length");
+  LOOM_ASSIGN(const OnnxWindow v, window(n, {w->dims.begin() + 2, w->dims.end()}));
+  const std::vector<int64_t> extra =
+      attribute_list(n, "output_padding", std::vector<int64_t>(axes, 0));
+  if (extra.size() != axes || n.find("output_shape") != nullptr)
+    return refuse(n, "output_padding of the wrong length, or an output_shape; give pads");
   for (size_t i = 0; i < axes; ++i) {
-    if (v.pad[i] != v.pad[axes + i])
-      return refuse(n, "pads differ at both ends of an axis, which no layer has");
+    if (extra[i] < 0 || extra[i] >= v.stride[i])
+      return refuse(n, "an output_padding that is not below the stride");
   }
-  v.pad.resize(axes);
   const int64_t groups = attribute(n, "group", 1);
   if (groups < 1 || groups > (1 << 20)) return refuse(n, "a number of groups that cannot be");
   const int64_t filters = transposed ? w->dims[1] * groups : w->dims[0];
@@ -176,7 +195,7 @@ Status Lowering::conv_node(const OnnxNode& n) {
   std::vector<Field> fields = {{"channels", in[1]},  {"filters", filters}, {"kernel", v.kernel},
                                {"stride", v.stride}, {"padding", v.pad},   {"dilation", v.dilation},
                                {"groups", groups},   {"bias", biased}};
-  if (transposed) fields.emplace_back("output_padding", v.extra);
+  if (transposed) fields.emplace_back("output_padding", extra);
   Result<LayerConfig> layer = make_layer((transposed ? kBack : kKinds)[axes - 1], fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
   const int64_t rows_of = w->dims[0], patch = w->count() / std::max<int64_t>(rows_of, 1);
@@ -186,75 +205,71 @@ Status Lowering::conv_node(const OnnxNode& n) {
   item.params.push_back({"weight", Shape{rows_of, patch}, shared(w->floats())});
   if (biased) {
     LOOM_ASSIGN(const ConstantRef b, weights(n, 2));
-    if (b->count() != filters) return refuse(n, "a bias that is not one per filter");
+    LOOM_TRY(shaped(n, *b, {filters}, "a bias that is not one per filter"));
     item.params.push_back({"bias", Shape{filters}, shared(b->floats())});
   }
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  const Shape out = items_[static_cast<size_t>(made)].out;
-  std::vector<int64_t> dims;
-  for (int i = 0; i < out.rank(); ++i) dims.push_back(out[i]);
-  return define(n, stream(made, dims));
+  return define(n, stream(made, dims_of(items_[static_cast<size_t>(made)].out)));
 }
 
-// A mean over windows is a convolution of every channel with equal weights.
 Status Lowering::pool_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   if (x->item < 0) return refuse(n, "its input is a constant");
   LOOM_ASSIGN(const int from, whole(n, *x));
-  const Shape in = items_[static_cast<size_t>(from)].out;
-  const auto axes = static_cast<size_t>(std::max(in.rank() - 2, 0));
+  const std::vector<int64_t> in = dims_of(items_[static_cast<size_t>(from)].out);
+  const size_t axes = in.size() - std::min<size_t>(in.size(), 2);
   if (axes < 1 || axes > 3) return refuse(n, "one to three axes of positions are read");
-  std::vector<int64_t> all;
-  for (size_t i = 0; i < axes; ++i) all.push_back(in[static_cast<int>(i) + 2]);
-  const bool global = n.op == "GlobalAveragePool";
-  const std::vector<int64_t> ones(axes, 1);
-  const std::vector<int64_t> kernel = global ? all : attribute_list(n, "kernel_shape", {});
-  const std::vector<int64_t> stride = attribute_list(n, "strides", ones);
-  std::vector<int64_t> pads = attribute_list(n, "pads", std::vector<int64_t>(2 * axes, 0));
-  const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
-  if (kernel.size() != axes || pads.size() != 2 * axes || attribute(n, "ceil_mode", 0) != 0 ||
-      (padded && attribute(n, "count_include_pad", 0) == 0) ||
-      attribute_text(n, "auto_pad", "NOTSET") != "NOTSET" ||
-      !std::equal(pads.begin(), pads.begin() + static_cast<int64_t>(axes),
-                  pads.begin() + static_cast<int64_t>(axes)))
-    return refuse(n, "only means over whole windows are read (no ceil_mode, equal pads, counted)");
-  pads.resize(axes);
+  std::vector<int64_t> kernel(in.begin() + 2, in.end());
+  if (n.op == "AveragePool") kernel = attribute_list(n, "kernel_shape", {});
+  if (kernel.size() != axes) return refuse(n, "a kernel_shape of the wrong length");
+  LOOM_ASSIGN(const OnnxWindow v, window(n, std::move(kernel)));
+  const bool padded = std::ranges::any_of(v.pad, [](int64_t p) { return p != 0; });
+  if (attribute(n, "ceil_mode", 0) != 0 || (padded && attribute(n, "count_include_pad", 0) == 0))
+    return refuse(n, "only means over whole windows are read (no ceil_mode, pads counted)");
+  for (size_t i = 0; i < axes; ++i) {
+    if (v.pad[i] >= v.kernel[i] && padded) return refuse(n, "pads that are not below the kernel");
+  }
+  return pool(n, from, v);
+}
+
+// A mean over windows is a convolution of every channel with equal weights.
+Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
+  const Shape in = items_[static_cast<size_t>(from)].out;
   int64_t taps = 1;
-  for (const int64_t k : kernel) {
+  for (const int64_t k : v.kernel) {
     if (k < 1 || k > 4096 || in[1] > kMaxFolded) return refuse(n, "a window that cannot be");
     taps *= k;
   }
   if (taps > kMaxFolded || taps * in[1] > kMaxFolded) return refuse(n, "windows too large");
   LOOM_TRY(spend(n, taps * in[1]));
   constexpr LayerKind kKinds[] = {LayerKind::cnn1, LayerKind::cnn2, LayerKind::cnn3};
-  Result<LayerConfig> layer = make_layer(kKinds[axes - 1], {{"channels", in[1]},
-                                                            {"filters", in[1]},
-                                                            {"kernel", kernel},
-                                                            {"stride", stride},
-                                                            {"padding", pads},
-                                                            {"groups", in[1]},
-                                                            {"bias", false}});
+  Result<LayerConfig> layer = make_layer(kKinds[v.kernel.size() - 1], {{"channels", in[1]},
+                                                                       {"filters", in[1]},
+                                                                       {"kernel", v.kernel},
+                                                                       {"stride", v.stride},
+                                                                       {"padding", v.pad},
+                                                                       {"dilation", v.dilation},
+                                                                       {"groups", in[1]},
+                                                                       {"bias", false}});
   if (!layer.ok()) return refuse(n, layer.error().message);
   Item item = layer_item(std::move(*layer), from);
   item.params.push_back({"weight", Shape{in[1], taps},
                          shared(std::vector<float>(static_cast<size_t>(taps * in[1]),
                                                    1.0f / static_cast<float>(taps)))});
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
-  const Shape out = items_[static_cast<size_t>(made)].out;
-  std::vector<int64_t> dims;
-  for (int i = 0; i < out.rank(); ++i) dims.push_back(out[i]);
-  return define(n, stream(made, dims));
+  return define(n, stream(made, dims_of(items_[static_cast<size_t>(made)].out)));
 }
 
 Status Lowering::batch_norm_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   const std::vector<int64_t> dims = x->view.dims();
-  if (x->item < 0 || dims.size() < 2 || attribute(n, "training_mode", 0) != 0)
-    return refuse(n, "only inference over axis 1 is read");
+  if (x->item < 0 || dims.size() < 2 || attribute(n, "training_mode", 0) != 0 ||
+      n.outputs.size() != 1)
+    return refuse(n, "only inference over axis 1, with one output, is read");
   ConstantRef p[4];
   for (size_t i = 0; i < 4; ++i) {
     LOOM_ASSIGN(p[i], weights(n, i + 1));
-    if (p[i]->count() != dims[1]) return refuse(n, "parameters that are not one per channel");
+    LOOM_TRY(shaped(n, *p[i], {dims[1]}, "parameters that are not one per channel"));
   }
   const double eps = attribute_real(n, "epsilon", 1e-5);
   std::vector<float> scale, shift;
@@ -283,7 +298,8 @@ Status Lowering::norm_node(const OnnxNode& n) {
   if (x->item < 0 || rank < 1 || (axis != -1 && axis != rank - 1))
     return refuse(n, "only norms over the last axis are read");
   const bool layer_norm = n.op == "LayerNormalization";
-  if (gamma->count() != dims.back()) return refuse(n, "a scale that is not one per value");
+  LOOM_TRY(shaped(n, *gamma, {dims.back()}, "a scale that is not one per value"));
+  if (attribute(n, "stash_type", 1) != 1) return refuse(n, "a stash_type other than 1, float");
   LOOM_ASSIGN(const int from, rows(n, *x, dims.back()));
   const double eps = attribute_real(n, "epsilon", static_cast<double>(1e-5f));
   Result<LayerConfig> layer = make_layer(layer_norm ? LayerKind::layer_norm : LayerKind::rms_norm,
@@ -295,7 +311,7 @@ Status Lowering::norm_node(const OnnxNode& n) {
     std::vector<float> beta(static_cast<size_t>(dims.back()));
     if (has_input(n, 2)) {
       LOOM_ASSIGN(const ConstantRef given, weights(n, 2));
-      if (given->count() != dims.back()) return refuse(n, "a bias that is not one per value");
+      LOOM_TRY(shaped(n, *given, {dims.back()}, "a bias that is not one per value"));
       beta = given->floats();
     }
     item.params.push_back({"beta", Shape{dims.back()}, shared(std::move(beta))});

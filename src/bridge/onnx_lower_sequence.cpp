@@ -34,18 +34,20 @@ std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t
 // The activation of an RNN by the name ONNX has for it; "" when it is none of ours.
 std::string rnn_activation(const OnnxNode& n) {
   const OnnxAttribute* a = n.find("activations");
-  const std::string name = a != nullptr && !a->texts.empty() ? a->texts[0] : "Tanh";
+  if (a != nullptr && a->texts.size() != 1) return "";
+  const std::string name = a != nullptr ? a->texts[0] : "Tanh";
   const OnnxAttribute* alphas = n.find("activation_alpha");
   const OnnxAttribute* betas = n.find("activation_beta");
-  const float alpha = alphas != nullptr && !alphas->reals.empty() ? alphas->reals[0] : -1.0f;
-  const float beta = betas != nullptr && !betas->reals.empty() ? betas->reals[0] : 0.0f;
+  const auto is = [](const OnnxAttribute* given, float value, bool otherwise) {
+    return given == nullptr || given->reals.empty() ? otherwise : given->reals[0] == value;
+  };
   if (name == "Tanh") return "tanh";
   if (name == "Relu") return "relu";
   if (name == "Sigmoid") return "sigmoid";
   if (name == "Softplus") return "softplus";
-  if (name == "LeakyRelu" && (alpha == -1.0f || alpha == 0.01f)) return "leaky_relu";
-  if (name == "Elu" && (alpha == -1.0f || alpha == 1.0f)) return "elu";
-  if (name == "Affine" && alpha == 1.0f && beta == 0.0f) return "linear";
+  if (name == "LeakyRelu" && is(alphas, 0.01f, true)) return "leaky_relu";
+  if (name == "Elu" && is(alphas, 1.0f, true)) return "elu";
+  if (name == "Affine" && is(alphas, 1.0f, false) && is(betas, 0.0f, true)) return "linear";
   return "";
 }
 
@@ -109,8 +111,7 @@ Status Lowering::slice_node(const OnnxNode& n) {
   for (size_t i = 0; i < 4; ++i) {
     v[i] = {1};
     if (i >= 2 && !has_input(n, i + 1)) continue;
-    LOOM_ASSIGN(const ConstantRef c, constant(n, i + 1));
-    v[i] = c->integers();
+    LOOM_ASSIGN(v[i], list(n, i + 1));
   }
   const std::vector<int64_t> dims = x->view.dims();
   const bool one = v[0].size() == 1 && v[1].size() == 1 && v[2].size() == 1 && v[3].size() == 1 &&
@@ -136,17 +137,20 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   LOOM_ASSIGN(const ConstantRef r, weights(n, 2));
-  const bool batch_first = attribute(n, "layout", 0) != 0;
+  if (attribute(n, "layout", 0) != 0)
+    return refuse(n, "layout 1 (the batch first) is not read; export with layout 0 and Transpose");
   if (x->item < 0 || x->view.axes.size() != 3) return refuse(n, "its input must be a sequence");
   if (attribute_text(n, "direction", "forward") != "forward" || w->dims.size() != 3 ||
       r->dims.size() != 3 || w->dims[0] != 1 || r->dims[0] != 1)
     return refuse(n, "only one direction, forward, is read");
   Lowered turned = *x;
-  if (!batch_first) turned.view = turned.view.permuted({1, 0, 2});
+  turned.view = turned.view.permuted({1, 0, 2});
   const auto gates = static_cast<int64_t>(g.order.size());
   const int64_t hidden = r->dims[2], in = w->dims[2], time = turned.view.dims()[1];
   if (turned.view.dims()[0] != batch_)
     return refuse(n, "runs along the batch axis of the input; export with batch_first=True");
+  if (attribute(n, "hidden_size", hidden) != hidden)
+    return refuse(n, "a hidden_size that is not that of its weights");
   if (hidden < 1 || in < 1 || w->dims[1] != gates * hidden || r->dims[1] != gates * hidden)
     return refuse(n, "weights that do not fit each other");
   for (size_t i = 4; i < n.inputs.size(); ++i) {
@@ -154,6 +158,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
     if (i > 6) return refuse(n, "peepholes are not read");
     const Result<ConstantRef> start = i == 4 ? Result<ConstantRef>(ConstantRef()) : constant(n, i);
     const bool zeros = i != 4 && start.ok() &&
+                       (*start)->dims == std::vector<int64_t>{1, batch_, hidden} &&
                        std::ranges::all_of((*start)->values, [](double v) { return v == 0; });
     if (!zeros) return refuse(n, "lengths, or a starting state that is not zero, are not read");
   }
@@ -169,7 +174,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   std::vector<float> bias(2 * count);
   if (has_input(n, 3)) {
     LOOM_ASSIGN(const ConstantRef b, weights(n, 3));
-    if (b->count() != static_cast<int64_t>(2 * count)) return refuse(n, "biases of the wrong size");
+    LOOM_TRY(shaped(n, *b, {1, static_cast<int64_t>(2 * count)}, "biases of the wrong size"));
     bias = b->floats();
   }
   std::vector<float> first = reordered(bias, 0, block, g.order);
@@ -191,16 +196,16 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   if (g.kind == LayerKind::gru)
     item.params.push_back({"bias_hh", Shape{gates * hidden}, shared(second)});
   LOOM_ASSIGN(const int all, add(n, item));
-  // Y: [time, 1, batch, hidden], or batch first; Y_h: [1, batch, hidden].
+  // Y: [time, 1, batch, hidden]; Y_h: [1, batch, hidden].
   Lowered y = stream(all, {batch_, time, 1, hidden});
-  if (!batch_first) y.view = y.view.permuted({1, 2, 0, 3});
+  y.view = y.view.permuted({1, 2, 0, 3});
   LOOM_TRY(define(n, std::move(y)));
   if (n.outputs.size() < 2 || n.outputs[1].empty()) return {};
   item.layer = with_field(item.layer, "return_sequence", 0);
   item.out = Shape();
   LOOM_ASSIGN(const int last, add(n, std::move(item)));
   Lowered h = stream(last, {batch_, 1, hidden});
-  if (!batch_first) h.view = h.view.permuted({1, 0, 2});
+  h.view = h.view.permuted({1, 0, 2});
   return define(n, std::move(h), 1);
 }
 

@@ -20,8 +20,8 @@ constexpr int64_t kMaxFolded = int64_t{1} << 20;  // values of a constant that f
 // Numbers known while reading. One value stands for all where dims say more (uniform).
 struct Constant {
   std::vector<int64_t> dims;
-  bool whole = false;
-  std::vector<double> values;
+  OnnxType type = OnnxType::f32;
+  std::vector<double> values;  // whole numbers beyond 2^53 are cut to it
 
   int64_t count() const;
   double at(int64_t i) const { return values[values.size() == 1 ? 0 : static_cast<size_t>(i)]; }

@@ -45,14 +45,15 @@ Status ArraysSource::add_input(const char* name) {
   return {};
 }
 
-// What the network was trained for, where the file says it.
+// What the network was trained for, and how its inputs are normalized, where the file says it.
 Status ArraysSource::read_model() {
+  LOOM_TRY(add_input("input/shift"));
+  LOOM_TRY(add_input("input/scale"));
   const Result<std::string> model = text_of(file_, kNpzModel);
   if (!model.ok()) return {};
   LOOM_ASSIGN(JsonValue section, parse_json(*model, cat(path, ": ", kNpzModel)));
   sections.add("model", std::move(section));
-  LOOM_TRY(add_input("input/shift"));
-  return add_input("input/scale");
+  return {};
 }
 
 Result<SourceWeight> ArraysSource::weight(const Param& param) const {

@@ -48,9 +48,16 @@ struct ConvertOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
 };
 
+// What of `model` the file `path` has no place for, as a line for a person: none, or one.
+std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
+                                  const ConvertOptions& options);
+
+// Key of the metadata of an ONNX file that keeps the loss and the names of classes, as JSON.
+constexpr std::string_view kOnnxTrainedFor = "loom.model";
+
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
-// (the description, and with_weights the parameters as they are packed); a name without an
-// extension is a Hugging Face folder. Errors: unsupported, naming what the format cannot hold.
+// (the description alone, or with the weights); a name without an extension is a Hugging Face
+// folder. Errors: unsupported, naming what the format cannot hold.
 Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool);
 

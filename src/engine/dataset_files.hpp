@@ -6,17 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
 #include "learn/dataset.hpp"
 
 namespace loom {
 
-// How inputs are shifted and scaled, per value of a sample: x' = (x - shift) * scale. Learned from
-// the samples that train; empty: not at all.
-struct Normalization {
-  std::vector<float> shift, scale;
-  bool empty() const { return shift.empty(); }
-};
 enum class NormalizeKind : uint8_t {
   none,
   standard,  // mean 0, deviation 1

@@ -131,7 +131,10 @@ class ModelParameters : public TensorFile {
   Status to_f32(size_t index, int64_t first, int64_t count, float* out) const override;
 
  private:
+  Status add_normalization();
+
   OpenedModel model_;
+  Normalization normalization_;
   std::vector<TensorEntry> entries_;
   std::vector<SourceWeight> weights_;
 };
@@ -151,6 +154,27 @@ Status ModelParameters::open(const std::string& path) {
     for (int axis = 0; axis < param.spec.shape.rank(); ++axis)
       entry.shape.push_back(param.spec.shape[axis]);
     entries_.push_back(std::move(entry));
+    weights_.push_back(std::move(weight));
+  }
+  return model_.network != nullptr ? add_normalization() : Status{};
+}
+
+// Equal weights with another normalization of the inputs are another model.
+Status ModelParameters::add_normalization() {
+  LOOM_ASSIGN(normalization_, normalization_of(*model_.network));
+  for (const auto& [name, values] : {std::pair("input/shift", &normalization_.shift),
+                                     std::pair("input/scale", &normalization_.scale)}) {
+    if (values->empty()) continue;
+    TensorEntry entry;
+    entry.name = name;
+    entry.dtype = dtype_name(DType::f32);
+    entry.shape = {static_cast<int64_t>(values->size())};
+    entries_.push_back(std::move(entry));
+    SourceWeight weight;
+    weight.rows = [values](int64_t first, int64_t count, float* out) -> Status {
+      std::copy_n(values->begin() + first, count, out);
+      return {};
+    };
     weights_.push_back(std::move(weight));
   }
   return {};

@@ -54,6 +54,7 @@ Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
   if (file->params.empty()) {
     auto source = std::make_unique<FreshSource>(std::move(file->spec));
     source->path = path;
+    source->fresh = true;
     LOOM_TRY(source->make());
     model.network = std::move(source);
     model.fresh = true;
@@ -92,6 +93,7 @@ Result<OpenedModel> open_description(const std::string& path) {
   LOOM_ASSIGN(NetworkSpec spec, read_network(json, path));
   auto source = std::make_unique<FreshSource>(std::move(spec));
   source->path = path;
+  source->fresh = true;
   LOOM_TRY(source->make());
   model.network = std::move(source);
   model.fresh = true;
@@ -99,13 +101,31 @@ Result<OpenedModel> open_description(const std::string& path) {
   return model;
 }
 
+// The loss and the names of classes, where write_model() left them in the metadata.
+Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& metadata,
+                        NetworkSource& source) {
+  for (const auto& [key, value] : metadata) {
+    if (key != kOnnxTrainedFor) continue;
+    LOOM_ASSIGN(const JsonValue kept, parse_json(value, source.path + ": metadata"));
+    JsonValue section = JsonValue::object();
+    section.add("dtype", JsonValue::string("float32"));
+    for (const auto& [name, item] : kept.members()) section.add(name, item);
+    source.sections.add("model", std::move(section));
+  }
+  return {};
+}
+
 Result<OpenedModel> open_onnx(const std::string& path, const OpenOptions& options) {
-  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = options.open_extent}));
+  LOOM_ASSIGN(ImportedNetwork imported,
+              load_onnx(path, {.open_extent = options.open_extent, .take_normalization = true}));
   OpenedModel model;
   model.format = "ONNX";
+  model.notes = std::move(imported.notes);
   auto source = std::make_unique<MemorySource>(std::move(imported.network));
   source->path = path;
   for (ImportedParam& p : imported.params) source->values[p.path] = std::move(p.values);
+  keep_normalization(std::move(imported.normalization), *source);
+  LOOM_TRY(read_trained_for(imported.metadata, *source));
   model.network = std::move(source);
   return model;
 }

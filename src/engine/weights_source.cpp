@@ -140,26 +140,10 @@ Status save_checkpoint_entity(const std::string& path, const TrainedModel& model
   return write_entity(path, header, blobs, {}, keep);
 }
 
-namespace {
-
-// The values of blob `name`, or none.
-Result<std::vector<float>> blob_values(const NetworkSource& source, std::string_view name) {
-  std::vector<float> values;
-  for (const EntityOutput& blob : source.blobs) {
-    if (blob.path != name) continue;
-    if (blob.dtype != DType::f32) return bad_file(cat(name, " is not float32"), source.path);
-    LOOM_ASSIGN(const std::span<const std::byte> bytes, blob.data());
-    values.resize(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  }
-  return values;
-}
-
-}  // namespace
-
 Result<TrainedModel> model_of(const NetworkSource& source) {
   TrainedModel model{source.spec, DType::f32, {}, {}, {}};
   LOOM_ASSIGN(model.dtype, parse_dtype(source.dtype));
+  LOOM_ASSIGN(model.normalization, normalization_of(source));
   model.loss.kind = LossKind::softmax_ce;
   const JsonValue* section = source.sections.find(kSection);
   if (section == nullptr) return model;
@@ -177,10 +161,6 @@ Result<TrainedModel> model_of(const NetworkSource& source) {
   if (const JsonValue* split = section->find("split")) {
     LOOM_ASSIGN(model.split, read_split(*split, where));
   }
-  LOOM_ASSIGN(model.normalization.shift, blob_values(source, "input/shift"));
-  LOOM_ASSIGN(model.normalization.scale, blob_values(source, "input/scale"));
-  if (model.normalization.shift.size() != model.normalization.scale.size())
-    return bad_file("input/shift and input/scale differ in size", source.path);
   return model;
 }
 

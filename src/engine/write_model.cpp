@@ -168,7 +168,16 @@ Status write_network_onnx(const std::string& path, const NetworkSource& source, 
     LOOM_ASSIGN(const SourceWeight weight, source.weight(network.params()[i]));
     LOOM_TRY(load_weight(network, static_cast<int>(i), weight.stored, weight, pool));
   }
-  return write_onnx(path, network, source.spec.input);
+  OnnxExportOptions options;
+  LOOM_ASSIGN(options.normalization, normalization_of(source));
+  if (const JsonValue* model = source.sections.find("model")) {
+    JsonValue kept = JsonValue::object();
+    for (const auto& [key, value] : model->members()) {
+      if (key != "dtype") kept.add(key, value);  // the weights are written as float
+    }
+    options.metadata = {{std::string(kOnnxTrainedFor), dump_json(kept)}};
+  }
+  return write_onnx(path, network, source.spec.input, options);
 }
 
 NpyOutput text_array(std::string name, const std::string& text) {
@@ -182,15 +191,20 @@ NpyOutput text_array(std::string name, const std::string& text) {
 // say what they belong to, so that the file can be opened again.
 Status write_network_npz(const std::string& path, const NetworkSource& source) {
   LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source));
+  LOOM_ASSIGN(const Normalization normalization, normalization_of(source));
   std::vector<NpyOutput> arrays;
   const std::string network = write_network(source.spec);
   const JsonValue* section = source.sections.find("model");
   const std::string model = section == nullptr ? "" : dump_json(*section);
   arrays.push_back(text_array(std::string(kNpzNetwork), network));
   if (section != nullptr) arrays.push_back(text_array(std::string(kNpzModel), model));
-  for (const EntityOutput& blob : source.blobs) {
-    if (blob.path.starts_with("input/"))
-      arrays.push_back({blob.path, ElementType::f32, extents_of(blob.shape), {}, blob.data});
+  for (const auto& [name, values] : {std::pair("input/shift", &normalization.shift),
+                                     std::pair("input/scale", &normalization.scale)}) {
+    if (values->empty()) continue;
+    arrays.push_back({name,
+                      ElementType::f32,
+                      {static_cast<int64_t>(values->size())},
+                      std::as_bytes(std::span(*values))});
   }
   for (size_t i = 0; i < unpacker.params().size(); ++i) {
     const Param& param = unpacker.params()[i];
@@ -234,7 +248,59 @@ std::string extension_of(const std::string& path) {
   return to_lower_ascii(path.substr(dot));
 }
 
+// What a network may have, a letter each, and how to say it.
+struct Part {
+  char letter;
+  std::string_view name;
+};
+constexpr Part kParts[] = {{'d', "the description of the network"},
+                           {'w', "the weights"},
+                           {'m', "the loss and the names of classes"},
+                           {'n', "the normalization of inputs"},
+                           {'t', "the state of training"}};
+
+struct FormatParts {
+  std::string_view extension, letters;
+};
+constexpr FormatParts kHolds[] = {{".entity", "dwmnt"}, {".safetensors", "dwmnt"},
+                                  {".onnx", "dwmn"},    {".npz", "wn"},
+                                  {".json", "d"},       {".json with weights", "dwmn"}};
+
+std::string parts_of(const NetworkSource& source) {
+  std::string letters = source.fresh ? "d" : "dw";
+  if (source.sections.find("model") != nullptr) letters += 'm';
+  const auto under = [&](std::string_view folder) {
+    return std::ranges::any_of(source.blobs, [=](const EntityOutput& blob) {
+      return std::string_view(blob.path).starts_with(folder);
+    });
+  };
+  if (under("input/")) letters += 'n';
+  if (under("state/") || source.sections.find("training") != nullptr) letters += 't';
+  return letters;
+}
+
 }  // namespace
+
+std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
+                                  const ConvertOptions& options) {
+  const std::string extension = extension_of(path);
+  if (model.network == nullptr) return {};
+  const bool full = extension == ".json" && options.with_weights;
+  const std::string format = full ? ".json with weights" : extension;
+  const auto row = std::ranges::find(kHolds, format, &FormatParts::extension);
+  if (row == std::end(kHolds)) return {};
+  const std::string has = parts_of(*model.network);
+  std::vector<std::string> names;
+  for (const Part& part : kParts) {
+    if (has.find(part.letter) != std::string::npos &&
+        row->letters.find(part.letter) == std::string_view::npos)
+      names.emplace_back(part.name);
+  }
+  if (names.empty()) return {};
+  const bool bare = extension == ".json" && !full;
+  return {cat("left out, as ", extension, bare ? " without --with-weights" : "",
+              " has no place for it: ", join(names, ", "))};
+}
 
 Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool) {

@@ -49,9 +49,10 @@ struct OnnxTensor {
 OnnxTensor onnx_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values);
 OnnxTensor onnx_tensor(std::string name, std::vector<int64_t> shape,
                        std::span<const int64_t> values);
-// Values as f32 (floats of any width), or as i64 (integers and booleans). Errors: the other kind;
-// u64 beyond i64.
+// Values as f32 or f64 (floats of any width), or as i64 (integers and booleans). Errors: the other
+// kind; u64 beyond i64.
 Result<std::vector<float>> onnx_f32(const OnnxTensor& tensor);
+Result<std::vector<double>> onnx_f64(const OnnxTensor& tensor);
 Result<std::vector<int64_t>> onnx_i64(const OnnxTensor& tensor);
 
 enum class OnnxAttributeType : int32_t {

@@ -92,6 +92,12 @@ Result<std::vector<float>> onnx_f32(const OnnxTensor& t) {
   }
 }
 
+Result<std::vector<double>> onnx_f64(const OnnxTensor& t) {
+  if (t.type == OnnxType::f64) return converted<double, double>(t, [](double v) { return v; });
+  LOOM_ASSIGN(const std::vector<float> narrow, onnx_f32(t));
+  return std::vector<double>(narrow.begin(), narrow.end());
+}
+
 Result<std::vector<int64_t>> onnx_i64(const OnnxTensor& t) {
   switch (t.type) {
     case OnnxType::u8:

@@ -92,6 +92,41 @@ TEST(NetworkCheckpoint, DamageIsOneLineWithItsPlace) {
   }
 }
 
+TEST(NetworkCheckpoint, WhatTheWeightsWereTrainedForGoesAlong) {
+  ThreadPool pool(1);
+  const std::unique_ptr<MemorySource> source = fresh(kind_networks()[0]);
+  const auto values = static_cast<size_t>(source->spec.input.count());
+  Normalization normalization{std::vector<float>(values, 0.1f), std::vector<float>(values, 3e-7f)};
+  normalization.shift[0] = -1e30f;
+  keep_normalization(normalization, *source);
+  JsonValue model = JsonValue::object();
+  model.add("classes", JsonValue::array({JsonValue::string("up")}));
+  source->sections.add("model", std::move(model));
+  const std::string text = written(*source, DType::f32);
+  const auto read = parse_network_checkpoint(text, "net.json");
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  EXPECT_EQ(*normalization_of(**read), normalization);
+  EXPECT_EQ(*write_network_checkpoint(**read, {}, pool), text);
+  struct Case {
+    const char *from, *to, *says;
+  };
+  const Case cases[] = {
+      {"\"shift\":[", "\"shift\":[1,", "normalization.shift: must be a list of "},
+      {"\"shift\":[", "\"shaft\":[", "normalization.shift: must be a list of "},
+      {"\"scale\":[", "\"scale\":{},\"x\":[", "normalization.scale: must be a list of "},
+      {"\"model\": {\"classes\":[\"up\"]}", "\"model\": 5", "model: expected an object"},
+  };
+  for (const Case& c : cases) {
+    std::string damaged = text;
+    const size_t at = damaged.find(c.from);
+    ASSERT_NE(at, std::string::npos) << c.from;
+    damaged.replace(at, std::string(c.from).size(), c.to);
+    const auto bad = parse_network_checkpoint(damaged, "net.json");
+    ASSERT_FALSE(bad.ok()) << c.says;
+    EXPECT_THAT(bad.error().str(), testing::HasSubstr(c.says));
+  }
+}
+
 TEST(NetworkCheckpoint, EveryFlippedBitIsRefusedOrChangesNothing) {
   ThreadPool pool(1);
   const std::string good = written(*fresh(kind_networks()[0]), DType::i4);

@@ -1,4 +1,5 @@
 // What the importer refuses, each with its exact line: the node, its operator, the reason.
+#include "bridge/onnx_graph.hpp"
 #include "bridge/onnx_testing.hpp"
 
 namespace loom::test {
@@ -93,7 +94,7 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
        "node 'n' (Conv): pads differ at both ends of an axis, which no layer has",
        {-1, 2, 6}},
       {node("Conv", {"x", "k"}, {whole("strides", {1, 1})}),
-       "node 'n' (Conv): pads, strides, dilations or output_padding of the wrong length",
+       "node 'n' (Conv): pads, strides or dilations of the wrong length",
        {-1, 2, 6}},
       {node("Relu", {"x"}),
        "input 'x' leaves axis 1 open ('open') or too large; give its extent "
@@ -107,8 +108,9 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
       {node("Div", {"b", "x"}),
        "node 'n' (Div): no layer has this function of a value and a constant"},
       {node("Gather", {"w", "x"}),
-       "node 'n' (Gather): only rows of a constant matrix by the ids of the input are read"},
-      {node("Expand", {"w", "b"}), "node 'n' (Expand): shapes that do not fit"},
+       "node 'n' (Gather): input 1 holds float values, which it does not take"},
+      {node("Expand", {"w", "b"}),
+       "node 'n' (Expand): input 1 holds float values, which it does not take"},
   };
   for (const Row& row : rows) {
     if (!row.error.empty()) expect_refused(model_of(row.node, row.input), row.error);
@@ -132,7 +134,7 @@ TEST(OnnxRefusals, NameWhatTheModelAsksFor) {
   expect_refused(two, "the model has more than one input: 'x', 'z'; Loom's networks have one");
   OnnxModel ids = model_of(node("Relu", {"x"}));
   ids.graph.inputs[0].type = OnnxType::i64;
-  expect_refused(ids, "node 'y' (output): computes with the ids of the input");
+  expect_refused(ids, "node 'y' (output): holds int64 values; layers give floats");
   OnnxModel twice = model_of(node("Relu", {"x"}));
   twice.graph.nodes.push_back(twice.graph.nodes[0]);
   expect_refused(twice, "node 'n' (Relu): its output 'y' stands twice");
@@ -142,6 +144,123 @@ TEST(OnnxRefusals, NameWhatTheModelAsksFor) {
   OnnxModel empty = model_of(node("Relu", {"x"}));
   empty.graph.outputs.clear();
   expect_refused(empty, "the model has no output");
+}
+
+OnnxAttribute number(const std::string& name, int64_t value) {
+  return onnx_attribute(name, value);
+}
+
+TEST(OnnxRefusals, NodesThatAreNotWhatTheirOperatorIs) {
+  OnnxNode many = node("Relu", {"x"});
+  many.outputs.push_back("z");
+  struct Row {
+    OnnxNode node;
+    std::string error;
+  };
+  const std::vector<Row> rows = {
+      {node("Relu", {"x"}, {number("odd", 1)}), "(Relu): has no attribute 'odd' in opset 20"},
+      {node("Elu", {"x"}, {number("alpha", 1)}), "(Elu): its attribute 'alpha' must be a number"},
+      {node("Cast", {"x"}), "(Cast): its attribute 'to' is absent"},
+      {node("ReduceMean", {"x"}, {number("keepdims", 2)}),
+       "(ReduceMean): its attribute 'keepdims' must be 0 or 1"},
+      {node("Relu", {"x", "w"}), "(Relu): has 2 inputs, takes 1"},
+      {many, "(Relu): has 2 outputs, must have 1 to 1"},
+      {node("Unsqueeze", {"x"}), "(Unsqueeze): input 1 is absent"},
+      {node("RMSNormalization", {"x", "b"}),
+       "(RMSNormalization): opset 20, which the model imports, has no such operator"},
+      {node("Gemm", {"x", "ids"}),
+       "(Gemm): inputs 0 and 1 hold float and int64 values, must hold the same"},
+      {node("Dropout", {"x", "half", "yes"}),
+       "(Dropout): training_mode drops values at random; export for inference"},
+      {node("Gelu", {"x"}, {onnx_attribute("approximate", std::string("odd"))}),
+       "(Gelu): approximate 'odd'; none and tanh are read"},
+      {node("Flatten", {"x"}, {number("axis", 9)}), "(Flatten): an axis that does not exist"},
+      {node("Cast", {"x"}, {number("to", 10)}),
+       "(Cast): rounds computed values to float16, which no layer does; export the model in one "
+       "type"},
+      {node("Cast", {"x"}, {number("to", 7)}),
+       "(Cast): makes int64 of computed float values, which no layer does"},
+  };
+  for (const Row& row : rows) {
+    OnnxModel m = model_of(row.node);
+    const std::vector<int64_t> ids(16);
+    m.graph.initializers.push_back(onnx_tensor("ids", {4, 4}, std::span(ids)));
+    const std::vector<float> half = {0.5f};
+    m.graph.initializers.push_back(onnx_tensor("half", {}, std::span(half)));
+    OnnxTensor yes;
+    yes.name = "yes";
+    yes.type = OnnxType::boolean;
+    yes.own = {std::byte{1}};
+    m.graph.initializers.push_back(yes);
+    expect_refused(m, "node 'n' " + row.error);
+  }
+}
+
+// What ONNX Runtime refuses, too, or what no layer computes.
+TEST(OnnxRefusals, BiasesWindowsAndSequencesThatNoLayerHas) {
+  struct Row {
+    OnnxNode node;
+    std::vector<int64_t> input;
+    std::string error;
+  };
+  const std::vector<Row> rows = {
+      {node("Gemm", {"x", "w", "column"}),
+       {4, 4},
+       "(Gemm): a bias that is not one per output, the same for all rows"},
+      {node("ConvTranspose", {"x", "k"}, {whole("output_padding", {1})}),
+       {-1, 2, 6},
+       "(ConvTranspose): an output_padding that is not below the stride"},
+      {node("AveragePool", {"x"},
+            {whole("kernel_shape", {2}), whole("pads", {2, 2}), number("count_include_pad", 1)}),
+       {-1, 2, 6},
+       "(AveragePool): pads that are not below the kernel"},
+      {node("AveragePool", {"x"}, {whole("kernel_shape", {2}), whole("dilations", {0})}),
+       {-1, 2, 6},
+       "(AveragePool): pads below 0, or strides or dilations below 1"},
+      {node("LSTM", {"x", "lstm", "lstm"}, {number("layout", 1), number("hidden_size", 1)}),
+       {-1, 3, 1},
+       "(LSTM): layout 1 (the batch first) is not read; export with layout 0 and Transpose"},
+  };
+  for (const Row& row : rows) {
+    OnnxModel m = model_of(row.node, row.input);
+    m.graph.initializers.push_back(tensor("column", {4, 1}));
+    m.graph.initializers.push_back(tensor("lstm", {1, 4, 1}));
+    expect_refused(m, "node 'n' " + row.error);
+  }
+}
+
+// x where x < 0, else x + 1: the part x + 1 alone would pass for x, did x not stand beside it.
+TEST(OnnxRefusals, FunctionsOfWhichOnlyAPartIsOurs) {
+  OnnxNode test = node("Less", {"x", "zero"}), more = node("Add", {"x", "one"});
+  test.outputs = {"t"};
+  more.outputs = {"m"};
+  OnnxModel m = model_of(node("Where", {"t", "x", "m"}));
+  m.graph.initializers.push_back(tensor("zero", {1}));
+  m.graph.nodes.insert(m.graph.nodes.begin(), {test, more});
+  expect_refused(m,
+                 "node 'y' (output): what it reads is a function of its values that no layer has");
+  // A bound that no small value reaches.
+  OnnxModel bound = model_of(node("Min", {"x", "far"}));
+  const std::vector<float> far = {1000.0f};
+  bound.graph.initializers.push_back(onnx_tensor("far", {}, std::span(far)));
+  expect_refused(bound,
+                 "node 'y' (output): what it reads is a function of its values that no layer has");
+}
+
+// The batch is open: its size must not become a weight.
+TEST(OnnxRefusals, ValuesThatDependOnTheBatch) {
+  OnnxNode shape = node("Shape", {"x"}, {number("end", 1)});
+  shape.outputs = {"s"};
+  OnnxNode real = node("Cast", {"s"}, {number("to", 1)});
+  real.outputs = {"f"};
+  OnnxModel m = model_of(node("Mul", {"x", "f"}));
+  m.graph.nodes.insert(m.graph.nodes.begin(), {shape, real});
+  expect_refused(m,
+                 "computes with the size of the batch, which the file leaves open; export it with "
+                 "a fixed batch");
+  shape.attributes = {number("start", 1)};  // the width
+  m.graph.nodes[0] = shape;
+  EXPECT_TRUE(import_onnx(m, "f").ok());
 }
 
 // A few bytes must not become gigabytes.

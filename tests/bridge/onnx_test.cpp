@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "bridge/onnx_graph.hpp"
 #include "bridge/onnx_testing.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
@@ -226,6 +227,88 @@ TEST(Onnx, RefusesToWriteWhatHasNoForm) {
   old.opset = 13;
   EXPECT_EQ(export_onnx(*empty, Shape{5}, old).error().str(),
             "opset 13 is not written; use 20 to 23");
+}
+
+// With the normalization as layers, and apart from them as it was.
+TEST(Onnx, NormalizesInputsInFront) {
+  ThreadPool pool(1);
+  const Network network = network_of(
+      layers("[2, 3]", R"({"type": "Dense", "in": 6, "out": 4, "activation": "tanh"})"), pool);
+  OnnxExportOptions options;
+  options.normalization = {{10, 20, 30, 40, 50, 60}, {0.5f, 0.25f, 2, 1, 0.1f, 3}};
+  options.metadata = {{"key", "value"}};
+  const auto model = export_onnx(network, Shape{2, 3}, options);
+  ASSERT_TRUE(model.ok()) << model.error().str();
+  const auto apart = import_onnx(*model, "f", {.take_normalization = true});
+  ASSERT_TRUE(apart.ok()) << apart.error().str();
+  EXPECT_EQ(apart->normalization, options.normalization);
+  EXPECT_EQ(apart->metadata, options.metadata);
+  EXPECT_EQ(apart->network.grid.size(), 1);
+  // A constant per value of two axes is no layer's; per value of one it is.
+  EXPECT_FALSE(import_onnx(*model, "f").ok());
+  const Network flat = network_of(
+      layers("[6]", R"({"type": "Dense", "in": 6, "out": 4, "activation": "tanh"})"), pool);
+  const auto inside = import_onnx(*export_onnx(flat, Shape{6}, options), "f");
+  ASSERT_TRUE(inside.ok()) << inside.error().str();
+  EXPECT_TRUE(inside->normalization.empty());
+  auto whole = Network::finalize(inside->network.grid, inside->network.input.after(1));
+  ASSERT_TRUE(inside->fill(*whole, pool, DType::f32).ok());
+  const std::vector<float> raw = {12, 24, 31, 38, 55, 60};
+  std::vector<float> normalized;
+  for (size_t i = 0; i < raw.size(); ++i)
+    normalized.push_back((raw[i] - options.normalization.shift[i]) *
+                         options.normalization.scale[i]);
+  const auto one = [&](const Network& n, const std::vector<float>& x) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(x));
+    std::vector<std::byte> three;
+    for (int64_t i = 0; i < n.input()[0]; ++i)
+      three.insert(three.end(), bytes.begin(), bytes.end());
+    std::vector<float> y = run_network(n, pool, std::move(three));
+    y.resize(4);
+    return y;
+  };
+  expect_close(one(*whole, raw), one(flat, normalized), 1e-5f);
+  options.normalization.shift.pop_back();
+  EXPECT_EQ(export_onnx(network, Shape{2, 3}, options).error().str(),
+            "a normalization of 5 values for an input of 6");
+}
+
+TEST(Onnx, SaysWhichOutputsItLeavesOut) {
+  ThreadPool pool(1);
+  const Network network =
+      network_of(layers("[4]", R"({"type": "Dense", "in": 4, "out": 4})"), pool);
+  OnnxModel model = *export_onnx(network, Shape{4});
+  EXPECT_TRUE(import_onnx(model, "f")->notes.empty());
+  model.graph.outputs.push_back({"input", OnnxType::f32, false, {}});
+  EXPECT_EQ(import_onnx(model, "f")->notes,
+            std::vector<std::string>{
+                "output 'input' is left out: a network has one output, here 'output'"});
+}
+
+// The mean of every second value: a dilated pool is a dilated convolution.
+TEST(Onnx, ReadsADilatedPool) {
+  ThreadPool pool(1);
+  OnnxModel m;
+  m.ir_version = 9;
+  m.opsets = {{"", 20}};
+  OnnxValue x{"x", OnnxType::f32, true, {{-1, "b"}, {1, ""}, {6, ""}}};
+  m.graph.inputs = {x};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  OnnxNode n;
+  n.op = "AveragePool";
+  n.inputs = {"x"};
+  n.outputs = {"y"};
+  n.attributes = {onnx_attribute("kernel_shape", std::vector<int64_t>{2}),
+                  onnx_attribute("dilations", std::vector<int64_t>{2})};
+  m.graph.nodes = {n};
+  const auto imported = import_onnx(m, "f");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+  ASSERT_TRUE(imported->fill(*network, pool, DType::f32).ok());
+  const std::vector<float> in = {1, 2, 5, 4, 9, 0};
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(in));
+  EXPECT_EQ(run_network(*network, pool, {bytes.begin(), bytes.end()}),
+            (std::vector<float>{3, 3, 7, 2}));
 }
 
 class OnnxGolden : public ::testing::TestWithParam<std::string> {};

@@ -55,6 +55,73 @@ struct Trained {
   }
 };
 
+// loss, accuracy and samples: what eval prints, without the speed.
+std::string measured(const std::string& model, const std::string& data) {
+  const std::string line = ok("eval " + model + " " + data);
+  return line.substr(0, line.find(" samples,"));
+}
+
+// Inputs from 0 to 1000 without it are far from what the network learned on.
+TEST(Files, TheNormalizationOfInputsGoesWhereverTheWeightsGo) {
+  const TempFolder folder;
+  const std::string p = folder.path();
+  std::string table;
+  for (int i = 0; i < 60; ++i) {
+    const int a = i * 37 % 1000, b = i * 11 % 7;
+    table += std::to_string(a) + "," + std::to_string(b) + "," + (a > 500 ? "up" : "down") + "\n";
+  }
+  const std::string data = folder.write("data.csv", table);
+  ok("new mlp --in 2 --hidden 8 --out 2 -o " + p + "/d.json");
+  ok("train " + p + "/d.json " + data + " --epochs 20 --normalize standard --quiet -o " + p +
+     "/net.entity");
+  const std::string want = measured(p + "/net.entity", data);
+  for (const std::string& step : {std::string("net.onnx"), std::string("net.safetensors"),
+                                  std::string("net.json --with-weights")}) {
+    SCOPED_TRACE(step);
+    const std::string file = p + "/" + step.substr(0, step.find(' '));
+    EXPECT_THAT(run_loom("convert " + p + "/net.entity " + p + "/" + step).err, IsEmpty());
+    ok("convert " + file + " " + p + "/back.entity --force --quiet");
+    EXPECT_EQ(measured(p + "/back.entity", data), want);
+    EXPECT_EQ(run_loom("diff " + p + "/net.entity " + p + "/back.entity").code, 0);
+  }
+}
+
+TEST(Files, DiffSeesAnotherNormalizationOfInputs) {
+  const Trained t("float32");
+  const std::string p = t.folder.path();
+  ok("convert " + t.entity + " " + p + "/full.json --with-weights --quiet");
+  EXPECT_EQ(run_loom("diff --parameters " + t.entity + " " + p + "/full.json").code, 0);
+  std::string text = t.folder.read("full.json");
+  const size_t from = text.find(",\n  \"normalization\""), to = text.find(",\n  \"params\"");
+  ASSERT_LT(from, to);
+  text.erase(from, to - from);
+  const std::string without = t.folder.write("without.json", text);
+  const Ran ran = run_loom("diff --parameters " + t.entity + " " + without);
+  EXPECT_EQ(ran.code, 5);
+  EXPECT_THAT(ran.out, HasSubstr("input/shift"));
+}
+
+// Each with what it leaves out, in a line.
+TEST(Files, ConvertSaysWhatAFormatHasNoPlaceFor) {
+  const Trained t("float32");
+  const std::string p = t.folder.path();
+  const auto notes = [&](const std::string& to) {
+    return run_loom("convert " + t.entity + " " + p + "/" + to).err;
+  };
+  EXPECT_EQ(notes("net.npz"),
+            "[left out, as .npz has no place for it: the description of the network, the loss and "
+            "the names of classes]\n");
+  EXPECT_EQ(notes("net.onnx"), "");
+  EXPECT_EQ(notes("all.json --with-weights"), "");
+  EXPECT_EQ(notes("bare.json"),
+            "[left out, as .json without --with-weights has no place for it: the weights, the loss "
+            "and the names of classes, the normalization of inputs]\n");
+  const std::string run = p + "/run.entity";
+  ok("train " + p + "/net.json " + t.data + " --epochs 1 --quiet --checkpoint " + run);
+  EXPECT_EQ(run_loom("convert " + run + " " + p + "/run.onnx").err,
+            "[left out, as .onnx has no place for it: the state of training]\n");
+}
+
 TEST(Files, TheStoryModelIsOneFileOfLessThanTwoMegabytes) {
   EXPECT_LT(std::filesystem::file_size(kEntity), 2'000'000u);
   const std::string line = " -p 'Once upon a time' --max-tokens 40";

@@ -1,0 +1,84 @@
+// What tests/outside/onnx_random.py drives: ONNX files run by Loom, one per line of stdin, an
+// answer per line of stdout, so that a file that ends the process is known by its line.
+//   MODEL.onnx BATCH X.bin Y.bin [apart]     (bare f32 values, or i32 ids; apart: the
+//                           normalization of the input is taken out of the file and applied here)
+//   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin)
+//   -> refused MESSAGE               (by the importer)
+//   -> failed MESSAGE                (what was imported does not run)
+#include <cstring>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/bits.hpp"
+#include "bridge/onnx_import.hpp"
+#include "bridge/random_network.hpp"
+#include "io/file.hpp"
+
+namespace loom {
+namespace {
+
+struct Case {
+  std::string model, x, y;
+  int64_t batch = 1;
+  bool apart = false;
+};
+
+// Ids beyond the table are refused by whoever feeds them (src/layers/embedding.cpp): here.
+Status check_ids(const Network& network, std::span<const std::byte> bytes) {
+  for (size_t at = 0; network.vocab() > 0 && at + 4 <= bytes.size(); at += 4) {
+    const auto id = load_le<int32_t>(bytes.data() + at);
+    if (id < 0 || id >= network.vocab()) return unsupported(cat("an id of ", id));
+  }
+  return {};
+}
+
+void normalize(const Normalization& n, std::vector<std::byte>& x) {
+  for (size_t i = 0; !n.empty() && i * sizeof(float) < x.size(); ++i) {
+    const size_t at = i % n.shift.size();
+    const float value = (load_le<float>(x.data() + i * sizeof(float)) - n.shift[at]) * n.scale[at];
+    std::memcpy(x.data() + i * sizeof(float), &value, sizeof(float));
+  }
+}
+
+Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPool& pool) {
+  LOOM_ASSIGN(Network network,
+              Network::finalize(imported.network.grid, imported.network.input.after(c.batch)));
+  LOOM_TRY(imported.fill(network, pool, DType::f32));
+  LOOM_ASSIGN(const std::string read, read_file(c.x));
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(read));
+  LOOM_TRY(check_ids(network, bytes));
+  std::vector<std::byte> x(bytes.begin(), bytes.end());
+  normalize(imported.normalization, x);
+  LOOM_ASSIGN(const std::vector<float> y,
+              test::run_bytes(network, pool, std::move(x), ActivationMode::f32));
+  LOOM_TRY(write_file_atomic(c.y, std::as_bytes(std::span(y))));
+  std::string shape = "ok";
+  const Shape& out = network.output();
+  for (int i = 0; i < out.rank(); ++i) shape += cat(" ", out[i]);
+  return shape;
+}
+
+std::string answer(const Case& c, ThreadPool& pool) {
+  const Result<ImportedNetwork> imported = load_onnx(c.model, {.take_normalization = c.apart});
+  if (!imported.ok()) return cat("refused ", imported.error().str());
+  const Result<std::string> done = run(*imported, c, pool);
+  if (done.ok()) return *done;
+  return cat(done.error().code == Code::unsupported ? "refused " : "failed ", done.error().str());
+}
+
+}  // namespace
+}  // namespace loom
+
+int main() {
+  loom::ThreadPool pool(1);
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    loom::Case c;
+    std::string apart;
+    std::istringstream(line) >> c.model >> c.batch >> c.x >> c.y >> apart;
+    c.apart = apart == "apart";
+    std::cout << loom::answer(c, pool) << std::endl;
+  }
+}
