@@ -8,7 +8,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 to_build=(g++ cmake ninja-build ccache pkg-config nlohmann-json3-dev libxxhash-dev libpcre2-dev
-  libutf8proc-dev zlib1g-dev libcli11-dev libfmt-dev)
+  zlib1g-dev libcli11-dev libfmt-dev)
 to_test=(libgtest-dev libgmock-dev libbenchmark-dev python3)
 # Second compilers, sanitizer runtimes and the formatter. Tests that need an absent one are skipped.
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14)
