@@ -24,9 +24,6 @@ struct ModelOptions {
   // Number type of the weights; "": as stored in the file. Types below 8 bits leave the token
   // embedding and the head at q8_0. Vectors (norms, biases) are always float32.
   std::string dtype;
-  // Rotary frequencies rounded to bfloat16, as in a model that was cast whole to that type, buffers
-  // included. Off: float32, as in a model loaded from its checkpoint.
-  bool rope_bf16_frequencies = false;
   // Called after each tensor with tensors done and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress;
 };

@@ -53,7 +53,6 @@ Result<Model> Model::load(const Engine& engine, const std::string& path,
                           const ModelOptions& options) {
   LoadModelOptions load;
   load.progress = options.progress;
-  load.rope_bf16_frequencies = options.rope_bf16_frequencies;
   if (!options.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(options.dtype));
   }
