@@ -80,16 +80,28 @@ def category_runs(categories):
             value[a : b + 1] = [index] * (b - a + 1)
     names = list(categories)
     big, small = names.index("Lu"), names.index("Ll")
-    out = []
+    out, before = [], 0
     for c, v in runs_of(lambda c: value[c]):
-        joins = out and v in (big, small) and c > 0 and value[c - 1] in (big, small)
+        single = out and c == before + 1  # what came before is one letter
+        joins = single and {v, value[before]} == {big, small}
         run = out[-1] if out else None
-        alternates = joins and (value[c] == big) == ((c - run[0]) % 2 == 0)
+        alternates = joins and (v == big) == ((c - run[0]) % 2 == 0)
+        before = c
         if alternates and (run[1] == ALTERNATING or (run[1] == big and c == run[0] + 1)):
             run[1] = ALTERNATING
         else:
             out.append([c, v])
-    return fix_alternating(out, value, big, small)
+    out = fix_alternating(out, value, big, small)
+    check_categories(out, value, big, small)
+    return out
+
+
+def check_categories(runs, value, big, small):
+    for i, (first, v) in enumerate(runs):
+        end = runs[i + 1][0] if i + 1 < len(runs) else 0x110000
+        for c in range(first, end):
+            told = v if v != ALTERNATING else (big if (c - first) % 2 == 0 else small)
+            assert told == value[c], hex(c)
 
 
 def fix_alternating(runs, value, big, small):
@@ -177,7 +189,7 @@ def normalization(assigned):
 
 
 def scripts(data):
-    names = ["Unknown"] + sorted(data["scripts"])
+    names = ["Unknown"] + sorted(set(data["scripts"]) - {"Unknown"})
     index = {c: names.index(n) for n, rs in data["scripts"].items() for c in points_of(rs)}
     words = {n.lower().replace("_", ""): i for i, n in enumerate(names)}
     for short, long in data["script_aliases"].items():
