@@ -80,7 +80,7 @@ TEST(GgufTokenizers, KeepTheWhiteSpaceOfTheirTokensInAFile) {
   source.tokenizer_json = dump_json(member(read_golden("family_llama2.json"), "tokenizer"));
   const size_t at = source.tokenizer_json.find("\"lstrip\":false,\"rstrip\":false");
   ASSERT_NE(at, std::string::npos);
-  source.tokenizer_json.replace(at, 30, "\"lstrip\":true,\"rstrip\":true ");
+  source.tokenizer_json.replace(at, 29, "\"lstrip\":true,\"rstrip\":true");
   source.config.vocab_size = Tokenizer::parse(source.tokenizer_json, "t")->vocab_size();
   GgufMetadata metadata;
   ASSERT_TRUE(write_gguf_tokenizer(source, metadata).ok());
