@@ -143,7 +143,7 @@ def check_export(args, peer, model, ids):
     print(f"logits of 256 positions, ours and llama.cpp's on the f32 export: at most {worst:.2g}"
           f" apart; our model and our export: {'equal' if a == c else 'NOT EQUAL'}")
     ok &= worst <= 1e-2 and a == c
-    with open(f"{args.model}/reference.json", encoding="utf-8") as file:
+    with open(f"{args.model}/reference_f32.json", encoding="utf-8") as file:
         prompts = json.load(file)["prompts"]
     same = 0
     for prompt in prompts:

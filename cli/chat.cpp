@@ -4,15 +4,17 @@
 
 namespace loom::cli {
 
-Chat::Chat(const Model& model, ModelSession& session, const std::string& system)
+Chat::Chat(const Model& model, ModelSession& session, const std::string& system,
+           const std::string& date)
     : model_(&model), session_(&session) {
+  options_.date = date;
   if (!system.empty()) turns_.push_back({"system", system});
 }
 
 Result<Chat::Piece> Chat::ask(const std::string& question) {
   turns_.push_back({"user", question});
   Piece piece;
-  LOOM_ASSIGN(piece.all, model_->tokenize_chat(turns_));
+  LOOM_ASSIGN(piece.all, model_->tokenize_chat(turns_, options_));
   const auto [fed, all] =
       std::mismatch(fed_.begin(), fed_.end(), piece.all.begin(), piece.all.end());
   auto same = static_cast<size_t>(all - piece.all.begin());

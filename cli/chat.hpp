@@ -11,7 +11,9 @@ namespace loom::cli {
 
 class Chat {
  public:
-  Chat(const Model& model, ModelSession& session, const std::string& system);
+  // `date`: as in ChatOptions.
+  Chat(const Model& model, ModelSession& session, const std::string& system,
+       const std::string& date);
 
   // The tokens up to where the assistant begins to speak: all, and those to feed now. The session
   // is rewound to where they begin.
@@ -26,6 +28,7 @@ class Chat {
  private:
   const Model* model_;
   ModelSession* session_;
+  ChatOptions options_;
   std::vector<ChatTurn> turns_;
   std::vector<TokenId> fed_;  // what the session has read, once the reply is there
 };

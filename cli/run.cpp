@@ -17,7 +17,7 @@ namespace {
 struct RunFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string prompt, file, system;
+  std::string prompt, file, system, date;
   bool chat = false, no_echo = false, json = false, quiet = false;
   Option prompt_option;
   GenerateOptions generate;
@@ -47,7 +47,7 @@ class Runner {
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
     Result<ModelSession> session = make_session(length);
     if (!session.ok()) return fail(session.error());
-    Chat chat(model_, *session, f_.system);
+    Chat chat(model_, *session, f_.system, f_.date);
     if (question != nullptr) return answer(chat, *question);
     std::string line;
     while (read_line(line)) {
@@ -129,11 +129,14 @@ class Runner {
     } else {
       write_out("\n");
       if (!f_.quiet && stderr_is_terminal()) {
+        const std::string unknown =
+            g.unknown_tokens > 0 ? fmt::format(" ({} without text)", g.unknown_tokens) : "";
         fmt::print(stderr,
-                   "[{} tokens read, {:.1f}/s; {} written, {:.1f}/s; stop: {}; {} on {}, {} "
+                   "[{} tokens read, {:.1f}/s; {} written{}, {:.1f}/s; stop: {}; {} on {}, {} "
                    "threads]\n",
-                   g.prompt_tokens, prefill, g.token_ids.size(), decode, stop_reason_name(g.stop),
-                   model_.info().dtype, engine_.info().isa, engine_.info().threads);
+                   g.prompt_tokens, prefill, g.token_ids.size(), unknown, decode,
+                   stop_reason_name(g.stop), model_.info().dtype, engine_.info().isa,
+                   engine_.info().threads);
       }
     }
     return interrupted() ? fail_interrupted() : kDone;
@@ -144,6 +147,7 @@ class Runner {
     JsonObject()
         .set("text", g.text)
         .set("token_ids", g.token_ids)
+        .set("unknown_tokens", g.unknown_tokens)
         .set("prompt_token_ids", prompt)
         .set("stop_reason", stop_reason_name(g.stop))
         .set("prefill_tokens_per_s", prefill)
@@ -226,6 +230,8 @@ Verb add_run(Command app) {
       .excludes(f->prompt_option);
   verb.flag("--chat", f->chat, "Use the model's chat template; without -p, talk line by line");
   verb.option("--system", f->system, "What the model is told before a chat");
+  verb.option("--date", f->date,
+              "Today for a chat template that tells it: 2024-07-26 (default: UTC)");
   add_sampling(verb, f->generate);
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);

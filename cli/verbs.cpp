@@ -88,8 +88,6 @@ Result<Engine> EngineFlags::create() const {
 Option ModelFlags::add(Command verb, bool required) {
   verb.option("MODEL", folder, ".entity or .gguf file, or a folder with config.json")
       .required(required);
-  verb.flag("--rope-bf16", options.rope_bf16_frequencies,
-            "Round the rotary frequencies to bfloat16, as model.to(bfloat16) does");
   return verb.option("--dtype", options.dtype, "Number type of the weights (default: as stored)");
 }
 

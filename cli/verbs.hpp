@@ -61,7 +61,7 @@ struct ModelFlags {
   std::string folder;
   ModelOptions options;
 
-  // MODEL, --dtype and --rope-bf16; `required`: MODEL must be given. Returns the option --dtype.
+  // MODEL and --dtype; `required`: MODEL must be given. Returns the option --dtype.
   Option add(Command verb, bool required = true);
   // With a progress bar on stderr; Ctrl-C stops it.
   Result<Model> load(const Engine& engine, bool quiet) const;

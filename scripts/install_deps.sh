@@ -8,7 +8,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libxxhash-dev libpcre2-dev
-  libutf8proc-dev zlib1g-dev libcli11-dev libfmt-dev)
+  zlib1g-dev libcli11-dev libfmt-dev)
 to_test=(libgtest-dev libgmock-dev python3)
 # Second compilers, sanitizer runtimes, the formatter, and what brings packages of Python. Tests that
 # need an absent one are skipped.

@@ -51,7 +51,6 @@ HEADER_RULES = [
     Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp",), "use io/json.hpp"),
     Rule("zlib", r"zlib\.h$|zconf", ("src/io/deflate.cpp",), "use io/deflate.hpp"),
     Rule("PCRE2", r"pcre2", ("src/text/",), "use the regular expressions of src/text"),
-    Rule("utf8proc", r"utf8proc", ("src/text/",), "use the Unicode helpers of src/text"),
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),

@@ -52,12 +52,15 @@ enum class StopReason : uint8_t {
 std::string_view stop_reason_name(StopReason reason);
 
 struct Generation {
-  std::string text;  // what the sink was given, in one piece
+  // What the sink was given, in one piece: the text that the tokens add to that of the prompt and
+  // of what the session had read before it.
+  std::string text;
   // The tokens drawn, without the one that ended the text (eos). The tokens that make up a stop
   // string are among them.
   std::vector<TokenId> token_ids;
   StopReason stop = StopReason::length;
   int64_t prompt_tokens = 0;
+  int64_t unknown_tokens = 0;    // of token_ids, those that the tokenizer has no text for
   int64_t decode_steps = 0;      // forward passes after the prompt
   double prefill_seconds = 0.0;  // reading the prompt
   double decode_seconds = 0.0;   // everything after it

@@ -24,9 +24,6 @@ struct ModelOptions {
   // Number type of the weights; "": as stored in the file. Types below 8 bits leave the token
   // embedding and the head at q8_0. Vectors (norms, biases) are always float32.
   std::string dtype{};
-  // Rotary frequencies rounded to bfloat16, as in a model that was cast whole to that type, buffers
-  // included. Off: float32, as in a model loaded from its checkpoint.
-  bool rope_bf16_frequencies = false;
   // Called after each tensor with tensors done and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};
 };
@@ -52,6 +49,13 @@ struct ModelInfo {
 struct ChatTurn {
   std::string role;  // "system", "user", "assistant"
   std::string content;
+};
+
+struct ChatOptions {
+  bool reply = true;  // end where the assistant begins to speak
+  // The day that a template with strftime_now() tells, "2024-07-26", at midnight; "": that of the
+  // clock in UTC. Set it where a conversation has to give the same tokens on another day.
+  std::string date{};
 };
 
 struct ModelSessionOptions {
@@ -126,15 +130,17 @@ class Model {
   // `add_special_tokens` is false. Text that spells a special token becomes that token.
   Result<std::vector<TokenId>> tokenize(std::string_view text,
                                         bool add_special_tokens = true) const;
-  // Text of `ids`; broken UTF-8 becomes U+FFFD. Errors: out_of_range.
+  // Text of `ids`; broken UTF-8 becomes U+FFFD, and ids that the tokenizer has no token for are no
+  // text. Errors: out_of_range (an id outside the model's vocabulary).
   Result<std::string> detokenize(std::span<const TokenId> ids,
                                  bool skip_special_tokens = true) const;
-  // The conversation as the model's chat template writes it; with `reply`, up to where the
-  // assistant begins to speak. Errors: unsupported (no template, or one beyond our subset).
-  Result<std::string> render_chat(std::span<const ChatTurn> turns, bool reply = true) const;
+  // The conversation as the model's chat template writes it. Errors: unsupported (no template, or
+  // one beyond our subset), invalid_argument (no such date).
+  Result<std::string> render_chat(std::span<const ChatTurn> turns,
+                                  const ChatOptions& options = {}) const;
   // Ids of render_chat(), without further special tokens.
   Result<std::vector<TokenId>> tokenize_chat(std::span<const ChatTurn> turns,
-                                             bool reply = true) const;
+                                             const ChatOptions& options = {}) const;
 
   // Takes all memory a run needs. Errors: out_of_range (a context beyond the model's),
   // out_of_memory.

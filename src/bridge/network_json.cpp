@@ -153,6 +153,19 @@ bool is_cell_key(std::string_view key) {
   return key == "at" || key == "dtype" || key == "shared_with" || key == "link";
 }
 
+// Keys that earlier versions wrote and nothing reads any more, with the value that changed nothing.
+struct RetiredKey {
+  std::string_view layer, key;
+  bool value;
+};
+constexpr RetiredKey kRetiredKeys[] = {{"MultiHeadAttention", "rope_bf16", false}};
+
+bool is_retired(std::string_view layer, std::string_view key, const JsonValue& value) {
+  return std::any_of(std::begin(kRetiredKeys), std::end(kRetiredKeys), [&](const RetiredKey& r) {
+    return r.layer == layer && r.key == key && value.is_bool() && *value.as_bool("") == r.value;
+  });
+}
+
 Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& path,
                                   bool is_cell) const {
   LOOM_ASSIGN(const LayerDef* def, layer_type(value, path));
@@ -167,6 +180,7 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
       disabled = *item.as_bool("");
       continue;
     }
+    if (is_retired(def->name, key, item)) continue;
     if (key == "children" && def->container) {
       if (!item.is_array()) return expected(item, here, "a list of layers");
       for (size_t i = 0; i < item.elements().size(); ++i) {

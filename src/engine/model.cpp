@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "engine/checkpoint.hpp"
 #include "engine/impl.hpp"
@@ -53,7 +55,6 @@ Result<Model> Model::load(const Engine& engine, const std::string& path,
                           const ModelOptions& options) {
   LoadModelOptions load;
   load.progress = options.progress;
-  load.rope_bf16_frequencies = options.rope_bf16_frequencies;
   if (!options.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(options.dtype));
   }
@@ -80,10 +81,17 @@ Result<std::vector<TokenId>> Model::tokenize(std::string_view text, bool add_spe
 Result<std::string> Model::detokenize(std::span<const TokenId> ids,
                                       bool skip_special_tokens) const {
   LOOM_ASSIGN(const Tokenizer* tokenizer, tokenizer_of(impl_->model));
-  return tokenizer->decode(ids, skip_special_tokens);
+  std::vector<TokenId> known;
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= std::max(impl_->info.vocab, tokenizer->vocab_size()))
+      return make_error(Code::out_of_range, cat("no token has id ", id));
+    if (tokenizer->has_token(id)) known.push_back(id);
+  }
+  return tokenizer->decode(known, skip_special_tokens);
 }
 
-Result<std::string> Model::render_chat(std::span<const ChatTurn> turns, bool reply) const {
+Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
+                                       const ChatOptions& options) const {
   const LanguageModel& model = impl_->model;
   if (model.chat_template() == nullptr) {
     return unsupported(
@@ -92,15 +100,19 @@ Result<std::string> Model::render_chat(std::span<const ChatTurn> turns, bool rep
   }
   ChatInputs inputs;
   for (const ChatTurn& turn : turns) inputs.messages.push_back({turn.role, turn.content});
-  inputs.add_generation_prompt = reply;
+  inputs.add_generation_prompt = options.reply;
+  inputs.now = utc_now();
+  if (!options.date.empty()) {
+    LOOM_ASSIGN(inputs.now, parse_date(options.date));
+  }
   inputs.bos_token = model.bos_token();
   inputs.eos_token = model.eos_token();
   return model.chat_template()->render(inputs);
 }
 
 Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turns,
-                                                  bool reply) const {
-  LOOM_ASSIGN(const std::string text, render_chat(turns, reply));
+                                                  const ChatOptions& options) const {
+  LOOM_ASSIGN(const std::string text, render_chat(turns, options));
   return tokenize(text, false);
 }
 

@@ -27,7 +27,6 @@ enum {
   kRopeLow,
   kRopeHigh,
   kRopeOriginal,
-  kRopeBf16,
   kRopeWidth,
   kScale,
   kSoftCap,
@@ -56,7 +55,6 @@ constexpr FieldDesc kFields[] = {
     {"rope_high_freq", FieldType::real, 4, 0, 1e6, "", "llama3 only"},
     {"rope_original", FieldType::integer, 8192, 1, kMaxExtent, "",
      "llama3 only: positions of the base model"},
-    {"rope_bf16", FieldType::boolean, 0, 0, 1, "", "round the frequencies to bfloat16"},
     {"rope_width", FieldType::integer, 0, 0, 65536, "", "values per head that turn; 0 = all"},
     {"scale", FieldType::real, 0, 0, 1e6, "", "factor of the scores; 0 = 1 / sqrt(head_dim)"},
     {"soft_cap", FieldType::real, 0, 0, 1e6, "", "c: scores s become c tanh(s / c); 0 = none"},
@@ -249,7 +247,6 @@ RopeSpec rope(const LayerConfig& c) {
   spec.low_freq = c.real(kRopeLow);
   spec.high_freq = c.real(kRopeHigh);
   spec.original_positions = c.integer(kRopeOriginal);
-  spec.bf16_frequencies = c.flag(kRopeBf16);
   return spec;
 }
 

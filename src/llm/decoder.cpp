@@ -48,8 +48,7 @@ Result<LayerConfig> attention_layer(const HfConfig& c, const HfLayer& own) {
                      {"rope_factor", c.rope_factor},
                      {"rope_low_freq", c.rope_low_freq_factor},
                      {"rope_high_freq", c.rope_high_freq_factor},
-                     {"rope_original", c.rope_original_max_positions},
-                     {"rope_bf16", c.rope_bf16_frequencies}});
+                     {"rope_original", c.rope_original_max_positions}});
 }
 
 Result<LayerConfig> mlp_layer(const HfConfig& c) {

@@ -18,17 +18,25 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The way of a token to the reader: bytes, whole characters, nothing after a stop string.
+// The way of a token to the reader: bytes, whole characters, nothing after a stop string. A model
+// may have more ids than its tokenizer has tokens; such an id is no text, and is counted.
 class TextStream {
  public:
   TextStream(const Tokenizer* tokenizer, StopMatcher stops, const TextSink& sink,
              Generation& result)
-      : stops_(std::move(stops)), sink_(sink), result_(result) {
+      : tokenizer_(tokenizer), stops_(std::move(stops)), sink_(sink), result_(result) {
     if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+  }
+  Status continue_after(std::span<const TokenId> before) {
+    return decoder_ ? decoder_->continue_after(before) : Status();
   }
   // True while generation may go on.
   Result<bool> push(TokenId id) {
     if (!decoder_) return true;
+    if (!tokenizer_->has_token(id)) {
+      ++result_.unknown_tokens;
+      return true;
+    }
     LOOM_ASSIGN(const std::string text, decoder_->push(id));
     emit(stops_.push(text));
     return !stopped();
@@ -48,6 +56,7 @@ class TextStream {
     result_.text += text;
     if (sink_ && !sink_(text)) cancelled_ = true;
   }
+  const Tokenizer* tokenizer_;
   std::optional<StreamDecoder> decoder_;
   StopMatcher stops_;
   const TextSink& sink_;
@@ -183,6 +192,9 @@ Result<Generation> generate(LlmSession& session, const LanguageModel& model,
     for (const int64_t id : model.config().eos_token_ids)
       run.eos.push_back(static_cast<TokenId>(id));
   }
+  std::vector<TokenId> before(session.fed().begin(), session.fed().end());
+  before.insert(before.end(), prompt.begin(), prompt.end());
+  LOOM_TRY(run.stream.continue_after(before));
   const int64_t room = std::min(options.max_tokens, session.context());
   run.history.reserve(prompt.size() + static_cast<size_t>(room) + 1);
   result.token_ids.reserve(static_cast<size_t>(room) + 1);

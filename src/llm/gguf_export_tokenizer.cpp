@@ -56,6 +56,8 @@ class TokenizerWriter {
     }
     metadata_.strings("tokenizer.ggml.tokens", tokens_);
     metadata_.i32s("tokenizer.ggml.token_type", types_);
+    if (!lstrip_.empty()) metadata_.i32s(kGgufLstrip, lstrip_);
+    if (!rstrip_.empty()) metadata_.i32s(kGgufRstrip, rstrip_);
     write_template();
     return {};
   }
@@ -113,6 +115,8 @@ class TokenizerWriter {
       LOOM_ASSIGN(const int64_t id, number->as_int(source_.tokenizer_where));
       LOOM_TRY(check(id));
       const std::string_view content = member_text(token, "content");
+      if (truth(token, "lstrip", false)) lstrip_.push_back(static_cast<int32_t>(id));
+      if (truth(token, "rstrip", false)) rstrip_.push_back(static_cast<int32_t>(id));
       GgufToken type =
           truth(token, "special", false) ? GgufToken::control : GgufToken::user_defined;
       if (!unknown.empty() && content == unknown) type = GgufToken::unknown;
@@ -195,6 +199,7 @@ class TokenizerWriter {
   bool pieces_ = false;
   std::vector<std::string> tokens_;
   std::vector<int32_t> types_;
+  std::vector<int32_t> lstrip_, rstrip_;  // ids
   std::vector<std::pair<std::string, std::string>> merges_;
 };
 

@@ -41,6 +41,7 @@ class TokenizerReader {
       return error;
     }
     LOOM_TRY(read_tokens());
+    LOOM_TRY(read_strips(pieces));
     JsonValue root = JsonValue::object({{"version", json_text("1.0")}});
     root.add("added_tokens", added_tokens());
     LOOM_TRY(pieces ? add_pieces(root) : add_bpe(root));
@@ -73,6 +74,61 @@ class TokenizerReader {
     return {};
   }
 
+  // Which tokens take the white space beside them with them. GGUF has no standard key for that: our
+  // files have lists of ids, for others it follows from the family, as in llama.cpp.
+  Status read_strips(bool pieces) {
+    lstrip_.assign(tokens_.size(), false);
+    rstrip_.assign(tokens_.size(), false);
+    LOOM_TRY(read_strip_ids(kGgufLstrip, lstrip_));
+    LOOM_TRY(read_strip_ids(kGgufRstrip, rstrip_));
+    if (gguf_.has(kGgufLstrip) || gguf_.has(kGgufRstrip)) return {};
+    if (pieces && is_phi3()) {
+      static constexpr std::string_view kPlain[] = {"<unk>", "<s>", "<|endoftext|>"};
+      for (size_t i = 0; i < tokens_.size(); ++i) {
+        const bool plain =
+            std::find(std::begin(kPlain), std::end(kPlain), tokens_[i]) != std::end(kPlain);
+        rstrip_[i] = (is_added(i) || tokens_[i] == "</s>") && !plain;
+      }
+    }
+    if (optional_text("tokenizer.ggml.pre").substr(0, 8) == "jina-v2-") {
+      for (size_t i = 0; i < tokens_.size(); ++i) lstrip_[i] = tokens_[i] == "<mask>";
+    }
+    return {};
+  }
+
+  Status read_strip_ids(std::string_view key, std::vector<bool>& strips) const {
+    if (!gguf_.has(key)) return {};
+    LOOM_ASSIGN(const GgufValue* ids, gguf_.array(key, GgufType::i32));
+    for (uint64_t i = 0; i < ids->count(); ++i) {
+      const double id = ids->number(i);
+      if (id < 0 || id >= static_cast<double>(tokens_.size()))
+        return gguf_.key_error(
+            key, cat("names token ", static_cast<int64_t>(id), ", beyond the tokens"));
+      strips[static_cast<size_t>(id)] = true;
+    }
+    return {};
+  }
+
+  std::string_view optional_text(std::string_view key) const {
+    const Result<std::string_view> text = gguf_.string(key);
+    return text.ok() ? *text : std::string_view();
+  }
+
+  // By its architecture, or by its name where another one stands for it.
+  bool is_phi3() const {
+    const std::string name = to_lower_ascii(optional_text("general.name"));
+    return optional_text("general.architecture") == "phi3" ||
+           name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
+  }
+
+  bool is_special(size_t i) const {
+    return types_[i] == GgufToken::control || types_[i] == GgufToken::unknown;
+  }
+  // Whether it is searched in the text as it is.
+  bool is_added(size_t i) const {
+    return is_special(i) || types_[i] == GgufToken::user_defined || lstrip_[i] || rstrip_[i];
+  }
+
   Error count_error(std::string_view key, uint64_t count) const {
     return gguf_.key_error(key,
                            cat("has ", count, " elements, there are ", tokens_.size(), " tokens"));
@@ -82,14 +138,14 @@ class TokenizerReader {
   JsonValue added_tokens() const {
     JsonValue list = JsonValue::array();
     for (size_t i = 0; i < tokens_.size(); ++i) {
-      const GgufToken type = types_[i];
-      const bool special = type == GgufToken::control || type == GgufToken::unknown;
-      if (!special && type != GgufToken::user_defined) continue;
+      if (!is_added(i)) continue;
       JsonValue token = JsonValue::object({{"id", JsonValue::integer(static_cast<int64_t>(i))},
                                            {"content", json_text(tokens_[i])}});
-      for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"})
-        token.add(flag, JsonValue::boolean(false));
-      token.add("special", JsonValue::boolean(special));
+      token.add("single_word", JsonValue::boolean(false));
+      token.add("lstrip", JsonValue::boolean(lstrip_[i]));
+      token.add("rstrip", JsonValue::boolean(rstrip_[i]));
+      token.add("normalized", JsonValue::boolean(false));
+      token.add("special", JsonValue::boolean(is_special(i)));
       list.push(std::move(token));
     }
     return list;
@@ -275,6 +331,7 @@ class TokenizerReader {
   const Gguf& gguf_;
   std::vector<std::string_view> tokens_;
   std::vector<GgufToken> types_;
+  std::vector<bool> lstrip_, rstrip_;  // by token
   const GgufPre* pre_ = nullptr;
 };
 

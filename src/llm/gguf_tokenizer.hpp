@@ -18,6 +18,10 @@ enum class GgufToken : int32_t {
   byte = 6
 };
 
+// Keys of our own: the ids of tokens that take the white space before or behind them with them.
+constexpr std::string_view kGgufLstrip = "loom.tokenizer.lstrip";
+constexpr std::string_view kGgufRstrip = "loom.tokenizer.rstrip";
+
 constexpr size_t kMaxGgufTokens = size_t{1} << 24;
 constexpr size_t kMaxGgufPiece = 1024;  // bytes of a piece whose merges are derived
 constexpr size_t kMaxGgufMergeBytes = size_t{128} << 20;  // of the merges derived

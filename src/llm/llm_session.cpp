@@ -28,7 +28,7 @@ LlmSession::LlmSession(const LanguageModel& model, Session session, ThreadPool& 
       options_(options),
       batch_(kFirstBatch) {
   ids_.resize(static_cast<size_t>(options.chunk));
-  if (may_move_to_host()) fed_.reserve(static_cast<size_t>(options.context));
+  fed_.reserve(static_cast<size_t>(options.context));
 }
 
 Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
@@ -142,10 +142,6 @@ Status LlmSession::on_either(const F& try_it) {
   return {};
 }
 
-void LlmSession::remember(std::span<const TokenId> fed) {
-  if (may_move_to_host()) fed_.insert(fed_.end(), fed.begin(), fed.end());
-}
-
 void LlmSession::rewind(int64_t position) {
   session_.rewind(position);
   fed_.resize(std::min(fed_.size(), static_cast<size_t>(position)));
@@ -167,7 +163,7 @@ Status LlmSession::feed(std::span<const TokenId> ids) {
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
     const bool last = at + piece.size() == ids.size();
     LOOM_TRY(on_either([&] { return feed_piece(piece, last); }));
-    remember(piece);
+    fed_.insert(fed_.end(), piece.begin(), piece.end());
   }
   return {};
 }
@@ -194,7 +190,7 @@ Status LlmSession::feed_drawn(TokenId id, int64_t count, const DeviceDraw& how,
   const double fit = kBatchSeconds * static_cast<double>(count) / std::max(took.count(), 1e-6);
   batch_ = static_cast<int64_t>(std::clamp<double>(fit, 2, kBatch));
   const int32_t* all = drawn(0, count + 1).i32();
-  remember({all, static_cast<size_t>(count)});
+  fed_.insert(fed_.end(), all, all + count);
   found.insert(found.end(), all + 1, all + count + 1);
   return {};
 }
@@ -243,7 +239,7 @@ Status LlmSession::feed_all(std::span<const TokenId> ids,
     const auto count = static_cast<int64_t>(piece.size());
     LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
     session_.advance(count);
-    remember(piece);
+    fed_.insert(fed_.end(), piece.begin(), piece.end());
     for (int64_t row = 0; row < count; row += options_.head_rows) {
       const int64_t rows = std::min(options_.head_rows, count - row);
       LOOM_ASSIGN(const Tensor out, head(hidden, row, rows));

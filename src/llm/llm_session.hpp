@@ -44,6 +44,8 @@ class LlmSession {
   // Logits after the last feed(): [vocab].
   std::span<const float> logits() const { return logits_; }
   int64_t position() const { return session_.position(); }
+  // The tokens fed, up to position().
+  std::span<const TokenId> fed() const { return fed_; }
   int64_t context() const { return options_.context; }
   void rewind(int64_t position);
 
@@ -61,7 +63,6 @@ class LlmSession {
   // try_it(), and again on the host where the device fails.
   template <class F>
   Status on_either(const F& try_it);
-  void remember(std::span<const TokenId> fed);
   Status feed_piece(std::span<const TokenId> piece, bool last);
   Status draw(TokenId id, int64_t count, const DeviceDraw& how);
   Status choose(const Tensor& logits, const DeviceDraw& how, int64_t index);
@@ -77,7 +78,7 @@ class LlmSession {
   ThreadPool* pool_;
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
-  std::vector<TokenId> fed_;  // up to position(); kept where a move to the host may come
+  std::vector<TokenId> fed_;  // up to position()
   int64_t batch_;             // draw_batch() of a device
   Buffer drawn_;              // what feed_drawn() found, where the next step reads it; candidates
   Attached drawn_attached_;

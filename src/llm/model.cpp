@@ -66,7 +66,6 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
   LanguageModel model;
   model.source_ = source.path;
   model.config_ = source.config;
-  model.config_.rope_bf16_frequencies = options.rope_bf16_frequencies;
   LOOM_TRY(model.take_text(source));
   LOOM_ASSIGN(Network network, make_network(model.config_));
   model.network_ = std::make_unique<Network>(std::move(network));
@@ -89,7 +88,7 @@ Result<LanguageModel> LanguageModel::map(const std::shared_ptr<const Entity>& fi
 
 Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
-  if (model_file_kind(path) == ModelFile::entity && !options.rope_bf16_frequencies) {
+  if (model_file_kind(path) == ModelFile::entity) {
     LOOM_ASSIGN(const std::shared_ptr<const Entity> file, open_entity(path));
     LOOM_ASSIGN(const DType stored, entity_model_dtype(*file));
     if (!options.dtype || *options.dtype == stored) return map(file);

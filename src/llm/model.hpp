@@ -20,10 +20,6 @@ struct LoadModelOptions {
   // Weights of the blocks; unset: as stored in the checkpoint. Types below 8 bits leave the
   // vocabulary matrices at q8_0.
   std::optional<DType> dtype;
-  // Rotary frequencies rounded to bfloat16: what a model computes that was cast whole to bfloat16,
-  // buffers included
-  // (`model.to(torch.bfloat16)`). Off: f32, as in a model loaded from its checkpoint.
-  bool rope_bf16_frequencies = false;
   // Called after each tensor with what is done and what there is in all; returning false stops with
   // `cancelled`.
   std::function<bool(int64_t done, int64_t total)> progress;

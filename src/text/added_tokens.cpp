@@ -11,8 +11,6 @@ namespace loom::text {
 namespace {
 
 constexpr size_t kMaxContentBytes = 1024;  // bounds the work of a search at every position
-constexpr std::string_view kWordCharacter =
-    "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]";
 
 size_t strip_before(std::string_view text, size_t at) {
   while (at > 0) {
@@ -32,10 +30,10 @@ size_t strip_after(std::string_view text, size_t at) {
   return at;
 }
 
-bool matches(const Regex& pattern, std::string_view character) {
-  std::vector<Span> spans;
-  Budget budget = Budget::for_text(character.size());
-  return pattern.find_all(character, budget, spans).ok() && spans.size() == 1 && spans[0].matched;
+// Whether no word goes on on either side of what was found.
+bool stands_alone(std::string_view text, const TokenTrie::Hit& hit) {
+  return (hit.begin == 0 || !is_word(code_point_before(text, hit.begin).value)) &&
+         (hit.end == text.size() || !is_word(code_point_at(text, hit.end).value));
 }
 
 }  // namespace
@@ -146,11 +144,6 @@ Result<AddedTokens> AddedTokens::parse(const std::vector<Node>& list, const Bpe&
     if (!node.value().is_object()) return node.error("expected an object");
     LOOM_TRY(added.add(node, model, normalizer));
   }
-  const auto& tokens = added.tokens_;
-  if (std::any_of(tokens.begin(), tokens.end(),
-                  [](const AddedToken& t) { return t.single_word; })) {
-    LOOM_ASSIGN(added.word_character_, Regex::compile_native(kWordCharacter, "single_word"));
-  }
   return added;
 }
 
@@ -162,18 +155,6 @@ const AddedToken* AddedTokens::find(int32_t id) const {
 const AddedToken* AddedTokens::find(std::string_view content) const {
   const int32_t index = by_content_.find(content);
   return index < 0 ? nullptr : &tokens_[static_cast<size_t>(index)];
-}
-
-bool AddedTokens::stands_alone(std::string_view text, const TokenTrie::Hit& hit) const {
-  if (hit.begin > 0) {
-    const size_t length = code_point_before(text, hit.begin).length;
-    if (matches(*word_character_, text.substr(hit.begin - length, length))) return false;
-  }
-  if (hit.end < text.size()) {
-    const size_t length = code_point_at(text, hit.end).length;
-    if (matches(*word_character_, text.substr(hit.end, length))) return false;
-  }
-  return true;
 }
 
 void AddedTokens::split(std::string_view text, bool normalized, bool skip_special,

@@ -14,7 +14,6 @@
 #include "text/bpe.hpp"
 #include "text/node.hpp"
 #include "text/normalizer.hpp"
-#include "text/regex.hpp"
 
 namespace loom::text {
 
@@ -69,13 +68,11 @@ class AddedTokens {
 
  private:
   Status add(const Node& node, const Bpe& model, const Normalizer& normalizer);
-  bool stands_alone(std::string_view text, const TokenTrie::Hit& hit) const;
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<int32_t, size_t> by_id_;
   StringTable by_content_;
   TokenTrie plain_, normalized_;
-  std::optional<Regex> word_character_;  // only when some token is a single_word
 };
 
 }  // namespace loom::text

@@ -1,5 +1,5 @@
 // ChatTemplate: the template language of jinja_*.hpp with the variables that transformers gives to
-// a chat template. Tools and documents are none; there is no clock, so that a rendering depends on
+// a chat template. Tools and documents are none; the time is given, so that a rendering depends on
 // its inputs only.
 #include "text/chat_template.hpp"
 
@@ -57,7 +57,8 @@ Result<std::string> ChatTemplate::render(const ChatInputs& inputs) const {
   if (!inputs.bos_token.empty()) globals.emplace_back("bos_token", text_value(inputs.bos_token));
   if (!inputs.eos_token.empty()) globals.emplace_back("eos_token", text_value(inputs.eos_token));
   const uint64_t max_output = (uint64_t{16} << 20) + 4 * bytes;
-  return jinja::Evaluator(jinja::Meter(impl_->where, bytes), max_output, std::move(globals))
+  return jinja::Evaluator(jinja::Meter(impl_->where, bytes), max_output, std::move(globals),
+                          inputs.now)
       .run(impl_->body);
 }
 

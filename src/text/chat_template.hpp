@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/civil_time.hpp"
 #include "base/result.hpp"
 
 namespace loom {
@@ -21,6 +22,7 @@ struct ChatInputs {
   std::vector<ChatMessage> messages;
   bool add_generation_prompt = true;
   std::string bos_token, eos_token;
+  CivilTime now;  // what strftime_now() of a template tells
 };
 
 class ChatTemplate {

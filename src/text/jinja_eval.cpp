@@ -6,8 +6,8 @@
 
 namespace loom::text::jinja {
 
-Evaluator::Evaluator(Meter meter, uint64_t max_output, Scope globals)
-    : meter_(std::move(meter)), max_output_(max_output) {
+Evaluator::Evaluator(Meter meter, uint64_t max_output, Scope globals, const CivilTime& now)
+    : meter_(std::move(meter)), max_output_(max_output), now_(now) {
   scopes_.push_back(std::move(globals));
 }
 

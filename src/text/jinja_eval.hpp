@@ -15,7 +15,7 @@ namespace loom::text::jinja {
 class Evaluator {
  public:
   using Scope = std::vector<std::pair<std::string, Value>>;
-  Evaluator(Meter meter, uint64_t max_output, Scope globals);
+  Evaluator(Meter meter, uint64_t max_output, Scope globals, const CivilTime& now);
   Result<std::string> run(const std::vector<Statement>& body);
 
  private:
@@ -49,6 +49,7 @@ class Evaluator {
 
   Meter meter_;
   uint64_t max_output_;
+  CivilTime now_;
   std::vector<Scope> scopes_;
   std::string out_;
 };

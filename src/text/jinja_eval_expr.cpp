@@ -83,7 +83,8 @@ Result<Value> Evaluator::literal(const Expr& expr) {
     case Expr::Kind::boolean: return Value::boolean(expr.number != 0);
     case Expr::Kind::variable: {
       const Value* found = lookup(expr.name);
-      return found != nullptr ? *found : Value::undefined(expr.name);
+      if (found != nullptr) return *found;
+      return is_function(expr.name) ? Value::function() : Value::undefined(expr.name);
     }
     default: return Value::none();
   }
@@ -318,7 +319,7 @@ Result<Value> Evaluator::call(const Expr& expr) {
     return meter_.fail("this value is no function", expr.offset);
   }
   LOOM_TRY(arguments(expr, call));
-  return call_function(call, meter_);
+  return call_function(call, now_, meter_);
 }
 
 }  // namespace loom::text::jinja

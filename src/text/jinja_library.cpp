@@ -200,7 +200,13 @@ Result<Value> call_method(const Call& call, Meter& meter) {
                       call.offset);
 }
 
-Result<Value> call_function(const Call& call, Meter& meter) {
+bool is_function(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"raise_exception", "namespace", "dict", "range",
+                                                "strftime_now"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+Result<Value> call_function(const Call& call, const CivilTime& now, Meter& meter) {
   if (call.name == "raise_exception") {
     LOOM_ASSIGN(const std::string message, meter.to_text(call.argument(0, "message"), call.offset));
     return meter.fail(cat("the template refuses the messages: ", printable(message, 500)),
@@ -216,6 +222,14 @@ Result<Value> call_function(const Call& call, Meter& meter) {
   }
   if (call.name == "dict" && call.arguments.empty()) {
     return meter.make(Value::Dict(call.named.begin(), call.named.end()), call.offset);
+  }
+  if (call.name == "strftime_now") {
+    const Value format = call.argument(0, "format");
+    if (!format.is(Kind::string)) return meter.fail("strftime_now() needs a format", call.offset);
+    LOOM_TRY(meter.work(16 * format.text().size(), call.offset));
+    std::optional<std::string> text = format_time(now, format.text());
+    if (!text) return meter.refuse(cat("the format '", printable(format.text()), "'"), call.offset);
+    return meter.make(std::move(*text), call.offset);
   }
   if (call.name == "range" && !call.arguments.empty() && call.arguments.size() <= 2) {
     const bool both = call.arguments.size() == 2;

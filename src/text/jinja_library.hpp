@@ -1,4 +1,4 @@
-// What templates may call: filters, tests, methods of strings and mappings, and four functions. A
+// What templates may call: filters, tests, methods of strings and mappings, and five functions. A
 // name that is not here is an Error when it is called, not when the template is parsed: templates
 // carry branches for tools and dates that plain chats never enter.
 #pragma once
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/civil_time.hpp"
 #include "base/result.hpp"
 #include "text/jinja_value.hpp"
 
@@ -55,7 +56,9 @@ struct Call {
 
 Result<Value> call_filter(const Call& call, Meter& meter);
 Result<Value> call_method(const Call& call, Meter& meter);
-Result<Value> call_function(const Call& call, Meter& meter);
+bool is_function(std::string_view name);
+// `now`: what strftime_now() tells.
+Result<Value> call_function(const Call& call, const CivilTime& now, Meter& meter);
 Result<bool> call_test(const Call& call, Meter& meter);
 
 // Operators shared by the library and the evaluator.

@@ -86,7 +86,8 @@ bool Value::truthy() const {
     case Kind::string: return !text().empty();
     case Kind::list: return !items().empty();
     case Kind::dict: return !members().empty();
-    case Kind::space: return true;
+    case Kind::space:
+    case Kind::function: return true;
   }
   return false;
 }
@@ -121,6 +122,7 @@ std::string_view kind_name(Value::Kind kind) {
     case Value::Kind::list: return "a list";
     case Value::Kind::dict: return "a mapping";
     case Value::Kind::space: return "a namespace";
+    case Value::Kind::function: return "a function";
   }
   return "a value";
 }

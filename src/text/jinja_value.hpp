@@ -14,7 +14,17 @@ namespace loom::text::jinja {
 
 class Value {
  public:
-  enum class Kind : uint8_t { undefined, none, boolean, integer, string, list, dict, space };
+  enum class Kind : uint8_t {
+    undefined,
+    none,
+    boolean,
+    integer,
+    string,
+    list,
+    dict,
+    space,
+    function
+  };
   using List = std::vector<Value>;
   using Member = std::pair<std::string, Value>;
   using Dict = std::vector<Member>;  // in the order of insertion, as in Python
@@ -28,6 +38,8 @@ class Value {
   static Value list(List v);
   static Value dict(Dict v);
   static Value space(Dict v);  // what namespace() makes: its attributes can be set
+  // A function of the library by its name: it is defined, and nothing else can be done with it.
+  static Value function() { return Value(Kind::function, 1); }
 
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }

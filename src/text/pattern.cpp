@@ -20,13 +20,6 @@ Result<Pattern> Pattern::regex(std::string_view text, const std::string& where) 
   return pattern;
 }
 
-Result<Pattern> Pattern::native(std::string_view text, const std::string& where) {
-  LOOM_ASSIGN(Regex compiled, Regex::compile_native(text, where));
-  Pattern pattern;
-  pattern.regex_ = std::move(compiled);
-  return pattern;
-}
-
 Result<Pattern> Pattern::parse(const Node& node) {
   LOOM_TRY(node.expect_keys({"String", "Regex"}));
   if (node.has("String") == node.has("Regex")) {

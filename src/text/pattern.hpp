@@ -18,8 +18,6 @@ class Pattern {
   Pattern() = default;
   static Pattern literal(std::string text);
   static Result<Pattern> regex(std::string_view text, const std::string& where);
-  // A regular expression of our own, in the dialect of PCRE2.
-  static Result<Pattern> native(std::string_view text, const std::string& where);
   // {"String": "..."} or {"Regex": "..."}
   static Result<Pattern> parse(const Node& node);
 

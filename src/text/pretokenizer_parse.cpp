@@ -9,10 +9,8 @@ namespace {
 constexpr std::string_view kGpt2Pattern =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-// \w+|[^\w\s]+ of Rust's regex crate, in the dialect of PCRE2.
-constexpr std::string_view kWordsOrSymbols =
-    "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]+|"
-    "[^\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}\\p{White_Space}]+";
+// \w+|[^\w\s]+ of Rust's regex crate, where \w holds the joiners too.
+constexpr std::string_view kWordsOrSymbols = "[\\w\\u200C\\u200D]+|[^\\w\\u200C\\u200D\\s]+";
 
 }  // namespace
 
@@ -95,7 +93,7 @@ Result<PreTokenizer::Step> PreTokenizer::parse_step(const Node& node) {
     }
   } else if (type == "Whitespace") {
     LOOM_TRY(node.expect_keys({"type"}));
-    LOOM_ASSIGN(step.pattern, Pattern::native(kWordsOrSymbols, node.where()));
+    LOOM_ASSIGN(step.pattern, Pattern::regex(kWordsOrSymbols, node.where()));
     step.invert = true;
     step.behavior = Behavior::removed;
   } else if (type == "WhitespaceSplit") {

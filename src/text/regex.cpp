@@ -34,6 +34,7 @@ struct CompileContextDeleter {
 
 struct Regex::Impl {
   std::unique_ptr<pcre2_code, CodeDeleter> code;
+  SymbolMap symbols;
   std::string pattern;  // as the file wrote it
   std::string where;
 };
@@ -46,7 +47,7 @@ struct Match {
   bool found = false;
 };
 
-// One walk over one text.
+// One walk over one text in symbols.
 class Walk {
  public:
   Walk(const pcre2_code* code, std::string_view text, Budget& budget)
@@ -71,7 +72,7 @@ class Walk {
       }
       if (rc != PCRE2_ERROR_NOMATCH) return rc;
       if (at == text_.size()) break;
-      at += code_point_at(text_, at).length;
+      ++at;
     }
     return 0;
   }
@@ -83,9 +84,8 @@ class Walk {
       const auto allowed = static_cast<uint32_t>(std::min<uint64_t>(limit, budget_->steps));
       pcre2_set_match_limit(context_.get(), allowed);
       pcre2_set_depth_limit(context_.get(), allowed);
-      const int rc =
-          pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), at,
-                      PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
+      const int rc = pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(),
+                                 at, PCRE2_ANCHORED, data_.get(), context_.get());
       const bool stopped = rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT;
       budget_->steps -= stopped ? allowed : 1;
       if (!stopped) return rc;
@@ -109,45 +109,56 @@ Result<Regex> Regex::compile(std::string_view pattern, const std::string& where)
     return unsupported(
         cat("the pattern has ", pattern.size(), " bytes, more than ", kMaxPatternBytes), where);
   }
-  LOOM_ASSIGN(const std::string native, translate_regex(pattern, where));
-  return build(native, pattern, where);
-}
-
-Result<Regex> Regex::compile_native(std::string_view pattern, const std::string& where) {
-  return build(pattern, pattern, where);
-}
-
-Result<Regex> Regex::build(std::string_view native, std::string_view shown,
-                           const std::string& where) {
+  LOOM_ASSIGN(RegexProgram program, translate_regex(pattern, where));
   const std::unique_ptr<pcre2_compile_context, CompileContextDeleter> context(
       pcre2_compile_context_create(nullptr));
   if (!context) return make_error(Code::out_of_memory, "no memory for a pattern", where);
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
-  constexpr uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
-                                PCRE2_NO_START_OPTIMIZE | PCRE2_NO_AUTO_CAPTURE;
+  constexpr uint32_t kOptions = PCRE2_MULTILINE | PCRE2_NO_START_OPTIMIZE | PCRE2_NO_AUTO_CAPTURE;
   int code = 0;
   PCRE2_SIZE offset = 0;
   auto impl = std::make_shared<Impl>();
-  impl->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(native.data()), native.size(),
-                                 kOptions, &code, &offset, context.get()));
+  impl->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(program.native.data()),
+                                 program.native.size(), kOptions, &code, &offset, context.get()));
   if (!impl->code) {
     PCRE2_UCHAR message[160] = {};
     pcre2_get_error_message(code, message, sizeof message);
-    return bad_file(cat("pattern '", printable(shown),
+    return bad_file(cat("pattern '", printable(pattern),
                         "' does not compile: ", reinterpret_cast<const char*>(message)),
                     where);
   }
-  impl->pattern = printable(shown);
+  impl->pattern = printable(pattern);
+  impl->symbols = std::move(program.symbols);
   impl->where = where;
   return Regex(std::move(impl));
 }
 
+namespace {
+
+// Byte offsets of symbols, asked for in ascending order.
+class Offsets {
+ public:
+  explicit Offsets(std::string_view text) : text_(text) {}
+  size_t of(size_t symbol) {
+    for (; symbol_ < symbol; ++symbol_) byte_ += code_point_at(text_, byte_).length;
+    return byte_;
+  }
+
+ private:
+  std::string_view text_;
+  size_t symbol_ = 0, byte_ = 0;
+};
+
+}  // namespace
+
 Status Regex::find_all(std::string_view text, Budget& budget, std::vector<Span>& out) const {
-  Walk walk(impl_->code.get(), text, budget);
-  size_t covered = 0;  // end of the last match
+  const std::string symbols = impl_->symbols.translate(text);
+  Walk walk(impl_->code.get(), symbols, budget);
+  Offsets offsets(text);
+  size_t covered = 0;  // end of the last match, in bytes
   size_t from = 0;     // where the next attempt starts
-  size_t last_match = text.size() + 1;
-  while (from <= text.size()) {
+  size_t last_match = symbols.size() + 1;
+  while (from <= symbols.size()) {
     Match match;
     const int rc = walk.next(from, match);
     if (rc != 0) {
@@ -158,12 +169,14 @@ Status Regex::find_all(std::string_view text, Budget& budget, std::vector<Span>&
     if (!match.found) break;
     if (match.begin == match.end && match.end == last_match) {
       // An empty match right behind a match does not count; look one character further.
-      from += match.end < text.size() ? code_point_at(text, match.end).length : 1;
+      ++from;
       continue;
     }
-    if (covered != match.begin) out.push_back({covered, match.begin, false});
-    out.push_back({match.begin, match.end, true});
-    covered = from = last_match = match.end;
+    const size_t begin = offsets.of(match.begin);
+    if (covered != begin) out.push_back({covered, begin, false});
+    covered = offsets.of(match.end);
+    out.push_back({begin, covered, true});
+    from = last_match = match.end;
   }
   if (covered != text.size()) out.push_back({covered, text.size(), false});
   return {};

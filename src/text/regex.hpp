@@ -1,7 +1,7 @@
 // Regular expressions of tokenizer.json: Oniguruma's dialect as HF `tokenizers` reads it, run by
-// PCRE2. A pattern outside the supported part of that dialect is an Error, never a near miss.
-// Matching spends the steps of a Budget; a pattern and a text that together need more answer with
-// an Error.
+// PCRE2 over symbols, so that PCRE2 needs to know nothing of Unicode. A pattern outside the
+// supported part of that dialect is an Error, never a near miss. Matching spends the steps of a
+// Budget; a pattern and a text that together need more answer with an Error.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,17 @@
 
 #include "base/result.hpp"
 #include "text/budget.hpp"
+#include "text/symbol_map.hpp"
 
 namespace loom::text {
 
-// The pattern rewritten for PCRE2 with the options that Regex sets.
-Result<std::string> translate_regex(std::string_view pattern, const std::string& where);
+// A pattern rewritten for PCRE2 with the options that Regex sets, and the symbols that it speaks
+// of.
+struct RegexProgram {
+  std::string native;
+  SymbolMap symbols;
+};
+Result<RegexProgram> translate_regex(std::string_view pattern, const std::string& where);
 
 struct Span {
   size_t begin = 0;
@@ -27,8 +33,6 @@ struct Span {
 class Regex {
  public:
   static Result<Regex> compile(std::string_view pattern, const std::string& where);
-  // A pattern of our own, already in the dialect of PCRE2.
-  static Result<Regex> compile_native(std::string_view pattern, const std::string& where);
 
   // Appends spans that cover `text` (valid UTF-8, not empty) in order: the matches and what lies
   // between.
@@ -36,8 +40,6 @@ class Regex {
 
  private:
   struct Impl;
-  static Result<Regex> build(std::string_view native, std::string_view shown,
-                             const std::string& where);
   explicit Regex(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };

@@ -1,8 +1,9 @@
-// From Oniguruma's dialect (what HF `tokenizers` compiles) to PCRE2's. The two differ in small
-// print: \s and \w cover other characters, \h is a hex digit, \p{Han} is the script without its
-// extensions, X{1,3}+ repeats instead of being possessive, (?m:...) lets the dot match newlines.
-// What is rewritten is an allow-list: a construct that is not known to mean the same on both sides
-// is refused by name.
+// From Oniguruma's dialect (what HF `tokenizers` compiles) to a pattern over symbols
+// (symbol_map.hpp), which PCRE2 runs byte by byte. Every character and class of the pattern becomes
+// a set of symbols, so what they mean comes from our own tables and from the small print of
+// Oniguruma: \w holds other characters inside a class than outside, \h is a hex digit, X{1,3}+
+// repeats instead of being possessive, (?m:...) lets the dot match newlines. What is rewritten is
+// an allow-list: a construct that is not known to mean the same on both sides is refused by name.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,11 +15,11 @@
 namespace loom::text {
 namespace {
 
-constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
-// Outside a class, Oniguruma reads Latin-1 by a table of its own, where fractions and superscripts
-// are words.
-constexpr std::string_view kLatinNumbers = "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
 constexpr size_t kMaxDepth = 100;  // PCRE2 recurses while it compiles
+constexpr size_t kMaxNativeBytes = size_t{1} << 20;
+constexpr char32_t kLast = 0x10FFFF;
+
+using Ranges = std::vector<CodeRange>;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -26,8 +27,12 @@ bool is_digit(char c) {
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
-// Letters, and pairs of them, that Oniguruma folds to several or from several; PCRE2 folds one to
-// one.
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Letters, and pairs of them, that Oniguruma folds to several or from several; ours are folded one
+// to one.
 bool folds_to_several(char32_t c) {
   return c == 0xDF || c == 0x149 || c == 0x1F0 || c == 0x390 || c == 0x3B0 || c == 0x587 ||
          (c >= 0x1E96 && c <= 0x1E9E) || (c >= 0x1F50 && c <= 0x1FFC) ||
@@ -35,23 +40,110 @@ bool folds_to_several(char32_t c) {
 }
 constexpr std::array<std::string_view, 5> kFoldedPairs = {"ss", "ff", "fi", "fl", "st"};
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+// Outside a class, Oniguruma reads Latin-1 by a table of its own, where fractions and superscripts
+// are words.
+CharSet word_set(bool in_class) {
+  const CharSet word = CharSet::word();
+  if (in_class) return word;
+  Ranges ranges(word.ranges().begin(), word.ranges().end());
+  for (const CodeRange& more : {CodeRange{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}})
+    ranges.push_back(more);
+  return CharSet(std::move(ranges));
 }
+
+CharSet hex_set() {
+  return CharSet({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
+}
+
+// The set of an escape such as \s, or none. `letter`: in lower case; the upper case is its
+// complement.
+std::optional<CharSet> escape_set(char letter, bool in_class) {
+  if (letter == 's') return CharSet::property("white_space");
+  if (letter == 'd') return CharSet::property("Nd");
+  if (letter == 'w') return word_set(in_class);
+  if (letter == 'h') return hex_set();
+  return std::nullopt;
+}
+
+std::optional<char32_t> escaped_control(char c) {
+  static constexpr std::string_view kLetters = "nrtfaev";
+  static constexpr std::string_view kControls = "\n\r\t\f\a\x1b\v";
+  const size_t at = kLetters.find(c);
+  if (at == std::string_view::npos) return std::nullopt;
+  return static_cast<char32_t>(kControls[at]);
+}
+
+// A pattern whose sets are not written yet: text in the dialect of PCRE2, and sets by number.
+class Draft {
+ public:
+  size_t size() const { return parts_.size(); }
+  void add(std::string text) { parts_.push_back({std::move(text), kText}); }
+  void insert(size_t at, std::string text) {
+    parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(at), {std::move(text), kText});
+  }
+  void add(CharSet set) {
+    const auto same = std::find(sets_.begin(), sets_.end(), set);
+    parts_.push_back({"", static_cast<size_t>(same - sets_.begin())});
+    if (same == sets_.end()) sets_.push_back(std::move(set));
+  }
+  Result<RegexProgram> finish(const std::string& where) const {
+    RegexProgram program;
+    for (const CharSet& set : sets_) {
+      if (!program.symbols.add(set))
+        return unsupported("the pattern tells too many kinds of characters apart", where);
+    }
+    program.symbols.finish();
+    std::vector<std::string> written;
+    for (const CharSet& set : sets_) written.push_back(write(program.symbols.symbols(set)));
+    for (const Part& part : parts_) {
+      program.native += part.set == kText ? part.text : written[part.set];
+      if (program.native.size() > kMaxNativeBytes)
+        return unsupported("the pattern names too many characters", where);
+    }
+    return program;
+  }
+
+ private:
+  static constexpr size_t kText = SIZE_MAX;
+  struct Part {
+    std::string text;
+    size_t set = kText;
+  };
+
+  static std::string write_symbol(size_t symbol) {
+    static constexpr std::string_view kDigits = "0123456789abcdef";
+    return cat("\\x", kDigits.substr(symbol / 16, 1), kDigits.substr(symbol % 16, 1));
+  }
+  static std::string write(const std::bitset<256>& symbols) {
+    if (symbols.none()) return "[^\\x00-\\xff]";
+    std::string out;
+    for (size_t i = 0; i < 256; ++i) {
+      if (!symbols[i]) continue;
+      size_t last = i;
+      while (last + 1 < 256 && symbols[last + 1]) ++last;
+      out += write_symbol(i);
+      if (last > i) out += cat("-", write_symbol(last));
+      i = last;
+    }
+    return symbols.count() == 1 ? out : cat("[", out, "]");
+  }
+
+  std::vector<Part> parts_;
+  std::vector<CharSet> sets_;
+};
 
 class Translator {
  public:
   Translator(std::string_view pattern, const std::string& where)
       : pattern_(pattern), where_(where) {}
 
-  Result<std::string> run() {
+  Result<RegexProgram> run() {
     if (pattern_.substr(0, 4) == "(?i)") {  // elsewhere its scope differs between the dialects
-      out_ += "(?i)";
       at_ = 4;
       caseless_ = true;
     }
     while (at_ < pattern_.size()) LOOM_TRY(item());
-    return std::move(out_);
+    return out_.finish(where_);
   }
 
  private:
@@ -64,6 +156,12 @@ class Translator {
         where_);
   }
   void start_atom() { atom_ = out_.size(); }
+  // Text of PCRE2's dialect for `bytes` bytes of the pattern.
+  Status put(std::string_view text, size_t bytes) {
+    out_.add(std::string(text));
+    at_ += bytes;
+    return {};
+  }
 
   Status item() {
     switch (peek()) {
@@ -73,66 +171,80 @@ class Translator {
       case ')': close_group(); return {};
       case '*':
       case '+':
-      case '?': out_ += pattern_[at_++]; return {};
+      case '?': return put(pattern_.substr(at_, 1), 1);
+      case '|': return put("|", 1);
+      case '.':
+      case '^':
+      case '$': start_atom(); return put(pattern_.substr(at_, 1), 1);
       case '{': return interval();
-      default: start_atom(); return copy_character(false);
+      default: start_atom(); return literal();
     }
   }
 
-  Status copy_character(bool in_class) {
-    const CodePoint c = code_point_at(pattern_, at_);
+  // The character at hand, in either case where the pattern says so.
+  Status literal() {
     const std::string pair = to_lower_ascii(pattern_.substr(at_, 2));
-    const auto& pairs = kFoldedPairs;
-    const bool folded = folds_to_several(c.value) ||
-                        (!in_class && std::find(pairs.begin(), pairs.end(), pair) != pairs.end());
-    if (caseless_ && folded) return refuse("a letter that folds to several");
-    out_ += pattern_.substr(at_, c.length);
-    at_ += c.length;
+    const bool folds =
+        std::find(kFoldedPairs.begin(), kFoldedPairs.end(), pair) != kFoldedPairs.end();
+    if (caseless_ && folds) return refuse("a letter that folds to several");
+    LOOM_ASSIGN(const char32_t c, plain_character());
+    add_character(c);
     return {};
   }
+  void add_character(char32_t c) {
+    out_.add(caseless_ ? CharSet(c).with_other_cases() : CharSet(c));
+  }
+  Result<char32_t> plain_character() {
+    const CodePoint c = code_point_at(pattern_, at_);
+    if (caseless_ && folds_to_several(c.value)) return refuse("a letter that folds to several");
+    at_ += c.length;
+    return c.value;
+  }
+
+  struct Group {
+    size_t atom = 0;
+    bool caseless = false;  // what holds again behind the group
+  };
 
   void close_group() {
-    out_ += ')';
+    out_.add(")");
     ++at_;
-    atom_ = groups_.empty() ? out_.size() : groups_.back();
-    if (!groups_.empty()) groups_.pop_back();
+    atom_ = groups_.empty() ? out_.size() : groups_.back().atom;
+    if (groups_.empty()) return;
+    caseless_ = groups_.back().caseless;
+    groups_.pop_back();
   }
 
   Status open_group() {
     if (groups_.size() >= kMaxDepth) return refuse("deeper nesting");
-    groups_.push_back(out_.size());
+    groups_.push_back({out_.size(), caseless_});
     if (peek(1) == '*') return refuse("'(*'");
-    if (peek(1) != '?') {
-      out_ += '(';
-      ++at_;
-      return {};
-    }
+    if (peek(1) != '?') return put("(", 1);
     static constexpr std::array<std::string_view, 6> kKinds = {"(?:", "(?=",  "(?!",
                                                                "(?>", "(?<=", "(?<!"};
     for (const std::string_view kind : kKinds) {
-      if (pattern_.substr(at_, kind.size()) == kind) {
-        out_ += kind;
-        at_ += kind.size();
-        return {};
-      }
+      if (pattern_.substr(at_, kind.size()) == kind) return put(kind, kind.size());
     }
     return flag_group();
   }
 
-  // (?i:...), (?m-i:...): m of Oniguruma is s of PCRE2.
+  // (?i:...), (?m-i:...): i is done here, m of Oniguruma is s of PCRE2.
   Status flag_group() {
     std::string flags = "(?";
+    bool on = true;
     size_t i = at_ + 2;
     for (; i < pattern_.size() && pattern_[i] != ':'; ++i) {
       const char c = pattern_[i];
       if (c != 'i' && c != 'm' && c != '-') return refuse("this kind of group");
-      caseless_ = caseless_ || c == 'i';
-      flags += c == 'm' ? 's' : c;
+      if (c == 'i') {
+        caseless_ = on;
+      } else {
+        flags += c == 'm' ? 's' : c;
+      }
+      on = on && c != '-';
     }
     if (i >= pattern_.size()) return refuse("this kind of group");
-    out_ += flags + ':';
-    at_ = i + 1;
-    return {};
+    return put(flags + ':', i + 1 - at_);
   }
 
   // {n}, {n,}, {,m}, {n,m}; any other brace is a plain character.
@@ -149,202 +261,181 @@ class Translator {
     const std::string high = comma ? digits() : std::string();
     if (i >= pattern_.size() || pattern_[i] != '}' || (low.empty() && high.empty())) {
       start_atom();
-      out_ += "\\{";
-      ++at_;
-      return {};
+      return literal();
     }
     at_ = i + 1;
     const std::string body = cat("{", low.empty() ? "0" : low, comma ? "," : "", high, "}");
     const bool again = peek() == '+' || (peek() == '?' && !comma);
-    if (again) {  // Oniguruma repeats the repetition
-      out_.insert(atom_, "(?:");
-      out_ += body + ')' + pattern_[at_++];
-    } else {
-      out_ += body;
-    }
-    return {};
+    if (!again) return put(body, 0);
+    out_.insert(atom_, "(?:");  // Oniguruma repeats the repetition
+    return put(cat(body, ")", pattern_.substr(at_, 1)), 1);
   }
 
   Status escape() {
     const char c = peek(1);
-    if (at_ + 1 >= pattern_.size()) return refuse("a lone backslash");
-    const auto put = [&](std::string_view text) {
-      out_ += text;
-      at_ += 2;
-      return Status();
-    };
-    const std::string word = cat("[", kWord, kLatinNumbers, "]");
-    const std::string other = cat("[^", kWord, kLatinNumbers, "]");
     switch (c) {
-      case 's': return put("\\p{White_Space}");
-      case 'S': return put("\\P{White_Space}");
-      case 'w': return put(word);
-      case 'W': return put(other);
-      case 'h': return put("[0-9A-Fa-f]");
-      case 'H': return put("[^0-9A-Fa-f]");
-      case 'b': return put(cat("(?:(?<=", word, ")(?!", word, ")|(?<!", word, ")(?=", word, "))"));
-      case 'B': return put(cat("(?:(?<=", word, ")(?=", word, ")|(?<!", word, ")(?!", word, "))"));
-      case 'A': return put("\\A");
-      case 'z': return put("\\z");
-      case 'Z': return put("\\Z");
-      case 'R': return put("\\R");
-      default: return common_escape();
-    }
-  }
-
-  Status class_escape() {
-    const char c = peek(1);
-    if (at_ + 1 >= pattern_.size()) return refuse("a lone backslash");
-    const auto put = [&](std::string_view text) {
-      out_ += text;
-      at_ += 2;
-      return Status();
-    };
-    switch (c) {
-      case 's': return put("\\p{White_Space}");
-      case 'S': return put("\\P{White_Space}");
-      case 'w': return put(kWord);
-      case 'h': return put("0-9A-Fa-f");
-      default: return common_escape();
-    }
-  }
-
-  // Escapes that mean the same inside and outside a class.
-  Status common_escape() {
-    const char c = peek(1);
-    switch (c) {
-      case 'd':
-      case 'D':
-      case 'n':
-      case 'r':
-      case 't':
-      case 'f':
-      case 'a':
-      case 'e':
-        out_ += '\\';
-        out_ += c;
-        at_ += 2;
-        return {};
-      case 'v':
-        out_ += "\\x0b";
-        at_ += 2;
-        return {};
-      case 'x':
-      case 'u': return hex_escape();
-      case 'p':
-      case 'P': return property();
+      case 'A': return put("\\A", 2);
+      case 'z': return put("\\z", 2);
+      case 'Z': return put("\\Z", 2);
+      case 'R': add_line_break(); return put("", 2);
+      case 'b':
+      case 'B': add_word_boundary(c == 'b'); return put("", 2);
       default: break;
     }
-    if (is_letter(c) || is_digit(c)) return refuse(cat("the escape '\\", c, "'"));
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      ++at_;
-      return copy_character(true);
+    LOOM_ASSIGN(std::optional<CharSet> set, set_escape(false));
+    if (set) {
+      out_.add(std::move(*set));
+      return {};
     }
-    out_ += '\\';
-    out_ += c;
-    at_ += 2;
+    LOOM_ASSIGN(const char32_t character, character_escape());
+    add_character(character);
     return {};
   }
 
+  void add_line_break() {
+    out_.add("(?>");
+    out_.add(CharSet('\r'));
+    out_.add(CharSet('\n'));
+    out_.add("|");
+    out_.add(CharSet({{0xA, 0xD}, {0x85, 0x85}, {0x2028, 0x2029}}));
+    out_.add(")");
+  }
+
+  void add_word_boundary(bool between) {
+    const CharSet word = word_set(false);
+    const auto side = [&](const char* look) {
+      out_.add(look);
+      out_.add(word);
+      out_.add(")");
+    };
+    out_.add("(?:");
+    side("(?<=");
+    side(between ? "(?!" : "(?=");
+    out_.add("|");
+    side("(?<!");
+    side(between ? "(?=" : "(?!");
+    out_.add(")");
+  }
+
+  // \s, \W, \p{...} and the like; none: the escape is one of a single character.
+  Result<std::optional<CharSet>> set_escape(bool in_class) {
+    if (at_ + 1 >= pattern_.size()) return refuse("a lone backslash");
+    const char c = peek(1);
+    if (c == 'p' || c == 'P') {
+      LOOM_ASSIGN(CharSet set, property());
+      return std::optional(std::move(set));
+    }
+    const bool negated = c >= 'A' && c <= 'Z';
+    std::optional<CharSet> set = escape_set(negated ? static_cast<char>(c + 32) : c, in_class);
+    if (!set) return set;
+    at_ += 2;
+    return negated ? std::optional(set->complement()) : set;
+  }
+
+  Result<char32_t> character_escape() {
+    const char c = peek(1);
+    if (c == 'x' || c == 'u') return hex_escape();
+    if (const std::optional<char32_t> control = escaped_control(c)) {
+      at_ += 2;
+      return *control;
+    }
+    if (is_letter(c) || is_digit(c)) return refuse(cat("the escape '\\", c, "'"));
+    ++at_;
+    return plain_character();
+  }
+
   // \xHH, \x{H...}, \uHHHH
-  Status hex_escape() {
+  Result<char32_t> hex_escape() {
     const bool braces = peek(1) == 'x' && peek(2) == '{';
     const size_t max = braces ? 6 : peek(1) == 'x' ? 2 : 4;
     size_t i = at_ + (braces ? 3 : 2);
     std::string digits;
-    while (i < pattern_.size() && is_hex(pattern_[i]) && digits.size() < max)
-      digits += pattern_[i++];
+    char32_t value = 0;
+    while (i < pattern_.size() && is_hex(pattern_[i]) && digits.size() < max) {
+      const char c = pattern_[i++];
+      digits += c;
+      value = value * 16 + static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+    }
     const bool closed = !braces || (i < pattern_.size() && pattern_[i] == '}');
-    if (digits.empty() || !closed || (peek(1) == 'u' && digits.size() != 4)) {
+    if (digits.empty() || !closed || (peek(1) == 'u' && digits.size() != 4) || value > kLast) {
       return refuse("this hexadecimal escape");
     }
     // A lone \x80..\xFF is a raw byte in Oniguruma, which no text matches.
     if (!braces && peek(1) == 'x' && digits.size() == 2 && digits[0] >= '8') {
       return refuse("this hexadecimal escape");
     }
-    out_ += cat("\\x{", digits, "}");
     at_ = i + (braces ? 1 : 0);
-    return {};
+    return value;
   }
 
-  // \p{Name}: a general category stays, a known binary property stays, the rest are scripts.
-  Status property() {
+  // \p{Name}, \P{Name}, \p{^Name}
+  Result<CharSet> property() {
     const size_t close = pattern_.find('}', at_);
     if (peek(2) != '{' || close == std::string_view::npos) return refuse("this property");
     std::string_view name = pattern_.substr(at_ + 3, close - at_ - 3);
     const bool negated = !name.empty() && name[0] == '^';
     if (negated) name.remove_prefix(1);
-    const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-      return is_letter(c) || c == '_';
-    });
-    if (!plain || name.size() > 40) return refuse("this property");
-    out_ += cat("\\", peek(1), "{", negated ? "^" : "", native_property(name), "}");
+    std::optional<CharSet> set = CharSet::property(name);
+    if (!set) return refuse(cat("the property '", printable(name), "'"));
+    const bool outside = negated != (peek(1) == 'P');
     at_ = close + 1;
-    return {};
+    return outside ? set->complement() : std::move(*set);
   }
 
-  static std::string native_property(std::string_view name) {
-    static constexpr std::array<std::array<std::string_view, 2>, 16> kLong = {{
-        {"letter", "L"},
-        {"mark", "M"},
-        {"number", "N"},
-        {"punctuation", "P"},
-        {"symbol", "S"},
-        {"separator", "Z"},
-        {"other", "C"},
-        {"any", "Any"},
-        {"alphabetic", "Alphabetic"},
-        {"alpha", "Alphabetic"},
-        {"white_space", "White_Space"},
-        {"space", "White_Space"},
-        {"lowercase", "Lowercase"},
-        {"uppercase", "Uppercase"},
-        {"ideographic", "Ideographic"},
-        {"emoji", "Emoji"},
-    }};
-    if (name.size() <= 2) return std::string(name);
-    const std::string lower = to_lower_ascii(name);
-    for (const auto& [ours, native] : kLong) {
-      if (lower == ours) return std::string(native);
+  // The ranges of one member of a class: a set, a character, or a range of characters.
+  Status class_member(Ranges& out) {
+    if (peek() == '\\') {
+      LOOM_ASSIGN(const std::optional<CharSet> set, set_escape(true));
+      if (set) {
+        out.insert(out.end(), set->ranges().begin(), set->ranges().end());
+        return {};
+      }
     }
-    return cat("sc:", name);
+    LOOM_ASSIGN(const char32_t first, class_character());
+    char32_t last = first;
+    if (peek() == '-' && at_ + 1 < pattern_.size() && peek(1) != ']') {
+      ++at_;
+      LOOM_ASSIGN(last, class_character());
+      if (last < first) return refuse("a range that ends before it begins");
+    }
+    out.push_back({first, last});
+    return {};
+  }
+  Result<char32_t> class_character() {
+    if (peek() == '[') return refuse("a class inside a class");
+    return peek() == '\\' ? character_escape() : plain_character();
   }
 
   Status char_class() {
-    out_ += '[';
     ++at_;
-    if (peek() == '^') {
-      out_ += '^';
-      ++at_;
-    }
+    const bool negated = peek() == '^';
+    if (negated) ++at_;
     if (peek() == ']') return refuse("an empty class");
+    Ranges ranges;
     while (at_ < pattern_.size() && peek() != ']') {
-      if (peek() == '[') return refuse("a class inside a class");
       if (peek() == '&' && peek(1) == '&') return refuse("an intersection of classes");
-      if (peek() == '\\') {
-        LOOM_TRY(class_escape());
-      } else {
-        LOOM_TRY(copy_character(true));
-      }
+      LOOM_TRY(class_member(ranges));
     }
     if (at_ >= pattern_.size()) return refuse("a class without an end");
-    out_ += ']';
     ++at_;
+    CharSet set(std::move(ranges));
+    if (caseless_) set = set.with_other_cases();
+    out_.add(negated ? set.complement() : std::move(set));
     return {};
   }
 
   std::string_view pattern_;
   const std::string& where_;
-  std::string out_;
+  Draft out_;
   size_t at_ = 0;
   size_t atom_ = 0;        // where in out_ the last repeatable item starts
-  bool caseless_ = false;  // in some part of the pattern
-  std::vector<size_t> groups_;
+  bool caseless_ = false;  // here
+  std::vector<Group> groups_;
 };
 
 }  // namespace
 
-Result<std::string> translate_regex(std::string_view pattern, const std::string& where) {
+Result<RegexProgram> translate_regex(std::string_view pattern, const std::string& where) {
   if (!is_valid_utf8(pattern)) return bad_file("the pattern is not UTF-8", where);
   return Translator(pattern, where).run();
 }

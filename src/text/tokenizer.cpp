@@ -215,6 +215,25 @@ std::string Tokenizer::token_bytes(TokenId id) const {
   return impl_->decoder.token_bytes(*spelling);
 }
 
+bool Tokenizer::has_token(TokenId id) const {
+  return impl_->spelling(id).has_value();
+}
+
+namespace {
+
+// Bytes at the front of `text` that `known` begins with as well, in whole characters.
+size_t common_front(std::string_view text, std::string_view known) {
+  size_t at = 0;
+  while (at < text.size() && at < known.size()) {
+    const size_t length = text::code_point_at(text, at).length;
+    if (text.substr(at, length) != known.substr(at, length)) break;
+    at += length;
+  }
+  return at;
+}
+
+}  // namespace
+
 // One decoding in progress.
 struct StreamDecoder::State {
   State(const Tokenizer::Impl& owner, bool skip)
@@ -229,9 +248,18 @@ struct StreamDecoder::State {
     return run.push(*spelling, out);
   }
 
+  // Cuts off what the reader has already.
+  std::string fresh(std::string text) {
+    if (told.empty()) return text;
+    const size_t same = common_front(text, told);
+    told = same == text.size() ? told.substr(same) : std::string();
+    return text.substr(same);
+  }
+
   const Tokenizer::Impl* tokenizer;
   bool skip_special;
   text::DecodeRun run;
+  std::string told;  // the end of the text before that `run` still holds back
 };
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
@@ -249,16 +277,29 @@ StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
 StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
 StreamDecoder::~StreamDecoder() = default;
 
+Status StreamDecoder::continue_after(std::span<const TokenId> before) {
+  State whole(*state_->tokenizer, state_->skip_special);
+  std::string certain;
+  for (const TokenId id : before) {
+    if (!state_->tokenizer->spelling(id)) continue;
+    LOOM_TRY(state_->push(id, certain));
+    LOOM_TRY(whole.push(id, state_->told));
+  }
+  LOOM_TRY(whole.run.finish(state_->told));
+  state_->told.erase(0, certain.size());
+  return {};
+}
+
 Result<std::string> StreamDecoder::push(TokenId id) {
   std::string out;
   LOOM_TRY(state_->push(id, out));
-  return out;
+  return state_->fresh(std::move(out));
 }
 
 std::string StreamDecoder::finish() {
   std::string out;
   const Status status = state_->run.finish(out);
-  return status.ok() ? out : std::string();
+  return status.ok() ? state_->fresh(std::move(out)) : std::string();
 }
 
 }  // namespace loom

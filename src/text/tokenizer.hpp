@@ -38,6 +38,8 @@ class Tokenizer {
   // The id of a token as written in the vocabulary or the added tokens ("<|im_end|>"), or -1.
   TokenId token_id(std::string_view token) const;
   bool is_special(TokenId id) const;
+  // False for ids that a model's vocabulary has beyond the tokenizer's.
+  bool has_token(TokenId id) const;
   // The raw bytes one token stands for when decoding (byte-level and byte-fallback tokens may be
   // part of a UTF-8 sequence). Empty for special tokens.
   std::string token_bytes(TokenId id) const;
@@ -51,13 +53,18 @@ class Tokenizer {
 
 // Turns a stream of ids into a stream of text that never splits a UTF-8 character: text that later
 // ids may still change is held back until they cannot, or until finish(). The concatenation of all
-// pieces equals decode(ids). Lives no longer than its tokenizer.
+// pieces equals decode(ids), or with continue_after() what decode() of everything has beyond
+// decode(before). Lives no longer than its tokenizer.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens = true);
   StreamDecoder(StreamDecoder&&) noexcept;
   StreamDecoder& operator=(StreamDecoder&&) noexcept;
   ~StreamDecoder();
+  // The ids to come go on a text that is there already, so nothing is done to them that is meant
+  // for the beginning of a text (Llama 2 drops its first space). Before the first push(). Ids
+  // without a token count as nothing.
+  Status continue_after(std::span<const TokenId> before);
   Result<std::string> push(TokenId id);  // the new text, maybe empty
   std::string finish();                  // what is held back, with U+FFFD for a broken end
 

@@ -1,13 +1,9 @@
-// UTF-8 by hand, properties and decompositions from utf8proc. Canonical ordering is done here with
-// a stable sort per run of marks: utf8proc's own ordering is quadratic on hostile runs of combining
-// marks.
+// UTF-8 by hand; properties and cases from the tables in the tree.
 #include "text/unicode.hpp"
 
-#include <utf8proc.h>
-
 #include <algorithm>
-#include <utility>
-#include <vector>
+
+#include "text/char_set.hpp"
 
 namespace loom::text {
 namespace {
@@ -124,10 +120,29 @@ void drain_utf8(std::string& bytes, bool at_end, std::string& out) {
   bytes.erase(0, at);
 }
 
+namespace {
+
+bool in_ranges(std::span<const CodeRange> ranges, char32_t c) {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), c,
+                                      [](char32_t v, const CodeRange& r) { return v < r.first; });
+  return after != ranges.begin() && c <= (after - 1)->last;
+}
+
+char32_t mapped(std::span<const CaseRow> rows, char32_t c) {
+  const auto after = std::upper_bound(rows.begin(), rows.end(), c,
+                                      [](char32_t v, const CaseRow& r) { return v < r.first; });
+  if (after == rows.begin()) return c;
+  const CaseRow& row = *(after - 1);
+  if (c <= row.last && (c - row.first) % row.step == 0)
+    return static_cast<char32_t>(static_cast<int32_t>(c) + row.delta);
+  return c;
+}
+
+}  // namespace
+
 bool is_white_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return in_ranges(kWhiteSpace, c);
 }
 
 bool is_python_space(char32_t c) {
@@ -135,18 +150,16 @@ bool is_python_space(char32_t c) {
 }
 
 bool is_numeric(char32_t c) {
-  if (c < 0x80) return c >= '0' && c <= '9';
-  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
+  return c < 0x80 ? c >= '0' && c <= '9' : in_ranges(kNumbers, c);
 }
 
 bool is_punctuation(char32_t c) {
-  if (c < 0x80) {
-    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
-           (c >= '{' && c <= '~');
-  }
-  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+  return in_ranges(kPunctuation, c);
+}
+
+bool is_word(char32_t c) {
+  static const CharSet words = CharSet::word();
+  return words.contains(c) || c == 0x200C || c == 0x200D;
 }
 
 void append_lower(std::string& out, char32_t c) {
@@ -154,7 +167,7 @@ void append_lower(std::string& out, char32_t c) {
     out += "i\xCC\x87";
     return;
   }
-  append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+  append_utf8(out, mapped(kLower, c));
 }
 
 void append_upper(std::string& out, char32_t c) {
@@ -162,79 +175,7 @@ void append_upper(std::string& out, char32_t c) {
     out += "SS";
     return;
   }
-  append_utf8(out, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
-}
-
-namespace {
-
-using Buffer = std::vector<utf8proc_int32_t>;
-
-int combining_class(utf8proc_int32_t c) {
-  return c < 0x300 ? 0 : utf8proc_get_property(c)->combining_class;
-}
-
-// Sorts the marks from `begin` to `end` by class; those of one class keep their order.
-void order_run(Buffer& buffer, size_t begin, size_t end) {
-  std::vector<std::pair<int, size_t>> keys;
-  for (size_t i = begin; i < end; ++i) keys.emplace_back(combining_class(buffer[i]), i);
-  if (std::is_sorted(keys.begin(), keys.end())) return;
-  std::sort(keys.begin(), keys.end());
-  const Buffer marks(buffer.begin() + static_cast<std::ptrdiff_t>(begin),
-                     buffer.begin() + static_cast<std::ptrdiff_t>(end));
-  for (size_t i = begin; i < end; ++i) buffer[i] = marks[keys[i - begin].second - begin];
-}
-
-// Puts every run of marks into canonical order.
-void order_marks(Buffer& buffer) {
-  for (size_t i = 0; i < buffer.size();) {
-    size_t end = i;
-    while (end < buffer.size() && combining_class(buffer[end]) != 0) ++end;
-    if (end > i + 1) order_run(buffer, i, end);
-    i = end + 1;
-  }
-}
-
-bool changes_nothing(std::string_view text, NormalForm form) {
-  // Below U+0300 every character is its own NFC; below U+0080 its own form of any kind.
-  const bool composed = form == NormalForm::nfc;
-  return std::all_of(text.begin(), text.end(), [&](char c) {
-    return static_cast<unsigned char>(c) < (composed ? 0xCC : 0x80);
-  });
-}
-
-}  // namespace
-
-std::string normalize(std::string_view text, NormalForm form) {
-  if (changes_nothing(text, form)) return std::string(text);
-  const bool compatible = form == NormalForm::nfkc || form == NormalForm::nfkd;
-  const bool composed = form == NormalForm::nfc || form == NormalForm::nfkc;
-  const int options = UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
-  Buffer buffer;
-  buffer.reserve(text.size());
-  utf8proc_int32_t parts[32];  // the longest decomposition of one character has 18 parts
-  int boundary = 0;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint c = code_point_at(text, at);
-    at += c.length;
-    const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts, 32,
-                                               static_cast<utf8proc_option_t>(options), &boundary);
-    if (count < 1 || count > 32) {
-      buffer.push_back(static_cast<utf8proc_int32_t>(c.value));
-    } else {
-      buffer.insert(buffer.end(), parts, parts + count);
-    }
-  }
-  order_marks(buffer);
-  if (composed) {
-    const auto options_compose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    const auto length = utf8proc_normalize_utf32(
-        buffer.data(), static_cast<utf8proc_ssize_t>(buffer.size()), options_compose);
-    if (length >= 0) buffer.resize(static_cast<size_t>(length));
-  }
-  std::string out;
-  out.reserve(text.size());
-  for (const utf8proc_int32_t c : buffer) append_utf8(out, static_cast<char32_t>(c));
-  return out;
+  append_utf8(out, mapped(kUpper, c));
 }
 
 }  // namespace loom::text

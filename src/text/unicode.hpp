@@ -1,6 +1,7 @@
 // UTF-8 and the few Unicode properties that tokenizers ask for: lossy decoding, white space,
-// numbers, punctuation, lower case, normalization forms. utf8proc is behind this header and nowhere
-// else. Every function but to_valid_utf8, drain_utf8 and is_valid_utf8 expects valid UTF-8.
+// numbers, punctuation, cases, normalization forms. They are those of HF `tokenizers`, whose parts
+// know different versions of Unicode (unicode_tables.hpp). Every function but to_valid_utf8,
+// drain_utf8 and is_valid_utf8 expects valid UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,7 @@ bool is_white_space(char32_t c);   // property White_Space
 bool is_python_space(char32_t c);  // what str.strip() of Python removes
 bool is_numeric(char32_t c);       // general categories Nd, Nl, No
 bool is_punctuation(char32_t c);   // general category P, and all ASCII punctuation
+bool is_word(char32_t c);          // \w of Rust
 void append_lower(std::string& out, char32_t c);
 void append_upper(std::string& out, char32_t c);
 

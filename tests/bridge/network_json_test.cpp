@@ -82,6 +82,22 @@ TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
   expect_round_trip(read);
 }
 
+TEST(NetworkJson, LeavesOutWhatEarlierVersionsWroteAndNothingReads) {
+  const auto network = [](const std::string& more) {
+    return R"({"loom": 1, "input": [4, 8], "layers": [{"type": "MultiHeadAttention",)"
+           R"( "width": 8, "heads": 2, "kv_heads": 2, "head_dim": 4)" +
+           more + "}]}";
+  };
+  const Result<NetworkSpec> plain = parse_network(network(""), "net");
+  const Result<NetworkSpec> older = parse_network(network(R"(, "rope_bf16": false)"), "net");
+  ASSERT_TRUE(plain.ok()) << plain.error().str();
+  ASSERT_TRUE(older.ok()) << older.error().str();
+  EXPECT_EQ(write_network(*older), write_network(*plain));
+  const Result<NetworkSpec> rounded = parse_network(network(R"(, "rope_bf16": true)"), "net");
+  ASSERT_FALSE(rounded.ok());
+  EXPECT_NE(rounded.error().str().find("rope_bf16: unknown key"), std::string::npos);
+}
+
 TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   const Result<NetworkSpec> read = parse_network(
       R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2},{"type":"Softmax"}]})",

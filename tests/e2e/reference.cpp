@@ -19,12 +19,14 @@ std::vector<TokenId> ids_of(const JsonValue* list) {
 }  // namespace
 
 Reference read_reference(const std::string& folder) {
+  const bool remade = file_exists(folder + "/reference_f32.json");
+  const std::string name = remade ? "reference_f32" : "reference";
   Reference reference;
-  const Result<std::string> text = read_file(folder + "/reference.json");
+  const Result<std::string> text = read_file(folder + "/" + name + ".json");
   EXPECT_TRUE(text.ok());
   if (!text.ok()) return reference;
-  Result<JsonValue> json = parse_json(*text, "reference.json");
-  const Result<SafeTensors> tensors = SafeTensors::open(folder + "/reference.safetensors");
+  Result<JsonValue> json = parse_json(*text, name + ".json");
+  const Result<SafeTensors> tensors = SafeTensors::open(folder + "/" + name + ".safetensors");
   EXPECT_TRUE(json.ok() && tensors.ok());
   if (!json.ok() || !tensors.ok()) return reference;
   for (const JsonValue& entry : json->find("prompts")->elements()) {

@@ -1,5 +1,7 @@
 // What `transformers` computed for a checkpoint: reference.json (prompts, ids, greedy
-// continuations) and reference.safetensors (logits of every position), beside the model.
+// continuations) and reference.safetensors (logits of every position), beside the model. Where
+// there is a reference_f32 as well, that is the right one: the other was computed after the whole
+// model, rotary frequencies included, had been rounded to bfloat16.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,5 @@
 // A checkpoint written by `transformers`, outside of this tree: ids, logits, greedy continuations,
 // and perplexity on held-out text per number type. Skipped where it is absent.
-//
-// Its reference was computed after the whole model, rotary frequencies included, had been rounded
-// to bfloat16, so the comparison asks for the same (rope_bf16_frequencies).
 #include <cmath>
 
 #include "e2e/reference.hpp"
@@ -22,7 +19,6 @@ const std::string kText = kData + "/tinyshakespeare.txt";
 Model load(const std::string& dtype) {
   ModelOptions options;
   options.dtype = dtype;
-  options.rope_bf16_frequencies = true;
   return test::load(kModel, options);
 }
 

@@ -127,6 +127,18 @@ TEST(Model, RendersAChat) {
   EXPECT_EQ(*model.detokenize(*ids, false), *text);
 }
 
+TEST(Model, RefusesAChatOfADayThatIsNone) {
+  const Model model = load_stories();
+  const std::vector<ChatTurn> turns = {{"user", "Hello"}};
+  ChatOptions options;
+  options.date = "2024-02-30";
+  EXPECT_EQ(model.render_chat(turns, options).error().code, Code::invalid_argument);
+  options.date = "2024-02-29";
+  EXPECT_TRUE(model.render_chat(turns, options).ok());
+  options.reply = false;
+  EXPECT_EQ(*model.render_chat(turns, options), "<|im_start|>user\nHello<|im_end|>\n");
+}
+
 TEST(Model, OfRandomWeightsIsTheSameForTheSameSeed) {
   const auto logits = [](uint64_t seed) {
     const Result<Model> model = Model::random(make_engine(), "tiny", "q4_0", seed);

@@ -12,7 +12,7 @@ namespace {
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
 // The names of fields that differ. ternary_weights is not written: the weights beside a written
-// config are full ones. rope_bf16_frequencies is in no file.
+// config are full ones.
 std::string differing(const HfConfig& a, const HfConfig& b) {
   std::vector<std::string> names;
   const auto field = [&](const char* name, auto member) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "gguf_testing.hpp"
 #include "io/gguf_write.hpp"
 #include "io/io_testing.hpp"
 #include "llm/gguf_export.hpp"
@@ -103,26 +104,6 @@ TEST(GgufModels, IsPickedByWhatTheFileBeginsWith) {
 
 // ---- small models made here ----
 
-// Weights that are all different, of any configuration.
-class MadeSource : public ModelSource {
- public:
-  explicit MadeSource(HfConfig c) {
-    config = std::move(c);
-    path = "made";
-  }
-  Result<SourceWeight> weight(const Param& param) const override {
-    SourceWeight weight;
-    const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
-    const auto salt = static_cast<int64_t>(std::hash<std::string>()(param.path) % 1000);
-    weight.rows = [cols, salt](int64_t first, int64_t count, float* out) -> Status {
-      for (int64_t i = 0; i < count * cols; ++i)
-        out[i] = static_cast<float>((first * cols + i) * 31 % 977 + salt) / 1024.0f;
-      return {};
-    };
-    return weight;
-  }
-};
-
 GgufOutput zeros(std::string name, std::vector<int64_t> shape) {
   size_t count = 1;
   for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
@@ -130,13 +111,6 @@ GgufOutput zeros(std::string name, std::vector<int64_t> shape) {
             const std::vector<float> values(count);
             return sink(std::as_bytes(std::span(values)));
           }};
-}
-
-HfConfig tiny(std::string architecture, std::string type) {
-  HfConfig c = *shape_config("tiny");
-  c.architecture = std::move(architecture);
-  c.model_type = std::move(type);
-  return c;
 }
 
 // A small configuration with these members.
@@ -419,19 +393,6 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
 }
 
 // ---- tokenizers ----
-
-// The metadata of a tokenizer as a file that is open.
-Result<std::string> round_trip(const GgufMetadata& metadata) {
-  std::string bytes;
-  LOOM_TRY(write_gguf_to(
-      [&](std::span<const std::byte> piece) -> Status {
-        bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-        return {};
-      },
-      metadata, {}));
-  LOOM_ASSIGN(const Gguf gguf, Gguf::parse(bytes_of(bytes), "f"));
-  return read_gguf_tokenizer(gguf);
-}
 
 class GgufTokenizer : public ::testing::TestWithParam<const char*> {};
 

@@ -14,6 +14,7 @@ ChatInputs inputs_of(const JsonValue& conversation, bool prompt) {
     inputs.messages.push_back({member(message, "role").text(), member(message, "content").text()});
   }
   inputs.add_generation_prompt = prompt;
+  inputs.now = {2026, 11, 2};
   inputs.bos_token = "<s>";
   inputs.eos_token = "</s>";
   return inputs;
@@ -114,7 +115,10 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
       {"{{ 'x' | urlize }}", "t: at byte 3: the filter 'urlize' is not supported"},
       {"{{ 'x' is wild }}", "t: at byte 3: the test 'wild' is not supported"},
       {"{{ 'x'.encode() }}", "t: at byte 3: the method 'encode' of a string is not supported"},
-      {"{{ strftime_now('%d') }}", "t: at byte 3: the function 'strftime_now' is not supported"},
+      {"{{ strftime_now('%Q') }}", "t: at byte 3: the format '%Q' is not supported"},
+      {"{{ strftime_now(7) }}", "t: at byte 3: strftime_now() needs a format"},
+      {"{{ lipsum(7) }}", "t: at byte 3: the function 'lipsum' is not supported"},
+      {"{{ range }}", "t: at byte 0: printing a function is not supported"},
       {"{{ messages }}", "t: at byte 0: printing a list is not supported"},
       {"{{ messages[0] }}", "t: at byte 0: printing a mapping is not supported"},
       {"{{ nothing.x }}", "t: at byte 3: 'nothing' is undefined"},
@@ -148,6 +152,25 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
     ASSERT_FALSE(text.ok()) << c.source;
     EXPECT_EQ(text.error().str(), c.error) << c.source;
   }
+}
+
+TEST(ChatTemplateTest, TheDateOfATemplateIsTheOneOfTheInputs) {
+  const std::string source =
+      "{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% else %}26 Jul 2024"
+      "{% endif %}";
+  const Result<ChatTemplate> chat = ChatTemplate::parse(source, "t");
+  ASSERT_TRUE(chat.ok());
+  ChatInputs inputs;
+  inputs.now = {2026, 11, 2};
+  EXPECT_EQ(*chat->render(inputs), "02 Nov 2026");
+}
+
+TEST(ChatTemplateTest, FunctionsAreDefinedUntilAVariableTakesTheName) {
+  const std::string source =
+      "{{ range is defined }} {{ nothing is defined }} {% set range = 3 %}{{ range }}";
+  const Result<ChatTemplate> chat = ChatTemplate::parse(source, "t");
+  ASSERT_TRUE(chat.ok());
+  EXPECT_EQ(*chat->render({}), "True False 3");
 }
 
 TEST(ChatTemplateTest, NoTemplateRunsOrGrowsWithoutEnd) {

@@ -2,6 +2,8 @@
 // ends inside of a character.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/rng.hpp"
 #include "golden.hpp"
 #include "text/unicode.hpp"
@@ -47,8 +49,68 @@ TEST_P(StreamFamily, PiecesPutTogetherAreTheDecodedText) {
   }
 }
 
+// Bytes, in whole characters, with which both begin.
+size_t common_front(const std::string& a, const std::string& b) {
+  size_t at = 0;
+  while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
+  while (at > 0 && at < a.size() && (static_cast<unsigned char>(a[at]) & 0xC0) == 0x80) --at;
+  return at;
+}
+
+std::string continued(const Tokenizer& tokenizer, std::span<const TokenId> before,
+                      std::span<const TokenId> ids, bool skip) {
+  StreamDecoder decoder(tokenizer, skip);
+  EXPECT_TRUE(decoder.continue_after(before).ok());
+  std::string together;
+  for (const TokenId id : ids) together += *decoder.push(id);
+  return together + decoder.finish();
+}
+
+TEST_P(StreamFamily, AContinuationIsWhatTheWholeTextHasBeyondThePrompt) {
+  const JsonValue golden = read_golden(std::string("family_") + GetParam() + ".json");
+  const Tokenizer tokenizer = load_tokenizer(member(golden, "tokenizer"));
+  for (uint64_t stream = 0; stream < 200; ++stream) {
+    const std::vector<TokenId> ids = random_ids(tokenizer, stream);
+    const std::span<const TokenId> all = ids;
+    const auto before = all.first(stream % (all.size() + 1));
+    for (const bool skip : {true, false}) {
+      const std::string prompt = *tokenizer.decode(before, skip);
+      const std::string whole = *tokenizer.decode(all, skip);
+      EXPECT_EQ(continued(tokenizer, before, all.subspan(before.size()), skip),
+                whole.substr(common_front(whole, prompt)))
+          << "stream " << stream;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, StreamFamily, testing::ValuesIn(kFamilies),
                          [](const auto& test) { return std::string(test.param); });
+
+TEST(StreamDecoderTest, ContinuesAPromptLikeTheReferenceLibrary) {
+  const JsonValue golden = read_golden("continuations.json");
+  ASSERT_GT(golden.elements().size(), 500U);
+  std::map<std::string, Tokenizer> tokenizers;
+  for (const JsonValue& row : golden.elements()) {
+    const std::string family = member(row, "family").text();
+    if (!tokenizers.contains(family)) {
+      const JsonValue file = read_golden("family_" + family + ".json");
+      tokenizers.emplace(family, load_tokenizer(member(file, "tokenizer")));
+    }
+    const auto prompt = ids_of(member(row, "prompt")), ids = ids_of(member(row, "ids"));
+    EXPECT_EQ(continued(tokenizers.at(family), prompt, ids, true), member(row, "text").text())
+        << family;
+  }
+}
+
+TEST(StreamDecoderTest, IdsWithoutATokenBeforeAContinuationCountAsNothing) {
+  const Tokenizer tokenizer =
+      load_tokenizer(member(read_golden("family_llama2.json"), "tokenizer"));
+  const auto a = static_cast<TokenId>(tokenizer.token_id("a"));
+  const TokenId space = tokenizer.token_id("▁"), none = 1 << 20;
+  EXPECT_FALSE(tokenizer.has_token(none));
+  EXPECT_EQ(continued(tokenizer, std::vector{none, a}, std::vector{space, a}, true), " a");
+  EXPECT_EQ(continued(tokenizer, std::vector{none}, std::vector{space, a}, true), "a");
+}
 
 TEST(StreamDecoderTest, ACharacterAppearsWhenItsLastByteArrives) {
   const Tokenizer tokenizer = load_tokenizer(member(read_golden("family_gpt2.json"), "tokenizer"));

@@ -256,7 +256,7 @@ TEST(TokenizerRejectTest, PatternsOutsideTheDialectAreNamed) {
       {file_with(split("(?i:fluss)")),
        path + "'(?i:fluss)': a letter that folds to several at byte 4 is not supported"},
       {file_with(split("\\\\p{Nonsense}")),
-       path + R"('\p{Nonsense}' does not compile: unknown property after \P or \p)"},
+       path + R"('\p{Nonsense}': the property 'Nonsense' at byte 0 is not supported)"},
       {file_with(split(std::string(20000, 'a'))),
        "f: pre_tokenizer.pattern.Regex: the pattern has 20000 bytes, more than 16384"},
   });

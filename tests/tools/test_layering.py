@@ -54,7 +54,6 @@ class Layering(unittest.TestCase):
         cases = [
             ("src/io/file.cpp", "nlohmann/json.hpp", "src/io/json.cpp"),
             ("src/io/a.cpp", "pcre2.h", "src/text/"),
-            ("src/base/a.cpp", "utf8proc.h", "src/text/"),
             ("src/base/a.cpp", "CLI/CLI.hpp", "cli/"),
             ("src/base/a.cpp", "fmt/core.h", "cli/"),
             ("src/base/a.cpp", "httplib.h", "cli/"),

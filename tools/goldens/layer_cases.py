@@ -126,7 +126,6 @@ def attention_cases():
     yield mha("attention_rope_linear", rope_scaling="linear", **f)
     f |= dict(rope_scaling="llama3", head_dim=8, rope_original=40)
     yield mha("attention_rope_llama3", **f)
-    yield mha("attention_rope_bf16", rope=True, causal=True, rope_bf16=True, rope_theta=30)
     yield mha("attention_qk_norm", qk_norm=True, causal=True)
     yield mha("attention_qk_norm_rope_grouped", heads=4, qk_norm=True, rope=True, bias=True)
     yield mha("attention_window", window=3, causal=True)

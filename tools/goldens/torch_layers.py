@@ -40,7 +40,7 @@ RECURRENT = {"RNN": (1, nn.RNN), "LSTM": (4, nn.LSTM), "GRU": (3, nn.GRU)}  # ga
 
 _CONV = {"kernel": 3, "stride": 1, "padding": 0, "dilation": 1, "groups": 1, "output_padding": 0}
 _ROPE = {"rope_theta": 10000, "rope_scaling": "", "rope_factor": 1, "rope_low_freq": 1}
-_ROPE |= {"rope_high_freq": 4, "rope_original": 8192, "rope_bf16": False, "rope_width": 0}
+_ROPE |= {"rope_high_freq": 4, "rope_original": 8192, "rope_width": 0}
 _SUB_NORM = {"sub_norm": False, "sub_norm_eps": 1e-6}
 DEFAULTS = {
     "Dense": {"bias": True, "activation": "linear", "soft_cap": 0},
@@ -223,7 +223,7 @@ def _frequencies(f):
         blended = (1 - smooth) * stretched + smooth * plain
         blended = torch.where(length > original / low, stretched, blended)
         plain = torch.where(length < original / high, plain, blended)
-    return plain.to(torch.bfloat16).double() if f["rope_bf16"] else plain
+    return plain
 
 
 def _rotated(f, x):

@@ -4,6 +4,7 @@ construct each) with jinja2, set up as transformers does, to tests/text/golden/c
     python tools/text/make_chat_goldens.py        (needs jinja2)
 """
 
+import datetime
 import json
 import pathlib
 
@@ -61,6 +62,7 @@ def environment():
     )
     env.filters["tojson"] = tojson
     env.globals["raise_exception"] = raise_exception
+    env.globals["strftime_now"] = datetime.datetime(2026, 11, 2).strftime
     return env
 
 

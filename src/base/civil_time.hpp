@@ -1,0 +1,28 @@
+// CivilTime: a day of the calendar and a time of day, for texts that name the date. utc_now() is
+// the one place of the library that asks what day it is; everything else is given a CivilTime.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace loom {
+
+struct CivilTime {
+  int year = 1970, month = 1, day = 1;  // of the Gregorian calendar
+  int hour = 0, minute = 0, second = 0;
+};
+
+// The wall clock in UTC.
+CivilTime utc_now();
+
+// The beginning of a day written "2024-07-26". Errors: invalid_argument.
+Result<CivilTime> parse_date(std::string_view text);
+
+// strftime() in the C locale, for the codes of the C standard that need no time zone and no week of
+// the year, and with "-" for no leading zeros ("%-d"). None: `format` has another code.
+std::optional<std::string> format_time(const CivilTime& time, std::string_view format);
+
+}  // namespace loom
