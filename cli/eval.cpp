@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "bridge/network_json.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "learning.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
+  MemoryFlags memory;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels;
   int64_t batch = 64;
   bool json = false;
@@ -44,6 +46,9 @@ struct Measured {
 };
 
 Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.model, memory));
+  LOOM_TRY(check_opening(f.weights, memory));
   const bool description = !holds_weights(f.model);
   if (description && f.weights.empty()) {
     LOOM_TRY(load_network(f.model));
@@ -52,6 +57,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   }
   LOOM_ASSIGN(const WeightsFile file, open_weights(description ? f.weights : f.model));
   LOOM_ASSIGN(TrainedModel model, read(f, file));
+  LOOM_TRY(check_parameters(model.network, 2, memory, f.model));
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(model.dtype, parse_dtype(f.dtype));
   }
@@ -59,9 +65,10 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
     LOOM_ASSIGN(model.loss.kind, parse_loss(f.loss));
   }
   const bool classes = model.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(LoadedDataset loaded,
-              load_dataset(f.data.path, model.network,
-                           f.data.options(classes, model.names, model.loss.heads)));
+  LOOM_ASSIGN(const DatasetOptions reading,
+              f.data.options(memory, classes, model.names, model.loss.heads));
+  LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, model.network, reading));
+  for (const std::string& note : loaded.notes) fmt::print(stderr, "[{}]\n", note);
   LOOM_TRY(normalize(loaded.data, model.normalization));
   TrainerOptions options;
   options.dtype = model.dtype;
@@ -76,9 +83,9 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   if (!f.calibrate.empty()) {
     DataFlags other = f.data;
     other.labels = f.calibrate_labels;
-    LOOM_ASSIGN(LoadedDataset samples,
-                load_dataset(f.calibrate, model.network,
-                             other.options(classes, model.names, model.loss.heads)));
+    LOOM_ASSIGN(const DatasetOptions how,
+                other.options(memory, classes, model.names, model.loss.heads));
+    LOOM_ASSIGN(LoadedDataset samples, load_dataset(f.calibrate, model.network, how));
     LOOM_TRY(normalize(samples.data, model.normalization));
     LOOM_ASSIGN(m.clips, trainer.calibrate(samples.data));
     if (m.clips.empty()) {
@@ -166,6 +173,7 @@ Verb add_eval(Command app) {
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
+  f->memory.add(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

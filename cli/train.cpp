@@ -10,6 +10,7 @@
 #include <span>
 
 #include "bridge/network_json.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "learning.hpp"
@@ -25,31 +26,46 @@ struct Prepared {
   TrainedModel model;
   TrainerOptions options;
   Dataset train, validation;
+  MemoryShare train_memory, validation_memory;
 };
+
+// What a person should know about how a file was read.
+void print_notes(const TrainFlags& f, const LoadedDataset& loaded) {
+  if (f.quiet) return;
+  for (const std::string& note : loaded.notes) fmt::print(stderr, "[{}]\n", note);
+}
 
 Result<Prepared> prepare(const TrainFlags& f) {
   LOOM_ASSIGN(TrainerOptions options, f.options());
   LOOM_ASSIGN(const NormalizeKind kind, parse_normalize(f.normalize));
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.network, memory));
   LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
+  LOOM_TRY(check_parameters(network, 4, memory, f.network));
   const bool classes = f.loss.empty() || options.step.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(LoadedDataset loaded,
-              load_dataset(f.data.path, network, f.data.options(classes, {}, f.heads)));
+  LOOM_ASSIGN(const DatasetOptions reading, f.data.options(memory, classes, {}, f.heads));
+  LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, network, reading));
+  print_notes(f, loaded);
   if (f.loss.empty())
     options.step.loss.kind = loaded.data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
   Prepared p{{std::move(network), options.dtype, options.step.loss, loaded.names, {}},
              options,
              std::move(loaded.data),
+             {},
+             std::move(loaded.memory),
              {}};
   if (f.split > 0) {
-    LOOM_ASSIGN(SplitDataset parts, split_dataset(p.train, f.split));
+    LOOM_ASSIGN(SplitDataset parts, split_dataset(std::move(p.train), f.split));
     p.train = std::move(parts.train);
     p.validation = std::move(parts.validation);
   } else if (!f.validation.empty()) {
     DataFlags other = f.data;
     other.labels = f.validation_labels;
-    LOOM_ASSIGN(loaded, load_dataset(f.validation, p.model.network,
-                                     other.options(classes, p.model.names, f.heads)));
+    LOOM_ASSIGN(const DatasetOptions how, other.options(memory, classes, p.model.names, f.heads));
+    LOOM_ASSIGN(loaded, load_dataset(f.validation, p.model.network, how));
+    print_notes(f, loaded);
     p.validation = std::move(loaded.data);
+    p.validation_memory = std::move(loaded.memory);
   }
   p.model.normalization = find_normalization(p.train, kind);
   LOOM_TRY(normalize(p.train, p.model.normalization));

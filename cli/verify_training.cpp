@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "engine/training_hash.hpp"
 #include "verbs.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 struct TrainingFlags {
   EngineFlags engine;
+  MemoryFlags memory;
   std::string network, kind, dtype = "f32";
   int64_t batch = 8;
   int steps = 50;
@@ -28,7 +30,10 @@ struct Job {
 Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
   std::vector<Job> jobs;
   if (!f.network.empty()) {
+    LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+    LOOM_TRY(check_opening(f.network, memory));
     LOOM_ASSIGN(NetworkSpec network, load_network(f.network));
+    LOOM_TRY(check_parameters(network, 4, memory, f.network));
     jobs.push_back({f.network, std::move(network), f.batch});
     return jobs;
   }
@@ -88,6 +93,7 @@ Verb add_verify_training(Command app) {
       .show_default();
   verb.option("--seed", f->seed, "Of the weights").show_default();
   f->engine.add_lanes(verb);
+  f->memory.add(verb);
   return {verb, [f] { return run(*f); }};
 }
 

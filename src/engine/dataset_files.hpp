@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.hpp"
 #include "grid/builders.hpp"
+#include "io/csv.hpp"
 #include "learn/dataset.hpp"
 
 namespace loom {
@@ -32,14 +34,19 @@ struct DatasetOptions {
                                  // is wider than the targets
   std::vector<int64_t> heads;    // widths of the heads of softmax_ce, a label for each; empty: one
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
+  CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
+  MemoryBudget memory;  // of the values, and of what is unpacked on the way to them
 };
 
 struct LoadedDataset {
   Dataset data;
   std::vector<std::string> names;  // of the classes, where labels were text
+  std::vector<std::string> notes;  // for a person: what was taken as a header
+  MemoryShare memory;              // what `data` takes of the budget
 };
 
 // The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
+// What the values take is known, and booked, before any of them is read.
 Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
                                    const DatasetOptions& options);
 
@@ -50,7 +57,8 @@ Status normalize(Dataset& data, const Normalization& normalization);
 struct SplitDataset {
   Dataset train, validation;
 };
-// The first floor(share * samples) samples train, the rest validates; both must have some.
-Result<SplitDataset> split_dataset(const Dataset& data, double share);
+// The first floor(share * samples) samples train, the rest validates; both must have some. `data`
+// itself becomes the part that trains.
+Result<SplitDataset> split_dataset(Dataset data, double share);
 
 }  // namespace loom

@@ -74,4 +74,16 @@ Dataset Dataset::slice(int64_t first, int64_t count) const {
   return d;
 }
 
+void Dataset::truncate(int64_t count) {
+  const auto cut = [&](auto& values) {
+    values.resize(values.size() / static_cast<size_t>(samples) * static_cast<size_t>(count));
+  };
+  if (count >= samples) return;
+  cut(inputs);
+  cut(ids);
+  cut(targets);
+  cut(labels);
+  samples = count;
+}
+
 }  // namespace loom

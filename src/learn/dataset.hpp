@@ -30,6 +30,8 @@ struct Dataset {
   Status check() const;
   // Samples [first, first + count) as a set of their own.
   Dataset slice(int64_t first, int64_t count) const;
+  // Keeps the first `count` samples, in place.
+  void truncate(int64_t count);
 };
 
 }  // namespace loom
