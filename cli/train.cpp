@@ -27,13 +27,8 @@ struct Prepared {
   TrainerOptions options;
   Dataset train, validation;
   MemoryShare train_memory, validation_memory;
+  std::vector<std::string> notes;  // on how the files were read
 };
-
-// What a person should know about how a file was read.
-void print_notes(const TrainFlags& f, const LoadedDataset& loaded) {
-  if (f.quiet) return;
-  for (const std::string& note : loaded.notes) fmt::print(stderr, "[{}]\n", note);
-}
 
 Result<Prepared> prepare(const TrainFlags& f) {
   LOOM_ASSIGN(TrainerOptions options, f.options());
@@ -45,7 +40,6 @@ Result<Prepared> prepare(const TrainFlags& f) {
   const bool classes = f.loss.empty() || options.step.loss.kind == LossKind::softmax_ce;
   LOOM_ASSIGN(const DatasetOptions reading, f.data.options(memory, classes, {}, f.heads));
   LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, network, reading));
-  print_notes(f, loaded);
   if (f.loss.empty())
     options.step.loss.kind = loaded.data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
   Prepared p{{std::move(network), options.dtype, options.step.loss, loaded.names, {}},
@@ -53,7 +47,8 @@ Result<Prepared> prepare(const TrainFlags& f) {
              std::move(loaded.data),
              {},
              std::move(loaded.memory),
-             {}};
+             {},
+             std::move(loaded.notes)};
   if (f.split > 0) {
     LOOM_ASSIGN(SplitDataset parts, split_dataset(std::move(p.train), f.split));
     p.train = std::move(parts.train);
@@ -63,7 +58,7 @@ Result<Prepared> prepare(const TrainFlags& f) {
     other.labels = f.validation_labels;
     LOOM_ASSIGN(const DatasetOptions how, other.options(memory, classes, p.model.names, f.heads));
     LOOM_ASSIGN(loaded, load_dataset(f.validation, p.model.network, how));
-    print_notes(f, loaded);
+    p.notes.insert(p.notes.end(), loaded.notes.begin(), loaded.notes.end());
     p.validation = std::move(loaded.data);
     p.validation_memory = std::move(loaded.memory);
   }
@@ -175,6 +170,8 @@ Status Training::run() {
                                         engine.pool));
   run_.options = run_options(p_.options, p_.train, p_.validation);
   LOOM_TRY(resume());
+  for (size_t i = 0; i < p_.notes.size() && !f_.quiet; ++i)
+    fmt::print(stderr, "[{}]\n", p_.notes[i]);
   if (!f_.layer_stats.empty()) watch_layers();
   planned_ = (p_.options.epochs - trainer_->progress().epoch) * p_.train.samples;
   Progress bar("training", "samples", f_.quiet);

@@ -125,7 +125,8 @@ TEST(Csv, NamesRowAndColumnOfWhatIsWrong) {
 }
 
 TEST(Csv, ReadsACellInTheEndOfATextWithoutALineBreak) {
-  Result<CsvFile> file = open("1,2\n3,", CsvHeader::no);
+  const std::string text = "1,2\n3,";
+  Result<CsvFile> file = open(text, CsvHeader::no);
   ASSERT_TRUE(file.ok()) << file.error().str();
   EXPECT_THAT(cells_of(*file), ElementsAre("1", "2", "3", ""));
 }
