@@ -9,6 +9,7 @@
 
 #include "engine/calibrate_text.hpp"
 #include "engine/convert.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "llm/decoder.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 struct ConvertFlags {
   EngineFlags engine;
+  MemoryFlags memory;
   std::string in, out, dtype, shape, calibrate;
   int64_t windows = 16, open_extent = 0;
   std::vector<std::string> rules;
@@ -130,6 +132,8 @@ Status convert(const ConvertFlags& f) {
   LOOM_ASSIGN(options.rules, parse_rules(f.rules));
   options.per_tensor = f.per_tensor;
   options.with_weights = f.with_weights;
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.in, memory));
   LOOM_ASSIGN(const OpenedModel model, open(f, pool));
   if (!f.quiet) {
     for (const std::string& inferred : model.notes) note(inferred);
@@ -213,6 +217,7 @@ void add_common(Command verb, ConvertFlags& f) {
   verb.flag("--json", f.json, "One JSON object instead of text");
   verb.flag("--quiet", f.quiet, "No progress, no notes");
   f.engine.add_lanes(verb);
+  f.memory.add(verb);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "engine/file_memory.hpp"
 #include "engine/model_report.hpp"
 #include "verbs.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 struct DiffFlags {
   std::string a, b;
+  MemoryFlags memory;
   bool parameters = false, json = false, all = false;
 };
 
@@ -28,6 +30,9 @@ struct Pair {
 // As the files store them where they use the same names, else by the model's parameters.
 Result<Pair> open(const DiffFlags& f) {
   Pair pair;
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.a, memory));
+  LOOM_TRY(check_opening(f.b, memory));
   if (!f.parameters) {
     Result<std::unique_ptr<TensorFile>> a = open_tensor_file(f.a), b = open_tensor_file(f.b);
     if (a.ok() && b.ok() && share_a_name(**a, **b)) return Pair{std::move(*a), std::move(*b)};
@@ -117,6 +122,7 @@ Verb add_diff(Command app) {
             "Compare parameters by their place in the network, whatever the files call them");
   verb.flag("--all", f->all, "List equal tensors too");
   verb.flag("--json", f->json, "One JSON object instead of text");
+  f->memory.add(verb);
   return {verb, [f] { return run(*f); }};
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/convert.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "learning.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
+  MemoryFlags memory;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows;
   double split = 0;
   int64_t batch = 64, seed = -1;
@@ -29,7 +31,9 @@ struct Trained {
 
 // MODEL, or where it is a description, that with --weights. What the network was trained for is
 // what the weights say, else what MODEL says.
-Result<Trained> open(const EvalFlags& f) {
+Result<Trained> open(const EvalFlags& f, const MemoryBudget& memory) {
+  LOOM_TRY(check_opening(f.model, memory));
+  LOOM_TRY(check_opening(f.weights, memory));
   LOOM_ASSIGN(OpenedModel described, open_network(f.model));
   Trained t{{described.network->spec, DType::f32, {}, {}, {}}, {}};
   if (!f.weights.empty()) {
@@ -101,14 +105,14 @@ struct Measured {
 
 // Narrows ranges with the samples of --calibrate; of the samples that are scored in part, only
 // those that training saw.
-Status calibrate(const EvalFlags& f, const TrainedModel& model, const std::string& scored_data,
-                 const Rows& rows, Trainer& trainer, Measured& m) {
+Status calibrate(const EvalFlags& f, const MemoryBudget& memory, const TrainedModel& model,
+                 const std::string& scored_data, const Rows& rows, Trainer& trainer, Measured& m) {
   DataFlags other = f.data;
   other.labels = f.calibrate_labels;
-  LOOM_ASSIGN(LoadedDataset samples,
-              load_dataset(f.calibrate, model.network,
-                           other.options(model.loss.kind == LossKind::softmax_ce, model.names,
-                                         model.loss.heads)));
+  LOOM_ASSIGN(const DatasetOptions how,
+              other.options(memory, model.loss.kind == LossKind::softmax_ce, model.names,
+                            model.loss.heads));
+  LOOM_ASSIGN(LoadedDataset samples, load_dataset(f.calibrate, model.network, how));
   if (rows.train.samples > 0 && hash_dataset(samples.data) == scored_data)
     samples.data = rows.train;
   LOOM_TRY(normalize(samples.data, model.normalization));
@@ -122,8 +126,10 @@ Status calibrate(const EvalFlags& f, const TrainedModel& model, const std::strin
 }
 
 Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
-  LOOM_ASSIGN(Trained trained, open(f));
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_ASSIGN(Trained trained, open(f, memory));
   TrainedModel& model = trained.model;
+  LOOM_TRY(check_parameters(model.network, 2, memory, f.model));
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(model.dtype, parse_dtype(f.dtype));
   }
@@ -131,9 +137,10 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
     LOOM_ASSIGN(model.loss.kind, parse_loss(f.loss));
   }
   const bool classes = model.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(LoadedDataset loaded,
-              load_dataset(f.data.path, model.network,
-                           f.data.options(classes, model.names, model.loss.heads)));
+  LOOM_ASSIGN(const DatasetOptions reading,
+              f.data.options(memory, classes, model.names, model.loss.heads));
+  LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, model.network, reading));
+  for (const std::string& text : loaded.notes) note(text);
   const std::string data = hash_dataset(loaded.data);
   LOOM_ASSIGN(Rows rows, choose_rows(f, model, std::move(loaded.data)));
   LOOM_TRY(normalize(rows.scored, model.normalization));
@@ -148,7 +155,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
               Trainer::create(model.network.grid, rows.scored, options, *impl.ops, impl.pool));
   LOOM_TRY(load_weights(*trained.weights, trainer));
   Measured m;
-  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, model, data, rows, trainer, m));
+  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, memory, model, data, rows, trainer, m));
   const auto start = std::chrono::steady_clock::now();
   LOOM_ASSIGN(m.evaluation, trainer.evaluate(rows.scored));
   m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -253,6 +260,7 @@ Verb add_eval(Command app) {
             "Feedback links read what the batch before gave, not zeros");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
+  f->memory.add(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

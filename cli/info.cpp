@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/checkpoint.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/model_report.hpp"
 #include "io/entity.hpp"
 #include "io/hash.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 struct InfoFlags {
   std::string model;
+  MemoryFlags memory;
   bool json = false, tensors = false, tree = false, hashes = false, verify = false;
 };
 
@@ -43,6 +45,8 @@ void count(Facts& facts) {
 
 Result<Facts> gather(const InfoFlags& f) {
   Facts facts;
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.model, memory));
   LOOM_ASSIGN(facts.model, open_model(f.model));
   LOOM_ASSIGN(facts.report, report_model(facts.model));
   Result<std::unique_ptr<TensorFile>> file = open_tensor_file(f.model);
@@ -197,6 +201,8 @@ void print_text(const InfoFlags& f, const Facts& facts) {
 
 // Compares every blob with its hash.
 Status verify(const InfoFlags& f) {
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.model, memory));
   LOOM_ASSIGN(const std::unique_ptr<Entity> file, Entity::open(f.model));
   for (size_t i = 0; i < file->blobs().size(); ++i) {
     LOOM_TRY(file->verify(i));
@@ -236,6 +242,7 @@ Verb add_info(Command app) {
   verb.flag("--hashes", f->hashes, "List them with a hash of their bytes (XXH3-128)");
   verb.flag("--verify", f->verify, ".entity: compare every blob with the hash in the file");
   verb.flag("--json", f->json, "One JSON object instead of text");
+  f->memory.add(verb);
   return {verb, [f] { return run(*f); }};
 }
 

@@ -12,11 +12,18 @@ void DataFlags::add(Command verb) {
   verb.option("--targets", targets, "CSV: how many of the last columns are the target")
       .range(1, 1 << 24)
       .show_default();
+  verb.option("--header", header,
+              "CSV: is the first row a header: yes, no, auto (yes where it has no number and "
+              "stands above numbers)")
+      .show_default();
 }
 
-DatasetOptions DataFlags::options(bool classes, std::vector<std::string> names,
-                                  std::vector<int64_t> heads) const {
+Result<DatasetOptions> DataFlags::options(const MemoryBudget& memory, bool classes,
+                                          std::vector<std::string> names,
+                                          std::vector<int64_t> heads) const {
   DatasetOptions options;
+  LOOM_ASSIGN(options.header, parse_csv_header(header));
+  options.memory = memory;
   options.labels = labels;
   options.x = x;
   options.y = y;

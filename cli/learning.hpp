@@ -8,14 +8,15 @@ namespace loom::cli {
 
 // Where the samples come from.
 struct DataFlags {
-  std::string path, labels, x = "x", y = "y";
+  std::string path, labels, x = "x", y = "y", header = "auto";
   int64_t targets = 1;
 
   void add(Command verb);
   // `classes`: whole numbers are labels.
   // `names`: classes that training knows; `heads`: of the loss.
-  DatasetOptions options(bool classes, std::vector<std::string> names = {},
-                         std::vector<int64_t> heads = {}) const;
+  Result<DatasetOptions> options(const MemoryBudget& memory, bool classes,
+                                 std::vector<std::string> names = {},
+                                 std::vector<int64_t> heads = {}) const;
 };
 
 // "97.35 %"

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/checkpoint.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "progress.hpp"
@@ -43,6 +44,9 @@ std::string_view from_character(std::string_view text, int64_t start) {
 
 Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f) {
   LOOM_TRY(check_model_folder(f.model.folder));
+  LOOM_ASSIGN(const MemoryBudget memory, f.model.memory.create());
+  LOOM_TRY(check_opening(f.model.folder, memory));
+  LOOM_TRY(check_text(f.file, memory));
   LOOM_ASSIGN(const Tokenizer tokenizer, load_tokenizer(f.model.folder));
   std::string text;
   if (f.file == "-") {

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "chat.hpp"
+#include "engine/file_memory.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
@@ -199,11 +200,18 @@ void add_sampling(Command verb, GenerateOptions& g) {
   verb.flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");
 }
 
+Status fits_memory(const RunFlags& f) {
+  LOOM_ASSIGN(const MemoryBudget memory, f.model.memory.create());
+  return check_text(f.file, memory);
+}
+
 int run(const RunFlags& f) {
   const bool has_prompt = f.prompt_option.given();
   const bool asks_person = f.chat && !has_prompt && f.file.empty();
   if (!f.chat && !has_prompt && f.file.empty() && stdin_is_terminal())
     return fail(kUsage, "no prompt; give one with -p TEXT, -f FILE, on stdin, or use --chat");
+  const Status fits = fits_memory(f);
+  if (!fits.ok()) return fail(fits.error());
   Result<std::string> prompt = f.prompt;
   if (!has_prompt && !asks_person) prompt = f.file.empty() ? read_stdin() : read_text(f.file);
   if (!prompt.ok()) return fail(prompt.error());

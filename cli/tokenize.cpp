@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/checkpoint.hpp"
+#include "engine/file_memory.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -13,9 +14,16 @@ namespace {
 
 struct TokenizeFlags {
   std::string model, text;
+  MemoryFlags memory;
   bool decode = false, json = false, no_special = false;
   Option text_option;
 };
+
+Result<Tokenizer> open(const TokenizeFlags& f) {
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.model, memory));
+  return load_tokenizer(f.model);
+}
 
 // Ids between white space and commas.
 Result<std::vector<TokenId>> parse_ids(std::string_view text) {
@@ -71,7 +79,7 @@ int encode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string
 int run(const TokenizeFlags& f) {
   if (!f.text_option.given() && stdin_is_terminal())
     return fail(kUsage, "no text; give it as an argument or on stdin");
-  const Result<Tokenizer> tokenizer = load_tokenizer(f.model);
+  const Result<Tokenizer> tokenizer = open(f);
   if (!tokenizer.ok()) return fail(tokenizer.error());
   const Result<std::string> input = f.text_option.given() ? f.text : read_stdin();
   if (!input.ok()) return fail(input.error());
@@ -90,6 +98,7 @@ Verb add_tokenize(Command app) {
   f->text_option = verb.option("TEXT", f->text, "The text or ids (default: stdin)");
   verb.flag("--decode", f->decode, "TEXT is ids; print their text");
   verb.flag("--no-special", f->no_special, "Add no tokens around the text (BOS and the like)");
+  f->memory.add(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

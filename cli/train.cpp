@@ -10,6 +10,7 @@
 #include <span>
 
 #include "engine/convert.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "io/file.hpp"
 #include "learning.hpp"
@@ -27,6 +28,8 @@ struct Prepared {
   TrainerOptions options;
   Dataset train, validation;
   std::unique_ptr<NetworkSource> start;  // weights to start from; null: fresh ones
+  MemoryShare train_memory, validation_memory;
+  std::vector<std::string> notes;  // on how the files were read
 };
 
 // What NETWORK was trained for holds on where no option says otherwise.
@@ -37,7 +40,7 @@ void take_over(const TrainFlags& f, const TrainedModel& known, TrainerOptions& o
 }
 
 // Holds samples out, or reads them from a file of their own.
-Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
+Status add_validation(const TrainFlags& f, const MemoryBudget& memory, bool classes, Prepared& p) {
   if (f.split > 0) {
     const SplitSpec spec{f.split, f.seed, !f.no_shuffle};
     p.model.split = SplitRecord{spec, hash_dataset(p.train)};
@@ -48,15 +51,18 @@ Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
       const std::string how = !spec.shuffle    ? "the first train, the last validate"
                               : parts.by_class ? fmt::format("drawn by class with seed {}", f.seed)
                                                : fmt::format("drawn with seed {}", f.seed);
-      note(fmt::format("{} samples train, {} validate: {}", p.train.samples, p.validation.samples, how));
+      note(fmt::format("{} samples train, {} validate: {}", p.train.samples, p.validation.samples,
+                       how));
     }
   } else if (!f.validation.empty()) {
     DataFlags other = f.data;
     other.labels = f.validation_labels;
-    LOOM_ASSIGN(LoadedDataset loaded,
-                load_dataset(f.validation, p.model.network,
-                             other.options(classes, p.model.names, p.model.loss.heads)));
+    LOOM_ASSIGN(const DatasetOptions how,
+                other.options(memory, classes, p.model.names, p.model.loss.heads));
+    LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.validation, p.model.network, how));
+    p.notes.insert(p.notes.end(), loaded.notes.begin(), loaded.notes.end());
     p.validation = std::move(loaded.data);
+    p.validation_memory = std::move(loaded.memory);
   }
   return {};
 }
@@ -73,23 +79,29 @@ Status normalize_inputs(const TrainFlags& f, const Normalization& known, Prepare
 Result<Prepared> prepare(const TrainFlags& f) {
   LOOM_ASSIGN(TrainerOptions options, f.options());
   LOOM_TRY(parse_normalize(f.normalize.empty() ? "none" : f.normalize));
+  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+  LOOM_TRY(check_opening(f.network, memory));
   LOOM_ASSIGN(OpenedModel opened, open_network(f.network));
+  LOOM_TRY(check_parameters(opened.network->spec, 4, memory, f.network));
   LOOM_ASSIGN(TrainedModel known, model_of(*opened.network));
   const bool trained = opened.network->sections.find("model") != nullptr;
   if (trained) take_over(f, known, options);
   const bool open_loss = f.loss.empty() && !trained;
   const bool classes = open_loss || options.step.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(LoadedDataset loaded,
-              load_dataset(f.data.path, known.network,
-                           f.data.options(classes, known.names, options.step.loss.heads)));
+  LOOM_ASSIGN(const DatasetOptions reading,
+              f.data.options(memory, classes, known.names, options.step.loss.heads));
+  LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, known.network, reading));
   if (open_loss)
     options.step.loss.kind = loaded.data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
   Prepared p{{std::move(known.network), options.dtype, options.step.loss, loaded.names, {}},
              options,
              std::move(loaded.data),
              {},
-             {}};
-  LOOM_TRY(add_validation(f, classes, p));
+             {},
+             std::move(loaded.memory),
+             {},
+             std::move(loaded.notes)};
+  LOOM_TRY(add_validation(f, memory, classes, p));
   LOOM_TRY(normalize_inputs(f, known.normalization, p));
   if (f.batch == 0 && options.step.optimizer.lbfgs()) p.options.batch = p.train.samples;
   if (!opened.fresh) p.start = std::move(opened.network);
@@ -208,6 +220,7 @@ Status Training::run() {
   if (p_.start != nullptr) LOOM_TRY(load_weights(*p_.start, *trainer_));
   run_.options = run_options(p_.options, p_.train, p_.validation);
   LOOM_TRY(resume());
+  for (size_t i = 0; i < p_.notes.size() && !f_.quiet; ++i) note(p_.notes[i]);
   if (!f_.layer_stats.empty()) watch_layers();
   planned_ = (p_.options.epochs - trainer_->progress().epoch) * p_.train.samples;
   Progress bar("training", "samples", f_.quiet);

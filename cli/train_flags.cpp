@@ -119,6 +119,7 @@ void TrainFlags::add(Command verb) {
   add_schedule(verb);
   engine.add_lanes(verb);
   engine.add_device(verb);
+  memory.add(verb);
   verb.flag("--json", json, "One JSON object instead of text");
   verb.flag("--quiet", quiet, "No progress, no lines per epoch");
 }

@@ -8,6 +8,7 @@ namespace loom::cli {
 struct TrainFlags {
   EngineFlags engine;
   DataFlags data;
+  MemoryFlags memory;
   std::string network, validation, validation_labels, normalize;
   double split = 0;
   int64_t epochs = 10, batch = 0, accumulate = 1, early_stop = 0;

@@ -2,10 +2,14 @@
 
 #include <cstdlib>
 
+#include <fmt/core.h>
+
 #include "base/text.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/training_hash.hpp"
 #include "guess.hpp"
 #include "held_stderr.hpp"
+#include "io/machine_memory.hpp"
 #include "progress.hpp"
 
 namespace loom::cli {
@@ -16,6 +20,28 @@ Error unknown_kind(const std::string& word) {
   return Error{Code::invalid_argument,
                cat("--kind: unknown layer kind '", printable(word), "'; known are ",
                    join(known, ", "), did_you_mean(word, known)),
+               {},
+               -1};
+}
+
+void MemoryFlags::add(Command verb) {
+  verb.option("--memory", size,
+              "What reading files may take at most, as 512M or 2G (default: three quarters of what "
+              "the machine has)");
+}
+
+Result<MemoryBudget> MemoryFlags::create() const {
+  constexpr uint64_t kProgram = uint64_t{32} << 20;  // code, tables, stacks
+  if (size.empty()) return default_budget();
+  const Result<uint64_t> bytes = parse_size(size);
+  if (!bytes.ok()) {
+    return Error{
+        Code::invalid_argument, fmt::format("--memory: {}", bytes.error().message), {}, -1};
+  }
+  if (*bytes >= 2 * kProgram) return MemoryBudget(*bytes, true, kProgram);
+  return Error{Code::invalid_argument,
+               fmt::format("--memory {}: must be at least {}; the program itself takes {}", size,
+                           size_text(2 * kProgram), size_text(kProgram)),
                {},
                -1};
 }
@@ -88,10 +114,13 @@ Result<Engine> EngineFlags::create() const {
 Option ModelFlags::add(Command verb, bool required) {
   verb.option("MODEL", folder, ".entity or .gguf file, or a folder with config.json")
       .required(required);
+  memory.add(verb);
   return verb.option("--dtype", options.dtype, "Number type of the weights (default: as stored)");
 }
 
 Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
+  LOOM_ASSIGN(const MemoryBudget budget, memory.create());
+  LOOM_TRY(check_opening(folder, budget));
   Progress bar("loading", "tensors", quiet);
   ModelOptions loading = options;
   loading.progress = [&](int64_t done, int64_t total) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.hpp"
 #include "console.hpp"
 #include "flags.hpp"
 
@@ -40,6 +41,16 @@ Verb add_quantize(Command app);
 Error unknown_kind(const std::string& word);
 
 // Options that many verbs share.
+
+// How much memory reading files may take.
+struct MemoryFlags {
+  std::string size;
+
+  void add(Command verb);
+  // What --memory says, or what the machine has.
+  Result<MemoryBudget> create() const;
+};
+
 struct EngineFlags {
   int threads = 0;
   std::string isa;
@@ -59,6 +70,7 @@ struct EngineFlags {
 // How a model is loaded.
 struct ModelFlags {
   std::string folder;
+  MemoryFlags memory;
   ModelOptions options;
 
   // MODEL and --dtype; `required`: MODEL must be given. Returns the option --dtype.

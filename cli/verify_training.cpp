@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "engine/convert.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
 #include "engine/training_hash.hpp"
 #include "verbs.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 struct TrainingFlags {
   EngineFlags engine;
+  MemoryFlags memory;
   std::string network, kind, dtype = "f32";
   int64_t batch = 8;
   int steps = 50;
@@ -29,7 +31,10 @@ struct Job {
 Result<std::vector<Job>> jobs_of(const TrainingFlags& f) {
   std::vector<Job> jobs;
   if (!f.network.empty()) {
+    LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
+    LOOM_TRY(check_opening(f.network, memory));
     LOOM_ASSIGN(const OpenedModel opened, open_network(f.network));
+    LOOM_TRY(check_parameters(opened.network->spec, 4, memory, f.network));
     jobs.push_back({f.network, opened.network->spec, f.batch});
     return jobs;
   }
@@ -87,6 +92,7 @@ Verb add_verify_training(Command app) {
       .show_default();
   verb.option("--seed", f->seed, "Of the weights").show_default();
   f->engine.add_lanes(verb);
+  f->memory.add(verb);
   return {verb, [f] { return run(*f); }};
 }
 

@@ -288,7 +288,8 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
       return bad(*row, "layers", "stands in the place of grid and cells; give one or the other");
     if (!row->is_array()) return expected(*row, "layers", "a list of layers");
     const size_t n = row->elements().size();
-    if (n < 1 || n > kMaxCells) return bad(*row, "layers", "must hold at least one layer");
+    if (n < 1) return bad(*row, "layers", "must hold at least one layer");
+    if (n > kMaxCells) return bad(*row, "layers", cat("has more than ", kMaxCells, " layers"));
     GridSpec grid(1, 1, static_cast<int64_t>(n), 1);
     for (size_t i = 0; i < n; ++i) {
       LOOM_ASSIGN(LayerConfig made, layer(row->elements()[i], item_path("layers", i), false));
@@ -303,18 +304,28 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
   return NetworkSpec{std::move(made), sample};
 }
 
+Result<NetworkSpec> checked(Result<NetworkSpec> network, const std::string& where) {
+  if (!network.ok()) return network;
+  const Result<Network> whole = Network::finalize(network->grid, network->input.after(1));
+  if (!whole.ok()) return bad_file(whole.error().message, where);
+  return network;
+}
+
 }  // namespace
 
 Result<NetworkSpec> parse_network(std::string_view text, const std::string& where) {
-  LOOM_ASSIGN(const JsonValue root, parse_json(text, where));
-  return read_network(root, where);
+  LOOM_ASSIGN(JsonValue root, parse_json(text, where));
+  return read_network(std::move(root), where);
 }
 
 Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where) {
-  LOOM_ASSIGN(NetworkSpec network, Reader(where).network(json));
-  const Result<Network> whole = Network::finalize(network.grid, network.input.after(1));
-  if (!whole.ok()) return bad_file(whole.error().message, where);
-  return network;
+  return checked(Reader(where).network(json), where);
+}
+
+Result<NetworkSpec> read_network(JsonValue&& json, const std::string& where) {
+  Result<NetworkSpec> network = Reader(where).network(json);
+  json = JsonValue();
+  return checked(std::move(network), where);
 }
 
 Result<NetworkSpec> load_network(const std::string& path) {

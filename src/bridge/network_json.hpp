@@ -25,6 +25,8 @@ std::string write_network(const NetworkSpec& network);
 
 // The same as a value, for descriptions inside other files.
 Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where);
+// Frees the value before a second form of the network is made to check it.
+Result<NetworkSpec> read_network(JsonValue&& json, const std::string& where);
 JsonValue network_json(const NetworkSpec& network);
 
 }  // namespace loom

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/text.hpp"
 #include "engine/training_parts.hpp"
 #include "grid/network.hpp"
 #include "io/array_file.hpp"
-#include "io/csv.hpp"
 
 namespace loom {
 namespace {
@@ -70,7 +70,7 @@ Result<int64_t> samples_of(const ArrayView& array) {
 Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) {
   LOOM_ASSIGN(data.samples, samples_of(x));
   data.sample = w.sample;
-  if (x.count() != data.samples * w.values) {
+  if (x.count() % data.samples != 0 || x.count() / data.samples != w.values) {
     ArrayView one = x;
     one.shape.erase(one.shape.begin());
     return bad_file(cat("a sample is ", one.shape_text(), ", the network takes ", w.sample.str()),
@@ -106,127 +106,173 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
   return {};
 }
 
+// What the values of the arrays take as floats or ids.
+Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options,
+            LoadedDataset& out) {
+  const auto values = static_cast<uint64_t>(x.count()) + static_cast<uint64_t>(y.count());
+  LOOM_ASSIGN(out.memory, options.memory.take(values * sizeof(float), "the values", x.where));
+  return {};
+}
+
 Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const Wanted& w,
                                   const DatasetOptions& options) {
   LoadedDataset out;
   LOOM_ASSIGN(const ArrayView x, file.find(options.x));
-  LOOM_TRY(set_inputs(x, file.kind() == ArrayFile::Kind::idx, w, out.data));
-  const bool one = file.kind() == ArrayFile::Kind::idx || file.kind() == ArrayFile::Kind::npy;
-  if (options.labels.empty()) {
-    if (one) return invalid("holds the inputs alone; give the targets with --labels FILE", path);
-    LOOM_ASSIGN(const ArrayView y, file.find(options.y));
-    LOOM_TRY(set_targets(y, w, options, out.data));
-    return out;
+  const bool idx = file.kind() == ArrayFile::Kind::idx;
+  std::optional<ArrayFile> labels;
+  if (!options.labels.empty()) {
+    LOOM_ASSIGN(labels, ArrayFile::open(options.labels, options.memory));
+  } else if (idx || file.kind() == ArrayFile::Kind::npy) {
+    return invalid("holds the inputs alone; give the targets with --labels FILE", path);
   }
-  LOOM_ASSIGN(const ArrayFile labels, ArrayFile::open(options.labels));
-  LOOM_ASSIGN(const ArrayView y, labels.find(options.y));
+  LOOM_ASSIGN(const ArrayView y, (labels.has_value() ? *labels : file).find(options.y));
+  LOOM_TRY(book(x, y, options, out));
+  LOOM_TRY(set_inputs(x, idx, w, out.data));
   LOOM_TRY(set_targets(y, w, options, out.data));
   return out;
 }
 
 // ---- CSV ----------------------------------------------------------------------------------------
 
-Result<int32_t> whole_cell(const CsvTable& table, int64_t row, int64_t col, int64_t limit,
+Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t limit,
                            std::string_view what) {
-  LOOM_ASSIGN(const float value, table.number(row, col));
+  LOOM_ASSIGN(const float value, file.number(cell));
   if (value == std::floor(value) && value >= 0.0f && value < static_cast<float>(limit))
     return static_cast<int32_t>(value);
-  return table.error(row, col,
-                     cat(what, " ", printable(table.cell(row, col)),
-                         " must be a whole number from 0 to ", limit - 1));
+  return file.error(
+      cell, cat(what, " ", printable(cell.text), " must be a whole number from 0 to ", limit - 1));
 }
 
-Status set_csv_inputs(const CsvTable& table, const Wanted& w, Dataset& data) {
-  for (int64_t row = 0; row < data.samples; ++row) {
-    for (int64_t col = 0; col < w.values; ++col) {
-      if (w.ids) {
-        LOOM_ASSIGN(const int32_t id, whole_cell(table, row, col, w.vocab, "id"));
-        data.ids.push_back(id);
-      } else {
-        LOOM_ASSIGN(const float value, table.number(row, col));
-        data.inputs.push_back(value);
-      }
-    }
+// Takes the cells of a CSV in their order: the inputs of a row, then its targets.
+class CsvDataset {
+ public:
+  CsvDataset(const CsvFile& file, const std::string& path, const Wanted& w,
+             const DatasetOptions& options, LoadedDataset& out)
+      : file_(file), path_(path), w_(w), options_(options), out_(out) {}
+
+  // What the columns are, and memory for all of them.
+  Status begin();
+  Status add(const CsvCell& cell) {
+    return cell.col < w_.values ? add_input(cell) : add_target(cell);
   }
+
+ private:
+  enum class Targets : uint8_t { numbers, labels, names };
+
+  Status add_input(const CsvCell& cell);
+  Status add_target(const CsvCell& cell);
+  Result<int32_t> class_of(const CsvCell& cell);
+
+  const CsvFile& file_;
+  const std::string& path_;
+  const Wanted& w_;
+  const DatasetOptions& options_;
+  LoadedDataset& out_;
+  Targets targets_ = Targets::numbers;
+  std::map<std::string, int32_t, std::less<>> classes_;  // by name
+};
+
+Status CsvDataset::begin() {
+  Dataset& data = out_.data;
+  const bool labels = options_.classes && options_.targets == w_.labels() && w_.outputs > 1;
+  if (labels) {
+    const bool text = !options_.names.empty() || !file_.last_is_numeric();
+    targets_ = text && options_.targets == 1 ? Targets::names : Targets::labels;
+    data.classes = w_.outputs;
+    out_.names = targets_ == Targets::names ? options_.names : std::vector<std::string>();
+    for (const std::string& name : out_.names)
+      classes_.emplace(name, static_cast<int32_t>(classes_.size()));
+  } else if (options_.targets != w_.rows * w_.outputs) {
+    return bad_file(cat("a target has ", options_.targets, " values, the network gives ",
+                        w_.rows * w_.outputs, "; --targets says how many columns there are"),
+                    path_);
+  } else {
+    data.outputs = options_.targets;
+  }
+  data.samples = file_.rows();
+  data.sample = w_.sample;
+  const auto inputs = static_cast<size_t>(data.samples * w_.values);
+  const auto targets = static_cast<size_t>(data.samples * options_.targets);
+  LOOM_ASSIGN(out_.memory,
+              options_.memory.take((inputs + targets) * sizeof(float), "the values", path_));
+  w_.ids ? data.ids.reserve(inputs) : data.inputs.reserve(inputs);
+  labels ? data.labels.reserve(targets) : data.targets.reserve(targets);
+  return {};
+}
+
+Status CsvDataset::add_input(const CsvCell& cell) {
+  if (w_.ids) {
+    LOOM_ASSIGN(const int32_t id, whole_cell(file_, cell, w_.vocab, "id"));
+    out_.data.ids.push_back(id);
+    return {};
+  }
+  LOOM_ASSIGN(const float value, file_.number(cell));
+  out_.data.inputs.push_back(value);
+  return {};
+}
+
+Status CsvDataset::add_target(const CsvCell& cell) {
+  if (targets_ == Targets::numbers) {
+    LOOM_ASSIGN(const float value, file_.number(cell));
+    out_.data.targets.push_back(value);
+    return {};
+  }
+  int32_t label = 0;
+  if (targets_ == Targets::names) {
+    LOOM_ASSIGN(label, class_of(cell));
+  } else {
+    const int64_t limit = w_.classes_of(static_cast<size_t>(cell.col - w_.values));
+    LOOM_ASSIGN(label, whole_cell(file_, cell, limit, "label"));
+  }
+  out_.data.labels.push_back(label);
   return {};
 }
 
 // Text labels become classes in order of first appearance; names that training knows come first.
-Status set_csv_names(const CsvTable& table, int64_t col, const Wanted& w,
-                     const std::vector<std::string>& known, LoadedDataset& out) {
-  out.names = known;
-  std::map<std::string, int32_t, std::less<>> index;
-  for (size_t i = 0; i < known.size(); ++i) index[known[i]] = static_cast<int32_t>(i);
-  for (int64_t row = 0; row < table.rows(); ++row) {
-    const std::string_view cell = table.cell(row, col);
-    auto at = index.find(cell);
-    if (at == index.end()) {
-      if (!known.empty())
-        return table.error(row, col, cat("class '", printable(cell), "' was not in training"));
-      if (static_cast<int64_t>(index.size()) == w.outputs) {
-        return table.error(row, col,
-                           cat("'", printable(cell), "' would be class ", index.size(),
-                               ", but the network has ", w.outputs, " outputs"));
-      }
-      at = index.emplace(std::string(cell), static_cast<int32_t>(index.size())).first;
-      out.names.emplace_back(cell);
-    }
-    out.data.labels.push_back(at->second);
+Result<int32_t> CsvDataset::class_of(const CsvCell& cell) {
+  const auto at = classes_.find(cell.text);
+  if (at != classes_.end()) return at->second;
+  if (!options_.names.empty())
+    return file_.error(cell, cat("class '", printable(cell.text), "' was not in training"));
+  const auto next = static_cast<int32_t>(classes_.size());
+  if (next == w_.outputs) {
+    return file_.error(cell, cat("'", printable(cell.text), "' would be class ", next,
+                                 ", but the network has ", w_.outputs, " outputs"));
   }
-  out.data.classes = w.outputs;
-  return {};
+  classes_.emplace(std::string(cell.text), next);
+  out_.names.emplace_back(cell.text);
+  return next;
 }
 
-Status set_csv_targets(const CsvTable& table, const Wanted& w, const DatasetOptions& options,
-                       LoadedDataset& out) {
-  Dataset& data = out.data;
-  const int64_t first = table.cols() - options.targets;
-  const bool labels = options.classes && options.targets == w.labels() && w.outputs > 1;
-  if (labels && options.targets == 1 && (!options.names.empty() || !table.is_numeric(first)))
-    return set_csv_names(table, first, w, options.names, out);
-  if (labels) {
-    data.classes = w.outputs;
-  } else if (options.targets != w.rows * w.outputs) {
-    return table.error(0, first,
-                       cat("a target has ", options.targets, " values, the network gives ",
-                           w.rows * w.outputs, "; --targets says how many columns there are"));
-  } else {
-    data.outputs = options.targets;
+std::string header_note(const std::vector<std::string>& header, const std::string& path) {
+  std::vector<std::string> names;
+  for (const std::string& name : header) {
+    if (names.size() == 8) break;
+    names.push_back(printable(name, 24));
   }
-  for (int64_t row = 0; row < data.samples; ++row) {
-    for (int64_t col = first; col < table.cols(); ++col) {
-      if (labels) {
-        const int64_t limit = w.classes_of(static_cast<size_t>(col - first));
-        LOOM_ASSIGN(const int32_t label, whole_cell(table, row, col, limit, "label"));
-        data.labels.push_back(label);
-      } else {
-        LOOM_ASSIGN(const float value, table.number(row, col));
-        data.targets.push_back(value);
-      }
-    }
-  }
-  return {};
+  if (names.size() < header.size()) names.emplace_back("...");
+  return cat(path, ": the first row is taken as the header: ", join(names, ", "));
 }
 
-Result<LoadedDataset> from_csv(std::span<const std::byte> bytes, const std::string& path,
-                               const Wanted& w, const DatasetOptions& options) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.substr(0, 4096).find('\0') != std::string_view::npos)
-    return bad_file("neither CSV, NPY, NPZ, IDX nor safetensors", path, 0);
-  LOOM_ASSIGN(const CsvTable table, CsvTable::parse(text, path));
-  if (table.rows() == 0) return bad_file("the dataset is empty: no samples", path);
+Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const Wanted& w,
+                               const DatasetOptions& options) {
   if (!options.labels.empty())
     return invalid("a CSV holds its targets in its last columns; leave --labels out", path);
-  if (table.cols() != w.values + options.targets) {
-    return bad_file(cat(table.cols(), " columns, must be ", w.values, " for the network's input ",
-                        w.sample.str(), " and ", options.targets, " for the target"),
+  const int64_t cols = w.values + options.targets;
+  LOOM_ASSIGN(CsvFile file, CsvFile::open(std::move(source), cols, options.header));
+  if (file.rows() == 0 && file.cols() <= cols)
+    return bad_file("the dataset is empty: no samples", path);
+  if (file.cols() != cols) {
+    return bad_file(cat(file.cols() > cols ? "at least " : "", file.cols(), " columns, must be ",
+                        w.values, " for the network's input ", w.sample.str(), " and ",
+                        options.targets, " for the target"),
                     path);
   }
   LoadedDataset out;
-  out.data.samples = table.rows();
-  out.data.sample = w.sample;
-  LOOM_TRY(set_csv_inputs(table, w, out.data));
-  LOOM_TRY(set_csv_targets(table, w, options, out));
+  if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
+  CsvDataset cells(file, path, w, options, out);
+  LOOM_TRY(cells.begin());
+  LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add(cell); }));
   return out;
 }
 
@@ -235,14 +281,18 @@ Result<LoadedDataset> from_csv(std::span<const std::byte> bytes, const std::stri
 Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
   LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options.heads));
-  LOOM_ASSIGN(DataFile file, DataFile::open(path));
-  if (file.bytes().empty()) return bad_file("the dataset is empty: no bytes", path);
+  LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));
+  LOOM_ASSIGN(const auto head, source.next());
+  if (head.empty()) return bad_file("the dataset is empty: no bytes", path);
   LoadedDataset out;
-  if (ArrayFile::known(file.bytes())) {
-    LOOM_ASSIGN(ArrayFile arrays, ArrayFile::from(std::move(file), path));
+  if (ArrayFile::known(head)) {
+    LOOM_ASSIGN(ArrayFile arrays, ArrayFile::from(std::move(source)));
     LOOM_ASSIGN(out, from_arrays(std::move(arrays), path, wanted, options));
   } else {
-    LOOM_ASSIGN(out, from_csv(file.bytes(), path, wanted, options));
+    const auto start = head.first(std::min<size_t>(head.size(), 4096));
+    if (std::find(start.begin(), start.end(), std::byte{0}) != start.end())
+      return bad_file("neither CSV, NPY, NPZ, IDX nor safetensors", path, 0);
+    LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
   }
   const Status fine = out.data.check();
   if (!fine.ok()) return bad_file(fine.error().message, path);

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.hpp"
 #include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
+#include "io/csv.hpp"
 #include "learn/dataset.hpp"
 
 namespace loom {
@@ -27,14 +29,19 @@ struct DatasetOptions {
                                  // is wider than the targets
   std::vector<int64_t> heads;    // widths of the heads of softmax_ce, a label for each; empty: one
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
+  CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
+  MemoryBudget memory;  // of the values, and of what is unpacked on the way to them
 };
 
 struct LoadedDataset {
   Dataset data;
   std::vector<std::string> names;  // of the classes, where labels were text
+  std::vector<std::string> notes;  // for a person: what was taken as a header
+  MemoryShare memory;              // what `data` takes of the budget
 };
 
 // The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
+// What the values take is known, and booked, before any of them is read.
 Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
                                    const DatasetOptions& options);
 

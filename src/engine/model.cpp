@@ -2,7 +2,9 @@
 
 #include "base/text.hpp"
 #include "engine/checkpoint.hpp"
+#include "engine/file_memory.hpp"
 #include "engine/impl.hpp"
+#include "io/machine_memory.hpp"
 
 namespace loom {
 namespace {
@@ -59,6 +61,7 @@ Result<Model> Model::load(const Engine& engine, const std::string& path,
     LOOM_ASSIGN(load.dtype, parse_dtype(options.dtype));
   }
   LOOM_TRY(check_model_folder(path));
+  LOOM_TRY(check_opening(path, default_budget()));
   LOOM_ASSIGN(LanguageModel model, LanguageModel::load(path, load, engine.impl().pool));
   return Model(make_impl(engine, std::move(model)));
 }

@@ -1,4 +1,6 @@
 // Which reader a file belongs to: see convert.hpp.
+#include <unordered_map>
+
 #include "base/text.hpp"
 #include "bridge/loom1.hpp"
 #include "bridge/network_checkpoint.hpp"
@@ -21,13 +23,10 @@ namespace {
 class FreshSource : public NetworkSource {
  public:
   using NetworkSource::NetworkSource;
-  Status make() {
-    LOOM_ASSIGN(Network made, Network::finalize(spec.grid, spec.input.after(1)));
-    network_ = std::make_unique<Network>(std::move(made));
-    return {};
-  }
   Result<SourceWeight> weight(const Param& param) const override {
-    const int index = network_->find_param(param.path);
+    LOOM_TRY(make());
+    const auto found = index_.find(param.path);
+    const int index = found == index_.end() ? -1 : found->second;
     if (index < 0) return bad_file(cat("has no parameter ", param.path), path);
     SourceWeight weight;
     weight.stored = param.dtype.value_or(DType::f32);
@@ -41,7 +40,18 @@ class FreshSource : public NetworkSource {
   }
 
  private:
-  std::unique_ptr<Network> network_;
+  // Only where weights are asked for: as large as the description, and of no use to others.
+  Status make() const {
+    if (network_ != nullptr) return {};
+    LOOM_ASSIGN(Network made, Network::finalize(spec.grid, spec.input.after(1)));
+    network_ = std::make_unique<Network>(std::move(made));
+    for (const Param& param : network_->params())
+      index_.emplace(param.path, static_cast<int>(index_.size()));
+    return {};
+  }
+
+  mutable std::unique_ptr<Network> network_;
+  mutable std::unordered_map<std::string, int> index_;  // of parameters, by path
 };
 
 // A file of the original project: its values, and what its reader noted.
@@ -55,7 +65,6 @@ Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
     auto source = std::make_unique<FreshSource>(std::move(file->spec));
     source->path = path;
     source->fresh = true;
-    LOOM_TRY(source->make());
     model.network = std::move(source);
     model.fresh = true;
     model.notes.emplace_back("it holds no weights: these are the starting values of seed 1");
@@ -83,18 +92,17 @@ Result<OpenedModel> open_entity_model(const std::string& path) {
 Result<OpenedModel> open_description(const std::string& path) {
   OpenedModel model;
   LOOM_ASSIGN(const std::string text, read_file(path));
-  LOOM_ASSIGN(const JsonValue json, parse_json(text, path));
+  LOOM_ASSIGN(JsonValue json, parse_json(text, path));
   if (is_network_checkpoint(json)) {
     model.format = "description with weights";
     LOOM_ASSIGN(model.network, parse_network_checkpoint(text, path));
     return model;
   }
   model.format = "description";
-  LOOM_ASSIGN(NetworkSpec spec, read_network(json, path));
+  LOOM_ASSIGN(NetworkSpec spec, read_network(std::move(json), path));
   auto source = std::make_unique<FreshSource>(std::move(spec));
   source->path = path;
   source->fresh = true;
-  LOOM_TRY(source->make());
   model.network = std::move(source);
   model.fresh = true;
   model.notes.emplace_back("a description has no weights: these are the starting values of seed 1");

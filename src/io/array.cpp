@@ -9,6 +9,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "dtype/codec.hpp"
+#include "io/byte_reader.hpp"
 
 namespace loom {
 namespace {
@@ -90,6 +91,26 @@ std::optional<uint64_t> array_bytes(const std::vector<int64_t>& shape, ElementTy
     if (n < 0 || !checked_mul(bytes, static_cast<uint64_t>(n), bytes)) return {};
   }
   return bytes;
+}
+
+Status take_data(ArrayView& array, ByteReader& reader) {
+  const auto size = array_bytes(array.shape, array.type);
+  if (!size.has_value() || *size != reader.remaining()) {
+    const std::string wanted =
+        size.has_value() ? cat(" takes ", *size, " bytes, ") : " is too large, ";
+    return reader.error(cat("an array ", array.shape_text(), " of ", element_name(array.type),
+                            wanted, reader.remaining(), " remain"));
+  }
+  LOOM_ASSIGN(array.data, reader.take(*size, "the data"));
+  return {};
+}
+
+Result<uint64_t> stated_size(const ArrayView& array, const ByteReader& reader) {
+  const auto size = array_bytes(array.shape, array.type);
+  uint64_t end = 0;
+  if (size.has_value() && checked_add(*size, reader.offset(), end)) return end;
+  return reader.error(cat("an array ", array.shape_text(), " of ", element_name(array.type),
+                          " is too large for any memory"));
 }
 
 Result<std::vector<float>> array_f32(const ArrayView& array, float scale) {

@@ -36,6 +36,8 @@ inline bool is_whole(ElementType type) {
   return type < ElementType::f16;
 }
 
+class ByteReader;
+
 struct ArrayView {
   std::string where;  // file, and the array's name in it
   ElementType type = ElementType::f32;
@@ -50,6 +52,12 @@ struct ArrayView {
 
 // The product of `shape` times the size of an element, or nothing when that overflows.
 std::optional<uint64_t> array_bytes(const std::vector<int64_t>& shape, ElementType type);
+
+// Behind a header that was read: the data, which must be all that remains. The Error says what the
+// shape takes.
+Status take_data(ArrayView& array, ByteReader& reader);
+// How long the whole file is by the shape in the header, at whose end `reader` stands.
+Result<uint64_t> stated_size(const ArrayView& array, const ByteReader& reader);
 
 // All values, multiplied by `scale`. An Error names the first that is not finite.
 Result<std::vector<float>> array_f32(const ArrayView& array, float scale = 1.0f);

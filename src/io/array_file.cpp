@@ -3,10 +3,13 @@
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "io/idx.hpp"
-#include "io/npy.hpp"
+#include "io/safetensors.hpp"
 
 namespace loom {
 namespace {
+
+// Longer than any header that states a size.
+constexpr size_t kHead = (size_t{1} << 20) + 64;
 
 bool is_safetensors(std::span<const std::byte> bytes) {
   if (bytes.size() < 10 || bytes[8] != std::byte{'{'}) return false;
@@ -39,8 +42,9 @@ bool ArrayFile::known(std::span<const std::byte> bytes) {
   return is_npy(bytes) || is_npz(bytes) || is_idx(bytes) || is_safetensors(bytes);
 }
 
-Status ArrayFile::read_safetensors(const std::string& path) {
-  LOOM_ASSIGN(const SafeTensors tensors, SafeTensors::parse(file_.bytes(), path));
+Status ArrayFile::read_safetensors(std::span<const std::byte> bytes) {
+  const std::string& path = source_.where();
+  LOOM_ASSIGN(const SafeTensors tensors, SafeTensors::parse(bytes, path));
   for (const SafeTensor& t : tensors.tensors()) {
     ArrayView array;
     array.where = cat(path, ": ", printable(t.name));
@@ -53,46 +57,80 @@ Status ArrayFile::read_safetensors(const std::string& path) {
   return {};
 }
 
-Result<ArrayFile> ArrayFile::open(const std::string& path) {
-  LOOM_ASSIGN(DataFile file, DataFile::open(path));
-  return from(std::move(file), path);
+Result<ArrayFile> ArrayFile::open(const std::string& path, const MemoryBudget& memory) {
+  LOOM_ASSIGN(ByteSource source, ByteSource::open(path, memory));
+  return from(std::move(source));
 }
 
-Result<ArrayFile> ArrayFile::from(DataFile file, const std::string& path) {
+Result<ArrayFile> ArrayFile::from(ByteSource source) {
   ArrayFile out;
-  out.path_ = path;
-  out.file_ = std::move(file);
-  const std::span<const std::byte> bytes = out.file_.bytes();
-  if (is_npy(bytes)) {
-    LOOM_ASSIGN(ArrayView array, parse_npy(bytes, path));
-    out.arrays_.emplace_back("", std::move(array));
-  } else if (is_npz(bytes)) {
-    out.kind_ = Kind::npz;
-    LOOM_ASSIGN(out.arrays_, parse_npz(bytes, path, out.storage_));
-  } else if (is_idx(bytes)) {
-    out.kind_ = Kind::idx;
-    LOOM_ASSIGN(ArrayView array, parse_idx(bytes, path));
-    out.arrays_.emplace_back("", std::move(array));
-  } else if (is_safetensors(bytes)) {
-    out.kind_ = Kind::safetensors;
-    LOOM_TRY(out.read_safetensors(path));
+  out.source_ = std::move(source);
+  if (out.source_.packed()) {
+    LOOM_TRY(out.unpack());
+    LOOM_TRY(out.read(std::as_bytes(std::span(*out.unpacked_))));
   } else {
-    return bad_file("neither NPY, NPZ, IDX nor safetensors", path, 0);
+    LOOM_TRY(out.read(out.source_.stored()));
   }
   return out;
 }
 
-Result<ArrayView> ArrayFile::find(std::string_view name) const {
+// The whole of a gzip file: as long as the header in it says, or counted first where the format has
+// no such header.
+Status ArrayFile::unpack() {
+  const std::string& path = source_.where();
+  LOOM_ASSIGN(const std::string head, source_.head(kHead));
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(head));
+  uint64_t size = head.size();
+  if (head.size() == kHead && is_npy(bytes)) {
+    LOOM_ASSIGN(size, npy_size(bytes, path));
+  } else if (head.size() == kHead && is_idx(bytes)) {
+    LOOM_ASSIGN(size, idx_size(bytes, path));
+  } else if (head.size() == kHead && known(bytes)) {
+    LOOM_ASSIGN(size, source_.count());
+  }
+  LOOM_ASSIGN(share_, source_.memory().take(size, "what it unpacks to", path));
+  LOOM_ASSIGN(std::string all, source_.whole(size));
+  unpacked_ = std::make_unique<std::string>(std::move(all));
+  return {};
+}
+
+Status ArrayFile::read(std::span<const std::byte> bytes) {
+  const std::string& path = source_.where();
+  if (is_npz(bytes)) {
+    kind_ = Kind::npz;
+    LOOM_ASSIGN(npz_, Npz::open(bytes, path, source_.memory()));
+    return {};
+  }
+  if (is_safetensors(bytes)) {
+    kind_ = Kind::safetensors;
+    return read_safetensors(bytes);
+  }
+  if (!is_npy(bytes) && !is_idx(bytes))
+    return bad_file("neither NPY, NPZ, IDX nor safetensors", path, 0);
+  kind_ = is_npy(bytes) ? Kind::npy : Kind::idx;
+  LOOM_ASSIGN(ArrayView array, is_npy(bytes) ? parse_npy(bytes, path) : parse_idx(bytes, path));
+  arrays_.emplace_back("", std::move(array));
+  return {};
+}
+
+Result<ArrayView> ArrayFile::find(std::string_view name) {
   if (kind_ == Kind::npy || kind_ == Kind::idx) return arrays_[0].second;
-  std::vector<std::string> known;
   for (const auto& [key, array] : arrays_) {
     if (key == name) return array;
-    known.push_back(printable(key));
   }
-  if (known.size() > 20) known.resize(20);
+  std::vector<std::string> there;
+  for (size_t i = 0; npz_.has_value() && i < npz_->names().size(); ++i) {
+    if (npz_->names()[i] == name) {
+      LOOM_ASSIGN(ArrayView array, npz_->read(i, storage_));
+      return arrays_.emplace_back(name, std::move(array)).second;
+    }
+    if (there.size() < 20) there.push_back(printable(npz_->names()[i]));
+  }
+  for (size_t i = 0; !npz_.has_value() && i < arrays_.size() && i < 20; ++i)
+    there.push_back(printable(arrays_[i].first));
   return make_error(Code::not_found,
-                    cat("no array called '", printable(name), "'; there is ", join(known, ", ")),
-                    path_);
+                    cat("no array called '", printable(name), "'; there is ", join(there, ", ")),
+                    source_.where());
 }
 
 }  // namespace loom

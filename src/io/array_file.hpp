@@ -1,36 +1,43 @@
-// ArrayFile: the arrays of an NPY, NPZ, IDX or safetensors file (each also as .gz, but for
-// safetensors), told apart by how it begins. IDX and NPY hold one array without a name.
+// ArrayFile: the arrays of an NPY, NPZ, IDX or safetensors file (each also within gzip), told apart
+// by how it begins. IDX and NPY hold one array without a name. What a file unpacks to is known from
+// its header before it is unpacked, and booked in the memory budget of the source.
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "io/array.hpp"
-#include "io/deflate.hpp"
-#include "io/safetensors.hpp"
+#include "io/byte_source.hpp"
+#include "io/npy.hpp"
 
 namespace loom {
 
 class ArrayFile {
  public:
   enum class Kind : uint8_t { npy, npz, idx, safetensors };
-  // Is this one of the four? A CSV is not.
+  // Is this one of the four, by its first bytes? A CSV is not.
   static bool known(std::span<const std::byte> bytes);
-  static Result<ArrayFile> open(const std::string& path);
-  static Result<ArrayFile> from(DataFile file, const std::string& path);
+  static Result<ArrayFile> open(const std::string& path, const MemoryBudget& memory = {});
+  static Result<ArrayFile> from(ByteSource source);
 
   Kind kind() const { return kind_; }
-  // IDX and NPY: their one array, whatever the name.
-  Result<ArrayView> find(std::string_view name) const;
+  // IDX and NPY: their one array, whatever the name. NPZ: the member is unpacked when it is asked
+  // for. Views are good as long as this.
+  Result<ArrayView> find(std::string_view name);
 
  private:
-  Status read_safetensors(const std::string& path);
+  Status unpack();
+  Status read(std::span<const std::byte> bytes);
+  Status read_safetensors(std::span<const std::byte> bytes);
 
   Kind kind_ = Kind::npy;
-  std::string path_;
-  DataFile file_;
+  ByteSource source_;
+  MemoryShare share_;
+  std::unique_ptr<std::string> unpacked_;  // its bytes stay when this is moved
+  std::optional<Npz> npz_;
   std::deque<std::string> storage_;
   std::vector<std::pair<std::string, ArrayView>> arrays_;
 };

@@ -1,4 +1,3 @@
-// See csv.hpp. Cells are views into the text, so a table costs 24 bytes per cell.
 #include "io/csv.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "io/csv_scan.hpp"
 
 namespace loom {
 namespace {
@@ -25,136 +25,175 @@ bool parse_number(std::string_view cell, double& out) {
   return !s.empty() && end == s.data() + s.size() && code != std::errc::invalid_argument;
 }
 
-char find_separator(std::string_view text) {
-  size_t counts[3] = {};
-  constexpr char kSeparators[] = {',', ';', '\t'};
-  bool quoted = false;
-  for (const char c : text) {
-    if (c == '"') quoted = !quoted;
-    if (c == '\n' && !quoted) break;
-    for (size_t i = 0; i < 3 && !quoted; ++i) counts[i] += c == kSeparators[i] ? 1 : 0;
-  }
-  return kSeparators[std::max_element(counts, counts + 3) - counts];
+bool is_number(std::string_view cell) {
+  // Whole numbers are told fast.
+  if (!cell.empty() && cell.find_first_not_of("0123456789") == std::string_view::npos) return true;
+  double value = 0;
+  return parse_number(cell, value);
+}
+
+Error row_error(const std::string& where, int64_t cells, int64_t cols, bool more, uint64_t offset) {
+  return bad_file(
+      cat("a row of ", more ? "more than " : "", cells, " cells, the first row has ", cols), where,
+      static_cast<int64_t>(offset));
 }
 
 }  // namespace
 
-Error CsvTable::error(int64_t row, int64_t col, std::string_view message) const {
-  const std::string name =
-      header_.empty() ? cat(col + 1) : cat("'", printable(header_[static_cast<size_t>(col)]), "'");
-  return bad_file(cat("row ", row + 1, ", column ", name, ": ", message), where_,
-                  static_cast<int64_t>(at(row, col).offset));
+Result<CsvHeader> parse_csv_header(std::string_view name) {
+  if (name == "auto") return CsvHeader::automatic;
+  if (name == "yes") return CsvHeader::yes;
+  if (name == "no") return CsvHeader::no;
+  return invalid(cat("--header ", printable(name), ": give auto, yes or no"));
 }
 
-Result<float> CsvTable::number(int64_t row, int64_t col) const {
-  double value = 0;
-  if (!parse_number(cell(row, col), value)) {
-    return error(row, col, cat("'", printable(cell(row, col)), "' is no number"));
-  }
-  const auto rounded = static_cast<float>(value);
-  if (!std::isfinite(rounded)) return error(row, col, "the value is not finite");
-  return rounded;
-}
+// What the first pass finds out.
+struct CsvFile::Survey {
+  enum class Below : uint8_t { unknown, number, text };
+  struct First {
+    std::string text;
+    uint64_t offset = 0;
+    bool number = false;
+    Below below = Below::unknown;  // the first cell under it that is not empty
+    bool empty() const { return trimmed(text).empty(); }
+  };
+  std::vector<First> first;        // row
+  uint64_t first_bytes = 0;        // that `first` takes
+  int64_t rows = 0;                // with the first
+  bool last_below_numeric = true;  // of the cells under the first row
 
-bool CsvTable::is_numeric(int64_t col) const {
-  double value = 0;
-  for (int64_t row = 0; row < rows(); ++row) {
-    if (!parse_number(cell(row, col), value)) return false;
-  }
-  return true;
-}
+  Status add_first(const CsvScanner::Cell& cell, const ByteSource& source);
+  void add(const CsvScanner::Cell& cell, int64_t col);
+  Result<bool> has_header(const std::string& where) const;
+};
 
-// A field that begins with a quote at `pos`; afterwards `pos` stands behind its last quote.
-Result<CsvTable::Cell> CsvTable::quoted(std::string_view text, size_t& pos, char separator) {
-  Cell cell;
-  cell.offset = pos;
-  const size_t first = pos + 1;
-  bool doubled = false;
-  size_t end = first;
-  for (;; ++end) {
-    if (end >= text.size())
-      return bad_file("a quoted field is never closed", where_, static_cast<int64_t>(cell.offset));
-    if (text[end] != '"') continue;
-    if (end + 1 >= text.size() || text[end + 1] != '"') break;
-    doubled = true;
-    ++end;
-  }
-  pos = end + 1;
-  if (pos < text.size() && text[pos] != separator && text[pos] != '\n' && text[pos] != '\r')
-    return bad_file("text after a closing quote", where_, static_cast<int64_t>(pos));
-  cell.text = text.substr(first, end - first);
-  if (doubled) {
-    std::string plain;
-    for (size_t i = 0; i < cell.text.size(); ++i) {
-      plain += cell.text[i];
-      if (cell.text[i] == '"') ++i;
-    }
-    cell.text = unescaped_.emplace_back(std::move(plain));
-  }
-  return cell;
-}
-
-Status CsvTable::read_rows(std::string_view text, size_t pos, char separator) {
-  int64_t in_row = 0;
-  size_t row_start = pos;
-  while (pos < text.size()) {
-    if (in_row == 0) {
-      row_start = pos;
-      if (text[pos] == '\n' || text[pos] == '\r') {  // an empty line
-        ++pos;
-        continue;
-      }
-    }
-    Cell cell;
-    if (text[pos] == '"') {
-      LOOM_ASSIGN(cell, quoted(text, pos, separator));
-    } else {
-      const size_t begin = pos;
-      while (pos < text.size() && text[pos] != separator && text[pos] != '\n') ++pos;
-      cell.text = text.substr(begin, pos - begin);
-      cell.offset = begin;
-      if (cell.text.ends_with('\r')) cell.text.remove_suffix(1);
-    }
-    cells_.push_back(cell);
-    ++in_row;
-    const bool more = pos < text.size() && text[pos] == separator;
-    if (pos < text.size() && text[pos] == '\r') ++pos;
-    if (pos < text.size()) ++pos;
-    if (more && pos < text.size()) continue;
-    if (more) {
-      cells_.push_back({{}, pos});  // the text ends in a separator
-      ++in_row;
-    }
-    if (cols_ == 0) cols_ = in_row;
-    if (in_row != cols_) {
-      return bad_file(cat("a row of ", in_row, " cells, the first row has ", cols_), where_,
-                      static_cast<int64_t>(row_start));
-    }
-    in_row = 0;
-  }
+Status CsvFile::Survey::add_first(const CsvScanner::Cell& cell, const ByteSource& source) {
+  // A vector that grows holds its elements up to three times.
+  first_bytes += 3 * sizeof(First) + cell.text.size();
+  LOOM_TRY(source.memory().check(first_bytes, "the first row", source.where()));
+  first.push_back({std::string(cell.text), cell.offset, is_number(cell.text)});
   return {};
 }
 
-void CsvTable::take_header() {
-  if (rows() < 1) return;
-  double value = 0;
-  bool names = false;
-  for (int64_t col = 0; col < cols_; ++col) {
-    const bool above = parse_number(cell(0, col), value);
-    names = names || (!above && (rows() < 2 || parse_number(cell(1, col), value)));
-  }
-  if (!names) return;
-  for (int64_t col = 0; col < cols_; ++col) header_.emplace_back(cell(0, col));
-  cells_.erase(cells_.begin(), cells_.begin() + cols_);
+void CsvFile::Survey::add(const CsvScanner::Cell& cell, int64_t col) {
+  First& above = first[static_cast<size_t>(col)];
+  const bool last = col + 1 == static_cast<int64_t>(first.size());
+  const bool open = above.below == Below::unknown && !above.number;
+  if (!open && !(last && last_below_numeric)) return;
+  const bool number = is_number(cell.text);
+  if (last) last_below_numeric = last_below_numeric && number;
+  if (open && !trimmed(cell.text).empty()) above.below = number ? Below::number : Below::text;
 }
 
-Result<CsvTable> CsvTable::parse(std::string_view text, std::string where) {
-  CsvTable table;
-  table.where_ = std::move(where);
-  const size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark
-  LOOM_TRY(table.read_rows(text, begin, find_separator(text.substr(begin))));
-  table.take_header();
-  return table;
+Result<bool> CsvFile::Survey::has_header(const std::string& where) const {
+  const First* odd = nullptr;  // a text above a number, or an empty cell
+  bool names = rows == 1, numbers = false;
+  for (const First& f : first) {
+    numbers = numbers || f.number;
+    names = names || f.below == Below::number;
+    const bool is_odd = !f.number && (f.empty() || f.below == Below::number);
+    if (is_odd && odd == nullptr) odd = &f;
+  }
+  if (!numbers) return names && !first.empty();
+  if (odd == nullptr) return false;
+  return bad_file(
+      cat("row 1, column ", odd - first.data() + 1, ": ",
+          odd->empty() ? std::string("an empty field") : cat("'", printable(odd->text), "'"),
+          " among numbers; say with --header yes or --header no whether this row is a header"),
+      where, static_cast<int64_t>(odd->offset));
+}
+
+// Walks through the whole text once.
+Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
+  const std::string& where = source_.where();
+  Survey found;
+  CsvScanner scanner(source_, separator_);
+  CsvScanner::Cell cell;
+  int64_t col = 0;
+  uint64_t row_offset = 0;
+  while (scanner.next(cell)) {
+    if (cell.first) {
+      col = 0;
+      row_offset = cell.offset;
+    }
+    if (found.rows == 0) {
+      if (col == most_cols) {
+        cols_ = col + 1;
+        return {};
+      }
+      LOOM_TRY(found.add_first(cell, source_));
+    } else if (col == cols_) {
+      return row_error(where, cols_, cols_, true, row_offset);
+    } else {
+      found.add(cell, col);
+    }
+    ++col;
+    if (!cell.last) continue;
+    if (++found.rows == 1) cols_ = col;
+    if (col != cols_) return row_error(where, col, cols_, false, row_offset);
+    const uint64_t values = static_cast<uint64_t>(found.rows) * static_cast<uint64_t>(cols_) * 4;
+    if (values > source_.memory().left())
+      return source_.memory().error(values, "the values", where);
+  }
+  LOOM_TRY(scanner.status());
+  bool takes = header == CsvHeader::yes && found.rows > 0;
+  if (header == CsvHeader::automatic) {
+    LOOM_ASSIGN(takes, found.has_header(where));
+  }
+  rows_ = found.rows - (takes ? 1 : 0);
+  last_is_numeric_ =
+      found.last_below_numeric && (takes || found.first.empty() || found.first.back().number);
+  for (size_t i = 0; takes && i < found.first.size(); ++i)
+    header_.push_back(std::move(found.first[i].text));
+  return {};
+}
+
+Result<CsvFile> CsvFile::open(ByteSource source, int64_t most_cols, CsvHeader header) {
+  CsvFile file;
+  file.source_ = std::move(source);
+  file.source_.rewind();
+  LOOM_ASSIGN(const auto piece, file.source_.next());
+  const std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
+  const size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  file.separator_ = find_csv_separator(text.substr(mark));
+  LOOM_TRY(file.survey(most_cols, header));
+  return file;
+}
+
+Status CsvFile::read(const Use& use) {
+  CsvScanner scanner(source_, separator_);
+  CsvScanner::Cell cell;
+  CsvCell out;
+  out.row = header_.empty() ? -1 : -2;
+  while (scanner.next(cell)) {
+    out.row += cell.first ? 1 : 0;
+    out.col = cell.first ? 0 : out.col + 1;
+    if (out.row < 0) continue;
+    // The first pass saw rows() rows of cols() cells; a file that changes meanwhile must not pass.
+    if (out.row >= rows_ || out.col >= cols_)
+      return bad_file("the file changed while it was read", source_.where());
+    out.text = cell.text;
+    out.offset = cell.offset;
+    LOOM_TRY(use(out));
+  }
+  return scanner.status();
+}
+
+Error CsvFile::error(const CsvCell& cell, std::string_view message) const {
+  const std::string name = header_.empty()
+                               ? cat(cell.col + 1)
+                               : cat("'", printable(header_[static_cast<size_t>(cell.col)]), "'");
+  return bad_file(cat("row ", cell.row + 1, ", column ", name, ": ", message), source_.where(),
+                  static_cast<int64_t>(cell.offset));
+}
+
+Result<float> CsvFile::number(const CsvCell& cell) const {
+  double value = 0;
+  if (!parse_number(cell.text, value))
+    return error(cell, cat("'", printable(cell.text), "' is no number"));
+  const auto rounded = static_cast<float>(value);
+  if (!std::isfinite(rounded)) return error(cell, "the value is not finite");
+  return rounded;
 }
 
 }  // namespace loom

@@ -1,50 +1,65 @@
-// CSV (RFC 4180, and its cousins with ; or tabs): a table of text cells. Quoted fields may hold
-// separators, line breaks and doubled quotes. Every row must have as many cells as the first. A
-// first row that holds a name above a column of numbers is the header.
+// CSV (RFC 4180, and its cousins with ; or tabs), read in a stream: a first pass learns how many
+// rows there are, whether the first is a header, and that every row has as many cells; later passes
+// hand out the cells of the data. Nothing is kept but the first row. Quoted fields may hold
+// separators, line breaks and doubled quotes; empty lines are skipped.
+//
+// Which first row is a header: one that has no number, and a text above a number. One without
+// numbers above text alone is data. Text or nothing among numbers is text data when the column goes
+// on as text; else nobody can tell, and the Error asks for --header.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
+#include "io/byte_source.hpp"
 
 namespace loom {
 
-class CsvTable {
- public:
-  // `text` must outlive the table. Separator: the one of , ; tab that the first line has most of.
-  static Result<CsvTable> parse(std::string_view text, std::string where);
+enum class CsvHeader : uint8_t { automatic, yes, no };
+// "auto", "yes", "no"
+Result<CsvHeader> parse_csv_header(std::string_view name);
 
-  int64_t rows() const { return cols_ == 0 ? 0 : static_cast<int64_t>(cells_.size()) / cols_; }
+// One cell; its text is good until the function it was given to returns.
+struct CsvCell {
+  int64_t row = 0, col = 0;  // of the data: the header is no row
+  std::string_view text;
+  uint64_t offset = 0;
+};
+
+class CsvFile {
+ public:
+  // The first pass. Stops at a first row of more than `most_cols` cells: cols() is then one more.
+  // Errors: bad_file, with row, column and byte; out_of_memory when the values, four bytes each,
+  // are more than the budget of the source has left.
+  static Result<CsvFile> open(ByteSource source, int64_t most_cols,
+                              CsvHeader header = CsvHeader::automatic);
+
+  int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   const std::vector<std::string>& header() const { return header_; }  // empty: none
-  std::string_view cell(int64_t row, int64_t col) const { return at(row, col).text; }
-  // Is every cell of the column a number?
-  bool is_numeric(int64_t col) const;
-  // The number in a cell; the Error names row and column.
-  Result<float> number(int64_t row, int64_t col) const;
-  Error error(int64_t row, int64_t col, std::string_view message) const;
+  // Is every cell of the last column a number?
+  bool last_is_numeric() const { return last_is_numeric_; }
+
+  using Use = std::function<Status(const CsvCell&)>;
+  // Calls `use` for every cell of the data, row by row; ends with its first Error.
+  Status read(const Use& use);
+
+  // The number in a cell, rounded to f32; the Error names row and column.
+  Result<float> number(const CsvCell& cell) const;
+  Error error(const CsvCell& cell, std::string_view message) const;
 
  private:
-  struct Cell {
-    std::string_view text;
-    uint64_t offset = 0;
-  };
-  const Cell& at(int64_t row, int64_t col) const {
-    return cells_[static_cast<size_t>(row * cols_ + col)];
-  }
-  Result<Cell> quoted(std::string_view text, size_t& pos, char separator);
-  Status read_rows(std::string_view text, size_t pos, char separator);
-  void take_header();
+  struct Survey;
+  Status survey(int64_t most_cols, CsvHeader header);
 
-  std::string where_;
+  ByteSource source_;
+  char separator_ = ',';
   std::vector<std::string> header_;
-  std::vector<Cell> cells_;
-  std::deque<std::string> unescaped_;  // quoted fields that held doubled quotes
-  int64_t cols_ = 0;
+  int64_t rows_ = 0, cols_ = 0;
+  bool last_is_numeric_ = true;
 };
 
 }  // namespace loom

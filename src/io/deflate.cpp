@@ -11,98 +11,111 @@ namespace loom {
 namespace {
 
 constexpr uint64_t kPiece = uint64_t{1} << 30;
-constexpr int kGzip = 15 + 16, kRaw = -15;  // zlib's window bits
 
-class Inflater {
- public:
-  Inflater(std::span<const std::byte> bytes, std::string where, int64_t offset)
-      : bytes_(bytes), where_(std::move(where)), offset_(offset) {}
-  ~Inflater() {
-    if (open_) inflateEnd(&stream_);
-  }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  // One stream into the end of `out`, which may grow to `max` bytes.
-  Status stream(int window_bits, uint64_t max, std::string& out);
-  uint64_t used() const { return used_; }
-  Error error(std::string message) const {
-    return bad_file(std::move(message), where_, offset_ + static_cast<int64_t>(used_));
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  std::string where_;
-  int64_t offset_;
-  uint64_t used_ = 0;
-  z_stream stream_ = {};
-  bool open_ = false;
-};
-
-Status Inflater::stream(int window_bits, uint64_t max, std::string& out) {
-  const int begun =
-      open_ ? inflateReset2(&stream_, window_bits) : inflateInit2(&stream_, window_bits);
-  if (begun != Z_OK) return make_error(Code::out_of_memory, "no memory to unpack", where_);
-  open_ = true;
-  uint64_t done = out.size();
-  for (;;) {
-    if (done == out.size()) {
-      // One byte beyond the limit shows that there is more than allowed.
-      const uint64_t room = std::max<uint64_t>(2 * done, 4 * bytes_.size() + 4096);
-      out.resize(static_cast<size_t>(std::min(room, max + 1)));
-    }
-    const uint64_t in = std::min(kPiece, bytes_.size() - used_);
-    const uint64_t space = std::min(kPiece, out.size() - done);
-    // zlib does not write through next_in, but its type says so.
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes_.data() + used_));
-    stream_.avail_in = static_cast<uInt>(in);
-    stream_.next_out = reinterpret_cast<Bytef*>(out.data() + done);
-    stream_.avail_out = static_cast<uInt>(space);
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    used_ += in - stream_.avail_in;
-    done += space - stream_.avail_out;
-    if (done > max) return error(cat("unpacks to more than ", max, " bytes"));
-    if (code == Z_STREAM_END) break;
-    if (code == Z_BUF_ERROR || (code == Z_OK && used_ == bytes_.size() && stream_.avail_out > 0))
-      return error("the compressed data ends too early");
-    if (code == Z_MEM_ERROR) return make_error(Code::out_of_memory, "no memory to unpack", where_);
-    if (code != Z_OK)
-      return error(cat("damaged compressed data: ",
-                       stream_.msg != nullptr ? stream_.msg : "not a deflate stream"));
-  }
-  out.resize(static_cast<size_t>(done));
-  return {};
+int window_bits(Inflater::Form form) {
+  return form == Inflater::Form::gzip ? 15 + 16 : -15;
 }
 
 }  // namespace
+
+// Stays where it is: zlib keeps a pointer to its own stream.
+struct Inflater::State {
+  Form form;
+  std::span<const std::byte> bytes;
+  std::string where;
+  int64_t offset = 0;
+  uint64_t used = 0;
+  z_stream stream = {};
+  bool open = false;   // inflateInit2 succeeded
+  bool ended = false;  // the last byte of the last stream was given
+};
 
 bool is_gzip(std::span<const std::byte> bytes) {
   return bytes.size() >= 2 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B};
 }
 
-Result<std::string> unpack_gzip(std::span<const std::byte> bytes, const std::string& where,
-                                uint64_t max_bytes) {
-  Inflater inflater(bytes, where, 0);
-  std::string out;
-  do {
-    LOOM_TRY(inflater.stream(kGzip, max_bytes, out));
-  } while (is_gzip(bytes.subspan(static_cast<size_t>(inflater.used()))));
-  if (inflater.used() != bytes.size()) {
-    return inflater.error(cat(bytes.size() - inflater.used(), " bytes after the end of the data"));
+Inflater::Inflater(Form form, std::span<const std::byte> bytes, std::string where, int64_t offset)
+    : state_(std::make_unique<State>()) {
+  state_->form = form;
+  state_->bytes = bytes;
+  state_->where = std::move(where);
+  state_->offset = offset;
+}
+Inflater::Inflater(Inflater&& other) noexcept = default;
+Inflater& Inflater::operator=(Inflater&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+Inflater::~Inflater() {
+  if (state_ != nullptr && state_->open) inflateEnd(&state_->stream);
+}
+
+uint64_t Inflater::used() const {
+  return state_->used;
+}
+
+Error Inflater::error(std::string message) const {
+  return bad_file(std::move(message), state_->where,
+                  state_->offset + static_cast<int64_t>(state_->used));
+}
+
+// After the end of a stream: the next member of a gzip file, or the end of the data.
+Status Inflater::next_stream() {
+  State& s = *state_;
+  const auto rest = s.bytes.subspan(static_cast<size_t>(s.used));
+  if (s.form == Form::gzip && is_gzip(rest)) {
+    if (inflateReset2(&s.stream, window_bits(s.form)) == Z_OK) return {};
+    return make_error(Code::out_of_memory, "no memory to unpack", s.where);
   }
-  return out;
+  s.ended = true;
+  if (rest.empty()) return {};
+  return error(cat(rest.size(), " bytes after the ",
+                   s.form == Form::gzip ? "end of the data" : "compressed data"));
+}
+
+// One call of zlib.
+Status Inflater::piece(std::span<std::byte> out, size_t& done) {
+  State& s = *state_;
+  const uint64_t in = std::min(kPiece, s.bytes.size() - s.used);
+  const uint64_t space = std::min<uint64_t>(kPiece, out.size() - done);
+  // zlib does not write through next_in, but its type says so.
+  s.stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(s.bytes.data() + s.used));
+  s.stream.avail_in = static_cast<uInt>(in);
+  s.stream.next_out = reinterpret_cast<Bytef*>(out.data() + done);
+  s.stream.avail_out = static_cast<uInt>(space);
+  const int code = inflate(&s.stream, Z_NO_FLUSH);
+  s.used += in - s.stream.avail_in;
+  done += static_cast<size_t>(space - s.stream.avail_out);
+  if (code == Z_STREAM_END) return next_stream();
+  if (code == Z_BUF_ERROR || (code == Z_OK && s.used == s.bytes.size() && s.stream.avail_out > 0))
+    return error("the compressed data ends too early");
+  if (code == Z_MEM_ERROR) return make_error(Code::out_of_memory, "no memory to unpack", s.where);
+  if (code == Z_OK) return {};
+  return error(cat("damaged compressed data: ",
+                   s.stream.msg != nullptr ? s.stream.msg : "not a deflate stream"));
+}
+
+Result<size_t> Inflater::read(std::span<std::byte> out) {
+  State& s = *state_;
+  if (!s.open) {
+    if (inflateInit2(&s.stream, window_bits(s.form)) != Z_OK)
+      return make_error(Code::out_of_memory, "no memory to unpack", s.where);
+    s.open = true;
+  }
+  size_t done = 0;
+  while (done < out.size() && !s.ended) LOOM_TRY(piece(out, done));
+  return done;
 }
 
 Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t size, uint32_t crc,
                                    const std::string& where, int64_t offset) {
-  Inflater inflater(bytes, where, offset);
-  std::string out;
-  LOOM_TRY(inflater.stream(kRaw, size, out));
-  if (out.size() != size)
-    return inflater.error(cat("unpacks to ", out.size(), " bytes, must be ", size));
-  if (inflater.used() != bytes.size()) {
-    return inflater.error(cat(bytes.size() - inflater.used(), " bytes after the compressed data"));
-  }
+  Inflater inflater(Inflater::Form::raw, bytes, where, offset);
+  // One byte beyond the size shows that there is more than allowed.
+  std::string out(static_cast<size_t>(size) + 1, '\0');
+  LOOM_ASSIGN(const size_t done, inflater.read(std::as_writable_bytes(std::span(out))));
+  if (done > size) return inflater.error(cat("unpacks to more than ", size, " bytes"));
+  if (done < size) return inflater.error(cat("unpacks to ", done, " bytes, must be ", size));
+  out.resize(done);
   if (crc32_of(std::as_bytes(std::span(out))) != crc)
     return bad_file("the checksum of the data is wrong", where, offset);
   return out;
@@ -111,28 +124,6 @@ Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t si
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t before) {
   return static_cast<uint32_t>(
       crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-Result<DataFile> DataFile::open(const std::string& path) {
-  DataFile file;
-  LOOM_ASSIGN(file.map_, MappedFile::open(path));
-  if (is_gzip(file.map_.bytes())) {
-    LOOM_ASSIGN(std::string text, unpack_gzip(file.map_.bytes(), path));
-    file.text_ = std::make_unique<std::string>(std::move(text));
-    file.map_ = MappedFile();
-  }
-  return file;
-}
-
-Result<DataFile> DataFile::of(std::span<const std::byte> bytes, const std::string& where,
-                              uint64_t max_bytes) {
-  DataFile file;
-  file.text_ =
-      std::make_unique<std::string>(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (is_gzip(bytes)) {
-    LOOM_ASSIGN(*file.text_, unpack_gzip(bytes, where, max_bytes));
-  }
-  return file;
 }
 
 }  // namespace loom

@@ -1,5 +1,5 @@
-// gzip and raw deflate (RFC 1952, RFC 1951): the only door to zlib. Output is limited before it is
-// written, and grows with what was really unpacked, never with what a header claims.
+// gzip and raw deflate (RFC 1952, RFC 1951): the only door to zlib. Data is unpacked in pieces that
+// the caller has room for, so memory follows what the caller allows, never what a header claims.
 #pragma once
 
 #include <cstddef>
@@ -9,37 +9,39 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "io/file.hpp"
 
 namespace loom {
 
-constexpr uint64_t kMaxUnpacked = uint64_t{1} << 32;
-
 bool is_gzip(std::span<const std::byte> bytes);
-// The whole of a gzip file (all its members); checksums and sizes are verified.
-Result<std::string> unpack_gzip(std::span<const std::byte> bytes, const std::string& where,
-                                uint64_t max_bytes = kMaxUnpacked);
-// Raw deflate data that must unpack to `size` bytes with this CRC-32. `offset`: where in the file
-// `bytes` stand, for messages.
+
+// Unpacks `bytes` from front to back; they must outlive it. gzip: all its members, their checksums
+// and sizes verified. raw: one deflate stream. Nothing may follow the data.
+class Inflater {
+ public:
+  enum class Form : uint8_t { gzip, raw };
+  // `offset`: where in the file `bytes` stand, for messages.
+  Inflater(Form form, std::span<const std::byte> bytes, std::string where, int64_t offset = 0);
+  Inflater(Inflater&& other) noexcept;
+  Inflater& operator=(Inflater&& other) noexcept;
+  ~Inflater();
+
+  // The next bytes into `out`; fewer than its size only at the end of the data.
+  Result<size_t> read(std::span<std::byte> out);
+  uint64_t used() const;  // packed bytes so far
+  Error error(std::string message) const;
+
+ private:
+  struct State;  // holds zlib's
+  Status piece(std::span<std::byte> out, size_t& done);
+  Status next_stream();
+
+  std::unique_ptr<State> state_;
+};
+
+// Raw deflate data that must unpack to `size` bytes with this CRC-32.
 Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t size, uint32_t crc,
                                    const std::string& where, int64_t offset);
 // Goes on from `before`, the sum of the bytes before these.
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t before = 0);
-
-// A file, unpacked when it is gzip. The bytes live as long as this.
-class DataFile {
- public:
-  static Result<DataFile> open(const std::string& path);
-  // The same for bytes in memory, which are copied.
-  static Result<DataFile> of(std::span<const std::byte> bytes, const std::string& where,
-                             uint64_t max_bytes = kMaxUnpacked);
-  std::span<const std::byte> bytes() const {
-    return text_ != nullptr ? std::as_bytes(std::span(*text_)) : map_.bytes();
-  }
-
- private:
-  MappedFile map_;
-  std::unique_ptr<std::string> text_;  // what gzip unpacked to; its bytes stay when this is moved
-};
 
 }  // namespace loom

@@ -21,15 +21,8 @@ Result<ElementType> type_of(uint8_t code, const ByteReader& reader) {
   }
 }
 
-}  // namespace
-
-bool is_idx(std::span<const std::byte> bytes) {
-  return bytes.size() >= 4 && bytes[0] == std::byte{0} && bytes[1] == std::byte{0} &&
-         bytes[2] >= std::byte{0x08} && bytes[2] <= std::byte{0x0E};
-}
-
-Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string& where) {
-  ByteReader reader(bytes, where);
+// All but the data.
+Result<ArrayView> read_header(ByteReader& reader, const std::string& where) {
   LOOM_ASSIGN(const uint16_t zeros, reader.u16("the IDX magic number"));
   if (zeros != 0) return bad_file("not an IDX file: it must begin with two zero bytes", where, 0);
   ArrayView array;
@@ -46,15 +39,27 @@ Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string&
     LOOM_ASSIGN(const uint32_t extent, reader.u32("an extent"));
     array.shape.push_back(static_cast<int64_t>(__builtin_bswap32(extent)));
   }
-  const auto size = array_bytes(array.shape, array.type);
   array.file_offset = reader.offset();
-  if (!size.has_value() || *size != reader.remaining()) {
-    return reader.error(
-        cat("an array ", array.shape_text(), " of ", element_name(array.type),
-            size.has_value() ? cat(" takes ", *size, " bytes, ") : " is too large, ",
-            reader.remaining(), " remain"));
-  }
-  LOOM_ASSIGN(array.data, reader.take(*size, "the data"));
+  return array;
+}
+
+}  // namespace
+
+bool is_idx(std::span<const std::byte> bytes) {
+  return bytes.size() >= 4 && bytes[0] == std::byte{0} && bytes[1] == std::byte{0} &&
+         bytes[2] >= std::byte{0x08} && bytes[2] <= std::byte{0x0E};
+}
+
+Result<uint64_t> idx_size(std::span<const std::byte> head, const std::string& where) {
+  ByteReader reader(head, where);
+  LOOM_ASSIGN(const ArrayView array, read_header(reader, where));
+  return stated_size(array, reader);
+}
+
+Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string& where) {
+  ByteReader reader(bytes, where);
+  LOOM_ASSIGN(ArrayView array, read_header(reader, where));
+  LOOM_TRY(take_data(array, reader));
   return array;
 }
 

@@ -7,6 +7,9 @@
 namespace loom {
 
 bool is_idx(std::span<const std::byte> bytes);
+// How long the file is by its header, of which `head` holds at least the first 64 bytes (or all
+// that there are).
+Result<uint64_t> idx_size(std::span<const std::byte> head, const std::string& where);
 // The view points into `bytes`, which must outlive it.
 Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string& where);
 

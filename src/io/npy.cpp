@@ -163,10 +163,10 @@ Result<uint64_t> read_start(ByteReader& reader) {
   return at_length.error(cat("an NPY header of ", length, " bytes; the limit is ", kMaxHeader));
 }
 
-// Offsets count from the start of the array.
-Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& where) {
+// All but the data. Offsets count from the start of the array.
+Result<ArrayView> read_array_header(ByteReader& reader, std::span<const std::byte> bytes,
+                                    const std::string& where) {
   if (!is_npy(bytes)) return bad_file("not an NPY array: it must begin with \\x93NUMPY", where, 0);
-  ByteReader reader(bytes, where);
   LOOM_ASSIGN(const uint64_t length, read_start(reader));
   const ByteReader at_header = reader;
   LOOM_ASSIGN(const auto text, reader.take(length, "the NPY header"));
@@ -180,14 +180,13 @@ Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& 
   array.shape = header.shape;
   LOOM_TRY(set_type(header, at_header, array));
   array.file_offset = reader.offset();
-  const auto size = array_bytes(array.shape, array.type);
-  if (!size.has_value() || *size != reader.remaining()) {
-    const std::string wanted =
-        size.has_value() ? cat(" takes ", *size, " bytes, ") : " is too large, ";
-    return reader.error(cat("an array ", array.shape_text(), " of ", element_name(array.type),
-                            wanted, reader.remaining(), " remain"));
-  }
-  LOOM_ASSIGN(array.data, reader.take(*size, "the data"));
+  return array;
+}
+
+Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& where) {
+  ByteReader reader(bytes, where);
+  LOOM_ASSIGN(ArrayView array, read_array_header(reader, bytes, where));
+  LOOM_TRY(take_data(array, reader));
   return array;
 }
 
@@ -196,6 +195,12 @@ Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& 
 bool is_npy(std::span<const std::byte> bytes) {
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
       .starts_with(kNpyMagic);
+}
+
+Result<uint64_t> npy_size(std::span<const std::byte> head, const std::string& where) {
+  ByteReader reader(head, where);
+  LOOM_ASSIGN(const ArrayView array, read_array_header(reader, head, where));
+  return stated_size(array, reader);
 }
 
 Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,

@@ -1,5 +1,5 @@
 // NPY (versions 1 to 3) and NPZ: the array files of NumPy. An NPZ is a ZIP of NPY files, stored or
-// deflated; its directory is read, checksums are verified, ZIP64 and encryption are refused.
+// deflated; its directory is read (ZIP64 too), checksums are verified, encryption is refused.
 // Pickled objects, structured types and Fortran order are refused by name. Format:
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_budget.hpp"
 #include "io/array.hpp"
 
 namespace loom {
@@ -21,10 +22,47 @@ bool is_npz(std::span<const std::byte> bytes);
 Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,
                             uint64_t base = 0);
 
-// Name (without ".npy") and array of every member. Deflated members are unpacked into `storage`,
-// stored ones are views into `bytes`.
+// How long the array is by its header, of which `head` holds at least 1 MB (or all that there is).
+Result<uint64_t> npy_size(std::span<const std::byte> head, const std::string& where);
+
+// The members of an NPZ. Opening reads the directory alone: where members lie, that none lies over
+// another, that their local headers agree.
+class Npz {
+ public:
+  // `bytes` must outlive it.
+  static Result<Npz> open(std::span<const std::byte> bytes, const std::string& where,
+                          const MemoryBudget& memory = {});
+
+  const std::vector<std::string>& names() const { return names_; }  // without ".npy"
+  // Array `index`. A stored member is a view into the file, a deflated one is unpacked into
+  // `storage`, once: not before its own header agrees with the directory about its size, and the
+  // budget has room for it.
+  Result<ArrayView> read(size_t index, std::deque<std::string>& storage);
+
+ private:
+  struct Member {
+    std::string name;  // as the directory has it
+    uint16_t method = 0;
+    uint32_t crc = 0;
+    uint64_t size = 0;
+    uint64_t at = 0;  // of `packed` in the file
+    std::span<const std::byte> packed;
+  };
+  Status check_head(const Member& member, const std::string& place) const;
+  Status allow(const Member& member, const std::string& place);
+
+  std::string where_;
+  MemoryBudget memory_;
+  uint64_t file_bytes_ = 0, unpacked_ = 0;
+  std::vector<std::string> names_;
+  std::vector<Member> members_;
+  std::vector<MemoryShare> shares_;
+};
+
+// All members of an NPZ by name.
 Result<std::vector<std::pair<std::string, ArrayView>>> parse_npz(std::span<const std::byte> bytes,
                                                                  const std::string& where,
-                                                                 std::deque<std::string>& storage);
+                                                                 std::deque<std::string>& storage,
+                                                                 const MemoryBudget& memory = {});
 
 }  // namespace loom

@@ -1,6 +1,7 @@
-// The ZIP around NPY arrays: see npy.hpp. Sizes come from the central directory; those of the local
-// headers may be zero or stand in extra fields. Invariant: the directory ends at the end record and
+// The ZIP around NPY arrays: see npy.hpp. Sizes come from the central directory
+// (zip_directory.hpp); those of the local headers may be zero or stand in extra fields. Invariant:
 // members share no byte, so what is unpacked is bounded by the size of the file.
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
@@ -9,20 +10,16 @@
 #include "io/byte_reader.hpp"
 #include "io/deflate.hpp"
 #include "io/npy.hpp"
+#include "io/zip_directory.hpp"
 
 namespace loom {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034B50, kCentral = 0x02014B50, kEnd = 0x06054B50;
-constexpr uint64_t kEndBytes = 22, kMaxComment = 65535;
+constexpr uint32_t kLocal = 0x04034B50;
 constexpr uint16_t kStored = 0, kDeflated = 8;
-
-struct Entry {
-  std::string name;
-  uint16_t flags = 0, method = 0;
-  uint32_t crc = 0;
-  uint64_t packed = 0, size = 0, local = 0;
-};
+// A header of an array is at most so long; so is what of a member is unpacked before its size is
+// believed.
+constexpr uint64_t kHead = (uint64_t{1} << 20) + 64;
 
 // Bytes of the file that members take: where each begins, and where it ends.
 class Places {
@@ -40,51 +37,9 @@ class Places {
   std::map<uint64_t, uint64_t> taken_;
 };
 
-// The end record: the last place that has its signature and a comment that reaches the end.
-Result<uint64_t> find_end(std::span<const std::byte> bytes, const std::string& where) {
-  const uint64_t size = bytes.size();
-  const uint64_t lowest = size > kEndBytes + kMaxComment ? size - kEndBytes - kMaxComment : 0;
-  for (uint64_t at = size >= kEndBytes ? size - kEndBytes + 1 : 0; at-- > lowest;) {
-    ByteReader reader(bytes.subspan(static_cast<size_t>(at)), where);
-    LOOM_ASSIGN(const uint32_t signature, reader.u32("a signature"));
-    if (signature != kEnd) continue;
-    LOOM_TRY(reader.skip(16, "the end record"));
-    LOOM_ASSIGN(const uint16_t comment, reader.u16("the comment length"));
-    if (comment == reader.remaining()) return at;
-  }
-  return bad_file("not a whole ZIP file: its directory is absent", where,
-                  static_cast<int64_t>(size));
-}
-
-Result<Entry> read_entry(ByteReader& reader) {
-  Entry e;
-  LOOM_ASSIGN(const uint32_t signature, reader.u32("a directory entry"));
-  if (signature != kCentral) return reader.error("no directory entry where one must be");
-  LOOM_TRY(reader.skip(4, "a directory entry"));
-  LOOM_ASSIGN(e.flags, reader.u16("a directory entry"));
-  LOOM_ASSIGN(e.method, reader.u16("a directory entry"));
-  LOOM_TRY(reader.skip(4, "a directory entry"));
-  LOOM_ASSIGN(e.crc, reader.u32("a directory entry"));
-  LOOM_ASSIGN(e.packed, reader.u32("a directory entry"));
-  LOOM_ASSIGN(e.size, reader.u32("a directory entry"));
-  LOOM_ASSIGN(const uint16_t name, reader.u16("a directory entry"));
-  LOOM_ASSIGN(const uint16_t extra, reader.u16("a directory entry"));
-  LOOM_ASSIGN(const uint16_t comment, reader.u16("a directory entry"));
-  LOOM_TRY(reader.skip(8, "a directory entry"));
-  LOOM_ASSIGN(e.local, reader.u32("a directory entry"));
-  LOOM_ASSIGN(const auto text, reader.take(name, "a member's name"));
-  e.name.assign(reinterpret_cast<const char*>(text.data()), text.size());
-  LOOM_TRY(reader.skip(uint64_t{extra} + comment, "a directory entry"));
-  if (e.name.empty()) return reader.error("a member without a name");
-  if ((e.flags & 1) != 0) return reader.error(cat("'", printable(e.name), "' is encrypted"));
-  if (e.packed == UINT32_MAX || e.size == UINT32_MAX || e.local == UINT32_MAX)
-    return reader.error(cat("'", printable(e.name), "' needs ZIP64, which is not read"));
-  return e;
-}
-
 // The bytes of a member as they lie in the file, and where they begin.
 Result<std::span<const std::byte>> packed_bytes(std::span<const std::byte> bytes,
-                                                const std::string& where, const Entry& e,
+                                                const std::string& where, const ZipEntry& e,
                                                 uint64_t& at) {
   ByteReader reader(bytes, where);
   const std::string called = cat("'", printable(e.name), "'");
@@ -107,62 +62,6 @@ Result<std::span<const std::byte>> packed_bytes(std::span<const std::byte> bytes
   return reader.take(e.packed, cat("member ", called));
 }
 
-Result<ArrayView> read_member(std::span<const std::byte> bytes, const std::string& where,
-                              const Entry& e, Places& places, std::deque<std::string>& storage) {
-  uint64_t at = 0;
-  LOOM_ASSIGN(std::span<const std::byte> data, packed_bytes(bytes, where, e, at));
-  if (!places.take(e.local, at + e.packed)) {
-    return bad_file(cat("'", printable(e.name), "' lies over another member"), where,
-                    static_cast<int64_t>(e.local));
-  }
-  const std::string place = cat(where, ": ", printable(e.name));
-  if (e.method == kDeflated) {
-    LOOM_ASSIGN(std::string text,
-                unpack_deflate(data, e.size, e.crc, place, static_cast<int64_t>(at)));
-    storage.push_back(std::move(text));
-    return parse_npy(std::as_bytes(std::span(storage.back())), place);
-  }
-  if (e.method != kStored)
-    return bad_file(cat("compression method ", e.method, " is not read"), place,
-                    static_cast<int64_t>(at));
-  if (e.packed != e.size) {
-    return bad_file(cat("stored in ", e.packed, " bytes, but its size says ", e.size), place,
-                    static_cast<int64_t>(at));
-  }
-  if (crc32_of(data) != e.crc)
-    return bad_file("the checksum of the data is wrong", place, static_cast<int64_t>(at));
-  return parse_npy(data, place, at);
-}
-
-// Of the end record: how many members, and where the directory begins.
-struct Directory {
-  uint16_t count = 0;
-  uint32_t begin = 0;
-};
-
-Result<Directory> read_end(std::span<const std::byte> bytes, const std::string& where,
-                           uint64_t end) {
-  ByteReader reader(bytes, where);
-  LOOM_TRY(reader.skip(end, "the end record"));
-  const ByteReader at_end = reader;
-  LOOM_TRY(reader.skip(4, "the end record"));
-  LOOM_ASSIGN(const uint32_t disks, reader.u32("the end record"));
-  Directory directory;
-  LOOM_ASSIGN(const uint16_t here, reader.u16("the end record"));
-  LOOM_ASSIGN(directory.count, reader.u16("the end record"));
-  LOOM_ASSIGN(const uint32_t size, reader.u32("the end record"));
-  LOOM_ASSIGN(directory.begin, reader.u32("the end record"));
-  if (directory.count == UINT16_MAX || size == UINT32_MAX || directory.begin == UINT32_MAX)
-    return at_end.error("needs ZIP64, which is not read; save fewer or smaller arrays");
-  if (disks != 0 || here != directory.count)
-    return at_end.error("a part of a ZIP file of several parts");
-  if (uint64_t{directory.begin} + size != end) {
-    return at_end.error(
-        cat("a directory of ", size, " bytes at byte ", directory.begin, " does not end here"));
-  }
-  return directory;
-}
-
 }  // namespace
 
 bool is_npz(std::span<const std::byte> bytes) {
@@ -170,29 +69,101 @@ bool is_npz(std::span<const std::byte> bytes) {
          (bytes[2] == std::byte{3} || bytes[2] == std::byte{5});
 }
 
-Result<std::vector<std::pair<std::string, ArrayView>>> parse_npz(std::span<const std::byte> bytes,
-                                                                 const std::string& where,
-                                                                 std::deque<std::string>& storage) {
-  LOOM_ASSIGN(const uint64_t end, find_end(bytes, where));
-  LOOM_ASSIGN(const Directory directory, read_end(bytes, where, end));
-  ByteReader entries(bytes.first(static_cast<size_t>(end)), where);
-  LOOM_TRY(entries.skip(directory.begin, "the place of the directory"));
-  const auto members = bytes.first(directory.begin);
-  std::vector<std::pair<std::string, ArrayView>> arrays;
-  std::set<std::string> names;
+Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where,
+                      const MemoryBudget& memory) {
+  LOOM_ASSIGN(const ZipDirectory directory, read_zip_directory(bytes, where, memory));
+  Npz npz;
+  npz.where_ = where;
+  npz.memory_ = memory;
+  npz.file_bytes_ = bytes.size();
+  const auto members = bytes.first(static_cast<size_t>(directory.begin));
+  std::set<std::string_view> names;
   Places places;
-  for (int i = 0; i < directory.count; ++i) {
-    LOOM_ASSIGN(const Entry e, read_entry(entries));
+  npz.names_.reserve(directory.entries.size());  // `names` has views of them
+  for (const ZipEntry& e : directory.entries) {
     std::string name = e.name;
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    if (!names.insert(name).second)
-      return entries.error(cat("two members are called '", printable(name), "'"));
-    LOOM_ASSIGN(ArrayView array, read_member(members, where, e, places, storage));
-    arrays.emplace_back(std::move(name), std::move(array));
+    if (!names.insert(npz.names_.emplace_back(std::move(name))).second) {
+      return bad_file(cat("two members are called '", printable(npz.names_.back()), "'"), where,
+                      static_cast<int64_t>(e.end));
+    }
+    Member member{e.name, e.method, e.crc, e.size, 0, {}};
+    LOOM_ASSIGN(member.packed, packed_bytes(members, where, e, member.at));
+    if (!places.take(e.local, member.at + e.packed)) {
+      return bad_file(cat("'", printable(e.name), "' lies over another member"), where,
+                      static_cast<int64_t>(e.local));
+    }
+    npz.members_.push_back(std::move(member));
   }
-  if (entries.remaining() == 0) return arrays;
-  return entries.error(
-      cat("the directory has ", entries.remaining(), " bytes after its last member"));
+  return npz;
+}
+
+// Of a member that is larger than any header: does the array in it take as many bytes as the
+// directory says?
+Status Npz::check_head(const Member& member, const std::string& place) const {
+  if (member.size <= kHead) return {};
+  const auto at = static_cast<int64_t>(member.at);
+  Inflater inflater(Inflater::Form::raw, member.packed, place, at);
+  std::vector<std::byte> head(kHead);
+  LOOM_ASSIGN(const size_t got, inflater.read(head));
+  LOOM_ASSIGN(const uint64_t size, npy_size(std::span(head).first(got), place));
+  if (size == member.size) return {};
+  return bad_file(
+      cat("the array in it takes ", size, " bytes, but its directory says ", member.size), place,
+      at);
+}
+
+// Books what a member unpacks to.
+Status Npz::allow(const Member& member, const std::string& place) {
+  const uint64_t most = memory_.most_unpacked(file_bytes_);
+  if (member.size > most - std::min(most, unpacked_)) {
+    return make_error(Code::out_of_memory,
+                      cat("unpacks to more than ", size_text(most), ", far more than its ",
+                          size_text(file_bytes_),
+                          "; if it is a file that you trust, allow it with --memory SIZE"),
+                      where_);
+  }
+  LOOM_ASSIGN(MemoryShare share, memory_.take(member.size, "the unpacked array", place));
+  unpacked_ += member.size;
+  shares_.push_back(std::move(share));
+  return {};
+}
+
+Result<ArrayView> Npz::read(size_t index, std::deque<std::string>& storage) {
+  const Member& member = members_[index];
+  const std::string place = cat(where_, ": ", printable(member.name));
+  const auto at = static_cast<int64_t>(member.at);
+  if (member.method == kDeflated) {
+    LOOM_TRY(check_head(member, place));
+    LOOM_TRY(allow(member, place));
+    LOOM_ASSIGN(std::string text,
+                unpack_deflate(member.packed, member.size, member.crc, place, at));
+    storage.push_back(std::move(text));
+    return parse_npy(std::as_bytes(std::span(storage.back())), place);
+  }
+  if (member.method != kStored)
+    return bad_file(cat("compression method ", member.method, " is not read"), place, at);
+  if (member.packed.size() != member.size) {
+    return bad_file(
+        cat("stored in ", member.packed.size(), " bytes, but its size says ", member.size), place,
+        at);
+  }
+  if (crc32_of(member.packed) != member.crc)
+    return bad_file("the checksum of the data is wrong", place, at);
+  return parse_npy(member.packed, place, member.at);
+}
+
+Result<std::vector<std::pair<std::string, ArrayView>>> parse_npz(std::span<const std::byte> bytes,
+                                                                 const std::string& where,
+                                                                 std::deque<std::string>& storage,
+                                                                 const MemoryBudget& memory) {
+  LOOM_ASSIGN(Npz npz, Npz::open(bytes, where, memory));
+  std::vector<std::pair<std::string, ArrayView>> arrays;
+  for (size_t i = 0; i < npz.names().size(); ++i) {
+    LOOM_ASSIGN(ArrayView array, npz.read(i, storage));
+    arrays.emplace_back(npz.names()[i], std::move(array));
+  }
+  return arrays;
 }
 
 }  // namespace loom

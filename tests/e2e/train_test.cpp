@@ -307,10 +307,22 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
        "lbfgs",
        2},
       {"1,2,0\n", "--loss mse",
-       "D: at byte 4: row 1, column 3: a target has 1 values, the network gives 3; --targets says "
-       "how many columns there are",
+       "D: a target has 1 values, the network gives 3; --targets says how many columns there are",
        3},
       {"1,2,0\n", "--clip norm:x", "--clip norm:x: the limit must be a number above 0", 2},
+      {"1,,0\n1,2,0\n", "",
+       "D: at byte 2: row 1, column 2: an empty field among numbers; say with --header yes or "
+       "--header no whether this row is a header",
+       3},
+      {"a,2,0\n1,2,0\n", "",
+       "D: at byte 0: row 1, column 1: 'a' among numbers; say with --header yes or --header no "
+       "whether this row is a header",
+       3},
+      {"a,2,0\n1,2,0\n", "--header maybe", "--header maybe: give auto, yes or no", 2},
+      {"a,2,0\n1,2,0\n", "--header no", "D: at byte 0: row 1, column 1: 'a' is no number", 3},
+      {"1,2,0\n", "--memory 1M",
+       "--memory 1M: must be at least 64 MB; the program itself takes 32 MB", 2},
+      {"1,2,0\n", "--memory much", "--memory: 'much' is no size; write for example 512M or 2G", 2},
       {"1,2,0\n", "--labels D",
        "D: a CSV holds its targets in its last columns; leave --labels out", 2},
       {"1,2,0\n", "--rate 1000 --optimizer sgd --loss softmax_ce --normalize stand",
@@ -328,6 +340,13 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
     EXPECT_EQ(ran.code, row.code) << row.message;
     EXPECT_THAT(ran.out, IsEmpty());
   }
+}
+
+TEST_F(Train, SaysWhatWasTakenAsTheHeader) {
+  const Ran noted = train("--epochs 1");
+  ASSERT_EQ(noted.code, 0) << noted.err;
+  EXPECT_EQ(noted.err, "[" + csv_ + ": the first row is taken as the header: a, b, kind]\n");
+  EXPECT_THAT(train("--epochs 1 --quiet").err, IsEmpty());
 }
 
 TEST_F(Train, RefusesBadNetworksAndFiles) {

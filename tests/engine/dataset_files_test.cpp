@@ -68,6 +68,69 @@ TEST(DatasetFiles, KeepsTheClassesOfTraining) {
   EXPECT_THAT(b.error().str(), HasSubstr("row 2, column 3: class 'c' was not in training"));
 }
 
+TEST(DatasetFiles, SayWhatWasTakenAsTheHeader) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.csv");
+  folder.write("a.csv", "a,b,kind\n1,2,x\n3,4,y\n");
+  DatasetOptions options;
+  const Result<LoadedDataset> set = load_dataset(path, mlp(2, 2), options);
+  ASSERT_TRUE(set.ok()) << set.error().str();
+  EXPECT_EQ(set->data.samples, 2);
+  EXPECT_THAT(set->notes, ElementsAre(path + ": the first row is taken as the header: a, b, kind"));
+  options.header = CsvHeader::no;
+  EXPECT_THAT(load_dataset(path, mlp(2, 2), options).error().str(),
+              HasSubstr("row 1, column 1: 'a' is no number"));
+  options.header = CsvHeader::automatic;
+  folder.write("a.csv", "1,,x\n3,4,y\n");
+  EXPECT_THAT(load_dataset(path, mlp(2, 2), options).error().str(),
+              HasSubstr("row 1, column 2: an empty field among numbers"));
+}
+
+// The need is known before the values are read, so the Error says all of it.
+TEST(DatasetFiles, NeedNoMoreThanTheBudget) {
+  const TemporaryFolder folder;
+  const std::string csv = folder.path("a.csv"), arrays = folder.path("a.safetensors");
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "1,2,0\n";
+  folder.write("a.csv", text);
+  const std::vector<uint8_t> x(2000, 1), y(1000, 0);
+  ASSERT_TRUE(write_safetensors(
+                  arrays,
+                  {output("x", SafeDType::u8, {1000, 2}, x), output("y", SafeDType::u8, {1000}, y)},
+                  {})
+                  .ok());
+  for (const std::string& path : {csv, arrays}) {
+    DatasetOptions options;
+    options.memory = MemoryBudget(12000);
+    {
+      const Result<LoadedDataset> fits = load_dataset(path, mlp(2, 2), options);
+      ASSERT_TRUE(fits.ok()) << fits.error().str();
+      EXPECT_EQ(options.memory.left(), 0u);
+    }
+    EXPECT_EQ(options.memory.left(), 12000u);
+    options.memory = MemoryBudget(11999);
+    const Result<LoadedDataset> refused = load_dataset(path, mlp(2, 2), options);
+    ASSERT_FALSE(refused.ok()) << path;
+    EXPECT_EQ(refused.error().code, Code::out_of_memory);
+    EXPECT_THAT(refused.error().str(), HasSubstr("needs"));
+    EXPECT_THAT(refused.error().str(), HasSubstr("--memory SIZE"));
+    EXPECT_EQ(options.memory.left(), 11999u);
+  }
+}
+
+TEST(DatasetFiles, RefuseCountsWhoseProductOverflows) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("x.npy");
+  const std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693952, 0)}";
+  folder.write("x.npy", std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) +
+                            '\0' + header);
+  DatasetOptions options;
+  options.labels = path;
+  EXPECT_EQ(load_dataset(path, mlp(8, 2), options).error().str(),
+            path + ": a sample is [0], the network takes [8]");
+}
+
 TEST(DatasetFiles, Normalizes) {
   Dataset d;
   d.samples = 4;

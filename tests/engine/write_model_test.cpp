@@ -72,7 +72,7 @@ TEST(WriteModel, HoldsOneArrayOfAnNpzFileInMemory) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path("net.npz");
   ASSERT_EQ(write_apart(path), 0);
-  const auto file = ArrayFile::open(path);
+  auto file = ArrayFile::open(path);
   ASSERT_TRUE(file.ok()) << file.error().message;
   const auto network = Network::finalize(deep_network().grid, Shape{1, kWidth});
   for (const Param& param : network->params()) {

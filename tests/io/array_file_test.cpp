@@ -57,28 +57,35 @@ std::string npy(const std::string& header, const std::string& data) {
 
 const std::string kIdx = from_hex("000008010000000403010401");
 
+// All that a gzip file unpacks to, of which there must be `size` bytes; -1: as many as there are.
+Result<std::string> unpack(const std::string& file, int64_t size = -1) {
+  ByteSource source = ByteSource::of(bytes_of(file), "f");
+  auto count = static_cast<uint64_t>(size);
+  if (size < 0) {
+    LOOM_ASSIGN(count, source.count());
+  }
+  return source.whole(count);
+}
+
 TEST(Gzip, UnpacksAndVerifies) {
-  const Result<std::string> text = unpack_gzip(bytes_of(kGzip), "f");
+  const Result<std::string> text = unpack(kGzip);
   ASSERT_TRUE(text.ok()) << text.error().str();
   EXPECT_EQ(*text, kIdx);
-  const Result<std::string> twice = unpack_gzip(bytes_of(kGzip + kGzip), "f");
+  const Result<std::string> twice = unpack(kGzip + kGzip);
   ASSERT_TRUE(twice.ok());
   EXPECT_EQ(*twice, kIdx + kIdx);
 }
 
 TEST(Gzip, RefusesDamage) {
-  for (size_t n = 2; n < kGzip.size(); ++n) {
-    const Result<std::string> text = unpack_gzip(bytes_of(kGzip.substr(0, n)), "f");
-    EXPECT_FALSE(text.ok()) << n;
-  }
+  for (size_t n = 2; n < kGzip.size(); ++n) EXPECT_FALSE(unpack(kGzip.substr(0, n)).ok()) << n;
   std::string crc = kGzip;
   crc[crc.size() - 6] ^= 1;
-  expect_error(unpack_gzip(bytes_of(crc), "f"), Code::bad_file,
+  expect_error(unpack(crc), Code::bad_file,
                "f: at byte 28: damaged compressed data: incorrect data check");
-  expect_error(unpack_gzip(bytes_of(kGzip + "xy"), "f"), Code::bad_file,
+  expect_error(unpack(kGzip + "xy"), Code::bad_file,
                "f: at byte 32: 2 bytes after the end of the data");
-  expect_error(unpack_gzip(bytes_of(kGzip), "f", 11), Code::bad_file,
-               "f: at byte 32: unpacks to more than 11 bytes");
+  expect_error(unpack(kGzip, 11), Code::bad_file, "f: at byte 32: unpacks to more than 11 bytes");
+  expect_error(unpack(kGzip, 13), Code::bad_file, "f: at byte 32: unpacks to 12 bytes, must be 13");
 }
 
 TEST(Idx, ReadsBytesAndBigEndianNumbers) {
@@ -156,6 +163,47 @@ TEST(Npz, ReadsDeflatedMembers) {
   EXPECT_THAT(*array_i32((*arrays)[1].second), ElementsAre(1, 0));
 }
 
+// np.savez(x=<u2 [[1 2]], y=<u2 [3]) by Python's zipfile with ZIP64_LIMIT = 10: every size, every
+// place and the end record are ZIP64.
+const std::string kNpz64 = from_hex(
+    "504b03042d0000000000000021003c050217ffffffffffffffff05001400782e6e70790100100084000000000000"
+    "008400000000000000934e554d5059010076007b276465736372273a20273c7532272c2027666f727472616e5f6f"
+    "72646572273a2046616c73652c20277368617065273a2028312c2032292c207d2020202020202020202020202020"
+    "20202020202020202020202020202020202020202020202020202020202020202020202020202020202020200a01"
+    "000200504b03042d000000000000002100692d9adcffffffffffffffff05001400792e6e70790100100082000000"
+    "000000008200000000000000934e554d5059010076007b276465736372273a20273c7532272c2027666f72747261"
+    "6e5f6f72646572273a2046616c73652c20277368617065273a2028312c292c207d20202020202020202020202020"
+    "20202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020"
+    "200a0300504b01022d032d0000000000000021003c050217ffffffffffffffff0500140000000000000000008001"
+    "00000000782e6e70790100100084000000000000008400000000000000504b01022d032d00000000000000210069"
+    "2d9adcffffffffffffffff05001c0000000000000000008001ffffffff792e6e7079010018008200000000000000"
+    "8200000000000000bb00000000000000504b06062c000000000000002d002d000000000000000000020000000000"
+    "0000020000000000000096000000000000007401000000000000504b0607000000000a0200000000000001000000"
+    "504b0506000000000200020096000000740100000000");
+
+TEST(Npz, ReadsMembersOfZip64) {
+  std::deque<std::string> storage;
+  const auto arrays = parse_npz(bytes_of(kNpz64), "f", storage);
+  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  ASSERT_EQ(arrays->size(), 2u);
+  EXPECT_THAT(*array_i32((*arrays)[0].second), ElementsAre(1, 2));
+  EXPECT_THAT(*array_i32((*arrays)[1].second), ElementsAre(3));
+  for (size_t n = 0; n < kNpz64.size(); ++n)
+    EXPECT_FALSE(parse_npz(bytes_of(kNpz64.substr(0, n)), "f", storage).ok()) << n;
+  // Each bit of the directory and its end records: refused, or of no consequence.
+  for (size_t at = kNpz64.find("PK\x01\x02"); at < kNpz64.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = kNpz64;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
+      std::deque<std::string> unpacked;
+      const auto read = parse_npz(bytes_of(changed), "f", unpacked);
+      if (!read.ok()) continue;
+      ASSERT_EQ(read->size(), 2u);
+      EXPECT_THAT(*array_i32((*read)[0].second), ElementsAre(1, 2)) << at;
+    }
+  }
+}
+
 TEST(Npz, RefusesTruncationAndEveryFlippedByteOfItsData) {
   for (size_t n = 0; n < kNpz.size(); ++n) {
     std::deque<std::string> storage;
@@ -174,11 +222,11 @@ TEST(ArrayFile, TellsFormatsApartAndNamesWhatIsThere) {
   folder.write("a.gz", kGzip);
   folder.write("b.npz", kNpz);
   folder.write("c", "hello");
-  const Result<ArrayFile> idx = ArrayFile::open(folder.path("a.gz"));
+  Result<ArrayFile> idx = ArrayFile::open(folder.path("a.gz"));
   ASSERT_TRUE(idx.ok()) << idx.error().str();
   EXPECT_EQ(idx->kind(), ArrayFile::Kind::idx);
   EXPECT_THAT(*array_i32(*idx->find("any")), ElementsAre(3, 1, 4, 1));
-  const Result<ArrayFile> npz = ArrayFile::open(folder.path("b.npz"));
+  Result<ArrayFile> npz = ArrayFile::open(folder.path("b.npz"));
   ASSERT_TRUE(npz.ok()) << npz.error().str();
   EXPECT_THAT(npz->find("z").error().str(), HasSubstr("no array called 'z'; there is x, y"));
   EXPECT_THAT(ArrayFile::open(folder.path("c")).error().str(), HasSubstr("neither NPY"));
