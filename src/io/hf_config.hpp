@@ -66,8 +66,6 @@ struct HfConfig {
   bool unit_offset_norms = false;  // norms are stored as w of (1 + w) (Gemma)
   bool fused_projections = false;  // q, k, v in one tensor, gate and up in another (Phi-3)
   TernaryWeights ternary_weights = TernaryWeights::none;
-  // Not in any file: set by who loads the model (LoadModelOptions::rope_bf16_frequencies).
-  bool rope_bf16_frequencies = false;
   int64_t bos_token_id = -1;  // -1: none
   // config and generation_config merged, in order, without repeats
   std::vector<int64_t> eos_token_ids;
