@@ -2,7 +2,6 @@
 
 #include "base/dmath.hpp"
 #include "base/text.hpp"
-#include "dtype/codec.hpp"
 
 namespace loom {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 
 // theta^(-2j/width) in f32, then scaled.
-float exact_frequency(const RopeSpec& spec, int64_t j) {
+float frequency(const RopeSpec& spec, int64_t j) {
   const double exponent = 2.0 * static_cast<double>(j) / static_cast<double>(spec.width);
   const double plain = dmath::exp(-exponent * dmath::log(spec.theta));
   if (spec.scaling == "linear") return static_cast<float>(plain / spec.factor);
@@ -22,11 +21,6 @@ float exact_frequency(const RopeSpec& spec, int64_t j) {
   if (wavelength > original / spec.low_freq) return static_cast<float>(plain / spec.factor);
   const double smooth = (original / wavelength - spec.low_freq) / (spec.high_freq - spec.low_freq);
   return static_cast<float>((1 - smooth) * plain / spec.factor + smooth * plain);
-}
-
-float frequency(const RopeSpec& spec, int64_t j) {
-  const float f = exact_frequency(spec, j);
-  return spec.bf16_frequencies ? f32_from_bf16(bf16_from_f32(f)) : f;
 }
 
 }  // namespace

@@ -39,7 +39,6 @@ struct RopeSpec {
   std::string scaling;  // "", "linear", "llama3"
   double factor = 1.0, low_freq = 1.0, high_freq = 4.0;
   int64_t original_positions = 8192;
-  bool bf16_frequencies = false;  // rounded to bfloat16, as in a model cast whole to that type
   bool operator==(const RopeSpec&) const = default;
 };
 
