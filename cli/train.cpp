@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "base/text.hpp"
 #include "engine/convert.hpp"
 #include "engine/file_memory.hpp"
 #include "engine/impl.hpp"

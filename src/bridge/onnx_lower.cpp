@@ -23,28 +23,6 @@ bool is_onnx(const OnnxNode& n) {
 
 }  // namespace
 
-int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise) {
-  const OnnxAttribute* a = node.find(name);
-  return a != nullptr && a->type == OnnxAttributeType::integer ? a->integer : otherwise;
-}
-
-double attribute_real(const OnnxNode& node, std::string_view name, double otherwise) {
-  const OnnxAttribute* a = node.find(name);
-  return a != nullptr && a->type == OnnxAttributeType::real ? static_cast<double>(a->real)
-                                                            : otherwise;
-}
-
-std::string attribute_text(const OnnxNode& node, std::string_view name, std::string otherwise) {
-  const OnnxAttribute* a = node.find(name);
-  return a != nullptr && a->type == OnnxAttributeType::text ? a->text : otherwise;
-}
-
-std::vector<int64_t> attribute_list(const OnnxNode& node, std::string_view name,
-                                    std::vector<int64_t> otherwise) {
-  const OnnxAttribute* a = node.find(name);
-  return a != nullptr && a->type == OnnxAttributeType::integers ? a->integers : otherwise;
-}
-
 LayerConfig with_field(LayerConfig layer, std::string_view name, double value) {
   for (size_t i = 0; i < layer.def->fields.size(); ++i) {
     if (layer.def->fields[i].name == name) layer.values[i].number = value;
@@ -78,7 +56,7 @@ std::string with_open_batch(std::string_view reason, int64_t batch) {
 
 Error Lowering::refuse(const OnnxNode& n, std::string_view reason) const {
   const std::string shown =
-      batch_ == kOpenBatch ? with_open_batch(reason, batch_) : std::string(reason);
+      batch_ == open_batch_ ? with_open_batch(reason, batch_) : std::string(reason);
   return unsupported(cat("node '", printable(n.name), "' (", printable(n.op), "): ", shown),
                      where_);
 }

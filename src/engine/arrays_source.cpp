@@ -19,11 +19,11 @@ class ArraysSource : public NetworkSource {
  private:
   Status add_input(const char* name);
 
-  ArrayFile file_;
+  mutable ArrayFile file_;  // unpacks an array when it is asked for
 };
 
 // Text that an array of bytes holds.
-Result<std::string> text_of(const ArrayFile& file, std::string_view name) {
+Result<std::string> text_of(ArrayFile& file, std::string_view name) {
   LOOM_ASSIGN(const ArrayView view, file.find(name));
   if (view.type != ElementType::u8)
     return bad_file("is no text: its type must be uint8", view.where);

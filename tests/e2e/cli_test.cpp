@@ -61,9 +61,10 @@ TEST(Cli, RunGivesOneJsonObject) {
   EXPECT_THAT(ran.err, IsEmpty());
   EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1);
   const JsonValue json = parse(ran.out);
-  EXPECT_THAT(keys(json), ElementsAre("text", "token_ids", "prompt_token_ids", "stop_reason",
-                                      "prefill_tokens_per_s", "decode_tokens_per_s", "seed",
-                                      "dtype", "activations", "isa", "threads", "peak_rss_bytes"));
+  EXPECT_THAT(keys(json),
+              ElementsAre("text", "token_ids", "unknown_tokens", "prompt_token_ids", "stop_reason",
+                          "prefill_tokens_per_s", "decode_tokens_per_s", "seed", "dtype",
+                          "activations", "isa", "threads", "peak_rss_bytes"));
   EXPECT_EQ(json.find("text")->text(), " He loved it very much");
   EXPECT_EQ(json.find("token_ids")->elements().size(), 5u);
   EXPECT_EQ(json.find("prompt_token_ids")->elements().size(), 7u);
@@ -161,6 +162,21 @@ TEST(Cli, TokenizeAndBack) {
   EXPECT_GT(json.find("token_ids")->elements().size(), 0u);
   EXPECT_EQ(loom("tokenize S --decode 'abc'").code, 2);
   EXPECT_EQ(loom("tokenize S --decode 99999").code, 2);
+}
+
+// What a busy host costs is measured by hand (docs/decisions/0018-lanes.md); here only that it is.
+TEST(Cli, BenchLoadComparesTheLanesThatAreChosen) {
+  const std::string quick = "bench load --rounds 2 --seconds 0.01 --filter 'run mlp'";
+  const Ran text = loom(quick + " --floor 0");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("2 of 2"));
+  const Ran json = loom(quick + " --with-load 0 --floor 0 --json");
+  ASSERT_EQ(json.code, 0) << json.err;
+  const JsonValue rows = parse(json.out);
+  ASSERT_EQ(rows.elements().size(), 1u);
+  EXPECT_EQ(rows.elements()[0].find("shares")->elements().size(), 2u);
+  EXPECT_EQ(loom(quick + " --floor 9 --with-load 0").code, 5);
+  EXPECT_EQ(loom("bench load --with-load 4096").code, 2);
 }
 
 TEST(Cli, BenchNeedsNoFile) {

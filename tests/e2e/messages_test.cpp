@@ -140,6 +140,9 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
   folder_.write("damaged.gguf", "not a gguf");
   folder_.write("notes.txt", "hello");
   const std::string give = "give an .entity or .gguf file, or a folder with config.json";
+  const std::string readable =
+      "give an .entity, .gguf, .onnx, .safetensors, .npz or .json file, or a folder with "
+      "config.json";
   const Case cases[] = {
       {"run $T/none.entity -p x", kBadFile,
        "$T/none.entity: no such file or folder; " + give + " and model.safetensors"},
@@ -162,9 +165,9 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
       {"perplexity $S $T/none", kBadFile, "$T/none: cannot open: No such file or directory"},
       {"run $S -f $T", kBadFile, "$T: this is a folder, not a file"},
       {"train $T/none.json $T/d.csv", kBadFile,
-       "$T/none.json: cannot open: No such file or directory"},
+       "$T/none.json: no such file or folder; " + readable + " and model.safetensors"},
       {"eval $T/none.entity $T/d.csv", kBadFile,
-       "$T/none.entity: cannot open: No such file or directory"},
+       "$T/none.entity: no such file or folder; " + readable + " and model.safetensors"},
       {"verify hash $T/none", kBadFile,
        "$T/none: no such file or folder; " + give + " and model.safetensors"},
   };

@@ -35,9 +35,9 @@ Reference read_reference(const std::string& folder) {
     prompt.ids = ids_of(entry.find("ids"));
     prompt.greedy_ids = ids_of(entry.find("greedy_ids"));
     prompt.greedy_text = entry.find("greedy_text")->text();
-    const std::string name = "logits." + std::to_string(reference.prompts.size());
-    const SafeTensor* logits = tensors->find(name);
-    EXPECT_NE(logits, nullptr) << name;
+    const std::string tensor = "logits." + std::to_string(reference.prompts.size());
+    const SafeTensor* logits = tensors->find(tensor);
+    EXPECT_NE(logits, nullptr) << tensor;
     if (logits == nullptr) return reference;
     prompt.logits.resize(static_cast<size_t>(logits->count()));
     const Status read = SafeTensors::to_f32(*logits, 0, logits->count(), prompt.logits.data());
