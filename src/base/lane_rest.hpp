@@ -25,14 +25,18 @@ class LaneRest {
   // faster if lanes * (length - loss) < (lanes - 1) * length.
   void lost(int64_t loss, int64_t length, int lanes, int64_t now) {
     if (loss * lanes <= length) return;
-    const bool soon = length_ > 0 && now - until_ < 2 * length_;
+    const bool soon = worked_ <= length_;
     length_ = std::min(std::max(kFirst * loss, soon ? 2 * length_ : 0), kLongest);
     until_ = now + length_;
+    worked_ = 0;
   }
+  // The lane took part in a region of so many nanoseconds without holding anyone up.
+  void worked(int64_t length) { worked_ += length; }
   bool resting(int64_t now) const { return now < until_; }
 
  private:
   int64_t until_ = 0, length_ = 0;  // nanoseconds
+  int64_t worked_ = 0;              // since the last rest
 };
 
 }  // namespace loom

@@ -286,12 +286,16 @@ bool ThreadPool::Impl::lost_its_core(const Worker& worker) const {
 // lost its core, one thread less leaves it one.
 void ThreadPool::Impl::settle() {
   ended = now_ns();
+  if (exact) return;
   const int64_t waited = at(0).waited + at(1).waited;
-  if (exact || waited == 0) return;
-  const bool caller_too = lost_its_core(workers[0]);
+  const bool caller_too = waited > 0 && lost_its_core(workers[0]);
   for (int lane = 1; lane < lanes; ++lane) {
-    if (lost_its_core(at(lane)) || (caller_too && lane == lanes - 1))
-      at(lane).rest.lost(waited, ended - began, lanes, ended);
+    LaneRest& rest = at(lane).rest;
+    if (waited > 0 && (lost_its_core(at(lane)) || (caller_too && lane == lanes - 1))) {
+      rest.lost(waited, ended - began, lanes, ended);
+    } else {
+      rest.worked(ended - began);
+    }
   }
 }
 

@@ -234,12 +234,15 @@ TEST(LaneRest, DoublesWithLossesSoonAfterItUpToASecond) {
   }
 }
 
-TEST(LaneRest, ForgetsAfterCalm) {
-  LaneRest rest;
-  rest.lost(1000, 1500, 2, 0);
-  const int64_t later = 2000 + 2 * 2000;
-  rest.lost(1000, 1500, 2, later);
-  EXPECT_FALSE(rest.resting(later + 2000));
+TEST(LaneRest, ForgetsAfterWorkAndNotAfterIdleTime) {
+  for (const bool work : {false, true}) {
+    LaneRest rest;
+    rest.lost(1000, 1500, 2, 0);
+    const int64_t later = 1'000'000;
+    if (work) rest.worked(2001);
+    rest.lost(1000, 1500, 2, later);
+    EXPECT_EQ(rest.resting(later + 2000), !work);
+  }
 }
 
 TEST(Regions, HaveNoMoreLanesThanTheyAreWorth) {
