@@ -263,7 +263,7 @@ struct FormatParts {
   std::string_view extension, letters;
 };
 constexpr FormatParts kHolds[] = {{".entity", "dwmnt"}, {".safetensors", "dwmnt"},
-                                  {".onnx", "dwmn"},    {".npz", "wn"},
+                                  {".onnx", "dwmn"},    {".npz", "dwmn"},
                                   {".json", "d"},       {".json with weights", "dwmn"}};
 
 std::string parts_of(const NetworkSource& source) {
