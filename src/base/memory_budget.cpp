@@ -13,7 +13,7 @@ namespace loom {
 namespace {
 
 constexpr uint64_t kFreelyUnpacked = uint64_t{256} << 20;
-constexpr uint64_t kMostExpansion = 100;
+constexpr uint64_t kMostExpansion = 50;
 
 }  // namespace
 

@@ -37,7 +37,7 @@ class MemoryBudget {
   // The same Error for a need of which only a lower bound is known.
   Error error(uint64_t at_least, std::string_view what, const std::string& where) const;
   // How many bytes an archive of `packed` bytes may unpack to: all that is left where a person
-  // chose the budget or there is none, else 256 MB or a hundred times its size, whichever is more.
+  // chose the budget or there is none, else 256 MB or fifty times its size, whichever is more.
   uint64_t most_unpacked(uint64_t packed) const;
 
  private:

@@ -91,24 +91,24 @@ int lanes_of(uint32_t order) {
   return static_cast<int>(order % kMostLanes) + 1;
 }
 
-// One thread: worker i is at i, the caller at 0.
-struct Worker {
-  alignas(128) std::atomic<uint32_t> order{0};  // written by lane 0
-  uint32_t orders = 0;                          // how many, known to lane 0
-  LaneRest rest;
-  // In this region: since when others wait for it, and its processor time then; -1: nobody did.
-  int64_t watched_at = -1, ran = 0;
-  alignas(128) std::atomic<int64_t> awake_at{0};  // written by the worker while it waits
-  std::atomic<bool> asleep{false};
-  std::atomic<uint32_t> arrivals{0};  // in this region: barriers reached, and its end
-  std::atomic<int64_t> slept{0};      // in this region, at barriers, of its own will
-  int64_t waited = 0;                 // in this region, for lanes that it watches
-  ThreadClock clock;
-};
-
 }  // namespace
 
 struct ThreadPool::Impl {
+  // One thread: worker i is at i, the caller at 0.
+  struct Worker {
+    alignas(128) std::atomic<uint32_t> order{0};  // written by lane 0
+    uint32_t orders = 0;                          // how many, known to lane 0
+    LaneRest rest;
+    // In this region: since when others wait for it, and its processor time then; -1: nobody did.
+    int64_t watched_at = -1, ran = 0;
+    alignas(128) std::atomic<int64_t> awake_at{0};  // written by the worker while it waits
+    std::atomic<bool> asleep{false};
+    std::atomic<uint32_t> arrivals{0};  // in this region: barriers reached, and its end
+    std::atomic<int64_t> slept{0};      // in this region, at barriers, of its own will
+    int64_t waited = 0;                 // in this region, for lanes that it watches
+    ThreadClock clock;
+  };
+
   explicit Impl(int most) : workers(static_cast<size_t>(most)), members(workers.size()) {}
 
   Function function = nullptr;
@@ -157,7 +157,7 @@ class Watch {
     if (!looked_ && now - start_ >= kSpin) look(now);
   }
   // The wait is over.
-  void end(Worker& me) {
+  void end(typename Impl::Worker& me) {
     if (late_) me.waited += now_ns() - start_;
   }
 
@@ -165,7 +165,7 @@ class Watch {
   void look(int64_t now) {
     looked_ = true;
     for (int lane = first_; lane < end_; ++lane) {
-      Worker& other = pool_.at(lane);
+      auto& other = pool_.at(lane);
       if (other.arrivals.load(std::memory_order_relaxed) == arrivals_) continue;
       late_ = true;
       if (other.watched_at >= 0) continue;
@@ -203,7 +203,7 @@ ThreadPool::ThreadPool(int wanted, bool exact) {
   impl_ = std::make_unique<Impl>(lanes_);
   impl_->exact = exact;
   for (int i = 1; i < lanes_; ++i) {
-    Worker& worker = impl_->workers[static_cast<size_t>(i)];
+    Impl::Worker& worker = impl_->workers[static_cast<size_t>(i)];
     impl_->threads.emplace_back([this, &worker] { impl_->work(worker); });
     worker.clock = ThreadClock::of(impl_->threads.back().native_handle());
   }
@@ -317,7 +317,7 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
   s.workers[0].clock = ThreadClock::of_this_thread();
   s.running.store(s.lanes - 1, std::memory_order_relaxed);
   for (int lane = 0; lane < s.lanes; ++lane) {
-    Worker& worker = s.at(lane);
+    Impl::Worker& worker = s.at(lane);
     worker.watched_at = -1;
     worker.waited = 0;
     worker.arrivals.store(0, std::memory_order_relaxed);
@@ -338,7 +338,7 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
 void ThreadPool::barrier(int lane) {
   Impl& s = *impl_;
   if (s.lanes == 1) return;
-  Worker& me = s.at(lane);
+  Impl::Worker& me = s.at(lane);
   me.arrivals.fetch_add(1, std::memory_order_relaxed);
   const uint32_t sense = s.sense.load(std::memory_order_acquire);
   if (s.arrived.fetch_add(1, std::memory_order_acq_rel) == s.lanes - 1) {

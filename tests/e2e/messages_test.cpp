@@ -17,8 +17,8 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-const std::string kFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
-const std::string kEntity = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+const std::string kStoriesFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
 
 enum Code { kDone, kFailed, kUsage, kBadFile, kUnsupported, kMismatch };
 
@@ -37,7 +37,7 @@ class Messages : public testing::Test {
   }
   std::string named(std::string text) const {
     const std::pair<std::string, std::string> names[] = {
-        {"$S", kFolder}, {"$E", kEntity}, {"$T", folder_.path()}};
+        {"$S", kStoriesFolder}, {"$E", kStoriesFile}, {"$T", folder_.path()}};
     for (const auto& [name, path] : names) {
       for (size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += path.size())
         text.replace(at, name.size(), path);
@@ -177,7 +177,7 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
 // A model folder that is the story model but for one file.
 std::string story_with(const TempFolder& folder, const std::string& file, const std::string& text) {
   const std::string path = folder.path() + "/model";
-  std::filesystem::copy(kFolder, path);
+  std::filesystem::copy(kStoriesFolder, path);
   std::filesystem::remove(path + "/chat_template.jinja");
   std::ofstream(path + "/" + file, std::ios::binary | std::ios::trunc) << text;
   return path;
@@ -273,7 +273,7 @@ TEST_F(Messages, ControlCharactersOfNamesAreWrittenOut) {
   EXPECT_THAT(ran.err, StartsWith(named("loom: $T/a\\x1b[31mb\\xc2\\x9bc: no such file")));
   EXPECT_EQ(ran.err.find('\033'), std::string::npos);
   const std::string red = folder_.path() + "/a\033[31m.entity";
-  std::filesystem::copy_file(kEntity, red);
+  std::filesystem::copy_file(kStoriesFile, red);
   EXPECT_EQ(run_loom("info '" + red + "'").out.find('\033'), std::string::npos);
   EXPECT_EQ(run_loom("convert '" + red + "' '" + red + "2.entity'").out.find('\033'),
             std::string::npos);

@@ -11,7 +11,7 @@
 namespace loom::test {
 namespace {
 
-LayerConfig dense(int64_t in, int64_t out) {
+LayerConfig dense_layer(int64_t in, int64_t out) {
   return layer(LayerKind::dense, {{"in", in}, {"out", out}, {"activation", "tanh"}});
 }
 LayerConfig identity() {
@@ -74,9 +74,9 @@ TEST(Session, OfALongerInputHasTheBitsOfOneThatWasMadeForTheLength) {
     const std::vector<LayerConfig> around = {
         beside(recurrent(kind, true), norm), beside(norm, recurrent(kind, true)),
         layer(LayerKind::residual, {}, {recurrent(kind, true), norm, recurrent(kind, true)}),
-        layer(LayerKind::sequential, {}, {norm, recurrent(kind, true), dense(20, 20)})};
+        layer(LayerKind::sequential, {}, {norm, recurrent(kind, true), dense_layer(20, 20)})};
     for (size_t i = 0; i < around.size(); ++i) {
-      const GridSpec grid = row_of({around[i], dense(20, 5)});
+      const GridSpec grid = row_of({around[i], dense_layer(20, 5)});
       Runner longer(grid, Shape{2, 6, 20}, 2);
       for (const int64_t steps : {1, 2, 3, 5, 6}) {
         Runner made(grid, Shape{2, steps, 20}, 2);
@@ -107,7 +107,7 @@ TEST(Session, FeedbackOfFeedbackComesOnePassLater) {
 }
 
 TEST(Session, APassInTwoCallsReadsTheSameFeedbackAsInOne) {
-  GridSpec grid = row_of({dense(4, 4), dense(4, 4), dense(4, 4)});
+  GridSpec grid = row_of({dense_layer(4, 4), dense_layer(4, 4), dense_layer(4, 4)});
   ASSERT_TRUE(
       grid.put({0, 0, 1, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 0, 0}, true}}).ok());
   ASSERT_TRUE(
@@ -124,7 +124,7 @@ TEST(Session, APassInTwoCallsReadsTheSameFeedbackAsInOne) {
 }
 
 TEST(Session, TakesInputsOfAnotherShapeAfterAResetAlone) {
-  GridSpec grid = row_of({dense(4, 4), dense(4, 4)});
+  GridSpec grid = row_of({dense_layer(4, 4), dense_layer(4, 4)});
   ASSERT_TRUE(
       grid.put({0, 0, 1, 0}, {layer(LayerKind::residual, {}), {}, Link{{0, 0, 0, 0}, true}}).ok());
   Runner runner(grid, Shape{5, 4});
@@ -142,7 +142,7 @@ TEST(Session, TakesInputsOfAnotherShapeAfterAResetAlone) {
 }
 
 TEST(Session, AnInputThatIsRefusedLeavesNothingToRun) {
-  Runner runner(row_of({recurrent(LayerKind::gru, true), dense(20, 5)}), Shape{1, 4, 20});
+  Runner runner(row_of({recurrent(LayerKind::gru, true), dense_layer(20, 5)}), Shape{1, 4, 20});
   const auto want = runner.run(Shape{1, 4, 20});
   ASSERT_TRUE(want.ok());
   {
@@ -156,8 +156,8 @@ TEST(Session, AnInputThatIsRefusedLeavesNothingToRun) {
 }
 
 TEST(Session, RefusesToRunACellWithoutTheOneItReads) {
-  GridSpec grid = row_of({dense(4, 4), dense(4, 4), dense(4, 4)});
-  ASSERT_TRUE(grid.put({0, 0, 2, 0}, {dense(4, 4), {}, Link{{0, 0, 0, 0}}}).ok());
+  GridSpec grid = row_of({dense_layer(4, 4), dense_layer(4, 4), dense_layer(4, 4)});
+  ASSERT_TRUE(grid.put({0, 0, 2, 0}, {dense_layer(4, 4), {}, Link{{0, 0, 0, 0}}}).ok());
   Runner runner(grid, Shape{2, 4});
   ASSERT_TRUE(runner.run(Shape{2, 4}).ok());
   const Result<Tensor> y = runner.run(runner.input(Shape{2, 4}), 1, 3);

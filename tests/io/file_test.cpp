@@ -244,7 +244,7 @@ TEST(WriteFileAtomic, RemovesWhatDeadProcessesLeftAndNothingElse) {
   // Somebody holds it whose process number says nothing here: in another container, for example.
   const std::string held = folder.path(".a.tmp-" + dead + "-7-7");
   folder.write(".a.tmp-" + dead + "-7-7", "being written");
-  const int fd = open(held.c_str(), O_WRONLY);
+  const int fd = ::open(held.c_str(), O_WRONLY);
   ASSERT_EQ(flock(fd, LOCK_EX), 0);
   ASSERT_TRUE(write_file_atomic(folder.path("a"), bytes_of("x")).ok());
   for (const Row& row : rows)

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "base/rng.hpp"
+#include "grid/grid_testing.hpp"
 #include "grid/session.hpp"
 
 namespace loom::test {
@@ -114,13 +115,6 @@ inline void expect_near(const std::vector<float>& got, const Values& want, doubl
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "at " << i;
   }
-}
-
-inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
-                         std::vector<LayerConfig> children = {}) {
-  Result<LayerConfig> made = make_layer(kind, fields, std::move(children));
-  EXPECT_TRUE(made.ok()) << made.error().str();
-  return std::move(*made);
 }
 
 }  // namespace loom::test

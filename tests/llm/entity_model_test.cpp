@@ -22,7 +22,7 @@ ThreadPool& pool() {
   return threads;
 }
 
-std::unique_ptr<ModelSource> tiny(uint64_t seed = 3) {
+std::unique_ptr<ModelSource> tiny_source(uint64_t seed = 3) {
   Result<std::unique_ptr<ModelSource>> source = random_source(*shape_config("tiny"), seed, pool());
   EXPECT_TRUE(source.ok()) << source.error().str();
   return std::move(*source);
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(EveryType, EntityModelOfType, ::testing::ValuesIn(test:
 
 TEST_P(EntityModelOfType, GivesTheLogitsOfTheModelThatWasSaved) {
   const TemporaryFolder folder;
-  const auto source = tiny();
+  const auto source = tiny_source();
   const auto loaded = LanguageModel::load(*source, {GetParam(), {}}, pool());
   ASSERT_TRUE(loaded.ok()) << loaded.error().str();
   const Status saved = save_model(folder.path("m"), *source, packed(GetParam()), pool());
@@ -84,7 +84,7 @@ TEST_P(EntityModelOfType, GivesTheLogitsOfTheModelThatWasSaved) {
 
 TEST(EntityModel, SavedAgainIsTheSameFile) {
   const TemporaryFolder folder;
-  ASSERT_TRUE(save_model(folder.path("a"), *tiny(), packed(DType::i4), pool()).ok());
+  ASSERT_TRUE(save_model(folder.path("a"), *tiny_source(), packed(DType::i4), pool()).ok());
   const auto source = open_model_source(folder.path("a"));
   ASSERT_TRUE(source.ok()) << source.error().str();
   ASSERT_TRUE(save_model(folder.path("b"), **source, {}, pool()).ok());
@@ -93,8 +93,8 @@ TEST(EntityModel, SavedAgainIsTheSameFile) {
 
 TEST(EntityModel, OfAnotherTypeIsPackedAnew) {
   const TemporaryFolder folder;
-  ASSERT_TRUE(save_model(folder.path("f32"), *tiny(), packed(DType::f32), pool()).ok());
-  const auto direct = LanguageModel::load(*tiny(), {DType::q8_0, {}}, pool());
+  ASSERT_TRUE(save_model(folder.path("f32"), *tiny_source(), packed(DType::f32), pool()).ok());
+  const auto direct = LanguageModel::load(*tiny_source(), {DType::q8_0, {}}, pool());
   const auto other = LanguageModel::load(folder.path("f32"), {DType::q8_0, {}}, pool());
   ASSERT_TRUE(other.ok()) << other.error().str();
   EXPECT_EQ(other->dtype(), DType::q8_0);
@@ -111,7 +111,7 @@ TEST(EntityModel, OfAnotherTypeIsPackedAnew) {
 
 TEST(EntityModel, KeepsItsTexts) {
   const TemporaryFolder folder;
-  auto source = tiny();
+  auto source = tiny_source();
   source->chat_template = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}";
   source->bos = "<s>\xC3\xA9";
   source->eos = "</s>";
@@ -145,7 +145,7 @@ TEST(EntityModel, OfTheStoriesSpeaksLikeTheFolder) {
 // The tiny model's parts, for files that do not fit.
 Status save_changed(const std::string& path, const std::function<void(JsonValue&)>& change,
                     std::string_view drop) {
-  LOOM_TRY(save_model(path + ".whole", *tiny(), {}, pool()));
+  LOOM_TRY(save_model(path + ".whole", *tiny_source(), {}, pool()));
   LOOM_ASSIGN(const auto file, Entity::open(path + ".whole"));
   JsonValue header = file->header();
   change(header);
@@ -198,7 +198,7 @@ TEST(EntityModel, RefusesWhatIsNoLanguageModel) {
 
 TEST(EntityModel, DamageIsFoundByTheFirstPass) {
   const TemporaryFolder folder;
-  ASSERT_TRUE(save_model(folder.path("m"), *tiny(), {}, pool()).ok());
+  ASSERT_TRUE(save_model(folder.path("m"), *tiny_source(), {}, pool()).ok());
   std::string bytes = *read_file(folder.path("m"));
   bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
   folder.write("d", bytes);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPasses = 3;
 // Elementary functions in f64 have their own polynomials; see fmath.hpp.
-constexpr double kTolerance = 1e-6;
+constexpr double kF64Tolerance = 1e-6;
 
 // One pass with its gradients, recorded once and replayed.
 class Recorded {
@@ -124,7 +124,7 @@ void expect_formulas(const RandomGrid& grid, int passes) {
     const Status ran = recorded.run(x, r);
     ASSERT_TRUE(ran.ok()) << ran.error().str();
     const Array y = evaluator.pass(array_from(network.input(), x), nullptr);
-    ASSERT_LE(distance(recorded.y(), values_of(y), 1.0), kTolerance)
+    ASSERT_LE(distance(recorded.y(), values_of(y), 1.0), kF64Tolerance)
         << "output of pass " << pass << "\n"
         << grid.str();
     const auto want = derivatives(evaluator, network, y, r, tape);
@@ -132,7 +132,7 @@ void expect_formulas(const RandomGrid& grid, int passes) {
       const std::vector<double> zeros(want[i].size(), 0.0);
       const std::span<const double> none(zeros);
       const std::span<const double> got = recorded.gradient(i);
-      ASSERT_LE(distance(got.empty() ? none : got, want[i], 1e-2), kTolerance)
+      ASSERT_LE(distance(got.empty() ? none : got, want[i], 1e-2), kF64Tolerance)
           << "gradient of " << network.params()[i].path << ", pass " << pass << "\n"
           << grid.str();
     }

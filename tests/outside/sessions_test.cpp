@@ -7,7 +7,7 @@ namespace loom::outside {
 namespace {
 
 constexpr int64_t kSequences = 2, kSteps = 6;
-constexpr double kTolerance = 2e-4;  // f32 against doubles
+constexpr double kSessionTolerance = 2e-4;  // f32 against doubles
 
 class Running {
  public:
@@ -80,8 +80,8 @@ TEST(RandomSessions, TakeInputsOfAnyLengthUpToTheirOwn) {
     Running running(grid);
     for (const int64_t steps : {kSteps, int64_t{3}, int64_t{1}, int64_t{5}, kSteps}) {
       running.reset();
-      ASSERT_LE(running.pass(steps), kTolerance) << steps << " steps, seed " << seed << "\n"
-                                                 << grid.str();
+      ASSERT_LE(running.pass(steps), kSessionTolerance) << steps << " steps, seed " << seed << "\n"
+                                                        << grid.str();
     }
   }
 }
@@ -91,8 +91,8 @@ TEST(RandomSessions, GoOnWhereTheLastPieceEnded) {
     const RandomGrid grid = random_grid({.seed = seed, .shorter = true});
     Running running(grid);
     for (const int64_t steps : {2, 1, 6, 3}) {
-      ASSERT_LE(running.pass(steps), kTolerance) << steps << " steps, seed " << seed << "\n"
-                                                 << grid.str();
+      ASSERT_LE(running.pass(steps), kSessionTolerance) << steps << " steps, seed " << seed << "\n"
+                                                        << grid.str();
     }
   }
 }
@@ -104,7 +104,7 @@ TEST(RandomSessions, CarryFeedbackFromPassToPassUntilTheyAreReset) {
     for (const int64_t steps : {4, 6, 1}) {
       running.reset();
       for (int pass = 0; pass < 3; ++pass) {
-        ASSERT_LE(running.pass(steps), kTolerance)
+        ASSERT_LE(running.pass(steps), kSessionTolerance)
             << "pass " << pass << " of " << steps << " steps, seed " << seed << "\n"
             << grid.str();
       }

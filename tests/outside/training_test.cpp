@@ -10,7 +10,7 @@ namespace loom::outside {
 namespace {
 
 constexpr int64_t kBatch = 3;
-constexpr double kTolerance = 1e-3;  // f32 against doubles, through up to seven layers
+constexpr double kTrainingTolerance = 1e-3;  // f32 against doubles, through up to seven layers
 
 std::vector<double> targets(const Shape& output, uint64_t pass) {
   return numbers(output.count(), 3000 + pass);
@@ -104,7 +104,7 @@ TEST(RandomTraining, AddsUpTheGradientsOfTheFormulas) {
         for (size_t i = 0; i < sums.size(); ++i) {
           const Tensor& got = training.step->gradients()[i];
           ASSERT_LE(distance(std::span<const float>(got.f32(), sums[i].size()), sums[i], 1e-2),
-                    kTolerance)
+                    kTrainingTolerance)
               << training.network->params()[i].path << ", pass " << pass << ", seed " << seed
               << "\n"
               << grid.str();
