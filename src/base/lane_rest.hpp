@@ -6,8 +6,8 @@
 // slice of the system's scheduler (some 3 ms) at a time; two lanes on one core hold each other up
 // at every barrier. Going on without it costs that lane's share of the speed. So a lane rests when
 // the others waited for longer than that: twice as long as they did at first, and twice as long as
-// the last time after each loss soon after a rest. What a busy host costs falls to a percent or
-// less, and a single hiccup is soon forgotten.
+// the last time when it has not worked for longer than that rest since. What a busy host costs
+// falls to a percent or less, and a single hiccup is soon forgotten.
 #pragma once
 
 #include <algorithm>

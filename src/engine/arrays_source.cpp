@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "io/array_file.hpp"
+#include "io/machine_memory.hpp"
 
 namespace loom {
 namespace {
@@ -79,7 +80,7 @@ Result<SourceWeight> ArraysSource::weight(const Param& param) const {
 }  // namespace
 
 Result<std::unique_ptr<NetworkSource>> open_npz_network(const std::string& path) {
-  LOOM_ASSIGN(ArrayFile file, ArrayFile::open(path));
+  LOOM_ASSIGN(ArrayFile file, ArrayFile::open(path, default_budget()));
   const Result<std::string> network = text_of(file, kNpzNetwork);
   if (!network.ok()) {
     return bad_file(
@@ -95,7 +96,7 @@ Result<std::unique_ptr<NetworkSource>> open_npz_network(const std::string& path)
 }
 
 Result<std::unique_ptr<NetworkSource>> open_arrays(const std::string& path, NetworkSpec spec) {
-  LOOM_ASSIGN(ArrayFile file, ArrayFile::open(path));
+  LOOM_ASSIGN(ArrayFile file, ArrayFile::open(path, default_budget()));
   auto source = std::make_unique<ArraysSource>(std::move(spec), std::move(file));
   source->path = path;
   LOOM_TRY(source->read_model());
