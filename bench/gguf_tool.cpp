@@ -10,10 +10,10 @@
 #include <iterator>
 #include <string_view>
 
-#include "engine/checkpoint.hpp"
-#include "engine/impl.hpp"
-#include "engine/perplexity.hpp"
+#include "api/impl.hpp"
+#include "convert/checkpoint.hpp"
 #include "llm/gguf_export.hpp"
+#include "llm/perplexity.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -24,20 +24,20 @@ int fail(const loom::Error& error) {
 }
 
 int export_model(const std::string& from, const std::string& to, const char* dtype) {
-  loom::GgufExportOptions options;
+  loom::core::GgufExportOptions options;
   if (dtype != nullptr) {
-    const auto type = loom::parse_dtype(dtype);
+    const auto type = loom::core::parse_dtype(dtype);
     if (!type.ok()) return fail(type.error());
     options.dtype = *type;
   }
-  const auto source = loom::open_model_source(from);
+  const auto source = loom::core::open_model_source(from);
   if (!source.ok()) return fail(source.error());
-  const loom::Status status = loom::write_gguf(to, **source, options);
+  const loom::Status status = loom::core::write_gguf(to, **source, options);
   return status.ok() ? 0 : fail(status.error());
 }
 
 int print_ids(const std::string& model, const std::string& file) {
-  const auto tokenizer = loom::load_tokenizer(model);
+  const auto tokenizer = loom::core::load_tokenizer(model);
   if (!tokenizer.ok()) return fail(tokenizer.error());
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -57,26 +57,26 @@ std::vector<loom::TokenId> read_ids(const std::string& file) {
   return ids;
 }
 
-loom::Result<loom::Perplexity> perplexity(const std::string& path, const std::string& file,
-                                          const char* activations, int64_t window) {
+loom::Result<loom::core::Perplexity> perplexity(const std::string& path, const std::string& file,
+                                                const char* activations, int64_t window) {
   loom::EngineOptions options;
   options.activations = activations;
   LOOM_ASSIGN(const loom::Engine engine, loom::Engine::create(options));
   LOOM_ASSIGN(const loom::Model model, loom::Model::load(engine, path, {}));
-  loom::LlmSessionOptions session_options;
+  loom::core::LlmSessionOptions session_options;
   session_options.context = window;
   session_options.head_rows = 32;
   session_options.activations = model.impl().engine->activations;
-  LOOM_ASSIGN(loom::LlmSession session, loom::make_session(model, session_options));
-  loom::PerplexityOptions measure;
+  LOOM_ASSIGN(loom::core::LlmSession session, loom::core::make_session(model, session_options));
+  loom::core::PerplexityOptions measure;
   measure.window = window;
-  return loom::measure_perplexity(session, read_ids(file), measure);
+  return loom::core::measure_perplexity(session, read_ids(file), measure);
 }
 
 loom::Status write_logits(const std::string& path, const std::string& file, const char* out_path) {
   LOOM_ASSIGN(const loom::Engine engine, loom::Engine::create({}));
   LOOM_ASSIGN(const loom::Model model, loom::Model::load(engine, path, {}));
-  LOOM_ASSIGN(loom::LlmSession session, loom::make_session(model, {}));
+  LOOM_ASSIGN(loom::core::LlmSession session, loom::core::make_session(model, {}));
   std::ofstream out(out_path, std::ios::binary);
   return session.feed_all(read_ids(file), [&](int64_t, std::span<const float> row) -> loom::Status {
     out.write(reinterpret_cast<const char*>(row.data()),

@@ -13,7 +13,7 @@
 #include "bridge/random_network.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Status write(const std::string& path, const std::vector<float>& values) {
@@ -49,13 +49,13 @@ Status run_case(char** args) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core
 
 int main(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
-  loom::Status done = loom::invalid("usage: loom_onnx_peer export|run ...");
-  if (verb == "export" && argc == 8) done = loom::export_case(argv + 2);
-  if (verb == "run" && argc == 6) done = loom::run_case(argv + 2);
+  loom::Status done = loom::core::invalid("usage: loom_onnx_peer export|run ...");
+  if (verb == "export" && argc == 8) done = loom::core::export_case(argv + 2);
+  if (verb == "run" && argc == 6) done = loom::core::run_case(argv + 2);
   if (!done.ok()) std::fprintf(stderr, "%s\n", done.error().str().c_str());
   return done.ok() ? 0 : 1;
 }

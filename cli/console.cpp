@@ -1,6 +1,7 @@
 #include "console.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,9 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include "base/text.hpp"
-#include "io/file.hpp"
+#include <filesystem>
 
 namespace loom::cli {
 namespace {
@@ -73,6 +72,14 @@ std::string one_line(std::string_view text) {
 void drop_line_break(std::string& text) {
   if (!text.empty() && text.back() == '\n') text.pop_back();
   if (!text.empty() && text.back() == '\r') text.pop_back();
+}
+
+Error too_long(uint64_t limit, const std::string& where) {
+  const bool budget = limit < kMostOfTextFile;
+  return Error{budget ? Code::out_of_memory : Code::bad_file,
+               fmt::format("a text of more than {}{}", size_text(limit),
+                           budget ? ", which is what --memory leaves for it" : ""),
+               where, -1};
 }
 
 }  // namespace
@@ -153,13 +160,13 @@ int64_t peak_rss_bytes() {
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
-Result<std::string> read_stdin() {
+Result<std::string> read_stdin(uint64_t limit) {
   std::string text;
   std::array<char, 65536> block;
   size_t count = 0;
   while ((count = std::fread(block.data(), 1, block.size(), stdin)) > 0) {
     text.append(block.data(), count);
-    if (text.size() > kMaxTextFile) return Error{Code::bad_file, "more than 256 MB", "stdin", -1};
+    if (text.size() > limit) return too_long(limit, "stdin");
   }
   if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
   if (std::ferror(stdin) != 0) return Error{Code::io_error, "cannot be read", "stdin", -1};
@@ -167,11 +174,24 @@ Result<std::string> read_stdin() {
   return text;
 }
 
-Result<std::string> read_text(const std::string& path) {
-  if (path == "-") return read_stdin();
-  Result<std::string> text = read_file(path);
+Result<std::string> read_text(const std::string& path, uint64_t limit) {
+  if (path == "-") return read_stdin(limit);
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) > limit && !error) return too_long(limit, path);
+  Result<std::string> text = read_file(path, limit);
   if (text.ok()) drop_line_break(*text);
   return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::vector<std::string> split_list(const std::string& list) {
@@ -190,36 +210,6 @@ std::string human_bytes(int64_t bytes) {
   if (bytes < 10'000'000) return fmt::format("{:.1f} kB", value / 1e3);
   if (bytes < 10'000'000'000) return fmt::format("{:.1f} MB", value / 1e6);
   return fmt::format("{:.1f} GB", value / 1e9);
-}
-
-JsonObject& JsonObject::set(std::string key, std::string_view value) {
-  return set(std::move(key), JsonValue::string(std::string(value)));
-}
-JsonObject& JsonObject::set(std::string key, bool value) {
-  return set(std::move(key), JsonValue::boolean(value));
-}
-JsonObject& JsonObject::set(std::string key, int64_t value) {
-  return set(std::move(key), JsonValue::integer(value));
-}
-JsonObject& JsonObject::set(std::string key, double value) {
-  return set(std::move(key), JsonValue::real(value));
-}
-JsonObject& JsonObject::set(std::string key, const std::vector<TokenId>& value) {
-  JsonValue list = JsonValue::array();
-  for (const TokenId id : value) list.push(JsonValue::integer(id));
-  return set(std::move(key), std::move(list));
-}
-JsonObject& JsonObject::set(std::string key, const std::vector<std::string>& value) {
-  JsonValue list = JsonValue::array();
-  for (const std::string& text : value) list.push(JsonValue::string(text));
-  return set(std::move(key), std::move(list));
-}
-JsonObject& JsonObject::set(std::string key, JsonValue value) {
-  value_.add(std::move(key), std::move(value));
-  return *this;
-}
-void JsonObject::print() const {
-  write_out(dump_json(value_) + "\n");
 }
 
 }  // namespace loom::cli

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/json.hpp"
+#include "json.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::cli {
@@ -53,37 +53,18 @@ void keep_running_without_stdout();
 int64_t peak_rss_bytes();
 
 // A whole text from a file, or from stdin for "-"; without its final line break.
-Result<std::string> read_text(const std::string& path);
-Result<std::string> read_stdin();
+// Errors: out_of_memory (more than `limit` bytes, as soon as that is known).
+Result<std::string> read_text(const std::string& path, uint64_t limit = kMostOfTextFile);
+Result<std::string> read_stdin(uint64_t limit = kMostOfTextFile);
+
+std::string lower(std::string_view text);  // ASCII letters
+// "a, b, c"
+std::string list_of(const std::vector<std::string>& words);
 
 // The parts of "a,b" that are not empty.
 std::vector<std::string> split_list(const std::string& list);
 
 // "12.3 MB"
 std::string human_bytes(int64_t bytes);
-
-// An object under construction; members keep their order.
-class JsonObject {
- public:
-  JsonObject& set(std::string key, std::string_view value);
-  JsonObject& set(std::string key, const char* value) {
-    return set(std::move(key), std::string_view(value));
-  }
-  JsonObject& set(std::string key, bool value);
-  JsonObject& set(std::string key, int value) {
-    return set(std::move(key), static_cast<int64_t>(value));
-  }
-  JsonObject& set(std::string key, int64_t value);
-  JsonObject& set(std::string key, double value);
-  JsonObject& set(std::string key, const std::vector<TokenId>& value);
-  JsonObject& set(std::string key, const std::vector<std::string>& value);
-  JsonObject& set(std::string key, JsonValue value);
-  const JsonValue& value() const { return value_; }
-  // One line on stdout.
-  void print() const;
-
- private:
-  JsonValue value_ = JsonValue::object();
-};
 
 }  // namespace loom::cli

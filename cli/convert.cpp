@@ -7,12 +7,6 @@
 #include <memory>
 #include <optional>
 
-#include "engine/calibrate_text.hpp"
-#include "engine/convert.hpp"
-#include "engine/file_memory.hpp"
-#include "engine/impl.hpp"
-#include "io/file.hpp"
-#include "llm/decoder.hpp"
 #include "outputs.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
@@ -31,8 +25,8 @@ struct ConvertFlags {
        quantize = false;
 };
 
-Result<std::vector<ConvertRule>> parse_rules(const std::vector<std::string>& texts) {
-  std::vector<ConvertRule> rules;
+Result<std::vector<DTypeRule>> parse_rules(const std::vector<std::string>& texts) {
+  std::vector<DTypeRule> rules;
   for (const std::string& text : texts) {
     const size_t at = text.rfind('=');
     if (at == std::string::npos || at == 0) {
@@ -47,43 +41,8 @@ Result<std::vector<ConvertRule>> parse_rules(const std::vector<std::string>& tex
   return rules;
 }
 
-Result<OpenedModel> open(const ConvertFlags& f, ThreadPool& pool) {
-  if (f.shape.empty()) return open_model(f.in, {.open_extent = f.open_extent});
-  OpenedModel model;
-  model.format = "random weights";
-  LOOM_ASSIGN(const HfConfig config, shape_config(f.shape));
-  LOOM_ASSIGN(model.decoder, random_source(config, f.seed, pool));
-  return model;
-}
-
-// Observes what the text makes reach every matrix; `options.adjust` then narrows their rows.
-Status calibrate(const ConvertFlags& f, const OpenedModel& model, const Engine& engine,
-                 std::optional<TextCalibration>& calibration, ConvertOptions& options) {
-  if (f.calibrate.empty()) return {};
-  if (model.decoder == nullptr) {
-    return Error{Code::unsupported,
-                 "--calibrate TEXT is for language models; for a network: loom eval --calibrate",
-                 f.in, -1};
-  }
-  LOOM_ASSIGN(const std::string text, read_text(f.calibrate));
-  Progress bar("calibrating", "windows", f.quiet);
-  CalibrationOptions how;
-  how.windows = f.windows;
-  how.progress = [&](int64_t done, int64_t total) {
-    bar.update(done, total);
-    return !interrupted();
-  };
-  LOOM_ASSIGN(calibration, TextCalibration::observe(*model.decoder, text, how, *engine.impl().ops,
-                                                    engine.impl().pool));
-  bar.finish();
-  options.adjust = [&](const Param& param, DType dtype, int64_t rows, float* values) {
-    return calibration->adjust(param, dtype, rows, values);
-  };
-  return {};
-}
-
 // What of a signal is left after quantising: 10 log10 (power of values / power of errors).
-double decibels(const PackReport& r) {
+double decibels(const PackedTensor& r) {
   return r.error > 0 ? 20 * std::log10(r.rms / r.error) : INFINITY;
 }
 
@@ -92,18 +51,18 @@ struct Sum {
   double worst = INFINITY;
 };
 
-void print_line(const PackReport& r) {
+void print_line(const PackedTensor& r) {
   const double db = decibels(r);
-  write_line(fmt::format("{:<28} {:<16} {:<8} {:<8} {:>11} {:>11}  {:>9}  {:.3e}  {:.6f}", r.path,
-                         r.shape.str(), dtype_name(r.from), dtype_name(r.to), r.bytes_from,
+  write_line(fmt::format("{:<28} {:<16} {:<8} {:<8} {:>11} {:>11}  {:>9}  {:.3e}  {:.6f}", r.name,
+                         shape_text(r.shape), dtype_name(r.from), dtype_name(r.to), r.bytes_from,
                          r.bytes_to, std::isfinite(db) ? fmt::format("{:.1f} dB", db) : "exact",
                          r.max_error, r.cosine));
 }
 
-JsonValue report_json(const PackReport& r) {
+Json report_json(const PackedTensor& r) {
   JsonObject out;
-  out.set("path", r.path)
-      .set("shape", r.shape.str())
+  out.set("path", r.name)
+      .set("shape", shape_text(r.shape))
       .set("from", dtype_name(r.from))
       .set("to", dtype_name(r.to))
       .set("bytes_from", r.bytes_from)
@@ -115,16 +74,7 @@ JsonValue report_json(const PackReport& r) {
   return out.value();
 }
 
-// Of a file; of the weights of a folder.
-int64_t size_of(const std::string& path) {
-  if (is_directory(path)) return size_of(path + "/model.safetensors");
-  const Result<MappedFile> file = MappedFile::open(path);
-  return file.ok() ? static_cast<int64_t>(file->bytes().size()) : 0;
-}
-
-Status convert(const ConvertFlags& f) {
-  LOOM_ASSIGN(const Engine engine, f.engine.create());
-  ThreadPool& pool = engine.impl().pool;
+Result<ConvertOptions> options_of(const ConvertFlags& f) {
   ConvertOptions options;
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(options.dtype, parse_dtype(f.dtype));
@@ -132,44 +82,38 @@ Status convert(const ConvertFlags& f) {
   LOOM_ASSIGN(options.rules, parse_rules(f.rules));
   options.per_tensor = f.per_tensor;
   options.with_weights = f.with_weights;
-  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
-  LOOM_TRY(check_opening(f.in, memory));
-  LOOM_ASSIGN(const OpenedModel model, open(f, pool));
-  if (!f.quiet) {
-    for (const std::string& inferred : model.notes) note(inferred);
-    for (const std::string& dropped : left_out(f.out, model, options)) note(dropped);
-  }
-  std::optional<TextCalibration> calibration;
-  LOOM_TRY(calibrate(f, model, engine, calibration, options));
-  std::vector<PackReport> reports;
-  if (f.quantize) options.report = [&](const PackReport& r) { reports.push_back(r); };
-  Progress bar("writing", "bytes", f.quiet);
-  options.progress = [&](uint64_t done, uint64_t total) {
-    bar.update(static_cast<int64_t>(done), static_cast<int64_t>(total));
-    return !interrupted();
-  };
-  LOOM_TRY(write_model(f.out, model, options, pool));
-  bar.finish();
-  if (f.json) {
-    JsonValue list = JsonValue::array();
-    for (const PackReport& r : reports) list.push(report_json(r));
-    JsonObject out;
-    out.set("input", f.shape.empty() ? f.in : f.shape)
-        .set("format", model.format)
-        .set("output", f.out)
-        .set("bytes", size_of(f.out));
-    if (f.quantize) out.set("tensors", std::move(list));
-    out.print();
-    return {};
-  }
-  if (f.quiet) return {};
+  options.measure = f.quantize;
+  options.calibration_windows = f.windows;
+  options.open_extent = f.open_extent;
+  options.shape = f.shape;
+  options.seed = f.seed;
+  if (!f.quiet) options.note = [](const std::string& text) { note(text); };
+  if (f.calibrate.empty()) return options;
+  LOOM_ASSIGN(const uint64_t limit, f.memory.text_limit());
+  LOOM_ASSIGN(options.calibration, read_text(f.calibrate, limit));
+  return options;
+}
+
+void print_json(const ConvertFlags& f, const Converted& done) {
+  Json list = Json::array();
+  for (const PackedTensor& r : done.tensors) list.push(report_json(r));
+  JsonObject out;
+  out.set("input", f.shape.empty() ? f.in : f.shape)
+      .set("format", done.format)
+      .set("output", f.out)
+      .set("bytes", done.bytes);
+  if (f.quantize) out.set("tensors", list);
+  out.print();
+}
+
+void print_text(const ConvertFlags& f, const Converted& done) {
   Sum sum;
   if (f.quantize) {
     write_out(fmt::format("{:<28} {:<16} {:<8} {:<8} {:>11} {:>11}  {:>9}  {:<9}  {}\n",
                           "parameter", "shape", "from", "to", "bytes", "bytes", "signal",
                           "max error", "cosine"));
   }
-  for (const PackReport& r : reports) {
+  for (const PackedTensor& r : done.tensors) {
     print_line(r);
     sum.from += r.bytes_from;
     sum.to += r.bytes_to;
@@ -178,7 +122,45 @@ Status convert(const ConvertFlags& f) {
     write_out(fmt::format(
         "parameters: {} -> {} bytes, {:.2f} times smaller\n", sum.from, sum.to,
         static_cast<double>(sum.from) / static_cast<double>(std::max<int64_t>(sum.to, 1))));
-  write_line(fmt::format("{}: {} bytes", f.out, size_of(f.out)));
+  write_line(fmt::format("{}: {} bytes", f.out, done.bytes));
+}
+
+// A bar for each kind of work.
+class Bars {
+ public:
+  explicit Bars(bool quiet) : quiet_(quiet) {}
+  void update(std::string_view work, uint64_t done, uint64_t total) {
+    if (work != work_) {
+      bar_ = std::make_unique<Progress>(std::string(work), work == "writing" ? "bytes" : "windows",
+                                        quiet_);
+      work_ = work;
+    }
+    bar_->update(static_cast<int64_t>(done), static_cast<int64_t>(total));
+  }
+
+ private:
+  bool quiet_;
+  std::string work_;
+  std::unique_ptr<Progress> bar_;
+};
+
+Status convert_files(const ConvertFlags& f) {
+  LOOM_ASSIGN(ConvertOptions options, options_of(f));
+  LOOM_ASSIGN(options.engine, f.engine.create(f.memory));
+  Converted done;
+  {
+    Bars bars(f.quiet);
+    options.progress = [&](std::string_view work, uint64_t part, uint64_t all) {
+      bars.update(work, part, all);
+      return !interrupted();
+    };
+    LOOM_ASSIGN(done, convert(f.in, f.out, options));
+  }
+  if (f.json) {
+    print_json(f, done);
+  } else if (!f.quiet) {
+    print_text(f, done);
+  }
   return {};
 }
 
@@ -197,7 +179,7 @@ int run(const ConvertFlags& f) {
   }
   const Status writable = check_output(f);
   if (!writable.ok()) return fail(writable.error());
-  const Status done = convert(f);
+  const Status done = convert_files(f);
   return done.ok() ? kDone : fail(done.error());
 }
 

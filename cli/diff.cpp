@@ -3,8 +3,6 @@
 
 #include <memory>
 
-#include "engine/file_memory.hpp"
-#include "engine/model_report.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -15,36 +13,6 @@ struct DiffFlags {
   MemoryFlags memory;
   bool parameters = false, json = false, all = false;
 };
-
-bool share_a_name(const TensorFile& a, const TensorFile& b) {
-  for (const TensorEntry& entry : a.entries()) {
-    if (b.find(entry.name) >= 0) return true;
-  }
-  return false;
-}
-
-struct Pair {
-  std::unique_ptr<TensorFile> a, b;
-};
-
-// As the files store them where they use the same names, else by the model's parameters.
-Result<Pair> open(const DiffFlags& f) {
-  Pair pair;
-  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
-  LOOM_TRY(check_opening(f.a, memory));
-  LOOM_TRY(check_opening(f.b, memory));
-  if (!f.parameters) {
-    Result<std::unique_ptr<TensorFile>> a = open_tensor_file(f.a), b = open_tensor_file(f.b);
-    if (a.ok() && b.ok() && share_a_name(**a, **b)) return Pair{std::move(*a), std::move(*b)};
-  }
-  LOOM_ASSIGN(pair.a, open_parameters(f.a));
-  LOOM_ASSIGN(pair.b, open_parameters(f.b));
-  return pair;
-}
-
-bool equal(const TensorDifference& d) {
-  return d.comparable() && (d.same_bytes || (d.different == 0 && d.dtype_a != "text"));
-}
 
 std::string types(const TensorDifference& d) {
   return d.dtype_a == d.dtype_b ? d.dtype_a : d.dtype_a + "/" + d.dtype_b;
@@ -69,9 +37,9 @@ void print_line(const TensorDifference& d) {
   write_line(fmt::format("{:<40} {:<16} {}", d.name, types(d), what));
 }
 
-JsonValue difference_json(const TensorDifference& d) {
+Json difference_json(const TensorDifference& d) {
   JsonObject out;
-  out.set("name", d.name).set("equal", equal(d));
+  out.set("name", d.name).set("equal", d.equal());
   if (!d.only_b) out.set("dtype_a", d.dtype_a).set("shape_a", d.shape_a);
   if (!d.only_a) out.set("dtype_b", d.dtype_b).set("shape_b", d.shape_b);
   if (!d.comparable()) return out.value();
@@ -86,16 +54,18 @@ JsonValue difference_json(const TensorDifference& d) {
 }
 
 int run(const DiffFlags& f) {
-  const Result<Pair> pair = open(f);
-  if (!pair.ok()) return fail(pair.error());
-  const Result<std::vector<TensorDifference>> all = compare_tensors(*pair->a, *pair->b);
+  EngineFlags engine;
+  engine.threads = 1;
+  const Result<Engine> on = engine.create(f.memory);
+  if (!on.ok()) return fail(on.error());
+  const Result<std::vector<TensorDifference>> all = diff(f.a, f.b, f.parameters, *on);
   if (!all.ok()) return fail(all.error());
   int64_t same = 0;
-  JsonValue list = JsonValue::array();
+  Json list = Json::array();
   for (const TensorDifference& d : *all) {
-    same += equal(d) ? 1 : 0;
+    same += d.equal() ? 1 : 0;
     if (f.json) list.push(difference_json(d));
-    if (!f.json && (f.all || !equal(d))) print_line(d);
+    if (!f.json && (f.all || !d.equal())) print_line(d);
   }
   const auto count = static_cast<int64_t>(all->size());
   if (f.json) {

@@ -5,11 +5,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 
-#include "engine/convert.hpp"
-#include "engine/file_memory.hpp"
-#include "engine/impl.hpp"
 #include "learning.hpp"
+#include "outputs.hpp"
+#include "scores.hpp"
 
 namespace loom::cli {
 namespace {
@@ -18,51 +19,26 @@ struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
-  std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows;
+  std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows, plot;
   double split = 0;
   int64_t batch = 64, seed = -1;
-  bool json = false, no_shuffle = false, carry_feedback = false;
+  bool classes = false, json = false, no_shuffle = false, carry_feedback = false;
 };
-
-struct Trained {
-  TrainedModel model;
-  std::unique_ptr<NetworkSource> weights;
-};
-
-// MODEL, or where it is a description, that with --weights. What the network was trained for is
-// what the weights say, else what MODEL says.
-Result<Trained> open(const EvalFlags& f, const MemoryBudget& memory) {
-  LOOM_TRY(check_opening(f.model, memory));
-  LOOM_TRY(check_opening(f.weights, memory));
-  LOOM_ASSIGN(OpenedModel described, open_network(f.model));
-  Trained t{{described.network->spec, DType::f32, {}, {}, {}}, {}};
-  if (!f.weights.empty()) {
-    LOOM_ASSIGN(t.weights, open_network_weights(f.weights, described.network->spec));
-  } else if (described.fresh) {
-    return Error{Code::invalid_argument,
-                 "this is a description; give its weights with --weights FILE", f.model, -1};
-  }
-  const bool told = t.weights != nullptr && t.weights->sections.find("model") != nullptr;
-  LOOM_ASSIGN(t.model, model_of(told ? *t.weights : *described.network));
-  t.model.network = described.network->spec;
-  if (t.weights == nullptr) t.weights = std::move(described.network);
-  return t;
-}
 
 // Which samples of DATA are scored, and those that training saw where it is known.
 struct Rows {
-  Dataset scored, train;
+  Dataset scored;
+  std::optional<Dataset> train;
   std::string which = "all";
-  int64_t of = 0;
-  SplitSpec spec;
+  TrainingSplit spec{};
 };
 
 // The split that is asked for; else that of training, where DATA is what it was trained on.
-Result<std::optional<SplitSpec>> split_of(const EvalFlags& f, const TrainedModel& model,
-                                          const Dataset& data) {
-  std::optional<SplitSpec> spec;
-  if (model.split && model.split->data == hash_dataset(data)) spec = model.split->spec;
-  if (f.split > 0) spec = SplitSpec{f.split, spec ? spec->seed : 1, !f.no_shuffle};
+Result<std::optional<TrainingSplit>> split_of(const EvalFlags& f, const NetworkInfo& info,
+                                              const Dataset& data) {
+  std::optional<TrainingSplit> spec;
+  if (info.split && info.split->data_hash == data.hash()) spec = info.split;
+  if (f.split > 0) spec = TrainingSplit{f.split, spec ? spec->seed : 1, !f.no_shuffle, {}};
   if (f.seed >= 0 && spec) spec->seed = static_cast<uint64_t>(f.seed);
   if (spec || (f.rows != "train" && f.rows != "validation")) return spec;
   return Error{Code::invalid_argument,
@@ -72,155 +48,211 @@ Result<std::optional<SplitSpec>> split_of(const EvalFlags& f, const TrainedModel
                f.data.path, -1};
 }
 
-Result<Rows> choose_rows(const EvalFlags& f, const TrainedModel& model, Dataset data) {
+Result<Rows> choose_rows(const EvalFlags& f, const NetworkInfo& info, Dataset data) {
   if (!f.rows.empty() && f.rows != "all" && f.rows != "train" && f.rows != "validation") {
     return Error{Code::invalid_argument,
                  fmt::format("--rows {}: choose from all, train, validation", f.rows),
                  {},
                  -1};
   }
-  LOOM_ASSIGN(const std::optional<SplitSpec> spec, split_of(f, model, data));
-  Rows rows;
-  rows.of = data.samples;
-  if (f.rows == "all" || !spec) {
-    rows.scored = std::move(data);
-    return rows;
-  }
-  LOOM_ASSIGN(SplitDataset parts, split_dataset(data, *spec));
-  rows.spec = *spec;
-  rows.which = f.rows.empty() ? "validation" : f.rows;
-  rows.scored = rows.which == "train" ? parts.train : std::move(parts.validation);
-  rows.train = std::move(parts.train);
-  return rows;
+  LOOM_ASSIGN(const std::optional<TrainingSplit> spec, split_of(f, info, data));
+  if (f.rows == "all" || !spec) return Rows{data, {}};
+  LOOM_ASSIGN(const Dataset::Parts parts,
+              std::move(data).split(spec->share, {spec->seed, spec->shuffle}));
+  const std::string which = f.rows.empty() ? "validation" : f.rows;
+  return Rows{which == "train" ? parts.first : parts.second, parts.first, which, *spec};
 }
 
 struct Measured {
   Evaluation evaluation;
-  std::vector<ClipReport> clips;
+  std::vector<std::pair<float, float>> points;  // target and output, for --plot
+  std::vector<RangeReport> ranges;
   std::string dtype, hash, which;
-  int64_t samples = 0, of = 0, parameters = 0;
-  SplitSpec spec;
+  int64_t of = 0, parameters = 0;
+  TrainingSplit spec;
   double seconds = 0;
 };
 
 // Narrows ranges with the samples of --calibrate; of the samples that are scored in part, only
 // those that training saw.
-Status calibrate(const EvalFlags& f, const MemoryBudget& memory, const TrainedModel& model,
+Status calibrate(const EvalFlags& f, const Network& network, bool classes,
                  const std::string& scored_data, const Rows& rows, Trainer& trainer, Measured& m) {
   DataFlags other = f.data;
   other.labels = f.calibrate_labels;
-  LOOM_ASSIGN(const DatasetOptions how,
-              other.options(memory, model.loss.kind == LossKind::softmax_ce, model.names,
-                            model.loss.heads));
-  LOOM_ASSIGN(LoadedDataset samples, load_dataset(f.calibrate, model.network, how));
-  if (rows.train.samples > 0 && hash_dataset(samples.data) == scored_data)
-    samples.data = rows.train;
-  LOOM_TRY(normalize(samples.data, model.normalization));
-  LOOM_ASSIGN(m.clips, trainer.calibrate(samples.data));
-  if (!m.clips.empty()) return {};
+  LOOM_ASSIGN(const DatasetOptions how, other.options(classes));
+  LOOM_ASSIGN(Dataset samples, Dataset::from_file(f.calibrate, network, how));
+  if (rows.train && samples.hash() == scored_data) samples = *rows.train;
+  LOOM_ASSIGN(m.ranges, trainer.calibrate(samples));
+  if (!m.ranges.empty()) return {};
   return Error{Code::invalid_argument,
                fmt::format("--calibrate: no matrix is below 16 bits in {}; give --dtype",
-                           dtype_name(model.dtype)),
+                           dtype_name(network.info().dtype)),
                {},
                -1};
 }
 
-Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
-  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
-  LOOM_ASSIGN(Trained trained, open(f, memory));
-  TrainedModel& model = trained.model;
-  LOOM_TRY(check_parameters(model.network, 2, memory, f.model));
-  if (!f.dtype.empty()) {
-    LOOM_ASSIGN(model.dtype, parse_dtype(f.dtype));
+// How many points a plot shows; of more, every so many.
+constexpr int64_t kMostPoints = 4000;
+
+void add_points(const Tensor& targets, int64_t first, const Tensor& outputs, Measured& m) {
+  const std::span<const float> all = targets.values<float>().or_exit();
+  const std::span<const float> given = outputs.values<float>().or_exit();
+  const size_t each = all.size() / static_cast<size_t>(targets.shape()[0]);
+  const size_t every = all.size() / kMostPoints + 1;
+  const size_t begin = static_cast<size_t>(first) * each;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if ((begin + i) % every == 0) m.points.emplace_back(all[begin + i], given[i]);
   }
-  if (!f.loss.empty()) {
-    LOOM_ASSIGN(model.loss.kind, parse_loss(f.loss));
+}
+
+Status score(const EvalFlags& f, const Dataset& data, Trainer& trainer, Measured& m) {
+  Trainer::OnOutputs on_outputs;
+  const Tensor targets = data.y();
+  if (!f.plot.empty() && data.has_targets()) {
+    on_outputs = [&](int64_t first, int64_t, const Tensor& outputs) {
+      add_points(targets, first, outputs, m);
+    };
   }
-  const bool classes = model.loss.kind == LossKind::softmax_ce;
-  LOOM_ASSIGN(const DatasetOptions reading,
-              f.data.options(memory, classes, model.names, model.loss.heads));
-  LOOM_ASSIGN(LoadedDataset loaded, load_dataset(f.data.path, model.network, reading));
-  for (const std::string& text : loaded.notes) note(text);
-  const std::string data = hash_dataset(loaded.data);
-  LOOM_ASSIGN(Rows rows, choose_rows(f, model, std::move(loaded.data)));
-  LOOM_TRY(normalize(rows.scored, model.normalization));
-  TrainerOptions options;
-  options.dtype = model.dtype;
-  options.step.loss = model.loss;
-  options.step.optimizer.kind = OptimizerKind::sgd;  // keeps no state
-  options.step.carry_feedback = f.carry_feedback;
-  options.batch = std::min(f.batch, rows.scored.samples);
-  Engine::Impl& impl = engine.impl();
-  LOOM_ASSIGN(Trainer trainer,
-              Trainer::create(model.network.grid, rows.scored, options, *impl.ops, impl.pool));
-  LOOM_TRY(load_weights(*trained.weights, trainer));
-  Measured m;
-  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, memory, model, data, rows, trainer, m));
   const auto start = std::chrono::steady_clock::now();
-  LOOM_ASSIGN(m.evaluation, trainer.evaluate(rows.scored));
+  LOOM_ASSIGN(m.evaluation, trainer.evaluate(data, on_outputs));
   m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  m.samples = rows.scored.samples;
-  m.of = rows.of;
+  return {};
+}
+
+// MODEL, or where it is a description, that with --weights.
+Result<Network> open(const EvalFlags& f, const Engine& engine) {
+  LoadOptions load{.weights = f.weights, .engine = engine};
+  if (!f.dtype.empty()) {
+    LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
+  }
+  LOOM_ASSIGN(Network network, Network::load(f.model, load));
+  if (!network.info().fresh) return network;
+  return Error{Code::invalid_argument,
+               "this is a description; give its weights with --weights FILE", f.model, -1};
+}
+
+Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
+  LOOM_ASSIGN(const Network network, open(f, engine));
+  NetworkInfo info = network.info();
+  TrainerOptions options;
+  options.loss = Loss::cross_entropy;
+  if (!f.loss.empty()) {
+    LOOM_ASSIGN(options.loss, parse_loss(f.loss));
+  } else if (info.trained) {
+    options.loss = Loss::automatic;
+  }
+  const bool classes = options.loss == Loss::cross_entropy ||
+                       (options.loss == Loss::automatic && info.loss == "softmax_ce");
+  LOOM_ASSIGN(const DatasetOptions how, f.data.options(classes));
+  LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, network, how));
+  const std::string hash = f.calibrate.empty() ? "" : data.hash();
+  for (const std::string& text : data.notes()) note(text);
+  Measured m;
+  m.of = data.samples();
+  LOOM_ASSIGN(const Rows rows, choose_rows(f, info, std::move(data)));
+  options.optimizer.kind = OptimizerKind::sgd;  // keeps no state
+  options.carry_feedback = f.carry_feedback;
+  options.batch = std::min(f.batch, rows.scored.samples());
+  LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
+  if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, network, classes, hash, rows, trainer, m));
+  LOOM_TRY(score(f, rows.scored, trainer, m));
   m.which = rows.which;
   m.spec = rows.spec;
-  m.dtype = dtype_name(model.dtype);
-  LOOM_ASSIGN(m.hash, hash_weights(trainer));
-  m.parameters = trainer.network().param_count();
+  m.dtype = dtype_name(info.dtype);
+  LOOM_ASSIGN(m.hash, trainer.weights_hash());
+  m.parameters = info.parameters;
   return m;
 }
 
 // "60 samples", or "60 validation samples of 300 (--split 0.8 --seed 1)".
 std::string rows_text(const Measured& m) {
-  if (m.which == "all") return fmt::format("{} samples", m.samples);
+  if (m.which == "all") return fmt::format("{} samples", m.evaluation.samples);
   const std::string how = m.spec.shuffle ? fmt::format("--seed {}", m.spec.seed) : "--no-shuffle";
-  return fmt::format("{} {} samples of {} (--split {} {})", m.samples, m.which, m.of, m.spec.share,
-                     how);
+  return fmt::format("{} {} samples of {} (--split {} {})", m.evaluation.samples, m.which, m.of,
+                     m.spec.share, how);
 }
 
-int run(const EvalFlags& f) {
-  const Result<Engine> engine = f.engine.create();
-  if (!engine.ok()) return fail(engine.error());
-  const Result<Measured> measured = measure(f, *engine);
-  if (!measured.ok()) return fail(measured.error());
-  const Measured& m = *measured;
-  const double rate = static_cast<double>(m.samples) / std::max(m.seconds, 1e-9);
-  if (!f.json) {
-    std::string text = fmt::format("loss {:.5f}", m.evaluation.loss);
-    if (m.evaluation.accuracy) text += "  accuracy " + percent(*m.evaluation.accuracy);
-    for (const ClipReport& c : m.clips) {
-      write_out(fmt::format("{}  error of products {:.3f} % -> {:.3f} %, {:.0f} % of the range\n",
-                            c.path, c.plain * 100, c.error * 100, c.kept * 100));
-    }
-    write_out(fmt::format("{}  {}, {}, {:.0f} samples/s\n", text, rows_text(m), m.dtype, rate));
-    return kDone;
+int save_plot(const EvalFlags& f, const Measured& m) {
+  if (f.plot.empty()) return kDone;
+  const std::string title = printable(fmt::format("{} on {}", f.model, f.data.path),
+                                      f.model.size() + f.data.path.size() + 4);
+  const std::string svg = m.evaluation.classes.empty() ? scatter_svg(m.points, title)
+                                                       : confusion_svg(m.evaluation, title);
+  const Status saved = write_file(f.plot, svg);
+  return saved.ok() ? kDone : fail(saved.error());
+}
+
+double rate_of(const Measured& m) {
+  return static_cast<double>(m.evaluation.samples) / std::max(m.seconds, 1e-9);
+}
+
+void print_text(const EvalFlags& f, const Measured& m) {
+  const Evaluation& e = m.evaluation;
+  std::string text = fmt::format("loss {:.5f}", e.loss);
+  if (e.accuracy) text += "  accuracy " + percent(*e.accuracy);
+  for (const RangeReport& c : m.ranges) {
+    write_out(fmt::format("{}  error of products {:.3f} % -> {:.3f} %, {:.0f} % of the range\n",
+                          c.name, c.plain * 100, c.error * 100, c.kept * 100));
   }
+  if (e.r2) text += fmt::format("  R2 {:.5f}", *e.r2);
+  if (e.mean_absolute_error)
+    text += fmt::format("  mean absolute error {:.5g}", *e.mean_absolute_error);
+  write_out(fmt::format("{}  {}, {}, {:.0f} samples/s\n", text, rows_text(m), m.dtype, rate_of(m)));
+  if (f.classes) write_out(classes_table(e) + confusion_table(e));
+}
+
+Json ranges_json(const Measured& m) {
+  Json list = Json::array();
+  for (const RangeReport& c : m.ranges) {
+    list.push(JsonObject()
+                  .set("path", c.name)
+                  .set("plain_error", c.plain)
+                  .set("error", c.error)
+                  .set("kept", c.kept)
+                  .value());
+  }
+  return list;
+}
+
+void print_json(const EvalFlags& f, const Measured& m, const EngineInfo& engine) {
+  const Evaluation& e = m.evaluation;
   JsonObject out;
-  out.set("loss", m.evaluation.loss);
-  if (m.evaluation.accuracy) out.set("accuracy", *m.evaluation.accuracy);
-  if (!f.calibrate.empty()) {
-    JsonValue list = JsonValue::array();
-    for (const ClipReport& c : m.clips) {
-      JsonValue item = JsonValue::object();
-      item.add("path", JsonValue::string(c.path));
-      item.add("plain_error", JsonValue::real(c.plain));
-      item.add("error", JsonValue::real(c.error));
-      item.add("kept", JsonValue::real(c.kept));
-      list.push(std::move(item));
-    }
-    out.set("calibration", std::move(list));
-  }
-  out.set("samples", m.samples)
+  out.set("loss", e.loss);
+  if (e.accuracy) out.set("accuracy", *e.accuracy);
+  if (!f.calibrate.empty()) out.set("calibration", ranges_json(m));
+  if (e.r2) out.set("r2", *e.r2);
+  if (e.mean_absolute_error) out.set("mean_absolute_error", *e.mean_absolute_error);
+  if (!e.classes.empty()) out.set("classes", classes_json(e)).set("confusion", confusion_json(e));
+  out.set("samples", e.samples)
       .set("rows", m.which)
       .set("of", m.of)
       .set("seconds", m.seconds)
-      .set("samples_per_s", rate)
+      .set("samples_per_s", rate_of(m))
       .set("parameters", m.parameters)
       .set("dtype", m.dtype)
-      .set("isa", engine->info().isa)
-      .set("threads", engine->info().threads)
+      .set("isa", engine.isa)
+      .set("threads", engine.threads)
       .set("weights_hash", m.hash)
       .print();
-  return kDone;
+}
+
+int run(const EvalFlags& f) {
+  const Status writable = Outputs()
+                              .input("MODEL", f.model)
+                              .input("DATA", f.data.path)
+                              .file("--plot", f.plot, {".svg"}, "a picture of the scores as SVG")
+                              .check();
+  if (!writable.ok()) return fail(writable.error());
+  const Result<Engine> engine = f.engine.create(f.memory);
+  if (!engine.ok()) return fail(engine.error());
+  const Result<Measured> measured = measure(f, *engine);
+  if (!measured.ok()) return fail(measured.error());
+  if (f.json) {
+    print_json(f, *measured, engine->info());
+  } else {
+    print_text(f, *measured);
+  }
+  return save_plot(f, *measured);
 }
 
 }  // namespace
@@ -230,6 +262,7 @@ Verb add_eval(Command app) {
   const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
   verb.examples(
       "  loom eval net.entity test.csv\n"
+      "  loom eval net.entity test.csv --classes --plot confusion.svg\n"
       "  loom eval net.entity train.csv --rows train\n"
       "  loom eval net.safetensors test.csv --dtype int4 --calibrate train.csv\n"
       "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
@@ -258,6 +291,10 @@ Verb add_eval(Command app) {
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   verb.flag("--carry-feedback", f->carry_feedback,
             "Feedback links read what the batch before gave, not zeros");
+  verb.flag("--classes", f->classes,
+            "Precision, recall and F1 of every class, and which are taken for each other");
+  verb.option("--plot", f->plot,
+              "Picture (.svg): classes taken for each other, or outputs against targets");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);

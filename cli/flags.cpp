@@ -9,7 +9,6 @@
 #include <cmath>
 #include <type_traits>
 
-#include "base/text.hpp"
 #include "console.hpp"
 #include "guess.hpp"
 
@@ -149,8 +148,7 @@ std::string command_error(const CLI::App& root, const std::vector<std::string>& 
   const std::vector<std::string> names = command_names(*app);
   if (names.empty()) return {};
   return with_help(
-      fmt::format("{}: a command has to follow, one of {}", full_name(*app), join(names, ", ")),
-      *app);
+      fmt::format("{}: a command has to follow, one of {}", full_name(*app), list_of(names)), *app);
 }
 
 // The words of the line that no option and no argument took; options before arguments, because an

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "console.hpp"
 
 namespace loom::cli {
 namespace {
@@ -28,11 +28,11 @@ size_t edits(std::string_view a, std::string_view b) {
 std::string closest(std::string_view word, const std::vector<std::string>& known) {
   constexpr size_t kLongest = 64;  // what is longer is no slip of a finger
   if (word.size() > kLongest) return {};
-  const std::string wanted = to_lower_ascii(word);
+  const std::string wanted = lower(word);
   std::string best;
   size_t least = std::max<size_t>(1, wanted.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const size_t distance = edits(wanted, to_lower_ascii(candidate));
+    const size_t distance = edits(wanted, lower(candidate));
     if (distance < least && distance < candidate.size()) {
       best = candidate;
       least = distance;

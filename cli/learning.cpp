@@ -18,19 +18,14 @@ void DataFlags::add(Command verb) {
       .show_default();
 }
 
-Result<DatasetOptions> DataFlags::options(const MemoryBudget& memory, bool classes,
-                                          std::vector<std::string> names,
-                                          std::vector<int64_t> heads) const {
+Result<DatasetOptions> DataFlags::options(bool classes) const {
   DatasetOptions options;
   LOOM_ASSIGN(options.header, parse_csv_header(header));
-  options.memory = memory;
   options.labels = labels;
   options.x = x;
   options.y = y;
   options.targets = targets;
   options.classes = classes;
-  options.heads = std::move(heads);
-  options.names = std::move(names);
   return options;
 }
 

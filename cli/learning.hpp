@@ -1,7 +1,6 @@
 // Options and steps that `loom train` and `loom eval` share.
 #pragma once
 
-#include "engine/training_files.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -13,10 +12,7 @@ struct DataFlags {
 
   void add(Command verb);
   // `classes`: whole numbers are labels.
-  // `names`: classes that training knows; `heads`: of the loss.
-  Result<DatasetOptions> options(const MemoryBudget& memory, bool classes,
-                                 std::vector<std::string> names = {},
-                                 std::vector<int64_t> heads = {}) const;
+  Result<DatasetOptions> options(bool classes) const;
 };
 
 // "97.35 %"

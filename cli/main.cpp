@@ -4,6 +4,7 @@
 #include <new>
 #include <optional>
 
+#include "lab/lab.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -21,15 +22,26 @@ int run(int argc, char** argv) {
       kExitCodes);
   const Command app = line.root();
   app.require_command();
-  const Verb verbs[] = {add_run(app),          add_new(app),
-                        add_train(app),        add_eval(app),
-                        add_perplexity(app),   add_info(app),
-                        add_tokenize(app),     add_bench(app),
-                        add_bench_layers(app), add_bench_open(app),
-                        add_bench_gpu(app),    add_bench_load(app),
-                        add_verify(app),       add_verify_training(app),
-                        add_verify_files(app), add_doctor(app),
-                        add_convert(app),      add_diff(app),
+  const Verb verbs[] = {add_run(app),
+                        add_new(app),
+                        add_train(app),
+                        add_eval(app),
+                        add_predict(app),
+                        add_perplexity(app),
+                        add_info(app),
+                        add_tokenize(app),
+                        core::cli::add_bench(app),
+                        core::cli::add_bench_layers(app),
+                        core::cli::add_bench_open(app),
+                        core::cli::add_bench_gpu(app),
+                        core::cli::add_bench_load(app),
+                        core::cli::add_bench_machine(app),
+                        core::cli::add_verify(app),
+                        core::cli::add_verify_training(app),
+                        core::cli::add_verify_files(app),
+                        core::cli::add_doctor(app),
+                        add_convert(app),
+                        add_diff(app),
                         add_quantize(app)};
   if (argc == 1) {
     write_out(line.help());

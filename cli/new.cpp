@@ -3,35 +3,30 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 
-#include "bridge/network_json.hpp"
-#include "io/file.hpp"
 #include "outputs.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
 namespace {
 
-using Builder = std::function<Result<NetworkSpec>()>;
+using Builder = std::function<Result<std::string>()>;
 
 struct NewFlags {
   std::string output = "-";
   bool force = false;
-  MlpOptions mlp;
-  CnnOptions cnn;
-  std::vector<int64_t> picture = {1, 28, 28};
-  TransformerOptions transformer;
+  Mlp mlp;
+  Cnn cnn;
+  Transformer transformer;
   bool full = false;
-  RecurrentOptions recurrent;
-  RandomOptions random;
+  Recurrent recurrent;
+  RandomGrid random;
 };
 
-int write(const NewFlags& f, const Result<NetworkSpec>& network) {
-  if (!network.ok()) return fail(network.error());
-  const std::string text = write_network(*network);
+int write(const NewFlags& f, const Result<std::string>& text) {
+  if (!text.ok()) return fail(text.error());
   if (f.output == "-") {
-    write_out(text);
+    write_out(*text);
     return kDone;
   }
   if (!f.force && file_exists(f.output)) {
@@ -40,7 +35,7 @@ int write(const NewFlags& f, const Result<NetworkSpec>& network) {
   const Status writable =
       Outputs().file("-o", f.output, {".json"}, "the description of a network as JSON").check();
   if (!writable.ok()) return fail(writable.error());
-  const Status written = write_file_atomic(f.output, std::as_bytes(std::span(text)));
+  const Status written = write_file(f.output, *text);
   return written.ok() ? kDone : fail(written.error());
 }
 
@@ -72,7 +67,7 @@ Command add_cnn(Command parent, NewFlags& f) {
   verb.examples(
       "  loom new cnn -o cnn.json\n"
       "  loom new cnn --picture 3,32,32 --filters 16,32,64 --kernels 3 --out 10 -o c.json");
-  list(verb, "--picture", f.picture, "channels,height,width");
+  list(verb, "--picture", f.cnn.picture, "channels,height,width");
   list(verb, "--filters", f.cnn.filters, "Filters of each convolution");
   list(verb, "--kernels", f.cnn.kernels, "Kernel sizes; the last goes on");
   number(verb, "--stride", f.cnn.stride, "Step between outputs");
@@ -124,13 +119,6 @@ Command add_random(Command parent, NewFlags& f) {
   return verb;
 }
 
-Shape shape_of(const std::vector<int64_t>& extents) {
-  Shape shape;
-  for (size_t i = extents.size(); i-- > 0 && extents.size() <= Shape::kMaxRank;)
-    shape = shape.after(extents[i]);
-  return shape;
-}
-
 }  // namespace
 
 Verb add_new(Command app) {
@@ -142,22 +130,19 @@ Verb add_new(Command app) {
       "  loom new gru --in 3 --time 20 --hidden 32 --out 5");
   verb.require_command();
   std::vector<std::pair<Command, Builder>> kinds;
-  kinds.emplace_back(add_mlp(verb, *f), [f] { return build_mlp(f->mlp); });
-  kinds.emplace_back(add_cnn(verb, *f), [f] {
-    f->cnn.input = shape_of(f->picture);
-    return build_cnn(f->cnn);
-  });
+  kinds.emplace_back(add_mlp(verb, *f), [f] { return describe(f->mlp); });
+  kinds.emplace_back(add_cnn(verb, *f), [f] { return describe(f->cnn); });
   kinds.emplace_back(add_transformer(verb, *f), [f] {
     f->transformer.causal = !f->full;
-    return build_transformer(f->transformer);
+    return describe(f->transformer);
   });
   for (const std::string cell : {"rnn", "lstm", "gru"}) {
     kinds.emplace_back(add_recurrent(verb, *f, cell), [f, cell] {
       f->recurrent.cell = cell;
-      return build_recurrent(f->recurrent);
+      return describe(f->recurrent);
     });
   }
-  kinds.emplace_back(add_random(verb, *f), [f] { return build_random(f->random); });
+  kinds.emplace_back(add_random(verb, *f), [f] { return describe(f->random); });
   for (const auto& [kind, build] : kinds) add_output(kind, *f);
   return {verb, [f, kinds] {
             for (const auto& [kind, build] : kinds) {

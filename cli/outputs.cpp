@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/text.hpp"
 #include "console.hpp"
-#include "io/file.hpp"
 
 namespace loom::cli {
 namespace {
@@ -16,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string ending_of(const std::string& path) {
-  return to_lower_ascii(fs::path(path).extension().string());
+  return lower(fs::path(path).extension().string());
 }
 
 // The same file by whatever names: links, "./", other spellings of a folder.
@@ -39,10 +37,11 @@ std::string either(const std::vector<std::string_view>& endings) {
 
 // Makes a file there as saving would, and drops it again. In a folder that is replaced, one inside.
 Status try_to_write(const std::string& path) {
-  const bool folder = ending_of(path).empty() && is_directory(path);
-  const Result<AtomicFile> file = AtomicFile::create(folder ? path + "/config.json" : path);
-  if (file.ok()) return {};
-  Error error = file.error();
+  std::error_code ignored;
+  const bool folder = ending_of(path).empty() && fs::is_directory(path, ignored);
+  const Status status = check_writable(folder ? path + "/config.json" : path);
+  if (status.ok()) return {};
+  Error error = status.error();
   if (error.code == Code::not_found) error.code = Code::invalid_argument;
   return error;
 }
@@ -59,6 +58,11 @@ std::string free_name(const fs::path& folder, const fs::path& path) {
 }
 
 }  // namespace
+
+bool file_exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
 
 Outputs& Outputs::file(std::string_view option, const std::string& path,
                        std::vector<std::string_view> endings, std::string_view writes) {

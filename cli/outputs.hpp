@@ -11,6 +11,8 @@
 
 namespace loom::cli {
 
+bool file_exists(const std::string& path);
+
 // Collects what a command will write. Paths that are empty were not asked for.
 class Outputs {
  public:

@@ -1,15 +1,10 @@
 // loom perplexity: how well a model predicts a text; one number type, or a table of many.
-#include "engine/perplexity.hpp"
 
 #include <fmt/core.h>
 
 #include <memory>
 #include <optional>
 
-#include "engine/checkpoint.hpp"
-#include "engine/file_memory.hpp"
-#include "engine/impl.hpp"
-#include "io/file.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
@@ -42,17 +37,15 @@ std::string_view from_character(std::string_view text, int64_t start) {
   return text.substr(at);
 }
 
-Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f) {
-  LOOM_TRY(check_model_folder(f.model.folder));
-  LOOM_ASSIGN(const MemoryBudget memory, f.model.memory.create());
-  LOOM_TRY(check_opening(f.model.folder, memory));
-  LOOM_TRY(check_text(f.file, memory));
-  LOOM_ASSIGN(const Tokenizer tokenizer, load_tokenizer(f.model.folder));
+// Without the weights, so that a text which does not fit is refused before they are read.
+Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f, const Engine& engine) {
+  LOOM_ASSIGN(const Tokenizer tokenizer, Tokenizer::load(f.model.folder, engine));
+  LOOM_ASSIGN(const uint64_t limit, f.model.memory.text_limit());
   std::string text;
   if (f.file == "-") {
-    LOOM_ASSIGN(text, read_stdin());
+    LOOM_ASSIGN(text, read_stdin(limit));
   } else {
-    LOOM_ASSIGN(text, read_file(f.file));
+    LOOM_ASSIGN(text, read_file(f.file, limit));
   }
   return tokenizer.encode(from_character(text, f.start_char));
 }
@@ -62,12 +55,6 @@ Result<Row> measure(const PerplexityFlags& f, const Engine& engine, const std::s
   ModelFlags loading = f.model;
   loading.options.dtype = dtype;
   LOOM_ASSIGN(const Model model, loading.load(engine, f.quiet));
-  LlmSessionOptions options;
-  options.context = f.window;
-  options.chunk = 256;
-  options.head_rows = 32;
-  options.activations = engine.impl().activations;
-  LOOM_ASSIGN(LlmSession session, make_session(model, options));
   Progress bar(model.info().dtype, "tokens", f.quiet);
   PerplexityOptions measuring;
   measuring.window = f.window;
@@ -76,11 +63,11 @@ Result<Row> measure(const PerplexityFlags& f, const Engine& engine, const std::s
     bar.update(done, total);
     return !interrupted();
   };
-  LOOM_ASSIGN(const Perplexity measured, measure_perplexity(session, ids, measuring));
+  LOOM_ASSIGN(const Perplexity measured, model.perplexity(ids, measuring));
   return Row{model.info().dtype, model.info().bytes, measured};
 }
 
-JsonValue row_json(const Row& row, const PerplexityFlags& f, std::optional<double> base) {
+Json row_json(const Row& row, const PerplexityFlags& f, std::optional<double> base) {
   JsonObject out;
   out.set("dtype", row.dtype)
       .set("perplexity", row.measured.perplexity)
@@ -96,7 +83,7 @@ int measure_one(const PerplexityFlags& f, const Engine& engine, const std::vecto
   const Result<Row> row = measure(f, engine, f.model.options.dtype, ids);
   if (!row.ok()) return fail(row.error());
   if (f.json) {
-    write_out(dump_json(row_json(*row, f, {})) + "\n");
+    write_out(row_json(*row, f, {}).text() + "\n");
   } else {
     write_out(fmt::format("{:.4f}\n", row->measured.perplexity));
     if (!f.quiet) {
@@ -113,13 +100,13 @@ int measure_many(const PerplexityFlags& f, const Engine& engine, const std::vect
   for (const std::string& name : f.all_dtypes ? dtype_names() : f.dtypes) {
     const Result<DType> dtype = parse_dtype(name);
     if (!dtype.ok()) return fail(dtype.error());
-    if (*dtype != DType::f32) dtypes.emplace_back(dtype_name(*dtype));
+    if (*dtype != DType::float32) dtypes.emplace_back(dtype_name(*dtype));
   }
   if (!f.json) {
     write_out(fmt::format("{:<10} {:>14} {:>12} {:>9}\n", "dtype", "weight bytes", "perplexity",
                           "to f32"));
   }
-  JsonValue list = JsonValue::array();
+  Json list = Json::array();
   std::optional<double> base;
   for (const std::string& dtype : dtypes) {
     const Result<Row> row = measure(f, engine, dtype, ids);
@@ -133,14 +120,14 @@ int measure_many(const PerplexityFlags& f, const Engine& engine, const std::vect
                           row->measured.perplexity,
                           (row->measured.perplexity / *base - 1.0) * 100));
   }
-  if (f.json) write_out(dump_json(list) + "\n");
+  if (f.json) write_out(list.text() + "\n");
   return kDone;
 }
 
 int run(const PerplexityFlags& f) {
-  const Result<Engine> engine = f.engine.create();
+  const Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
-  const Result<std::vector<TokenId>> ids = read_tokens(f);
+  const Result<std::vector<TokenId>> ids = read_tokens(f, *engine);
   if (!ids.ok()) return fail(ids.error());
   if (f.all_dtypes || !f.dtypes.empty()) return measure_many(f, *engine, *ids);
   return measure_one(f, *engine, *ids);

@@ -6,9 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/text.hpp"
 #include "chat.hpp"
-#include "engine/file_memory.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
@@ -200,9 +198,10 @@ void add_sampling(Command verb, GenerateOptions& g) {
   verb.flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");
 }
 
-Status fits_memory(const RunFlags& f) {
-  LOOM_ASSIGN(const MemoryBudget memory, f.model.memory.create());
-  return check_text(f.file, memory);
+// What --file or stdin says.
+Result<std::string> read_prompt(const RunFlags& f) {
+  LOOM_ASSIGN(const uint64_t limit, f.model.memory.text_limit());
+  return f.file.empty() ? read_stdin(limit) : read_text(f.file, limit);
 }
 
 int run(const RunFlags& f) {
@@ -210,12 +209,10 @@ int run(const RunFlags& f) {
   const bool asks_person = f.chat && !has_prompt && f.file.empty();
   if (!f.chat && !has_prompt && f.file.empty() && stdin_is_terminal())
     return fail(kUsage, "no prompt; give one with -p TEXT, -f FILE, on stdin, or use --chat");
-  const Status fits = fits_memory(f);
-  if (!fits.ok()) return fail(fits.error());
   Result<std::string> prompt = f.prompt;
-  if (!has_prompt && !asks_person) prompt = f.file.empty() ? read_stdin() : read_text(f.file);
+  if (!has_prompt && !asks_person) prompt = read_prompt(f);
   if (!prompt.ok()) return fail(prompt.error());
-  Result<Engine> engine = f.engine.create();
+  Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
   Result<Model> model = f.model.load(*engine, f.quiet);
   if (!model.ok()) return fail(model.error());

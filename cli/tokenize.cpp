@@ -5,8 +5,6 @@
 #include <charconv>
 #include <memory>
 
-#include "engine/checkpoint.hpp"
-#include "engine/file_memory.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -20,9 +18,10 @@ struct TokenizeFlags {
 };
 
 Result<Tokenizer> open(const TokenizeFlags& f) {
-  LOOM_ASSIGN(const MemoryBudget memory, f.memory.create());
-  LOOM_TRY(check_opening(f.model, memory));
-  return load_tokenizer(f.model);
+  EngineFlags engine;
+  engine.threads = 1;
+  LOOM_ASSIGN(const Engine on, engine.create(f.memory));
+  return Tokenizer::load(f.model, on);
 }
 
 // Ids between white space and commas.
@@ -62,9 +61,7 @@ int decode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string
 }
 
 int encode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string& input) {
-  Tokenizer::EncodeOptions options;
-  options.add_special_tokens = !f.no_special;
-  const Result<std::vector<TokenId>> ids = tokenizer.encode(input, options);
+  const Result<std::vector<TokenId>> ids = tokenizer.encode(input, !f.no_special);
   if (!ids.ok()) return fail(ids.error());
   if (f.json) {
     JsonObject().set("token_ids", *ids).print();
@@ -76,12 +73,18 @@ int encode(const TokenizeFlags& f, const Tokenizer& tokenizer, const std::string
   return kDone;
 }
 
+Result<std::string> read_input(const TokenizeFlags& f) {
+  if (f.text_option.given()) return f.text;
+  LOOM_ASSIGN(const uint64_t limit, f.memory.text_limit());
+  return read_stdin(limit);
+}
+
 int run(const TokenizeFlags& f) {
   if (!f.text_option.given() && stdin_is_terminal())
     return fail(kUsage, "no text; give it as an argument or on stdin");
   const Result<Tokenizer> tokenizer = open(f);
   if (!tokenizer.ok()) return fail(tokenizer.error());
-  const Result<std::string> input = f.text_option.given() ? f.text : read_stdin();
+  const Result<std::string> input = read_input(f);
   if (!input.ok()) return fail(input.error());
   return f.decode ? decode(f, *tokenizer, *input) : encode(f, *tokenizer, *input);
 }

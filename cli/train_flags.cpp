@@ -12,15 +12,14 @@ namespace {
 constexpr int64_t kMany = int64_t{1} << 40;
 
 // "norm:1", "value:0.5", "none".
-Result<ClipSpec> parse_clip_flag(const std::string& text) {
-  ClipSpec clip;
+Status parse_clip_flag(const std::string& text, TrainerOptions& options) {
   const size_t colon = text.find(':');
-  LOOM_ASSIGN(clip.kind, parse_clip(text.substr(0, colon)));
-  if (colon == std::string::npos) return clip;
+  LOOM_ASSIGN(options.clip, parse_clip(text.substr(0, colon)));
+  if (colon == std::string::npos) return {};
   const char* first = text.data() + colon + 1;
   const char* last = text.data() + text.size();
-  const auto [end, code] = std::from_chars(first, last, clip.limit);
-  if (code == std::errc() && end == last && clip.limit > 0) return clip;
+  const auto [end, code] = std::from_chars(first, last, options.clip_limit);
+  if (code == std::errc() && end == last && options.clip_limit > 0) return {};
   return Error{Code::invalid_argument,
                fmt::format("--clip {}: the limit must be a number above 0", text),
                {},
@@ -145,25 +144,15 @@ Status TrainFlags::check_outputs() const {
 Result<TrainerOptions> TrainFlags::options() const {
   TrainerOptions o;
   if (!loss.empty()) {
-    LOOM_ASSIGN(o.step.loss.kind, parse_loss(loss));
+    LOOM_ASSIGN(o.loss, parse_loss(loss));
   }
-  o.step.loss.smoothing = static_cast<float>(smoothing);
-  o.step.loss.delta = static_cast<float>(delta);
-  LOOM_ASSIGN(o.step.optimizer, parse_optimizer(optimizer));
-  if (decay >= 0) o.step.optimizer.decay = static_cast<float>(decay);
-  LOOM_ASSIGN(o.step.clip, parse_clip_flag(clip));
+  o.label_smoothing = static_cast<float>(smoothing);
+  o.huber_delta = static_cast<float>(delta);
+  o.heads = heads;
+  LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(optimizer));
+  if (decay >= 0) o.optimizer.weight_decay = static_cast<float>(decay);
+  LOOM_TRY(parse_clip_flag(clip, o));
   LOOM_ASSIGN(o.schedule.kind, parse_schedule(schedule));
-  if (!dtype.empty()) {
-    LOOM_ASSIGN(o.dtype, parse_dtype(dtype));
-  }
-  o.step.accumulate = static_cast<int>(accumulate);
-  o.step.loss.heads = heads;
-  o.step.native = native;
-  o.step.carry_feedback = carry_feedback;
-  o.step.checkpoint_cells = grad_checkpoint;
-  o.step.observed = !layer_stats.empty();
-  o.step.seed = seed;
-  o.schedule.rate = rate;
   o.schedule.floor = floor;
   o.schedule.gamma = gamma;
   o.schedule.power = power;
@@ -171,11 +160,27 @@ Result<TrainerOptions> TrainFlags::options() const {
   o.schedule.milestones = milestones;
   o.schedule.warmup = warmup;
   o.schedule.patience = patience;
-  o.epochs = epochs;
+  o.rate = rate;
   if (batch > 0) o.batch = batch;
-  o.early_stop = early_stop;
+  o.accumulate = accumulate;
+  if (!normalize.empty()) {
+    LOOM_ASSIGN(o.normalize, parse_normalize(normalize));
+  }
+  o.native = native;
+  o.carry_feedback = carry_feedback;
+  o.checkpoint_cells = grad_checkpoint;
   o.shuffle = !no_shuffle;
   o.seed = seed;
+  return o;
+}
+
+FitOptions TrainFlags::fitting() const {
+  FitOptions o;
+  o.epochs = epochs;
+  o.early_stop = early_stop;
+  o.checkpoint = checkpoint;
+  o.resume = resume;
+  o.best = best;
   return o;
 }
 

@@ -24,6 +24,7 @@ struct TrainFlags {
 
   void add(Command verb);
   Result<TrainerOptions> options() const;
+  FitOptions fitting() const;  // without callbacks
   // Can all that training will write be written? Asked before it begins.
   Status check_outputs() const;
 

@@ -1,28 +1,14 @@
 #include "verbs.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/core.h>
 
-#include "base/text.hpp"
-#include "engine/file_memory.hpp"
-#include "engine/training_hash.hpp"
-#include "guess.hpp"
 #include "held_stderr.hpp"
-#include "io/machine_memory.hpp"
 #include "progress.hpp"
 
 namespace loom::cli {
-
-Error unknown_kind(const std::string& word) {
-  std::vector<std::string> known;
-  for (const KindNetwork& k : kind_networks()) known.emplace_back(k.kind);
-  return Error{Code::invalid_argument,
-               cat("--kind: unknown layer kind '", printable(word), "'; known are ",
-                   join(known, ", "), did_you_mean(word, known)),
-               {},
-               -1};
-}
 
 void MemoryFlags::add(Command verb) {
   verb.option("--memory", size,
@@ -30,20 +16,26 @@ void MemoryFlags::add(Command verb) {
               "the machine has)");
 }
 
-Result<MemoryBudget> MemoryFlags::create() const {
+Result<uint64_t> MemoryFlags::limit() const {
   constexpr uint64_t kProgram = uint64_t{32} << 20;  // code, tables, stacks
-  if (size.empty()) return default_budget();
+  if (size.empty()) return uint64_t{0};
   const Result<uint64_t> bytes = parse_size(size);
   if (!bytes.ok()) {
     return Error{
         Code::invalid_argument, fmt::format("--memory: {}", bytes.error().message), {}, -1};
   }
-  if (*bytes >= 2 * kProgram) return MemoryBudget(*bytes, true, kProgram);
+  if (*bytes >= 2 * kProgram) return *bytes - kProgram;
   return Error{Code::invalid_argument,
                fmt::format("--memory {}: must be at least {}; the program itself takes {}", size,
                            size_text(2 * kProgram), size_text(kProgram)),
                {},
                -1};
+}
+
+Result<uint64_t> MemoryFlags::text_limit() const {
+  constexpr uint64_t kTokens = 16;  // what the tokens of a byte may take
+  LOOM_ASSIGN(const uint64_t bytes, limit());
+  return bytes == 0 ? kMostOfTextFile : std::min(kMostOfTextFile, bytes / kTokens);
 }
 
 void EngineFlags::add_lanes(Command verb) {
@@ -86,8 +78,9 @@ std::string cache_file() {
 
 }  // namespace
 
-Result<Engine> EngineFlags::create() const {
+Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
   EngineOptions options;
+  LOOM_ASSIGN(options.memory_limit, memory.limit());
   options.threads = threads;
   options.isa = isa;
   options.activations = activations;
@@ -100,14 +93,14 @@ Result<Engine> EngineFlags::create() const {
   if (gpu_cache != "none") options.gpu_cache = gpu_cache.empty() ? cache_file() : gpu_cache;
   const char* tuning = std::getenv("LOOM_GPU_TUNE");
   if (tuning != nullptr) options.gpu_tuning = tuning;
-  if (to_lower_ascii(device) != "gpu") return Engine::create(options);
+  if (lower(device) != "gpu") return Engine::create(options);
   HeldStderr held;
   Result<Engine> engine = Engine::create(options);
   const std::string said = held.release();
   if (engine.ok() || said.empty()) return engine;
   constexpr size_t kMost = 300;
   Error error = engine.error();
-  error.message += cat(" (the library says: ", printable(said, kMost), ")");
+  error.message += fmt::format(" (the library says: {})", printable(said, kMost));
   return error;
 }
 
@@ -119,8 +112,6 @@ Option ModelFlags::add(Command verb, bool required) {
 }
 
 Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
-  LOOM_ASSIGN(const MemoryBudget budget, memory.create());
-  LOOM_TRY(check_opening(folder, budget));
   Progress bar("loading", "tensors", quiet);
   ModelOptions loading = options;
   loading.progress = [&](int64_t done, int64_t total) {

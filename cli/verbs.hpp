@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/memory_budget.hpp"
 #include "console.hpp"
 #include "flags.hpp"
 
@@ -21,24 +20,13 @@ Verb add_run(Command app);
 Verb add_perplexity(Command app);
 Verb add_info(Command app);
 Verb add_tokenize(Command app);
-Verb add_bench(Command app);
-Verb add_bench_layers(Command app);  // after add_bench
-Verb add_bench_open(Command app);    // after add_bench
-Verb add_bench_gpu(Command app);     // after add_bench
-Verb add_bench_load(Command app);    // after add_bench
-Verb add_verify(Command app);
-Verb add_verify_training(Command app);  // after add_verify
-Verb add_verify_files(Command app);     // after add_verify
-Verb add_doctor(Command app);
 Verb add_new(Command app);
 Verb add_train(Command app);
 Verb add_eval(Command app);
+Verb add_predict(Command app);
 Verb add_convert(Command app);
 Verb add_diff(Command app);
 Verb add_quantize(Command app);
-
-// For --kind with a word that is no layer kind; lists those there are.
-Error unknown_kind(const std::string& word);
 
 // Options that many verbs share.
 
@@ -47,8 +35,11 @@ struct MemoryFlags {
   std::string size;
 
   void add(Command verb);
-  // What --memory says, or what the machine has.
-  Result<MemoryBudget> create() const;
+  // Bytes for EngineOptions::memory_limit: what --memory says without the program itself; 0: what
+  // the machine has.
+  Result<uint64_t> limit() const;
+  // The longest text that is read as a whole, with its tokens.
+  Result<uint64_t> text_limit() const;
 };
 
 struct EngineFlags {
@@ -64,7 +55,7 @@ struct EngineFlags {
   void add_lanes(Command verb);   // without --activations
   void add_device(Command verb);  // --device, --strict and those of add_gpu
   void add_gpu(Command verb);     // --gpu-library, --gpu-cache
-  Result<Engine> create() const;
+  Result<Engine> create(const MemoryFlags& memory = {}) const;
 };
 
 // How a model is loaded.

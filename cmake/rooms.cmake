@@ -16,6 +16,10 @@ function(loom_room path)
     set_target_properties(loom_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_compile_options(loom_${name} PRIVATE -fno-semantic-interposition)
   endif()
+  # What a shared library of Loom shows is marked in its headers (loom/export.hpp). Functions that a
+  # program does not use can be left out of it.
+  set_target_properties(loom_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(loom_${name} PRIVATE -ffunction-sections -fdata-sections)
   target_include_directories(loom_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(loom_${name} PUBLIC loom_flags)
   foreach(dependency ${ARG_DEPENDS})

@@ -14,7 +14,7 @@ void check_error(const loom::Error& error, size_t size) {
   CHECK(error.offset >= -1 && error.offset <= static_cast<int64_t>(size));
 }
 
-void check_config(const loom::HfConfig& config) {
+void check_config(const loom::core::HfConfig& config) {
   constexpr int64_t kMax = int64_t{1} << 24;
   for (const int64_t v :
        {config.hidden_size, config.intermediate_size, config.num_layers, config.num_kv_heads,
@@ -23,7 +23,7 @@ void check_config(const loom::HfConfig& config) {
   }
   CHECK(config.num_heads % config.num_kv_heads == 0 && config.head_dim % 2 == 0);
   CHECK(config.layers.empty() || config.layers.size() == static_cast<size_t>(config.num_layers));
-  for (const loom::HfLayer& layer : config.layers)
+  for (const loom::core::HfLayer& layer : config.layers)
     CHECK(layer.window >= 0 && layer.window < config.max_positions && layer.rope_theta >= 0);
   CHECK(config.rope_width >= 0 && config.rope_width <= config.head_dim);
   for (const int64_t id : config.eos_token_ids) CHECK(id >= 0 && id < config.vocab_size);
@@ -35,21 +35,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "config.json";
   // The bytes as they lie: a read past their end is seen.
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto value = loom::parse_json(text, where);
+  const auto value = loom::core::parse_json(text, where);
   if (!value.ok()) {
     check_error(value.error(), size);
     CHECK(value.error().offset >= 0);
     return 0;
   }
-  const std::string dumped = loom::dump_json(*value);
-  const auto again = loom::parse_json(dumped, where);
+  const std::string dumped = loom::core::dump_json(*value);
+  const auto again = loom::core::parse_json(dumped, where);
   CHECK(again.ok());
-  CHECK(loom::dump_json(*again) == dumped);
-  const auto pretty = loom::parse_json(loom::dump_json(*value, 1), where);
+  CHECK(loom::core::dump_json(*again) == dumped);
+  const auto pretty = loom::core::parse_json(loom::core::dump_json(*value, 1), where);
   CHECK(pretty.ok());
-  CHECK(loom::dump_json(*pretty) == dumped);
+  CHECK(loom::core::dump_json(*pretty) == dumped);
   if (!value->is_object()) return 0;
-  const auto config = loom::parse_hf_config(text, text, where);
+  const auto config = loom::core::parse_hf_config(text, text, where);
   if (config.ok()) {
     check_config(*config);
   } else {

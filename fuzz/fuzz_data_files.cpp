@@ -20,22 +20,22 @@ bool usable(const loom::Result<T>& result) {
   return result.ok();
 }
 
-void check_array(const loom::ArrayView& array) {
-  const auto bytes = loom::array_bytes(array.shape, array.type);
+void check_array(const loom::core::ArrayView& array) {
+  const auto bytes = loom::core::array_bytes(array.shape, array.type);
   CHECK(bytes.has_value() && *bytes == array.data.size());
-  const auto floats = loom::array_f32(array);
+  const auto floats = loom::core::array_f32(array);
   if (usable(floats)) CHECK(static_cast<int64_t>(floats->size()) == array.count());
-  const auto whole = loom::array_i32(array);
+  const auto whole = loom::core::array_i32(array);
   if (usable(whole)) CHECK(static_cast<int64_t>(whole->size()) == array.count());
 }
 
-void check_table(loom::ByteSource source) {
+void check_table(loom::core::ByteSource source) {
   constexpr int64_t kMostCols = 4096;
-  auto file = loom::CsvFile::open(std::move(source), kMostCols);
+  auto file = loom::core::CsvFile::open(std::move(source), kMostCols);
   if (!usable(file) || file->cols() > kMostCols) return;
   CHECK(file->header().empty() || static_cast<int64_t>(file->header().size()) == file->cols());
   int64_t cells = 0;
-  const loom::Status read = file->read([&](const loom::CsvCell& cell) {
+  const loom::Status read = file->read([&](const loom::core::CsvCell& cell) {
     ++cells;
     usable(file->number(cell));
     return loom::Status();
@@ -49,14 +49,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "f";
   constexpr uint64_t kMost = uint64_t{1} << 22;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
-  auto source = loom::ByteSource::of(bytes, where, loom::MemoryBudget(kMost));
+  auto source = loom::core::ByteSource::of(bytes, where, loom::core::MemoryBudget(kMost));
   const auto head = source.next();
   if (!usable(head)) return 0;
-  if (!loom::ArrayFile::known(*head)) {
+  if (!loom::core::ArrayFile::known(*head)) {
     check_table(std::move(source));
     return 0;
   }
-  auto arrays = loom::ArrayFile::from(std::move(source));
+  auto arrays = loom::core::ArrayFile::from(std::move(source));
   if (!usable(arrays)) return 0;
   for (const char* name : {"x", "y", ""}) {
     const auto array = arrays->find(name);

@@ -18,9 +18,9 @@
 
 namespace {
 
-using loom::Buffer;
-using loom::Entity;
-using loom::JsonValue;
+using loom::core::Buffer;
+using loom::core::Entity;
+using loom::core::JsonValue;
 
 constexpr int64_t kSmall = 4096;  // values between two cells of a network that is run
 
@@ -41,8 +41,8 @@ uint64_t header_length(std::string_view file) {
 void seal(std::string& file) {
   const uint64_t length = header_length(file);
   if (length <= file.size() - 64)
-    put(file, 32, loom::hash64(bytes_of(std::string_view(file).substr(64, length))), 8);
-  put(file, 56, loom::hash64(bytes_of(std::string_view(file).substr(0, 56))), 8);
+    put(file, 32, loom::core::hash64(bytes_of(std::string_view(file).substr(64, length))), 8);
+  put(file, 56, loom::core::hash64(bytes_of(std::string_view(file).substr(0, 56))), 8);
 }
 
 // The hash of one blob, where its item says what lies in the payload.
@@ -56,7 +56,7 @@ void hash_blob(std::string& file, size_t payload, const JsonValue& item) {
   if (!at.ok() || !size.ok() || *at < 0 || *size < 0 || *at > left || *size > left - *at) return;
   const size_t padded = (static_cast<size_t>(*size) + 63) / 64 * 64;
   const std::string_view all = std::string_view(file).substr(payload + static_cast<size_t>(*at));
-  const std::string hex = loom::hash_hex(bytes_of(all.substr(0, padded)));
+  const std::string hex = loom::core::hash_hex(bytes_of(all.substr(0, padded)));
   const size_t text = 64 + static_cast<size_t>(hash->offset()) + 1;
   if (file[text + 32] == '"') file.replace(text, 32, hex);
 }
@@ -70,7 +70,7 @@ std::string framed(std::string_view input) {
   file += input.substr(std::min(end + 1, input.size()));
   file.resize((file.size() + 63) / 64 * 64, '\0');
   put(file, 24, file.size(), 8);
-  const auto json = loom::parse_json(header, "f");
+  const auto json = loom::core::parse_json(header, "f");
   const JsonValue* blobs = json.ok() ? json->find("blobs") : nullptr;
   if (blobs != nullptr) {
     for (const JsonValue& item : blobs->elements()) hash_blob(file, 64 + header.size(), item);
@@ -84,17 +84,18 @@ void check_error(const loom::Error& error) {
   CHECK(error.str().find('\n') == std::string::npos);
 }
 
-void run_network(const loom::Network& network) {
-  for (const loom::GridNode& cell : network.cells()) {
+void run_network(const loom::core::Network& network) {
+  for (const loom::core::GridNode& cell : network.cells()) {
     if (cell.in.count() > kSmall || cell.out.count() > kSmall || !cell.node.children.empty())
       return;
   }
-  loom::ThreadPool alone(1);
-  auto session = loom::Session::create(network, loom::reference_ops(), alone, network.input(), {});
+  loom::core::ThreadPool alone(1);
+  auto session =
+      loom::core::Session::create(network, loom::core::reference_ops(), alone, network.input(), {});
   if (!session.ok()) return check_error(session.error());
   std::vector<int32_t> zeros(static_cast<size_t>(network.input().count()));  // ids, or 0.0f
-  loom::Tensor x;
-  x.dtype = network.vocab() > 0 ? loom::DType::i32 : loom::DType::f32;
+  loom::core::Tensor x;
+  x.dtype = network.vocab() > 0 ? loom::core::DType::i32 : loom::core::DType::f32;
   x.shape = network.input();
   x.row_stride = x.shape.last();
   x.data = reinterpret_cast<std::byte*>(zeros.data());
@@ -106,12 +107,12 @@ void use_blobs(const Entity& file, size_t size) {
   std::vector<float> values(256);
   uint64_t next = 0;
   for (size_t i = 0; i < file.blobs().size(); ++i) {
-    const loom::EntityBlob& blob = file.blobs()[i];
+    const loom::core::EntityBlob& blob = file.blobs()[i];
     CHECK(blob.offset % 64 == 0 && blob.offset >= next && blob.length <= size - blob.offset);
     next = blob.offset + blob.length;
     CHECK(file.find(blob.path) == static_cast<int64_t>(i));
     if (!file.verify(i).ok()) continue;
-    if (blob.layout == loom::BlobLayout::text) CHECK(file.text(blob.path).ok());
+    if (blob.layout == loom::core::BlobLayout::text) CHECK(file.text(blob.path).ok());
     const int64_t count = file.entries()[i].count();
     for (int64_t at = 0; at < count; at += 256) {
       const int64_t chunk = std::min<int64_t>(256, count - at);

@@ -35,20 +35,20 @@ static void check_error(const loom::Error& error) {
   CHECK(error.str().find('\n') == std::string::npos);
 }
 
-static void check_values(const loom::Gguf& file) {
+static void check_values(const loom::core::Gguf& file) {
   double sum = 0;
-  for (const loom::GgufValue& value : file.metadata()) {
+  for (const loom::core::GgufValue& value : file.metadata()) {
     CHECK(file.find_value(value.key) == &value);
     for (uint64_t i = 0; i < value.count(); ++i) sum += value.number(i);
   }
   (void)sum;
 }
 
-static void check_tensors(const loom::Gguf& file, size_t size) {
+static void check_tensors(const loom::core::Gguf& file, size_t size) {
   uint64_t end = 0;
   std::vector<float> values(512);
   for (size_t i = 0; i < file.entries().size(); ++i) {
-    const loom::TensorEntry& entry = file.entries()[i];
+    const loom::core::TensorEntry& entry = file.entries()[i];
     CHECK(file.find_tensor(entry.name) == static_cast<int64_t>(i));
     CHECK(entry.offset >= end && entry.offset <= size && entry.bytes <= size - entry.offset);
     CHECK(entry.offset % file.alignment() == 0);
@@ -64,7 +64,7 @@ static void check_tensors(const loom::Gguf& file, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "f";
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
-  const auto file = loom::Gguf::parse(bytes, where);
+  const auto file = loom::core::Gguf::parse(bytes, where);
   if (!file.ok()) {
     check_error(file.error());
     CHECK(file.error().offset >= 0 && file.error().offset <= static_cast<int64_t>(size));
@@ -72,15 +72,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   check_values(*file);
   check_tensors(*file, size);
-  for (const loom::GgufArchitecture& row : loom::gguf_architectures()) {
-    const auto config = loom::read_gguf_config(*file, row);
+  for (const loom::core::GgufArchitecture& row : loom::core::gguf_architectures()) {
+    const auto config = loom::core::read_gguf_config(*file, row);
     if (!config.ok()) check_error(config.error());
   }
-  const auto json = loom::read_gguf_tokenizer(*file);
+  const auto json = loom::core::read_gguf_tokenizer(*file);
   if (!json.ok()) {
     check_error(json.error());
   } else if (!json->empty()) {
-    const auto tokenizer = loom::Tokenizer::parse(*json, where);
+    const auto tokenizer = loom::core::Tokenizer::parse(*json, where);
     if (tokenizer.ok()) (void)tokenizer->encode("a b\xE2\x96\x81 c<s>");
   }
   return 0;

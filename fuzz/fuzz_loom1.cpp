@@ -30,18 +30,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "f";
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto read = size > 0 && data[0] == 'E' ? loom::parse_loom1_entity(bytes, where)
-                                               : loom::parse_loom1_json(text, where);
+  const auto read = size > 0 && data[0] == 'E' ? loom::core::parse_loom1_entity(bytes, where)
+                                               : loom::core::parse_loom1_json(text, where);
   if (!read.ok()) {
     CHECK(!read.error().message.empty());
     CHECK(read.error().str().find('\n') == std::string::npos);
     CHECK(read.error().offset <= static_cast<int64_t>(size));
     return 0;
   }
-  const auto network = loom::Network::finalize(read->spec.grid, read->spec.input.after(1));
+  const auto network = loom::core::Network::finalize(read->spec.grid, read->spec.input.after(1));
   CHECK(network.ok());
-  for (const loom::Param& p : network->params()) {
-    const loom::Loom1Param* values = read->find(p.path);
+  for (const loom::core::Param& p : network->params()) {
+    const loom::core::Loom1Param* values = read->find(p.path);
     CHECK(values == nullptr || static_cast<int64_t>(values->values.size()) == p.spec.shape.count());
   }
   return 0;

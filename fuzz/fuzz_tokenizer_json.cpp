@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t brace = input.rfind('}');
   const size_t end = brace == std::string_view::npos ? size : brace + 1;
-  const auto tokenizer = loom::Tokenizer::parse(input.substr(0, end), where);
+  const auto tokenizer = loom::core::Tokenizer::parse(input.substr(0, end), where);
   if (!tokenizer.ok()) {
     CHECK(!tokenizer.error().message.empty());
     CHECK(tokenizer.error().str().find('\n') == std::string::npos);
@@ -20,12 +20,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = input.substr(end, 64);
   const auto ids = tokenizer->encode(text);
   if (!ids.ok()) return 0;
-  for (const loom::TokenId id : *ids) CHECK(id >= 0 && id < tokenizer->vocab_size());
+  for (const loom::core::TokenId id : *ids) CHECK(id >= 0 && id < tokenizer->vocab_size());
   const auto whole = tokenizer->decode(*ids);
   CHECK(whole.ok());
-  loom::StreamDecoder stream(*tokenizer);
+  loom::core::StreamDecoder stream(*tokenizer);
   std::string pieces;
-  for (const loom::TokenId id : *ids) {
+  for (const loom::core::TokenId id : *ids) {
     const auto piece = stream.push(id);
     CHECK(piece.ok());
     pieces += *piece;

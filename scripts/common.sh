@@ -60,7 +60,7 @@ configure() {
   local preset="$1" how=()
   shift
   if have ccache; then how+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-  if [[ ! -f "$LOOM_ROOT/build/$preset/CMakeCache.txt" && "$preset" != fuzz ]] && ! cache_is_warm; then
+  if [[ ! -f "$LOOM_ROOT/build/$preset/CMakeCache.txt" && "$preset" != fuzz && "$preset" != arm64 ]] && ! cache_is_warm; then
     how+=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
   fi
   (cd "$LOOM_ROOT" && cmake --preset "$preset" "${how[@]}" "$@")
@@ -71,4 +71,52 @@ build() {
   local preset="$1"
   shift
   (cd "$LOOM_ROOT" && cmake --build --preset "$preset" -j "$(jobs_to_run)" "$@")
+}
+
+# no_arm64: why this machine cannot build for ARM64 and run that; nothing where it can. Brings the
+# libraries.
+no_arm64() {
+  if [[ "$(uname -m)" == aarch64 ]]; then
+    printf 'this processor is ARM64, so all tests run on it'
+  elif ! have aarch64-linux-gnu-g++; then
+    printf 'g++-aarch64-linux-gnu is not installed'
+  elif ! have qemu-aarch64-static; then
+    printf 'qemu-user-static is not installed'
+  elif ! "$LOOM_ROOT/scripts/install_arm64.sh" || [[ ! -f "$LOOM_ROOT/build/arm64-libraries/packages" ]]; then
+    printf 'the libraries of scripts/install_arm64.sh are not there'
+  fi
+}
+
+# build_arm64 TARGET...: silent unless it fails.
+build_arm64() {
+  local log status=0
+  log="$(mktemp)"
+  { configure arm64 && build arm64 --target "$@"; } >"$log" 2>&1 || status=$?
+  if (( status != 0 )); then tail -n 60 "$log" >&2; fi
+  rm -f "$log"
+  return "$status"
+}
+
+# on_arm64 CPU PROGRAM ARGUMENT...: runs it as that processor would, by the names of qemu.
+on_arm64() {
+  qemu-aarch64-static -L /usr/aarch64-linux-gnu -cpu "$@"
+}
+
+# python_with VENV PACKAGE[:MODULE]...: prints a Python that can import them, made in VENV from PyPI
+# where it is not there yet; MODULE where it is not called like its package. Fails where it cannot be had, and
+# prints why.
+python_with() {
+  local venv="$1" package packages=() imports=()
+  shift
+  for package in "$@"; do
+    packages+=("${package%%:*}")
+    imports+=("${package#*:}")
+  done
+  local python="$venv/bin/python" modules="${imports[*]}"
+  if ! "$python" -c "import ${modules// /, }" 2>/dev/null; then
+    python3 -m venv "$venv" >/dev/null 2>&1 || { printf 'python3 makes no virtual environment here'; return 1; }
+    "$python" -m pip install --quiet --disable-pip-version-check --retries 1 "${packages[@]}" >/dev/null 2>&1 ||
+      { printf '%s cannot be had from PyPI' "${packages[*]}"; return 1; }
+  fi
+  printf '%s' "$python"
 }

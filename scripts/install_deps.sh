@@ -10,10 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libxxhash-dev libpcre2-dev
   zlib1g-dev libcli11-dev libfmt-dev)
 to_test=(libgtest-dev libgmock-dev python3)
-# Second compilers, sanitizer runtimes, the formatter, and what brings packages of Python. Tests that
-# need an absent one are skipped.
+# Second compilers, sanitizer runtimes, the formatter, what brings packages of Python, and ARM64: the
+# compiler and what runs its programs. Tests that need an absent one are skipped.
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14 patch python3-pip
-  python3-venv)
+  python3-venv pkg-config g++-aarch64-linux-gnu qemu-user-static)
 
 usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"

@@ -99,7 +99,7 @@ unit_tests() {
 
 # What only later steps need is installed while the first ones build and run.
 fetch_more() {
-  { scripts/install_deps.sh --tests more && scripts/install_gpu.sh --tests; } >"$log.fetch" 2>&1 &
+  { scripts/install_deps.sh --tests more && scripts/install_gpu.sh --tests && scripts/install_arm64.sh; } >"$log.fetch" 2>&1 &
   fetching=$!
 }
 
@@ -126,9 +126,9 @@ verify_files() {
   tail -n 1 "$log.out"
 }
 
-# script_check NAME PATH: a script that another part of the tree brings along.
+# script_check NAME PATH ARGUMENT...: a script that another part of the tree brings along.
 script_check() {
-  if [[ -x "$2" ]]; then check "$1" "$2"; else skip "$1" "$2 is not there"; fi
+  if [[ -x "$2" ]]; then check "$1" "${@:2}"; else skip "$1" "$2 is not there"; fi
 }
 
 checks_with_build() {
@@ -139,15 +139,19 @@ checks_with_build() {
   check "as a library" tests/consumer/run.py
   check "files: 20 layer kinds x 23 number types" verify_files
   wait_for_more
+  check "installed" tests/consumer/installed.py "$preset"
+  check "Python package" tests/python/run.sh "$preset"
   if have clang-format-14; then
     check "format" tools/format.sh --check
   else
     skip "format" "clang-format-14 is not installed"
   fi
   check "gpu" scripts/gpu_test.sh --preset "$preset"
-  script_check "golden hashes" tests/golden/hash_matrix.sh
+  script_check "golden hashes" tests/golden/hash_matrix.sh --native
+  check "arm64" scripts/arm64_test.sh
   script_check "extension patches" tests/extend/run.sh
   check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
+  check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
   fuzz_corpora
 }
 

@@ -27,7 +27,7 @@ FUNCTION_P90, FUNCTION_MAX = 40, 100
 COLUMNS = 100
 PRODUCT = ("src", "include", "cli")
 OTHERS = ("tests", "fuzz", "bench", "examples")
-PYTHON = ("tools", "tests", "bench", "scripts")
+PYTHON = ("tools", "tests", "bench", "scripts", "bindings")
 SENTENCES = ("tools/stories/",)  # lists of sentences: columns do not count
 WIDE_SHOWN = 3  # per file
 

@@ -34,7 +34,7 @@ def cpp_files(root: Path, folder: str) -> list[Path]:
 def is_generated(text: str) -> bool:
     """True when the first line is a comment that starts with 'generated'."""
     first = text.split("\n", 1)[0].strip().lower()
-    return re.match(r"(//|#)\s*generated\b", first) is not None
+    return re.match(r"(//|#|/\*)\s*generated\b", first) is not None
 
 
 def blank(text: str) -> str:

@@ -33,7 +33,11 @@ ARROWS: dict[str, list[str]] = {
     "bridge": ["grid", "io"],
     "llm": ["bridge", "text"],
     "learn": ["grid"],
-    "engine": ["llm", "learn", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "train_io": ["learn", "bridge"],
+    "convert": ["train_io", "llm"],
+    "api": ["convert", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "capi": [],
+    "lab": ["convert", "backend/reference", "backend/cpu"],
 }
 
 
@@ -48,7 +52,8 @@ class Rule:
 
 
 HEADER_RULES = [
-    Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp",), "use io/json.hpp"),
+    Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp", "cli/json.cpp"),
+         "use io/json.hpp, in the program json.hpp"),
     Rule("zlib", r"zlib\.h$|zconf", ("src/io/deflate.cpp",), "use io/deflate.hpp"),
     Rule("PCRE2", r"pcre2", ("src/text/",), "use the regular expressions of src/text"),
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
@@ -118,6 +123,7 @@ BANS = [
         re.compile(_FREE_CALL + r"(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\("),
         "a call that ends the program",
         "return an Error",
+        ("src/base/result.cpp",),  # what reading a failed Result comes to
     ),
     Ban(
         re.compile(_FREE_CALL + r"(?:secure_)?getenv\s*\("),
@@ -131,6 +137,7 @@ BANS = [
         ),
         "printing",
         "return text to the caller; only cli/ prints",
+        ("src/base/result.cpp",),
     ),
 ]
 
@@ -233,6 +240,8 @@ def check_arrow(root: Path, file: Path, name: str, reach: dict[str, set[str]]) -
         return None
     if path.startswith("include/"):
         return f'public header includes "{name}"; include/ sees loom/ and the standard library only'
+    if path.startswith("cli/") and not path.startswith("cli/lab/") and to.startswith("src/"):
+        return f'"{name}" is a room; the program sees loom/ alone, but for cli/lab'
     if not path.startswith("src/"):
         return None
     here, there = room_of(path[4:], reach), room_of(to[4:], reach)

@@ -4,11 +4,14 @@
 // time on several threads of the caller. Such a program makes one engine per thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "loom/dtype.hpp"
+#include "loom/export.hpp"
 #include "loom/result.hpp"
 
 namespace loom {
@@ -17,13 +20,15 @@ inline constexpr std::string_view kVersion = "0.1.0";
 
 struct EngineOptions {
   int threads = 0;    // lanes of work, the caller's thread included; 0: all cores
-  std::string isa{};  // "scalar", "avx2", "avx512", ...; "": the best one here
+  std::string isa{};  // "scalar", "avx2", "avx512vnni", ...; "": the best one here
   // "q8": int8 x weights of integer types; "f32": always floats; "": q8 on the CPU, f32 on the GPU,
   // which reads weights no faster for it.
   std::string activations{};
   // Always that many lanes, also beyond the cores and where other programs use them. Without it a
   // computation has at most `threads`: fewer where it is small, or where a core is taken.
   bool exact_threads = false;
+  // Bytes that reading networks and data sets may take, all together; 0: what the machine has free.
+  uint64_t memory_limit = 0;
   std::string device = "cpu";  // "cpu"; "gpu": through WebGPU
   std::string gpu_library{};   // of webgpu.h; "": one that the system finds by name
   bool gpu_strict = false;     // an op that the GPU has no kernel for is an error
@@ -46,16 +51,19 @@ struct EngineInfo {
   std::string device = "cpu";     // that computes: "cpu" or the name of the GPU
 };
 
-class Engine {
+class LOOM_API Engine {
  public:
   // Errors: invalid_argument (unknown activations, negative threads), unsupported (an instruction
   // set that this build or processor lacks, an adapter that is too small), not_found (no GPU or no
   // WebGPU library).
   static Result<Engine> create(const EngineOptions& options = {});
+  // The engine of everything that is not given one: all cores, the CPU. Made when it is first asked
+  // for, and kept until the process ends.
+  static Result<Engine> shared();
 
   const EngineInfo& info() const;
 
-  struct Impl;
+  struct LOOM_LOCAL Impl;
   Impl& impl() const { return *impl_; }
   const std::shared_ptr<Impl>& share() const { return impl_; }
 
@@ -63,9 +71,5 @@ class Engine {
   explicit Engine(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };
-
-// Names of the number types that weights can have ("float32", "q4_0", ...). Short forms such as
-// "f32" and "i8" are accepted wherever a name is.
-std::vector<std::string> dtype_names();
 
 }  // namespace loom

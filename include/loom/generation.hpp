@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "loom/export.hpp"
 
 namespace loom {
 
@@ -27,6 +30,20 @@ struct SamplerOptions {
   uint64_t seed = 0;
 };
 
+struct TokenChoice {
+  TokenId id = 0;
+  float logprob = 0;  // natural logarithm of its probability
+};
+
+// A token that was drawn. Probabilities are those of the model: softmax of the logits, before
+// temperature, penalties and cuts.
+struct Token {
+  TokenId id = 0;
+  std::string_view text;             // what it adds, whole characters; good during the call
+  float logprob = 0;                 // with GenerateOptions::logprobs
+  std::span<const TokenChoice> top;  // the likeliest tokens there, best first
+};
+
 struct GenerateOptions {
   int64_t max_tokens = 256;
   SamplerOptions sampler{};
@@ -35,6 +52,10 @@ struct GenerateOptions {
   // Tokens that end the text; empty: those of the model.
   std::vector<TokenId> eos_ids{};
   bool ignore_eos = false;
+  bool logprobs = false;     // fills Token::logprob and Generation::logprobs
+  int64_t top_logprobs = 0;  // and Token::top with so many
+  // Called for every token that is part of the text; false stops with `cancelled`.
+  std::function<bool(const Token& token)> on_token{};
   // Called while the prompt is read, with tokens done and in all; false stops with `cancelled`.
   std::function<bool(int64_t done, int64_t total)> prefill_progress{};
 };
@@ -49,7 +70,7 @@ enum class StopReason : uint8_t {
   context,      // the context of the session is full
   cancelled     // a callback said so
 };
-std::string_view stop_reason_name(StopReason reason);
+LOOM_API std::string_view stop_reason_name(StopReason reason);
 
 struct Generation {
   // What the sink was given, in one piece: the text that the tokens add to that of the prompt and
@@ -58,6 +79,7 @@ struct Generation {
   // The tokens drawn, without the one that ended the text (eos). The tokens that make up a stop
   // string are among them.
   std::vector<TokenId> token_ids;
+  std::vector<float> logprobs;  // of token_ids, where they were asked for
   StopReason stop = StopReason::length;
   int64_t prompt_tokens = 0;
   int64_t unknown_tokens = 0;    // of token_ids, those that the tokenizer has no text for

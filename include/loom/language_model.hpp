@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "loom/engine.hpp"
+#include "loom/export.hpp"
 #include "loom/generation.hpp"
 #include "loom/result.hpp"
 
@@ -67,8 +68,22 @@ struct ModelSessionOptions {
   std::function<void(const Error&)> device_failed{};
 };
 
+struct PerplexityOptions {
+  int64_t window = 512;  // predictions per window; each is read without earlier context
+  int64_t limit = 0;     // predictions at most, in whole windows; 0: all
+  // Called with predictions done and in all; false stops with Code::cancelled.
+  std::function<bool(int64_t done, int64_t total)> progress{};
+};
+
+// exp of the mean negative log-likelihood of the tokens of a text. Window i reads ids [iw, iw + w)
+// and predicts [iw + 1, iw + w]; a remainder shorter than a window is left out.
+struct Perplexity {
+  double perplexity = 0, nats_per_token = 0;
+  int64_t predictions = 0;
+};
+
 // Not thread-safe: one thread at a time.
-class ModelSession {
+class LOOM_API ModelSession {
  public:
   // Feeds tokens; logits() are then those after the last one. Errors: out_of_range (an id outside
   // the vocabulary, a full context), and then nothing was fed.
@@ -98,7 +113,7 @@ class ModelSession {
   int64_t activation_bytes() const;  // memory for one forward pass
   int64_t cache_bytes() const;       // memory for keys, values and rotary tables
 
-  struct Impl;
+  struct LOOM_LOCAL Impl;
   Impl& impl() const { return *impl_; }
   explicit ModelSession(std::unique_ptr<Impl> impl);
   ModelSession(ModelSession&&) noexcept;
@@ -110,7 +125,7 @@ class ModelSession {
 };
 
 // A handle: copies mean the same model. Const methods are thread-safe, load() and random() compute.
-class Model {
+class LOOM_API Model {
  public:
   // An .entity file (in the asked dtype it is mapped, and its weights are compared with their
   // hashes when a session first uses them), a GGUF file, or a Hugging Face folder: config.json,
@@ -142,11 +157,15 @@ class Model {
   Result<std::vector<TokenId>> tokenize_chat(std::span<const ChatTurn> turns,
                                              const ChatOptions& options = {}) const;
 
+  // Errors: invalid_argument (fewer tokens than a window needs), cancelled.
+  Result<Perplexity> perplexity(std::span<const TokenId> ids,
+                                const PerplexityOptions& options = {}) const;
+
   // Takes all memory a run needs. Errors: out_of_range (a context beyond the model's),
   // out_of_memory.
   Result<ModelSession> session(const ModelSessionOptions& options = {}) const;
 
-  struct Impl;
+  struct LOOM_LOCAL Impl;
   const Impl& impl() const { return *impl_; }
 
  private:

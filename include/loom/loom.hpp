@@ -3,7 +3,20 @@
 // fail returns a Result; an Error prints as one line: what went wrong, where, what to do.
 #pragma once
 
+#include "loom/convert.hpp"         // IWYU pragma: export
+#include "loom/dataset.hpp"         // IWYU pragma: export
+#include "loom/dtype.hpp"           // IWYU pragma: export
 #include "loom/engine.hpp"          // IWYU pragma: export
+#include "loom/files.hpp"           // IWYU pragma: export
 #include "loom/generation.hpp"      // IWYU pragma: export
+#include "loom/inspect.hpp"         // IWYU pragma: export
 #include "loom/language_model.hpp"  // IWYU pragma: export
+#include "loom/layers.hpp"          // IWYU pragma: export
+#include "loom/network.hpp"         // IWYU pragma: export
 #include "loom/result.hpp"          // IWYU pragma: export
+#include "loom/session.hpp"         // IWYU pragma: export
+#include "loom/templates.hpp"       // IWYU pragma: export
+#include "loom/tensor.hpp"          // IWYU pragma: export
+#include "loom/text.hpp"            // IWYU pragma: export
+#include "loom/tokenizer.hpp"       // IWYU pragma: export
+#include "loom/trainer.hpp"         // IWYU pragma: export

@@ -1,15 +1,25 @@
-// Error, Result<T>, Status: how every fallible function of Loom answers.
-// Not a general expected<>: no monadic chains, no exceptions. A Result holds a value or an Error,
-// never neither. An Error prints as one line: what went wrong, where (file, offset, key), what to
-// do.
+// Error, Result<T>, Status: how every fallible function of Loom answers. A Result holds a value or
+// an Error, never neither. An Error prints as one line: what went wrong, where (file, offset, key),
+// what to do.
+//
+//   Result<Network> net = Network::load("digits.entity");
+//   if (!net) return complain(net.error().str());
+//   use(*net);                                    // or net.value(), net->info()
+//   const double best = net.and_then(score).value_or(0.0);
+//
+// Nothing here throws. Reading the value of a failed Result, or the error of one that did not fail,
+// is a mistake in the program: it calls the hook of set_bad_access_hook() and ends the program.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
+
+#include "loom/export.hpp"
 
 namespace loom {
 
@@ -26,9 +36,9 @@ enum class Code : int32_t {
   internal = 9,  // a bug of ours; please report
 };
 
-std::string_view code_name(Code code);
+LOOM_API std::string_view code_name(Code code);
 
-struct Error {
+struct LOOM_API Error {
   Code code = Code::internal;
   std::string message;  // what, and what to do
   std::string where;    // file, tensor or field; may be empty
@@ -38,9 +48,23 @@ struct Error {
   std::string str() const;
 };
 
+// Called with the Error of a failed Result whose value was read (or with one that says that there
+// was none), from the thread that read it. It may log, or end the process in its own way; when it
+// returns, the process aborts. The default prints one line on stderr. For the whole process; null:
+// the default. Returns the hook before.
+using BadAccessHook = void (*)(const Error& error);
+LOOM_API BadAccessHook set_bad_access_hook(BadAccessHook hook);
+
+namespace detail {
+[[noreturn]] LOOM_API void bad_access(const Error* error);  // null: the Result had not failed
+[[noreturn]] LOOM_API void exit_with(const Error& error);
+}  // namespace detail
+
 template <class T>
 class [[nodiscard]] Result {
  public:
+  using value_type = T;
+
   Result(T value)
       : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
   Result(Error error)
@@ -49,30 +73,91 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
+  T& value() & { return *held(); }
+  const T& value() const& { return *held(); }
+  T&& value() && { return std::move(*held()); }
+  T& operator*() & { return *held(); }
+  const T& operator*() const& { return *held(); }
+  T&& operator*() && { return std::move(*held()); }
+  T* operator->() { return held(); }
+  const T* operator->() const { return held(); }
 
-  const Error& error() const { return std::get<1>(state_); }
+  const Error& error() const {
+    const Error* error = std::get_if<1>(&state_);
+    if (error == nullptr) [[unlikely]]
+      detail::bad_access(nullptr);
+    return *error;
+  }
+
+  // The value, or `other` where there is none.
+  template <class U>
+  T value_or(U&& other) const& {
+    return ok() ? *held() : static_cast<T>(std::forward<U>(other));
+  }
+  template <class U>
+  T value_or(U&& other) && {
+    return ok() ? std::move(*held()) : static_cast<T>(std::forward<U>(other));
+  }
+  // f(value), a Result of its own, or this Error.
+  template <class F>
+  auto and_then(F&& f) && -> std::invoke_result_t<F, T&&> {
+    if (!ok()) return error();
+    return std::forward<F>(f)(std::move(*held()));
+  }
+  template <class F>
+  auto and_then(F&& f) const& -> std::invoke_result_t<F, const T&> {
+    if (!ok()) return error();
+    return std::forward<F>(f)(*held());
+  }
+  // f(value) as a Result, or this Error.
+  template <class F>
+  auto transform(F&& f) && -> Result<std::invoke_result_t<F, T&&>> {
+    if (!ok()) return error();
+    return std::forward<F>(f)(std::move(*held()));
+  }
+  // The value; where there is none, the Error goes to stderr and the program exits with 1. For
+  // examples and one-file tools.
+  T or_exit() && {
+    if (!ok()) detail::exit_with(error());
+    return std::move(*held());
+  }
 
  private:
+  T* held() {
+    T* value = std::get_if<0>(&state_);
+    if (value == nullptr) [[unlikely]]
+      detail::bad_access(std::get_if<1>(&state_));
+    return value;
+  }
+  const T* held() const { return const_cast<Result*>(this)->held(); }
+
   std::variant<T, Error> state_;
 };
 
 template <>
 class [[nodiscard]] Result<void> {
  public:
+  using value_type = void;
+
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { return *error_; }
+  const Error& error() const {
+    if (!error_) [[unlikely]]
+      detail::bad_access(nullptr);
+    return *error_;
+  }
+  // f(), a Result of its own, or this Error.
+  template <class F>
+  auto and_then(F&& f) const -> std::invoke_result_t<F> {
+    if (error_) return *error_;
+    return std::forward<F>(f)();
+  }
+  void or_exit() const {
+    if (error_) detail::exit_with(*error_);
+  }
 
  private:
   std::optional<Error> error_;

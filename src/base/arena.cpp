@@ -5,7 +5,7 @@
 
 #include "base/checked.hpp"
 
-namespace loom {
+namespace loom::core {
 
 int ArenaPlan::add(int64_t bytes, int64_t first) {
   slots_.push_back({round_up(bytes, 64), first, first, 0});
@@ -41,4 +41,4 @@ void ArenaPlan::solve() {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

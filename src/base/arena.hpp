@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace loom {
+namespace loom::core {
 
 class ArenaPlan {
  public:
@@ -30,4 +30,4 @@ class ArenaPlan {
   int64_t total_ = 0;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace loom {
+namespace loom::core {
 
 template <class To, class From>
 inline To bit_cast(const From& from) {
@@ -30,4 +30,4 @@ inline T load_le(const void* p) {
   return v;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "base/inline.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // out = a * b; false when the product does not fit.
 [[nodiscard]] inline bool checked_mul(uint64_t a, uint64_t b, uint64_t& out) {
@@ -26,4 +26,4 @@ LOOM_INLINE constexpr int64_t round_up(int64_t a, int64_t to) {
   return ceil_div(a, to) * to;
 }
 
-}  // namespace loom
+}  // namespace loom::core

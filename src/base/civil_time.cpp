@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 namespace chrono = std::chrono;
@@ -152,4 +152,4 @@ std::optional<std::string> format_time(const CivilTime& time, std::string_view f
   return out;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct CivilTime {
   int year = 1970, month = 1, day = 1;  // of the Gregorian calendar
@@ -25,4 +25,4 @@ Result<CivilTime> parse_date(std::string_view text);
 // the year, and with "-" for no leading zeros ("%-d"). None: `format` has another code.
 std::optional<std::string> format_time(const CivilTime& time, std::string_view format);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "base/bits.hpp"
 
-namespace loom::dmath {
+namespace loom::core::dmath {
 namespace {
 
 constexpr double kLn2High = 6.93147180369123816490e-01;  // 33 bits, so n * kLn2High is exact
@@ -197,4 +197,4 @@ double cos(double x) {
   return sin_quarter(x, 1);
 }
 
-}  // namespace loom::dmath
+}  // namespace loom::core::dmath

@@ -4,7 +4,7 @@
 // libm does.
 #pragma once
 
-namespace loom::dmath {
+namespace loom::core::dmath {
 
 double exp(double x);
 double expm1(double x);  // e^x - 1, precise near 0
@@ -17,4 +17,4 @@ double normal_cdf(double x);       // (1 + erf(x / sqrt(2))) / 2, precise in its
 double sin(double x);              // |x| < 2^30
 double cos(double x);
 
-}  // namespace loom::dmath
+}  // namespace loom::core::dmath

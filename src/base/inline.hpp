@@ -4,3 +4,4 @@
 #pragma once
 
 #define LOOM_INLINE inline __attribute__((always_inline))
+#define LOOM_INLINE_LAMBDA __attribute__((always_inline))

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace loom {
+namespace loom::core {
 
 class LaneRest {
  public:
@@ -39,4 +39,4 @@ class LaneRest {
   int64_t worked_ = 0;              // since the last rest
 };
 
-}  // namespace loom
+}  // namespace loom::core

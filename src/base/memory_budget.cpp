@@ -9,7 +9,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kFreelyUnpacked = uint64_t{256} << 20;
@@ -127,4 +127,4 @@ MemoryShare::~MemoryShare() {
   if (account_ != nullptr) account_->used -= bytes_;
 }
 
-}  // namespace loom
+}  // namespace loom::core

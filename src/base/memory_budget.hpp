@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // "512M", "2G", "65536": bytes; K, M, G, T count in steps of 1024. Errors: anything else, zero.
 Result<uint64_t> parse_size(std::string_view text);
@@ -61,4 +61,4 @@ class MemoryShare {
   uint64_t bytes_ = 0;
 };
 
-}  // namespace loom
+}  // namespace loom::core

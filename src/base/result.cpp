@@ -1,6 +1,43 @@
 #include "base/result.hpp"
 
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
 namespace loom {
+namespace {
+
+void print_line(const std::string& text) {
+  std::fprintf(stderr, "loom: %s\n", text.c_str());
+}
+
+void print_bad_access(const Error& error) {
+  print_line("the value of a failed Result was read: " + error.str());
+}
+
+std::atomic<BadAccessHook> bad_access_hook = print_bad_access;
+
+}  // namespace
+
+BadAccessHook set_bad_access_hook(BadAccessHook hook) {
+  const BadAccessHook before = bad_access_hook.exchange(hook != nullptr ? hook : print_bad_access);
+  return before == print_bad_access ? nullptr : before;
+}
+
+namespace detail {
+
+void bad_access(const Error* error) {
+  const Error none{Code::internal, "the error of a Result that did not fail was read", {}, -1};
+  bad_access_hook.load()(error != nullptr ? *error : none);
+  std::abort();
+}
+
+void exit_with(const Error& error) {
+  print_line(error.str());
+  std::exit(1);
+}
+
+}  // namespace detail
 
 std::string_view code_name(Code code) {
   switch (code) {

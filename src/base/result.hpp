@@ -3,7 +3,7 @@
 
 #include "loom/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 inline Error make_error(Code code, std::string message, std::string where = {},
                         int64_t offset = -1) {
@@ -22,4 +22,4 @@ inline Error unsupported(std::string message, std::string where = {}) {
   return make_error(Code::unsupported, std::move(message), std::move(where));
 }
 
-}  // namespace loom
+}  // namespace loom::core

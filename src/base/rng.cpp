@@ -1,6 +1,6 @@
 #include "base/rng.hpp"
 
-namespace loom {
+namespace loom::core {
 
 PhiloxBlock philox(uint64_t seed, uint64_t stream, uint64_t index) {
   constexpr uint32_t kMul0 = 0xD2511F53, kMul1 = 0xCD9E8D57;
@@ -20,4 +20,4 @@ PhiloxBlock philox(uint64_t seed, uint64_t stream, uint64_t index) {
   return c;
 }
 
-}  // namespace loom
+}  // namespace loom::core

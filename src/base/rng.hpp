@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-namespace loom {
+namespace loom::core {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
@@ -28,4 +28,4 @@ class Rng {
   uint64_t stream_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 template <class T>
@@ -63,4 +63,4 @@ std::string printable(std::string_view text, size_t max) {
   return out;
 }
 
-}  // namespace loom
+}  // namespace loom::core

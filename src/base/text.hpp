@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace loom {
+namespace loom::core {
 
 std::string to_lower_ascii(std::string_view text);
 
@@ -43,4 +43,4 @@ std::string cat(const Pieces&... pieces) {
   return out;
 }
 
-}  // namespace loom
+}  // namespace loom::core

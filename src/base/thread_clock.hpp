@@ -10,7 +10,7 @@
 #include <ctime>
 #endif
 
-namespace loom {
+namespace loom::core {
 
 // Nanoseconds of a clock that never goes back.
 inline int64_t now_ns() {
@@ -60,4 +60,4 @@ class ThreadClock {
 #endif
 };
 
-}  // namespace loom
+}  // namespace loom::core

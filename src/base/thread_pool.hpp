@@ -20,7 +20,7 @@
 
 #include "base/inline.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // What the caller knows of a region's work.
 struct Region {
@@ -76,4 +76,4 @@ LOOM_INLINE LaneRange lane_range(int64_t count, int64_t grain, int lane, int lan
   return {begin < count ? begin : count, end < count ? end : count};
 }
 
-}  // namespace loom
+}  // namespace loom::core

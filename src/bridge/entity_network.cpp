@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kSections[] = {"network", "model", "language_model", "training"};
@@ -136,4 +136,4 @@ Result<MappedNetwork> map_network(const std::shared_ptr<const Entity>& file, int
   return MappedNetwork{std::move(spec), std::move(network)};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // The section and the blobs of a network whose parameters are loaded; it must outlive the writing.
 void add_network(const NetworkSpec& spec, const Network& network, JsonValue& header,
@@ -38,4 +38,4 @@ struct MappedNetwork {
 };
 Result<MappedNetwork> map_network(const std::shared_ptr<const Entity>& file, int64_t batch);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Loom1Param {
   std::string path;  // of Param::path: "(0, 0, 1, 0)/2/weight"
@@ -50,4 +50,4 @@ bool is_loom1_entity(std::span<const std::byte> bytes);
 // them).
 Status load_loom1(const Loom1Network& file, Network& network, DType dtype, ThreadPool& pool);
 
-}  // namespace loom
+}  // namespace loom::core

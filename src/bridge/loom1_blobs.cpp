@@ -8,7 +8,7 @@
 #include "dtype/loom1_codes.hpp"
 #include "io/byte_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kMagic("ENTITY\0\0", 8);
@@ -238,4 +238,4 @@ Status Loom1Entity::bitnet(const Loom1Blob& blob, const Shape& shape, uint64_t f
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "bridge/loom1_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr uint64_t kLoom1EntityStart = 20;  // magic, version, flags, header length
 constexpr uint64_t kMaxLoom1Header = uint64_t{256} << 20;
@@ -54,4 +54,4 @@ class Loom1Entity {
   std::map<std::string, Loom1Blob, std::less<>> blobs_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

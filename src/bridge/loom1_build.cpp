@@ -8,7 +8,7 @@
 #include "bridge/loom1_reader.hpp"
 #include "bridge/sample_size.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kMaxWeights = uint64_t{1} << 40;  // of one layer
@@ -327,4 +327,4 @@ Status load_loom1(const Loom1Network& file, Network& network, DType dtype, Threa
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

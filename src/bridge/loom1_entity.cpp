@@ -8,7 +8,7 @@
 #include "bridge/sample_size.hpp"
 #include "dtype/loom1_codes.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct Keyed {
@@ -337,4 +337,4 @@ Result<Loom1Network> parse_loom1_entity(std::span<const std::byte> bytes, const 
   return EntityReader(std::move(file), where).read(options);
 }
 
-}  // namespace loom
+}  // namespace loom::core

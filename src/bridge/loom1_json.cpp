@@ -5,7 +5,7 @@
 #include "dtype/loom1_codes.hpp"
 #include "io/base64.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // How the bytes of a layer's weights are to be read.
@@ -86,4 +86,4 @@ Result<Loom1Network> parse_loom1_json(std::string_view text, const std::string& 
   return made;
 }
 
-}  // namespace loom
+}  // namespace loom::core

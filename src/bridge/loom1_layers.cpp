@@ -6,7 +6,7 @@
 #include "bridge/loom1_reader.hpp"
 #include "dtype/loom1_codes.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Fields = std::vector<Field>;
@@ -359,4 +359,4 @@ Status configure_loom1(Loom1Reader& reader, Loom1Layer& layer, const Loom1Extras
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

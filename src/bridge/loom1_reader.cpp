@@ -8,7 +8,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kMaxLoom1Cells = uint64_t{1} << 18;
@@ -342,4 +342,4 @@ Result<Loom1Grid> Loom1Reader::grid(const JsonValue& root) {
   return grid;
 }
 
-}  // namespace loom
+}  // namespace loom::core

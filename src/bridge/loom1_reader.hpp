@@ -11,7 +11,7 @@
 #include "bridge/loom1.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // The fields of one layer as they stand; absent numbers are 0, as the original writes them.
 struct Loom1Record {
@@ -110,4 +110,4 @@ LayerConfig whole_loom1_layer(const Loom1Layer& layer);
 Result<Loom1Network> build_loom1(Loom1Reader& reader, Loom1Grid& grid, const Loom1Options& options,
                                  const Loom1Weights& weights);
 
-}  // namespace loom
+}  // namespace loom::core

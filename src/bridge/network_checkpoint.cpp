@@ -8,7 +8,7 @@
 #include "io/base64.hpp"
 #include "io/hash.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Members that a description does not have.
@@ -243,4 +243,4 @@ bool is_network_checkpoint(const JsonValue& json) {
   return json.find(kParams) != nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

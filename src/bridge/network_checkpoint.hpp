@@ -13,7 +13,7 @@
 
 #include "bridge/network_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Result<std::string> write_network_checkpoint(const NetworkSource& source, const PackPolicy& policy,
                                              ThreadPool& pool);
@@ -23,4 +23,4 @@ Result<std::unique_ptr<NetworkSource>> parse_network_checkpoint(std::string_view
 // Has the text a member "params"?
 bool is_network_checkpoint(const JsonValue& json);
 
-}  // namespace loom
+}  // namespace loom::core

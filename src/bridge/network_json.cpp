@@ -10,7 +10,7 @@
 #include "grid/network.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kMaxCells = uint64_t{1} << 18;
@@ -19,7 +19,8 @@ constexpr int64_t kMaxExtent = int64_t{1} << 24;
 
 class Reader {
  public:
-  explicit Reader(std::string where) : where_(std::move(where)) {}
+  // owns: the values that are read are the reader's to free.
+  explicit Reader(std::string where, bool owns = false) : where_(std::move(where)), owns_(owns) {}
   Result<NetworkSpec> network(const JsonValue& root);
 
  private:
@@ -42,7 +43,14 @@ class Reader {
   Result<LayerConfig> layer(const JsonValue& value, const std::string& path, bool is_cell) const;
   Result<Field> field(const FieldDesc& desc, const JsonValue& value, const std::string& path) const;
 
+  // Frees a layer that was read, so that the values and the network made of them never lie in
+  // memory as a whole together.
+  void done(const JsonValue& layer) const {
+    if (owns_) const_cast<JsonValue&>(layer) = JsonValue();
+  }
+
   std::string where_;
+  bool owns_ = false;
 };
 
 std::string number_text(double value) {
@@ -183,9 +191,11 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
     if (is_retired(def->name, key, item)) continue;
     if (key == "children" && def->container) {
       if (!item.is_array()) return expected(item, here, "a list of layers");
+      children.reserve(item.elements().size());
       for (size_t i = 0; i < item.elements().size(); ++i) {
         LOOM_ASSIGN(LayerConfig child, layer(item.elements()[i], item_path(here, i), false));
         children.push_back(std::move(child));
+        done(item.elements()[i]);
       }
       continue;
     }
@@ -259,6 +269,7 @@ Status Reader::cells(const JsonValue& value, GridSpec& into) const {
   if (!value.is_array()) return expected(value, "cells", "a list of cells");
   for (size_t i = 0; i < value.elements().size(); ++i) {
     LOOM_TRY(cell(value.elements()[i], item_path("cells", i), into));
+    done(value.elements()[i]);
   }
   return {};
 }
@@ -294,6 +305,7 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
     for (size_t i = 0; i < n; ++i) {
       LOOM_ASSIGN(LayerConfig made, layer(row->elements()[i], item_path("layers", i), false));
       LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(made)}));
+      done(row->elements()[i]);
     }
     return NetworkSpec{std::move(grid), sample};
   }
@@ -323,7 +335,7 @@ Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where
 }
 
 Result<NetworkSpec> read_network(JsonValue&& json, const std::string& where) {
-  Result<NetworkSpec> network = Reader(where).network(json);
+  Result<NetworkSpec> network = Reader(where, true).network(json);
   json = JsonValue();
   return checked(std::move(network), where);
 }
@@ -333,4 +345,4 @@ Result<NetworkSpec> load_network(const std::string& path) {
   return parse_network(text, path);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -15,7 +15,7 @@
 #include "grid/builders.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Parsed, and checked as a whole by Network::finalize. An Error names `where`, the byte, and the
 // place: "cells[2].in: ...".
@@ -29,4 +29,4 @@ Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where
 Result<NetworkSpec> read_network(JsonValue&& json, const std::string& where);
 JsonValue network_json(const NetworkSpec& network);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // of the layer's table.
 #include "bridge/network_json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 JsonValue numbers(const std::vector<int64_t>& list) {
@@ -15,13 +15,13 @@ JsonValue coord_json(const Coord& at) {
   return numbers({at.z, at.y, at.x, at.l});
 }
 
-JsonValue field_json(const FieldDesc& desc, const FieldValue& value) {
-  switch (desc.type) {
-    case FieldType::integer: return JsonValue::integer(static_cast<int64_t>(value.number));
-    case FieldType::real: return JsonValue::real(value.number);
-    case FieldType::boolean: return JsonValue::boolean(value.number != 0);
-    case FieldType::text: return JsonValue::string(value.text);
-    case FieldType::list: return numbers(value.list);
+JsonValue field_json(const LayerConfig& layer, int field) {
+  switch (layer.def->fields[static_cast<size_t>(field)].type) {
+    case FieldType::integer: return JsonValue::integer(layer.integer(field));
+    case FieldType::real: return JsonValue::real(layer.real(field));
+    case FieldType::boolean: return JsonValue::boolean(layer.flag(field));
+    case FieldType::text: return JsonValue::string(std::string(layer.text(field)));
+    case FieldType::list: return numbers(layer.list(field));
   }
   return {};
 }
@@ -31,7 +31,7 @@ void add_layer(const LayerConfig& layer, JsonValue& out) {
   out.add("disabled", JsonValue::boolean(layer.disabled));
   for (size_t i = 0; i < layer.def->fields.size(); ++i) {
     const FieldDesc& desc = layer.def->fields[i];
-    out.add(std::string(desc.name), field_json(desc, layer.values[i]));
+    out.add(std::string(desc.name), field_json(layer, static_cast<int>(i)));
   }
   if (!layer.def->container) return;
   JsonValue children = JsonValue::array();
@@ -71,7 +71,7 @@ JsonValue network_json(const NetworkSpec& network) {
   out.add("input", numbers(input));
   JsonValue cells = JsonValue::array();
   for (int64_t i = 0; i < grid.size(); ++i) {
-    if (grid.cell(i).has_value()) cells.push(cell_json(grid.coord(i), *grid.cell(i)));
+    if (grid.cell(i) != nullptr) cells.push(cell_json(grid.coord(i), *grid.cell(i)));
   }
   out.add("cells", std::move(cells));
   return out;
@@ -89,4 +89,4 @@ std::string write_network(const NetworkSpec& network) {
   return text + "\n  ]\n}\n";
 }
 
-}  // namespace loom
+}  // namespace loom::core

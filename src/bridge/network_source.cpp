@@ -7,7 +7,7 @@
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kShift = "input/shift", kScale = "input/scale";
@@ -116,4 +116,4 @@ Status save_network(const std::string& path, const NetworkSource& source,
   return write_entity(path, header, blobs, options.progress);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class NetworkSource : public WeightSource {
  public:
@@ -48,4 +48,4 @@ struct SaveNetworkOptions {
 Status save_network(const std::string& path, const NetworkSource& source,
                     const SaveNetworkOptions& options, ThreadPool& pool);
 
-}  // namespace loom
+}  // namespace loom::core

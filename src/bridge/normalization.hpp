@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace loom {
+namespace loom::core {
 
 struct Normalization {
   std::vector<float> shift, scale;
@@ -13,4 +13,4 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
-}  // namespace loom
+}  // namespace loom::core

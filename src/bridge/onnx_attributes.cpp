@@ -2,7 +2,7 @@
 // checked against the operator (onnx_schema.hpp) before anyone asks. See onnx_lower.hpp.
 #include "bridge/onnx_lower.hpp"
 
-namespace loom {
+namespace loom::core {
 
 int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise) {
   const OnnxAttribute* a = node.find(name);
@@ -26,4 +26,4 @@ std::vector<int64_t> attribute_list(const OnnxNode& node, std::string_view name,
   return a != nullptr && a->type == OnnxAttributeType::integers ? a->integers : otherwise;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "bridge/onnx_graph.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kLeastOpset = 20, kMostOpset = 23;
@@ -95,7 +95,7 @@ Result<std::vector<std::string>> Exporter::gate(const Node& node, const std::str
 Result<std::string> Exporter::parallel(const Node& node, const std::string& path,
                                        const GraphValue& x, const Shape& out) {
   const FieldsOf fields(node.config);
-  const std::string& combine = fields.text("combine");
+  const std::string_view combine = fields.text("combine");
   const bool scatters =
       combine == "grid_scatter" && fields.integer("rows") * fields.integer("cols") > 0;
   const bool joins = combine == "concat" || combine == "grid_scatter";
@@ -248,4 +248,4 @@ Status write_onnx(const std::string& path, const Network& network, const Shape& 
   return write_file_atomic(path, std::as_bytes(std::span(file)));
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 #include "grid/network.hpp"
 #include "io/onnx_model.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct OnnxExportOptions {
   int opset = 20;     // 20 to 23; from 23 on RMSNorm is one operator
@@ -31,4 +31,4 @@ Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
 Status write_onnx(const std::string& path, const Network& network, const Shape& sample,
                   const OnnxExportOptions& options = {});
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 #include "bridge/onnx_graph.hpp"
 #include "grid/rope_table.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class Attention {
@@ -138,4 +138,4 @@ Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const Grap
   return Attention(g, node, x).emit();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,10 +2,10 @@
 // have files of their own. See onnx_graph.hpp.
 #include "bridge/onnx_graph.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Result<std::string> emit_activation(GraphBuilder& g, const std::string& x,
-                                    const std::string& activation) {
+                                    std::string_view activation) {
   struct Row {
     std::string_view name, op;
   };
@@ -163,4 +163,4 @@ EmitLayer emitter_of(LayerKind kind) {
   return nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

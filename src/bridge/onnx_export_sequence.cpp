@@ -3,7 +3,7 @@
 // (ours: r z n, with the reset after the product: linear_before_reset 1).
 #include "bridge/onnx_graph.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Blocks of `rows` equal rows of a matrix, in another order.
@@ -42,7 +42,7 @@ Result<std::vector<OnnxAttribute>> rnn_attributes(GraphBuilder& g, const Node& n
                                   {"leaky_relu", "LeakyRelu", 0.01f},
                                   {"elu", "Elu", 1.0f},
                                   {"linear", "Affine", 1.0f}};
-  const std::string& name = FieldsOf(node.config).text("activation");
+  const std::string_view name = FieldsOf(node.config).text("activation");
   for (const Row& row : kRows) {
     if (row.ours != name) continue;
     std::vector<OnnxAttribute> out = {
@@ -96,7 +96,7 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Grap
 
 Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const GraphValue& x) {
   const FieldsOf f(node.config);
-  const std::string& variant = f.text("variant");
+  const std::string_view variant = f.text("variant");
   const int64_t width = x.shape.last();
   int64_t row = width;
   std::string z = x.name;
@@ -145,4 +145,4 @@ Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const GraphVa
   return emit_activation(g, p, f.text("activation"));
 }
 
-}  // namespace loom
+}  // namespace loom::core

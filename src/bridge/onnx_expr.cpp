@@ -9,7 +9,7 @@
 #include "base/dmath.hpp"
 #include "bridge/onnx_values.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Row = std::array<double, 4>;
@@ -261,4 +261,4 @@ std::vector<ExprRef> expr_parts(const ExprRef& f) {
   return out;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "bridge/onnx_values.hpp"
 #include "dtype/codec.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53
@@ -472,4 +472,4 @@ Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inpu
   return row.fold(node, inputs);
 }
 
-}  // namespace loom
+}  // namespace loom::core

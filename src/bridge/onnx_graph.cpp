@@ -6,14 +6,29 @@
 
 #include "dtype/r16.hpp"
 
-namespace loom {
+namespace loom::core {
 
-const FieldValue& FieldsOf::value(std::string_view name) const {
-  static const FieldValue none;
+int FieldsOf::index(std::string_view name) const {
   for (size_t i = 0; i < layer_.def->fields.size(); ++i) {
-    if (layer_.def->fields[i].name == name) return layer_.values[i];
+    if (layer_.def->fields[i].name == name) return static_cast<int>(i);
   }
-  return none;
+  return -1;
+}
+
+double FieldsOf::real(std::string_view name) const {
+  const int field = index(name);
+  return field < 0 ? 0 : layer_.real(field);
+}
+
+std::string_view FieldsOf::text(std::string_view name) const {
+  const int field = index(name);
+  return field < 0 ? std::string_view() : layer_.text(field);
+}
+
+const std::vector<int64_t>& FieldsOf::list(std::string_view name) const {
+  static const std::vector<int64_t> kNone;
+  const int field = index(name);
+  return field < 0 ? kNone : layer_.list(field);
 }
 
 std::vector<int64_t> FieldsOf::per_axis(std::string_view name, size_t axes) const {
@@ -178,4 +193,4 @@ Result<std::string> GraphBuilder::transposed(const Node& node, size_t i) {
   return form;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "bridge/onnx_export.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // A value of the graph and the shape a layer sees, counted for one sample ([1, ...]).
 struct GraphValue {
@@ -22,16 +22,16 @@ struct GraphValue {
 class FieldsOf {
  public:
   explicit FieldsOf(const LayerConfig& layer) : layer_(layer) {}
-  int64_t integer(std::string_view name) const { return static_cast<int64_t>(value(name).number); }
-  double real(std::string_view name) const { return value(name).number; }
-  bool flag(std::string_view name) const { return value(name).number != 0; }
-  const std::string& text(std::string_view name) const { return value(name).text; }
-  const std::vector<int64_t>& list(std::string_view name) const { return value(name).list; }
+  int64_t integer(std::string_view name) const { return static_cast<int64_t>(real(name)); }
+  double real(std::string_view name) const;
+  bool flag(std::string_view name) const { return real(name) != 0; }
+  std::string_view text(std::string_view name) const;
+  const std::vector<int64_t>& list(std::string_view name) const;
   // One number per axis.
   std::vector<int64_t> per_axis(std::string_view name, size_t axes) const;
 
  private:
-  const FieldValue& value(std::string_view name) const;
+  int index(std::string_view name) const;  // -1: the layer has no such field
   const LayerConfig& layer_;
 };
 
@@ -89,7 +89,7 @@ class GraphBuilder {
 
 // y = act(x).
 Result<std::string> emit_activation(GraphBuilder& g, const std::string& x,
-                                    const std::string& activation);
+                                    std::string_view activation);
 // y[..., out] = x[..., in] W^T + b, W and b being parameters of the layer; bias < 0: none.
 Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::string& x, int rank,
                                  size_t weight, int bias);
@@ -105,4 +105,4 @@ Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const GraphVa
 // Null: no way to export the kind, or a container.
 EmitLayer emitter_of(LayerKind kind);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kMaxIdentity = 1024;  // values of a row that an identity matrix is made for
@@ -75,10 +75,10 @@ Status Builder::settle_activation(int i) {
                       std::ranges::find(kActive, before.layer.def->kind) != std::end(kActive);
   if (active && uses(from) == 1) {
     for (size_t f = 0; f < before.layer.def->fields.size(); ++f) {
-      if (before.layer.def->fields[f].name != "activation" ||
-          before.layer.values[f].text != "linear")
+      const auto field = static_cast<int>(f);
+      if (before.layer.def->fields[f].name != "activation" || before.layer.text(field) != "linear")
         continue;
-      before.layer.values[f].text = std::string(activation_name(item.activation));
+      before.layer.set_text(field, std::string(activation_name(item.activation)));
       same_[static_cast<size_t>(i)] = from;
       uses_[static_cast<size_t>(from)] = uses(i);
       return {};
@@ -350,4 +350,4 @@ Result<ImportedNetwork> grid_of(std::vector<Item> items, int last, const Shape& 
   return Builder(std::move(items), last).run(sample);
 }
 
-}  // namespace loom
+}  // namespace loom::core

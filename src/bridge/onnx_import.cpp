@@ -8,7 +8,7 @@
 #include "bridge/onnx_lower.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Status ImportedNetwork::fill(Network& made, ThreadPool& pool, DType dtype) const {
   for (int i = 0; i < static_cast<int>(made.params().size()); ++i) {
@@ -65,4 +65,4 @@ Result<ImportedNetwork> load_onnx(const std::string& path, const OnnxImportOptio
   return import_onnx(model, path, options);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -16,7 +16,7 @@
 #include "grid/network.hpp"
 #include "io/onnx_model.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct ImportedParam {
   std::string path;  // as in Network::params()
@@ -49,4 +49,4 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
                                     const OnnxImportOptions& options = {});
 Result<ImportedNetwork> load_onnx(const std::string& path, const OnnxImportOptions& options = {});
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kLeastImport = 17, kMostImport = 23;
@@ -580,4 +580,4 @@ Result<ImportedNetwork> Lowering::run() {
   return made;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 #include "bridge/onnx_schema.hpp"
 #include "bridge/onnx_values.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // The batch, where the file leaves it open: primes that no other extent has. What is the same
 // network with both does not depend on the batch.
@@ -213,4 +213,4 @@ Result<Item> identity_item(const Shape& in, Activation activation, int source);
 // The same for scale * value + shift along an axis (1, or -1: the last).
 Result<Item> affine_item(const Shape& in, const Item& affine);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr double kHidden = -1e4;  // what masks add at least where a position may not look
@@ -154,4 +154,4 @@ Result<Lowered> Lowering::attend(const OnnxNode& n, const Lowered& p, const Lowe
   return y;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 ExprRef of(const Lowered& x) {
@@ -451,4 +451,4 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
   return made;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // [rows, cols] as [cols, rows].
@@ -385,4 +385,4 @@ Status Lowering::concat_node(const OnnxNode& n) {
   return define(n, stream(made, {batch_, width}));
 }
 
-}  // namespace loom
+}  // namespace loom::core

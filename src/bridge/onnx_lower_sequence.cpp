@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "bridge/onnx_lower.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct ImportGates {
@@ -209,4 +209,4 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   return define(n, std::move(h), 1);
 }
 
-}  // namespace loom
+}  // namespace loom::core

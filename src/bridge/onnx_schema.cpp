@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kNewest = 1000;
@@ -286,4 +286,4 @@ Result<OnnxType> check_node(const OnnxNode& node, int64_t opset,
   return result_of(node, *found, inputs);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "io/onnx_model.hpp"
 
-namespace loom {
+namespace loom::core {
 
 bool is_float(OnnxType type);
 bool is_integer(OnnxType type);  // booleans are none
@@ -22,4 +22,4 @@ Result<OnnxType> check_node(const OnnxNode& node, int64_t opset,
 // Whether the table has the operator at all.
 bool knows_operator(std::string_view op);
 
-}  // namespace loom
+}  // namespace loom::core

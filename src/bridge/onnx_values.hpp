@@ -13,7 +13,7 @@
 #include "io/onnx_model.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr int64_t kMaxFolded = int64_t{1} << 20;  // values of a constant that folding makes
 
@@ -92,4 +92,4 @@ Recognised recognise(const Expr& f, const Expr* inner = nullptr);
 // Every part of `f`, itself last.
 std::vector<ExprRef> expr_parts(const ExprRef& f);
 
-}  // namespace loom
+}  // namespace loom::core

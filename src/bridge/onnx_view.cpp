@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "bridge/onnx_values.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kMaxSeen = uint64_t{1} << 46;  // values of a view, repetitions counted
@@ -131,4 +131,4 @@ bool OnnxView::operator==(const OnnxView& other) const {
          std::equal(base.begin(), base.end(), other.base.begin(), other.base.end(), equal);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "tensor/tensor.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr uint64_t kMaxSampleValues = uint64_t{1} << 31;
 
@@ -19,4 +19,4 @@ inline bool sample_fits(const Shape& sample) {
   return sample.rank() > 0 && sample.rank() < Shape::kMaxRank;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "bridge/network_json.hpp"
 #include "bridge/universal_parts.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr size_t kShown = 16;  // tensors in a message
@@ -147,4 +147,4 @@ std::string describe(const InferredNetwork& inferred) {
   return text;
 }
 
-}  // namespace loom
+}  // namespace loom::core

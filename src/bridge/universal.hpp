@@ -12,7 +12,7 @@
 #include "io/safetensors_file.hpp"
 #include "io/tensor_file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // high: the names say it, shapes agree. medium: shapes alone say it, in one way only. low: it could
 // be something else; an assumption says what was chosen.
@@ -65,4 +65,4 @@ Status load_inferred(const InferredNetwork& inferred, const TensorFile& file, Ne
 // The report and the assumptions as lines of text.
 std::string describe(const InferredNetwork& inferred);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "bridge/sample_size.hpp"
 #include "bridge/universal_parts.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kAssumedSteps = 32;
@@ -26,12 +26,12 @@ bool is_recurrent(const ModuleLayer& layer) {
 
 void set_text(LayerConfig& config, std::string_view field, const std::string& value) {
   for (size_t i = 0; i < config.def->fields.size(); ++i) {
-    if (config.def->fields[i].name == field) config.values[i].text = value;
+    if (config.def->fields[i].name == field) config.set_text(static_cast<int>(i), value);
   }
 }
 void set_list(LayerConfig& config, std::string_view field, std::vector<int64_t> value) {
   for (size_t i = 0; i < config.def->fields.size(); ++i) {
-    if (config.def->fields[i].name == field) config.values[i].list = value;
+    if (config.def->fields[i].name == field) config.set_list(static_cast<int>(i), value);
   }
 }
 
@@ -430,4 +430,4 @@ Result<InferredNetwork> arrange_modules(std::vector<ModuleLayer> layers, ModuleR
   return Arranger(std::move(layers), reader, file, where, options).arrange();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "bridge/universal_parts.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kMaxWidth = int64_t{1} << 24;
@@ -439,4 +439,4 @@ Result<std::vector<ModuleLayer>> ModuleReader::read() {
   return layers;
 }
 
-}  // namespace loom
+}  // namespace loom::core

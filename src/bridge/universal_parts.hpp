@@ -8,7 +8,7 @@
 
 #include "bridge/universal.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Tensors of one prefix: "fc.weight" and "fc.bias" are module "fc".
 struct TensorModule {
@@ -83,4 +83,4 @@ Result<InferredNetwork> arrange_modules(std::vector<ModuleLayer> layers, ModuleR
                                         const TensorFile& file, const std::string& where,
                                         const InferOptions& options);
 
-}  // namespace loom
+}  // namespace loom::core

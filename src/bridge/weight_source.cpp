@@ -4,7 +4,7 @@
 
 #include "base/dmath.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kMeasureValues = int64_t{1} << 16;
@@ -141,4 +141,4 @@ Result<std::vector<EntityOutput>> packed_outputs(Network& network, const WeightS
   return outputs;
 }
 
-}  // namespace loom
+}  // namespace loom::core

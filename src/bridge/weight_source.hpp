@@ -10,7 +10,7 @@
 #include "grid/network.hpp"
 #include "io/entity.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // One parameter of a network as a file has it.
 struct SourceWeight {
@@ -69,4 +69,4 @@ struct PackPolicy {
 Result<std::vector<EntityOutput>> packed_outputs(Network& network, const WeightSource& source,
                                                  const PackPolicy& policy, ThreadPool& pool);
 
-}  // namespace loom
+}  // namespace loom::core

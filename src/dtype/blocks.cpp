@@ -8,7 +8,7 @@
 #include "dtype/elements.hpp"
 #include "dtype/scale.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kValues = 32;
@@ -27,8 +27,8 @@ float begin_block(DType dtype, const float* x, std::byte* block) {
 void encode_block_q4_0(const float* x, std::byte* block) {
   const float inv = begin_block(DType::q4_0, x, block);
   for (int j = 0; j < kValues / 2; ++j) {
-    const int low = gguf_code_q4(x[j] * inv);
-    const int high = gguf_code_q4(x[j + kValues / 2] * inv);
+    const int low = gguf_code<4>(x[j] * inv);
+    const int high = gguf_code<4>(x[j + kValues / 2] * inv);
     block[kHeader + j] = static_cast<std::byte>(low | high << 4);
   }
 }
@@ -56,4 +56,4 @@ void decode_block_q8_0(const std::byte* block, float* x) {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 
 #include "dtype/elements.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // f64 to a 16-bit IEEE format in one rounding.
@@ -41,11 +41,17 @@ uint64_t mask_of(const DTypeInfo& info) {
   return ~uint64_t{0} >> (64 - info.bits);
 }
 
+// q4_0, q5_0 and q8_0: signed blocks of 32 of GGUF.
+bool gguf_rounds(const DTypeInfo& info) {
+  return info.scale == ScaleRule::f16 && info.zero == ZeroRule::none;
+}
+
 // q is v / step, or v * inv for the GGUF blocks.
 uint64_t integer_code_of(const DTypeInfo& info, double q, double zero) {
-  if (info.scale == ScaleRule::f16) {
+  if (gguf_rounds(info)) {
     const auto f = static_cast<float>(q);
-    return info.bits == 4 ? gguf_code_q4(f) : gguf_code_q8(f);
+    if (info.bits == 4) return gguf_code<4>(f);
+    return info.bits == 5 ? gguf_code<5>(f) : gguf_code_q8(f);
   }
   const double code = integer_code(q, zero, int_range(info));
   return static_cast<uint64_t>(static_cast<int64_t>(code) + info.code_bias) & mask_of(info);
@@ -98,6 +104,19 @@ double gguf_quotient(double v, const Scale& scale) {
   return static_cast<double>(static_cast<float>(v) * inv);
 }
 
+// Types whose blocks have an offset or small integer scales.
+double simulate_block(const DTypeInfo& info, double v, const Scale& s) {
+  uint8_t code;
+  if (info.zero == ZeroRule::f16) {
+    code = gguf_code_above(static_cast<float>(v), static_cast<float>(s.origin),
+                           static_cast<float>(s.inv), static_cast<float>(int_range(info).hi));
+  } else {
+    code = block_code(info, v, s);
+  }
+  const double value = static_cast<double>(code - info.code_bias) * s.step;
+  return info.shifted() ? value + s.offset : value;
+}
+
 }  // namespace
 
 uint64_t encode_value(DType dtype, double v) {
@@ -126,7 +145,8 @@ double decode_value(DType dtype, uint64_t code) {
 double simulate(DType dtype, double v, const Scale& scale) {
   const DTypeInfo& info = dtype_info(dtype);
   if (info.kind == NumberKind::ieee) return decode_value(dtype, encode_value(dtype, v));
-  const double q = info.scale == ScaleRule::f16 ? gguf_quotient(v, scale) : v / divisor(scale.step);
+  if (info.shifted() || info.super_block > 0) return simulate_block(info, v, scale);
+  const double q = gguf_rounds(info) ? gguf_quotient(v, scale) : v / divisor(scale.step);
   if (info.kind == NumberKind::sint || info.kind == NumberKind::uint ||
       info.kind == NumberKind::ternary) {
     return (integer_of_code(info, integer_code_of(info, q, scale.zero)) - scale.zero) * scale.step;
@@ -136,4 +156,4 @@ double simulate(DType dtype, double v, const Scale& scale) {
   return value * scale.step;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,25 +7,28 @@
 
 #include "dtype/dtype.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // A code is the stored code of R16: level + code_bias for narrow signed types, two's complement
 // from int16 up. Nearest code of v, ties to even, saturating (IEEE types: overflow is infinity, as
-// in IEEE 754; 64-bit integers hold 53 bits, so that a code is exact in f64; q4_0 and q8_0 round as
-// GGUF does). NaN: the type's NaN, or the code of 0 where there is none.
+// in IEEE 754; 64-bit integers hold 53 bits, so that a code is exact in f64; q4_0, q5_0 and q8_0
+// round as GGUF does). NaN: the type's NaN, or the code of 0 where there is none.
 uint64_t encode_value(DType dtype, double v);
 // The value of a code (its low `bits` bits), unscaled. For uint types the code itself.
 double decode_value(DType dtype, uint64_t code);
 
-// value = (decode(code) - zero) * step
+// value = (decode(code) - zero) * step + offset
 struct Scale {
   double step = 1.0;
   double zero = 0.0;
-  double inv = 0.0;  // q4_0 and q8_0 encode x * inv, taken before d was rounded to f16; 0: x / step
+  // The blocks of 32 of GGUF encode (x - origin) * inv, both taken before d and m were rounded to
+  // f16; 0: (x - offset) / step.
+  double inv = 0.0;
+  double offset = 0.0, origin = 0.0;
 };
 // The scale of spec/core.md 4.2 for n values `stride` apart (block formats: the values of one
-// block; nvfp4: of the whole tensor). Types without scale: {1, 0}. All zeros: step 0. Infinities
-// and NaN do not count.
+// block, the only one in its super-block; nvfp4: of the whole tensor). Types without scale: {1, 0}.
+// All zeros: step 0. Infinities and NaN do not count.
 Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride = 1);
 
 // decode(encode(v)) under a scale: what the type would make of v. Equal, bit for bit, to packing
@@ -51,4 +54,4 @@ void encode_block_q8_0(const float* x, std::byte* block);
 void decode_block_q4_0(const std::byte* block, float* x);
 void decode_block_q8_0(const std::byte* block, float* x);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "dtype/codec.hpp"
 #include "dtype/elements.hpp"
 
-namespace loom {
+namespace loom::core {
 
 uint8_t e2m1_from_f32(float x) {
   return e2m1_code(x);
@@ -15,4 +15,4 @@ float f32_from_e2m1(uint8_t code) {
   return (code & 8) != 0 ? -a : a;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "dtype/codec.hpp"
 #include "dtype/elements.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Field of |q|; above `max_field` either saturates there or becomes `overflow`.
@@ -56,4 +56,4 @@ float f32_from_e8m0(uint8_t code) {
   return code == 0 ? 0x1p-127f : f32_from_bits(static_cast<uint32_t>(code) << 23);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
 
-namespace loom {
+namespace loom::core {
 
 uint16_t f16_from_f32(float x) {
   const uint32_t u = f32_bits(x);
@@ -41,4 +41,4 @@ float f32_from_bf16(uint16_t h) {
   return f32_from_bits(static_cast<uint32_t>(h) << 16);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // What follows from the other columns. The bias makes the smallest level code 0.
@@ -24,20 +24,30 @@ constexpr float level_unit_of(Levels levels) {
   return levels == Levels::e3m0 ? 0.25f : 1.0f;
 }
 
+// The planes of a code have widths that divide 8.
+constexpr int low_bits_of(int bits) {
+  if (bits == 3) return 2;
+  return bits == 5 || bits == 6 ? 4 : bits;
+}
+
 constexpr DTypeInfo kTable[] = {
-#define LOOM_DTYPE(id, enumerator, name, bits, kind, compute, scale, levels, block, file, aliases) \
-  {DType::enumerator,                                                                              \
-   name,                                                                                           \
-   bits,                                                                                           \
-   NumberKind::kind,                                                                               \
-   ComputeType::compute,                                                                           \
-   ScaleRule::scale,                                                                               \
-   Levels::levels,                                                                                 \
-   block,                                                                                          \
-   file,                                                                                           \
-   aliases,                                                                                        \
-   code_bias_of(NumberKind::kind, Levels::levels, bits),                                           \
-   level_unit_of(Levels::levels)},
+#define LOOM_DTYPE(id, enumerator, name, bits, kind, compute, scale, zero, levels, block, super, \
+                   file, aliases)                                                                \
+  {DType::enumerator,                                                                            \
+   name,                                                                                         \
+   bits,                                                                                         \
+   NumberKind::kind,                                                                             \
+   ComputeType::compute,                                                                         \
+   ScaleRule::scale,                                                                             \
+   ZeroRule::zero,                                                                               \
+   Levels::levels,                                                                               \
+   block,                                                                                        \
+   super,                                                                                        \
+   file,                                                                                         \
+   aliases,                                                                                      \
+   code_bias_of(NumberKind::kind, Levels::levels, bits),                                         \
+   level_unit_of(Levels::levels),                                                                \
+   low_bits_of(bits)},
 #include "dtype/dtypes.def"
 #undef LOOM_DTYPE
 };
@@ -49,6 +59,20 @@ constexpr bool ids_are_indices() {
   return true;
 }
 static_assert(ids_are_indices(), "dtypes.def must list its rows by id, without gaps");
+
+constexpr bool columns_agree() {
+  for (const DTypeInfo& info : kTable) {
+    const bool small = info.scale == ScaleRule::u4 || info.scale == ScaleRule::u6 ||
+                       info.scale == ScaleRule::i6 || info.scale == ScaleRule::i8;
+    if (small != (info.super_block > 0)) return false;
+    if (info.zero == ZeroRule::small && !small) return false;
+    if (info.affine() != (info.scale == ScaleRule::affine)) return false;
+    // What kernels count on: a super-block is whole blocks of 32 k, and no panel cuts one.
+    if (small && (info.super_block != 256 || (info.block != 16 && info.block != 32))) return false;
+  }
+  return true;
+}
+static_assert(columns_agree(), "a row of dtypes.def has columns that contradict each other");
 
 bool in_list(std::string_view list, std::string_view word) {
   while (!list.empty()) {
@@ -80,4 +104,4 @@ Result<DType> parse_dtype(std::string_view name) {
   return invalid(cat("unknown dtype '", printable(name), "'; use one of ", join(names, ", ")));
 }
 
-}  // namespace loom
+}  // namespace loom::core

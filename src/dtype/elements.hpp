@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include "dtype/dtype.hpp"
+#include "dtype/codec.hpp"
 #include "dtype/rounding.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Levels of e2m1 in halves and e3m0 in quarters, by code. The -0 code is level 0.
 inline constexpr int8_t kLevelsE2M1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
@@ -73,12 +73,23 @@ inline double small_integer_code(double q, double zero, IntRange range) {
   return round_small(q) + zero;
 }
 
-// GGUF rounds q4_0 half up in f32, and q8_0 half away from zero.
-inline uint8_t gguf_code_q4(float q) {
-  float t = q + 8.5f;
-  t = t == t ? t : 8.0f;
+// GGUF rounds q4_0 and q5_0 half up in f32, and q8_0 half away from zero.
+template <int kBits>
+inline uint8_t gguf_code(float q) {
+  constexpr float kBias = 1 << (kBits - 1), kTop = (1 << kBits) - 1;
+  float t = q + (kBias + 0.5f);
+  t = t == t ? t : kBias;
   t = t < 0.0f ? 0.0f : t;
-  t = t > 15.0f ? 15.0f : t;
+  t = t > kTop ? kTop : t;
+  return static_cast<uint8_t>(static_cast<int32_t>(t));
+}
+// q4_1 and q5_1 count from the smallest value. A NaN is taken for 0.
+inline uint8_t gguf_code_above(float x, float origin, float inv, float top) {
+  x = x == x ? x : 0.0f;
+  float t = (x - origin) * inv + 0.5f;
+  t = t == t ? t : 0.0f;
+  t = t < 0.0f ? 0.0f : t;
+  t = t > top ? top : t;
   return static_cast<uint8_t>(static_cast<int32_t>(t));
 }
 inline uint8_t gguf_code_q8(float q) {
@@ -88,6 +99,13 @@ inline uint8_t gguf_code_q8(float q) {
   const auto whole = static_cast<int32_t>(t);
   const float rest = t - static_cast<float>(whole);
   return static_cast<uint8_t>(whole + (rest >= 0.5f) - (rest <= -0.5f) + 128);
+}
+
+// Codes of blocks whose scale has an offset or is a small integer. A NaN is taken for 0.
+inline uint8_t block_code(const DTypeInfo& info, double x, const Scale& s) {
+  x = is_nan(x) ? 0 : x;
+  const double level = small_integer_code((x - s.offset) / divisor(s.step), 0.0, int_range(info));
+  return static_cast<uint8_t>(static_cast<int32_t>(level) + info.code_bias);
 }
 
 inline uint8_t binary_code(double q) {
@@ -147,4 +165,4 @@ inline int32_t level_of(const DTypeInfo& info, uint32_t code) {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kLastType = 20;
@@ -91,4 +91,4 @@ uint32_t loom1_word_field(const std::byte* words, int bits, uint64_t i) {
   return word >> shift & ((uint32_t{1} << bits) - 1);
 }
 
-}  // namespace loom
+}  // namespace loom::core

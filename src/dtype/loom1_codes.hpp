@@ -9,7 +9,7 @@
 
 #include "dtype/dtype.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Is this one of the 21 types the original has?
 bool loom1_has(DType dtype);
@@ -26,4 +26,4 @@ void loom1_unpack(DType dtype, std::span<const std::byte> bytes, double scale,
 // little-endian words.
 uint32_t loom1_word_field(const std::byte* words, int bits, uint64_t i);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -1,15 +1,17 @@
 // Reading the R16 layout: what each weight is worth. The slow, obvious half of the format; kernels
 // that read it faster must agree bit for bit. A value is (code's level) * step in one rounding to
-// f32, or exact in f64.
+// f32, or exact in f64; where blocks have offsets the product is exact and the sum is rounded once.
 #include <array>
 #include <cstring>
 
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
 #include "dtype/elements.hpp"
+#include "dtype/planes.hpp"
 #include "dtype/r16.hpp"
+#include "dtype/super_block.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct Row {
@@ -35,11 +37,38 @@ double row_scale(const Row& r) {
   return static_cast<double>(load<float>(at, r.lane));
 }
 
-double zero_point(const Row& r) {
+// Of scale block `block`; of types with one scale per row, of the row.
+double zero_point(const Row& r, int64_t block) {
   const std::byte* at = r.group + r.g.zeros;
+  if (r.info.zero == ZeroRule::code) {
+    at = r.group + r.g.block_scales + block * r.g.scale_block_bytes + r.g.block_zeros;
+    return static_cast<double>(load<uint8_t>(at, r.lane));
+  }
   if (!r.info.affine()) return 0.0;
   if (r.info.compute == ComputeType::f64) return load<double>(at, r.lane);
   return static_cast<double>(load<int32_t>(at, r.lane));
+}
+
+R16Super super_of(const Row& r, int64_t super_block) {
+  const std::byte* at = r.group + r.g.super_scales + super_block * r.g.super_bytes;
+  const float scale = f32_from_f16(load<uint16_t>(at, r.lane));
+  const bool takes = r.info.zero == ZeroRule::small;
+  return {scale, takes ? f32_from_f16(load<uint16_t>(at, kR16Rows + r.lane)) : 0.0f};
+}
+
+R16Small small_of(const Row& r, int64_t block) {
+  const std::byte* at = r.group + r.g.block_scales + block * r.g.scale_block_bytes;
+  return get_small(r.info, at + r.lane);
+}
+
+// What is added to the values of scale block `block` of a shifted type.
+float block_offset(const Row& r, int64_t block) {
+  if (r.info.zero == ZeroRule::small) {
+    const R16Super super = super_of(r, block * r.info.block / r.info.super_block);
+    return -(super.least * static_cast<float>(small_of(r, block).least));
+  }
+  const std::byte* at = r.group + r.g.block_scales + block * r.g.scale_block_bytes;
+  return f32_from_f16(load<uint16_t>(at + r.g.block_zeros, r.lane));
 }
 
 // What multiplies a level (integer path) or an nf4 value of scale block `block`.
@@ -51,6 +80,12 @@ float block_step(const Row& r, int64_t block) {
     case ScaleRule::e4m3:
       return f32_from_e4m3(load<uint8_t>(at, r.lane)) * static_cast<float>(row_scale(r));
     case ScaleRule::absmax64: return load<float>(at, r.lane);
+    case ScaleRule::u4:
+    case ScaleRule::u6:
+    case ScaleRule::i6:
+    case ScaleRule::i8:
+      return super_of(r, block * r.info.block / r.info.super_block).scale *
+             static_cast<float>(small_of(r, block).scale);
     default: return static_cast<float>(row_scale(r));
   }
 }
@@ -67,7 +102,7 @@ void decode_wide(const Row& r, int64_t k0, int64_t n, T* out, Value value) {
 
 template <class Code, class T>
 void decode_wide_integers(const Row& r, int64_t k0, int64_t n, T* out) {
-  const double scale = row_scale(r), zero = zero_point(r);
+  const double scale = row_scale(r), zero = zero_point(r, 0);
   decode_wide<Code>(r, k0, n, out,
                     [=](Code code) { return (static_cast<double>(code) - zero) * scale; });
 }
@@ -100,16 +135,7 @@ void decode_wide_row(const Row& r, int64_t k0, int64_t n, T* out) {
 
 // The 32 codes of block b of one row.
 void codes_of(const Row& r, int64_t b, uint8_t (&codes)[kR16Block]) {
-  const R16& g = r.g;
-  const std::byte* block = r.group + g.codes + b * g.block_code_bytes() + r.lane * 4;
-  const uint32_t mask = 0x01010101u * ((1u << g.bits) - 1u);
-  for (int vec = 0; vec < g.bits; ++vec) {
-    const auto word = load_le<uint32_t>(block + vec * 64);
-    for (int high = 0; high < 8 / g.bits; ++high) {
-      const uint32_t quad = (word >> (g.bits * high)) & mask;
-      std::memcpy(codes + 4 * (vec + high * g.bits), &quad, 4);
-    }
-  }
+  get_codes(r.g, r.group + r.g.codes + b * r.g.block_code_bytes() + r.lane * 4, codes);
 }
 
 // Levels (integer path) or nf4 values of n codes, times their step.
@@ -125,18 +151,31 @@ void decode_codes(const Row& r, const uint8_t* codes, int64_t n, T step, T zero,
   }
 }
 
+// Types whose values are level * step + offset: the product is exact, so one rounding is left.
+template <class T>
+void decode_shifted(const Row& r, const uint8_t* codes, int64_t n, T step, T offset, T* out) {
+  const T bias = static_cast<T>(r.info.code_bias);
+  for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<T>(codes[i]) - bias) * step + offset;
+}
+
 template <class T>
 void decode_k_groups(const Row& r, int64_t k0, int64_t n, T* out) {
   const int span = r.info.block == 16 ? 16 : 32;  // values that surely share a step
   const int64_t scale_block = r.info.block > 0 ? r.info.block : r.g.blocks * kR16Block;
-  const T zero = static_cast<T>(zero_point(r));
   uint8_t codes[kR16Block];
   int64_t held = -1;
   for (int64_t k = k0, end = k0 + n; k < end;) {
     if (k / kR16Block != held) codes_of(r, held = k / kR16Block, codes);
     const int64_t stop = (k / span + 1) * span < end ? (k / span + 1) * span : end;
-    const T step = static_cast<T>(block_step(r, k / scale_block));
-    decode_codes(r, codes + k % kR16Block, stop - k, step, zero, out);
+    const int64_t block = k / scale_block;
+    const T step = static_cast<T>(block_step(r, block));
+    if (r.info.shifted()) {
+      const T offset = static_cast<T>(block_offset(r, block));
+      decode_shifted(r, codes + k % kR16Block, stop - k, step, offset, out);
+    } else {
+      const T zero = static_cast<T>(zero_point(r, block));
+      decode_codes(r, codes + k % kR16Block, stop - k, step, zero, out);
+    }
     out += stop - k;
     k = stop;
   }
@@ -196,14 +235,31 @@ void r16_decode_f64(const R16& g, const std::byte* data, int64_t row, int64_t k0
 
 int32_t r16_level(const R16& g, const std::byte* data, int64_t row, int64_t k) {
   const Row r = row_of(g, data, row);
-  const R16Slot slot = r16_slot(g, r.lane, k);
-  const auto byte = std::to_integer<uint32_t>(r.group[slot.byte]);
-  const uint32_t code = (byte >> slot.shift) & ((1u << g.bits) - 1u);
-  return level_of(r.info, code) - static_cast<int32_t>(zero_point(r));
+  const auto bits_at = [&](const R16Slot& slot, int bits) {
+    return std::to_integer<uint32_t>(r.group[slot.byte]) >> slot.shift & ((1u << bits) - 1u);
+  };
+  uint32_t code = bits_at(r16_slot(g, r.lane, k), g.low_bits);
+  if (g.low_bits < g.bits)
+    code |= bits_at(r16_high_slot(g, r.lane, k), g.bits - g.low_bits) << g.low_bits;
+  const int64_t block = r.info.block > 0 ? k / r.info.block : 0;
+  return level_of(r.info, code) - static_cast<int32_t>(zero_point(r, block));
 }
 
 float r16_step(const R16& g, const std::byte* data, int64_t row, int64_t block) {
   return block_step(row_of(g, data, row), block);
 }
 
-}  // namespace loom
+float r16_offset(const R16& g, const std::byte* data, int64_t row, int64_t block) {
+  const Row r = row_of(g, data, row);
+  return r.info.shifted() ? block_offset(r, block) : 0.0f;
+}
+
+R16Super r16_super(const R16& g, const std::byte* data, int64_t row, int64_t super_block) {
+  return super_of(row_of(g, data, row), super_block);
+}
+
+R16Small r16_small(const R16& g, const std::byte* data, int64_t row, int64_t block) {
+  return small_of(row_of(g, data, row), block);
+}
+
+}  // namespace loom::core

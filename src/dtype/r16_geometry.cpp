@@ -3,7 +3,7 @@
 // Sections that a type does not have are empty.
 #include "dtype/r16.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 bool has_row_scale(ScaleRule rule) {
@@ -17,8 +17,25 @@ int64_t block_scale_bytes(ScaleRule rule) {
     case ScaleRule::e8m0: return kR16Rows;
     case ScaleRule::e4m3: return kR16Rows;
     case ScaleRule::absmax64: return kR16Rows * 4;
+    case ScaleRule::u4:
+    case ScaleRule::u6:
+    case ScaleRule::i6:
+    case ScaleRule::i8: return kR16Rows;
     default: return 0;
   }
+}
+
+int64_t block_zero_bytes(const DTypeInfo& info) {
+  switch (info.zero) {
+    case ZeroRule::f16: return kR16Rows * 2;
+    case ZeroRule::code: return kR16Rows;
+    case ZeroRule::small: return info.scale == ScaleRule::u4 ? 0 : kR16Rows;  // 0: half of a byte
+    default: return 0;
+  }
+}
+
+int64_t blocks_of(int64_t k, int values) {
+  return values > 0 ? ceil_div(k, values) : 0;
 }
 
 }  // namespace
@@ -32,16 +49,20 @@ R16 r16_geometry(DType dtype, int64_t rows, int64_t cols) {
   g.groups = ceil_div(rows, kR16Rows);
   g.wide = !info.integer_path() && info.kind != NumberKind::codebook;
   g.bits = info.bits;
+  g.low_bits = info.low_bits;
   g.blocks = g.wide ? 0 : ceil_div(cols, kR16Block);
   g.has_row_scale = has_row_scale(info.scale);
-  g.scale_block_bytes = block_scale_bytes(info.scale);
+  g.block_zeros = block_scale_bytes(info.scale);
+  g.scale_block_bytes = g.block_zeros + block_zero_bytes(info);
+  if (info.super_block > 0) g.super_bytes = kR16Rows * (info.zero == ZeroRule::small ? 4 : 2);
 
   const int64_t vector = kR16Rows * (info.compute == ComputeType::f64 ? 8 : 4);
-  const int64_t scale_blocks = info.block > 0 ? ceil_div(g.blocks * kR16Block, info.block) : 0;
+  const int64_t k = g.blocks * kR16Block;
   g.row_scales = 0;
   g.zeros = g.row_scales + (g.has_row_scale ? vector : 0);
-  g.block_scales = g.zeros + (info.affine() ? vector : 0);
-  g.codes = g.block_scales + round_up(scale_blocks * g.scale_block_bytes, 64);
+  g.super_scales = g.zeros + (info.affine() ? vector : 0);
+  g.block_scales = g.super_scales + round_up(blocks_of(k, info.super_block) * g.super_bytes, 64);
+  g.codes = g.block_scales + round_up(blocks_of(k, info.block) * g.scale_block_bytes, 64);
   const int64_t code_bytes =
       g.wide ? cols * kR16Rows * (info.bits / 8) : g.blocks * g.block_code_bytes();
   g.group_bytes = g.codes + round_up(code_bytes, 64);
@@ -67,4 +88,4 @@ bool r16_can_dither(DType dtype) {
   return scaled && number && info.bits >= 8 && info.bits <= 16;
 }
 
-}  // namespace loom
+}  // namespace loom::core

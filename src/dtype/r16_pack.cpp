@@ -6,10 +6,12 @@
 #include "base/bits.hpp"
 #include "base/rng.hpp"
 #include "dtype/elements.hpp"
+#include "dtype/planes.hpp"
 #include "dtype/r16.hpp"
 #include "dtype/scale.hpp"
+#include "dtype/super_block.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kSpan = 64;  // values of a row that are worked on at a time
@@ -201,6 +203,12 @@ void encode_gguf(const DTypeInfo&, const float* x, int n, const Scale& s, uint8_
   for (int i = 0; i < n; ++i) codes[i] = kCode(x[i] * inv);
 }
 
+void encode_above(const DTypeInfo& info, const float* x, int n, const Scale& s, uint8_t* codes) {
+  const auto origin = static_cast<float>(s.origin), inv = static_cast<float>(s.inv);
+  const auto top = static_cast<float>(int_range(info).hi);
+  for (int i = 0; i < n; ++i) codes[i] = gguf_code_above(x[i], origin, inv, top);
+}
+
 EncodeSpan encoder_of(const DTypeInfo& info) {
   switch (info.levels) {
     case Levels::twice: return encode_quotient<binary_code>;
@@ -209,76 +217,87 @@ EncodeSpan encoder_of(const DTypeInfo& info) {
     case Levels::none: return encode_quotient<nf4_code>;
     case Levels::direct: break;
   }
-  if (info.scale != ScaleRule::f16) return encode_direct;
-  return info.bits == 4 ? encode_gguf<gguf_code_q4> : encode_gguf<gguf_code_q8>;
+  if (info.zero == ZeroRule::f16) return encode_above;
+  if (info.scale != ScaleRule::f16 || info.zero == ZeroRule::code) return encode_direct;
+  if (info.bits == 4) return encode_gguf<gguf_code<4>>;
+  return info.bits == 5 ? encode_gguf<gguf_code<5>> : encode_gguf<gguf_code_q8>;
 }
 
-void store_block_scale(const Group& group, int64_t scale_block, int lane, uint32_t stored) {
-  std::byte* at = group.dst + group.g.block_scales + scale_block * group.g.scale_block_bytes;
-  switch (group.g.scale_block_bytes / kR16Rows) {
-    case 1: return store(at, lane, static_cast<uint8_t>(stored));
-    case 2: return store(at, lane, static_cast<uint16_t>(stored));
-    default: return store(at, lane, stored);
-  }
-}
-
-// 32 codes of one lane into the vectors of a block; see the head of r16.hpp.
-void interleave(int bits, const uint8_t* codes, std::byte* block, int lane) {
-  for (int vec = 0; vec < bits; ++vec) {
-    uint32_t word = 0;
-    for (int high = 0; high < 8 / bits; ++high) {
-      word |= load_le<uint32_t>(codes + 4 * (vec + high * bits)) << (bits * high);
-    }
-    std::memcpy(block + vec * 64 + lane * 4, &word, 4);
-  }
-}
-
-constexpr int64_t kChunk = 64;  // two blocks of k, and the widest scale block
-
-// 64 values of one row from k0, zero beyond the matrix.
-const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kChunk]) {
+void store_block_scale(const Group& group, int64_t scale_block, int lane, const BlockScale& b) {
   const R16& g = group.g;
+  std::byte* at = group.dst + g.block_scales + scale_block * g.scale_block_bytes;
+  switch (g.block_zeros / kR16Rows) {
+    case 1: store(at, lane, static_cast<uint8_t>(b.stored)); break;
+    case 2: store(at, lane, static_cast<uint16_t>(b.stored)); break;
+    default: store(at, lane, b.stored);
+  }
+  if (group.info.zero == ZeroRule::f16)
+    store(at + g.block_zeros, lane, static_cast<uint16_t>(b.zero));
+  if (group.info.zero == ZeroRule::code)
+    store(at + g.block_zeros, lane, static_cast<uint8_t>(b.zero));
+}
+
+// Values that are packed together: whole scale blocks and super-blocks.
+constexpr int64_t kMostChunk = kMostBlockValues;
+int64_t chunk_values(const DTypeInfo& info) {
+  const int64_t values = block_values(info);
+  return values > 64 ? values : 64;
+}
+
+// Values [k0, k0 + chunk) of one row, zero beyond the matrix.
+const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kMostChunk]) {
+  const R16& g = group.g;
+  const int64_t chunk = chunk_values(group.info);
   const int64_t left = lane < group.lanes ? g.cols - k0 : 0;
   if (group.src64 != nullptr) {
     const double* wide = group.src64 + (left > 0 ? group.offset(lane) + k0 : 0);
-    for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? static_cast<float>(wide[i]) : 0.0f;
+    for (int64_t i = 0; i < chunk; ++i) padded[i] = i < left ? static_cast<float>(wide[i]) : 0.0f;
     return padded;
   }
   const float* x = group.src + (left > 0 ? group.offset(lane) + k0 : 0);
   if (group.dither != nullptr && left > 0) {
-    const int64_t n = left < kChunk ? left : kChunk;
-    for (int64_t i = n; i < kChunk; ++i) padded[i] = 0.0f;
+    const int64_t n = left < chunk ? left : chunk;
+    for (int64_t i = n; i < chunk; ++i) padded[i] = 0.0f;
     dither_span(group, lane, k0, n, x, padded);
     return padded;
   }
-  if (left >= kChunk) return x;
-  for (int64_t i = 0; i < kChunk; ++i) padded[i] = i < left ? x[i] : 0.0f;
+  if (left >= chunk) return x;
+  for (int64_t i = 0; i < chunk; ++i) padded[i] = i < left ? x[i] : 0.0f;
   return padded;
 }
 
 void pack_block(const Group& group, int lane, int64_t b, const uint8_t (&codes)[kR16Block]) {
   const R16& g = group.g;
-  std::byte* block = group.dst + g.codes + b * g.block_code_bytes();
+  std::byte* at = group.dst + g.codes + b * g.block_code_bytes() + lane * 4;
   const int64_t used = g.cols - b * kR16Block;
-  if (group.info.kind == NumberKind::binary && used < kR16Block) {
-    uint8_t kept[kR16Block] = {};  // binary has no zero: its padding is code 0 by decree
+  const bool zeroless = group.info.kind == NumberKind::binary || group.info.shifted();
+  if (zeroless && used < kR16Block) {
+    uint8_t kept[kR16Block] = {};  // no code stands for zero: padding is code 0 by decree
     std::memcpy(kept, codes, static_cast<size_t>(used));
-    return interleave(g.bits, kept, block, lane);
+    return put_codes(g, kept, at);
   }
-  interleave(g.bits, codes, block, lane);
+  put_codes(g, codes, at);
+}
+
+// Values of a lane from k that there are, of `count`.
+int existing(const Group& group, int lane, int64_t k, int64_t count) {
+  const int64_t left = lane < group.lanes ? group.g.cols - k : 0;
+  return static_cast<int>(left < 0 ? 0 : left < count ? left : count);
 }
 
 void pack_chunk(const Group& group, int lane, int64_t k0, const float* x, EncodeSpan encode) {
   const R16& g = group.g;
   const int block = group.info.block;
-  const int span = block == 16 ? 16 : 32;
+  const int span = block == 16 ? 16 : 32;  // that surely share a scale
   Scale scale = group.scale[lane];
-  for (int64_t b = k0 / kR16Block; b < g.blocks && b < (k0 + kChunk) / kR16Block; ++b) {
+  const int64_t end = (k0 + chunk_values(group.info)) / kR16Block;
+  for (int64_t b = k0 / kR16Block; b < g.blocks && b < end; ++b) {
     uint8_t codes[kR16Block];
     for (int64_t k = b * kR16Block; k < (b + 1) * kR16Block; k += span) {
       if (block > 0 && k % block == 0) {
-        const BlockScale chosen = block_scale(group.info, x + k - k0, block, group.tensor_scale);
-        store_block_scale(group, k / block, lane, chosen.stored);
+        const int n = existing(group, lane, k, block);
+        const BlockScale chosen = block_scale(group.info, x + k - k0, n, group.tensor_scale);
+        store_block_scale(group, k / block, lane, chosen);
         scale = chosen.scale;
       }
       encode(group.info, x + k - k0, span, scale, codes + k % kR16Block);
@@ -287,12 +306,25 @@ void pack_chunk(const Group& group, int lane, int64_t k0, const float* x, Encode
   }
 }
 
+void pack_super_block(const Group& group, int lane, int64_t k0, const float* x) {
+  const int64_t values = group.info.super_block;
+  BlockFields fields;
+  quantise_super_block(group.info, x, existing(group, lane, k0, values), fields);
+  put_fields(group.g, fields, lane, k0 / values, group.dst);
+}
+
 void pack_k_groups(const Group& group) {
   const EncodeSpan encode = encoder_of(group.info);
-  float padded[kChunk];
-  for (int64_t k0 = 0; k0 < group.g.cols; k0 += kChunk) {
+  const int64_t chunk = chunk_values(group.info);
+  float padded[kMostChunk];
+  for (int64_t k0 = 0; k0 < group.g.cols; k0 += chunk) {
     for (int lane = group.begin; lane < group.end; ++lane) {
-      pack_chunk(group, lane, k0, chunk_of(group, lane, k0, padded), encode);
+      const float* x = chunk_of(group, lane, k0, padded);
+      if (group.info.super_block > 0) {
+        pack_super_block(group, lane, k0, x);
+      } else {
+        pack_chunk(group, lane, k0, x, encode);
+      }
     }
   }
 }
@@ -374,4 +406,4 @@ void r16_pack_row(const R16& g, const float* src, int64_t row, const R16Dither* 
   if (g.group_bytes > 0) pack_lanes(group, ScaleScope::per_row, {});
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 
 #include "base/bits.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Nearest integer of |x| < 2^51. Adding 1.5 * 2^52 leaves no bits below the unit.
 inline double round_small(double x) {
@@ -60,4 +60,4 @@ inline double magnitude_of(uint32_t field) {
   return static_cast<double>(digits) * pow2((e == 0 ? 1 : e) - 1 + kMinExp - kMant);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,9 +3,9 @@
 // simulate() sees what a kernel sees.
 #include "dtype/scale.hpp"
 
-#include "dtype/elements.hpp"
+#include "dtype/super_block.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr float kMaxFloat = 0x1.fffffep127f;
@@ -58,18 +58,24 @@ Scale affine_scale(const DTypeInfo& info, const TensorRange& range) {
   return s;
 }
 
-// d of a GGUF block. Beyond f16 we saturate where GGUF would store an infinity.
+// Beyond f16 we saturate where GGUF would store an infinity.
+uint16_t gguf_f16(float x) {
+  const uint16_t h = f16_from_f32(x);
+  return (h & 0x7fffu) == 0x7c00u ? static_cast<uint16_t>(h - 1) : h;
+}
+
+// d of a GGUF block.
 BlockScale gguf_scale(float d) {
   BlockScale b;
-  uint16_t h = f16_from_f32(d);
-  if ((h & 0x7fffu) == 0x7c00u) --h;
+  const uint16_t h = gguf_f16(d);
   b.stored = h;
   b.scale.step = static_cast<double>(f32_from_f16(h));
   b.scale.inv = d != 0 ? static_cast<double>(1.0f / d) : 0.0;
   return b;
 }
 
-BlockScale q4_0_scale(const float* x, int n) {
+// q4_0 and q5_0: the value of the largest magnitude becomes the lowest level.
+BlockScale q4_0_scale(const DTypeInfo& info, const float* x, int n) {
   float amax = 0, extreme = 0;
   for (int i = 0; i < n; ++i) {
     const float a = finite_abs(x[i]);
@@ -78,7 +84,51 @@ BlockScale q4_0_scale(const float* x, int n) {
       extreme = x[i];
     }
   }
-  return gguf_scale(extreme / -8.0f);
+  return gguf_scale(extreme / -static_cast<float>(info.code_bias));
+}
+
+// The ends of the finite values; of none: zeros.
+struct Ends {
+  float min = 0, max = 0;
+};
+Ends ends_of(const float* x, int n) {
+  Ends e;
+  bool any = false;
+  for (int i = 0; i < n; ++i) {
+    if (!(x[i] - x[i] == 0)) continue;
+    e.min = !any || x[i] < e.min ? x[i] : e.min;
+    e.max = !any || x[i] > e.max ? x[i] : e.max;
+    any = true;
+  }
+  return e;
+}
+
+// q4_1 and q5_1: codes count from the smallest value.
+BlockScale q4_1_scale(const DTypeInfo& info, const float* x, int n) {
+  const Ends e = ends_of(x, n);
+  BlockScale b = gguf_scale((e.max - e.min) / static_cast<float>(int_range(info).hi));
+  b.zero = gguf_f16(e.min);
+  b.scale.offset = static_cast<double>(f32_from_f16(static_cast<uint16_t>(b.zero)));
+  b.scale.origin = static_cast<double>(e.min);
+  return b;
+}
+
+// A zero point that is a code: 0 stays exactly what it is.
+BlockScale zero_point_scale(const DTypeInfo& info, const float* x, int n) {
+  const Ends e = ends_of(x, n);
+  const double min = e.min < 0 ? e.min : 0, max = e.max > 0 ? e.max : 0;
+  const IntRange range = int_range(info);
+  BlockScale b = gguf_scale(static_cast<float>((max - min) / range.hi));
+  b.scale.inv = 0;
+  b.scale.zero = b.scale.step == 0 ? 0 : small_integer_code(-min / b.scale.step, 0, range);
+  b.zero = static_cast<uint32_t>(b.scale.zero);
+  return b;
+}
+
+BlockScale f16_scale(const DTypeInfo& info, const float* x, int n) {
+  if (info.zero == ZeroRule::f16) return q4_1_scale(info, x, n);
+  if (info.zero == ZeroRule::code) return zero_point_scale(info, x, n);
+  return info.bits < 8 ? q4_0_scale(info, x, n) : gguf_scale(amax_of(x, n) / 127.0f);
 }
 
 // OCP MX: exponent of the largest element less the exponent of 6. No element: a scale of one.
@@ -152,6 +202,15 @@ Scale range_scale(const DTypeInfo& info, const TensorRange& range) {
   return s;
 }
 
+IntRange small_scale_range(const DTypeInfo& info) {
+  switch (info.scale) {
+    case ScaleRule::u4: return {0, 15};
+    case ScaleRule::u6: return {0, 63};
+    case ScaleRule::i6: return {-32, 31};
+    default: return {-128, 127};
+  }
+}
+
 TensorRange held_range(const DTypeInfo& info, const TensorRange& range, float* held, float band) {
   const double least = 1.0 - static_cast<double>(band);
   TensorRange kept;
@@ -177,8 +236,7 @@ float nvfp4_tensor_scale(double amax) {
 
 BlockScale block_scale(const DTypeInfo& info, const float* x, int n, float tensor_scale) {
   switch (info.scale) {
-    case ScaleRule::f16:
-      return info.bits == 4 ? q4_0_scale(x, n) : gguf_scale(amax_of(x, n) / 127.0f);
+    case ScaleRule::f16: return f16_scale(info, x, n);
     case ScaleRule::e8m0: return mxfp4_scale(amax_of(x, n));
     case ScaleRule::e4m3: return nvfp4_scale(amax_of(x, n), tensor_scale);
     default: break;
@@ -193,6 +251,15 @@ BlockScale block_scale(const DTypeInfo& info, const float* x, int n, float tenso
 Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride) {
   const DTypeInfo& info = dtype_info(dtype);
   if (info.block == 0) return range_scale(info, range_of(values, n, stride));
+  if (info.super_block > 0 || info.zero != ZeroRule::none) {
+    float dense[kMostBlockValues];
+    const int count = static_cast<int>(n < info.block ? n : info.block);
+    for (int i = 0; i < count; ++i) dense[i] = values[i * stride];
+    if (info.super_block == 0) return block_scale(info, dense, count, 0.0f).scale;
+    BlockFields fields;
+    quantise_super_block(info, dense, count, fields);
+    return super_scale(info, fields, 0);
+  }
   // One block: only its largest value matters, with its sign.
   float extreme = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -202,4 +269,4 @@ Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride) 
   return block_scale(info, &extreme, 1, nvfp4_tensor_scale(finite_abs(extreme))).scale;
 }
 
-}  // namespace loom
+}  // namespace loom::core

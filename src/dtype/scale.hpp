@@ -4,13 +4,17 @@
 #pragma once
 
 #include "dtype/codec.hpp"
+#include "dtype/elements.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Range of n values `stride` apart. Only finite values count; min <= 0 <= max.
 TensorRange range_of(const float* values, int64_t n, int64_t stride);
 TensorRange range_of(const double* values, int64_t n, int64_t stride);  // of them rounded to f32
+
+// The small integers that are scales of blocks of u4, u6, i6 and i8.
+IntRange small_scale_range(const DTypeInfo& info);
 
 inline double amax_of(const TensorRange& range) {
   return range.max > -range.min ? range.max : -range.min;
@@ -26,11 +30,12 @@ TensorRange held_range(const DTypeInfo& info, const TensorRange& range, float* h
 // Scale in the row-scale section of nvfp4: level_unit * amax / (448 * 6).
 float nvfp4_tensor_scale(double amax);
 
-// Rules f16, e8m0, e4m3, absmax64. `stored` is the f16, the byte or the f32 as bits.
+// Rules f16, e8m0, e4m3, absmax64, with the zeros of the block. `stored` is the f16, the byte or
+// the f32 as bits, `zero` the code or the f16. No values: what zeros give.
 struct BlockScale {
   Scale scale;
-  uint32_t stored = 0;
+  uint32_t stored = 0, zero = 0;
 };
 BlockScale block_scale(const DTypeInfo& info, const float* x, int n, float tensor_scale);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Adds a layer, or returns the error of making it.
@@ -182,4 +182,4 @@ Result<NetworkSpec> build_random(const RandomOptions& o) {
   return NetworkSpec{std::move(grid), Shape{o.in}};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "grid/grid.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct NetworkSpec {
   GridSpec grid;
@@ -74,4 +74,4 @@ Result<NetworkSpec> graft(const std::vector<NetworkSpec>& networks, const std::s
 // x + network(x).
 Result<NetworkSpec> graft_residual(const NetworkSpec& network);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Result<FeedbackMemory> FeedbackMemory::create(const Network& network,
                                               const std::vector<Shape>& shapes, const Ops& ops) {
@@ -51,4 +51,4 @@ Status FeedbackMemory::reshape(size_t cell, const Shape& shape) {
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class FeedbackMemory {
  public:
@@ -33,4 +33,4 @@ class FeedbackMemory {
   Buffer memory_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,13 +4,13 @@
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Result<LayerConfig> as_layer(const GridSpec& grid) {
   std::vector<LayerConfig> children;
   for (int64_t i = 0; i < grid.size(); ++i) {
-    const std::optional<Cell>& cell = grid.cell(i);
-    if (!cell.has_value()) continue;
+    const Cell* cell = grid.cell(i);
+    if (cell == nullptr) continue;
     const char* held = cell->link.has_value()          ? "a link"
                        : cell->shared_with.has_value() ? "shared weights"
                        : cell->dtype.has_value()       ? "a number type of its own"
@@ -47,4 +47,4 @@ Result<NetworkSpec> graft_residual(const NetworkSpec& network) {
   return build_row({std::move(residual)}, network.input);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 std::string Coord::str() const {
   return cat("(", z, ", ", y, ", ", x, ", ", l, ")");
@@ -39,19 +39,18 @@ Coord GridSpec::coord(int64_t index) const {
 
 Status GridSpec::put(const Coord& at, Cell cell) {
   LOOM_ASSIGN(const int64_t i, index(at));
-  cells_[static_cast<size_t>(i)] = std::move(cell);
+  cells_[static_cast<size_t>(i)] = std::make_shared<const Cell>(std::move(cell));
   return {};
 }
 
 const Cell* GridSpec::find(const Coord& at) const {
   const Result<int64_t> i = index(at);
   if (!i.ok()) return nullptr;
-  const std::optional<Cell>& cell = cells_[static_cast<size_t>(*i)];
-  return cell.has_value() ? &*cell : nullptr;
+  return cell(*i);
 }
 
 std::string GridSpec::extents() const {
   return cat(depth_, " x ", rows_, " x ", cols_, " x ", layers_);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,13 +7,14 @@
 // (it edits cells and finalizes again).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "layers/layer.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Coord {
   int64_t z = 0, y = 0, x = 0, l = 0;
@@ -51,7 +52,9 @@ class GridSpec {
   const Cell* find(const Coord& at) const;  // null: empty or outside
 
   int64_t size() const { return static_cast<int64_t>(cells_.size()); }
-  const std::optional<Cell>& cell(int64_t index) const {
+  const Cell* cell(int64_t index) const { return cells_[static_cast<size_t>(index)].get(); }
+  // The same, to keep: cells never change, so copies of a grid and networks made of it share them.
+  std::shared_ptr<const Cell> shared_cell(int64_t index) const {
     return cells_[static_cast<size_t>(index)];
   }
   Coord coord(int64_t index) const;
@@ -66,7 +69,7 @@ class GridSpec {
 
  private:
   int64_t depth_, rows_, cols_, layers_;
-  std::vector<std::optional<Cell>> cells_;
+  std::vector<std::shared_ptr<const Cell>> cells_;  // null: empty
 };
 
-}  // namespace loom
+}  // namespace loom::core

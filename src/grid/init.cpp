@@ -3,7 +3,7 @@
 #include "base/dmath.hpp"
 #include "base/rng.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kStream = uint64_t{1} << 32;  // parameters' streams, apart from layers' noise
@@ -60,4 +60,4 @@ Status init_params(Network& network, DType dtype, uint64_t seed, ThreadPool& poo
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Values [first, first + count) of parameter `index`, row-major.
 void init_values(const Network& network, int index, uint64_t seed, int64_t first, int64_t count,
@@ -12,4 +12,4 @@ void init_values(const Network& network, int index, uint64_t seed, int64_t first
 // Fills every parameter that is not loaded yet, matrices in `dtype`.
 Status init_params(Network& network, DType dtype, uint64_t seed, ThreadPool& pool);
 
-}  // namespace loom
+}  // namespace loom::core

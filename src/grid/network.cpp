@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // f32 values unpacked at a time while loading: 1 MB.
@@ -26,12 +26,32 @@ TensorRange join(const TensorRange& a, int64_t n, const TensorRange& b, int64_t 
   return r;
 }
 
+// Of a layer and those below it. `specs`: memory to use again.
+size_t count_params(const LayerConfig& layer, std::vector<ParamSpec>& specs) {
+  specs.clear();
+  if (layer.def->params != nullptr) layer.def->params(layer, specs);
+  size_t count = specs.size();
+  for (const LayerConfig& child : layer.children) count += count_params(child, specs);
+  return count;
+}
+
 }  // namespace
+
+bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) const {
+  if (a.name != b.name) return a.name < b.name;
+  if (a.init != b.init) return a.init < b.init;
+  if (a.shape.rank() != b.shape.rank()) return a.shape.rank() < b.shape.rank();
+  for (int axis = 0; axis < a.shape.rank(); ++axis) {
+    if (a.shape[axis] != b.shape[axis]) return a.shape[axis] < b.shape[axis];
+  }
+  return false;
+}
 
 // A layer that shares owns nothing: each of its parameters is found at the owner, or it is refused.
 Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, const Owner* owner) {
   if (owner == nullptr) {
-    params_.push_back({cat(path, "/", spec.name), spec, {}, {}, {}});
+    const ParamSpec& kept = *specs_.insert(spec).first;
+    params_.push_back({cat(path, "/", spec.name), kept, {}, {}, {}});
     return static_cast<int>(params_.size()) - 1;
   }
   const std::vector<int> none;
@@ -49,16 +69,13 @@ Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, c
 
 Result<Node> Network::add_node(const LayerConfig& config, const std::string& path,
                                const Owner* owner) {
-  Node node;
+  Node node(config);
   node.id = nodes_++;
-  node.config.def = config.def;
-  node.config.values = config.values;
-  node.config.disabled = config.disabled;
-  node.config.children = config.children;
   const LayerDef& def = *config.def;
   if (def.params != nullptr) {
     std::vector<ParamSpec> specs;
     def.params(config, specs);
+    node.params.reserve(specs.size());
     for (const ParamSpec& spec : specs) {
       LOOM_ASSIGN(const int index, param_for(spec, path, owner));
       node.params.push_back(index);
@@ -74,6 +91,7 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
     node.state = static_cast<int>(states_.size());
     states_.push_back(def.state(config));
   }
+  node.children.reserve(config.children.size());
   for (size_t i = 0; i < config.children.size(); ++i) {
     Owner below;
     if (owner != nullptr) {
@@ -89,34 +107,33 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
 }
 
 // Finds the cell a link names and checks that the pass order allows it.
-Status Network::resolve_link(const GridSpec& spec, const Cell& cell, GridNode& node) {
+Result<Network::Incoming> Network::resolve_link(const GridSpec& spec, const Cell& cell,
+                                                const Coord& at) {
   const Link& link = *cell.link;
   const Cell* target = spec.find(link.from);
   if (target == nullptr || target->layer.disabled) {
-    return invalid(cat("cell ", node.at.str(), " is linked to ", link.from.str(),
+    return invalid(cat("cell ", at.str(), " is linked to ", link.from.str(),
                        ", where there is no enabled layer"));
   }
-  LOOM_ASSIGN(const int64_t mine, spec.index(node.at));
+  LOOM_ASSIGN(const int64_t mine, spec.index(at));
   LOOM_ASSIGN(const int64_t theirs, spec.index(link.from));
   if (!link.feedback && theirs == mine) {
-    return invalid(cat("cell ", node.at.str(),
+    return invalid(cat("cell ", at.str(),
                        " cannot be linked to itself; make the link a feedback link to take what "
                        "the previous pass gave"));
   }
   if (!link.feedback && theirs > mine) {
-    return invalid(cat("cell ", node.at.str(), " is linked to ", link.from.str(),
+    return invalid(cat("cell ", at.str(), " is linked to ", link.from.str(),
                        ", which comes after it, so each would wait for the other; make the link a "
                        "feedback link to take what the previous pass gave"));
   }
   has_links_ = true;
-  node.feedback = link.feedback;
-  node.skip = wants_skip(cell.layer);
-  node.link = 0;  // enabled cells before the target
+  Incoming in{0, link.feedback, wants_skip(cell.layer)};
   for (int64_t i = 0; i < theirs; ++i) {
-    const std::optional<Cell>& other = spec.cell(i);
-    if (other.has_value() && !other->layer.disabled) ++node.link;
+    const Cell* other = spec.cell(i);
+    if (other != nullptr && !other->layer.disabled) ++in.link;  // enabled cells before the target
   }
-  return {};
+  return in;
 }
 
 // The cell whose parameters `cell` shares. A number type is the owner's to choose.
@@ -140,18 +157,21 @@ Result<Network::Owner> Network::owner_of(const GridSpec& spec, const Cell& cell,
 
 Status Network::add_cell(const GridSpec& spec, int64_t index) {
   const Cell& cell = *spec.cell(index);
-  GridNode node;
-  node.at = spec.coord(index);
-  if (cell.link.has_value()) LOOM_TRY(resolve_link(spec, cell, node));
+  const Coord at = spec.coord(index);
+  Incoming in;
+  if (cell.link.has_value()) {
+    LOOM_ASSIGN(in, resolve_link(spec, cell, at));
+  }
   std::optional<Owner> owner;
   if (cell.shared_with.has_value()) {
-    LOOM_ASSIGN(owner, owner_of(spec, cell, node.at));
+    LOOM_ASSIGN(owner, owner_of(spec, cell, at));
   }
   const size_t first_param = params_.size();
   const Owner* shared = owner.has_value() ? &*owner : nullptr;
-  LOOM_ASSIGN(node.node, add_node(cell.layer, node.at.str(), shared));
+  LOOM_ASSIGN(Node node, add_node(cell.layer, at.str(), shared));
   for (size_t i = first_param; i < params_.size(); ++i) params_[i].dtype = cell.dtype;
-  cells_.push_back(std::move(node));
+  cells_.push_back(
+      {at, spec.shared_cell(index), {}, {}, std::move(node), in.link, in.feedback, in.skip});
   return {};
 }
 
@@ -160,6 +180,7 @@ Status Network::add_cell(const GridSpec& spec, int64_t index) {
 Result<std::vector<CellShapes>> Network::shapes_with(const Shape& input,
                                                      const std::vector<CellShapes>& before) const {
   std::vector<CellShapes> all;
+  all.reserve(cells_.size());
   for (const GridNode& node : cells_) {
     Shape in = all.empty() ? input : all.back().out;
     Shape skip = all.empty() ? input : all.back().in;
@@ -219,12 +240,27 @@ std::vector<bool> Network::fed_back() const {
   return read;
 }
 
+// So that large networks are not moved, and half as large again, while they grow.
+void Network::reserve(const GridSpec& spec) {
+  size_t cells = 0, params = 0;
+  std::vector<ParamSpec> specs;
+  for (int64_t i = 0; i < spec.size(); ++i) {
+    const Cell* cell = spec.cell(i);
+    if (cell == nullptr || cell->layer.disabled) continue;
+    ++cells;
+    if (!cell->shared_with.has_value()) params += count_params(cell->layer, specs);
+  }
+  cells_.reserve(cells);
+  params_.reserve(params);
+}
+
 Result<Network> Network::finalize(const GridSpec& spec, const Shape& input) {
   Network net;
   net.input_ = input;
+  net.reserve(spec);
   for (int64_t i = 0; i < spec.size(); ++i) {
-    const std::optional<Cell>& cell = spec.cell(i);
-    if (!cell.has_value() || cell->layer.disabled) continue;
+    const Cell* cell = spec.cell(i);
+    if (cell == nullptr || cell->layer.disabled) continue;
     LOOM_TRY(net.add_cell(spec, i));
   }
   if (net.cells_.empty()) return invalid("the grid has no enabled layer; put at least one");
@@ -264,11 +300,11 @@ Status Network::allocate_param(int index, DType dtype, DType vectors) {
   Param& p = param(index);
   if (p.spec.matrix()) {
     const R16 geometry = r16_geometry(dtype, p.spec.shape[0], p.spec.shape[1]);
-    LOOM_ASSIGN(p.memory, Buffer::allocate(geometry.bytes()));
+    LOOM_ASSIGN(p.memory, weights_.allocate(geometry.bytes()));
     p.tensor = r16_tensor(geometry, p.memory.data());
     return {};
   }
-  LOOM_ASSIGN(p.memory, Buffer::allocate(plain_bytes(vectors, p.spec.shape)));
+  LOOM_ASSIGN(p.memory, weights_.allocate(plain_bytes(vectors, p.spec.shape)));
   p.tensor = Tensor{};
   p.tensor.dtype = vectors;
   p.tensor.shape = p.spec.shape;
@@ -366,4 +402,4 @@ Status Network::check_loaded() const {
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,16 +6,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "grid/grid.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Param {
-  std::string path;  // "(1, 0, 0, 0)/0/q": cell, child indices, name
-  ParamSpec spec;
+  std::string path;                 // "(1, 0, 0, 0)/0/q": cell, child indices, name
+  const ParamSpec& spec;            // of Network::specs_; equal ones are one
   Tensor tensor;                    // empty until loaded
   std::optional<DType> dtype = {};  // asked for by the cell
   Buffer memory;
@@ -24,7 +25,8 @@ struct Param {
 
 // One layer of the tree; children of containers below it.
 struct Node {
-  LayerConfig config;
+  explicit Node(const LayerConfig& c) : config(c) {}
+  const LayerConfig& config;  // in GridNode::cell
   std::vector<Node> children;
   std::vector<int> params;  // indices into Network::params()
   int rope = -1;            // index into Network::ropes()
@@ -40,7 +42,8 @@ struct CellShapes {
 
 struct GridNode {
   Coord at;
-  Shape in, out;  // for the input shape given to finalize()
+  std::shared_ptr<const Cell> cell;  // as the description has it
+  Shape in, out;                     // for the input shape given to finalize()
   Node node;
   int link = -1;  // index into Network::cells() of the cell it is linked to
   bool feedback = false;
@@ -102,8 +105,14 @@ class Network {
     const Node* node = nullptr;
   };
 
+  void reserve(const GridSpec& spec);
   Status add_cell(const GridSpec& spec, int64_t index);
-  Status resolve_link(const GridSpec& spec, const Cell& cell, GridNode& node);
+  // Where a linked cell takes its input from: see GridNode.
+  struct Incoming {
+    int link = -1;
+    bool feedback = false, skip = false;
+  };
+  Result<Incoming> resolve_link(const GridSpec& spec, const Cell& cell, const Coord& at);
   Result<Owner> owner_of(const GridSpec& spec, const Cell& cell, const Coord& at) const;
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);
@@ -111,7 +120,12 @@ class Network {
                                               const std::vector<CellShapes>& before) const;
 
   std::vector<GridNode> cells_;
+  struct SpecOrder {
+    bool operator()(const ParamSpec& a, const ParamSpec& b) const;
+  };
+  std::set<ParamSpec, SpecOrder> specs_;
   std::vector<Param> params_;
+  BufferBlocks weights_;
   std::vector<RopeSpec> ropes_;
   std::vector<StateSpec> states_;
   Shape input_;
@@ -121,4 +135,4 @@ class Network {
   std::shared_ptr<Adopted> adopted_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class Walker : public ForwardCall {
@@ -81,4 +81,4 @@ Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
   return value;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "grid/network.hpp"
 #include "grid/rope_table.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct AddedLoss {
   Tensor value;
@@ -45,4 +45,4 @@ struct Pass {
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
 };
 
-}  // namespace loom
+}  // namespace loom::core

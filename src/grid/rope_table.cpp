@@ -3,7 +3,7 @@
 #include "base/dmath.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -48,4 +48,4 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
   return table;
 }
 
-}  // namespace loom
+}  // namespace loom::core

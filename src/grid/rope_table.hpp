@@ -7,7 +7,7 @@
 #include "layers/layer.hpp"
 #include "tensor/tensor.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class RopeTable {
  public:
@@ -23,4 +23,4 @@ class RopeTable {
   Tensor cos_, sin_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

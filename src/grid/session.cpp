@@ -11,7 +11,7 @@
 #include "grid/pass.hpp"
 #include "ops/trace.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Session::Impl {
   const Network* network = nullptr;
@@ -376,4 +376,4 @@ const Recorder& Session::recorder() const {
   return *impl_->recorder;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 #include "grid/network.hpp"
 #include "grid/rope_table.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct SessionOptions {
   int64_t sequences = 1;      // runs of rows that attend only to themselves
@@ -60,4 +60,4 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // What feedback links read is copied first, into tensors of the trace that nothing writes again:
@@ -69,4 +69,4 @@ Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& f
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "grid/pass.hpp"
 #include "ops/trace.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct TraceOptions {
   bool training = false;
@@ -38,4 +38,4 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
 Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,
                        Recorder& recorder);
 
-}  // namespace loom
+}  // namespace loom::core

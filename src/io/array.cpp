@@ -11,7 +11,7 @@
 #include "dtype/codec.hpp"
 #include "io/byte_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct Row {
@@ -136,4 +136,4 @@ Result<std::vector<int32_t>> array_i32(const ArrayView& array) {
   return values;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class ElementType : uint8_t {
   boolean,
@@ -64,4 +64,4 @@ Result<std::vector<float>> array_f32(const ArrayView& array, float scale = 1.0f)
 // All values as whole numbers of 32 bits. An Error names the first that is none.
 Result<std::vector<int32_t>> array_i32(const ArrayView& array);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "io/idx.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Longer than any header that states a size.
@@ -133,4 +133,4 @@ Result<ArrayView> ArrayFile::find(std::string_view name) {
                     source_.where());
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 #include "io/byte_source.hpp"
 #include "io/npy.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class ArrayFile {
  public:
@@ -42,4 +42,4 @@ class ArrayFile {
   std::vector<std::pair<std::string, ArrayView>> arrays_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -53,4 +53,4 @@ std::string encode_base64(std::string_view bytes) {
   return out;
 }
 
-}  // namespace loom
+}  // namespace loom::core

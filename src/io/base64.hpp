@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Bytes that a text of `size` characters holds at most.
 constexpr uint64_t base64_max_bytes(uint64_t size) {
@@ -17,4 +17,4 @@ constexpr uint64_t base64_max_bytes(uint64_t size) {
 Result<std::string> decode_base64(std::string_view text);
 std::string encode_base64(std::string_view bytes);
 
-}  // namespace loom
+}  // namespace loom::core

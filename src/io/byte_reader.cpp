@@ -5,7 +5,7 @@
 #include "base/bits.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 ByteReader::ByteReader(std::span<const std::byte> bytes, std::string where)
     : bytes_(bytes), where_(std::move(where)) {}
@@ -48,4 +48,4 @@ Result<uint64_t> ByteReader::u64(std::string_view what) {
   return load_le<uint64_t>(bytes.data());
 }
 
-}  // namespace loom
+}  // namespace loom::core

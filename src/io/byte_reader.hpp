@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class ByteReader {
  public:
@@ -37,4 +37,4 @@ class ByteReader {
   std::string where_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

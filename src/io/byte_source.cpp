@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Result<ByteSource> ByteSource::open(const std::string& path, const MemoryBudget& memory) {
   ByteSource source;
@@ -93,4 +93,4 @@ Result<uint64_t> ByteSource::count() {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 #include "io/deflate.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class ByteSource {
  public:
@@ -55,4 +55,4 @@ class ByteSource {
   std::vector<std::byte> piece_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

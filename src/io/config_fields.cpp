@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 const JsonValue* ConfigFields::find(std::string_view key) const {
   const JsonValue* value = object_.find(key);
@@ -64,4 +64,4 @@ Status ConfigFields::read(std::string_view key, double& out, double min, double 
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class ConfigFields {
  public:
@@ -45,4 +45,4 @@ class ConfigFields {
   std::string prefix_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "io/csv_scan.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 std::string_view trimmed(std::string_view s) {
@@ -196,4 +196,4 @@ Result<float> CsvFile::number(const CsvCell& cell) const {
   return rounded;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -16,7 +16,7 @@
 
 #include "io/byte_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class CsvHeader : uint8_t { automatic, yes, no };
 // "auto", "yes", "no"
@@ -62,4 +62,4 @@ class CsvFile {
   bool last_is_numeric_ = true;
 };
 
-}  // namespace loom
+}  // namespace loom::core

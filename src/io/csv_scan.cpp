@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 char find_csv_separator(std::string_view text) {
   size_t counts[3] = {};
@@ -161,4 +161,4 @@ bool CsvScanner::next_slowly(Cell& cell) {
   return failed_.ok();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "io/byte_source.hpp"
 #include "io/csv.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // The one of , ; tab that the first line has most of.
 char find_csv_separator(std::string_view text);
@@ -54,4 +54,4 @@ class CsvScanner {
   Status failed_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kPiece = uint64_t{1} << 30;
@@ -126,4 +126,4 @@ uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t before) {
       crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 bool is_gzip(std::span<const std::byte> bytes);
 
@@ -44,4 +44,4 @@ Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t si
 // Goes on from `before`, the sum of the bytes before these.
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t before = 0);
 
-}  // namespace loom
+}  // namespace loom::core

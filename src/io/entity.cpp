@@ -9,7 +9,7 @@
 #include "io/byte_reader.hpp"
 #include "io/hash.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kMagic("ENTITY\0\0", 8);
@@ -362,4 +362,4 @@ void Entity::release(size_t index) const {
   map_.release(blobs_[index].offset, blobs_[index].length);
 }
 
-}  // namespace loom
+}  // namespace loom::core

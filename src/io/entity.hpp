@@ -19,7 +19,7 @@
 #include "io/tensor_file.hpp"
 #include "tensor/tensor.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr uint16_t kEntityVersion = 2;
 constexpr uint64_t kEntityFixed = 64;
@@ -118,4 +118,4 @@ Status write_entity(const std::string& path, const JsonValue& header,
                     const std::vector<EntityOutput>& blobs, const EntityProgress& progress = {},
                     const std::string& keep = {});
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "io/hash.hpp"
 #include "io/utf8.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kNoHash = "00000000000000000000000000000000";
@@ -169,4 +169,4 @@ Status write_entity(const std::string& path, const JsonValue& sections,
   return file.commit(keep);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -19,7 +19,7 @@
 #include "base/text.hpp"
 #include "io/temporary.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Error os_error(std::string_view action, const std::string& path) {
@@ -302,6 +302,6 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
   return file.commit(keep);
 }
 
-}  // namespace loom
+}  // namespace loom::core
 
 #endif  // !__wasi__

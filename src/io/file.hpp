@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr uint64_t kMaxTextFile = uint64_t{256} << 20;
 
@@ -82,4 +82,4 @@ class AtomicFile {
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes,
                          const std::string& keep = {});
 
-}  // namespace loom
+}  // namespace loom::core

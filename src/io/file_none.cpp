@@ -5,7 +5,7 @@
 
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Error no_files(const std::string& path) {
@@ -66,6 +66,6 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte>, co
   return no_files(path);
 }
 
-}  // namespace loom
+}  // namespace loom::core
 
 #endif  // __wasi__

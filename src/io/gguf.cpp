@@ -9,7 +9,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kGgufMagic = "GGUF";
@@ -299,4 +299,4 @@ int64_t Gguf::find_tensor(std::string_view name) const {
   return found == names_.end() ? -1 : static_cast<int64_t>(found->second);
 }
 
-}  // namespace loom
+}  // namespace loom::core

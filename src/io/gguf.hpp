@@ -17,7 +17,7 @@
 #include "io/gguf_quants.hpp"
 #include "io/tensor_file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr uint64_t kGgufAlignment = 32;  // where the file says nothing
 constexpr uint64_t kMinGgufAlignment = 8, kMaxGgufAlignment = 1 << 20;
@@ -115,4 +115,4 @@ class Gguf : public TensorFile {
   std::unordered_map<std::string, size_t> names_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

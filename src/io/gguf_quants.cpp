@@ -6,7 +6,7 @@
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kK = 256;  // values of a "K" block
@@ -243,4 +243,4 @@ const GgmlType* find_ggml_type(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace loom {
+namespace loom::core {
 
 struct GgmlType {
   uint32_t id = 0;        // as tensor infos write it
@@ -27,4 +27,4 @@ std::span<const GgmlType> ggml_types();
 const GgmlType* find_ggml_type(uint32_t id);
 const GgmlType* find_ggml_type(std::string_view name);
 
-}  // namespace loom
+}  // namespace loom::core

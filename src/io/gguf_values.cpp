@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "io/gguf.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct GgufTypeRow {
@@ -99,4 +99,4 @@ Result<const GgufValue*> Gguf::array(std::string_view key, GgufType type) const 
   return value_of(key, type, true);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 template <class T>
@@ -165,4 +165,4 @@ Status write_gguf_file(const std::string& path, const GgufMetadata& metadata,
   return file.commit();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 
 #include "io/gguf.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class GgufMetadata {
  public:
@@ -52,4 +52,4 @@ Status write_gguf_file(const std::string& path, const GgufMetadata& metadata,
 Status write_gguf_to(const GgufSink& sink, const GgufMetadata& metadata,
                      const std::vector<GgufOutput>& tensors);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace loom {
+namespace loom::core {
 
 struct BytesHash::State {
   XXH3_state_t xxh;
@@ -41,4 +41,4 @@ uint64_t hash64(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-}  // namespace loom
+}  // namespace loom::core

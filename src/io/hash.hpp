@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace loom {
+namespace loom::core {
 
 class BytesHash {
  public:
@@ -25,4 +25,4 @@ class BytesHash {
 std::string hash_hex(std::span<const std::byte> bytes);
 uint64_t hash64(std::span<const std::byte> bytes);  // XXH3-64
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Bias = HfArchitecture::Bias;
@@ -164,4 +164,4 @@ Result<const HfArchitecture*> read_hf_architecture(const ConfigFields& fields) {
                                             " is not supported; these are: ", join(known, ", ")));
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "io/config_fields.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct HfArchitecture {
   // of attention; read: attention_bias says it for q, k, v and o
@@ -57,4 +57,4 @@ const HfArchitecture* find_hf_architecture(std::string_view name);
 // The row that "architectures" names.
 Result<const HfArchitecture*> read_hf_architecture(const ConfigFields& fields);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -15,7 +15,7 @@
 #include "io/hf_rope.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kMaxSize = int64_t{1} << 24;
@@ -313,4 +313,4 @@ Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generat
   return config;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // none: never read from a file; for networks built in code.
 enum class RopeKind : uint8_t { none, standard, linear, llama3 };
@@ -84,4 +84,4 @@ Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generat
 // config.eos_token_ids are in it too.
 std::string hf_config_json(const HfConfig& config);
 
-}  // namespace loom
+}  // namespace loom::core

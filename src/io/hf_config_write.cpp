@@ -7,7 +7,7 @@
 #include "io/hf_config.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Sliding = HfArchitecture::Sliding;
@@ -144,4 +144,4 @@ std::string hf_config_json(const HfConfig& c) {
   return dump_json(out, 2) + "\n";
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Sliding = HfArchitecture::Sliding;
@@ -136,4 +136,4 @@ Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architec
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,10 +7,10 @@
 #include "io/hf_architecture.hpp"
 #include "io/hf_config.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Fills config.layers; the sizes of `config` must be set.
 Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architecture,
                       HfConfig& config);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "io/config_fields.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr double kMinTheta = 1.0, kMaxTheta = 1e15;
@@ -161,4 +161,4 @@ Status read_hf_rope(const JsonValue& json, const std::string& where,
   return read_object(outer, *object, inner, scaling != nullptr, architecture, config);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,10 +9,10 @@
 #include "io/hf_config.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Fills the rope fields of `config`; head_dim must be set.
 Status read_hf_rope(const JsonValue& json, const std::string& where,
                     const HfArchitecture& architecture, HfConfig& config);
 
-}  // namespace loom
+}  // namespace loom::core

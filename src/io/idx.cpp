@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "io/byte_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kMaxAxes = 8;
@@ -63,4 +63,4 @@ Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string&
   return array;
 }
 
-}  // namespace loom
+}  // namespace loom::core

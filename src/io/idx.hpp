@@ -4,7 +4,7 @@
 
 #include "io/array.hpp"
 
-namespace loom {
+namespace loom::core {
 
 bool is_idx(std::span<const std::byte> bytes);
 // How long the file is by its header, of which `head` holds at least the first 64 bytes (or all
@@ -13,4 +13,4 @@ Result<uint64_t> idx_size(std::span<const std::byte> head, const std::string& wh
 // The view points into `bytes`, which must outlive it.
 Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string& where);
 
-}  // namespace loom
+}  // namespace loom::core

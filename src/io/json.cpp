@@ -18,7 +18,7 @@
 #define JSON_NO_IO
 #include <nlohmann/json.hpp>
 
-namespace loom {
+namespace loom::core {
 
 namespace {
 
@@ -237,4 +237,4 @@ Result<JsonValue> parse_json(std::string_view text, std::string_view where, Json
   return JsonBuilder(text, where, limits).run();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -14,7 +14,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class JsonValue {
  public:
@@ -121,4 +121,4 @@ Result<JsonValue> parse_json(std::string_view text, std::string_view where, Json
 // number by null, a byte that is not UTF-8 by U+FFFD.
 std::string dump_json(const JsonValue& value, int indent = -1);
 
-}  // namespace loom
+}  // namespace loom::core

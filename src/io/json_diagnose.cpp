@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "io/utf8.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 bool is_digit(char c) {
@@ -76,7 +76,8 @@ JsonFault string_fault(std::string_view text, size_t at) {
   for (size_t i = at + 1; i < text.size();) {
     const char c = text[i];
     if (c == '"') return {at, "this string cannot be read"};
-    if (c >= 0 && c < 0x20) return {i, cat(hex_byte(c), " inside a string; it must be escaped")};
+    if (static_cast<unsigned char>(c) < 0x20)
+      return {i, cat(hex_byte(c), " inside a string; it must be escaped")};
     const size_t length =
         c == '\\' ? escape_length(text, i, fault) : utf8_length(text.substr(i, 4));
     if (length == 0 && c == '\\') return fault;
@@ -165,4 +166,4 @@ JsonFault diagnose_json(std::string_view text, size_t from, JsonPlace place) {
   return {at, cat("expected the end of the text, found ", found(text, at))};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace loom {
+namespace loom::core {
 
 // What the last accepted token was, and so what may follow.
 enum class JsonPlace { start, after_key, array_open, array_value, object_open, object_value, end };
@@ -25,4 +25,4 @@ size_t scan_json_number(std::string_view text, size_t at, JsonFault& fault);
 // The fault of `text`, which is right up to `from`, the end of the last accepted token.
 JsonFault diagnose_json(std::string_view text, size_t from, JsonPlace place);
 
-}  // namespace loom
+}  // namespace loom::core

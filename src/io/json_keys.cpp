@@ -5,7 +5,7 @@
 
 #include "base/bits.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr size_t kSmall = 16;
@@ -60,4 +60,4 @@ bool JsonKeySet::insert_last(const std::deque<JsonValue::Member>& members, size_
   return true;
 }
 
-}  // namespace loom
+}  // namespace loom::core

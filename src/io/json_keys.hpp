@@ -10,7 +10,7 @@
 
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class JsonKeySet {
  public:
@@ -27,4 +27,4 @@ class JsonKeySet {
   std::vector<uint32_t> slots_;  // member number + 1, or 0; a power of two, at most half full
 };
 
-}  // namespace loom
+}  // namespace loom::core

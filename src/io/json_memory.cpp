@@ -4,7 +4,7 @@
 
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 JsonSize measure_json(std::string_view text) {
   JsonSize size;
@@ -37,4 +37,4 @@ JsonSize measure_json(std::string_view text) {
   return size;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace loom {
+namespace loom::core {
 
 struct JsonSize {
   uint64_t tree = 0;     // bytes of the parsed values, with what building them takes
@@ -15,4 +15,4 @@ struct JsonSize {
 };
 JsonSize measure_json(std::string_view text);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 JsonValue::JsonValue(const JsonValue& other)
     : payload_(other.payload_), offset_(other.offset_), type_(other.type_) {
@@ -149,4 +149,4 @@ Result<std::string> JsonValue::as_string(std::string_view where) const {
   return text();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "io/json.hpp"
 #include "io/utf8.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 void write_string(std::string_view text, std::string& out) {
@@ -117,4 +117,4 @@ std::string dump_json(const JsonValue& value, int indent) {
   return writer.take();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kUnknown = UINT64_MAX;
@@ -82,4 +82,4 @@ MemoryBudget default_budget() {
   return MemoryBudget(memory == 0 ? uint64_t{1} << 31 : memory / 4 * 3, false);
 }
 
-}  // namespace loom
+}  // namespace loom::core

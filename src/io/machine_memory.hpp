@@ -7,7 +7,7 @@
 
 #include "base/memory_budget.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Bytes; the smallest of the limits above. 0 where the system does not say. `root`: where /proc and
 // /sys are found, for tests.
@@ -16,4 +16,4 @@ uint64_t machine_memory(const std::string& root = {});
 // The budget of a command whose user named none: three quarters of machine_memory().
 MemoryBudget default_budget();
 
-}  // namespace loom
+}  // namespace loom::core

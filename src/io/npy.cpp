@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "io/byte_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
@@ -215,4 +215,4 @@ Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string&
   return error;
 }
 
-}  // namespace loom
+}  // namespace loom::core

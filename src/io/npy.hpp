@@ -12,7 +12,7 @@
 #include "base/memory_budget.hpp"
 #include "io/array.hpp"
 
-namespace loom {
+namespace loom::core {
 
 bool is_npy(std::span<const std::byte> bytes);
 bool is_npz(std::span<const std::byte> bytes);
@@ -65,4 +65,4 @@ Result<std::vector<std::pair<std::string, ArrayView>>> parse_npz(std::span<const
                                                                  std::deque<std::string>& storage,
                                                                  const MemoryBudget& memory = {});
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 #include "io/deflate.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kMaxZip = UINT32_MAX - 1;
@@ -179,4 +179,4 @@ Status write_npz(const std::string& path, const std::vector<NpyOutput>& arrays) 
   return file.commit();
 }
 
-}  // namespace loom
+}  // namespace loom::core

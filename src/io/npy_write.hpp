@@ -11,7 +11,7 @@
 
 #include "io/array.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // An array to be written; `data` holds product(shape) elements, little-endian. bf16 is no type of
 // NumPy: convert it to f32 first.
@@ -36,4 +36,4 @@ Result<std::string> npz_bytes(const std::vector<NpyOutput>& arrays);
 // The same into a file, member by member.
 Status write_npz(const std::string& path, const std::vector<NpyOutput>& arrays);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 #include "io/npy.hpp"
 #include "io/zip_directory.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034B50;
@@ -166,4 +166,4 @@ Result<std::vector<std::pair<std::string, ArrayView>>> parse_npz(std::span<const
   return arrays;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class OnnxType : int32_t {
   undefined = 0,
@@ -128,4 +128,4 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> file, const std::string&
 // The bytes of the file: equal models are equal bytes. Errors: more than 2 GB.
 Result<std::string> onnx_bytes(const OnnxModel& model);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "io/onnx_model.hpp"
 #include "io/protobuf.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr size_t kMaxOnnxValues = static_cast<size_t>(kMaxOnnxFile);
@@ -533,4 +533,4 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> file, const std::string&
   return Reader(file, where).model();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "dtype/codec.hpp"
 #include "io/onnx_model.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct OnnxTypeRow {
@@ -130,4 +130,4 @@ const OnnxAttribute* OnnxNode::find(std::string_view attribute) const {
   return nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

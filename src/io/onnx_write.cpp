@@ -4,7 +4,7 @@
 #include "io/onnx_model.hpp"
 #include "io/protobuf.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 ProtoWriter tensor(const OnnxTensor& t) {
@@ -101,4 +101,4 @@ Result<std::string> onnx_bytes(const OnnxModel& model) {
   return out.take();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "io/utf8.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kMaxFieldNumber = (uint64_t{1} << 29) - 1;
@@ -231,4 +231,4 @@ void ProtoWriter::floats(uint32_t number, const std::vector<float>& values) {
   bytes(number, std::as_bytes(std::span(values)));
 }
 
-}  // namespace loom
+}  // namespace loom::core

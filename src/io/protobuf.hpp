@@ -12,7 +12,7 @@
 
 #include "io/byte_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class WireType : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
@@ -94,4 +94,4 @@ class ProtoWriter {
   std::string out_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

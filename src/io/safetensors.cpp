@@ -12,7 +12,7 @@
 #include "io/byte_reader.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
@@ -244,4 +244,4 @@ void SafeTensors::release(const SafeTensor& tensor) const {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

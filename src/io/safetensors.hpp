@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 constexpr uint64_t kMaxSafeHeader = 100'000'000;
 constexpr size_t kMaxSafeName = 1024;  // bytes of a tensor name
@@ -92,4 +92,4 @@ class SafeTensors {
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

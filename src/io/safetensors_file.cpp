@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 SafeTensorsFile::SafeTensorsFile(SafeTensors tensors) : tensors_(std::move(tensors)) {
   const std::vector<SafeTensor>& all = tensors_.tensors();
@@ -44,4 +44,4 @@ void SafeTensorsFile::release(size_t index) const {
   if (index < entries_.size()) tensors_.release(at(index));
 }
 
-}  // namespace loom
+}  // namespace loom::core

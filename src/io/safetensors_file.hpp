@@ -5,7 +5,7 @@
 #include "io/safetensors.hpp"
 #include "io/tensor_file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class SafeTensorsFile final : public TensorFile {
  public:
@@ -28,4 +28,4 @@ class SafeTensorsFile final : public TensorFile {
   std::vector<TensorEntry> entries_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

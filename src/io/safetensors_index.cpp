@@ -10,7 +10,7 @@
 #include "io/json.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct IndexEntry {
@@ -30,7 +30,9 @@ std::string folder_before(const std::string& path) {
 
 bool is_plain_name(std::string_view name) {
   const bool dots = name.substr(0, 1) == "." || name.find("..") != std::string_view::npos;
-  const auto bad = [](char c) { return c == '/' || c == '\\' || c == ':' || (c >= 0 && c < 0x20); };
+  const auto bad = [](char c) {
+    return c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20;
+  };
   return !name.empty() && name.size() <= 255 && !dots &&
          std::none_of(name.begin(), name.end(), bad);
 }
@@ -157,4 +159,4 @@ Result<SafeTensors> SafeTensors::open(const std::string& path) {
   return model;
 }
 
-}  // namespace loom
+}  // namespace loom::core

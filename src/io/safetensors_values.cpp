@@ -8,7 +8,7 @@
 #include "dtype/codec.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Convert = void (*)(const std::byte* from, int64_t count, float* to);
@@ -97,4 +97,4 @@ Status SafeTensors::to_f32(const SafeTensor& tensor, int64_t first, int64_t coun
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

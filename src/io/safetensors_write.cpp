@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // The bytes that dtype and shape make.
@@ -98,4 +98,4 @@ Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensor
   return file.commit(keep);
 }
 
-}  // namespace loom
+}  // namespace loom::core

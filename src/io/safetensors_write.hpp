@@ -10,7 +10,7 @@
 
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct SafeOutput {
   std::string name;
@@ -30,4 +30,4 @@ Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
 Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
                          const SafeMetadata& metadata, const std::string& keep = {});
 
-}  // namespace loom
+}  // namespace loom::core

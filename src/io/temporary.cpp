@@ -16,7 +16,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // ".NAME.tmp-": what the names for `path` begin with.
@@ -88,6 +88,6 @@ void remove_stale_temporaries(const std::string& path) {
   ::closedir(folder);
 }
 
-}  // namespace loom
+}  // namespace loom::core
 
 #endif  // !__wasi__

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace loom {
+namespace loom::core {
 
 // With its final slash; "./" for a plain name.
 std::string folder_of(const std::string& path);
@@ -20,4 +20,4 @@ bool hold_temporary(int fd);
 // anybody holds (also in another container, where process numbers say nothing), stays.
 void remove_stale_temporaries(const std::string& path);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -1,6 +1,6 @@
 #include "io/tensor_file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 int64_t TensorEntry::count() const {
   int64_t product = 1;
@@ -16,4 +16,4 @@ int64_t TensorFile::find(std::string_view name) const {
   return -1;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct TensorEntry {
   std::string name;
@@ -39,4 +39,4 @@ class TensorFile {
   virtual int64_t find(std::string_view name) const;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace loom {
+namespace loom::core {
 
 // Bytes of the well-formed character `text` begins with; 0 when it begins with none.
 inline size_t utf8_length(std::string_view text) {
@@ -31,4 +31,4 @@ inline size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-}  // namespace loom
+}  // namespace loom::core

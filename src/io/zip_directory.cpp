@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "io/byte_reader.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint32_t kCentral = 0x02014B50, kEnd = 0x06054B50;
@@ -172,4 +172,4 @@ Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const 
       cat("the directory has ", entries.remaining(), " bytes after its last member"));
 }
 
-}  // namespace loom
+}  // namespace loom::core

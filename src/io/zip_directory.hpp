@@ -11,7 +11,7 @@
 
 #include "base/memory_budget.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct ZipEntry {
   std::string name;
@@ -32,4 +32,4 @@ struct ZipDirectory {
 Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const std::string& where,
                                         const MemoryBudget& memory);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 #include "base/result.hpp"
 #include "dtype/dtype.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class LayerKind : uint8_t {
 #define LOOM_LAYER(id, enumerator, definition) enumerator = id,
@@ -34,10 +35,27 @@ struct FieldDesc {
   std::string_view old_name = {};  // what files of the original call it
 };
 
-struct FieldValue {
+// The value of one field. Small, because a description may hold millions: texts and lists lie
+// elsewhere, and those that are a field's default nowhere. LayerConfig reads and sets them.
+class FieldValue {
+ public:
+  FieldValue() = default;
+  explicit FieldValue(double v) : number(v) {}
+  FieldValue(const FieldValue& other);
+  FieldValue(FieldValue&& other) noexcept = default;
+  FieldValue& operator=(const FieldValue& other) { return *this = FieldValue(other); }
+  FieldValue& operator=(FieldValue&& other) noexcept = default;
+  ~FieldValue() = default;
+
   double number = 0;
-  std::string text;
-  std::vector<int64_t> list;
+
+ private:
+  friend struct LayerConfig;
+  struct More {
+    std::string text;
+    std::vector<int64_t> list;
+  };
+  std::unique_ptr<const More> more_;  // null: the default
 };
 
 struct LayerDef;
@@ -55,10 +73,10 @@ struct LayerConfig {
   }
   double real(int field) const { return values[static_cast<size_t>(field)].number; }
   bool flag(int field) const { return values[static_cast<size_t>(field)].number != 0; }
-  const std::string& text(int field) const { return values[static_cast<size_t>(field)].text; }
-  const std::vector<int64_t>& list(int field) const {
-    return values[static_cast<size_t>(field)].list;
-  }
+  std::string_view text(int field) const;
+  const std::vector<int64_t>& list(int field) const;
+  void set_text(int field, std::string text);
+  void set_list(int field, std::vector<int64_t> list);
 };
 
 // A field by name and its value, for make_layer.
@@ -83,4 +101,4 @@ struct Field {
 Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
                                std::vector<LayerConfig> children = {});
 
-}  // namespace loom
+}  // namespace loom::core

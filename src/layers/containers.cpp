@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Result<Shape> infer_sequence(const LayerConfig& c, const Shape& in) {
@@ -73,4 +73,4 @@ const LayerDef kResidual = {.kind = LayerKind::residual,
                             .forward = forward_residual,
                             .wants_skip = residual_wants_skip};
 
-}  // namespace loom
+}  // namespace loom::core

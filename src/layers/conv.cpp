@@ -8,7 +8,7 @@
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum {
@@ -134,7 +134,7 @@ void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   if (!per_axis(c, kKernel, kind.axes, 1, kernel).ok()) return;  // infer() reports it
   const int64_t rows = c.integer(kind.transposed ? kChannels : kFilters);
   const int64_t others = c.integer(kind.transposed ? kFilters : kChannels) / c.integer(kGroups);
-  const bool rectifies = c.text(kActivation).find("relu") != std::string::npos;
+  const bool rectifies = c.text(kActivation).find("relu") != std::string_view::npos;
   out.push_back({"weight", Shape{rows, others * kernel[0] * kernel[1] * kernel[2]},
                  rectifies ? Init::he : Init::glorot});
   if (c.flag(kBias)) out.push_back({"bias", Shape{c.integer(kFilters)}});
@@ -194,4 +194,4 @@ const LayerDef kConvTransposed2 =
 const LayerDef kConvTransposed3 =
     conv_def(LayerKind::conv_transposed3, "ConvTransposed3D", kTransposedFields);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kIn, kOut, kBias, kActivation, kSoftCap };
@@ -20,7 +20,7 @@ constexpr FieldDesc kFields[] = {
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   // Rectifiers lose half of the variance, which He's rule makes good.
-  const bool rectifies = c.text(kActivation).find("relu") != std::string::npos;
+  const bool rectifies = c.text(kActivation).find("relu") != std::string_view::npos;
   out.push_back(
       {"weight", Shape{c.integer(kOut), c.integer(kIn)}, rectifies ? Init::he : Init::glorot});
   if (c.flag(kBias)) out.push_back({"bias", Shape{c.integer(kOut)}, Init::zeros});
@@ -80,4 +80,4 @@ const LayerDef kDense = {.kind = LayerKind::dense,
                          .infer = infer,
                          .forward = forward};
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kVocab, kWidth, kPadding, kActivation, kSparse, kScale };
@@ -70,4 +70,4 @@ const LayerDef kEmbedding = {.kind = LayerKind::embedding,
                              .infer = infer,
                              .forward = forward};
 
-}  // namespace loom
+}  // namespace loom::core

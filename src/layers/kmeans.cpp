@@ -5,7 +5,7 @@
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kClusters, kWidth, kTemperature, kMode, kActivation };
@@ -68,4 +68,4 @@ const LayerDef kKmeans = {.kind = LayerKind::kmeans,
                           .infer = infer,
                           .forward = forward};
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Result<Tensor> binary(ForwardCall& call, const Tensor& a, const Tensor& b, BinaryKind kind) {
@@ -65,4 +65,4 @@ Result<Tensor> largest(ForwardCall& call, const Tensor& x, int64_t k) {
   return mask;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -16,7 +16,7 @@
 #include "ops/recorder.hpp"
 #include "tensor/tensor.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Starting values. Fans are those of the matrix: rows out, cols in.
 //   glorot: U(+-sqrt(6 / (in + out))) (Glorot and Bengio, 2010); he: N(0, 2 / in) (He et al.,
@@ -139,4 +139,4 @@ Tensor slice_cols(const Tensor& t, int64_t first, int64_t count);
 // Step `i` of every sequence: t [sequences * length, width] -> [sequences, width].
 Tensor step_rows(const Tensor& t, int64_t sequences, int64_t i);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum {
@@ -262,4 +262,4 @@ const LayerDef kMultiHeadAttention = {.kind = LayerKind::multi_head_attention,
                                       .state = state,
                                       .rope = rope};
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kWidth, kEps };
@@ -71,4 +71,4 @@ const LayerDef kLayerNorm = {.kind = LayerKind::layer_norm,
                              .infer = infer,
                              .forward = forward_layer};
 
-}  // namespace loom
+}  // namespace loom::core

@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "layers/largest.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kCombine, kTopK, kBalance, kRows, kCols, kTargets };
@@ -50,7 +50,7 @@ Result<Shape> child_shape(const LayerConfig& c, size_t i, const Shape& in) {
 }
 
 Status check_fields(const LayerConfig& c) {
-  const std::string& mode = c.text(kCombine);
+  const std::string_view mode = c.text(kCombine);
   if (mode != "concat" && mode != "add" && mode != "avg" && mode != "grid_scatter" &&
       mode != "filter") {
     return invalid(cat("Parallel: unknown combine '", printable(mode),
@@ -250,4 +250,4 @@ const LayerDef kParallel = {.kind = LayerKind::parallel,
                             .infer = infer,
                             .forward = forward};
 
-}  // namespace loom
+}  // namespace loom::core

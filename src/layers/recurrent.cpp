@@ -8,7 +8,7 @@
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kIn, kHidden, kSequence, kActivation };
@@ -189,4 +189,4 @@ const LayerDef kGru = {.kind = LayerKind::gru,
                        .forward = forward_gru,
                        .state = one_state};
 
-}  // namespace loom
+}  // namespace loom::core

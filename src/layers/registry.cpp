@@ -1,9 +1,11 @@
-#include "layers/layer.hpp"
+#include <map>
+#include <mutex>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "layers/layer.hpp"
 
-namespace loom {
+namespace loom::core {
 
 #define LOOM_LAYER(id, enumerator, definition) extern const LayerDef definition;
 #include "layers/registry.def"
@@ -42,11 +44,11 @@ Status set_field(LayerConfig& layer, const Field& field) {
                          : desc.type == FieldType::list ? "list of whole numbers"
                                                         : "number"));
     }
-    FieldValue value{field.number, field.text, field.list};
+    std::vector<int64_t> list = field.list;
     if (desc.type == FieldType::list && field.type != FieldType::list) {
-      value.list = {static_cast<int64_t>(field.number)};
+      list = {static_cast<int64_t>(field.number)};
     }
-    for (int64_t item : value.list) {
+    for (int64_t item : list) {
       LOOM_TRY(check_range(layer, desc, static_cast<double>(item)));
     }
     if (desc.type != FieldType::text && desc.type != FieldType::list) {
@@ -57,7 +59,10 @@ Status set_field(LayerConfig& layer, const Field& field) {
       return invalid(
           cat(layer.def->name, ": ", desc.name, " is ", field.number, ", must be a whole number"));
     }
-    layer.values[i] = std::move(value);
+    const auto index = static_cast<int>(i);
+    layer.values[i] = FieldValue(field.number);
+    if (desc.type == FieldType::text) layer.set_text(index, field.text);
+    if (desc.type == FieldType::list) layer.set_list(index, std::move(list));
     return {};
   }
   std::vector<std::string> known;
@@ -66,7 +71,51 @@ Status set_field(LayerConfig& layer, const Field& field) {
                      join(known, ", ")));
 }
 
+// Of a field that nobody set: [default], or nothing where the default is no number it may have.
+// Made once, and kept.
+const std::vector<int64_t>& default_list(const FieldDesc& desc) {
+  static const std::vector<int64_t> kNone;
+  if (desc.default_number < desc.min) return kNone;
+  static std::mutex mutex;
+  static std::map<int64_t, const std::vector<int64_t>> made;
+  const auto number = static_cast<int64_t>(desc.default_number);
+  const std::lock_guard lock(mutex);
+  return made.try_emplace(number, std::vector<int64_t>{number}).first->second;
+}
+
 }  // namespace
+
+FieldValue::FieldValue(const FieldValue& other)
+    : number(other.number),
+      more_(other.more_ == nullptr ? nullptr : std::make_unique<const More>(*other.more_)) {}
+
+std::string_view LayerConfig::text(int field) const {
+  const auto i = static_cast<size_t>(field);
+  if (values[i].more_ == nullptr) return def->fields[i].default_text;
+  return values[i].more_->text;
+}
+
+const std::vector<int64_t>& LayerConfig::list(int field) const {
+  const auto i = static_cast<size_t>(field);
+  if (values[i].more_ == nullptr) return default_list(def->fields[i]);
+  return values[i].more_->list;
+}
+
+void LayerConfig::set_text(int field, std::string text) {
+  const auto i = static_cast<size_t>(field);
+  const bool usual = text == def->fields[i].default_text;
+  values[i].more_ =
+      usual ? nullptr
+            : std::make_unique<const FieldValue::More>(FieldValue::More{std::move(text), {}});
+}
+
+void LayerConfig::set_list(int field, std::vector<int64_t> list) {
+  const auto i = static_cast<size_t>(field);
+  const bool usual = list == default_list(def->fields[i]);
+  values[i].more_ =
+      usual ? nullptr
+            : std::make_unique<const FieldValue::More>(FieldValue::More{{}, std::move(list)});
+}
 
 std::span<const LayerDef* const> layer_table() {
   return kLayers;
@@ -83,13 +132,8 @@ Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
                                std::vector<LayerConfig> children) {
   LayerConfig layer;
   layer.def = &layer_def(kind);
-  for (const FieldDesc& desc : layer.def->fields) {
-    FieldValue value{desc.default_number, std::string(desc.default_text), {}};
-    if (desc.type == FieldType::list && desc.default_number >= desc.min) {
-      value.list = {static_cast<int64_t>(desc.default_number)};
-    }
-    layer.values.push_back(std::move(value));
-  }
+  layer.values.reserve(layer.def->fields.size());
+  for (const FieldDesc& desc : layer.def->fields) layer.values.emplace_back(desc.default_number);
   for (const Field& field : fields) LOOM_TRY(set_field(layer, field));
   if (!children.empty() && !layer.def->container) {
     return invalid(
@@ -157,4 +201,4 @@ Tensor step_rows(const Tensor& t, int64_t sequences, int64_t i) {
   return rows;
 }
 
-}  // namespace loom
+}  // namespace loom::core

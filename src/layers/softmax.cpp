@@ -17,7 +17,7 @@
 #include "base/text.hpp"
 #include "layers/largest.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum {
@@ -344,4 +344,4 @@ const LayerDef kSoftmax = {.kind = LayerKind::softmax,
                            .infer = infer,
                            .forward = forward};
 
-}  // namespace loom
+}  // namespace loom::core

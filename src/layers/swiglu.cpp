@@ -5,7 +5,7 @@
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 enum { kWidth, kInner, kBias, kActivation, kSubNorm, kSubNormEps };
@@ -86,4 +86,4 @@ const LayerDef kSwiglu = {.kind = LayerKind::swiglu,
                           .infer = infer,
                           .forward = forward};
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "learn/step_builder.hpp"
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Shares of a row's range that are tried; 1 first, so that it wins where nothing is gained.
@@ -249,4 +249,4 @@ Result<ClipReport> clip_rows(const Tensor& master, DType dtype, const InputRange
   return report;
 }
 
-}  // namespace loom
+}  // namespace loom::core

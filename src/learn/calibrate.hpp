@@ -12,7 +12,7 @@
 #include "grid/traced.hpp"
 #include "ops/program.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // What the inputs of one matrix [N, K] looked like: their extremes, and some of them. For a
 // convolution an input is a patch.
@@ -82,4 +82,4 @@ struct ClipReport {
 Result<ClipReport> clip_rows(const Tensor& master, DType dtype, const InputRange& range,
                              const Ops& ops, ThreadPool& pool);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -1,11 +1,12 @@
 #include "learn/dataset.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 int64_t per_sample(const Dataset& d) {
@@ -40,17 +41,31 @@ std::vector<T> chosen(const std::vector<T>& all, int64_t samples, std::span<cons
   return out;
 }
 
+// A row is never moved back, so none is written over before it is read.
+template <class T>
+void keep_rows(std::vector<T>& values, int64_t samples, std::span<const int64_t> rows) {
+  const int64_t each = samples > 0 ? static_cast<int64_t>(values.size()) / samples : 0;
+  T* to = values.data();
+  for (const int64_t row : rows) {
+    const T* from = values.data() + row * each;
+    if (from != to) std::copy_n(from, each, to);
+    to += each;
+  }
+  values.resize(static_cast<size_t>(static_cast<int64_t>(rows.size()) * each));
+}
+
 }  // namespace
 
-Status Dataset::check() const {
+Status Dataset::check_inputs() const {
   if (samples < 1) return invalid("the dataset is empty; give at least one sample");
   const int64_t each = per_sample(*this);
-  if (ids.empty()) {
-    LOOM_TRY(check_size("input values", inputs, samples, each));
-    LOOM_TRY(check_finite("input", inputs, each));
-  } else {
-    LOOM_TRY(check_size("ids", ids, samples, each));
-  }
+  if (!ids.empty()) return check_size("ids", ids, samples, each);
+  LOOM_TRY(check_size("input values", inputs, samples, each));
+  return check_finite("input", inputs, each);
+}
+
+Status Dataset::check() const {
+  LOOM_TRY(check_inputs());
   if (has_labels()) {
     if (static_cast<int64_t>(labels.size()) % samples != 0) {
       return invalid(cat("the dataset has ", labels.size(), " labels for ", samples, " samples"));
@@ -81,6 +96,19 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   return d;
 }
 
+void Dataset::keep(std::span<const int64_t> rows) {
+  keep_rows(inputs, samples, rows);
+  keep_rows(ids, samples, rows);
+  keep_rows(targets, samples, rows);
+  keep_rows(labels, samples, rows);
+  samples = static_cast<int64_t>(rows.size());
+}
+
+uint64_t Dataset::bytes() const {
+  return (inputs.size() + targets.size()) * sizeof(float) +
+         (ids.size() + labels.size()) * sizeof(int32_t);
+}
+
 // Fisher and Yates with one number per place.
 std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream) {
   std::vector<int64_t> order(static_cast<size_t>(n));
@@ -95,4 +123,4 @@ std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream) {
   return order;
 }
 
-}  // namespace loom
+}  // namespace loom::core

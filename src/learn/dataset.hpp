@@ -10,7 +10,7 @@
 
 #include "tensor/tensor.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Dataset {
   int64_t samples = 0;
@@ -29,11 +29,17 @@ struct Dataset {
   // The first thing that is wrong: no samples, sizes that do not agree, a label or id out of range,
   // a number that is not finite; the Error names the sample.
   Status check() const;
+  // The same of the inputs alone.
+  Status check_inputs() const;
   // The samples of these numbers, in this order, as a set of their own.
   Dataset select(std::span<const int64_t> rows) const;
+  // Becomes that, where `rows` ascend, without a copy.
+  void keep(std::span<const int64_t> rows);
+  // That its values take.
+  uint64_t bytes() const;
 };
 
 // 0 .. n - 1 in an order that is a function of (seed, stream).
 std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream);
 
-}  // namespace loom
+}  // namespace loom::core

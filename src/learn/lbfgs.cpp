@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 // One program in the making: the vector operations of the method, over all parameters.
 class Lbfgs::Recording {
  public:
@@ -104,7 +104,7 @@ Status Lbfgs::Recording::two_loops(int64_t pairs) {
 }
 
 Result<Tensor> Lbfgs::persistent(const std::string& name, const Shape& shape) {
-  LOOM_ASSIGN(const Tensor t, loom::persistent(shape, buffers_));
+  LOOM_ASSIGN(const Tensor t, loom::core::persistent(shape, buffers_));
   if (!name.empty()) state_.push_back({name, t});
   return t;
 }
@@ -253,4 +253,4 @@ int64_t Lbfgs::state_bytes() const {
   return bytes;
 }
 
-}  // namespace loom
+}  // namespace loom::core

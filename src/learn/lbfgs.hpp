@@ -10,7 +10,7 @@
 #include "learn/step_builder.hpp"
 #include "ops/program.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class Lbfgs {
  public:
@@ -61,4 +61,4 @@ class Lbfgs {
   std::unique_ptr<Program> decay_, pair_, insert_, direction_, apply_, forget_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

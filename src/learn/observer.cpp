@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace loom {
+namespace loom::core {
 
 LayerStats layer_stats(const Tensor& values) {
   LayerStats s;
@@ -30,4 +30,4 @@ LayerStats layer_stats(const Tensor& values) {
   return s;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct LayerStats {
   double mean = 0, std = 0, min = 0, max = 0;
@@ -28,4 +28,4 @@ struct LayerEvent {
 // ask for: layer_stats(event.values).
 using LayerObserver = std::function<void(const LayerEvent&)>;
 
-}  // namespace loom
+}  // namespace loom::core

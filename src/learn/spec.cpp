@@ -6,7 +6,7 @@
 #include "base/dmath.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kLosses[] = {"mse", "mae", "huber", "softmax_ce", "bce", "kl", "cosine"};
@@ -148,4 +148,4 @@ double learning_rate(const ScheduleSpec& s, int64_t step, int64_t total, int64_t
   return rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
 }
 
-}  // namespace loom
+}  // namespace loom::core

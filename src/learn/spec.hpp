@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "ops/args.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct LossSpec {
   LossKind kind = LossKind::mse;
@@ -78,4 +78,4 @@ std::string_view schedule_name(ScheduleKind kind);
 double learning_rate(const ScheduleSpec& spec, int64_t step, int64_t total, int64_t per_epoch,
                      int64_t plateau_drops);
 
-}  // namespace loom
+}  // namespace loom::core

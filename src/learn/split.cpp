@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr uint64_t kStream = uint64_t{1} << 49;  // not those of the epochs of Trainer
@@ -52,7 +52,7 @@ void set_quotas(std::vector<Group>& groups, double share, int64_t total) {
 
 }  // namespace
 
-Result<SplitDataset> split_dataset(const Dataset& data, const SplitSpec& spec) {
+Result<SplitDataset> split_dataset(Dataset data, const SplitSpec& spec) {
   if (!(spec.share >= 0 && spec.share <= 1)) {
     return invalid("the share of samples that train must be between 0 and 1");
   }
@@ -76,7 +76,9 @@ Result<SplitDataset> split_dataset(const Dataset& data, const SplitSpec& spec) {
     const bool mine = spec.shuffle ? trains[static_cast<size_t>(row)] : in_front;
     (mine ? train : validation).push_back(row);
   }
-  return SplitDataset{data.select(train), data.select(validation), by_class};
+  Dataset held_out = data.select(validation);
+  data.keep(train);
+  return SplitDataset{std::move(data), std::move(held_out), by_class};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "learn/dataset.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct SplitSpec {
   double share = 0;  // of the samples that train, in (0, 1)
@@ -19,6 +19,11 @@ struct SplitDataset {
 // round(share * samples) samples train, the rest validates; both must have some. Shuffled, and
 // where every sample has one label, each class apart: share * (samples of the class), rounded down,
 // and what is left goes to the classes that lost most by that.
-Result<SplitDataset> split_dataset(const Dataset& data, const SplitSpec& spec);
+// What splitting so many samples takes for their order and the lists of both parts.
+constexpr uint64_t split_list_bytes(int64_t samples) {
+  return 2 * sizeof(int64_t) * static_cast<uint64_t>(samples);
+}
+// The samples that train stay where they lie; memory is taken for those that validate.
+Result<SplitDataset> split_dataset(Dataset data, const SplitSpec& spec);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Tensor cell(const Tensor& row, int64_t i) {
   return slice_cols(row, i, 1);
@@ -433,4 +433,4 @@ Status record_pack(Trace& trace, const TrainStepOptions& options,
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

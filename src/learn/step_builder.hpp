@@ -4,7 +4,7 @@
 #include "learn/train_step.hpp"
 #include "ops/gradient.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // One parameter and what trains it. Without a master the packed weight itself is trained.
 struct Trained {
@@ -54,4 +54,4 @@ Status record_pack(Trace& trace, const TrainStepOptions& options,
 // Packing one of them from f32 values of its shape.
 PackArgs pack_of(const Trained& p, const Tensor& values, const TrainStepOptions& options);
 
-}  // namespace loom
+}  // namespace loom::core

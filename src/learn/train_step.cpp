@@ -10,7 +10,7 @@
 #include "learn/lbfgs.hpp"
 #include "learn/step_builder.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Packed weights as plain bytes, to be saved as they lie.
@@ -65,7 +65,7 @@ struct TrainStep::Impl {
   std::vector<MemoryRange> ranges() const;
   bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
 
-  Result<Tensor> persistent(const Shape& shape) { return loom::persistent(shape, memory); }
+  Result<Tensor> persistent(const Shape& shape) { return loom::core::persistent(shape, memory); }
   Status make_weight(int i, Recorder& recorder, Trained& one);
   Status make_ranges(const Param& p, DType dtype, Trained& one);
   Status make_state();
@@ -163,7 +163,7 @@ Status TrainStep::Impl::make_state() {
   }
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (ops->device != nullptr) {
-    LOOM_ASSIGN(reports, loom::persistent(Shape{kReports, 4}, reports_memory));
+    LOOM_ASSIGN(reports, loom::core::persistent(Shape{kReports, 4}, reports_memory));
     const MemoryRange range = range_of(reports);
     LOOM_ASSIGN(reports_attached,
                 Attached::attach(ops->device, {&range, 1}, MemoryUse::state, false));
@@ -501,4 +501,4 @@ int64_t TrainStep::state_bytes() const {
   return bytes + impl_->feedback.memory().size();
 }
 
-}  // namespace loom
+}  // namespace loom::core

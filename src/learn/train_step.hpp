@@ -17,7 +17,7 @@
 #include "learn/spec.hpp"
 #include "ops/program.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct TrainStepOptions {
   LossSpec loss;
@@ -133,4 +133,4 @@ class TrainStep {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

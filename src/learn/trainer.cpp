@@ -8,7 +8,7 @@
 #include "grid/init.hpp"
 #include "learn/step_builder.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 std::vector<int64_t> order_of(int64_t n, bool shuffle, uint64_t seed, int64_t epoch) {
@@ -207,7 +207,8 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   impl->network = std::make_unique<Network>(std::move(network));
   impl->rows_per_sample = impl->network->output().rows() / options.batch;
   LOOM_TRY(impl->fits(data));
-  LOOM_TRY(init_params(*impl->network, options.dtype, options.seed, pool));
+  LOOM_TRY(
+      init_params(*impl->network, options.dtype, options.start_seed.value_or(options.seed), pool));
   LOOM_ASSIGN(impl->step, TrainStep::create(*impl->network, impl->options.step, ops, pool));
   LOOM_TRY(impl->make_forward());
   return Trainer(std::move(impl));
@@ -266,6 +267,23 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   return report;
 }
 
+Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.fits(batch));
+  if (batch.samples > s.options.batch) {
+    return invalid(
+        cat(batch.samples, " samples in a batch; this trainer takes at most ", s.options.batch));
+  }
+  const std::vector<int64_t> order = order_of(batch.samples, false, 0, 0);
+  s.fill_inputs(batch, order, 0, batch.samples, s.step->x());
+  const int64_t rows = batch.samples * s.rows_per_sample * s.options.step.accumulate;
+  s.fill_targets(batch, order, 0, batch.samples, s.step->targets(), s.step->weight(),
+                 1.0f / static_cast<float>(rows));
+  LOOM_ASSIGN(StepResult result, s.step->run(rate));
+  result.loss *= s.options.step.accumulate;
+  return result;
+}
+
 // Books the end of an epoch: the best loss so far, plateaus, whether to stop.
 void Trainer::Impl::note(EpochReport& report) {
   const double loss = report.validation.has_value() ? report.validation->loss : report.train_loss;
@@ -287,7 +305,12 @@ void Trainer::Impl::note(EpochReport& report) {
                 (options.early_stop > 0 && progress.stale >= options.early_stop);
 }
 
-Result<Evaluation> Trainer::evaluate(const Dataset& data) {
+void Trainer::plan(int64_t epochs, int64_t early_stop) {
+  impl_->options.epochs = epochs;
+  impl_->options.early_stop = early_stop;
+}
+
+Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_outputs) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(data));
   const int64_t batch = s.options.batch;
@@ -302,9 +325,10 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data) {
     s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
     LOOM_TRY(s.forward.program->run());
     LOOM_TRY(to_host(*s.ops, {t.row_losses}));
-    if (data.has_labels()) LOOM_TRY(to_host(*s.ops, {t.network.y}));
+    if (data.has_labels() || on_outputs) LOOM_TRY(to_host(*s.ops, {t.network.y}));
     add_rows(t.row_losses, count * s.rows_per_sample, result.loss);
     if (data.has_labels()) right += s.hits(data, first, count);
+    if (on_outputs) on_outputs(first, count, t.network.y);
   }
   result.loss /= static_cast<double>(data.samples * s.rows_per_sample);
   if (data.has_labels()) {
@@ -366,4 +390,4 @@ Status Trainer::restore(const TrainerProgress& progress) {
   return impl_->step->restored(progress.updates, progress.pending);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "learn/dataset.hpp"
 #include "learn/train_step.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct TrainerOptions {
   TrainStepOptions step;
@@ -21,7 +21,8 @@ struct TrainerOptions {
   int64_t early_stop = 0;  // epochs without a better validation loss; 0: never
   bool shuffle = true;
   uint64_t seed = 1;
-  DType dtype = DType::f32;  // of matrices
+  std::optional<uint64_t> start_seed;  // of the starting weights; unset: seed
+  DType dtype = DType::f32;            // of matrices
 };
 
 struct Evaluation {
@@ -66,9 +67,15 @@ class Trainer {
   // evaluation.
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
                             const OnStep& on_step = {});
+  // One step on one batch of at most options.batch samples, for loops of one's own. Its mean loss
+  // is the result's; epochs and schedules know nothing of it.
+  Result<StepResult> train_batch(const Dataset& batch, double rate);
   // The mean loss over the rows of all predictions, and the accuracy. The same bits for every
   // options.batch, unless feedback is carried from batch to batch.
-  Result<Evaluation> evaluate(const Dataset& data);
+  Result<Evaluation> evaluate(const Dataset& data) { return evaluate(data, {}); }
+  // The same, and shows what the network gave: y holds `count` samples from `first` on, row by row.
+  using OnOutputs = std::function<void(int64_t first, int64_t count, const Tensor& y)>;
+  Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs);
 
   // Post-training quantisation (learn/calibrate.hpp): runs `data` through the network as it is
   // packed, then narrows the rows of every matrix below 16 bits to what costs its products least,
@@ -81,6 +88,8 @@ class Trainer {
   Network& network();
   TrainStep& step();
   const TrainerProgress& progress() const;
+  // How long the run is from now on: epochs in all, those done included. Schedules span it.
+  void plan(int64_t epochs, int64_t early_stop);
   Status restore(const TrainerProgress& progress);  // after TrainStep::state() was filled
 
  private:
@@ -89,4 +98,4 @@ class Trainer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

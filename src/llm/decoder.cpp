@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // The activation's name in Loom for a checkpoint's hidden_act (validated by the config reader).
@@ -224,4 +224,4 @@ Result<HfConfig> shape_config(std::string_view name) {
   return invalid(cat("unknown shape '", printable(name), "'; known are ", join(known, ", ")));
 }
 
-}  // namespace loom
+}  // namespace loom::core

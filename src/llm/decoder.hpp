@@ -13,7 +13,7 @@
 #include "grid/network.hpp"
 #include "io/hf_config.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Result<GridSpec> decoder_grid(const HfConfig& config);
 
@@ -37,4 +37,4 @@ Status check_decoder(const Network& network, const HfConfig& config, const std::
 // A named shape for benchmarks ("smollm2-135m", "shakespeare", "tiny"); an Error lists the names.
 Result<HfConfig> shape_config(std::string_view name);
 
-}  // namespace loom
+}  // namespace loom::core

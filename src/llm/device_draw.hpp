@@ -6,7 +6,7 @@
 
 #include "ops/args.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // As SamplerOptions have it. The n-th token takes number index + n of Philox(seed, stream 0).
 struct DeviceDraw {
@@ -17,4 +17,4 @@ struct DeviceDraw {
   uint64_t seed = 0, index = 0;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,8 +3,9 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "llm/decoder.hpp"
+#include "llm/dtype_tally.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr const char* kSection = "language_model";
@@ -66,15 +67,17 @@ JsonValue model_section(const ModelSource& source, DType dtype) {
 // What load_weights() of LanguageModel calls the dtype of a model: that of the blocks' matrices.
 DType block_dtype(const Network& network, const std::vector<EntityOutput>& params,
                   const HfConfig& config) {
-  DType dtype = DType::f32;
-  bool first = true;
+  DTypeTally types;
+  DType first = DType::f32;
+  bool any = false;
   for (size_t i = 0; i < params.size(); ++i) {
     const Param& param = network.params()[i];
     if (!param.spec.matrix()) continue;
-    if (first || !is_vocabulary_matrix(param, config)) dtype = params[i].dtype;
-    first = false;
+    if (!any) first = params[i].dtype;
+    any = true;
+    if (!is_vocabulary_matrix(param, config)) types.add(params[i].dtype, param.spec.shape.count());
   }
-  return dtype;
+  return types.empty() ? first : types.most();
 }
 
 }  // namespace
@@ -118,4 +121,4 @@ Status save_model(const std::string& path, const ModelSource& source,
   return write_entity(path, header, blobs, options.progress);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "bridge/entity_network.hpp"
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Writes the model of `source`, packed one parameter at a time as `policy` says; policy.dtype null:
 // as stored. `dtype`: what the blocks are then said to be packed in; unset: what the first of their
@@ -23,4 +23,4 @@ Status save_model(const std::string& path, const ModelSource& source,
 Result<DType> entity_model_dtype(const Entity& file);
 Result<std::unique_ptr<ModelSource>> open_entity_source(std::shared_ptr<const Entity> file);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,13 +2,26 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <numeric>
 #include <optional>
 
+#include "base/dmath.hpp"
 #include "base/text.hpp"
 #include "llm/sampler.hpp"
 #include "llm/stop_matcher.hpp"
+#include "ops/fmath.hpp"
 
 namespace loom {
+
+std::string_view stop_reason_name(StopReason reason) {
+  constexpr std::string_view kNames[] = {"eos", "stop_string", "length", "context", "cancelled"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+}  // namespace loom
+
+namespace loom::core {
 namespace {
 
 constexpr size_t kPrefillPiece = 256;
@@ -83,6 +96,44 @@ Result<bool> prefill(LlmSession& session, std::span<const TokenId> prompt,
   return true;
 }
 
+// Natural logarithms of softmax(logits) of the token drawn and of the likeliest ones. NaN counts as
+// no probability. The sum is in double, in the order of the ids.
+class Chances {
+ public:
+  void look(std::span<const float> logits, TokenId drawn, int64_t most) {
+    float largest = kNone;
+    for (const float v : logits) largest = v > largest ? v : largest;
+    double sum = 0;
+    for (const float v : logits) {
+      if (v == v) sum += static_cast<double>(fmath::exp<float>(v - largest));
+    }
+    const double whole = static_cast<double>(largest) + dmath::log(sum);
+    const auto chance = [&](TokenId id) {
+      const float v = logits[static_cast<size_t>(id)];
+      return v == v ? static_cast<float>(static_cast<double>(v) - whole) : kNone;
+    };
+    logprob = chance(drawn);
+    order_.resize(most > 0 ? logits.size() : 0);
+    std::iota(order_.begin(), order_.end(), 0);
+    const auto kept =
+        static_cast<std::ptrdiff_t>(std::min<size_t>(order_.size(), static_cast<size_t>(most)));
+    std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(),
+                      [&](TokenId a, TokenId b) {
+                        const float la = chance(a), lb = chance(b);
+                        return la > lb || (la == lb && a < b);
+                      });
+    top.clear();
+    for (std::ptrdiff_t i = 0; i < kept; ++i)
+      top.push_back({order_[static_cast<size_t>(i)], chance(order_[static_cast<size_t>(i)])});
+  }
+  float logprob = 0;
+  std::vector<TokenChoice> top;
+
+ private:
+  static constexpr float kNone = -std::numeric_limits<float>::infinity();
+  std::vector<TokenId> order_;
+};
+
 struct Run {
   LlmSession& session;
   const GenerateOptions& options;
@@ -91,6 +142,18 @@ struct Run {
   Sampler sampler;
   TextStream stream;
   Generation& result;
+  Chances chances{};  // of the token that was drawn last
+
+  bool wants_chances() const { return options.logprobs || options.top_logprobs > 0; }
+  // Draws from the logits of the session.
+  TokenId draw() {
+    const TokenId id = sampler.next(session.logits(), history);
+    if (wants_chances()) chances.look(session.logits(), id, options.top_logprobs);
+    return id;
+  }
+  bool show(TokenId id, std::string_view text) const {
+    return !options.on_token || options.on_token({id, text, chances.logprob, chances.top});
+  }
 
   bool is_eos(TokenId id) const {
     return !options.ignore_eos && std::find(eos.begin(), eos.end(), id) != eos.end();
@@ -101,7 +164,11 @@ struct Run {
     if (is_eos(id)) return std::optional(StopReason::eos);
     history.push_back(id);
     result.token_ids.push_back(id);
+    if (wants_chances()) result.logprobs.push_back(chances.logprob);
+    const size_t before = result.text.size();
     LOOM_ASSIGN(const bool more, stream.push(id));
+    if (!show(id, std::string_view(result.text).substr(before)))
+      return std::optional(StopReason::cancelled);
     if (!more) {
       return std::optional(stream.cancelled() ? StopReason::cancelled : StopReason::stop_string);
     }
@@ -129,9 +196,9 @@ struct Run {
   Status follow(TokenId last, std::vector<TokenId>& found) {
     found.clear();
     const std::optional<DeviceDraw> how = sampler.on_device();
-    if (!how.has_value() || session.draw_batch() == 1) {
+    if (!how.has_value() || session.draw_batch() == 1 || wants_chances()) {
       LOOM_TRY(session.feed({&last, 1}));
-      found.push_back(sampler.next(session.logits(), history));
+      found.push_back(draw());
       return {};
     }
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size());
@@ -145,7 +212,7 @@ struct Run {
   // Draws and feeds until something ends the text.
   Result<StopReason> decode() {
     if (options.max_tokens == 0) return StopReason::length;
-    std::vector<TokenId> found = {sampler.next(session.logits(), history)};
+    std::vector<TokenId> found = {draw()};
     for (;;) {
       LOOM_ASSIGN(const std::optional<StopReason> end, take_all(found));
       if (end.has_value()) return *end;
@@ -161,17 +228,16 @@ Status check(const LlmSession& session, const LanguageModel& model, std::span<co
     return invalid(cat("max_tokens must be 0 or more; got ", options.max_tokens));
   if (prompt.empty() && session.logits().empty())
     return invalid("the prompt holds no token; a text needs at least one to begin with");
+  if (options.top_logprobs < 0 || options.top_logprobs > model.config().vocab_size) {
+    return invalid(cat("top_logprobs must be from 0 to ", model.config().vocab_size, "; got ",
+                       options.top_logprobs));
+  }
   if (!options.stop.empty() && model.tokenizer() == nullptr)
     return invalid("stop strings need a tokenizer, and this model has none");
   return {};
 }
 
 }  // namespace
-
-std::string_view stop_reason_name(StopReason reason) {
-  constexpr std::string_view kNames[] = {"eos", "stop_string", "length", "context", "cancelled"};
-  return kNames[static_cast<size_t>(reason)];
-}
 
 Result<Generation> generate(LlmSession& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
@@ -217,4 +283,4 @@ Result<Generation> generate(LlmSession& session, const LanguageModel& model,
   return result;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "llm/llm_session.hpp"
 #include "loom/generation.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Feeds `prompt` to the session and draws tokens until a StopReason. An empty prompt goes on from
 // the logits that the session holds. The repetition window covers this prompt and what was drawn.
@@ -17,4 +17,4 @@ Result<Generation> generate(LlmSession& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
                             const TextSink& sink = {});
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 #include "io/json.hpp"
 #include "llm/gguf_rope.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kRopeFreqs = "rope_freqs.weight";
@@ -380,4 +380,4 @@ Status write_gguf_config(const HfConfig& config, const GgufArchitecture& archite
                          config.architecture));
 }
 
-}  // namespace loom
+}  // namespace loom::core

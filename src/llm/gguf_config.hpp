@@ -7,7 +7,7 @@
 #include "io/hf_config.hpp"
 #include "llm/gguf_names.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Errors: unsupported (another architecture, a key of it that we cannot honour), bad_file.
 Result<HfConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& architecture);
@@ -17,4 +17,4 @@ Result<HfConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& arch
 Status write_gguf_config(const HfConfig& config, const GgufArchitecture& architecture,
                          GgufMetadata& metadata);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,12 +9,13 @@
 #include "dtype/r16_blocks.hpp"
 #include "io/gguf_write.hpp"
 #include "llm/decoder.hpp"
+#include "llm/dtype_tally.hpp"
 #include "llm/gguf_config.hpp"
 #include "llm/gguf_export_tokenizer.hpp"
 #include "llm/gguf_names.hpp"
 #include "llm/gguf_rope.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kRows = 16;  // converted at a time: a group of R16
@@ -24,7 +25,9 @@ uint32_t file_type(std::string_view ggml) {
   constexpr struct {
     std::string_view name;
     uint32_t id;
-  } kTypes[] = {{"F32", 0}, {"F16", 1}, {"Q4_0", 2}, {"Q8_0", 7}, {"BF16", 32}, {"MXFP4", 38}};
+  } kTypes[] = {{"F32", 0},   {"F16", 1},   {"Q4_0", 2},  {"Q4_1", 3},  {"Q8_0", 7},
+                {"Q5_0", 8},  {"Q5_1", 9},  {"Q2_K", 10}, {"Q3_K", 12}, {"Q4_K", 15},
+                {"Q5_K", 17}, {"Q6_K", 18}, {"BF16", 32}, {"MXFP4", 38}};
   for (const auto& row : kTypes)
     if (row.name == ggml) return row.id;
   return 0;
@@ -42,8 +45,11 @@ class Exporter {
                          source_.path);
     }
     if (options_.dtype && ggml_of_dtype(*options_.dtype) == nullptr) {
-      return unsupported(cat("GGUF has no type ", dtype_name(*options_.dtype),
-                             "; float32, float16, bfloat16, q4_0, q8_0 and mxfp4 can be written"));
+      std::vector<std::string> names;
+      for (const DTypeInfo& info : dtype_table())
+        if (ggml_of_dtype(info.dtype) != nullptr) names.emplace_back(info.name);
+      return unsupported(cat("GGUF has no type ", dtype_name(*options_.dtype), "; ",
+                             join(names, ", "), " can be written"));
     }
     LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_.config));
     LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
@@ -53,19 +59,30 @@ class Exporter {
     if (source_.config.rope == RopeKind::llama3) tensors.push_back(rope_factors());
     GgufMetadata metadata;
     LOOM_TRY(write_gguf_config(source_.config, *architecture_, metadata));
-    metadata.u32("general.file_type", file_type(body_type_));
+    metadata.u32("general.file_type", file_type(body_type()));
     metadata.u32("general.quantization_version", 2);
     LOOM_TRY(write_gguf_tokenizer(source_, metadata));
     return write_gguf_file(path, metadata, tensors);
   }
 
  private:
+  std::string_view body_type() const {
+    return types_of_blocks_.empty() ? "F32" : ggml_of_dtype(types_of_blocks_.most())->name;
+  }
+
+  static bool fits(DType type, const Param& param) {
+    return gguf_block_bytes(type) == 0 || param.spec.shape[1] % gguf_block_values(type) == 0;
+  }
+
   DType type_of(const Param& param, DType stored) const {
     if (!param.spec.matrix()) return DType::f32;
     DType type = options_.dtype.value_or(stored);
     const bool narrow = options_.dtype && dtype_info(type).bits < 8;
     if (narrow && is_vocabulary_matrix(param, source_.config)) type = DType::q8_0;
-    if (gguf_block_bytes(type) > 0 && param.spec.shape[1] % kR16Block != 0) type = DType::f16;
+    // As llama.cpp: where a row is no whole number of super-blocks, blocks of 32 of about that
+    // size.
+    if (!fits(type, param)) type = dtype_info(type).bits > 4 ? DType::q8_0 : DType::q5_0;
+    if (!fits(type, param)) type = DType::f16;
     return ggml_of_dtype(type) == nullptr ? DType::f32 : type;
   }
 
@@ -100,7 +117,8 @@ class Exporter {
     out.name = name;
     out.type = ggml_of_dtype(type)->name;
     for (int i = 0; i < param.spec.shape.rank(); ++i) out.shape.push_back(param.spec.shape[i]);
-    if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config)) body_type_ = out.type;
+    if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config))
+      types_of_blocks_.add(type, param.spec.shape.count());
     out.write = [this, param = &param, type, head](const GgufSink& sink) {
       return write_param(*param, type, head, sink);
     };
@@ -127,12 +145,7 @@ class Exporter {
                      const GgufSink& sink) const {
     std::vector<std::byte> matrix(static_cast<size_t>(g.bytes()));
     for (int64_t row = 0; row < g.rows; ++row) LOOM_TRY(weight.place(row, g, matrix.data()));
-    std::vector<std::byte> blocks(static_cast<size_t>(g.blocks * gguf_block_bytes(g.dtype)));
-    for (int64_t row = 0; row < g.rows; ++row) {
-      r16_get_blocks(g, matrix.data(), head == 0 ? row : unpaired_row(row, head), blocks.data());
-      LOOM_TRY(sink(blocks));
-    }
-    return {};
+    return write_rows(g, matrix.data(), head, sink);
   }
 
   // Rows of the file in their order: kRows at a time where the source has them in that order too.
@@ -167,9 +180,20 @@ class Exporter {
     const R16 g = r16_geometry(type, count, cols);
     std::vector<std::byte> matrix(static_cast<size_t>(g.bytes()));
     r16_pack(g, values, 0, count, ScaleScope::per_row, {}, matrix.data());
-    std::vector<std::byte> blocks(static_cast<size_t>(g.blocks * gguf_block_bytes(type)));
-    for (int64_t row = 0; row < count; ++row) {
-      r16_get_blocks(g, matrix.data(), row, blocks.data());
+    return write_rows(g, matrix.data(), 0, sink);
+  }
+
+  // The blocks of all rows of a packed matrix, in the order of the file.
+  static Status write_rows(const R16& g, const std::byte* matrix, int64_t head,
+                           const GgufSink& sink) {
+    const int64_t count = g.cols / gguf_block_values(g.dtype);
+    std::vector<std::byte> blocks(static_cast<size_t>(count * gguf_block_bytes(g.dtype)));
+    for (int64_t row = 0; row < g.rows; ++row) {
+      const int64_t from = head == 0 ? row : unpaired_row(row, head);
+      if (!r16_get_blocks(g, matrix, from, blocks.data())) {
+        return bad_file(cat("a block of ", dtype_name(g.dtype), " in row ", from,
+                            " has a scale that GGUF has no bits for"));
+      }
       LOOM_TRY(sink(blocks));
     }
     return {};
@@ -187,7 +211,7 @@ class Exporter {
   const ModelSource& source_;
   const GgufExportOptions& options_;
   const GgufArchitecture* architecture_ = nullptr;
-  std::string_view body_type_ = "F32";
+  DTypeTally types_of_blocks_;
   int64_t done_ = 0, total_ = 0;
 };
 
@@ -198,4 +222,4 @@ Status write_gguf(const std::string& path, const ModelSource& source,
   return Exporter(source, options).write(path);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct GgufExportOptions {
   // f32, f16, bf16, q4_0, q8_0 or mxfp4; unset: each matrix as the source has it.
@@ -25,4 +25,4 @@ struct GgufExportOptions {
 Status write_gguf(const std::string& path, const ModelSource& source,
                   const GgufExportOptions& options = {});
 
-}  // namespace loom
+}  // namespace loom::core

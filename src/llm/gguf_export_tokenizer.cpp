@@ -8,7 +8,7 @@
 #include "llm/gguf_pre.hpp"
 #include "llm/gguf_tokenizer.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Of pieces that no merge makes: below the score of every merge.
@@ -230,4 +230,4 @@ Status write_gguf_tokenizer(const ModelSource& source, GgufMetadata& metadata) {
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "io/gguf_write.hpp"
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Adds nothing but the ids and the chat template when the source has no tokenizer. What an added
 // token strips beside itself (lstrip, rstrip, single_word) cannot be said and is left out.
@@ -12,4 +12,4 @@ namespace loom {
 // SentencePiece BPE).
 Status write_gguf_tokenizer(const ModelSource& source, GgufMetadata& metadata);
 
-}  // namespace loom
+}  // namespace loom::core

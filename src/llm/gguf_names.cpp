@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr GgufArchitecture kArchitectures[] = {
@@ -104,9 +104,11 @@ struct TypePair {
   DType dtype;
   std::string_view ggml;
 };
-constexpr TypePair kTypePairs[] = {{DType::f32, "F32"},   {DType::f16, "F16"},
-                                   {DType::bf16, "BF16"}, {DType::q4_0, "Q4_0"},
-                                   {DType::q8_0, "Q8_0"}, {DType::mxfp4, "MXFP4"}};
+constexpr TypePair kTypePairs[] = {
+    {DType::f32, "F32"},   {DType::f16, "F16"},     {DType::bf16, "BF16"}, {DType::q4_0, "Q4_0"},
+    {DType::q8_0, "Q8_0"}, {DType::mxfp4, "MXFP4"}, {DType::q2_k, "Q2_K"}, {DType::q3_k, "Q3_K"},
+    {DType::q4_k, "Q4_K"}, {DType::q5_k, "Q5_K"},   {DType::q6_k, "Q6_K"}, {DType::q4_1, "Q4_1"},
+    {DType::q5_0, "Q5_0"}, {DType::q5_1, "Q5_1"}};
 
 }  // namespace
 
@@ -161,4 +163,4 @@ const GgmlType* ggml_of_dtype(DType dtype) {
   return nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "io/gguf_quants.hpp"
 #include "io/hf_config.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct GgufArchitecture {
   std::string_view name;        // general.architecture
@@ -65,4 +65,4 @@ DType dtype_of_ggml(const GgmlType& type);
 // The ggml type of a number type; null: GGUF has none.
 const GgmlType* ggml_of_dtype(DType dtype);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kGpt2 =
@@ -133,4 +133,4 @@ const GgufPre* recognise_gguf_pre(const JsonValue& tokenizer) {
   return nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // U+2581, what SentencePiece writes for " ".
 inline constexpr std::string_view kSpace = "\xE2\x96\x81";
@@ -36,4 +36,4 @@ JsonValue normalizer_json(const GgufPre& pre);
 // The row that does what a tokenizer.json of the BPE kind does; null: none.
 const GgufPre* recognise_gguf_pre(const JsonValue& tokenizer);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/dmath.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -49,4 +49,4 @@ std::optional<HfConfig> recognise_llama3(HfConfig config, std::span<const float>
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

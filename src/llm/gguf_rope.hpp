@@ -8,7 +8,7 @@
 
 #include "io/hf_config.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // What the frequency of each rotary pair is divided by; config.rope is llama3.
 std::vector<float> llama3_factors(const HfConfig& config);
@@ -18,4 +18,4 @@ std::vector<float> llama3_factors(const HfConfig& config);
 // bounds that its models use.
 std::optional<HfConfig> recognise_llama3(HfConfig config, std::span<const float> factors);
 
-}  // namespace loom
+}  // namespace loom::core

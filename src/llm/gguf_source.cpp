@@ -1,5 +1,5 @@
 // Tensors stay in the map of the file; a parameter is read a few rows at a time. Types that R16 has
-// too (q4_0, q8_0, mxfp4) are moved bit by bit.
+// too (r16_blocks.hpp) are moved bit by bit.
 #include "llm/gguf_source.hpp"
 
 #include <unordered_set>
@@ -12,7 +12,7 @@
 #include "llm/gguf_names.hpp"
 #include "llm/gguf_tokenizer.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class GgufSource : public ModelSource {
@@ -150,7 +150,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
   weight.release = [this, index] { gguf_.release(index); };
   const int64_t block = gguf_block_bytes(weight.stored);
   if (block == 0 || ggml_of_dtype(weight.stored) != &gguf_.type(index)) return weight;
-  const int64_t row_bytes = cols / kR16Block * block;
+  const int64_t row_bytes = cols / gguf_block_values(weight.stored) * block;
   weight.place = [this, index, head, row_bytes, skip = part.first_row](
                      int64_t row, const R16& matrix, std::byte* to) -> Status {
     const int64_t at = skip + (head == 0 ? row : paired_row(row, head));
@@ -171,4 +171,4 @@ Result<std::unique_ptr<ModelSource>> open_gguf(const std::string& path) {
   return std::unique_ptr<ModelSource>(std::move(source));
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -7,10 +7,10 @@
 
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Errors: those of Gguf::open, read_gguf_config and read_gguf_tokenizer; unsupported (an
 // architecture, or a tensor that no parameter of the decoder reads).
 Result<std::unique_ptr<ModelSource>> open_gguf(const std::string& path);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "io/json.hpp"
 #include "llm/gguf_pre.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 JsonValue typed(std::string_view type) {
@@ -342,4 +342,4 @@ Result<std::string> read_gguf_tokenizer(const Gguf& gguf) {
   return TokenizerReader(gguf).read();
 }
 
-}  // namespace loom
+}  // namespace loom::core

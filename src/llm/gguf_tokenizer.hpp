@@ -6,7 +6,7 @@
 
 #include "io/gguf.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // The types of tokenizer.ggml.token_type.
 enum class GgufToken : int32_t {
@@ -30,4 +30,4 @@ constexpr size_t kMaxGgufMergeBytes = size_t{128} << 20;  // of the merges deriv
 // bad_file.
 Result<std::string> read_gguf_tokenizer(const Gguf& gguf);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 #include "io/safetensors_write.hpp"
 #include "llm/decoder.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // A tensor of the file and the parameters that are its rows (several where projections are fused).
@@ -136,4 +136,4 @@ Status write_hf_folder(const std::string& folder, const ModelSource& source,
                     plain ? source.config_json : hf_config_json(source.config));
 }
 
-}  // namespace loom
+}  // namespace loom::core

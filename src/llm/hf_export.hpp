@@ -7,7 +7,7 @@
 
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // `dtype`: f32, f16 or bf16; unset: each tensor as the source has it, f32 for what such a file
 // cannot hold. Makes the folder; config.json is written last, so that a folder that is cut short is
@@ -15,4 +15,4 @@ namespace loom {
 Status write_hf_folder(const std::string& folder, const ModelSource& source,
                        std::optional<DType> dtype);
 
-}  // namespace loom
+}  // namespace loom::core

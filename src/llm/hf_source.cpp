@@ -7,7 +7,7 @@
 #include "llm/hf_ternary.hpp"
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Result<std::string> read_optional(const std::string& path) {
@@ -170,4 +170,4 @@ Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder) {
   return std::unique_ptr<ModelSource>(std::move(source));
 }
 
-}  // namespace loom
+}  // namespace loom::core

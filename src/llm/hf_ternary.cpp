@@ -7,10 +7,10 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
-constexpr int64_t kLanes = 4;  // codes in a byte
+constexpr int64_t kCodesPerByte = 4;  // codes in a byte
 constexpr int64_t kValuesAtATime = 1 << 20;
 constexpr float kSmallestMean = 1e-5f;
 constexpr float kLargest = 3.40282347e38f;
@@ -31,9 +31,9 @@ Result<TernaryMatrix> TernaryMatrix::open(const SafeTensor& codes, const SafeTen
   m.codes_ = codes.data;
   m.name_ = codes.name;
   m.where_ = where;
-  const bool fits = codes.shape.size() == 2 && m.rows_ % kLanes == 0 &&
-                    codes.shape[0] == m.rows_ / kLanes && codes.shape[1] == m.cols_ &&
-                    static_cast<int64_t>(codes.data.size()) == m.rows_ / kLanes * m.cols_;
+  const bool fits = codes.shape.size() == 2 && m.rows_ % kCodesPerByte == 0 &&
+                    codes.shape[0] == m.rows_ / kCodesPerByte && codes.shape[1] == m.cols_ &&
+                    static_cast<int64_t>(codes.data.size()) == m.rows_ / kCodesPerByte * m.cols_;
   if (codes.dtype != SafeDType::u8 || !fits) {
     return bad_file(cat(codes.name, " does not hold the codes of ", shape.str(),
                         ": expected U8 of a quarter of the rows"),
@@ -54,7 +54,7 @@ Result<TernaryMatrix> TernaryMatrix::open(const SafeTensor& codes, const SafeTen
 
 Status TernaryMatrix::rows(int64_t first, int64_t count, float* out) const {
   const float values[3] = {-value_, 0.0f, value_};
-  const int64_t quarter = rows_ / kLanes;
+  const int64_t quarter = rows_ / kCodesPerByte;
   for (int64_t r = first; r < first + count; ++r) {
     const auto bytes =
         codes_.subspan(static_cast<size_t>(r % quarter * cols_), static_cast<size_t>(cols_));
@@ -94,4 +94,4 @@ void to_ternary(float mean, int64_t count, float* values) {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "io/hf_config.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // The tensor that holds the scale of packed matrix `name`.
 std::string ternary_scale_name(const std::string& name);
@@ -39,4 +39,4 @@ Result<float> mean_magnitude(const Network::RowSource& rows, const Shape& shape)
 // Each value becomes the nearest of -mean, 0 and mean; halves go to the even code.
 void to_ternary(float mean, int64_t count, float* values);
 
-}  // namespace loom
+}  // namespace loom::core

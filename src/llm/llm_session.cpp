@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Tokens that a device draws before the host looks at them: at first, at most, and for how long.
@@ -252,4 +252,4 @@ Status LlmSession::feed_all(std::span<const TokenId> ids,
   return {};
 }
 
-}  // namespace loom
+}  // namespace loom::core

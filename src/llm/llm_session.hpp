@@ -9,7 +9,7 @@
 #include "llm/device_draw.hpp"
 #include "llm/model.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct LlmSessionOptions {
   int64_t context = 0;    // positions the cache holds; 0: the model's maximum, at most 2048
@@ -85,4 +85,4 @@ class LlmSession {
   std::span<const float> logits_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -1,9 +1,10 @@
 #include "llm/model.hpp"
 
 #include "base/text.hpp"
+#include "llm/dtype_tally.hpp"
 #include "llm/entity_model.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 Result<Network> make_network(const HfConfig& config) {
@@ -44,13 +45,15 @@ Status LanguageModel::take_text(const ModelSource& source) {
 Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOptions& options,
                                    ThreadPool& pool) {
   const auto total = static_cast<int64_t>(network_->params().size());
+  DTypeTally types;
   bool first_matrix = true;
   for (int64_t i = 0; i < total; ++i) {
     const Param& param = network_->params()[static_cast<size_t>(i)];
     LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
     const DType wanted = options.dtype ? *options.dtype : weight.stored;
-    if (param.spec.matrix() && (first_matrix || !is_vocabulary_matrix(param, config_)))
-      dtype_ = wanted;
+    if (param.spec.matrix() && first_matrix) dtype_ = wanted;
+    if (param.spec.matrix() && !is_vocabulary_matrix(param, config_))
+      types.add(wanted, param.spec.shape.count());
     first_matrix = first_matrix && !param.spec.matrix();
     const DType dtype = options.dtype ? decoder_dtype(param, config_, wanted) : wanted;
     LOOM_TRY(load_weight(*network_, static_cast<int>(i), dtype, weight, pool));
@@ -58,6 +61,7 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
     if (options.progress && !options.progress(i + 1, total))
       return make_error(Code::cancelled, "loading was stopped");
   }
+  if (!types.empty()) dtype_ = types.most();
   return {};
 }
 
@@ -105,4 +109,4 @@ Result<LanguageModel> LanguageModel::random(const HfConfig& config, DType dtype,
   return load(*source, options, pool);
 }
 
-}  // namespace loom
+}  // namespace loom::core

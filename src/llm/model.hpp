@@ -14,7 +14,7 @@
 #include "text/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct LoadModelOptions {
   // Weights of the blocks; unset: as stored in the checkpoint. Types below 8 bits leave the
@@ -65,4 +65,4 @@ class LanguageModel {
   DType dtype_ = DType::f32;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -1,24 +1,11 @@
 // Picks the reader of a model by what a path holds, never by its name alone.
 #include "llm/model_source.hpp"
 
-#include <cstring>
-
 #include "base/text.hpp"
-#include "io/file.hpp"
 #include "llm/entity_model.hpp"
 #include "llm/gguf_source.hpp"
 
-namespace loom {
-
-ModelFile model_file_kind(const std::string& path) {
-  if (is_directory(path)) return ModelFile::folder;
-  if (!file_exists(path)) return ModelFile::none;
-  const Result<MappedFile> file = MappedFile::open(path);
-  if (!file.ok()) return ModelFile::other;
-  const std::span<const std::byte> bytes = file->bytes();
-  if (bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0) return ModelFile::gguf;
-  return entity_version(bytes) != 0 ? ModelFile::entity : ModelFile::other;
-}
+namespace loom::core {
 
 Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path) {
   switch (model_file_kind(path)) {
@@ -34,4 +21,4 @@ Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path) 
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

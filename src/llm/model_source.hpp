@@ -9,8 +9,9 @@
 
 #include "bridge/weight_source.hpp"
 #include "io/hf_config.hpp"
+#include "io/model_file.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class ModelSource : public WeightSource {
  public:
@@ -28,9 +29,6 @@ class ModelSource : public WeightSource {
 // A Hugging Face folder: config.json, model.safetensors (or an index), tokenizer.json and friends.
 Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder);
 
-// What `path` is by what it holds: a folder, or a file that begins with the mark of a format.
-enum class ModelFile : uint8_t { none, folder, gguf, entity, other };
-ModelFile model_file_kind(const std::string& path);
 // Opens a model of any kind. Errors: not_found, unsupported (a file of another kind), and those of
 // the reader.
 Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path);
@@ -43,4 +41,4 @@ Result<std::unique_ptr<ModelSource>> random_source(const HfConfig& config, uint6
 // What weights below 8 bits leave at q8_0: the token embedding and the head.
 DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "llm/decoder.hpp"
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class RandomSource : public ModelSource {
@@ -70,4 +70,4 @@ DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted) {
   return narrow && is_vocabulary_matrix(param, config) ? DType::q8_0 : wanted;
 }
 
-}  // namespace loom
+}  // namespace loom::core

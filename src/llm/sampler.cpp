@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
@@ -157,4 +157,4 @@ TokenId Sampler::next(std::span<const float> logits, std::span<const TokenId> hi
   return draw(uniform53(options_.seed, index));
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -12,7 +12,7 @@
 #include "llm/device_draw.hpp"
 #include "loom/generation.hpp"
 
-namespace loom {
+namespace loom::core {
 
 Status check_sampler_options(const SamplerOptions& options);
 
@@ -58,4 +58,4 @@ class Sampler {
   uint32_t draws_ = 0;
 };
 
-}  // namespace loom
+}  // namespace loom::core

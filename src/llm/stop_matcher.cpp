@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Length of the longest end of `text` that begins `stop` without being all of it.
@@ -51,4 +51,4 @@ std::string_view StopMatcher::finish() {
   return out_;
 }
 
-}  // namespace loom
+}  // namespace loom::core

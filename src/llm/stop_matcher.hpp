@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class StopMatcher {
  public:
@@ -29,4 +29,4 @@ class StopMatcher {
   bool found_ = false;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr std::string_view kNames[] = {"linear",    "relu",     "leaky_relu", "relu2",   "silu",
@@ -25,4 +25,4 @@ Result<Activation> parse_activation(std::string_view name) {
   return invalid(cat("unknown activation '", printable(name), "'; known are ", all));
 }
 
-}  // namespace loom
+}  // namespace loom::core

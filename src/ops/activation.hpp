@@ -5,7 +5,7 @@
 #include "ops/args.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom {
+namespace loom::core {
 
 static_assert(static_cast<int>(UnaryKind::linear) == static_cast<int>(Activation::linear) &&
                   static_cast<int>(UnaryKind::sigmoid) == static_cast<int>(Activation::sigmoid) &&
@@ -39,4 +39,4 @@ LOOM_INLINE F activate(Activation kind, F x) {
 std::string_view activation_name(Activation kind);
 Result<Activation> parse_activation(std::string_view name);
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Whether the derivative can be had from the output alone.
 constexpr bool has_dx_from_output(UnaryKind kind) {
@@ -131,4 +131,4 @@ LOOM_INLINE F activate_dx_from_output(Activation kind, F y) {
   return activate_dx_from_output<F>(static_cast<UnaryKind>(kind), y);
 }
 
-}  // namespace loom
+}  // namespace loom::core

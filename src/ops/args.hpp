@@ -12,7 +12,7 @@
 
 #include "tensor/tensor.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class Activation : uint8_t {
   linear,
@@ -458,4 +458,4 @@ struct OptimiseArgs {
   Tensor rows;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // element is read.
 #include "ops/check_rules.hpp"
 
-namespace loom::rules {
+namespace loom::core::rules {
 namespace {
 
 bool has_negative_extent(const Shape& shape) {
@@ -167,4 +167,4 @@ Status cache(std::string_view op, const KvCache& kv) {
   return {};
 }
 
-}  // namespace loom::rules
+}  // namespace loom::core::rules

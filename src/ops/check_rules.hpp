@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "ops/args.hpp"
 
-namespace loom::rules {
+namespace loom::core::rules {
 
 template <class... Pieces>
 Error broken(std::string_view op, const Pieces&... pieces) {
@@ -54,4 +54,4 @@ Status soft_cap(std::string_view op, float cap);
 // A cache with memory and whole groups of 16 positions.
 Status cache(std::string_view op, const KvCache& kv);
 
-}  // namespace loom::rules
+}  // namespace loom::core::rules

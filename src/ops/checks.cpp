@@ -9,7 +9,7 @@
 #include "base/checked.hpp"
 #include "ops/check_rules.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using rules::apart;
@@ -329,4 +329,4 @@ Status check(const FillArgs& args) {
   return plain("fill", "y", args.y);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,10 +5,10 @@
 
 #include "ops/args.hpp"
 
-namespace loom {
+namespace loom::core {
 
 #define LOOM_OP(name, Args) Status check(const Args& args);
 #include "ops/ops.def"
 #undef LOOM_OP
 
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "ops/check_rules.hpp"
 #include "ops/checks.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using rules::apart;
@@ -479,4 +479,4 @@ Status check(const OptimiseArgs& args) {
   return apart_from("optimise", "p", p, {{"g", g}, {"hyper", hyper}, {"scale", scale}});
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace loom {
+namespace loom::core {
 
 Result<Attached> Attached::attach(Device* device, std::span<const MemoryRange> ranges,
                                   MemoryUse use, bool contents) {
@@ -26,4 +26,4 @@ Attached::~Attached() {
   if (device_ != nullptr) device_->detach(id_);
 }
 
-}  // namespace loom
+}  // namespace loom::core

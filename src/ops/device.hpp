@@ -12,7 +12,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Command;
 
@@ -85,4 +85,4 @@ class Attached {
   int64_t id_ = 0;
 };
 
-}  // namespace loom
+}  // namespace loom::core

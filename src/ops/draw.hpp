@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace loom {
+namespace loom::core {
 
 // The weight of the best candidate.
 constexpr uint32_t kDrawOne = 1U << 22;
@@ -19,4 +19,4 @@ inline uint32_t draw_least(float min_p) {
   return static_cast<uint32_t>(std::ceil(static_cast<double>(min_p) * kDrawOne));
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -1,4 +1,4 @@
-// The elementary functions of the canonical mode: own polynomials with a fixed order, no FMA, no
+// The elementary functions of the canonical mode: own polynomials with a fixed order, unfused, no
 // libm. Each is a template over a lane type, float or a vector of floats (GCC vector extension), so
 // scalar and SIMD code share every operation and therefore every bit. Coefficients: the
 // single-precision minimax sets of the Cephes library (S. Moshier). For double, the type of the
@@ -14,7 +14,7 @@
 #include "base/dmath.hpp"
 #include "base/inline.hpp"
 
-namespace loom::fmath {
+namespace loom::core::fmath {
 
 // The integer lane type that belongs to a float lane type.
 template <class F>
@@ -368,4 +368,4 @@ LOOM_INLINE F hard_swish(F x) {
   return x * (clipped / 6.0f);
 }
 
-}  // namespace loom::fmath
+}  // namespace loom::core::fmath

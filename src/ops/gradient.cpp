@@ -6,7 +6,7 @@
 #include "ops/gradient_rules.hpp"
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 
 namespace {
 
@@ -215,4 +215,4 @@ Status Differentiator::run() {
   return finish(-1);
 }
 
-}  // namespace loom
+}  // namespace loom::core

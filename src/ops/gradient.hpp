@@ -13,7 +13,7 @@
 #include "ops/recorder.hpp"
 #include "ops/trace.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class Differentiator {
  public:
@@ -108,4 +108,4 @@ class Differentiator {
   Done done_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "ops/gradient.hpp"
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Which tensors of the trace are made and read by commands [begin, end) alone. What only they know
@@ -92,4 +92,4 @@ void Differentiator::repeat(int64_t begin, int64_t end) {
   }
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "ops/gradient_support.hpp"
 
-namespace loom {
+namespace loom::core {
 
 using Place = Differentiator::Place;
 
@@ -306,4 +306,4 @@ Status gradient_rule(Differentiator& d, const ReduceArgs& a) {
   return d.settle(x);
 }
 
-}  // namespace loom
+}  // namespace loom::core

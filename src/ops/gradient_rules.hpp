@@ -5,7 +5,7 @@
 
 #include "ops/args.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class Differentiator;
 
@@ -13,4 +13,4 @@ class Differentiator;
 #include "ops/ops.def"
 #undef LOOM_OP
 
-}  // namespace loom
+}  // namespace loom::core

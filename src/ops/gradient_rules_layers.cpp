@@ -3,7 +3,7 @@
 #include "ops/gradient_rules.hpp"
 #include "ops/gradient_support.hpp"
 
-namespace loom {
+namespace loom::core {
 
 using Place = Differentiator::Place;
 
@@ -196,4 +196,4 @@ Status gradient_rule(Differentiator& d, const SquaredDistanceArgs& a) {
   return d.settle(c);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 
 #include "ops/gradient.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Whether the derivative of an activation follows from its result, so that its input need not be
 // kept (UnaryDxArgs::from_output).
@@ -30,4 +30,4 @@ inline Result<Tensor> before_activation(Differentiator& d, Activation kind, cons
   return dz;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace loom {
+namespace loom::core {
 
 std::string_view op_name(OpId id) {
   static constexpr std::string_view kNames[] = {
@@ -87,4 +87,4 @@ void run_command(const Ops& ops, const Command& command, const Lane& lane) {
   kRunners[static_cast<size_t>(command.op)](ops, command.args, lane);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -14,7 +14,7 @@
 #include "ops/args.hpp"
 #include "ops/device.hpp"
 
-namespace loom {
+namespace loom::core {
 
 enum class OpId : uint8_t {
 #define LOOM_OP(name, Args) name,
@@ -109,4 +109,4 @@ bool has_body(const Ops& ops, OpId op);
 // Runs one command on one lane of a CPU backend.
 void run_command(const Ops& ops, const Command& command, const Lane& lane);
 
-}  // namespace loom
+}  // namespace loom::core

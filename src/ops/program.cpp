@@ -6,7 +6,7 @@
 #include "ops/schedule.hpp"
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 int64_t bytes_of(const Tensor& t) {
@@ -77,7 +77,7 @@ Status Program::attach(std::vector<Command>& commands) {
   for (const MemoryRange& range : ranges) {
     if (!merged.empty() && range.begin < merged.back().begin + merged.back().bytes) {
       MemoryRange& last = merged.back();
-      last.bytes = std::max(last.bytes, range.begin + range.bytes - last.begin);
+      last.bytes = std::max<int64_t>(last.bytes, range.begin + range.bytes - last.begin);
     } else {
       merged.push_back(range);
     }
@@ -167,4 +167,4 @@ Status Program::run(const Watch& watch) {
   return recorder_->run(done, recorder_->commands());
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 #include "ops/recorder.hpp"
 #include "ops/trace.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class Program {
  public:
@@ -45,4 +45,4 @@ class Program {
   std::vector<Note> notes_;  // with commands of the recorder and real addresses
 };
 
-}  // namespace loom
+}  // namespace loom::core

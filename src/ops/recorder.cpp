@@ -12,7 +12,7 @@
 #include "ops/visit.hpp"
 #include "ops/work.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Work below this is not worth a barrier (ops/work.hpp).
@@ -365,4 +365,4 @@ void Recorder::discard() {
   for (Q8Slot& slot : q8_) slot.begin = slot.end = nullptr;
 }
 
-}  // namespace loom
+}  // namespace loom::core

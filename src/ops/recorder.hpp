@@ -15,7 +15,7 @@
 
 #include "ops/ops.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class Trace;
 
@@ -138,4 +138,4 @@ class Recorder {
   OpProfile* profile_ = nullptr;
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "ops/uses.hpp"
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // As far as a command is moved: what is further away has other neighbours by then.
@@ -106,4 +106,4 @@ void schedule(std::vector<Command>& commands) {
   let_pass(commands, uses);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Virtual addresses start at half the address space, where no allocation of a process lies.
@@ -70,4 +70,4 @@ std::vector<Lifetime> Trace::lifetimes() const {
   return lives;
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 
 #include "ops/ops.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // First and last command that touches a tensor; first is -1 for one that none does.
 struct Lifetime {
@@ -61,4 +61,4 @@ class Trace {
   std::vector<Note> notes_;  // ascending commands
 };
 
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "ops/visit.hpp"
 
-namespace loom {
+namespace loom::core {
 
 void add_uses(const Command& command, std::vector<Use>& uses) {
   Command copy;
@@ -28,4 +28,4 @@ bool apart(std::span<const Use> a, std::span<const Use> b) {
   });
 }
 
-}  // namespace loom
+}  // namespace loom::core

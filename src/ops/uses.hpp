@@ -6,7 +6,7 @@
 
 #include "ops/ops.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct Use {
   const std::byte* begin;
@@ -19,4 +19,4 @@ void add_uses(const Command& command, std::vector<Use>& uses);
 // Nothing that one list writes overlaps what the other touches.
 bool apart(std::span<const Use> a, std::span<const Use> b);
 
-}  // namespace loom
+}  // namespace loom::core

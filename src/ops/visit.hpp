@@ -8,7 +8,7 @@
 
 #include "ops/ops.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // update: read and written.
 enum class Access : uint8_t { read, write, update };
@@ -305,4 +305,4 @@ void visit_command(Command& command, F&& f) {
   with_args(command, [&](auto& args) { visit(args, f); });
 }
 
-}  // namespace loom
+}  // namespace loom::core

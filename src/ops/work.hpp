@@ -5,7 +5,7 @@
 
 #include "ops/args.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // A row of a large table comes from memory far away: about 60 ns.
 inline constexpr int64_t kFarRow = 1024;
@@ -114,4 +114,4 @@ int64_t work(const Args& a) {
   return a.x.shape.count();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -10,7 +10,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
@@ -74,8 +74,13 @@ int64_t plain_bytes(DType dtype, const Shape& shape) {
 
 Result<Buffer> Buffer::allocate(int64_t bytes) {
   if (bytes < 0) return invalid("a buffer of negative size was asked for");
-  Buffer buffer;
-  const int64_t align = bytes >= 2 * kHugePage ? kHugePage : 64;
+  LOOM_ASSIGN(Buffer buffer, aligned(bytes, bytes >= 2 * kHugePage ? kHugePage : 64));
+  std::memset(buffer.data(), 0, static_cast<size_t>(round_up(bytes, 64)));
+  return buffer;
+}
+
+// Bytes that are not zeroed, and so not touched, yet.
+Result<Buffer> Buffer::aligned(int64_t bytes, int64_t align) {
   const int64_t size = round_up(bytes > 0 ? bytes : 1, align);
   void* memory = std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
   if (memory == nullptr) {
@@ -86,7 +91,7 @@ Result<Buffer> Buffer::allocate(int64_t bytes) {
 #if defined(__linux__)
   if (align == kHugePage) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);
 #endif
-  std::memset(memory, 0, static_cast<size_t>(size));
+  Buffer buffer;
   buffer.bytes_.reset(static_cast<std::byte*>(memory));
   buffer.size_ = bytes;
   return buffer;
@@ -108,7 +113,27 @@ Result<Buffer> Buffer::reserve(int64_t bytes) {
 }
 
 void Buffer::Free::operator()(std::byte* p) const {
-  std::free(block != nullptr ? block : p);
+  if (shared == nullptr) std::free(block != nullptr ? block : p);
 }
 
-}  // namespace loom
+Result<Buffer> BufferBlocks::allocate(int64_t bytes) {
+  constexpr int64_t kBlock = 8 * kHugePage, kLine = 64;
+  if (bytes >= 2 * kHugePage || total_ < 2 * kHugePage) {
+    total_ += bytes;
+    return Buffer::allocate(bytes);
+  }
+  const int64_t size = round_up(bytes > 0 ? bytes : 1, kLine);
+  if (block_ == nullptr || block_->size() - used_ < size) {
+    LOOM_ASSIGN(Buffer block, Buffer::aligned(kBlock, kHugePage));
+    block_ = std::make_shared<const Buffer>(std::move(block));
+    used_ = 0;
+  }
+  Buffer buffer;
+  buffer.bytes_ = {block_->data() + used_, Buffer::Free{block_}};
+  buffer.size_ = bytes;
+  std::memset(buffer.data(), 0, static_cast<size_t>(size));
+  used_ += size;
+  return buffer;
+}
+
+}  // namespace loom::core

@@ -16,7 +16,7 @@
 #include "dtype/dtype.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom {
+namespace loom::core {
 
 class Shape {
  public:
@@ -95,14 +95,31 @@ class Buffer {
   int64_t size() const { return size_; }
 
  private:
+  friend class BufferBlocks;
+  static Result<Buffer> aligned(int64_t bytes, int64_t align);
   struct Free {
     Free() : block(nullptr) {}
     explicit Free(std::byte* b) : block(b) {}
+    explicit Free(std::shared_ptr<const Buffer> s) : block(nullptr), shared(std::move(s)) {}
     void operator()(std::byte* p) const;
-    std::byte* block;  // what was allocated, where that is not what is used
+    std::byte* block;                      // what was allocated, where that is not what is used
+    std::shared_ptr<const Buffer> shared;  // what it is a part of
   };
   std::unique_ptr<std::byte, Free> bytes_;
   int64_t size_ = 0;
 };
 
-}  // namespace loom
+// Buffers that are read one after the other, as the weights of a network are: once they are some
+// megabytes together, those that are too small for huge pages of their own share blocks of them. A
+// block is freed with the last of its buffers.
+class BufferBlocks {
+ public:
+  Result<Buffer> allocate(int64_t bytes);
+
+ private:
+  std::shared_ptr<const Buffer> block_;
+  int64_t used_ = 0;   // of block_
+  int64_t total_ = 0;  // bytes of all buffers so far
+};
+
+}  // namespace loom::core

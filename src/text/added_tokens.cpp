@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr size_t kMaxContentBytes = 1024;  // bounds the work of a search at every position
@@ -177,4 +177,4 @@ void AddedTokens::split(std::string_view text, bool normalized, bool skip_specia
   if (covered < text.size()) out.push_back({covered, text.size(), nullptr});
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -15,7 +15,7 @@
 #include "text/node.hpp"
 #include "text/normalizer.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 struct AddedToken {
   int32_t id = 0;
@@ -75,4 +75,4 @@ class AddedTokens {
   TokenTrie plain_, normalized_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 // Orders a std heap so that its top has the lowest rank, then the lowest position.
@@ -148,4 +148,4 @@ Status Bpe::encode(std::string_view word, Scratch& scratch, std::vector<int32_t>
   return {};
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -15,7 +15,7 @@
 #include "text/node.hpp"
 #include "text/string_table.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class Bpe {
  public:
@@ -65,4 +65,4 @@ class Bpe {
   bool has_unk_ = false, fuse_unk_ = false, byte_fallback_ = false, ignore_merges_ = false;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -4,7 +4,7 @@
 #include "text/bpe.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 Status Bpe::read_options(const Node& model) {
   if (model.has_value("dropout")) {
@@ -131,4 +131,4 @@ Result<Bpe> Bpe::parse(const Node& model) {
   return bpe;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace loom::text {
+namespace loom::core::text {
 
 struct Budget {
   uint64_t steps = 0;  // of regular expressions
@@ -31,4 +31,4 @@ struct Budget {
   }
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -3,7 +3,7 @@
 
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 ByteAlphabet::ByteAlphabet() {
   bytes_.fill(-1);
@@ -37,4 +37,4 @@ void ByteAlphabet::append_bytes(std::string_view token, std::string& out) const 
   }
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

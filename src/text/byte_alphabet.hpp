@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace loom::text {
+namespace loom::core::text {
 
 class ByteAlphabet {
  public:
@@ -26,4 +26,4 @@ class ByteAlphabet {
   std::array<int16_t, 0x144> bytes_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

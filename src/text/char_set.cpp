@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr char32_t kLast = 0x10FFFF;
@@ -275,4 +275,4 @@ bool CharSet::operator==(const CharSet& other) const {
                     });
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

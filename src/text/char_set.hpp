@@ -9,7 +9,7 @@
 
 #include "text/unicode_tables.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class CharSet {
  public:
@@ -36,4 +36,4 @@ class CharSet {
   std::vector<CodeRange> ranges_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

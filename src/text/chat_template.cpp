@@ -7,7 +7,7 @@
 #include "text/jinja_eval.hpp"
 #include "text/unicode.hpp"
 
-namespace loom {
+namespace loom::core {
 
 namespace jinja = text::jinja;
 
@@ -62,4 +62,4 @@ Result<std::string> ChatTemplate::render(const ChatInputs& inputs) const {
       .run(impl_->body);
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "base/civil_time.hpp"
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant"
@@ -39,4 +39,4 @@ class ChatTemplate {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

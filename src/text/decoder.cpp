@@ -9,7 +9,7 @@
 #include "text/byte_alphabet.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 int hex_value(char c) {
@@ -216,4 +216,4 @@ Status DecodeRun::finish(std::string& out) {
   return {};
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -12,7 +12,7 @@
 
 #include "text/pattern.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class Decoder {
  public:
@@ -79,4 +79,4 @@ class DecodeRun {
   Budget budget_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

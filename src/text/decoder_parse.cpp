@@ -2,7 +2,7 @@
 #include "text/decoder.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 Status Decoder::parse_metaspace(const Node& node, Step& step) {
   LOOM_TRY(node.expect_keys(
@@ -82,4 +82,4 @@ Result<Decoder> Decoder::parse(const Node& node) {
   return decoder;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 inline constexpr int kMaxTreeDepth = 120;
 
@@ -60,4 +60,4 @@ struct Statement {
 
 Result<std::vector<Statement>> parse_template(std::string_view source, const std::string& where);
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 Evaluator::Evaluator(Meter meter, uint64_t max_output, Scope globals, const CivilTime& now)
     : meter_(std::move(meter)), max_output_(max_output), now_(now) {
@@ -174,4 +174,4 @@ Result<Evaluator::Flow> Evaluator::loop(const Statement& statement) {
   return Flow::on;
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

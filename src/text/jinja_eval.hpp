@@ -10,7 +10,7 @@
 #include "text/jinja_ast.hpp"
 #include "text/jinja_library.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 class Evaluator {
  public:
@@ -54,4 +54,4 @@ class Evaluator {
   std::string out_;
 };
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -6,7 +6,7 @@
 #include "text/jinja_eval.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 
 using Kind = Value::Kind;
@@ -322,4 +322,4 @@ Result<Value> Evaluator::call(const Expr& expr) {
   return call_function(call, now_, meter_);
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 
 constexpr size_t kMaxTokens = 200'000;
@@ -261,4 +261,4 @@ Result<std::vector<Token>> tokenize(std::string_view source, const std::string& 
   return Lexer(source, where).run();
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

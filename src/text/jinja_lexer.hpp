@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 struct Token {
   enum class Kind : uint8_t {
@@ -34,4 +34,4 @@ struct Token {
 // Ends with one token of kind `end`. `source` is valid UTF-8 with "\n" line ends.
 Result<std::vector<Token>> tokenize(std::string_view source, const std::string& where);
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 
 using Kind = Value::Kind;
@@ -277,4 +277,4 @@ Result<bool> call_test(const Call& call, Meter& meter) {
   return meter.refuse(cat("the test '", printable(name), "'"), call.offset);
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

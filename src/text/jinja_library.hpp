@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "text/jinja_value.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 // What rendering may still cost, and where it is, for messages.
 class Meter {
@@ -68,4 +68,4 @@ Result<Value> text_operation(const Call& call, const std::string& text, bool& kn
 // False when the value holds something that has no JSON.
 bool append_json(std::string& out, const Value& value);
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

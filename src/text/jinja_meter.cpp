@@ -3,7 +3,7 @@
 #include "text/jinja_library.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 constexpr int kMaxValueDepth = 32;
 constexpr uint64_t kMaxWeight = 1'000'000;
@@ -126,4 +126,4 @@ Result<Value::List> iterate(const Value& value, Meter& meter, int64_t offset) {
   }
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 
 // Counts the levels of recursion.
@@ -362,4 +362,4 @@ Result<ExprPtr> ExpressionParser::test(ExprPtr value) {
   return node(Expr::Kind::negation, "not", std::move(expr));
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -9,7 +9,7 @@
 #include "text/jinja_ast.hpp"
 #include "text/jinja_lexer.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 class ExpressionParser {
  public:
@@ -67,4 +67,4 @@ class ExpressionParser {
   Status adopt(Expr& parent, ExprPtr child) const;
 };
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -7,7 +7,7 @@
 #include "text/jinja_parser.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 
 class StatementParser : public ExpressionParser {
@@ -210,4 +210,4 @@ Result<std::vector<Statement>> parse_template(std::string_view source, const std
   return StatementParser(tokens, where).run();
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

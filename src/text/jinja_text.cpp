@@ -3,7 +3,7 @@
 #include "text/jinja_library.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 namespace {
 
 enum Side : unsigned { kLeft = 1, kRight = 2 };
@@ -219,4 +219,4 @@ Result<Value> text_operation(const Call& call, const std::string& text, bool& kn
   return Value();
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 void Value::note(const Value& child) {
   depth_ = std::max(depth_, child.depth_ + 1);
@@ -127,4 +127,4 @@ std::string_view kind_name(Value::Kind kind) {
   return "a value";
 }
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace loom::text::jinja {
+namespace loom::core::text::jinja {
 
 class Value {
  public:
@@ -74,4 +74,4 @@ class Value {
 
 std::string_view kind_name(Value::Kind kind);
 
-}  // namespace loom::text::jinja
+}  // namespace loom::core::text::jinja

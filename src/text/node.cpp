@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 constexpr size_t kMaxSteps = 64;  // of one pipeline; real ones have fewer than ten
 }
@@ -126,4 +126,4 @@ Status flatten_sequence(const Node& node, std::string_view list_key, std::vector
   return {};
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

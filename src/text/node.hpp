@@ -10,7 +10,7 @@
 
 #include "io/json.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class Node {
  public:
@@ -57,4 +57,4 @@ inline constexpr int32_t kMaxTokenId = (1 << 24) - 1;
 // A component that is no Sequence answers itself.
 Status flatten_sequence(const Node& node, std::string_view list_key, std::vector<Node>& out);
 
-}  // namespace loom::text
+}  // namespace loom::core::text

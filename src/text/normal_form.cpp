@@ -7,7 +7,7 @@
 #include "text/unicode.hpp"
 #include "text/unicode_tables.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 using Buffer = std::u32string;
@@ -162,4 +162,4 @@ std::string normalize(std::string_view text, NormalForm form) {
   return out;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

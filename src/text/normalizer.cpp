@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 Error too_long() {
@@ -148,4 +148,4 @@ Status Normalizer::apply(NormalText& piece, Budget& budget) const {
   return {};
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -11,7 +11,7 @@
 #include "text/pattern.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 struct NormalText {
   std::string text;
@@ -41,4 +41,4 @@ class Normalizer {
   std::vector<Step> steps_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 Pattern Pattern::literal(std::string text) {
   Pattern pattern;
@@ -78,4 +78,4 @@ Result<std::string> Pattern::replace_all(std::string_view text, std::string_view
   return out;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

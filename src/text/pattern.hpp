@@ -11,7 +11,7 @@
 #include "text/node.hpp"
 #include "text/regex.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class Pattern {
  public:
@@ -34,4 +34,4 @@ class Pattern {
   std::optional<Regex> regex_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr size_t kMaxParts = 64;
@@ -109,4 +109,4 @@ std::vector<int32_t> PostProcessor::apply(std::vector<int32_t> text,
   return ids;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -9,7 +9,7 @@
 
 #include "text/node.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class PostProcessor {
  public:
@@ -33,4 +33,4 @@ class PostProcessor {
   std::vector<Part> parts_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -9,7 +9,7 @@
 #include "text/byte_alphabet.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 // Spans of single characters that satisfy `is_match`, and of what lies between.
@@ -212,4 +212,4 @@ Status PreTokenizer::apply(PieceList& list, Budget& budget) const {
   return {};
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

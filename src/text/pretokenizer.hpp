@@ -8,7 +8,7 @@
 
 #include "text/pattern.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 // A slice of PieceList::text.
 struct Piece {
@@ -75,4 +75,4 @@ class PreTokenizer {
   std::vector<Step> steps_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

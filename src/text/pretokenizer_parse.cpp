@@ -3,7 +3,7 @@
 #include "text/pretokenizer.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr std::string_view kGpt2Pattern =
@@ -118,4 +118,4 @@ Result<PreTokenizer> PreTokenizer::parse(const Node& node) {
   return result;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

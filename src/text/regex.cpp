@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr size_t kMaxPatternBytes = 16384;
@@ -182,4 +182,4 @@ Status Regex::find_all(std::string_view text, Budget& budget, std::vector<Span>&
   return {};
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -14,7 +14,7 @@
 #include "text/budget.hpp"
 #include "text/symbol_map.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 // A pattern rewritten for PCRE2 with the options that Regex sets, and the symbols that it speaks
 // of.
@@ -44,4 +44,4 @@ class Regex {
   std::shared_ptr<const Impl> impl_;
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

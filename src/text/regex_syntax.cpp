@@ -12,7 +12,7 @@
 #include "text/regex.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr size_t kMaxDepth = 100;  // PCRE2 recurses while it compiles
@@ -440,4 +440,4 @@ Result<RegexProgram> translate_regex(std::string_view pattern, const std::string
   return Translator(pattern, where).run();
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

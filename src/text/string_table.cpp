@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 __extension__ typedef unsigned __int128 Wide;
@@ -120,4 +120,4 @@ const PairTable::Merge* PairTable::find(int32_t left, int32_t right) const {
   return slot.left < 0 ? nullptr : &slot.merge;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

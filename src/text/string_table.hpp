@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace loom::text {
+namespace loom::core::text {
 
 // Keys live in one block of memory; entries keep the order in which they were added.
 class StringTable {
@@ -60,4 +60,4 @@ class PairTable {
 
 uint64_t hash_bytes(std::string_view bytes);
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -5,7 +5,7 @@
 
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr uint8_t kNewline = '\n';
@@ -86,4 +86,4 @@ std::string SymbolMap::translate(std::string_view text) const {
   return out;
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

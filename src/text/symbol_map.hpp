@@ -12,7 +12,7 @@
 
 #include "text/char_set.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 
 class SymbolMap {
  public:
@@ -38,4 +38,4 @@ class SymbolMap {
   std::array<uint8_t, 0x300> small_{};  // the symbols of Latin letters
 };
 
-}  // namespace loom::text
+}  // namespace loom::core::text

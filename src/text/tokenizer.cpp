@@ -19,7 +19,7 @@
 #include "text/pretokenizer.hpp"
 #include "text/unicode.hpp"
 
-namespace loom {
+namespace loom::core {
 
 using text::AddedToken;
 using text::Budget;
@@ -302,4 +302,4 @@ std::string StreamDecoder::finish() {
   return status.ok() ? state_->fresh(std::move(out)) : std::string();
 }
 
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace loom {
+namespace loom::core {
 
 using TokenId = int32_t;
 
@@ -74,4 +74,4 @@ class StreamDecoder {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace loom
+}  // namespace loom::core

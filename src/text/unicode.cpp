@@ -5,7 +5,7 @@
 
 #include "text/char_set.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 struct Sequence {
@@ -178,4 +178,4 @@ void append_upper(std::string& out, char32_t c) {
   append_utf8(out, mapped(kUpper, c));
 }
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace loom::text {
+namespace loom::core::text {
 
 inline constexpr std::string_view kReplacementChar = "\xEF\xBF\xBD";
 
@@ -52,4 +52,4 @@ void append_upper(std::string& out, char32_t c);
 enum class NormalForm : uint8_t { nfc, nfd, nfkc, nfkd };
 std::string normalize(std::string_view text, NormalForm form);
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 // clang-format off
@@ -1540,4 +1540,4 @@ const std::span<const char32_t> kDecompositionParts(kDecompositionPartsTable);
 const std::span<const CodeRange> kNotComposed(kNotComposedTable);
 const std::span<const uint32_t> kCombiningClasses(kCombiningClassesTable);
 
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace loom::text {
+namespace loom::core::text {
 
 struct CodeRange {
   char32_t first = 0, last = 0;
@@ -49,4 +49,4 @@ extern const std::span<const DecompositionRun> kDecompositionRuns;
 extern const std::span<const char32_t> kDecompositionParts;
 extern const std::span<const CodeRange> kNotComposed;  // canonical pairs that stay two
 
-}  // namespace loom::text
+}  // namespace loom::core::text

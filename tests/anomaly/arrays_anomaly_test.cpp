@@ -7,7 +7,7 @@
 #include "io/npy.hpp"
 #include "io/zip_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_error_inside;
@@ -171,4 +171,4 @@ TEST(NpzAnomaly, EveryByteReplacedByEveryOtherIsRefusedOrTheSame) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "io/hf_config.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::flip;
@@ -130,4 +130,4 @@ TEST(ConfigAnomaly, EveryTruncationOfJsonIsRefusedAtItsEnd) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

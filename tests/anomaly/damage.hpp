@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline std::string flip(std::string bytes, size_t bit) {
   bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
@@ -30,4 +30,4 @@ inline void expect_error_inside(const Error& error) {
   expect_one_line(error);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

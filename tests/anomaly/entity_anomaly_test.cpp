@@ -12,7 +12,7 @@
 #include "llm/entity_model.hpp"
 #include "llm/model.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_error_inside;
@@ -175,4 +175,4 @@ TEST_P(GoldenEntity, EveryByteOfTheFixedPartThatChangesIsRefused) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

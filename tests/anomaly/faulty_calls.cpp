@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstdarg>
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 FaultPlan plan;
@@ -77,12 +77,12 @@ void fail_every(Call call, int error_number) {
   failing[static_cast<int>(call)] = error_number;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test
 
-using loom::test::Call;
-using loom::test::fails;
-using loom::test::fate;
-using loom::test::faulty_write;
+using loom::core::test::Call;
+using loom::core::test::fails;
+using loom::core::test::fate;
+using loom::core::test::faulty_write;
 
 extern "C" {
 
@@ -116,7 +116,7 @@ int fsync(int fd) {
 
 int close(int fd) {
   const int what = fate(Call::close);
-  if (what == loom::test::kDeath) loom::test::die();
+  if (what == loom::core::test::kDeath) loom::core::test::die();
   const auto closed = static_cast<int>(syscall(SYS_close, fd));
   return fails(what) ? -1 : closed;
 }

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace loom::test {
+namespace loom::core::test {
 
 enum class Call { open, write, pwrite, fsync, close, rename, link, fchmod };
 
@@ -36,4 +36,4 @@ class Faults {
 // Every call named `call` fails with `error_number` from now on; 0: not any more.
 void fail_every(Call call, int error_number);
 
-}  // namespace loom::test
+}  // namespace loom::core::test

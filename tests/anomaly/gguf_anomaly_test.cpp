@@ -8,7 +8,7 @@
 #include "io/gguf_testing.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_plain_error;
@@ -120,4 +120,4 @@ TEST(GgufAnomaly, EveryByteReplacedByEveryOtherIsRefusedOrConsistent) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -22,7 +22,7 @@ import time
 import zipfile
 import zlib
 
-from hostile_makers import CONVERT, INFO, MB, TRAIN, gguf, gguf_string, npy, table
+from hostile_makers import CONVERT, INFO, MB, TRAIN, gguf, gguf_string, npy, table, tokenizer
 
 BUDGET = 256  # MB, given with --memory
 DEFAULT_MOST = 512  # MB, where no budget is given
@@ -36,12 +36,12 @@ SLACK = 8 * MB
 class Run:
     """One run of the program: its exit code, what it said, its peak memory and processor time."""
 
-    def __init__(self, arguments: list):
+    def __init__(self, arguments: list, source: str = os.devnull):
         start = time.monotonic()
-        with tempfile.TemporaryFile() as errors:
+        with tempfile.TemporaryFile() as errors, open(source, "rb") as given:
             process = subprocess.Popen(
                 arguments,
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),
@@ -92,14 +92,17 @@ class Suite:
             "NET": self.path("net.json"),
             "DATA": self.path("data.csv"),
             "OUT.entity": self.path("out.entity"),
+            "TOKENS": self.path("tokens.json"),
+            "W.npz": self.path("trained.npz"),
         }
         return [self.loom] + [words.get(word, word) for word in command.split()]
 
     def check(self, command: str, name: str, says: str, budget: int, quiet: bool = False) -> None:
+        command, piped, _ = command.partition(" < ")
         arguments = self.prepare(command, name)
         if budget:
             arguments += ["--memory", f"{budget}M"]
-        run = Run(arguments)
+        run = Run(arguments, self.path(name) if piped else os.devnull)
         found = faults(run, (budget or DEFAULT_MOST) * MB, name, says)
         self.ran += 1
         self.failed += 1 if found else 0
@@ -126,6 +129,12 @@ class Suite:
             "new", "mlp", "--in", "2", "--hidden", "4", "--out", "1", "-o", self.path("net.json")
         )
         self.write("data.csv", b"".join(b"%d,%d,%d\n" % (i, i % 3, i % 2) for i in range(20)))
+        self.write("tokens.json", tokenizer(0))
+        trained = self.path("trained.entity")
+        self.program(
+            "train", self.path("net.json"), self.path("data.csv"), "--epochs", "1", "-o", trained
+        )
+        self.program("convert", trained, self.path("trained.npz"), "--quiet")
 
     # Whole files of every format, to damage.
     def whole_files(self) -> list:

@@ -5,7 +5,7 @@
 #include "bridge/network_json.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_plain_error;
@@ -75,4 +75,4 @@ TEST(NetworkJsonAnomaly, EveryByteLeftOutOrDoubledIsRefusedOrAnotherWholeNetwork
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

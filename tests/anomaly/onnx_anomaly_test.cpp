@@ -6,7 +6,7 @@
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_one_line;
@@ -76,4 +76,4 @@ INSTANTIATE_TEST_SUITE_P(Files, OnnxAnomaly,
                          });
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

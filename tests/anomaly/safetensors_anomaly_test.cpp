@@ -7,7 +7,7 @@
 #include "io/io_testing.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_plain_error;
@@ -149,4 +149,4 @@ TEST_F(DamagedIndex, IsRefusedOrNamesTheSameTensorsAfterABitFlip) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using test::TemporaryFolder;
@@ -161,4 +161,4 @@ TEST_P(SaveFaults, InterruptedCallsAreRepeated) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

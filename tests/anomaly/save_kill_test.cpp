@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using test::TemporaryFolder;
@@ -138,4 +138,4 @@ TEST_P(SaveKill, AtRandomMomentsLeavesTheOldOrTheNewFile) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -10,11 +10,11 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "bridge/network_json.hpp"
-#include "engine/training_files.hpp"
 #include "io/entity.hpp"
 #include "io/safetensors_write.hpp"
+#include "train_io/training_files.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct Saver {
   const char* name;
@@ -128,4 +128,4 @@ inline std::vector<Saver> savers() {
           checkpoint_saver()};
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(CivilTimeTest, WritesEveryCodeAsTheCLibraryDoes) {
@@ -67,4 +67,4 @@ TEST(CivilTimeTest, NowIsTheDayOfTheClock) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -91,4 +91,4 @@ TEST(Dmath, SpecialValuesAreWhatTheyShouldBe) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

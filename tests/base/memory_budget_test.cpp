@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(MemoryBudget, SizesAreReadAndWrittenInStepsOf1024) {
@@ -76,4 +76,4 @@ TEST(MemoryBudget, ArchivesMayUnpackToMoreWhereAPersonSaidSo) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(Philox, GivesTheKnownAnswersOfRandom123) {
@@ -52,4 +52,4 @@ TEST(Rng, UniformIsInUnitIntervalAndHasTheRightMoments) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(Error, PrintsOneLineWithThePartsItHas) {
@@ -128,4 +128,4 @@ TEST(Bits, CastsKeepEveryBit) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

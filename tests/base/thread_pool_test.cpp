@@ -13,7 +13,7 @@
 #include "base/lane_rest.hpp"
 #include "base/thread_clock.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class Pools : public testing::TestWithParam<int> {};
@@ -291,4 +291,4 @@ TEST(LaneRange, SharesDifferByAtMostOneGrain) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -11,12 +11,12 @@
 #include "bridge/network_json.hpp"
 #include "bridge/network_source.hpp"
 #include "dtype/samples.hpp"
-#include "engine/training_hash.hpp"
 #include "grid/init.hpp"
 #include "grid/session.hpp"
 #include "io/entity_testing.hpp"
+#include "lab/training_hash.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::AlignedBytes;
@@ -364,4 +364,4 @@ TEST(EntityNetwork, IsSharedByThreads) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

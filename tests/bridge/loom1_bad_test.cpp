@@ -2,7 +2,7 @@
 // files the first byte of the layer under test is 74.
 #include "bridge/loom1_entity_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -210,4 +210,4 @@ TEST(BadLoom1Json, NestingHasALimit) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // golden file of each form of the original, cut at every byte and with every bit flipped.
 #include "bridge/loom1_entity_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -315,4 +315,4 @@ TEST(Loom1Anomaly, EveryFlippedBitIsRefusedOrLeavesAWholeNetwork) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // and a transformer as our decoder.
 #include "bridge/loom1_entity_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -214,4 +214,4 @@ TEST(Loom1Entity, HeadNormsAndRotationReachTheLayer) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

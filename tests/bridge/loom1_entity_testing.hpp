@@ -3,7 +3,7 @@
 
 #include "bridge/loom1_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct Blob {
   std::string path, bytes, dtype = "float32";
@@ -84,4 +84,4 @@ inline std::string bitnet(const std::vector<int>& codes, size_t rows, size_t col
          le(words.size() / 4, 4) + words;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

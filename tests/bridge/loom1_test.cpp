@@ -5,7 +5,7 @@
 #include "bridge/loom1_testing.hpp"
 #include "dtype/loom1_codes.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -514,4 +514,4 @@ TEST(Loom1, FilesAreRecognised) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -16,7 +16,7 @@
 #include "grid/session.hpp"
 #include "io/json.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 using Doubles = std::vector<double>;
 
@@ -170,4 +170,4 @@ inline Doubles slice(const std::vector<float>& v, size_t first, size_t count) {
                  v.begin() + static_cast<std::ptrdiff_t>(first + count));
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 
 #include "bridge/network_json.hpp"
-#include "engine/training_hash.hpp"
 #include "grid/init.hpp"
+#include "lab/training_hash.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Starting values of a network as a source.
@@ -143,4 +143,4 @@ TEST(NetworkCheckpoint, EveryFlippedBitIsRefusedOrChangesNothing) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

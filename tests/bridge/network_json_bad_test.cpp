@@ -3,7 +3,7 @@
 // are about single fields.
 #include "bridge/network_json_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::BadNetwork;
@@ -153,4 +153,4 @@ TEST(BadNetworkJson, IsRefusedForItsCells) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 #include "bridge/network_json_testing.hpp"
 #include "grid/network.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::BadNetwork;
@@ -244,4 +244,4 @@ TEST(NetworkJson, RefusesShapesThatNoMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

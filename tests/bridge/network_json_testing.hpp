@@ -7,7 +7,7 @@
 #include "bridge/network_json.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // A description and the one line of its refusal, without the file's name; "": a long list of names.
 struct BadNetwork {
@@ -23,4 +23,4 @@ inline void expect_refused(const std::string& text, const std::string& message) 
   expect_error(read, Code::bad_file, message.empty() ? any : "net: " + message);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

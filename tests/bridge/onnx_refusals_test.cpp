@@ -2,7 +2,7 @@
 #include "bridge/onnx_graph.hpp"
 #include "bridge/onnx_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 OnnxValue value(const std::string& name, std::vector<int64_t> dims, OnnxType type = OnnxType::f32) {
@@ -303,4 +303,4 @@ TEST(OnnxRefusals, FillNamesTheParameter) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

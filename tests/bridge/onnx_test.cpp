@@ -10,7 +10,7 @@
 #include "io/safetensors.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kBatch = 3;
@@ -347,4 +347,4 @@ INSTANTIATE_TEST_SUITE_P(Files, OnnxGolden, ::testing::ValuesIn(golden_names()),
                          [](const auto& c) { return c.param; });
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -12,7 +12,7 @@
 #include "bridge/onnx_import.hpp"
 #include "bridge/random_network.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline void fill_random(Network& network, ThreadPool& pool, DType dtype = DType::f32) {
   const Status done = fill_random(network, pool, 3, dtype);
@@ -38,4 +38,4 @@ inline void expect_close(const std::vector<float>& got, const std::vector<float>
     ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << "at " << i;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

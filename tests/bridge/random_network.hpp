@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "grid/session.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // Every parameter is filled, biases too, so that none can be lost unseen.
 inline Status fill_random(Network& network, ThreadPool& pool, uint64_t seed, DType dtype) {
@@ -63,4 +63,4 @@ inline Result<std::vector<float>> run_bytes(const Network& network, ThreadPool& 
   return std::vector<float>(y.f32(), y.f32() + y.shape.count());
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -8,7 +8,7 @@
 #include "io/safetensors_write.hpp"
 #include "llm/decoder.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -479,4 +479,4 @@ TEST(Universal, EveryTensorOfABlockMustBeKnown) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

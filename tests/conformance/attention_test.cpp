@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Heads {
@@ -122,4 +122,4 @@ void conform_attention() {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Rule {
@@ -88,4 +88,4 @@ void conform_draw() {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

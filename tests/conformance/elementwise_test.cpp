@@ -4,7 +4,7 @@
 #include "conformance/support.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int kBinaryKinds = static_cast<int>(BinaryKind::min) + 1;
@@ -146,4 +146,4 @@ void conform_fill() {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 #include "conformance/training.hpp"
 #include "ops/recorder.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Case {
@@ -74,4 +74,4 @@ TEST_P(LstmProducts, HasTheBitsOfItsParts) {
 INSTANTIATE_TEST_SUITE_P(Cases, LstmProducts, ::testing::ValuesIn(cases()));
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

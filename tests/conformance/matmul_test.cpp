@@ -4,7 +4,7 @@
 #include "conformance/support.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Extents {
@@ -113,4 +113,4 @@ TEST(QuantiseRows, ScalesAtTheEdgesGiveTheSameBits) {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 const std::vector<int64_t>& lengths() {
@@ -223,4 +223,4 @@ void conform_rope() {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

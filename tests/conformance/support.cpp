@@ -9,7 +9,7 @@
 #include "ops/device.hpp"
 #include "ops/visit.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 float special(uint32_t pick, Values kind) {
@@ -154,4 +154,4 @@ void run_on_device(const Ops& ops, Command& command) {
   ASSERT_TRUE(read.ok()) << read.error().str();
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -15,7 +15,7 @@
 #include "base/rng.hpp"
 #include "ops/ops.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // Numbers an input is made of. smooth: uniform in [-2, 2). mixed: also zeros of both signs,
 // subnormals, tiny and large values. wild: also infinities, NaN and the largest floats.
@@ -24,6 +24,8 @@ enum class Values { smooth, mixed, wild };
 // Whether mixed and wild leave out subnormals, infinities, NaN and what is larger than 2, and
 // sweeps what is larger than 16: on devices.
 bool tame_values();
+// Whether pack has a kernel for the type: on devices not for all (docs/webgpu.md).
+bool packs(DType dtype);
 
 // A finite float no op produces by chance: gaps between rows.
 constexpr uint32_t kPattern = 0x7b7b7b7b;
@@ -167,4 +169,4 @@ void expect_same_bits(const std::string& what, const std::function<Image(const R
 #include "ops/ops.def"
 #undef LOOM_OP
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,10 +5,13 @@
 #include "base/bits.hpp"
 #include "base/text.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 bool tame_values() {
   return false;
+}
+bool packs(DType) {
+  return true;
 }
 
 const Runner& reference_runner() {
@@ -63,4 +66,4 @@ void expect_called_everywhere(OpId op) {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-}  // namespace loom::test
+}  // namespace loom::core::test

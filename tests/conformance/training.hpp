@@ -6,7 +6,7 @@
 
 #include "conformance/support.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // The values of one row as a vector.
 inline Tensor vector_of(const Rows& row) {
@@ -36,4 +36,4 @@ inline Values values_of(uint64_t variant) {
   return std::array{Values::smooth, Values::mixed, Values::wild}[variant % 3];
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

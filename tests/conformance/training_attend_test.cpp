@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Heads {
@@ -120,4 +120,4 @@ void conform_attend_dx() {
   each_attention(conform_attend_dx_of);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Axis {
@@ -139,4 +139,4 @@ void conform_conv_dw() {
   conform_conv_dw_of({3, 17, 33, 1, {{24, 3, 1, 1}, {17, 3, 1, 1}}}, variant++);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

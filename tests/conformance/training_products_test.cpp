@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Extents {
@@ -111,4 +111,4 @@ void conform_squared_distance() {
   each_packed_product(conform_distance_of);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 #include "conformance/training.hpp"
 #include "ops/activation_dx.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Matrix {
@@ -278,4 +278,4 @@ void conform_entmax_dx() {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kRowCounts[] = {0, 1, 2, 5};
@@ -268,4 +268,4 @@ void conform_optimise() {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

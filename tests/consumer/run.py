@@ -102,9 +102,9 @@ class Subdirectory(unittest.TestCase):
     def setUpClass(cls):
         cls.project = Project("subdirectory", block_of(README, SECTION, "cmake"))
         more = f"-DCMAKE_PROJECT_hello_INCLUDE={HERE / 'more.cmake'}"
-        cls.printed = cls.project.follow(
-            block_of(README, SECTION, "sh"), *OWN, "-DCMAKE_UNITY_BUILD=ON", more
-        )
+        cls.options = [*OWN, "-DCMAKE_UNITY_BUILD=ON", more]
+        cls.printed = cls.project.follow(block_of(README, SECTION, "sh"), *cls.options)
+        cls.cache = cls.project.cache()  # before FetchContent adds names of its own
 
     def test_the_commands_of_the_readme_end_in_a_story(self):
         self.assertIn("\nOnce upon a time, there was a brave boy named Jacob.", self.printed)
@@ -114,6 +114,16 @@ class Subdirectory(unittest.TestCase):
         plugin.plugin_story.restype = ctypes.c_char_p
         story = plugin.plugin_story(str(ROOT / STORY).encode()).decode()
         self.assertEqual(story[:36], ", there was a brave boy named Jacob.")
+
+    def test_fetch_content_builds_the_same_library_and_program(self):
+        # In the same folders with the same options, so that nothing is compiled a second time.
+        here = "${CMAKE_CURRENT_SOURCE_DIR}/loom\" BINARY_DIR \"${CMAKE_BINARY_DIR}/loom"
+        self.project.write("CMakeLists.txt", FETCHED.replace(str(ROOT), here))
+        try:
+            printed = self.project.follow(block_of(README, SECTION, "sh"), *self.options)
+        finally:
+            self.project.write("CMakeLists.txt", block_of(README, SECTION, "cmake"))
+        self.assertIn("\nOnce upon a time, there was a brave boy named Jacob.", printed)
 
     def test_sources_of_the_project_get_the_public_headers_and_no_flag_of_ours(self):
         include = f"-I{self.project.source / 'loom' / 'include'}"
@@ -128,10 +138,9 @@ class Subdirectory(unittest.TestCase):
             self.assertNotIn(f" {name}", targets.replace("/", " "))
 
     def test_the_cache_keeps_the_settings_of_the_project_and_gets_names_of_ours_only(self):
-        cache = self.project.cache()
-        self.assertEqual(cache["CMAKE_BUILD_TYPE"], "Debug")
+        self.assertEqual(self.cache["CMAKE_BUILD_TYPE"], "Debug")
         ours = ("LOOM_", "CMAKE_")
-        self.assertEqual([name for name in cache if not name.startswith(ours)], [])
+        self.assertEqual([name for name in self.cache if not name.startswith(ours)], [])
 
 
 class Fetched(unittest.TestCase):

@@ -5,7 +5,7 @@
 
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Values = std::array<float, 32>;
@@ -224,4 +224,4 @@ TEST(GgufBlocks, HaveTheScaleAndTheCodesOfR16) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(DTypeTable, HoldsTheTwentyOneFrozenIdsInOrder) {
@@ -25,9 +25,11 @@ TEST(DTypeTable, HoldsTheTwentyOneFrozenIdsInOrder) {
 }
 
 TEST(DTypeTable, HoldsTheExtrasAfterThem) {
-  EXPECT_EQ(dtype_table().size(), 27u);
+  EXPECT_EQ(dtype_table().size(), 37u);
   EXPECT_EQ(static_cast<int>(DType::nf4), 21);
   EXPECT_EQ(static_cast<int>(DType::nvfp4), 26);
+  EXPECT_EQ(static_cast<int>(DType::q2_k), 27);
+  EXPECT_EQ(static_cast<int>(DType::u4g128), 36);
 }
 
 TEST(DTypeTable, IsIndexedById) {
@@ -38,10 +40,11 @@ TEST(DTypeTable, BiasMakesTheSmallestLevelCodeZero) {
   const struct {
     DType dtype;
     int bias;
-  } rows[] = {{DType::i8, 128}, {DType::q8_0, 128},  {DType::i4, 8}, {DType::q4_0, 8},
-              {DType::i2, 2},   {DType::ternary, 1}, {DType::u8, 0}, {DType::u4, 0},
-              {DType::u2, 0},   {DType::binary, 0},  {DType::f4, 0}, {DType::i16, 0},
-              {DType::e3m0, 0}, {DType::nf4, 0},     {DType::f32, 0}};
+  } rows[] = {{DType::i8, 128},  {DType::q8_0, 128},  {DType::i4, 8},   {DType::q4_0, 8},
+              {DType::i2, 2},    {DType::ternary, 1}, {DType::u8, 0},   {DType::u4, 0},
+              {DType::u2, 0},    {DType::binary, 0},  {DType::f4, 0},   {DType::i16, 0},
+              {DType::e3m0, 0},  {DType::nf4, 0},     {DType::f32, 0},  {DType::q3_k, 4},
+              {DType::q6_k, 32}, {DType::q5_0, 16},   {DType::q4_k, 0}, {DType::q4_1, 0}};
   for (const auto& row : rows) {
     EXPECT_EQ(dtype_info(row.dtype).code_bias, row.bias) << dtype_name(row.dtype);
   }
@@ -65,7 +68,34 @@ TEST(DTypeTable, IntegerPathIsEveryTypeOfAtMostEightBitsExceptFp8AndNf4) {
 
 TEST(DTypeTable, OnlyUnsignedTypesHaveAZeroPoint) {
   for (const DTypeInfo& info : dtype_table()) {
-    EXPECT_EQ(info.affine(), info.kind == NumberKind::uint) << info.name;
+    EXPECT_EQ(info.zero != ZeroRule::none, info.kind == NumberKind::uint) << info.name;
+  }
+}
+
+TEST(DTypeTable, CodesOfThreeFiveAndSixBitsHaveTwoPlanesOfWidthsThatDivideEight) {
+  for (const DTypeInfo& info : dtype_table()) {
+    const int high = info.bits - info.low_bits;
+    EXPECT_EQ(high > 0, info.bits == 3 || info.bits == 5 || info.bits == 6) << info.name;
+    EXPECT_TRUE(info.bits > 8 || 8 % info.low_bits == 0) << info.name;
+    EXPECT_TRUE(high == 0 || 8 % high == 0) << info.name;
+  }
+}
+
+TEST(DTypeTable, SmallIntegerScalesComeWithSuperBlocks) {
+  const struct {
+    DType dtype;
+    int block, super;
+    bool shifted;
+  } rows[] = {
+      {DType::q2_k, 16, 256, true},   {DType::q3_k, 16, 256, false}, {DType::q4_k, 32, 256, true},
+      {DType::q5_k, 32, 256, true},   {DType::q6_k, 16, 256, false}, {DType::q4_1, 32, 0, true},
+      {DType::q5_0, 32, 0, false},    {DType::q5_1, 32, 0, true},    {DType::u4g64, 64, 0, true},
+      {DType::u4g128, 128, 0, false}, {DType::q4_0, 32, 0, false},   {DType::u4, 0, 0, false}};
+  for (const auto& row : rows) {
+    const DTypeInfo& info = dtype_info(row.dtype);
+    EXPECT_EQ(info.block, row.block) << info.name;
+    EXPECT_EQ(info.super_block, row.super) << info.name;
+    EXPECT_EQ(info.shifted(), row.shifted) << info.name;
   }
 }
 
@@ -123,7 +153,7 @@ TEST(ParseDType, NoWordMeansTwoTypes) {
 constexpr const char* kNames =
     "float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, int64, int32, int16, int8, uint64, "
     "uint32, uint16, uint8, int4, uint4, fp4, int2, uint2, ternary, binary, nf4, e3m0, q4_0, q8_0, "
-    "mxfp4, nvfp4";
+    "mxfp4, nvfp4, q2_k, q3_k, q4_k, q5_k, q6_k, q4_1, q5_0, q5_1, uint4_g64, uint4_g128";
 
 TEST(ParseDType, AnswersAnUnknownNameWithTheNamesThereAre) {
   const auto parsed = parse_dtype("int7");
@@ -142,8 +172,8 @@ TEST(ParseDType, PrintsHostileNamesSafely) {
   const auto parsed = parse_dtype(std::string("\x1b[2J") + std::string(500, 'x'));
   ASSERT_FALSE(parsed.ok());
   EXPECT_THAT(parsed.error().message, testing::StartsWith("unknown dtype '\\x1b[2Jxxx"));
-  EXPECT_LT(parsed.error().message.size(), 400u);
+  EXPECT_LT(parsed.error().message.size(), std::string(kNames).size() + 200);
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

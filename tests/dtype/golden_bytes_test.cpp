@@ -3,7 +3,7 @@
 // format.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct Golden {
@@ -65,7 +65,12 @@ const Golden kGolden[] = {
     {DType::binary, 0xbed09f0d092f44b5u}, {DType::nf4, 0x96c28a74169c0b85u},
     {DType::e3m0, 0x3ae6aa5fe944a6a4u},   {DType::q4_0, 0x7f4c7d55dc1ca24du},
     {DType::q8_0, 0xe54390af1738d4edu},   {DType::mxfp4, 0xd4ecfbc8fc61e3e5u},
-    {DType::nvfp4, 0x0f6c7664f5917db5u},
+    {DType::nvfp4, 0x0f6c7664f5917db5u},  {DType::q2_k, 0xcb6d76ef2d048da5u},
+    {DType::q3_k, 0xeda43bb888fa2751u},   {DType::q4_k, 0x41155e3ff74af8a5u},
+    {DType::q5_k, 0x684dfeea119d65d5u},   {DType::q6_k, 0x9c69bf3b1b752079u},
+    {DType::q4_1, 0x5674c5c7ec870ea5u},   {DType::q5_0, 0x58fe834307356481u},
+    {DType::q5_1, 0x75e3c16368039545u},   {DType::u4g64, 0x1610e0dcd8e7bf65u},
+    {DType::u4g128, 0xfe34e86c13557c1du},
 };
 
 INSTANTIATE_TEST_SUITE_P(Types, GoldenBytes, testing::ValuesIn(kGolden),
@@ -76,4 +81,4 @@ TEST(GoldenBytesTable, NamesEveryType) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -171,4 +171,4 @@ TEST(HeldRanges, NeverClampTheLargestWeightOfARow) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 // The oracle is the definition with ldexp, not another conversion.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::above;
@@ -155,4 +155,4 @@ TEST(IeeeWide, Float32KeepsNanPayloadsByBits) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

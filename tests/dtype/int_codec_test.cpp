@@ -3,7 +3,7 @@
 // Codes are stored codes: level + bias, or two's complement from int16 up.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::above;
@@ -133,4 +133,4 @@ TEST(DecodeValue, IgnoresBitsAboveTheWidthOfTheType) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 // values of N(0,1), per tensor.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::cosine;
@@ -135,4 +135,4 @@ TEST(Fidelity, OfTheRemainingTypesIsWhatTheirFormatsAllow) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // another row is touched.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -58,4 +58,4 @@ TEST_P(PackRow, HoldsTheRangeOfThatRowAlone) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // r16_valid() lets kernels read.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -88,5 +88,14 @@ TEST_P(R16Rows, AZeroPointThatIsNoCodeIsNotValid) {
   }
 }
 
+TEST(R16BlockZeros, AZeroPointOfABlockThatIsNoCodeIsNotValid) {
+  const R16 g = r16_geometry(DType::u4g128, 33, 200);
+  for (const int64_t at : {int64_t{0}, g.scale_block_bytes + 15, 2 * g.group_bytes + 3}) {
+    Bytes data = packed(g, 1);
+    data[static_cast<size_t>(g.block_scales + at + g.block_zeros)] = std::byte{16};
+    EXPECT_FALSE(r16_valid(g, data.data())) << at;
+  }
+}
+
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

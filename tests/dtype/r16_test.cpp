@@ -3,7 +3,7 @@
 // the values.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::same;
@@ -11,7 +11,7 @@ using test::same;
 struct Shape {
   int64_t rows, cols;
 };
-const Shape kShapes[] = {{1, 1}, {15, 31}, {16, 32}, {17, 33}, {33, 100}, {48, 64}};
+const Shape kShapes[] = {{1, 1}, {15, 31}, {16, 32}, {17, 33}, {33, 100}, {48, 64}, {18, 290}};
 
 // Ordinary values with a scatter of what may go wrong.
 std::vector<float> matrix(Shape s, uint64_t seed, bool specials) {
@@ -108,11 +108,13 @@ TEST_P(R16Test, SectionsAreAlignedAndInOrder) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(testing::PrintToString(c));
     const R16 g = r16_geometry(dtype(), c.shape.rows, c.shape.cols);
-    for (const int64_t offset : {g.row_scales, g.zeros, g.block_scales, g.codes, g.group_bytes}) {
+    for (const int64_t offset :
+         {g.row_scales, g.zeros, g.super_scales, g.block_scales, g.codes, g.group_bytes}) {
       EXPECT_EQ(offset % 64, 0);
     }
     EXPECT_LE(g.row_scales, g.zeros);
-    EXPECT_LE(g.zeros, g.block_scales);
+    EXPECT_LE(g.zeros, g.super_scales);
+    EXPECT_LE(g.super_scales, g.block_scales);
     EXPECT_LE(g.block_scales, g.codes);
     EXPECT_EQ(g.groups, (c.shape.rows + 15) / 16);
     const int64_t k = g.wide ? c.shape.cols : (c.shape.cols + 31) / 32 * 32;
@@ -120,18 +122,20 @@ TEST_P(R16Test, SectionsAreAlignedAndInOrder) {
   }
 }
 
-TEST_P(R16Levels, DecodeGivesLevelTimesStep) {
+TEST_P(R16Levels, DecodeGivesLevelTimesStepPlusOffset) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(testing::PrintToString(c));
     const Packed p = pack(dtype(), c.shape, c.scope, true);
-    const int64_t block = info().block == 16 ? 16 : 32;
+    const int64_t block = info().block > 0 ? info().block : 32;
     std::vector<float> row(static_cast<size_t>(c.shape.cols));
     for (int64_t r = 0; r < c.shape.rows; ++r) {
       r16_decode(p.g, p.data.data(), r, 0, c.shape.cols, row.data());
       for (int64_t k = 0; k < c.shape.cols; ++k) {
         const auto level = static_cast<float>(r16_level(p.g, p.data.data(), r, k));
         const float step = r16_step(p.g, p.data.data(), r, k / block);
-        ASSERT_TRUE(same(row[static_cast<size_t>(k)], level * step)) << r << " " << k;
+        const float offset = r16_offset(p.g, p.data.data(), r, k / block);
+        const float want = info().shifted() ? level * step + offset : level * step;
+        ASSERT_TRUE(same(row[static_cast<size_t>(k)], want)) << r << " " << k;
       }
     }
   }
@@ -155,6 +159,10 @@ TEST_P(R16Test, SimulateEqualsPackAndUnpackBitForBit) {
           if (dtype() == DType::nvfp4) {  // its blocks lean on the whole tensor
             const float step = r16_step(p.g, p.data.data(), r, k / block);
             scale.step = static_cast<double>(step) / info().level_unit;
+          }
+          if (info().super_block > 0) {  // and these on their super-block
+            scale = Scale{static_cast<double>(r16_step(p.g, p.data.data(), r, k / block))};
+            scale.offset = static_cast<double>(r16_offset(p.g, p.data.data(), r, k / block));
           }
         }
         const double want = simulate(dtype(), static_cast<double>(x[k]), scale);
@@ -217,6 +225,8 @@ TEST_P(R16Test, PaddingIsWorthNothingAndIsNeverNan) {
         const double v = row[static_cast<size_t>(k)];
         if (info().kind == NumberKind::binary && r < c.shape.rows) {
           ASSERT_EQ(v, -static_cast<double>(r16_step(p.g, p.data.data(), r, 0)));
+        } else if (info().shifted()) {  // code 0
+          ASSERT_EQ(v, static_cast<double>(r16_offset(p.g, p.data.data(), r, k / info().block)));
         } else {
           ASSERT_EQ(v, 0.0) << r << " " << k;
         }
@@ -276,6 +286,22 @@ TEST(R16Geometry, OfQ4_0IsTheMeasuredLayout) {
   EXPECT_FALSE(g.has_row_scale);
 }
 
+// Bytes of a row of 256, beside what GGUF has.
+TEST(R16Geometry, OfSuperBlocksIsWithinFivePercentOfGguf) {
+  const struct {
+    DType dtype;
+    int64_t bytes, gguf;
+  } rows[] = {{DType::q2_k, 84, 84},
+              {DType::q3_k, 114, 110},
+              {DType::q4_k, 148, 144},
+              {DType::q5_k, 180, 176},
+              {DType::q6_k, 210, 210}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(r16_geometry(row.dtype, 64, 512).bytes(), row.bytes * 128) << dtype_name(row.dtype);
+    EXPECT_LE(row.bytes * 100, row.gguf * 105) << dtype_name(row.dtype);
+  }
+}
+
 TEST(R16Geometry, OfEmptyMatricesIsEmpty) {
   for (const DType dtype : test::all_dtypes()) {
     EXPECT_EQ(r16_geometry(dtype, 0, 100).bytes(), 0);
@@ -315,8 +341,12 @@ TEST(R16Slots, CoverEveryBitOfTheCodesOnce) {
     for (int64_t lane = 0; lane < 16; ++lane) {
       for (int64_t k = 0; k < 64; ++k) {
         const R16Slot slot = r16_slot(g, lane, k);
-        for (int bit = 0; bit < g.bits; ++bit)
+        for (int bit = 0; bit < g.low_bits; ++bit)
           ++used[static_cast<size_t>(slot.byte * 8 + slot.shift + bit)];
+        if (g.low_bits == g.bits) continue;
+        const R16Slot high = r16_high_slot(g, lane, k);
+        for (int bit = g.low_bits; bit < g.bits; ++bit)
+          ++used[static_cast<size_t>(high.byte * 8 + high.shift + bit - g.low_bits)];
       }
     }
     for (size_t i = 0; i < used.size(); ++i) {
@@ -385,4 +415,4 @@ TEST(TensorRangeTest, SpansZeroAndSkipsWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -17,7 +17,7 @@
 #include "dtype/codec.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -101,4 +101,4 @@ inline std::string dtype_test_name(const testing::TestParamInfo<DType>& row) {
   return std::string(dtype_name(row.param));
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

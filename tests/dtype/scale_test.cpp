@@ -3,7 +3,7 @@
 // The tests of EveryType hold for all dtypes alike.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::kInf;
@@ -164,4 +164,4 @@ INSTANTIATE_TEST_SUITE_P(Types, EveryType, testing::ValuesIn(test::all_dtypes())
                          test::dtype_test_name);
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

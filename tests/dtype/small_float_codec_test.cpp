@@ -3,7 +3,7 @@
 // elements of fp4; their scales are tested in scale_test.cpp.
 #include "samples.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::above;
@@ -210,4 +210,4 @@ TEST(Nf4, SaturatesAndReadsNanAsZero) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

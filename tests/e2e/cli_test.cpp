@@ -6,7 +6,7 @@
 #include "e2e/reference.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::Ran;
@@ -225,8 +225,8 @@ TEST(Cli, DoctorChecksEveryInstructionSet) {
 
 TEST(Cli, HelpOpensWithTwoExamplesForEveryVerb) {
   for (const char* verb :
-       {"run", "perplexity", "info", "tokenize", "bench", "bench llm", "verify", "verify hash",
-        "doctor", "convert", "quantize", "diff", "verify files", "bench open"}) {
+       {"run", "perplexity", "info", "tokenize", "bench", "bench llm", "bench machine", "verify",
+        "verify hash", "doctor", "convert", "quantize", "diff", "verify files", "bench open"}) {
     const Ran ran = loom(std::string(verb) + " --help");
     EXPECT_EQ(ran.code, 0) << verb;
     EXPECT_THAT(ran.err, IsEmpty());
@@ -314,4 +314,4 @@ TEST(Cli, AFullDiskIsAnError) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

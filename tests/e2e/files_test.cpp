@@ -5,7 +5,7 @@
 #include "e2e/program.hpp"
 #include "io/json.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using testing::HasSubstr;
@@ -173,22 +173,26 @@ TEST(Files, CalibrationLowersThePerplexityOfFewBits) {
   const TempFolder folder;
   const std::string p = folder.path();
   std::string story;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 8; ++i)
     story += ok("run " + kEntity +
                 " -p 'Tom had a red ball.' --max-tokens 150 --temperature 0.9 "
                 "--seed " +
                 std::to_string(i));
   const std::string text = folder.write("text", story);
-  ok("quantize " + kFolder + " " + p + "/plain.entity --dtype int4 --quiet");
-  ok("quantize " + kFolder + " " + p + "/fitted.entity --dtype int4 --quiet --calibrate " + text +
-     " --calibrate-windows 3");
   const auto perplexity = [&](const std::string& model) {
     const JsonValue json =
         parse(ok("perplexity " + p + model + " " + text + " --window 128 --json"));
     const JsonValue& row = json.is_array() ? json.elements().at(0) : json;
     return row.find("perplexity")->as_double("").value();
   };
-  EXPECT_LT(perplexity("/fitted.entity"), perplexity("/plain.entity"));
+  // Types whose rounding does harm. int4 stays within 1 % of float32 on this model, with ranges
+  // fitted or not, so which of the two is better there is chance.
+  for (const auto& [dtype, share] : {std::pair{"uint2", 0.5}, {"ternary", 1.0}, {"uint4", 1.0}}) {
+    const std::string to = ".entity --quiet --force --dtype " + std::string(dtype);
+    ok("quantize " + kFolder + " " + p + "/plain" + to);
+    ok("quantize " + kFolder + " " + p + "/fitted" + to + " --calibrate " + text);
+    EXPECT_LT(perplexity("/fitted.entity"), share * perplexity("/plain.entity")) << dtype;
+  }
 }
 
 TEST(Files, DiffTellsEqualFromDifferent) {
@@ -348,4 +352,4 @@ TEST(Files, AFileOfTheOriginalBecomesOneOfOurs) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -9,7 +9,7 @@
 
 #include "e2e/program.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using testing::HasSubstr;
@@ -101,7 +101,8 @@ TEST_F(Messages, OfALineThatIsWrong) {
       {"run $S -p x --dtype q3", kUsage,
        "unknown dtype 'q3'; use one of float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, "
        "int64, int32, int16, int8, uint64, uint32, uint16, uint8, int4, uint4, fp4, int2, uint2, "
-       "ternary, binary, nf4, e3m0, q4_0, q8_0, mxfp4, nvfp4"},
+       "ternary, binary, nf4, e3m0, q4_0, q8_0, mxfp4, nvfp4, q2_k, "
+       "q3_k, q4_k, q5_k, q6_k, q4_1, q5_0, q5_1, uint4_g64, uint4_g128"},
       {"run $S -p x --device tpu", kUsage, "unknown device 'tpu'; choose from cpu, gpu"},
       {"bench llm --shape huge", kUsage,
        "unknown shape 'huge'; known are smollm2-135m, smollm2-360m, shakespeare, tiny"},
@@ -420,4 +421,4 @@ TEST_F(Messages, ASignalEndsWithItsOwnCodeAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

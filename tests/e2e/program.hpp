@@ -8,7 +8,7 @@
 
 #include "e2e/temp_folder.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct Ran {
   int code = -1;
@@ -33,4 +33,4 @@ inline Ran run_loom(const std::string& arguments, const std::string& before = ""
   return ran;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

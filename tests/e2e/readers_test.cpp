@@ -5,7 +5,7 @@
 #include "e2e/program.hpp"
 #include "io/json.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST_F(Readers, LbfgsTakesAllSamplesAtOnce) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 std::vector<TokenId> ids_of(const JsonValue* list) {
@@ -105,4 +105,4 @@ void expect_same_greedy(const Model& model, const Reference& reference) {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

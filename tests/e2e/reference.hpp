@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/impl.hpp"
+#include "api/impl.hpp"
 #include "io/json.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct ReferencePrompt {
   std::string text;
@@ -37,4 +37,4 @@ void expect_same_ids(const Model& model, const Reference& reference);
 void expect_close_logits(const Model& model, const Reference& reference, float bound);
 void expect_same_greedy(const Model& model, const Reference& reference);
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "e2e/reference.hpp"
-#include "engine/perplexity.hpp"
 #include "io/file.hpp"
+#include "llm/perplexity.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 const std::string kData = std::string(LOOM_SOURCE_DIR) + "/../shared/data";
@@ -90,4 +90,4 @@ TEST(Shakespeare, PerplexityStaysCloseInFewerBits) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -1,10 +1,10 @@
 // The model in the tree against what `transformers` computed for it.
 #include "e2e/reference.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStoryFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
 ModelOptions f32() {
   ModelOptions options;
@@ -13,20 +13,21 @@ ModelOptions f32() {
 }
 
 TEST(Stories, TokenizeAsInTransformers) {
-  test::expect_same_ids(test::load(kStories, f32()), test::read_reference(kStories));
+  test::expect_same_ids(test::load(kStoryFolder, f32()), test::read_reference(kStoryFolder));
 }
 
 TEST(Stories, LogitsAreThoseOfTransformers) {
-  test::expect_close_logits(test::load(kStories, f32()), test::read_reference(kStories), 2e-3f);
+  test::expect_close_logits(test::load(kStoryFolder, f32()), test::read_reference(kStoryFolder),
+                            2e-3f);
 }
 
 TEST(Stories, GreedyContinuationsAreThoseOfTransformers) {
-  test::expect_same_greedy(test::load(kStories, f32()), test::read_reference(kStories));
+  test::expect_same_greedy(test::load(kStoryFolder, f32()), test::read_reference(kStoryFolder));
 }
 
 // bfloat16 weights are stored as they are, so the numbers are those of float32.
 TEST(Stories, WeightsAsStoredGiveTheBitsOfFloat32) {
-  const Model stored = test::load(kStories, {}), wide = test::load(kStories, f32());
+  const Model stored = test::load(kStoryFolder, {}), wide = test::load(kStoryFolder, f32());
   EXPECT_EQ(stored.info().dtype, "bfloat16");
   const auto ids = wide.tokenize("Lily and her dog went to the park.");
   Result<ModelSession> a = stored.session(), b = wide.session();
@@ -35,7 +36,7 @@ TEST(Stories, WeightsAsStoredGiveTheBitsOfFloat32) {
 }
 
 TEST(Stories, AreToldInAChatAndEnd) {
-  const Model model = test::load(kStories, {});
+  const Model model = test::load(kStoryFolder, {});
   const std::vector<ChatTurn> turns = {{"user", "Tell me a story about a rabbit named Pip."}};
   const auto ids = model.tokenize_chat(turns);
   ASSERT_TRUE(ids.ok());
@@ -49,4 +50,4 @@ TEST(Stories, AreToldInAChatAndEnd) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

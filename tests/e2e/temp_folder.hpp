@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-namespace loom::test {
+namespace loom::core::test {
 
 class TempFolder {
  public:
@@ -37,4 +37,4 @@ class TempFolder {
   std::string path_;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -9,7 +9,7 @@
 #include "e2e/program.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::Ran;
@@ -403,4 +403,4 @@ TEST_F(Mnist, Convolutions) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "e2e/reference.hpp"
 #include "e2e/temp_folder.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int kWidth = 16, kInner = 32, kVocab = 32, kLayers = 2, kHeadDim = 8;
@@ -124,4 +124,4 @@ TEST(SmallCheckpoint, IsRefusedWhenATensorIsMissingOrHasAnotherShape) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,15 +2,23 @@
 # The determinism proof: one hash of all logits per dtype, and three of training (forward, backward, 50 steps) per layer
 # kind, equal for every instruction set, thread count, prompt split, compiler and optimisation level. Builds what is
 # missing, compares with hashes.txt and training.txt, prints one line per dtype.
-# usage: tests/golden/hash_matrix.sh [--all] [--update] [BUILD_ROOT]
+# At the end ARM64, under qemu (hash_arm64.sh).
+# usage: tests/golden/hash_matrix.sh [--all] [--native] [--update] [BUILD_ROOT]
 #   --all      every compiler at every level; else g++ -O2, g++ -O1 and clang -O3
+#   --native   without ARM64
 #   --update   rewrites the two files; say why in the commit
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 update=no
 all=no
-while [ "${1:-}" = --update ] || [ "${1:-}" = --all ]; do
-  if [ "$1" = --update ]; then update=yes; else all=yes; fi
+arm64=yes
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --update) update=yes ;;
+    --all) all=yes ;;
+    --native) arm64=no ;;
+    *) break ;;
+  esac
   shift
 done
 builds=${1:-$root/build}
@@ -18,8 +26,8 @@ golden=$root/tests/golden/hashes.txt
 golden_training=$root/tests/golden/training.txt
 cd "$root"
 
-# name, compiler, flags
-variants=("gcc-O2 g++ -O2" "gcc-O1 g++ -O1")
+# name, compiler, level, options of CMake. The build at -O1 has no fused multiply-add outside of the kernels for vectors.
+variants=("gcc-O2 g++ -O2" "gcc-O1 g++ -O1 -DLOOM_EMULATE_FMA=ON")
 clang=no
 if command -v clang++-19 >/dev/null; then clang=yes; variants+=("clang19-O3 clang++-19 -O3"); fi
 if [ "$all" = yes ]; then
@@ -47,10 +55,10 @@ sys.exit(levels != {sys.argv[1]})
 EOF
 }
 for variant in "${variants[@]}"; do
-  read -r name compiler flag <<< "$variant"
+  read -r name compiler flag options <<< "$variant"
   case $(loom_of "$name") in "$root/build/dev/"*) continue ;; esac
   cmake -S . -B "$builds/hash-$name" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER="$compiler" \
-    -DCMAKE_CXX_FLAGS="$flag" -DLOOM_BUILD_HASH=ON -DLOOM_BUILD_CLI=OFF -DCMAKE_UNITY_BUILD=ON \
+    -DCMAKE_CXX_FLAGS="$flag" -DLOOM_BUILD_HASH=ON -DLOOM_BUILD_CLI=OFF ${options:+"$options"} -DCMAKE_UNITY_BUILD=ON \
     -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${launcher[@]}" >/dev/null
   if ! level_is "$flag" "$builds/hash-$name/compile_commands.json"; then
     echo "hash_matrix: the build $name is not compiled with $flag" >&2
@@ -65,7 +73,7 @@ if [ "$(basename "$first")" = loom_hash ]; then
 else
   mapfile -t isas < <("$first" doctor --json | python3 -c 'import json,sys; print("\n".join(json.load(sys.stdin)["isas"]))')
 fi
-dtypes=(f32 bf16 q8_0 q4_0 ternary)
+dtypes=(f32 bf16 q8_0 q4_0 ternary q4_k q6_k)
 runs=0
 bad=0
 new=""
@@ -124,4 +132,5 @@ for isa in "${isas[@]}"; do
 done
 echo "training $(wc -l < "$golden_training") layer kinds, $(cksum < "$golden_training" | cut -d' ' -f1)"
 echo "hash_matrix: $runs runs, $bad differ (${isas[*]}; 1, 2, 3, 7 threads; pieces of 113, 64, 7, 1; ${#variants[@]} builds)"
+if [ "$arm64" = yes ]; then tests/golden/hash_arm64.sh || bad=$((bad + 1)); fi
 [ "$bad" = 0 ]

@@ -11,13 +11,13 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
-#include "engine/bits_hash.hpp"
-#include "engine/training_hash.hpp"
 #include "grid/session.hpp"
+#include "lab/training_hash.hpp"
 #include "llm/decoder.hpp"
 #include "llm/model_source.hpp"
+#include "train_io/bits_hash.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Arguments = std::map<std::string, std::string, std::less<>>;
@@ -143,10 +143,10 @@ Status run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core
 
 int main(int argc, char** argv) {
-  const loom::Status status = loom::run(argc, argv);
+  const loom::Status status = loom::core::run(argc, argv);
   if (status.ok()) return 0;
   std::fprintf(stderr, "loom_hash: %s\n", status.error().message.c_str());
   return 1;

@@ -4,7 +4,7 @@
 #include "loom/engine.hpp"
 #include "loom/language_model.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 Result<std::vector<float>> logits_of(const std::string& device, const std::string& activations,
@@ -47,4 +47,4 @@ TEST(GpuDecoder, LogitsAreThoseOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

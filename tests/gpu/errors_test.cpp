@@ -2,13 +2,13 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
-#include "engine/training_hash.hpp"
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
 #include "grid/session.hpp"
+#include "lab/training_hash.hpp"
 #include "loom/engine.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TEST(GpuErrors, ALibraryThatDoesNotExistIsNamed) {
@@ -76,4 +76,4 @@ TEST(GpuErrors, MemoryThatIsNotThereIsOneLineAndTheDeviceGoesOn) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "api/impl.hpp"
 #include "base/text.hpp"
 #include "e2e/program.hpp"
-#include "engine/impl.hpp"
 #include "gpu/support.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using testing::AllOf;
@@ -140,4 +140,4 @@ TEST(GpuFaults, ASessionGoesOnWhereItWas) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

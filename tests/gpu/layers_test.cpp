@@ -2,7 +2,7 @@
 #include "gpu/training_rig.hpp"
 #include "grid/session.hpp"
 
-namespace loom {
+namespace loom::core {
 
 static void PrintTo(const KindNetwork& kind, std::ostream* out) {
   *out << kind.kind;
@@ -80,4 +80,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GpuLayers, testing::ValuesIn(kind_networks()),
 
 }  // namespace
 }  // namespace test
-}  // namespace loom
+}  // namespace loom::core

@@ -5,11 +5,11 @@
 
 #include "base/text.hpp"
 #include "e2e/reference.hpp"
-#include "engine/perplexity.hpp"
 #include "gpu/support.hpp"
 #include "io/file.hpp"
+#include "llm/perplexity.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
@@ -176,4 +176,4 @@ TEST(GpuShakespeare, TheSamePerplexity) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -2,12 +2,12 @@
 // sixteen at a time; what a text leaves behind where it ends in the middle of those.
 #include <algorithm>
 
-#include "engine/impl.hpp"
+#include "api/impl.hpp"
 #include "gpu/support.hpp"
 #include "llm/generate.hpp"
 #include "llm/sampler.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 const Model& stories_on_gpu() {
@@ -159,4 +159,4 @@ TEST(GpuSampling, ATextEndsWhereTheContextIsFull) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -2,12 +2,12 @@
 #include <limits>
 
 #include "bridge/network_json.hpp"
-#include "engine/training_hash.hpp"
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
+#include "lab/training_hash.hpp"
 #include "learn/train_step.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Prepared {
@@ -141,4 +141,4 @@ TEST(GpuSteps, ADroppedStepIsReportedAndChangesNothing) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -11,9 +11,9 @@
 #include "webgpu/gpu.hpp"
 
 #define LOOM_NEEDS_GPU() \
-  if (::loom::test::gpu() == nullptr) GTEST_SKIP() << ::loom::test::no_gpu()
+  if (::loom::core::test::gpu() == nullptr) GTEST_SKIP() << ::loom::core::test::no_gpu()
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline ThreadPool& threads() {
   static ThreadPool pool(1);
@@ -26,4 +26,4 @@ inline bool all_cases() {
   return cases != nullptr && std::string_view(cases) == "all";
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -7,11 +7,11 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "bridge/network_json.hpp"
-#include "engine/training_hash.hpp"
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
+#include "lab/training_hash.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct Trained {
   std::vector<double> losses;
@@ -72,4 +72,4 @@ inline const KindNetwork& kind_network(std::string_view name) {
   return kind_networks()[0];
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,10 +5,10 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "e2e/program.hpp"
-#include "engine/layer_bench.hpp"
 #include "io/json.hpp"
+#include "lab/layer_bench.hpp"
 
-namespace loom {
+namespace loom::core {
 
 static void PrintTo(const LayerCase& c, std::ostream* out) {
   *out << c.name;
@@ -214,4 +214,4 @@ TEST(GpuTraining, WhatWasTrainedIsAFileThatTheCpuLoads) {
 
 }  // namespace
 }  // namespace test
-}  // namespace loom
+}  // namespace loom::core

@@ -3,15 +3,15 @@
 
 #include <cstring>
 
+#include "api/gpu_cache.hpp"
+#include "api/impl.hpp"
 #include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "e2e/temp_folder.hpp"
-#include "engine/gpu_cache.hpp"
-#include "engine/impl.hpp"
 #include "gpu/support.hpp"
 #include "ops/recorder.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(GpuVariants, AnUnknownTuningIsRefused) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

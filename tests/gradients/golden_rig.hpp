@@ -18,7 +18,7 @@
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct GoldenCase {
   std::string name, file;
@@ -255,4 +255,4 @@ class GoldenRun {
   std::unique_ptr<Program> program_;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -16,7 +16,7 @@
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct GradientOptions {
   bool masked = false;
@@ -243,4 +243,4 @@ class GradientRig {
   bool ready_ = false;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -3,7 +3,7 @@
 #include "gradients/gradient_rig.hpp"
 #include "grid/builders.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 LayerConfig dense(int64_t in, int64_t out, const char* activation = "tanh") {
@@ -99,4 +99,4 @@ TEST(GridGradient, OfADeepStackIsThatOfCentralDifferences) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -2,7 +2,7 @@
 // 1e-6 of the largest component.
 #include "gradients/gradient_rig.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using Fields = std::vector<Field>;
@@ -283,4 +283,4 @@ INSTANTIATE_TEST_SUITE_P(Containers, LayerGradient, ::testing::ValuesIn(containe
                          name_of);
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -7,7 +7,7 @@
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kRows = 7, kCols = 3, kPlaces = 8;
@@ -135,4 +135,4 @@ TEST(SparseGradient, IsRefusedWhereTheTableHasAnotherReader) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

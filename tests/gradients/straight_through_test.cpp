@@ -3,7 +3,7 @@
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Values {
@@ -61,4 +61,4 @@ TEST(StraightThrough, HardRowsHaveTheGradientOfSoftOnes) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -8,7 +8,7 @@
 #include "gradients/golden_rig.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 std::ostream& operator<<(std::ostream& out, const GoldenCase& c) {
   return out << c.name;
@@ -240,4 +240,4 @@ TEST(TorchGoldens, HoldEveryActivation) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -8,7 +8,7 @@
 #include "grid/rope_table.hpp"
 #include "layers/layer_fixture.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 Cell dense(int in, int out) {
@@ -249,4 +249,4 @@ TEST(RopeTable, RefusesAScalingItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -7,7 +7,7 @@
 
 #include "grid/grid.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline LayerConfig layer(LayerKind kind, const std::vector<Field>& fields,
                          std::vector<LayerConfig> children = {}) {
@@ -25,4 +25,4 @@ inline GridSpec row_of(std::vector<LayerConfig> layers) {
   return grid;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

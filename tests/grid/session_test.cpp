@@ -8,7 +8,7 @@
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 LayerConfig dense_layer(int64_t in, int64_t out) {
@@ -168,4 +168,4 @@ TEST(Session, RefusesToRunACellWithoutTheOneItReads) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -8,7 +8,7 @@
 #include "io/io_testing.hpp"
 #include "io/npy.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -243,4 +243,4 @@ TEST(Arrays, RefuseValuesThatAreNotFiniteOrNotWhole) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

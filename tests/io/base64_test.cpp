@@ -3,7 +3,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_error;
@@ -40,4 +40,4 @@ TEST(Base64, OtherTextsAreRefused) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -52,4 +52,4 @@ TEST(ByteReader, MakesErrorsAtItsOffset) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

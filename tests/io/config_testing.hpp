@@ -7,7 +7,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 using ConfigChanges = std::vector<std::pair<std::string, std::string>>;
 
@@ -39,4 +39,4 @@ inline std::string config_text(const ConfigChanges& changes = {}) {
   return text + "}";
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

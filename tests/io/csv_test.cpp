@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -171,4 +171,4 @@ TEST(Csv, StopsWhereItsValuesAreMoreThanTheBudget) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 // most rows at byte 85.
 #include "io/entity_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::AlignedBytes;
@@ -335,4 +335,4 @@ TEST(BadEntities, AreRefusedByVerifyForZeroPointsThatAreNoCodes) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "dtype/samples.hpp"
 #include "io/entity_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::AlignedBytes;
@@ -368,4 +368,4 @@ TEST(WriteEntity, RefusesWhatTheReaderWouldRefuse) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "io/hash.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 template <class T>
 void put(std::string& file, size_t at, T value) {
@@ -91,4 +91,4 @@ class AlignedBytes {
   Buffer buffer_;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

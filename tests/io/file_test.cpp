@@ -13,7 +13,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -313,4 +313,4 @@ TEST(Files, ReportThatNoMoreCanBeOpened) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

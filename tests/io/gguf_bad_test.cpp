@@ -6,7 +6,7 @@
 #include "io/gguf_testing.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -244,4 +244,4 @@ TEST(BadGguf, IsRefusedForThePlacesOfItsTensors) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "io/gguf_write.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -326,4 +326,4 @@ TEST(GgufWriter, RefusesWhatNoReaderWouldTake) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

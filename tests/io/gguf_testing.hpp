@@ -7,7 +7,7 @@
 
 #include "io/gguf.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 class GgufBytes {
  public:
@@ -58,4 +58,4 @@ class GgufBytes {
   std::string out_;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

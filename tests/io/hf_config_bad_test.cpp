@@ -4,7 +4,7 @@
 #include "io/config_testing.hpp"
 #include "io/hf_config.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::config_text;
@@ -367,4 +367,4 @@ TEST(ConfigErrors, LimitTheListOfEnds) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

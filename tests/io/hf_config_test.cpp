@@ -4,7 +4,7 @@
 #include "io/config_testing.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::config_text;
@@ -357,4 +357,4 @@ TEST(HfConfig, NamesTheGenerationFileInItsErrors) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "io/hf_config.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using Changes = std::vector<std::pair<std::string, std::string>>;
@@ -234,4 +234,4 @@ TEST(HfConfigWrite, EveryPartOfAHeadComesBack) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

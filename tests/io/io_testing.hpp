@@ -16,7 +16,7 @@
 
 #include "base/result.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -77,4 +77,4 @@ inline std::string shared_data(std::string_view name) {
   return std::filesystem::exists(path) ? path.string() : "";
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_error;
@@ -278,4 +278,4 @@ TEST(Json, LimitsMemory) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "io/io_testing.hpp"
 #include "io/json.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_error;
@@ -126,4 +126,4 @@ TEST(DumpJson, ReplacesWhatJsonCannotSay) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

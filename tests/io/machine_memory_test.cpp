@@ -5,7 +5,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(MachineMemory, IsTheSmallestLimitOfTheControlGroupsAndThoseAboveThem) {
@@ -39,4 +39,4 @@ TEST(MachineMemory, IsTheSmallestLimitOfTheControlGroupsAndThoseAboveThem) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "io/io_testing.hpp"
 #include "io/npy.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -221,4 +221,4 @@ TEST(BadNpy, OffsetsCountFromTheStartOfTheFileAroundIt) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

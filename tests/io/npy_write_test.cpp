@@ -9,7 +9,7 @@
 #include "io/io_testing.hpp"
 #include "io/npy.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -143,4 +143,4 @@ TEST(NpyWrite, AnEmptyNpzIsAWholeFile) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

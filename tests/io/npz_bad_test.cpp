@@ -4,7 +4,7 @@
 #include "io/npy.hpp"
 #include "io/zip_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -298,4 +298,4 @@ TEST(BadNpz, ManyNamesTakeNoLongTime) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

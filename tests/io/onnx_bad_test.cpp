@@ -4,7 +4,7 @@
 #include "io/io_testing.hpp"
 #include "io/onnx_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -353,4 +353,4 @@ TEST(Onnx, ReadsEveryTypeOfTensor) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

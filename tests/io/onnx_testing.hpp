@@ -9,7 +9,7 @@
 #include "io/onnx_model.hpp"
 #include "io/protobuf.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 using Wire = ProtoWriter;
 
@@ -88,4 +88,4 @@ inline std::string onnx_wire_with_attribute(const std::function<void(Wire&)>& fi
       [&](Wire& g) { g.message(1, onnx_wire_node([&](Wire& n) { n.message(5, wire(fields)); })); });
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

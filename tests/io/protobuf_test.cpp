@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -160,4 +160,4 @@ TEST(Protobuf, ReadsPackedAndSingleValuesAlike) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

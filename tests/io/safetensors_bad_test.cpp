@@ -4,7 +4,7 @@
 #include "io/io_testing.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -223,4 +223,4 @@ TEST(BadSafeTensors, RefusesManyTensorsOverTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 #include "io/io_testing.hpp"
 #include "io/safetensors_write.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -57,4 +57,4 @@ TEST(SafeTensorsFile, OpensAPath) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 #include "io/io_testing.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_error;
@@ -160,4 +160,4 @@ TEST(SafeTensorsOpen, NamesWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

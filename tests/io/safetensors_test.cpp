@@ -3,7 +3,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -150,4 +150,4 @@ TEST(SafeTensors, OpensTheSharedCheckpoint) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

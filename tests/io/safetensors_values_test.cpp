@@ -6,7 +6,7 @@
 #include "io/io_testing.hpp"
 #include "io/safetensors.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -121,4 +121,4 @@ TEST(SafeTensorValues, RefusesRangesOutsideTheTensor) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

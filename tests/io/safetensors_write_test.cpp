@@ -3,7 +3,7 @@
 
 #include "io/io_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes_of;
@@ -53,4 +53,4 @@ TEST(SafetensorsWrite, RefusesWhatTheReaderWould) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "io/deflate.hpp"
 #include "io/io_testing.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline std::string le(uint64_t value, int bytes) {
   std::string out;
@@ -69,4 +69,4 @@ struct ZipFile {
   }
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

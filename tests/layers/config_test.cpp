@@ -5,7 +5,7 @@
 
 #include "layers/layer.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(MakeLayer, FillsDefaultsAndKeepsWhatWasGiven) {
@@ -51,4 +51,4 @@ TEST(LayerTable, HasUniqueKindsAndNamesAndCompleteDefinitions) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

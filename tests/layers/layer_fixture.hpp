@@ -14,7 +14,7 @@
 #include "grid/grid_testing.hpp"
 #include "grid/session.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 using Values = std::vector<double>;
 
@@ -117,4 +117,4 @@ inline void expect_near(const std::vector<float>& got, const Values& want, doubl
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

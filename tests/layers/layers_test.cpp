@@ -1,7 +1,7 @@
 // Every layer against the formula of its head comment, evaluated naively in double precision.
 #include "layers/layer_fixture.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 double silu(double x) {
@@ -228,4 +228,4 @@ TEST(Sequential, RunsItsChildrenInOrderAndAnEmptyOneIsTheIdentity) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -6,7 +6,7 @@
 #include "grid/init.hpp"
 #include "grid/traced.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 int64_t tensors_for(const LayerConfig& config, const Shape& input) {
@@ -50,4 +50,4 @@ TEST(Layers, AskForAsManyTensorsForOneStepAsForMany) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -4,7 +4,7 @@
 
 #include "layers/layer_fixture.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 // Rows of few different values, so that most rows have ties.
@@ -103,4 +103,4 @@ TEST(Ties, AGateKeepsTheFirstOfEqualExperts) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

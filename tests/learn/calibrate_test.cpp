@@ -4,7 +4,7 @@
 #include "learn/every_kind.hpp"
 #include "learn/trainer.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Matrix {
@@ -214,4 +214,4 @@ TEST(Morph, KeepsMastersAndTrainsOn) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

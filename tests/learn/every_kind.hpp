@@ -4,7 +4,7 @@
 #include "bridge/network_json.hpp"
 #include "learn/train_rig.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 struct KindCase {
   std::string name;
@@ -31,4 +31,4 @@ inline std::vector<KindCase> every_kind() {
   return all;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

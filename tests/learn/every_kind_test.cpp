@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TEST(EveryKind, HasACase) {
@@ -71,4 +71,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryKindBits, ::testing::ValuesIn(every_kind())
                          [](const auto& c) { return c.param.name; });
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -6,7 +6,7 @@
 #include "learn/every_kind.hpp"
 #include "learn/trainer.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 LayerConfig square(const char* activation = "linear") {
@@ -145,4 +145,4 @@ TEST(Feedback, ThatIsCarriedBeginsAnewWithEveryEpochAndEvaluation) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -2,7 +2,7 @@
 #include "grid/builders.hpp"
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct GridCase {
@@ -108,4 +108,4 @@ TEST(GradientCheckpoint, OfADeepNetworkNeedsAFractionOfTheMemory) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

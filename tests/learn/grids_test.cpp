@@ -1,10 +1,12 @@
 // The seven-layer suite: ten families of layers on grids of 1, 2 and 3 cells an edge, seven layers
 // a cell, in every dtype. The loss must fall to 0.9 of its start for floats and types of 8 bits and
 // more, and must not rise for lower ones. Residuals are real, recurrent layers see eight steps.
+#include <numeric>
+
 #include "base/text.hpp"
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kLayers = 7;
@@ -78,7 +80,7 @@ std::vector<Family> families() {
       {"Residual",
        {4, 8},
        [](int64_t l) { return l % 2 == 0 ? dense(8, 8, "tanh") : layer(K::residual, {}); },
-       150,
+       400,
        0.0006},
   };
 }
@@ -111,6 +113,11 @@ std::vector<LearnCase> grid_cases() {
   return all;
 }
 
+// Losses of few bits jump from step to step, so one alone says little.
+double mean_of_ten(std::vector<double>::const_iterator first) {
+  return std::accumulate(first, first + 10, 0.0) / 10;
+}
+
 class SevenLayers : public ::testing::TestWithParam<LearnCase> {};
 
 TEST_P(SevenLayers, Train) {
@@ -124,11 +131,11 @@ TEST_P(SevenLayers, Train) {
   const double rate = edge == 1 ? 0.01 : edge == 2 ? 0.003 : family.deep_rate;
   const std::vector<double> losses = rig.run(family.steps, rate);
   const bool fine = dtype_info(dtype).bits >= 8;
-  EXPECT_LE(losses.back(), (fine ? 0.9 : 1.0) * losses.front());
+  EXPECT_LE(mean_of_ten(losses.end() - 10), (fine ? 0.9 : 1.0) * mean_of_ten(losses.begin()));
 }
 INSTANTIATE_TEST_SUITE_P(Grids, SevenLayers, ::testing::ValuesIn(grid_cases()), [](const auto& c) {
   return cat(c.param.family.name, "_", c.param.edge, "_", dtype_name(c.param.dtype));
 });
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

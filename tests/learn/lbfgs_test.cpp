@@ -1,7 +1,7 @@
 // L-BFGS against torch.optim.LBFGS (max_iter 1 a step, no line search, history 10).
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TrainStepOptions lbfgs(float decay = 0.0f) {
@@ -132,4 +132,4 @@ TEST(Lbfgs, RefusesWhatItDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

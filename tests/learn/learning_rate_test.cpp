@@ -6,7 +6,7 @@
 
 #include "learn/spec.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr int64_t kPerEpoch = 10, kEpochs = 12, kTotal = kPerEpoch * kEpochs;
@@ -114,4 +114,4 @@ TEST(LearningRate, AWarmUpLongerThanTheRunIsAllThereIs) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -1,7 +1,7 @@
 // Training without a master: the packed weights themselves, rounded stochastically.
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TrainStepOptions native() {
@@ -77,4 +77,4 @@ TEST(StochasticRounding, IsRightOnAverage) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

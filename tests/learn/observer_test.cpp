@@ -3,7 +3,7 @@
 
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TEST(LayerStats, AreThoseOfTheNumbers) {
@@ -84,4 +84,4 @@ TEST(Observed, OutputsAndGradientsAreTheRealOnes) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -186,4 +186,4 @@ TEST(ScaleBandState, RefusesABandThatIsNone) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 
 #include "learn/every_kind.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kVocab = 50, kWidth = 6, kBatch = 4, kTime = 5;
@@ -298,4 +298,4 @@ TEST(Sparse, IsRefusedWhereGradientsAreKept) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

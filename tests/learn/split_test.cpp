@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // Samples that hold their own number; `labels` empty: a number as target.
@@ -110,4 +110,4 @@ TEST(Split, RefusesAPartWithoutSamples) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -10,12 +10,12 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
-#include "engine/training_hash.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
+#include "lab/training_hash.hpp"
 #include "learn/train_step.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 class TrainRig {
  public:
@@ -69,4 +69,4 @@ class TrainRig {
   std::unique_ptr<TrainStep> step_;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -2,7 +2,7 @@
 // depend on threads or instruction sets.
 #include "learn/train_rig.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 GridSpec small_mlp() {
@@ -108,4 +108,4 @@ TEST(TrainStep, GivesTheSameBitsOnAnyThreadsAndInstructions) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -67,7 +67,7 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 TEST(Allocation, TheCounterCounts) {
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(Types, AllocationPerToken,
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "io/safetensors.hpp"
 #include "llm/stories.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr float kTolerance = 2e-4f;
@@ -127,4 +127,4 @@ TEST(Ternary, FullWeightsHaveOneScalePerMatrix) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -5,7 +5,7 @@
 #include "llm/stories.hpp"
 #include "text/golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 const LanguageModel& llama2_stories() {
@@ -98,4 +98,4 @@ TEST(Continuation, CountsIdsWithoutATokenAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 #include "llm/sampler.hpp"
 #include "llm/stories.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using testing::HasSubstr;
@@ -259,4 +259,4 @@ TEST(DeviceDraw, ASessionRefusesWhatItCannotDraw) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -6,7 +6,7 @@
 #include "ops/device.hpp"
 #include "ops/recorder.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 // Twins are the host's own memory; after `lists` lists nothing works any more.
@@ -133,4 +133,4 @@ TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

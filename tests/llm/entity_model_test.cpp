@@ -11,7 +11,7 @@
 #include "llm/decoder.hpp"
 #include "llm/llm_session.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::TemporaryFolder;
@@ -251,4 +251,4 @@ TEST(EntityModel, ANetworkThatIsNoDecoderIsRefusedBeforeItsRowsAreRead) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -4,10 +4,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "llm/stories.hpp"
 #include "text/unicode.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using testing::HasSubstr;
@@ -251,5 +254,75 @@ TEST(Generate, WithoutTokenizerGivesTokensOnly) {
   EXPECT_FALSE(generate(session, *model, prompt, stop).ok());
 }
 
+// log softmax as a textbook has it, in double.
+std::vector<double> log_softmax(std::span<const float> logits) {
+  double largest = -1e300, sum = 0;
+  for (const float v : logits) largest = std::max(largest, static_cast<double>(v));
+  for (const float v : logits) sum += std::exp(static_cast<double>(v) - largest);
+  std::vector<double> out;
+  for (const float v : logits) out.push_back(static_cast<double>(v) - largest - std::log(sum));
+  return out;
+}
+
+TEST(Generate, TellsTheProbabilityOfEveryToken) {
+  for (const float temperature : {0.0f, 0.8f}) {
+    GenerateOptions options = tokens(24);
+    options.sampler.temperature = temperature;
+    options.sampler.seed = 5;
+    const Told plain = tell(options);
+    std::vector<Token> seen;
+    std::vector<std::vector<TokenChoice>> tops;
+    std::string text;
+    options.logprobs = true;
+    options.top_logprobs = 4;
+    options.on_token = [&](const Token& token) {
+      seen.push_back(token);
+      tops.emplace_back(token.top.begin(), token.top.end());
+      text += token.text;
+      return true;
+    };
+    const Told told = tell(options);
+    EXPECT_EQ(told.result.token_ids, plain.result.token_ids) << "asking changes nothing";
+    ASSERT_EQ(seen.size(), told.result.token_ids.size());
+    ASSERT_EQ(told.result.logprobs.size(), seen.size());
+    EXPECT_EQ(told.result.text.substr(0, text.size()), text);
+    // Another session, fed one token at a time, has the logits.
+    const LanguageModel& model = test::stories();
+    LlmSession session = test::session(model, {});
+    ASSERT_TRUE(session.feed(test::encode(model, "Once upon a time")).ok());
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const std::vector<double> expected = log_softmax(session.logits());
+      EXPECT_EQ(seen[i].id, told.result.token_ids[i]);
+      EXPECT_NEAR(static_cast<double>(seen[i].logprob), expected[static_cast<size_t>(seen[i].id)],
+                  1e-5);
+      EXPECT_EQ(seen[i].logprob, told.result.logprobs[i]);
+      ASSERT_EQ(tops[i].size(), 4u);
+      for (size_t t = 0; t < 4; ++t) {
+        EXPECT_NEAR(static_cast<double>(tops[i][t].logprob),
+                    expected[static_cast<size_t>(tops[i][t].id)], 1e-5);
+        EXPECT_GE(tops[i][t == 0 ? 0 : t - 1].logprob, tops[i][t].logprob);
+      }
+      EXPECT_NEAR(static_cast<double>(tops[i][0].logprob),
+                  *std::max_element(expected.begin(), expected.end()), 1e-5);
+      ASSERT_TRUE(session.feed(std::span(&seen[i].id, 1)).ok());
+    }
+  }
+}
+
+TEST(Generate, StopsWhereTheListenerSaysSo) {
+  GenerateOptions options = tokens(24);
+  int heard = 0;
+  options.on_token = [&](const Token&) { return ++heard < 3; };
+  const Told told = tell(options);
+  EXPECT_EQ(told.result.stop, StopReason::cancelled);
+  EXPECT_EQ(told.result.token_ids.size(), 3u);
+  options.top_logprobs = -1;
+  LlmSession session = test::session(test::stories(), {});
+  EXPECT_THAT(generate(session, test::stories(), test::encode(test::stories(), "a"), options)
+                  .error()
+                  .message,
+              HasSubstr("top_logprobs"));
+}
+
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

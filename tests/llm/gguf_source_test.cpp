@@ -16,11 +16,11 @@
 #include "stories.hpp"
 #include "text/golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
-using loom::test::bytes_of;
-using loom::test::TemporaryFolder;
+using loom::core::test::bytes_of;
+using loom::core::test::TemporaryFolder;
 
 void export_to(const std::string& from, const std::string& to, std::optional<DType> dtype = {}) {
   const auto source = open_model_source(from);
@@ -64,7 +64,8 @@ TEST_P(GgufModel, OpensWithTheWeightsThatTheFolderHasInThatType) {
 
 INSTANTIATE_TEST_SUITE_P(Types, GgufModel,
                          ::testing::Values(DType::f32, DType::f16, DType::bf16, DType::q4_0,
-                                           DType::q8_0, DType::mxfp4),
+                                           DType::q8_0, DType::mxfp4, DType::q4_1, DType::q5_0,
+                                           DType::q5_1),
                          [](const auto& test) { return std::string(dtype_name(test.param)); });
 
 TEST(GgufModels, HasTheConfigurationTextAndTemplateOfTheFolder) {
@@ -122,6 +123,70 @@ HfConfig parsed(const std::string& members) {
       "", "c");
   EXPECT_TRUE(config.ok()) << config.error().str();
   return *config;
+}
+
+// As llama.cpp mixes types: most matrices in one, some in a wider one.
+class MixedSource : public MadeSource {
+ public:
+  MixedSource(const HfConfig& c, DType most, DType some)
+      : MadeSource(c), most_(most), some_(some) {}
+  Result<SourceWeight> weight(const Param& param) const override {
+    LOOM_ASSIGN(SourceWeight weight, MadeSource::weight(param));
+    const bool wider = param.spec.name == "v" || param.spec.name == "down";
+    if (param.spec.matrix()) weight.stored = wider ? some_ : most_;
+    return weight;
+  }
+
+ private:
+  DType most_, some_;
+};
+
+// What of a model is what the file says: each matrix in the file's type, each value that of ggml.
+void expect_packed_as_stored(const LanguageModel& model, const ModelSource& file) {
+  for (const Param& param : model.network().params()) {
+    if (!param.spec.matrix()) continue;
+    const auto weight = file.weight(param);
+    ASSERT_TRUE(weight.ok());
+    EXPECT_EQ(param.tensor.dtype, weight->stored) << param.path;
+    const int64_t rows = param.spec.shape[0], cols = param.spec.shape[1];
+    const R16 g = r16_geometry(param.tensor.dtype, rows, cols);
+    std::vector<float> want(static_cast<size_t>(cols)), got(want);
+    for (int64_t row = 0; row < rows; ++row) {
+      ASSERT_TRUE(weight->rows(row, 1, want.data()).ok());
+      r16_decode(g, param.memory.data(), row, 0, cols, got.data());
+      ASSERT_EQ(want, got) << param.path << " row " << row;
+    }
+  }
+}
+
+TEST(GgufModels, OfMixedKTypesStayPackedTensorByTensor) {
+  HfConfig config = tiny("LlamaForCausalLM", "llama");
+  config.hidden_size = 256;
+  config.intermediate_size = 512;
+  config.vocab_size = 64;
+  const std::pair<DType, DType> mixes[] = {{DType::q4_k, DType::q6_k},
+                                           {DType::q6_k, DType::q6_k},
+                                           {DType::q5_k, DType::q6_k},
+                                           {DType::q2_k, DType::q3_k},
+                                           {DType::q3_k, DType::q5_k}};
+  for (const auto& [most, some] : mixes) {
+    SCOPED_TRACE(dtype_name(most));
+    const TemporaryFolder folder;
+    const std::string path = folder.path("m.gguf");
+    const Status status = write_gguf(path, MixedSource(config, most, some));
+    ASSERT_TRUE(status.ok()) << status.error().str();
+    const auto source = open_gguf(path);
+    ASSERT_TRUE(source.ok()) << source.error().str();
+    const LanguageModel model = load(path);
+    EXPECT_EQ(model.dtype(), most);
+    expect_packed_as_stored(model, **source);
+    int64_t bytes = 0;
+    for (const Param& param : model.network().params()) bytes += param.bytes();
+    EXPECT_LE(bytes * 100, static_cast<int64_t>(read_file(path)->size()) * 105);
+    // Written again, it is the same file: nothing was quantised twice.
+    export_to(path, folder.path("again.gguf"));
+    EXPECT_TRUE(*read_file(path) == *read_file(folder.path("again.gguf")));
+  }
 }
 
 TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
@@ -504,4 +569,4 @@ TEST(GgufTokenizers, RefusesWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

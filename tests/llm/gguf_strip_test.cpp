@@ -8,7 +8,7 @@
 #include "llm/gguf_export_tokenizer.hpp"
 #include "text/golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // The added tokens of tokenizer.json with the white space they take: "<|user|>" or "<|user|>>".
@@ -93,4 +93,4 @@ TEST(GgufTokenizers, KeepTheWhiteSpaceOfTheirTokensInAFile) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "llm/gguf_tokenizer.hpp"
 #include "llm/model_source.hpp"
 
-namespace loom {
+namespace loom::core {
 
 // Weights that are all different, of any configuration.
 class MadeSource : public ModelSource {
@@ -49,4 +49,4 @@ inline Result<std::string> round_trip(const GgufMetadata& metadata) {
   return read_gguf_tokenizer(gguf);
 }
 
-}  // namespace loom
+}  // namespace loom::core

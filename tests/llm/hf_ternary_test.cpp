@@ -5,7 +5,7 @@
 #include "e2e/temp_folder.hpp"
 #include "llm/stories.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 SafeTensor tensor(std::string name, SafeDType dtype, std::vector<int64_t> shape,
@@ -160,4 +160,4 @@ TEST(HfFolder, RefusesWeightsOfAnotherModel) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

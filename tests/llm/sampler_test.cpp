@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using testing::HasSubstr;
@@ -218,4 +218,4 @@ TEST(Sampler, BadOptionsAreRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

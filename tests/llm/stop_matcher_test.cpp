@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct Case {
@@ -61,4 +61,4 @@ TEST(StopMatcher, RefusesEmptyAndBrokenStrings) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

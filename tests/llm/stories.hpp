@@ -6,7 +6,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "llm/generate.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 
@@ -33,4 +33,4 @@ inline std::vector<TokenId> encode(const LanguageModel& model, std::string_view 
   return std::move(*ids);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -9,7 +9,7 @@
 
 #include "base/bits.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr float kMax = std::numeric_limits<float>::max();
@@ -162,4 +162,4 @@ TEST(ActivationDx, VectorLanesHaveTheBitsOfScalars) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-namespace loom::test {
+namespace loom::core::test {
 
 int64_t allocations();
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -31,7 +31,7 @@ void operator delete(void* memory, size_t) noexcept {
   std::free(memory);
 }
 
-namespace loom::test {
+namespace loom::core::test {
 
 int64_t allocations() {
   return g_count.load();
@@ -43,4 +43,4 @@ TEST(Allocations, AreCounted) {
   EXPECT_EQ(allocations() - *number, 1);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -9,7 +9,7 @@
 
 #include "ops/checks.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline float pool[4096];
 inline int32_t id_pool[256];
@@ -62,4 +62,4 @@ inline void expect(const std::vector<Case>& cases) {
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

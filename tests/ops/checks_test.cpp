@@ -6,7 +6,7 @@
 
 #include "ops/check_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -455,4 +455,4 @@ TEST(Checks, Convert) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

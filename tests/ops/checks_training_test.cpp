@@ -2,7 +2,7 @@
 // read. Rules that all ops share are broken in checks_test.cpp.
 #include "ops/check_testing.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace)
@@ -283,4 +283,4 @@ TEST(TrainingChecks, OptimiseSomeRows) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -13,7 +13,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // A plain f64 matrix whose rows stand `gap` values apart; zeros, or uniform in [-1, 1).
 class F64 {
@@ -120,4 +120,4 @@ inline void expect_gradient(const std::string& what, const F64& x, const F64& dx
   }
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -10,7 +10,7 @@
 #include "base/bits.hpp"
 #include "ops/activation.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -329,4 +329,4 @@ TEST(Activation, PiecewiseKindsAreExact) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

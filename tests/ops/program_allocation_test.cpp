@@ -2,7 +2,7 @@
 #include "learn/every_kind.hpp"
 #include "ops/allocations.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 class StepAllocations : public ::testing::TestWithParam<KindCase> {};
@@ -39,4 +39,4 @@ TEST(SparseStepAllocations, AreNone) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

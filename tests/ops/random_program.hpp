@@ -9,7 +9,7 @@
 #include "base/rng.hpp"
 #include "ops/recorder.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 inline float* floats(Buffer& buffer) {
   return reinterpret_cast<float*>(buffer.data());
@@ -163,4 +163,4 @@ class Program {
   uint64_t drawn_ = 0;
 };
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -9,7 +9,7 @@
 #include "ops/allocations.hpp"
 #include "ops/random_program.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes;
@@ -251,4 +251,4 @@ TEST(RecorderProfile, CountsEveryCommandOnce) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 #include "backend/reference/reference.hpp"
 #include "ops/random_program.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 std::vector<float> random(uint64_t seed, int64_t n) {
@@ -191,4 +191,4 @@ TEST(ReferenceAttention, WithoutVisiblePositionsIsZero) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

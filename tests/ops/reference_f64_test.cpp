@@ -6,7 +6,7 @@
 
 #include "ops/f64.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::F64;
@@ -124,4 +124,4 @@ TEST(ReferenceF64, BinaryTakesOneRowOrOneColumn) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // of X_dx against central differences of X, sums over rows against naive ones.
 #include "ops/f64.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::dot;
@@ -267,4 +267,4 @@ TEST(Gradients, MayStandWhereDyStood) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

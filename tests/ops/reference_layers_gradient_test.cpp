@@ -2,7 +2,7 @@
 // against central differences of the f64 reference.
 #include "ops/f64.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::dot;
@@ -341,4 +341,4 @@ TEST(GruCell, IsTheFormula) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

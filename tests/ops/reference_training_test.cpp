@@ -2,7 +2,7 @@
 // differences and hand-written updates.
 #include "ops/f64.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::expect_close;
@@ -429,4 +429,4 @@ TEST(Optimise, ANanScaleLeavesEverythingUnchanged) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "ops/random_program.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::bytes;
@@ -100,6 +100,15 @@ struct Product {
   int64_t rows, n, k;
 };
 
+// What rounding is in proportion to: of a value that is level * step + offset, both parts.
+double magnitude(const R16& g, const std::byte* data, int64_t row, int64_t k, double value) {
+  const DTypeInfo& info = dtype_info(g.dtype);
+  if (!info.shifted()) return std::fabs(value);
+  const double level = r16_level(g, data, row, k);
+  return std::fabs(level * static_cast<double>(r16_step(g, data, row, k / info.block))) +
+         std::fabs(static_cast<double>(r16_offset(g, data, row, k / info.block)));
+}
+
 void expect_product(DType dtype, const Product& p, bool use_q8) {
   std::vector<float> x = random(1, p.rows * p.k), bias = random(2, p.n),
                      y(static_cast<size_t>(p.rows * p.n));
@@ -131,7 +140,7 @@ void expect_product(DType dtype, const Product& p, bool use_q8) {
                          static_cast<double>(scales[static_cast<size_t>(r * blocks + k / 32)])
                    : static_cast<double>(x[static_cast<size_t>(r * p.k + k)]);
         sum += a * row[static_cast<size_t>(k)];
-        size += std::fabs(a * row[static_cast<size_t>(k)]);
+        size += std::fabs(a) * magnitude(g, w.tensor.data, n, k, row[static_cast<size_t>(k)]);
       }
       const double got = static_cast<double>(y[static_cast<size_t>(r * p.n + n)]);
       const double bound =
@@ -360,4 +369,4 @@ TEST(ReferenceConvert, RoundsOnceToNearestEven) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

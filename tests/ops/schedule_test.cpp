@@ -8,7 +8,7 @@
 #include "ops/random_program.hpp"
 #include "ops/trace.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 using test::Program;
@@ -94,4 +94,4 @@ TEST(Schedule, LeavesSmallCommandsBehindWhatTheyTakeTheirValuesFrom) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "ops/f64.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using Numbers = std::vector<int32_t>;
@@ -126,4 +126,4 @@ TEST(SomeRows, AreConvertedAndPackedAlone) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -6,25 +6,25 @@
 #include <functional>
 #include <numeric>
 
-namespace loom::outside {
+namespace loom::core::outside {
 namespace {
 
-const FieldValue& field(const LayerConfig& c, std::string_view name) {
+int field(const LayerConfig& c, std::string_view name) {
   for (size_t i = 0; i < c.def->fields.size(); ++i) {
-    if (c.def->fields[i].name == name) return c.values[i];
+    if (c.def->fields[i].name == name) return static_cast<int>(i);
   }
   ADD_FAILURE() << c.def->name << " has no field " << name;
-  return c.values[0];
+  return 0;
 }
 int64_t whole(const LayerConfig& c, std::string_view name) {
-  return static_cast<int64_t>(field(c, name).number);
+  return c.integer(field(c, name));
 }
 // As layers take it: rounded to f32.
 double real(const LayerConfig& c, std::string_view name) {
-  return static_cast<double>(static_cast<float>(field(c, name).number));
+  return static_cast<double>(static_cast<float>(c.real(field(c, name))));
 }
-const std::string& text(const LayerConfig& c, std::string_view name) {
-  return field(c, name).text;
+std::string_view text(const LayerConfig& c, std::string_view name) {
+  return c.text(field(c, name));
 }
 
 // With derivatives of their own, so that large numbers stay numbers.
@@ -37,7 +37,7 @@ Var softplus(const Var& x) {
   return one(y, x, sigmoid(Var(x.value)).value);
 }
 
-Var activate(const std::string& name, const Var& x) {
+Var activate(std::string_view name, const Var& x) {
   if (name == "linear") return x;
   if (name == "relu") return x.value > 0 ? x : Var(0);
   if (name == "leaky_relu") return x.value < 0 ? x * Var(0.01) : x;
@@ -129,7 +129,7 @@ Array Evaluator::pass(const Array& x, Memory* memory) {
   std::map<int64_t, Array> made;
   Array value = x, before = x;
   for (int64_t i = 0; i < grid_.size(); ++i) {
-    if (!grid_.cell(i).has_value() || grid_.cell(i)->layer.disabled) continue;
+    if (grid_.cell(i) == nullptr || grid_.cell(i)->layer.disabled) continue;
     const Cell& cell = *grid_.cell(i);
     Array in = value, skip = before;
     if (cell.link.has_value()) {
@@ -305,7 +305,7 @@ Array Evaluator::gru(const LayerConfig& c, const Place& at, const Array& x) {
 }
 
 Array Evaluator::softmax(const LayerConfig& c, const Place&, const Array& x) {
-  const std::string& variant = text(c, "variant");
+  const std::string_view variant = text(c, "variant");
   const double scale = 1 / real(c, "temperature");
   const auto width = static_cast<size_t>(x.last());
   Array y = x;
@@ -315,7 +315,7 @@ Array Evaluator::softmax(const LayerConfig& c, const Place&, const Array& x) {
     return y;
   }
   if (variant == "masked") {
-    const std::vector<int64_t>& mask = field(c, "mask").list;
+    const std::vector<int64_t>& mask = c.list(field(c, "mask"));
     const auto kept = [&](size_t i) { return i >= mask.size() || mask[i] != 0; };
     for (size_t first = 0; first < y.v.size(); first += width) {
       std::vector<Var> some;
@@ -398,7 +398,7 @@ Array Evaluator::embedding(const LayerConfig& c, const Place& at, const Array& x
 Array Evaluator::convolution(const LayerConfig& c, const Place& at, const Array& x) {
   const bool flat = c.def->name == "CNN1";
   const auto axis = [&](std::string_view name, bool first) {
-    const std::vector<int64_t>& list = field(c, name).list;
+    const std::vector<int64_t>& list = c.list(field(c, name));
     return first ? list.front() : list.back();
   };
   const int64_t channels = whole(c, "channels"), filters = whole(c, "filters");
@@ -488,7 +488,7 @@ Array Evaluator::attention(const LayerConfig& c, const Place& at, const Array& x
 }
 
 Array Evaluator::parallel(const LayerConfig& c, const Place& at, const Array& x) {
-  const std::string& combine = text(c, "combine");
+  const std::string_view combine = text(c, "combine");
   const int64_t samples = x.shape[0];
   std::vector<Array> parts;
   for (size_t i = 0; i < c.children.size(); ++i) {
@@ -513,7 +513,7 @@ Array Evaluator::parallel(const LayerConfig& c, const Place& at, const Array& x)
       const size_t each = of_sample(parts[0], 0).size();
       std::vector<Var> cells(each * static_cast<size_t>(whole(c, "rows") * cols));
       for (size_t i = 0; i < parts.size(); ++i) {
-        const std::vector<int64_t>& to = field(c, "targets").list;
+        const std::vector<int64_t>& to = c.list(field(c, "targets"));
         const std::vector<Var> values = of_sample(parts[i], b);
         const auto cell = static_cast<size_t>(to[2 * i] * cols + to[2 * i + 1]);
         std::copy(values.begin(), values.end(), cells.begin() + static_cast<int64_t>(cell * each));
@@ -563,4 +563,4 @@ Array Evaluator::residual(const LayerConfig& c, const Place& at, const Array& x,
   return y;
 }
 
-}  // namespace loom::outside
+}  // namespace loom::core::outside

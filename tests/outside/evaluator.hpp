@@ -10,7 +10,7 @@
 #include "grid/grid.hpp"
 #include "outside/tape.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 
 struct Array {
   std::vector<int64_t> shape;
@@ -82,4 +82,4 @@ class Evaluator {
   std::map<int64_t, Array> before_;  // outputs of the pass before, by flat index
 };
 
-}  // namespace loom::outside
+}  // namespace loom::core::outside

@@ -7,7 +7,7 @@
 #include "ops/program.hpp"
 #include "outside/rig.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 namespace {
 
 constexpr int kPasses = 3;
@@ -199,4 +199,4 @@ TEST(Evaluator, HasTheDerivativesOfCentralDifferences) {
 }
 
 }  // namespace
-}  // namespace loom::outside
+}  // namespace loom::core::outside

@@ -9,9 +9,6 @@ cd "$LOOM_ROOT"
 
 preset="${1:-dev}"
 shift || true
-venv=build/onnx_python
-python="$venv/bin/python"
-
 # without WHY
 without() {
   say "skipped: $1"
@@ -19,10 +16,6 @@ without() {
   exit 0
 }
 
-if ! "$python" -c 'import onnx, onnxruntime, numpy' 2>/dev/null; then
-  python3 -m venv "$venv" >/dev/null 2>&1 || without "python3 makes no virtual environment here"
-  "$python" -m pip install --quiet --disable-pip-version-check --retries 1 onnx onnxruntime numpy \
-    >/dev/null 2>&1 || without "onnx, onnxruntime and numpy cannot be had from PyPI"
-fi
+python="$(python_with build/onnx_python onnx onnxruntime numpy)" || without "$python"
 [[ -x "build/$preset/tests/onnx_runner" ]] || without "build/$preset has no onnx_runner"
 exec "$python" tests/outside/onnx_random.py --program "build/$preset/tests/onnx_runner" "$@"

@@ -16,7 +16,7 @@
 #include "bridge/random_network.hpp"
 #include "io/file.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 struct Case {
@@ -69,16 +69,16 @@ std::string answer(const Case& c, ThreadPool& pool) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core
 
 int main() {
-  loom::ThreadPool pool(1);
+  loom::core::ThreadPool pool(1);
   std::string line;
   while (std::getline(std::cin, line)) {
-    loom::Case c;
+    loom::core::Case c;
     std::string apart;
     std::istringstream(line) >> c.model >> c.batch >> c.x >> c.y >> apart;
     c.apart = apart == "apart";
-    std::cout << loom::answer(c, pool) << std::endl;
+    std::cout << loom::core::answer(c, pool) << std::endl;
   }
 }

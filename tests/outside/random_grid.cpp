@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 namespace {
 
 using K = LayerKind;
@@ -307,13 +307,17 @@ std::string describe(const LayerConfig& layer) {
   std::string text = cat(layer.disabled ? "off " : "", layer.def->name, "{");
   for (size_t i = 0; i < layer.values.size(); ++i) {
     const FieldDesc& desc = layer.def->fields[i];
-    const FieldValue& value = layer.values[i];
-    if (desc.type == FieldType::text ? value.text == desc.default_text
-                                     : value.number == desc.default_number && value.list.empty())
-      continue;
-    text += cat(desc.name, " ", value.text);
-    if (desc.type != FieldType::text) text += cat(value.number);
-    for (const int64_t item : value.list) text += cat(",", item);
+    const auto field = static_cast<int>(i);
+    const bool usual = desc.type == FieldType::text   ? layer.text(field) == desc.default_text
+                       : desc.type == FieldType::list ? layer.list(field).empty()
+                                                      : layer.real(field) == desc.default_number;
+    if (usual) continue;
+    text += cat(desc.name, " ");
+    if (desc.type == FieldType::text) text += layer.text(field);
+    if (desc.type != FieldType::text) text += cat(layer.real(field));
+    if (desc.type == FieldType::list) {
+      for (const int64_t item : layer.list(field)) text += cat(",", item);
+    }
     text += " ";
   }
   text += "}";
@@ -330,7 +334,7 @@ RandomGrid random_grid(const GridOptions& options) {
 std::string RandomGrid::str() const {
   std::string text = cat("input ", spec.input.str(), "\n");
   for (int64_t i = 0; i < spec.grid.size(); ++i) {
-    if (!spec.grid.cell(i).has_value()) continue;
+    if (spec.grid.cell(i) == nullptr) continue;
     const Cell& cell = *spec.grid.cell(i);
     text += cat("  ", spec.grid.coord(i).str(), " ", describe(cell.layer));
     if (cell.link.has_value())
@@ -341,4 +345,4 @@ std::string RandomGrid::str() const {
   return text;
 }
 
-}  // namespace loom::outside
+}  // namespace loom::core::outside

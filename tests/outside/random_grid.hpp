@@ -6,7 +6,7 @@
 
 #include "grid/builders.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 
 struct GridOptions {
   uint64_t seed = 0;
@@ -26,4 +26,4 @@ struct RandomGrid {
 
 RandomGrid random_grid(const GridOptions& options);
 
-}  // namespace loom::outside
+}  // namespace loom::core::outside

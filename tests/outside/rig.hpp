@@ -16,7 +16,7 @@
 #include "outside/evaluator.hpp"
 #include "outside/random_grid.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 
 // LOOM_RANDOM_GRIDS=5000 test_outside: as many of each test instead of `usual`.
 inline uint64_t grid_count(uint64_t usual) {
@@ -122,4 +122,4 @@ inline std::vector<double> values_of(const Array& a) {
   return all;
 }
 
-}  // namespace loom::outside
+}  // namespace loom::core::outside

@@ -3,7 +3,7 @@
 #include "grid/session.hpp"
 #include "outside/rig.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 namespace {
 
 constexpr int64_t kSequences = 2, kSteps = 6;
@@ -113,4 +113,4 @@ TEST(RandomSessions, CarryFeedbackFromPassToPassUntilTheyAreReset) {
 }
 
 }  // namespace
-}  // namespace loom::outside
+}  // namespace loom::core::outside

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace loom::outside {
+namespace loom::core::outside {
 
 class Tape {
  public:
@@ -89,4 +89,4 @@ inline Var sqrt(const Var& a) {
   return one(y, a, 0.5 / y);
 }
 
-}  // namespace loom::outside
+}  // namespace loom::core::outside

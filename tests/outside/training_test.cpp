@@ -6,7 +6,7 @@
 #include "learn/trainer.hpp"
 #include "outside/rig.hpp"
 
-namespace loom::outside {
+namespace loom::core::outside {
 namespace {
 
 constexpr int64_t kBatch = 3;
@@ -187,4 +187,4 @@ TEST(RandomTraining, IsEvaluatedWithTheSameBitsInBatchesOfAnySize) {
 }
 
 }  // namespace
-}  // namespace loom::outside
+}  // namespace loom::core::outside

@@ -5,7 +5,7 @@
 
 #include "golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 ChatInputs inputs_of(const JsonValue& conversation, bool prompt) {
@@ -234,4 +234,4 @@ TEST(ChatTemplateTest, BrokenUtf8InMessagesIsRepaired) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -11,7 +11,7 @@
 #include "io/json.hpp"
 #include "text/tokenizer.hpp"
 
-namespace loom {
+namespace loom::core {
 
 inline std::string read_whole_file(const std::string& path) {
   std::string bytes;
@@ -55,4 +55,4 @@ inline const char* const kFamilies[] = {"gpt2",  "roberta",  "llama3", "qwen2",
                                         "gpt4o", "deepseek", "smollm", "llama2",
                                         "gemma", "mistral",  "clip",   "pieces"};
 
-}  // namespace loom
+}  // namespace loom::core

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 std::vector<std::string> matches(const std::string& pattern, const std::string& text) {
@@ -76,4 +76,4 @@ TEST(RegexTest, RunawayPatternsStopWithAnError) {
 }
 
 }  // namespace
-}  // namespace loom::text
+}  // namespace loom::core::text

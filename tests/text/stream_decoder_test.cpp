@@ -8,7 +8,7 @@
 #include "golden.hpp"
 #include "text/unicode.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class StreamFamily : public testing::TestWithParam<const char*> {};
@@ -165,4 +165,4 @@ TEST(StreamDecoderTest, AnUnknownIdIsAnErrorAndTheStreamGoesOn) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -7,7 +7,7 @@
 
 #include "base/rng.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 TEST(StringTableTest, AnswersWhatAMapAnswers) {
@@ -59,4 +59,4 @@ TEST(PairTableTest, AnswersWhatAMapAnswers) {
 }
 
 }  // namespace
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -6,7 +6,7 @@
 
 #include "golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // A tokenizer whose vocabulary is `tokens` in order, and the tokens that it makes of a text.
@@ -138,4 +138,4 @@ TEST(SeedDeviations, K12SpacesOfUnicodeAreSpaces) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -2,7 +2,7 @@
 // texts that show where words end, and the published prompts of the model that the examples use.
 #include "golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 class FamilyGolden : public testing::TestWithParam<const char*> {};
@@ -96,4 +96,4 @@ TEST(SharedModel, ThePromptsOfTheReferenceModelGetItsIds) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -4,7 +4,7 @@
 
 #include "golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 constexpr const char* kVocab = R"("vocab":{"a":0,"b":1,"ab":2})";
@@ -263,4 +263,4 @@ TEST(TokenizerRejectTest, PatternsOutsideTheDialectAreNamed) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

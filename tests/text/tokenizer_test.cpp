@@ -9,7 +9,7 @@
 
 #include "golden.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 // A small tokenizer with the given members beside the model.
@@ -238,4 +238,4 @@ TEST(TokenizerTest, APatternThatBacktracksWithoutEndIsRefused) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::core

@@ -9,7 +9,7 @@
 #include "text/regex.hpp"
 #include "text/unicode.hpp"
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 constexpr char32_t kEnd = 0x110000;
@@ -164,4 +164,4 @@ TEST(UnicodeGolden, RandomStringsHaveTheirIds) {
 }
 
 }  // namespace
-}  // namespace loom::text
+}  // namespace loom::core::text

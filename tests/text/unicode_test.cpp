@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace loom::text {
+namespace loom::core::text {
 namespace {
 
 const std::string kBad = "\xEF\xBF\xBD";
@@ -108,4 +108,4 @@ TEST(UnicodeTest, ALongRunOfMarksIsOrderedInBoundedTime) {
 }
 
 }  // namespace
-}  // namespace loom::text
+}  // namespace loom::core::text

@@ -22,10 +22,12 @@ FAKES = {
 
 # Commands that a minimal Debian lacks, and the packages that bring them.
 PACKAGE_OF = {
+    "aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu",
     "bc": "bc", "ccache": "ccache", "clang++-14": "clang-14", "clang++-19": "clang-19",
     "clang-format-14": "clang-format-14", "cmake": "cmake", "curl": "curl", "file": "file",
     "jq": "jq", "make": "make", "ninja": "ninja-build", "patch": "patch", "pip": "python3-pip",
-    "pkg-config": "pkg-config", "ps": "procps", "python3": "python3", "strace": "strace",
+    "pkg-config": "pkg-config", "ps": "procps", "python3": "python3",
+    "qemu-aarch64-static": "qemu-user-static", "strace": "strace",
     "unzip": "unzip", "wget": "wget", "xxd": "xxd", "xz": "xz-utils",
 }  # fmt: skip
 ROOT = SCRIPT.parent.parent

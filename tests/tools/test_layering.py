@@ -74,6 +74,12 @@ class Layering(unittest.TestCase):
         }
         self.assertEqual(self.findings(files), [])
 
+    def test_the_program_sees_the_public_interface_alone_outside_its_lab(self):
+        rooms = {"src/base/a.hpp": "", "include/loom/b.hpp": ""}
+        both = '#include "base/a.hpp"\n#include "loom/b.hpp"\n'
+        self.assertEqual(self.findings({**rooms, "cli/lab/a.cpp": both}), [])
+        self.assert_one({**rooms, "cli/a.cpp": both}, "cli/a.cpp:1:", "loom/ alone")
+
     def test_quotes_do_not_hide_a_third_party_header(self):
         self.assert_one({"src/base/a.cpp": '#include "nlohmann/json.hpp"\n'}, "src/io/json.cpp")
 

@@ -11,7 +11,10 @@ import xml.etree.ElementTree as xml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = sorted([*ROOT.glob("scripts/*.sh"), *ROOT.glob("tools/*.sh"), ROOT / ".ci" / "run"])
-WITH_OPTIONS = ("test.sh", "install_deps.sh", "install_gpu.sh", "gpu_test.sh")
+WITH_OPTIONS = (
+    "test.sh", "install_deps.sh", "install_gpu.sh", "gpu_test.sh", "install_arm64.sh",
+    "arm64_test.sh",
+)  # fmt: skip
 
 
 def run(*command: str) -> subprocess.CompletedProcess:

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TEST(GpuBeside, NamesOfASecondTextAreItsOwn) {
@@ -192,4 +192,4 @@ TEST(GpuProfile, CountsTheDispatchesOfEveryKernel) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

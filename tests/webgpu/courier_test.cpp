@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 TEST(Courier, DoesJobsInTheirOrderAndSettleShowsWhatTheyDid) {
@@ -69,4 +69,4 @@ TEST(Courier, JobsRunBesideTheCaller) {
 #endif
 
 }  // namespace
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

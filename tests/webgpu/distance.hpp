@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-namespace loom::test {
+namespace loom::core::test {
 
 // Root mean square of the differences over that of `expected`.
 inline double distance(std::span<const float> expected, std::span<const float> got) {
@@ -17,4 +17,4 @@ inline double distance(std::span<const float> expected, std::span<const float> g
   return std::sqrt(error / norm);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -5,7 +5,7 @@
 #include "tensor/tensor.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 // The adapter once more, with a download under way.
@@ -78,4 +78,4 @@ TEST(GpuDownloads, OfALostDeviceAreOneLine) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -8,7 +8,7 @@
 #include "conformance/support.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 uint32_t bits_of(float v) {
@@ -61,4 +61,4 @@ TEST(GpuElementwise, LargeTensors) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -8,7 +8,7 @@
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kFills = 4;
@@ -186,4 +186,4 @@ TEST(GpuFusedAttention, RunsRepeatToTheBit) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

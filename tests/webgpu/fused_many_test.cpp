@@ -9,7 +9,7 @@
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Case {
@@ -147,4 +147,4 @@ TEST(GpuFusedRow, ALayerLeavesWhatItsCommandsLeave) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TEST(GpuFused, SmallCommandsShareADispatch) {
@@ -150,4 +150,4 @@ TEST(GpuFused, AProductOfFewOutputsMakesTheGradientOfItsLoss) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

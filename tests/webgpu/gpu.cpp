@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Opened {
@@ -56,4 +56,4 @@ const std::string& no_gpu() {
   return opened().why;
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

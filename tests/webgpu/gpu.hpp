@@ -8,7 +8,7 @@
 
 #include "backend/webgpu/webgpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // Null: there is none, and no_gpu() says why. Opened once per process.
 webgpu::Backend* gpu();
@@ -16,4 +16,4 @@ webgpu::Backend* gpu();
 std::unique_ptr<webgpu::Backend> gpu_without_features();
 const std::string& no_gpu();
 
-}  // namespace loom::test
+}  // namespace loom::core::test

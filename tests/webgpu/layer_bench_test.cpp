@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 constexpr int64_t kWidth = 576, kKv = 192, kInner = 1536, kHeads = 9, kKvHeads = 3, kHeadDim = 64,
@@ -254,4 +254,4 @@ TEST(GpuLayerBench, Steps) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

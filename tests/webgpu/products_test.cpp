@@ -10,7 +10,7 @@
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 struct Extents {
@@ -108,4 +108,4 @@ TEST(GpuProducts, EveryShapeOfGemmIsRight) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

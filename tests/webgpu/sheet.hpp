@@ -6,7 +6,7 @@
 #include "ops/recorder.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 
 // Memory for the tensors of a list, filled alike each time.
 class Sheet {
@@ -105,4 +105,4 @@ void check(const std::string& what, int64_t dispatches, List list, size_t values
   expect_near(what, a, b);
 }
 
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 TEST(GpuTeams, AreUsedWhereSubgroupsLieInARow) {
@@ -58,4 +58,4 @@ TEST(GpuTeams, SumsHaveTheBitsOfThoseWithout) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

@@ -10,7 +10,7 @@
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 
-namespace loom::test {
+namespace loom::core::test {
 namespace {
 
 using webgpu::Choice;
@@ -324,4 +324,4 @@ TEST(GpuVariants, OneThatTheDeviceRefusesIsAnErrorOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace loom::test
+}  // namespace loom::core::test

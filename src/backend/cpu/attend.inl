@@ -1,8 +1,8 @@
 // attend and attend_dx: self-attention of whole sequences as products of one head at a time, in
 // blocks of rows. Positions that a row does not see stand in these products as weights of +0, which
-// change no sum as long as the other factor is finite: a chain that starts at +0 is never -0. Where
-// values are not finite, or rows of a block start at different positions of different chunks, rows
-// go one by one over exactly what they see.
+// change no sum as long as the other factor is finite, except -0 to +0, and no sum ends at -0
+// (from_zero16). Where values are not finite, or rows of a block start at different positions of
+// different chunks, rows go one by one over exactly what they see.
 
 // Columns of a matrix whose masked rows count as zeros; `mask` may be null.
 struct MaskedPanels {

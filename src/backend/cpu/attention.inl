@@ -20,13 +20,13 @@ LOOM_INLINE void score_groups(const float* const* q, const float* keys, int64_t 
       LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) {
         LOOM_EACH(i) {
           const Vf key = vf_load(k[b] + j * 16 + i * kW);
-          LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] = s[h][b].v[i] + key * q[h][j];
+          LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] = vf_fma(key, q[h][j], s[h][b].v[i]);
         }
       }
     }
     LOOM_UNROLL for (int h = 0; h < H; ++h) {
       LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b)
-          store16(scores + h * stride + (g + b) * 16, s[h][b]);
+          store16(scores + h * stride + (g + b) * 16, from_zero16(s[h][b]));
     }
   }
 }
@@ -48,13 +48,13 @@ LOOM_INLINE void weigh_values(const float* weights, int64_t stride, const float*
         LOOM_EACH(i) {
           const Vf v = vf_load(values + p * d + b * 16 + i * kW);
           LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] =
-              s[h][b].v[i] + v * weights[h * stride + p];
+              vf_fma(v, weights[h * stride + p], s[h][b].v[i]);
         }
       }
     }
     LOOM_UNROLL for (int h = 0; h < H; ++h) {
       LOOM_UNROLL for (int b = 0; b < B; ++b) total[h][b] =
-          begin == lo ? s[h][b] : add16(total[h][b], s[h][b]);
+          begin == lo ? from_zero16(s[h][b]) : add16(total[h][b], s[h][b]);
     }
   }
   LOOM_UNROLL for (int h = 0; h < H; ++h) {

@@ -151,14 +151,14 @@ void plane_tile(const PlaneTile& t) {
       LOOM_UNROLL for (int r = 0; r < R; ++r) {
         const float a = w[r];
         LOOM_UNROLL for (int g = 0; g < G; ++g) {
-          LOOM_EACH(i) s[r][g].v[i] = s[r][g].v[i] + x[g].v[i] * a;
+          LOOM_EACH(i) s[r][g].v[i] = vf_fma(x[g].v[i], a, s[r][g].v[i]);
         }
       }
     }
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
       LOOM_UNROLL for (int g = 0; g < G; ++g) {
         float* const y = t.y + r * t.y_stride + g * 16;
-        store16(y, first == 0 ? s[r][g] : add16(load16(y), s[r][g]));
+        store16(y, first == 0 ? from_zero16(s[r][g]) : add16(load16(y), s[r][g]));
       }
     }
   }

@@ -1,55 +1,65 @@
 #include "backend/cpu/cpu.hpp"
 
 #include <array>
+#include <iterator>
 
 #include "backend/cpu/isa.hpp"
+#include "backend/cpu/processor.hpp"
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
-constexpr std::string_view kNames[] = {"scalar", "avx2", "avx512", "neon", "wasm"};
+struct IsaRow {
+  std::string_view name;
+  bool (*runs)();  // null: of another architecture
+  void (*fill)(Ops&);
+  void (*fill_probe)(IsaProbe&);
+};
+
+#define LOOM_HERE(id) \
+  { #id, runs_##id, isa_##id::fill_ops, isa_##id::fill_probe }
+#define LOOM_ELSEWHERE(id) \
+  { #id, nullptr, nullptr, nullptr }
+#define LOOM_ISA_ANY LOOM_HERE
+#define LOOM_ISA_X86 LOOM_ELSEWHERE
+#define LOOM_ISA_ARM64 LOOM_ELSEWHERE
+#define LOOM_ISA_WASM LOOM_ELSEWHERE
+#define LOOM_ISA_WASMRELAXED LOOM_ELSEWHERE
+#if defined(__x86_64__)
+#undef LOOM_ISA_X86
+#define LOOM_ISA_X86 LOOM_HERE
+#elif defined(__aarch64__)
+#undef LOOM_ISA_ARM64
+#define LOOM_ISA_ARM64 LOOM_HERE
+#elif defined(__wasm_simd128__)
+#undef LOOM_ISA_WASM
+#define LOOM_ISA_WASM LOOM_HERE
+#if defined(LOOM_WASM_RELAXED)
+#undef LOOM_ISA_WASMRELAXED
+#define LOOM_ISA_WASMRELAXED LOOM_HERE
+#endif
+#endif
+
+constexpr IsaRow kIsas[] = {
+#define LOOM_ISA(id, architecture) LOOM_ISA_##architecture(id),
+#include "backend/cpu/isas.def"
+#undef LOOM_ISA
+};
 
 std::vector<Isa> detect() {
-  std::vector<Isa> isas = {Isa::scalar};
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
-    isas.push_back(Isa::avx2);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vnni")) {
-      isas.push_back(Isa::avx512);
-    }
+  std::vector<Isa> isas;
+  for (size_t i = 0; i < std::size(kIsas); ++i) {
+    if (kIsas[i].runs != nullptr && kIsas[i].runs()) isas.push_back(static_cast<Isa>(i));
   }
-#elif defined(__aarch64__)
-  isas.push_back(Isa::neon);
-#elif defined(__wasm_simd128__)
-  isas.push_back(Isa::wasm);
-#endif
   return isas;
-}
-
-Ops make_ops(Isa isa) {
-  Ops ops = reference_ops();
-  switch (isa) {
-    case Isa::scalar: isa_scalar::fill_ops(ops); break;
-#if defined(__x86_64__)
-    case Isa::avx2: isa_avx2::fill_ops(ops); break;
-    case Isa::avx512: isa_avx512::fill_ops(ops); break;
-    default: break;
-#else
-    default: isa_simd128::fill_ops(ops); break;
-#endif
-  }
-  return ops;
 }
 
 }  // namespace
 
 std::string_view isa_name(Isa isa) {
-  return kNames[static_cast<size_t>(isa)];
+  return kIsas[static_cast<size_t>(isa)].name;
 }
 
 const std::vector<Isa>& available_isas() {
@@ -69,14 +79,20 @@ Result<Isa> parse_isa(std::string_view name) {
 }
 
 const Ops& cpu_ops(Isa isa) {
-  static const std::array<Ops, 5> tables = [] {
-    std::array<Ops, 5> all;
-    for (size_t i = 0; i < all.size(); ++i) all[i] = reference_ops();
+  static const std::array<Ops, std::size(kIsas)> tables = [] {
+    std::array<Ops, std::size(kIsas)> all;
+    for (Ops& ops : all) ops = reference_ops();
     for (Isa available : available_isas())
-      all[static_cast<size_t>(available)] = make_ops(available);
+      kIsas[static_cast<size_t>(available)].fill(all[static_cast<size_t>(available)]);
     return all;
   }();
   return tables[static_cast<size_t>(isa)];
 }
 
-}  // namespace loom
+IsaProbe cpu_probe(Isa isa) {
+  IsaProbe probe;
+  kIsas[static_cast<size_t>(isa)].fill_probe(probe);
+  return probe;
+}
+
+}  // namespace loom::core

@@ -16,7 +16,7 @@ LOOM_INLINE void distance_tile(const SquaredDistanceArgs& a, int64_t row, int64_
       const Vf centre = vf_load(panel + k * 16 + i * kW);
       LOOM_UNROLL for (int r = 0; r < R; ++r) {
         const Vf d = x[r][k] - centre;
-        s[r].v[i] = s[r].v[i] + d * d;
+        s[r].v[i] = vf_fma(d, d, s[r].v[i]);
       }
     }
   }

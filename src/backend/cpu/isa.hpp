@@ -1,22 +1,24 @@
-// One function per instruction set: overwrites the rows of an Ops table that the set has kernels
-// for.
+// What the translation unit of an instruction set offers to the rest of the backend.
 #pragma once
 
+#include "backend/cpu/cpu.hpp"
 #include "ops/ops.hpp"
 
-namespace loom {
+namespace loom::core {
 
-namespace isa_scalar {
-void fill_ops(Ops& ops);
-}
-namespace isa_avx2 {
-void fill_ops(Ops& ops);
-}
-namespace isa_avx512 {
-void fill_ops(Ops& ops);
-}
-namespace isa_simd128 {  // NEON and WASM: 128-bit vectors of the compiler, no intrinsics
-void fill_ops(Ops& ops);
+// fill_ops overwrites the rows of an Ops table that the set has kernels for. matmul is exported for
+// sets that add nothing but an int8 dot product to another set.
+#define LOOM_ISA(id, architecture)                      \
+  namespace isa_##id {                                  \
+    void fill_ops(Ops& ops);                            \
+    void fill_probe(IsaProbe& probe);                   \
+    void matmul(const MatmulArgs& m, const Lane& lane); \
+  }
+#include "backend/cpu/isas.def"
+#undef LOOM_ISA
+
+namespace isa_wasmrelaxed {
+bool fuses();
 }
 
-}  // namespace loom
+}  // namespace loom::core

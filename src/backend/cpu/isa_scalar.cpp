@@ -1,4 +1,4 @@
-// The SIMD kernels compiled for scalar (flags in src/backend/cpu/flags.cmake).
+// The kernels without vectors, for any processor (flags in src/backend/cpu/flags.cmake).
 #define LOOM_ISA_NAMESPACE isa_scalar
 #define LOOM_SIMD_WIDTH 1
 #define LOOM_ISA_NAME "scalar"

@@ -1,69 +1,24 @@
 // All SIMD kernels of one instruction set. Included once per set by isa_*.cpp, which defines
 // LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME. The standard and shared headers come
 // first, outside the namespace.
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
-#include <utility>
+#include "backend/cpu/set.hpp"
 
-#include "backend/cpu/isa.hpp"
-#include "backend/reference/reference.hpp"
-#include "base/inline.hpp"
-#include "ops/activation.hpp"
-#include "ops/activation_dx.hpp"
-#include "ops/fmath.hpp"
-#include "ops/ops.hpp"
-
-#if LOOM_SIMD_WIDTH >= 8
-#include <immintrin.h>
-#endif
-
-#if LOOM_SIMD_WIDTH == 16
-// VSCALEFPS (Intel SDM) gives e * 2^n, rounded once. The lane type is this set's alone.
-namespace loom::fmath {
-typedef float Lanes16 __attribute__((vector_size(64)));
-template <>
-struct ScaleExp<Lanes16> {
-  LOOM_INLINE static Lanes16 run(Lanes16 e, Int<Lanes16>, Lanes16 nf) {
-    return _mm512_scalef_ps(e, nf);
-  }
-};
-}  // namespace loom::fmath
-#endif
-
-namespace loom::LOOM_ISA_NAMESPACE {
+namespace loom::core::LOOM_ISA_NAMESPACE {
 namespace {
 
 #include "backend/cpu/simd.hpp"
 
-// Tile sizes that fit this set's registers.
-constexpr int kQ8TileRows = LOOM_SIMD_WIDTH == 16 ? 6 : 2;
+// Tiles of float products that fit the registers of this set.
 constexpr int kFloatTileRows = LOOM_SIMD_WIDTH == 16 ? 14 : LOOM_SIMD_WIDTH == 1 ? 4 : 6;
 constexpr int kFloatTileGroups = LOOM_SIMD_WIDTH == 16 ? 2 : 1;
 constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 
-LOOM_INLINE float decode_step(ScaleRule rule, const R16& g, const std::byte* group, int64_t block,
-                              int half, int lane) {
-  return r16_step(g, group, lane, rule == ScaleRule::e4m3 ? block * 2 + half : block);
-}
-
-// Out of line: inlined into every tile it would be most of the code.
-__attribute__((noinline)) void activate16(Activation kind, V16& x) {
-  LOOM_EACH(i) x.v[i] = activate<Vf>(kind, x.v[i]);
-}
-
-// Stores sixteen outputs of row `row` from `column`; bias and activation only when the sum is
-// complete.
-LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, int64_t columns,
-                             V16 total, bool last) {
-  const int64_t n = columns - column;
-  if (last) {
-    if (!m.bias.empty()) total = add16(total, load16_n(m.bias.f32() + column, n));
-    if (m.activation != Activation::linear) activate16(m.activation, total);
-  }
-  store16_n(m.y.f32_row(row) + column, total, n);
-}
-
+#include "backend/cpu/share.inl"
+//
+#include "backend/cpu/finish.inl"
+//
+#include "backend/cpu/dot.inl"
+//
 #include "backend/cpu/matmul_q8.inl"
 //
 #include "backend/cpu/decode.inl"
@@ -92,7 +47,9 @@ LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, i
 //
 #include "backend/cpu/recurrent.inl"
 
-inline void matmul(const MatmulArgs& m, const Lane& lane) {
+}  // namespace
+
+void matmul(const MatmulArgs& m, const Lane& lane) {
   const R16 w = r16_geometry(m.w.dtype, m.w.shape[0], m.w.shape[1]);
   if (m.use_q8) {
     matmul_q8(m, w, lane);
@@ -100,8 +57,6 @@ inline void matmul(const MatmulArgs& m, const Lane& lane) {
     matmul_float(m, w, lane);
   }
 }
-
-}  // namespace
 
 void fill_ops(Ops& ops) {
   ops.name = LOOM_ISA_NAME;
@@ -138,4 +93,6 @@ void fill_ops(Ops& ops) {
   ops.gru_cell_dx = gru_cell_dx;
 }
 
-}  // namespace loom::LOOM_ISA_NAMESPACE
+#include "backend/cpu/probe.inl"
+
+}  // namespace loom::core::LOOM_ISA_NAMESPACE

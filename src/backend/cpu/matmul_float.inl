@@ -1,6 +1,6 @@
-// Matmul over float-path weights (docs/numerics.md rule 2): per output one chain s = s + a*b over
-// each chunk of 256 k, chunk sums added in ascending order, unfused. Tiles of R rows x G groups;
-// tiling never changes a chain.
+// Matmul over float-path weights (docs/numerics.md rule 2): per output one chain s = fma(a, b, s)
+// over each chunk of 256 k, chunk sums added in ascending order from +0. Tiles of R rows x G
+// groups; tiling never changes a chain.
 //
 // Many rows: chunk by chunk. The rows of one chunk are copied to the scratch at a constant stride,
 // so a tile addresses all its rows from one register; two groups of weights at a time become a
@@ -99,9 +99,12 @@ void panel_tile(const PanelTile& t) {
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
       const float a = x[Form::at(r)];
       LOOM_UNROLL for (int g = 0; g < G; ++g) {
-        LOOM_EACH(i) s[r][g].v[i] = s[r][g].v[i] + w[g].v[i] * a;
+        LOOM_EACH(i) s[r][g].v[i] = vf_fma(w[g].v[i], a, s[r][g].v[i]);
       }
     }
+  }
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] = from_zero16(s[r][g]);
   }
   if (t.add) {
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
@@ -205,11 +208,6 @@ inline void decode_chunk(const R16& w, const std::byte* data, int64_t group, int
   decode_rows(w, data, group, first, n, out);
 }
 
-// What a lane does: these rows of these groups.
-struct FloatShare {
-  LaneRange groups, rows;
-};
-
 // All row tiles of one block of rows against a panel of `count` groups.
 inline void panel_rows(const MatmulArgs& m, const R16& w, LaneRange rows, int64_t group,
                        int64_t count, const PanelTiles& tiles_of, PanelTile t, bool last) {
@@ -310,7 +308,7 @@ LOOM_INLINE void each_block(LaneRange rows, Body body) {
   }
 }
 
-inline void float_many_rows(const MatmulArgs& m, const R16& w, const FloatShare& share,
+inline void float_many_rows(const MatmulArgs& m, const R16& w, const TileShare& share,
                             float* scratch) {
   each_block(share.rows, [&](LaneRange block) {
     for (int64_t group = share.groups.begin; group < share.groups.end; group += kStripGroups) {
@@ -337,7 +335,7 @@ LOOM_INLINE void stream_chunk(const float* const* x, const std::byte* const* cod
     LOOM_UNROLL for (int g = 0; g < G; ++g) {
       LOOM_EACH(i) {
         const Vf c = Load::load(codes[g] + (k * 16 + i * kW) * Load::bytes);
-        LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g].v[i] = s[r][g].v[i] + c * x[r][k];
+        LOOM_UNROLL for (int r = 0; r < R; ++r) s[r][g].v[i] = vf_fma(c, x[r][k], s[r][g].v[i]);
       }
     }
   }
@@ -358,7 +356,7 @@ __attribute__((noinline)) void stream_tile(const MatmulArgs& m, const R16& w, in
     stream_chunk<Load, R, G>(x, codes, left < kChunk ? left : kChunk, s);
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
       LOOM_UNROLL for (int g = 0; g < G; ++g) total[r][g] =
-          left == w.cols ? s[r][g] : add16(total[r][g], s[r][g]);
+          left == w.cols ? from_zero16(s[r][g]) : add16(total[r][g], s[r][g]);
       x[r] += kChunk;
     }
     LOOM_UNROLL for (int g = 0; g < G; ++g) codes[g] += kChunk * 16 * Load::bytes;
@@ -404,19 +402,15 @@ inline void stream(const MatmulArgs& m, const R16& w, LaneRange groups) {
 
 // ---- sharing ----
 
-// By groups, so that each weight is decoded once; by rows where the groups would leave lanes idle.
-inline FloatShare float_share(const R16& w, int64_t rows, const Lane& lane) {
-  const int64_t units = (w.groups + kFloatTileGroups - 1) / kFloatTileGroups;
-  const int64_t by_groups = (units + lane.count - 1) / lane.count * rows;
-  const int64_t by_rows = units * ((rows + lane.count - 1) / lane.count);
-  if (rows >= lane.count * kFloatTileRows && by_rows * 9 < by_groups * 8)
-    return {{0, w.groups}, lane.range(rows)};
-  return {lane.range(w.groups, kFloatTileGroups), {0, rows}};
+// Decoding a weight for a panel takes about as long as two rows use it; f32 is read in place.
+inline TileShare float_share(const R16& w, int64_t rows, const Lane& lane) {
+  const int64_t panel_rows = w.dtype == DType::f32 ? 0 : 2;
+  return tile_share(rows, kFloatTileRows, w.groups, kFloatTileGroups, panel_rows, lane);
 }
 
 inline void matmul_float(const MatmulArgs& m, const R16& w, const Lane& lane) {
   if (dtype_info(w.dtype).compute == ComputeType::f64) return reference_ops().matmul(m, lane);
-  const LaneRange groups = lane.range(w.groups, kFloatTileGroups);
+  const LaneRange groups = lane.range(w.groups);
   if (w.cols == 0) {
     for (int64_t g = groups.begin; g < groups.end; ++g) {
       for (int64_t r = 0; r < m.y.rows(); ++r) finish_tile(m, r, g * 16, w.rows, set16(0.0f), true);

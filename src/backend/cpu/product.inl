@@ -201,24 +201,14 @@ struct PackedPanels {
 
 // ---- sharing ----
 
-struct ProductShare {
-  LaneRange rows, groups;
-};
-// By groups of columns, or by rows where groups would leave lanes idle.
-inline ProductShare product_share(int64_t rows, int64_t cols, int64_t grain, const Lane& lane) {
-  const int64_t groups = (cols + 15) / 16;
-  const int64_t units = (groups + kFloatTileGroups - 1) / kFloatTileGroups;
-  const int64_t by_groups = (units + lane.count - 1) / lane.count * rows;
-  const int64_t bands = (rows + grain - 1) / grain;
-  const int64_t by_rows = units * ((bands + lane.count - 1) / lane.count * grain);
-  if (by_rows * 9 < by_groups * 8) return {lane.range(rows, grain), {0, groups}};
-  return {{0, rows}, lane.range(groups, kFloatTileGroups)};
-}
+// Making a panel takes about as long as two rows use it.
+constexpr int64_t kPanelRows = 2;
 
 template <class Left, class Right>
 void run_product(const Left& left, const Right& right, int64_t depth, const Tensor& y,
                  bool accumulate, const Lane& lane) {
-  const ProductShare share = product_share(y.rows(), y.cols(), Left::Form::kLanes ? 16 : 1, lane);
+  const TileShare share = tile_share(y.rows(), Left::Form::kLanes ? 16 : Left::Form::kHeight,
+                                     (y.cols() + 15) / 16, kFloatTileGroups, kPanelRows, lane);
   const Product<Left, Right> product{
       left,    right,        depth,      y.cols(),
       y.f32(), y.row_stride, accumulate, reinterpret_cast<float*>(lane.scratch)};

@@ -1,8 +1,8 @@
 // SIMD lane types for one instruction set. Included once per set, inside its own namespace, with
 // LOOM_SIMD_WIDTH floats a register. `V16` is what kernels speak: the sixteen outputs of an R16
 // group, as 1, 2, 4 or 16 registers. Arithmetic is the compilers' vector extension (IEEE, unfused);
-// intrinsics appear only where no operator says it: conversions from half precision and the int8
-// dot product.
+// intrinsics appear only where no operator says it: fused multiply-add and conversions from half
+// precision (and in dot.inl).
 //
 // No include guard and no namespace: see kernels.inl.
 
@@ -43,11 +43,55 @@ LOOM_INLINE Vi vi_load(const void* p) {
   std::memcpy(&v, p, sizeof(v));
   return v;
 }
+// Not Vf{} + x: that is an addition, which makes +0 of -0.
 LOOM_INLINE Vf vf_set(float x) {
-  return Vf{} + x;
+#if LOOM_SIMD_WIDTH == 16
+  return (Vf)_mm512_set1_ps(x);
+#elif LOOM_SIMD_WIDTH == 8
+  return (Vf)_mm256_set1_ps(x);
+#elif LOOM_SIMD_WIDTH == 4
+  return Vf{x, x, x, x};
+#else
+  return Vf{x};
+#endif
 }
 LOOM_INLINE Vi vi_set(int32_t x) {
   return Vi{} + x;
+}
+
+// One step of a chain, a * b + c rounded once (docs/numerics.md rule 2).
+#if LOOM_SIMD_WIDTH == 16
+LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
+  return (Vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+#elif LOOM_SIMD_WIDTH == 8
+LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
+  return (Vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
+LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
+  return (Vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+#elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
+// May be fused or not, as the host likes: the set runs where fuses() says that it is.
+LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
+  return (Vf)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
+}
+#elif LOOM_SIMD_WIDTH == 4
+// As fused_exact of base/fma.hpp, four at a time.
+LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
+  typedef double Vd __attribute__((vector_size(32)));
+  typedef int64_t Vl __attribute__((vector_size(32)));
+  const Vd product = __builtin_convertvector(a, Vd) * __builtin_convertvector(b, Vd);
+  return __builtin_convertvector(add_to_odd<Vd, Vl>(product, __builtin_convertvector(c, Vd)), Vf);
+}
+#else
+LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
+  return Vf{fused(a[0], b[0], c[0])};
+}
+#endif
+LOOM_INLINE Vf vf_fma(Vf a, float b, Vf c) {
+  return vf_fma(a, vf_set(b), c);
 }
 
 LOOM_INLINE V16 load16(const float* p) {
@@ -98,6 +142,31 @@ LOOM_INLINE void store16_n(float* p, const V16& x, int64_t n) {
     _mm256_maskstore_ps(p + i * kW, (__m256i)keep, (__m256)x.v[i]);
   }
 }
+#elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
+// NEON has no masks: whole registers, then the rest of one by halves and lanes.
+LOOM_INLINE Vf vf_load_n(const float* p, int64_t n) {
+  if (n >= 4) return vf_load(p);
+  if (n <= 0) return Vf{};
+  if (n == 1) return (Vf)vld1q_lane_f32(p, vdupq_n_f32(0.0f), 0);
+  const float32x4_t low = vcombine_f32(vld1_f32(p), vdup_n_f32(0.0f));
+  return (Vf)(n == 2 ? low : vld1q_lane_f32(p + 2, low, 2));
+}
+LOOM_INLINE void vf_store_n(float* p, Vf v, int64_t n) {
+  if (n >= 4) return vf_store(p, v);
+  if (n == 1) vst1q_lane_f32(p, (float32x4_t)v, 0);
+  if (n >= 2) vst1_f32(p, vget_low_f32((float32x4_t)v));
+  if (n == 3) vst1q_lane_f32(p + 2, (float32x4_t)v, 2);
+}
+LOOM_INLINE V16 load16_n(const float* p, int64_t n) {
+  if (n >= 16) return load16(p);
+  V16 r;
+  LOOM_EACH(i) r.v[i] = vf_load_n(p + i * kW, n - i * kW);
+  return r;
+}
+LOOM_INLINE void store16_n(float* p, const V16& x, int64_t n) {
+  if (n >= 16) return store16(p, x);
+  LOOM_EACH(i) vf_store_n(p + i * kW, x.v[i], n - i * kW);
+}
 #else
 LOOM_INLINE V16 load16_n(const float* p, int64_t n) {
   if (n >= 16) return load16(p);
@@ -128,6 +197,14 @@ LOOM_INLINE V16 add16(const V16& a, const V16& b) {
   LOOM_EACH(i) r.v[i] = a.v[i] + b.v[i];
   return r;
 }
+// A chunk sum as the first of a total: chunk sums are added from +0, and -0 counts as +0. It
+// matters because a chain of tiny negative products may end at -0, while the same chain with places
+// that count as zeros, as attention adds them, ends at +0.
+LOOM_INLINE V16 from_zero16(const V16& a) {
+  V16 r;
+  LOOM_EACH(i) r.v[i] = a.v[i] + 0.0f;
+  return r;
+}
 LOOM_INLINE V16 mul16(const V16& a, const V16& b) {
   V16 r;
   LOOM_EACH(i) r.v[i] = a.v[i] * b.v[i];
@@ -153,6 +230,8 @@ LOOM_INLINE Vf vf_from_bf16(const uint16_t* p) {
 #elif LOOM_SIMD_WIDTH == 8
   const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return (Vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16);
+#elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
+  return (Vf)vshll_n_u16(vld1_u16(p), 16);
 #else
   typedef uint16_t Vh __attribute__((vector_size(2 * LOOM_SIMD_WIDTH)));
   Vh h;
@@ -169,6 +248,8 @@ LOOM_INLINE Vf vf_from_f16(const uint16_t* p) {
   return (Vf)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 #elif LOOM_SIMD_WIDTH == 8
   return (Vf)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
+  return (Vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 #else
   typedef uint16_t Vh __attribute__((vector_size(2 * LOOM_SIMD_WIDTH)));
   Vh h;
@@ -188,33 +269,31 @@ LOOM_INLINE Vf vf_from_f16(const uint16_t* p) {
 #endif
 }
 
-// acc + sum over the four bytes of each lane: unsigned code times signed activation byte. Exact for
-// codes 0..255 and activations -127..127. `a` holds the same four activations in every lane.
-#if LOOM_SIMD_WIDTH == 16 && defined(__AVX512VNNI__)
-LOOM_INLINE Vi dot4(Vi acc, Vi codes, Vi a) {
-  return (Vi)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)codes, (__m512i)a);
-}
+// Small integers, a byte each.
+LOOM_INLINE Vi vi_from_i8(const std::byte* p) {
+#if LOOM_SIMD_WIDTH == 16
+  return (Vi)_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 #elif LOOM_SIMD_WIDTH == 8
-// maddubs would saturate for codes above 128, so bytes are widened in place: even and odd bytes as
-// 16-bit lanes.
-LOOM_INLINE Vi dot4(Vi acc, Vi codes, Vi a) {
-  const __m256i c = (__m256i)codes;
-  const __m256i b = (__m256i)a;
-  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(c, _mm256_set1_epi16(255)),
-                                         _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
-  const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(c, 8), _mm256_srai_epi16(b, 8));
-  return acc + (Vi)_mm256_add_epi32(even, odd);
-}
+  return (Vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 #else
-LOOM_INLINE Vi dot4(Vi acc, Vi codes, Vi a) {
-  for (int byte = 0; byte < 4; ++byte) {
-    const Vi c = (codes >> (8 * byte)) & 255;
-    const Vi s = (a << (24 - 8 * byte)) >> 24;
-    acc += c * s;
-  }
-  return acc;
-}
+  typedef int8_t Vc __attribute__((vector_size(LOOM_SIMD_WIDTH)));
+  Vc c;
+  std::memcpy(&c, p, sizeof(c));
+  return __builtin_convertvector(c, Vi);
 #endif
+}
+LOOM_INLINE Vi vi_from_u8(const std::byte* p) {
+#if LOOM_SIMD_WIDTH == 16
+  return (Vi)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif LOOM_SIMD_WIDTH == 8
+  return (Vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#else
+  typedef uint8_t Vc __attribute__((vector_size(LOOM_SIMD_WIDTH)));
+  Vc c;
+  std::memcpy(&c, p, sizeof(c));
+  return __builtin_convertvector(c, Vi);
+#endif
+}
 
 // Looks up the low nibble of every byte in a 16-byte table.
 #if LOOM_SIMD_WIDTH == 16
@@ -228,6 +307,10 @@ LOOM_INLINE Vi lookup(Vi nibbles, const uint8_t* table) {
   const __m256i t =
       _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
   return (Vi)_mm256_shuffle_epi8(t, (__m256i)nibbles);
+}
+#elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
+LOOM_INLINE Vi lookup(Vi nibbles, const uint8_t* table) {
+  return (Vi)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)nibbles);
 }
 #else
 LOOM_INLINE Vi lookup(Vi nibbles, const uint8_t* table) {

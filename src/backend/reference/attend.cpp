@@ -7,7 +7,7 @@
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 constexpr float kInfinity = __builtin_inff();
@@ -43,7 +43,11 @@ struct Head {
   T plain_score(int64_t row, int64_t position) const {
     const T* a = q(row);
     const T* b = k(position);
-    return chained<T>(width, [&](int64_t d) { return a[d] * b[d]; }) * static_cast<T>(args.scale);
+    return chained<T>(width,
+                      [&](int64_t d) {
+                        return Factors<T>{a[d], b[d]};
+                      }) *
+           static_cast<T>(args.scale);
   }
   // tanh(score / soft_cap)
   T bent(int64_t row, int64_t position) const {
@@ -97,7 +101,8 @@ void attend_row(const AttendArgs& args, int64_t row, int64_t index, T* weights) 
   T* y = args.y.row<T>(row) + head.at;
   for (int64_t d = 0; d < head.width; ++d) {
     y[d] = chained<T>(seen.end - seen.begin, [&](int64_t i) {
-      return head.masked(seen.begin + i) ? T(0) : weights[i] * head.v(seen.begin + i)[d];
+      if (head.masked(seen.begin + i)) return Factors<T>{};
+      return Factors<T>{weights[i], head.v(seen.begin + i)[d]};
     });
   }
 }
@@ -117,7 +122,7 @@ struct HeadGradient {
   T d_weight(int64_t row, int64_t position) const {
     const T* a = head.args.dy.template row<T>(head.first + row) + head.at;
     const T* b = head.v(position);
-    return chained<T>(head.width, [&](int64_t d) { return a[d] * b[d]; });
+    return chained<T>(head.width, [&](int64_t d) { return Factors<T>{a[d], b[d]}; });
   }
 
   // dS from the weight; 0 when masked.
@@ -145,7 +150,8 @@ struct HeadGradient {
     T* dq = head.args.dq.template row<T>(head.first + r) + head.at;
     for (int64_t d = 0; d < head.width; ++d) {
       dq[d] = chained<T>(n, [&](int64_t i) {
-        return head.masked(seen.begin + i) ? T(0) : weights[i] * head.k(seen.begin + i)[d];
+        if (head.masked(seen.begin + i)) return Factors<T>{};
+        return Factors<T>{weights[i], head.k(seen.begin + i)[d]};
       });
     }
   }
@@ -172,7 +178,8 @@ struct HeadGradient {
     T* y = to.row<T>(head.first + p) + head.kv_at;
     for (int64_t d = 0; d < head.width; ++d) {
       const T sum = chained<T>(head.length, [&](int64_t r) {
-        return sees(r, p) ? weights[r] * (from.template row<T>(head.first + r) + head.at)[d] : T(0);
+        if (!sees(r, p)) return Factors<T>{};
+        return Factors<T>{weights[r], (from.template row<T>(head.first + r) + head.at)[d]};
       });
       store(y[d], sum, accumulate);
     }
@@ -209,4 +216,4 @@ void attend_dx(const AttendDxArgs& args, const Lane& lane) {
 LOOM_REFERENCE_BODY(attend, AttendArgs);
 LOOM_REFERENCE_BODY(attend_dx, AttendDxArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -7,7 +7,7 @@
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 int64_t key_index(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
@@ -115,4 +115,4 @@ void attention(const AttentionArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY_F32(attention, AttentionArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

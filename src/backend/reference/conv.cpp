@@ -6,7 +6,7 @@
 #include "backend/reference/sums.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 // What filter `filter` of a sample x [C][in] sees at place k of its patch for output `out`.
@@ -31,7 +31,7 @@ T input_gradient(const ConvShape& s, const Packed& w, const T* dy, int64_t chann
     if (out < 0) continue;
     const int64_t k = channel % channels * s.taps() + tap;
     total = total + sum_over_column<T>(w, k, first, filters, [&](int64_t f, auto weight) {
-              return static_cast<decltype(weight)>(dy[f * s.out_positions() + out]) * weight;
+              return Factors<decltype(weight)>{dy[f * s.out_positions() + out], weight};
             });
   }
   return total;
@@ -49,7 +49,7 @@ void conv(const ConvArgs& args, const Lane& lane) {
     for (int64_t f = filters.begin; f < filters.end; ++f) {
       for (int64_t o = 0; o < s.out_positions(); ++o) {
         T sum = sum_over_row<T>(w, f, [&](int64_t k, auto weight) {
-          return static_cast<decltype(weight)>(seen(s, x, f, o, k)) * weight;
+          return Factors<decltype(weight)>{seen(s, x, f, o, k), weight};
         });
         if (!args.bias.empty()) sum = sum + args.bias.values<T>()[f];
         args.y.row<T>(b)[f * s.out_positions() + o] = activate<T>(args.activation, sum);
@@ -85,8 +85,8 @@ void conv_dw(const ConvDwArgs& args, const Lane& lane) {
     for (int64_t k = 0; k < s.patch(); ++k) {
       const T sum = chained<T>(args.x.rows() * outputs, [&](int64_t term) {
         const int64_t b = term / outputs, o = term % outputs;
-        return args.dy.template row<T>(b)[f * outputs + o] *
-               seen(s, args.x.template row<T>(b), f, o, k);
+        return Factors<T>{args.dy.template row<T>(b)[f * outputs + o],
+                          seen(s, args.x.template row<T>(b), f, o, k)};
       });
       store(args.dw.row<T>(f)[k], sum, args.accumulate);
     }
@@ -97,4 +97,4 @@ LOOM_REFERENCE_BODY(conv, ConvArgs);
 LOOM_REFERENCE_BODY(conv_dx, ConvDxArgs);
 LOOM_REFERENCE_BODY(conv_dw, ConvDwArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

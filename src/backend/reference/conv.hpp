@@ -4,7 +4,7 @@
 
 #include "ops/args.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 // A number cut into the indices of its three axes.
 struct Axes {
@@ -46,4 +46,4 @@ inline PatchTerm patch_term(const ConvShape& s, int64_t k) {
   return {k / s.taps(), k % s.taps()};
 }
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

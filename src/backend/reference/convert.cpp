@@ -6,7 +6,7 @@
 #include "backend/reference/kernels.hpp"
 #include "dtype/codec.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 double load_value(DType dtype, const std::byte* p) {
@@ -58,4 +58,4 @@ void convert(const ConvertArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(convert, ConvertArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

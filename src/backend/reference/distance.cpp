@@ -2,7 +2,7 @@
 // sum of squares under rule 2 of docs/numerics.md; lanes share the centres.
 #include "backend/reference/sums.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 template <class T>
 void squared_distance(const SquaredDistanceArgs& args, const Lane& lane) {
@@ -12,8 +12,8 @@ void squared_distance(const SquaredDistanceArgs& args, const Lane& lane) {
     for (int64_t r = 0; r < args.x.rows(); ++r) {
       const T* x = args.x.row<T>(r);
       args.y.row<T>(r)[k] = sum_over_row<T>(centres, k, [&](int64_t n, auto centre) {
-        const auto d = static_cast<decltype(centre)>(x[n]) - centre;
-        return d * d;
+        const decltype(centre) d = x[n] - centre;
+        return Factors<decltype(centre)>{d, d};
       });
     }
   }
@@ -21,4 +21,4 @@ void squared_distance(const SquaredDistanceArgs& args, const Lane& lane) {
 
 LOOM_REFERENCE_BODY(squared_distance, SquaredDistanceArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -8,7 +8,7 @@
 #include "base/rng.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 float nan_smallest(float v) {
@@ -56,4 +56,4 @@ void draw(const DrawArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY_F32(draw, DrawArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

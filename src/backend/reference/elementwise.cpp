@@ -3,7 +3,7 @@
 #include "backend/reference/kernels.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 template <class T>
@@ -83,4 +83,4 @@ void fill(const FillArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(fill, FillArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

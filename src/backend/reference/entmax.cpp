@@ -7,7 +7,7 @@
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 // The largest of n values that is below `bound`, and how often it occurs; count 0 when there is
@@ -146,4 +146,4 @@ void entmax_dx(const EntmaxDxArgs& args, const Lane& lane) {
 LOOM_REFERENCE_BODY(entmax, EntmaxArgs);
 LOOM_REFERENCE_BODY(entmax_dx, EntmaxDxArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -3,7 +3,7 @@
 // the last id to the first leaves the first place of each, so nothing need be cleared.
 #include "backend/reference/kernels.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 template <class T>
 void gather_rows(const GatherRowsArgs& args, const Lane& lane) {
@@ -40,4 +40,4 @@ void distinct_rows(const DistinctRowsArgs& args, const Lane& lane) {
 LOOM_REFERENCE_BODY(gather_rows, GatherRowsArgs);
 LOOM_REFERENCE_BODY(distinct_rows, DistinctRowsArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -2,7 +2,7 @@
 // of docs/numerics.md. Lanes share the rows of y, and the columns of dx.
 #include "backend/reference/sums.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 template <class T>
 void gemm(const GemmArgs& args, const Lane& lane) {
@@ -16,7 +16,7 @@ void gemm(const GemmArgs& args, const Lane& lane) {
             args.a_transposed ? args.a.template row<T>(k)[m] : args.a.template row<T>(m)[k];
         const T right =
             args.b_transposed ? args.b.template row<T>(n)[k] : args.b.template row<T>(k)[n];
-        return left * right;
+        return Factors<T>{left, right};
       });
       store(y.template row<T>(m)[n], sum, accumulate);
     }
@@ -31,7 +31,7 @@ void matmul_dx(const MatmulDxArgs& args, const Lane& lane) {
     for (int64_t r = 0; r < args.dx.rows(); ++r) {
       const T* dy = args.dy.row<T>(r);
       const T sum = sum_over_column<T>(w, k, 0, w.geometry.rows, [&](int64_t n, auto weight) {
-        return static_cast<decltype(weight)>(dy[n]) * weight;
+        return Factors<decltype(weight)>{dy[n], weight};
       });
       store(args.dx.row<T>(r)[k], sum, args.accumulate);
     }
@@ -41,4 +41,4 @@ void matmul_dx(const MatmulDxArgs& args, const Lane& lane) {
 LOOM_REFERENCE_BODY(gemm, GemmArgs);
 LOOM_REFERENCE_BODY(matmul_dx, MatmulDxArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -6,7 +6,7 @@
 #include "backend/reference/sums.hpp"
 #include "ops/activation_dx.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 // One segment of n values. gamma is null when absent, scaled when not asked for.
@@ -135,4 +135,4 @@ LOOM_REFERENCE_BODY(gated_dx, GatedDxArgs);
 LOOM_REFERENCE_BODY(norm_dx, NormDxArgs);
 LOOM_REFERENCE_BODY(softmax_dx, SoftmaxDxArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

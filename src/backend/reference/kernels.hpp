@@ -6,7 +6,7 @@
 
 #include "ops/ops.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 #define LOOM_OP(name, Args) \
   template <class T>        \
@@ -40,4 +40,4 @@ inline void decode_row(const R16& w, const std::byte* data, int64_t row, int64_t
   r16_decode_f64(w, data, row, k0, n, out);
 }
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -6,7 +6,7 @@
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 template <class T>
@@ -182,4 +182,4 @@ void loss(const LossArgs& args, const Lane& lane) {
 
 LOOM_REFERENCE_BODY(loss, LossArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -5,7 +5,7 @@
 #include "backend/reference/kernels.hpp"
 #include "ops/activation.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 // The chain over decoded weights, in type Sum.
@@ -24,19 +24,68 @@ T float_dot(const R16& w, const std::byte* data, const T* x, int64_t output) {
   return decoded_dot<T>(w, data, x, output);
 }
 
-float q8_dot(const R16& w, const std::byte* data, const Q8Rows& q, int64_t row, int64_t output) {
-  const int64_t span = dtype_info(w.dtype).block == 16 ? 16 : 32;  // values that share a step
-  const int8_t* codes = q.codes + row * q.padded_cols();
+// One row of activations against one output.
+struct Q8Dot {
+  const R16& w;
+  const DTypeInfo& info;
+  const std::byte* data;
+  const Q8Rows& q;
+  int64_t row, output;
+
+  int32_t code(int64_t k) const { return q.codes[row * q.padded_cols() + k]; }
+  float scale(int64_t block) const { return q.scales[row * q.blocks + block]; }
+};
+
+// Scales that are floats: a term for each block of 32, or of 16 where scales change that often.
+float q8_blocks(const Q8Dot& d) {
+  const int64_t span = d.info.block == 16 ? 16 : kR16Block;
+  const int64_t block = d.info.block > 0 ? d.info.block : d.w.blocks * kR16Block;
   float acc = 0.0f;
-  for (int64_t block = 0; block * span < w.cols; ++block) {
-    int32_t sum = 0;
-    for (int64_t k = block * span; k < (block + 1) * span && k < w.cols; ++k) {
-      sum += r16_level(w, data, output, k) * codes[k];
+  for (int64_t k0 = 0; k0 < d.w.cols; k0 += span) {
+    int32_t sum = 0, activations = 0;
+    for (int64_t k = k0; k < k0 + span && k < d.w.cols; ++k) {
+      sum += r16_level(d.w, d.data, d.output, k) * d.code(k);
+      activations += d.code(k);
     }
-    const float scale = q.scales[row * q.blocks + block * span / 32];
-    acc = acc + static_cast<float>(sum) * (r16_step(w, data, output, block) * scale);
+    const float scale = d.scale(k0 / kR16Block);
+    float term = static_cast<float>(sum) * (r16_step(d.w, d.data, d.output, k0 / block) * scale);
+    if (d.info.shifted()) {
+      const float offset = r16_offset(d.w, d.data, d.output, k0 / block);
+      term = term + static_cast<float>(activations) * (offset * scale);
+    }
+    acc = acc + term;
   }
   return acc;
+}
+
+// Scales that are small integers: they enter the integer sums of the blocks of 32, and each
+// super-block adds one term.
+float q8_super_blocks(const Q8Dot& d) {
+  float acc = 0.0f;
+  for (int64_t k0 = 0; k0 < d.w.cols; k0 += d.info.super_block) {
+    float levels = 0.0f, leasts = 0.0f;
+    for (int64_t b = k0; b < k0 + d.info.super_block && b < d.w.cols; b += kR16Block) {
+      int32_t sum = 0, least = 0;
+      for (int64_t k = b; k < b + kR16Block && k < d.w.cols; ++k) {
+        const R16Small small = r16_small(d.w, d.data, d.output, k / d.info.block);
+        sum += small.scale * r16_level(d.w, d.data, d.output, k) * d.code(k);
+        least += small.least * d.code(k);
+      }
+      const float scale = d.scale(b / kR16Block);
+      levels = fused(static_cast<float>(sum), scale, levels);
+      leasts = fused(static_cast<float>(least), scale, leasts);
+    }
+    const R16Super super = r16_super(d.w, d.data, d.output, k0 / d.info.super_block);
+    float term = super.scale * levels;
+    if (d.info.shifted()) term = term - super.least * leasts;
+    acc = acc + term;
+  }
+  return acc;
+}
+
+float q8_dot(const R16& w, const std::byte* data, const Q8Rows& q, int64_t row, int64_t output) {
+  const Q8Dot dot{w, dtype_info(w.dtype), data, q, row, output};
+  return dot.info.super_block > 0 ? q8_super_blocks(dot) : q8_blocks(dot);
 }
 
 }  // namespace
@@ -56,4 +105,4 @@ void matmul(const MatmulArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(matmul, MatmulArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

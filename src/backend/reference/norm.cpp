@@ -4,7 +4,7 @@
 #include "backend/reference/kernels.hpp"
 #include "backend/reference/reduce.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 template <class T>
@@ -83,4 +83,4 @@ void reduce(const ReduceArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(reduce, ReduceArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

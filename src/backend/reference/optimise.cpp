@@ -3,7 +3,7 @@
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 template <class T>
@@ -81,4 +81,4 @@ void optimise(const OptimiseArgs& args, const Lane& lane) {
 
 LOOM_REFERENCE_BODY(optimise, OptimiseArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

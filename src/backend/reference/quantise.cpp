@@ -6,7 +6,7 @@
 #include "base/bits.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 constexpr int32_t kInfinityBits = 0x7f800000;
@@ -117,4 +117,4 @@ void pack(const PackArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(pack, PackArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

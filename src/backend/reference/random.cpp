@@ -10,7 +10,7 @@
 #include "base/rng.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 constexpr double kTwoPi = 6.28318530717958647693;
@@ -60,4 +60,4 @@ void random(const RandomArgs& args, const Lane& lane) {
 
 LOOM_REFERENCE_BODY(random, RandomArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -3,7 +3,7 @@
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 // Value i of row r, or 0 when the tensor is absent.
@@ -112,4 +112,4 @@ LOOM_REFERENCE_BODY(lstm_cell_dx, LstmCellDxArgs);
 LOOM_REFERENCE_BODY(gru_cell, GruCellArgs);
 LOOM_REFERENCE_BODY(gru_cell_dx, GruCellDxArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -8,7 +8,7 @@
 
 #include "ops/fmath.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 constexpr int64_t kReduceBlock = 4096;
 constexpr int64_t kVirtualLanes = 32;
@@ -45,4 +45,4 @@ T reduce_max(int64_t n, Value value) {
                     [](T a, T b) { return fmath::max<T>(a, b); });
 }
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -3,7 +3,7 @@
 
 #include "backend/reference/kernels.hpp"
 
-namespace loom {
+namespace loom::core {
 namespace {
 
 template <class Args>
@@ -37,4 +37,4 @@ const Ops& reference_ops_f64() {
   return table;
 }
 
-}  // namespace loom
+}  // namespace loom::core

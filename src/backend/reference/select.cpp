@@ -2,7 +2,7 @@
 // every number, ties by ascending index (+0 and -0 tie). Lanes share the rows.
 #include "backend/reference/kernels.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 namespace {
 
 // Whether b, which stands later in the row, beats a.
@@ -51,4 +51,4 @@ void topk(const TopkArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(topk, TopkArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

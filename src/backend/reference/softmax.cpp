@@ -4,7 +4,7 @@
 #include "backend/reference/kernels.hpp"
 #include "backend/reference/reduce.hpp"
 
-namespace loom::reference {
+namespace loom::core::reference {
 
 template <class T>
 void softmax_row(const T* x, float scale, int64_t n, T* y) {
@@ -30,4 +30,4 @@ void softmax(const SoftmaxArgs& args, const Lane& lane) {
 }
 LOOM_REFERENCE_BODY(softmax, SoftmaxArgs);
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

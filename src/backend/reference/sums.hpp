@@ -1,26 +1,11 @@
-// Rule 2 of docs/numerics.md for terms that come from anywhere: chunks of 256 terms, each chunk a
-// chain s = s + term from +0, the chunk sums added in ascending order. Sums over packed weights run
-// in double when their dtype asks for it, and are rounded to the compute type once.
+// Rule 2 of docs/numerics.md over packed weights. Such sums run in double when the dtype of the
+// weights asks for it, and are rounded to the compute type once.
 #pragma once
 
+#include "backend/reference/chain.hpp"
 #include "backend/reference/kernels.hpp"
 
-namespace loom::reference {
-
-constexpr int64_t kTermChunk = 256;
-
-// The sum of term(k) for k in [0, n).
-template <class T, class Term>
-T chained(int64_t n, Term term) {
-  T total{};
-  for (int64_t k0 = 0; k0 < n; k0 += kTermChunk) {
-    const int64_t end = n - k0 < kTermChunk ? n : k0 + kTermChunk;
-    T sum{};
-    for (int64_t k = k0; k < end; ++k) sum = sum + term(k);
-    total = k0 == 0 ? sum : total + sum;
-  }
-  return total;
-}
+namespace loom::core::reference {
 
 // A packed matrix as sums read it.
 struct Packed {
@@ -38,22 +23,22 @@ T in_sum_type(const Packed& w, Sum sum) {
   return sum(T{});
 }
 
-// The sum over k of term(k, w[row, k]); the weight comes in the type of the sum.
+// The sum over k of the products term(k, w[row, k]); the weight comes in the type of the sum.
 template <class T, class Term>
 T sum_over_row(const Packed& w, int64_t row, Term term) {
   return in_sum_type<T>(w, [&](auto zero) {
     using A = decltype(zero);
-    A values[kTermChunk];
+    A values[kChunk];
     const int64_t n = w.geometry.cols;
     return chained<A>(n, [&](int64_t k) {
-      const int64_t left = n - k < kTermChunk ? n - k : kTermChunk;
-      if (k % kTermChunk == 0) decode_row(w.geometry, w.data, row, k, left, values);
-      return term(k, values[k % kTermChunk]);
+      const int64_t left = n - k < kChunk ? n - k : kChunk;
+      if (k % kChunk == 0) decode_row(w.geometry, w.data, row, k, left, values);
+      return term(k, values[k % kChunk]);
     });
   });
 }
 
-// The sum over rows [first, first + count) of term(row, w[row, col]).
+// The sum over rows [first, first + count) of the products term(row, w[row, col]).
 template <class T, class Term>
 T sum_over_column(const Packed& w, int64_t col, int64_t first, int64_t count, Term term) {
   return in_sum_type<T>(w, [&](auto zero) {
@@ -72,4 +57,4 @@ void store(T& y, T value, bool accumulate) {
   y = accumulate ? y + value : value;
 }
 
-}  // namespace loom::reference
+}  // namespace loom::core::reference

@@ -5,7 +5,7 @@
 
 #include "backend/webgpu/wgpu.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 template <class F>
 wgpu::CallbackInfo callback(F* function, void* user1, void* user2,
@@ -59,4 +59,4 @@ struct Done {
 // Compilers report over many lines: their words in one, without the gaps.
 std::string one_line(const std::string& message);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

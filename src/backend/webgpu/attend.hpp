@@ -8,7 +8,7 @@
 #include "backend/webgpu/frame.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 constexpr int64_t kAttendLanes = 64;
 
@@ -267,4 +267,4 @@ inline Call& describe(Call& call, const AttendWork& work, const AttendTile& tile
       .constant("staged", staged ? 1 : 0);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

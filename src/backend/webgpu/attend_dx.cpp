@@ -4,7 +4,7 @@
 #include "backend/webgpu/attend.hpp"
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // Walks over the positions three times, because dP - rowsum(P * dP) nearly cancels where one weight
@@ -246,4 +246,4 @@ Status attend_dx(Frame& frame, const AttendDxArgs& args) {
       .rows(tiles * work.kv_heads * work.sequences);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -9,7 +9,7 @@
 #include "backend/webgpu/attend.hpp"
 #include "backend/webgpu/row_products.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr int64_t kLanes = 256;
@@ -225,4 +225,4 @@ Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row, co
       .rows(args.heads * row.splits);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -5,7 +5,7 @@
 #include "backend/webgpu/rope_write.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 struct OneRow {
   bool fits = false;   // attend_one() takes it
@@ -29,4 +29,4 @@ inline int64_t join_line(int64_t width) {
 int64_t join_bytes(const AttentionArgs& args, int64_t splits);
 Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, const Place& part);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

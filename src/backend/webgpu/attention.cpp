@@ -6,7 +6,7 @@
 #include "backend/webgpu/attend_one.hpp"
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Joins the splits of one query, at most 64, one per lane.
@@ -289,4 +289,4 @@ Status attend(Frame& frame, const AttendArgs& args) {
 }
 
 }  // namespace kernels
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

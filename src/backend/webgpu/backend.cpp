@@ -16,7 +16,7 @@
 #include "backend/webgpu/webgpu.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // A body that nothing calls: rows of a device's table only say that the op exists.
@@ -398,4 +398,4 @@ Result<std::unique_ptr<Backend>> Backend::open(const OpenOptions& options) {
   return std::unique_ptr<Backend>(std::move(backend));
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 Call& Call::fail(std::string_view what) {
   status_ = make_error(Code::internal, cat(work_.kernel.name, ": ", what));
@@ -179,4 +179,4 @@ Status Call::run(Form form, int64_t x, int64_t y, int64_t z) {
   return frame_->add(work_);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

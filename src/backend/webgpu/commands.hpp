@@ -5,7 +5,7 @@
 
 #include "ops/visit.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // The arguments of a command of that op.
 template <class Args>
@@ -27,4 +27,4 @@ bool dead(std::span<const Command> rest, const Tensor& t);
 // The same for quantised rows, which end with their list.
 bool dead(std::span<const Command> rest, const Q8Rows& q);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -8,7 +8,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 constexpr int64_t kColumns = 64;  // of a tile
@@ -330,4 +330,4 @@ Status conv_dw(Frame& frame, const ConvDwArgs& args) {
       .rows(ceil_div(s.filters * product.columns, int64_t{32}));
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -5,7 +5,7 @@
 #include "backend/webgpu/conv_shape.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr int64_t kFewRows = 16;    // whose weights fit into workgroup memory
@@ -195,4 +195,4 @@ Status conv_dw_direct(Frame& frame, const ConvDwArgs& args, const ConvProduct& p
       .rows(blocks * product.columns * args.shape.groups);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -2,7 +2,7 @@
 
 #include "backend/webgpu/weights.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Positions and taps: their offsets on the three axes, and in x those in memory, so that the place
@@ -134,4 +134,4 @@ Call& conv_dw_operands(Call& call, const ConvDwArgs& args, const ConvProduct& pr
       .constant("accumulate", args.accumulate ? 1 : 0);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

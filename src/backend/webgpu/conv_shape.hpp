@@ -8,7 +8,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 struct ConvProduct {
   int64_t rows = 0, columns = 0, terms = 0;
@@ -35,4 +35,4 @@ Call& conv_operands(Call& call, const ConvArgs& args, const ConvProduct& product
 Call& conv_dx_operands(Call& call, const ConvDxArgs& args, const ConvProduct& product);
 Call& conv_dw_operands(Call& call, const ConvDwArgs& args, const ConvProduct& product);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

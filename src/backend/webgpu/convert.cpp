@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // One invocation per value, neighbours next to each other in a row.
@@ -163,4 +163,4 @@ Status convert(Frame& frame, const ConvertArgs& args) {
       .items(rows * args.x.cols());
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // A courier stays awake for the next job about as long as a device takes for one; then it parks.
@@ -71,6 +71,6 @@ void Courier::work() {
   }
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu
 
 #endif

@@ -12,7 +12,7 @@
 #include <thread>
 #endif
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 class Courier {
  public:
@@ -51,4 +51,4 @@ class Courier {
 #endif
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

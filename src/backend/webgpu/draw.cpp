@@ -4,7 +4,7 @@
 
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 constexpr Kernel kDraw{"draw", R"(
@@ -69,4 +69,4 @@ Status draw(Frame& frame, const DrawArgs& args) {
       .rows(args.values.rows());
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -6,7 +6,7 @@
 
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 const std::string_view kFlat = R"(
 fn place(n: u32, stride: u32) -> u32 {
@@ -140,4 +140,4 @@ Call& flat(Call& call, std::initializer_list<const Tensor*> tensors) {
   return call.value("cols", cols).constant("flat", gapless ? 1 : 0).text(kFlat);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

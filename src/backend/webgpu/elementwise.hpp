@@ -6,7 +6,7 @@
 #include "backend/webgpu/frame.hpp"
 #include "ops/args.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // For tensors of one shape: gives the kernel place(n, p.x_s), where value n of a tensor bound as x
 // lies, and p.cols.
@@ -24,4 +24,4 @@ Status matmul_dx_slope(Frame& frame, const MatmulDxArgs& args, const UnaryDxArgs
 Status conv_dx_slope(Frame& frame, const ConvDxArgs& args, const UnaryDxArgs* slope);
 }  // namespace kernels
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // Which alpha: those the reference solves by sorting, and others.
@@ -146,4 +146,4 @@ Status entmax_dx(Frame& frame, const EntmaxDxArgs& args) {
       .rows(rows);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -4,7 +4,7 @@
 // are no operands.
 #include "backend/webgpu/pack.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 const std::string_view kFloat64 = R"(
 fn shift_left(a: vec2<u32>, n: u32) -> vec2<u32> {
@@ -150,4 +150,4 @@ fn f64_round(a: vec2<u32>) -> vec2<u32> {
 }
 )";
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

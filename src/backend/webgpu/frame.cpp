@@ -6,7 +6,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Dispatches in one submission: enough for a token or a training step of ordinary size, few enough
@@ -443,4 +443,4 @@ void Frame::evict() {
   pipelines_.erase(oldest);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

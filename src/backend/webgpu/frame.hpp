@@ -31,7 +31,7 @@
 #include "backend/webgpu/work.hpp"
 #include "ops/uses.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 class Shapes;  // tiles.hpp
 
@@ -242,4 +242,4 @@ class Call {
   Status status_;
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

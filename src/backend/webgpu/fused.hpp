@@ -10,7 +10,7 @@
 #include "backend/webgpu/commands.hpp"
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Both look at the front of `rest` and describe one dispatch for as many commands as it can hold;
 // they return how many, 0 when it is not worth it.
@@ -50,4 +50,4 @@ class Operands {
 // derivative by pred.
 extern const std::string_view kLossTerms;
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/row_products.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 bool same_cache(const KvCache& a, const KvCache& b) {
@@ -67,4 +67,4 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest) {
   return taken + products;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

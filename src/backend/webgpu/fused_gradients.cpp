@@ -6,7 +6,7 @@
 #include "base/checked.hpp"
 #include "ops/visit.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 bool gapless(const Tensor& t) {
@@ -126,4 +126,4 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
   return int64_t{2};
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -10,7 +10,7 @@
 #include "backend/webgpu/quantise.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 struct Stretch {
@@ -211,4 +211,4 @@ Result<int64_t> fuse_many(Frame& frame, std::span<const Command> rest) {
   return 0;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

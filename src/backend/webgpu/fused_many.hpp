@@ -6,9 +6,9 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // How many commands at the front of `rest` were taken; 0: none.
 Result<int64_t> fuse_many(Frame& frame, std::span<const Command> rest);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

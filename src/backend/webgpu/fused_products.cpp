@@ -3,7 +3,7 @@
 #include "backend/webgpu/peephole.hpp"
 #include "backend/webgpu/row_products.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 bool row_of_floats(const Tensor& t) {
@@ -126,4 +126,4 @@ Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest,
   return p.commands;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 
 #include "backend/webgpu/peephole.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr Kernel kRopeWrite{"rope_kv_write", R"(
@@ -115,4 +115,4 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
   return 3;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

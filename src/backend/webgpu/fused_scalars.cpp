@@ -5,7 +5,7 @@
 #include "backend/webgpu/fused.hpp"
 #include "ops/visit.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr std::string_view kAccess = R"(
@@ -498,4 +498,4 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
   return count;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "backend/webgpu/tiles.hpp"
 #include "backend/webgpu/weights.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // A sum of no terms: 0, or what y held.
@@ -114,4 +114,4 @@ Status matmul_dx_slope(Frame& frame, const MatmulDxArgs& args, const UnaryDxArgs
   });
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -11,7 +11,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 std::string_view backend_name(uint32_t type) {
@@ -441,4 +441,4 @@ Status Gpu::wait() {
   return read({&one, 1});
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -17,7 +17,7 @@
 #include "backend/webgpu/wgpu.hpp"
 #include "base/result.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // How a kernel's storage bindings are bound, in order: read-only or not. Binding 0 is the uniform
 // block, these follow.
@@ -162,4 +162,4 @@ class Gpu {
 
 constexpr int64_t kUniformBlock = 256;  // bytes of a kernel's uniform block, and their alignment
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "backend/webgpu/elementwise.hpp"
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr std::string_view kActivateDx = R"(
@@ -153,4 +153,4 @@ Status gated_dx(Frame& frame, const GatedDxArgs& args) {
 }
 
 }  // namespace kernels
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 
 #define LOOM_OP(name, Args) Status name(Frame& frame, const Args& args);
 #include "ops/ops.def"
@@ -18,4 +18,4 @@ inline int64_t high_word(uint64_t v) {
   return static_cast<int64_t>(v >> 32);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

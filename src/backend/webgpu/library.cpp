@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::wgpu {
+namespace loom::core::wgpu {
 namespace {
 
 constexpr std::string_view kNames[] = {"libwebgpu_dawn.so", "libwebgpu_wrapper.so",
@@ -99,4 +99,4 @@ Result<Api> open_library(const std::string& path, std::string* opened) {
       cat("no WebGPU library: none of ", tried, " is installed; give the path of one"));
 }
 
-}  // namespace loom::wgpu
+}  // namespace loom::core::wgpu

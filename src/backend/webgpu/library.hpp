@@ -8,7 +8,7 @@
 #include "backend/webgpu/wgpu.hpp"
 #include "base/result.hpp"
 
-namespace loom::wgpu {
+namespace loom::core::wgpu {
 
 // Names that are tried when the caller gives no path, in this order, where the system looks for
 // libraries.
@@ -19,4 +19,4 @@ std::span<const std::string_view> library_names();
 // for a library that lacks a function.
 Result<Api> open_library(const std::string& path, std::string* opened = nullptr);
 
-}  // namespace loom::wgpu
+}  // namespace loom::core::wgpu

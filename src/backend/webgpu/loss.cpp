@@ -5,7 +5,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 constexpr std::string_view kTermsText = R"(
 fn sign_of(x: f32) -> f32 { return select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0); }
@@ -181,4 +181,4 @@ Status loss(Frame& frame, const LossArgs& args) {
 }
 
 }  // namespace kernels
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

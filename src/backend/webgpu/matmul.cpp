@@ -8,7 +8,7 @@
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 constexpr std::string_view kFinishText = R"(
 fn finished(sum: f32, bias: f32) -> f32 {
@@ -45,6 +45,14 @@ fn x_four(r: u32, k: u32) -> vec4<f32> {
   let j = min(at, vec4<u32>(p.depth - 1u)) + row;
   let v = vec4<f32>(x_at(j.x), x_at(j.y), x_at(j.z), x_at(j.w));
   return select(vec4<f32>(), v, at < vec4<u32>(p.depth));
+}
+)";
+
+// What quantised rows stand for, where kernels read values of w and not its levels. k % 4 == 0.
+constexpr std::string_view kXQuantised = R"(
+fn x_four(r: u32, k: u32) -> vec4<f32> {
+  let at = min(r, p.rows - 1u) * p.blocks + k / 32u;
+  return vec4<f32>(unpack4xI8(a_word(at * 8u + k % 32u / 4u))) * scales_at(at);
 }
 )";
 
@@ -154,8 +162,8 @@ Call& finish(Call& call, const MatmulArgs& args) {
 
 Status matmul_few(Frame& frame, const MatmulArgs& args) {
   const int64_t rows = args.y.rows(), cols = args.y.cols(), depth = args.w.shape[1];
-  const bool wide = r16_geometry(args.w.dtype, cols, depth).wide;
-  Call call(frame, args.use_q8 ? kFewQ8 : (wide ? kFewWide : kFewGroups));
+  const bool wide = reads_rows(args.w.dtype);
+  Call call(frame, wide ? kFewWide : (args.use_q8 ? kFewQ8 : kFewGroups));
   weights(finish(call, args), args.w, WeightView::quads)
       .text(kReduce)
       .value("depth", depth)
@@ -163,13 +171,33 @@ Status matmul_few(Frame& frame, const MatmulArgs& args) {
       .constant("few", rows <= 2 ? rows : (rows <= 4 ? 4 : 8))
       .lanes(depth <= 512 ? 64 : (depth <= 2048 ? 128 : 256));
   if (args.use_q8) {
-    call.words("a", args.q8.codes).words("sums", args.q8.sums);
+    call.words("a", args.q8.codes);
+    if (wide) call.text(kXQuantised);
+    if (!wide) call.words("sums", args.q8.sums);
     call.read("scales", f32_vector(args.q8.scales, args.q8.rows * args.q8.blocks));
   } else {
     call.read("x", args.x).text(depth % (wide ? 4 : kR16Block) != 0 ? kXRagged : kX);
   }
   return call.rows(ceil_div(cols, kR16Rows));
 }
+
+namespace {
+
+// Rows of y eight at a time, for types without a kernel that takes many quantised rows.
+Status matmul_by_eights(Frame& frame, const MatmulArgs& args) {
+  for (int64_t row = 0; row < args.y.rows(); row += kFewRows) {
+    const int64_t count = std::min(kFewRows, args.y.rows() - row);
+    MatmulArgs part = args;
+    part.y = args.y.slice_rows(row, count);
+    part.q8.codes += row * args.q8.padded_cols();
+    part.q8.scales += row * args.q8.blocks;
+    part.q8.rows = count;
+    LOOM_TRY(matmul_few(frame, part));
+  }
+  return {};
+}
+
+}  // namespace
 
 Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
   const int64_t rows = args.y.rows(), cols = args.y.cols();
@@ -178,8 +206,9 @@ Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
     Call call(frame, kNoDepth);
     return finish(call, args).items(rows * cols);
   }
+  if (args.use_q8 && !reads_levels(args.w.dtype)) return matmul_by_eights(frame, args);
   if (is_narrow(args)) return matmul_narrow(frame, args);
   return rows <= kFewRows ? matmul_few(frame, args) : matmul_many(frame, args);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

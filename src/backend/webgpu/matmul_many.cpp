@@ -6,7 +6,7 @@
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Places beyond the matrices are read at the last row or k; beyond the last k both sides are 0.
@@ -100,4 +100,4 @@ Status kernels::squared_distance(Frame& frame, const SquaredDistanceArgs& args) 
   return run_tiles(frame, call, plan, [&](Call& c) { c.write("y", args.y).text(kKeep); });
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -9,7 +9,7 @@
 #include "base/checked.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // A workgroup has one row of x, or four, four rows of w and a span of k that its lanes share; their
@@ -144,7 +144,7 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss)
   plan.cols = args.y.cols();
   plan.depth = args.w.shape[1];
   plan.tall = rows_together(plan.rows, plan.depth);
-  const bool wide = r16_geometry(args.w.dtype, plan.cols, plan.depth).wide;
+  const bool wide = reads_rows(args.w.dtype);
   const int64_t step = wide ? kLanes : kLanes * 4;
   const int64_t ahead = (plan.tall == 1 ? 4 : 2) * (wide ? 4 : 1);
   // A second dispatch, to add up parts, is worth six turns.
@@ -183,4 +183,4 @@ Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss)
   });
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -5,10 +5,10 @@
 #include "backend/webgpu/frame.hpp"
 #include "ops/args.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 bool is_narrow(const MatmulArgs& args);
 // loss: its gradient by what the product makes, which is made with it; null: nothing.
 Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss = nullptr);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -5,7 +5,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Bindings start at multiples of this (minStorageBufferOffsetAlignment is at most 256).
@@ -120,4 +120,4 @@ void Memory::detach(int64_t id) {
   groups_.erase(found);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

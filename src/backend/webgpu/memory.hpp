@@ -9,7 +9,7 @@
 #include "backend/webgpu/gpu.hpp"
 #include "ops/device.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Where a host address is on the device.
 struct Place {
@@ -64,4 +64,4 @@ class Memory {
   int64_t bytes_[kMemoryUses] = {};
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,7 +3,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // Segment `i` of all: its first values in x and y, and in gamma and beta where those have one per
@@ -108,4 +108,4 @@ Status norm_dx(Frame& frame, const NormDxArgs& args) {
       .rows(count);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -7,7 +7,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Kinds are those of OptimizerKind: sgd, momentum, nesterov, rmsprop, adam, adamw, lion.
@@ -296,4 +296,4 @@ Status kernels::optimise(Frame& frame, const OptimiseArgs& args) {
       .items(args.g.shape.count());
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

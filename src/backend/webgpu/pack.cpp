@@ -7,11 +7,13 @@
 #include <algorithm>
 
 #include "backend/webgpu/kernels.hpp"
+#include "backend/webgpu/weights.hpp"
 #include "base/bits.hpp"
 #include "base/checked.hpp"
+#include "base/text.hpp"
 #include "dtype/codec.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 Call& wide_value(Call& call, std::string_view low_name, std::string_view high_name, double v) {
@@ -247,6 +249,7 @@ Status pack(Frame& frame, const PackArgs& args) {
   Job job{frame, args, r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]),
           dtype_info(args.w.dtype)};
   if (job.g.bytes() == 0) return {};
+  if (!packs(args.w.dtype)) return unsupported(cat("pack: no kernel for ", job.info.name));
   job.coder = coder_of(job.info);
   job.stored_as = stored_as(job.info);
   job.largest = decode_value(args.w.dtype, encode_value(args.w.dtype, 1e300));
@@ -256,4 +259,4 @@ Status pack(Frame& frame, const PackArgs& args) {
   return job.g.wide ? job.wide_codes() : job.group_codes();
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -3,7 +3,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // IEEE 754 double precision on pairs of words, low word first: f64_of, f64_add, f64_multiply,
 // f64_divide, f64_less, f64_round, f64_bits.
@@ -18,4 +18,4 @@ extern const std::string_view kWords, kBlockScale;
 extern const Kernel kPartial, kScales;
 extern const Kernel kBlockScales, kWideCodes, kWideCodes64, kGroupCodes, kClear, kMark;
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

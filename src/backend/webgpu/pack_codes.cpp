@@ -4,7 +4,7 @@
 // of two codes without being on it.
 #include "backend/webgpu/pack.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Constants: coder (see pack.cpp); dithered: 0, 1, or 2 where there is a step; values: see
 // with_coder() in pack.cpp. kFloat64 stands before.
@@ -157,4 +157,4 @@ fn code_of(value: u32, step: u32, unit: i32, zero: i32, index: u32) -> u32 {
 }
 )";
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -2,7 +2,7 @@
 // taken from, in the CPU's double precision (float64.cpp).
 #include "backend/webgpu/pack.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // What a range holds of finite values: the largest magnitudes above and below zero, the smallest
 // and the largest that is not zero, how many there are and the sum of their magnitudes.
@@ -180,4 +180,4 @@ fn run(item: u32, lane: u32) {
 }
 )"};
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

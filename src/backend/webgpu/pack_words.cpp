@@ -2,7 +2,7 @@
 // result (src/dtype/r16.hpp), whoever's codes are in it.
 #include "backend/webgpu/pack.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Which word of a section an invocation makes, and whose values are in it. A section holds, for
 // every column, one number of each of the sixteen rows of a group, `per` of them to a word.
@@ -245,4 +245,4 @@ fn run(i: u32) {
 }
 )"};
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,7 +3,7 @@
 #include "backend/webgpu/fused.hpp"
 #include "backend/webgpu/fused_many.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 bool overlap(const Tensor& a, const Tensor& b) {
   if (a.empty() || b.empty()) return false;
@@ -66,4 +66,4 @@ Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
   return 0;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -8,7 +8,7 @@
 #include "backend/webgpu/commands.hpp"
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // How many commands at the front of `rest` were taken; 0: none.
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
@@ -25,4 +25,4 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest);
 // rope of queries, rope of keys, kv_write.
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

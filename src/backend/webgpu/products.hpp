@@ -3,7 +3,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Few rows of x: bound by the memory that the weights are read from.
 constexpr int64_t kFewRows = 8;
@@ -43,4 +43,4 @@ bool mergeable(const Frame& frame, const Tensor& a, const Tensor& b);
 // Whether this many outputs, of float products, are better made in small tiles.
 bool small_product(int64_t rows, int64_t cols);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -12,7 +12,7 @@
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr int64_t kLanes = 256, kWidth = 32;
@@ -410,7 +410,7 @@ int64_t level_fold(DType dtype) {
 void bind_input(Call& call, const Products& m, int64_t depth, const TileSize& size) {
   const int64_t slices = 32 / size.tall;
   const Tensor& w = m.parts[0].w;
-  const bool wide = r16_geometry(w.dtype, w.shape[0], w.shape[1]).wide;
+  const bool wide = reads_rows(w.dtype);
   if (m.use_q8) {
     call.words("a", m.q8.codes)
         .read("a_scales", f32_vector(m.q8.scales, m.q8.rows * m.q8.blocks))
@@ -448,6 +448,8 @@ Status run_products(Frame& frame, const Products& m) {
                              kCols[] = {"cols0", "cols1", "cols2"};
   constexpr std::string_view kParts[] = {kOnePart, kTwoParts, kThreeParts};
   constexpr int64_t kFar = int64_t{1} << 30;
+  if (m.use_q8 && !reads_levels(m.parts[0].w.dtype))
+    return no_levels("products_many", m.parts[0].w.dtype);
   const TileSize size = tile_size(m);
   int first = 0;
   for (int i = 1; i < m.count; ++i) {
@@ -497,4 +499,4 @@ Status run_products(Frame& frame, const Products& m) {
                      ceil_div(m.parts[0].y.rows(), 4 * size.tall));
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 Result<std::unique_ptr<Profile>> Profile::create(Gpu& gpu) {
   if (!gpu.report().timestamps) {
@@ -62,4 +62,4 @@ std::vector<KernelTime> Profile::times() const {
   return list;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -11,7 +11,7 @@
 
 #include "backend/webgpu/gpu.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 class Profile {
  public:
@@ -44,4 +44,4 @@ class Profile {
   std::map<std::string, KernelTime, std::less<>> times_;
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

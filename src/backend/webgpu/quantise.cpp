@@ -5,7 +5,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 constexpr std::string_view kQuantiseBlockText = R"(
 var<workgroup> quantise_part: array<u32, lanes>;
@@ -109,4 +109,4 @@ Status quantise_rows(Frame& frame, const QuantiseRowsArgs& args) {
 }
 
 }  // namespace kernels
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

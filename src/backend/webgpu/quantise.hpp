@@ -3,7 +3,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Binds what quantise_rows writes and adds
 //   quantise_block(x, block, inside, lane)   eight invocations in a row, the first at a multiple of
@@ -15,4 +15,4 @@ Call& quantised(Call& call, const Q8Rows& q);
 // scales_put(i, bits), sums_put(i, bits) and halves_put(i, bits).
 extern const std::string_view kQuantiseBlock;
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 constexpr Kernel kRandom{"random", R"(
@@ -88,4 +88,4 @@ Status random(Frame& frame, const RandomArgs& args) {
       .items(ceil_div(count, int64_t{4}));
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

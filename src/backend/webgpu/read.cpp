@@ -6,7 +6,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Copies are in whole words: what is asked for may begin and end inside one.
@@ -143,4 +143,4 @@ Status Gpu::end_read(int64_t ticket) {
   return {};
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -2,7 +2,7 @@
 // before it writes, so results may take the place of what they come from.
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 constexpr Kernel kLstm{"lstm_cell", R"(
@@ -153,4 +153,4 @@ Status gru_cell_dx(Frame& frame, const GruCellDxArgs& args) {
       .items(args.dh.shape.count());
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -2,7 +2,7 @@
 // docs/numerics.md: blocks of 4096, in each 32 lanes whose halves are joined, blocks in order.
 #include "backend/webgpu/kernels.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 constexpr int64_t kBlock = 4096;
@@ -128,4 +128,4 @@ Status reduce_cols(Frame& frame, const ReduceColsArgs& args) {
       .items(cols);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr size_t kSizes[] = {
@@ -44,4 +44,4 @@ void Replays::keep() {
   current_->generation = frame_->generation();
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -9,7 +9,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 class Replays {
  public:
@@ -42,4 +42,4 @@ class Replays {
   Known* current_ = nullptr;
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,7 +3,7 @@
 
 #include "backend/webgpu/commands.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 struct RopeWrite {
   const RopeArgs* q = nullptr;
@@ -14,4 +14,4 @@ struct RopeWrite {
 // Whether the first three commands are that: by one table, at one place.
 bool take_rope_write(std::span<const Command> rest, RopeWrite& run);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -8,7 +8,7 @@
 #include "backend/webgpu/weights.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr int kLanes = 128;
@@ -334,6 +334,7 @@ void read_row(Call& call, const RowProducts& p) {
 bool row_fits(const RowProducts& p) {
   const R16 g = r16_geometry(p.matrix[0]->w.dtype, 16, p.depth());
   if (p.depth() <= 0 || p.depth() % kR16Block != 0) return false;
+  if (p.quantise != nullptr && !reads_levels(g.dtype)) return false;
   // f64 weights have no rows at a time.
   if (dtype_info(g.dtype).compute != ComputeType::f32) return false;
   // The workgroup's 16 KiB, beside the sums of its lanes.
@@ -350,7 +351,7 @@ bool row_fits(const RowProducts& p) {
 Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& out) {
   const MatmulArgs& first = *p.matrix[0];
   const Lines l = lines_of(frame, p);
-  const bool wide = r16_geometry(first.w.dtype, first.w.shape[0], p.depth()).wide;
+  const bool wide = reads_rows(first.w.dtype);
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
   weights(call, *l.lowest, WeightView::quads);
   read_row(call, p);
@@ -382,4 +383,4 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
   return call.rows(p.gated != nullptr ? l.groups[0] : l.groups[0] + l.groups[1] + l.groups[2]);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // An attention that left its splits in `part` (attend_one.hpp): its row is joined where it is read.
 struct JoinedRow {
@@ -47,4 +47,4 @@ bool row_fits(const RowProducts& p);
 // Errors: those of Call.
 Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& out);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Invocations per row: a few for short rows, which come in numbers, many for long ones. Two values
 // only: each is a pipeline of its own.
@@ -19,4 +19,4 @@ constexpr int64_t row_parts(int64_t rows, int64_t cols) {
   return cols > 2 * kRowPart && rows < 128 ? (cols + kRowPart - 1) / kRowPart : 1;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,7 +4,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "base/checked.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // A workgroup per row of dy and stretch of columns. Those whose id stood earlier leave. The others
@@ -129,4 +129,4 @@ Status distinct_rows(Frame& frame, const DistinctRowsArgs& args) {
       .rows(args.ids.shape.count());
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

@@ -6,7 +6,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // Keys, and the first entry of a workgroup's, in the manner of group_sum. Two barriers.
@@ -142,4 +142,4 @@ Status topk(Frame& frame, const TopkArgs& args) {
   });
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

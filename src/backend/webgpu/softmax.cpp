@@ -2,7 +2,7 @@
 #include "backend/webgpu/kernels.hpp"
 #include "backend/webgpu/rows.hpp"
 
-namespace loom::webgpu::kernels {
+namespace loom::core::webgpu::kernels {
 namespace {
 
 // A row that is -inf throughout gives zeros; its sum is not used.
@@ -132,4 +132,4 @@ Status softmax_dx(Frame& frame, const SoftmaxDxArgs& args) {
       .rows(rows);
 }
 
-}  // namespace loom::webgpu::kernels
+}  // namespace loom::core::webgpu::kernels

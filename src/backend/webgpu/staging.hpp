@@ -6,7 +6,7 @@
 #include "backend/webgpu/answers.hpp"
 #include "backend/webgpu/gpu.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 struct Gpu::Staging {
   wgpu::Buffer buffer = nullptr;
@@ -18,4 +18,4 @@ struct Gpu::Staging {
   Done mapped;
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,7 +3,7 @@
 #include <bit>
 #include <vector>
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 constexpr int kLanes = 256, kBits = 7, kMost = 1 << kBits;
@@ -68,4 +68,4 @@ Status find_team(Gpu& gpu, Memory& memory, Frame& frame) {
   return gpu.check();
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,11 +3,11 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Finds out how many lanes in a row do (AdapterReport::team). WGSL promises neither that subgroups
 // are of one size nor that they lie in a row, so an adapter that says the former is asked for the
 // latter, by a kernel that swaps the numbers of lanes. Errors: the device was lost.
 Status find_team(Gpu& gpu, Memory& memory, Frame& frame);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

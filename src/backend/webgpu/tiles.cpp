@@ -4,7 +4,7 @@
 
 #include "base/checked.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Quads of one k are permuted by its low bits, so that neither staging along k nor along the side
@@ -312,4 +312,4 @@ Status run_parts(Frame& frame, Call& call, const TilePlan& plan, Call& add) {
       .rows(ceil_div(plan.rows * plan.cols, int64_t{32}));
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -14,7 +14,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // How a tile is made: down x across invocations, of which each has quads_down x quads_across
 // squares of 4 x 4 sums. What is in here changes no bit of a result: every sum adds its terms in
@@ -88,4 +88,4 @@ Status run_tiles(Frame& frame, Call& call, const TilePlan& plan, Output output) 
   return run_parts(frame, call, plan, add);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -6,7 +6,7 @@
 #include "backend/webgpu/products.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 using Kind = Product::Kind;
@@ -117,4 +117,4 @@ Result<Run> trial(Gpu& gpu, const Product& product) {
   return Run([trial](const TileShape& shape) { return trial->run(shape); });
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

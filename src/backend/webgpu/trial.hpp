@@ -4,9 +4,9 @@
 
 #include "backend/webgpu/variants.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Errors: out_of_memory, and what the device says.
 Result<Run> trial(Gpu& gpu, const Product& product);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -4,10 +4,11 @@
 #include <array>
 #include <cmath>
 
+#include "backend/webgpu/weights.hpp"
 #include "base/text.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // In the order in which a search tries them: those first that were fastest on an H200 (2026-11-22,
@@ -37,7 +38,7 @@ int64_t rounded(int64_t n) {
 // Of number types that are decoded alike; the product that is tried has the first.
 std::string_view family_of(DType dtype) {
   if (dtype == DType::f32) return "f32";
-  return r16_geometry(dtype, 1, 1).wide ? "wide" : "groups";
+  return reads_rows(dtype) ? "wide" : "groups";
 }
 
 std::string_view kind_of(const Product& product) {
@@ -171,4 +172,4 @@ void Tuner::choose(std::span<const Choice> choices) {
   }
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -13,7 +13,7 @@
 
 #include "backend/webgpu/tiles.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Raised when a shape or a kernel changes so that earlier choices mean nothing.
 constexpr int64_t kVariantsVersion = 1;
@@ -75,4 +75,4 @@ class Tuner : public Shapes {
   std::optional<TileShape> last_;
 };
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -15,7 +15,7 @@
 #include "ops/device.hpp"
 #include "ops/ops.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // Whether large products are made with the variant of their kernel that a search on the device
 // found fastest (docs/webgpu.md). force: on software adapters too.
@@ -105,4 +105,4 @@ int64_t variants_version();
 // computes (Counts::fallbacks).
 int ops_with_kernels();
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

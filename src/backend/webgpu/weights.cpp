@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "dtype/r16.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // ---- what multiplies the levels of four rows at k: w_steps(base, lane, k), lane % 4 == 0 ----
@@ -331,6 +331,111 @@ std::string group_text(const DTypeInfo& info) {
              info.affine() ? kOffsetsAffine : kOffsets, kGroups);
 }
 
+// ---- blocks: codes in two planes, zeros of blocks, super-blocks; four rows at one k ----
+
+constexpr std::string_view kBlockCodes = R"(
+fn w_plane(at: u32, bits: u32, lane: u32, k: u32) -> vec4<u32> {
+  let quad = k % 32u / 4u;
+  let words = w_words(at + quad % bits * 16u + lane);
+  return (words >> vec4<u32>(bits * (quad / bits) + k % 4u * 8u)) & vec4<u32>((1u << bits) - 1u);
+}
+fn w_four_levels(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let at = base + p.w_codes + k / 32u * (16u * w_bits);
+  var codes = w_plane(at, w_low, lane, k);
+  if (w_low < w_bits) {
+    codes |= w_plane(at + 16u * w_low, max(w_bits - w_low, 1u), lane, k) << vec4<u32>(w_low);
+  }
+  return vec4<f32>(bitcast<vec4<i32>>(codes) - vec4<i32>(w_bias));
+}
+fn w_halves(i: u32) -> vec4<f32> {
+  let words = w_pair(i);
+  return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
+}
+fn w_record(base: u32, k: u32) -> u32 { return base + p.w_scales + k / w_span * w_record_words; }
+)";
+
+constexpr std::string_view kBlockF16 = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  return w_four_levels(base, lane, k) * w_halves(w_record(base, k) + lane / 2u);
+}
+)";
+
+constexpr std::string_view kBlockRow = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  return w_four_levels(base, lane, k) * bitcast<vec4<f32>>(w_words(base + lane));
+}
+)";
+
+constexpr std::string_view kBlockF16Offset = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let record = w_record(base, k) + lane / 2u;
+  return w_four_levels(base, lane, k) * w_halves(record) + w_halves(record + 8u);
+}
+)";
+
+constexpr std::string_view kBlockF16Zero = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let record = w_record(base, k);
+  let zeros = vec4<f32>(unpack4xU8(w_word(record + 8u + lane / 4u)));
+  return (w_four_levels(base, lane, k) - zeros) * w_halves(record + lane / 2u);
+}
+)";
+
+constexpr std::string_view kBlockSmall = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let small = vec4<f32>(unpack4xI8(w_word(w_record(base, k) + lane / 4u)));
+  let steps = w_halves(base + k / 256u * 8u + lane / 2u) * small;
+  return w_four_levels(base, lane, k) * steps;
+}
+)";
+
+constexpr std::string_view kBlockSmallLeast = R"(
+fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+  let record = w_record(base, k) + lane / 4u;
+  var small = unpack4xU8(w_word(record));
+  var least = small >> vec4<u32>(4u);
+  if (w_record_words == 4u) {
+    small &= vec4<u32>(15u);
+  } else {
+    least = unpack4xU8(w_word(record + 4u));
+    small = bitcast<vec4<u32>>(unpack4xI8(w_word(record)));
+  }
+  let halves = base + k / 256u * 16u + lane / 2u;
+  let steps = w_halves(halves) * vec4<f32>(bitcast<vec4<i32>>(small));
+  return w_four_levels(base, lane, k) * steps - w_halves(halves + 8u) * vec4<f32>(least);
+}
+)";
+
+constexpr std::string_view kAtOfBlocks = R"(
+fn w_at(row: u32, k: u32) -> f32 {
+  return w_rows(w_base(row), (row % 16u) & 12u, k)[row % 4u];
+}
+fn w_raw(base: u32, lane: u32, k: u32) -> vec4<u32> {
+  return bitcast<vec4<u32>>(w_rows(base, lane, k));
+}
+fn w_of_raw(raw: vec4<u32>, base: u32, lane: u32) -> vec4<f32> { return bitcast<vec4<f32>>(raw); }
+)";
+
+bool in_blocks(const DTypeInfo& info) {
+  const bool block_zero = info.zero != ZeroRule::none && !info.affine();
+  return info.low_bits < info.bits || info.super_block > 0 || block_zero;
+}
+
+std::string_view block_rows_text(const DTypeInfo& info) {
+  if (info.super_block > 0) return info.shifted() ? kBlockSmallLeast : kBlockSmall;
+  if (info.block == 0) return kBlockRow;
+  if (info.zero == ZeroRule::code) return kBlockF16Zero;
+  return info.shifted() ? kBlockF16Offset : kBlockF16;
+}
+
+std::string block_text(const DTypeInfo& info) {
+  const R16 g = r16_geometry(info.dtype, 16, 32);
+  return cat("const w_low: u32 = ", info.low_bits, "u;\nconst w_bias: i32 = ", info.code_bias,
+             ";\nconst w_span: u32 = ", info.block > 0 ? info.block : 32,
+             "u;\nconst w_record_words: u32 = ", g.scale_block_bytes / 4, "u;\n", kBlockCodes,
+             block_rows_text(info), kAtOfBlocks, kWide);
+}
+
 constexpr std::string_view kBase = R"(
 fn w_base(row: u32) -> u32 { return row / 16u * p.w_group; }
 )";
@@ -354,15 +459,19 @@ fn w_pair(i: u32) -> vec2<u32> {
 fn w_words(i: u32) -> vec4<u32> { return w_quad(i / 4u); }
 )";
 
+std::string text_of(const DTypeInfo& info) {
+  if (in_blocks(info)) return block_text(info);
+  return r16_geometry(info.dtype, 16, 32).wide ? wide_text(info) : group_text(info);
+}
+
 const std::string& decode_text(DType dtype) {
   static const std::array<std::string, 256> texts = [] {
     std::array<std::string, 256> all;
     for (const DTypeInfo& info : dtype_table()) {
-      const R16 g = r16_geometry(info.dtype, 16, 32);
       all[static_cast<size_t>(info.dtype)] =
           cat("const w_bits: u32 = ", info.bits,
               "u;\nconst w_affine: bool = ", info.affine() ? "true" : "false", ";\n", kBase,
-              g.wide ? wide_text(info) : group_text(info), kBlock);
+              text_of(info), kBlock);
     }
     return all;
   }();
@@ -371,6 +480,24 @@ const std::string& decode_text(DType dtype) {
 
 }  // namespace
 
+bool reads_rows(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  return in_blocks(info) || r16_geometry(dtype, 1, 1).wide;
+}
+
+bool reads_levels(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  return info.integer_path() && !in_blocks(info);
+}
+
+bool packs(DType dtype) {
+  return !in_blocks(dtype_info(dtype));
+}
+
+Error no_levels(std::string_view kernel, DType dtype) {
+  return unsupported(cat(kernel, ": no kernel for quantised activations with ", dtype_name(dtype)));
+}
+
 Call& weights(Call& call, const Tensor& w, WeightView view) {
   const R16 g = r16_geometry(w.dtype, w.shape[0], w.shape[1]);
   if (view == WeightView::quads) {
@@ -378,6 +505,7 @@ Call& weights(Call& call, const Tensor& w, WeightView view) {
   } else {
     call.words("w", w.data).text(kFromWords);
   }
+  if (in_blocks(dtype_info(w.dtype))) call.value("w_scales", g.block_scales / 4);
   return call.value("w_group", g.group_bytes / 4)
       .value("w_codes", g.codes / 4)
       .value("w_cols", g.cols)
@@ -385,4 +513,4 @@ Call& weights(Call& call, const Tensor& w, WeightView view) {
       .text(decode_text(w.dtype));
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -3,7 +3,7 @@
 
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // How the packed matrix `w` is bound: as 32-bit words, or as vec4<u32> for kernels that read whole
 // lines of it.
@@ -25,9 +25,20 @@ enum class WeightView : uint8_t { words, quads };
 //   w_step_words(base, lane, k), w_steps_of(words, lane)   the same in two moves, to fetch ahead
 // wide types but those of the f64 path
 //   w_raw(base, lane, k), w_of_raw(words, base, lane)      values of four rows at one k, likewise
+// Types of reads_rows() that are not wide have what wide types have, and not those of levels.
 // and for all types
 //   w_word(i), w_pair(i), w_words(i)   1, 2 or 4 words from i, which is a multiple of that
-// Errors: none; a type without a snippet makes the call fail with Code::unsupported.
 Call& weights(Call& call, const Tensor& w, WeightView view = WeightView::words);
 
-}  // namespace loom::webgpu
+// Types that kernels read four rows at one k: wide ones, and those with codes in two planes, zeros
+// of blocks or super-blocks.
+bool reads_rows(DType dtype);
+// Types whose integer levels kernels read; the others have no kernel for quantised activations.
+bool reads_levels(DType dtype);
+// Types that a kernel packs. Super-blocks are a search in f64, which a device has no numbers for;
+// the others that it leaves out have codes in two planes or zeros per block.
+bool packs(DType dtype);
+// What those say that have none.
+Error no_levels(std::string_view kernel, DType dtype);
+
+}  // namespace loom::core::webgpu

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace loom::wgpu {
+namespace loom::core::wgpu {
 
 #define LOOM_WGPU_HANDLE(name) using name = struct name##Impl*;
 LOOM_WGPU_HANDLE(Instance)
@@ -333,4 +333,4 @@ struct Api {
   Flavour flavour;
 };
 
-}  // namespace loom::wgpu
+}  // namespace loom::core::wgpu

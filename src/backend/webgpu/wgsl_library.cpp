@@ -2,7 +2,7 @@
 // activations and their derivatives, sums over a workgroup, random numbers.
 #include "backend/webgpu/frame.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 struct Function {
@@ -597,4 +597,4 @@ std::string library_for(std::string_view text, bool teams) {
   return out;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 namespace {
 
 // Invocations of works beside each other, about what a large device holds at once: with more it is
@@ -389,4 +389,4 @@ std::string renamed(std::string_view text, std::string_view prefix) {
   return out;
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

@@ -12,7 +12,7 @@
 #include "backend/webgpu/memory.hpp"
 #include "ops/visit.hpp"
 
-namespace loom::webgpu {
+namespace loom::core::webgpu {
 
 // A kernel by name; the text must live as long as the program.
 struct Kernel {
@@ -121,4 +121,4 @@ std::string renamed(std::string_view text, std::string_view prefix);
 // The functions of the WGSL library that `text` calls, and those they call.
 std::string library_for(std::string_view text, bool teams);
 
-}  // namespace loom::webgpu
+}  // namespace loom::core::webgpu

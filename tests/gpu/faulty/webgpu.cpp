@@ -12,7 +12,7 @@
 
 #include "backend/webgpu/wgpu.hpp"
 
-using namespace loom::wgpu;
+using namespace loom::core::wgpu;
 
 // Each function is a jump to where the constructor below found it. Those that fail are defined
 // further down, under other names.

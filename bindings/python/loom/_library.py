@@ -1,0 +1,166 @@
+"""The shared library: found, loaded, and called so that failures are exceptions."""
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable, List, Optional, Type, TypeVar
+
+from . import _ffi
+from .errors import BY_CODE, LoomError
+
+_NAMES = {"win32": "loom.dll", "darwin": "libloom.dylib"}
+
+
+def _path() -> str:
+    """The library of $LOOM_LIBRARY, or the one beside this file."""
+    given = os.environ.get("LOOM_LIBRARY")
+    if given:
+        return given
+    return str(Path(__file__).with_name(_NAMES.get(sys.platform, "libloom.so")))
+
+
+def _load() -> ctypes.CDLL:
+    path = _path()
+    try:
+        library = ctypes.CDLL(path)
+        _ffi.bind(library)
+    except (OSError, AttributeError) as error:
+        raise ImportError(
+            f"{path} is not the library of this package ({error}); install the wheel of this "
+            "platform, or name a build of it in LOOM_LIBRARY"
+        ) from error
+    if library.loom_abi_version() != _ffi.ABI_VERSION:
+        raise ImportError(
+            f"{path} has the interface {library.loom_abi_version()}, this package is for "
+            f"{_ffi.ABI_VERSION}; take both from one release"
+        )
+    return library
+
+
+lib = _load()
+
+
+def error_of(code: int) -> LoomError:
+    """The exception of the call of this thread that failed with `code`."""
+    message = lib.loom_last_error().decode("utf-8", "replace")
+    return BY_CODE.get(code, LoomError)(message)
+
+
+def check(code: int) -> None:
+    if code != 0:
+        raise error_of(code)
+
+
+def encoded(text: "str | os.PathLike[str] | None") -> Optional[bytes]:
+    """A text or a path as C takes it."""
+    if text is None:
+        return None
+    out = os.fspath(text).encode("utf-8")
+    if b"\0" in out:
+        raise ValueError("a text for Loom cannot hold the character NUL")
+    return out
+
+
+def text_from(function: Callable[..., int], *arguments: Any) -> str:
+    """Calls a function whose last argument gives a text that is ours to free."""
+    out = ctypes.c_void_p()
+    check(function(*arguments, ctypes.byref(out)))
+    try:
+        return ctypes.string_at(out.value or 0).decode("utf-8", "replace")
+    finally:
+        lib.loom_free(out)
+
+
+def handle_from(function: Callable[..., int], *arguments: Any) -> int:
+    """Calls a function whose last argument gives a handle."""
+    out = ctypes.c_void_p()
+    check(function(*arguments, ctypes.byref(out)))
+    return out.value or 0
+
+
+_S = TypeVar("_S", bound=ctypes.Structure)
+
+
+def sized(struct: Type[_S], **fields: Any) -> _S:
+    """A struct of the C interface with its size and some fields; the others are zero."""
+    return struct(struct_size=ctypes.sizeof(struct), **fields)
+
+
+def report(struct: Type[_S], function: Callable[..., int], *arguments: Any) -> _S:
+    """Calls a function that fills a struct, its last argument."""
+    out = sized(struct)
+    check(function(*arguments, ctypes.byref(out)))
+    return out
+
+
+class Callbacks:
+    """Python functions as callbacks. What one of them raises ends the call, and comes out of it."""
+
+    def __init__(self) -> None:
+        self.error: Optional[BaseException] = None
+        self._kept: List[Any] = []
+
+    def wrap(self, kind: Any, function: Optional[Callable[..., Any]]) -> Any:
+        """`function` is given what C passes behind `user`; it stops the call by returning False."""
+        if function is None:
+            return kind()
+        wanted = function
+
+        def called(_user: Any, *arguments: Any) -> int:
+            try:
+                return 1 if wanted(*arguments) is False else 0
+            except BaseException as error:  # KeyboardInterrupt too
+                self.error = error
+                return 1
+
+        made = kind(called)
+        self._kept.append(made)
+        return made
+
+    def check(self, code: int) -> None:
+        if self.error is not None:
+            raise self.error
+        check(code)
+
+
+_H = TypeVar("_H", bound="Handle")
+
+
+class Handle:
+    """An object of the library. close() frees it at once; else it goes with the last reference."""
+
+    _FREE = ""
+
+    def __init__(self, handle: int) -> None:
+        self._handle: Optional[int] = handle
+
+    @property
+    def handle(self) -> int:
+        if not self._handle:
+            raise ValueError(f"this {type(self).__name__} is closed")
+        return self._handle
+
+    @property
+    def closed(self) -> bool:
+        return not self._handle
+
+    def close(self) -> None:
+        """Frees the memory. Closing twice is fine; any other use is a ValueError from now on."""
+        handle, self._handle = self._handle, None
+        if handle:
+            getattr(lib, self._FREE)(handle)
+
+    def __enter__(self: _H) -> _H:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # An object that was never finished has no handle; at the very end there may be no library.
+        if getattr(self, "_handle", None) and lib is not None:
+            self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a {type(self).__name__} cannot be pickled")

@@ -1,0 +1,71 @@
+"""Engine: the threads, the instruction set and the device that models share."""
+
+import ctypes
+from typing import Any, Dict, Optional
+
+from . import _ffi
+from ._library import Handle, encoded, handle_from, lib, report, sized
+
+
+class Engine(Handle):
+    """Where nothing else is said, models share one engine with all cores on the CPU.
+
+    Sessions of one engine take turns: a program that computes at the same time on several threads
+    of its own makes an engine per thread.
+    """
+
+    _FREE = "loom_engine_free"
+
+    def __init__(
+        self,
+        threads: int = 0,
+        *,
+        isa: Optional[str] = None,
+        activations: Optional[str] = None,
+        device: Optional[str] = None,
+        exact_threads: bool = False,
+        memory_limit: int = 0,
+        gpu_library: Optional[str] = None,
+        gpu_strict: bool = False,
+        gpu_tuning: Optional[str] = None,
+        gpu_cache: Optional[str] = None,
+    ) -> None:
+        options = sized(
+            _ffi.loom_engine_options,
+            threads=threads,
+            exact_threads=exact_threads,
+            isa=encoded(isa),
+            activations=encoded(activations),
+            device=encoded(device),
+            gpu_library=encoded(gpu_library),
+            gpu_tuning=encoded(gpu_tuning),
+            gpu_cache=encoded(gpu_cache),
+            memory_limit=memory_limit,
+            gpu_strict=gpu_strict,
+        )
+        super().__init__(handle_from(lib.loom_engine_create, ctypes.byref(options)))
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """threads, cores, isa, isas, activations, device, threads_built_in."""
+        info = report(_ffi.loom_engine_info, lib.loom_engine_get_info, self.handle)
+        return {
+            "threads": info.threads,
+            "cores": info.cores,
+            "threads_built_in": bool(info.threads_built_in),
+            "isa": info.isa.decode(),
+            "isas": info.isas.decode().split(),
+            "activations": info.activations.decode(),
+            "device": info.device.decode(),
+        }
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<loom.Engine, closed>"
+        info = self.info
+        return f"<loom.Engine {info['device']}, {info['isa']}, {info['threads']} threads>"
+
+
+def engine_handle(engine: Optional[Engine]) -> Optional[int]:
+    """For C: null is the shared engine."""
+    return None if engine is None else engine.handle

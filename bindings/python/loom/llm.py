@@ -1,0 +1,324 @@
+"""LLM: a language model that writes, a token at a time if that is asked for."""
+
+import ctypes
+import queue
+import threading
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _ffi
+from ._library import Callbacks, Handle, check, encoded, handle_from, lib, report, sized, text_from
+from .arrays import dtype_number, numpy_module
+from .engine import Engine, engine_handle
+from .network import Path
+
+_STOPS = {value: name for name, value in _ffi.STOP.items()}
+Prompt = Union[str, Sequence[int]]
+Turn = Union[Mapping[str, str], Tuple[str, str]]
+
+
+class Token(str):
+    """The text that a token adds, whole characters, with its id and, if asked for, its
+    log-probability and the likeliest tokens there: [(id, logprob)], best first."""
+
+    id: int
+    logprob: Optional[float]
+    top: List[Tuple[int, float]]
+
+
+class Generation(str):
+    """New text, with how it came to be."""
+
+    token_ids: List[int]
+    logprobs: List[float]
+    stop: str  # "eos", "string", "length", "context" or "cancelled"
+    prompt_tokens: int
+    prefill_seconds: float
+    decode_seconds: float
+
+
+class _Session(Handle):
+    _FREE = "loom_model_session_free"
+
+
+def _token(pointer: Any, logprobs: bool) -> Token:
+    seen = pointer.contents
+    made = Token(seen.text.decode("utf-8", "replace"))
+    made.id = seen.id
+    made.logprob = seen.logprob if logprobs else None
+    made.top = [(seen.top[i].id, seen.top[i].logprob) for i in range(seen.top_count)]
+    return made
+
+
+def _generation(handle: Any) -> Generation:
+    text, ids, scores = ctypes.c_char_p(), ctypes.POINTER(ctypes.c_int32)(), None
+    count, size = ctypes.c_int64(), ctypes.c_int64()
+    check(lib.loom_generation_text(handle, ctypes.byref(text), ctypes.byref(size)))
+    made = Generation((text.value or b"").decode("utf-8", "replace"))
+    check(lib.loom_generation_ids(handle, ctypes.byref(ids), ctypes.byref(count)))
+    made.token_ids = ids[: count.value]
+    scores = ctypes.POINTER(ctypes.c_float)()
+    check(lib.loom_generation_logprobs(handle, ctypes.byref(scores), ctypes.byref(count)))
+    made.logprobs = scores[: count.value]
+    info = report(_ffi.loom_generation_info, lib.loom_generation_get_info, handle)
+    made.stop = _STOPS.get(info.stop, "unknown")
+    made.prompt_tokens = info.prompt_tokens
+    made.prefill_seconds = info.prefill_seconds
+    made.decode_seconds = info.decode_seconds
+    return made
+
+
+def _ids(ids: Sequence[int]) -> Any:
+    return (ctypes.c_int32 * len(ids))(*ids)
+
+
+class LLM(Handle):
+    """An .entity file, a GGUF file, or a Hugging Face folder.
+
+    Calls stand alone: each begins with an empty context. Calls of one LLM take turns; for several
+    at the same time, make an LLM with an Engine of its own for each.
+    """
+
+    _FREE = "loom_model_free"
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        dtype: Optional[str] = None,
+        engine: Optional[Engine] = None,
+        context: int = 0,
+        progress: Optional[Callable[[int, int], Any]] = None,
+    ) -> None:
+        """dtype: None, as stored. context: positions; 0: the model's, at most 2048."""
+        callbacks, model = Callbacks(), ctypes.c_void_p()
+        options = sized(
+            _ffi.loom_model_options,
+            has_dtype=dtype is not None,
+            dtype=0 if dtype is None else dtype_number(dtype),
+            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
+        )
+        callbacks.check(
+            lib.loom_model_load(
+                engine_handle(engine), encoded(path), ctypes.byref(options), ctypes.byref(model)
+            )
+        )
+        super().__init__(model.value or 0)
+        self._lock = threading.Lock()
+        how = sized(_ffi.loom_model_session_options, context=context)
+        self._session = _Session(
+            handle_from(lib.loom_model_start, self.handle, ctypes.byref(how))
+        )
+
+    def close(self) -> None:
+        session = getattr(self, "_session", None)
+        if session is not None:
+            session.close()
+        super().close()
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """layers, width, heads, vocab, context, parameters, bytes, architecture, dtype, ..."""
+        info = report(_ffi.loom_model_info, lib.loom_model_get_info, self.handle)
+        out: Dict[str, Any] = {}
+        for name in [row[0] for row in info._fields_[1:]]:
+            value = getattr(info, name)
+            out[name] = value.decode() if isinstance(value, bytes) else value
+        for name in ("tied_head", "has_tokenizer", "has_chat_template"):
+            out[name] = bool(out[name])
+        return out
+
+    # ---- text and tokens -------------------------------------------------------------------------
+
+    def tokenize(self, text: str, *, special_tokens: bool = True) -> List[int]:
+        """Ids, with the tokens that the tokenizer puts around a text."""
+        return self._taken_ids(
+            lib.loom_model_tokenize, self.handle, encoded(text), int(special_tokens)
+        )
+
+    def detokenize(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
+        return text_from(
+            lib.loom_model_detokenize, self.handle, _ids(ids), len(ids), int(skip_special)
+        )
+
+    def render_chat(
+        self, turns: Sequence[Turn], *, reply: bool = True, date: Optional[str] = None
+    ) -> str:
+        """The conversation as the model's chat template writes it."""
+        return text_from(lib.loom_model_render_chat, self.handle, *self._talk(turns, reply, date))
+
+    def tokenize_chat(
+        self, turns: Sequence[Turn], *, reply: bool = True, date: Optional[str] = None
+    ) -> List[int]:
+        return self._taken_ids(
+            lib.loom_model_tokenize_chat, self.handle, *self._talk(turns, reply, date)
+        )
+
+    @staticmethod
+    def _taken_ids(function: Any, *arguments: Any) -> List[int]:
+        ids, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_int64()
+        check(function(*arguments, ctypes.byref(ids), ctypes.byref(count)))
+        try:
+            return ids[: count.value]
+        finally:
+            lib.loom_free(ids)
+
+    @staticmethod
+    def _talk(turns: Sequence[Turn], reply: bool, date: Optional[str]) -> Tuple[Any, ...]:
+        rows = []
+        for turn in turns:
+            pair = (turn["role"], turn["content"]) if isinstance(turn, Mapping) else turn
+            rows.append(_ffi.loom_chat_turn(encoded(pair[0]), encoded(pair[1])))
+        options = sized(_ffi.loom_chat_options, no_reply=not reply, date=encoded(date))
+        return (_ffi.loom_chat_turn * len(rows))(*rows), len(rows), ctypes.byref(options)
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def generate(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int = 256,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        repetition_window: int = 64,
+        seed: int = 0,
+        stop: Union[str, Sequence[str]] = (),
+        eos_ids: Sequence[int] = (),
+        ignore_eos: bool = False,
+        logprobs: bool = False,
+        top_logprobs: int = 0,
+        on_token: Optional[Callable[[Token], Any]] = None,
+        on_prefill: Optional[Callable[[int, int], Any]] = None,
+    ) -> Generation:
+        """New text after `prompt`, a text or tokens. temperature 0: always the likeliest token.
+
+        Equal arguments give equal text, on any machine. on_token(token) and on_prefill(done, total)
+        end it by returning False.
+        """
+        for name, value, least in (("max_tokens", max_tokens, 1), ("top_p", top_p, 1e-9),
+                                   ("repetition_penalty", repetition_penalty, 1e-9)):  # fmt: skip
+            if not value >= least:
+                raise ValueError(f"{name} is {value}, must be above 0")
+        texts = [stop] if isinstance(stop, str) else list(stop)
+        stops = (ctypes.c_char_p * len(texts))(*[encoded(text) for text in texts])
+        ends = _ids(eos_ids)
+        callbacks = Callbacks()
+        seen = None if on_token is None else lambda t: on_token(_token(t, logprobs))
+        options = sized(
+            _ffi.loom_generate_options,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            top_k=top_k,
+            has_repetition_window=1,
+            repetition_window=repetition_window,
+            ignore_eos=ignore_eos,
+            seed=seed,
+            stop=ctypes.cast(stops, ctypes.POINTER(ctypes.c_char_p)),
+            stop_count=len(texts),
+            eos_ids=ctypes.cast(ends, ctypes.POINTER(ctypes.c_int32)),
+            eos_count=len(eos_ids),
+            logprobs=logprobs,
+            top_logprobs=top_logprobs,
+            on_token=callbacks.wrap(_ffi.loom_token_fn, seen),
+            on_prefill=callbacks.wrap(_ffi.loom_progress_fn, on_prefill),
+        )
+        return self._run(prompt, options, callbacks)
+
+    def _run(self, prompt: Prompt, options: Any, callbacks: Callbacks) -> Generation:
+        out = ctypes.c_void_p()
+        with self._lock:
+            session = self._session.handle
+            check(lib.loom_model_session_rewind(session, 0))
+            if isinstance(prompt, str):
+                code = lib.loom_model_session_generate(
+                    session, encoded(prompt), ctypes.byref(options), ctypes.byref(out)
+                )
+            else:
+                code = lib.loom_model_session_generate_ids(
+                    session, _ids(prompt), len(prompt), ctypes.byref(options), ctypes.byref(out)
+                )
+            try:
+                callbacks.check(code)
+                return _generation(out)
+            finally:
+                lib.loom_generation_free(out)
+
+    def stream(self, prompt: Prompt, **options: Any) -> Iterator[Token]:
+        """The tokens of generate(), each as soon as it is there. Leaving the loop ends it."""
+        ready: "queue.Queue[Any]" = queue.Queue(maxsize=16)
+        left = threading.Event()
+        user = options.pop("on_token", None)
+
+        def each(token: Token) -> bool:
+            if user is not None and user(token) is False:
+                return False
+            while not left.is_set():
+                try:
+                    ready.put(token, timeout=0.05)
+                    return True
+                except queue.Full:
+                    continue
+            return False
+
+        def work() -> None:
+            end: Any = None
+            try:
+                self.generate(prompt, on_token=each, **options)
+            except BaseException as error:
+                end = error
+            while not left.is_set():
+                try:
+                    ready.put((end,), timeout=0.05)
+                    return
+                except queue.Full:
+                    continue
+
+        worker = threading.Thread(target=work, name="loom.stream", daemon=True)
+        worker.start()
+        try:
+            while True:
+                item = ready.get()
+                if isinstance(item, tuple):
+                    if item[0] is not None:
+                        raise item[0]
+                    return
+                yield item
+        finally:
+            left.set()
+            worker.join()
+
+    def chat(
+        self, turns: Union[str, Sequence[Turn]], *, date: Optional[str] = None, **options: Any
+    ) -> Generation:
+        """The assistant's next turn: turns are (role, content), or {"role", "content"}, or one
+        text of the user. The options are those of generate()."""
+        given: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
+        return self.generate(self.tokenize_chat(given, date=date), **options)
+
+    def logits(self, prompt: Prompt) -> Any:
+        """Logits [vocab] after `prompt`: a copy."""
+        ids = self.tokenize(prompt) if isinstance(prompt, str) else list(prompt)
+        out, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_int64()
+        with self._lock:
+            session = self._session.handle
+            check(lib.loom_model_session_rewind(session, 0))
+            check(lib.loom_model_session_feed(session, _ids(ids), len(ids)))
+            check(lib.loom_model_session_logits(session, ctypes.byref(out), ctypes.byref(count)))
+            values = out[: count.value]
+        numpy = numpy_module()
+        return values if numpy is None else numpy.array(values, numpy.float32)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<loom.LLM, closed>"
+        info = self.info
+        return (
+            f"<loom.LLM {info['architecture']}, {info['parameters']} parameters, {info['dtype']}, "
+            f"context {info['context']}>"
+        )

@@ -1,0 +1,349 @@
+"""Network: layers with their weights, made of a list of layers, from JSON, or from a file."""
+
+import ctypes
+import html
+import json
+import os
+import tempfile
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from . import _ffi
+from ._layer import Layer
+from ._library import (
+    Callbacks,
+    Handle,
+    check,
+    encoded,
+    handle_from,
+    lib,
+    report,
+    sized,
+    text_from,
+)
+from .arrays import as_tensor, dtype_name, dtype_number, numpy_module, result
+from .engine import Engine, engine_handle
+from .errors import BadFileError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from .training import Evaluation, History
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def _load_options(dtype: Optional[str], seed: Optional[int], **more: Any) -> Any:
+    return sized(
+        _ffi.loom_load_options,
+        has_dtype=dtype is not None,
+        dtype=0 if dtype is None else dtype_number(dtype),
+        has_seed=seed is not None,
+        seed=seed or 0,
+        **more,
+    )
+
+
+class Network(Handle):
+    """Training changes a network; sessions keep the weights that it had when they were made."""
+
+    _FREE = "loom_network_free"
+
+    # ---- making and files ------------------------------------------------------------------------
+
+    @classmethod
+    def from_json(
+        cls,
+        description: Union[str, Dict[str, Any]],
+        *,
+        dtype: Optional[str] = None,
+        seed: Optional[int] = None,
+        engine: Optional[Engine] = None,
+    ) -> "Network":
+        """A description as json() and `loom new` write it. `seed` is that of starting weights."""
+        text = description if isinstance(description, str) else json.dumps(description)
+        options = _load_options(dtype, seed)
+        return cls(
+            handle_from(
+                lib.loom_network_from_json,
+                engine_handle(engine),
+                encoded(text),
+                ctypes.byref(options),
+            )
+        )
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        *,
+        dtype: Optional[str] = None,
+        seed: Optional[int] = None,
+        weights: Optional[Path] = None,
+        open_extent: int = 0,
+        engine: Optional[Engine] = None,
+    ) -> "Network":
+        """.entity, .json, .onnx, .npz, .safetensors. `dtype`: None, as the file has it.
+
+        weights: a file of weights for one that describes a network. open_extent: of axes that an
+        ONNX file leaves open, besides the batch; 0: an error.
+        """
+        options = _load_options(dtype, seed, weights=encoded(weights), open_extent=open_extent)
+        return cls(
+            handle_from(
+                lib.loom_network_load, engine_handle(engine), encoded(path), ctypes.byref(options)
+            )
+        )
+
+    def save(
+        self,
+        path: Path,
+        *,
+        dtype: Optional[str] = None,
+        weights: bool = True,
+        progress: Optional[Callable[[int, int], Any]] = None,
+    ) -> None:
+        """The format is that of the ending. `progress(done, total)` stops by returning False."""
+        callbacks = Callbacks()
+        options = sized(
+            _ffi.loom_save_options,
+            has_dtype=dtype is not None,
+            dtype=0 if dtype is None else dtype_number(dtype),
+            without_weights=not weights,
+            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
+        )
+        callbacks.check(
+            lib.loom_network_save(self.handle, encoded(path), ctypes.byref(options))
+        )
+
+    def __reduce__(self) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "network.entity")
+            self.save(path)
+            with open(path, "rb") as file:
+                return _unpickled, (file.read(),)
+
+    # ---- asking ----------------------------------------------------------------------------------
+
+    def predict(self, x: Any, *, batch: int = 256) -> Any:
+        """Inputs [n, ...] to float32 outputs [n, ...]. `batch` changes speed, never bits."""
+        inputs = as_tensor(x)
+        samples = inputs.shape[0] if inputs.shape else 1
+        with self.session(max_batch=max(1, min(samples, batch))) as session:
+            return session.run(inputs)
+
+    def probabilities(self, outputs: Any) -> Any:
+        """Outputs [.., n] as probabilities, if the network was trained for classes."""
+        scores = as_tensor(outputs)
+        return result(
+            handle_from(lib.loom_network_probabilities, self.handle, scores.pointer)
+        )
+
+    def session(
+        self,
+        *,
+        max_batch: int = 1,
+        quantize_activations: bool = True,
+        stateful: bool = False,
+        max_steps: int = 0,
+    ) -> "Session":
+        """One user of the network, with the memory that running it takes."""
+        options = sized(
+            _ffi.loom_session_options,
+            max_batch=max_batch,
+            float_activations=not quantize_activations,
+            stateful=stateful,
+            max_steps=max_steps,
+        )
+        return Session(
+            handle_from(lib.loom_network_session, self.handle, ctypes.byref(options))
+        )
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """input, output, layers, parameters, bytes, dtype, loss, classes, and what it takes."""
+        info = report(_ffi.loom_network_info, lib.loom_network_get_info, self.handle)
+        return {
+            "input": tuple(info.input[: info.input_rank]),
+            "output": tuple(info.output[: info.output_rank]),
+            "layers": info.layers,
+            "parameters": info.parameters,
+            "bytes": info.bytes,
+            "dtype": dtype_name(info.dtype),
+            "fresh": bool(info.fresh),
+            "trained": bool(info.trained),
+            "takes_ids": bool(info.takes_ids),
+            "normalizes": bool(info.normalizes),
+            "loss": info.loss.decode(),
+            "classes": [
+                text_from(lib.loom_network_class, self.handle, i) for i in range(info.classes)
+            ],
+        }
+
+    def json(self) -> str:
+        """The description, without weights."""
+        return text_from(lib.loom_network_json, self.handle)
+
+    def summary(self) -> str:
+        """A table: cells, layers, shapes, parameters."""
+        return text_from(lib.loom_network_summary, self.handle)
+
+    # ---- parameters ------------------------------------------------------------------------------
+
+    def parameters(self) -> List[Tuple[str, Tuple[int, ...], str]]:
+        """Name, shape and number type of each, in their order."""
+        count = ctypes.c_int64()
+        check(lib.loom_network_parameter_count(self.handle, ctypes.byref(count)))
+        out = []
+        for i in range(count.value):
+            info = report(
+                _ffi.loom_parameter_info, lib.loom_network_parameter_info, self.handle, i
+            )
+            shape = tuple(info.shape[: info.rank])
+            out.append((info.name.decode(), shape, dtype_name(info.dtype)))
+        return out
+
+    def parameter(self, name: str) -> Any:
+        """Values as float32: a copy."""
+        return result(handle_from(lib.loom_network_parameter, self.handle, encoded(name)))
+
+    def set_parameter(self, name: str, values: Any) -> None:
+        given = as_tensor(values)
+        check(lib.loom_network_set_parameter(self.handle, encoded(name), given.pointer))
+
+    def state_dict(self) -> Dict[str, Any]:
+        """All parameters by name, as float32."""
+        return {name: self.parameter(name) for name, _, _ in self.parameters()}
+
+    def load_state_dict(self, values: Dict[str, Any]) -> None:
+        """The reverse: every parameter has to be there, and no other."""
+        names = {name for name, _, _ in self.parameters()}
+        if names != set(values):
+            differing = ", ".join(sorted(names.symmetric_difference(values)))
+            raise KeyError(f"these parameters are on one side only: {differing}")
+        for name, value in values.items():
+            self.set_parameter(name, value)
+
+    # ---- training --------------------------------------------------------------------------------
+
+    def fit(self, x: Any, y: Any = None, **options: Any) -> "History":
+        """Trains on arrays or a Dataset. The options are those of training.fit()."""
+        from .training import fit
+
+        return fit(self, x, y, **options)
+
+    def evaluate(self, x: Any, y: Any = None, *, loss: Optional[str] = None) -> "Evaluation":
+        """Loss, and accuracy or error, on arrays or a Dataset. `loss`: None, as trained."""
+        from .training import evaluate
+
+        return evaluate(self, x, y, loss=loss)
+
+    # ---- for people ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<loom.Network, closed>"
+        info = self.info
+        return (
+            f"<loom.Network {list(info['input'])} -> {list(info['output'])}, "
+            f"{info['layers']} layers, {info['parameters']} parameters, {info['dtype']}>"
+        )
+
+    def _repr_html_(self) -> str:
+        lines = [line.split("  ") for line in self.summary().splitlines()]
+        rows = [[cell.strip() for cell in line if cell.strip()] for line in lines[1:-1]]
+        table = "".join(
+            "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in row) + "</tr>"
+            for tag, row in zip(["th"] + ["td"] * len(rows), rows)
+        )
+        return f"<p>{html.escape(repr(self))}</p><table>{table}</table>"
+
+
+def _unpickled(content: bytes) -> Network:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "network.entity")
+        with open(path, "wb") as file:
+            file.write(content)
+        return Network.load(path)
+
+
+class Session(Handle):
+    """For one thread at a time."""
+
+    _FREE = "loom_session_free"
+
+    def run(self, x: Any, out: Any = None) -> Any:
+        """Inputs [n, ...] to float32 outputs [n, ...], into `out` if that is given."""
+        inputs = as_tensor(x)
+        if out is None:
+            return result(handle_from(lib.loom_session_run, self.handle, inputs.pointer))
+        place = as_tensor(out)
+        if place.copied or (hasattr(out, "flags") and not out.flags.writeable):
+            raise ValueError("'out' has to be an array that can be written in place")
+        check(lib.loom_session_run_into(self.handle, inputs.pointer, place.pointer))
+        return out
+
+    def cells(self, x: Any) -> Iterator[Tuple[Tuple[int, ...], str, Any]]:
+        """(place, layer, values [n, ...]) of every cell, in the order of computation."""
+        inputs, found, callbacks = as_tensor(x), [], Callbacks()
+
+        def seen(pointer: Any) -> None:
+            cell = pointer.contents
+            copy = handle_from(lib.loom_array_copy, cell.values)
+            found.append((tuple(cell.at), cell.layer.decode(), result(copy)))
+
+        sink = callbacks.wrap(_ffi.loom_cell_fn, seen)
+        callbacks.check(
+            lib.loom_session_run_cells(self.handle, inputs.pointer, sink, None)
+        )
+        return iter(found)
+
+    def reset(self) -> None:
+        """Stateful: begins new streams."""
+        check(lib.loom_session_reset(self.handle))
+
+    def _number(self, function: Any) -> int:
+        out = ctypes.c_int64()
+        check(function(self.handle, ctypes.byref(out)))
+        return out.value
+
+    @property
+    def position(self) -> int:
+        """Stateful: steps since."""
+        return self._number(lib.loom_session_position)
+
+    @property
+    def bytes(self) -> int:
+        """Memory that it took."""
+        return self._number(lib.loom_session_bytes)
+
+
+def Sequential(
+    layers: Sequence[Layer],
+    *,
+    input: Union[int, Sequence[int]],
+    seed: int = 1,
+    dtype: Optional[str] = None,
+    engine: Optional[Engine] = None,
+) -> Network:
+    """A network of layers one after the other. `input`: shape of one sample; ids: (T,)."""
+    cells = [{"at": [0, 0, i, 0], **layer.description()} for i, layer in enumerate(layers)]
+    description = {
+        "loom": 1,
+        "grid": [1, 1, max(len(cells), 1), 1],
+        "input": [input] if isinstance(input, int) else list(input),
+        "cells": cells,
+    }
+    try:
+        return Network.from_json(description, dtype=dtype, seed=seed, engine=engine)
+    except BadFileError as error:
+        # There is no file here: the layers do not fit, or one has a value out of range.
+        raise InvalidArgumentError(str(error).replace("the description: ", "", 1)) from None

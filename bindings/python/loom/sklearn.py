@@ -1,0 +1,178 @@
+"""Loom as estimators of scikit-learn, which has to be installed: pipelines, grid search, scores.
+
+from loom.sklearn import LoomClassifier, LoomRegressor
+
+LoomClassifier(hidden=(64,), epochs=50).fit(x, y).predict(x)
+"""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .engine import Engine
+from .layers import Dense
+from .network import Network, Sequential
+from .training import OPTIMIZERS, Dataset, Trainer
+
+__all__ = ["LoomClassifier", "LoomRegressor"]
+
+
+class _LoomEstimator(BaseEstimator):
+    """Dense layers over rows of features. Inputs are shifted and scaled as the training data ask.
+
+    hidden: widths of the layers between; activation: of them; epochs, batch, optimizer, rate and
+    weight_decay: as Trainer takes them; early_stop: epochs without a better loss on the share
+    `validation_fraction` that is kept back, 0: never; random_state: of the starting weights and of
+    the order of samples; threads: 0, all cores. The result depends on the data and on these alone,
+    and not on threads.
+    """
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (64,),
+        *,
+        activation: str = "relu",
+        epochs: int = 100,
+        batch: int = 32,
+        optimizer: str = "adam",
+        rate: float = 1e-2,
+        weight_decay: float = 0.0,
+        early_stop: int = 0,
+        validation_fraction: float = 0.1,
+        dtype: str = "float32",
+        threads: int = 0,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.hidden = hidden
+        self.activation = activation
+        self.epochs = epochs
+        self.batch = batch
+        self.optimizer = optimizer
+        self.rate = rate
+        self.weight_decay = weight_decay
+        self.early_stop = early_stop
+        self.validation_fraction = validation_fraction
+        self.dtype = dtype
+        self.threads = threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- what both kinds share -------------------------------------------------------------------
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(1, 2**31 - 1))
+
+    def _engine(self) -> Optional[Engine]:
+        return Engine(self.threads) if self.threads else None
+
+    def _layers(self, inputs: int, outputs: int) -> List[Dense]:
+        widths = [inputs, *(int(width) for width in self.hidden)]
+        between = [
+            Dense(a, b, activation=self.activation) for a, b in zip(widths, widths[1:])
+        ]
+        return [*between, Dense(widths[-1], outputs)]
+
+    def _scaled(self, x: Any) -> Any:
+        return ((x - self._mean) / self._scale).astype(np.float32)
+
+    def _train(self, x: Any, y: Any, outputs: int, loss: str) -> None:
+        """Fits a new network to x [n, features] and y, and keeps it."""
+        seed = self._seed()
+        self._mean, self._scale = _moments(x)
+        network = Sequential(
+            self._layers(x.shape[1], outputs),
+            input=x.shape[1],
+            seed=seed,
+            dtype=self.dtype,
+            engine=self._engine(),
+        )
+        decay = {"weight_decay": self.weight_decay} if self.weight_decay else {}
+        optimizer = OPTIMIZERS[self.optimizer](rate=self.rate, **decay)
+        train, validation = Dataset(self._scaled(x), y), None
+        if self.early_stop > 0:
+            train, validation = train.split(1.0 - self.validation_fraction, seed=seed)
+        with Trainer(
+            network, loss=loss, optimizer=optimizer, batch=self.batch, seed=seed
+        ) as trainer:
+            history = trainer.fit(
+                train,
+                validation,
+                epochs=self.epochs,
+                early_stop=self.early_stop,
+                keep_best=self.early_stop > 0,
+                on_epoch=print if self.verbose else None,
+            )
+        self.network_: Network = network
+        self.n_iter_ = len(history.epochs)
+        self.loss_curve_ = [epoch.train_loss for epoch in history.epochs]
+
+    def _outputs(self, x: Any) -> Any:
+        check_is_fitted(self, "network_")
+        rows = validate_data(self, x, reset=False, dtype=np.float64)
+        return self.network_.predict(self._scaled(rows))
+
+
+def _moments(values: Any) -> Tuple[Any, Any]:
+    """Mean and standard deviation of each column; 1 for one that does not vary."""
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    return mean, np.where(scale > 0, scale, 1.0)
+
+
+class LoomClassifier(ClassifierMixin, _LoomEstimator):
+    """A classifier of dense layers; see LoomRegressor for numbers. classes_, network_, n_iter_."""
+
+    __doc__ = f"{__doc__}\n\n{_LoomEstimator.__doc__}"
+
+    def fit(self, X: Any, y: Any) -> "LoomClassifier":
+        """X: [n, features]; y: [n] labels of any kind."""
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        self._train(rows, numbers.astype(np.int32), max(len(self.classes_), 2), "cross_entropy")
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """[n, classes] probabilities: softmax of the outputs."""
+        scores = self._outputs(X).astype(np.float64)[:, : len(self.classes_)]
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> Any:
+        """[n] the label with the largest output."""
+        scores = self._outputs(X)[:, : len(self.classes_)]
+        return self.classes_[scores.argmax(axis=1)]
+
+
+class LoomRegressor(RegressorMixin, _LoomEstimator):
+    """A regressor of dense layers, for one number per row or several. network_, n_iter_."""
+
+    __doc__ = f"{__doc__}\n\n{_LoomEstimator.__doc__}"
+
+    def fit(self, X: Any, y: Any) -> "LoomRegressor":
+        """X: [n, features]; y: [n] or [n, outputs]."""
+        rows, targets = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
+        )
+        columns = targets.reshape(len(targets), -1).astype(np.float64)
+        self._shape = targets.shape[1:]
+        self._y_mean, self._y_scale = _moments(columns)
+        goals = ((columns - self._y_mean) / self._y_scale).astype(np.float32)
+        self._train(rows, goals, columns.shape[1], "mse")
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """[n] or [n, outputs], as y was."""
+        values = self._outputs(X) * self._y_scale + self._y_mean
+        return values.reshape(len(values), *self._shape)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

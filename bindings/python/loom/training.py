@@ -1,0 +1,551 @@
+"""Training: data sets, optimizers, the trainer, and what it tells.
+
+Equal networks, data, options and seeds give equal bits, on any machine and with any number of
+threads.
+"""
+
+import ctypes
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Callable, ClassVar, Dict, List, Optional, Sequence, Tuple, Union
+
+from . import _ffi
+from ._library import (
+    Callbacks,
+    Handle,
+    check,
+    encoded,
+    handle_from,
+    lib,
+    report,
+    sized,
+    text_from,
+)
+from .arrays import as_tensor, numpy_module, result
+from .engine import Engine, engine_handle
+from .network import Network, Path
+
+_LOSSES_BY_NAME = {"softmax_ce": "cross_entropy"}  # as the program calls it
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Constants that are None are the usual ones."""
+
+    rate: float = 1e-3
+    beta1: Optional[float] = None
+    beta2: Optional[float] = None
+    eps: Optional[float] = None
+    weight_decay: Optional[float] = None
+    KIND: ClassVar[str] = "adam"
+
+
+class Sgd(Optimizer):
+    KIND = "sgd"
+
+
+class Momentum(Optimizer):
+    KIND = "momentum"
+
+
+class Nesterov(Optimizer):
+    KIND = "nesterov"
+
+
+class RmsProp(Optimizer):
+    KIND = "rmsprop"
+
+
+class Adam(Optimizer):
+    KIND = "adam"
+
+
+class AdamW(Optimizer):
+    KIND = "adamw"
+
+
+class Lion(Optimizer):
+    KIND = "lion"
+
+
+class Lbfgs(Optimizer):
+    KIND = "lbfgs"
+
+
+OPTIMIZERS = {c.KIND: c for c in (Sgd, Momentum, Nesterov, RmsProp, Adam, AdamW, Lion, Lbfgs)}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the learning rate goes on; the kinds are those of `loom train --schedule`."""
+
+    kind: str = "constant"
+    floor: float = 0.0
+    gamma: float = 0.1
+    power: float = 2.0
+    every: int = 10
+    milestones: Sequence[int] = ()
+    warmup: int = 0
+    patience: int = 5
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """An epoch that is done. Validation figures are None where there are none."""
+
+    number: int
+    train_loss: float
+    validation_loss: Optional[float]
+    validation_accuracy: Optional[float]
+    rate: float
+    gradient_norm: float
+    dropped: int
+    best: bool
+    samples_per_second: float
+
+
+@dataclass(frozen=True)
+class History:
+    """What a fit gave; `history` has a list per figure, as other libraries do."""
+
+    epochs: List[Epoch]
+    stopped_early: bool = False
+
+    @property
+    def history(self) -> Dict[str, List[Any]]:
+        out: Dict[str, List[Any]] = {"loss": [e.train_loss for e in self.epochs]}
+        if self.epochs and self.epochs[0].validation_loss is not None:
+            out["val_loss"] = [e.validation_loss for e in self.epochs]
+        if self.epochs and self.epochs[0].validation_accuracy is not None:
+            out["val_accuracy"] = [e.validation_accuracy for e in self.epochs]
+        return out
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a network does. What does not apply is None."""
+
+    loss: float
+    samples: int
+    accuracy: Optional[float] = None
+    mean_absolute_error: Optional[float] = None
+    r2: Optional[float] = None
+    confusion: Any = field(default=None, repr=False, compare=False)  # [class][called so]
+
+
+def _number(names: Dict[str, int], name: str, what: str) -> int:
+    key = name.lower()
+    if key not in names:
+        raise ValueError(f"there is no {what} '{name}'; choose from {', '.join(sorted(names))}")
+    return names[key]
+
+
+def _epoch(e: Any) -> Epoch:
+    return Epoch(
+        e.number,
+        e.train_loss,
+        e.validation_loss if e.has_validation else None,
+        e.validation_accuracy if e.has_validation_accuracy else None,
+        e.rate,
+        e.gradient_norm,
+        e.dropped,
+        bool(e.best),
+        e.samples_per_second,
+    )
+
+
+def _read_only(handle: int) -> Any:
+    values = result(handle)
+    if numpy_module() is not None:
+        values.flags.writeable = False
+    return values
+
+
+class Dataset(Handle):
+    """Samples in memory, which never change.
+
+    x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers. y:
+    class labels as integers, or targets as floats, or None. Values are copied.
+    """
+
+    _FREE = "loom_dataset_free"
+
+    def __init__(self, x: Any, y: Any = None) -> None:
+        inputs = as_tensor(x)
+        targets = None if y is None else as_tensor(y)
+        super().__init__(
+            handle_from(
+                lib.loom_dataset_from_arrays, inputs.pointer, targets and targets.pointer
+            )
+        )
+
+    @classmethod
+    def _of(cls, handle: int) -> "Dataset":
+        made = cls.__new__(cls)
+        Handle.__init__(made, handle)
+        return made
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path,
+        network: Network,
+        *,
+        labels: Optional[Path] = None,
+        x: str = "x",
+        y: str = "y",
+        targets: int = 1,
+        classes: bool = True,
+        inputs_only: bool = False,
+        header: str = "automatic",
+    ) -> "Dataset":
+        """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs."""
+        options = sized(
+            _ffi.loom_dataset_options,
+            labels=encoded(labels),
+            x=encoded(x),
+            y=encoded(y),
+            targets=targets,
+            numbers=not classes,
+            inputs_only=inputs_only,
+            header=_number(_ffi.HEADER, header, "header"),
+        )
+        return cls._of(
+            handle_from(
+                lib.loom_dataset_from_file, encoded(path), network.handle, ctypes.byref(options)
+            )
+        )
+
+    def _info(self) -> Any:
+        return report(_ffi.loom_dataset_info, lib.loom_dataset_get_info, self.handle)
+
+    def __len__(self) -> int:
+        return int(self._info().samples)
+
+    @property
+    def sample(self) -> Tuple[int, ...]:
+        """Shape of one input."""
+        info = self._info()
+        return tuple(info.sample[: info.sample_rank])
+
+    @property
+    def has_labels(self) -> bool:
+        return bool(self._info().has_labels)
+
+    @property
+    def classes(self) -> List[str]:
+        """Names, where labels were text."""
+        count = self._info().classes
+        return [text_from(lib.loom_dataset_class, self.handle, i) for i in range(count)]
+
+    @property
+    def notes(self) -> List[str]:
+        """On how the file was read."""
+        return text_from(lib.loom_dataset_notes, self.handle).splitlines()
+
+    @property
+    def x(self) -> Any:
+        """Inputs [n, sample], to be read alone."""
+        return _read_only(handle_from(lib.loom_dataset_x, self.handle))
+
+    @property
+    def y(self) -> Any:
+        """Labels [n, places] or targets [n, outputs], to be read alone; empty if there are none."""
+        return _read_only(handle_from(lib.loom_dataset_y, self.handle))
+
+    def split(
+        self, share: float, *, seed: int = 1, shuffle: bool = True
+    ) -> Tuple["Dataset", "Dataset"]:
+        """round(share * n) samples, and the rest; by class where every sample has one label."""
+        options = sized(_ffi.loom_split_options, keep_order=not shuffle, has_seed=1, seed=seed)
+        first, second = ctypes.c_void_p(), ctypes.c_void_p()
+        check(
+            lib.loom_dataset_split(
+                self.handle,
+                share,
+                ctypes.byref(options),
+                ctypes.byref(first),
+                ctypes.byref(second),
+            )
+        )
+        return self._of(first.value or 0), self._of(second.value or 0)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<loom.Dataset, closed>"
+        kind = "labels" if self.has_labels else "targets or none"
+        return f"<loom.Dataset {len(self)} x {list(self.sample)}, {kind}>"
+
+
+class Trainer(Handle):
+    """Changes its network, whose weights are up to date after every call. One thread at a time.
+
+    batch: None, 32 (for Lbfgs, all samples). loss: "automatic", what the network was trained for,
+    else cross_entropy for labels and mse for numbers. normalize: "none", "standard", "range", or as
+    the network was trained.
+    """
+
+    _FREE = "loom_trainer_free"
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        loss: str = "automatic",
+        optimizer: Union[str, Optimizer] = "adam",
+        schedule: Union[str, Schedule] = "constant",
+        batch: Optional[int] = None,
+        accumulate: int = 1,
+        shuffle: bool = True,
+        seed: int = 1,
+        clip: str = "none",
+        clip_limit: float = 1.0,
+        label_smoothing: float = 0.0,
+        huber_delta: float = 1.0,
+        heads: Sequence[int] = (),
+        normalize: str = "as_trained",
+        native: bool = False,
+        carry_feedback: bool = False,
+        checkpoint_cells: int = 0,
+        engine: Optional[Engine] = None,
+    ) -> None:
+        head_list = (ctypes.c_int64 * len(heads))(*heads)
+        options = sized(
+            _ffi.loom_trainer_options,
+            loss=_number(_ffi.LOSS, _LOSSES_BY_NAME.get(loss, loss), "loss"),
+            huber_delta=huber_delta,
+            label_smoothing=label_smoothing,
+            heads_count=len(heads),
+            heads=ctypes.cast(head_list, ctypes.POINTER(ctypes.c_int64)) if heads else None,
+            keep_order=not shuffle,
+            batch=batch or 0,
+            accumulate=accumulate,
+            has_seed=1,
+            seed=seed,
+            clip=_number(_ffi.CLIP, clip, "clip"),
+            clip_limit=clip_limit,
+            normalize=_number(_ffi.NORMALIZE, normalize, "normalization"),
+            native_weights=native,
+            carry_feedback=carry_feedback,
+            checkpoint_cells=checkpoint_cells,
+            engine=engine_handle(engine),
+        )
+        for name, value in {"batch": batch, "accumulate": accumulate}.items():
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}, must be at least 1")
+        _set_optimizer(options, optimizer)
+        kept = _set_schedule(options, schedule)
+        super().__init__(
+            handle_from(lib.loom_trainer_create, network.handle, ctypes.byref(options))
+        )
+        del kept
+        self.network = network
+
+    def fit(
+        self,
+        train: Dataset,
+        validation: Optional[Dataset] = None,
+        *,
+        epochs: int = 10,
+        early_stop: int = 0,
+        checkpoint: Optional[Path] = None,
+        resume: bool = False,
+        best: Optional[Path] = None,
+        keep_best: bool = False,
+        on_batch: Optional[Callable[[int, int, float], Any]] = None,
+        on_epoch: Optional[Callable[[Epoch], Any]] = None,
+    ) -> History:
+        """`epochs` in all. on_batch(done, steps, loss) and on_epoch(epoch) stop the training by
+        returning False, which raises CancelledError; what was trained stays."""
+        if epochs < 1:
+            raise ValueError(f"epochs is {epochs}, must be at least 1")
+        callbacks = Callbacks()
+        seen = None if on_epoch is None else lambda e: on_epoch(_epoch(e.contents))
+        options = sized(
+            _ffi.loom_fit_options,
+            epochs=epochs,
+            early_stop=early_stop,
+            checkpoint=encoded(checkpoint),
+            best=encoded(best),
+            resume=resume,
+            keep_best=keep_best,
+            on_batch=callbacks.wrap(_ffi.loom_batch_fn, on_batch),
+            on_epoch=callbacks.wrap(_ffi.loom_epoch_fn, seen),
+        )
+        history = ctypes.c_void_p()
+        callbacks.check(
+            lib.loom_trainer_fit(
+                self.handle,
+                train.handle,
+                None if validation is None else validation.handle,
+                ctypes.byref(options),
+                ctypes.byref(history),
+            )
+        )
+        try:
+            return _history(history)
+        finally:
+            lib.loom_history_free(history)
+
+    def step(self, x: Any, y: Any, *, rate: Optional[float] = None) -> Tuple[float, bool]:
+        """One update from one batch: its loss, and whether weights changed."""
+        inputs, targets = as_tensor(x), as_tensor(y)
+        other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
+        done = report(
+            _ffi.loom_step_report,
+            lib.loom_trainer_step,
+            self.handle,
+            inputs.pointer,
+            targets.pointer,
+            other,
+        )
+        return done.loss, bool(done.updated)
+
+    def evaluate(self, data: Dataset) -> Evaluation:
+        found, confusion = sized(_ffi.loom_evaluation), ctypes.c_void_p()
+        check(
+            lib.loom_trainer_evaluate(
+                self.handle, data.handle, ctypes.byref(found), ctypes.byref(confusion)
+            )
+        )
+        counts = result(confusion.value or 0)
+        return Evaluation(
+            found.loss,
+            found.samples,
+            found.accuracy if found.has_accuracy else None,
+            found.mean_absolute_error if found.has_mean_absolute_error else None,
+            found.r2 if found.has_r2 else None,
+            counts if len(counts.shape) == 2 else None,
+        )
+
+    def weights_hash(self) -> str:
+        """XXH3-128 of all parameters as float32, in their order."""
+        return text_from(lib.loom_trainer_weights_hash, self.handle)
+
+
+def _set_optimizer(options: Any, given: Union[str, Optimizer]) -> None:
+    if isinstance(given, str):
+        if given.lower() not in OPTIMIZERS:
+            names = ", ".join(OPTIMIZERS)
+            raise ValueError(f"there is no optimizer '{given}'; choose from {names}")
+        given = OPTIMIZERS[given.lower()]()
+    if not given.rate > 0:
+        raise ValueError(f"the learning rate is {given.rate}, must be above 0")
+    options.optimizer, options.rate = _ffi.OPTIMIZER[given.KIND], given.rate
+    for name in ("beta1", "beta2", "eps", "weight_decay"):
+        value = getattr(given, name)
+        if value is not None:
+            setattr(options, f"has_{name}", 1)
+            setattr(options, name, value)
+
+
+def _set_schedule(options: Any, given: Union[str, Schedule]) -> Any:
+    """Returns what has to live until the options are read."""
+    schedule = Schedule(given) if isinstance(given, str) else given
+    options.schedule = _number(_ffi.SCHEDULE, schedule.kind, "schedule")
+    options.schedule_floor = schedule.floor
+    options.schedule_gamma = schedule.gamma
+    options.schedule_power = schedule.power
+    options.schedule_every = schedule.every
+    options.warmup = schedule.warmup
+    options.schedule_patience = schedule.patience
+    epochs = (ctypes.c_int64 * len(schedule.milestones))(*schedule.milestones)
+    options.milestones = ctypes.cast(epochs, ctypes.POINTER(ctypes.c_int64))
+    options.milestones_count = len(schedule.milestones)
+    return epochs
+
+
+def _history(handle: Any) -> History:
+    count, early = ctypes.c_int64(), ctypes.c_int32()
+    check(lib.loom_history_count(handle, ctypes.byref(count)))
+    check(lib.loom_history_stopped_early(handle, ctypes.byref(early)))
+    epochs = [
+        _epoch(report(_ffi.loom_epoch, lib.loom_history_epoch, handle, i))
+        for i in range(count.value)
+    ]
+    return History(epochs, bool(early.value))
+
+
+# ---- Network.fit() and evaluate() ----------------------------------------------------------------
+
+
+def _dataset(network: Network, x: Any, y: Any) -> Dataset:
+    """Arrays as a Dataset. Whole numbers are ids only for a network that takes ids."""
+    if isinstance(x, Dataset):
+        if y is not None:
+            raise ValueError("a Dataset has its targets with it; leave out y")
+        return x
+    numpy = numpy_module()
+    if numpy is not None and not network.info["takes_ids"]:
+        x = numpy.asarray(x)
+        if x.dtype.kind in "iu":
+            x = x.astype(numpy.float32)
+    return Dataset(x, y)
+
+
+def _line(epoch: Epoch, epochs: int) -> str:
+    line = f"epoch {epoch.number}/{epochs}  loss {epoch.train_loss:.5f}"
+    if epoch.validation_loss is not None:
+        line += f"  validation {epoch.validation_loss:.5f}"
+    if epoch.validation_accuracy is not None:
+        line += f"  accuracy {100 * epoch.validation_accuracy:.2f} %"
+    return line
+
+
+def fit(
+    network: Network,
+    x: Any,
+    y: Any = None,
+    *,
+    epochs: int = 10,
+    validation_split: float = 0.0,
+    validation_data: Any = None,
+    early_stop: int = 0,
+    checkpoint: Optional[Path] = None,
+    resume: bool = False,
+    best: Optional[Path] = None,
+    keep_best: bool = False,
+    on_batch: Optional[Callable[[int, int, float], Any]] = None,
+    on_epoch: Optional[Callable[[Epoch], Any]] = None,
+    verbose: bool = False,
+    seed: int = 1,
+    **options: Any,
+) -> History:
+    """Trains `network`. x: [n, sample], or a Dataset; y: labels as integers, or numbers as floats.
+
+    validation_split: share of the samples that is kept back; validation_data: (x, y) or a Dataset.
+    verbose: a line per epoch on stderr. Other options are those of Trainer.
+    """
+    train, validation = _dataset(network, x, y), None
+    if validation_data is not None:
+        given = validation_data if isinstance(validation_data, tuple) else (validation_data, None)
+        validation = _dataset(network, *given)
+    elif validation_split > 0:
+        train, validation = train.split(1.0 - validation_split, seed=seed)
+
+    def told(epoch: Epoch) -> Any:
+        if verbose:
+            print(_line(epoch, epochs), file=sys.stderr)
+        return None if on_epoch is None else on_epoch(epoch)
+
+    trainer = Trainer(network, seed=seed, **options)
+    with trainer:
+        return trainer.fit(
+            train,
+            validation,
+            epochs=epochs,
+            early_stop=early_stop,
+            checkpoint=checkpoint,
+            resume=resume,
+            best=best,
+            keep_best=keep_best,
+            on_batch=on_batch,
+            on_epoch=told if verbose or on_epoch is not None else None,
+        )
+
+
+def evaluate(network: Network, x: Any, y: Any = None, *, loss: Optional[str] = None) -> Evaluation:
+    data = _dataset(network, x, y)
+    trainer = Trainer(network, loss=loss or "automatic")
+    with trainer:
+        return trainer.evaluate(data)

@@ -1,0 +1,220 @@
+// loom doctor: what is built in, what this processor has, and a proof that it computes right.
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "api/impl.hpp"
+#include "lab.hpp"
+#include "lab/self_check.hpp"
+
+namespace loom::core::cli {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#elif defined(__GNUC__)
+  return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#else
+  return "unknown";
+#endif
+}
+
+// Features that kernels use or may use.
+std::vector<std::string> cpu_features() {
+  std::vector<std::string> features;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+#define LOOM_FEATURE(name) \
+  if (__builtin_cpu_supports(name)) features.emplace_back(name)
+  LOOM_FEATURE("sse4.2");
+  LOOM_FEATURE("avx");
+  LOOM_FEATURE("avx2");
+  LOOM_FEATURE("fma");
+  LOOM_FEATURE("avx512f");
+  LOOM_FEATURE("avx512bw");
+  LOOM_FEATURE("avx512dq");
+  LOOM_FEATURE("avx512vl");
+  LOOM_FEATURE("avx512vnni");
+#undef LOOM_FEATURE
+#endif
+  return features;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text.empty() ? "none" : text;
+}
+
+struct GpuReport;
+Json gpu_json(const GpuReport& report);
+
+void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks,
+                const GpuReport& gpu) {
+  Json list = Json::array();
+  for (const SelfCheck& check : checks) {
+    list.push(JsonObject()
+                  .set("isa", isa_name(check.isa))
+                  .set("checked", check.checked)
+                  .set("ok", check.failed.empty())
+                  .set("failed", check.failed)
+                  .value());
+  }
+  JsonObject()
+      .set("version", info.version)
+      .set("compiler", compiler())
+      .set("cores", info.cores)
+      .set("threads_built_in", info.threads_built_in)
+      .set("cpu_features", cpu_features())
+      .set("isas", info.isas)
+      .set("best_isa", info.isas.back())
+      .set("dtypes", dtype_names())
+      .set("self_check", std::move(list))
+      .set("gpu", gpu_json(gpu))
+      .print();
+}
+
+void print_text(const EngineInfo& info, const std::vector<SelfCheck>& checks) {
+  const auto line = [](std::string_view name, const std::string& value) {
+    write_out(fmt::format("{:<16} {}\n", name, value));
+  };
+  line("version", info.version);
+  line("compiler", compiler());
+  line("cores", fmt::format("{}", info.cores));
+  line("threads", info.threads_built_in ? "built in" : "not built in");
+  line("cpu features", joined(cpu_features()));
+  line("instruction sets", fmt::format("{} (best: {})", joined(info.isas), info.isas.back()));
+  line("number types", joined(dtype_names()));
+  for (const SelfCheck& check : checks) {
+    const std::string verdict = check.failed.empty() ? "OK" : "WRONG BITS: " + joined(check.failed);
+    line(fmt::format("check {}", isa_name(check.isa)),
+         fmt::format("{} ({} products against the reference)", verdict, check.checked));
+  }
+}
+
+// What the GPU is and what it lacks; without one, why.
+struct GpuReport {
+  std::shared_ptr<Engine> engine;
+  std::string why;
+  const webgpu::Backend* backend() const {
+    return engine == nullptr ? nullptr : engine->impl().gpu.get();
+  }
+};
+
+GpuReport look_at_gpu(EngineFlags flags) {
+  flags.device = "gpu";
+  flags.threads = 1;
+  const Result<Engine> engine = flags.create();
+  if (!engine.ok()) return {nullptr, engine.error().str()};
+  return {std::make_shared<Engine>(*engine), {}};
+}
+
+std::string features_of(const webgpu::AdapterReport& a) {
+  std::string text;
+  if (a.f16) text += "shader-f16 ";
+  if (a.subgroups) {
+    text += a.team > 1 ? fmt::format("subgroups ({}) ", a.team) : "subgroups (not used) ";
+  }
+  if (a.timestamps) text += "timestamp-query ";
+  if (a.immediates > 0) text += fmt::format("immediates ({} bytes) ", a.immediates);
+  return text.empty() ? "none" : text.substr(0, text.size() - 1);
+}
+
+// The file that variants are kept in, and how many of this adapter it holds.
+std::string cache_of(const Engine::Impl& impl) {
+  if (impl.gpu_cache.empty()) return "none";
+  if (!impl.gpu_cache_note.empty()) {
+    return fmt::format("{} (ignored: {})", impl.gpu_cache, impl.gpu_cache_note);
+  }
+  return fmt::format("{} (choices for this GPU: {})", impl.gpu_cache, impl.gpu->choices().size());
+}
+
+void print_gpu_text(const GpuReport& report) {
+  const auto line = [](std::string_view name, const std::string& value) {
+    write_out(fmt::format("{:<16} {}\n", name, value));
+  };
+  if (report.backend() == nullptr) return line("gpu", report.why);
+  const webgpu::AdapterReport& a = report.backend()->adapter();
+  line("gpu",
+       fmt::format("{} ({}, {}{})", a.name, a.backend, a.driver, a.software ? "; software" : ""));
+  line("gpu library", fmt::format("{} ({})", a.library, a.flavour));
+  line("gpu features", features_of(a));
+  line("gpu limits",
+       fmt::format("buffer {}, binding {}, {} storage buffers, workgroup {} bytes and {} "
+                   "invocations",
+                   human_bytes(a.max_buffer), human_bytes(a.max_binding), a.max_storage_buffers,
+                   a.max_workgroup_memory, a.max_workgroup_size));
+  line("gpu cache", cache_of(report.engine->impl()));
+  line("gpu ops", fmt::format("{} of {} have kernels", webgpu::ops_with_kernels(), kOpCount));
+}
+
+Json gpu_json(const GpuReport& report) {
+  if (report.backend() == nullptr) return JsonObject().set("missing", report.why).value();
+  const webgpu::AdapterReport& a = report.backend()->adapter();
+  return JsonObject()
+      .set("name", a.name)
+      .set("backend", a.backend)
+      .set("driver", a.driver)
+      .set("software", a.software)
+      .set("library", a.library)
+      .set("flavour", a.flavour)
+      .set("shader_f16", a.f16)
+      .set("subgroups", a.subgroups)
+      .set("subgroup_min", static_cast<int64_t>(a.subgroup_min))
+      .set("subgroup_max", static_cast<int64_t>(a.subgroup_max))
+      .set("immediate_bytes", a.immediates)
+      .set("subgroup_size_used", int64_t{a.team})
+      .set("timestamps", a.timestamps)
+      .set("max_buffer_bytes", a.max_buffer)
+      .set("max_binding_bytes", a.max_binding)
+      .set("max_storage_buffers", a.max_storage_buffers)
+      .set("max_workgroup_bytes", a.max_workgroup_memory)
+      .set("max_workgroup_invocations", a.max_workgroup_size)
+      .set("cache", report.engine->impl().gpu_cache)
+      .set("cache_ignored", report.engine->impl().gpu_cache_note)
+      .set("cached_choices", static_cast<int64_t>(report.backend()->choices().size()))
+      .set("ops", int64_t{kOpCount})
+      .set("ops_with_kernels", int64_t{webgpu::ops_with_kernels()})
+      .value();
+}
+
+int run(bool json, const EngineFlags& flags) {
+  EngineOptions options;
+  options.threads = 1;
+  const Result<Engine> engine = Engine::create(options);
+  if (!engine.ok()) return fail(engine.error());
+  const Result<std::vector<SelfCheck>> checks = self_check();
+  if (!checks.ok()) return fail(checks.error());
+  const GpuReport gpu = look_at_gpu(flags);
+  if (json) {
+    print_json(engine->info(), *checks, gpu);
+  } else {
+    print_text(engine->info(), *checks);
+    print_gpu_text(gpu);
+  }
+  for (const SelfCheck& check : *checks) {
+    if (!check.failed.empty()) {
+      return fail(kMismatch, fmt::format("the kernels for {} give wrong bits here; use --isa with "
+                                         "another and report it",
+                                         isa_name(check.isa)));
+    }
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_doctor(Command app) {
+  auto json = std::make_shared<bool>(false);
+  const Command verb = app.command("doctor", "Show what is built in and check that it works.");
+  verb.examples(
+      "  loom doctor\n"
+      "  loom doctor --json");
+  verb.flag("--json", *json, "One JSON object instead of text");
+  auto flags = std::make_shared<EngineFlags>();
+  flags->add_gpu(verb);
+  return {verb, [json, flags] { return run(*json, *flags); }};
+}
+
+}  // namespace loom::core::cli

@@ -1,0 +1,20 @@
+#include "lab.hpp"
+
+#include <fmt/core.h>
+
+#include "../guess.hpp"
+#include "lab/training_hash.hpp"
+
+namespace loom::core::cli {
+
+Error unknown_kind(const std::string& word) {
+  std::vector<std::string> known;
+  for (const KindNetwork& k : kind_networks()) known.emplace_back(k.kind);
+  return Error{Code::invalid_argument,
+               fmt::format("--kind: unknown layer kind '{}'; known are {}{}", loom::printable(word),
+                           list_of(known), did_you_mean(word, known)),
+               {},
+               -1};
+}
+
+}  // namespace loom::core::cli

@@ -1,0 +1,28 @@
+// The verbs that measure and prove the engine: bench, verify, doctor. They look into its rooms; the
+// other verbs do what any program can do with the public interface.
+#pragma once
+
+#include "../verbs.hpp"
+
+namespace loom::core::cli {
+
+// The rooms have commands and options of their own.
+using loom::cli::Command;
+using loom::cli::Option;
+using namespace loom::cli;
+
+Verb add_bench(Command app);
+Verb add_bench_layers(Command app);   // after add_bench
+Verb add_bench_open(Command app);     // after add_bench
+Verb add_bench_gpu(Command app);      // after add_bench
+Verb add_bench_load(Command app);     // after add_bench
+Verb add_bench_machine(Command app);  // after add_bench
+Verb add_verify(Command app);
+Verb add_verify_training(Command app);  // after add_verify
+Verb add_verify_files(Command app);     // after add_verify
+Verb add_doctor(Command app);
+
+// For --kind with a word that is no layer kind; lists those there are.
+Error unknown_kind(const std::string& word);
+
+}  // namespace loom::core::cli

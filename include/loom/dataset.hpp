@@ -1,0 +1,81 @@
+// Dataset: samples in memory, from arrays or files: inputs, and targets or class labels.
+//
+//   Dataset data = Dataset::from_file("digits.npz", net).or_exit();
+//   auto [train, test] = data.split(0.8).or_exit();
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loom/export.hpp"
+#include "loom/network.hpp"
+
+namespace loom {
+
+struct DatasetOptions {
+  std::string labels{};          // file of labels or targets, where the first file holds one array
+  std::string x = "x", y = "y";  // names of arrays (.npz, .safetensors)
+  int64_t targets = 1;           // .csv: the last columns
+  bool classes = true;           // whole-number targets are class labels where the network has more
+                                 // outputs than there are targets
+  std::vector<int64_t> heads{};  // widths of the parts of an output, a label for each; empty:
+                                 // as the network was trained
+  std::vector<std::string> names{};  // of classes, by text labels; empty: as trained, or new ones
+  bool inputs_only = false;          // the file has no targets: for predictions
+  enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
+};
+
+// "yes", "no", "auto".
+LOOM_API Result<DatasetOptions::Header> parse_csv_header(std::string_view name);
+
+struct SplitOptions {
+  uint64_t seed = 1;
+  bool shuffle = true;  // false: the first samples are the first part
+};
+
+// A handle: copies mean the same samples, which never change.
+class LOOM_API Dataset {
+ public:
+  // x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers.
+  // y: class labels as integers, [n] or [n, places]; or targets as floats, [n, outputs]; or empty.
+  // Values are copied. Errors: invalid_argument, naming the sample.
+  static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y);
+  // .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
+  // Text labels become class labels: those the network knows, or new ones. Errors: not_found,
+  // bad_file, naming line and column or array, out_of_memory.
+  static Result<Dataset> from_file(const std::string& path, const Network& network,
+                                   const DatasetOptions& options = {});
+
+  int64_t samples() const;
+  Shape sample() const;  // of one input
+  bool has_labels() const;
+  bool has_targets() const;                         // numbers
+  const std::vector<std::string>& classes() const;  // names, where labels were text
+  const std::vector<std::string>& notes() const;    // on how the file was read
+  std::string hash() const;  // XXH3-128 of everything in it, whatever files it came from
+  Tensor x() const;          // [n, sample], float32 or int32; lives as long as the dataset
+  Tensor y() const;  // labels int32 [n, places] or targets float32 [n, outputs]; may be empty
+
+  struct Parts;
+  // round(share * n) samples, and the rest; drawn by class where every sample has one label.
+  // Errors: invalid_argument (a part without samples).
+  Result<Parts> split(double share, const SplitOptions& options = {}) const&;
+  // std::move(data).split(0.8): the first part stays where it is, if no other handle holds the
+  // samples, so that memory is taken for the second alone.
+  Result<Parts> split(double share, const SplitOptions& options = {}) &&;
+
+  struct LOOM_LOCAL Impl;
+  const Impl& impl() const { return *impl_; }
+  explicit Dataset(std::shared_ptr<Impl> impl);
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+struct Dataset::Parts {
+  Dataset first, second;
+  bool by_class = false;  // every class is in both in the same share, as far as it can be
+};
+
+}  // namespace loom

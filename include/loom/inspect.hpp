@@ -1,0 +1,104 @@
+// Looking into model files without running them: what is in one, what differs between two.
+//
+//   ModelFile file = ModelFile::open("net.entity").or_exit();
+//   for (const StoredTensor& t : file.tensors()) print(t.name, t.dtype, t.bytes);
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loom/engine.hpp"
+#include "loom/export.hpp"
+#include "loom/language_model.hpp"
+#include "loom/result.hpp"
+
+namespace loom {
+
+struct LayerInfo {
+  int depth = 0;         // in the tree: 0 is a cell
+  std::string at;        // "(1, 0, 0, 0)", below it "/0/1"
+  std::string type;      // "MultiHeadAttention"
+  std::string settings;  // fields that are not at their defaults: "heads 3, kv_heads 1"
+  std::string in, out;   // shapes, of cells
+  std::string notes;     // "tied to (0, 0, 0, 0)", "from (2, 0, 0, 0)", "disabled"
+  int64_t parameters = 0;
+};
+
+struct StoredTensor {
+  std::string name;   // as the file calls it
+  std::string dtype;  // as the format calls it: "BF16", "Q4_K"; "text"
+  std::vector<int64_t> shape;
+  int64_t bytes = 0;
+  int64_t count = 0;  // values
+};
+
+// Of a language model.
+struct DecoderInfo {
+  std::string architecture;  // "LlamaForCausalLM"
+  int64_t layers = 0, width = 0, inner_width = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t vocab = 0, context = 0;
+  bool tied_head = false;
+  int64_t tokenizer_tokens = 0;  // 0: no tokenizer
+  bool has_chat_template = false, chat_template_readable = false;
+  std::vector<TokenId> eos_ids;
+};
+
+// A handle: copies mean the same file.
+class LOOM_API ModelFile {
+ public:
+  // Reads what describes the model; weights stay on the disk. Errors: not_found, bad_file (with
+  // file and offset), unsupported, out_of_memory (by the engine's limit).
+  static Result<ModelFile> open(const std::string& path, const std::optional<Engine>& engine = {});
+
+  const std::string& format() const;  // "Hugging Face folder", "entity", "trained weights", ...
+  const std::string& grid() const;    // "6 x 1 x 1 x 2"
+  int64_t parameters() const;
+  const std::vector<std::string>& notes() const;      // what was inferred
+  const std::optional<DecoderInfo>& decoder() const;  // unset: a network
+  // Its layers one by one, each before those below it.
+  void layers(const std::function<void(const LayerInfo&)>& each) const;
+  const std::vector<StoredTensor>& tensors() const;  // empty: the file holds a description alone
+  // XXH3-128 of the bytes of a tensor, as hexadecimal digits.
+  Result<std::string> hash(size_t tensor) const;
+
+  struct LOOM_LOCAL Impl;
+  explicit ModelFile(std::shared_ptr<Impl> impl);
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+// Compares every blob of an .entity file with the hash that the file holds; returns how many.
+// Errors: bad_file, naming the blob.
+LOOM_API Result<int64_t> verify_hashes(const std::string& path,
+                                       const std::optional<Engine>& engine = {});
+
+// Two tensors of one name.
+struct TensorDifference {
+  std::string name;
+  bool only_a = false, only_b = false;
+  std::string dtype_a, dtype_b, shape_a, shape_b;
+  int64_t count = 0;
+  int64_t different = 0;  // values whose bits differ
+  int64_t max_ulp = 0;    // in float32 steps
+  double max_abs = 0;
+  double relative = 0;  // root of the mean square of the difference, by that of the first
+  double cosine = 1;
+  bool same_bytes = false;  // as they are stored
+  bool comparable() const { return !only_a && !only_b && shape_a == shape_b; }
+  bool equal() const {
+    return comparable() && (same_bytes || (different == 0 && dtype_a != "text"));
+  }
+};
+
+// The tensors of two files side by side: as the files store them where they share a name, else (or
+// where `by_parameters` asks for it) by their paths in the network. Errors: those of opening.
+LOOM_API Result<std::vector<TensorDifference>> diff(const std::string& a, const std::string& b,
+                                                    bool by_parameters = false,
+                                                    const std::optional<Engine>& engine = {});
+
+}  // namespace loom

@@ -1,0 +1,58 @@
+// Session: one user of a network, with the memory that running it takes. Any number of sessions of
+// a network may exist; each serves one thread at a time, and those of one Engine take turns.
+//
+//   Session session = net.session({.max_batch = 32}).or_exit();
+//   Tensor y = session.run(x).or_exit();          // x [n, ...], any n
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "loom/export.hpp"
+#include "loom/network.hpp"
+
+namespace loom {
+
+struct SessionOptions {
+  int64_t max_batch = 1;  // samples computed at a time; results do not depend on it
+  // Inputs of integer weights are rounded to 8 bits on their way into a product, which is several
+  // times as fast. false: never.
+  bool quantize_activations = true;
+  // false: every call of run() stands alone. true: recurrent states, key and value caches and
+  // feedback links go on from the call before; then every call has exactly max_batch samples, each
+  // the next piece of a stream of its own.
+  bool stateful = false;
+  int64_t max_steps = 0;  // stateful: steps that caches hold; 0: those of one input
+};
+
+struct CellOutput {
+  Coord at;
+  std::string layer;  // its type
+  Tensor values;      // [n, ...]
+};
+
+class LOOM_API Session {
+ public:
+  // inputs: [n, sample shape], numbers of any plain type, or ids for networks that take them. Steps
+  // of sequences may be fewer than the network was made for. Returns float32 [n, ...].
+  // Errors: invalid_argument (another shape, an id outside the table), out_of_memory; then nothing
+  // happened.
+  Result<Tensor> run(const Tensor& inputs);
+  // What every cell gives for `inputs`, in the order of computation. Stands alone in any session.
+  Result<std::vector<CellOutput>> run_cells(const Tensor& inputs);
+
+  void reset();              // stateful: begin new streams
+  int64_t position() const;  // stateful: steps since
+  int64_t bytes() const;     // memory that it took
+
+  struct LOOM_LOCAL Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loom

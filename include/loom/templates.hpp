@@ -1,0 +1,70 @@
+// Descriptions of common networks, as JSON to read, edit and train (docs/network.md): what
+// `loom new` writes.
+//
+//   std::string json = describe(Mlp{.in = 784, .hidden = {256, 128}, .out = 10}).or_exit();
+//   Network net = Network::from_json(json).or_exit();
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "loom/export.hpp"
+#include "loom/result.hpp"
+
+namespace loom {
+
+// Dense layers in -> hidden... -> out; the last is linear.
+struct Mlp {
+  int64_t in = 1, out = 1;
+  std::vector<int64_t> hidden{};
+  std::string activation = "relu";
+};
+
+// 2D convolutions with stride (each halves the picture, padding keeps its border), then Dense.
+struct Cnn {
+  std::vector<int64_t> picture = {1, 28, 28};  // channels, height, width
+  std::vector<int64_t> filters = {16, 32};
+  std::vector<int64_t> kernels = {5, 3};  // per convolution; the last goes on
+  int64_t stride = 2;
+  std::vector<int64_t> hidden{};  // widths of Dense layers before the last
+  int64_t out = 10;
+  std::string activation = "relu";
+};
+
+// Embedding, [Residual(RMSNorm, attention), Residual(RMSNorm, SwiGLU)] x layers, RMSNorm, Dense.
+struct Transformer {
+  int64_t vocab = 256, width = 64, layers = 2, heads = 4;
+  int64_t kv_heads = 0;  // 0: heads
+  int64_t inner = 0;     // of SwiGLU; 0: 4 width
+  int64_t time = 32;     // positions of a sample
+  int64_t out = 0;       // values per position; 0: vocab
+  bool causal = true;
+};
+
+// Recurrent layers over [time, in], then Dense on the last state or on every one.
+struct Recurrent {
+  std::string cell = "gru";  // rnn, lstm, gru
+  int64_t in = 1, out = 1, time = 16;
+  std::vector<int64_t> hidden = {32};
+  int64_t vocab = 0;      // above 0: the inputs are ids, through an Embedding of width `in`
+  bool sequence = false;  // a prediction per step
+};
+
+// A grid of random layers between a Dense from `in` and a Dense to `out`: the same for the same
+// seed on every machine.
+struct RandomGrid {
+  int64_t in = 8, out = 2, width = 16;
+  int64_t depth = 2, rows = 2, cols = 2, layers = 1;
+  uint64_t seed = 1;
+};
+
+// Errors: invalid_argument, naming the value that makes no network.
+LOOM_API Result<std::string> describe(const Mlp& network);
+LOOM_API Result<std::string> describe(const Cnn& network);
+LOOM_API Result<std::string> describe(const Transformer& network);
+LOOM_API Result<std::string> describe(const Recurrent& network);
+LOOM_API Result<std::string> describe(const RandomGrid& network);
+
+}  // namespace loom

@@ -1,0 +1,43 @@
+// Tokenizer: text to token ids and back, without the weights of a model.
+//
+//   Tokenizer tokenizer = Tokenizer::load("models/stories.entity").or_exit();
+//   std::vector<TokenId> ids = tokenizer.encode("Once upon a time").or_exit();
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loom/engine.hpp"
+#include "loom/export.hpp"
+#include "loom/generation.hpp"
+#include "loom/result.hpp"
+
+namespace loom {
+
+// A handle: copies mean the same tokenizer, which never changes. Thread-safe.
+class LOOM_API Tokenizer {
+ public:
+  // Of a model (.entity, .gguf, a Hugging Face folder) or a tokenizer.json itself. `engine`: whose
+  // memory limit holds; unset: Engine::shared(). Errors: not_found, bad_file, unsupported (a step
+  // that this engine does not know, by name), out_of_memory.
+  static Result<Tokenizer> load(const std::string& path, const std::optional<Engine>& engine = {});
+
+  // With the tokens that stand around a text (BOS and the like) unless `add_special_tokens` is
+  // false. Text that spells a special token becomes that token.
+  Result<std::vector<TokenId>> encode(std::string_view text, bool add_special_tokens = true) const;
+  // Broken UTF-8 becomes U+FFFD. Errors: out_of_range (an id without a token).
+  Result<std::string> decode(std::span<const TokenId> ids, bool skip_special_tokens = true) const;
+  int64_t vocab_size() const;
+
+  struct LOOM_LOCAL Impl;
+  explicit Tokenizer(std::shared_ptr<const Impl> impl);
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace loom

@@ -1,0 +1,216 @@
+// Trainer: fits the weights of a network to a dataset.
+//
+//   Trainer trainer = Trainer::create(net, {.loss = Loss::cross_entropy, .rate = 1e-3}).or_exit();
+//   History history = trainer.fit(train, test, {.epochs = 20}).or_exit();
+//   print(trainer.evaluate(test).or_exit().accuracy);
+//   net.save("digits.entity").or_exit();
+//
+// Equal networks, data, options and seeds give equal bits, on any machine and with any number of
+// threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loom/dataset.hpp"
+#include "loom/export.hpp"
+#include "loom/network.hpp"
+
+namespace loom {
+
+// automatic: cross_entropy for labels, mse for targets. cross_entropy: softmax of the outputs,
+// which are logits. bce: sigmoid of the outputs.
+enum class Loss : uint8_t { automatic, mse, mae, huber, cross_entropy, bce, kl, cosine };
+
+// Names as `loom train` takes them: "softmax_ce" is cross_entropy. Errors list what there is.
+LOOM_API std::string_view loss_name(Loss loss);
+LOOM_API Result<Loss> parse_loss(std::string_view name);
+
+enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs };
+// Constants that are not set are the usual ones of the kind.
+struct Optimizer {
+  OptimizerKind kind = OptimizerKind::adam;
+  std::optional<float> beta1{}, beta2{}, eps{}, weight_decay{};
+};
+
+LOOM_API Result<OptimizerKind> parse_optimizer(std::string_view name);
+
+// How the learning rate goes from `rate` at the start; docs/training.md has the formulas.
+enum class ScheduleKind : uint8_t {
+  constant,
+  step,
+  multi_step,
+  exponential,
+  cosine,
+  cosine_restarts,
+  linear,
+  polynomial,
+  one_cycle,
+  plateau
+};
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::constant;
+  double floor = 0, gamma = 0.1, power = 2;
+  int64_t every = 10;                 // epochs
+  std::vector<int64_t> milestones{};  // epochs
+  int64_t warmup = 0;                 // steps
+  int64_t patience = 5;               // epochs
+};
+
+LOOM_API Result<ScheduleKind> parse_schedule(std::string_view name);
+
+// norm: the norm of all gradients together; layer: of each parameter alone; value: each number.
+enum class Clip : uint8_t { none, norm, layer, value };
+LOOM_API Result<Clip> parse_clip(std::string_view name);
+
+// Of the inputs, taken from the data of the first fit() and kept with the network. as_trained: as
+// the network was trained; standard: mean 0, deviation 1; range: from 0 to 1.
+enum class Normalize : uint8_t { none, standard, range, as_trained };
+LOOM_API Result<Normalize> parse_normalize(std::string_view name);
+
+struct TrainerOptions {
+  Loss loss = Loss::automatic;  // what the network was trained for, else by the data
+  float huber_delta = 1;
+  float label_smoothing = 0;     // cross_entropy
+  std::vector<int64_t> heads{};  // cross_entropy: widths of heads side by side; empty: one
+  Optimizer optimizer{};
+  double rate = 1e-3;
+  Schedule schedule{};
+  Clip clip = Clip::none;
+  float clip_limit = 1;
+  std::optional<int64_t> batch{};  // samples per step; unset: 32, of lbfgs all
+  int64_t accumulate = 1;          // batches whose gradients are added up before an update
+  bool shuffle = true;
+  uint64_t seed = 1;  // of the order of samples and of noise
+  Normalize normalize = Normalize::as_trained;
+  // Weights of integer types are trained through float32 masters; native: as they are packed, with
+  // stochastic rounding, which needs no masters.
+  bool native = false;
+  bool carry_feedback = false;     // docs/state.md
+  int64_t checkpoint_cells = 0;    // gradient checkpointing in groups of so many cells; 0: none
+  std::optional<Engine> engine{};  // unset: that of the network
+};
+
+// Of classes: precision = right of those called so, recall = found of those that are so.
+struct ClassScore {
+  std::string name;  // or the number of the class
+  int64_t samples = 0;
+  double precision = 0, recall = 0, f1 = 0;
+};
+
+struct Evaluation {
+  double loss = 0;
+  int64_t samples = 0;
+  // Labels:
+  std::optional<double> accuracy;               // share of labels that have the largest output
+  std::vector<ClassScore> classes;              // one head only
+  std::vector<std::vector<int64_t>> confusion;  // [class][called so]
+  // Targets, over all outputs: mean absolute error, and 1 - (sum of squared errors) / (sum of
+  // squared distances from the mean of each output); unset where targets do not vary.
+  std::optional<double> mean_absolute_error, r2;
+};
+
+struct Epoch {
+  int64_t number = 0;  // from 1
+  double train_loss = 0;
+  std::optional<double> validation_loss, validation_accuracy;
+  double rate = 0;           // of the last step
+  double gradient_norm = 0;  // of the last step, where clipping asks for it
+  int64_t dropped = 0;       // updates that were not finite
+  bool best = false;         // the least loss so far (of validation where there is one)
+  double samples_per_second = 0;
+};
+
+// What a layer gave in the last step of an epoch, or what gradient came back to it.
+struct LayerStats {
+  int64_t epoch = 0;
+  Coord at;
+  std::string type;       // "Dense"
+  bool backward = false;  // of the gradient of its output
+  double mean = 0, std = 0, min = 0, max = 0;
+  int64_t active = 0, total = 0;  // values beyond 1e-6 from 0, and all
+};
+
+struct History {
+  std::vector<Epoch> epochs;
+  bool stopped_early = false;
+};
+
+struct FitOptions {
+  int64_t epochs = 10;     // in all; those done before (resume) count
+  int64_t early_stop = 0;  // epochs without a better loss; 0: never
+  std::string
+      checkpoint{};        // file written after each epoch; the one before is kept as PATH.previous
+  bool resume = false;     // go on from that file, with the bits of a run that never stopped
+  std::string best{};      // file of the weights with the least loss
+  bool keep_best = false;  // at the end the network has the best weights, not the last
+  // After each batch and each epoch; false stops with Code::cancelled. What was trained stays.
+  std::function<bool(int64_t done, int64_t steps, double loss)> on_batch{};
+  std::function<bool(const Epoch&)> on_epoch{};
+  std::function<void(const LayerStats&)> on_layer{};  // given to the first fit() of a trainer
+  // Everything is checked and the first epoch begins. Where the run goes on from: the checkpoint
+  // (or the one before it), and the epochs that are done; "" and 0 from the start.
+  std::function<void(const std::string& path, int64_t epochs)> on_begin{};
+  // How `checkpoint` and `best` are written: calls `save` with their path, or another one where
+  // that fails, so that no work is lost. Unset: a failure ends the training with its error.
+  std::function<Status(const std::string& path,
+                       const std::function<Status(const std::string&)>& save)>
+      keep{};
+};
+
+// How the ranges of one matrix were narrowed: the share of the sum of squares of its products that
+// is lost, with the ranges as they were and as they are, and what is kept of them.
+struct RangeReport {
+  std::string name;
+  double plain = 0, error = 0, kept = 1;
+};
+
+struct StepReport {
+  double loss = 0;
+  bool updated = false;  // false: gradients are being added up, or were not finite and were dropped
+};
+
+// One thread at a time. Changes its network, whose weights are up to date after every call.
+class LOOM_API Trainer {
+ public:
+  static Result<Trainer> create(const Network& network, const TrainerOptions& options = {});
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  // Errors: invalid_argument (data that do not fit the network or the loss), cancelled,
+  // out_of_memory, those of files; internal where the loss is not finite any more.
+  Result<History> fit(const Dataset& train, const FitOptions& options = {});
+  Result<History> fit(const Dataset& train, const Dataset& validation,
+                      const FitOptions& options = {});
+  Result<Evaluation> evaluate(const Dataset& data);
+  // The same, and shows the outputs: `outputs` are `count` predictions, from sample `first` on.
+  using OnOutputs = std::function<void(int64_t first, int64_t count, const Tensor& outputs)>;
+  Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs);
+  // Narrows the ranges of every matrix below 16 bits to what costs its products least with these
+  // samples: for networks that are done training.
+  Result<std::vector<RangeReport>> calibrate(const Dataset& data);
+  // One update from one batch, for loops of one's own: x [batch, sample], y as for
+  // Dataset::from_arrays(). Fewer samples than options.batch are allowed. rate: unset, that of the
+  // options.
+  Result<StepReport> train_step(const Tensor& x, const Tensor& y, std::optional<double> rate = {});
+
+  const Network& network() const;
+  int64_t epoch() const;  // epochs that are done, those before a resume included
+  // The weights as they are trained, float32 masters included, .safetensors; or as they are packed,
+  // .entity. Either can be trained on, evaluated and converted without any other file.
+  Status save_weights(const std::string& path);
+  // XXH3-128 of all parameters as float32, in their order.
+  Result<std::string> weights_hash();
+
+  struct LOOM_LOCAL Impl;
+  explicit Trainer(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loom

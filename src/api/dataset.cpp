@@ -1,0 +1,164 @@
+#include "loom/dataset.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/network_impl.hpp"
+#include "base/text.hpp"
+#include "train_io/dataset_files.hpp"
+
+namespace loom {
+namespace {
+
+using core::cat;
+using core::invalid;
+
+bool is_float(DType dtype) {
+  return dtype == DType::float64 || dtype == DType::float32 || dtype == DType::float16 ||
+         dtype == DType::bfloat16;
+}
+
+template <class T>
+Result<std::vector<T>> values_as(const Tensor& t, DType dtype) {
+  LOOM_ASSIGN(const Tensor converted, t.to(dtype));
+  LOOM_ASSIGN(const std::span<const T> values, converted.values<T>());
+  return std::vector<T>(values.begin(), values.end());
+}
+
+Status set_targets(const Tensor& y, core::Dataset& data) {
+  if (y.shape().empty() || y.shape()[0] != data.samples)
+    return invalid(
+        cat(y.shape().empty() ? 0 : y.shape()[0], " targets for ", data.samples, " samples"));
+  if (is_float(y.dtype())) {
+    LOOM_ASSIGN(data.targets, values_as<float>(y, DType::float32));
+    data.outputs = static_cast<int64_t>(data.targets.size()) / data.samples;
+    return {};
+  }
+  LOOM_ASSIGN(data.labels, values_as<int32_t>(y, DType::int32));
+  for (const int32_t label : data.labels)
+    data.classes = std::max<int64_t>(data.classes, int64_t{label} + 1);
+  return {};
+}
+
+// `whole` in two, its samples moved or copied as they came; `share` is what the first part keeps.
+Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset whole,
+                                    core::MemoryShare share, const core::SplitRecord& record) {
+  const double out = 1 - record.spec.share;
+  const auto held = static_cast<uint64_t>(static_cast<double>(whole.bytes()) * out);
+  const uint64_t bytes = held + core::split_list_bytes(whole.samples);
+  LOOM_ASSIGN(core::MemoryShare memory, from.budget.take(bytes, "the samples held out", from.path));
+  LOOM_ASSIGN(core::SplitDataset parts, core::split_dataset(std::move(whole), record.spec));
+  const auto part = [&](core::Dataset data, core::MemoryShare booked) {
+    return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{
+        std::move(data), from.classes, {}, record, std::move(booked), from.budget, from.path}));
+  };
+  return Dataset::Parts{part(std::move(parts.train), std::move(share)),
+                        part(std::move(parts.validation), std::move(memory)), parts.by_class};
+}
+
+}  // namespace
+
+Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y) {
+  Impl made;
+  core::Dataset& data = made.data;
+  LOOM_ASSIGN(const core::Shape shape, core::core_shape(x.shape(), "the inputs"));
+  if (shape.rank() < 1) return invalid("the inputs have no axis of samples");
+  data.samples = shape[0];
+  for (int i = shape.rank(); i-- > 1;) data.sample = data.sample.after(shape[i]);
+  if (data.sample.rank() == 0) data.sample = core::Shape{1};
+  if (x.dtype() == DType::int32 || x.dtype() == DType::int64) {
+    LOOM_ASSIGN(data.ids, values_as<int32_t>(x, DType::int32));
+  } else {
+    LOOM_ASSIGN(data.inputs, values_as<float>(x, DType::float32));
+  }
+  if (!y.empty()) LOOM_TRY(set_targets(y, data));
+  LOOM_TRY(y.empty() ? data.check_inputs() : data.check());
+  return Dataset(std::make_shared<Impl>(std::move(made)));
+}
+
+Result<Dataset> Dataset::from_file(const std::string& path, const Network& network,
+                                   const DatasetOptions& options) {
+  const core::TrainedModel& model = network.impl().model;
+  core::DatasetOptions how;
+  how.labels = options.labels;
+  how.x = options.x;
+  how.y = options.y;
+  how.targets = options.targets;
+  how.classes = options.classes;
+  how.heads = options.heads.empty() ? model.loss.heads : options.heads;
+  how.names = options.names.empty() ? model.names : options.names;
+  how.inputs_only = options.inputs_only;
+  how.header = static_cast<core::CsvHeader>(options.header);
+  how.memory = network.impl().engine.impl().budget();
+  LOOM_ASSIGN(core::LoadedDataset loaded, core::load_dataset(path, model.network, how));
+  return Dataset(std::make_shared<Impl>(Impl{std::move(loaded.data),
+                                             std::move(loaded.names),
+                                             std::move(loaded.notes),
+                                             {},
+                                             std::move(loaded.memory),
+                                             how.memory,
+                                             path}));
+}
+
+int64_t Dataset::samples() const {
+  return impl_->data.samples;
+}
+Shape Dataset::sample() const {
+  return core::public_shape(impl_->data.sample);
+}
+std::string Dataset::hash() const {
+  return core::hash_dataset(impl_->data);
+}
+bool Dataset::has_labels() const {
+  return impl_->data.has_labels();
+}
+bool Dataset::has_targets() const {
+  return !impl_->data.targets.empty();
+}
+const std::vector<std::string>& Dataset::classes() const {
+  return impl_->classes;
+}
+const std::vector<std::string>& Dataset::notes() const {
+  return impl_->notes;
+}
+
+Tensor Dataset::x() const {
+  const core::Dataset& d = impl_->data;
+  Shape shape = sample();
+  shape.insert(shape.begin(), d.samples);
+  if (!d.ids.empty()) return Tensor::borrow(d.ids.data(), DType::int32, shape, {}, impl_);
+  return Tensor::borrow(d.inputs.data(), DType::float32, shape, {}, impl_);
+}
+
+Tensor Dataset::y() const {
+  const core::Dataset& d = impl_->data;
+  if (d.has_labels()) {
+    return Tensor::borrow(d.labels.data(), DType::int32, {d.samples, d.labels_per_sample()}, {},
+                          impl_);
+  }
+  if (d.targets.empty()) return {};
+  return Tensor::borrow(d.targets.data(), DType::float32, {d.samples, d.outputs}, {}, impl_);
+}
+
+Result<Dataset::Parts> Dataset::split(double share, const SplitOptions& options) const& {
+  const core::SplitRecord record{{share, options.seed, options.shuffle}, hash()};
+  LOOM_ASSIGN(core::MemoryShare copy,
+              impl_->budget.take(impl_->data.bytes(), "a copy of the samples", impl_->path));
+  return split_in_two(*impl_, impl_->data, std::move(copy), record);
+}
+
+Result<Dataset::Parts> Dataset::split(double share, const SplitOptions& options) && {
+  if (impl_.use_count() > 1) return std::as_const(*this).split(share, options);
+  const core::SplitRecord record{{share, options.seed, options.shuffle}, hash()};
+  const std::shared_ptr<Impl> from = std::move(impl_);
+  return split_in_two(*from, std::move(from->data), std::move(from->memory), record);
+}
+
+Result<DatasetOptions::Header> parse_csv_header(std::string_view name) {
+  LOOM_ASSIGN(const core::CsvHeader header, core::parse_csv_header(name));
+  return static_cast<DatasetOptions::Header>(header);
+}
+
+}  // namespace loom

@@ -1,0 +1,161 @@
+#include "loom/inspect.hpp"
+
+#include "api/network_impl.hpp"
+#include "convert/checkpoint.hpp"
+#include "convert/model_report.hpp"
+#include "io/entity.hpp"
+#include "io/hash.hpp"
+#include "train_io/file_memory.hpp"
+
+namespace loom {
+
+struct ModelFile::Impl {
+  core::ModelReport report;
+  std::unique_ptr<core::TensorFile> file;  // null: a file without tensors
+  std::vector<StoredTensor> tensors;
+  std::optional<DecoderInfo> decoder;
+};
+
+}  // namespace loom
+
+namespace loom::core {
+namespace {
+
+Result<DecoderInfo> describe(const ModelSource& source) {
+  const HfConfig& c = source.config;
+  DecoderInfo info;
+  info.architecture = c.architecture;
+  info.layers = c.num_layers;
+  info.width = c.hidden_size;
+  info.inner_width = c.intermediate_size;
+  info.heads = c.num_heads;
+  info.kv_heads = c.num_kv_heads;
+  info.head_dim = c.head_dim;
+  info.vocab = c.vocab_size;
+  info.context = c.max_positions;
+  info.tied_head = c.tie_word_embeddings;
+  info.eos_ids.assign(c.eos_token_ids.begin(), c.eos_token_ids.end());
+  if (!source.tokenizer_json.empty()) {
+    LOOM_ASSIGN(const Tokenizer tokenizer,
+                Tokenizer::parse(source.tokenizer_json, source.tokenizer_where));
+    info.tokenizer_tokens = tokenizer.vocab_size();
+  }
+  info.has_chat_template = !source.chat_template.empty();
+  info.chat_template_readable =
+      info.has_chat_template && ChatTemplate::parse(source.chat_template, "the chat template").ok();
+  return info;
+}
+
+StoredTensor stored(const TensorEntry& entry) {
+  return {entry.name, entry.dtype, entry.shape, static_cast<int64_t>(entry.bytes), entry.count()};
+}
+
+bool share_a_name(const TensorFile& a, const TensorFile& b) {
+  for (const TensorEntry& entry : a.entries()) {
+    if (b.find(entry.name) >= 0) return true;
+  }
+  return false;
+}
+
+LayerInfo layer_info(const LayerReport& r) {
+  return {r.depth, r.at, r.type, r.settings, r.in, r.out, r.notes, r.parameters};
+}
+
+loom::TensorDifference difference(const TensorDifference& d) {
+  return {d.name,  d.only_a,    d.only_b,  d.dtype_a, d.dtype_b,  d.shape_a, d.shape_b,
+          d.count, d.different, d.max_ulp, d.max_abs, d.relative, d.cosine,  d.same_bytes};
+}
+
+Result<std::vector<loom::TensorDifference>> compare(const TensorFile& a, const TensorFile& b) {
+  LOOM_ASSIGN(const std::vector<TensorDifference> all, compare_tensors(a, b));
+  std::vector<loom::TensorDifference> out;
+  for (const TensorDifference& d : all) out.push_back(difference(d));
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::core
+
+namespace loom {
+
+ModelFile::ModelFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<ModelFile> ModelFile::open(const std::string& path, const std::optional<Engine>& engine) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+  LOOM_ASSIGN(const core::OpenedModel model,
+              core::open_model(path, {.memory = on.impl().budget()}));
+  auto impl = std::make_shared<Impl>();
+  LOOM_ASSIGN(impl->report, core::report_model(model));
+  Result<std::unique_ptr<core::TensorFile>> file = core::open_tensor_file(path);
+  if (file.ok()) {
+    impl->file = std::move(*file);
+    for (const core::TensorEntry& entry : impl->file->entries())
+      impl->tensors.push_back(core::stored(entry));
+  }
+  if (model.decoder != nullptr) {
+    LOOM_ASSIGN(impl->decoder, core::describe(*model.decoder));
+  }
+  return ModelFile(std::move(impl));
+}
+
+const std::string& ModelFile::format() const {
+  return impl_->report.format;
+}
+const std::string& ModelFile::grid() const {
+  return impl_->report.grid;
+}
+int64_t ModelFile::parameters() const {
+  return impl_->report.parameters;
+}
+const std::vector<std::string>& ModelFile::notes() const {
+  return impl_->report.notes;
+}
+const std::optional<DecoderInfo>& ModelFile::decoder() const {
+  return impl_->decoder;
+}
+const std::vector<StoredTensor>& ModelFile::tensors() const {
+  return impl_->tensors;
+}
+
+void ModelFile::layers(const std::function<void(const LayerInfo&)>& each) const {
+  core::report_layers(impl_->report,
+                      [&](const core::LayerReport& r) { each(core::layer_info(r)); });
+}
+
+Result<std::string> ModelFile::hash(size_t tensor) const {
+  if (tensor >= impl_->tensors.size())
+    return core::make_error(Code::out_of_range, "the file has no tensor of that number");
+  const std::string hash = core::hash_hex(impl_->file->bytes(tensor));
+  impl_->file->release(tensor);
+  return hash;
+}
+
+Result<int64_t> verify_hashes(const std::string& path, const std::optional<Engine>& engine) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+  LOOM_TRY(core::check_opening(path, on.impl().budget()));
+  LOOM_ASSIGN(const std::unique_ptr<core::Entity> file, core::Entity::open(path));
+  for (size_t i = 0; i < file->blobs().size(); ++i) {
+    LOOM_TRY(file->verify(i));
+    file->release(i);
+  }
+  return static_cast<int64_t>(file->blobs().size());
+}
+
+Result<std::vector<TensorDifference>> diff(const std::string& a, const std::string& b,
+                                           bool by_parameters,
+                                           const std::optional<Engine>& engine) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+  const core::MemoryBudget memory = on.impl().budget();
+  LOOM_TRY(core::check_opening(a, memory));
+  LOOM_TRY(core::check_opening(b, memory));
+  if (!by_parameters) {
+    const auto first = core::open_tensor_file(a), second = core::open_tensor_file(b);
+    if (first.ok() && second.ok() && core::share_a_name(**first, **second))
+      return core::compare(**first, **second);
+  }
+  LOOM_ASSIGN(const auto first, core::open_parameters(a, memory));
+  LOOM_ASSIGN(const auto second, core::open_parameters(b, memory));
+  return core::compare(*first, *second);
+}
+
+}  // namespace loom

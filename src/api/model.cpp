@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "api/impl.hpp"
+#include "base/text.hpp"
+#include "convert/checkpoint.hpp"
+#include "io/machine_memory.hpp"
+#include "llm/perplexity.hpp"
+#include "train_io/file_memory.hpp"
+
+namespace loom::core {
+namespace {
+
+ModelInfo describe(const LanguageModel& model) {
+  const HfConfig& c = model.config();
+  ModelInfo info;
+  info.source = model.source();
+  info.architecture = c.architecture;
+  info.dtype = dtype_name(model.dtype());
+  info.layers = c.num_layers;
+  info.width = c.hidden_size;
+  info.inner_width = c.intermediate_size;
+  info.heads = c.num_heads;
+  info.kv_heads = c.num_kv_heads;
+  info.head_dim = c.head_dim;
+  info.vocab = c.vocab_size;
+  info.context = c.max_positions;
+  info.parameters = model.network().param_count();
+  info.bytes = model.network().param_bytes();
+  info.tied_head = c.tie_word_embeddings;
+  info.has_tokenizer = model.tokenizer() != nullptr;
+  info.has_chat_template = model.chat_template() != nullptr;
+  for (const int64_t id : c.eos_token_ids) info.eos_ids.push_back(static_cast<TokenId>(id));
+  return info;
+}
+
+std::shared_ptr<const Model::Impl> make_impl(const Engine& engine, LanguageModel model) {
+  ModelInfo info = describe(model);
+  return std::make_shared<const Model::Impl>(
+      Model::Impl{engine.share(), std::move(model), std::move(info)});
+}
+
+Result<const Tokenizer*> tokenizer_of(const LanguageModel& model) {
+  if (const Tokenizer* tokenizer = model.tokenizer()) return tokenizer;
+  return make_error(Code::not_found,
+                    "this model has no tokenizer.json, so it knows tokens but no text",
+                    model.source());
+}
+
+}  // namespace
+
+Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options) {
+  Engine::Impl& engine = *model.impl().engine;
+  return LlmSession::create(model.impl().model, *engine.ops, engine.pool, options);
+}
+
+}  // namespace loom::core
+
+namespace loom {
+
+Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+const ModelInfo& Model::info() const {
+  return impl_->info;
+}
+
+Result<Model> Model::load(const Engine& engine, const std::string& path,
+                          const ModelOptions& options) {
+  core::LoadModelOptions load;
+  load.progress = options.progress;
+  if (!options.dtype.empty()) {
+    LOOM_ASSIGN(load.dtype, core::parse_dtype(options.dtype));
+  }
+  LOOM_TRY(core::check_model_folder(path));
+  LOOM_TRY(core::check_opening(path, engine.impl().budget()));
+  LOOM_ASSIGN(core::LanguageModel model, core::LanguageModel::load(path, load, engine.impl().pool));
+  return Model(core::make_impl(engine, std::move(model)));
+}
+
+Result<Model> Model::random(const Engine& engine, std::string_view shape, std::string_view dtype,
+                            uint64_t seed) {
+  LOOM_ASSIGN(const core::HfConfig config, core::shape_config(shape));
+  LOOM_ASSIGN(const core::DType type, core::parse_dtype(dtype));
+  LOOM_ASSIGN(core::LanguageModel model,
+              core::LanguageModel::random(config, type, seed, engine.impl().pool));
+  return Model(core::make_impl(engine, std::move(model)));
+}
+
+Result<std::vector<TokenId>> Model::tokenize(std::string_view text, bool add_special_tokens) const {
+  LOOM_ASSIGN(const core::Tokenizer* tokenizer, core::tokenizer_of(impl_->model));
+  LOOM_TRY(core::check_text(text.size(), impl_->engine->budget(), "the text"));
+  core::Tokenizer::EncodeOptions options;
+  options.add_special_tokens = add_special_tokens;
+  return tokenizer->encode(text, options);
+}
+
+Result<std::string> Model::detokenize(std::span<const TokenId> ids,
+                                      bool skip_special_tokens) const {
+  LOOM_ASSIGN(const core::Tokenizer* tokenizer, core::tokenizer_of(impl_->model));
+  std::vector<TokenId> known;
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= std::max(impl_->info.vocab, tokenizer->vocab_size()))
+      return core::make_error(Code::out_of_range, core::cat("no token has id ", id));
+    if (tokenizer->has_token(id)) known.push_back(id);
+  }
+  return tokenizer->decode(known, skip_special_tokens);
+}
+
+Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
+                                       const ChatOptions& options) const {
+  const core::LanguageModel& model = impl_->model;
+  if (model.chat_template() == nullptr) {
+    return core::unsupported(
+        core::cat("this model cannot chat: ", model.chat_problem(), "; give it plain text"),
+        model.source());
+  }
+  core::ChatInputs inputs;
+  for (const ChatTurn& turn : turns) inputs.messages.push_back({turn.role, turn.content});
+  inputs.add_generation_prompt = options.reply;
+  inputs.now = core::utc_now();
+  if (!options.date.empty()) {
+    LOOM_ASSIGN(inputs.now, core::parse_date(options.date));
+  }
+  inputs.bos_token = model.bos_token();
+  inputs.eos_token = model.eos_token();
+  return model.chat_template()->render(inputs);
+}
+
+Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turns,
+                                                  const ChatOptions& options) const {
+  LOOM_ASSIGN(const std::string text, render_chat(turns, options));
+  return tokenize(text, false);
+}
+
+Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
+  core::LlmSessionOptions o;
+  if (options.context < 0 || options.chunk < 1) {
+    return core::invalid(core::cat("a session needs context >= 0 and chunk >= 1; got ",
+                                   options.context, " and ", options.chunk));
+  }
+  o.context = options.context;
+  o.chunk = options.chunk;
+  o.device_failed = options.device_failed;
+  o.activations = impl_->engine->activations;
+  if (!options.activations.empty()) {
+    LOOM_ASSIGN(o.activations, core::parse_activations(options.activations));
+  }
+  LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
+  return ModelSession(
+      std::make_unique<ModelSession::Impl>(ModelSession::Impl{impl_, std::move(session)}));
+}
+
+Result<Perplexity> Model::perplexity(std::span<const TokenId> ids,
+                                     const PerplexityOptions& options) const {
+  core::LlmSessionOptions o;
+  o.context = options.window;
+  o.chunk = 256;
+  o.head_rows = 32;
+  o.activations = impl_->engine->activations;
+  LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
+  core::PerplexityOptions how;
+  how.window = options.window;
+  how.limit = options.limit;
+  how.progress = options.progress;
+  LOOM_ASSIGN(const core::Perplexity measured, core::measure_perplexity(session, ids, how));
+  return Perplexity{measured.perplexity, measured.nats_per_token, measured.predictions};
+}
+
+}  // namespace loom

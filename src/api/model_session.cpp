@@ -1,0 +1,53 @@
+#include "api/impl.hpp"
+#include "llm/generate.hpp"
+
+namespace loom {
+
+ModelSession::ModelSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ModelSession::ModelSession(ModelSession&&) noexcept = default;
+ModelSession& ModelSession::operator=(ModelSession&&) noexcept = default;
+ModelSession::~ModelSession() = default;
+
+Status ModelSession::feed(std::span<const TokenId> ids) {
+  return impl_->session.feed(ids);
+}
+std::span<const float> ModelSession::logits() const {
+  return impl_->session.logits();
+}
+Status ModelSession::feed_all(std::span<const TokenId> ids, const LogitsSink& sink) {
+  return impl_->session.feed_all(ids, sink);
+}
+
+Result<Generation> ModelSession::generate(std::span<const TokenId> prompt,
+                                          const GenerateOptions& options, const TextSink& sink) {
+  return core::generate(impl_->session, impl_->model->model, prompt, options, sink);
+}
+
+Result<Generation> ModelSession::generate(std::string_view prompt, const GenerateOptions& options,
+                                          const TextSink& sink) {
+  const core::LanguageModel& model = impl_->model->model;
+  if (model.tokenizer() == nullptr) {
+    return core::make_error(
+        Code::not_found, "this model has no tokenizer; give it tokens, not text", model.source());
+  }
+  LOOM_ASSIGN(const std::vector<TokenId> ids, model.tokenizer()->encode(prompt));
+  return generate(ids, options, sink);
+}
+
+int64_t ModelSession::position() const {
+  return impl_->session.position();
+}
+int64_t ModelSession::context() const {
+  return impl_->session.context();
+}
+void ModelSession::rewind(int64_t position) {
+  impl_->session.rewind(position < 0 ? 0 : position);
+}
+int64_t ModelSession::activation_bytes() const {
+  return impl_->session.arena_bytes();
+}
+int64_t ModelSession::cache_bytes() const {
+  return impl_->session.state_bytes();
+}
+
+}  // namespace loom

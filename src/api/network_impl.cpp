@@ -1,0 +1,139 @@
+#include "api/network_impl.hpp"
+
+#include <cstring>
+
+#include "base/text.hpp"
+#include "grid/init.hpp"
+#include "train_io/weights_source.hpp"
+
+namespace loom {
+
+Result<std::shared_ptr<const core::Network>> Network::Impl::weights() {
+  if (refresh) LOOM_TRY(refresh());
+  const std::lock_guard lock(mutex_);
+  return weights_;
+}
+
+void Network::Impl::set_weights(core::Network network) {
+  const std::lock_guard lock(mutex_);
+  weights_ = std::make_shared<const core::Network>(std::move(network));
+  origin.reset();
+}
+
+}  // namespace loom
+
+namespace loom::core {
+
+Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine) {
+  if (engine) return *engine;
+  return loom::Engine::shared();
+}
+
+Result<Shape> core_shape(const loom::Shape& shape, std::string_view what) {
+  if (shape.size() > static_cast<size_t>(Shape::kMaxRank))
+    return invalid(
+        cat(what, " ", loom::shape_text(shape), " has more than ", Shape::kMaxRank, " extents"));
+  Shape out;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] < 1)
+      return invalid(cat(what, " ", loom::shape_text(shape), ": extents must be at least 1"));
+    out = out.after(shape[i]);
+  }
+  return out;
+}
+
+loom::Shape public_shape(const Shape& shape) {
+  loom::Shape out;
+  for (int i = 0; i < shape.rank(); ++i) out.push_back(shape[i]);
+  return out;
+}
+
+loom::Shape without_batch(const Shape& shape) {
+  loom::Shape out = public_shape(shape);
+  if (!out.empty()) out.erase(out.begin());
+  return out;
+}
+
+Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs) {
+  const Shape& made = network.input();
+  LOOM_ASSIGN(const Shape given, core_shape(inputs.shape(), "an input"));
+  bool fits = given.rank() == made.rank();
+  for (int i = 1; fits && i < made.rank(); ++i) fits = given[i] <= made[i];
+  if (fits && network.shapes(given).ok()) return given;
+  return invalid(cat("an input ", given.str(), ": the network takes samples ",
+                     loom::shape_text(without_batch(made)), ", with their number in front"));
+}
+
+Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
+                                     const loom::Tensor& inputs) {
+  if (const int64_t vocab = network.vocab(); vocab > 0) {
+    if (inputs.dtype() == loom::DType::float32 || inputs.dtype() == loom::DType::float64)
+      return invalid("the network begins with an Embedding: its inputs are ids, as integers");
+    LOOM_ASSIGN(const loom::Tensor wide, inputs.to(loom::DType::int64));
+    LOOM_ASSIGN(const std::span<const int64_t> ids, wide.values<int64_t>());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] >= 0 && ids[i] < vocab) continue;
+      return make_error(Code::out_of_range, cat("input ", static_cast<int64_t>(i), ": id ", ids[i],
+                                                " must be from 0 to ", vocab - 1));
+    }
+    return wide.to(loom::DType::int32);
+  }
+  LOOM_ASSIGN(loom::Tensor floats, inputs.to(loom::DType::float32));
+  if (normalization.empty()) return floats;
+  const size_t each = normalization.shift.size();
+  if (floats.size() % static_cast<int64_t>(each) != 0)
+    return invalid(cat("inputs are normalized, so samples have ", each, " values"));
+  LOOM_ASSIGN(loom::Tensor own, floats.copied());
+  LOOM_ASSIGN(const std::span<float> values, own.mutable_values<float>());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = (values[i] - normalization.shift[i % each]) * normalization.scale[i % each];
+  return own;
+}
+
+Result<Network> clone_network(const NetworkSpec& spec, const Network& network) {
+  LOOM_ASSIGN(Network copy, Network::finalize(spec.grid, spec.input.after(1)));
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    const Param& from = network.params()[i];
+    const auto index = static_cast<int>(i);
+    LOOM_TRY(network.check_param(index));
+    LOOM_TRY(copy.allocate_param(index, from.tensor.dtype));
+    std::memcpy(copy.param(index).tensor.data, from.tensor.data, static_cast<size_t>(from.bytes()));
+  }
+  return copy;
+}
+
+LoadedSource::LoadedSource(const TrainedModel& model, bool trained,
+                           std::shared_ptr<const Network> network)
+    : NetworkSource(model.network), model_(model), network_(std::move(network)) {
+  dtype = dtype_name(model_.dtype);
+  if (trained) add_model(model_, sections, blobs);
+}
+
+Result<SourceWeight> LoadedSource::weight(const Param& param) const {
+  const int index = network_->find_param(param.path);
+  if (index < 0) return make_error(Code::not_found, cat("no parameter '", param.path, "'"));
+  LOOM_TRY(network_->check_param(index));
+  const Tensor& held = network_->params()[static_cast<size_t>(index)].tensor;
+  SourceWeight weight;
+  weight.stored = held.dtype;
+  if (!param.spec.matrix()) {
+    weight.rows = [held](int64_t first, int64_t count, float* out) {
+      std::copy_n(held.f32() + first, count, out);
+      return Status();
+    };
+    return weight;
+  }
+  const R16 geometry = r16_geometry(held.dtype, param.spec.shape[0], param.spec.shape[1]);
+  weight.rows = [held, geometry](int64_t first, int64_t count, float* out) {
+    for (int64_t r = 0; r < count; ++r)
+      r16_decode(geometry, held.data, first + r, 0, geometry.cols, out + r * geometry.cols);
+    return Status();
+  };
+  weight.place = [held](int64_t row, const R16& matrix, std::byte* to) {
+    r16_copy_row(matrix, held.data, row, to);
+    return Status();
+  };
+  return weight;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,79 @@
+// What the handles of networks, data sets and their users hold, and how public values become those
+// of the rooms below. Private to the room.
+#pragma once
+
+#include <functional>
+#include <mutex>
+
+#include "api/impl.hpp"
+#include "loom/dataset.hpp"
+#include "loom/network.hpp"
+#include "train_io/training_files.hpp"
+
+namespace loom {
+
+struct Network::Impl {
+  Impl(Engine on, core::TrainedModel what) : engine(std::move(on)), model(std::move(what)) {}
+
+  Engine engine;
+  core::TrainedModel model;
+  uint64_t seed = 1;
+  bool trained = false;  // model.loss says what for
+  // The weights are still those of `seed`: who trains starts from them as they were before packing.
+  bool fresh = true;
+  // The file that the weights are from, as long as nothing changed them: it may hold more than what
+  // was packed from it (masters, the ranges of scales), which training goes on from.
+  std::shared_ptr<const core::NetworkSource> origin;
+  // A trainer has newer weights; this fetches them. Set and cleared by it.
+  std::function<Status()> refresh;
+
+  // The weights, up to date. What it points to never changes: others take its place.
+  Result<std::shared_ptr<const core::Network>> weights();
+  void set_weights(core::Network network);
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const core::Network> weights_;
+};
+
+struct Dataset::Impl {
+  core::Dataset data;
+  std::vector<std::string> classes, notes;
+  std::optional<core::SplitRecord> split;  // where it is a part of a larger one
+  core::MemoryShare memory;
+  core::MemoryBudget budget{};  // that copies of the samples are booked in
+  std::string path{};           // of the file, for messages
+};
+
+}  // namespace loom
+
+namespace loom::core {
+
+Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine);
+
+// Errors: invalid_argument (too many axes, an extent below 1). `what` for the message.
+Result<Shape> core_shape(const loom::Shape& shape, std::string_view what);
+loom::Shape public_shape(const Shape& shape);
+loom::Shape without_batch(const Shape& shape);
+
+// With the batch axis in front; the steps of sequences may be fewer than the network was made for.
+Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs);
+// Inputs as the network takes them, contiguous: float32 that are normalized, or int32 ids.
+Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
+                                     const loom::Tensor& inputs);
+
+// A copy with memory of its own.
+Result<Network> clone_network(const NetworkSpec& spec, const Network& network);
+
+// The weights of a network in memory, for whatever is done with them next.
+class LoadedSource : public NetworkSource {
+ public:
+  LoadedSource(const TrainedModel& model, bool trained, std::shared_ptr<const Network> network);
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  TrainedModel model_;  // its normalization is what the blobs hold
+  std::shared_ptr<const Network> network_;
+};
+
+}  // namespace loom::core

@@ -1,0 +1,178 @@
+// Session: a core session for max_batch samples, and one for single samples where there is a rest.
+#include <algorithm>
+#include <cstring>
+
+#include "api/network_impl.hpp"
+#include "base/text.hpp"
+#include "grid/session.hpp"
+#include "grid/traced.hpp"
+#include "loom/session.hpp"
+#include "ops/program.hpp"
+
+namespace loom {
+
+struct Session::Impl {
+  Engine engine;
+  std::shared_ptr<const core::Network> network;
+  core::Normalization normalization;
+  SessionOptions options;
+  std::optional<core::Session> batch, single;  // `single`: made when a rest is met
+
+  Result<core::Session> make(int64_t samples) const;
+  Result<core::Session*> session_for(int64_t samples);
+  Status run_piece(const Tensor& inputs, int64_t first, int64_t count, std::span<float> outputs);
+};
+
+namespace {
+
+using core::cat;
+using core::invalid;
+
+// Samples [first, first + count) of contiguous inputs, as the rooms below see them.
+core::Tensor piece_of(const Tensor& inputs, int64_t first, int64_t count) {
+  core::Tensor x;
+  x.dtype = static_cast<core::DType>(inputs.dtype());
+  for (size_t i = inputs.shape().size(); i-- > 1;) x.shape = x.shape.after(inputs.shape()[i]);
+  const int64_t each = x.shape.rank() == 0 ? 1 : x.shape.count();
+  x.shape = x.shape.after(count);
+  x.row_stride = x.shape.last();
+  x.data = const_cast<std::byte*>(inputs.data()) + first * each * (dtype_bits(inputs.dtype()) / 8);
+  return x;
+}
+
+}  // namespace
+
+Result<core::Session> Session::Impl::make(int64_t samples) const {
+  core::SessionOptions o;
+  o.sequences = samples;
+  o.max_positions = options.max_steps;
+  if (!options.quantize_activations) {
+    o.activations = core::ActivationMode::f32;
+  } else {
+    o.activations = engine.impl().activations;
+  }
+  core::Shape input;
+  const core::Shape& one = network->input();
+  for (int i = one.rank(); i-- > 1;) input = input.after(one[i]);
+  return core::Session::create(*network, *engine.impl().ops, engine.impl().pool,
+                               input.after(samples), o);
+}
+
+Result<core::Session*> Session::Impl::session_for(int64_t samples) {
+  if (samples == options.max_batch) return &*batch;
+  if (!single) {
+    LOOM_ASSIGN(single, make(1));
+  }
+  return &*single;
+}
+
+Status Session::Impl::run_piece(const Tensor& inputs, int64_t first, int64_t count,
+                                std::span<float> outputs) {
+  LOOM_ASSIGN(core::Session * session, session_for(count));
+  if (!options.stateful) session->reset();
+  const core::Tensor x = piece_of(inputs, first, count);
+  LOOM_ASSIGN(const core::Tensor y, session->forward(x, 0, network->cells().size()));
+  if (options.stateful) session->advance(x.shape.rank() > 1 ? x.shape[1] : 1);
+  const auto each = static_cast<int64_t>(outputs.size()) / inputs.shape()[0];
+  float* to = outputs.data() + first * each;
+  const int64_t rows = y.rows();
+  for (int64_t r = 0; r < rows; ++r) std::copy_n(y.f32_row(r), y.cols(), to + r * y.cols());
+  return {};
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Network::session(const SessionOptions& options) const {
+  if (options.max_batch < 1)
+    return invalid(cat("max_batch is ", options.max_batch, ", must be at least 1"));
+  if (options.max_steps < 0)
+    return invalid(cat("max_steps is ", options.max_steps, ", must be 0 or more"));
+  LOOM_ASSIGN(std::shared_ptr<const core::Network> weights, impl_->weights());
+  auto impl = std::make_unique<Session::Impl>(Session::Impl{
+      impl_->engine, std::move(weights), impl_->model.normalization, options, {}, {}});
+  LOOM_ASSIGN(impl->batch, impl->make(options.max_batch));
+  return Session(std::move(impl));
+}
+
+Result<Tensor> Session::run(const Tensor& inputs) {
+  Impl& s = *impl_;
+  LOOM_ASSIGN(const core::Shape shape, core::batch_shape(*s.network, inputs));
+  const int64_t samples = shape[0], most = s.options.max_batch;
+  if (s.options.stateful && samples != most) {
+    return invalid(cat(samples, " samples, but this session carries the state of ", most,
+                       " streams: give the next piece of each"));
+  }
+  LOOM_ASSIGN(const Tensor x, core::prepared_inputs(*s.network, s.normalization, inputs));
+  LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, s.network->shapes(shape));
+  LOOM_ASSIGN(Tensor y, Tensor::zeros(core::public_shape(shapes.back().out)));
+  LOOM_ASSIGN(const std::span<float> outputs, y.mutable_values<float>());
+  const std::lock_guard turn(s.engine.impl().turn);
+  for (int64_t first = 0; first < samples;) {
+    const int64_t count = samples - first >= most ? most : 1;
+    LOOM_TRY(s.run_piece(x, first, count, outputs));
+    first += count;
+  }
+  return y;
+}
+
+Result<std::vector<CellOutput>> Session::run_cells(const Tensor& inputs) {
+  Impl& s = *impl_;
+  const core::Network& network = *s.network;
+  LOOM_ASSIGN(const core::Shape shape, core::batch_shape(network, inputs));
+  for (int i = 1; i < shape.rank(); ++i) {
+    if (shape[i] == network.input()[i]) continue;
+    return invalid(cat("outputs of cells are shown for whole samples ",
+                       shape_text(core::without_batch(network.input()))));
+  }
+  LOOM_ASSIGN(const Tensor x, core::prepared_inputs(network, s.normalization, inputs));
+  // The network was finalized for one sample: its recording runs once for each.
+  const core::Ops& ops = *s.engine.impl().ops;
+  core::Trace trace(ops.compute);
+  LOOM_ASSIGN(core::TracedNetwork traced, core::trace_network(network, trace, {.noted = true}));
+  std::vector<core::Tensor*> pinned = {&traced.x};
+  LOOM_ASSIGN(core::Program program,
+              core::Program::compile(std::move(trace), pinned, ops, s.engine.impl().pool));
+  std::vector<CellOutput> out;
+  std::vector<std::span<float>> to;
+  LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, network.shapes(shape));
+  for (size_t i = 0; i < network.cells().size(); ++i) {
+    const core::GridNode& cell = network.cells()[i];
+    LOOM_ASSIGN(Tensor values, Tensor::zeros(core::public_shape(shapes[i].out)));
+    LOOM_ASSIGN(const std::span<float> memory, values.mutable_values<float>());
+    to.push_back(memory);
+    out.push_back({{cell.at.z, cell.at.y, cell.at.x, cell.at.l},
+                   std::string(cell.node.config.def->name),
+                   std::move(values)});
+  }
+  const std::lock_guard turn(s.engine.impl().turn);
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    const core::Tensor one = piece_of(x, i, 1);
+    std::memcpy(traced.x.data, one.data,
+                static_cast<size_t>(core::plain_bytes(one.dtype, one.shape)));
+    LOOM_TRY(program.run([&](int64_t id, const core::Tensor& t) {
+      const std::span<float> memory = to[static_cast<size_t>(id)];
+      const int64_t each = t.shape.count();
+      for (int64_t r = 0; r < t.rows(); ++r)
+        std::copy_n(t.f32_row(r), t.cols(), memory.data() + i * each + r * t.cols());
+    }));
+  }
+  return out;
+}
+
+void Session::reset() {
+  impl_->batch->reset();
+}
+int64_t Session::position() const {
+  return impl_->batch->position();
+}
+int64_t Session::bytes() const {
+  const auto of = [](const std::optional<core::Session>& s) {
+    return s ? s->arena_bytes() + s->state_bytes() : 0;
+  };
+  return of(impl_->batch) + of(impl_->single);
+}
+
+}  // namespace loom

@@ -1,0 +1,41 @@
+#include "loom/tokenizer.hpp"
+
+#include "api/impl.hpp"
+#include "api/network_impl.hpp"
+#include "convert/checkpoint.hpp"
+#include "train_io/file_memory.hpp"
+
+namespace loom {
+
+struct Tokenizer::Impl {
+  core::Tokenizer tokenizer;
+  core::MemoryBudget budget;
+};
+
+Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+Result<Tokenizer> Tokenizer::load(const std::string& path, const std::optional<Engine>& engine) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+  LOOM_TRY(core::check_opening(path, on.impl().budget()));
+  LOOM_ASSIGN(core::Tokenizer tokenizer, core::load_tokenizer(path));
+  return Tokenizer(std::make_shared<const Impl>(Impl{std::move(tokenizer), on.impl().budget()}));
+}
+
+Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text,
+                                               bool add_special_tokens) const {
+  LOOM_TRY(core::check_text(text.size(), impl_->budget, "the text"));
+  core::Tokenizer::EncodeOptions options;
+  options.add_special_tokens = add_special_tokens;
+  return impl_->tokenizer.encode(text, options);
+}
+
+Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
+                                      bool skip_special_tokens) const {
+  return impl_->tokenizer.decode(ids, skip_special_tokens);
+}
+
+int64_t Tokenizer::vocab_size() const {
+  return impl_->tokenizer.vocab_size();
+}
+
+}  // namespace loom

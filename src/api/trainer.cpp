@@ -1,0 +1,500 @@
+// Trainer: a core trainer that is made when the first samples come, since they say what the loss is
+// and how inputs are normalized.
+#include "loom/trainer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "api/network_impl.hpp"
+#include "base/text.hpp"
+#include "io/file.hpp"
+#include "learn/metrics.hpp"
+#include "train_io/dataset_files.hpp"
+#include "train_io/file_memory.hpp"
+
+namespace loom::core {
+namespace {
+
+static_assert(static_cast<int>(loom::Loss::cosine) == static_cast<int>(LossKind::cosine) + 1);
+static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
+              static_cast<int>(LossKind::softmax_ce) + 1);
+static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
+              static_cast<int>(ScheduleKind::plateau));
+static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
+static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
+
+constexpr std::string_view kNames[] = {"sgd",  "momentum", "nesterov", "rmsprop",
+                                       "adam", "adamw",    "lion",     "lbfgs"};
+
+Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
+  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(kNames[static_cast<size_t>(o.kind)]));
+  spec.beta1 = o.beta1.value_or(spec.beta1);
+  spec.beta2 = o.beta2.value_or(spec.beta2);
+  spec.eps = o.eps.value_or(spec.eps);
+  spec.decay = o.weight_decay.value_or(spec.decay);
+  return spec;
+}
+
+Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
+  TrainerOptions o;
+  LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));
+  if (from.loss != Loss::automatic)
+    o.step.loss.kind = static_cast<LossKind>(static_cast<int>(from.loss) - 1);
+  o.step.loss.delta = from.huber_delta;
+  o.step.loss.smoothing = from.label_smoothing;
+  o.step.loss.heads = from.heads;
+  o.step.clip = {static_cast<ClipKind>(from.clip), from.clip_limit};
+  o.step.accumulate = static_cast<int>(from.accumulate);
+  o.step.native = from.native;
+  o.step.carry_feedback = from.carry_feedback;
+  o.step.checkpoint_cells = from.checkpoint_cells;
+  o.step.seed = from.seed;
+  const Schedule& s = from.schedule;
+  o.schedule = {static_cast<ScheduleKind>(s.kind),
+                from.rate,
+                s.floor,
+                s.gamma,
+                s.power,
+                s.every,
+                s.milestones,
+                s.warmup,
+                s.patience};
+  o.batch = from.batch.value_or(o.batch);
+  o.shuffle = from.shuffle;
+  o.seed = from.seed;
+  return o;
+}
+
+Status check_options(const loom::TrainerOptions& o) {
+  if (o.batch && *o.batch < 1) return invalid(cat("batch is ", *o.batch, ", must be at least 1"));
+  if (o.accumulate < 1 || o.accumulate > (1 << 20))
+    return invalid(cat("accumulate is ", o.accumulate, ", must be at least 1"));
+  if (!(o.rate >= 0) || !std::isfinite(o.rate))
+    return invalid(cat("rate is ", o.rate, ", must be 0 or more"));
+  if (!(o.clip_limit > 0) && o.clip != Clip::none)
+    return invalid(cat("clip_limit is ", o.clip_limit, ", must be above 0"));
+  return {};
+}
+
+std::string class_name_of(const std::vector<std::string>& names, size_t index) {
+  return index < names.size() ? names[index] : cat(static_cast<int64_t>(index));
+}
+
+void report(const OutputScores& scores, const std::vector<std::string>& names,
+            loom::Evaluation& out) {
+  const std::vector<ClassMetrics> metrics = class_metrics(scores.confusion());
+  for (size_t c = 0; c < metrics.size(); ++c) {
+    out.classes.push_back({class_name_of(names, c), metrics[c].samples, metrics[c].precision,
+                           metrics[c].recall, metrics[c].f1});
+  }
+  out.confusion = scores.confusion();
+  if (!out.accuracy) out.accuracy = scores.accuracy();
+  out.mean_absolute_error = scores.mean_absolute_error();
+  out.r2 = scores.r2();
+}
+
+loom::Epoch epoch_of(const EpochReport& r, double seconds, int64_t samples) {
+  loom::Epoch e;
+  e.number = r.epoch;
+  e.train_loss = r.train_loss;
+  if (r.validation) {
+    e.validation_loss = r.validation->loss;
+    e.validation_accuracy = r.validation->accuracy;
+  }
+  e.rate = r.learning_rate;
+  e.gradient_norm = r.gradient_norm;
+  e.dropped = r.dropped;
+  e.best = r.best;
+  if (seconds > 0) e.samples_per_second = static_cast<double>(samples) / seconds;
+  return e;
+}
+
+// Rows of f32 as a tensor that owns them.
+loom::Tensor copy_of(const Tensor& y) {
+  loom::Tensor out = loom::Tensor::zeros({y.rows(), y.cols()}).or_exit();
+  const std::span<float> values = out.mutable_values<float>().or_exit();
+  for (int64_t r = 0; r < y.rows(); ++r)
+    std::copy_n(y.f32_row(r), y.cols(), values.data() + r * y.cols());
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::core
+
+namespace loom {
+
+using core::cat;
+using core::invalid;
+
+// Of the parameters while they are trained: masters, gradients, two moments.
+constexpr uint64_t kCopies = 4;
+
+struct Trainer::Impl {
+  Network network;
+  Engine engine;
+  TrainerOptions options;
+  core::TrainerOptions plan;
+  std::optional<core::Trainer> trainer;
+  core::TrainingRun run;
+  bool ahead = false;      // the network lacks the newest weights
+  bool last_step = false;  // of an epoch
+
+  Impl(const Network& what, Engine on, TrainerOptions wanted, core::TrainerOptions how)
+      : network(what), engine(std::move(on)), options(std::move(wanted)), plan(std::move(how)) {}
+  ~Impl();
+  core::TrainedModel& model() { return network.impl().model; }
+  Status prepare(const Dataset& data);
+  Status create(const core::Dataset& data);
+  Status load_weights();
+  Status sync();
+  // `data` as the network sees it; `copy` holds it where inputs are normalized.
+  Result<const core::Dataset*> seen(const Dataset& data, core::Dataset& copy);
+  Result<History> fit(const Dataset& train, const Dataset* validation, const FitOptions& options);
+  Status begin(const core::Dataset& samples, const core::Dataset& held_out,
+               const FitOptions& options);
+  Status resume(const FitOptions& options);
+  void watch_layers(const FitOptions& options);
+  Status keep(const FitOptions& options, const std::string& path,
+              const std::function<Status(const std::string&)>& save);
+  Status save(const Epoch& done, const FitOptions& options);
+  Result<Epoch> epoch(const core::Dataset& train, const core::Dataset& validation,
+                      const FitOptions& options);
+  bool finished(const FitOptions& options) const;
+};
+
+Trainer::Impl::~Impl() {
+  if (trainer) (void)sync();
+  network.impl().refresh = nullptr;
+}
+
+// The network gets a copy of the weights as they are packed now.
+Status Trainer::Impl::sync() {
+  if (!ahead) return {};
+  LOOM_TRY(trainer->step().fetch());
+  LOOM_ASSIGN(core::Network copy,
+              core::clone_network(network.impl().model.network, trainer->network()));
+  network.impl().set_weights(std::move(copy));
+  ahead = false;
+  return {};
+}
+
+// What the first samples decide: the loss, the names of classes, how inputs are normalized.
+Status Trainer::Impl::prepare(const Dataset& data) {
+  if (trainer) return {};
+  const core::Dataset& samples = data.impl().data;
+  core::TrainedModel& known = model();
+  if (options.loss == Loss::automatic) {
+    const bool trained = network.impl().trained;
+    plan.step.loss.kind = trained                ? known.loss.kind
+                          : samples.has_labels() ? core::LossKind::softmax_ce
+                                                 : core::LossKind::mse;
+    if (trained && options.heads.empty()) plan.step.loss.heads = known.loss.heads;
+  }
+  if (samples.has_labels() && plan.step.loss.kind != core::LossKind::softmax_ce)
+    return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
+  if (!samples.has_labels() && samples.targets.empty())
+    return invalid("the dataset has inputs alone; training needs labels or targets");
+  if (options.normalize != Normalize::as_trained) {
+    known.normalization =
+        core::find_normalization(samples, static_cast<core::NormalizeKind>(options.normalize));
+  }
+  if (!data.classes().empty()) known.names = data.classes();
+  known.loss = plan.step.loss;
+  plan.dtype = known.dtype;
+  if (plan.step.optimizer.lbfgs() && !options.batch) plan.batch = samples.samples;
+  return {};
+}
+
+Status Trainer::Impl::load_weights() {
+  Network::Impl& net = network.impl();
+  LOOM_ASSIGN(const std::shared_ptr<const core::Network> weights, net.weights());
+  if (net.origin != nullptr) return core::load_weights(*net.origin, *trainer);
+  return core::load_weights(core::LoadedSource(net.model, false, weights), *trainer);
+}
+
+Status Trainer::Impl::create(const core::Dataset& data) {
+  if (trainer) return {};
+  Network::Impl& net = network.impl();
+  Engine::Impl& impl = engine.impl();
+  const std::string where = net.origin != nullptr ? net.origin->path : "";
+  LOOM_TRY(core::check_parameters(net.model.network, kCopies, impl.budget(), where));
+  if (net.fresh) plan.start_seed = net.seed;  // the values that the network was packed from
+  LOOM_ASSIGN(trainer,
+              core::Trainer::create(net.model.network.grid, data, plan, *impl.ops, impl.pool));
+  if (!net.fresh) LOOM_TRY(load_weights());
+  net.refresh = [this] { return sync(); };
+  return {};
+}
+
+Result<const core::Dataset*> Trainer::Impl::seen(const Dataset& data, core::Dataset& copy) {
+  const core::Dataset& samples = data.impl().data;
+  const core::Shape& input = model().network.input;
+  const bool same = samples.sample == input;
+  if (!same && samples.sample.count() != input.count()) {
+    return invalid(cat("a sample of the dataset is ", samples.sample.str(), ", the network takes ",
+                       input.str()));
+  }
+  if (same && model().normalization.empty()) return &samples;
+  copy = samples;
+  copy.sample = input;
+  LOOM_TRY(core::normalize(copy, model().normalization));
+  return &copy;
+}
+
+bool Trainer::Impl::finished(const FitOptions& o) const {
+  const core::TrainerProgress& at = trainer->progress();
+  return at.epoch >= o.epochs || (o.early_stop > 0 && at.stale >= o.early_stop);
+}
+
+Status Trainer::Impl::resume(const FitOptions& o) {
+  if (o.resume && o.checkpoint.empty()) return invalid("resume needs the name of a checkpoint");
+  std::string from;
+  if (o.resume &&
+      (core::file_exists(o.checkpoint) || core::file_exists(o.checkpoint + ".previous"))) {
+    LOOM_ASSIGN(from, core::load_checkpoint(o.checkpoint, model(), *trainer, run));
+    ahead = true;
+    network.impl().fresh = false;
+    network.impl().trained = true;
+  }
+  if (o.on_begin) o.on_begin(from, trainer->progress().epoch);
+  return {};
+}
+
+// Hands what layers give in the last step of each epoch to `on_layer`.
+void Trainer::Impl::watch_layers(const FitOptions& o) {
+  trainer->step().observe([this, on_layer = o.on_layer](const core::LayerEvent& e) {
+    if (!last_step || !on_layer) return;
+    const core::LayerStats s = core::layer_stats(e.values);
+    on_layer({trainer->progress().epoch + 1,
+              {e.at.z, e.at.y, e.at.x, e.at.l},
+              std::string(e.kind),
+              e.backward,
+              s.mean,
+              s.std,
+              s.min,
+              s.max,
+              s.active,
+              s.total});
+  });
+}
+
+Status Trainer::Impl::keep(const FitOptions& o, const std::string& path,
+                           const std::function<Status(const std::string&)>& save) {
+  if (path.empty()) return {};
+  return o.keep ? o.keep(path, save) : save(path);
+}
+
+Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Dataset& validation,
+                                   const FitOptions& o) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  ahead = true;
+  last_step = train.samples <= plan.batch;
+  const auto on_step = [&](int64_t done, int64_t steps, double loss) {
+    last_step = done + 1 == steps;
+    return !o.on_batch || o.on_batch(done, steps, loss);
+  };
+  Result<core::EpochReport> report = [&] {
+    const std::lock_guard turn(engine.impl().turn);
+    return trainer->epoch(train, validation, on_step);
+  }();
+  if (!report.ok()) return report.error();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  network.impl().fresh = false;
+  network.impl().trained = true;
+  run.history.push_back(*report);
+  return core::epoch_of(*report, seconds, train.samples);
+}
+
+// What is left in files after an epoch.
+Status Trainer::Impl::save(const Epoch& done, const FitOptions& o) {
+  if (done.best) {
+    LOOM_TRY(keep(o, o.best, [this](const std::string& path) {
+      return core::save_weights(path, model(), *trainer);
+    }));
+  }
+  return keep(o, o.checkpoint, [this](const std::string& path) {
+    return core::save_checkpoint(path, model(), *trainer, run);
+  });
+}
+
+Status Trainer::Impl::begin(const core::Dataset& samples, const core::Dataset& held_out,
+                            const FitOptions& o) {
+  plan.epochs = o.epochs;
+  plan.early_stop = o.early_stop;
+  if (o.on_layer && trainer && !plan.step.observed)
+    return invalid("on_layer must be given to the first fit() of a trainer");
+  if (o.on_layer) plan.step.observed = true;
+  LOOM_TRY(create(samples));
+  if (plan.step.observed) watch_layers(o);
+  trainer->plan(o.epochs, o.early_stop);
+  run.options = core::run_options(plan, samples, held_out);
+  return resume(o);
+}
+
+Result<History> Trainer::Impl::fit(const Dataset& train, const Dataset* validation,
+                                   const FitOptions& o) {
+  if (o.epochs < 1) return invalid(cat("epochs is ", o.epochs, ", must be at least 1"));
+  LOOM_TRY(prepare(train));
+  model().split = train.impl().split;
+  core::Dataset train_copy, validation_copy;
+  LOOM_ASSIGN(const core::Dataset* samples, seen(train, train_copy));
+  const core::Dataset* held_out = &validation_copy;
+  if (validation != nullptr) {
+    LOOM_ASSIGN(held_out, seen(*validation, validation_copy));
+  }
+  LOOM_TRY(begin(*samples, *held_out, o));
+  History history;
+  for (const core::EpochReport& r : run.history) history.epochs.push_back(core::epoch_of(r, 0, 0));
+  std::optional<core::Network> best;
+  while (!finished(o)) {
+    LOOM_ASSIGN(const Epoch done, epoch(*samples, *held_out, o));
+    history.epochs.push_back(done);
+    const bool go_on = !o.on_epoch || o.on_epoch(done);
+    if (!std::isfinite(done.train_loss)) {
+      return core::make_error(Code::internal, cat("the loss is not finite after epoch ",
+                                                  done.number, "; lower rate, or clip gradients"));
+    }
+    LOOM_TRY(save(done, o));
+    if (done.best && o.keep_best) {
+      LOOM_TRY(trainer->step().fetch());
+      LOOM_ASSIGN(best, core::clone_network(model().network, trainer->network()));
+    }
+    if (!go_on) return core::make_error(Code::cancelled, "training was stopped");
+  }
+  history.stopped_early = trainer->progress().epoch < o.epochs;
+  if (best) {
+    network.impl().set_weights(std::move(*best));
+    ahead = false;
+  }
+  return history;
+}
+
+Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& options) {
+  LOOM_TRY(core::check_options(options));
+  LOOM_ASSIGN(core::TrainerOptions plan, core::options_of(options));
+  if (network.impl().refresh)
+    return invalid("another trainer of this network is still there; one at a time changes it");
+  return Trainer(std::make_unique<Impl>(network, options.engine.value_or(network.impl().engine),
+                                        options, std::move(plan)));
+}
+
+Result<History> Trainer::fit(const Dataset& train, const FitOptions& options) {
+  return impl_->fit(train, nullptr, options);
+}
+
+Result<History> Trainer::fit(const Dataset& train, const Dataset& validation,
+                             const FitOptions& options) {
+  return impl_->fit(train, &validation, options);
+}
+
+Result<Evaluation> Trainer::evaluate(const Dataset& data) {
+  return evaluate(data, {});
+}
+
+Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_outputs) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.prepare(data));
+  core::Dataset copy;
+  LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
+  LOOM_TRY(s.create(*samples));
+  const core::LossSpec& loss = s.plan.step.loss;
+  core::OutputScores scores(*samples, loss, s.trainer->network().output().last());
+  const std::lock_guard turn(s.engine.impl().turn);
+  LOOM_ASSIGN(
+      const core::Evaluation measured,
+      s.trainer->evaluate(*samples, [&](int64_t first, int64_t count, const core::Tensor& y) {
+        scores.add(first, count, y);
+        if (on_outputs) on_outputs(first, count, core::copy_of(y));
+      }));
+  Evaluation out;
+  out.loss = measured.loss;
+  out.accuracy = measured.accuracy;
+  out.samples = samples->samples;
+  core::report(scores, s.model().names, out);
+  return out;
+}
+
+Result<std::vector<RangeReport>> Trainer::calibrate(const Dataset& data) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.prepare(data));
+  core::Dataset copy;
+  LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
+  LOOM_TRY(s.create(*samples));
+  const std::lock_guard turn(s.engine.impl().turn);
+  LOOM_ASSIGN(const std::vector<core::ClipReport> clips, s.trainer->calibrate(*samples));
+  s.ahead = true;
+  std::vector<RangeReport> out;
+  for (const core::ClipReport& c : clips) out.push_back({c.path, c.plain, c.error, c.kept});
+  return out;
+}
+
+Result<StepReport> Trainer::train_step(const Tensor& x, const Tensor& y,
+                                       std::optional<double> rate) {
+  Impl& s = *impl_;
+  LOOM_ASSIGN(const Dataset batch, Dataset::from_arrays(x, y));
+  LOOM_TRY(s.prepare(batch));
+  core::Dataset copy;
+  LOOM_ASSIGN(const core::Dataset* samples, s.seen(batch, copy));
+  LOOM_TRY(s.create(*samples));
+  const std::lock_guard turn(s.engine.impl().turn);
+  LOOM_ASSIGN(const core::StepResult done,
+              s.trainer->train_batch(*samples, rate.value_or(s.options.rate)));
+  s.ahead = true;
+  s.network.impl().fresh = false;
+  s.network.impl().trained = true;
+  return StepReport{done.loss, done.updated};
+}
+
+const Network& Trainer::network() const {
+  return impl_->network;
+}
+
+int64_t Trainer::epoch() const {
+  return impl_->trainer ? impl_->trainer->progress().epoch : 0;
+}
+
+Status Trainer::save_weights(const std::string& path) {
+  if (!impl_->trainer) return invalid("nothing was trained or evaluated yet");
+  return core::save_weights(path, impl_->model(), *impl_->trainer);
+}
+
+Result<std::string> Trainer::weights_hash() {
+  if (!impl_->trainer) return invalid("nothing was trained or evaluated yet");
+  return core::hash_weights(*impl_->trainer);
+}
+
+std::string_view loss_name(Loss loss) {
+  if (loss == Loss::automatic) return "automatic";
+  return core::loss_name(static_cast<core::LossKind>(static_cast<int>(loss) - 1));
+}
+Result<Loss> parse_loss(std::string_view name) {
+  LOOM_ASSIGN(const core::LossKind kind, core::parse_loss(name));
+  return static_cast<Loss>(static_cast<int>(kind) + 1);
+}
+Result<OptimizerKind> parse_optimizer(std::string_view name) {
+  LOOM_TRY(core::parse_optimizer(name));  // says what there is
+  const auto found =
+      std::find(std::begin(core::kNames), std::end(core::kNames), core::to_lower_ascii(name));
+  return static_cast<OptimizerKind>(found - std::begin(core::kNames));
+}
+Result<ScheduleKind> parse_schedule(std::string_view name) {
+  LOOM_ASSIGN(const core::ScheduleKind kind, core::parse_schedule(name));
+  return static_cast<ScheduleKind>(kind);
+}
+Result<Clip> parse_clip(std::string_view name) {
+  LOOM_ASSIGN(const core::ClipKind kind, core::parse_clip(name));
+  return static_cast<Clip>(kind);
+}
+Result<Normalize> parse_normalize(std::string_view name) {
+  LOOM_ASSIGN(const core::NormalizeKind kind, core::parse_normalize(name));
+  return static_cast<Normalize>(kind);
+}
+
+}  // namespace loom

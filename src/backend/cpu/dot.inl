@@ -1,0 +1,161 @@
+// Dot products of code bytes and activation bytes over a block, exact in every set: BlockSum adds
+// up quads (four k) of one register of outputs. A byte of codes is unsigned, 0 to kMost; `a` holds
+// the same four activations, -127 to 127, in every lane.
+//
+//   kDotOffset<kMost>  what dot_bytes takes off the codes: the sums are of (code - kDotOffset)
+//   dot_bytes<kMost>   codes as BlockSum reads them
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+
+template <int kMost>
+constexpr int kDotOffset = 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  return codes;
+}
+
+// One instruction: unsigned times signed bytes, sums of four added to 32 bits.
+template <int kMost, int kQuads>
+struct BlockSum {
+  Vi total;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+#if LOOM_SIMD_WIDTH == 16
+    total = (Vi)_mm512_dpbusd_epi32((__m512i)total, (__m512i)codes, (__m512i)a);
+#else
+    total = (Vi)_mm256_dpbusd_avx_epi32((__m256i)total, (__m256i)codes, (__m256i)a);
+#endif
+  }
+};
+
+#elif LOOM_SIMD_WIDTH >= 8
+
+// The processor multiplies unsigned by signed bytes to sums of two in 16 bits, which saturate.
+// Codes up to 128 fit. Larger ones become signed, and their signs go over to the activations.
+template <int kMost>
+constexpr int kDotOffset = kMost > 128 ? 128 : 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  if constexpr (kDotOffset<kMost> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
+  return codes;
+}
+
+#if LOOM_SIMD_WIDTH == 16
+LOOM_INLINE Vi multiply_pairs(Vi codes, Vi a) {
+  return (Vi)_mm512_maddubs_epi16((__m512i)codes, (__m512i)a);
+}
+LOOM_INLINE Vi multiply_signed(Vi codes, Vi a) {
+  const __m512i b = (__m512i)a;
+  const __mmask64 negative = _mm512_movepi8_mask((__m512i)codes);
+  const __m512i moved = _mm512_mask_sub_epi8(b, negative, _mm512_setzero_si512(), b);
+  return (Vi)_mm512_maddubs_epi16(_mm512_abs_epi8((__m512i)codes), moved);
+}
+LOOM_INLINE Vi add_pairs(Vi x, Vi y) {
+  return (Vi)_mm512_add_epi16((__m512i)x, (__m512i)y);
+}
+LOOM_INLINE Vi widen_pairs(Vi x) {
+  return (Vi)_mm512_madd_epi16((__m512i)x, _mm512_set1_epi16(1));
+}
+#else
+LOOM_INLINE Vi multiply_pairs(Vi codes, Vi a) {
+  return (Vi)_mm256_maddubs_epi16((__m256i)codes, (__m256i)a);
+}
+LOOM_INLINE Vi multiply_signed(Vi codes, Vi a) {
+  return (Vi)_mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)codes),
+                                  _mm256_sign_epi8((__m256i)a, (__m256i)codes));
+}
+LOOM_INLINE Vi add_pairs(Vi x, Vi y) {
+  return (Vi)_mm256_add_epi16((__m256i)x, (__m256i)y);
+}
+LOOM_INLINE Vi widen_pairs(Vi x) {
+  return (Vi)_mm256_madd_epi16((__m256i)x, _mm256_set1_epi16(1));
+}
+#endif
+
+// Small codes add up in 16 bits for as many quads as their sums fit there.
+template <int kMost, int kQuads>
+struct BlockSum {
+  static constexpr int kFits = kMost > 128 ? 1 : 32767 / (2 * 127 * kMost);
+  Vi total, part;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+    const Vi now = kMost > 128 ? multiply_signed(codes, a) : multiply_pairs(codes, a);
+    part = J % kFits == 0 ? now : add_pairs(part, now);
+    // Added here and now: GCC would make all products of a block first, which its registers cannot
+    // hold.
+    __asm__("" : "+v"(part));
+    if constexpr (J % kFits == kFits - 1 || J == kQuads - 1) total = total + widen_pairs(part);
+  }
+};
+
+#elif LOOM_SIMD_WIDTH == 4 && defined(__ARM_FEATURE_MATMUL_INT8)
+
+template <int kMost>
+constexpr int kDotOffset = 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  return codes;
+}
+
+// FEAT_I8MM has the product of unsigned and signed bytes.
+template <int kMost, int kQuads>
+struct BlockSum {
+  Vi total;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+    total = (Vi)vusdotq_s32((int32x4_t)total, (uint8x16_t)codes, (int8x16_t)a);
+  }
+};
+
+#elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
+
+// Products of signed bytes: codes that may need the eighth bit become signed.
+template <int kMost>
+constexpr int kDotOffset = kMost > 127 ? 128 : 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  if constexpr (kDotOffset<kMost> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
+  return codes;
+}
+
+template <int kMost, int kQuads>
+struct BlockSum {
+  Vi total;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+    const auto c = (int8x16_t)codes;
+    const auto b = (int8x16_t)a;
+#if defined(__ARM_FEATURE_DOTPROD)
+    total = (Vi)vdotq_s32((int32x4_t)total, c, b);
+#else
+    // Two products of at most 128 * 127 fit 16 bits together.
+    const int16x8_t low = vmull_s8(vget_low_s8(c), vget_low_s8(b));
+    const int16x8_t high = vmull_high_s8(c, b);
+    total = (Vi)vpadalq_s16((int32x4_t)total, vpaddq_s16(low, high));
+#endif
+  }
+};
+
+#else
+
+template <int kMost>
+constexpr int kDotOffset = 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  return codes;
+}
+
+template <int kMost, int kQuads>
+struct BlockSum {
+  Vi total;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+    for (int byte = 0; byte < 4; ++byte) {
+      const Vi c = (codes >> (8 * byte)) & 255;
+      const Vi s = (a << (24 - 8 * byte)) >> 24;
+      total += c * s;
+    }
+  }
+};
+
+#endif

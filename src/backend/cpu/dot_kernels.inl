@@ -1,0 +1,33 @@
+// An instruction set that adds nothing but an int8 dot product to another one, LOOM_ISA_BASE: its
+// quantised products are its own (dot4 of simd.hpp), everything else is that of the base.
+#include "backend/cpu/set.hpp"
+
+namespace loom::core::LOOM_ISA_NAMESPACE {
+namespace {
+
+#include "backend/cpu/simd.hpp"
+//
+#include "backend/cpu/share.inl"
+//
+#include "backend/cpu/finish.inl"
+//
+#include "backend/cpu/dot.inl"
+//
+#include "backend/cpu/matmul_q8.inl"
+
+}  // namespace
+
+void matmul(const MatmulArgs& m, const Lane& lane) {
+  if (!m.use_q8) return LOOM_ISA_BASE::matmul(m, lane);
+  matmul_q8(m, r16_geometry(m.w.dtype, m.w.shape[0], m.w.shape[1]), lane);
+}
+
+void fill_ops(Ops& ops) {
+  LOOM_ISA_BASE::fill_ops(ops);
+  ops.name = LOOM_ISA_NAME;
+  ops.matmul = matmul;
+}
+
+#include "backend/cpu/probe.inl"
+
+}  // namespace loom::core::LOOM_ISA_NAMESPACE

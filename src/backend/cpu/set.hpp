@@ -1,0 +1,40 @@
+// What every translation unit of an instruction set includes first, outside its namespace. It has
+// defined LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME before.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "backend/cpu/isa.hpp"
+#include "backend/reference/reference.hpp"
+#include "base/fma.hpp"
+#include "base/inline.hpp"
+#include "ops/activation.hpp"
+#include "ops/activation_dx.hpp"
+#include "ops/fmath.hpp"
+#include "ops/ops.hpp"
+
+#if LOOM_SIMD_WIDTH >= 8
+#include <immintrin.h>
+#endif
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__wasm_relaxed_simd__)
+#include <wasm_simd128.h>
+#endif
+
+#if LOOM_SIMD_WIDTH == 16
+// VSCALEFPS (Intel SDM) gives e * 2^n, rounded once. The lane type is this set's alone.
+namespace loom::core::fmath {
+typedef float Lanes16 __attribute__((vector_size(64)));
+template <>
+struct ScaleExp<Lanes16> {
+  LOOM_INLINE static Lanes16 run(Lanes16 e, Int<Lanes16>, Lanes16 nf) {
+    return _mm512_scalef_ps(e, nf);
+  }
+};
+}  // namespace loom::core::fmath
+#endif

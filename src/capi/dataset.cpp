@@ -1,0 +1,134 @@
+// Data sets.
+#include "capi/support.hpp"
+
+namespace {
+
+using namespace loom;
+using namespace loom::capi;
+
+Result<DatasetOptions> dataset_options(const loom_dataset_options* given) {
+  LOOM_ASSIGN(const loom_dataset_options from, options_of(given, "loom_dataset_options"));
+  DatasetOptions options;
+  options.labels = text_or(from.labels, "");
+  options.x = text_or(from.x, options.x);
+  options.y = text_or(from.y, options.y);
+  options.targets = non_zero(from.targets, options.targets);
+  options.classes = from.numbers == 0;
+  options.inputs_only = from.inputs_only != 0;
+  LOOM_ASSIGN(options.header, enum_of<DatasetOptions::Header>(from.header, 3, "header"));
+  return options;
+}
+
+// Asks for one of the arrays. They share the memory of the data set, and keep it.
+template <class F>
+loom_status dataset_array(const loom_dataset* dataset, loom_array** out, F&& array) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    const Tensor t = array(*object);
+    const auto owner = std::make_shared<const Dataset>(*object);
+    return give(out, Tensor::borrow(t.data(), t.dtype(), t.shape(), t.strides(), owner));
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+loom_status loom_dataset_from_arrays(const loom_tensor* x, const loom_tensor* y,
+                                     loom_dataset** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Tensor inputs, tensor_of(x, "x"));
+    Tensor targets;
+    if (y != nullptr) {
+      LOOM_ASSIGN(targets, tensor_of(y, "y"));
+    }
+    LOOM_ASSIGN(Dataset dataset, Dataset::from_arrays(inputs, targets));
+    return give(out, std::move(dataset));
+  });
+}
+
+loom_status loom_dataset_from_file(const char* path, const loom_network* network,
+                                   const loom_dataset_options* options, loom_dataset** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const std::string file, text_of(path, "path"));
+    LOOM_ASSIGN(const Network* object, object_of(network));
+    LOOM_ASSIGN(const DatasetOptions how, dataset_options(options));
+    LOOM_ASSIGN(Dataset dataset, Dataset::from_file(file, *object, how));
+    return give(out, std::move(dataset));
+  });
+}
+
+loom_status loom_dataset_get_info(const loom_dataset* dataset, loom_dataset_info* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    loom_dataset_info info{};
+    info.samples = object->samples();
+    info.sample_rank = copy_shape(info.sample, object->sample());
+    info.has_labels = object->has_labels() ? 1 : 0;
+    info.has_targets = object->has_targets() ? 1 : 0;
+    info.classes = static_cast<int64_t>(object->classes().size());
+    return give_report(out, info, "loom_dataset_info");
+  });
+}
+
+loom_status loom_dataset_class(const loom_dataset* dataset, int64_t index, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    const std::vector<std::string>& classes = object->classes();
+    if (index < 0 || static_cast<size_t>(index) >= classes.size()) {
+      return Error{Code::out_of_range,
+                   "class " + std::to_string(index) + " of " + std::to_string(classes.size()),
+                   {}};
+    }
+    return give_text(out, classes[static_cast<size_t>(index)]);
+  });
+}
+
+loom_status loom_dataset_notes(const loom_dataset* dataset, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    std::string notes;
+    for (const std::string& note : object->notes()) notes += (notes.empty() ? "" : "\n") + note;
+    return give_text(out, notes);
+  });
+}
+
+loom_status loom_dataset_x(const loom_dataset* dataset, loom_array** out) {
+  return dataset_array(dataset, out, [](const Dataset& d) { return d.x(); });
+}
+
+loom_status loom_dataset_y(const loom_dataset* dataset, loom_array** out) {
+  return dataset_array(dataset, out, [](const Dataset& d) { return d.y(); });
+}
+
+loom_status loom_dataset_split(const loom_dataset* dataset, double share,
+                               const loom_split_options* options, loom_dataset** first,
+                               loom_dataset** second) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(first, "first"));
+    LOOM_TRY(clear(second, "second"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    LOOM_ASSIGN(const loom_split_options from, options_of(options, "loom_split_options"));
+    SplitOptions how;
+    if (from.has_seed != 0) how.seed = from.seed;
+    how.shuffle = from.keep_order == 0;
+    LOOM_ASSIGN(Dataset::Parts parts, object->split(share, how));
+    LOOM_TRY(give(first, std::move(parts.first)));
+    const Status given = give(second, std::move(parts.second));
+    if (given.ok()) return {};
+    free_handle(*first);
+    *first = nullptr;
+    return given;
+  });
+}
+
+void loom_dataset_free(loom_dataset* dataset) {
+  free_handle(dataset);
+}
+
+}  // extern "C"

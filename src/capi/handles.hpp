@@ -1,0 +1,76 @@
+// Handles: what the opaque pointers of loom.h are. Not addresses: each is the number of a slot, the
+// kind of object and a generation, which the slot compares. So a freed handle, one of another kind
+// and any other value are errors that are always found, and never a read of memory that is not ours
+// (docs/decisions/0021-c-handles.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "loom.h"
+#include "loom/loom.hpp"
+
+namespace loom::capi {
+
+enum class Kind : uint8_t {
+  none,
+  array,
+  engine,
+  network,
+  session,
+  dataset,
+  trainer,
+  history,
+  model,
+  model_session,
+  generation
+};
+
+// The kind and the object behind an opaque type.
+template <class Handle>
+struct HandleOf;
+#define LOOM_HANDLE(handle, what, object)     \
+  template <>                                 \
+  struct HandleOf<handle> {                   \
+    static constexpr Kind kKind = Kind::what; \
+    using Object = object;                    \
+  };
+LOOM_HANDLE(loom_array, array, Tensor)
+LOOM_HANDLE(loom_engine, engine, Engine)
+LOOM_HANDLE(loom_network, network, Network)
+LOOM_HANDLE(loom_session, session, Session)
+LOOM_HANDLE(loom_dataset, dataset, Dataset)
+LOOM_HANDLE(loom_trainer, trainer, Trainer)
+LOOM_HANDLE(loom_history, history, History)
+LOOM_HANDLE(loom_model, model, Model)
+LOOM_HANDLE(loom_model_session, model_session, ModelSession)
+LOOM_HANDLE(loom_generation, generation, Generation)
+#undef LOOM_HANDLE
+
+// The value of a new handle; 0 where there are too many. May throw std::bad_alloc.
+uintptr_t new_handle(Kind kind, void* object);
+// Errors: invalid_argument, saying what is wrong with the value.
+Result<void*> object_of(uintptr_t handle, Kind kind);
+// The same, and the handle means nothing any more.
+Result<void*> take_object(uintptr_t handle, Kind kind);
+
+template <class Handle>
+Result<typename HandleOf<Handle>::Object*> object_of(const Handle* handle) {
+  using Object = typename HandleOf<Handle>::Object;
+  LOOM_ASSIGN(void* object,
+              object_of(reinterpret_cast<uintptr_t>(handle), HandleOf<Handle>::kKind));
+  return static_cast<Object*>(object);
+}
+
+// Errors: out_of_memory (more handles than there can be).
+template <class Handle>
+Status give(Handle** out, typename HandleOf<Handle>::Object object) {
+  auto owned = std::make_unique<typename HandleOf<Handle>::Object>(std::move(object));
+  const uintptr_t value = new_handle(HandleOf<Handle>::kKind, owned.get());
+  if (value == 0) return Error{Code::out_of_memory, "too many handles; free some", {}};
+  owned.release();
+  *out = reinterpret_cast<Handle*>(value);
+  return {};
+}
+
+}  // namespace loom::capi

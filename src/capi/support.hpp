@@ -1,0 +1,126 @@
+// What every function of the C interface does: catches, keeps the error, reads options of any size,
+// and hands out objects, texts and lists. Names with `give` write to a pointer of the caller.
+#pragma once
+
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "capi/handles.hpp"
+
+namespace loom::capi {
+
+// Keeps the error for loom_last_error() of this thread, and returns its code.
+loom_status fail(const Error& error) noexcept;
+loom_status fail_without_memory() noexcept;
+loom_status fail_with_exception() noexcept;
+const char* last_error_text() noexcept;
+loom_status last_error_code() noexcept;
+
+Error invalid(std::string message);
+
+// Runs f, a Status: nothing that it throws leaves.
+template <class F>
+loom_status guarded(F&& f) noexcept {
+  try {
+    const Status status = f();
+    return status.ok() ? static_cast<loom_status>(LOOM_OK) : fail(status.error());
+  } catch (const std::bad_alloc&) {
+    return fail_without_memory();
+  } catch (...) {
+    return fail_with_exception();
+  }
+}
+
+// Frees the object of a handle; one that is none is kept as the last error of the thread.
+template <class Handle>
+void free_handle(Handle* handle) noexcept {
+  if (handle == nullptr) return;
+  (void)guarded([&]() -> Status {
+    LOOM_ASSIGN(void* object,
+                take_object(reinterpret_cast<uintptr_t>(handle), HandleOf<Handle>::kKind));
+    delete static_cast<typename HandleOf<Handle>::Object*>(object);
+    return {};
+  });
+}
+
+// ---- results ------------------------------------------------------------------------------------
+
+// Sets an output to zero before anything can fail. Errors: invalid_argument (null).
+template <class T>
+Status clear(T* out, const char* name) {
+  if (out == nullptr) return invalid(std::string("'") + name + "' is null; give a place to write");
+  *out = T{};
+  return {};
+}
+
+Status give_text(char** out, std::string_view text);
+Status give_ids(int32_t** ids, int64_t* count, const std::vector<TokenId>& from);
+
+// Into a fixed field, cut off where it is too long.
+void copy_text(char* to, size_t size, std::string_view from);
+template <size_t kSize>
+void copy_text(char (&to)[kSize], std::string_view from) {
+  copy_text(to, kSize, from);
+}
+// Extents into a fixed field; returns the rank.
+int32_t copy_shape(int64_t (&to)[8], const Shape& from);
+
+Status write_sized(void* to, const void* from, size_t size, const char* name);
+// A report into a struct of the caller, of whatever size that says it has.
+template <class T>
+Status give_report(T* out, const T& report, const char* name) {
+  return write_sized(out, &report, sizeof(T), name);
+}
+
+// ---- arguments ----------------------------------------------------------------------------------
+
+Status read_sized(const void* from, void* to, size_t size, const char* name);
+// Options as this library knows them: zeros where null, or smaller, was given.
+template <class T>
+Result<T> options_of(const T* given, const char* name) {
+  T options{};
+  if (given != nullptr) LOOM_TRY(read_sized(given, &options, sizeof(T), name));
+  return options;
+}
+
+// Errors: invalid_argument (null).
+Result<std::string> text_of(const char* text, const char* name);
+inline std::string text_or(const char* text, std::string_view otherwise) {
+  return std::string(text == nullptr ? otherwise : std::string_view(text));
+}
+// A list of the caller. Errors: invalid_argument (null, or less than none).
+template <class T>
+Result<std::span<const T>> list_of(const T* values, int64_t count, const char* name) {
+  if (count < 0 || (values == nullptr && count > 0))
+    return invalid(std::string("'") + name + "' is null, or has fewer than 0 elements");
+  return std::span<const T>(values, static_cast<size_t>(count));
+}
+// Errors: invalid_argument, naming the numbers that there are.
+Result<DType> dtype_of(loom_dtype dtype);
+template <class E>
+Result<E> enum_of(int32_t value, int32_t count, const char* name) {
+  if (value < 0 || value >= count) {
+    return invalid(std::string("'") + name + "' is " + std::to_string(value) +
+                   "; choose from 0 to " + std::to_string(count - 1));
+  }
+  return static_cast<E>(value);
+}
+// The memory of the caller as a Tensor that borrows it.
+Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name);
+// The engine of a handle, or the shared one.
+Result<Engine> engine_of(const loom_engine* engine);
+
+template <class T>
+T non_zero(T value, T otherwise) {
+  return value == T{} ? otherwise : value;
+}
+template <class T>
+std::optional<T> given_if(int32_t has, T value) {
+  return has != 0 ? std::optional<T>(value) : std::nullopt;
+}
+
+}  // namespace loom::capi

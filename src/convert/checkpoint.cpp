@@ -1,0 +1,110 @@
+#include "convert/checkpoint.hpp"
+
+#include "base/text.hpp"
+#include "io/file.hpp"
+#include "io/json.hpp"
+#include "llm/gguf_source.hpp"
+
+namespace loom::core {
+namespace {
+
+// What is wrong with a file that is no model, by its name.
+Error not_a_model(const std::string& path) {
+  const std::string name = to_lower_ascii(path);
+  if (name.ends_with(".entity"))
+    return bad_file("is damaged: an .entity file begins with ENTITY and two zero bytes", path, 0);
+  if (name.ends_with(".gguf"))
+    return bad_file("is damaged: a GGUF file begins with 'GGUF'", path, 0);
+  const size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (file_exists(parent + "/config.json"))
+    return bad_file(cat("is one file of a model; give the folder that holds it: ", parent), path);
+  return bad_file(
+      "is no language model; give an .entity or .gguf file, or a folder with config.json", path);
+}
+
+// The source of the chat template, and where it stands; empty: none.
+Result<std::string> chat_template_text(const std::string& folder, std::string& where) {
+  where = folder + "/chat_template.jinja";
+  if (file_exists(where)) return read_file(where);
+  where = folder + "/tokenizer_config.json";
+  if (!file_exists(where)) return std::string();
+  LOOM_ASSIGN(const std::string text, read_file(where));
+  LOOM_ASSIGN(const JsonValue config, parse_json(text, where));
+  const JsonValue* value = config.find("chat_template");
+  return value == nullptr ? std::string() : value->text();
+}
+
+}  // namespace
+
+Status check_model_folder(const std::string& folder) {
+  const ModelFile kind = model_file_kind(folder);
+  if (kind == ModelFile::gguf || kind == ModelFile::entity) return {};
+  if (!is_directory(folder)) {
+    if (file_exists(folder)) return not_a_model(folder);
+    return make_error(Code::not_found,
+                      "no such file or folder; give an .entity or .gguf file, or a folder with "
+                      "config.json and model.safetensors",
+                      folder);
+  }
+  if (!file_exists(folder + "/config.json")) {
+    return make_error(Code::not_found,
+                      "config.json is missing; a model folder has config.json, tokenizer.json and "
+                      "model.safetensors",
+                      folder);
+  }
+  if (!file_exists(folder + "/model.safetensors") &&
+      !file_exists(folder + "/model.safetensors.index.json")) {
+    return make_error(Code::not_found,
+                      "model.safetensors is missing, and so is model.safetensors.index.json; "
+                      "other weight files are not read",
+                      folder);
+  }
+  return {};
+}
+
+Result<Checkpoint> Checkpoint::open(const std::string& folder) {
+  LOOM_TRY(check_model_folder(folder));
+  if (!is_directory(folder)) {
+    return unsupported("give a model folder; a GGUF file is run, not listed, here", folder);
+  }
+  Checkpoint c;
+  const std::string config_path = folder + "/config.json";
+  const std::string generation_path = folder + "/generation_config.json";
+  LOOM_ASSIGN(const std::string config, read_file(config_path));
+  std::string generation;
+  if (file_exists(generation_path)) {
+    LOOM_ASSIGN(generation, read_file(generation_path));
+  }
+  LOOM_ASSIGN(c.config, parse_hf_config(config, generation, config_path));
+  LOOM_ASSIGN(c.tensors, SafeTensors::open(folder));
+  if (file_exists(folder + "/tokenizer.json")) {
+    LOOM_ASSIGN(c.tokenizer, load_tokenizer(folder));
+  }
+  std::string where;
+  LOOM_ASSIGN(const std::string chat, chat_template_text(folder, where));
+  c.has_chat_template = !chat.empty();
+  c.chat_template_readable = c.has_chat_template && ChatTemplate::parse(chat, where).ok();
+  return c;
+}
+
+Result<Tokenizer> load_tokenizer(const std::string& path) {
+  const ModelFile kind = model_file_kind(path);
+  if (kind == ModelFile::gguf || kind == ModelFile::entity) {
+    LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
+    if (!source->tokenizer_json.empty())
+      return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
+    return make_error(Code::not_found, "this model has no tokenizer", path);
+  }
+  const std::string file = is_directory(path) ? path + "/tokenizer.json" : path;
+  if (!file_exists(file)) {
+    return make_error(Code::not_found,
+                      "no such file; give an .entity or .gguf file, a model folder with "
+                      "tokenizer.json, or that file",
+                      file);
+  }
+  LOOM_ASSIGN(const std::string text, read_file(file));
+  return Tokenizer::parse(text, file);
+}
+
+}  // namespace loom::core

@@ -1,0 +1,33 @@
+// What a checkpoint folder holds, read without its weights: configuration, tensors, tokenizer and
+// chat template. For `loom info`, `loom tokenize`, and for messages that help.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/hf_config.hpp"
+#include "io/safetensors.hpp"
+#include "text/chat_template.hpp"
+#include "text/tokenizer.hpp"
+
+namespace loom::core {
+
+// Is this a folder that could hold a model, or a GGUF file? The Error of another file, or of a
+// folder that lacks a piece, says what to give instead.
+Status check_model_folder(const std::string& folder);
+
+struct Checkpoint {
+  HfConfig config;
+  SafeTensors tensors;
+  std::optional<Tokenizer> tokenizer;
+  bool has_chat_template = false;
+  bool chat_template_readable = false;
+
+  static Result<Checkpoint> open(const std::string& folder);
+};
+
+// The tokenizer of a folder or a GGUF file, or a tokenizer.json itself.
+Result<Tokenizer> load_tokenizer(const std::string& path);
+
+}  // namespace loom::core

@@ -1,0 +1,70 @@
+// Converting models between files: any that can be opened, to any that can be written. What a file
+// holds is told by how it begins, what to write by the name of the output.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/memory_budget.hpp"
+#include "bridge/network_source.hpp"
+#include "io/machine_memory.hpp"
+#include "llm/model_source.hpp"
+#include "train_io/training_files.hpp"
+
+namespace loom::core {
+
+// A model in a file: a language model, or a network.
+struct OpenedModel {
+  std::string format;                    // "Hugging Face folder", "entity", "trained weights", ...
+  std::unique_ptr<ModelSource> decoder;  // one of
+  std::unique_ptr<NetworkSource> network;  // the two
+  std::vector<std::string> notes;          // what was inferred, or could not be kept
+  bool fresh = false;                      // the file holds no weights: these are starting values
+};
+struct OpenOptions {
+  int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
+  MemoryBudget memory =
+      default_budget();  // of what reading takes, also of weights that are unpacked
+};
+// Errors: out_of_memory, before anything is parsed, where the budget has no room for the file.
+Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options = {});
+// A network from any file that open_model() takes. Errors: unsupported (a language model).
+Result<OpenedModel> open_network(const std::string& path, const OpenOptions& options = {});
+// Weights for the network `spec`: any file that describes a network itself, or arrays called by the
+// paths of its parameters (.npz, .safetensors). Errors: bad_file (a description without weights).
+Result<std::unique_ptr<NetworkSource>> open_network_weights(const std::string& path,
+                                                            const NetworkSpec& spec,
+                                                            const OpenOptions& options = {});
+
+struct ConvertRule {
+  std::string pattern;  // of parameter paths: * stands for any text
+  DType dtype = DType::f32;
+};
+
+struct ConvertOptions {
+  std::optional<DType> dtype;      // of matrices; unset: as stored
+  std::vector<ConvertRule> rules;  // the first that fits decides, before dtype
+  bool with_weights = false;       // .json: the parameters too, not only the description
+  bool per_tensor = false;         // one scale per matrix instead of one per row
+  std::function<Status(const Param& param, DType dtype, int64_t rows, float* values)> adjust;
+  std::function<void(const PackReport&)> report;
+  std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
+};
+
+// What of `model` the file `path` has no place for, as a line for a person: none, or one.
+std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
+                                  const ConvertOptions& options);
+
+// Key of the metadata of an ONNX file that keeps the loss and the names of classes, as JSON.
+constexpr std::string_view kOnnxTrainedFor = "loom.model";
+
+// Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
+// (the description alone, or with the weights); a name without an extension is a Hugging Face
+// folder. Errors: unsupported, naming what the format cannot hold.
+Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
+                   ThreadPool& pool);
+
+}  // namespace loom::core

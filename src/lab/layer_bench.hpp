@@ -1,0 +1,53 @@
+// What `loom bench layers` measures: layers and small networks at fixed shapes, forward or a whole
+// training step, on any backend. Weights and inputs are pseudo-random; times are the caller's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grid/grid.hpp"
+#include "learn/train_step.hpp"
+
+namespace loom::core {
+
+// Suites: "peer" is what the peers' scripts run; A, B, D, E are those of the original
+// (spec/accel-llm.md 4.1, 4.2, 4.4, 4.5), its forward showdown, its training showdown, its layers
+// in every dtype, its seven layers a cell. "load": what `loom bench load` runs.
+struct LayerCase {
+  std::string suite, name;
+  std::function<Result<GridSpec>()> grid;
+  Shape input;
+  bool train = false;
+  const char* optimizer = "sgd";
+  LossKind loss = LossKind::mse;
+  int64_t vocab = 0;  // > 0: inputs are ids
+  double flop = 0;    // of one run, multiplications and additions; 0: not counted
+};
+
+const std::vector<LayerCase>& layer_cases();
+
+// One case made ready: run() is one forward pass or one training step.
+class LayerRun {
+ public:
+  static Result<LayerRun> create(const LayerCase& c, DType dtype, ActivationMode mode,
+                                 const Ops& ops, ThreadPool& pool);
+  Status run();
+  // Several of them: training steps one behind the other, on the same batch, whose losses are read
+  // at the end.
+  Status run(int count);
+  // Sum of the outputs' magnitudes, to see that they are alive.
+  Result<double> output_magnitude() const;
+  int64_t weight_bytes() const { return network_->param_bytes(); }
+
+ private:
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<TrainStep> step_;
+  std::vector<RopeTable> ropes_;
+  std::unique_ptr<Program> program_;
+  const Ops* ops_ = nullptr;
+  Tensor y_;
+};
+
+}  // namespace loom::core

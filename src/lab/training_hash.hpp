@@ -1,0 +1,41 @@
+// What `loom verify training` prints: hashes of the bits that training leaves, equal on every
+// instruction set, thread count and compiler. Data are sines, so that no file is needed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grid/builders.hpp"
+#include "learn/train_step.hpp"
+
+namespace loom::core {
+
+// A small network around one layer kind.
+struct KindNetwork {
+  const char* kind;     // its name
+  const char* network;  // a description (bridge/network_json.hpp)
+  int64_t batch = 8;
+};
+// One per released layer kind.
+const std::vector<KindNetwork>& kind_networks();
+
+struct TrainingHash {
+  std::string forward;   // the prediction of the first step
+  std::string backward;  // all parameters and the optimizer's state after it
+  std::string trained;   // the same after the last step, with the last prediction
+};
+struct TrainingHashOptions {
+  DType dtype = DType::f32;  // that matrices are trained in
+  int steps = 50;
+  uint64_t seed = 7;  // of the weights
+};
+// Adam at 0.01, squared error, gradients clipped to the norm 1.
+Result<TrainingHash> hash_training(const NetworkSpec& network, int64_t batch,
+                                   const TrainingHashOptions& options, const Ops& ops,
+                                   ThreadPool& pool);
+// Fills x with 0.2 sin(0.11 i + 0.3) (ids: 7 i mod vocab), targets with 0.5 + 0.3 sin(0.17 i)
+// (classes: 5 i mod count), weights of rows with their mean and the mask with ones.
+// vocab: Network::vocab().
+void fill_with_sines(TrainStep& step, int64_t vocab);
+
+}  // namespace loom::core

@@ -1,0 +1,339 @@
+// See dataset_files.hpp. What the network takes and gives (ids or numbers, how many, how many
+// classes) is asked once, of a network finalized for one sample.
+#include "train_io/dataset_files.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "base/text.hpp"
+#include "grid/network.hpp"
+#include "io/array_file.hpp"
+#include "train_io/training_parts.hpp"
+
+namespace loom::core {
+namespace {
+
+struct Wanted {
+  Shape sample;
+  int64_t values = 0;  // of one input
+  bool ids = false;    // the input are ids below `vocab`
+  int64_t vocab = 0;
+  int64_t rows = 0;     // predictions per sample
+  int64_t outputs = 0;  // values per prediction
+  // How many classes each label of a prediction has: the outputs, or the widths of several heads.
+  std::vector<int64_t> classes;
+  int64_t labels() const { return rows * static_cast<int64_t>(classes.size()); }
+  int64_t classes_of(size_t label) const { return classes[label % classes.size()]; }
+};
+
+Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>& heads) {
+  LOOM_ASSIGN(const Network whole, Network::finalize(network.grid, network.input.after(1)));
+  Wanted w;
+  w.sample = network.input;
+  w.values = network.input.count();
+  w.vocab = whole.vocab();
+  w.ids = w.vocab > 0;
+  w.rows = whole.output().rows();
+  w.outputs = whole.output().last();
+  w.classes = heads.empty() ? std::vector<int64_t>{w.outputs} : heads;
+  const int64_t sum = std::accumulate(w.classes.begin(), w.classes.end(), int64_t{0});
+  if (sum == w.outputs) return w;
+  return invalid(cat("the heads have ", sum, " values together, the network gives ", w.outputs));
+}
+
+// Numbers from 0 to limits - 1 (value i has limit i mod their count), or the Error of the first
+// that is not.
+Status check_below(const std::vector<int32_t>& values, const std::vector<int64_t>& limits,
+                   std::string_view what, int64_t samples, const std::string& where) {
+  const int64_t each = std::max<int64_t>(static_cast<int64_t>(values.size()) / samples, 1);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t limit = limits[i % limits.size()];
+    if (values[i] >= 0 && values[i] < limit) continue;
+    return bad_file(cat("sample ", static_cast<int64_t>(i) / each, ": ", what, " ", values[i],
+                        " must be from 0 to ", limit - 1),
+                    where);
+  }
+  return {};
+}
+
+// ---- arrays -------------------------------------------------------------------------------------
+
+Result<int64_t> samples_of(const ArrayView& array) {
+  if (array.shape.empty()) return bad_file("the array has no axis of samples", array.where);
+  if (array.shape[0] < 1) return bad_file("the dataset is empty: no samples", array.where);
+  return array.shape[0];
+}
+
+Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) {
+  LOOM_ASSIGN(data.samples, samples_of(x));
+  data.sample = w.sample;
+  if (x.count() % data.samples != 0 || x.count() / data.samples != w.values) {
+    ArrayView one = x;
+    one.shape.erase(one.shape.begin());
+    return bad_file(cat("a sample is ", one.shape_text(), ", the network takes ", w.sample.str()),
+                    x.where);
+  }
+  if (w.ids) {
+    LOOM_ASSIGN(data.ids, array_i32(x));
+    return check_below(data.ids, {w.vocab}, "id", data.samples, x.where);
+  }
+  const bool picture = idx && x.type == ElementType::u8;
+  LOOM_ASSIGN(data.inputs, array_f32(x, picture ? 1.0f / 255.0f : 1.0f));
+  return {};
+}
+
+Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& options,
+                   Dataset& data) {
+  LOOM_ASSIGN(const int64_t samples, samples_of(y));
+  if (samples != data.samples) {
+    return bad_file(cat(samples, " targets for ", data.samples, " samples"), y.where);
+  }
+  const int64_t each = y.count() / samples;
+  if (options.classes && is_whole(y.type) && each == w.labels() && w.outputs > 1) {
+    LOOM_ASSIGN(data.labels, array_i32(y));
+    data.classes = w.outputs;
+    return check_below(data.labels, w.classes, "label", samples, y.where);
+  }
+  if (each != w.rows * w.outputs) {
+    return bad_file(cat("a target has ", each, " values, the network gives ", w.rows * w.outputs),
+                    y.where);
+  }
+  data.outputs = each;
+  LOOM_ASSIGN(data.targets, array_f32(y));
+  return {};
+}
+
+// What the values of the arrays take as floats or ids.
+Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options,
+            LoadedDataset& out) {
+  const auto values = static_cast<uint64_t>(x.count()) + static_cast<uint64_t>(y.count());
+  LOOM_ASSIGN(out.memory, options.memory.take(values * sizeof(float), "the values", x.where));
+  return {};
+}
+
+Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const Wanted& w,
+                                  const DatasetOptions& options) {
+  LoadedDataset out;
+  LOOM_ASSIGN(const ArrayView x, file.find(options.x));
+  if (options.inputs_only) {
+    const auto values = static_cast<uint64_t>(x.count()) * sizeof(float);
+    LOOM_ASSIGN(out.memory, options.memory.take(values, "the values", x.where));
+    LOOM_TRY(set_inputs(x, file.kind() == ArrayFile::Kind::idx, w, out.data));
+    return out;
+  }
+  const bool idx = file.kind() == ArrayFile::Kind::idx;
+  std::optional<ArrayFile> labels;
+  if (!options.labels.empty()) {
+    LOOM_ASSIGN(labels, ArrayFile::open(options.labels, options.memory));
+  } else if (idx || file.kind() == ArrayFile::Kind::npy) {
+    return invalid("holds the inputs alone; give the targets with --labels FILE", path);
+  }
+  LOOM_ASSIGN(const ArrayView y, (labels.has_value() ? *labels : file).find(options.y));
+  LOOM_TRY(book(x, y, options, out));
+  LOOM_TRY(set_inputs(x, idx, w, out.data));
+  LOOM_TRY(set_targets(y, w, options, out.data));
+  return out;
+}
+
+// ---- CSV ----------------------------------------------------------------------------------------
+
+Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t limit,
+                           std::string_view what) {
+  LOOM_ASSIGN(const float value, file.number(cell));
+  if (value == std::floor(value) && value >= 0.0f && value < static_cast<float>(limit))
+    return static_cast<int32_t>(value);
+  return file.error(
+      cell, cat(what, " ", printable(cell.text), " must be a whole number from 0 to ", limit - 1));
+}
+
+// Takes the cells of a CSV in their order: the inputs of a row, then its targets.
+class CsvDataset {
+ public:
+  CsvDataset(const CsvFile& file, const std::string& path, const Wanted& w,
+             const DatasetOptions& options, LoadedDataset& out)
+      : file_(file), path_(path), w_(w), options_(options), out_(out) {}
+
+  // What the columns are, and memory for all of them.
+  Status begin();
+  Status add(const CsvCell& cell) {
+    if (cell.col < w_.values) return add_input(cell);
+    return options_.inputs_only ? Status() : add_target(cell);
+  }
+
+ private:
+  enum class Targets : uint8_t { numbers, labels, names };
+
+  Status begin_inputs();
+  Status add_input(const CsvCell& cell);
+  Status add_target(const CsvCell& cell);
+  Result<int32_t> class_of(const CsvCell& cell);
+
+  const CsvFile& file_;
+  const std::string& path_;
+  const Wanted& w_;
+  const DatasetOptions& options_;
+  LoadedDataset& out_;
+  Targets targets_ = Targets::numbers;
+  std::map<std::string, int32_t, std::less<>> classes_;  // by name
+};
+
+Status CsvDataset::begin_inputs() {
+  Dataset& data = out_.data;
+  data.samples = file_.rows();
+  data.sample = w_.sample;
+  const auto inputs = static_cast<size_t>(data.samples * w_.values);
+  LOOM_ASSIGN(out_.memory, options_.memory.take(inputs * sizeof(float), "the values", path_));
+  w_.ids ? data.ids.reserve(inputs) : data.inputs.reserve(inputs);
+  return {};
+}
+
+Status CsvDataset::begin() {
+  if (options_.inputs_only) return begin_inputs();
+  Dataset& data = out_.data;
+  const bool labels = options_.classes && options_.targets == w_.labels() && w_.outputs > 1;
+  if (labels) {
+    const bool text = !options_.names.empty() || !file_.last_is_numeric();
+    targets_ = text && options_.targets == 1 ? Targets::names : Targets::labels;
+    data.classes = w_.outputs;
+    out_.names = targets_ == Targets::names ? options_.names : std::vector<std::string>();
+    for (const std::string& name : out_.names)
+      classes_.emplace(name, static_cast<int32_t>(classes_.size()));
+  } else if (options_.targets != w_.rows * w_.outputs) {
+    return bad_file(cat("a target has ", options_.targets, " values, the network gives ",
+                        w_.rows * w_.outputs, "; --targets says how many columns there are"),
+                    path_);
+  } else {
+    data.outputs = options_.targets;
+  }
+  data.samples = file_.rows();
+  data.sample = w_.sample;
+  const auto inputs = static_cast<size_t>(data.samples * w_.values);
+  const auto targets = static_cast<size_t>(data.samples * options_.targets);
+  LOOM_ASSIGN(out_.memory,
+              options_.memory.take((inputs + targets) * sizeof(float), "the values", path_));
+  w_.ids ? data.ids.reserve(inputs) : data.inputs.reserve(inputs);
+  labels ? data.labels.reserve(targets) : data.targets.reserve(targets);
+  return {};
+}
+
+Status CsvDataset::add_input(const CsvCell& cell) {
+  if (w_.ids) {
+    LOOM_ASSIGN(const int32_t id, whole_cell(file_, cell, w_.vocab, "id"));
+    out_.data.ids.push_back(id);
+    return {};
+  }
+  LOOM_ASSIGN(const float value, file_.number(cell));
+  out_.data.inputs.push_back(value);
+  return {};
+}
+
+Status CsvDataset::add_target(const CsvCell& cell) {
+  if (targets_ == Targets::numbers) {
+    LOOM_ASSIGN(const float value, file_.number(cell));
+    out_.data.targets.push_back(value);
+    return {};
+  }
+  int32_t label = 0;
+  if (targets_ == Targets::names) {
+    LOOM_ASSIGN(label, class_of(cell));
+  } else {
+    const int64_t limit = w_.classes_of(static_cast<size_t>(cell.col - w_.values));
+    LOOM_ASSIGN(label, whole_cell(file_, cell, limit, "label"));
+  }
+  out_.data.labels.push_back(label);
+  return {};
+}
+
+// Text labels become classes in order of first appearance; names that training knows come first.
+Result<int32_t> CsvDataset::class_of(const CsvCell& cell) {
+  const auto at = classes_.find(cell.text);
+  if (at != classes_.end()) return at->second;
+  if (!options_.names.empty())
+    return file_.error(cell, cat("class '", printable(cell.text), "' was not in training"));
+  const auto next = static_cast<int32_t>(classes_.size());
+  if (next == w_.outputs) {
+    return file_.error(cell, cat("'", printable(cell.text), "' would be class ", next,
+                                 ", but the network has ", w_.outputs, " outputs"));
+  }
+  classes_.emplace(std::string(cell.text), next);
+  out_.names.emplace_back(cell.text);
+  return next;
+}
+
+std::string header_note(const std::vector<std::string>& header, const std::string& path) {
+  std::vector<std::string> names;
+  for (const std::string& name : header) {
+    if (names.size() == 8) break;
+    names.push_back(printable(name, 24));
+  }
+  if (names.size() < header.size()) names.emplace_back("...");
+  return cat(path, ": the first row is taken as the header: ", join(names, ", "));
+}
+
+Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const Wanted& w,
+                               const DatasetOptions& options) {
+  if (!options.labels.empty())
+    return invalid("a CSV holds its targets in its last columns; leave --labels out", path);
+  const int64_t cols = w.values + options.targets;
+  LOOM_ASSIGN(CsvFile file, CsvFile::open(std::move(source), cols, options.header));
+  if (file.rows() == 0 && file.cols() <= cols)
+    return bad_file("the dataset is empty: no samples", path);
+  const bool inputs_alone = options.inputs_only && file.cols() == w.values;
+  if (file.cols() != cols && !inputs_alone) {
+    return bad_file(cat(file.cols() > cols ? "at least " : "", file.cols(), " columns, must be ",
+                        w.values, " for the network's input ", w.sample.str(), " and ",
+                        options.targets, " for the target"),
+                    path);
+  }
+  LoadedDataset out;
+  if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
+  CsvDataset cells(file, path, w, options, out);
+  LOOM_TRY(cells.begin());
+  LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add(cell); }));
+  return out;
+}
+
+}  // namespace
+
+Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
+                                   const DatasetOptions& options) {
+  LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options.heads));
+  LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));
+  LOOM_ASSIGN(const auto head, source.next());
+  if (head.empty()) return bad_file("the dataset is empty: no bytes", path);
+  LoadedDataset out;
+  if (ArrayFile::known(head)) {
+    LOOM_ASSIGN(ArrayFile arrays, ArrayFile::from(std::move(source)));
+    LOOM_ASSIGN(out, from_arrays(std::move(arrays), path, wanted, options));
+  } else {
+    const auto start = head.first(std::min<size_t>(head.size(), 4096));
+    if (std::find(start.begin(), start.end(), std::byte{0}) != start.end())
+      return bad_file("neither CSV, NPY, NPZ, IDX nor safetensors", path, 0);
+    LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
+  }
+  const Status fine = options.inputs_only ? out.data.check_inputs() : out.data.check();
+  if (!fine.ok()) return bad_file(fine.error().message, path);
+  return out;
+}
+
+void add_dataset(const Dataset& data, BitsHash& hash) {
+  static_assert(sizeof(int32_t) == sizeof(float));  // only hashed, as bytes
+  const auto as_floats = [](const std::vector<int32_t>& values) {
+    return std::span(reinterpret_cast<const float*>(values.data()), values.size());
+  };
+  hash.add(data.inputs);
+  hash.add(as_floats(data.ids));
+  hash.add(data.targets);
+  hash.add(as_floats(data.labels));
+}
+
+std::string hash_dataset(const Dataset& data) {
+  BitsHash hash;
+  add_dataset(data, hash);
+  return hash.hex();
+}
+
+}  // namespace loom::core

@@ -1,0 +1,57 @@
+// Data sets from files, as a network wants them: CSV, arrays x and y of an NPZ or safetensors file,
+// a pair of NPY or IDX files (each may be gzip). Everything is checked here, so that an Error names
+// the file and the place in it; what comes out passes Dataset::check.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/memory_budget.hpp"
+#include "bridge/normalization.hpp"
+#include "grid/builders.hpp"
+#include "io/csv.hpp"
+#include "learn/dataset.hpp"
+
+namespace loom::core {
+
+enum class NormalizeKind : uint8_t {
+  none,
+  standard,  // mean 0, deviation 1
+  range      // from 0 to 1
+};
+Result<NormalizeKind> parse_normalize(std::string_view name);
+
+struct DatasetOptions {
+  std::string labels;            // file of labels or targets, where `path` holds one array
+  std::string x = "x", y = "y";  // names of arrays
+  int64_t targets = 1;           // CSV: the last columns
+  bool classes = true;           // whole-number targets are class labels, when the network's output
+                                 // is wider than the targets
+  std::vector<int64_t> heads;    // widths of the heads of softmax_ce, a label for each; empty: one
+  std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
+  // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
+  bool inputs_only = false;
+  CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
+  MemoryBudget memory;  // of the values, and of what is unpacked on the way to them
+};
+
+struct LoadedDataset {
+  Dataset data;
+  std::vector<std::string> names;  // of the classes, where labels were text
+  std::vector<std::string> notes;  // for a person: what was taken as a header
+  MemoryShare memory;              // what `data` takes of the budget
+};
+
+// The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
+// What the values take is known, and booked, before any of them is read.
+Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
+                                   const DatasetOptions& options);
+
+Normalization find_normalization(const Dataset& data, NormalizeKind kind);
+// Errors: another number of values per sample; ids, which cannot be scaled.
+Status normalize(Dataset& data, const Normalization& normalization);
+
+// XXH3-128 of everything in it: equal for equal samples, whatever files they came from.
+std::string hash_dataset(const Dataset& data);
+
+}  // namespace loom::core

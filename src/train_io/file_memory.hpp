@@ -1,0 +1,36 @@
+// What opening a model takes in memory, by the sizes of its files and what their headers say, asked
+// before anything is parsed: tables of tensors, descriptions of networks, tokenizers. Weights are
+// not in it: they are mapped, or packed into memory that the model says it needs.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/memory_budget.hpp"
+#include "grid/builders.hpp"
+
+namespace loom::core {
+
+// Errors: out_of_memory, naming the file, what it needs and the budget. A path that is not there,
+// or of no format that is known, is left to the reader it is given to next.
+Status check_opening(const std::string& path, const MemoryBudget& memory);
+
+// Of a JSON text that describes a network or its training, inside another file.
+Status check_json(std::string_view text, const MemoryBudget& memory, const std::string& where);
+
+// Of a text that is tokenized as a whole.
+Status check_text(const std::string& path, const MemoryBudget& memory);
+// The same of one that comes from elsewhere, of which `bytes` are known.
+Status check_text(uint64_t bytes, const MemoryBudget& memory, const std::string& where);
+
+// The parameters of a network, `copies` times as f32: with their gradients and what an optimizer
+// keeps, 4.
+Status check_parameters(const NetworkSpec& network, uint64_t copies, const MemoryBudget& memory,
+                        const std::string& where);
+
+// What writing a network takes for the descriptions of its layers, of which a file may have
+// millions.
+Status check_writing(const NetworkSpec& network, const MemoryBudget& memory,
+                     const std::string& where);
+
+}  // namespace loom::core

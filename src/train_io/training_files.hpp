@@ -1,0 +1,74 @@
+// What training leaves in files, safetensors or .entity:
+//   weights      the parameters by path as f32 masters, and PATH/scale, the ranges that scales of
+//                packed weights were taken from; metadata: the network, its number type, the loss,
+//                the names of classes, how samples were held out; tensors input/shift and
+//                input/scale where inputs were normalized. Enough to evaluate without anything
+//                else.
+//   checkpoints  the same, with the optimizer's state, the progress, the options of the run and its
+//                history: a run that goes on from one gives the bits of a run that never stopped.
+#pragma once
+
+#include "bridge/network_source.hpp"
+#include "io/safetensors.hpp"
+#include "learn/split.hpp"
+#include "learn/trainer.hpp"
+#include "train_io/dataset_files.hpp"
+
+namespace loom::core {
+
+// Which samples training held out, and of what data set (hash_dataset, before normalizing), so that
+// they can be told from those that were trained on later.
+struct SplitRecord {
+  SplitSpec spec;
+  std::string data;
+};
+
+struct TrainedModel {
+  NetworkSpec network;
+  DType dtype = DType::f32;
+  LossSpec loss;
+  std::vector<std::string> names;  // of classes
+  Normalization normalization;
+  std::optional<SplitRecord> split = {};
+};
+
+// A name that ends in .entity: the network as it is packed (weights_source.hpp); else safetensors.
+Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer);
+
+struct WeightsFile {
+  std::string path;
+  SafeTensors tensors;
+  std::shared_ptr<const Entity> entity;  // where the file is one
+  // Metadata of that name, or the Error that it is absent.
+  Result<std::string> text(std::string_view name) const;
+};
+Result<WeightsFile> open_weights(const std::string& path);
+// What the metadata says. Errors: bad_file when the file is not ours.
+Result<TrainedModel> read_model(const WeightsFile& file);
+// What a network from any file was trained for (its section "model" and blobs input/); where the
+// file does not say: classes, no normalization.
+Result<TrainedModel> model_of(const NetworkSource& source);
+// Fills the parameters of `trainer`; the Error names the first that is absent or of another shape.
+// Matrices that the file holds in the number type of the trainer get its very codes and scales;
+// held ranges may be absent, and count only for the number type they belong to.
+Status load_weights(const WeightSource& source, Trainer& trainer);
+// XXH3-128 of all parameters as f32 masters, in their order.
+Result<std::string> hash_weights(Trainer& trainer);
+
+// Everything that decides the bits of a run, besides the network: a flat object.
+JsonValue run_options(const TrainerOptions& options, const Dataset& train,
+                      const Dataset& validation);
+
+struct TrainingRun {
+  JsonValue options;  // of run_options()
+  std::vector<EpochReport> history;
+};
+// Keeps the checkpoint before this one as PATH.previous.
+Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
+                       const TrainingRun& run);
+// Fills `trainer` and run.history. When PATH is damaged or absent, PATH.previous is taken; returns
+// the file that was. Refuses a checkpoint of another network or other options, naming what differs.
+Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,
+                                    Trainer& trainer, TrainingRun& run);
+
+}  // namespace loom::core

@@ -1,0 +1,26 @@
+// What files of weights and checkpoints share. Private to the room.
+#pragma once
+
+#include "io/safetensors_write.hpp"
+#include "train_io/bits_hash.hpp"
+#include "train_io/training_files.hpp"
+
+namespace loom::core {
+
+SafeOutput state_output(const StateTensor& state);
+SafeMetadata model_metadata(const TrainedModel& model, std::string_view form);
+void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tensors);
+JsonValue loss_json(const LossSpec& loss);
+Result<LossSpec> read_loss(const JsonValue& json, const std::string& where);
+JsonValue names_json(const std::vector<std::string>& names);
+// Adds what hash_dataset() is made of.
+void add_dataset(const Dataset& data, BitsHash& hash);
+JsonValue split_json(const SplitRecord& split);
+Result<SplitRecord> read_split(const JsonValue& json, const std::string& where);
+// Of a tensor of the training state: the parameter it is the master of, or the held ranges of its
+// scales; -1: what the optimizer keeps.
+int param_of(const Network& network, std::string_view name);
+// Reads one tensor of the training state from a file.
+Status fill_state(const WeightsFile& file, const StateTensor& state);
+
+}  // namespace loom::core

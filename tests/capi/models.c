@@ -1,0 +1,172 @@
+/* The story model of the tree from C: tokens, text as it appears, stopping, going back. */
+#include <stdlib.h>
+
+#include "check.h"
+
+struct stream {
+  char text[4096];
+  int tokens, stop_after;
+  double logprobs;
+};
+
+static int32_t on_token(void* user, const loom_token* token) {
+  struct stream* s = user;
+  CHECK(token->struct_size == sizeof(loom_token));
+  CHECK((int64_t)strlen(token->text) == token->text_size);
+  strncat(s->text, token->text, sizeof(s->text) - strlen(s->text) - 1);
+  s->logprobs += token->logprob;
+  if (token->top_count > 0) CHECK(token->top[0].logprob >= token->logprob - 1e-6f);
+  return ++s->tokens == s->stop_after;
+}
+
+static int32_t count_tensors(void* user, int64_t done, int64_t total) {
+  CHECK(done <= total);
+  ++*(int*)user;
+  return 0;
+}
+static int32_t stop_loading(void* user, int64_t done, int64_t total) {
+  (void)user, (void)done, (void)total;
+  return 1;
+}
+
+static void test_tokens(const loom_model* model) {
+  int32_t* ids = NULL;
+  int64_t count = 0;
+  char* text = NULL;
+  CHECK_OK(loom_model_tokenize(model, "Once upon a time", 0, &ids, &count));
+  CHECK(count > 0);
+  CHECK_OK(loom_model_detokenize(model, ids, count, 1, &text));
+  CHECK(text != NULL && strcmp(text, "Once upon a time") == 0);
+  loom_free(text);
+  loom_free(ids);
+  const int32_t wrong[] = {1 << 30};
+  CHECK_FAILS(loom_model_detokenize(model, wrong, 1, 1, &text), LOOM_OUT_OF_RANGE, "");
+  CHECK(text == NULL);
+}
+
+static void test_streaming(const loom_model* model) {
+  loom_model_session* session = NULL;
+  CHECK_OK(loom_model_start(model, NULL, &session));
+  static struct stream s = {"", 0, -1, 0};
+  loom_generate_options options = LOOM_GENERATE_OPTIONS_INIT;
+  options.max_tokens = 40;
+  options.logprobs = 1;
+  options.top_logprobs = 2;
+  options.on_token = on_token;
+  options.user = &s;
+  loom_generation* made = NULL;
+  CHECK_OK(loom_model_session_generate(session, "Once upon a time", &options, &made));
+  const char* text = NULL;
+  const int32_t* ids = NULL;
+  const float* logprobs = NULL;
+  int64_t size = 0, count = 0, scored = 0;
+  CHECK_OK(loom_generation_text(made, &text, &size));
+  CHECK(strcmp(text, s.text) == 0 && (int64_t)strlen(text) == size);
+  CHECK(strstr(text, ", there was a brave boy named Jacob.") == text);
+  CHECK_OK(loom_generation_ids(made, &ids, &count));
+  CHECK_OK(loom_generation_logprobs(made, &logprobs, &scored));
+  CHECK(count == 40 && scored == 40 && s.tokens == 40);
+  double sum = 0;
+  for (int64_t i = 0; i < scored; ++i) sum += logprobs[i];
+  CHECK(sum == s.logprobs && sum < 0);
+  loom_generation_info info = LOOM_GENERATION_INFO_INIT;
+  CHECK_OK(loom_generation_get_info(made, &info));
+  CHECK(info.stop == LOOM_STOP_LENGTH && info.tokens == 40 && info.prompt_tokens > 0);
+  int64_t position = 0, context = 0;
+  CHECK_OK(loom_model_session_position(session, &position, &context));
+  CHECK(position == info.prompt_tokens + 39 && context >= position);
+  CHECK_FAILS(loom_model_session_rewind(session, position + 1), LOOM_OUT_OF_RANGE, "");
+  CHECK_OK(loom_model_session_rewind(session, 0));
+
+  static struct stream part = {"", 0, 5, 0};
+  options.user = &part;
+  loom_generation* stopped = NULL;
+  CHECK_OK(loom_model_session_generate(session, "Once upon a time", &options, &stopped));
+  CHECK_OK(loom_generation_get_info(stopped, &info));
+  CHECK(info.stop == LOOM_STOP_CANCELLED && part.tokens == 5);
+  CHECK(strncmp(part.text, s.text, strlen(part.text)) == 0);
+  loom_generation_free(stopped);
+  loom_generation_free(made);
+  loom_model_session_free(session);
+}
+
+static int32_t on_logits(void* user, int64_t position, const float* logits, int64_t count) {
+  memcpy(user, logits, (size_t)count * sizeof(float));
+  return position > 2;
+}
+
+static void test_logits(const loom_model* model) {
+  int32_t* ids = NULL;
+  int64_t count = 0, vocab = 0;
+  CHECK_OK(loom_model_tokenize(model, "Once upon a time", 1, &ids, &count));
+  loom_model_session* session = NULL;
+  CHECK_OK(loom_model_start(model, NULL, &session));
+  const float* logits = NULL;
+  CHECK_OK(loom_model_session_logits(session, &logits, &vocab));
+  CHECK(vocab == 0);
+  CHECK_OK(loom_model_session_feed(session, ids, count));
+  CHECK_OK(loom_model_session_logits(session, &logits, &vocab));
+  loom_model_info info = LOOM_MODEL_INFO_INIT;
+  CHECK_OK(loom_model_get_info(model, &info));
+  CHECK(vocab == info.vocab && info.has_tokenizer == 1 && info.layers > 0);
+  float* before = malloc((size_t)vocab * sizeof(float));
+  float* other = malloc((size_t)vocab * sizeof(float));
+  memcpy(before, logits, (size_t)vocab * sizeof(float));
+  CHECK_OK(loom_model_session_rewind(session, 0));
+  CHECK_OK(loom_model_session_feed_all(session, ids, count < 3 ? count : 3, on_logits, other));
+  CHECK_OK(loom_model_session_rewind(session, 0));
+  CHECK_OK(loom_model_session_feed(session, ids, count));
+  CHECK_OK(loom_model_session_logits(session, &logits, &vocab));
+  CHECK(memcmp(before, logits, (size_t)vocab * sizeof(float)) == 0);
+  CHECK(memcmp(before, other, (size_t)vocab * sizeof(float)) != 0);
+  free(before);
+  free(other);
+  loom_free(ids);
+  loom_model_session_free(session);
+}
+
+static void test_chat(const loom_model* model) {
+  const loom_chat_turn turns[] = {{"user", "Hello"}};
+  char* text = NULL;
+  loom_model_info info = LOOM_MODEL_INFO_INIT;
+  CHECK_OK(loom_model_get_info(model, &info));
+  if (info.has_chat_template) {
+    int32_t* ids = NULL;
+    int64_t count = 0;
+    CHECK_OK(loom_model_render_chat(model, turns, 1, NULL, &text));
+    CHECK(text != NULL && strstr(text, "Hello") != NULL);
+    loom_free(text);
+    CHECK_OK(loom_model_tokenize_chat(model, turns, 1, NULL, &ids, &count));
+    CHECK(count > 1);
+    loom_free(ids);
+  } else {
+    CHECK_FAILS(loom_model_render_chat(model, turns, 1, NULL, &text), LOOM_UNSUPPORTED, "");
+  }
+}
+
+void test_models(void) {
+  const char* path = getenv("LOOM_TEST_MODEL");
+  if (path == NULL) path = "models/stories.entity";
+  loom_model* model = NULL;
+  int tensors = 0;
+  loom_model_options options = LOOM_MODEL_OPTIONS_INIT;
+  /* In the file's own type it would be mapped, and there would be nothing to wait for. */
+  options.has_dtype = 1;
+  options.dtype = LOOM_Q4_0;
+  options.progress = stop_loading;
+  CHECK_FAILS(loom_model_load(NULL, path, &options, &model), LOOM_CANCELLED, "");
+  options.progress = count_tensors;
+  options.user = &tensors;
+  CHECK_OK(loom_model_load(NULL, path, &options, &model));
+  CHECK(tensors > 0);
+  loom_model_free(model);
+  CHECK_OK(loom_model_load(NULL, path, NULL, &model));
+  test_tokens(model);
+  test_streaming(model);
+  test_logits(model);
+  test_chat(model);
+  loom_model_free(model);
+  loom_model* random = NULL;
+  CHECK_OK(loom_model_random(NULL, "tiny", LOOM_FLOAT32, 1, &random));
+  loom_model_free(random);
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# loom train, predict and eval beside scikit-learn (sklearn_check.py). The last line counts. Packages
+# come from PyPI into build/; without them it is skipped.
+#   tests/outside/sklearn_check.sh [PRESET]
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+preset="${1:-dev}"
+python="$(python_with build/sklearn_python numpy scikit-learn:sklearn)" || {
+  say "skipped: $python"
+  printf '0 passed, 0 failed, 1 skipped\n'
+  exit 0
+}
+exec "$python" -W ignore tests/outside/sklearn_check.py "build/$preset/cli/loom"

@@ -1,0 +1,76 @@
+"""The blocks of docs/c-and-python.md and of README.md, run as they are written."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+import loom
+from loom import _library
+from support import ROOT, Scratch, run
+
+if sys.version_info < (3, 9):
+    raise unittest.SkipTest("the reader of documents needs Python 3.9")
+sys.path.append(str(ROOT / "tests" / "tools"))
+from markdown import blocks  # noqa: E402
+
+PAGE = ROOT / "docs" / "c-and-python.md"
+
+
+def code(language, page=PAGE):
+    return [block for block in blocks(page) if block.language == language]
+
+
+class Page(Scratch):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "models").symlink_to(ROOT / "models")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+
+    @unittest.skipIf(importlib.util.find_spec("sklearn") is None, "scikit-learn is not installed")
+    def test_the_python_runs(self):
+        names, printed = {"__name__": "__main__"}, io.StringIO()
+        found = code("python")
+        self.assertEqual(len(found), 4)
+        for block in found:
+            program = compile("\n" * block.line + block.text, str(PAGE), "exec")
+            with contextlib.redirect_stdout(printed):
+                exec(program, names)
+        self.assertIn("('(0, 0, 0, 0)/weight', (16, 2), 'int8')", printed.getvalue())
+        self.assertEqual(names["story"].stop, "string")
+        self.assertGreater(float(printed.getvalue().split()[-1]), 0.9)
+
+    def test_the_python_of_the_readme_runs(self):
+        printed = io.StringIO()
+        [block] = code("python", ROOT / "README.md")
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block.text, "README.md", "exec"), {"__name__": "__main__"})
+        accuracy, story = printed.getvalue().split("\n", 1)
+        self.assertGreater(float(accuracy), 0.9)
+        self.assertGreater(len(story.split()), 20)
+
+    def test_the_c_compiles_and_runs(self):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None:
+            self.skipTest("no C compiler is installed")
+        [block] = code("c")
+        (self.folder / "doc.c").write_text(block.text)
+        # The wheel holds the library under one name; programs look for the one with its version.
+        library = self.folder / "libloom.so"
+        version = ".".join(loom.__version__.split(".")[:2])
+        for name in ("libloom.so", f"libloom.so.{version}"):
+            (self.folder / name).symlink_to(Path(_library._path()).resolve())
+        for dialect in ("-std=c99", "-std=c11"):
+            flags = [dialect, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT / 'include'}"]
+            run(compiler, *flags, "doc.c", "-o", "doc", library, f"-Wl,-rpath,{library.parent}")
+            printed = run("./doc")
+            self.assertTrue(printed.startswith("accuracy 1.00\n, there was a brave boy"), printed)
+
+
+if __name__ == "__main__":
+    unittest.main()

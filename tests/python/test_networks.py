@@ -1,0 +1,234 @@
+"""Networks, sessions, layers and arrays, as a person uses them."""
+
+import copy
+import json
+import pickle
+import unittest
+
+import loom
+import numpy as np
+from loom import _ffi, layers
+from loom._library import lib, text_from
+from random_networks import random_network
+from support import ROOT, Scratch, points, same_bits
+
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    tomllib = None
+
+
+def small(seed=7, **options):
+    layers = [loom.Dense(4, 16, activation="tanh"), loom.Dense(16, 3)]
+    return loom.Sequential(layers, input=4, seed=seed, **options)
+
+
+class Networks(Scratch):
+    def test_a_network_gives_what_its_formula_says(self):
+        net = loom.Sequential([loom.Dense(2, 1)], input=(2,))
+        net.load_state_dict({"(0, 0, 0, 0)/weight": [[2.0, -3.0]], "(0, 0, 0, 0)/bias": [0.5]})
+        self.assertEqual(net.predict([[1.0, 1.0], [4.0, 2.0]]).tolist(), [[-0.5], [2.5]])
+        with self.assertRaises(KeyError):
+            net.load_state_dict({})
+
+    def test_what_is_saved_is_what_was_there(self):
+        x, _ = points()
+        for ending in ("entity", "json", "npz", "safetensors", "onnx"):
+            with self.subTest(ending):
+                net, file = small(), self.folder / f"net.{ending}"
+                seen = []
+                net.save(file, progress=lambda done, total: seen.append((done, total)))
+                back = loom.Network.load(file)
+                self.assertTrue(same_bits(net.predict(x), back.predict(x)))
+        net.save(self.folder / "alone.json", weights=False)
+        both = loom.Network.load(
+            self.folder / "alone.json", weights=self.folder / "net.safetensors", seed=99
+        )
+        self.assertTrue(same_bits(net.predict(x), both.predict(x)))
+        net.save(self.folder / "small.entity", dtype="int8")
+        self.assertEqual(loom.Network.load(self.folder / "small.entity").info["dtype"], "int8")
+
+    def test_seeds_and_types_make_other_networks(self):
+        x, _ = points()
+        self.assertTrue(same_bits(small(0).predict(x), small(0).predict(x)))
+        self.assertFalse(same_bits(small(0).predict(x), small(1).predict(x)))
+        self.assertFalse(same_bits(small(0).predict(x), small(0, dtype="int8").predict(x)))
+
+    def test_pickles_and_copies_are_networks_of_their_own(self):
+        x, y = points()
+        net = small()
+        for other in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net)):
+            self.assertTrue(same_bits(net.predict(x), other.predict(x)))
+            other.fit(x, y, epochs=1)
+            self.assertFalse(same_bits(net.predict(x), other.predict(x)))
+        with self.assertRaises(TypeError):
+            pickle.dumps(net.session())
+
+    def test_batches_sessions_and_engines_change_no_bit(self):
+        x, _ = points()
+        net = small()
+        expected = net.predict(x)
+        for batch in (1, 7, 64, 240):
+            self.assertTrue(same_bits(net.predict(x, batch=batch), expected))
+        with net.session(max_batch=16) as session:
+            out = np.zeros((240, 3), np.float32)
+            self.assertIs(session.run(x, out), out)
+            self.assertTrue(same_bits(out, expected))
+            cells = list(session.cells(x))
+            self.assertEqual([(at, kind) for at, kind, _ in cells],
+                             [((0, 0, 0, 0), "Dense"), ((0, 0, 1, 0), "Dense")])  # fmt: skip
+            self.assertTrue(same_bits(cells[1][2], expected))
+        for threads, isa in ((1, "scalar"), (2, None)):
+            other = loom.Network.from_json(
+                net.json(), seed=7, engine=loom.Engine(threads, isa=isa)
+            )
+            self.assertTrue(same_bits(other.predict(x), expected))
+
+    def test_a_stateful_session_goes_on(self):
+        net = loom.Sequential([loom.Rnn(2, 3), loom.Dense(3, 1)], input=(4, 2))
+        x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 4, 2)
+        whole = net.predict(x)
+        with net.session(stateful=True) as session:
+            parts = [session.run(x[:, i : i + 1]) for i in range(4)]
+            self.assertEqual(session.position, 4)
+            self.assertTrue(same_bits(np.concatenate(parts, axis=1), whole))
+            session.reset()
+            self.assertTrue(same_bits(session.run(x[:, :1]), parts[0]))
+
+    def test_people_see_what_it_is(self):
+        net = small()
+        self.assertIn("131 parameters", net.summary())
+        self.assertEqual(repr(net), "<loom.Network [4] -> [3], 2 layers, 131 parameters, float32>")
+        self.assertIn("<td>[16]</td>", net._repr_html_())
+        self.assertEqual(net.info["output"], (3,))
+        with net:
+            pass
+        self.assertTrue(net.closed)
+        net.close()
+        self.assertEqual(repr(net), "<loom.Network, closed>")
+        with self.assertRaisesRegex(ValueError, "Network is closed"):
+            net.predict([[1, 2, 3, 4]])
+
+
+class Layers(unittest.TestCase):
+    """api/layers.toml against what the library writes of layers with few fields given."""
+
+    SAMPLES = {
+        "SwiGLU": {"width": 4, "inner": 8}, "KMeans": {"clusters": 3, "width": 4},
+        "Embedding": {"vocab": 9, "width": 4}, "RNN": {"in": 4, "hidden": 3},
+        "LSTM": {"in": 4, "hidden": 3}, "GRU": {"in": 4, "hidden": 3},
+        "MultiHeadAttention": {"width": 4, "heads": 2, "kv_heads": 2, "head_dim": 2},
+        "Dense": {"in": 4, "out": 3}, "RMSNorm": {"width": 4}, "LayerNorm": {"width": 4},
+    }  # fmt: skip
+    INPUTS = {"Embedding": [5], "RNN": [5, 4], "LSTM": [5, 4], "GRU": [5, 4],
+              "MultiHeadAttention": [5, 4]}  # fmt: skip
+
+    def table(self):
+        with open(ROOT / "api" / "layers.toml", "rb") as file:
+            return tomllib.load(file)
+
+    @unittest.skipIf(tomllib is None, "this Python reads no TOML")
+    def test_every_kind_of_the_library_has_a_class_and_no_other(self):
+        table = self.table()
+        types = {layer.get("type", layer["name"]) for layer in table["layer"]}
+        self.assertEqual(types, set(text_from(lib.loom_layer_types).split("\n")))
+        self.assertEqual({layer["name"] for layer in table["layer"]}, set(layers.__all__))
+
+    def test_defaults_are_those_of_the_library(self):
+        for name in layers.__all__:
+            kind = getattr(layers, name).TYPE
+            given, shape = self.SAMPLES.get(kind, {}), self.INPUTS.get(kind, [4])
+            if kind.startswith(("CNN", "ConvTransposed")):
+                axes = int(kind.replace("CNN", "").replace("ConvTransposed", "")[0])
+                given, shape = {"channels": 2, "filters": 3}, [2, *[6] * axes]
+            if kind in ("Sequential", "Residual", "Parallel"):
+                given = {"children": [{"type": "Dense", "in": 4, "out": 4}]}
+            cell = {"at": [0, 0, 0, 0], "type": kind, **given}
+            net = loom.Network.from_json(
+                {"loom": 1, "grid": [1, 1, 1, 1], "input": shape, "cells": [cell]}
+            )
+            written = json.loads(net.json())["cells"][0]
+            names = getattr(layers, name)._NAMES
+            python = {n: given[key] for n, key in names.items() if key in given}
+            if "children" in given:
+                python["children"] = [loom.Dense(4, 4)]
+            ours = getattr(layers, name)(**python).description()
+            written.pop("at"), written.pop("disabled")
+            ours.pop("children", None), written.pop("children", None)
+            with self.subTest(name):
+                self.assertEqual(ours, written)
+
+    def test_random_networks_come_back_from_their_description(self):
+        for seed in range(20):
+            net, x = random_network(seed)
+            dtype = net.info["dtype"]
+            again = loom.Network.from_json(net.json(), seed=seed, dtype=dtype)
+            self.assertTrue(same_bits(net.predict(x), again.predict(x)), net.summary())
+
+
+class Arrays(unittest.TestCase):
+    def test_results_lie_in_memory_of_the_library(self):
+        y = small().predict(np.ones((3, 4), np.float32))
+        self.assertFalse(y.flags.owndata)
+        self.assertTrue(y.flags.writeable)
+        kept = y[1]
+        del y
+        self.assertTrue(np.isfinite(kept).all())
+
+    def test_inputs_are_handed_over_where_they_lie(self):
+        x = np.arange(24, dtype=np.float64).reshape(4, 6)
+        for view in (x, x.T, x[::2, ::-1], x[1:, 2:3]):
+            tensor = loom.arrays.as_tensor(view).tensor
+            address = view.__array_interface__["data"][0]
+            self.assertEqual(tensor.data, address)
+            if view.flags.c_contiguous:
+                self.assertFalse(tensor.strides)
+            else:
+                self.assertEqual([n * 8 for n in tensor.strides[:2]], list(view.strides))
+
+    def test_views_give_what_copies_give(self):
+        net, (x, _) = small(), points()
+        wide = np.repeat(x, 2, axis=1)[:, ::2]
+        for view in (wide, np.asfortranarray(x), x[::-1][::-1], x.astype(np.float64)):
+            self.assertTrue(same_bits(net.predict(view), net.predict(x)))
+
+    def test_dlpack_shares_memory_both_ways(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        array = loom.Array.from_dlpack(x)
+        x[0, 0] = 7
+        self.assertEqual(array.tolist()[0][0], 7)
+        again = np.from_dlpack(array)
+        self.assertTrue(np.shares_memory(again, x))
+        self.assertTrue(again.flags.writeable)
+        del array, x
+        self.assertEqual(again[0, 0], 7)
+        again.flags.writeable = False
+        fixed = loom.Array.from_dlpack(again)
+        self.assertFalse(fixed.numpy().flags.writeable)
+        with self.assertRaises(BufferError):
+            np.from_dlpack(fixed)
+        kept = loom.Array.from_dlpack(np.arange(3.0))
+        loom.Array.from_dlpack(kept).__dlpack__()  # nobody takes it
+        self.assertEqual(kept.tolist(), [0, 1, 2])
+
+    def test_what_is_no_tensor_is_refused_by_name(self):
+        net = small()
+        for wrong, words in (
+            (np.ones((1, 4), np.complex64), "complex64"),
+            (np.array([["a"] * 4]), "no tensor"),
+            (np.ones((1, 4), ">f4"), "byte order"),
+            (np.ones((1, 4), object), "object"),
+        ):
+            with self.assertRaisesRegex(TypeError, words):
+                net.predict(wrong)
+        with self.assertRaisesRegex(loom.InvalidArgumentError, "5"):
+            net.predict(np.ones((2, 5), np.float32))
+
+    def test_types_have_the_numbers_of_c(self):
+        for name, number in _ffi.DTYPE.items():
+            self.assertEqual(loom.arrays.dtype_name(number), name)
+            self.assertEqual(loom.arrays.dtype_number(name), number)
+
+
+if __name__ == "__main__":
+    unittest.main()
