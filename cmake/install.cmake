@@ -4,9 +4,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The rooms of the library, without those that measure and prove it.
+get_property(rooms GLOBAL PROPERTY LOOM_ROOMS)
+list(REMOVE_ITEM rooms lab)
 set(objects)
-foreach(room base dtype tensor ops backend_reference backend_cpu backend_webgpu layers grid learn io
-    bridge text llm train_io convert api capi)
+foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:loom_${room}>)
 endforeach()
 

@@ -10,6 +10,7 @@ function(loom_room path)
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
   add_library(loom_${name} STATIC ${sources})
+  set_property(GLOBAL APPEND PROPERTY LOOM_ROOMS ${name})
   # The names of a batch of files must not meet in a unity build; batches of this size are tested.
   set_target_properties(loom_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
   if(LOOM_POSITION_INDEPENDENT)

@@ -8,7 +8,7 @@
 
 #include "io/hf_config.hpp"
 #include "io/safetensors.hpp"
-#include "text/chat_template.hpp"
+#include "jinja/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
 namespace loom::core {

@@ -9,9 +9,9 @@
 
 #include "grid/session.hpp"
 #include "io/hf_config.hpp"
+#include "jinja/chat_template.hpp"
 #include "llm/decoder.hpp"
 #include "llm/model_source.hpp"
-#include "text/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
 namespace loom::core {

@@ -1,5 +1,5 @@
 // Works side by side in one dispatch, and lists that come again.
-#include "backend/webgpu/work.hpp"
+#include "backend/webgpu/wgsl/work.hpp"
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 

@@ -13,7 +13,7 @@
 #include <cstdlib>
 
 #include "backend/reference/reference.hpp"
-#include "backend/webgpu/weights.hpp"
+#include "backend/webgpu/wgsl/weights.hpp"
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"

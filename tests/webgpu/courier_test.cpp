@@ -1,4 +1,4 @@
-#include "backend/webgpu/courier.hpp"
+#include "backend/webgpu/runtime/submission_thread.hpp"
 
 #include <gtest/gtest.h>
 

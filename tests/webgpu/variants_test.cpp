@@ -1,10 +1,10 @@
 // Variants of products in tiles: that they have one another's bits, and how one is chosen.
-#include "backend/webgpu/variants.hpp"
+#include "backend/webgpu/tuning/variants.hpp"
 
 #include <cmath>
 #include <cstdlib>
 
-#include "backend/webgpu/trial.hpp"
+#include "backend/webgpu/tuning/trial.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "webgpu/distance.hpp"

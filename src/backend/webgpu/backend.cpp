@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
-#include "backend/webgpu/elementwise.hpp"
-#include "backend/webgpu/gpu.hpp"
-#include "backend/webgpu/kernels.hpp"
-#include "backend/webgpu/memory.hpp"
-#include "backend/webgpu/peephole.hpp"
-#include "backend/webgpu/replays.hpp"
-#include "backend/webgpu/teams.hpp"
-#include "backend/webgpu/trial.hpp"
+#include "backend/webgpu/fusion/fuse.hpp"
+#include "backend/webgpu/kernels/elementwise.hpp"
+#include "backend/webgpu/kernels/kernels.hpp"
+#include "backend/webgpu/runtime/gpu.hpp"
+#include "backend/webgpu/runtime/memory.hpp"
+#include "backend/webgpu/tuning/trial.hpp"
 #include "backend/webgpu/webgpu.hpp"
+#include "backend/webgpu/wgsl/replays.hpp"
+#include "backend/webgpu/wgsl/subgroup.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::webgpu {

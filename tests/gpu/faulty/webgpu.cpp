@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backend/webgpu/wgpu.hpp"
+#include "backend/webgpu/runtime/wgpu.hpp"
 
 using namespace loom::core::wgpu;
 

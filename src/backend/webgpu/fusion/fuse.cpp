@@ -1,0 +1,69 @@
+#include "backend/webgpu/fusion/fuse.hpp"
+
+#include "backend/webgpu/fusion/fused.hpp"
+#include "backend/webgpu/fusion/fused_many.hpp"
+
+namespace loom::core::webgpu {
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (a.empty() || b.empty()) return false;
+  return a.data < b.end() && b.data < a.end();
+}
+
+namespace {
+
+// visit() of a command as it stands: `f` may read its tensors only.
+template <class F>
+void look_at(const Command& command, F&& f) {
+  switch (command.op) {
+#define LOOM_OP(name, Args)                              \
+  case OpId::name:                                       \
+    visit(const_cast<Args&>(args_of<Args>(command)), f); \
+    break;
+#include "ops/ops.def"
+#undef LOOM_OP
+  }
+}
+
+}  // namespace
+
+bool dead(std::span<const Command> rest, const Tensor& t) {
+  for (const Command& command : rest) {
+    bool read = false, written = false;
+    look_at(command, [&](const Tensor& other, Access access) {
+      if (!overlap(other, t)) return;
+      const bool whole = other.data <= t.data && other.end() >= t.end() &&
+                         (other.rows() <= 1 || other.row_stride == other.cols());
+      if (access != Access::write) read = true;
+      if (access == Access::write && whole) written = true;
+    });
+    if (read) return false;
+    if (written) return true;
+  }
+  return false;
+}
+
+bool dead(std::span<const Command> rest, const Q8Rows& q) {
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (const auto* product = args_at<MatmulArgs>(rest, i)) {
+      if (product->use_q8 && product->q8.codes == q.codes) return false;
+    }
+    if (const auto* quantise = args_at<QuantiseRowsArgs>(rest, i)) {
+      if (quantise->q.codes == q.codes) return true;
+    }
+  }
+  return true;
+}
+
+Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
+  const auto products = [](Frame& f, std::span<const Command> r) { return fuse_products(f, r); };
+  using Part = Result<int64_t> (*)(Frame&, std::span<const Command>);
+  for (const Part part : {Part{products}, fuse_attention, fuse_rope, fuse_many, fuse_loss,
+                          fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimise}) {
+    const Result<int64_t> taken = part(frame, rest);
+    if (!taken.ok() || *taken > 0) return taken;
+  }
+  return 0;
+}
+
+}  // namespace loom::core::webgpu

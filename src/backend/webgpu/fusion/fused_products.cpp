@@ -1,0 +1,129 @@
+// The products of one row as commands: norm, quantise_rows, up to three matmul over the same x,
+// then a gated unit or an addition. row_products.hpp runs them.
+#include "backend/webgpu/fusion/fuse.hpp"
+#include "backend/webgpu/kernels/row_products.hpp"
+
+namespace loom::core::webgpu {
+namespace {
+
+bool row_of_floats(const Tensor& t) {
+  return t.rows() == 1 && t.dtype == DType::f32;
+}
+
+// The matrices: of one type and depth, over one row, in one buffer of the device.
+bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) {
+  const Tensor* x = p.joined != nullptr ? &p.joined->y : nullptr;
+  if (p.quantise != nullptr) x = &p.quantise->x;
+  if (p.norm != nullptr) x = &p.norm->y;
+  while (p.count < RowProducts::kMost) {
+    const auto* m = args_at<MatmulArgs>(rest, static_cast<size_t>(p.commands));
+    if (m == nullptr || m->x.rows() != 1 || m->x.dtype != DType::f32) break;
+    if (m->use_q8 != (p.quantise != nullptr)) break;
+    if (m->use_q8 && m->q8.codes != p.quantise->q.codes) break;
+    if (x != nullptr && m->x.data != x->data) break;
+    if (p.count > 0) {
+      const MatmulArgs& first = *p.matrix[0];
+      if (m->w.dtype != first.w.dtype || m->w.shape[1] != p.depth() ||
+          m->activation != Activation::linear || first.activation != Activation::linear ||
+          frame.place(m->w.data).buffer != frame.place(first.w.data).buffer) {
+        break;
+      }
+    }
+    x = &m->x;
+    p.matrix[p.count++] = m;
+    ++p.commands;
+  }
+  return p.count > 0;
+}
+
+void take_end(std::span<const Command> rest, RowProducts& p) {
+  const auto at = static_cast<size_t>(p.commands);
+  const auto* gated = args_at<GatedArgs>(rest, at);
+  if (p.count == 2 && gated != nullptr && gated->gate.data == p.matrix[0]->y.data &&
+      gated->up.data == p.matrix[1]->y.data && row_of_floats(gated->y) &&
+      gated->y.cols() == p.matrix[0]->y.cols()) {
+    p.gated = gated;
+    ++p.commands;
+  }
+  const auto* sum = args_at<BinaryArgs>(rest, at);
+  if (p.count == 1 && sum != nullptr && sum->kind == BinaryKind::add && row_of_floats(sum->y) &&
+      sum->a.cols() == sum->b.cols() && sum->b.rows() == 1) {
+    const Tensor& y = p.matrix[0]->y;
+    if (sum->a.data != y.data && sum->b.data != y.data) return;
+    p.addition = sum;
+    p.other = sum->a.data == y.data ? sum->b : sum->a;
+    ++p.commands;
+  }
+}
+
+bool take(Frame& frame, std::span<const Command> rest, RowProducts& p) {
+  const auto* norm = args_at<NormArgs>(rest, 0);
+  if (norm != nullptr) {
+    if (norm->kind != NormKind::rms || norm->segments != 1 || !row_of_floats(norm->x)) return false;
+    if (p.joined != nullptr) return false;
+    p.norm = norm;
+    ++p.commands;
+  }
+  const auto* quantise = args_at<QuantiseRowsArgs>(rest, static_cast<size_t>(p.commands));
+  if (quantise != nullptr && row_of_floats(quantise->x)) {
+    if (norm != nullptr && quantise->x.data != norm->y.data) return false;
+    if (p.joined != nullptr && quantise->x.data != p.joined->y.data) return false;
+    p.quantise = quantise;
+    ++p.commands;
+  }
+  if (!take_matrices(frame, rest, p)) return false;
+  take_end(rest, p);
+  return (p.commands > 1 || p.joined != nullptr) && row_fits(p);
+}
+
+// Whether a workgroup may write `w` while others still read.
+bool writes_apart(const RowProducts& p, const Tensor& w, bool last) {
+  if (p.joined == nullptr && overlap(w, p.x())) return false;
+  // A lane reads the value that it replaces.
+  if (overlap(w, p.other) && !(last && w.data == p.other.data)) return false;
+  for (int64_t i = 0; i < p.count; ++i) {
+    if (overlap(w, p.matrix[i]->bias)) return false;
+  }
+  return p.norm == nullptr || !overlap(w, p.norm->gamma);
+}
+
+// What is written: not what nobody reads. False: it cannot be in one dispatch.
+bool outputs_of(const RowProducts& p, std::span<const Command> after, RowOutputs& o) {
+  const bool ends = p.gated != nullptr || p.addition != nullptr;
+  if (p.gated != nullptr) o.out = p.gated->y;
+  if (p.addition != nullptr) o.out = p.addition->y;
+  // The last command may write over what those before it made.
+  const auto gone = [&](const Tensor& t) {
+    const bool covered = ends && o.out.data <= t.data && o.out.end() >= t.end();
+    return covered || dead(after, t);
+  };
+  if (p.norm != nullptr && !gone(p.norm->y)) o.kept = p.norm->y;
+  for (int64_t i = 0; i < p.count; ++i) {
+    if (!ends || !gone(p.matrix[i]->y)) o.y[i] = p.matrix[i]->y;
+  }
+  if (p.quantise != nullptr && !dead(after, p.quantise->q)) return false;
+  if (p.joined != nullptr && !gone(p.joined->y)) return false;
+  const Tensor* written[] = {&o.kept, &o.y[0], &o.y[1], &o.y[2], &o.out};
+  for (const Tensor* w : written) {
+    if (!writes_apart(p, *w, w == &o.out)) return false;
+    for (const Tensor* v : written) {
+      if (v != w && overlap(*w, *v)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest,
+                              const JoinedRow* joined) {
+  RowProducts p;
+  p.joined = joined;
+  if (!take(frame, rest, p)) return 0;
+  RowOutputs out;
+  if (!outputs_of(p, rest.subspan(static_cast<size_t>(p.commands)), out)) return 0;
+  LOOM_TRY(run_row_products(frame, p, out));
+  return p.commands;
+}
+
+}  // namespace loom::core::webgpu

@@ -1,0 +1,118 @@
+// rope of queries and of keys and the write into the cache, of any number of rows: one invocation
+// per pair that is turned, per value that is kept and per value that only moves.
+#include "backend/webgpu/kernels/rope_write.hpp"
+
+#include "backend/webgpu/fusion/fuse.hpp"
+
+namespace loom::core::webgpu {
+namespace {
+
+constexpr Kernel kRopeWrite{"rope_kv_write", R"(
+fn key_set(row: u32, c: u32, v: f32) {
+  if (has_kept) { kept_set(row * p.kept_row + c, v); }
+  let position = p.position + row;
+  let group = c / p.head_width * (p.capacity / 16u) + position / 16u;
+  keys_set((group * p.head_width + c % p.head_width) * 16u + position % 16u, v);
+}
+fn run(i: u32) {
+  let query_items = p.heads * p.units;
+  let row = i / (query_items + p.key_items + p.value_items);
+  var j = i % (query_items + p.key_items + p.value_items);
+  if (j >= query_items + p.key_items) {
+    let c = j - query_items - p.key_items;
+    let at = (c / p.head_width * p.capacity + p.position + row) * p.head_width + c % p.head_width;
+    values_set(at, v_at(row * p.v_s + c));
+    return;
+  }
+  let key = j >= query_items;
+  if (key) { j -= query_items; }
+  let c = j / p.units * p.head_width + j % p.units;
+  let one = j % p.units >= p.half;
+  let to = c + select(0u, p.half, one);
+  if (one) {
+    if (key) {
+      key_set(row, to, k_at(row * p.k_s + to));
+    } else {
+      y_set(row * p.y_s + to, q_at(row * p.q_s + to));
+    }
+    return;
+  }
+  let position = p.first + select(row, row % p.run_length, p.run_length > 0u);
+  let cosine = cos_at(position * p.cos_s + j % p.units);
+  let sine = p.sign * sin_at(position * p.sin_s + j % p.units);
+  if (key) {
+    let a = k_at(row * p.k_s + c);
+    let b = k_at(row * p.k_s + c + p.half);
+    key_set(row, c, a * cosine - b * sine);
+    key_set(row, c + p.half, a * sine + b * cosine);
+  } else {
+    let a = q_at(row * p.q_s + c);
+    let b = q_at(row * p.q_s + c + p.half);
+    y_set(row * p.y_s + c, a * cosine - b * sine);
+    y_set(row * p.y_s + c + p.half, a * sine + b * cosine);
+  }
+}
+)"};
+
+int64_t turned_of(const RopeArgs& r) {
+  return r.turned > 0 ? r.turned : r.x.cols() / r.heads;
+}
+
+bool alike(const RopeArgs& q, const RopeArgs& k) {
+  return q.x.cols() / q.heads == k.x.cols() / k.heads && turned_of(q) == turned_of(k) &&
+         q.first == k.first && q.length == k.length && q.inverse == k.inverse &&
+         q.cos.data == k.cos.data && q.sin.data == k.sin.data && q.x.rows() == k.x.rows();
+}
+
+}  // namespace
+
+bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
+  const auto* q = args_at<RopeArgs>(rest, 0);
+  const auto* k = args_at<RopeArgs>(rest, 1);
+  const auto* write = args_at<KvWriteArgs>(rest, 2);
+  if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
+  run = {q, k, write, dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
+  return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
+         write->cache.head_dim == k->x.cols() / k->heads;
+}
+
+Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
+  RopeWrite run;
+  if (!take_rope_write(rest, run)) return 0;
+  const auto& [q, k, write, kept] = run;
+  for (const Tensor* input : {&q->x, &k->x, &write->v}) {
+    const bool same =
+        input == &q->x && q->y.data == q->x.data && q->y.row_stride == q->x.row_stride;
+    if (overlap(q->y, *input) && !same) return 0;
+    if (overlap(kept, *input)) return 0;
+  }
+  const int64_t width = q->x.cols() / q->heads, turned = q->turned > 0 ? q->turned : width;
+  const int64_t units = turned / 2 + width - turned;
+  const int64_t items = q->heads * units + k->heads * units + write->v.cols();
+  LOOM_TRY(Call(frame, kRopeWrite)
+               .read("q", q->x)
+               .read("k", k->x)
+               .read("v", write->v)
+               .read("cos", q->cos)
+               .read("sin", q->sin)
+               .write("y", q->y)
+               .write("kept", kept)
+               .floats("keys", write->cache.keys, Access::write)
+               .floats("values", write->cache.values, Access::write)
+               .value("kept_row", kept.row_stride)
+               .value("heads", q->heads)
+               .value("units", units)
+               .value("half", turned / 2)
+               .value("head_width", width)
+               .value("key_items", k->heads * units)
+               .value("value_items", write->v.cols())
+               .value("first", q->first)
+               .value("run_length", q->length)
+               .value("sign", q->inverse ? -1.0f : 1.0f)
+               .value("position", write->first)
+               .value("capacity", write->cache.capacity)
+               .items(q->x.rows() * items));
+  return 3;
+}
+
+}  // namespace loom::core::webgpu

@@ -1,0 +1,143 @@
+// unary, binary, gated, fill: an invocation makes one value, or in large tensors sixteen that lie
+// as far apart as a workgroup is wide, so that every read of a workgroup is of neighbours. They are
+// read before the first is written: reads wait for memory together. Tensors without gaps between
+// their rows (flat) are counted through, without a division.
+#include "backend/webgpu/kernels/elementwise.hpp"
+
+#include "backend/webgpu/kernels/kernels.hpp"
+
+namespace loom::core::webgpu {
+
+const std::string_view kFlat = R"(
+fn place(n: u32, stride: u32) -> u32 {
+  if (flat == 1u) { return n; }
+  return n / p.cols * stride + n % p.cols;
+}
+)";
+
+constexpr Kernel kCopyWords{"copy_words", R"(
+fn run(i: u32) { to_put(i, from_word(i)); }
+)"};
+
+Status copy_words(Frame& frame, const Place& from, const Place& to, int64_t count) {
+  return Call(frame, kCopyWords)
+      .words("from", from, Access::read)
+      .words("to", to, Access::write)
+      .beside()
+      .items(count);
+}
+
+namespace kernels {
+namespace {
+
+constexpr Kernel kUnary{"unary", R"(
+fn run(i: u32) {
+  var x: array<f32, each>;
+  for (var j = 0u; j < each; j++) { x[j] = x_at(place(spot(i, j), p.x_s)); }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), unary_value(kind, x[j])); }
+  }
+}
+)"};
+
+// b is whole (0), one row (1), one column (2) or one value (3).
+constexpr Kernel kBinary{"binary", R"(
+fn place_b(n: u32) -> u32 {
+  switch (b_form) {
+    case 0u: { return place(n, p.b_s); }
+    case 1u: { return n % p.cols; }
+    case 2u: { return n / p.cols * p.b_s; }
+    default: { return 0u; }
+  }
+}
+fn run(i: u32) {
+  var a: array<f32, each>;
+  var b: array<f32, each>;
+  for (var j = 0u; j < each; j++) {
+    a[j] = a_at(place(spot(i, j), p.a_s));
+    b[j] = b_at(place_b(spot(i, j)));
+  }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), binary_value(kind, a[j], b[j])); }
+  }
+}
+)"};
+
+constexpr Kernel kGated{"gated", R"(
+fn run(i: u32) {
+  var gate: array<f32, each>;
+  var up: array<f32, each>;
+  for (var j = 0u; j < each; j++) {
+    gate[j] = gate_at(place(spot(i, j), p.gate_s));
+    up[j] = up_at(place(spot(i, j), p.up_s));
+  }
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), activate(kind, gate[j]) * up[j]); }
+  }
+}
+)"};
+
+constexpr Kernel kFill{"fill", R"(
+fn run(i: u32) {
+  for (var j = 0u; j < each; j++) {
+    if (here(i, j)) { y_set(place(spot(i, j), p.y_s), p.v); }
+  }
+}
+)"};
+
+}  // namespace
+
+Status unary(Frame& frame, const UnaryArgs& args) {
+  Call call(frame, kUnary);
+  return flat(call, {&args.x, &args.y})
+      .read("x", args.x)
+      .write("y", args.y)
+      .constant("kind", static_cast<int64_t>(args.kind))
+      .spread(args.y.shape.count());
+}
+
+Status binary(Frame& frame, const BinaryArgs& args) {
+  const int64_t one_row = args.b.rows() == 1 && args.a.rows() != 1 ? 1 : 0;
+  const int64_t one_col = args.b.cols() == 1 && args.a.cols() != 1 ? 2 : 0;
+  const int64_t b_form = one_row + one_col;
+  Call call(frame, kBinary);
+  return flat(call, {&args.a, b_form == 0 ? &args.b : &args.a, &args.y})
+      .read("a", args.a)
+      .read("b", args.b)
+      .write("y", args.y)
+      .constant("b_form", b_form)
+      .constant("kind", static_cast<int64_t>(args.kind))
+      .spread(args.y.shape.count());
+}
+
+Status gated(Frame& frame, const GatedArgs& args) {
+  Call call(frame, kGated);
+  return flat(call, {&args.gate, &args.up, &args.y})
+      .read("gate", args.gate)
+      .read("up", args.up)
+      .write("y", args.y)
+      .constant("kind", static_cast<int64_t>(args.activation))
+      .spread(args.y.shape.count());
+}
+
+Status fill(Frame& frame, const FillArgs& args) {
+  Call call(frame, kFill);
+  return flat(call, {&args.y})
+      .write("y", args.y)
+      .value("v", args.value)
+      .spread(args.y.shape.count());
+}
+
+}  // namespace kernels
+
+Call& flat(Call& call, std::initializer_list<const Tensor*> tensors) {
+  bool gapless = true;
+  int64_t cols = 0;
+  for (const Tensor* t : tensors) {
+    cols = t->cols();
+    gapless = gapless && (t->rows() <= 1 || t->row_stride == cols);
+  }
+  return call.value("cols", cols).constant("flat", gapless ? 1 : 0).text(kFlat);
+}
+
+}  // namespace loom::core::webgpu

@@ -1,0 +1,110 @@
+// optimise: one invocation per value of the gradient, the formulas of ops/args.hpp in their order.
+// Several parameters at once: fusion/fused_optimise.cpp.
+#include "backend/webgpu/kernels/optimise.hpp"
+
+#include "backend/webgpu/kernels/kernels.hpp"
+
+namespace loom::core::webgpu {
+namespace {
+
+// Kinds are those of OptimizerKind: sgd, momentum, nesterov, rmsprop, adam, adamw, lion.
+// c1, c2: 1 - beta^t.
+constexpr std::string_view kUpdate = R"(
+struct Updated { w: f32, m: f32, v: f32 }
+fn updated(w: f32, g: f32, m0: f32, v0: f32, rate: f32, c1: f32, c2: f32) -> Updated {
+  var decayed = g + p.decay * w;
+  var y = w;
+  var m = m0;
+  var v = v0;
+  switch (kind) {
+    case 0u: { y = w - rate * decayed; }
+    case 1u: {
+      m = p.beta1 * m + decayed;
+      y = w - rate * m;
+    }
+    case 2u: {
+      m = p.beta1 * m + decayed;
+      y = w - rate * (decayed + p.beta1 * m);
+    }
+    case 3u: {
+      v = p.beta2 * v + (1.0 - p.beta2) * (decayed * decayed);
+      y = w - (rate * decayed) / (sqrt(v) + p.eps);
+    }
+    case 6u: {
+      let mixed = p.beta1 * m + (1.0 - p.beta1) * g;
+      y = w - rate * (sign(mixed) + p.decay * w);
+      m = p.beta2 * m + (1.0 - p.beta2) * g;
+    }
+    default: {
+      if (kind == 5u) {
+        y = w - (rate * p.decay) * w;
+        decayed = g;
+      }
+      m = p.beta1 * m + (1.0 - p.beta1) * decayed;
+      v = p.beta2 * v + (1.0 - p.beta2) * (decayed * decayed);
+      y = y - (rate * (m / c1)) / (sqrt(v / c2) + p.eps);
+    }
+  }
+  return Updated(y, m, v);
+}
+)";
+
+constexpr Kernel kOptimise{"optimise", R"(
+fn run(i: u32) {
+  var scale = 1.0;
+  if (has_scale) { scale = scale_at(0u); }
+  if (is_nan(scale)) { return; }
+  let at = i / p.cols;
+  let col = i % p.cols;
+  var row = i32(at);
+  if (has_rows) { row = rows_at(at); }
+  if (row < 0) { return; }
+  let r = u32(row);
+  var m = 0.0;
+  var v = 0.0;
+  if (has_m) { m = m_at(r * p.m_s_ + col); }
+  if (has_v) { v = v_at(r * p.v_s_ + col); }
+  let g = g_at(at * p.g_s + col) * scale;
+  let to = updated(w_at(r * p.w_s + col), g, m, v, hyper_at(0u), hyper_at(1u), hyper_at(2u));
+  w_set(r * p.w_s + col, to.w);
+  if (has_m) { m_set(r * p.m_s_ + col, to.m); }
+  if (has_v) { v_set(r * p.v_s_ + col, to.v); }
+}
+)"};
+
+}  // namespace
+
+bool uses_v(OptimizerKind kind) {
+  using enum OptimizerKind;
+  return kind == rmsprop || kind == adam || kind == adamw;
+}
+bool uses_m(OptimizerKind kind) {
+  return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
+}
+
+Call& optimizer_numbers(Call& call, const OptimiseArgs& args) {
+  return call.value("beta1", args.beta1)
+      .value("beta2", args.beta2)
+      .value("eps", args.eps)
+      .value("decay", args.decay)
+      .constant("kind", static_cast<int64_t>(args.kind))
+      .text(kUpdate);
+}
+
+Status kernels::optimise(Frame& frame, const OptimiseArgs& args) {
+  Call call(frame, kOptimise);
+  return optimizer_numbers(call, args)
+      .update("w", args.p)
+      .read("g", args.g)
+      .update("m", uses_m(args.kind) ? args.m : Tensor{})
+      .update("v", uses_v(args.kind) ? args.v : Tensor{})
+      .read("hyper", args.hyper)
+      .read("scale", args.scale)
+      .ids("rows", args.rows)
+      .value("cols", args.p.cols())
+      .value("m_s_", args.m.row_stride)
+      .value("v_s_", args.v.row_stride)
+      .items(args.g.shape.count());
+}
+
+}  // namespace loom::core::webgpu

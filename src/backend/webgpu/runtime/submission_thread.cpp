@@ -1,0 +1,76 @@
+#include "backend/webgpu/runtime/submission_thread.hpp"
+
+#if LOOM_THREADS
+
+#include <chrono>
+
+namespace loom::core::webgpu {
+namespace {
+
+// A courier stays awake for the next job about as long as a device takes for one; then it parks.
+constexpr std::chrono::microseconds kAwake{200};
+constexpr int kMostJobs = 4;
+
+thread_local const Courier* here = nullptr;  // whose thread this is
+
+template <class Ready>
+void wait_for(Ready ready) {
+  for (int i = 0; !ready(); ++i) {
+    if (i < 10000) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+}  // namespace
+
+Courier::~Courier() {
+  settle();
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Courier::later(Job job) {
+  wait_for([&] { return open_.load(std::memory_order_acquire) < kMostJobs; });
+  open_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  woken_.notify_one();
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+}
+
+void Courier::settle() const {
+  if (here == this) return;
+  wait_for([&] { return idle(); });
+}
+
+void Courier::work() {
+  here = this;
+  for (;;) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (idle() && std::chrono::steady_clock::now() - begin < kAwake) std::this_thread::yield();
+    Job job;
+    {
+      std::unique_lock lock(mutex_);
+      woken_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    job();
+    job = nullptr;
+    open_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+}  // namespace loom::core::webgpu
+
+#endif

@@ -1,0 +1,71 @@
+#include "backend/webgpu/wgsl/subgroup.hpp"
+
+#include <bit>
+#include <vector>
+
+namespace loom::core::webgpu {
+namespace {
+
+constexpr int kLanes = 256, kBits = 7, kMost = 1 << kBits;
+
+constexpr Kernel kProbe{"swap_lanes", R"(
+fn run(row: u32, lane: u32) {
+  for (var bit = 0u; (1u << bit) < team; bit++) {
+    got_set(bit * lanes + lane, swap_lanes(f32(lane), 1u << bit));
+  }
+}
+)"};
+
+// The largest team, up to the one that is set, in which lanes get what they ask for.
+Result<int> largest_team(Gpu& gpu, Memory& memory, Frame& frame) {
+  std::vector<float> got(kBits * kLanes, -1.0f);
+  const MemoryRange range{reinterpret_cast<const std::byte*>(got.data()),
+                          static_cast<int64_t>(got.size() * sizeof(float))};
+  LOOM_ASSIGN(const int64_t id, memory.attach({&range, 1}, MemoryUse::scratch, true));
+  Status status =
+      Call(frame, kProbe).floats("got", got.data(), Access::write).lanes(kLanes).rows(1);
+  if (status.ok()) status = frame.flush();
+  if (status.ok()) {
+    const Place place = memory.find(range.begin);
+    const Gpu::Read read{place.buffer, place.offset, got.data(), range.bytes};
+    status = gpu.read({&read, 1});
+  }
+  memory.detach(id);
+  LOOM_TRY(std::move(status));
+  int team = 1;
+  for (size_t bit = 0; team < gpu.report().team; ++bit, team *= 2) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const float value = got[bit * kLanes + static_cast<size_t>(lane)];
+      if (value != static_cast<float>(lane ^ team)) return team;
+    }
+  }
+  return team;
+}
+
+// What to ask an adapter for; 1: nothing.
+int likely_team(const AdapterReport& report) {
+  if (!report.subgroups) return 1;
+  // wgpu-native tells no sizes. Those of drivers that compute on the CPU do not change.
+  if (report.subgroup_max == 0) return report.software ? kMost : 1;
+  const uint32_t size = report.subgroup_min;
+  return size == report.subgroup_max && size <= kMost && std::has_single_bit(size)
+             ? static_cast<int>(size)
+             : 1;
+}
+
+}  // namespace
+
+Status find_team(Gpu& gpu, Memory& memory, Frame& frame) {
+  const int likely = likely_team(gpu.report());
+  if (likely == 1) return {};
+  gpu.set_team(likely);
+  const Result<int> team = largest_team(gpu, memory, frame);
+  const bool told = gpu.report().subgroup_max != 0;
+  gpu.set_team(team.ok() && (!told || *team == likely) ? *team : 1);
+  if (team.ok()) return {};
+  frame.drop();
+  // A compiler that refuses the kernel is no reason to refuse the device; that it was lost is.
+  return gpu.check();
+}
+
+}  // namespace loom::core::webgpu

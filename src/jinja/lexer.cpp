@@ -1,0 +1,264 @@
+// The lexer follows `Lexer.tokeniter` of Jinja 3, which decides what a template prints to the last
+// newline.
+#include "jinja/lexer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "text/unicode.hpp"
+
+namespace loom::core::jinja {
+namespace {
+
+constexpr size_t kMaxTokens = 200'000;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+}
+
+std::string_view strip_right(std::string_view text) {
+  while (!text.empty()) {
+    const text::CodePoint c = text::code_point_before(text, text.size());
+    if (!text::is_python_space(c.value)) break;
+    text.remove_suffix(c.length);
+  }
+  return text;
+}
+
+class Lexer {
+ public:
+  Lexer(std::string_view source, const std::string& where) : source_(source), where_(where) {}
+
+  Result<std::vector<Token>> run() {
+    while (at_ < source_.size()) {
+      LOOM_TRY(text_and_tag());
+      if (tokens_.size() > kMaxTokens) return fail("too many tokens");
+    }
+    push(Token::Kind::end, "");
+    return std::move(tokens_);
+  }
+
+ private:
+  Error fail(std::string message) const { return bad_file(std::move(message), where_, offset()); }
+  int64_t offset() const { return static_cast<int64_t>(at_); }
+  std::string_view rest() const { return source_.substr(at_); }
+  bool looking_at(std::string_view text) const { return rest().substr(0, text.size()) == text; }
+  void push(Token::Kind kind, std::string text, int64_t number = 0) {
+    tokens_.push_back({kind, std::move(text), number, offset()});
+  }
+
+  // The first of {%, {{ and {# at or after at_.
+  size_t find_tag() const {
+    size_t found = source_.find('{', at_);
+    while (found != std::string_view::npos && found + 1 < source_.size()) {
+      const char next = source_[found + 1];
+      if (next == '%' || next == '{' || next == '#') return found;
+      found = source_.find('{', found + 1);
+    }
+    return source_.size();
+  }
+
+  Status text_and_tag() {
+    const size_t tag = find_tag();
+    std::string_view data = source_.substr(at_, tag - at_);
+    if (tag == source_.size()) {
+      if (!data.empty()) push(Token::Kind::data, std::string(data));
+      at_ = tag;
+      return {};
+    }
+    const char kind = source_[tag + 1];
+    const char sign = tag + 2 < source_.size() ? source_[tag + 2] : '\0';
+    if (sign == '-') {
+      data = strip_right(data);
+    } else if (sign != '+' && kind != '{') {
+      data = strip_line_start(data);
+    }
+    if (!data.empty()) push(Token::Kind::data, std::string(data));
+    at_ = tag;
+    if (kind != '#') push(kind == '%' ? Token::Kind::block_begin : Token::Kind::variable_begin, "");
+    at_ += sign == '-' || sign == '+' ? 3 : 2;
+    line_starting_ = false;
+    return kind == '#' ? comment() : inside(kind == '%');
+  }
+
+  // Cuts white space between the last line end and the tag.
+  std::string_view strip_line_start(std::string_view data) const {
+    const size_t newline = data.rfind('\n');
+    if (newline == std::string_view::npos && !line_starting_) return data;
+    const size_t start = newline == std::string_view::npos ? 0 : newline + 1;
+    const bool blank = strip_right(data.substr(start)).empty();
+    return blank ? data.substr(0, start) : data;
+  }
+
+  // What follows the two characters of an end tag at at_ - 2.
+  void after_end(bool minus, bool plus, bool trims_newline) {
+    const size_t before = at_;
+    if (minus) {
+      while (at_ < source_.size()) {
+        const text::CodePoint c = text::code_point_at(source_, at_);
+        if (!text::is_python_space(c.value)) break;
+        at_ += c.length;
+      }
+    } else if (trims_newline && !plus && looking_at("\n")) {
+      ++at_;
+    }
+    line_starting_ = at_ > before && source_[at_ - 1] == '\n';
+  }
+
+  Status comment() {
+    const size_t end = source_.find("#}", at_);
+    if (end == std::string_view::npos) return fail("a comment without an end");
+    const char sign = end > at_ ? source_[end - 1] : '\0';
+    at_ = end + 2;
+    after_end(sign == '-', sign == '+', true);
+    return {};
+  }
+
+  Status inside(bool block) {
+    const std::string_view end = block ? "%}" : "}}";
+    const auto kind = block ? Token::Kind::block_end : Token::Kind::variable_end;
+    size_t brackets = 0;
+    while (at_ < source_.size()) {
+      const char c = source_[at_];
+      const bool minus = c == '-', plus = c == '+' && block;
+      const size_t sign = minus || plus ? 1 : 0;
+      if (brackets == 0 && rest().substr(sign, 2) == end) {
+        push(kind, "");
+        at_ += sign + 2;
+        after_end(minus, plus, block);
+        return {};
+      }
+      LOOM_TRY(token(brackets));
+    }
+    return fail("a tag without an end");
+  }
+
+  Status token(size_t& brackets) {
+    const char c = source_[at_];
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
+      ++at_;
+      return {};
+    }
+    if (c == '"' || c == '\'') return string(c);
+    if (is_digit(c)) return integer();
+    if (is_name(c)) {
+      size_t end = at_;
+      while (end < source_.size() && is_name(source_[end])) ++end;
+      push(Token::Kind::name, std::string(source_.substr(at_, end - at_)));
+      at_ = end;
+      return {};
+    }
+    return symbol(brackets);
+  }
+
+  Status integer() {
+    int64_t value = 0;
+    const size_t begin = at_;
+    size_t end = at_;
+    for (; end < source_.size() && is_digit(source_[end]); ++end) {
+      if (end - begin > 17) return fail("an integer of more than 18 digits is not supported");
+      value = value * 10 + (source_[end] - '0');
+    }
+    const char next = end < source_.size() ? source_[end] : '\0';
+    const char after = end + 1 < source_.size() ? source_[end + 1] : '\0';
+    if (is_name(next) || (next == '.' && is_digit(after))) {
+      return unsupported_here("a number that is no decimal integer");
+    }
+    push(Token::Kind::integer, "", value);
+    at_ = end;
+    return {};
+  }
+
+  Error unsupported_here(std::string_view what) const {
+    return make_error(Code::unsupported, cat(what, " is not supported"), where_, offset());
+  }
+
+  Status symbol(size_t& brackets) {
+    static constexpr std::array<std::string_view, 29> kSymbols = {
+        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(",
+        ")",  "{",  "}",  ">",  "<",  "=",  ".", ":", "|", ",", ";", "&", "^", "!"};
+    for (const std::string_view symbol : kSymbols) {
+      if (!looking_at(symbol)) continue;
+      const char c = symbol[0];
+      if (c == '(' || c == '[' || c == '{') ++brackets;
+      if ((c == ')' || c == ']' || c == '}') && brackets-- == 0) {
+        return fail(cat("an unexpected '", symbol, "'"));
+      }
+      push(Token::Kind::symbol, std::string(symbol));
+      at_ += symbol.size();
+      return {};
+    }
+    return fail(cat("unexpected character '", printable(rest().substr(0, 1)), "'"));
+  }
+
+  // A string literal with the escapes of Python.
+  Status string(char quote) {
+    std::string out;
+    size_t i = at_ + 1;
+    while (i < source_.size() && source_[i] != quote) {
+      if (source_[i] != '\\') {
+        out += source_[i++];
+        continue;
+      }
+      if (i + 1 >= source_.size()) break;
+      LOOM_TRY(escape(i, out));
+    }
+    if (i >= source_.size()) return fail("a string without an end");
+    push(Token::Kind::string, std::move(out));
+    at_ = i + 1;
+    return {};
+  }
+
+  // Reads the escape at source_[i] and steps over it.
+  Status escape(size_t& i, std::string& out) {
+    static constexpr std::string_view kFrom = "\\'\"abfnrtv\n", kTo = "\\'\"\a\b\f\n\r\t\v";
+    const char c = source_[i + 1];
+    const size_t simple = kFrom.find(c);
+    if (simple != std::string_view::npos) {
+      if (c != '\n') out += kTo[simple];
+      i += 2;
+      return {};
+    }
+    const size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    if (digits == 0) {
+      if (is_digit(c) || c == 'N') return unsupported_here(cat("the escape '\\", c, "'"));
+      out += '\\';  // Python keeps an escape that it does not know
+      ++i;
+      return {};
+    }
+    char32_t value = 0;
+    for (size_t k = 0; k < digits; ++k) {
+      const size_t index = i + 2 + k;
+      const std::string_view kHex = "0123456789abcdef";
+      const size_t digit = index < source_.size()
+                               ? kHex.find(to_lower_ascii(source_.substr(index, 1)))
+                               : std::string_view::npos;
+      if (digit == std::string_view::npos) return fail(cat("the escape '\\", c, "' is too short"));
+      value = value * 16 + static_cast<char32_t>(digit);
+    }
+    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
+      return unsupported_here("an escape that is no character");
+    }
+    text::append_utf8(out, value);
+    i += 2 + digits;
+    return {};
+  }
+
+  std::string_view source_;
+  const std::string& where_;
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  bool line_starting_ = true;
+};
+
+}  // namespace
+
+Result<std::vector<Token>> tokenize(std::string_view source, const std::string& where) {
+  return Lexer(source, where).run();
+}
+
+}  // namespace loom::core::jinja

@@ -1,0 +1,213 @@
+// Tags to statements: for, if, set, break, continue; "generation" marks are transparent. Every
+// other tag is refused by name.
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "jinja/parser.hpp"
+#include "text/unicode.hpp"
+
+namespace loom::core::jinja {
+namespace {
+
+class StatementParser : public ExpressionParser {
+ public:
+  using ExpressionParser::ExpressionParser;
+  using Body = std::vector<Statement>;
+
+  Result<Body> run() {
+    LOOM_ASSIGN(Body body, statements({}));
+    if (peek().kind != Token::Kind::end) return fail(cat("unexpected '", tag_name(), "'"));
+    return body;
+  }
+
+ private:
+  std::string tag_name() const {
+    return at_ + 1 < tokens_.size() ? tokens_[at_ + 1].text : std::string();
+  }
+
+  // Statements up to the end of the template or a tag in `ends`, which stays unread.
+  Result<Body> statements(std::initializer_list<std::string_view> ends) {
+    if (++nesting_ > kMaxTreeDepth) return refuse(cat("nesting deeper than ", kMaxTreeDepth));
+    Body body;
+    while (peek().kind != Token::Kind::end) {
+      const Token& token = peek();
+      if (token.kind == Token::Kind::block_begin) {
+        const std::string name = tag_name();
+        if (std::find(ends.begin(), ends.end(), name) != ends.end()) break;
+        if (ends.size() == 0 && name.substr(0, 3) == "end") break;
+        next();
+        LOOM_TRY(tag(body));
+        continue;
+      }
+      Statement statement;
+      statement.offset = token.offset;
+      if (token.kind == Token::Kind::data) {
+        statement.text = next().text;
+      } else {
+        next();
+        statement.kind = Statement::Kind::output;
+        LOOM_ASSIGN(ExprPtr value, expression());
+        if (is_symbol(",")) return refuse("a tuple");
+        statement.values.push_back(std::move(value));
+        if (peek().kind != Token::Kind::variable_end) return fail("expected '}}'");
+        next();
+      }
+      body.push_back(std::move(statement));
+    }
+    --nesting_;
+    return body;
+  }
+
+  Status end_of_tag() {
+    if (peek().kind != Token::Kind::block_end) return fail("expected '%}'");
+    next();
+    return {};
+  }
+
+  // Reads "{% name", which statements() stopped at.
+  Status closing(std::string_view name) {
+    if (peek().kind == Token::Kind::end) return fail(cat("expected '{% ", name, " %}'"));
+    next();
+    if (!accept_name(name)) return fail(cat("expected '{% ", name, " %}'"));
+    return {};
+  }
+
+  Status tag(Body& body) {
+    Statement statement;
+    statement.offset = peek().offset;
+    if (peek().kind != Token::Kind::name) return fail("expected the name of a tag");
+    if (accept_name("generation")) {
+      LOOM_TRY(end_of_tag());
+      LOOM_ASSIGN(Body inner, statements({"endgeneration"}));
+      LOOM_TRY(closing("endgeneration"));
+      LOOM_TRY(end_of_tag());
+      for (Statement& part : inner) body.push_back(std::move(part));
+      return {};
+    }
+    if (accept_name("if")) {
+      LOOM_TRY(branch(statement));
+    } else if (accept_name("for")) {
+      LOOM_TRY(loop(statement));
+    } else if (accept_name("set")) {
+      LOOM_TRY(set(statement));
+    } else if (is_name("break") || is_name("continue")) {
+      if (loops_ == 0) return fail(cat("'", peek().text, "' outside of a loop"));
+      statement.kind = is_name("break") ? Statement::Kind::stop : Statement::Kind::skip;
+      next();
+      LOOM_TRY(end_of_tag());
+    } else if (is_name("elif") || is_name("else") || peek().text.substr(0, 3) == "end") {
+      return fail(cat("unexpected '", peek().text, "'"));
+    } else {
+      return refuse(cat("the tag '", printable(peek().text), "'"));
+    }
+    body.push_back(std::move(statement));
+    return {};
+  }
+
+  Status branch(Statement& statement) {
+    statement.kind = Statement::Kind::branch;
+    for (bool more = true; more;) {
+      LOOM_ASSIGN(ExprPtr condition, expression());
+      LOOM_TRY(end_of_tag());
+      LOOM_ASSIGN(Body body, statements({"elif", "else", "endif"}));
+      statement.values.push_back(std::move(condition));
+      statement.bodies.push_back(std::move(body));
+      if (peek().kind == Token::Kind::end) return fail("expected '{% endif %}'");
+      next();
+      more = accept_name("elif");
+    }
+    if (accept_name("else")) {
+      LOOM_TRY(end_of_tag());
+      LOOM_ASSIGN(Body body, statements({"endif"}));
+      statement.values.push_back(nullptr);
+      statement.bodies.push_back(std::move(body));
+      LOOM_TRY(closing("endif"));
+    } else if (!accept_name("endif")) {
+      return fail("expected '{% endif %}'");
+    }
+    return end_of_tag();
+  }
+
+  Status loop(Statement& statement) {
+    statement.kind = Statement::Kind::loop;
+    do {
+      LOOM_ASSIGN(std::string name, expect_any_name());
+      statement.targets.push_back(std::move(name));
+    } while (accept_symbol(","));
+    if (!accept_name("in")) return fail("expected 'in'");
+    LOOM_ASSIGN(ExprPtr iterable, disjunction());
+    ExprPtr filter;
+    if (accept_name("if")) {
+      LOOM_ASSIGN(filter, expression());
+    }
+    if (is_name("recursive")) return refuse("'recursive'");
+    LOOM_TRY(end_of_tag());
+    statement.values.push_back(std::move(iterable));
+    statement.values.push_back(std::move(filter));
+    ++loops_;
+    LOOM_ASSIGN(Body body, statements({"else", "endfor"}));
+    --loops_;
+    statement.bodies.push_back(std::move(body));
+    Body otherwise;
+    if (peek().kind == Token::Kind::block_begin && tag_name() == "else") {
+      LOOM_TRY(closing("else"));
+      LOOM_TRY(end_of_tag());
+      LOOM_ASSIGN(otherwise, statements({"endfor"}));
+    }
+    statement.bodies.push_back(std::move(otherwise));
+    LOOM_TRY(closing("endfor"));
+    return end_of_tag();
+  }
+
+  Status set(Statement& statement) {
+    LOOM_ASSIGN(statement.text, expect_any_name());
+    if (accept_symbol(".")) {
+      statement.space = statement.text;
+      LOOM_ASSIGN(statement.text, expect_any_name());
+    }
+    if (is_symbol(",")) return refuse("'set' with several variables");
+    if (accept_symbol("=")) {
+      statement.kind = Statement::Kind::set;
+      LOOM_ASSIGN(ExprPtr value, expression());
+      if (is_symbol(",")) return refuse("a tuple");
+      statement.values.push_back(std::move(value));
+      return end_of_tag();
+    }
+    if (is_symbol("|")) return refuse("'set' with a filter");
+    statement.kind = Statement::Kind::set_block;
+    LOOM_TRY(end_of_tag());
+    LOOM_ASSIGN(Body body, statements({"endset"}));
+    statement.bodies.push_back(std::move(body));
+    LOOM_TRY(closing("endset"));
+    return end_of_tag();
+  }
+
+  int nesting_ = 0;
+  int loops_ = 0;
+};
+
+// Line ends become "\n" and one of them at the end is dropped, as Jinja does.
+std::string normalize_lines(std::string_view source) {
+  std::string out;
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (source[i] != '\r') {
+      out += source[i];
+    } else if (i + 1 >= source.size() || source[i + 1] != '\n') {
+      out += '\n';
+    }
+  }
+  if (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Statement>> parse_template(std::string_view source, const std::string& where) {
+  if (!text::is_valid_utf8(source)) return bad_file("the template is not UTF-8", where);
+  const std::string text = normalize_lines(source);
+  LOOM_ASSIGN(const std::vector<Token> tokens, tokenize(text, where));
+  return StatementParser(tokens, where).run();
+}
+
+}  // namespace loom::core::jinja

@@ -1,0 +1,130 @@
+// Making, comparing and looking into values. Depth and weight are kept so that whoever walks a
+// value can know the cost before: shared parts make a value exponentially larger than its memory.
+#include "jinja/value.hpp"
+
+#include <algorithm>
+
+namespace loom::core::jinja {
+
+void Value::note(const Value& child) {
+  depth_ = std::max(depth_, child.depth_ + 1);
+  holds_space_ = holds_space_ || child.holds_space_;
+  weight_ = std::min(weight_ + child.weight_, uint64_t{1} << 60);
+}
+
+Value Value::undefined(std::string name) {
+  Value value;
+  value.text_ = std::make_shared<const std::string>(std::move(name));
+  return value;
+}
+
+Value Value::string(std::string v) {
+  Value value(Kind::string);
+  value.text_ = std::make_shared<const std::string>(std::move(v));
+  return value;
+}
+
+Value Value::list(List v) {
+  Value value(Kind::list);
+  for (const Value& item : v) value.note(item);
+  value.list_ = std::make_shared<const List>(std::move(v));
+  return value;
+}
+
+Value Value::dict(Dict v) {
+  Value value(Kind::dict);
+  for (const Member& member : v) value.note(member.second);
+  value.dict_ = std::make_shared<Dict>(std::move(v));
+  return value;
+}
+
+Value Value::space(Dict v) {
+  Value value(Kind::space);
+  value.holds_space_ = true;
+  value.dict_ = std::make_shared<Dict>(std::move(v));
+  return value;
+}
+
+const std::string& Value::text() const {
+  static const std::string empty;
+  return text_ ? *text_ : empty;
+}
+
+const Value::List& Value::items() const {
+  static const List empty;
+  return list_ ? *list_ : empty;
+}
+
+const Value::Dict& Value::members() const {
+  static const Dict empty;
+  return dict_ ? *dict_ : empty;
+}
+
+const Value* Value::find(std::string_view key) const {
+  for (const Member& member : members()) {
+    if (member.first == key) return &member.second;
+  }
+  return nullptr;
+}
+
+void Value::set_attribute(const std::string& key, Value value) const {
+  if (kind_ != Kind::space) return;
+  for (Member& member : *dict_) {
+    if (member.first != key) continue;
+    member.second = std::move(value);
+    return;
+  }
+  dict_->emplace_back(key, std::move(value));
+}
+
+bool Value::truthy() const {
+  switch (kind_) {
+    case Kind::undefined:
+    case Kind::none: return false;
+    case Kind::boolean:
+    case Kind::integer: return number_ != 0;
+    case Kind::string: return !text().empty();
+    case Kind::list: return !items().empty();
+    case Kind::dict: return !members().empty();
+    case Kind::space:
+    case Kind::function: return true;
+  }
+  return false;
+}
+
+bool Value::equals(const Value& other) const {
+  if (is_number() && other.is_number()) return number_ == other.number_;
+  if (kind_ != other.kind_) return false;
+  switch (kind_) {
+    case Kind::undefined:
+    case Kind::none: return true;
+    case Kind::string: return text() == other.text();
+    case Kind::list:
+      return std::equal(items().begin(), items().end(), other.items().begin(), other.items().end(),
+                        [](const Value& a, const Value& b) { return a.equals(b); });
+    case Kind::dict:
+      return members().size() == other.members().size() &&
+             std::all_of(members().begin(), members().end(), [&](const Member& member) {
+               const Value* found = other.find(member.first);
+               return found != nullptr && member.second.equals(*found);
+             });
+    default: return dict_ == other.dict_;
+  }
+}
+
+std::string_view kind_name(Value::Kind kind) {
+  switch (kind) {
+    case Value::Kind::undefined: return "an undefined value";
+    case Value::Kind::none: return "none";
+    case Value::Kind::boolean: return "a boolean";
+    case Value::Kind::integer: return "an integer";
+    case Value::Kind::string: return "a string";
+    case Value::Kind::list: return "a list";
+    case Value::Kind::dict: return "a mapping";
+    case Value::Kind::space: return "a namespace";
+    case Value::Kind::function: return "a function";
+  }
+  return "a value";
+}
+
+}  // namespace loom::core::jinja
