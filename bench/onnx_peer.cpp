@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bridge/network_json.hpp"
-#include "bridge/onnx_export.hpp"
-#include "bridge/onnx_import.hpp"
 #include "bridge/random_network.hpp"
+#include "formats/onnx/export.hpp"
+#include "formats/onnx/import.hpp"
 #include "io/file.hpp"
 
 namespace loom::core {

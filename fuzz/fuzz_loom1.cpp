@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "bridge/loom1.hpp"
 #include "check.hpp"
+#include "formats/original/original.hpp"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 

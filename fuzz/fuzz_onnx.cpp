@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "bridge/onnx_import.hpp"
 #include "check.hpp"
+#include "formats/onnx/import.hpp"
 
 namespace {
 

@@ -2,8 +2,8 @@
 // every parameter is filled from the file and whose report names every tensor once.
 #include <string>
 
-#include "bridge/universal.hpp"
 #include "check.hpp"
+#include "formats/universal/infer.hpp"
 #include "safetensors_mutator.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -2,13 +2,13 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "bridge/loom1.hpp"
 #include "bridge/network_checkpoint.hpp"
 #include "bridge/network_json.hpp"
-#include "bridge/onnx_import.hpp"
-#include "bridge/universal.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/convert.hpp"
+#include "formats/onnx/import.hpp"
+#include "formats/original/original.hpp"
+#include "formats/universal/infer.hpp"
 #include "grid/init.hpp"
 #include "io/file.hpp"
 #include "io/npy.hpp"

@@ -51,7 +51,7 @@ bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) cons
 Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, const Owner* owner) {
   if (owner == nullptr) {
     const ParamSpec& kept = *specs_.insert(spec).first;
-    params_.push_back({cat(path, "/", spec.name), kept, {}, {}, {}});
+    params_.push_back({cat(path, "/", spec.name), kept, {}, {}, {}, {}});
     return static_cast<int>(params_.size()) - 1;
   }
   const std::vector<int> none;
@@ -136,6 +136,14 @@ Result<Network::Incoming> Network::resolve_link(const GridSpec& spec, const Cell
   return in;
 }
 
+// The parameters below `node`, from `first` on, are held by child number `child` of their cell.
+void Network::mark_child(const Node& node, int child, size_t first) {
+  for (const int index : node.params) {
+    if (static_cast<size_t>(index) >= first) params_[static_cast<size_t>(index)].child = child;
+  }
+  for (const Node& below : node.children) mark_child(below, child, first);
+}
+
 // The cell whose parameters `cell` shares. A number type is the owner's to choose.
 Result<Network::Owner> Network::owner_of(const GridSpec& spec, const Cell& cell,
                                          const Coord& at) const {
@@ -169,7 +177,12 @@ Status Network::add_cell(const GridSpec& spec, int64_t index) {
   const size_t first_param = params_.size();
   const Owner* shared = owner.has_value() ? &*owner : nullptr;
   LOOM_ASSIGN(Node node, add_node(cell.layer, at.str(), shared));
-  for (size_t i = first_param; i < params_.size(); ++i) params_[i].dtype = cell.dtype;
+  for (size_t i = first_param; i < params_.size(); ++i) {
+    params_[i].dtype = cell.dtype;
+    params_[i].cell = at;
+  }
+  for (size_t i = 0; i < node.children.size(); ++i)
+    mark_child(node.children[i], static_cast<int>(i), first_param);
   cells_.push_back(
       {at, spec.shared_cell(index), {}, {}, std::move(node), in.link, in.feedback, in.skip});
   return {};

@@ -20,6 +20,8 @@ struct Param {
   Tensor tensor;                    // empty until loaded
   std::optional<DType> dtype = {};  // asked for by the cell
   Buffer memory;
+  Coord cell = {};        // that owns it
+  int child = -1;         // of that cell's children, which one holds it; -1: the cell's own layer
   int64_t bytes() const;  // that its tensor takes, wherever it lies
 };
 
@@ -114,6 +116,7 @@ class Network {
   };
   Result<Incoming> resolve_link(const GridSpec& spec, const Cell& cell, const Coord& at);
   Result<Owner> owner_of(const GridSpec& spec, const Cell& cell, const Coord& at) const;
+  void mark_child(const Node& node, int child, size_t first);
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);
   Result<std::vector<CellShapes>> shapes_with(const Shape& input,

@@ -286,9 +286,8 @@ std::string generation_name(const std::string& where) {
 
 }  // namespace
 
-Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
-                                 const std::string& where) {
-  LOOM_ASSIGN(const JsonValue json, parse_object(text, where));
+Result<HfConfig> read_hf_config(const JsonValue& json, const JsonValue* generation,
+                                const std::string& where) {
   const ConfigFields fields(json, where);
   HfConfig config;
   LOOM_ASSIGN(const HfArchitecture* architecture, read_hf_architecture(fields));
@@ -304,13 +303,18 @@ Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generat
   LOOM_TRY(read_hf_rope(json, where, *architecture, config));
   LOOM_TRY(read_hf_layers(fields, *architecture, config));
   LOOM_TRY(read_special_tokens(fields, config));
-  if (!generation_text.empty()) {
-    const std::string beside = generation_name(where);
-    LOOM_ASSIGN(const JsonValue generation, parse_object(generation_text, beside));
-    LOOM_TRY(read_special_tokens(ConfigFields(generation, beside), config));
-  }
+  if (generation != nullptr)
+    LOOM_TRY(read_special_tokens(ConfigFields(*generation, generation_name(where)), config));
   take_default_tokens(fields, *architecture, config);
   return config;
+}
+
+Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
+                                 const std::string& where) {
+  LOOM_ASSIGN(const JsonValue json, parse_object(text, where));
+  if (generation_text.empty()) return read_hf_config(json, nullptr, where);
+  LOOM_ASSIGN(const JsonValue generation, parse_object(generation_text, generation_name(where)));
+  return read_hf_config(json, &generation, where);
 }
 
 }  // namespace loom::core

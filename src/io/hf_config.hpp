@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "io/json.hpp"
 
 namespace loom::core {
 
@@ -79,6 +80,11 @@ struct HfConfig {
 // Errors: bad_file (malformed or inconsistent), unsupported (well-formed, but not this engine).
 Result<HfConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
                                  const std::string& where);
+
+// The same of what was parsed, or put together from another format: one reader means that every
+// bound and every refusal is the same for all. generation: null where there is none.
+Result<HfConfig> read_hf_config(const JsonValue& json, const JsonValue* generation,
+                                const std::string& where);
 
 // A config.json that reads back as `config`, for models that come from elsewhere. The ids of
 // config.eos_token_ids are in it too.

@@ -1,8 +1,5 @@
 #include "llm/decoder.hpp"
 
-#include <algorithm>
-#include <span>
-
 #include "base/text.hpp"
 
 namespace loom::core {
@@ -97,87 +94,6 @@ Result<GridSpec> decoder_grid(const HfConfig& c) {
   if (c.tie_word_embeddings) tied = Coord{0, 0, 0, 0};
   LOOM_TRY(put({last, 0, 0, 1}, std::move(head), tied));
   return grid;
-}
-
-namespace {
-
-struct Name {
-  std::string_view ours, theirs;
-};
-constexpr Name kAttention[] = {{"q", "self_attn.q_proj.weight"},
-                               {"k", "self_attn.k_proj.weight"},
-                               {"v", "self_attn.v_proj.weight"},
-                               {"o", "self_attn.o_proj.weight"},
-                               {"q_bias", "self_attn.q_proj.bias"},
-                               {"k_bias", "self_attn.k_proj.bias"},
-                               {"v_bias", "self_attn.v_proj.bias"},
-                               {"o_bias", "self_attn.o_proj.bias"},
-                               {"q_norm", "self_attn.q_norm.weight"},
-                               {"k_norm", "self_attn.k_norm.weight"},
-                               {"sub_norm", "self_attn.attn_sub_norm.weight"}};
-constexpr Name kMlp[] = {
-    {"gate", "mlp.gate_proj.weight"},        {"up", "mlp.up_proj.weight"},
-    {"down", "mlp.down_proj.weight"},        {"gate_bias", "mlp.gate_proj.bias"},
-    {"up_bias", "mlp.up_proj.bias"},         {"down_bias", "mlp.down_proj.bias"},
-    {"sub_norm", "mlp.ffn_sub_norm.weight"},
-};
-
-// The norm before (child 0) or after (child 2) attention or the MLP. "post_attention_layernorm" is
-// the one before the MLP where there are two per block, and what it says where there are four.
-std::string_view norm_name(bool mlp, bool after, bool four) {
-  if (!mlp && !after) return "input_layernorm.weight";
-  if (mlp && after) return "post_feedforward_layernorm.weight";
-  if (mlp && four) return "pre_feedforward_layernorm.weight";
-  return "post_attention_layernorm.weight";
-}
-
-// q, k, v one below the other in one tensor, gate and up in another.
-void take_part(const HfConfig& c, std::string_view ours, TensorPart& part) {
-  const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
-  struct Row {
-    std::string_view ours, fused;
-    int64_t first, total;
-  };
-  const Row rows[] = {
-      {"q", "self_attn.qkv_proj.weight", 0, q + 2 * kv},
-      {"k", "self_attn.qkv_proj.weight", q, q + 2 * kv},
-      {"v", "self_attn.qkv_proj.weight", q + kv, q + 2 * kv},
-      {"gate", "mlp.gate_up_proj.weight", 0, 2 * c.intermediate_size},
-      {"up", "mlp.gate_up_proj.weight", c.intermediate_size, 2 * c.intermediate_size}};
-  for (const Row& r : rows) {
-    if (r.ours == ours) part = {std::string(r.fused), r.first, r.total};
-  }
-}
-
-}  // namespace
-
-TensorPart decoder_tensor(const Param& param, const HfConfig& config) {
-  // Paths look like "(z, 0, 0, l)/child/name" in blocks and "(z, 0, 0, l)/name" outside.
-  const std::string& path = param.path;
-  const int64_t z = std::stoll(path.substr(1));
-  const size_t close = path.find(')');
-  const bool mlp = path[close - 1] != '0';
-  const bool in_block = std::count(path.begin(), path.end(), '/') == 2;
-  const int64_t rows = param.spec.shape[0];
-  if (!in_block) {
-    if (z == 0) return {"model.embed_tokens.weight", 0, rows};
-    return {param.spec.matrix() ? "lm_head.weight" : "model.norm.weight", 0, rows};
-  }
-  TensorPart part{"", 0, rows};
-  if (param.spec.name == "gamma") {
-    part.name = norm_name(mlp, path[close + 2] != '0', config.post_norms);
-  }
-  for (const Name& n : mlp ? std::span<const Name>(kMlp) : std::span<const Name>(kAttention)) {
-    if (n.ours == param.spec.name) part.name = n.theirs;
-  }
-  if (config.fused_projections) take_part(config, param.spec.name, part);
-  part.name = cat("model.layers.", z - 1, ".", part.name);
-  return part;
-}
-
-bool is_vocabulary_matrix(const Param& param, const HfConfig& config) {
-  return param.spec.matrix() && param.spec.shape[0] == config.vocab_size &&
-         (param.path[1] == '0' || std::count(param.path.begin(), param.path.end(), '/') == 1);
 }
 
 Status check_decoder(const Network& network, const HfConfig& config, const std::string& where) {

@@ -17,19 +17,6 @@ namespace loom::core {
 
 Result<GridSpec> decoder_grid(const HfConfig& config);
 
-// A tensor of a Hugging Face checkpoint, or some of its rows.
-struct TensorPart {
-  std::string name;       // "model.layers.3.mlp.up_proj.weight"
-  int64_t first_row = 0;  // where the parameter begins
-  int64_t rows = 0;       // of the whole tensor
-};
-// Where a parameter of decoder_grid() lies. The one place that knows the names of Hugging Face.
-TensorPart decoder_tensor(const Param& param, const HfConfig& config);
-
-// Is this matrix the token embedding or the head? They keep at least 8 bits when the rest has
-// fewer.
-bool is_vocabulary_matrix(const Param& param, const HfConfig& config);
-
 // Is `network`, which a file describes, a decoder as sessions run it: ids in, `vocab_size` logits
 // out, the head in a plane of its own?
 Status check_decoder(const Network& network, const HfConfig& config, const std::string& where);

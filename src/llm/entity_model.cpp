@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "llm/decoder.hpp"
+#include "llm/decoder_role.hpp"
 #include "llm/dtype_tally.hpp"
 
 namespace loom::core {
@@ -75,7 +76,8 @@ DType block_dtype(const Network& network, const std::vector<EntityOutput>& param
     if (!param.spec.matrix()) continue;
     if (!any) first = params[i].dtype;
     any = true;
-    if (!is_vocabulary_matrix(param, config)) types.add(params[i].dtype, param.spec.shape.count());
+    if (!is_vocabulary_matrix(param, config.vocab_size))
+      types.add(params[i].dtype, param.spec.shape.count());
   }
   return types.empty() ? first : types.most();
 }

@@ -58,7 +58,7 @@ class ConfigReader {
     LOOM_TRY(read_attention());
     LOOM_TRY(read_rope());
     LOOM_TRY(read_ids());
-    Result<HfConfig> parsed = parse_hf_config(dump_json(json_), "", gguf_.where());
+    Result<HfConfig> parsed = read_hf_config(json_, nullptr, gguf_.where());
     if (!parsed.ok()) {
       Error error = parsed.error();
       error.offset = -1;  // of a text that nobody has

@@ -78,7 +78,7 @@ class Exporter {
     if (!param.spec.matrix()) return DType::f32;
     DType type = options_.dtype.value_or(stored);
     const bool narrow = options_.dtype && dtype_info(type).bits < 8;
-    if (narrow && is_vocabulary_matrix(param, source_.config)) type = DType::q8_0;
+    if (narrow && is_vocabulary_matrix(param, source_.config.vocab_size)) type = DType::q8_0;
     // As llama.cpp: where a row is no whole number of super-blocks, blocks of 32 of about that
     // size.
     if (!fits(type, param)) type = dtype_info(type).bits > 4 ? DType::q8_0 : DType::q5_0;
@@ -89,13 +89,9 @@ class Exporter {
   // A tensor of the parameter's own, or its rows at the end of one that has been added: fused
   // projections hold several parameters, in the order in which the network has them.
   Status add(const Param& param, std::vector<GgufOutput>& tensors) {
-    HfConfig names = source_.config;
-    names.fused_projections = architecture_->fused;
-    const TensorPart part = decoder_tensor(param, names);
-    const std::string name = gguf_tensor_name(part.name, names.post_norms);
-    if (name.empty()) return unsupported(cat("GGUF has no tensor for ", part.name), source_.path);
-    const bool paired = architecture_->pairs_rows && is_rotary_tensor(part.name);
-    const int64_t head = paired ? source_.config.head_dim : 0;
+    const TensorPart part = gguf_tensor(param, source_.config, *architecture_);
+    const std::string& name = part.name;
+    const int64_t head = has_paired_rows(param, *architecture_) ? source_.config.head_dim : 0;
     if (part.first_row > 0) {
       const auto whole = std::find_if(tensors.begin(), tensors.end(),
                                       [&](const GgufOutput& t) { return t.name == name; });
@@ -117,7 +113,7 @@ class Exporter {
     out.name = name;
     out.type = ggml_of_dtype(type)->name;
     for (int i = 0; i < param.spec.shape.rank(); ++i) out.shape.push_back(param.spec.shape[i]);
-    if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config))
+    if (param.spec.matrix() && !is_vocabulary_matrix(param, source_.config.vocab_size))
       types_of_blocks_.add(type, param.spec.shape.count());
     out.write = [this, param = &param, type, head](const GgufSink& sink) {
       return write_param(*param, type, head, sink);

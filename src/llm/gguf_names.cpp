@@ -53,52 +53,22 @@ constexpr GgufSize kSizes[] = {
     {"attention.key_length", "head_dim", &HfConfig::head_dim, false},
 };
 
-struct GgufName {
-  std::string_view hf, gguf;
+// By role: the name of the tensor, in a block behind "blk.N.".
+constexpr std::string_view kGgufNames[kDecoderRoles] = {
+    "token_embd.weight",    "output_norm.weight",
+    "output.weight",        "attn_norm.weight",
+    "attn_q.weight",        "attn_k.weight",
+    "attn_v.weight",        "attn_output.weight",
+    "attn_q.bias",          "attn_k.bias",
+    "attn_v.bias",          "attn_output.bias",
+    "attn_q_norm.weight",   "attn_k_norm.weight",
+    "attn_sub_norm.weight", "post_attention_norm.weight",
+    "ffn_norm.weight",      "ffn_gate.weight",
+    "ffn_up.weight",        "ffn_down.weight",
+    "ffn_gate.bias",        "ffn_up.bias",
+    "ffn_down.bias",        "ffn_sub_norm.weight",
+    "post_ffw_norm.weight",
 };
-constexpr GgufName kOutside[] = {
-    {"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}};
-constexpr GgufName kInside[] = {{"input_layernorm", "attn_norm"},
-                                {"self_attn.q_proj", "attn_q"},
-                                {"self_attn.k_proj", "attn_k"},
-                                {"self_attn.v_proj", "attn_v"},
-                                {"self_attn.o_proj", "attn_output"},
-                                {"self_attn.q_norm", "attn_q_norm"},
-                                {"self_attn.k_norm", "attn_k_norm"},
-                                {"self_attn.attn_sub_norm", "attn_sub_norm"},
-                                {"self_attn.qkv_proj", "attn_qkv"},
-                                {"pre_feedforward_layernorm", "ffn_norm"},
-                                {"post_feedforward_layernorm", "post_ffw_norm"},
-                                {"mlp.gate_proj", "ffn_gate"},
-                                {"mlp.up_proj", "ffn_up"},
-                                {"mlp.gate_up_proj", "ffn_up"},
-                                {"mlp.ffn_sub_norm", "ffn_sub_norm"},
-                                {"mlp.down_proj", "ffn_down"}};
-
-// Cuts `prefix` off the front of `text`.
-bool cut(std::string_view& text, std::string_view prefix) {
-  if (text.substr(0, prefix.size()) != prefix) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
-// Cuts "12." off the front.
-bool cut_number(std::string_view& text, int64_t& number) {
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest == end || *rest != '.' || number < 0) return false;
-  text.remove_prefix(static_cast<size_t>(rest + 1 - text.data()));
-  return true;
-}
-
-// "x.weight" -> "x" and ".weight".
-std::string_view cut_kind(std::string_view& text) {
-  const size_t dot = text.rfind('.');
-  if (dot == std::string_view::npos) return {};
-  const std::string_view kind = text.substr(dot);
-  text = text.substr(0, dot);
-  return kind;
-}
 
 struct TypePair {
   DType dtype;
@@ -132,23 +102,24 @@ std::span<const GgufSize> gguf_sizes() {
   return kSizes;
 }
 
-std::string gguf_tensor_name(std::string_view hf_name, bool post_norms) {
-  std::string_view stem = hf_name;
-  const std::string_view kind = cut_kind(stem);
-  for (const GgufName& n : kOutside)
-    if (n.hf == stem) return cat(n.gguf, kind);
-  int64_t layer = 0;
-  if (!cut(stem, "model.layers.") || !cut_number(stem, layer)) return {};
-  if (stem == "post_attention_layernorm")
-    return cat("blk.", layer, post_norms ? ".post_attention_norm" : ".ffn_norm", kind);
-  for (const GgufName& n : kInside)
-    if (n.hf == stem) return cat("blk.", layer, ".", n.gguf, kind);
-  return {};
+TensorPart gguf_tensor(const Param& param, const HfConfig& config,
+                       const GgufArchitecture& architecture) {
+  const DecoderPiece piece = decoder_piece(param);
+  const int64_t rows = param.spec.shape[0];
+  const std::string_view name = kGgufNames[static_cast<int>(piece.role)];
+  if (piece.block < 0) return {std::string(name), 0, rows};
+  const FusedRows part = architecture.fused ? fused_rows(piece.role, config) : FusedRows{};
+  if (part.total == 0) return {cat("blk.", piece.block, ".", name), 0, rows};
+  const bool mlp = piece.role == DecoderRole::gate || piece.role == DecoderRole::up;
+  return {cat("blk.", piece.block, mlp ? ".ffn_up.weight" : ".attn_qkv.weight"), part.first,
+          part.total};
 }
 
-bool is_rotary_tensor(std::string_view hf_name) {
-  return hf_name.find(".self_attn.q_proj.") != std::string_view::npos ||
-         hf_name.find(".self_attn.k_proj.") != std::string_view::npos;
+bool has_paired_rows(const Param& param, const GgufArchitecture& architecture) {
+  using enum DecoderRole;
+  const DecoderRole role = decoder_piece(param).role;
+  return architecture.pairs_rows && !architecture.fused &&
+         (role == q || role == k || role == q_bias || role == k_bias);
 }
 
 DType dtype_of_ggml(const GgmlType& type) {

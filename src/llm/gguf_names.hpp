@@ -1,5 +1,5 @@
-// What GGUF files call the pieces of a decoder: architectures, metadata keys and tensors beside
-// their names in Hugging Face checkpoints. Tables; reading and writing share them.
+// What GGUF files call the pieces of a decoder: architectures, metadata keys and tensors. Tables;
+// reading and writing share them.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "dtype/dtype.hpp"
 #include "io/gguf_quants.hpp"
 #include "io/hf_config.hpp"
+#include "llm/hf_names.hpp"
 
 namespace loom::core {
 
@@ -42,9 +43,9 @@ struct GgufSize {
 };
 std::span<const GgufSize> gguf_sizes();
 
-// "model.layers.3.mlp.up_proj.weight" -> "blk.3.ffn_up.weight"; "" when GGUF has no such tensor.
-// `post_norms`: of the configuration; one name means two norms.
-std::string gguf_tensor_name(std::string_view hf_name, bool post_norms);
+// Where a parameter of decoder_grid(config) lies.
+TensorPart gguf_tensor(const Param& param, const HfConfig& config,
+                       const GgufArchitecture& architecture);
 
 // The row of a file that has row `row` of a matrix of q or k, and back, for heads of `head_dim`
 // rows: value j of half s of a head is row 2 j + s of it.
@@ -56,8 +57,8 @@ inline int64_t unpaired_row(int64_t row, int64_t head_dim) {
   const int64_t in_head = row % head_dim, half = head_dim / 2;
   return row - in_head + in_head % 2 * half + in_head / 2;
 }
-// Is this the name of a matrix or bias of q or k (not their norms)?
-bool is_rotary_tensor(std::string_view hf_name);
+// Whether a file has the rows of this parameter, a matrix or bias of q or k, in that order.
+bool has_paired_rows(const Param& param, const GgufArchitecture& architecture);
 
 // The number type that packs a ggml type exactly, if there is one; else f16, which holds the values
 // of the quantised types to 11 bits.

@@ -24,12 +24,6 @@ class GgufSource : public ModelSource {
  private:
   Status check_whole() const;
   Status check_tensors() const;
-  // Where a parameter lies, by the names of a Hugging Face checkpoint.
-  TensorPart tensor_of(const Param& param) const {
-    HfConfig names = config;
-    names.fused_projections = architecture_->fused;
-    return decoder_tensor(param, names);
-  }
   Status read_text();
   Result<std::string> token_text(std::string_view key) const;
 
@@ -81,7 +75,7 @@ Status GgufSource::check_tensors() const {
   LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
   std::unordered_set<std::string> read = {"rope_freqs.weight"};
   for (const Param& param : network.params())
-    read.insert(gguf_tensor_name(tensor_of(param).name, config.post_norms));
+    read.insert(gguf_tensor(param, config, *architecture_).name);
   for (const TensorEntry& entry : gguf_.entries()) {
     if (read.contains(entry.name)) continue;
     Error error = bad_file(cat("tensor '", printable(entry.name), "' has no place in a decoder of ",
@@ -117,13 +111,10 @@ Status GgufSource::read_text() {
 }
 
 Result<SourceWeight> GgufSource::weight(const Param& param) const {
-  const TensorPart part = tensor_of(param);
-  const std::string& hf_name = part.name;
-  const std::string name = gguf_tensor_name(hf_name, config.post_norms);
+  const TensorPart part = gguf_tensor(param, config, *architecture_);
+  const std::string& name = part.name;
   const int64_t found = gguf_.find_tensor(name);
-  if (found < 0) {
-    return bad_file(cat("tensor ", name.empty() ? hf_name : name, " is missing"), path);
-  }
+  if (found < 0) return bad_file(cat("tensor ", name, " is missing"), path);
   const auto index = static_cast<size_t>(found);
   const TensorEntry& entry = gguf_.entries()[index];
   const Shape want = param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
@@ -136,7 +127,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
         path, static_cast<int64_t>(entry.offset));
   }
   const int64_t cols = param.spec.matrix() ? want[1] : 1;
-  const int64_t head = architecture_->pairs_rows && is_rotary_tensor(hf_name) ? config.head_dim : 0;
+  const int64_t head = has_paired_rows(param, *architecture_) ? config.head_dim : 0;
   SourceWeight weight;
   weight.stored = dtype_of_ggml(gguf_.type(index));
   weight.rows = [this, index, cols, head, skip = part.first_row](int64_t first, int64_t count,

@@ -11,6 +11,7 @@
 #include "io/json.hpp"
 #include "io/safetensors_write.hpp"
 #include "llm/decoder.hpp"
+#include "llm/hf_names.hpp"
 
 namespace loom::core {
 namespace {
@@ -56,7 +57,7 @@ Status HfExporter::prepare() {
   LOOM_ASSIGN(Network network, Network::finalize(grid, Shape{1, 1}));
   network_ = std::make_unique<Network>(std::move(network));
   for (const Param& param : network_->params()) {
-    const TensorPart part = decoder_tensor(param, source_.config);
+    const TensorPart part = hf_tensor(param, source_.config);
     LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
     Parts& parts = tensors_[part.name];
     parts.rows = part.rows;

@@ -4,6 +4,7 @@
 #include "io/json.hpp"
 #include "io/safetensors.hpp"
 #include "llm/decoder.hpp"
+#include "llm/hf_names.hpp"
 #include "llm/hf_ternary.hpp"
 #include "llm/model_source.hpp"
 
@@ -115,12 +116,12 @@ Result<const SafeTensor*> HfSource::find(const std::string& name) const {
 }
 
 Result<SourceWeight> HfSource::weight(const Param& param) const {
-  const TensorPart part = decoder_tensor(param, config);
+  const TensorPart part = hf_tensor(param, config);
   LOOM_ASSIGN(const SafeTensor* tensor, find(part.name));
   SourceWeight weight;
   weight.release = [this, tensor] { tensors_.release(*tensor); };
   const bool ternary = config.ternary_weights != TernaryWeights::none && param.spec.matrix() &&
-                       !is_vocabulary_matrix(param, config);
+                       !is_vocabulary_matrix(param, config.vocab_size);
   const Shape whole =
       param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
   if (ternary && config.ternary_weights != TernaryWeights::online) {

@@ -1,6 +1,7 @@
 #include "llm/model.hpp"
 
 #include "base/text.hpp"
+#include "llm/decoder_role.hpp"
 #include "llm/dtype_tally.hpp"
 #include "llm/entity_model.hpp"
 
@@ -52,7 +53,7 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
     LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
     const DType wanted = options.dtype ? *options.dtype : weight.stored;
     if (param.spec.matrix() && first_matrix) dtype_ = wanted;
-    if (param.spec.matrix() && !is_vocabulary_matrix(param, config_))
+    if (param.spec.matrix() && !is_vocabulary_matrix(param, config_.vocab_size))
       types.add(wanted, param.spec.shape.count());
     first_matrix = first_matrix && !param.spec.matrix();
     const DType dtype = options.dtype ? decoder_dtype(param, config_, wanted) : wanted;

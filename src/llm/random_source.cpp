@@ -3,6 +3,7 @@
 
 #include "base/rng.hpp"
 #include "llm/decoder.hpp"
+#include "llm/decoder_role.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {
@@ -67,7 +68,7 @@ Result<std::unique_ptr<ModelSource>> random_source(const HfConfig& config, uint6
 
 DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted) {
   const bool narrow = dtype_info(wanted).bits < 8;
-  return narrow && is_vocabulary_matrix(param, config) ? DType::q8_0 : wanted;
+  return narrow && is_vocabulary_matrix(param, config.vocab_size) ? DType::q8_0 : wanted;
 }
 
 }  // namespace loom::core

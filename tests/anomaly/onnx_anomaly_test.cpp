@@ -2,7 +2,7 @@
 // refused in one line, or gives a model that is written and read back alike, and a network or one
 // more refusal. Nothing crashes, nothing reads outside.
 #include "anomaly/damage.hpp"
-#include "bridge/onnx_import.hpp"
+#include "formats/onnx/import.hpp"
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
 
@@ -15,7 +15,7 @@ using test::flip;
 using test::bytes_of;
 
 std::string golden(const std::string& name) {
-  const auto bytes = read_file(std::string(LOOM_SOURCE_DIR) + "/tests/bridge/golden/" + name);
+  const auto bytes = read_file(std::string(LOOM_SOURCE_DIR) + "/tests/formats/golden/" + name);
   EXPECT_TRUE(bytes.ok());
   return bytes.ok() ? *bytes : "";
 }

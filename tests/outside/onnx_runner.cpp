@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/bits.hpp"
-#include "bridge/onnx_import.hpp"
 #include "bridge/random_network.hpp"
+#include "formats/onnx/import.hpp"
 #include "io/file.hpp"
 
 namespace loom::core {

@@ -1,0 +1,251 @@
+// The walk over a network that writes it as ONNX: cells in the order of the pass, links, and
+// containers. What single layers become stands in export_layers.cpp and its neighbours. See
+// export.hpp.
+#include "formats/onnx/export.hpp"
+
+#include "formats/onnx/graph.hpp"
+#include "io/file.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr int kLeastOpset = 20, kMostOpset = 23;
+
+int64_t per_sample(const Shape& shape) {
+  return shape.count() / shape[0];
+}
+
+std::vector<int64_t> rest_of(const Shape& shape) {
+  std::vector<int64_t> rest;
+  for (int i = 1; i < shape.rank(); ++i) rest.push_back(shape[i]);
+  return rest;
+}
+
+class Exporter {
+ public:
+  Exporter(const Network& network, const OnnxExportOptions& options)
+      : network_(network), options_(options), g_(network, options) {}
+  Result<OnnxModel> run(const Shape& sample);
+
+ private:
+  Result<GraphValue> layer(const Node& node, const std::string& path, const GraphValue& x,
+                           const GraphValue& skip);
+  Result<GraphValue> sequence(const Node& node, const std::string& path, const GraphValue& x);
+  Result<std::string> residual(const Node& node, const std::string& path, const GraphValue& x,
+                               const GraphValue& skip);
+  Result<std::string> parallel(const Node& node, const std::string& path, const GraphValue& x,
+                               const Shape& out);
+  Result<std::vector<std::string>> gate(const Node& node, const std::string& path,
+                                        const GraphValue& x);
+  std::string flat(const GraphValue& v);
+  Result<std::string> normalized(const GraphValue& x, bool ids);
+  void finish(const GraphValue& y);
+  OnnxValue value_info(const std::string& name, const Shape& shape, OnnxType type) const;
+
+  const Network& network_;
+  const OnnxExportOptions& options_;
+  GraphBuilder g_;
+};
+
+// [batch, values of one sample]
+std::string Exporter::flat(const GraphValue& v) {
+  return v.shape.rank() == 2 ? v.name : g_.reshape(v.name, {per_sample(v.shape)});
+}
+
+Result<GraphValue> Exporter::sequence(const Node& node, const std::string& path,
+                                      const GraphValue& x) {
+  GraphValue value = x, before = x;
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    if (node.children[i].disabled()) continue;
+    LOOM_ASSIGN(GraphValue next, layer(node.children[i], cat(path, "/", i), value, before));
+    before = value;
+    value = std::move(next);
+  }
+  return value;
+}
+
+Result<std::string> Exporter::residual(const Node& node, const std::string& path,
+                                       const GraphValue& x, const GraphValue& skip) {
+  GraphValue other = skip;
+  if (!node.children.empty()) {
+    LOOM_ASSIGN(other, sequence(node, path, x));
+  }
+  g_.enter(path);
+  return g_.add("Add", {x.name, other.name});
+}
+
+// The weight of every branch, [batch, 1] each.
+Result<std::vector<std::string>> Exporter::gate(const Node& node, const std::string& path,
+                                                const GraphValue& x) {
+  const size_t experts = node.children.size() - 1;
+  const Node& child = node.children[experts];
+  LOOM_ASSIGN(const GraphValue raw, layer(child, cat(path, "/", experts), x, x));
+  g_.enter(path);
+  if (FieldsOf(node.config).integer("top_k") > 0)
+    return g_.refuse(node, "top_k has no operator that computes it; export with top_k 0");
+  const std::string p = g_.add("Softmax", {flat(raw)}, {onnx_attribute("axis", int64_t{-1})});
+  std::vector<std::string> weights;
+  for (int64_t i = 0; i < static_cast<int64_t>(experts); ++i) {
+    weights.push_back(
+        g_.add("Slice", {p, g_.integers({i}), g_.integers({i + 1}), g_.integers({1})}));
+  }
+  return weights;
+}
+
+Result<std::string> Exporter::parallel(const Node& node, const std::string& path,
+                                       const GraphValue& x, const Shape& out) {
+  const FieldsOf fields(node.config);
+  const std::string_view combine = fields.text("combine");
+  const bool scatters =
+      combine == "grid_scatter" && fields.integer("rows") * fields.integer("cols") > 0;
+  const bool joins = combine == "concat" || combine == "grid_scatter";
+  g_.enter(path);
+  if (scatters) return g_.refuse(node, "grid_scatter has no operator that computes it");
+  std::vector<std::string> parts, weights;
+  for (size_t i = 0; i + (combine == "filter" ? 1 : 0) < node.children.size(); ++i) {
+    const Node& child = node.children[i];
+    GraphValue y = x;
+    if (!child.disabled()) {
+      LOOM_ASSIGN(y, layer(child, cat(path, "/", i), x, x));
+    }
+    g_.enter(path);
+    parts.push_back(y.shape == out && !joins && combine != "filter" ? y.name : flat(y));
+  }
+  if (joins)
+    return parts.size() == 1 ? parts[0]
+                             : g_.add("Concat", parts, {onnx_attribute("axis", int64_t{1})});
+  if (combine == "filter") {
+    LOOM_ASSIGN(weights, gate(node, path, x));
+    for (size_t i = 0; i < parts.size(); ++i) parts[i] = g_.add("Mul", {parts[i], weights[i]});
+  }
+  std::string sum = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) sum = g_.add("Add", {sum, parts[i]});
+  if (combine == "avg") sum = g_.add("Div", {sum, g_.number(static_cast<float>(parts.size()))});
+  return out.rank() == 2 ? sum : g_.reshape(sum, rest_of(out));
+}
+
+Result<GraphValue> Exporter::layer(const Node& node, const std::string& path, const GraphValue& x,
+                                   const GraphValue& skip) {
+  GraphValue y;
+  LOOM_ASSIGN(y.shape, infer_after(node.config, x.shape, skip.shape));
+  if (node.config.def->kind == LayerKind::sequential) return sequence(node, path, x);
+  if (node.config.def->kind == LayerKind::residual) {
+    LOOM_ASSIGN(y.name, residual(node, path, x, skip));
+    return y;
+  }
+  if (node.config.def->kind == LayerKind::parallel) {
+    LOOM_ASSIGN(y.name, parallel(node, path, x, y.shape));
+    return y;
+  }
+  g_.enter(path);
+  const EmitLayer emit = emitter_of(node.config.def->kind);
+  if (emit == nullptr) return g_.refuse(node, "the kind has no form in ONNX");
+  LOOM_ASSIGN(y.name, emit(g_, node, x));
+  return y;
+}
+
+OnnxValue Exporter::value_info(const std::string& name, const Shape& shape, OnnxType type) const {
+  OnnxValue v;
+  v.name = name;
+  v.type = type;
+  v.has_shape = true;
+  v.shape.emplace_back();
+  if (options_.batch > 0) {
+    v.shape[0].extent = options_.batch;
+  } else {
+    v.shape[0].symbol = "batch";
+  }
+  for (int i = 1; i < shape.rank(); ++i) v.shape.push_back({shape[i], ""});
+  return v;
+}
+
+// Gives the last value the name of the output.
+void Exporter::finish(const GraphValue& y) {
+  OnnxGraph& graph = g_.graph();
+  bool found = false;
+  for (OnnxNode& node : graph.nodes) {
+    for (std::string& name : node.outputs) {
+      if (name != y.name) continue;
+      found = true;
+      name = options_.output;
+    }
+    for (std::string& name : node.inputs) {
+      if (found && name == y.name) name = options_.output;
+    }
+  }
+  if (!found) {
+    OnnxNode copy;
+    copy.name = copy.op = "Identity";
+    copy.inputs = {y.name};
+    copy.outputs = {options_.output};
+    graph.nodes.push_back(std::move(copy));
+  }
+  graph.outputs.push_back(value_info(options_.output, y.shape, OnnxType::f32));
+}
+
+// (x - shift) * scale, in this order: the bits of normalize().
+Result<std::string> Exporter::normalized(const GraphValue& x, bool ids) {
+  const Normalization& n = options_.normalization;
+  if (n.empty()) return x.name;
+  const auto values = static_cast<int64_t>(n.shift.size());
+  if (ids || values != per_sample(x.shape) || n.scale.size() != n.shift.size())
+    return invalid(cat("a normalization of ", values, " values for an input of ",
+                       ids ? "ids" : std::to_string(per_sample(x.shape))));
+  g_.enter("input");
+  const std::vector<int64_t> dims = rest_of(x.shape);
+  const std::string shifted = g_.add("Sub", {x.name, g_.floats("shift", dims, n.shift)});
+  return g_.add("Mul", {shifted, g_.floats("scale", dims, n.scale)});
+}
+
+Result<OnnxModel> Exporter::run(const Shape& sample) {
+  const bool ids = takes_ids(network_.cells()[0].node.config);
+  std::vector<GraphValue> in, out;
+  GraphValue value{options_.input, sample.after(1)};
+  g_.graph().name = "loom";
+  g_.graph().inputs = {value_info(value.name, value.shape, ids ? OnnxType::i64 : OnnxType::f32)};
+  LOOM_ASSIGN(value.name, normalized(value, ids));
+  GraphValue before = value;
+  for (const GridNode& cell : network_.cells()) {
+    GraphValue x = value, skip = before;
+    g_.enter(cell.at.str());
+    if (cell.feedback)
+      return g_.refuse(cell.node, "a feedback link needs the pass before; ONNX graphs have one");
+    if (cell.link >= 0) (cell.skip ? skip : x) = out[static_cast<size_t>(cell.link)];
+    LOOM_ASSIGN(GraphValue y, layer(cell.node, cell.at.str(), x, skip));
+    before = x;
+    value = y;
+    out.push_back(std::move(y));
+  }
+  finish(value);
+  OnnxModel model;
+  model.ir_version = options_.opset >= 23 ? 11 : options_.opset > 20 ? 10 : 9;
+  model.producer = "loom";
+  model.opsets = {{"", options_.opset}};
+  model.metadata = options_.metadata;
+  model.graph = std::move(g_.graph());
+  return model;
+}
+
+}  // namespace
+
+Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
+                              const OnnxExportOptions& options) {
+  if (options.opset < kLeastOpset || options.opset > kMostOpset)
+    return invalid(
+        cat("opset ", options.opset, " is not written; use ", kLeastOpset, " to ", kMostOpset));
+  if (options.batch < 0 || options.input.empty() || options.output.empty() ||
+      options.input == options.output)
+    return invalid("batch must not be below 0, input and output need two names");
+  if (sample.rank() < 1 || sample.rank() >= Shape::kMaxRank)
+    return invalid(cat("a sample of shape ", sample.str(), " cannot be exported"));
+  return Exporter(network, options).run(sample);
+}
+
+Status write_onnx(const std::string& path, const Network& network, const Shape& sample,
+                  const OnnxExportOptions& options) {
+  LOOM_ASSIGN(const OnnxModel model, export_onnx(network, sample, options));
+  LOOM_ASSIGN(const std::string file, onnx_bytes(model));
+  return write_file_atomic(path, std::as_bytes(std::span(file)));
+}
+
+}  // namespace loom::core

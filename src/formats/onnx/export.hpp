@@ -1,0 +1,34 @@
+// A finalized network with its parameters as an ONNX model (inference only). Layers become the
+// operators that every runtime has; what none of them computes (sparse softmaxes, feedback links)
+// is an Error that names the cell. The batch axis is symbolic, all others are those of `sample`.
+// Inputs are float, or int64 ids where the network takes ids. Weights are written as float, decoded
+// from whatever they are packed in. Equal networks give equal bytes.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bridge/normalization.hpp"
+#include "formats/onnx/model.hpp"
+#include "grid/network.hpp"
+
+namespace loom::core {
+
+struct OnnxExportOptions {
+  int opset = 20;     // 20 to 23; from 23 on RMSNorm is one operator
+  int64_t batch = 0;  // 0: any ("batch")
+  std::string input = "input", output = "output";
+  Normalization normalization;  // of the input, written as Sub and Mul in front; empty: none
+  std::vector<std::pair<std::string, std::string>> metadata;  // of the file, as it is
+};
+
+// `sample`: the shape of one input without its batch axis (NetworkSpec::input). Errors:
+// invalid_argument, a normalization of another size; unsupported, naming the cell and the reason;
+// not_found, a parameter that was never loaded.
+Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
+                              const OnnxExportOptions& options = {});
+Status write_onnx(const std::string& path, const Network& network, const Shape& sample,
+                  const OnnxExportOptions& options = {});
+
+}  // namespace loom::core

@@ -1,0 +1,166 @@
+// What each kind of layer becomes in ONNX, but for attention, recurrences and softmaxes, which
+// have files of their own. See graph.hpp.
+#include "formats/onnx/graph.hpp"
+
+namespace loom::core {
+
+Result<std::string> emit_activation(GraphBuilder& g, const std::string& x,
+                                    std::string_view activation) {
+  struct Row {
+    std::string_view name, op;
+  };
+  static constexpr Row kSame[] = {{"relu", "Relu"},         {"tanh", "Tanh"},
+                                  {"sigmoid", "Sigmoid"},   {"mish", "Mish"},
+                                  {"softplus", "Softplus"}, {"hard_swish", "HardSwish"}};
+  for (const Row& row : kSame) {
+    if (activation == row.name) return g.add(std::string(row.op), {x});
+  }
+  if (activation == "linear") return x;
+  if (activation == "leaky_relu") return g.add("LeakyRelu", {x}, {onnx_attribute("alpha", 0.01f)});
+  if (activation == "elu") return g.add("Elu", {x}, {onnx_attribute("alpha", 1.0f)});
+  if (activation == "silu") return g.add("Mul", {x, g.add("Sigmoid", {x})});
+  if (activation == "gelu_erf")
+    return g.add("Gelu", {x}, {onnx_attribute("approximate", std::string("none"))});
+  if (activation == "gelu_tanh")
+    return g.add("Gelu", {x}, {onnx_attribute("approximate", std::string("tanh"))});
+  if (activation == "relu2") {
+    const std::string y = g.add("Relu", {x});
+    return g.add("Mul", {y, y});
+  }
+  return unsupported(cat("cell ", g.path(), ": activation ", activation, " has no form in ONNX"));
+}
+
+Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::string& x, int rank,
+                                 size_t weight, int bias) {
+  if (rank == 2) {
+    LOOM_ASSIGN(const std::string w, g.param(node, weight));
+    std::vector<std::string> inputs = {x, w};
+    if (bias >= 0) {
+      LOOM_ASSIGN(const std::string b, g.param(node, static_cast<size_t>(bias)));
+      inputs.push_back(b);
+    }
+    return g.add("Gemm", inputs, {onnx_attribute("transB", int64_t{1})});
+  }
+  LOOM_ASSIGN(const std::string w, g.transposed(node, weight));
+  const std::string y = g.add("MatMul", {x, w});
+  if (bias < 0) return y;
+  LOOM_ASSIGN(const std::string b, g.param(node, static_cast<size_t>(bias)));
+  return g.add("Add", {y, b});
+}
+
+std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& gamma, double eps) {
+  const auto epsilon = static_cast<float>(eps);
+  const OnnxAttribute axis = onnx_attribute("axis", int64_t{-1});
+  if (g.opset() >= 23)
+    return g.add("RMSNormalization", {x, gamma}, {axis, onnx_attribute("epsilon", epsilon)});
+  const std::string mean = g.add("ReduceMean", {g.add("Mul", {x, x}), g.integers({-1})},
+                                 {onnx_attribute("keepdims", int64_t{1})});
+  const std::string root = g.add("Sqrt", {g.add("Add", {mean, g.number(epsilon)})});
+  return g.add("Mul", {g.add("Div", {x, root}), gamma});
+}
+
+namespace {
+
+Result<std::string> emit_dense(GraphBuilder& g, const Node& node, const GraphValue& x) {
+  const FieldsOf f(node.config);
+  const int64_t in = f.integer("in");
+  const bool flattens = x.shape.rank() > 2 && x.shape.last() != in;
+  const std::string rows = flattens ? g.reshape(x.name, {in}) : x.name;
+  const int bias = f.flag("bias") ? 1 : -1;
+  LOOM_ASSIGN(const std::string y,
+              emit_product(g, node, rows, flattens ? 2 : x.shape.rank(), 0, bias));
+  return emit_activation(g, y, f.text("activation"));
+}
+
+Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const GraphValue& x) {
+  const FieldsOf f(node.config);
+  const auto axes = static_cast<size_t>(x.shape.rank() - 2);
+  const bool transposed = node.config.def->name.starts_with("ConvTransposed");
+  const std::vector<int64_t> kernel = f.per_axis("kernel", axes);
+  std::vector<int64_t> pads = f.per_axis("padding", axes);
+  pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<int64_t>(axes));
+  const int64_t groups = f.integer("groups");
+  std::vector<int64_t> shape = {f.integer(transposed ? "channels" : "filters"),
+                                f.integer(transposed ? "filters" : "channels") / groups};
+  shape.insert(shape.end(), kernel.begin(), kernel.end());
+  LOOM_ASSIGN(const std::string w, g.param(node, 0, shape));
+  std::vector<std::string> inputs = {x.name, w};
+  if (f.flag("bias")) {
+    LOOM_ASSIGN(const std::string b, g.param(node, 1));
+    inputs.push_back(b);
+  }
+  std::vector<OnnxAttribute> attributes = {
+      onnx_attribute("kernel_shape", kernel), onnx_attribute("strides", f.per_axis("stride", axes)),
+      onnx_attribute("pads", pads), onnx_attribute("dilations", f.per_axis("dilation", axes)),
+      onnx_attribute("group", groups)};
+  if (transposed)
+    attributes.push_back(onnx_attribute("output_padding", f.per_axis("output_padding", axes)));
+  const std::string y = g.add(transposed ? "ConvTranspose" : "Conv", inputs, attributes);
+  return emit_activation(g, y, f.text("activation"));
+}
+
+Result<std::string> emit_layer_norm(GraphBuilder& g, const Node& node, const GraphValue& x) {
+  LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
+  LOOM_ASSIGN(const std::string beta, g.param(node, 1));
+  const auto eps = static_cast<float>(FieldsOf(node.config).real("eps"));
+  return g.add("LayerNormalization", {x.name, gamma, beta},
+               {onnx_attribute("axis", int64_t{-1}), onnx_attribute("epsilon", eps)});
+}
+
+Result<std::string> emit_rms_norm(GraphBuilder& g, const Node& node, const GraphValue& x) {
+  LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
+  return emit_rms(g, x.name, gamma, FieldsOf(node.config).real("eps"));
+}
+
+Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const GraphValue& x) {
+  if (x.shape.rank() != 2)
+    return g.refuse(node, cat("ids of shape ", x.shape.str(), "; only [batch, time] is written"));
+  LOOM_ASSIGN(const std::string table, g.param(node, 0));
+  const std::string y = g.add("Gather", {table, x.name}, {onnx_attribute("axis", int64_t{0})});
+  return emit_activation(g, y, FieldsOf(node.config).text("activation"));
+}
+
+Result<std::string> emit_swiglu(GraphBuilder& g, const Node& node, const GraphValue& x) {
+  const FieldsOf f(node.config);
+  const int bias = f.flag("bias") ? 3 : -1, rank = x.shape.rank();
+  const auto next = [&](int i) { return bias < 0 ? -1 : bias + i; };
+  LOOM_ASSIGN(const std::string gate, emit_product(g, node, x.name, rank, 0, next(0)));
+  LOOM_ASSIGN(const std::string up, emit_product(g, node, x.name, rank, 1, next(1)));
+  LOOM_ASSIGN(const std::string active, emit_activation(g, gate, f.text("activation")));
+  return emit_product(g, node, g.add("Mul", {active, up}), rank, 2, next(2));
+}
+
+struct EmitRow {
+  LayerKind kind;
+  EmitLayer emit;
+};
+constexpr EmitRow kEmitters[] = {
+    {LayerKind::dense, emit_dense},
+    {LayerKind::multi_head_attention, emit_attention},
+    {LayerKind::swiglu, emit_swiglu},
+    {LayerKind::rms_norm, emit_rms_norm},
+    {LayerKind::cnn1, emit_conv},
+    {LayerKind::cnn2, emit_conv},
+    {LayerKind::cnn3, emit_conv},
+    {LayerKind::rnn, emit_recurrent},
+    {LayerKind::lstm, emit_recurrent},
+    {LayerKind::gru, emit_recurrent},
+    {LayerKind::layer_norm, emit_layer_norm},
+    {LayerKind::conv_transposed1, emit_conv},
+    {LayerKind::conv_transposed2, emit_conv},
+    {LayerKind::conv_transposed3, emit_conv},
+    {LayerKind::embedding, emit_embedding},
+    {LayerKind::kmeans, emit_kmeans},
+    {LayerKind::softmax, emit_softmax},
+};
+
+}  // namespace
+
+EmitLayer emitter_of(LayerKind kind) {
+  for (const EmitRow& row : kEmitters) {
+    if (row.kind == kind) return row.emit;
+  }
+  return nullptr;
+}
+
+}  // namespace loom::core

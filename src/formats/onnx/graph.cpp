@@ -1,0 +1,196 @@
+// The graph under construction: see graph.hpp. Names are numbers in the order of the calls, so
+// equal networks are equal bytes.
+#include "formats/onnx/graph.hpp"
+
+#include <algorithm>
+
+#include "dtype/r16.hpp"
+
+namespace loom::core {
+
+int FieldsOf::index(std::string_view name) const {
+  for (size_t i = 0; i < layer_.def->fields.size(); ++i) {
+    if (layer_.def->fields[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+double FieldsOf::real(std::string_view name) const {
+  const int field = index(name);
+  return field < 0 ? 0 : layer_.real(field);
+}
+
+std::string_view FieldsOf::text(std::string_view name) const {
+  const int field = index(name);
+  return field < 0 ? std::string_view() : layer_.text(field);
+}
+
+const std::vector<int64_t>& FieldsOf::list(std::string_view name) const {
+  static const std::vector<int64_t> kNone;
+  const int field = index(name);
+  return field < 0 ? kNone : layer_.list(field);
+}
+
+std::vector<int64_t> FieldsOf::per_axis(std::string_view name, size_t axes) const {
+  const std::vector<int64_t>& given = list(name);
+  return given.size() == 1 ? std::vector<int64_t>(axes, given[0]) : given;
+}
+
+OnnxAttribute onnx_attribute(std::string name, int64_t value) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.integer = value;
+  return a;
+}
+
+OnnxAttribute onnx_attribute(std::string name, float value) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = OnnxAttributeType::real;
+  a.real = value;
+  return a;
+}
+
+OnnxAttribute onnx_attribute(std::string name, std::string value) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = OnnxAttributeType::text;
+  a.text = std::move(value);
+  return a;
+}
+
+OnnxAttribute onnx_attribute(std::string name, std::vector<int64_t> values) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = OnnxAttributeType::integers;
+  a.integers = std::move(values);
+  return a;
+}
+
+OnnxAttribute onnx_attribute(std::string name, std::vector<float> values) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = OnnxAttributeType::reals;
+  a.reals = std::move(values);
+  return a;
+}
+
+OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = OnnxAttributeType::texts;
+  a.texts = std::move(values);
+  return a;
+}
+
+Error GraphBuilder::refuse(const Node& node, std::string_view reason) const {
+  return unsupported(cat("cell ", path_, " (", node.config.def->name, "): ", reason));
+}
+
+std::string GraphBuilder::fresh() {
+  return cat("value ", ++names_);
+}
+
+std::vector<std::string> GraphBuilder::add_many(std::string op, std::vector<std::string> inputs,
+                                                std::vector<OnnxAttribute> attributes,
+                                                const std::vector<bool>& wanted) {
+  OnnxNode node;
+  node.name = cat(path_, "/", op, " ", graph_.nodes.size());
+  node.op = std::move(op);
+  node.inputs = std::move(inputs);
+  for (const bool want : wanted) node.outputs.push_back(want ? fresh() : "");
+  node.attributes = std::move(attributes);
+  graph_.nodes.push_back(std::move(node));
+  return graph_.nodes.back().outputs;
+}
+
+std::string GraphBuilder::add(std::string op, std::vector<std::string> inputs,
+                              std::vector<OnnxAttribute> attributes) {
+  return add_many(std::move(op), std::move(inputs), std::move(attributes), {true})[0];
+}
+
+std::string GraphBuilder::floats(std::string_view what, std::vector<int64_t> shape,
+                                 const std::vector<float>& values) {
+  std::string name = cat(path_, "/", what, " ", graph_.initializers.size());
+  graph_.initializers.push_back(onnx_tensor(name, std::move(shape), std::span(values)));
+  return name;
+}
+
+std::string GraphBuilder::number(float value) {
+  return floats("number", {}, {value});
+}
+
+std::string GraphBuilder::integers(const std::vector<int64_t>& values) {
+  const auto known = integers_.find(values);
+  if (known != integers_.end()) return known->second;
+  std::string name = cat("integers ", integers_.size());
+  graph_.initializers.push_back(
+      onnx_tensor(name, {static_cast<int64_t>(values.size())}, std::span(values)));
+  integers_.emplace(values, name);
+  return name;
+}
+
+std::string GraphBuilder::reshape(const std::string& x, std::vector<int64_t> rest) {
+  rest.insert(rest.begin(), -1);
+  return add("Reshape", {x, integers(rest)});
+}
+
+Result<std::vector<float>> GraphBuilder::values(const Node& node, size_t i) const {
+  const Param& p = network_.params()[static_cast<size_t>(node.params[i])];
+  const Tensor& t = p.tensor;
+  if (t.empty()) return make_error(Code::not_found, cat("parameter ", p.path, " was never loaded"));
+  std::vector<float> out(static_cast<size_t>(p.spec.shape.count()));
+  if (t.layout == Layout::r16) {
+    const int64_t rows = p.spec.shape[0], cols = p.spec.shape[1];
+    const R16 geometry = r16_geometry(t.dtype, rows, cols);
+    for (int64_t r = 0; r < rows; ++r)
+      r16_decode(geometry, t.data, r, 0, cols, out.data() + r * cols);
+    return out;
+  }
+  if (t.dtype == DType::f64) {
+    std::transform(t.values<double>(), t.values<double>() + out.size(), out.begin(),
+                   [](double v) { return static_cast<float>(v); });
+    return out;
+  }
+  if (t.dtype != DType::f32)
+    return unsupported(cat("parameter ", p.path, " is a vector of ", dtype_name(t.dtype)));
+  std::copy_n(t.f32(), out.size(), out.begin());
+  return out;
+}
+
+Result<std::string> GraphBuilder::param(const Node& node, size_t i, std::vector<int64_t> shape) {
+  const Param& p = network_.params()[static_cast<size_t>(node.params[i])];
+  if (shape.empty()) {
+    for (int axis = 0; axis < p.spec.shape.rank(); ++axis) shape.push_back(p.spec.shape[axis]);
+  }
+  std::string form = p.path;
+  for (const int64_t extent : shape) form += cat(" ", extent);
+  const auto known = made_.find(form);
+  if (known != made_.end()) return known->second;
+  LOOM_ASSIGN(const std::vector<float> all, values(node, i));
+  // The plain path is the name others may look for; other forms of it get a number.
+  std::string name = made_.count(p.path) == 0 ? p.path : cat(p.path, " ", made_.size());
+  graph_.initializers.push_back(onnx_tensor(name, std::move(shape), std::span(all)));
+  made_.emplace(p.path, name);
+  made_.emplace(form, name);
+  return name;
+}
+
+Result<std::string> GraphBuilder::transposed(const Node& node, size_t i) {
+  const Param& p = network_.params()[static_cast<size_t>(node.params[i])];
+  const int64_t rows = p.spec.shape[0], cols = p.spec.shape[1];
+  const std::string form = cat(p.path, " transposed");
+  const auto known = made_.find(form);
+  if (known != made_.end()) return known->second;
+  LOOM_ASSIGN(const std::vector<float> all, values(node, i));
+  std::vector<float> turned(all.size());
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; ++c)
+      turned[static_cast<size_t>(c * rows + r)] = all[static_cast<size_t>(r * cols + c)];
+  }
+  graph_.initializers.push_back(onnx_tensor(form, {cols, rows}, std::span(turned)));
+  made_.emplace(form, form);
+  return form;
+}
+
+}  // namespace loom::core

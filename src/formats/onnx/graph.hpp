@@ -1,0 +1,108 @@
+// What the exporter of ONNX writes into: a graph under construction, with short ways to add nodes
+// and constants, and the values of parameters as f32. Room-private; the interface is
+// export.hpp. Every value has its batch axis first, whose extent is free.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
+#include "formats/onnx/export.hpp"
+
+namespace loom::core {
+
+// A value of the graph and the shape a layer sees, counted for one sample ([1, ...]).
+struct GraphValue {
+  std::string name;
+  Shape shape;
+};
+
+// The fields of a layer by name.
+class FieldsOf {
+ public:
+  explicit FieldsOf(const LayerConfig& layer) : layer_(layer) {}
+  int64_t integer(std::string_view name) const { return static_cast<int64_t>(real(name)); }
+  double real(std::string_view name) const;
+  bool flag(std::string_view name) const { return real(name) != 0; }
+  std::string_view text(std::string_view name) const;
+  const std::vector<int64_t>& list(std::string_view name) const;
+  // One number per axis.
+  std::vector<int64_t> per_axis(std::string_view name, size_t axes) const;
+
+ private:
+  int index(std::string_view name) const;  // -1: the layer has no such field
+  const LayerConfig& layer_;
+};
+
+OnnxAttribute onnx_attribute(std::string name, int64_t value);
+OnnxAttribute onnx_attribute(std::string name, float value);
+OnnxAttribute onnx_attribute(std::string name, std::string value);
+OnnxAttribute onnx_attribute(std::string name, std::vector<int64_t> values);
+OnnxAttribute onnx_attribute(std::string name, std::vector<float> values);
+OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values);
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const Network& network, const OnnxExportOptions& options)
+      : network_(network), options_(options) {}
+
+  int opset() const { return options_.opset; }
+  const Network& network() const { return network_; }
+  OnnxGraph& graph() { return graph_; }
+  // The layer whose nodes follow: "(0, 0, 1, 0)/0".
+  void enter(std::string path) { path_ = std::move(path); }
+  const std::string& path() const { return path_; }
+  // "cell (0, 0, 1, 0)/0 (Softmax): ..."
+  Error refuse(const Node& node, std::string_view reason) const;
+
+  // Adds a node with one output and returns the output's name.
+  std::string add(std::string op, std::vector<std::string> inputs,
+                  std::vector<OnnxAttribute> attributes = {});
+  // Adds a node with several outputs; those not asked for are named "".
+  std::vector<std::string> add_many(std::string op, std::vector<std::string> inputs,
+                                    std::vector<OnnxAttribute> attributes,
+                                    const std::vector<bool>& wanted);
+  std::string number(float value);
+  std::string floats(std::string_view what, std::vector<int64_t> shape,
+                     const std::vector<float>& values);
+  std::string integers(const std::vector<int64_t>& values);  // shared by equal values
+  // The batch axis stays what it is; the others become `rest`.
+  std::string reshape(const std::string& x, std::vector<int64_t> rest);
+
+  // Parameter `i` of a layer as f32, row-major.
+  Result<std::vector<float>> values(const Node& node, size_t i) const;
+  // The same as an initializer of this shape (empty: its own), made once.
+  Result<std::string> param(const Node& node, size_t i, std::vector<int64_t> shape = {});
+  Result<std::string> transposed(const Node& node, size_t i);
+
+ private:
+  std::string fresh();
+  const Network& network_;
+  const OnnxExportOptions& options_;
+  OnnxGraph graph_;
+  std::string path_;
+  int64_t names_ = 0;
+  std::map<std::vector<int64_t>, std::string> integers_;
+  std::map<std::string, std::string> made_;  // parameters by path and form
+};
+
+// y = act(x).
+Result<std::string> emit_activation(GraphBuilder& g, const std::string& x,
+                                    std::string_view activation);
+// y[..., out] = x[..., in] W^T + b, W and b being parameters of the layer; bias < 0: none.
+Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::string& x, int rank,
+                                 size_t weight, int bias);
+// x / sqrt(mean(x^2) + eps) * gamma over the last axis.
+std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& gamma, double eps);
+
+// One layer, its children apart. Shapes were checked by finalize().
+using EmitLayer = Result<std::string> (*)(GraphBuilder&, const Node&, const GraphValue&);
+Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const GraphValue& x);
+Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const GraphValue& x);
+Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const GraphValue& x);
+Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const GraphValue& x);
+// Null: no way to export the kind, or a container.
+EmitLayer emitter_of(LayerKind kind);
+
+}  // namespace loom::core

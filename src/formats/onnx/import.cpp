@@ -1,0 +1,68 @@
+// The doors of the importer: files, models, and networks to be filled. See import.hpp.
+#include "formats/onnx/import.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "bridge/network_json.hpp"
+#include "formats/onnx/lower.hpp"
+#include "io/file.hpp"
+
+namespace loom::core {
+
+Status ImportedNetwork::fill(Network& made, ThreadPool& pool, DType dtype) const {
+  for (int i = 0; i < static_cast<int>(made.params().size()); ++i) {
+    const Param& want = made.params()[static_cast<size_t>(i)];
+    const auto have = std::find_if(params.begin(), params.end(),
+                                   [&](const ImportedParam& p) { return p.path == want.path; });
+    if (have == params.end())
+      return make_error(Code::not_found, cat("the file has no parameter ", want.path));
+    if (!(have->shape == want.spec.shape) ||
+        have->values.size() != static_cast<size_t>(want.spec.shape.count()))
+      return invalid(cat("parameter ", want.path, " is ", have->shape.str(), " in the file, ",
+                         want.spec.shape.str(), " in the network"));
+    const int64_t cols = want.spec.matrix() ? want.spec.shape[1] : 1;
+    const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
+      std::copy_n(have->values.begin() + first * cols, count * cols, out);
+      return {};
+    };
+    LOOM_TRY(made.load_param(i, dtype, rows, pool));
+  }
+  return {};
+}
+
+namespace {
+
+bool same_bits(const ImportedNetwork& a, const ImportedNetwork& b) {
+  const auto equal = [](const ImportedParam& p, const ImportedParam& q) {
+    const auto x = std::as_bytes(std::span(p.values)), y = std::as_bytes(std::span(q.values));
+    return p.path == q.path && p.shape == q.shape && std::ranges::equal(x, y);
+  };
+  return a.normalization == b.normalization &&
+         write_network(a.network) == write_network(b.network) &&
+         std::ranges::equal(a.params, b.params, equal);
+}
+
+}  // namespace
+
+Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
+                                    const OnnxImportOptions& options) {
+  LOOM_ASSIGN(ImportedNetwork made, Lowering(model, where, options).run());
+  const auto asks = [](const OnnxNode& n) { return n.op == "Shape"; };
+  if (std::ranges::none_of(model.graph.nodes, asks)) return made;
+  // The size of the batch may have become a value by way of a Shape.
+  const Result<ImportedNetwork> other = Lowering(model, where, options, kOtherBatch).run();
+  if (other.ok() && same_bits(made, *other)) return made;
+  return unsupported(
+      "computes with the size of the batch, which the file leaves open; export it with a fixed "
+      "batch",
+      where);
+}
+
+Result<ImportedNetwork> load_onnx(const std::string& path, const OnnxImportOptions& options) {
+  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  LOOM_ASSIGN(const OnnxModel model, parse_onnx(file.bytes(), path));
+  return import_onnx(model, path, options);
+}
+
+}  // namespace loom::core

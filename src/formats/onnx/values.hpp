@@ -1,0 +1,95 @@
+// What a value of an ONNX graph is while it is read: a constant; or a stream, which is the output
+// of a layer (an Item) seen through a view, with a function of its elements not yet applied. Views
+// make reshapes and transpositions free: a layer asks whether what it sees is the memory it needs.
+// Functions are compared by what they compute, on probes: see recognise(). Room-private.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "formats/onnx/model.hpp"
+#include "ops/activation.hpp"
+
+namespace loom::core {
+
+constexpr int64_t kMaxFolded = int64_t{1} << 20;  // values of a constant that folding makes
+
+// Numbers known while reading. One value stands for all where dims say more (uniform).
+struct Constant {
+  std::vector<int64_t> dims;
+  OnnxType type = OnnxType::f32;
+  std::vector<double> values;  // whole numbers beyond 2^53 are cut to it
+
+  int64_t count() const;
+  double at(int64_t i) const { return values[values.size() == 1 ? 0 : static_cast<size_t>(i)]; }
+  // As whole numbers; those beyond 2^53 are cut to it.
+  std::vector<int64_t> integers() const;
+  std::vector<float> floats() const;  // all of them, row-major
+};
+using ConstantRef = std::shared_ptr<const Constant>;
+
+// A whole number of a node; `otherwise` where it has none of that name.
+int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise);
+
+Result<Constant> constant_of(const OnnxTensor& tensor);
+// Constants from constants: shape arithmetic and masks. fold() only where folds() says so.
+bool folds(const OnnxNode& node);
+Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inputs);
+
+// Axes of memory, row-major, and which of them make up each axis that the graph sees. Extents of 1
+// are in no list. Repeated axes (of Expand) are no memory.
+struct OnnxView {
+  struct Axis {
+    int64_t extent = 1;
+    bool repeated = false;
+  };
+  std::vector<Axis> base;
+  std::vector<std::vector<int>> axes;
+
+  static OnnxView of(const std::vector<int64_t>& dims);
+  std::vector<int64_t> dims() const;
+  // Whether the graph sees the memory in its order.
+  bool plain() const;
+  OnnxView permuted(const std::vector<int64_t>& order) const;
+  // False when the memory would have to move.
+  bool reshape(const std::vector<int64_t>& dims);
+  bool expand(const std::vector<int64_t>& dims);
+  // Without repeated axes, and how often the axis `axis` was repeated inside.
+  OnnxView once(int axis, int64_t& repeats) const;
+  bool operator==(const OnnxView& other) const;
+};
+
+// A function of a row of values: elementwise but for `mean`, which is that of the row.
+struct Expr;
+using ExprRef = std::shared_ptr<const Expr>;
+struct Expr {
+  std::string op;  // "x", "number", or an operator of ONNX; "mean"
+  double number = 0;
+  std::vector<ExprRef> args;
+  int size = 1;
+  bool rows = false;  // contains a mean
+};
+constexpr int kMaxExpr = 96;
+ExprRef expr_x();
+ExprRef expr_number(double value);
+// Null: too long.
+ExprRef expr_of(std::string op, std::vector<ExprRef> args, double number = 0);
+// Whether evaluate() knows the operator.
+bool expr_knows(const std::string& op, size_t args);
+
+// What a function is, if it is something that layers compute.
+struct Recognised {
+  enum class Kind { none, activation, affine, rms, layer } kind = Kind::none;
+  Activation activation = Activation::linear;
+  double scale = 1, shift = 0;  // affine
+  double eps = 0;               // norms
+};
+// `inner` (may be null): a part of `f` that is taken for x; then x must not occur outside of it.
+Recognised recognise(const Expr& f, const Expr* inner = nullptr);
+// Every part of `f`, itself last.
+std::vector<ExprRef> expr_parts(const ExprRef& f);
+
+}  // namespace loom::core

@@ -1,0 +1,433 @@
+// Modules in the order in which they run: see parts.hpp. The order is that of names, the
+// roles that names give ("embed_tokens", "norm", "lm_head"), or, where shapes contradict names, the
+// one order in which widths follow each other.
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "bridge/sample_size.hpp"
+#include "formats/universal/parts.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr int64_t kAssumedSteps = 32;
+constexpr size_t kMaxChain = 10;  // modules that are tried in every order
+
+bool is(const ModuleLayer& layer, LayerKind kind) {
+  return layer.config.def->kind == kind;
+}
+bool is_norm(const ModuleLayer& layer) {
+  return is(layer, LayerKind::rms_norm) || is(layer, LayerKind::layer_norm);
+}
+bool is_recurrent(const ModuleLayer& layer) {
+  return is(layer, LayerKind::rnn) || is(layer, LayerKind::gru) || is(layer, LayerKind::lstm);
+}
+
+void set_text(LayerConfig& config, std::string_view field, const std::string& value) {
+  for (size_t i = 0; i < config.def->fields.size(); ++i) {
+    if (config.def->fields[i].name == field) config.set_text(static_cast<int>(i), value);
+  }
+}
+void set_list(LayerConfig& config, std::string_view field, std::vector<int64_t> value) {
+  for (size_t i = 0; i < config.def->fields.size(); ++i) {
+    if (config.def->fields[i].name == field) config.set_list(static_cast<int>(i), value);
+  }
+}
+
+// "model.layers.3" of "model.layers.3.mlp", "" where the name has no such part.
+std::string block_of(std::string_view name) {
+  size_t start = 0;
+  bool after = false;
+  while (start <= name.size()) {
+    const size_t dot = std::min(name.find('.', start), name.size());
+    const std::string_view part = name.substr(start, dot - start);
+    if (after && as_number(part) >= 0) return std::string(name.substr(0, dot));
+    after = one_of(part, {"layers", "h", "blocks", "block", "layer"});
+    start = dot + 1;
+  }
+  return {};
+}
+
+// What stands at one cell: a layer, or a residual of two.
+struct Item {
+  std::vector<ModuleLayer> layers;  // one; or norm and what follows it
+  bool residual = false, tied = false;
+  const ModuleLayer& front() const { return layers.front(); }
+  const ModuleLayer& back() const { return layers.back(); }
+};
+
+class Arranger {
+ public:
+  Arranger(std::vector<ModuleLayer> layers, ModuleReader& reader, const TensorFile& file,
+           const std::string& where, const InferOptions& options)
+      : layers_(std::move(layers)),
+        reader_(reader),
+        file_(file),
+        where_(where),
+        options_(options) {}
+  Result<InferredNetwork> arrange();
+
+ private:
+  Error refuse(std::string message) const { return unsupported(std::move(message), where_); }
+  void assume(std::string text) { reader_.assumptions.push_back(std::move(text)); }
+  Result<bool> decoder();
+  Status add_block(const std::string& name, std::vector<ModuleLayer> members);
+  Status row();
+  void settle_tables();
+  bool follows(const ModuleLayer& before, const ModuleLayer& after) const;
+  bool chained(const std::vector<ModuleLayer>& order) const;
+  void search(std::vector<size_t>& order, std::vector<bool>& used,
+              std::vector<std::vector<size_t>>& found) const;
+  Status order_by_shapes();
+  void activate();
+  Shape input_shape() const;
+  Shape picture() const;
+  Result<NetworkSpec> build(const Shape& input) const;
+  Result<NetworkSpec> fit();
+  void place(InferredNetwork& into) const;
+
+  std::vector<ModuleLayer> layers_;
+  ModuleReader& reader_;
+  const TensorFile& file_;
+  const std::string& where_;
+  const InferOptions& options_;
+  std::vector<Item> items_;
+};
+
+// ---- decoders
+// ------------------------------------------------------------------------------------
+
+Status Arranger::add_block(const std::string& name, std::vector<ModuleLayer> members) {
+  ModuleLayer* slots[4] = {};
+  for (ModuleLayer& m : members) {
+    const std::string_view leaf = last_part(m.name);
+    int slot = -1;
+    if (is(m, LayerKind::multi_head_attention)) slot = 1;
+    if (is(m, LayerKind::swiglu)) slot = 3;
+    if (is_norm(m) &&
+        one_of(leaf, {"input_layernorm", "ln_1", "ln1", "norm1", "attention_norm", "attn_norm"}))
+      slot = 0;
+    if (is_norm(m) &&
+        one_of(leaf, {"post_attention_layernorm", "ln_2", "ln2", "norm2", "ffn_norm", "mlp_norm"}))
+      slot = 2;
+    if (slot < 0) return refuse(cat("what '", m.name, "' does in its block is not known"));
+    if (slots[slot] != nullptr)
+      return refuse(cat("'", slots[slot]->name, "' and '", m.name, "' stand for the same layer"));
+    slots[slot] = &m;
+  }
+  for (int i = 0; i < 4; i += 2) {
+    if (slots[i] == nullptr && slots[i + 1] == nullptr) continue;
+    if (slots[i] == nullptr || slots[i + 1] == nullptr)
+      return refuse(cat("block '", name, "' has ", slots[i] == nullptr ? "no norm before " : "",
+                        slots[i] == nullptr ? slots[i + 1]->name : slots[i]->name,
+                        slots[i] == nullptr ? "" : " with nothing after it"));
+    items_.push_back({{std::move(*slots[i]), std::move(*slots[i + 1])}, true});
+  }
+  return {};
+}
+
+// True when the names are those of a decoder; its items are then in place.
+Result<bool> Arranger::decoder() {
+  std::set<std::string, decltype(&natural_less)> blocks(&natural_less);
+  for (const ModuleLayer& m : layers_) {
+    const bool inner = is(m, LayerKind::multi_head_attention) || is(m, LayerKind::swiglu);
+    const std::string block = block_of(m.name);
+    if (inner && !block.empty()) blocks.insert(block);
+  }
+  if (blocks.empty()) return false;
+  std::map<std::string, std::vector<ModuleLayer>> members;
+  ModuleLayer *table = nullptr, *norm = nullptr, *head = nullptr;
+  for (ModuleLayer& m : layers_) {
+    const std::string block = block_of(m.name);
+    if (blocks.count(block) > 0) {
+      members[block].push_back(std::move(m));
+      continue;
+    }
+    const std::string_view leaf = last_part(m.name);
+    ModuleLayer** role = nullptr;
+    if (is(m, LayerKind::embedding)) role = &table;
+    if (is_norm(m) && one_of(leaf, {"norm", "ln_f", "final_layernorm", "final_norm"})) role = &norm;
+    if (is(m, LayerKind::dense) &&
+        one_of(leaf, {"lm_head", "head", "output", "classifier", "score"}))
+      role = &head;
+    if (role == nullptr) return refuse(cat("where '", m.name, "' stands is not known"));
+    if (*role != nullptr)
+      return refuse(cat("'", (*role)->name, "' and '", m.name, "' stand for the same layer"));
+    *role = &m;
+  }
+  if (table != nullptr) items_.push_back({{std::move(*table)}});
+  for (const std::string& block : blocks) LOOM_TRY(add_block(block, std::move(members[block])));
+  if (norm != nullptr) items_.push_back({{std::move(*norm)}});
+  if (head != nullptr) items_.push_back({{std::move(*head)}});
+  if (head == nullptr && table != nullptr) {
+    const LayerConfig& t = items_[0].front().config;
+    ModuleLayer tied;
+    LOOM_ASSIGN(tied.config,
+                make_layer(LayerKind::dense,
+                           {{"in", t.integer(1)}, {"out", t.integer(0)}, {"bias", false}}));
+    items_.push_back({{std::move(tied)}, false, true});
+    assume("no output matrix, so the embedding is it");
+  }
+  assume(
+      "attention sees earlier positions alone and rotates with base 10000; norms add 1e-6 "
+      "(LayerNorm 1e-5); no configuration says so");
+  return true;
+}
+
+// ---- rows
+// ----------------------------------------------------------------------------------------
+
+// A matrix without a bias in front is a table when only its columns go on.
+void Arranger::settle_tables() {
+  if (layers_.size() < 2 || !layers_[0].maybe_table) return;
+  ModuleLayer& first = layers_[0];
+  const int64_t next = layers_[1].in;
+  if (layers_[1].axes > 0 || next != first.in || next == first.out) return;
+  Result<LayerConfig> table =
+      make_layer(LayerKind::embedding, {{"vocab", first.out}, {"width", first.in}});
+  if (!table.ok()) return;
+  first.config = std::move(*table);
+  first.out = first.in;
+  first.in = 0;
+  first.why = "a matrix of which only the columns fit what follows: a table";
+  first.confidence = Confidence::medium;
+}
+
+bool Arranger::follows(const ModuleLayer& before, const ModuleLayer& after) const {
+  if (is(after, LayerKind::embedding)) return false;
+  if (before.axes > 0 && after.axes == 0 && is(after, LayerKind::dense))
+    return after.in % before.out == 0;  // flattened
+  return before.out == after.in && (after.axes == 0 || before.axes == after.axes);
+}
+
+bool Arranger::chained(const std::vector<ModuleLayer>& order) const {
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (!follows(order[i - 1], order[i])) return false;
+  }
+  return true;
+}
+
+// Orders in which everything follows, at most two. `order` never grows beyond kMaxChain.
+void Arranger::search(std::vector<size_t>& order, std::vector<bool>& used,
+                      std::vector<std::vector<size_t>>& found) const {
+  if (found.size() > 1) return;
+  if (order.size() == layers_.size()) {
+    found.push_back(order);
+    return;
+  }
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (used[i] || (!order.empty() && !follows(layers_[order.back()], layers_[i]))) continue;
+    used[i] = true;
+    order.push_back(i);
+    search(order, used, found);
+    order.pop_back();
+    used[i] = false;
+  }
+}
+
+Status Arranger::order_by_shapes() {
+  std::vector<size_t> order;
+  std::vector<bool> used(layers_.size());
+  std::vector<std::vector<size_t>> found;
+  if (layers_.size() <= kMaxChain) search(order, used, found);
+  if (found.size() != 1) {
+    for (size_t i = 1; i < layers_.size(); ++i) {
+      if (follows(layers_[i - 1], layers_[i])) continue;
+      return refuse(cat("'", layers_[i].name, "' takes ", layers_[i].in, " values, but '",
+                        layers_[i - 1].name, "' before it gives ", layers_[i - 1].out, ", and ",
+                        found.empty() ? "no" : "more than one", " other order fits"));
+    }
+  }
+  std::vector<ModuleLayer> sorted;
+  for (const size_t i : found[0]) sorted.push_back(std::move(layers_[i]));
+  layers_ = std::move(sorted);
+  std::vector<std::string> names;
+  for (ModuleLayer& m : layers_) {
+    names.push_back(m.name);
+    m.confidence = std::max(m.confidence, Confidence::medium);
+  }
+  assume(cat("the order is the only one in which shapes follow: ", join(names, ", ")));
+  return {};
+}
+
+// What stands between layers and has no weights.
+void Arranger::activate() {
+  for (size_t i = 0; i + 1 < layers_.size(); ++i) {
+    ModuleLayer& m = layers_[i];
+    const int64_t here = as_number(last_part(m.name)),
+                  next = as_number(last_part(layers_[i + 1].name));
+    const bool numbered =
+        here >= 0 && next >= 0 && parent_name(m.name) == parent_name(layers_[i + 1].name);
+    const bool active = is(m, LayerKind::dense) || m.axes > 0;
+    if (numbered && next == here + 1) continue;  // nothing between them
+    if (active && (numbered || !is_norm(layers_[i + 1]))) {
+      set_text(m.config, "activation", options_.activation);
+      assume(cat("'", m.name, "' is followed by ", options_.activation,
+                 numbered ? ": a number is left out in the names" : ": no name says otherwise"));
+    } else if (numbered) {
+      assume(cat("what stands between '", m.name, "' and '", layers_[i + 1].name,
+                 "' has no weights and is left out"));
+    }
+  }
+  for (const ModuleLayer& m : layers_) {
+    if (is_recurrent(m)) assume(cat("'", m.name, "' passes every state on, not the last alone"));
+  }
+}
+
+Status Arranger::row() {
+  settle_tables();
+  // Heads and the like come last whatever their names, so shapes are asked before names.
+  if (!chained(layers_)) LOOM_TRY(order_by_shapes());
+  settle_tables();
+  activate();
+  for (const ModuleLayer& m : layers_) {
+    if (is(m, LayerKind::multi_head_attention) && m.why.find("in_proj") == std::string::npos)
+      assume(cat("'", m.name, "' sees earlier positions alone and rotates with base 10000"));
+  }
+  for (ModuleLayer& m : layers_) items_.push_back({{std::move(m)}});
+  return {};
+}
+
+// ---- the whole
+// -----------------------------------------------------------------------------------
+
+// Of convolutions: from the dense layer that takes all of their output, backwards.
+Shape Arranger::picture() const {
+  size_t convs = 0;
+  while (convs < items_.size() && items_[convs].front().axes > 0) ++convs;
+  if (convs == items_.size() || !is(items_[convs].front(), LayerKind::dense)) return {};
+  const int64_t points = items_[convs].front().in / items_[convs - 1].front().out;
+  const int axes = items_[0].front().axes;
+  int64_t side = 1;
+  const auto power = [&](int64_t base) {
+    return axes == 1 ? base : axes == 2 ? base * base : base * base * base;
+  };
+  while (power(side) < points) ++side;
+  if (power(side) != points) return {};
+  Shape shape{items_[0].front().in};
+  std::vector<int64_t> extents(static_cast<size_t>(axes), side);
+  for (size_t i = convs; i-- > 0;) {
+    if (items_[i].front().taps.size() != extents.size()) return {};
+    for (size_t a = 0; a < extents.size(); ++a) extents[a] += items_[i].front().taps[a] - 1;
+  }
+  if (axes == 1) return Shape{shape[0], extents[0]};
+  if (axes == 2) return Shape{shape[0], extents[0], extents[1]};
+  return Shape{shape[0], extents[0], extents[1], extents[2]};
+}
+
+Shape Arranger::input_shape() const {
+  if (options_.input.rank() > 0) return options_.input;
+  const ModuleLayer& first = items_[0].front();
+  if (first.axes > 0) return picture();
+  if (is(first, LayerKind::embedding)) return Shape{kAssumedSteps};
+  for (const Item& item : items_) {
+    const ModuleLayer& m = item.back();
+    if (is_recurrent(m) || is(m, LayerKind::multi_head_attention))
+      return Shape{kAssumedSteps, first.in};
+  }
+  return Shape{first.in};
+}
+
+Result<NetworkSpec> Arranger::build(const Shape& input) const {
+  GridSpec grid(1, 1, static_cast<int64_t>(items_.size()), 1);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    Cell cell;
+    cell.layer = item.front().config;
+    if (item.residual) {
+      LOOM_ASSIGN(cell.layer, make_layer(LayerKind::residual, {},
+                                         {item.layers[0].config, item.layers[1].config}));
+    }
+    if (item.tied) cell.shared_with = Coord{};
+    for (const ModuleParam& p : item.back().params) {
+      const std::string& stored = file_.entries()[p.pieces[0].tensor].dtype;
+      const Result<DType> dtype = parse_dtype(stored);
+      if (dtype.ok() && stored != "F32" && !cell.dtype.has_value()) cell.dtype = *dtype;
+    }
+    LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, std::move(cell)));
+  }
+  const Result<Network> whole = Network::finalize(grid, input.after(1));
+  if (!whole.ok()) return refuse(whole.error().message);
+  return NetworkSpec{std::move(grid), input};
+}
+
+// Strides and padding stand in no weight: the first of a few usual ones that fits.
+Result<NetworkSpec> Arranger::fit() {
+  const Shape input = input_shape();
+  if (input.rank() == 0)
+    return refuse("weights do not tell how large the input is; give the shape of one sample");
+  if (!sample_fits(input))
+    return refuse(cat("one sample of the input has more than ", kMaxSampleValues, " values"));
+  const bool convs = std::any_of(items_.begin(), items_.end(),
+                                 [](const Item& item) { return item.front().axes > 0; });
+  Result<NetworkSpec> made = build(input);
+  if (!convs) return made;
+  for (const int64_t stride : {1, 2}) {
+    for (const bool same : {false, true}) {
+      for (Item& item : items_) {
+        ModuleLayer& m = item.layers[0];
+        if (m.axes == 0) continue;
+        std::vector<int64_t> pad;
+        for (const int64_t k : m.taps) pad.push_back(same ? k / 2 : 0);
+        set_list(m.config, "stride", {stride});
+        set_list(m.config, "padding", pad);
+      }
+      Result<NetworkSpec> tried = build(input);
+      if (!tried.ok()) continue;
+      assume(cat("convolutions of stride ", stride, same ? ", padded by half their kernel" : "",
+                 same ? "" : ", without padding", ", on samples of ", input.str(),
+                 "; no pooling: weights do not tell"));
+      return tried;
+    }
+  }
+  return made;
+}
+
+void Arranger::place(InferredNetwork& into) const {
+  into.report.resize(file_.entries().size());
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    for (size_t j = 0; j < item.layers.size(); ++j) {
+      const ModuleLayer& m = item.layers[j];
+      for (const ModuleParam& p : m.params) {
+        const std::string path =
+            cat("(0, 0, ", i, ", 0)", item.residual ? cat("/", j) : "", "/", p.name);
+        into.params.push_back({path, p.pieces});
+        for (const InferredPiece& piece : p.pieces) {
+          InferredTensor& row = into.report[piece.tensor];
+          row.became += cat(row.became.empty() ? "" : ", ", path);
+          row.why = cat(m.config.def->name, ": ", m.why);
+          row.confidence = m.confidence;
+        }
+      }
+    }
+  }
+  for (size_t t = 0; t < into.report.size(); ++t) {
+    into.report[t].tensor = file_.entries()[t].name;
+    if (!into.report[t].became.empty()) continue;
+    into.report[t].became = "nothing";
+    into.report[t].why = "a table that is computed, not trained";
+  }
+}
+
+Result<InferredNetwork> Arranger::arrange() {
+  if (layers_.empty()) return refuse("no tensor is known as a weight");
+  LOOM_ASSIGN(const bool blocks, decoder());
+  if (!blocks) LOOM_TRY(row());
+  LOOM_ASSIGN(NetworkSpec spec, fit());
+  InferredNetwork made{std::move(spec), {}, {}, {}};
+  place(made);
+  made.assumptions = reader_.assumptions;
+  return made;
+}
+
+}  // namespace
+
+Result<InferredNetwork> arrange_modules(std::vector<ModuleLayer> layers, ModuleReader& reader,
+                                        const TensorFile& file, const std::string& where,
+                                        const InferOptions& options) {
+  return Arranger(std::move(layers), reader, file, where, options).arrange();
+}
+
+}  // namespace loom::core

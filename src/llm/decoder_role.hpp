@@ -1,0 +1,52 @@
+// What each parameter of a decoder is for, whatever a file calls it. Formats have a table of names
+// by role; nothing reads a role out of a name.
+#pragma once
+
+#include <cstdint>
+
+#include "grid/network.hpp"
+
+namespace loom::core {
+
+enum class DecoderRole : uint8_t {
+  token_embedding,
+  output_norm,
+  head,
+  // Of a block, in the order of their use.
+  attention_norm,  // before attention
+  q,
+  k,
+  v,
+  o,
+  q_bias,
+  k_bias,
+  v_bias,
+  o_bias,
+  q_norm,
+  k_norm,
+  attention_sub_norm,   // between the heads and o
+  attention_post_norm,  // after attention, where a model has four norms per block
+  mlp_norm,
+  gate,
+  up,
+  down,
+  gate_bias,
+  up_bias,
+  down_bias,
+  mlp_sub_norm,  // between the gated unit and down
+  mlp_post_norm,
+};
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_post_norm) + 1;
+
+struct DecoderPiece {
+  DecoderRole role = DecoderRole::head;
+  int64_t block = -1;  // -1: outside of the blocks
+};
+
+// Of a parameter of decoder_grid(), by its cell, its place there and its name in the layer.
+DecoderPiece decoder_piece(const Param& param);
+
+// The token embedding or the head: they keep at least 8 bits when the rest has fewer.
+bool is_vocabulary_matrix(const Param& param, int64_t vocab);
+
+}  // namespace loom::core

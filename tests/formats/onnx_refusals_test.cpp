@@ -1,0 +1,306 @@
+// What the importer refuses, each with its exact line: the node, its operator, the reason.
+#include "formats/onnx/graph.hpp"
+#include "formats/onnx_network_testing.hpp"
+
+namespace loom::core::test {
+namespace {
+
+OnnxValue value(const std::string& name, std::vector<int64_t> dims, OnnxType type = OnnxType::f32) {
+  OnnxValue v;
+  v.name = name;
+  v.type = type;
+  v.has_shape = true;
+  for (const int64_t d : dims) v.shape.push_back({d, d < 0 ? "open" : ""});
+  return v;
+}
+
+OnnxNode node(const std::string& op, std::vector<std::string> inputs,
+              std::vector<OnnxAttribute> attributes = {}) {
+  OnnxNode n;
+  n.name = "n";
+  n.op = op;
+  n.inputs = std::move(inputs);
+  n.outputs = {"y"};
+  n.attributes = std::move(attributes);
+  return n;
+}
+
+OnnxAttribute whole(const std::string& name, std::vector<int64_t> values) {
+  OnnxAttribute a;
+  a.name = name;
+  a.type = OnnxAttributeType::integers;
+  a.integers = std::move(values);
+  return a;
+}
+
+OnnxTensor tensor(const std::string& name, std::vector<int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t d : shape) count *= d;
+  const std::vector<float> values(static_cast<size_t>(count), 0.5f);
+  return onnx_tensor(name, std::move(shape), std::span(values));
+}
+
+// x [batch, 4] -> the node -> y, with some weights around.
+OnnxModel model_of(OnnxNode n, std::vector<int64_t> input = {-1, 4}) {
+  OnnxModel m;
+  m.ir_version = 9;
+  m.opsets = {{"", 20}};
+  m.graph.inputs = {value("x", std::move(input))};
+  m.graph.outputs = {value("y", {-1, 4})};
+  m.graph.nodes = {std::move(n)};
+  m.graph.initializers = {tensor("w", {4, 4}), tensor("w5", {5, 5}), tensor("b", {4}),
+                          tensor("k", {2, 2, 3}), tensor("one", {1})};
+  return m;
+}
+
+void expect_refused(const OnnxModel& m, const std::string& error) {
+  const auto made = import_onnx(m, "f");
+  ASSERT_FALSE(made.ok()) << "expected: " << error;
+  EXPECT_EQ(made.error().str(), "f: " + error);
+}
+
+TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
+  struct Row {
+    OnnxNode node;
+    std::string error;
+    std::vector<int64_t> input = {-1, 4};
+  };
+  OnnxNode other = node("Gelu", {"x"});
+  other.domain = "com.microsoft";
+  const std::vector<Row> rows = {
+      {other, "node 'n' (Gelu): the domain 'com.microsoft' is not read"},
+      {node("Relu", {"z"}),
+       "node 'n' (Relu): its input 'z' is made by no node before it, or is an output Loom does not "
+       "compute"},
+      {node("Relu", {""}), "node 'n' (Relu): input 0 is absent"},
+      {node("MatMul", {"x", "w5"}), "node 'n' (MatMul): reads rows of 4, needs 5"},
+      {node("MatMul", {"w", "x"}),
+       "node 'n' (MatMul): only x W with x computed and W a constant is read"},
+      {node("Gemm", {"x", "b"}),
+       "node 'n' (Gemm): only x W + b with x computed, W a constant matrix and transA 0 is read"},
+      {node("Gemm", {"x", "w", "one5"}),
+       "node 'n' (Gemm): its input 'one5' is made by no node before it, or is an output Loom does "
+       "not compute"},
+      {node("Transpose", {"x"}), "node 'y' (output): is transposed, which no layer undoes"},
+      {node("Transpose", {"x"}, {whole("perm", {0, 0})}),
+       "node 'n' (Transpose): perm is no permutation"},
+      {node("Sin", {"x"}), ""},
+      {node("Exp", {"x"}),
+       "node 'y' (output): what it reads is a function of its values that no layer has"},
+      {node("Conv", {"x", "k"}),
+       "node 'n' (Conv): an input [batch, 4] and weights of 3 axes; one to three axes of positions "
+       "are read"},
+      {node("Conv", {"x", "k"}, {whole("pads", {0, 1})}),
+       "node 'n' (Conv): pads differ at both ends of an axis, which no layer has",
+       {-1, 2, 6}},
+      {node("Conv", {"x", "k"}, {whole("strides", {1, 1})}),
+       "node 'n' (Conv): pads, strides or dilations of the wrong length",
+       {-1, 2, 6}},
+      {node("Relu", {"x"}),
+       "input 'x' leaves axis 1 open ('open') or too large; give its extent "
+       "with --open-extent",
+       {-1, -1}},
+      {node("Relu", {"x"}),
+       "input 'x' leaves axis 1 open ('') or too large; give its extent "
+       "with --open-extent",
+       {-1, int64_t{1} << 40}},
+      {node("Relu", {"x"}), "input 'x' has 1 axes; a batch and 1 to 4 more are read", {4}},
+      {node("Div", {"b", "x"}),
+       "node 'n' (Div): no layer has this function of a value and a constant"},
+      {node("Gather", {"w", "x"}),
+       "node 'n' (Gather): input 1 holds float values, which it does not take"},
+      {node("Expand", {"w", "b"}),
+       "node 'n' (Expand): input 1 holds float values, which it does not take"},
+  };
+  for (const Row& row : rows) {
+    if (!row.error.empty()) expect_refused(model_of(row.node, row.input), row.error);
+  }
+  const auto unknown = import_onnx(model_of(node("Sin", {"x"})), "f");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_TRUE(unknown.error().str().starts_with(
+      "f: node 'n' (Sin): no layer computes this operator; read are elementwise functions, Add,"))
+      << unknown.error().str();
+}
+
+TEST(OnnxRefusals, NameWhatTheModelAsksFor) {
+  OnnxModel old = model_of(node("Relu", {"x"}));
+  old.opsets = {{"", 11}};
+  expect_refused(old, "opset 11 is not read; export with one from 17 to 23");
+  OnnxModel none = model_of(node("Relu", {"x"}));
+  none.opsets = {{"ai.onnx.ml", 3}};
+  expect_refused(none, "the model imports no opset of ONNX itself");
+  OnnxModel two = model_of(node("Relu", {"x"}));
+  two.graph.inputs.push_back(value("z", {-1, 4}));
+  expect_refused(two, "the model has more than one input: 'x', 'z'; Loom's networks have one");
+  OnnxModel ids = model_of(node("Relu", {"x"}));
+  ids.graph.inputs[0].type = OnnxType::i64;
+  expect_refused(ids, "node 'y' (output): holds int64 values; layers give floats");
+  OnnxModel twice = model_of(node("Relu", {"x"}));
+  twice.graph.nodes.push_back(twice.graph.nodes[0]);
+  expect_refused(twice, "node 'n' (Relu): its output 'y' stands twice");
+  OnnxModel same = model_of(node("Relu", {"x"}));
+  same.graph.initializers.push_back(same.graph.initializers[0]);
+  expect_refused(same, "initializer 'w' has no name, or stands twice");
+  OnnxModel empty = model_of(node("Relu", {"x"}));
+  empty.graph.outputs.clear();
+  expect_refused(empty, "the model has no output");
+}
+
+OnnxAttribute number(const std::string& name, int64_t value) {
+  return onnx_attribute(name, value);
+}
+
+TEST(OnnxRefusals, NodesThatAreNotWhatTheirOperatorIs) {
+  OnnxNode many = node("Relu", {"x"});
+  many.outputs.push_back("z");
+  struct Row {
+    OnnxNode node;
+    std::string error;
+  };
+  const std::vector<Row> rows = {
+      {node("Relu", {"x"}, {number("odd", 1)}), "(Relu): has no attribute 'odd' in opset 20"},
+      {node("Elu", {"x"}, {number("alpha", 1)}), "(Elu): its attribute 'alpha' must be a number"},
+      {node("Cast", {"x"}), "(Cast): its attribute 'to' is absent"},
+      {node("ReduceMean", {"x"}, {number("keepdims", 2)}),
+       "(ReduceMean): its attribute 'keepdims' must be 0 or 1"},
+      {node("Relu", {"x", "w"}), "(Relu): has 2 inputs, takes 1"},
+      {many, "(Relu): has 2 outputs, must have 1 to 1"},
+      {node("Unsqueeze", {"x"}), "(Unsqueeze): input 1 is absent"},
+      {node("RMSNormalization", {"x", "b"}),
+       "(RMSNormalization): opset 20, which the model imports, has no such operator"},
+      {node("Gemm", {"x", "ids"}),
+       "(Gemm): inputs 0 and 1 hold float and int64 values, must hold the same"},
+      {node("Dropout", {"x", "half", "yes"}),
+       "(Dropout): training_mode drops values at random; export for inference"},
+      {node("Gelu", {"x"}, {onnx_attribute("approximate", std::string("odd"))}),
+       "(Gelu): approximate 'odd'; none and tanh are read"},
+      {node("Flatten", {"x"}, {number("axis", 9)}), "(Flatten): an axis that does not exist"},
+      {node("Cast", {"x"}, {number("to", 10)}),
+       "(Cast): rounds computed values to float16, which no layer does; export the model in one "
+       "type"},
+      {node("Cast", {"x"}, {number("to", 7)}),
+       "(Cast): makes int64 of computed float values, which no layer does"},
+  };
+  for (const Row& row : rows) {
+    OnnxModel m = model_of(row.node);
+    const std::vector<int64_t> ids(16);
+    m.graph.initializers.push_back(onnx_tensor("ids", {4, 4}, std::span(ids)));
+    const std::vector<float> half = {0.5f};
+    m.graph.initializers.push_back(onnx_tensor("half", {}, std::span(half)));
+    OnnxTensor yes;
+    yes.name = "yes";
+    yes.type = OnnxType::boolean;
+    yes.own = {std::byte{1}};
+    m.graph.initializers.push_back(yes);
+    expect_refused(m, "node 'n' " + row.error);
+  }
+}
+
+// What ONNX Runtime refuses, too, or what no layer computes.
+TEST(OnnxRefusals, BiasesWindowsAndSequencesThatNoLayerHas) {
+  struct Row {
+    OnnxNode node;
+    std::vector<int64_t> input;
+    std::string error;
+  };
+  const std::vector<Row> rows = {
+      {node("Gemm", {"x", "w", "column"}),
+       {4, 4},
+       "(Gemm): a bias that is not one per output, the same for all rows"},
+      {node("ConvTranspose", {"x", "k"}, {whole("output_padding", {1})}),
+       {-1, 2, 6},
+       "(ConvTranspose): an output_padding that is not below the stride"},
+      {node("AveragePool", {"x"},
+            {whole("kernel_shape", {2}), whole("pads", {2, 2}), number("count_include_pad", 1)}),
+       {-1, 2, 6},
+       "(AveragePool): pads that are not below the kernel"},
+      {node("AveragePool", {"x"}, {whole("kernel_shape", {2}), whole("dilations", {0})}),
+       {-1, 2, 6},
+       "(AveragePool): pads below 0, or strides or dilations below 1"},
+      {node("LSTM", {"x", "lstm", "lstm"}, {number("layout", 1), number("hidden_size", 1)}),
+       {-1, 3, 1},
+       "(LSTM): layout 1 (the batch first) is not read; export with layout 0 and Transpose"},
+  };
+  for (const Row& row : rows) {
+    OnnxModel m = model_of(row.node, row.input);
+    m.graph.initializers.push_back(tensor("column", {4, 1}));
+    m.graph.initializers.push_back(tensor("lstm", {1, 4, 1}));
+    expect_refused(m, "node 'n' " + row.error);
+  }
+}
+
+// x where x < 0, else x + 1: the part x + 1 alone would pass for x, did x not stand beside it.
+TEST(OnnxRefusals, FunctionsOfWhichOnlyAPartIsOurs) {
+  OnnxNode test = node("Less", {"x", "zero"}), more = node("Add", {"x", "one"});
+  test.outputs = {"t"};
+  more.outputs = {"m"};
+  OnnxModel m = model_of(node("Where", {"t", "x", "m"}));
+  m.graph.initializers.push_back(tensor("zero", {1}));
+  m.graph.nodes.insert(m.graph.nodes.begin(), {test, more});
+  expect_refused(m,
+                 "node 'y' (output): what it reads is a function of its values that no layer has");
+  // A bound that no small value reaches.
+  OnnxModel bound = model_of(node("Min", {"x", "far"}));
+  const std::vector<float> far = {1000.0f};
+  bound.graph.initializers.push_back(onnx_tensor("far", {}, std::span(far)));
+  expect_refused(bound,
+                 "node 'y' (output): what it reads is a function of its values that no layer has");
+}
+
+// The batch is open: its size must not become a weight.
+TEST(OnnxRefusals, ValuesThatDependOnTheBatch) {
+  OnnxNode shape = node("Shape", {"x"}, {number("end", 1)});
+  shape.outputs = {"s"};
+  OnnxNode real = node("Cast", {"s"}, {number("to", 1)});
+  real.outputs = {"f"};
+  OnnxModel m = model_of(node("Mul", {"x", "f"}));
+  m.graph.nodes.insert(m.graph.nodes.begin(), {shape, real});
+  expect_refused(m,
+                 "computes with the size of the batch, which the file leaves open; export it with "
+                 "a fixed batch");
+  shape.attributes = {number("start", 1)};  // the width
+  m.graph.nodes[0] = shape;
+  EXPECT_TRUE(import_onnx(m, "f").ok());
+}
+
+// A few bytes must not become gigabytes.
+TEST(OnnxRefusals, StopModelsThatGrow) {
+  OnnxModel grows = model_of(node("Relu", {"x"}));
+  grows.graph.nodes.clear();
+  const std::vector<int64_t> million = {1, 1 << 20};
+  grows.graph.initializers.push_back(onnx_tensor("shape", {2}, std::span(million)));
+  const std::vector<float> pair = {1, 2};
+  grows.graph.initializers.push_back(onnx_tensor("pair", {2, 1}, std::span(pair)));
+  OnnxNode too_large = node("Expand", {"pair", "shape"});
+  grows.graph.nodes = {too_large};
+  expect_refused(grows,
+                 "node 'n' (Expand): a constant of more than 1048576 values, or no shape at all");
+  const std::vector<int64_t> half = {1, 1 << 19};
+  grows.graph.initializers.push_back(onnx_tensor("half", {2}, std::span(half)));
+  grows.graph.nodes.clear();
+  for (int i = 0; i < 3; ++i) {
+    OnnxNode n = node("Expand", {"pair", "half"});
+    n.outputs = {cat("c", i)};
+    grows.graph.nodes.push_back(n);
+  }
+  expect_refused(grows,
+                 "node 'n' (Expand): the model makes far more values than it holds; that is no "
+                 "model of Loom's");
+}
+
+TEST(OnnxRefusals, FillNamesTheParameter) {
+  ThreadPool pool(1);
+  OnnxModel m = model_of(node("MatMul", {"x", "w"}));
+  auto made = import_onnx(m, "f");
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  auto network = Network::finalize(made->network.grid, made->network.input.after(1));
+  made->params[0].shape = Shape{2, 8};
+  EXPECT_EQ(made->fill(*network, pool, DType::f32).error().str(),
+            "parameter (0, 0, 0, 0)/weight is [2, 8] in the file, [4, 4] in the network");
+  made->params.clear();
+  EXPECT_EQ(made->fill(*network, pool, DType::f32).error().str(),
+            "the file has no parameter (0, 0, 0, 0)/weight");
+}
+
+}  // namespace
+}  // namespace loom::core::test

@@ -1,0 +1,63 @@
+// Every parameter of a decoder has a role of its own in its block, and so a name of its own in
+// every format, whatever parts the model has.
+#include "llm/decoder_role.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "base/rng.hpp"
+#include "llm/decoder.hpp"
+#include "llm/gguf_names.hpp"
+#include "llm/hf_names.hpp"
+
+namespace loom::core {
+namespace {
+
+HfConfig random_config(uint64_t seed) {
+  HfConfig c = shape_config("tiny").value();
+  const Rng rng(seed, 0);
+  uint64_t drawn = 0;
+  const auto coin = [&] { return rng.bits(drawn++) % 2 == 0; };
+  c.num_layers = 1 + rng.bits(drawn++) % 12;
+  c.attention_bias = coin();
+  c.attention_out_bias = coin();
+  c.qk_norm = coin();
+  c.sub_norms = coin();
+  c.post_norms = coin();
+  c.mlp_bias = coin();
+  c.tie_word_embeddings = coin();
+  c.fused_projections = coin();
+  return c;
+}
+
+TEST(DecoderRole, IsOneOfItsBlockForEveryParameterOfRandomDecoders) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const HfConfig config = random_config(seed);
+    const auto grid = decoder_grid(config);
+    ASSERT_TRUE(grid.ok()) << seed;
+    const auto network = Network::finalize(*grid, Shape{1, 1});
+    ASSERT_TRUE(network.ok()) << seed;
+    std::set<std::pair<int64_t, DecoderRole>> pieces;
+    std::set<std::tuple<std::string, int64_t>> hf, gguf;
+    GgufArchitecture plain = *find_gguf_architecture("llama");
+    plain.fused = config.fused_projections;
+    for (const Param& param : network->params()) {
+      const DecoderPiece piece = decoder_piece(param);
+      EXPECT_LT(piece.block, config.num_layers) << param.path;
+      EXPECT_TRUE(pieces.insert({piece.block, piece.role}).second) << seed << " " << param.path;
+      const TensorPart in_hf = hf_tensor(param, config);
+      const TensorPart in_gguf = gguf_tensor(param, config, plain);
+      EXPECT_TRUE(hf.insert({in_hf.name, in_hf.first_row}).second) << in_hf.name;
+      EXPECT_TRUE(gguf.insert({in_gguf.name, in_gguf.first_row}).second) << in_gguf.name;
+      EXPECT_LE(in_hf.first_row + param.spec.shape[0], in_hf.rows) << in_hf.name;
+      const bool vocabulary =
+          piece.role == DecoderRole::token_embedding || piece.role == DecoderRole::head;
+      EXPECT_EQ(is_vocabulary_matrix(param, config.vocab_size), vocabulary) << param.path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loom::core
