@@ -5,8 +5,8 @@
   bench/onnx_peer.py --program build/dev/bench/loom_onnx_peer --opset 20
 
 One row per network: Loom writes it, ONNX Runtime runs it on the same input; then Loom reads its own
-file back. Below, the files of tests/formats/golden (written by tools/goldens/onnx_models.py), run by
-Loom against what PyTorch computed. Exit status 1 when a difference is above 1e-4; 77 without the
+file back. Below, the files of tests/formats/golden (written by tools/goldens/onnx_models.py), run
+by Loom against what PyTorch computed. Exit status 1 when a difference is above 1e-4; 77 without the
 peer.
 """
 import argparse

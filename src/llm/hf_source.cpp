@@ -6,23 +6,11 @@
 #include "llm/decoder.hpp"
 #include "llm/hf_names.hpp"
 #include "llm/hf_ternary.hpp"
+#include "llm/hf_text.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {
 namespace {
-
-Result<std::string> read_optional(const std::string& path) {
-  if (!file_exists(path)) return std::string();
-  return read_file(path);
-}
-
-// tokenizer_config.json writes special tokens as strings or as objects with a "content".
-std::string special_token(const JsonValue& config, std::string_view key) {
-  const JsonValue* value = config.find(key);
-  if (value == nullptr) return {};
-  if (const JsonValue* content = value->find("content")) return content->text();
-  return value->text();
-}
 
 Status check_shape(const SafeTensor& tensor, const Shape& want, const std::string& where) {
   bool same = static_cast<int>(tensor.shape.size()) == want.rank();
@@ -50,8 +38,6 @@ class HfSource : public ModelSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
-  Status read_text();
-  void read_chat_template(const JsonValue& tokenizer_config);
   Result<const SafeTensor*> find(const std::string& name) const;
   const std::string& file_of(const SafeTensor& tensor) const {
     return tensors_.files()[tensor.file].path();
@@ -64,49 +50,11 @@ Status HfSource::open(const std::string& folder) {
   path = folder;
   const std::string config_path = folder + "/config.json";
   LOOM_ASSIGN(config_json, read_file(config_path));
-  LOOM_ASSIGN(generation_json, read_optional(folder + "/generation_config.json"));
+  LOOM_ASSIGN(generation_json, read_if_there(folder + "/generation_config.json"));
   LOOM_ASSIGN(config, parse_hf_config(config_json, generation_json, config_path));
-  LOOM_TRY(read_text());
+  LOOM_TRY(read_hf_text(folder, *this));
   LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
   return {};
-}
-
-Status HfSource::read_text() {
-  tokenizer_where = path + "/tokenizer.json";
-  LOOM_ASSIGN(tokenizer_json, read_optional(tokenizer_where));
-  const std::string config_path = path + "/tokenizer_config.json";
-  LOOM_ASSIGN(const std::string config_text, read_optional(config_path));
-  if (!config_text.empty()) {
-    LOOM_ASSIGN(const JsonValue json, parse_json(config_text, config_path));
-    bos = special_token(json, "bos_token");
-    eos = special_token(json, "eos_token");
-    read_chat_template(json);
-  }
-  const std::string chat_path = path + "/chat_template.jinja";
-  if (file_exists(chat_path)) {
-    LOOM_ASSIGN(chat_template, read_file(chat_path));
-    chat_problem.clear();
-  }
-  return {};
-}
-
-// A text, or a list of texts with names, of which transformers takes the one called default.
-void HfSource::read_chat_template(const JsonValue& tokenizer_config) {
-  const JsonValue* value = tokenizer_config.find("chat_template");
-  if (value == nullptr || !value->is_array()) {
-    chat_template = value == nullptr ? std::string() : value->text();
-    return;
-  }
-  std::vector<std::string> names;
-  for (const JsonValue& item : value->elements()) {
-    const JsonValue *name = item.find("name"), *text = item.find("template");
-    if (name == nullptr || text == nullptr) continue;
-    if (name->text() == "default") chat_template = text->text();
-    names.push_back(cat("'", printable(name->text()), "'"));
-  }
-  if (!chat_template.empty()) return;
-  chat_problem = cat("its chat templates are called ", join(names, ", "),
-                     "; the one that is used must be called 'default'");
 }
 
 Result<const SafeTensor*> HfSource::find(const std::string& name) const {
