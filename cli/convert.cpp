@@ -17,8 +17,8 @@ namespace {
 struct ConvertFlags {
   EngineFlags engine;
   MemoryFlags memory;
-  std::string in, out, dtype, shape, calibrate;
-  int64_t windows = 16, open_extent = 0;
+  std::string in, out, dtype, shape, calibrate, tokenizer;
+  int64_t windows = 16, open_extent = 0, context = 2048;
   std::vector<std::string> rules;
   uint64_t seed = 1;
   bool per_tensor = false, with_weights = false, json = false, quiet = false, force = false,
@@ -85,6 +85,8 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
   options.measure = f.quantize;
   options.calibration_windows = f.windows;
   options.open_extent = f.open_extent;
+  options.tokenizer = f.tokenizer;
+  options.context = f.context;
   options.shape = f.shape;
   options.seed = f.seed;
   if (!f.quiet) options.note = [](const std::string& text) { note(text); };
@@ -210,7 +212,8 @@ Verb add_convert(Command app) {
   verb.examples(
       "  loom convert models/stories.entity stories.gguf\n"
       "  loom convert trained.safetensors net.entity\n"
-      "  loom convert net.entity net.json");
+      "  loom convert net.entity net.json\n"
+      "  loom convert old.entity chat.entity --tokenizer smollm2/");
   // Positional arguments fill up in order, so OUT is an option where --shape stands for IN.
   verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json");
   verb.option("OUT,-o,--output", f->out,
@@ -218,6 +221,10 @@ Verb add_convert(Command app) {
               "an extension")
       .required();
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
+  verb.option("--tokenizer", f->tokenizer,
+              "Makes a language model of a network with the cells of one, such as a decoder of the "
+              "original: a folder with tokenizer.json, or that file");
+  verb.option("--context", f->context, "Positions that such a model was made for").show_default();
   verb.flag("--with-weights", f->with_weights,
             ".json: the weights too, as base64 (of networks; default: the description alone)");
   add_common(verb, *f);

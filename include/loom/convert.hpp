@@ -37,6 +37,11 @@ struct ConvertOptions {
                                      // matrix decides which values its scales keep
   int64_t calibration_windows = 16;  // of 128 tokens
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an error
+  // Makes a language model of a network with the cells of one, such as a decoder in a file of the
+  // original: a folder with tokenizer.json (and tokenizer_config.json, which has the chat
+  // template), or a tokenizer.json. "": a network stays one.
+  std::string tokenizer{};
+  int64_t context = 2048;  // positions that such a model was made for
   // Random weights of a named shape ("smollm2-135m") instead of a file; the input is ignored.
   std::string shape{};
   uint64_t seed = 1;

@@ -3,20 +3,38 @@
 #include <memory>
 
 #include "api/network_impl.hpp"
+#include "base/text.hpp"
 #include "convert/calibrate_text.hpp"
 #include "convert/convert.hpp"
 #include "io/file.hpp"
 #include "llm/decoder.hpp"
+#include "llm/network_decoder.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core {
 namespace {
 
+// A network with a tokenizer is a language model.
+Status add_tokenizer(const std::string& input, const loom::ConvertOptions& options,
+                     OpenedModel& model) {
+  if (options.tokenizer.empty()) return {};
+  if (model.network == nullptr)
+    return invalid("this is a language model, which has its tokenizer; leave the other out", input);
+  if (options.context < 1) return invalid(cat("a context of ", options.context, " positions"));
+  LOOM_ASSIGN(model.decoder,
+              decoder_of_network(std::move(model.network), options.tokenizer, options.context));
+  return {};
+}
+
 Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOptions& options,
                                Engine::Impl& engine) {
-  if (options.shape.empty())
-    return open_model(input, {.open_extent = options.open_extent, .memory = engine.budget()});
   OpenedModel model;
+  if (options.shape.empty()) {
+    LOOM_ASSIGN(model,
+                open_model(input, {.open_extent = options.open_extent, .memory = engine.budget()}));
+    LOOM_TRY(add_tokenizer(input, options, model));
+    return model;
+  }
   model.format = "random weights";
   LOOM_ASSIGN(const HfConfig config, shape_config(options.shape));
   LOOM_ASSIGN(model.decoder, random_source(config, options.seed, engine.pool));

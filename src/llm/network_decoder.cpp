@@ -1,9 +1,12 @@
 #include "llm/network_decoder.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "io/file.hpp"
 #include "llm/decoder.hpp"
+#include "llm/decoder_role.hpp"
 #include "llm/hf_text.hpp"
 
 namespace loom::core {
@@ -120,13 +123,33 @@ Result<HfConfig> read_cells(const GridSpec& grid, int64_t positions) {
   return c;
 }
 
-// A grid as text, without the number types of its cells.
+void set_default(LayerConfig& layer, std::string_view name) {
+  const size_t field = field_of(layer, name);
+  layer.values[field] = FieldValue(layer.def->fields[field].default_number);
+}
+
+// Numbers of what a layer does not have say nothing.
+void drop_idle_fields(LayerConfig& layer) {
+  const bool attention = layer.def->kind == LayerKind::multi_head_attention;
+  if (attention || layer.def->kind == LayerKind::swiglu) {
+    if (number(layer, "sub_norm") == 0) set_default(layer, "sub_norm_eps");
+  }
+  if (attention && number(layer, "qk_norm") == 0) set_default(layer, "qk_norm_eps");
+  if (attention && words(layer, "rope_scaling").empty()) {
+    for (const char* name : {"rope_factor", "rope_low_freq", "rope_high_freq", "rope_original"})
+      set_default(layer, name);
+  }
+  for (LayerConfig& child : layer.children) drop_idle_fields(child);
+}
+
+// A grid as text, of what changes a result: not the number types of its cells.
 Result<std::string> text_of(const GridSpec& grid) {
   GridSpec plain(grid.depth(), grid.rows(), grid.cols(), grid.layers());
   for (int64_t i = 0; i < grid.size(); ++i) {
     if (grid.cell(i) == nullptr) continue;
     Cell cell = *grid.cell(i);
     cell.dtype.reset();
+    drop_idle_fields(cell.layer);
     LOOM_TRY(plain.put(grid.coord(i), std::move(cell)));
   }
   return dump_json(network_json({std::move(plain), Shape{1}}));
@@ -157,6 +180,58 @@ Status take_tokens(const std::string& folder, ModelSource& source) {
   source.config_json = hf_config_json(source.config);
   LOOM_ASSIGN(source.config,
               parse_hf_config(source.config_json, source.generation_json, source.path));
+  return {};
+}
+
+// Which biases of a decoder have a value that is not zero.
+struct Biases {
+  bool qkv = false, out = false, mlp = false;
+};
+
+Result<bool> any_value(const NetworkSource& source, const Param& param) {
+  LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+  std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
+  LOOM_TRY(weight.rows(0, param.spec.shape.count(), values.data()));
+  return std::any_of(values.begin(), values.end(), [](float v) { return v != 0.0f; });
+}
+
+Result<Biases> biases_of(const NetworkSource& source) {
+  using enum DecoderRole;
+  Biases found;
+  LOOM_ASSIGN(const Network network, Network::finalize(source.spec.grid, Shape{1, 1}));
+  for (const Param& param : network.params()) {
+    const DecoderRole role = decoder_piece(param).role;
+    const bool qkv = role == q_bias || role == k_bias || role == v_bias;
+    const bool mlp = role == gate_bias || role == up_bias || role == down_bias;
+    if (!qkv && !mlp && role != o_bias) continue;
+    LOOM_ASSIGN(const bool any, any_value(source, param));
+    (qkv ? found.qkv : mlp ? found.mlp : found.out) |= any;
+  }
+  return found;
+}
+
+void clear_flag(LayerConfig& layer, std::string_view name) {
+  layer.values[field_of(layer, name)] = FieldValue(0);
+}
+
+// Files of the original have biases of zeros where the model that they were made of had none, and
+// most classes cannot say that they have any.
+Status drop_zero_biases(NetworkSource& source) {
+  LOOM_ASSIGN(const Biases kept, biases_of(source));
+  GridSpec grid = source.spec.grid;
+  for (int64_t i = 0; i < grid.size(); ++i) {
+    if (grid.cell(i) == nullptr) continue;
+    Cell cell = *grid.cell(i);
+    for (LayerConfig& child : cell.layer.children) {
+      const bool attention = child.def->kind == LayerKind::multi_head_attention;
+      const bool mlp = child.def->kind == LayerKind::swiglu;
+      if (attention && !kept.qkv) clear_flag(child, "bias");
+      if (attention && !kept.out) clear_flag(child, "out_bias");
+      if (mlp && !kept.mlp) clear_flag(child, "bias");
+    }
+    LOOM_TRY(grid.put(grid.coord(i), std::move(cell)));
+  }
+  source.spec.grid = std::move(grid);
   return {};
 }
 
@@ -193,6 +268,9 @@ Result<HfConfig> decoder_config_of(const GridSpec& grid, int64_t positions) {
 Result<std::unique_ptr<ModelSource>> decoder_of_network(std::unique_ptr<NetworkSource> network,
                                                         const std::string& text,
                                                         int64_t positions) {
+  // First for its shape alone: roles mean nothing in another network.
+  const Result<HfConfig> cells = read_cells(network->spec.grid, positions);
+  if (cells.ok()) LOOM_TRY(drop_zero_biases(*network));
   Result<HfConfig> config = decoder_config_of(network->spec.grid, positions);
   if (!config.ok()) {
     Error error = config.error();

@@ -99,48 +99,6 @@ TEST(Loom1Entity, BitNetMatricesAreTernary) {
   EXPECT_EQ(file->spec.grid.cell(0)->dtype, DType::ternary);
 }
 
-constexpr size_t kD = 4, kInner = 6, kVocab = 5;
-
-std::string block_json(size_t b) {
-  const auto at = [&](size_t slot, const char* type, const std::string& fields) {
-    Record r{type, fields, {}, "Linear"};
-    r.x = static_cast<int>(4 * b + slot);
-    return record_json(r);
-  };
-  const std::string norm = R"(,"input_height":4,"output_height":4)";
-  return cat(at(0, "RMSNorm", norm), ",",
-             at(1, "MultiHeadAttention",
-                R"(,"num_heads":2,"num_kv_heads":1,"head_dim":2,"query_dim":4,"d_model":4)"
-                R"(,"seq_length":3,"rope_freq_base":500)"),
-             ",", at(2, "RMSNorm", norm), ",",
-             at(3, "SwiGLU", R"(,"input_height":4,"output_height":6)"));
-}
-
-constexpr size_t kAttention = 2 * kD * kD + 2 * 2 * kD + kD + 2 * 2 + kD;
-
-std::string transformer_json(bool tied) {
-  return cat(R"({"architecture":"llama_style_decoder","hidden_size":4,"vocab_size":5,)"
-             R"("lm_head_tied":)",
-             tied ? "true" : "false",
-             R"(,"has_final_norm":true,"weight_dtype":"FLOAT32","dims":{"num_layers":1,)"
-             R"("num_heads":2,"num_kv_heads":1,"head_dim":2,"query_dim":4,"kv_dim":2,)"
-             R"("intermediate_size":6,"rms_norm_eps":0.001,"rope_freq_base":500,)"
-             R"("activation":"silu"}})");
-}
-
-std::vector<Blob> transformer_blobs(bool tied) {
-  std::vector<Blob> blobs = {{"layers.0", f32_bytes(noise(kD, 20))},
-                             {"layers.1", f32_bytes(noise(kAttention, 21))},
-                             {"layers.2", f32_bytes(noise(kD, 22))},
-                             {"layers.3", f32_bytes(noise(3 * kD * kInner + 2 * kInner + kD, 23))},
-                             {"layers.1.q_norm", f32_bytes({1, 2})},
-                             {"layers.1.k_norm", f32_bytes({0.5f, 1})},
-                             {"transformer.embeddings", f32_bytes(noise(kVocab * kD, 24))},
-                             {"transformer.final_norm", f32_bytes(noise(kD, 25))}};
-  if (!tied) blobs.push_back({"transformer.lm_head", f32_bytes(noise(kVocab * kD, 26))});
-  return blobs;
-}
-
 Result<Loom1Network> read_transformer(bool tied) {
   return read_entity(
       entity(network_json({block_json(0)}, 4), transformer_blobs(tied), transformer_json(tied)));
