@@ -111,7 +111,44 @@ class Ban:
     advice: str
     except_in: tuple[str, ...] = ()  # path prefixes
     cli_too: bool = False
+    aliases_of: str = ""  # the pattern's {name} stands for this type and for its aliases in a file
 
+    def in_code(self, code: str) -> re.Pattern:
+        if not self.aliases_of:
+            return self.pattern
+        alias = rf"\busing\s+(\w+)\s*=\s*(?:\w+::)*{self.aliases_of}\s*;"
+        names = "|".join([self.aliases_of, *re.findall(alias, code)])
+        return re.compile(self.pattern.pattern.replace("{name}", rf"(?:{names})"))
+
+
+# Types that activations, sums and ids have: asking for them is asking what a kernel computes in, or
+# whether rows are ids. Every other type is a matter of the table.
+_COMPUTE_TYPES = r"(?:f32|f64|i32|float32|float64|int32)\b"
+
+
+def compared(enumerators: str) -> re.Pattern:
+    """An == or != with an enumerator of {name} on one of its sides."""
+    return re.compile(
+        rf"[!=]=\s*(?:\w+::)*\b{{name}}::{enumerators}|\b{{name}}::{enumerators}\s*[!=]="
+    )
+
+
+# Where a comparison is no question that a table should answer, and why.
+COMPARES_DTYPES = {
+    "src/dtype/": "its own room",
+    "src/backend/cpu/": "picks the kernel that was compiled for the bits of f16 or bf16",
+    "src/backend/webgpu/": "picks the WGSL for the bits of f16, bf16 or fp8",
+    "src/llm/gguf_export.cpp": "f16 or bf16 is what that format has for this tensor",
+    "src/llm/hf_export.cpp": "f16 and bf16 have names of their own in that format",
+    "src/convert/write_model.cpp": "a blob is bytes or floats, and nothing else",
+    "src/api/dtype.cpp": "compares the public enumeration with the table, row by row",
+    "src/api/dataset.cpp": "which arrays of a caller are features, and which are classes",
+}
+COMPARES_KINDS = {
+    "src/layers/": "its own room",
+    "src/bridge/": "says which kind stands for which layer of a foreign format; others are refused",
+    "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
+}
 
 _FREE_CALL = r"(?<![\w.>:])(?:std::|::)?"
 BANS = [
@@ -128,6 +165,22 @@ BANS = [
         "ask the layer's LayerDef, or add a field to it",
         ("src/layers/",),
         cli_too=True,
+    ),
+    Ban(
+        compared(rf"(?!{_COMPUTE_TYPES})\w+"),
+        "a comparison with a dtype outside src/dtype",
+        "ask the dtype table, or say in tools/layering.py why this is no question for it",
+        tuple(COMPARES_DTYPES),
+        cli_too=True,
+        aliases_of="DType",
+    ),
+    Ban(
+        compared(r"\w+"),
+        "a comparison with a layer kind outside src/layers",
+        "ask the layer's LayerDef, or say in tools/layering.py why this is no question for it",
+        tuple(COMPARES_KINDS),
+        cli_too=True,
+        aliases_of="LayerKind",
     ),
     Ban(re.compile(r"\bthrow\b"), "a throw", "return an Error"),
     Ban(
@@ -299,7 +352,7 @@ def check_bans(path: str, code: str) -> list[Finding]:
     for ban in BANS:
         if path.startswith(ban.except_in) or (path.startswith("cli/") and not ban.cli_too):
             continue
-        for match in ban.pattern.finditer(code):
+        for match in ban.in_code(code).finditer(code):
             line = line_of(code, match.start())
             findings.append(Finding(path, line, f"{ban.what}; {ban.advice}"))
     return findings
@@ -338,6 +391,10 @@ def print_rules() -> None:
     print("never in src/ and include/")
     for ban in BANS:
         print(f"  {ban.what}")
+    for what, places in (("dtype", COMPARES_DTYPES), ("layer kind", COMPARES_KINDS)):
+        print(f"comparisons with a {what} are allowed in")
+        for place, reason in places.items():
+            print(f"  {place:<28} {reason}")
 
 
 def main() -> int:

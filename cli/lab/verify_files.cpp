@@ -13,7 +13,6 @@
 #include "../progress.hpp"
 #include "api/impl.hpp"
 #include "base/text.hpp"
-#include "bridge/network_json.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "lab.hpp"
@@ -107,8 +106,7 @@ struct Row {
 };
 
 Result<Row> prove(const FilesFlags& f, const Engine& engine, const KindNetwork& k, DType dtype) {
-  Row row{k.kind, dtype, {}, {}};
-  LOOM_ASSIGN(const NetworkSpec network, parse_network(k.network, k.kind));
+  Row row{std::string(k.kind), dtype, {}, {}};
   for (int hot = 0; hot < 2; ++hot) {
     const std::string base =
         fmt::format("{}/{}-{}-{}", f.folder, k.kind, dtype_name(dtype), hot == 0 ? "cold" : "hot");
@@ -116,8 +114,8 @@ Result<Row> prove(const FilesFlags& f, const Engine& engine, const KindNetwork& 
     options.dtype = dtype;
     options.batch = k.batch;
     options.hot_steps = hot * f.steps;
-    LOOM_ASSIGN(row.saved[hot], prove_saving(network, options, base + ".entity", *engine.impl().ops,
-                                             engine.impl().pool));
+    LOOM_ASSIGN(row.saved[hot], prove_saving(k.network, options, base + ".entity",
+                                             *engine.impl().ops, engine.impl().pool));
     LOOM_ASSIGN(const std::string said,
                 run_fresh({"verify", "files", "--reload", base + ".entity", "--copy",
                            base + ".copy.entity", "--batch", std::to_string(k.batch)}));

@@ -4,7 +4,6 @@
 
 #include "api/impl.hpp"
 #include "base/text.hpp"
-#include "bridge/network_json.hpp"
 #include "convert/convert.hpp"
 #include "lab.hpp"
 #include "lab/training_hash.hpp"
@@ -38,8 +37,7 @@ Result<std::vector<Job>> jobs_of(const TrainingFlags& f, const MemoryBudget& mem
   }
   for (const KindNetwork& k : kind_networks()) {
     if (!f.kind.empty() && to_lower_ascii(f.kind) != to_lower_ascii(k.kind)) continue;
-    LOOM_ASSIGN(NetworkSpec network, parse_network(k.network, k.kind));
-    jobs.push_back({k.kind, std::move(network), k.batch});
+    jobs.push_back({std::string(k.kind), k.network, k.batch});
   }
   if (!jobs.empty()) return jobs;
   return unknown_kind(f.kind);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "grid/builders.hpp"
@@ -12,11 +13,11 @@ namespace loom::core {
 
 // A small network around one layer kind.
 struct KindNetwork {
-  const char* kind;     // its name
-  const char* network;  // a description (bridge/network_json.hpp)
+  std::string_view kind;  // its name
+  NetworkSpec network;
   int64_t batch = 8;
 };
-// One per released layer kind.
+// One per layer kind, in the order of registry.def; tests count them.
 const std::vector<KindNetwork>& kind_networks();
 
 struct TrainingHash {

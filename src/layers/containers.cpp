@@ -56,6 +56,18 @@ Result<Tensor> forward_residual(ForwardCall& call) {
   return y;
 }
 
+LayerExample example_sequence() {
+  return {Shape{5},
+          {{LayerKind::sequential, {}, {sketch_dense(5, 9, "tanh"), sketch_dense(9, 4)}}}};
+}
+
+LayerExample example_residual() {
+  return {Shape{5},
+          {sketch_dense(5, 5, "tanh"),
+           {LayerKind::residual},
+           {LayerKind::residual, {}, {sketch_dense(5, 9, "relu"), sketch_dense(9, 5)}}}};
+}
+
 }  // namespace
 
 extern const LayerDef kSequential;
@@ -63,7 +75,8 @@ const LayerDef kSequential = {.kind = LayerKind::sequential,
                               .name = "Sequential",
                               .container = true,
                               .infer = infer_sequence,
-                              .forward = forward_sequence};
+                              .forward = forward_sequence,
+                              .example = example_sequence};
 
 extern const LayerDef kResidual;
 const LayerDef kResidual = {.kind = LayerKind::residual,
@@ -71,6 +84,7 @@ const LayerDef kResidual = {.kind = LayerKind::residual,
                             .container = true,
                             .infer = infer_residual,
                             .forward = forward_residual,
-                            .wants_skip = residual_wants_skip};
+                            .wants_skip = residual_wants_skip,
+                            .example = example_residual};
 
 }  // namespace loom::core

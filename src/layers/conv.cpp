@@ -170,28 +170,69 @@ Result<Tensor> forward(ForwardCall& call) {
   return y;
 }
 
+LayerExample example_cnn1() {
+  return {
+      Shape{2, 17},
+      {{LayerKind::cnn1, {{"channels", 2}, {"filters", 5}, {"padding", 1}, {"activation", "relu"}}},
+       sketch_dense(85, 3)},
+      3};
+}
+
+LayerExample example_cnn2() {
+  return {Shape{2, 7, 5},
+          {{LayerKind::cnn2, {{"channels", 2}, {"filters", 5}, {"stride", 2}, {"padding", 1}}},
+           sketch_dense(60, 3)},
+          3};
+}
+
+LayerExample example_cnn3() {
+  return {
+      Shape{2, 4, 3, 5},
+      {{LayerKind::cnn3, {{"channels", 2}, {"filters", 3}, {"kernel", 2}}}, sketch_dense(72, 3)},
+      2};
+}
+
+LayerExample example_transposed1() {
+  return {Shape{3, 5},
+          {{LayerKind::conv_transposed1, {{"channels", 3}, {"filters", 2}, {"stride", 2}}}},
+          3};
+}
+
+LayerExample example_transposed2() {
+  return {Shape{3, 3, 4},
+          {{LayerKind::conv_transposed2, {{"channels", 3}, {"filters", 2}, {"stride", 2}}}},
+          3};
+}
+
+LayerExample example_transposed3() {
+  return {Shape{2, 2, 3, 2},
+          {{LayerKind::conv_transposed3, {{"channels", 2}, {"filters", 2}, {"kernel", 2}}}},
+          2};
+}
+
 constexpr LayerDef conv_def(LayerKind kind, std::string_view name,
-                            std::span<const FieldDesc> fields) {
+                            std::span<const FieldDesc> fields, LayerExample (*example)()) {
   return {.kind = kind,
           .name = name,
           .fields = fields,
           .params = params,
           .infer = infer,
-          .forward = forward};
+          .forward = forward,
+          .example = example};
 }
 
 }  // namespace
 
 extern const LayerDef kCnn1, kCnn2, kCnn3;
-const LayerDef kCnn1 = conv_def(LayerKind::cnn1, "CNN1", kConvFields);
-const LayerDef kCnn2 = conv_def(LayerKind::cnn2, "CNN2", kConvFields);
-const LayerDef kCnn3 = conv_def(LayerKind::cnn3, "CNN3", kConvFields);
+const LayerDef kCnn1 = conv_def(LayerKind::cnn1, "CNN1", kConvFields, example_cnn1);
+const LayerDef kCnn2 = conv_def(LayerKind::cnn2, "CNN2", kConvFields, example_cnn2);
+const LayerDef kCnn3 = conv_def(LayerKind::cnn3, "CNN3", kConvFields, example_cnn3);
 extern const LayerDef kConvTransposed1, kConvTransposed2, kConvTransposed3;
-const LayerDef kConvTransposed1 =
-    conv_def(LayerKind::conv_transposed1, "ConvTransposed1D", kTransposedFields);
-const LayerDef kConvTransposed2 =
-    conv_def(LayerKind::conv_transposed2, "ConvTransposed2D", kTransposedFields);
-const LayerDef kConvTransposed3 =
-    conv_def(LayerKind::conv_transposed3, "ConvTransposed3D", kTransposedFields);
+const LayerDef kConvTransposed1 = conv_def(LayerKind::conv_transposed1, "ConvTransposed1D",
+                                           kTransposedFields, example_transposed1);
+const LayerDef kConvTransposed2 = conv_def(LayerKind::conv_transposed2, "ConvTransposed2D",
+                                           kTransposedFields, example_transposed2);
+const LayerDef kConvTransposed3 = conv_def(LayerKind::conv_transposed3, "ConvTransposed3D",
+                                           kTransposedFields, example_transposed3);
 
 }  // namespace loom::core

@@ -70,6 +70,10 @@ Result<Tensor> forward(ForwardCall& call) {
   return capped(call, y);
 }
 
+LayerExample example() {
+  return {Shape{9}, {sketch_dense(9, 17, "tanh"), sketch_dense(17, 3)}};
+}
+
 }  // namespace
 
 extern const LayerDef kDense;
@@ -78,6 +82,7 @@ const LayerDef kDense = {.kind = LayerKind::dense,
                          .fields = kFields,
                          .params = params,
                          .infer = infer,
-                         .forward = forward};
+                         .forward = forward,
+                         .example = example};
 
 }  // namespace loom::core

@@ -59,6 +59,10 @@ Result<Tensor> forward(ForwardCall& call) {
   return y;
 }
 
+LayerExample example() {
+  return {Shape{8}, {{LayerKind::embedding, {{"vocab", 19}, {"width", 6}}}, sketch_dense(6, 3)}, 4};
+}
+
 }  // namespace
 
 extern const LayerDef kEmbedding;
@@ -68,6 +72,7 @@ const LayerDef kEmbedding = {.kind = LayerKind::embedding,
                              .takes_ids = true,
                              .params = params,
                              .infer = infer,
-                             .forward = forward};
+                             .forward = forward,
+                             .example = example};
 
 }  // namespace loom::core

@@ -58,6 +58,12 @@ Result<Tensor> forward(ForwardCall& call) {
   return out;
 }
 
+LayerExample example() {
+  return {Shape{5},
+          {{LayerKind::kmeans, {{"clusters", 6}, {"width", 5}, {"mode", "features"}}},
+           sketch_dense(5, 3)}};
+}
+
 }  // namespace
 
 extern const LayerDef kKmeans;
@@ -66,6 +72,7 @@ const LayerDef kKmeans = {.kind = LayerKind::kmeans,
                           .fields = kFields,
                           .params = params,
                           .infer = infer,
-                          .forward = forward};
+                          .forward = forward,
+                          .example = example};
 
 }  // namespace loom::core

@@ -101,6 +101,23 @@ class ForwardCall {
   }
 };
 
+// A layer in a few words: what make_layer() takes.
+struct LayerSketch {
+  LayerKind kind;
+  std::vector<Field> fields = {};
+  std::vector<LayerSketch> children = {};
+};
+LayerSketch sketch_dense(int64_t in, int64_t out, std::string_view activation = "linear");
+
+// A small network, one layer after the other, in which a kind has what it can have: biases, groups,
+// strides, children. Its extents are odd, so that no vector is full; where the output of the kind
+// could not be trained (norms, probabilities), Dense layers stand around it.
+struct LayerExample {
+  Shape input;  // of one sample
+  std::vector<LayerSketch> layers;
+  int64_t batch = 8;
+};
+
 struct LayerDef {
   LayerKind kind;
   std::string_view name;
@@ -118,10 +135,15 @@ struct LayerDef {
   // Takes a second input, of the shape of its first: what came before the layer that made its
   // input. Null: never.
   bool (*wants_skip)(const LayerConfig&) = nullptr;
+  // What tests, proofs and benches of every kind run on. Frozen for a released kind:
+  // tests/golden/training.txt has hashes of it.
+  LayerExample (*example)() = nullptr;
 };
 
 const LayerDef& layer_def(LayerKind kind);
 std::span<const LayerDef* const> layer_table();
+// The layers of a sketch or an example, one after the other. An Error is that of make_layer().
+Result<std::vector<LayerConfig>> make_layers(const std::vector<LayerSketch>& sketches);
 
 // Shape of the output of a layer, children included; disabled layers pass their input on.
 Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);

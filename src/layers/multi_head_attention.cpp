@@ -250,6 +250,19 @@ RopeSpec rope(const LayerConfig& c) {
   return spec;
 }
 
+LayerExample example() {
+  return {Shape{8, 12},
+          {{LayerKind::multi_head_attention,
+            {{"width", 12},
+             {"heads", 4},
+             {"kv_heads", 2},
+             {"head_dim", 4},
+             {"bias", true},
+             {"out_bias", true},
+             {"qk_norm", true}}}},
+          3};
+}
+
 }  // namespace
 
 extern const LayerDef kMultiHeadAttention;
@@ -260,6 +273,7 @@ const LayerDef kMultiHeadAttention = {.kind = LayerKind::multi_head_attention,
                                       .infer = infer,
                                       .forward = forward,
                                       .state = state,
-                                      .rope = rope};
+                                      .rope = rope,
+                                      .example = example};
 
 }  // namespace loom::core

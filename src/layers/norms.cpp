@@ -53,6 +53,14 @@ Result<Tensor> forward_layer(ForwardCall& call) {
   return forward_norm(call, NormKind::layer);
 }
 
+LayerExample example_rms() {
+  return {Shape{9}, {{LayerKind::rms_norm, {{"width", 9}}}, sketch_dense(9, 3)}};
+}
+
+LayerExample example_layer() {
+  return {Shape{9}, {{LayerKind::layer_norm, {{"width", 9}}}, sketch_dense(9, 3)}};
+}
+
 }  // namespace
 
 extern const LayerDef kRmsNorm;
@@ -61,7 +69,8 @@ const LayerDef kRmsNorm = {.kind = LayerKind::rms_norm,
                            .fields = kRmsFields,
                            .params = rms_params,
                            .infer = infer,
-                           .forward = forward_rms};
+                           .forward = forward_rms,
+                           .example = example_rms};
 
 extern const LayerDef kLayerNorm;
 const LayerDef kLayerNorm = {.kind = LayerKind::layer_norm,
@@ -69,6 +78,7 @@ const LayerDef kLayerNorm = {.kind = LayerKind::layer_norm,
                              .fields = kLayerFields,
                              .params = layer_params,
                              .infer = infer,
-                             .forward = forward_layer};
+                             .forward = forward_layer,
+                             .example = example_layer};
 
 }  // namespace loom::core

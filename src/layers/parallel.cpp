@@ -240,6 +240,14 @@ Result<Tensor> forward(ForwardCall& call) {
   return y;
 }
 
+LayerExample example() {
+  return {Shape{5},
+          {{LayerKind::parallel,
+            {{"combine", "filter"}, {"top_k", 2}, {"balance", 0.01}},
+            {sketch_dense(5, 4, "tanh"), sketch_dense(5, 4), sketch_dense(5, 4, "silu"),
+             sketch_dense(5, 3)}}}};
+}
+
 }  // namespace
 
 extern const LayerDef kParallel;
@@ -248,6 +256,7 @@ const LayerDef kParallel = {.kind = LayerKind::parallel,
                             .fields = kFields,
                             .container = true,
                             .infer = infer,
-                            .forward = forward};
+                            .forward = forward,
+                            .example = example};
 
 }  // namespace loom::core

@@ -160,6 +160,19 @@ StateSpec two_states(const LayerConfig& c) {
   return {0, 0, 2 * c.integer(kHidden)};
 }
 
+LayerExample example_of(LayerKind kind) {
+  return {Shape{9, 5}, {{kind, {{"in", 5}, {"hidden", 11}}}, sketch_dense(11, 3)}, 3};
+}
+LayerExample example_rnn() {
+  return {Shape{9, 5}, {{LayerKind::rnn, {{"in", 5}, {"hidden", 11}}}}, 3};
+}
+LayerExample example_lstm() {
+  return example_of(LayerKind::lstm);
+}
+LayerExample example_gru() {
+  return example_of(LayerKind::gru);
+}
+
 }  // namespace
 
 extern const LayerDef kRnn;
@@ -169,7 +182,8 @@ const LayerDef kRnn = {.kind = LayerKind::rnn,
                        .params = rnn_params,
                        .infer = infer,
                        .forward = forward_rnn,
-                       .state = one_state};
+                       .state = one_state,
+                       .example = example_rnn};
 
 extern const LayerDef kLstm;
 const LayerDef kLstm = {.kind = LayerKind::lstm,
@@ -178,7 +192,8 @@ const LayerDef kLstm = {.kind = LayerKind::lstm,
                         .params = lstm_params,
                         .infer = infer,
                         .forward = forward_lstm,
-                        .state = two_states};
+                        .state = two_states,
+                        .example = example_lstm};
 
 extern const LayerDef kGru;
 const LayerDef kGru = {.kind = LayerKind::gru,
@@ -187,6 +202,7 @@ const LayerDef kGru = {.kind = LayerKind::gru,
                        .params = gru_params,
                        .infer = infer,
                        .forward = forward_gru,
-                       .state = one_state};
+                       .state = one_state,
+                       .example = example_gru};
 
 }  // namespace loom::core

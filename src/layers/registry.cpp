@@ -143,6 +143,20 @@ Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
   return layer;
 }
 
+Result<std::vector<LayerConfig>> make_layers(const std::vector<LayerSketch>& sketches) {
+  std::vector<LayerConfig> layers;
+  for (const LayerSketch& sketch : sketches) {
+    LOOM_ASSIGN(std::vector<LayerConfig> children, make_layers(sketch.children));
+    LOOM_ASSIGN(LayerConfig layer, make_layer(sketch.kind, sketch.fields, std::move(children)));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+LayerSketch sketch_dense(int64_t in, int64_t out, std::string_view activation) {
+  return {LayerKind::dense, {{"in", in}, {"out", out}, {"activation", std::string(activation)}}};
+}
+
 Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
   if (layer.disabled) return in;
   LOOM_ASSIGN(const Shape out, layer.def->infer(layer, in));

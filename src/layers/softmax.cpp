@@ -335,6 +335,11 @@ Result<Tensor> forward(ForwardCall& call) {
   return y;
 }
 
+LayerExample example() {
+  return {Shape{5},
+          {sketch_dense(5, 6), {LayerKind::softmax, {{"variant", "entmax"}}}, sketch_dense(6, 3)}};
+}
+
 }  // namespace
 
 extern const LayerDef kSoftmax;
@@ -342,6 +347,7 @@ const LayerDef kSoftmax = {.kind = LayerKind::softmax,
                            .name = "Softmax",
                            .fields = kFields,
                            .infer = infer,
-                           .forward = forward};
+                           .forward = forward,
+                           .example = example};
 
 }  // namespace loom::core

@@ -76,6 +76,10 @@ Result<Tensor> forward(ForwardCall& call) {
   return y;
 }
 
+LayerExample example() {
+  return {Shape{9}, {{LayerKind::swiglu, {{"width", 9}, {"inner", 14}, {"bias", true}}}}};
+}
+
 }  // namespace
 
 extern const LayerDef kSwiglu;
@@ -84,6 +88,7 @@ const LayerDef kSwiglu = {.kind = LayerKind::swiglu,
                           .fields = kFields,
                           .params = params,
                           .infer = infer,
-                          .forward = forward};
+                          .forward = forward,
+                          .example = example};
 
 }  // namespace loom::core

@@ -74,6 +74,18 @@ Status plain(std::string_view op, std::string_view name, const Tensor& t) {
   return plain(op, name, t, t.dtype == DType::f64 ? DType::f64 : DType::f32);
 }
 
+Status matrix(std::string_view op, std::string_view name, const Tensor& t, int64_t rows,
+              int64_t cols, DType dtype) {
+  LOOM_TRY(plain(op, name, t, dtype));
+  if (t.rows() == rows && t.cols() == cols) return {};
+  return broken(op, name, " ", t.shape.str(), " must have ", rows, " rows of ", cols);
+}
+
+Status matrix_or_absent(std::string_view op, std::string_view name, const Tensor& t, int64_t rows,
+                        int64_t cols, DType dtype) {
+  return t.empty() ? Status{} : matrix(op, name, t, rows, cols, dtype);
+}
+
 Status packed(std::string_view op, std::string_view name, const Tensor& t) {
   if (t.layout != Layout::r16 || t.shape.rank() != 2) {
     return broken(op, name, " ", t.shape.str(), " is ",
@@ -119,6 +131,12 @@ Status apart(std::string_view op, std::string_view y_name, const Tensor& y, std:
                 " share memory: the result needs its own");
 }
 
+Status apart_from(std::string_view op, std::string_view y_name, const Tensor& y,
+                  std::initializer_list<Named> others) {
+  for (const Named& other : others) LOOM_TRY(apart(op, y_name, y, other.name, other.t));
+  return {};
+}
+
 Status in_place_or_apart(std::string_view op, std::string_view y_name, const Tensor& y,
                          std::string_view x_name, const Tensor& x) {
   const bool same_rows =
@@ -132,6 +150,11 @@ Status like(std::string_view op, std::string_view y_name, const Tensor& y, std::
   LOOM_TRY(plain(op, y_name, y, x.dtype));
   LOOM_TRY(same_shape(op, x_name, x, y_name, y));
   return in_place_or_apart(op, y_name, y, x_name, x);
+}
+
+Status rows_in_rows_out(std::string_view op, const Tensor& x, const Tensor& y) {
+  LOOM_TRY(plain(op, "x", x));
+  return like(op, "y", y, "x", x);
 }
 
 Status segments(std::string_view op, const Tensor& x, int64_t segments, float eps) {

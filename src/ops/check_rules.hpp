@@ -1,8 +1,10 @@
 // The rules that several ops share: what a tensor must be, and how two of them must lie in memory.
 // Each answers with a one-line Error that names the op and the shapes. Not part of the room's
-// interface: only the checks include it. Nothing is allocated unless a rule is broken, since every
-// recorded command passes here.
+// interface: only the files of ops include it. Nothing is allocated unless a rule is broken, since
+// every recorded command passes here.
 #pragma once
+
+#include <initializer_list>
 
 #include "base/text.hpp"
 #include "ops/args.hpp"
@@ -23,6 +25,12 @@ Status plain(std::string_view op, std::string_view name, const Tensor& t, DType 
 // The same of a compute type, f32 or f64. An op asks this of one activation, and of the others that
 // they are of its dtype.
 Status plain(std::string_view op, std::string_view name, const Tensor& t);
+// Plain rows of `dtype` with exactly these extents.
+Status matrix(std::string_view op, std::string_view name, const Tensor& t, int64_t rows,
+              int64_t cols, DType dtype);
+// The same, or absent.
+Status matrix_or_absent(std::string_view op, std::string_view name, const Tensor& t, int64_t rows,
+                        int64_t cols, DType dtype);
 // A packed matrix.
 Status packed(std::string_view op, std::string_view name, const Tensor& t);
 // A packed matrix, or plain rows of `dtype`.
@@ -38,12 +46,21 @@ Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
 // The written tensor y shares no byte with x.
 Status apart(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
              const Tensor& x);
+struct Named {
+  std::string_view name;
+  const Tensor& t;
+};
+// y shares no byte with any of the others; absent ones share nothing.
+Status apart_from(std::string_view op, std::string_view y_name, const Tensor& y,
+                  std::initializer_list<Named> others);
 // y is exactly x (in place), or apart from it.
 Status in_place_or_apart(std::string_view op, std::string_view y_name, const Tensor& y,
                          std::string_view x_name, const Tensor& x);
 // y is in place or apart, and plain rows of the dtype and the shape of x.
 Status like(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
             const Tensor& x);
+// x is plain rows of a compute type, and y is like it.
+Status rows_in_rows_out(std::string_view op, const Tensor& x, const Tensor& y);
 // Rows that can be cut into `segments` equal parts, and eps not negative.
 Status segments(std::string_view op, const Tensor& x, int64_t segments, float eps);
 // gamma and beta: absent, one value per position of a segment, or one per position of a row.

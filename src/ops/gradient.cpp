@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "ops/gradient_rules.hpp"
-#include "ops/visit.hpp"
 
 namespace loom::core {
 
@@ -162,9 +161,9 @@ Status Differentiator::settle(const Place& p) {
 // the order of their data. Notes, too, who reads a wanted tensor first.
 void Differentiator::mark_needed() {
   for (size_t i = 0; i < trace_.commands().size(); ++i) {
-    Command command = trace_.commands()[i];
+    const Command& command = trace_.commands()[i];
     bool needed = false;
-    visit_command(command, [&](Tensor& t, Access access) {
+    visit_command(command, [&](const Tensor& t, Access access) {
       const int64_t index = find(t);
       if (index < 0 || access == Access::write) return;
       Slot& slot = slots_[static_cast<size_t>(index)];
@@ -172,7 +171,7 @@ void Differentiator::mark_needed() {
       if (slot.first_read < 0) slot.first_read = static_cast<int64_t>(i);
     });
     if (!needed) continue;
-    visit_command(command, [&](Tensor& t, Access access) {
+    visit_command(command, [&](const Tensor& t, Access access) {
       const int64_t index = find(t);
       if (index >= 0 && access != Access::read) slots_[static_cast<size_t>(index)].needed = true;
     });
@@ -191,9 +190,9 @@ Status Differentiator::finish(int64_t command) {
   return {};
 }
 
-Status Differentiator::differentiate(Command& command, int64_t index) {
+Status Differentiator::differentiate(const Command& command, int64_t index) {
   Status status;
-  with_args(command, [&](const auto& args) { status = gradient_rule(*this, args); });
+  with_args(command, [&](const auto& args) { status = differentiate_op(*this, args); });
   if (status.ok()) return finish(index);
   Error error = status.error();
   error.message = cat("gradient of ", op_name(command.op), ": ", error.message);

@@ -1,5 +1,5 @@
 // Differentiator: appends to a trace the ops that compute the gradient of a loss. One rule per op
-// (gradient_rules.cpp), applied last op first; where a tensor had several readers their
+// (gradient_rules.hpp), applied last op first; where a tensor had several readers their
 // contributions are added in that order. Tensors are told apart by address, and a view (rows or
 // columns of a tensor) has the same view of its gradient.
 //
@@ -87,7 +87,7 @@ class Differentiator {
   int64_t find(const Tensor& t) const;
   // Elements between the start of the tensor that `t` is a part of and `t`.
   int64_t offset(const Slot& slot, const Tensor& t) const;
-  Status differentiate(Command& command, int64_t index);
+  Status differentiate(const Command& command, int64_t index);
   void repeat(int64_t begin, int64_t end);
   int64_t slot_for(const Tensor& t);
   void mark_needed();

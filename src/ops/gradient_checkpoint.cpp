@@ -39,8 +39,8 @@ class Segment {
 
  private:
   template <class F>
-  void each(Command command, F&& f) const {
-    visit_command(command, [&](Tensor& t, Access access) {
+  void each(const Command& command, F&& f) const {
+    visit_command(command, [&](const Tensor& t, Access access) {
       const int64_t id = t.empty() ? -1 : trace_.find(t.data);
       if (id >= 0 && id < static_cast<int64_t>(again_.size())) f(static_cast<size_t>(id), access);
     });

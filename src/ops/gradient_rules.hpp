@@ -1,16 +1,41 @@
-// One gradient rule per op. A rule asks for the gradient of the op's outputs, records the ops that
-// turn it into contributions, and puts those where the differentiator says. Ops whose result is no
-// smooth function of anything (ids, codes, caches, fills, gradients themselves) have an empty rule.
+// What gradients make of an op, by what its arguments say (Gradient in ops/operands.hpp). A rule
+// asks for the gradient of the op's outputs, records the ops that turn it into contributions, and
+// puts those where the differentiator says. It is defined for the ops whose kGradient is `rule`,
+// and for no others: a rule that is missing does not link, one too many is never called.
 #pragma once
 
-#include "ops/args.hpp"
+#include "base/text.hpp"
+#include "ops/gradient.hpp"
+#include "ops/visit.hpp"
 
 namespace loom::core {
-
-class Differentiator;
 
 #define LOOM_OP(name, Args) Status gradient_rule(Differentiator& d, const Args& args);
 #include "ops/ops.def"
 #undef LOOM_OP
+
+// An Error where the loss depends on what an op without a rule makes of something wanted.
+template <class Args>
+Status refuse_gradient(Differentiator& d, const Args& args) {
+  bool asked = false;
+  visit(args, [&](const Tensor& t, Access access) {
+    asked = asked || (access != Access::read && !d.of(t).empty());
+  });
+  if (!asked) return {};
+  return make_error(Code::unsupported,
+                    "the op has no gradient rule; use another layer, or train only what comes "
+                    "after it");
+}
+
+template <class Args>
+Status differentiate_op(Differentiator& d, const Args& args) {
+  if constexpr (gradient_kind<Args>() == Gradient::rule) {
+    return gradient_rule(d, args);
+  } else if constexpr (gradient_kind<Args>() == Gradient::missing) {
+    return refuse_gradient(d, args);
+  } else {
+    return {};
+  }
+}
 
 }  // namespace loom::core

@@ -30,4 +30,19 @@ inline Result<Tensor> before_activation(Differentiator& d, Activation kind, cons
   return dz;
 }
 
+// x op f, x of the shape of the result, into a fresh tensor.
+inline Result<Tensor> product(Differentiator& d, const Tensor& x, const Tensor& f,
+                              BinaryKind kind) {
+  const Tensor out = d.fresh(x.shape);
+  LOOM_TRY(d.ops().binary({x, f, out, kind}));
+  return out;
+}
+
+// The same memory as a matrix of other extents; t has no gaps.
+inline Tensor matrix_over(Tensor t, int64_t rows, int64_t cols) {
+  t.shape = Shape{rows, cols};
+  t.row_stride = cols;
+  return t;
+}
+
 }  // namespace loom::core

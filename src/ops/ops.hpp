@@ -85,13 +85,6 @@ MemoryRange range_of(const Buffer& buffer);
 // touched there.
 Result<Buffer> allocate_for(const Ops& ops, int64_t bytes);
 
-// Scratch bytes a lane needs to run attention over `positions`, and any other op.
-constexpr int64_t kMatmulScratch = 256 << 10;
-int64_t attention_scratch(int64_t positions);
-// The same for attend and attend_dx over sequences of `positions`, in either compute type.
-int64_t attend_scratch(int64_t positions);
-int64_t attend_dx_scratch(int64_t positions, bool capped);
-
 // One recorded op: its arguments by value, and how it meets its neighbours.
 struct Command {
   static constexpr size_t kMaxArgs = 768;
@@ -100,7 +93,7 @@ struct Command {
   OpId op = OpId::fill;
   bool serial = false;   // too small to share: lane 0 runs it alone
   bool barrier = false;  // all lanes meet before it
-  int64_t work = 0;      // an estimate (ops/work.hpp)
+  int64_t work = 0;      // an estimate (ops/visit.hpp)
   alignas(8) std::byte args[kMaxArgs];
 };
 

@@ -41,9 +41,9 @@ ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned, bool d
 // Room for the q8 copies of the largest input of a matmul: recorded commands hold their addresses.
 Status reserve_copies(const Trace& trace, Recorder& recorder) {
   int64_t rows = 0, cols = 0;
-  for (Command command : trace.commands()) {
+  for (const Command& command : trace.commands()) {
     if (command.op != OpId::matmul) continue;
-    with_args(command, [&](auto& args) {
+    with_args(command, [&](const auto& args) {
       if constexpr (std::is_same_v<std::decay_t<decltype(args)>, MatmulArgs>) {
         rows = std::max(rows, args.x.rows());
         cols = std::max(cols, args.x.cols());

@@ -10,12 +10,11 @@
 #include "ops/gradient_support.hpp"
 #include "ops/trace.hpp"
 #include "ops/visit.hpp"
-#include "ops/work.hpp"
 
 namespace loom::core {
 namespace {
 
-// Work below this is not worth a barrier (ops/work.hpp).
+// Work below this is not worth a barrier (work_of in ops/visit.hpp).
 constexpr int64_t kSerialWork = 8192;
 // A list with less work than this is done in less time than a sleeping thread takes to wake on a
 // busy machine.
@@ -172,32 +171,7 @@ Status Recorder::prepare(MatmulArgs& args) {
   args.use_q8 = mode_ == ActivationMode::q8 && info.integer_path();
   if (!args.use_q8) return {};
   LOOM_ASSIGN(args.q8, quantised(args.x));
-  touch(args.q8, false);
   return {};
-}
-
-Status Recorder::prepare(QuantiseRowsArgs& args) {
-  touch(args.q, true);
-  return {};
-}
-
-Status Recorder::prepare(KvWriteArgs& args) {
-  touch(args.cache, true);
-  return {};
-}
-
-Status Recorder::prepare(AttentionArgs& args) {
-  LOOM_TRY(reserve_scratch(attention_scratch(args.length)));
-  touch(args.cache, false);
-  return {};
-}
-
-Status Recorder::prepare(AttendArgs& args) {
-  return reserve_scratch(attend_scratch(args.q.rows() / args.sequences));
-}
-
-Status Recorder::prepare(AttendDxArgs& args) {
-  return reserve_scratch(attend_dx_scratch(args.q.rows() / args.sequences, args.soft_cap > 0));
 }
 
 // Traces that gradients are taken of see the ops that have rules. Elsewhere `acts` has room for the
@@ -225,13 +199,14 @@ Result<bool> Recorder::taken_apart(const LstmCellArgs& args) {
   return true;
 }
 
-// What an op writes is of the type the backend computes in; convert and ids say their own.
+// What an op writes is of the type the backend computes in; ids, and ops with kOwnTypes, say their
+// own.
 template <class Args>
-Status Recorder::check_compute(Args& args) const {
-  if constexpr (std::is_same_v<Args, ConvertArgs>) return {};
+Status Recorder::check_compute(const Args& args) const {
+  if constexpr (own_types<Args>()) return {};
   const DType other = ops_->compute == DType::f32 ? DType::f64 : DType::f32;
   bool fits = true;
-  visit(args, [&](Tensor& t, Access access) {
+  visit(args, [&](const Tensor& t, Access access) {
     const bool written = access != Access::read && t.layout == Layout::plain;
     fits = fits && (t.empty() || !written || t.dtype != other);
   });
@@ -253,7 +228,9 @@ Status Recorder::record(const Args& recorded) {
   Args args = recorded;
   LOOM_TRY(check_compute(args));
   LOOM_TRY(prepare(args));
-  visit(args, [&](Tensor& t, Access access) {
+  if constexpr (requires { args.scratch(); }) LOOM_TRY(reserve_scratch(args.scratch()));
+  visit_parts(args, [&](const auto& part, Access access) { touch(part, access != Access::read); });
+  visit(std::as_const(args), [&](const Tensor& t, Access access) {
     if (t.empty()) return;
     if (access == Access::read) {
       touch(t.data, t.end(), false);
@@ -261,7 +238,7 @@ Status Recorder::record(const Args& recorded) {
       writes(t);
     }
   });
-  append(args, work(args));
+  append(args, work_of(args));
   return {};
 }
 

@@ -97,18 +97,13 @@ class Recorder {
   void writes(const Tensor& t);
   void touch(const std::byte* begin, const std::byte* end, bool write);
   template <class Args>
-  Status check_compute(Args& args) const;
-  // What an op needs besides its tensors: q8 copies, scratch, caches.
+  Status check_compute(const Args& args) const;
+  // What an op needs that the recorder makes: q8 copies.
   template <class Args>
   Status prepare(Args&) {
     return {};
   }
   Status prepare(MatmulArgs& args);
-  Status prepare(QuantiseRowsArgs& args);
-  Status prepare(KvWriteArgs& args);
-  Status prepare(AttentionArgs& args);
-  Status prepare(AttendArgs& args);
-  Status prepare(AttendDxArgs& args);
   // Records an op as simpler ones, where it has a form that only some backends take. True when that
   // was done.
   template <class Args>

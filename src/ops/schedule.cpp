@@ -14,9 +14,9 @@ constexpr int64_t kFewValues = 256, kFewTerms = 2048;
 // Large commands that small ones let pass: the two or three that a layer's gradients begin with.
 constexpr int64_t kPassing = 3;
 
-bool small(Command& command) {
+bool small(const Command& command) {
   bool few = false;
-  with_args(command, [&](auto& args) {
+  with_args(command, [&](const auto& args) {
     using Args = std::decay_t<decltype(args)>;
     if constexpr (std::is_same_v<Args, FillArgs> || std::is_same_v<Args, UnaryArgs> ||
                   std::is_same_v<Args, BinaryArgs>) {
@@ -31,17 +31,17 @@ bool small(Command& command) {
 }
 
 // What `command` takes the derivative of an activation of; null: it is no such command.
-const std::byte* slope_of(Command& command) {
+const std::byte* slope_of(const Command& command) {
   const std::byte* dy = nullptr;
-  with_args(command, [&](auto& args) {
+  with_args(command, [&](const auto& args) {
     if constexpr (std::is_same_v<std::decay_t<decltype(args)>, UnaryDxArgs>) dy = args.dy.data;
   });
   return dy;
 }
 
-const std::byte* result_of_product(Command& command) {
+const std::byte* result_of_product(const Command& command) {
   const std::byte* dx = nullptr;
-  with_args(command, [&](auto& args) {
+  with_args(command, [&](const auto& args) {
     using Args = std::decay_t<decltype(args)>;
     if constexpr (std::is_same_v<Args, MatmulDxArgs> || std::is_same_v<Args, ConvDxArgs>) {
       dx = args.dx.data;

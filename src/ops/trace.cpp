@@ -52,8 +52,7 @@ void Trace::note_before(int64_t command, const Tensor& t, int64_t id) {
 std::vector<Lifetime> Trace::lifetimes() const {
   std::vector<Lifetime> lives(tensors_.size());
   for (size_t i = 0; i < commands_.size(); ++i) {
-    Command command = commands_[i];
-    visit_command(command, [&](Tensor& t, Access) {
+    visit_command(commands_[i], [&](const Tensor& t, Access) {
       const int64_t found = t.empty() ? -1 : find(t.data);
       if (found < 0) return;
       Lifetime& life = lives[static_cast<size_t>(found)];

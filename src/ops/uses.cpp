@@ -7,11 +7,8 @@
 namespace loom::core {
 
 void add_uses(const Command& command, std::vector<Use>& uses) {
-  Command copy;
-  copy.op = command.op;
-  std::memcpy(copy.args, command.args, sizeof(copy.args));
-  with_args(copy, [&](auto& args) {
-    visit(args, [&](Tensor& t, Access access) {
+  with_args(command, [&](const auto& args) {
+    visit(args, [&](const Tensor& t, Access access) {
       if (!t.empty()) uses.push_back({t.data, t.end(), access != Access::read});
     });
     visit_memory(args, [&](const std::byte* begin, int64_t bytes, Access access) {

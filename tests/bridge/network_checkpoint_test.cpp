@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "bridge/network_json.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
 
@@ -12,10 +11,8 @@ namespace {
 
 // Starting values of a network as a source.
 std::unique_ptr<MemorySource> fresh(const KindNetwork& kind) {
-  const Result<NetworkSpec> spec = parse_network(kind.network, kind.kind);
-  EXPECT_TRUE(spec.ok());
-  auto source = std::make_unique<MemorySource>(*spec);
-  const Result<Network> network = Network::finalize(spec->grid, spec->input.after(1));
+  auto source = std::make_unique<MemorySource>(kind.network);
+  const Result<Network> network = Network::finalize(kind.network.grid, kind.network.input.after(1));
   for (size_t i = 0; i < network->params().size(); ++i) {
     const Param& param = network->params()[i];
     std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));

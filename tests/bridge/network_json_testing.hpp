@@ -14,6 +14,15 @@ struct BadNetwork {
   std::string text, message;
 };
 
+// What lists of layers end with, where kinds are being made.
+inline std::string unreleased_layers() {
+  std::string names;
+  for (const LayerDef* def : layer_table()) {
+    if (!released(def->kind)) names += ", " + std::string(def->name);
+  }
+  return names;
+}
+
 inline const std::string kDense = R"("type":"Dense","in":3,"out":3)";
 
 inline void expect_refused(const std::string& text, const std::string& message) {

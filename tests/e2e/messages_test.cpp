@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "dtype/dtype.hpp"
 #include "e2e/program.hpp"
 
 namespace loom::core::test {
@@ -19,6 +20,15 @@ using testing::StartsWith;
 
 const std::string kStoriesFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
 const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+
+// What lists of number types end with, where types are being made.
+std::string unreleased_dtypes() {
+  std::string names;
+  for (const DTypeInfo& info : dtype_table()) {
+    if (!released(info.dtype)) names += ", " + std::string(info.name);
+  }
+  return names;
+}
 
 enum Code { kDone, kFailed, kUsage, kBadFile, kUnsupported, kMismatch };
 
@@ -99,10 +109,12 @@ TEST_F(Messages, OfALineThatIsWrong) {
       {"new mlp --hidden 8,x", kUsage,
        "--hidden: must be a whole number, not 'x'; see loom new mlp --help"},
       {"run $S -p x --dtype q3", kUsage,
-       "unknown dtype 'q3'; use one of float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, "
-       "int64, int32, int16, int8, uint64, uint32, uint16, uint8, int4, uint4, fp4, int2, uint2, "
-       "ternary, binary, nf4, e3m0, q4_0, q8_0, mxfp4, nvfp4, q2_k, "
-       "q3_k, q4_k, q5_k, q6_k, q4_1, q5_0, q5_1, uint4_g64, uint4_g128"},
+       std::string("unknown dtype 'q3'; use one of ") +
+           "float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, "
+           "int64, int32, int16, int8, uint64, uint32, uint16, uint8, int4, uint4, fp4, int2, "
+           "uint2, ternary, binary, nf4, e3m0, q4_0, q8_0, mxfp4, nvfp4, q2_k, q3_k, q4_k, "
+           "q5_k, q6_k, q4_1, q5_0, q5_1, uint4_g64, uint4_g128" +
+           unreleased_dtypes()},
       {"run $S -p x --device tpu", kUsage, "unknown device 'tpu'; choose from cpu, gpu"},
       {"bench llm --shape huge", kUsage,
        "unknown shape 'huge'; known are smollm2-135m, smollm2-360m, shakespeare, tiny"},

@@ -1,39 +1,98 @@
 #!/usr/bin/env bash
-# Proves the walks of CONTRIBUTING.md: a toy layer and a toy dtype, each a patch that may touch only the files the design
-# names, applied to a copy of the tree, built, and run through the suites that pick them up by themselves.
+# Proves the walks of CONTRIBUTING.md: a toy layer, a toy number type of three bits and a toy op, each a patch that may touch
+# only the files the design names. All are applied to one copy of the tree; it is built, and every suite that needs no GPU
+# runs on it, whole. What lists released things skips rows that no release has (released() of layers/config.hpp and
+# dtype/dtype.hpp). A second run in the same folder builds only what changed.
 # usage: tests/extend/run.sh [BUILD_FOLDER]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=${1:-$(mktemp -d)}
-tree=$work/tree
-mkdir -p "$tree"
+if [ $# = 0 ]; then trap 'rm -rf "$work"' EXIT; fi
+mkdir -p "$work/tree"
+tree=$(cd "$work/tree" && pwd)
+work=$(dirname "$tree")
 cd "$root"
-git ls-files -z --cached --others --exclude-standard -- CMakeLists.txt CMakePresets.json cmake include src tests cli bench fuzz \
-  | xargs -0 cp --parents -t "$tree" 2>/dev/null
 
-allowed_layer="src/layers/registry.def src/layers/swap.cpp tests/layers/swap_test.cpp"
-allowed_dtype="src/dtype/dtypes.def tests/dtype/int3_test.cpp"
-touched() { grep '^+++ b/' "$1" | sed 's|^+++ b/||' | sort | tr '\n' ' ' | sed 's/ $//'; }
-check() {
-  if [ "$(touched "$1")" != "$2" ]; then
-    echo "extend: $1 touches '$(touched "$1")', but the design allows '$2'" >&2
+# allow PATCH FILE...: the patch touches these files, all of them and no others.
+allow() {
+  local patch=tests/extend/$1 wanted touched
+  shift
+  wanted=$(printf '%s\n' "$@" | sort)
+  touched=$(sed -n 's|^+++ b/||p' "$patch" | sort)
+  if [ "$touched" != "$wanted" ]; then
+    printf 'extend: %s touches\n%s\nbut the design allows\n%s\n' "$patch" "$touched" "$wanted" >&2
     exit 1
   fi
 }
-check tests/extend/layer_swap.patch "$allowed_layer"
-check tests/extend/dtype_int3.patch "$allowed_dtype"
-patch -d "$tree" -p1 -s < tests/extend/layer_swap.patch
-patch -d "$tree" -p1 -s < tests/extend/dtype_int3.patch
+allow layer_swap.patch src/layers/registry.def src/layers/swap.cpp tests/layers/swap_test.cpp
+allow dtype_int3.patch src/dtype/dtypes.def tests/dtype/int3_test.cpp
+allow op_roll.patch src/ops/ops.def src/ops/args/rows.hpp src/ops/roll.cpp src/backend/reference/roll.cpp \
+  tests/conformance/roll_test.cpp
+
+# Files that are as they were keep their time, so that they are not built again.
+fresh=$(mktemp -d "$work/fresh.XXXX")
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$fresh" 2>/dev/null || true
+for toy in tests/extend/*.patch; do
+  patch -d "$fresh" -p1 -s --no-backup-if-mismatch < "$toy"
+done
+(cd "$fresh" && find . -type f -print0) | while IFS= read -r -d '' file; do
+  if ! cmp -s "$fresh/$file" "$tree/$file"; then
+    mkdir -p "$(dirname "$tree/$file")"
+    cp "$fresh/$file" "$tree/$file"
+  fi
+done
+(cd "$tree" && find . -type f -print0) | while IFS= read -r -d '' file; do
+  if [ ! -e "$fresh/$file" ]; then rm "$tree/$file"; fi
+done
+rm -rf "$fresh"
 
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-cmake -S "$tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLOOM_BUILD_TESTS=ON -DLOOM_BUILD_CLI=OFF \
+build=$work/build
+cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLOOM_BUILD_TESTS=ON \
   -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 "${launcher[@]}" >/dev/null
-cmake --build "$work/build" --target test_layers test_dtype test_grid test_conformance | tail -n 1
-# The tests of dtype/ list the released types and their bytes on purpose; the toy brings its own instead.
-for room in layers grid conformance; do
-  "$work/build/tests/test_$room" --gtest_brief=1
+# GPU tests need a device.
+mapfile -t suites < <(ninja -C "$build" -t targets all | sed -n 's/^\(test_[a-z0-9_]*\): phony$/\1/p' |
+  grep -v -x -e test_gpu -e test_webgpu | sort -u)
+if [ "${#suites[@]}" -lt 20 ]; then
+  echo "extend: only ${#suites[@]} suites were found: ${suites[*]}" >&2
+  exit 1
+fi
+start=$SECONDS
+cmake --build "$build" --target "${suites[@]}" | tail -n 1
+echo "extend: built ${#suites[@]} suites in $((SECONDS - start)) s"
+
+# Two at a time; a suite's output is kept in its log.
+start=$SECONDS
+logs=$work/logs
+mkdir -p "$logs"
+export build logs
+program_of() {
+  if [ "$1" = test_capi ]; then
+    ctest --test-dir "$build" -R '^capi[.]' --output-on-failure
+  else
+    "$build/tests/$1" --gtest_brief=1
+  fi
+}
+run_suite() {
+  local begin=$SECONDS
+  if program_of "$1" >"$logs/$1" 2>&1; then
+    echo "$1: $(grep -v '^$' "$logs/$1" | grep -E 'PASSED|passed' | tail -n 1), $((SECONDS - begin)) s"
+  else
+    echo "extend: $1 fails; the end of $logs/$1:" >&2
+    tail -n 20 "$logs/$1" >&2
+    return 1
+  fi
+}
+export -f run_suite program_of
+printf '%s\n' "${suites[@]}" | xargs -P 2 -I{} bash -c 'run_suite {}'
+# The toys' own tests were among them.
+for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1"; do
+  read -r suite filter count <<< "$own"
+  "$build/tests/$suite" --gtest_filter="$filter" --gtest_brief=1 | grep -q "PASSED.*$count test" || {
+    echo "extend: $suite has not run $count tests of $filter" >&2
+    exit 1
+  }
 done
-"$work/build/tests/test_layers" --gtest_filter='Swap*' --gtest_brief=1 | grep -q 'PASSED.*1 test'
-"$work/build/tests/test_dtype" --gtest_filter='Int3*' --gtest_brief=1 | grep -q 'PASSED.*3 tests'
-echo "extend: the toy layer and the toy dtype touch only the files the design says, and pass"
+echo "extend: ${#suites[@]} suites pass with a toy layer, number type and op, which touch only the files the design says" \
+  "($((SECONDS - start)) s)"

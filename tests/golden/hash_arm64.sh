@@ -34,9 +34,12 @@ logits() {
   [[ -n "$wanted" && "$got" == "$wanted" ]] || differs "$3 $2 threads $4 chunk $5: $got"
 }
 
+# Of its input the lines of the kinds that training.txt names: all but those that no release has.
+named() { awk 'NR == FNR { known[$1]; next } $1 in known' "$golden_training" -; }
 # training CPU ISA THREADS
 training() {
-  on_arm64 "$1" "$program" verify training --isa "$2" --threads "$3" 2>&1 | cmp -s - "$golden_training" ||
+  on_arm64 "$1" "$program" verify training --isa "$2" --threads "$3" 2>&1 | named |
+    cmp -s - "$golden_training" ||
     differs "training $2 threads $3"
 }
 

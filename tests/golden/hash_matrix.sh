@@ -112,12 +112,14 @@ for dtype in "${dtypes[@]}"; do
 done
 if [ "$update" = yes ]; then printf '%s' "$new" > "$golden"; fi
 
-# Training: all layer kinds in one run; the file holds its output.
+# Training: all layer kinds in one run; the file holds its output, but for kinds that no release has. That it names all
+# the others is for test_learn.
+named() { awk 'NR == FNR { known[$1]; next } $1 in known' "$golden_training" -; }
 training() {  # what, program, more arguments
   local what=$1 program=$2
   shift 2
   runs=$((runs + 1))
-  if ! "$program" verify training "$@" 2>/dev/null | cmp -s - "$golden_training"; then
+  if ! "$program" verify training "$@" 2>/dev/null | named | cmp -s - "$golden_training"; then
     bad=$((bad + 1))
     echo "hash_matrix: training, $what: differs from training.txt" >&2
   fi

@@ -10,7 +10,6 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
-#include "bridge/network_json.hpp"
 #include "grid/session.hpp"
 #include "lab/training_hash.hpp"
 #include "llm/decoder.hpp"
@@ -123,10 +122,9 @@ Status hash_kinds(int argc, char** argv) {
   LOOM_ASSIGN(const Ops* ops, ops_of(arguments));
   ThreadPool pool(static_cast<int>(threads), true);
   for (const KindNetwork& k : kind_networks()) {
-    LOOM_ASSIGN(const NetworkSpec network, parse_network(k.network, k.kind));
-    LOOM_ASSIGN(const TrainingHash hash, hash_training(network, k.batch, {}, *ops, pool));
-    std::printf("%s %s %s %s\n", k.kind, hash.forward.c_str(), hash.backward.c_str(),
-                hash.trained.c_str());
+    LOOM_ASSIGN(const TrainingHash hash, hash_training(k.network, k.batch, {}, *ops, pool));
+    std::printf("%s %s %s %s\n", std::string(k.kind).c_str(), hash.forward.c_str(),
+                hash.backward.c_str(), hash.trained.c_str());
   }
   return {};
 }

@@ -1,7 +1,6 @@
 // What a user sees when there is no GPU, or no longer: one line, and the CPU goes on.
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
-#include "bridge/network_json.hpp"
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
 #include "grid/session.hpp"
@@ -41,8 +40,7 @@ TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
   ASSERT_TRUE(opened.ok()) << opened.error().str();
   webgpu::Backend& mine = **opened;
   const KindNetwork& kind = kind_networks()[0];
-  auto spec = parse_network(kind.network, kind.kind);
-  auto network = Network::finalize(spec->grid, spec->input.after(1));
+  auto network = Network::finalize(kind.network.grid, kind.network.input.after(1));
   ASSERT_TRUE(init_params(*network, DType::f32, 7, threads()).ok());
   auto on_gpu = Session::create(*network, mine.ops(), threads(), network->input(), {});
   ASSERT_TRUE(on_gpu.ok()) << on_gpu.error().str();

@@ -28,7 +28,7 @@ TEST_P(GpuLayers, TrainInOtherNumberTypesAsOnTheCpu) {
   static constexpr DType kTypes[] = {DType::i8, DType::q4_0, DType::ternary, DType::f16};
   size_t number = 0;
   for (const KindNetwork& kind : kind_networks()) {
-    if (std::string_view(kind.kind) == GetParam().kind) break;
+    if (kind.kind == GetParam().kind) break;
     ++number;
   }
   TrainingPlan plan;
@@ -45,7 +45,7 @@ TEST_P(GpuLayers, TrainInOtherNumberTypesAsOnTheCpu) {
 TEST_P(GpuLayers, RunAsOnTheCpu) {
   LOOM_NEEDS_GPU();
   const auto forward = [&](const Ops& ops) -> Result<std::vector<float>> {
-    LOOM_ASSIGN(const NetworkSpec spec, parse_network(GetParam().network, GetParam().kind));
+    const NetworkSpec& spec = GetParam().network;
     LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(GetParam().batch)));
     LOOM_TRY(init_params(network, DType::f32, 7, threads()));
     SessionOptions options;

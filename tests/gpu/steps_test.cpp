@@ -1,7 +1,6 @@
 // Training steps that are begun one behind the other: the bits of steps that are waited for.
 #include <limits>
 
-#include "bridge/network_json.hpp"
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
@@ -17,9 +16,9 @@ struct Prepared {
 
 Result<Prepared> prepare(const char* kind_name, ClipKind clip, const char* optimizer = "adam") {
   for (const KindNetwork& kind : kind_networks()) {
-    if (std::string(kind.kind) != kind_name) continue;
+    if (kind.kind != kind_name) continue;
     Prepared p;
-    LOOM_ASSIGN(const NetworkSpec spec, parse_network(kind.network, kind.kind));
+    const NetworkSpec& spec = kind.network;
     LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(kind.batch)));
     p.network = std::make_unique<Network>(std::move(network));
     LOOM_TRY(init_params(*p.network, DType::f32, 7, threads()));

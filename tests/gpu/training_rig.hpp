@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "backend/cpu/cpu.hpp"
-#include "bridge/network_json.hpp"
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
@@ -28,7 +27,7 @@ struct TrainingPlan {
 
 // A network of one kind on sines.
 inline Result<Trained> train(const KindNetwork& kind, const Ops& ops, const TrainingPlan& plan) {
-  LOOM_ASSIGN(const NetworkSpec spec, parse_network(kind.network, kind.kind));
+  const NetworkSpec& spec = kind.network;
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(kind.batch)));
   LOOM_TRY(init_params(network, DType::f32, 7, threads()));
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, plan.options, ops, threads()));

@@ -4,6 +4,7 @@
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "bridge/network_json.hpp"
 #include "e2e/program.hpp"
 #include "io/json.hpp"
 #include "lab/layer_bench.hpp"

@@ -1,5 +1,5 @@
-// Every layer kind and variant: dL/dx and every parameter against central differences in f64, to
-// 1e-6 of the largest component.
+// Every layer kind (by its example) and variant: dL/dx and every parameter against central
+// differences in f64, to 1e-6 of the largest component.
 #include "gradients/gradient_rig.hpp"
 
 namespace loom::core::test {
@@ -213,6 +213,21 @@ std::vector<Case> softmax_cases() {
   };
 }
 INSTANTIATE_TEST_SUITE_P(Softmax, LayerGradient, ::testing::ValuesIn(softmax_cases()), name_of);
+
+// Every kind that is registered, by its example; the others here are variants.
+std::vector<Case> example_cases() {
+  std::vector<Case> all;
+  for (const LayerDef* def : layer_table()) {
+    const LayerExample example = def->example();
+    const auto layers = [example] { return *make_layers(example.layers); };
+    GradientOptions o;
+    const Result<Network> network = Network::finalize(row_of(layers()), example.input.after(2));
+    if (network.ok()) o.vocab = network->vocab();
+    all.push_back({std::string(def->name), layers, example.input.after(2), o});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Examples, LayerGradient, ::testing::ValuesIn(example_cases()), name_of);
 
 LayerConfig dense(int64_t in, int64_t out, const char* activation = "tanh") {
   return layer(LayerKind::dense, {{"in", in}, {"out", out}, {"activation", activation}});

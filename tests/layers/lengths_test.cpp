@@ -9,8 +9,8 @@
 namespace loom::core::test {
 namespace {
 
-int64_t tensors_for(const LayerConfig& config, const Shape& input) {
-  Result<Network> network = Network::finalize(row_of({config}), input);
+int64_t tensors_for(std::vector<LayerConfig> layers, const Shape& input) {
+  Result<Network> network = Network::finalize(row_of(std::move(layers)), input);
   EXPECT_TRUE(network.ok()) << network.error().str();
   if (!network.ok()) return -1;
   ThreadPool pool(1, true);
@@ -42,9 +42,21 @@ TEST(Layers, AskForAsManyTensorsForOneStepAsForMany) {
       layer(K::residual, {}, {gru, gru}),
   };
   for (const LayerConfig& config : all) {
-    const int64_t many = tensors_for(config, Shape{3, 7, 4});
+    const int64_t many = tensors_for({config}, Shape{3, 7, 4});
     for (const Shape& input : {Shape{3, 1, 4}, Shape{1, 7, 4}, Shape{2, 4, 4}}) {
-      EXPECT_EQ(tensors_for(config, input), many) << config.def->name << " for " << input.str();
+      EXPECT_EQ(tensors_for({config}, input), many) << config.def->name << " for " << input.str();
+    }
+  }
+}
+
+TEST(Layers, AskForAsManyTensorsForOneSampleAsForManyInEveryExample) {
+  for (const LayerDef* def : layer_table()) {
+    const LayerExample example = def->example();
+    const Result<std::vector<LayerConfig>> layers = make_layers(example.layers);
+    ASSERT_TRUE(layers.ok()) << layers.error().str();
+    const int64_t one = tensors_for(*layers, example.input.after(1));
+    for (const int64_t batch : {int64_t{2}, example.batch}) {
+      EXPECT_EQ(tensors_for(*layers, example.input.after(batch)), one) << def->name;
     }
   }
 }

@@ -3,6 +3,8 @@
 // backward and 50 steps of every kind have the same bits on all instruction sets and threads.
 #include "learn/every_kind.hpp"
 
+#include <fstream>
+
 #include "base/text.hpp"
 
 namespace loom::core::test {
@@ -10,6 +12,17 @@ namespace {
 
 TEST(EveryKind, HasACase) {
   EXPECT_EQ(every_kind().size(), layer_table().size());
+}
+
+// hash_matrix.sh holds those kinds to their hashes that the file names.
+TEST(EveryKind, HasGoldenHashesWhenItIsReleased) {
+  std::ifstream file(LOOM_SOURCE_DIR "/tests/golden/training.txt");
+  std::vector<std::string> named, released_kinds;
+  for (std::string line; std::getline(file, line);) named.push_back(line.substr(0, line.find(' ')));
+  for (const LayerDef* def : layer_table()) {
+    if (released(def->kind)) released_kinds.emplace_back(def->name);
+  }
+  EXPECT_EQ(named, released_kinds);
 }
 
 struct TypedCase {

@@ -1,4 +1,5 @@
 import unittest
+from pathlib import Path
 
 import layering
 from tree import ARROWS, CMAKE, Tree
@@ -94,6 +95,51 @@ class Layering(unittest.TestCase):
 
     def test_a_case_on_a_layer_kind_is_refused_outside_layers(self):
         self.assert_one({"src/io/a.cpp": "case LayerKind::dense:\n"}, "layer kind")
+
+    def test_a_comparison_with_a_dtype_is_refused_outside_dtype(self):
+        for code in (
+            "bool f(DType d) { return d == DType::f16; }\n",
+            "bool f(DType d) { return core::DType::i4 != d; }\n",
+            "using T = loom::core::DType; bool f(T d) { return d ==\n T::nf4; }\n",
+        ):
+            with self.subTest(code=code):
+                self.assertEqual(self.findings({"src/dtype/a.cpp": code}), [])
+                self.assert_one({"src/io/a.cpp": code}, "src/io/a.cpp:1:", "comparison", "dtype")
+                self.assert_one({"cli/a.cpp": code}, "cli/a.cpp:1:", "comparison")
+
+    def test_a_comparison_with_a_type_of_activations_or_ids_passes(self):
+        code = """
+bool f(DType d) { return d == DType::f32 || DType::f64 == d || d != loom::DType::float32; }
+bool ids(DType d) { return d == DType::i32; }
+"""
+        self.assertEqual(self.findings({"src/io/a.cpp": code}), [])
+        self.assert_one({"src/io/a.cpp": code + "bool g(DType d) { return d == DType::f32x; }"})
+
+    def test_a_comparison_with_a_layer_kind_is_refused_outside_layers(self):
+        for code in (
+            "bool f(LayerKind k) { return k == LayerKind::dense; }\n",
+            "using K = LayerKind; bool f(K k) { return K::gru != k; }\n",
+        ):
+            with self.subTest(code=code):
+                problem = "comparison with a layer kind"
+                self.assert_one({"src/io/a.cpp": code}, "src/io/a.cpp:1:", problem)
+                at_home = self.findings({"src/layers/a.cpp": code})
+                self.assertEqual([finding for finding in at_home if problem in finding], [])
+
+    def test_what_only_looks_like_a_comparison_with_a_kind_passes(self):
+        code = """
+using K = Kind;
+LayerKind k = LayerKind::dense;
+bool f(Kind a) { return a == K::small || x <= LayerKind::gru; }
+"""
+        self.assertEqual(self.findings({"src/io/a.cpp": code}), [])
+
+    def test_every_place_that_may_compare_is_there_and_says_why(self):
+        root = Path(layering.__file__).resolve().parent.parent
+        for place, why in {**layering.COMPARES_DTYPES, **layering.COMPARES_KINDS}.items():
+            with self.subTest(place=place):
+                self.assertTrue((root / place).exists())
+                self.assertTrue(why)
 
     def test_the_library_never_prints_ends_throws_or_reads_the_environment(self):
         for code in (

@@ -6,17 +6,12 @@
 namespace loom::core {
 namespace {
 
-template <class Args>
-constexpr bool kF32Only =
-    std::is_same_v<Args, QuantiseRowsArgs> || std::is_same_v<Args, KvWriteArgs> ||
-    std::is_same_v<Args, AttentionArgs> || std::is_same_v<Args, DrawArgs>;
-
 template <class T>
 Ops make_table(std::string_view name, DType compute) {
   Ops ops;
-#define LOOM_OP(op, Args)                                      \
-  if constexpr (std::is_same_v<T, float> || !kF32Only<Args>) { \
-    ops.op = reference::op<T>;                                 \
+#define LOOM_OP(op, Args)                                        \
+  if constexpr (std::is_same_v<T, float> || !f32_only<Args>()) { \
+    ops.op = reference::op<T>;                                   \
   }
 #include "ops/ops.def"
 #undef LOOM_OP

@@ -23,16 +23,25 @@ namespace {
 template <class Args>
 void on_device(const Args&, const Lane&) {}
 
-template <class Args, Status (*kernel)(Frame&, const Args&)>
-Status launch(Frame& frame, const std::byte* bytes) {
-  Args args;
-  std::memcpy(&args, bytes, sizeof(Args));
-  return kernel(frame, args);
+using Launch = Status (*)(Frame&, const std::byte*);
+
+// Null: the op has no kernel.
+template <class Args, class Kernel>
+constexpr Launch launch_of(Kernel) {
+  if constexpr (std::is_same_v<std::invoke_result_t<Kernel, Frame&, const Args&>, kernels::None>) {
+    return nullptr;
+  } else {
+    return [](Frame& frame, const std::byte* bytes) -> Status {
+      Args args;
+      std::memcpy(&args, bytes, sizeof(Args));
+      return Kernel{}(frame, args);
+    };
+  }
 }
 
-using Launch = Status (*)(Frame&, const std::byte*);
 constexpr Launch kLaunch[] = {
-#define LOOM_OP(name, Args) &launch<Args, &kernels::name>,
+#define LOOM_OP(name, Args) \
+  launch_of<Args>([](Frame& frame, const Args& args) { return kernels::name(frame, args); }),
 #include "ops/ops.def"
 #undef LOOM_OP
 };
@@ -255,7 +264,9 @@ Result<std::vector<Gpu::Read>> WebGpu::reads_of(std::span<const MemoryRange> ran
 }
 
 Status WebGpu::run_one(const Command& command) {
-  Status status = kLaunch[static_cast<int>(command.op)](frame_, command.args);
+  const Launch launch = kLaunch[static_cast<int>(command.op)];
+  Status status = launch != nullptr ? launch(frame_, command.args)
+                                    : unsupported(cat(op_name(command.op), ": no kernel"));
   if (status.ok() || status.error().code != Code::unsupported || strict_) return status;
   frame_.unsettle();
   return run_on_cpu(command);
@@ -378,6 +389,10 @@ std::vector<std::string> variant_names() {
 
 int64_t variants_version() {
   return kVariantsVersion;
+}
+
+bool has_kernel(OpId op) {
+  return kLaunch[static_cast<int>(op)] != nullptr;
 }
 
 int ops_with_kernels() {

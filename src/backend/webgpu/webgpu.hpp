@@ -51,8 +51,9 @@ class Backend : public Device {
 std::vector<std::string> variant_names();
 int64_t variants_version();
 
-// How many rows of ops.def have kernels. For what arguments of those there is none, the CPU
-// computes (Counts::fallbacks).
+// Which rows of ops.def have kernels, and how many. The others, and arguments that a kernel leaves
+// out, are computed by the CPU (Counts::fallbacks).
+bool has_kernel(OpId op);
 int ops_with_kernels();
 
 }  // namespace loom::core::webgpu

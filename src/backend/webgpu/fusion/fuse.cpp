@@ -16,9 +16,9 @@ namespace {
 template <class F>
 void look_at(const Command& command, F&& f) {
   switch (command.op) {
-#define LOOM_OP(name, Args)                              \
-  case OpId::name:                                       \
-    visit(const_cast<Args&>(args_of<Args>(command)), f); \
+#define LOOM_OP(name, Args)           \
+  case OpId::name:                    \
+    visit(args_of<Args>(command), f); \
     break;
 #include "ops/ops.def"
 #undef LOOM_OP

@@ -1,0 +1,110 @@
+// Attention: rotation, the cache of keys and values, whole sequences and one position.
+// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+#pragma once
+
+#include "ops/operands.hpp"
+
+namespace loom::core {
+
+// y = the halves of each head of x rotated: (a, b) -> (a c - b s, a s + b c). Rows are runs of
+// `length` (0: one run); row i of a run is at position first + i. inverse: by the negative angle,
+// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. With `turned` > 0
+// only the first `turned` values of each head are those halves, the others are kept, and cos, sin
+// are [P, turned/2].
+struct RopeArgs {
+  Tensor x, y, cos, sin;
+  int64_t heads = 1;
+  int64_t first = 0;
+  int64_t length = 0;
+  bool inverse = false;
+  int64_t turned = 0;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x, self.cos, self.sin);
+    writes(f, self.y);
+  }
+};
+
+// Appends rows of k and v [R, G*D] at positions first, first+1, ...
+struct KvWriteArgs {
+  Tensor k, v;
+  KvCache cache;
+  int64_t first = 0;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static constexpr bool kF32Only = true;
+  static void operands(auto& self, auto&& f) { reads(f, self.k, self.v); }
+  static void memory(const auto& self, auto&& f) { f(self.cache, Access::update); }
+  int64_t work() const { return k.shape.count(); }
+};
+
+// y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
+// `length` positions; with window > 0 only those nearer than `window`: |first + r - p| < window.
+// Head h reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as
+// c tanh(s / c).
+struct AttentionArgs {
+  Tensor q, y;
+  KvCache cache;
+  int64_t heads = 1;
+  int64_t first = 0;
+  int64_t length = 0;  // positions in the cache, first + R when causal
+  int64_t window = 0;
+  float scale = 1.0f;
+  bool causal = true;
+  float soft_cap = 0.0f;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static constexpr bool kF32Only = true;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.q);
+    writes(f, self.y);
+  }
+  static void memory(const auto& self, auto&& f) { f(self.cache, Access::read); }
+  int64_t work() const { return q.shape.count() * length; }
+  int64_t scratch() const { return attention_scratch(length); }
+};
+
+// Self-attention of whole sequences, without a cache: R = sequences * T rows. y[r,h] =
+// softmax(scale
+// * q . K^T) V over the positions of the row's own sequence it may see: earlier ones and itself
+// (causal), the last `window` of those (window > 0; not causal: |distance| < window), and only
+// those with mask != 0 (mask [sequences, T], may be empty). Sums and soft_cap as in attention, over
+// all positions between the first and the last that causality and the window allow; masked ones
+// count as zeros.
+struct AttendArgs {
+  Tensor q, k, v, y, mask;
+  int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
+  float scale = 1.0f;
+  bool causal = true;
+  float soft_cap = 0.0f;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.q, self.k, self.v, self.mask);
+    writes(f, self.y);
+  }
+  int64_t work() const { return q.shape.count() * (q.rows() / sequences); }
+  int64_t scratch() const { return attend_scratch(q.rows() / sequences); }
+};
+
+// With P the weights of attend: dv = P^T dy; dP = dy V^T; dS = P * (dP - rowsum(P * dP)) * scale;
+// dq = dS k; dk = dS^T q; heads that share keys and values add up, head ascending. With soft_cap c,
+// dS is multiplied by 1 - tanh(s / c)^2 before scale.
+struct AttendDxArgs {
+  Tensor q, k, v, dy, mask, dq, dk, dv;
+  int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;
+  float scale = 1.0f;
+  bool causal = true;
+  float soft_cap = 0.0f;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.q, self.k, self.v, self.dy, self.mask);
+    writes(f, self.dq, self.dk, self.dv);
+  }
+  int64_t work() const { return 3 * q.shape.count() * (q.rows() / sequences); }
+  int64_t scratch() const { return attend_dx_scratch(q.rows() / sequences, soft_cap > 0.0f); }
+};
+
+}  // namespace loom::core

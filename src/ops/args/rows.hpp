@@ -1,0 +1,219 @@
+// Ops row by row: look-ups, norms, softmax, reductions, the choice of the largest.
+// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+#pragma once
+
+#include "ops/operands.hpp"
+
+namespace loom::core {
+
+// y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain. The
+// row of id `skip` gets no gradient. sparse: the gradient of the table is kept for the rows that
+// ids name (Differentiator::rows), not for all.
+struct GatherRowsArgs {
+  Tensor table, ids, y;
+  int64_t skip = -1;
+  bool sparse = false;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.table, self.ids);
+    writes(f, self.y);
+  }
+  int64_t work() const { return y.shape.count() + kFarRow * y.rows(); }
+};
+
+// What ids name, each row once: rows[r] = ids[r] where that id stands for the first time, else -1;
+// first[r] = the place where it does. Id `skip` is left out: -1 in both. seen [N]: memory of its
+// own, N above every id; what it holds before and after means nothing.
+struct DistinctRowsArgs {
+  Tensor ids, seen, rows, first;
+  int64_t skip = -1;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.ids);
+    writes(f, self.seen, self.rows, self.first);
+  }
+  int64_t work() const {
+    return 0;  // lane 0 does it
+  }
+};
+
+// table[ids[r],:] += dy[r,:], r ascending. Rows with id `skip` are left out. table: plain.
+struct ScatterAddRowsArgs {
+  Tensor dy, ids, table;
+  int64_t skip = -1;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.dy, self.ids);
+    updates(f, self.table);
+  }
+  int64_t work() const { return dy.shape.count() + kFarRow * dy.rows(); }
+};
+
+enum class NormKind : uint8_t { rms, layer };
+
+// Row-wise over the last axis, cut into `segments` equal parts normalised on their own (per-head
+// norms): rms: y = x / sqrt(mean(x^2) + eps) * gamma; layer: y = (x - mean) / sqrt(var + eps) *
+// gamma + beta.
+struct NormArgs {
+  Tensor x, gamma, beta, y;
+  float eps = 1e-5f;
+  NormKind kind = NormKind::rms;
+  int64_t segments = 1;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x, self.gamma, self.beta);
+    writes(f, self.y);
+  }
+};
+
+// Gradient of norm by row segment. With r = 1/sqrt(mean(x^2) + eps), h = x r (rms) or
+// r = 1/sqrt(var + eps), h = (x - mean) r (layer) and u = dy * gamma:
+//   rms:   dx = r (u - h mean(u h));   layer: dx = r (u - mean(u) - h mean(u h)).
+// scaled (may be empty) = dy * h, whose column sums are dgamma.
+struct NormDxArgs {
+  Tensor x, gamma, dy, dx, scaled;
+  float eps = 1e-5f;
+  NormKind kind = NormKind::rms;
+  int64_t segments = 1;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x, self.gamma, self.dy);
+    writes(f, self.dx, self.scaled);
+  }
+};
+
+// Row-wise over the last axis: y = softmax(x * scale).
+struct SoftmaxArgs {
+  Tensor x, y;
+  float scale = 1.0f;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    writes(f, self.y);
+  }
+};
+
+// Row-wise: dx = scale * y * (dy - sum(dy * y)).
+struct SoftmaxDxArgs {
+  Tensor y, dy, dx;
+  float scale = 1.0f;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.y, self.dy);
+    writes(f, self.dx);
+  }
+  int64_t work() const { return dy.shape.count(); }
+};
+
+// Row-wise alpha-entmax of x * scale (Peters, Niculae, Martins, 2019): y = max((a-1) x scale -
+// t, 0)^(1/(a-1)) with t such that y sums to 1. alpha 2 (sparsemax, Martins and Astudillo, 2016)
+// and 1.5 exactly by sorting, others by 60 halvings of t; alpha > 1.
+struct EntmaxArgs {
+  Tensor x, y;
+  float scale = 1.0f;
+  float alpha = 1.5f;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    writes(f, self.y);
+  }
+  int64_t work() const { return 8 * x.shape.count(); }
+};
+
+// With s = y^(2 - alpha) where y > 0, else 0: dx = scale * s * (dy - sum(s dy) / sum(s)).
+struct EntmaxDxArgs {
+  Tensor y, dy, dx;
+  float scale = 1.0f;
+  float alpha = 1.5f;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.y, self.dy);
+    writes(f, self.dx);
+  }
+  int64_t work() const { return 4 * dy.shape.count(); }
+};
+
+enum class ReduceKind : uint8_t { sum, mean, sum_squares, max };
+
+// y[r] = reduction of row r of x.
+struct ReduceArgs {
+  Tensor x, y;
+  ReduceKind kind = ReduceKind::sum;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    writes(f, self.y);
+  }
+};
+
+// y[n] (+)= sum over r of x[r,n], under rule 4 down each column.
+struct ReduceColsArgs {
+  Tensor x, y;
+  bool accumulate = false;
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    f(self.y, written(self.accumulate));
+  }
+};
+
+// ids[r] = index of the first largest value of row r (NaN counts as smallest). ids: i32.
+struct ArgmaxArgs {
+  Tensor x, ids;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    writes(f, self.ids);
+  }
+};
+
+// The k largest values of each row, descending, ties by ascending index. values [R,k], ids i32
+// [R,k].
+struct TopkArgs {
+  Tensor x, values, ids;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    writes(f, self.values, self.ids);
+  }
+};
+
+// One of the k candidates of each row is drawn: next[r] = ids[r,i]. values [R,k] (f32) as topk
+// leaves them, ids i32 [R,k], next i32 [R]; k <= kMost. After the weights all is in integers, ONE
+// being 2^22:
+//   w_i = ONE where v_i == v_0; 0 for other infinities; else min(floor(exp((v_i - v_0) /
+//     temperature) ONE + 1/2), ONE), exp and its argument in f32 (NaN counts as -inf)
+//   kept: candidate 0, and those after it up to the first with w_i < ceil(min_p ONE) or whose
+//     predecessors sum up to ceil(ceil(top_p 2^31) (w_0 + .. + w_{k-1}) / 2^31)
+//   i: the first with w_0 + .. + w_i > floor(u m / 2^32), m the sum of those kept and u word 0 of
+//     Philox(seed, stream 0, index + r).
+// temperature is positive and not subnormal, top_p in (0, 1], min_p in [0, 1].
+struct DrawArgs {
+  static constexpr int64_t kMost = 256;
+  Tensor values, ids, next;
+  float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
+  uint64_t seed = 0, index = 0;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static constexpr bool kF32Only = true;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.values, self.ids);
+    writes(f, self.next);
+  }
+  int64_t work() const { return 16 * values.shape.count(); }
+};
+
+}  // namespace loom::core

@@ -1,0 +1,57 @@
+// Ops of training alone: losses and updates.
+// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+#pragma once
+
+#include "ops/operands.hpp"
+
+namespace loom::core {
+
+enum class LossKind : uint8_t { mse, mae, huber, softmax_ce, bce, kl, cosine };
+
+// The loss of each row times its weight, and the gradient: row_loss[r] = weight[r] L(pred[r],
+// target[r]), dpred = weight[r] dL/dpred; one of them may be empty. target [R,N], or class ids i32
+// [R] for softmax_ce.
+//   mse, mae, huber, bce: mean over the N values; huber: d^2/2 up to `delta`, then delta (|d| -
+//   delta/2); bce: on logits; softmax_ce: -sum t log softmax(pred), t smoothed to (1 - s) t + s/N
+//   by `smoothing`; kl: sum t (log t - log softmax(pred)); cosine: 1 - cos(pred, target).
+struct LossArgs {
+  Tensor pred, target, weight, row_loss, dpred;
+  LossKind kind = LossKind::mse;
+  float delta = 1.0f;
+  float smoothing = 0.0f;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.pred, self.target, self.weight);
+    writes(f, self.row_loss, self.dpred);
+  }
+  int64_t work() const { return 4 * pred.shape.count(); }
+};
+
+enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, adamw, lion };
+
+// One update of p in place, value by value, with gradient g * scale[0] (scale may be empty: 1; a
+// NaN in it leaves everything unchanged). hyper [4] = learning rate, 1 - beta1^t, 1 - beta2^t,
+// unused. m and v: first and second moment, where the kind has them. With `rows` row i of g belongs
+// to row rows[i] of p, m and v; moments of other rows do not decay (as in PyTorch's SparseAdam).
+//   sgd:      p -= lr (g + wd p)
+//   momentum: m = b1 m + (g + wd p); p -= lr m     nesterov: p -= lr (g + wd p + b1 m)
+//   rmsprop:  v = b2 v + (1 - b2) g^2; p -= lr g / (sqrt(v) + eps), g including wd p
+//   adam:     m, v averages; p -= lr (m / c1) / (sqrt(v / c2) + eps), g including wd p;
+//   adamw:    the same with p -= lr wd p apart from g (Loshchilov and Hutter, 2019)
+//   lion:     p -= lr (sign(b1 m + (1 - b1) g) + wd p); m = b2 m + (1 - b2) g (Chen et al., 2023)
+struct OptimiseArgs {
+  Tensor p, g, m, v, hyper, scale;
+  OptimizerKind kind = OptimizerKind::sgd;
+  float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
+  Tensor rows;
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.g, self.hyper, self.scale, self.rows);
+    updates(f, self.p, self.m, self.v);
+  }
+  int64_t work() const { return 2 * g.shape.count(); }
+};
+
+}  // namespace loom::core

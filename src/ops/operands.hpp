@@ -1,0 +1,116 @@
+// What the arguments of an op say about themselves, beside the one row of ops.def. Hazards,
+// lifetimes, relocation, scheduling, scratch memory and gradients are read off this; nothing else
+// in the room lists the ops. A struct of arguments has
+//   static void operands(auto& self, auto&& f)   its tensors: f(tensor, Access) for each, absent
+//                                                (empty) ones too; by reads(), writes(), updates()
+// and may have
+//   static constexpr Gradient kGradient          how gradients see it; without: Gradient::missing
+//   int64_t work() const                         values touched once, two multiplications as one;
+//   an
+//                                                estimate; without: its first operand, once over
+//   static void memory(const auto& self, auto&& f)
+//                                                memory that is no tensor: f(Q8Rows or KvCache,
+//                                                Access); without: none
+//   int64_t scratch() const                      bytes that each lane needs; without:
+//   kMatmulScratch static constexpr bool kF32Only = true        it has no form for f64 static
+//   constexpr bool kOwnTypes = true       what it writes need not be of the compute type
+// Invariant: what operands() says decides the memory a command touches, so it names every tensor.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/tensor.hpp"
+
+namespace loom::core {
+
+// update: read and written.
+enum class Access : uint8_t { read, write, update };
+
+constexpr Access written(bool accumulate) {
+  return accumulate ? Access::update : Access::write;
+}
+
+template <class F, class... Tensors>
+void reads(F&& f, Tensors&... tensors) {
+  (f(tensors, Access::read), ...);
+}
+template <class F, class... Tensors>
+void writes(F&& f, Tensors&... tensors) {
+  (f(tensors, Access::write), ...);
+}
+template <class F, class... Tensors>
+void updates(F&& f, Tensors&... tensors) {
+  (f(tensors, Access::update), ...);
+}
+
+// rule: gradient_rule(Differentiator&, const Args&) records it. none: the result is no smooth
+// function of anything (ids, codes, caches, fills), or the op is a gradient itself; nothing flows
+// through. missing: training through the op fails with its name.
+enum class Gradient : uint8_t { missing, none, rule };
+
+template <class Args>
+constexpr Gradient gradient_kind() {
+  if constexpr (requires { Args::kGradient; }) {
+    return Args::kGradient;
+  } else {
+    return Gradient::missing;
+  }
+}
+template <class Args>
+constexpr bool f32_only() {
+  if constexpr (requires { Args::kF32Only; }) return Args::kF32Only;
+  return false;
+}
+template <class Args>
+constexpr bool own_types() {
+  if constexpr (requires { Args::kOwnTypes; }) return Args::kOwnTypes;
+  return false;
+}
+
+// A row of a large table comes from memory far away: about 60 ns, in work().
+inline constexpr int64_t kFarRow = 1024;
+
+// Scratch bytes a lane needs to run any op that does not say otherwise, attention over `positions`,
+// and attend and attend_dx over sequences of `positions` in either compute type.
+constexpr int64_t kMatmulScratch = 256 << 10;
+int64_t attention_scratch(int64_t positions);
+int64_t attend_scratch(int64_t positions);
+int64_t attend_dx_scratch(int64_t positions, bool capped);
+
+enum class Activation : uint8_t {
+  linear,
+  relu,
+  leaky_relu,
+  relu2,
+  silu,
+  gelu_tanh,
+  gelu_erf,
+  tanh,
+  sigmoid,
+  mish,
+  softplus,
+  elu,
+  hard_swish
+};
+
+// Rows of activations quantised per block of 32: value = code * scale. Codes and blocks are padded
+// with zeros.
+struct Q8Rows {
+  int8_t* codes = nullptr;       // [rows][padded K]
+  float* scales = nullptr;       // [rows][blocks]: absmax / 127
+  int32_t* sums = nullptr;       // [rows][blocks]: sum of the 32 codes
+  int32_t* half_sums = nullptr;  // [rows][blocks]: sum of the first 16 codes
+  int64_t rows = 0, cols = 0, blocks = 0;
+  int64_t padded_cols() const { return blocks * 32; }
+};
+
+// The KV cache of one layer. K is stored in groups of 16 positions so that scores of 16 positions
+// are one vector: keys [G][ceil(P/16)][D][16], values [G][P][D].
+struct KvCache {
+  float* keys = nullptr;
+  float* values = nullptr;
+  int64_t kv_heads = 0, head_dim = 0, capacity = 0;  // capacity in positions, a multiple of 16
+  int64_t key_floats() const { return kv_heads * head_dim * capacity; }
+};
+
+}  // namespace loom::core

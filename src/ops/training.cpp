@@ -1,0 +1,88 @@
+// Checks of losses and updates, which have no gradients. How a check is laid out: products.cpp.
+#include "ops/check_rules.hpp"
+#include "ops/checks.hpp"
+
+namespace loom::core {
+
+namespace {
+
+using rules::apart;
+using rules::apart_from;
+using rules::broken;
+using rules::like;
+using rules::matrix;
+using rules::plain;
+using rules::same_shape;
+
+bool uses_m(OptimizerKind kind) {
+  return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
+}
+
+bool uses_v(OptimizerKind kind) {
+  return kind == OptimizerKind::rmsprop || kind == OptimizerKind::adam ||
+         kind == OptimizerKind::adamw;
+}
+
+// A moment of the optimizer: it must be there when the kind has it.
+Status moment(std::string_view name, const Tensor& t, bool used, const OptimiseArgs& args) {
+  if (t.empty()) {
+    if (!used || args.p.shape.count() == 0) return {};
+    return broken("optimise", name, " is missing: this kind of update needs it");
+  }
+  LOOM_TRY(plain("optimise", name, t, args.p.dtype));
+  LOOM_TRY(same_shape("optimise", "p", args.p, name, t));
+  return apart_from("optimise", name, t,
+                    {{"p", args.p}, {"g", args.g}, {"hyper", args.hyper}, {"scale", args.scale}});
+}
+
+}  // namespace
+
+Status check(const LossArgs& args) {
+  const auto& [pred, target, weight, row_loss, dpred, kind, delta, smoothing] = args;
+  LOOM_TRY(plain("loss", "pred", pred));
+  if (target.dtype == DType::i32 && kind == LossKind::softmax_ce) {
+    LOOM_TRY(rules::vector("loss", "target", target, pred.rows(), DType::i32));
+  } else {
+    LOOM_TRY(plain("loss", "target", target, pred.dtype));
+    LOOM_TRY(same_shape("loss", "pred", pred, "target", target));
+  }
+  if (!weight.empty()) LOOM_TRY(rules::vector("loss", "weight", weight, pred.rows(), pred.dtype));
+  if (row_loss.empty() && dpred.empty()) {
+    return broken("loss", "row_loss and dpred are both empty: give one of them");
+  }
+  if (!row_loss.empty()) {
+    LOOM_TRY(rules::vector("loss", "row_loss", row_loss, pred.rows(), pred.dtype));
+  }
+  if (pred.cols() == 0) return broken("loss", "pred ", pred.shape.str(), " has empty rows");
+  if (!(delta > 0.0f)) return broken("loss", "delta is ", delta, ": it must be positive");
+  if (!(smoothing >= 0.0f && smoothing <= 1.0f)) {
+    return broken("loss", "smoothing is ", smoothing, ": it must lie in [0, 1]");
+  }
+  LOOM_TRY(apart_from("loss", "row_loss", row_loss,
+                      {{"pred", pred}, {"target", target}, {"weight", weight}, {"dpred", dpred}}));
+  if (dpred.empty()) return {};
+  LOOM_TRY(like("loss", "dpred", dpred, "pred", pred));
+  return apart_from("loss", "dpred", dpred, {{"target", target}, {"weight", weight}});
+}
+
+Status check(const OptimiseArgs& args) {
+  const auto& [p, g, m, v, hyper, scale, kind, beta1, beta2, eps, decay, rows] = args;
+  LOOM_TRY(plain("optimise", "p", p));
+  if (rows.empty()) {
+    LOOM_TRY(plain("optimise", "g", g, p.dtype));
+    LOOM_TRY(same_shape("optimise", "p", p, "g", g));
+  } else {
+    LOOM_TRY(matrix("optimise", "g", g, rows.shape.count(), p.cols(), p.dtype));
+  }
+  LOOM_TRY(rules::rows("optimise", rows, "p", p));
+  LOOM_TRY(rules::rows("optimise", rows, "m", m));
+  LOOM_TRY(rules::rows("optimise", rows, "v", v));
+  LOOM_TRY(rules::vector("optimise", "hyper", hyper, 4, p.dtype));
+  if (!scale.empty()) LOOM_TRY(rules::vector("optimise", "scale", scale, 1, p.dtype));
+  LOOM_TRY(moment("m", m, uses_m(kind), args));
+  LOOM_TRY(moment("v", v, uses_v(kind), args));
+  LOOM_TRY(apart("optimise", "m", m, "v", v));
+  return apart_from("optimise", "p", p, {{"g", g}, {"hyper", hyper}, {"scale", scale}});
+}
+
+}  // namespace loom::core
