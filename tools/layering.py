@@ -146,7 +146,8 @@ COMPARES_DTYPES = {
 }
 COMPARES_KINDS = {
     "src/layers/": "its own room",
-    "src/bridge/": "says which kind stands for which layer of a foreign format; others are refused",
+    "src/llm/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes of it",
+    "src/formats/": "says which kind stands for which layer of a foreign format; others are refused",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 
