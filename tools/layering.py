@@ -146,7 +146,7 @@ COMPARES_DTYPES = {
 }
 COMPARES_KINDS = {
     "src/layers/": "its own room",
-    "src/llm/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes of it",
+    "src/llm/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
     "src/formats/": "says which kind stands for which layer of a foreign format; others are refused",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
