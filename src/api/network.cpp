@@ -125,6 +125,8 @@ Result<std::shared_ptr<loom::Network::Impl>> loaded(
   const NetworkSpec& spec = impl->model.network;
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(1)));
   LOOM_TRY(load_all(network, source, dtype, engine.impl().pool));
+  // A file says what its network was trained in; it may hold the weights packed in another type.
+  impl->model.dtype = matrix_dtype(network, impl->model.dtype);
   impl->set_weights(std::move(network));
   impl->origin = std::move(weights);
   return impl;
@@ -256,7 +258,9 @@ Status Network::save(const std::string& path, const SaveOptions& options) const 
   LOOM_ASSIGN(const auto weights, impl_->weights());
   core::OpenedModel model;
   model.format = "network";
-  model.network = std::make_unique<core::LoadedSource>(impl_->model, impl_->trained, weights);
+  core::TrainedModel trained = impl_->model;
+  if (options.dtype) trained.dtype = *core::dtype_of(options.dtype);
+  model.network = std::make_unique<core::LoadedSource>(trained, impl_->trained, weights);
   model.network->path = path;
   core::ConvertOptions convert;
   convert.dtype = core::dtype_of(options.dtype);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "grid/init.hpp"
 #include "train_io/weights_source.hpp"
 
@@ -88,6 +89,17 @@ Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = (values[i] - normalization.shift[i % each]) * normalization.scale[i % each];
   return own;
+}
+
+DType matrix_dtype(const Network& network, DType otherwise) {
+  DTypeTally common, all;
+  for (const Param& p : network.params()) {
+    if (!p.spec.matrix()) continue;
+    all.add(p.tensor.dtype, p.spec.shape.count());
+    if (!p.dtype) common.add(p.tensor.dtype, p.spec.shape.count());
+  }
+  if (!common.empty()) return common.most();
+  return all.empty() ? otherwise : all.most();
 }
 
 Result<Network> clone_network(const NetworkSpec& spec, const Network& network) {

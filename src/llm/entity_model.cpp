@@ -2,8 +2,8 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "llm/decoder.hpp"
-#include "llm/dtype_tally.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,7 +1,7 @@
 #include "llm/model.hpp"
 
 #include "base/text.hpp"
-#include "llm/dtype_tally.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "llm/entity_model.hpp"
 
 namespace loom::core {
