@@ -201,6 +201,30 @@ LOOM_EXPORT loom_status loom_arrays_save(const char *path, const char *const *na
  * freed before them. Sessions of one engine take turns; a program that computes at the same time
  * on several threads of its own makes an engine per thread. */
 
+/* What computes. GPU: through WebGPU. */
+typedef int32_t loom_device;
+enum {
+  LOOM_DEVICE_CPU = 0,
+  LOOM_DEVICE_GPU = 1
+};
+
+/* How inputs meet weights of integer types. AUTOMATIC: Q8 on the CPU, F32 on the GPU; of a
+ * session of a model, as the engine says. */
+typedef int32_t loom_activations;
+enum {
+  LOOM_ACTIVATIONS_AUTOMATIC = 0,
+  LOOM_ACTIVATIONS_Q8 = 1, /* rounded to int8 */
+  LOOM_ACTIVATIONS_F32 = 2 /* as floats */
+};
+
+/* Whether the fastest of several kernels of the same bits is searched for. */
+typedef int32_t loom_gpu_tuning;
+enum {
+  LOOM_GPU_TUNING_ON = 0,
+  LOOM_GPU_TUNING_OFF = 1,
+  LOOM_GPU_TUNING_FORCE = 2 /* on software adapters too */
+};
+
 typedef struct loom_engine loom_engine; /* Threads, instruction set, device. */
 
 /* Texts are borrowed during the call. */
@@ -209,13 +233,13 @@ typedef struct loom_engine_options {
   int32_t threads; /* lanes of work, the caller's included; 0: all cores */
   int32_t exact_threads; /* 1: so many also beyond the cores, or where others use them */
   const char *isa; /* "scalar", "avx2", ...; null: the best one here */
-  const char *activations; /* "q8" or "f32"; null: q8 on the CPU, f32 on the GPU */
-  const char *device; /* "cpu" or "gpu"; null: cpu */
+  loom_activations activations;
+  loom_device device;
   const char *gpu_library; /* of webgpu.h; null: one that the system finds by name */
-  const char *gpu_tuning; /* "on", "off" or "force"; null: on */
   const char *gpu_cache; /* file that keeps what tuning found; null: none */
   uint64_t memory_limit; /* bytes that reading files may take; 0: what the machine has free */
   int32_t gpu_strict; /* 1: an op that the GPU has no kernel for is an error */
+  loom_gpu_tuning gpu_tuning;
 } loom_engine_options;
 #define LOOM_ENGINE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_engine_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -228,11 +252,11 @@ typedef struct loom_engine_info {
   int32_t threads_built_in; /* 0: a single-threaded build */
   char isa[32]; /* in use */
   char isas[128]; /* that this build holds and this processor runs, with spaces between */
-  char activations[16]; /* default of new sessions */
+  loom_activations activations; /* default of new sessions; never AUTOMATIC */
   char device[128]; /* "cpu" or the name of the GPU */
 } loom_engine_info;
 #define LOOM_ENGINE_INFO_INIT \
-  {(uint32_t)sizeof(loom_engine_info), 0, 0, 0, {0}, {0}, {0}, {0}}
+  {(uint32_t)sizeof(loom_engine_info), 0, 0, 0, {0}, {0}, 0, {0}}
 
 /* `options` null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported (an
  * instruction set that is not here), not_found (no GPU, or no WebGPU library). */
@@ -786,10 +810,10 @@ typedef struct loom_model_info {
   int32_t has_tokenizer;
   int32_t has_chat_template;
   char architecture[64]; /* "LlamaForCausalLM" */
-  char dtype[32]; /* of the weights of the blocks, in memory */
+  loom_dtype dtype; /* of the weights of the blocks, in memory */
 } loom_model_info;
 #define LOOM_MODEL_INFO_INIT \
-  {(uint32_t)sizeof(loom_model_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+  {(uint32_t)sizeof(loom_model_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
 
 /* The layout is frozen. */
 typedef struct loom_chat_turn {
@@ -811,7 +835,7 @@ typedef struct loom_model_session_options {
   uint32_t struct_size; /* sizeof(loom_model_session_options), which the caller sets */
   int64_t context; /* positions of the KV cache; 0: the model's, at most 2048 */
   int64_t chunk; /* tokens per forward pass of a prompt; changes speed, never bits; 0: 256 */
-  const char *activations; /* "q8" or "f32"; null: as the engine says */
+  loom_activations activations;
 } loom_model_session_options;
 #define LOOM_MODEL_SESSION_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_model_session_options), 0, 0, 0}

@@ -27,6 +27,7 @@ struct DatasetOptions {
 };
 
 // "yes", "no", "auto".
+LOOM_API std::string_view csv_header_name(DatasetOptions::Header header);
 LOOM_API Result<DatasetOptions::Header> parse_csv_header(std::string_view name);
 
 struct SplitOptions {

@@ -18,23 +18,38 @@ namespace loom {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
+// What computes. gpu: through WebGPU.
+enum class Device : uint8_t { cpu, gpu };
+
+// How inputs meet weights of integer types. q8: rounded to int8; f32: as floats. automatic: q8 on
+// the CPU, f32 on the GPU, which reads weights no faster for it.
+enum class Activations : uint8_t { automatic, q8, f32 };
+
+// Large products of a GPU are made with the fastest of several kernels of the same bits, which a
+// short search on the device finds. force: on software adapters too.
+enum class GpuTuning : uint8_t { on, off, force };
+
+// Names as the program and Python take them: "cpu", "q8", "force". Errors list what there is.
+LOOM_API std::string_view device_name(Device device);
+LOOM_API Result<Device> parse_device(std::string_view name);
+LOOM_API std::string_view activations_name(Activations activations);
+LOOM_API Result<Activations> parse_activations(std::string_view name);
+LOOM_API std::string_view gpu_tuning_name(GpuTuning tuning);
+LOOM_API Result<GpuTuning> parse_gpu_tuning(std::string_view name);
+
 struct EngineOptions {
   int threads = 0;    // lanes of work, the caller's thread included; 0: all cores
   std::string isa{};  // "scalar", "avx2", "avx512vnni", ...; "": the best one here
-  // "q8": int8 x weights of integer types; "f32": always floats; "": q8 on the CPU, f32 on the GPU,
-  // which reads weights no faster for it.
-  std::string activations{};
+  Activations activations = Activations::automatic;
   // Always that many lanes, also beyond the cores and where other programs use them. Without it a
   // computation has at most `threads`: fewer where it is small, or where a core is taken.
   bool exact_threads = false;
   // Bytes that reading networks and data sets may take, all together; 0: what the machine has free.
   uint64_t memory_limit = 0;
-  std::string device = "cpu";  // "cpu"; "gpu": through WebGPU
-  std::string gpu_library{};   // of webgpu.h; "": one that the system finds by name
-  bool gpu_strict = false;     // an op that the GPU has no kernel for is an error
-  // Large products of a GPU are made with the fastest of several kernels of the same bits, which a
-  // short search on the device finds: "on"; "off"; "force": on software adapters too.
-  std::string gpu_tuning = "on";
+  Device device = Device::cpu;
+  std::string gpu_library{};  // of webgpu.h; "": one that the system finds by name
+  bool gpu_strict = false;    // an op that the GPU has no kernel for is an error
+  GpuTuning gpu_tuning = GpuTuning::on;
   // The file that keeps what was found, for the next process; "": none. One that cannot be read or
   // written is passed over.
   std::string gpu_cache{};
@@ -47,15 +62,14 @@ struct EngineInfo {
   bool threads_built_in = true;   // false: a single-threaded build
   std::string isa;                // in use
   std::vector<std::string> isas;  // that this build holds and this processor runs, slowest first
-  std::string activations;        // default of new sessions
-  std::string device = "cpu";     // that computes: "cpu" or the name of the GPU
+  Activations activations = Activations::q8;  // default of new sessions; never automatic
+  std::string device = "cpu";                 // that computes: "cpu" or the name of the GPU
 };
 
 class LOOM_API Engine {
  public:
-  // Errors: invalid_argument (unknown activations, negative threads), unsupported (an instruction
-  // set that this build or processor lacks, an adapter that is too small), not_found (no GPU or no
-  // WebGPU library).
+  // Errors: invalid_argument (negative threads), unsupported (an instruction set that this build or
+  // processor lacks, an adapter that is too small), not_found (no GPU or no WebGPU library).
   static Result<Engine> create(const EngineOptions& options = {});
   // The engine of everything that is not given one: all cores, the CPU. Made when it is first asked
   // for, and kept until the process ends.

@@ -36,6 +36,7 @@ struct Optimizer {
   std::optional<float> beta1{}, beta2{}, eps{}, weight_decay{};
 };
 
+LOOM_API std::string_view optimizer_name(OptimizerKind kind);
 LOOM_API Result<OptimizerKind> parse_optimizer(std::string_view name);
 
 // How the learning rate goes from `rate` at the start; docs/training.md has the formulas.
@@ -60,15 +61,19 @@ struct Schedule {
   int64_t patience = 5;               // epochs
 };
 
+LOOM_API std::string_view schedule_name(ScheduleKind kind);
 LOOM_API Result<ScheduleKind> parse_schedule(std::string_view name);
 
 // norm: the norm of all gradients together; layer: of each parameter alone; value: each number.
 enum class Clip : uint8_t { none, norm, layer, value };
+LOOM_API std::string_view clip_name(Clip clip);
 LOOM_API Result<Clip> parse_clip(std::string_view name);
 
 // Of the inputs, taken from the data of the first fit() and kept with the network. as_trained: as
 // the network was trained; standard: mean 0, deviation 1; range: from 0 to 1.
 enum class Normalize : uint8_t { none, standard, range, as_trained };
+// as_trained is what "none" leaves as it is, and has a name alone: "as_trained".
+LOOM_API std::string_view normalize_name(Normalize normalize);
 LOOM_API Result<Normalize> parse_normalize(std::string_view name);
 
 struct TrainerOptions {

@@ -156,9 +156,4 @@ Result<Dataset::Parts> Dataset::split(double share, const SplitOptions& options)
   return split_in_two(*from, std::move(from->data), std::move(from->memory), record);
 }
 
-Result<DatasetOptions::Header> parse_csv_header(std::string_view name) {
-  LOOM_ASSIGN(const core::CsvHeader header, core::parse_csv_header(name));
-  return static_cast<DatasetOptions::Header>(header);
-}
-
 }  // namespace loom

@@ -42,8 +42,8 @@ struct ModelSession::Impl {
 
 namespace loom::core {
 
-// "q8" or "f32".
-Result<ActivationMode> parse_activations(std::string_view name);
+// automatic: `otherwise`.
+ActivationMode activation_mode(Activations wanted, ActivationMode otherwise);
 
 // A session with options that the public interface does not have.
 Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options);

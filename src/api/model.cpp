@@ -15,7 +15,7 @@ ModelInfo describe(const LanguageModel& model) {
   ModelInfo info;
   info.source = model.source();
   info.architecture = c.architecture;
-  info.dtype = dtype_name(model.dtype());
+  info.dtype = static_cast<loom::DType>(model.dtype());
   info.layers = c.num_layers;
   info.width = c.hidden_size;
   info.inner_width = c.intermediate_size;
@@ -67,21 +67,19 @@ Result<Model> Model::load(const Engine& engine, const std::string& path,
                           const ModelOptions& options) {
   core::LoadModelOptions load;
   load.progress = options.progress;
-  if (!options.dtype.empty()) {
-    LOOM_ASSIGN(load.dtype, core::parse_dtype(options.dtype));
-  }
+  if (options.dtype) load.dtype = static_cast<core::DType>(*options.dtype);
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
   LOOM_ASSIGN(core::LanguageModel model, core::LanguageModel::load(path, load, engine.impl().pool));
   return Model(core::make_impl(engine, std::move(model)));
 }
 
-Result<Model> Model::random(const Engine& engine, std::string_view shape, std::string_view dtype,
+Result<Model> Model::random(const Engine& engine, std::string_view shape, DType dtype,
                             uint64_t seed) {
   LOOM_ASSIGN(const core::HfConfig config, core::shape_config(shape));
-  LOOM_ASSIGN(const core::DType type, core::parse_dtype(dtype));
   LOOM_ASSIGN(core::LanguageModel model,
-              core::LanguageModel::random(config, type, seed, engine.impl().pool));
+              core::LanguageModel::random(config, static_cast<core::DType>(dtype), seed,
+                                          engine.impl().pool));
   return Model(core::make_impl(engine, std::move(model)));
 }
 
@@ -140,10 +138,7 @@ Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
   o.context = options.context;
   o.chunk = options.chunk;
   o.device_failed = options.device_failed;
-  o.activations = impl_->engine->activations;
-  if (!options.activations.empty()) {
-    LOOM_ASSIGN(o.activations, core::parse_activations(options.activations));
-  }
+  o.activations = core::activation_mode(options.activations, impl_->engine->activations);
   LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
   return ModelSession(
       std::make_unique<ModelSession::Impl>(ModelSession::Impl{impl_, std::move(session)}));

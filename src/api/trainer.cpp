@@ -24,11 +24,8 @@ static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
 static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
 static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
-constexpr std::string_view kNames[] = {"sgd",  "momentum", "nesterov", "rmsprop",
-                                       "adam", "adamw",    "lion",     "lbfgs"};
-
 Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
-  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(kNames[static_cast<size_t>(o.kind)]));
+  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
   spec.beta1 = o.beta1.value_or(spec.beta1);
   spec.beta2 = o.beta2.value_or(spec.beta2);
   spec.eps = o.eps.value_or(spec.eps);
@@ -468,33 +465,6 @@ Status Trainer::save_weights(const std::string& path) {
 Result<std::string> Trainer::weights_hash() {
   if (!impl_->trainer) return invalid("nothing was trained or evaluated yet");
   return core::hash_weights(*impl_->trainer);
-}
-
-std::string_view loss_name(Loss loss) {
-  if (loss == Loss::automatic) return "automatic";
-  return core::loss_name(static_cast<core::LossKind>(static_cast<int>(loss) - 1));
-}
-Result<Loss> parse_loss(std::string_view name) {
-  LOOM_ASSIGN(const core::LossKind kind, core::parse_loss(name));
-  return static_cast<Loss>(static_cast<int>(kind) + 1);
-}
-Result<OptimizerKind> parse_optimizer(std::string_view name) {
-  LOOM_TRY(core::parse_optimizer(name));  // says what there is
-  const auto found =
-      std::find(std::begin(core::kNames), std::end(core::kNames), core::to_lower_ascii(name));
-  return static_cast<OptimizerKind>(found - std::begin(core::kNames));
-}
-Result<ScheduleKind> parse_schedule(std::string_view name) {
-  LOOM_ASSIGN(const core::ScheduleKind kind, core::parse_schedule(name));
-  return static_cast<ScheduleKind>(kind);
-}
-Result<Clip> parse_clip(std::string_view name) {
-  LOOM_ASSIGN(const core::ClipKind kind, core::parse_clip(name));
-  return static_cast<Clip>(kind);
-}
-Result<Normalize> parse_normalize(std::string_view name) {
-  LOOM_ASSIGN(const core::NormalizeKind kind, core::parse_normalize(name));
-  return static_cast<Normalize>(kind);
 }
 
 }  // namespace loom

@@ -19,7 +19,6 @@ enum class NormalizeKind : uint8_t {
   standard,  // mean 0, deviation 1
   range      // from 0 to 1
 };
-Result<NormalizeKind> parse_normalize(std::string_view name);
 
 struct DatasetOptions {
   std::string labels;            // file of labels or targets, where `path` holds one array

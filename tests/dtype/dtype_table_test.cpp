@@ -159,7 +159,8 @@ TEST(ParseDType, AnswersAnUnknownNameWithTheNamesThereAre) {
   const auto parsed = parse_dtype("int7");
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().code, Code::invalid_argument);
-  EXPECT_EQ(parsed.error().message, std::string("unknown dtype 'int7'; use one of ") + kNames);
+  EXPECT_EQ(parsed.error().message,
+            std::string("unknown dtype 'int7'; choose from ") + kNames + "; did you mean 'int8'?");
 }
 
 TEST(ParseDType, RefusesWhatIsAlmostAName) {

@@ -71,6 +71,9 @@ DTYPE = {
     "uint4_g64": 35,
     "uint4_g128": 36,
 }
+DEVICE = {"cpu": 0, "gpu": 1}
+ACTIVATIONS = {"automatic": 0, "q8": 1, "f32": 2}
+GPU_TUNING = {"on": 0, "off": 1, "force": 2}
 HEADER = {"automatic": 0, "yes": 1, "no": 2}
 LOSS = {
     "automatic": 0,
@@ -130,13 +133,13 @@ class loom_engine_options(Structure):
         ("threads", c_int32),
         ("exact_threads", c_int32),
         ("isa", c_char_p),
-        ("activations", c_char_p),
-        ("device", c_char_p),
+        ("activations", c_int32),
+        ("device", c_int32),
         ("gpu_library", c_char_p),
-        ("gpu_tuning", c_char_p),
         ("gpu_cache", c_char_p),
         ("memory_limit", c_uint64),
         ("gpu_strict", c_int32),
+        ("gpu_tuning", c_int32),
     ]
 
 
@@ -150,7 +153,7 @@ class loom_engine_info(Structure):
         ("threads_built_in", c_int32),
         ("isa", c_char * 32),
         ("isas", c_char * 128),
-        ("activations", c_char * 16),
+        ("activations", c_int32),
         ("device", c_char * 128),
     ]
 
@@ -428,7 +431,7 @@ class loom_model_info(Structure):
         ("has_tokenizer", c_int32),
         ("has_chat_template", c_int32),
         ("architecture", c_char * 64),
-        ("dtype", c_char * 32),
+        ("dtype", c_int32),
     ]
 
 
@@ -458,7 +461,7 @@ class loom_model_session_options(Structure):
         ("struct_size", c_uint32),
         ("context", c_int64),
         ("chunk", c_int64),
-        ("activations", c_char_p),
+        ("activations", c_int32),
     ]
 
 

@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Type, TypeVar
 
 from . import _ffi
 from .errors import BY_CODE, LoomError
@@ -60,6 +60,18 @@ def encoded(text: "str | os.PathLike[str] | None") -> Optional[bytes]:
     if b"\0" in out:
         raise ValueError("a text for Loom cannot hold the character NUL")
     return out
+
+
+def number_of(names: Dict[str, int], name: str, what: str) -> int:
+    """The value of an enum by the name that the program calls it."""
+    key = name.lower()
+    if key not in names:
+        raise ValueError(f"there is no {what} '{name}'; choose from {', '.join(sorted(names))}")
+    return names[key]
+
+
+def name_of(names: Dict[str, int], value: int) -> str:
+    return next(name for name, number in names.items() if number == value)
 
 
 def text_from(function: Callable[..., int], *arguments: Any) -> str:

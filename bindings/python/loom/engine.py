@@ -4,7 +4,16 @@ import ctypes
 from typing import Any, Dict, Optional
 
 from . import _ffi
-from ._library import Handle, encoded, handle_from, lib, report, sized
+from ._library import (
+    Handle,
+    encoded,
+    handle_from,
+    lib,
+    name_of,
+    number_of,
+    report,
+    sized,
+)
 
 
 class Engine(Handle):
@@ -21,13 +30,13 @@ class Engine(Handle):
         threads: int = 0,
         *,
         isa: Optional[str] = None,
-        activations: Optional[str] = None,
-        device: Optional[str] = None,
+        activations: str = "automatic",
+        device: str = "cpu",
         exact_threads: bool = False,
         memory_limit: int = 0,
         gpu_library: Optional[str] = None,
         gpu_strict: bool = False,
-        gpu_tuning: Optional[str] = None,
+        gpu_tuning: str = "on",
         gpu_cache: Optional[str] = None,
     ) -> None:
         options = sized(
@@ -35,10 +44,10 @@ class Engine(Handle):
             threads=threads,
             exact_threads=exact_threads,
             isa=encoded(isa),
-            activations=encoded(activations),
-            device=encoded(device),
+            activations=number_of(_ffi.ACTIVATIONS, activations, "activations"),
+            device=number_of(_ffi.DEVICE, device, "device"),
             gpu_library=encoded(gpu_library),
-            gpu_tuning=encoded(gpu_tuning),
+            gpu_tuning=number_of(_ffi.GPU_TUNING, gpu_tuning, "GPU tuning"),
             gpu_cache=encoded(gpu_cache),
             memory_limit=memory_limit,
             gpu_strict=gpu_strict,
@@ -55,7 +64,7 @@ class Engine(Handle):
             "threads_built_in": bool(info.threads_built_in),
             "isa": info.isa.decode(),
             "isas": info.isas.decode().split(),
-            "activations": info.activations.decode(),
+            "activations": name_of(_ffi.ACTIVATIONS, info.activations),
             "device": info.device.decode(),
         }
 

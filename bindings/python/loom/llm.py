@@ -6,8 +6,19 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _ffi
-from ._library import Callbacks, Handle, check, encoded, handle_from, lib, report, sized, text_from
-from .arrays import dtype_number, numpy_module
+from ._library import (
+    Callbacks,
+    Handle,
+    check,
+    encoded,
+    handle_from,
+    lib,
+    number_of,
+    report,
+    sized,
+    text_from,
+)
+from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
 from .network import Path
 
@@ -87,9 +98,11 @@ class LLM(Handle):
         dtype: Optional[str] = None,
         engine: Optional[Engine] = None,
         context: int = 0,
+        activations: str = "automatic",
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> None:
-        """dtype: None, as stored. context: positions; 0: the model's, at most 2048."""
+        """dtype: None, as stored. context: positions; 0: the model's, at most 2048. activations:
+        "q8", "f32", or as the engine says."""
         callbacks, model = Callbacks(), ctypes.c_void_p()
         options = sized(
             _ffi.loom_model_options,
@@ -104,7 +117,11 @@ class LLM(Handle):
         )
         super().__init__(model.value or 0)
         self._lock = threading.Lock()
-        how = sized(_ffi.loom_model_session_options, context=context)
+        how = sized(
+            _ffi.loom_model_session_options,
+            context=context,
+            activations=number_of(_ffi.ACTIVATIONS, activations, "activations"),
+        )
         self._session = _Session(
             handle_from(lib.loom_model_start, self.handle, ctypes.byref(how))
         )
@@ -125,6 +142,7 @@ class LLM(Handle):
             out[name] = value.decode() if isinstance(value, bytes) else value
         for name in ("tied_head", "has_tokenizer", "has_chat_template"):
             out[name] = bool(out[name])
+        out["dtype"] = dtype_name(info.dtype)
         return out
 
     # ---- text and tokens -------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from ._library import (
     encoded,
     handle_from,
     lib,
+    number_of,
     report,
     sized,
     text_from,
@@ -133,13 +134,6 @@ class Evaluation:
     confusion: Any = field(default=None, repr=False, compare=False)  # [class][called so]
 
 
-def _number(names: Dict[str, int], name: str, what: str) -> int:
-    key = name.lower()
-    if key not in names:
-        raise ValueError(f"there is no {what} '{name}'; choose from {', '.join(sorted(names))}")
-    return names[key]
-
-
 def _epoch(e: Any) -> Epoch:
     return Epoch(
         e.number,
@@ -208,7 +202,7 @@ class Dataset(Handle):
             targets=targets,
             numbers=not classes,
             inputs_only=inputs_only,
-            header=_number(_ffi.HEADER, header, "header"),
+            header=number_of(_ffi.HEADER, header, "header"),
         )
         return cls._of(
             handle_from(
@@ -312,7 +306,7 @@ class Trainer(Handle):
         head_list = (ctypes.c_int64 * len(heads))(*heads)
         options = sized(
             _ffi.loom_trainer_options,
-            loss=_number(_ffi.LOSS, _LOSSES_BY_NAME.get(loss, loss), "loss"),
+            loss=number_of(_ffi.LOSS, _LOSSES_BY_NAME.get(loss, loss), "loss"),
             huber_delta=huber_delta,
             label_smoothing=label_smoothing,
             heads_count=len(heads),
@@ -322,9 +316,9 @@ class Trainer(Handle):
             accumulate=accumulate,
             has_seed=1,
             seed=seed,
-            clip=_number(_ffi.CLIP, clip, "clip"),
+            clip=number_of(_ffi.CLIP, clip, "clip"),
             clip_limit=clip_limit,
-            normalize=_number(_ffi.NORMALIZE, normalize, "normalization"),
+            normalize=number_of(_ffi.NORMALIZE, normalize, "normalization"),
             native_weights=native,
             carry_feedback=carry_feedback,
             checkpoint_cells=checkpoint_cells,
@@ -442,7 +436,7 @@ def _set_optimizer(options: Any, given: Union[str, Optimizer]) -> None:
 def _set_schedule(options: Any, given: Union[str, Schedule]) -> Any:
     """Returns what has to live until the options are read."""
     schedule = Schedule(given) if isinstance(given, str) else given
-    options.schedule = _number(_ffi.SCHEDULE, schedule.kind, "schedule")
+    options.schedule = number_of(_ffi.SCHEDULE, schedule.kind, "schedule")
     options.schedule_floor = schedule.floor
     options.schedule_gamma = schedule.gamma
     options.schedule_power = schedule.power
