@@ -121,7 +121,7 @@ Result<std::unique_ptr<NetworkSource>> open_network_entity(std::shared_ptr<const
       std::make_unique<EntityNetworkSource>(std::move(spec), std::move(file)));
 }
 
-Status save_network(const std::string& path, const NetworkSource& source,
+Status save_network(const FileRef& path, const NetworkSource& source,
                     const SaveNetworkOptions& options, ThreadPool& pool) {
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   PackPolicy policy = options.policy;

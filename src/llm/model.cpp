@@ -90,7 +90,7 @@ Result<LanguageModel> LanguageModel::map(const std::shared_ptr<const Entity>& fi
   return model;
 }
 
-Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
+Result<LanguageModel> LanguageModel::load(const FileRef& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
   if (model_file_kind(path) == ModelFile::entity) {
     LOOM_ASSIGN(const std::shared_ptr<const Entity> file, open_entity(path));
