@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,14 @@ LOOM_API Result<Activations> parse_activations(std::string_view name);
 LOOM_API std::string_view gpu_tuning_name(GpuTuning tuning);
 LOOM_API Result<GpuTuning> parse_gpu_tuning(std::string_view name);
 
+// What is told of: work as it goes (debug), what was done (info), what went another way than was
+// asked for, and on (warning).
+enum class LogLevel : uint8_t { debug, info, warning };
+LOOM_API std::string_view log_level_name(LogLevel level);  // "warning"
+// One line without an end. Called from the thread that called the library, in the middle of its
+// work: it must not call the same object.
+using LogSink = std::function<void(LogLevel level, std::string_view line)>;
+
 struct EngineOptions {
   int threads = 0;    // lanes of work, the caller's thread included; 0: all cores
   std::string isa{};  // "scalar", "avx2", "avx512vnni", ...; "": the best one here
@@ -53,6 +62,9 @@ struct EngineOptions {
   // The file that keeps what was found, for the next process; "": none. One that cannot be read or
   // written is passed over.
   std::string gpu_cache{};
+  // Where lines about the work on this engine go; unset: nowhere. The library itself prints nothing
+  // (but for or_exit() and the default hook of set_bad_access_hook()).
+  LogSink log{};
 };
 
 struct EngineInfo {
@@ -66,6 +78,21 @@ struct EngineInfo {
   std::string device = "cpu";                 // that computes: "cpu" or the name of the GPU
 };
 
+// Bytes of memory that the objects of an engine hold now. Counted are the large, lasting parts:
+// weights as they are packed, and what sessions and trainers take for their whole life. Not
+// counted: data sets (Dataset::bytes()), tokenizers and descriptions, tensors that were handed out,
+// what a call takes until it returns, and memory of a GPU.
+struct MemoryUse {
+  int64_t weights = 0;   // of networks and models; a network that a session still uses counts
+  int64_t sessions = 0;  // activations, states, caches of keys and values, tables of positions
+  int64_t training = 0;  // of trainers: their weights, masters, gradients, moments, activations
+  int64_t total = 0;     // of these three
+  int64_t peak = 0;      // the largest total since the engine was made
+  // Weights that lie in mapped files or borrowed bytes. Not in the total: the system reads pages of
+  // files when they are needed, and takes them back.
+  int64_t mapped = 0;
+};
+
 class LOOM_API Engine {
  public:
   // Errors: invalid_argument (negative threads), unsupported (an instruction set that this build or
@@ -76,6 +103,7 @@ class LOOM_API Engine {
   static Result<Engine> shared();
 
   const EngineInfo& info() const;
+  MemoryUse memory() const;  // from any thread
 
   struct LOOM_LOCAL Impl;
   Impl& impl() const { return *impl_; }

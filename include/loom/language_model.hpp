@@ -17,6 +17,7 @@
 
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
+#include "loom/files.hpp"
 #include "loom/generation.hpp"
 #include "loom/result.hpp"
 
@@ -89,6 +90,10 @@ class LOOM_API ModelSession {
   // Feeds tokens; logits() are then those after the last one. Errors: out_of_range (an id outside
   // the vocabulary, a full context), and then nothing was fed.
   Status feed(std::span<const TokenId> ids);
+  // The same in pieces of 256: after each, tokens fed and in all; false stops with
+  // Code::cancelled, with what was fed until then.
+  Status feed(std::span<const TokenId> ids,
+              const std::function<bool(int64_t done, int64_t total)>& progress);
   // Logits [vocab] after the last feed(); empty before the first. Valid until the next call.
   std::span<const float> logits() const;
   // Feeds tokens and hands the logits [vocab] of every position to `sink(position in ids, logits)`;
@@ -113,6 +118,7 @@ class LOOM_API ModelSession {
 
   int64_t activation_bytes() const;  // memory for one forward pass
   int64_t cache_bytes() const;       // memory for keys, values and rotary tables
+  int64_t bytes() const;             // of both; they stay the same for its whole life
 
   struct LOOM_LOCAL Impl;
   Impl& impl() const { return *impl_; }
@@ -134,6 +140,9 @@ class LOOM_API Model {
   // bad_file (with file and offset), unsupported (a field this engine does not honour, by name),
   // cancelled.
   static Result<Model> load(const Engine& engine, const std::string& path,
+                            const ModelOptions& options = {});
+  // An .entity or GGUF file in memory.
+  static Result<Model> load(const Engine& engine, const FileBytes& file,
                             const ModelOptions& options = {});
   // Random weights of a named shape ("smollm2-135m", "tiny", ...), the same for the same seed on
   // every machine. No tokenizer: tokens only. An Error lists the shapes there are.

@@ -31,12 +31,18 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
   if (tuning == core::webgpu::Tuning::off || options.gpu_cache.empty()) return {};
   impl.gpu_cache = options.gpu_cache;
   impl.gpu_cache_note = core::keep_gpu_choices(*impl.gpu, options.gpu_cache);
+  if (!impl.gpu_cache_note.empty())
+    impl.tell(LogLevel::warning, core::cat(options.gpu_cache, ": not used: ", impl.gpu_cache_note));
   return {};
 }
 
 }  // namespace
 
 Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+MemoryUse Engine::memory() const {
+  return impl_->books->use();
+}
 
 const EngineInfo& Engine::info() const {
   return impl_->info;
@@ -53,6 +59,7 @@ Result<Engine> Engine::create(const EngineOptions& options) {
     LOOM_ASSIGN(isa, core::parse_isa(options.isa));
   }
   auto impl = std::make_shared<Impl>(options.threads, options.exact_threads);
+  impl->log = options.log;
   impl->isa = isa;
   impl->ops = &core::cpu_ops(isa);
   impl->activations = mode;
@@ -69,6 +76,8 @@ Result<Engine> Engine::create(const EngineOptions& options) {
     info.isas.emplace_back(core::isa_name(available));
   info.activations = mode == Mode::q8 ? Activations::q8 : Activations::f32;
   if (impl->gpu != nullptr) info.device = impl->gpu->adapter().name;
+  impl->tell(LogLevel::debug, core::cat("engine: ", info.device, ", ", info.isa, ", ", info.threads,
+                                        info.threads == 1 ? " thread" : " threads"));
   return Engine(std::move(impl));
 }
 

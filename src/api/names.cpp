@@ -18,6 +18,8 @@ using Words = std::span<const std::string_view>;
 constexpr std::string_view kDevices[] = {"cpu", "gpu"};
 constexpr std::string_view kActivationModes[] = {"automatic", "q8", "f32"};
 constexpr std::string_view kTunings[] = {"on", "off", "force"};
+constexpr std::string_view kLevels[] = {"debug", "info", "warning"};
+constexpr std::string_view kFormats[] = {"entity", "json", "onnx", "npz", "safetensors"};
 constexpr std::string_view kCells[] = {"rnn", "lstm", "gru"};
 constexpr std::string_view kOptimizers[] = {"sgd",  "momentum", "nesterov", "rmsprop",
                                             "adam", "adamw",    "lion",     "lbfgs"};
@@ -52,6 +54,17 @@ std::string_view gpu_tuning_name(GpuTuning tuning) {
 }
 Result<GpuTuning> parse_gpu_tuning(std::string_view name) {
   return core::value_named<GpuTuning>("GPU tuning", kTunings, name);
+}
+
+std::string_view log_level_name(LogLevel level) {
+  return word_of(kLevels, level);
+}
+
+std::string_view network_format_name(NetworkFormat format) {
+  return word_of(kFormats, format);
+}
+Result<NetworkFormat> parse_network_format(std::string_view name) {
+  return core::value_named<NetworkFormat>("format", kFormats, name);
 }
 
 std::string_view recurrent_cell_name(RecurrentCell cell) {

@@ -24,6 +24,7 @@ static_assert(LOOM_ACTIVATIONS_Q8 == static_cast<int>(Activations::q8));
 static_assert(LOOM_ACTIVATIONS_F32 == static_cast<int>(Activations::f32));
 static_assert(LOOM_GPU_TUNING_OFF == static_cast<int>(GpuTuning::off));
 static_assert(LOOM_GPU_TUNING_FORCE == static_cast<int>(GpuTuning::force));
+static_assert(LOOM_LOG_WARNING == static_cast<int>(LogLevel::warning));
 static_assert(LOOM_FLOAT32 == static_cast<int>(DType::float32));
 static_assert(LOOM_NVFP4 == static_cast<int>(DType::nvfp4));
 static_assert(LOOM_UINT4_G128 == static_cast<int>(DType::uint4_g128));
@@ -41,6 +42,11 @@ Result<EngineOptions> engine_options(const loom_engine_options* given) {
   options.gpu_cache = text_or(from.gpu_cache, "");
   options.memory_limit = from.memory_limit;
   options.gpu_strict = from.gpu_strict != 0;
+  if (from.log != nullptr) {
+    options.log = [from](LogLevel level, std::string_view line) {
+      (void)from.log(from.log_user, static_cast<loom_log_level>(level), std::string(line).c_str());
+    };
+  }
   return options;
 }
 
@@ -142,6 +148,21 @@ loom_status loom_engine_get_info(const loom_engine* engine, loom_engine_info* ou
   return guarded([&]() -> Status {
     LOOM_ASSIGN(const Engine* object, object_of(engine));
     return give_report(out, info_of(object->info()), "loom_engine_info");
+  });
+}
+
+loom_status loom_engine_get_memory(const loom_engine* engine, loom_memory* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const Engine object, engine_of(engine));
+    const MemoryUse use = object.memory();
+    loom_memory to{};
+    to.weights = use.weights;
+    to.sessions = use.sessions;
+    to.training = use.training;
+    to.total = use.total;
+    to.peak = use.peak;
+    to.mapped = use.mapped;
+    return give_report(out, to, "loom_memory");
   });
 }
 

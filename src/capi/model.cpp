@@ -76,6 +76,20 @@ loom_status loom_model_load(loom_engine* engine, const char* path,
   });
 }
 
+loom_status loom_model_load_memory(loom_engine* engine, const void* bytes, int64_t size,
+                                   const char* name, const loom_model_options* options,
+                                   loom_model** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const loom_model_options from, options_of(options, "loom_model_options"));
+    LOOM_ASSIGN(const FileBytes file, file_of(bytes, size, name, from.borrow != 0));
+    LOOM_ASSIGN(const Engine on, engine_of(engine));
+    LOOM_ASSIGN(const ModelOptions how, model_options(options));
+    LOOM_ASSIGN(Model model, Model::load(on, file, how));
+    return give(out, std::move(model));
+  });
+}
+
 loom_status loom_model_random(loom_engine* engine, const char* shape, loom_dtype dtype,
                               uint64_t seed, loom_model** out) {
   return guarded([&]() -> Status {

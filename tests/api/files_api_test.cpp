@@ -45,7 +45,7 @@ TEST(FilesApi, AConvertedModelDiffersInWhatWasPackedAlone) {
     EXPECT_GT(t.error, 0);
   }
   EXPECT_GT(packed, 0);
-  const std::vector<TensorDifference> all = diff(from, to, true).or_exit();
+  const std::vector<TensorDifference> all = diff(from, to, {.by_parameters = true}).or_exit();
   int64_t equal = 0;
   for (const TensorDifference& d : all) equal += d.equal() ? 1 : 0;
   EXPECT_EQ(equal, static_cast<int64_t>(all.size()) - packed);

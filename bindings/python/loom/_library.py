@@ -106,6 +106,18 @@ def report(struct: Type[_S], function: Callable[..., int], *arguments: Any) -> _
     return out
 
 
+class FileBytes:
+    """A file in memory as C takes it: address, size and name. Keeps what the address is of."""
+
+    def __init__(self, source: Any, name: Optional[str]) -> None:
+        self.kept = source if isinstance(source, bytes) else bytes(source)
+        self.arguments = (self.kept, len(self.kept), encoded(name))
+
+
+def is_bytes(source: Any) -> bool:
+    return isinstance(source, (bytes, bytearray, memoryview))
+
+
 class Callbacks:
     """Python functions as callbacks. What one of them raises ends the call, and comes out of it."""
 

@@ -8,10 +8,12 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from . import _ffi
 from ._library import (
     Callbacks,
+    FileBytes,
     Handle,
     check,
     encoded,
     handle_from,
+    is_bytes,
     lib,
     number_of,
     report,
@@ -93,16 +95,18 @@ class LLM(Handle):
 
     def __init__(
         self,
-        path: Path,
+        path: Union[Path, bytes],
         *,
+        name: Optional[str] = None,
         dtype: Optional[str] = None,
         engine: Optional[Engine] = None,
         context: int = 0,
         activations: str = "automatic",
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> None:
-        """dtype: None, as stored. context: positions; 0: the model's, at most 2048. activations:
-        "q8", "f32", or as the engine says."""
+        """path: or the bytes of an .entity or GGUF file, which errors call `name`. dtype: None, as
+        stored. context: positions; 0: the model's, at most 2048. activations: "q8", "f32", or as
+        the engine says."""
         callbacks, model = Callbacks(), ctypes.c_void_p()
         options = sized(
             _ffi.loom_model_options,
@@ -110,11 +114,13 @@ class LLM(Handle):
             dtype=0 if dtype is None else dtype_number(dtype),
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
         )
-        callbacks.check(
-            lib.loom_model_load(
-                engine_handle(engine), encoded(path), ctypes.byref(options), ctypes.byref(model)
-            )
-        )
+        last = (ctypes.byref(options), ctypes.byref(model))
+        if is_bytes(path):
+            file = FileBytes(path, name)
+            code = lib.loom_model_load_memory(engine_handle(engine), *file.arguments, *last)
+        else:
+            code = lib.loom_model_load(engine_handle(engine), encoded(path), *last)
+        callbacks.check(code)
         super().__init__(model.value or 0)
         self._lock = threading.Lock()
         how = sized(
