@@ -427,7 +427,7 @@ LOOM_EXPORT loom_status loom_network_load(loom_engine *engine, const char *path,
 /* The same of a file in memory. name: what errors call it, which ends in .onnx where it is one;
  * null: "the bytes". `bytes` are copied, and may go after the call. With options.borrow they are
  * used where they are: they begin at a multiple of 64 bytes, and stay as long as the network,
- * its sessions and its trainers do. */
+ * its sessions and its trainers do. `*out` is transferred. */
 LOOM_EXPORT loom_status loom_network_load_memory(loom_engine *engine, const void *bytes,
     int64_t size, const char *name, const loom_load_options *options, loom_network **out);
 
@@ -577,7 +577,7 @@ LOOM_EXPORT loom_status loom_dataset_from_file(const char *path, const loom_netw
     const loom_dataset_options *options, loom_dataset **out);
 
 /* The same of a file in memory, which is read during the call alone. name: what errors call it;
- * null: "the bytes". */
+ * null: "the bytes". `*out` is transferred. */
 LOOM_EXPORT loom_status loom_dataset_from_memory(const void *bytes, int64_t size, const char *name,
     const loom_network *network, const loom_dataset_options *options, loom_dataset **out);
 
@@ -995,7 +995,8 @@ LOOM_EXPORT loom_status loom_model_load(loom_engine *engine, const char *path,
 
 /* An .entity or GGUF file in memory. name: what errors call it; null: "the bytes". `bytes` are
  * copied, and may go after the call. With options.borrow they are used where they are: they
- * begin at a multiple of 64 bytes, and stay as long as the model and its sessions do. */
+ * begin at a multiple of 64 bytes, and stay as long as the model and its sessions do. `*out` is
+ * transferred. */
 LOOM_EXPORT loom_status loom_model_load_memory(loom_engine *engine, const void *bytes, int64_t size,
     const char *name, const loom_model_options *options, loom_model **out);
 

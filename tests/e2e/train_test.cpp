@@ -304,7 +304,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
        2},
       {"1,2,0\n", "--optimizer adm",
        "unknown optimizer 'adm'; choose from sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "
-       "lbfgs",
+       "lbfgs; did you mean 'adam'?",
        2},
       {"1,2,0\n", "--loss mse",
        "D: a target has 1 values, the network gives 3; --targets says how many columns there are",
