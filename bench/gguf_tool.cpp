@@ -60,7 +60,7 @@ std::vector<loom::TokenId> read_ids(const std::string& file) {
 loom::Result<loom::core::Perplexity> perplexity(const std::string& path, const std::string& file,
                                                 const char* activations, int64_t window) {
   loom::EngineOptions options;
-  options.activations = activations;
+  LOOM_ASSIGN(options.activations, loom::parse_activations(activations));
   LOOM_ASSIGN(const loom::Engine engine, loom::Engine::create(options));
   LOOM_ASSIGN(const loom::Model model, loom::Model::load(engine, path, {}));
   loom::core::LlmSessionOptions session_options;

@@ -58,7 +58,9 @@ int run(const DiffFlags& f) {
   engine.threads = 1;
   const Result<Engine> on = engine.create(f.memory);
   if (!on.ok()) return fail(on.error());
-  const Result<std::vector<TensorDifference>> all = diff(f.a, f.b, f.parameters, *on);
+  DiffOptions how{.by_parameters = f.parameters, .engine = *on};
+  how.progress = [](uint64_t, uint64_t) { return !interrupted(); };
+  const Result<std::vector<TensorDifference>> all = diff(f.a, f.b, how);
   if (!all.ok()) return fail(all.error());
   int64_t same = 0;
   Json list = Json::array();

@@ -114,7 +114,8 @@ Status score(const EvalFlags& f, const Dataset& data, Trainer& trainer, Measured
     };
   }
   const auto start = std::chrono::steady_clock::now();
-  LOOM_ASSIGN(m.evaluation, trainer.evaluate(data, on_outputs));
+  const auto go_on = [](int64_t, int64_t) { return !interrupted(); };
+  LOOM_ASSIGN(m.evaluation, trainer.evaluate(data, on_outputs, go_on));
   m.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {};
 }

@@ -1,4 +1,4 @@
-// "Did you mean ...?": the word of a list that a mistyped word is closest to.
+// "Did you mean ...?" for the words of a command line.
 #pragma once
 
 #include <string>
@@ -6,10 +6,6 @@
 #include <vector>
 
 namespace loom::cli {
-
-// The closest of `known`: at most one edit in three letters (a letter more, less, another, or two
-// swapped). "": none is that close.
-std::string closest(std::string_view word, const std::vector<std::string>& known);
 
 // "; did you mean 'run'?", or nothing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

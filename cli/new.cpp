@@ -18,6 +18,7 @@ struct NewFlags {
   Mlp mlp;
   Cnn cnn;
   Transformer transformer;
+  std::string mlp_activation = "relu", cnn_activation = "relu";
   bool full = false;
   Recurrent recurrent;
   RandomGrid random;
@@ -58,7 +59,7 @@ Command add_mlp(Command parent, NewFlags& f) {
   number(verb, "--in", f.mlp.in, "Values of one sample");
   list(verb, "--hidden", f.mlp.hidden, "Widths of the layers between");
   number(verb, "--out", f.mlp.out, "Values of the prediction");
-  verb.option("--activation", f.mlp.activation, "Of the layers between").show_default();
+  verb.option("--activation", f.mlp_activation, "Of the layers between").show_default();
   return verb;
 }
 
@@ -73,7 +74,7 @@ Command add_cnn(Command parent, NewFlags& f) {
   number(verb, "--stride", f.cnn.stride, "Step between outputs");
   list(verb, "--hidden", f.cnn.hidden, "Widths of Dense layers before the last");
   number(verb, "--out", f.cnn.out, "Values of the prediction");
-  verb.option("--activation", f.cnn.activation, "Of all layers but the last").show_default();
+  verb.option("--activation", f.cnn_activation, "Of all layers but the last").show_default();
   return verb;
 }
 
@@ -130,14 +131,21 @@ Verb add_new(Command app) {
       "  loom new gru --in 3 --time 20 --hidden 32 --out 5");
   verb.require_command();
   std::vector<std::pair<Command, Builder>> kinds;
-  kinds.emplace_back(add_mlp(verb, *f), [f] { return describe(f->mlp); });
-  kinds.emplace_back(add_cnn(verb, *f), [f] { return describe(f->cnn); });
+  kinds.emplace_back(add_mlp(verb, *f), [f]() -> Result<std::string> {
+    LOOM_ASSIGN(f->mlp.activation, parse_activation(f->mlp_activation));
+    return describe(f->mlp);
+  });
+  kinds.emplace_back(add_cnn(verb, *f), [f]() -> Result<std::string> {
+    LOOM_ASSIGN(f->cnn.activation, parse_activation(f->cnn_activation));
+    return describe(f->cnn);
+  });
   kinds.emplace_back(add_transformer(verb, *f), [f] {
     f->transformer.causal = !f->full;
     return describe(f->transformer);
   });
-  for (const std::string cell : {"rnn", "lstm", "gru"}) {
-    kinds.emplace_back(add_recurrent(verb, *f, cell), [f, cell] {
+  for (const RecurrentCell cell : {RecurrentCell::rnn, RecurrentCell::lstm, RecurrentCell::gru}) {
+    const std::string name(recurrent_cell_name(cell));
+    kinds.emplace_back(add_recurrent(verb, *f, name), [f, cell] {
       f->recurrent.cell = cell;
       return describe(f->recurrent);
     });

@@ -53,9 +53,10 @@ Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& f, const Engine&
 Result<Row> measure(const PerplexityFlags& f, const Engine& engine, const std::string& dtype,
                     const std::vector<TokenId>& ids) {
   ModelFlags loading = f.model;
-  loading.options.dtype = dtype;
+  loading.dtype = dtype;
   LOOM_ASSIGN(const Model model, loading.load(engine, f.quiet));
-  Progress bar(model.info().dtype, "tokens", f.quiet);
+  const std::string packed(dtype_name(model.info().dtype));
+  Progress bar(packed, "tokens", f.quiet);
   PerplexityOptions measuring;
   measuring.window = f.window;
   measuring.limit = f.limit;
@@ -64,7 +65,7 @@ Result<Row> measure(const PerplexityFlags& f, const Engine& engine, const std::s
     return !interrupted();
   };
   LOOM_ASSIGN(const Perplexity measured, model.perplexity(ids, measuring));
-  return Row{model.info().dtype, model.info().bytes, measured};
+  return Row{packed, model.info().bytes, measured};
 }
 
 Json row_json(const Row& row, const PerplexityFlags& f, std::optional<double> base) {
@@ -80,7 +81,7 @@ Json row_json(const Row& row, const PerplexityFlags& f, std::optional<double> ba
 }
 
 int measure_one(const PerplexityFlags& f, const Engine& engine, const std::vector<TokenId>& ids) {
-  const Result<Row> row = measure(f, engine, f.model.options.dtype, ids);
+  const Result<Row> row = measure(f, engine, f.model.dtype, ids);
   if (!row.ok()) return fail(row.error());
   if (f.json) {
     write_out(row_json(*row, f, {}).text() + "\n");

@@ -134,7 +134,7 @@ class Runner {
                    "[{} tokens read, {:.1f}/s; {} written{}, {:.1f}/s; stop: {}; {} on {}, {} "
                    "threads]\n",
                    g.prompt_tokens, prefill, g.token_ids.size(), unknown, decode,
-                   stop_reason_name(g.stop), model_.info().dtype, engine_.info().isa,
+                   stop_reason_name(g.stop), dtype_name(model_.info().dtype), engine_.info().isa,
                    engine_.info().threads);
       }
     }
@@ -152,8 +152,8 @@ class Runner {
         .set("prefill_tokens_per_s", prefill)
         .set("decode_tokens_per_s", decode)
         .set("seed", static_cast<int64_t>(f_.generate.sampler.seed))
-        .set("dtype", model_.info().dtype)
-        .set("activations", engine_.info().activations)
+        .set("dtype", dtype_name(model_.info().dtype))
+        .set("activations", activations_name(engine_.info().activations))
         .set("isa", engine_.info().isa)
         .set("threads", engine_.info().threads)
         .set("peak_rss_bytes", peak_rss_bytes())

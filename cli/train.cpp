@@ -150,6 +150,7 @@ FitOptions Training::callbacks() {
     bar_->update(samples_ + std::min(done * batch, p_.train.samples()), planned_);
     return !interrupted();
   };
+  o.on_validation = [](int64_t, int64_t) { return !interrupted(); };
   o.on_epoch = [this](const Epoch& e) { return on_epoch(e); };
   o.on_begin = [this](const std::string& path, int64_t epochs) { on_begin(path, epochs); };
   if (!f_.layer_stats.empty())

@@ -83,17 +83,21 @@ Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
   LOOM_ASSIGN(options.memory_limit, memory.limit());
   options.threads = threads;
   options.isa = isa;
-  options.activations = activations;
+  if (!activations.empty()) {
+    LOOM_ASSIGN(options.activations, parse_activations(activations));
+  }
   options.exact_threads = exact_threads;
-  options.device = device;
+  LOOM_ASSIGN(options.device, parse_device(device));
   options.gpu_library = gpu_library;
   const char* named = std::getenv("LOOM_WEBGPU_LIB");
   if (gpu_library.empty() && named != nullptr) options.gpu_library = named;
   options.gpu_strict = strict;
   if (gpu_cache != "none") options.gpu_cache = gpu_cache.empty() ? cache_file() : gpu_cache;
   const char* tuning = std::getenv("LOOM_GPU_TUNE");
-  if (tuning != nullptr) options.gpu_tuning = tuning;
-  if (lower(device) != "gpu") return Engine::create(options);
+  if (tuning != nullptr) {
+    LOOM_ASSIGN(options.gpu_tuning, parse_gpu_tuning(tuning));
+  }
+  if (options.device != Device::gpu) return Engine::create(options);
   HeldStderr held;
   Result<Engine> engine = Engine::create(options);
   const std::string said = held.release();
@@ -108,12 +112,19 @@ Option ModelFlags::add(Command verb, bool required) {
   verb.option("MODEL", folder, ".entity or .gguf file, or a folder with config.json")
       .required(required);
   memory.add(verb);
-  return verb.option("--dtype", options.dtype, "Number type of the weights (default: as stored)");
+  return verb.option("--dtype", dtype, "Number type of the weights (default: as stored)");
+}
+
+Result<std::optional<DType>> ModelFlags::number_type() const {
+  if (dtype.empty()) return std::optional<DType>();
+  LOOM_ASSIGN(const DType named, parse_dtype(dtype));
+  return std::optional<DType>(named);
 }
 
 Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
   Progress bar("loading", "tensors", quiet);
-  ModelOptions loading = options;
+  ModelOptions loading;
+  LOOM_ASSIGN(loading.dtype, number_type());
   loading.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,12 +61,13 @@ struct EngineFlags {
 
 // How a model is loaded.
 struct ModelFlags {
-  std::string folder;
+  std::string folder, dtype;
   MemoryFlags memory;
-  ModelOptions options;
 
   // MODEL and --dtype; `required`: MODEL must be given. Returns the option --dtype.
   Option add(Command verb, bool required = true);
+  // What --dtype says; unset: as stored.
+  Result<std::optional<DType>> number_type() const;
   // With a progress bar on stderr; Ctrl-C stops it.
   Result<Model> load(const Engine& engine, bool quiet) const;
 };

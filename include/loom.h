@@ -201,7 +201,43 @@ LOOM_EXPORT loom_status loom_arrays_save(const char *path, const char *const *na
  * freed before them. Sessions of one engine take turns; a program that computes at the same time
  * on several threads of its own makes an engine per thread. */
 
+/* What computes. GPU: through WebGPU. */
+typedef int32_t loom_device;
+enum {
+  LOOM_DEVICE_CPU = 0,
+  LOOM_DEVICE_GPU = 1
+};
+
+/* How inputs meet weights of integer types. AUTOMATIC: Q8 on the CPU, F32 on the GPU; of a
+ * session of a model, as the engine says. */
+typedef int32_t loom_activations;
+enum {
+  LOOM_ACTIVATIONS_AUTOMATIC = 0,
+  LOOM_ACTIVATIONS_Q8 = 1, /* rounded to int8 */
+  LOOM_ACTIVATIONS_F32 = 2 /* as floats */
+};
+
+/* Whether the fastest of several kernels of the same bits is searched for. */
+typedef int32_t loom_gpu_tuning;
+enum {
+  LOOM_GPU_TUNING_ON = 0,
+  LOOM_GPU_TUNING_OFF = 1,
+  LOOM_GPU_TUNING_FORCE = 2 /* on software adapters too */
+};
+
+/* What a line is about. */
+typedef int32_t loom_log_level;
+enum {
+  LOOM_LOG_DEBUG = 0, /* work as it goes */
+  LOOM_LOG_INFO = 1, /* what was done */
+  LOOM_LOG_WARNING = 2 /* what went another way than was asked for, and on */
+};
+
 typedef struct loom_engine loom_engine; /* Threads, instruction set, device. */
+
+/* One line without an end, borrowed during the callback, from the thread that called the
+ * library. Return 0; the library must not be called with the same object. */
+typedef int32_t (*loom_log_fn)(void *user, loom_log_level level, const char *line);
 
 /* Texts are borrowed during the call. */
 typedef struct loom_engine_options {
@@ -209,16 +245,18 @@ typedef struct loom_engine_options {
   int32_t threads; /* lanes of work, the caller's included; 0: all cores */
   int32_t exact_threads; /* 1: so many also beyond the cores, or where others use them */
   const char *isa; /* "scalar", "avx2", ...; null: the best one here */
-  const char *activations; /* "q8" or "f32"; null: q8 on the CPU, f32 on the GPU */
-  const char *device; /* "cpu" or "gpu"; null: cpu */
+  loom_activations activations;
+  loom_device device;
   const char *gpu_library; /* of webgpu.h; null: one that the system finds by name */
-  const char *gpu_tuning; /* "on", "off" or "force"; null: on */
   const char *gpu_cache; /* file that keeps what tuning found; null: none */
   uint64_t memory_limit; /* bytes that reading files may take; 0: what the machine has free */
   int32_t gpu_strict; /* 1: an op that the GPU has no kernel for is an error */
+  loom_gpu_tuning gpu_tuning;
+  loom_log_fn log; /* where lines about the work go; null: nowhere */
+  void *log_user; /* handed to `log`; lives as long as the engine, models and networks of it */
 } loom_engine_options;
 #define LOOM_ENGINE_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_engine_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_engine_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What an engine is. */
 typedef struct loom_engine_info {
@@ -228,11 +266,26 @@ typedef struct loom_engine_info {
   int32_t threads_built_in; /* 0: a single-threaded build */
   char isa[32]; /* in use */
   char isas[128]; /* that this build holds and this processor runs, with spaces between */
-  char activations[16]; /* default of new sessions */
+  loom_activations activations; /* default of new sessions; never AUTOMATIC */
   char device[128]; /* "cpu" or the name of the GPU */
 } loom_engine_info;
 #define LOOM_ENGINE_INFO_INIT \
-  {(uint32_t)sizeof(loom_engine_info), 0, 0, 0, {0}, {0}, {0}, {0}}
+  {(uint32_t)sizeof(loom_engine_info), 0, 0, 0, {0}, {0}, 0, {0}}
+
+/* Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers,
+ * descriptions, arrays that were handed out, what a call takes until it returns, and memory of a
+ * GPU. */
+typedef struct loom_memory {
+  uint32_t struct_size; /* sizeof(loom_memory), which the caller sets */
+  int64_t weights; /* of networks and models */
+  int64_t sessions; /* activations, states, caches of keys and values */
+  int64_t training; /* of trainers: weights, masters, gradients, moments, activations */
+  int64_t total; /* of these three */
+  int64_t peak; /* the largest total since the engine was made */
+  int64_t mapped; /* weights in mapped files or borrowed bytes; not in the total */
+} loom_memory;
+#define LOOM_MEMORY_INIT \
+  {(uint32_t)sizeof(loom_memory), 0, 0, 0, 0, 0, 0}
 
 /* `options` null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported (an
  * instruction set that is not here), not_found (no GPU, or no WebGPU library). */
@@ -245,6 +298,9 @@ LOOM_EXPORT loom_status loom_engine_shared(loom_engine **out);
 /* Fills `out`, whose struct_size the caller has set. */
 LOOM_EXPORT loom_status loom_engine_get_info(const loom_engine *engine, loom_engine_info *out);
 
+/* Fills `out`, whose struct_size the caller has set. Null: the shared engine. */
+LOOM_EXPORT loom_status loom_engine_get_memory(const loom_engine *engine, loom_memory *out);
+
 /* Null is fine. */
 LOOM_EXPORT void loom_engine_free(loom_engine *engine);
 
@@ -252,6 +308,16 @@ LOOM_EXPORT void loom_engine_free(loom_engine *engine);
 
 /* Layers in a 3D grid, with their weights. Training changes a network; sessions keep the weights
  * that it had when they were made. */
+
+/* Formats of networks. */
+typedef int32_t loom_network_format;
+enum {
+  LOOM_FORMAT_ENTITY = 0,
+  LOOM_FORMAT_JSON = 1,
+  LOOM_FORMAT_ONNX = 2,
+  LOOM_FORMAT_NPZ = 3,
+  LOOM_FORMAT_SAFETENSORS = 4
+};
 
 typedef struct loom_network loom_network; /* A network. */
 /* One user of a network, with the memory that running it takes. */
@@ -269,9 +335,12 @@ typedef struct loom_load_options {
   uint64_t seed; /* of weights that the file does not have; unset: 1 */
   const char *weights; /* file of weights for one that describes a network; null: none */
   int64_t open_extent; /* of axes that an ONNX file leaves open, besides the batch; 0: an error */
+  loom_progress_fn progress; /* parameters read and in all; null: none */
+  void *user; /* handed to `progress` */
+  int32_t borrow; /* loom_network_load_memory(): 1: bytes are not copied; they stay, see there */
 } loom_load_options;
 #define LOOM_LOAD_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_load_options), 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* How a network is written. */
 typedef struct loom_save_options {
@@ -354,6 +423,17 @@ LOOM_EXPORT loom_status loom_network_from_json(loom_engine *engine, const char *
  * Errors: not_found, bad_file (with file and offset), unsupported. */
 LOOM_EXPORT loom_status loom_network_load(loom_engine *engine, const char *path,
     const loom_load_options *options, loom_network **out);
+
+/* The same of a file in memory. name: what errors call it, which ends in .onnx where it is one;
+ * null: "the bytes". `bytes` are copied, and may go after the call. With options.borrow they are
+ * used where they are: they begin at a multiple of 64 bytes, and stay as long as the network,
+ * its sessions and its trainers do. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_network_load_memory(loom_engine *engine, const void *bytes,
+    int64_t size, const char *name, const loom_load_options *options, loom_network **out);
+
+/* The bytes of a file. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_network_save_memory(const loom_network *network,
+    loom_network_format format, const loom_save_options *options, void **out, int64_t *size);
 
 /* The format is that of the ending. A file that is there is replaced as a whole or not at all. */
 LOOM_EXPORT loom_status loom_network_save(const loom_network *network, const char *path,
@@ -456,9 +536,11 @@ typedef struct loom_dataset_options {
   int32_t numbers; /* 1: whole-number targets are numbers, not labels */
   int32_t inputs_only; /* 1: the file has no targets */
   loom_header header; /* .csv */
+  loom_progress_fn progress; /* .csv: rows taken and in all; null: none */
+  void *user; /* handed to `progress` */
 } loom_dataset_options;
 #define LOOM_DATASET_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a data set holds. */
 typedef struct loom_dataset_info {
@@ -493,6 +575,11 @@ LOOM_EXPORT loom_status loom_dataset_from_arrays(const loom_tensor *x, const loo
  * `*out` is transferred. Errors: not_found, bad_file, naming line and column or array. */
 LOOM_EXPORT loom_status loom_dataset_from_file(const char *path, const loom_network *network,
     const loom_dataset_options *options, loom_dataset **out);
+
+/* The same of a file in memory, which is read during the call alone. name: what errors call it;
+ * null: "the bytes". `*out` is transferred. */
+LOOM_EXPORT loom_status loom_dataset_from_memory(const void *bytes, int64_t size, const char *name,
+    const loom_network *network, const loom_dataset_options *options, loom_dataset **out);
 
 /* Fills `out`, whose struct_size the caller has set. */
 LOOM_EXPORT loom_status loom_dataset_get_info(const loom_dataset *dataset, loom_dataset_info *out);
@@ -667,10 +754,11 @@ typedef struct loom_fit_options {
   int32_t keep_best; /* 1: at the end the network has the best weights, not the last */
   loom_batch_fn on_batch; /* null: none */
   loom_epoch_fn on_epoch; /* null: none */
-  void *user; /* handed to both */
+  void *user; /* handed to these */
+  loom_progress_fn on_validation; /* samples that were validated, and in all; null: none */
 } loom_fit_options;
 #define LOOM_FIT_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_fit_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_fit_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a training step gave. */
 typedef struct loom_step_report {
@@ -696,6 +784,12 @@ typedef struct loom_evaluation {
 #define LOOM_EVALUATION_INIT \
   {(uint32_t)sizeof(loom_evaluation), 0, 0, 0, 0, 0, 0, 0, 0}
 
+/* A loss of the caller's own. outputs: float32 [batch, ...]; gradients: zeros of that shape, to
+ * be filled with the gradient of the loss, which goes to `*loss`. 0: go on; anything else ends
+ * the call with LOOM_CANCELLED, and no weight has changed. */
+typedef int32_t (*loom_loss_fn)(void *user, const loom_tensor *outputs,
+    const loom_tensor *gradients, double *loss);
+
 /* The trainer changes the network, whose weights are up to date after every call. `*out` is
  * transferred. Errors: invalid_argument, naming the option. */
 LOOM_EXPORT loom_status loom_trainer_create(loom_network *network,
@@ -712,6 +806,15 @@ LOOM_EXPORT loom_status loom_trainer_fit(loom_trainer *trainer, const loom_datas
  * One thread at a time. */
 LOOM_EXPORT loom_status loom_trainer_step(loom_trainer *trainer, const loom_tensor *x,
     const loom_tensor *y, const double *rate, loom_step_report *out);
+
+/* One update from one batch by a loss of the caller's own: equal gradients give the bits of a
+ * built-in loss. With options.accumulate gradients are added up as they are given. `out` may be
+ * null. One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_step_with(loom_trainer *trainer, const loom_tensor *x,
+    loom_loss_fn loss, void *user, const double *rate, loom_step_report *out);
+
+/* Memory that it took; 0 before the first samples. One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_bytes(loom_trainer *trainer, int64_t *out);
 
 /* `confusion`, if not null, is int64 [class][called so], rank 0 where there are no classes, and
  * transferred. One thread at a time. */
@@ -765,9 +868,10 @@ typedef struct loom_model_options {
   loom_dtype dtype; /* of the weights; unset: as stored */
   loom_progress_fn progress; /* after each tensor; null: none */
   void *user; /* handed to `progress` */
+  int32_t borrow; /* loom_model_load_memory(): 1: bytes are not copied; they stay, see there */
 } loom_model_options;
 #define LOOM_MODEL_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0, 0}
 
 /* What a model is. */
 typedef struct loom_model_info {
@@ -786,10 +890,10 @@ typedef struct loom_model_info {
   int32_t has_tokenizer;
   int32_t has_chat_template;
   char architecture[64]; /* "LlamaForCausalLM" */
-  char dtype[32]; /* of the weights of the blocks, in memory */
+  loom_dtype dtype; /* of the weights of the blocks, in memory */
 } loom_model_info;
 #define LOOM_MODEL_INFO_INIT \
-  {(uint32_t)sizeof(loom_model_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+  {(uint32_t)sizeof(loom_model_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
 
 /* The layout is frozen. */
 typedef struct loom_chat_turn {
@@ -811,7 +915,7 @@ typedef struct loom_model_session_options {
   uint32_t struct_size; /* sizeof(loom_model_session_options), which the caller sets */
   int64_t context; /* positions of the KV cache; 0: the model's, at most 2048 */
   int64_t chunk; /* tokens per forward pass of a prompt; changes speed, never bits; 0: 256 */
-  const char *activations; /* "q8" or "f32"; null: as the engine says */
+  loom_activations activations;
 } loom_model_session_options;
 #define LOOM_MODEL_SESSION_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_model_session_options), 0, 0, 0}
@@ -889,6 +993,13 @@ typedef struct loom_generation_info {
 LOOM_EXPORT loom_status loom_model_load(loom_engine *engine, const char *path,
     const loom_model_options *options, loom_model **out);
 
+/* An .entity or GGUF file in memory. name: what errors call it; null: "the bytes". `bytes` are
+ * copied, and may go after the call. With options.borrow they are used where they are: they
+ * begin at a multiple of 64 bytes, and stay as long as the model and its sessions do. `*out` is
+ * transferred. */
+LOOM_EXPORT loom_status loom_model_load_memory(loom_engine *engine, const void *bytes, int64_t size,
+    const char *name, const loom_model_options *options, loom_model **out);
+
 /* Random weights of a named shape ("smollm2-135m", "tiny", ...), the same for the same seed on
  * every machine. No tokenizer. `*out` is transferred. An error lists the shapes there are. */
 LOOM_EXPORT loom_status loom_model_random(loom_engine *engine, const char *shape, loom_dtype dtype,
@@ -953,6 +1064,9 @@ LOOM_EXPORT loom_status loom_model_session_generate_ids(loom_model_session *sess
 /* Tokens fed, and positions there are. Either may be null. One thread at a time. */
 LOOM_EXPORT loom_status loom_model_session_position(const loom_model_session *session,
     int64_t *position, int64_t *context);
+
+/* Memory that it took. One thread at a time. */
+LOOM_EXPORT loom_status loom_model_session_bytes(const loom_model_session *session, int64_t *out);
 
 /* Forgets everything from `position` on. Errors: out_of_range (a position below 0 or not
  * reached). One thread at a time. */

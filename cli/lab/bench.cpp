@@ -130,8 +130,8 @@ std::vector<ProfileRow> decode_rows(const BenchFlags& f, const Bench& b) {
 void print_json(const BenchFlags& f, const Engine& engine, const Model& model, const Bench& b) {
   JsonObject out;
   out.set("shape", f.shape)
-      .set("dtype", model.info().dtype)
-      .set("activations", engine.info().activations)
+      .set("dtype", dtype_name(model.info().dtype))
+      .set("activations", activations_name(engine.info().activations))
       .set("isa", engine.info().isa)
       .set("threads", engine.info().threads)
       .set("reps", f.reps)
@@ -171,7 +171,7 @@ void print_json(const BenchFlags& f, const Engine& engine, const Model& model, c
 void print_text(const BenchFlags& f, const Engine& engine, const Model& model, const Bench& b) {
   write_out(fmt::format(
       "{} {} {} t={}   pp{} median {:.1f} max {:.1f} tok/s   tg{} median {:.1f} max {:.1f} tok/s\n",
-      f.shape, model.info().dtype, engine.info().isa, engine.info().threads, f.prefill,
+      f.shape, dtype_name(model.info().dtype), engine.info().isa, engine.info().threads, f.prefill,
       b.prefill.median(), b.prefill.max(), f.decode, b.decode.median(), b.decode.max()));
   write_out(fmt::format("weights {} ({} bytes), peak memory {} ({} bytes)\n",
                         human_bytes(model.info().bytes), model.info().bytes,
@@ -202,7 +202,9 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
 int run(const BenchFlags& f) {
   Result<Engine> engine = f.engine.create();
   if (!engine.ok()) return fail(engine.error());
-  Result<Model> model = Model::random(*engine, f.shape, f.dtype, 1);
+  const Result<loom::DType> dtype = loom::parse_dtype(f.dtype);
+  if (!dtype.ok()) return fail(dtype.error());
+  Result<Model> model = Model::random(*engine, f.shape, *dtype, 1);
   if (!model.ok()) return fail(model.error());
   LlmSessionOptions options;
   options.context = std::max<int64_t>(f.prefill + f.decode, 1);

@@ -229,8 +229,9 @@ Json json_row(const Row& row) {
 }
 
 int run(const LayersFlags& f) {
-  Result<ActivationMode> activations = parse_activations(f.activations);
+  const Result<Activations> activations = loom::parse_activations(f.activations);
   if (!activations.ok()) return fail(activations.error());
+  const ActivationMode how = activation_mode(*activations, ActivationMode::f32);
   ThreadPool probe(f.threads, false);
   std::optional<Engine> gpu;
   Result<std::vector<Mode>> modes = modes_of(f, probe.lanes(), gpu);
@@ -249,7 +250,7 @@ int run(const LayersFlags& f) {
     for (const DType dtype : *dtypes) {
       for (const Mode& mode : *modes) {
         ThreadPool pool(mode.threads, false);
-        Result<LayerRun> ready = LayerRun::create(c, dtype, *activations, *mode.ops, pool);
+        Result<LayerRun> ready = LayerRun::create(c, dtype, how, *mode.ops, pool);
         if (!ready.ok()) return fail(ready.error());
         const Result<Timing> timing = measure(*ready, c.train, f, mode);
         if (!timing.ok()) return fail(timing.error());

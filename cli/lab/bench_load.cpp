@@ -56,7 +56,7 @@ double median(std::vector<double> values) {
 Case decode_case(const std::string& shape) {
   const auto make = [shape](ThreadPool&, Engine& engine) -> Result<Work> {
     constexpr int64_t kContext = 64;
-    LOOM_ASSIGN(Model model, Model::random(engine, shape, "q4_0", 1));
+    LOOM_ASSIGN(Model model, Model::random(engine, shape, loom::DType::q4_0, 1));
     LlmSessionOptions options;
     options.context = kContext;
     LOOM_ASSIGN(LlmSession made, make_session(model, options));

@@ -20,10 +20,10 @@ struct HashFlags {
 
 Result<std::string> hash(const HashFlags& f) {
   LOOM_ASSIGN(const Engine engine, f.engine.create());
-  const std::string& dtype = f.model.options.dtype;
-  Result<Model> model = f.shape.empty()
-                            ? f.model.load(engine, false)
-                            : Model::random(engine, f.shape, dtype.empty() ? "f32" : dtype, f.seed);
+  LOOM_ASSIGN(const std::optional<loom::DType> dtype, f.model.number_type());
+  const loom::DType drawn = dtype.value_or(loom::DType::float32);
+  Result<Model> model =
+      f.shape.empty() ? f.model.load(engine, false) : Model::random(engine, f.shape, drawn, f.seed);
   if (!model.ok()) return model.error();
   LlmSessionOptions options;
   options.context = f.prompt_tokens;

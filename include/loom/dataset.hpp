@@ -4,6 +4,7 @@
 //   auto [train, test] = data.split(0.8).or_exit();
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,9 +25,12 @@ struct DatasetOptions {
   std::vector<std::string> names{};  // of classes, by text labels; empty: as trained, or new ones
   bool inputs_only = false;          // the file has no targets: for predictions
   enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
+  // .csv: rows taken and in all; false stops with Code::cancelled. Other files are not parsed.
+  std::function<bool(int64_t done, int64_t total)> progress{};
 };
 
 // "yes", "no", "auto".
+LOOM_API std::string_view csv_header_name(DatasetOptions::Header header);
 LOOM_API Result<DatasetOptions::Header> parse_csv_header(std::string_view name);
 
 struct SplitOptions {
@@ -47,12 +51,17 @@ class LOOM_API Dataset {
   static Result<Dataset> from_file(const std::string& path, const Network& network,
                                    const DatasetOptions& options = {});
 
+  // The same of a file in memory; options.labels stays the name of a file.
+  static Result<Dataset> from_file(const FileBytes& file, const Network& network,
+                                   const DatasetOptions& options = {});
+
   int64_t samples() const;
   Shape sample() const;  // of one input
   bool has_labels() const;
   bool has_targets() const;                         // numbers
   const std::vector<std::string>& classes() const;  // names, where labels were text
   const std::vector<std::string>& notes() const;    // on how the file was read
+  int64_t bytes() const;                            // that its values take
   std::string hash() const;  // XXH3-128 of everything in it, whatever files it came from
   Tensor x() const;          // [n, sample], float32 or int32; lives as long as the dataset
   Tensor y() const;  // labels int32 [n, places] or targets float32 [n, outputs]; may be empty

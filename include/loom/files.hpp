@@ -21,6 +21,19 @@ LOOM_API Result<std::string> read_file(const std::string& path, uint64_t limit =
 // was there stays. Errors: invalid_argument (a folder, a device, no path), not_found (no such
 // folder), io_error.
 LOOM_API Status write_file(const std::string& path, std::string_view bytes);
+// A whole file in memory, in place of a path: Network::load({.bytes = bytes, .name = "net.onnx"}).
+// What it holds is told by the bytes, as it is of a file, and checked in the same way.
+struct FileBytes {
+  std::span<const std::byte> bytes;
+  // What errors call it. Its ending counts where that of a file does: of .onnx.
+  std::string name = "the bytes";
+  // Data sets, tokenizers and descriptions are read during the call alone. Weights may be used for
+  // as long as there is a network, a model or a session of them. false: so they are copied, and
+  // `bytes` may go after the call. true: they are borrowed, have to stay, and begin at a multiple
+  // of 64 bytes.
+  bool borrow = false;
+};
+
 // Would write_file() succeed, as far as can be known? Leaves nothing behind.
 LOOM_API Status check_writable(const std::string& path);
 

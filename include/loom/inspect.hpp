@@ -13,6 +13,7 @@
 
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
+#include "loom/files.hpp"
 #include "loom/language_model.hpp"
 #include "loom/result.hpp"
 
@@ -54,6 +55,9 @@ class LOOM_API ModelFile {
   // file and offset), unsupported, out_of_memory (by the engine's limit).
   static Result<ModelFile> open(const std::string& path, const std::optional<Engine>& engine = {});
 
+  // Of a file in memory.
+  static Result<ModelFile> open(const FileBytes& file, const std::optional<Engine>& engine = {});
+
   const std::string& format() const;  // "Hugging Face folder", "entity", "trained weights", ...
   const std::string& grid() const;    // "6 x 1 x 1 x 2"
   int64_t parameters() const;
@@ -72,10 +76,14 @@ class LOOM_API ModelFile {
   std::shared_ptr<Impl> impl_;
 };
 
+// Work done and in all; false stops with Code::cancelled.
+using WorkProgress = std::function<bool(uint64_t done, uint64_t total)>;
+
 // Compares every blob of an .entity file with the hash that the file holds; returns how many.
-// Errors: bad_file, naming the blob.
+// progress: in bytes. Errors: bad_file, naming the blob.
 LOOM_API Result<int64_t> verify_hashes(const std::string& path,
-                                       const std::optional<Engine>& engine = {});
+                                       const std::optional<Engine>& engine = {},
+                                       const WorkProgress& progress = {});
 
 // Two tensors of one name.
 struct TensorDifference {
@@ -95,10 +103,15 @@ struct TensorDifference {
   }
 };
 
+struct DiffOptions {
+  bool by_parameters = false;  // by their paths in the network, also where names are shared
+  WorkProgress progress{};     // tensors
+  std::optional<Engine> engine{};
+};
+
 // The tensors of two files side by side: as the files store them where they share a name, else (or
-// where `by_parameters` asks for it) by their paths in the network. Errors: those of opening.
+// where options.by_parameters asks for it) by their paths in the network. Errors: those of opening.
 LOOM_API Result<std::vector<TensorDifference>> diff(const std::string& a, const std::string& b,
-                                                    bool by_parameters = false,
-                                                    const std::optional<Engine>& engine = {});
+                                                    const DiffOptions& options = {});
 
 }  // namespace loom

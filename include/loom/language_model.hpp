@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,23 +17,24 @@
 
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
+#include "loom/files.hpp"
 #include "loom/generation.hpp"
 #include "loom/result.hpp"
 
 namespace loom {
 
 struct ModelOptions {
-  // Number type of the weights; "": as stored in the file. Types below 8 bits leave the token
+  // Number type of the weights; unset: as stored in the file. Types below 8 bits leave the token
   // embedding and the head at q8_0. Vectors (norms, biases) are always float32.
-  std::string dtype{};
+  std::optional<DType> dtype{};
   // Called after each tensor with tensors done and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};
 };
 
 struct ModelInfo {
-  std::string source;        // the file or folder, or "random weights"
-  std::string architecture;  // "LlamaForCausalLM"
-  std::string dtype;         // of the weights of the blocks, in memory
+  std::string source;            // the file or folder, or "random weights"
+  std::string architecture;      // "LlamaForCausalLM"
+  DType dtype = DType::float32;  // of the weights of the blocks, in memory
   int64_t layers = 0;
   int64_t width = 0;        // of the hidden states
   int64_t inner_width = 0;  // of the gated unit
@@ -60,9 +62,9 @@ struct ChatOptions {
 };
 
 struct ModelSessionOptions {
-  int64_t context = 0;        // positions of the KV cache; 0: the model's, at most 2048
-  int64_t chunk = 256;        // tokens per forward pass of a prompt; changes speed, never bits
-  std::string activations{};  // "q8" or "f32"; "": as the engine says
+  int64_t context = 0;  // positions of the KV cache; 0: the model's, at most 2048
+  int64_t chunk = 256;  // tokens per forward pass of a prompt; changes speed, never bits
+  Activations activations = Activations::automatic;  // automatic: as the engine says
   // With an engine on a GPU: when that fails, feed() and generate() go on on the CPU with the
   // tokens so far, and call this with what happened. Unset: they return the error.
   std::function<void(const Error&)> device_failed{};
@@ -88,6 +90,10 @@ class LOOM_API ModelSession {
   // Feeds tokens; logits() are then those after the last one. Errors: out_of_range (an id outside
   // the vocabulary, a full context), and then nothing was fed.
   Status feed(std::span<const TokenId> ids);
+  // The same in pieces of 256: after each, tokens fed and in all; false stops with
+  // Code::cancelled, with what was fed until then.
+  Status feed(std::span<const TokenId> ids,
+              const std::function<bool(int64_t done, int64_t total)>& progress);
   // Logits [vocab] after the last feed(); empty before the first. Valid until the next call.
   std::span<const float> logits() const;
   // Feeds tokens and hands the logits [vocab] of every position to `sink(position in ids, logits)`;
@@ -112,6 +118,7 @@ class LOOM_API ModelSession {
 
   int64_t activation_bytes() const;  // memory for one forward pass
   int64_t cache_bytes() const;       // memory for keys, values and rotary tables
+  int64_t bytes() const;             // of both; they stay the same for its whole life
 
   struct LOOM_LOCAL Impl;
   Impl& impl() const { return *impl_; }
@@ -131,12 +138,15 @@ class LOOM_API Model {
   // hashes when a session first uses them), a GGUF file, or a Hugging Face folder: config.json,
   // model.safetensors (or shards with an index) and, for text, tokenizer.json. Errors: not_found,
   // bad_file (with file and offset), unsupported (a field this engine does not honour, by name),
-  // invalid_argument (unknown dtype), cancelled.
+  // cancelled.
   static Result<Model> load(const Engine& engine, const std::string& path,
+                            const ModelOptions& options = {});
+  // An .entity or GGUF file in memory.
+  static Result<Model> load(const Engine& engine, const FileBytes& file,
                             const ModelOptions& options = {});
   // Random weights of a named shape ("smollm2-135m", "tiny", ...), the same for the same seed on
   // every machine. No tokenizer: tokens only. An Error lists the shapes there are.
-  static Result<Model> random(const Engine& engine, std::string_view shape, std::string_view dtype,
+  static Result<Model> random(const Engine& engine, std::string_view shape, DType dtype,
                               uint64_t seed);
 
   const ModelInfo& info() const;

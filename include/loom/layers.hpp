@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "loom/export.hpp"
+#include "loom/result.hpp"
 
 namespace loom {
 
@@ -31,6 +32,10 @@ enum class Activation : uint8_t {
   elu,
   hard_swish
 };
+
+// Names as descriptions have them: "gelu_erf" is gelu. Errors list what there is.
+LOOM_API std::string_view activation_name(Activation activation);
+LOOM_API Result<Activation> parse_activation(std::string_view name);
 
 struct LayerField {
   std::string name;
@@ -164,10 +169,22 @@ struct LOOM_API KMeans {
   operator Layer() const;
 };
 
-// Over the last extent. Other variants than "standard" take further fields: rows, cols, levels,
+// Over the last extent. Other variants than `standard` take further fields: rows, cols, levels,
 // alpha, mask, noise, kappa, target_entropy, hard.
+enum class SoftmaxVariant : uint8_t {
+  standard,
+  grid,
+  hierarchical,
+  temperature,
+  gumbel,
+  masked,
+  sparse,
+  adaptive,
+  mixture,
+  entmax
+};
 struct LOOM_API Softmax {
-  std::string variant = "standard";
+  SoftmaxVariant variant = SoftmaxVariant::standard;
   double temperature = 1;
   std::vector<LayerField> more = {};
   operator Layer() const;

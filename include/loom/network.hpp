@@ -19,6 +19,7 @@
 
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
+#include "loom/files.hpp"
 #include "loom/layers.hpp"
 #include "loom/tensor.hpp"
 
@@ -82,12 +83,20 @@ struct LoadOptions {
   std::string weights{};         // a file of weights for a file that describes a network
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an error
   std::optional<Engine> engine{};  // unset: Engine::shared()
+  // Parameters read and in all; false stops with Code::cancelled.
+  std::function<bool(int64_t done, int64_t total)> progress{};
 };
+
+// Formats of networks; as files they have the ending of that name.
+enum class NetworkFormat : uint8_t { entity, json, onnx, npz, safetensors };
+LOOM_API std::string_view network_format_name(NetworkFormat format);  // "onnx"
+LOOM_API Result<NetworkFormat> parse_network_format(std::string_view name);
 
 struct SaveOptions {
   std::optional<DType> dtype{};  // of the matrices; unset: as they are
   bool with_weights = true;      // .json: or the description alone
-  // Bytes written and in all; false stops with Code::cancelled.
+  // Bytes written and in all; false stops with Code::cancelled. .onnx and .json are written at
+  // once.
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
@@ -134,9 +143,13 @@ class LOOM_API Network {
   // Any file that holds a network: .entity, .json, .onnx, .npz, .safetensors. What a file holds is
   // told by its bytes. Errors: not_found, bad_file (with file and offset), unsupported.
   static Result<Network> load(const std::string& path, const LoadOptions& options = {});
+  // The same of a file in memory; options.weights stays the name of a file.
+  static Result<Network> load(const FileBytes& file, const LoadOptions& options = {});
   // The format is that of the ending: .entity, .json, .onnx, .npz, .safetensors. A file that is
   // there is replaced as a whole or not at all.
   Status save(const std::string& path, const SaveOptions& options = {}) const;
+  // The bytes of such a file.
+  Result<std::string> save_bytes(NetworkFormat format, const SaveOptions& options = {}) const;
   std::string json() const;  // the description
 
   NetworkInfo info() const;

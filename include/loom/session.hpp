@@ -43,7 +43,7 @@ class LOOM_API Session {
 
   void reset();              // stateful: begin new streams
   int64_t position() const;  // stateful: steps since
-  int64_t bytes() const;     // memory that it took
+  int64_t bytes() const;     // memory that it takes; more once a rest of a batch was met
 
   struct LOOM_LOCAL Impl;
   explicit Session(std::unique_ptr<Impl> impl);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "loom/export.hpp"
+#include "loom/layers.hpp"
 #include "loom/result.hpp"
 
 namespace loom {
@@ -19,7 +20,7 @@ namespace loom {
 struct Mlp {
   int64_t in = 1, out = 1;
   std::vector<int64_t> hidden{};
-  std::string activation = "relu";
+  Activation activation = Activation::relu;
 };
 
 // 2D convolutions with stride (each halves the picture, padding keeps its border), then Dense.
@@ -30,7 +31,7 @@ struct Cnn {
   int64_t stride = 2;
   std::vector<int64_t> hidden{};  // widths of Dense layers before the last
   int64_t out = 10;
-  std::string activation = "relu";
+  Activation activation = Activation::relu;
 };
 
 // Embedding, [Residual(RMSNorm, attention), Residual(RMSNorm, SwiGLU)] x layers, RMSNorm, Dense.
@@ -44,8 +45,9 @@ struct Transformer {
 };
 
 // Recurrent layers over [time, in], then Dense on the last state or on every one.
+enum class RecurrentCell : uint8_t { rnn, lstm, gru };
 struct Recurrent {
-  std::string cell = "gru";  // rnn, lstm, gru
+  RecurrentCell cell = RecurrentCell::gru;
   int64_t in = 1, out = 1, time = 16;
   std::vector<int64_t> hidden = {32};
   int64_t vocab = 0;      // above 0: the inputs are ids, through an Embedding of width `in`
@@ -59,6 +61,10 @@ struct RandomGrid {
   int64_t depth = 2, rows = 2, cols = 2, layers = 1;
   uint64_t seed = 1;
 };
+
+// "rnn", "lstm", "gru".
+LOOM_API std::string_view recurrent_cell_name(RecurrentCell cell);
+LOOM_API Result<RecurrentCell> parse_recurrent_cell(std::string_view name);
 
 // Errors: invalid_argument, naming the value that makes no network.
 LOOM_API Result<std::string> describe(const Mlp& network);

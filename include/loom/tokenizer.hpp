@@ -13,6 +13,7 @@
 
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
+#include "loom/files.hpp"
 #include "loom/generation.hpp"
 #include "loom/result.hpp"
 
@@ -25,6 +26,9 @@ class LOOM_API Tokenizer {
   // memory limit holds; unset: Engine::shared(). Errors: not_found, bad_file, unsupported (a step
   // that this engine does not know, by name), out_of_memory.
   static Result<Tokenizer> load(const std::string& path, const std::optional<Engine>& engine = {});
+
+  // A tokenizer.json, an .entity or a GGUF file in memory.
+  static Result<Tokenizer> load(const FileBytes& file, const std::optional<Engine>& engine = {});
 
   // With the tokens that stand around a text (BOS and the like) unless `add_special_tokens` is
   // false. Text that spells a special token becomes that token.

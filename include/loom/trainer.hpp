@@ -36,6 +36,7 @@ struct Optimizer {
   std::optional<float> beta1{}, beta2{}, eps{}, weight_decay{};
 };
 
+LOOM_API std::string_view optimizer_name(OptimizerKind kind);
 LOOM_API Result<OptimizerKind> parse_optimizer(std::string_view name);
 
 // How the learning rate goes from `rate` at the start; docs/training.md has the formulas.
@@ -60,15 +61,19 @@ struct Schedule {
   int64_t patience = 5;               // epochs
 };
 
+LOOM_API std::string_view schedule_name(ScheduleKind kind);
 LOOM_API Result<ScheduleKind> parse_schedule(std::string_view name);
 
 // norm: the norm of all gradients together; layer: of each parameter alone; value: each number.
 enum class Clip : uint8_t { none, norm, layer, value };
+LOOM_API std::string_view clip_name(Clip clip);
 LOOM_API Result<Clip> parse_clip(std::string_view name);
 
 // Of the inputs, taken from the data of the first fit() and kept with the network. as_trained: as
 // the network was trained; standard: mean 0, deviation 1; range: from 0 to 1.
 enum class Normalize : uint8_t { none, standard, range, as_trained };
+// as_trained is what "none" leaves as it is, and has a name alone: "as_trained".
+LOOM_API std::string_view normalize_name(Normalize normalize);
 LOOM_API Result<Normalize> parse_normalize(std::string_view name);
 
 struct TrainerOptions {
@@ -150,6 +155,8 @@ struct FitOptions {
   // After each batch and each epoch; false stops with Code::cancelled. What was trained stays.
   std::function<bool(int64_t done, int64_t steps, double loss)> on_batch{};
   std::function<bool(const Epoch&)> on_epoch{};
+  // While validation runs, in samples; false stops with Code::cancelled.
+  std::function<bool(int64_t done, int64_t total)> on_validation{};
   std::function<void(const LayerStats&)> on_layer{};  // given to the first fit() of a trainer
   // Everything is checked and the first epoch begins. Where the run goes on from: the checkpoint
   // (or the one before it), and the epochs that are done; "" and 0 from the start.
@@ -189,16 +196,30 @@ class LOOM_API Trainer {
   Result<Evaluation> evaluate(const Dataset& data);
   // The same, and shows the outputs: `outputs` are `count` predictions, from sample `first` on.
   using OnOutputs = std::function<void(int64_t first, int64_t count, const Tensor& outputs)>;
-  Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs);
+  // on_samples: after each batch; false stops with Code::cancelled.
+  using OnSamples = std::function<bool(int64_t done, int64_t total)>;
+  Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs,
+                              const OnSamples& on_samples = {});
   // Narrows the ranges of every matrix below 16 bits to what costs its products least with these
   // samples: for networks that are done training.
-  Result<std::vector<RangeReport>> calibrate(const Dataset& data);
+  Result<std::vector<RangeReport>> calibrate(const Dataset& data, const OnSamples& on_samples = {});
   // One update from one batch, for loops of one's own: x [batch, sample], y as for
   // Dataset::from_arrays(). Fewer samples than options.batch are allowed. rate: unset, that of the
   // options.
   Result<StepReport> train_step(const Tensor& x, const Tensor& y, std::optional<double> rate = {});
 
+  // A loss of one's own. outputs: what the network gave, float32 [batch, ...]; gradients: zeros of
+  // that shape, to be filled with dL/d(outputs) of the loss L of this batch, which it returns. An
+  // Error ends the step, and no weight has changed; so does a loss that is not finite, without one.
+  using OwnLoss = std::function<Result<double>(const Tensor& outputs, Tensor& gradients)>;
+  // One update by that loss: forward, `loss`, backward. With options.accumulate gradients are added
+  // up as they are given. Equal gradients give the bits of a built-in loss. options.loss is what
+  // evaluate() and files go on to say.
+  Result<StepReport> train_step(const Tensor& x, const OwnLoss& loss,
+                                std::optional<double> rate = {});
+
   const Network& network() const;
+  int64_t bytes() const;  // memory that it took; 0 before the first samples
   int64_t epoch() const;  // epochs that are done, those before a resume included
   // The weights as they are trained, float32 masters included, .safetensors; or as they are packed,
   // .entity. Either can be trained on, evaluated and converted without any other file.

@@ -78,8 +78,10 @@ Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y) {
   return Dataset(std::make_shared<Impl>(std::move(made)));
 }
 
-Result<Dataset> Dataset::from_file(const std::string& path, const Network& network,
-                                   const DatasetOptions& options) {
+namespace {
+
+Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
+                             const DatasetOptions& options) {
   const core::TrainedModel& model = network.impl().model;
   core::DatasetOptions how;
   how.labels = options.labels;
@@ -91,15 +93,34 @@ Result<Dataset> Dataset::from_file(const std::string& path, const Network& netwo
   how.names = options.names.empty() ? model.names : options.names;
   how.inputs_only = options.inputs_only;
   how.header = static_cast<core::CsvHeader>(options.header);
+  how.progress = options.progress;
   how.memory = network.impl().engine.impl().budget();
   LOOM_ASSIGN(core::LoadedDataset loaded, core::load_dataset(path, model.network, how));
-  return Dataset(std::make_shared<Impl>(Impl{std::move(loaded.data),
-                                             std::move(loaded.names),
-                                             std::move(loaded.notes),
-                                             {},
-                                             std::move(loaded.memory),
-                                             how.memory,
-                                             path}));
+  return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(loaded.data),
+                                                               std::move(loaded.names),
+                                                               std::move(loaded.notes),
+                                                               {},
+                                                               std::move(loaded.memory),
+                                                               how.memory,
+                                                               path.name()}));
+}
+
+}  // namespace
+
+Result<Dataset> Dataset::from_file(const std::string& path, const Network& network,
+                                   const DatasetOptions& options) {
+  return load_samples(path, network, options);
+}
+
+Result<Dataset> Dataset::from_file(const FileBytes& file, const Network& network,
+                                   const DatasetOptions& options) {
+  const core::MemoryBudget& budget = network.impl().engine.impl().budget();
+  LOOM_ASSIGN(const core::FileRef ref, core::file_ref(file, false, budget));
+  return load_samples(ref, network, options);
+}
+
+int64_t Dataset::bytes() const {
+  return static_cast<int64_t>(impl_->data.bytes());
 }
 
 int64_t Dataset::samples() const {
@@ -154,11 +175,6 @@ Result<Dataset::Parts> Dataset::split(double share, const SplitOptions& options)
   const core::SplitRecord record{{share, options.seed, options.shuffle}, hash()};
   const std::shared_ptr<Impl> from = std::move(impl_);
   return split_in_two(*from, std::move(from->data), std::move(from->memory), record);
-}
-
-Result<DatasetOptions::Header> parse_csv_header(std::string_view name) {
-  LOOM_ASSIGN(const core::CsvHeader header, core::parse_csv_header(name));
-  return static_cast<DatasetOptions::Header>(header);
 }
 
 }  // namespace loom

@@ -3,11 +3,14 @@
 
 #include <mutex>
 
+#include "api/books.hpp"
 #include "backend/cpu/cpu.hpp"
 #include "backend/webgpu/webgpu.hpp"
+#include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/llm_session.hpp"
 #include "loom/engine.hpp"
+#include "loom/files.hpp"
 #include "loom/language_model.hpp"
 
 namespace loom {
@@ -25,25 +28,41 @@ struct Engine::Impl {
   const core::Ops* ops = nullptr;
   core::ActivationMode activations = core::ActivationMode::q8;
   EngineInfo info;
+  LogSink log;
+  std::shared_ptr<core::MemoryBooks> books = std::make_shared<core::MemoryBooks>();
+  void tell(LogLevel level, const std::string& line) const {
+    if (log) log(level, line);
+  }
 };
 
 struct Model::Impl {
   std::shared_ptr<Engine::Impl> engine;
   core::LanguageModel model;
   ModelInfo info;
+  core::Holding weights, mapped;
 };
 
 struct ModelSession::Impl {
   std::shared_ptr<const Model::Impl> model;
   core::LlmSession session;
+  core::Holding held;
 };
 
 }  // namespace loom
 
 namespace loom::core {
 
-// "q8" or "f32".
-Result<ActivationMode> parse_activations(std::string_view name);
+// automatic: `otherwise`.
+ActivationMode activation_mode(Activations wanted, ActivationMode otherwise);
+
+// Parameters in memory of their own, and in files or borrowed bytes.
+int64_t owned_bytes(const Network& network);
+int64_t mapped_bytes(const Network& network);
+
+// A file in memory as readers take it. lasting: what is made of it may go on reading, so that the
+// bytes are copied unless they are borrowed, and the copy is booked in `memory`. Errors:
+// invalid_argument (borrowed bytes that begin elsewhere than at a multiple of 64), out_of_memory.
+Result<FileRef> file_ref(const FileBytes& file, bool lasting, const MemoryBudget& memory);
 
 // A session with options that the public interface does not have.
 Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options);

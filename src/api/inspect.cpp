@@ -14,6 +14,9 @@ struct ModelFile::Impl {
   std::unique_ptr<core::TensorFile> file;  // null: a file without tensors
   std::vector<StoredTensor> tensors;
   std::optional<DecoderInfo> decoder;
+
+  static Result<std::shared_ptr<Impl>> open(const core::FileRef& path,
+                                            const core::MemoryBudget& memory);
 };
 
 }  // namespace loom
@@ -66,8 +69,9 @@ loom::TensorDifference difference(const TensorDifference& d) {
           d.count, d.different, d.max_ulp, d.max_abs, d.relative, d.cosine,  d.same_bytes};
 }
 
-Result<std::vector<loom::TensorDifference>> compare(const TensorFile& a, const TensorFile& b) {
-  LOOM_ASSIGN(const std::vector<TensorDifference> all, compare_tensors(a, b));
+Result<std::vector<loom::TensorDifference>> compare(const TensorFile& a, const TensorFile& b,
+                                                    const WorkProgress& progress) {
+  LOOM_ASSIGN(const std::vector<TensorDifference> all, compare_tensors(a, b, progress));
   std::vector<loom::TensorDifference> out;
   for (const TensorDifference& d : all) out.push_back(difference(d));
   return out;
@@ -82,8 +86,20 @@ ModelFile::ModelFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<ModelFile> ModelFile::open(const std::string& path, const std::optional<Engine>& engine) {
   LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
-  LOOM_ASSIGN(const core::OpenedModel model,
-              core::open_model(path, {.memory = on.impl().budget()}));
+  LOOM_ASSIGN(std::shared_ptr<Impl> impl, Impl::open(path, on.impl().budget()));
+  return ModelFile(std::move(impl));
+}
+
+Result<ModelFile> ModelFile::open(const FileBytes& file, const std::optional<Engine>& engine) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+  LOOM_ASSIGN(const core::FileRef ref, core::file_ref(file, true, on.impl().budget()));
+  LOOM_ASSIGN(std::shared_ptr<Impl> impl, Impl::open(ref, on.impl().budget()));
+  return ModelFile(std::move(impl));
+}
+
+Result<std::shared_ptr<ModelFile::Impl>> ModelFile::Impl::open(const core::FileRef& path,
+                                                               const core::MemoryBudget& memory) {
+  LOOM_ASSIGN(const core::OpenedModel model, core::open_model(path, {.memory = memory}));
   auto impl = std::make_shared<Impl>();
   LOOM_ASSIGN(impl->report, core::report_model(model));
   Result<std::unique_ptr<core::TensorFile>> file = core::open_tensor_file(path);
@@ -95,7 +111,7 @@ Result<ModelFile> ModelFile::open(const std::string& path, const std::optional<E
   if (model.decoder != nullptr) {
     LOOM_ASSIGN(impl->decoder, core::describe(*model.decoder));
   }
-  return ModelFile(std::move(impl));
+  return impl;
 }
 
 const std::string& ModelFile::format() const {
@@ -130,32 +146,35 @@ Result<std::string> ModelFile::hash(size_t tensor) const {
   return hash;
 }
 
-Result<int64_t> verify_hashes(const std::string& path, const std::optional<Engine>& engine) {
+Result<int64_t> verify_hashes(const std::string& path, const std::optional<Engine>& engine,
+                              const WorkProgress& progress) {
   LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
   LOOM_TRY(core::check_opening(path, on.impl().budget()));
   LOOM_ASSIGN(const std::unique_ptr<core::Entity> file, core::Entity::open(path));
   for (size_t i = 0; i < file->blobs().size(); ++i) {
     LOOM_TRY(file->verify(i));
     file->release(i);
+    const core::EntityBlob& blob = file->blobs()[i];
+    if (progress && !progress(blob.offset + blob.length, file->file_bytes()))
+      return core::make_error(Code::cancelled, "verifying was stopped");
   }
   return static_cast<int64_t>(file->blobs().size());
 }
 
 Result<std::vector<TensorDifference>> diff(const std::string& a, const std::string& b,
-                                           bool by_parameters,
-                                           const std::optional<Engine>& engine) {
-  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+                                           const DiffOptions& options) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(options.engine));
   const core::MemoryBudget memory = on.impl().budget();
   LOOM_TRY(core::check_opening(a, memory));
   LOOM_TRY(core::check_opening(b, memory));
-  if (!by_parameters) {
+  if (!options.by_parameters) {
     const auto first = core::open_tensor_file(a), second = core::open_tensor_file(b);
     if (first.ok() && second.ok() && core::share_a_name(**first, **second))
-      return core::compare(**first, **second);
+      return core::compare(**first, **second, options.progress);
   }
   LOOM_ASSIGN(const auto first, core::open_parameters(a, memory));
   LOOM_ASSIGN(const auto second, core::open_parameters(b, memory));
-  return core::compare(*first, *second);
+  return core::compare(*first, *second, options.progress);
 }
 
 }  // namespace loom

@@ -127,7 +127,12 @@ KMeans::operator Layer() const {
 }
 
 Softmax::operator Layer() const {
-  return {"Softmax", with({{"variant", variant}, {"temperature", temperature}}, more)};
+  constexpr const char* kVariants[] = {"standard", "grid",   "hierarchical", "temperature",
+                                       "gumbel",   "masked", "sparse",       "adaptive",
+                                       "mixture",  "entmax"};
+  return {"Softmax", with({{"variant", std::string(kVariants[static_cast<size_t>(variant)])},
+                           {"temperature", temperature}},
+                          more)};
 }
 
 Sequential::operator Layer() const {

@@ -15,7 +15,7 @@ ModelInfo describe(const LanguageModel& model) {
   ModelInfo info;
   info.source = model.source();
   info.architecture = c.architecture;
-  info.dtype = dtype_name(model.dtype());
+  info.dtype = static_cast<loom::DType>(model.dtype());
   info.layers = c.num_layers;
   info.width = c.hidden_size;
   info.inner_width = c.intermediate_size;
@@ -35,8 +35,13 @@ ModelInfo describe(const LanguageModel& model) {
 
 std::shared_ptr<const Model::Impl> make_impl(const Engine& engine, LanguageModel model) {
   ModelInfo info = describe(model);
-  return std::make_shared<const Model::Impl>(
-      Model::Impl{engine.share(), std::move(model), std::move(info)});
+  Holding weights(engine.impl().books, Held::weights, owned_bytes(model.network()));
+  Holding mapped(engine.impl().books, Held::mapped, mapped_bytes(model.network()));
+  engine.impl().tell(LogLevel::info,
+                     cat(info.source, ": ", info.architecture, ", ", info.parameters,
+                         " parameters in ", loom::dtype_name(info.dtype)));
+  return std::make_shared<const Model::Impl>(Model::Impl{
+      engine.share(), std::move(model), std::move(info), std::move(weights), std::move(mapped)});
 }
 
 Result<const Tokenizer*> tokenizer_of(const LanguageModel& model) {
@@ -63,25 +68,39 @@ const ModelInfo& Model::info() const {
   return impl_->info;
 }
 
-Result<Model> Model::load(const Engine& engine, const std::string& path,
-                          const ModelOptions& options) {
+namespace {
+
+Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef& path,
+                                       const ModelOptions& options) {
   core::LoadModelOptions load;
   load.progress = options.progress;
-  if (!options.dtype.empty()) {
-    LOOM_ASSIGN(load.dtype, core::parse_dtype(options.dtype));
-  }
+  if (options.dtype) load.dtype = static_cast<core::DType>(*options.dtype);
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
-  LOOM_ASSIGN(core::LanguageModel model, core::LanguageModel::load(path, load, engine.impl().pool));
+  return core::LanguageModel::load(path, load, engine.impl().pool);
+}
+
+}  // namespace
+
+Result<Model> Model::load(const Engine& engine, const std::string& path,
+                          const ModelOptions& options) {
+  LOOM_ASSIGN(core::LanguageModel model, load_model(engine, path, options));
   return Model(core::make_impl(engine, std::move(model)));
 }
 
-Result<Model> Model::random(const Engine& engine, std::string_view shape, std::string_view dtype,
+Result<Model> Model::load(const Engine& engine, const FileBytes& file,
+                          const ModelOptions& options) {
+  LOOM_ASSIGN(const core::FileRef ref, core::file_ref(file, true, engine.impl().budget()));
+  LOOM_ASSIGN(core::LanguageModel model, load_model(engine, ref, options));
+  return Model(core::make_impl(engine, std::move(model)));
+}
+
+Result<Model> Model::random(const Engine& engine, std::string_view shape, DType dtype,
                             uint64_t seed) {
   LOOM_ASSIGN(const core::HfConfig config, core::shape_config(shape));
-  LOOM_ASSIGN(const core::DType type, core::parse_dtype(dtype));
   LOOM_ASSIGN(core::LanguageModel model,
-              core::LanguageModel::random(config, type, seed, engine.impl().pool));
+              core::LanguageModel::random(config, static_cast<core::DType>(dtype), seed,
+                                          engine.impl().pool));
   return Model(core::make_impl(engine, std::move(model)));
 }
 
@@ -139,14 +158,18 @@ Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
   }
   o.context = options.context;
   o.chunk = options.chunk;
-  o.device_failed = options.device_failed;
-  o.activations = impl_->engine->activations;
-  if (!options.activations.empty()) {
-    LOOM_ASSIGN(o.activations, core::parse_activations(options.activations));
+  if (options.device_failed) {
+    o.device_failed = [engine = impl_->engine, told = options.device_failed](const Error& why) {
+      engine->tell(LogLevel::warning, core::cat("the GPU failed, the CPU goes on: ", why.str()));
+      told(why);
+    };
   }
+  o.activations = core::activation_mode(options.activations, impl_->engine->activations);
   LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
-  return ModelSession(
-      std::make_unique<ModelSession::Impl>(ModelSession::Impl{impl_, std::move(session)}));
+  core::Holding held(impl_->engine->books, core::Held::sessions,
+                     session.arena_bytes() + session.state_bytes());
+  return ModelSession(std::make_unique<ModelSession::Impl>(
+      ModelSession::Impl{impl_, std::move(session), std::move(held)}));
 }
 
 Result<Perplexity> Model::perplexity(std::span<const TokenId> ids,

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/impl.hpp"
 #include "llm/generate.hpp"
 
@@ -10,6 +12,19 @@ ModelSession::~ModelSession() = default;
 
 Status ModelSession::feed(std::span<const TokenId> ids) {
   return impl_->session.feed(ids);
+}
+Status ModelSession::feed(std::span<const TokenId> ids,
+                          const std::function<bool(int64_t done, int64_t total)>& progress) {
+  constexpr size_t kPiece = 256;
+  const auto total = static_cast<int64_t>(ids.size());
+  if (!progress || position() + total > context()) return feed(ids);  // or its message
+  for (size_t at = 0; at < ids.size(); at += kPiece) {
+    const size_t count = std::min(kPiece, ids.size() - at);
+    LOOM_TRY(feed(ids.subspan(at, count)));
+    if (!progress(static_cast<int64_t>(at + count), total))
+      return core::make_error(Code::cancelled, "reading the tokens was stopped");
+  }
+  return {};
 }
 std::span<const float> ModelSession::logits() const {
   return impl_->session.logits();
@@ -45,6 +60,9 @@ void ModelSession::rewind(int64_t position) {
 }
 int64_t ModelSession::activation_bytes() const {
   return impl_->session.arena_bytes();
+}
+int64_t ModelSession::bytes() const {
+  return activation_bytes() + cache_bytes();
 }
 int64_t ModelSession::cache_bytes() const {
   return impl_->session.state_bytes();

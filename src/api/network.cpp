@@ -77,8 +77,10 @@ Result<NetworkSpec> spec_of(const loom::Grid& grid, const loom::Shape& input) {
 }
 
 // Weights of a file, each in the type it is stored in, or in `dtype`.
-Status load_all(Network& network, const WeightSource& source, std::optional<DType> dtype,
+Status load_all(Network& network, const WeightSource& source, const LoadOptions& options,
                 ThreadPool& pool) {
+  const std::optional<DType> dtype = dtype_of(options.dtype);
+  const auto total = static_cast<int64_t>(network.params().size());
   for (size_t i = 0; i < network.params().size(); ++i) {
     const Param& param = network.params()[i];
     LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
@@ -86,6 +88,8 @@ Status load_all(Network& network, const WeightSource& source, std::optional<DTyp
     LOOM_TRY(load_weight(network, static_cast<int>(i), param.spec.matrix() ? type : DType::f32,
                          weight, pool));
     if (weight.release) weight.release();
+    if (options.progress && !options.progress(static_cast<int64_t>(i) + 1, total))
+      return make_error(Code::cancelled, "loading was stopped");
   }
   return {};
 }
@@ -124,7 +128,12 @@ Result<std::shared_ptr<loom::Network::Impl>> loaded(
   impl->trained = source.sections.find("model") != nullptr;
   const NetworkSpec& spec = impl->model.network;
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(1)));
-  LOOM_TRY(load_all(network, source, dtype, engine.impl().pool));
+  LOOM_TRY(load_all(network, source, options, engine.impl().pool));
+  // A file says what its network was trained in; it may hold the weights packed in another type.
+  impl->model.dtype = matrix_dtype(network, impl->model.dtype);
+  engine.impl().tell(LogLevel::info,
+                     cat(source.path.empty() ? "the description" : source.path, ": a network of ",
+                         network.param_count(), " parameters in ", dtype_name(impl->model.dtype)));
   impl->set_weights(std::move(network));
   impl->origin = std::move(weights);
   return impl;
@@ -236,8 +245,10 @@ Result<Network> Network::from_json(std::string_view json, const LoadOptions& opt
   return Network(std::move(impl));
 }
 
-Result<Network> Network::load(const std::string& path, const LoadOptions& options) {
-  LOOM_ASSIGN(const Engine engine, core::engine_or_shared(options.engine));
+namespace {
+
+Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, const Engine& engine,
+                                                 const LoadOptions& options) {
   core::OpenOptions how;
   how.memory = engine.impl().budget();
   how.open_extent = options.open_extent;
@@ -247,22 +258,51 @@ Result<Network> Network::load(const std::string& path, const LoadOptions& option
   if (!options.weights.empty()) {
     LOOM_ASSIGN(weights, core::open_network_weights(options.weights, opened.network->spec, how));
   }
-  LOOM_ASSIGN(std::shared_ptr<Impl> impl,
-              core::loaded(std::move(opened), options, std::move(weights)));
+  for (const std::string& note : opened.notes) engine.impl().tell(LogLevel::info, note);
+  return core::loaded(std::move(opened), options, std::move(weights));
+}
+
+Status save_file(const Network::Impl& network, const std::shared_ptr<const core::Network>& weights,
+                 const core::FileRef& path, const SaveOptions& options) {
+  core::OpenedModel model;
+  model.format = "network";
+  core::TrainedModel trained = network.model;
+  if (options.dtype) trained.dtype = *core::dtype_of(options.dtype);
+  model.network = std::make_unique<core::LoadedSource>(trained, network.trained, weights);
+  model.network->path = path.name();
+  core::ConvertOptions convert;
+  convert.dtype = core::dtype_of(options.dtype);
+  convert.with_weights = options.with_weights;
+  convert.progress = options.progress;
+  return core::write_model(path, model, convert, network.engine.impl().pool);
+}
+
+}  // namespace
+
+Result<Network> Network::load(const std::string& path, const LoadOptions& options) {
+  LOOM_ASSIGN(const Engine engine, core::engine_or_shared(options.engine));
+  LOOM_ASSIGN(std::shared_ptr<Impl> impl, load_file(path, engine, options));
+  return Network(std::move(impl));
+}
+
+Result<Network> Network::load(const FileBytes& file, const LoadOptions& options) {
+  LOOM_ASSIGN(const Engine engine, core::engine_or_shared(options.engine));
+  LOOM_ASSIGN(const core::FileRef ref, core::file_ref(file, true, engine.impl().budget()));
+  LOOM_ASSIGN(std::shared_ptr<Impl> impl, load_file(ref, engine, options));
   return Network(std::move(impl));
 }
 
 Status Network::save(const std::string& path, const SaveOptions& options) const {
   LOOM_ASSIGN(const auto weights, impl_->weights());
-  core::OpenedModel model;
-  model.format = "network";
-  model.network = std::make_unique<core::LoadedSource>(impl_->model, impl_->trained, weights);
-  model.network->path = path;
-  core::ConvertOptions convert;
-  convert.dtype = core::dtype_of(options.dtype);
-  convert.with_weights = options.with_weights;
-  convert.progress = options.progress;
-  return core::write_model(path, model, convert, impl_->engine.impl().pool);
+  return save_file(*impl_, weights, path, options);
+}
+
+Result<std::string> Network::save_bytes(NetworkFormat format, const SaveOptions& options) const {
+  LOOM_ASSIGN(const auto weights, impl_->weights());
+  std::string out;
+  const std::string name = core::cat("network.", network_format_name(format));
+  LOOM_TRY(save_file(*impl_, weights, core::FileRef::into(name, out), options));
+  return out;
 }
 
 std::string Network::json() const {

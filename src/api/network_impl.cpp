@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "grid/init.hpp"
 #include "train_io/weights_source.hpp"
 
@@ -15,8 +16,17 @@ Result<std::shared_ptr<const core::Network>> Network::Impl::weights() {
 }
 
 void Network::Impl::set_weights(core::Network network) {
+  struct Counted {
+    core::Network network;
+    core::Holding owned, mapped;
+  };
+  const std::shared_ptr<core::MemoryBooks>& books = engine.impl().books;
+  core::Holding owned(books, core::Held::weights, core::owned_bytes(network));
+  core::Holding mapped(books, core::Held::mapped, core::mapped_bytes(network));
+  const auto counted =
+      std::make_shared<Counted>(Counted{std::move(network), std::move(owned), std::move(mapped)});
   const std::lock_guard lock(mutex_);
-  weights_ = std::make_shared<const core::Network>(std::move(network));
+  weights_ = std::shared_ptr<const core::Network>(counted, &counted->network);
   origin.reset();
 }
 
@@ -88,6 +98,31 @@ Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = (values[i] - normalization.shift[i % each]) * normalization.scale[i % each];
   return own;
+}
+
+int64_t owned_bytes(const Network& network) {
+  int64_t bytes = 0;
+  for (const Param& p : network.params()) bytes += p.memory.size();
+  return bytes;
+}
+
+int64_t mapped_bytes(const Network& network) {
+  int64_t bytes = 0;
+  for (const Param& p : network.params()) {
+    if (p.memory.size() == 0 && !p.tensor.empty()) bytes += p.bytes();
+  }
+  return bytes;
+}
+
+DType matrix_dtype(const Network& network, DType otherwise) {
+  DTypeTally common, all;
+  for (const Param& p : network.params()) {
+    if (!p.spec.matrix()) continue;
+    all.add(p.tensor.dtype, p.spec.shape.count());
+    if (!p.dtype) common.add(p.tensor.dtype, p.spec.shape.count());
+  }
+  if (!common.empty()) return common.most();
+  return all.empty() ? otherwise : all.most();
 }
 
 Result<Network> clone_network(const NetworkSpec& spec, const Network& network) {

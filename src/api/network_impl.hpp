@@ -62,6 +62,10 @@ Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs);
 Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
                                      const loom::Tensor& inputs);
 
+// The number type that most values of the matrices have, those of cells with a type of their own
+// left out as long as there are others; `otherwise` where there is no matrix.
+DType matrix_dtype(const Network& network, DType otherwise);
+
 // A copy with memory of its own.
 Result<Network> clone_network(const NetworkSpec& spec, const Network& network);
 

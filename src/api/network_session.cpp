@@ -17,6 +17,8 @@ struct Session::Impl {
   core::Normalization normalization;
   SessionOptions options;
   std::optional<core::Session> batch, single;  // `single`: made when a rest is met
+  core::Holding held;
+  int64_t bytes() const;
 
   Result<core::Session> make(int64_t samples) const;
   Result<core::Session*> session_for(int64_t samples);
@@ -62,6 +64,7 @@ Result<core::Session*> Session::Impl::session_for(int64_t samples) {
   if (samples == options.max_batch) return &*batch;
   if (!single) {
     LOOM_ASSIGN(single, make(1));
+    held.set(bytes());
   }
   return &*single;
 }
@@ -92,8 +95,9 @@ Result<Session> Network::session(const SessionOptions& options) const {
     return invalid(cat("max_steps is ", options.max_steps, ", must be 0 or more"));
   LOOM_ASSIGN(std::shared_ptr<const core::Network> weights, impl_->weights());
   auto impl = std::make_unique<Session::Impl>(Session::Impl{
-      impl_->engine, std::move(weights), impl_->model.normalization, options, {}, {}});
+      impl_->engine, std::move(weights), impl_->model.normalization, options, {}, {}, {}});
   LOOM_ASSIGN(impl->batch, impl->make(options.max_batch));
+  impl->held = core::Holding(impl_->engine.impl().books, core::Held::sessions, impl->bytes());
   return Session(std::move(impl));
 }
 
@@ -169,10 +173,14 @@ int64_t Session::position() const {
   return impl_->batch->position();
 }
 int64_t Session::bytes() const {
+  return impl_->bytes();
+}
+
+int64_t Session::Impl::bytes() const {
   const auto of = [](const std::optional<core::Session>& s) {
     return s ? s->arena_bytes() + s->state_bytes() : 0;
   };
-  return of(impl_->batch) + of(impl_->single);
+  return of(batch) + of(single);
 }
 
 }  // namespace loom

@@ -21,13 +21,14 @@ core::Shape shape_of(const std::vector<int64_t>& extents) {
 }  // namespace
 
 Result<std::string> describe(const Mlp& network) {
-  return text_of(core::build_mlp({network.in, network.out, network.hidden, network.activation}));
+  return text_of(core::build_mlp(
+      {network.in, network.out, network.hidden, std::string(activation_name(network.activation))}));
 }
 
 Result<std::string> describe(const Cnn& network) {
-  return text_of(
-      core::build_cnn({shape_of(network.picture), network.filters, network.kernels, network.stride,
-                       network.hidden, network.out, network.activation}));
+  return text_of(core::build_cnn({shape_of(network.picture), network.filters, network.kernels,
+                                  network.stride, network.hidden, network.out,
+                                  std::string(activation_name(network.activation))}));
 }
 
 Result<std::string> describe(const Transformer& n) {
@@ -36,8 +37,8 @@ Result<std::string> describe(const Transformer& n) {
 }
 
 Result<std::string> describe(const Recurrent& n) {
-  return text_of(
-      core::build_recurrent({n.cell, n.in, n.out, n.time, n.hidden, n.vocab, n.sequence}));
+  return text_of(core::build_recurrent({std::string(recurrent_cell_name(n.cell)), n.in, n.out,
+                                        n.time, n.hidden, n.vocab, n.sequence}));
 }
 
 Result<std::string> describe(const RandomGrid& n) {

@@ -21,6 +21,15 @@ Result<Tokenizer> Tokenizer::load(const std::string& path, const std::optional<E
   return Tokenizer(std::make_shared<const Impl>(Impl{std::move(tokenizer), on.impl().budget()}));
 }
 
+Result<Tokenizer> Tokenizer::load(const FileBytes& file, const std::optional<Engine>& engine) {
+  LOOM_ASSIGN(const Engine on, core::engine_or_shared(engine));
+  const core::MemoryBudget& budget = on.impl().budget();
+  LOOM_ASSIGN(const core::FileRef ref, core::file_ref(file, false, budget));
+  LOOM_TRY(core::check_opening(ref, budget));
+  LOOM_ASSIGN(core::Tokenizer tokenizer, core::load_tokenizer(ref));
+  return Tokenizer(std::make_shared<const Impl>(Impl{std::move(tokenizer), budget}));
+}
+
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text,
                                                bool add_special_tokens) const {
   LOOM_TRY(core::check_text(text.size(), impl_->budget, "the text"));

@@ -24,11 +24,8 @@ static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
 static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
 static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
-constexpr std::string_view kNames[] = {"sgd",  "momentum", "nesterov", "rmsprop",
-                                       "adam", "adamw",    "lion",     "lbfgs"};
-
 Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
-  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(kNames[static_cast<size_t>(o.kind)]));
+  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
   spec.beta1 = o.beta1.value_or(spec.beta1);
   spec.beta2 = o.beta2.value_or(spec.beta2);
   spec.eps = o.eps.value_or(spec.eps);
@@ -139,6 +136,7 @@ struct Trainer::Impl {
   core::TrainingRun run;
   bool ahead = false;      // the network lacks the newest weights
   bool last_step = false;  // of an epoch
+  core::Holding held;
 
   Impl(const Network& what, Engine on, TrainerOptions wanted, core::TrainerOptions how)
       : network(what), engine(std::move(on)), options(std::move(wanted)), plan(std::move(how)) {}
@@ -161,6 +159,13 @@ struct Trainer::Impl {
   Result<Epoch> epoch(const core::Dataset& train, const core::Dataset& validation,
                       const FitOptions& options);
   bool finished(const FitOptions& options) const;
+  Result<StepReport> own_step(const Dataset& batch, const OwnLoss& loss, double rate);
+  void trained() {
+    ahead = true;
+    network.impl().fresh = false;
+    network.impl().trained = true;
+    held.set(trainer->bytes());
+  }
 };
 
 Trainer::Impl::~Impl() {
@@ -224,6 +229,7 @@ Status Trainer::Impl::create(const core::Dataset& data) {
               core::Trainer::create(net.model.network.grid, data, plan, *impl.ops, impl.pool));
   if (!net.fresh) LOOM_TRY(load_weights());
   net.refresh = [this] { return sync(); };
+  held = core::Holding(impl.books, core::Held::training, trainer->bytes());
   return {};
 }
 
@@ -242,6 +248,73 @@ Result<const core::Dataset*> Trainer::Impl::seen(const Dataset& data, core::Data
   return &copy;
 }
 
+namespace {
+
+// The outputs of the samples that there are as a tensor of the caller, and what it makes of them
+// back into those of the step.
+Result<double> ask_own_loss(const Trainer::OwnLoss& loss, const Shape& shape, const core::Tensor& y,
+                            const core::Tensor& dy) {
+  const int64_t count = element_count(shape), cols = y.cols();
+  LOOM_ASSIGN(Tensor outputs, Tensor::zeros(shape));
+  LOOM_ASSIGN(Tensor gradients, Tensor::zeros(shape));
+  LOOM_ASSIGN(const std::span<float> seen, outputs.mutable_values<float>());
+  for (int64_t r = 0; r < count / cols; ++r)
+    std::copy_n(y.f32_row(r), cols, seen.data() + r * cols);
+  LOOM_ASSIGN(const double value, loss(outputs, gradients));
+  if (gradients.dtype() != DType::float32 || gradients.shape() != shape) {
+    return invalid(cat("the gradients are ", dtype_name(gradients.dtype()), " ",
+                       shape_text(gradients.shape()), ", must be float32 ", shape_text(shape)));
+  }
+  LOOM_ASSIGN(const std::span<const float> given, gradients.values<float>());
+  for (int64_t r = 0; r < count / cols; ++r)
+    std::copy_n(given.data() + r * cols, cols, dy.f32_row(r));
+  return value;
+}
+
+// Targets that a trainer is made with where the caller's loss needs none.
+Status add_placeholders(const core::Network& network, bool labels, core::Dataset& samples) {
+  const int64_t rows = network.output().rows() / network.output()[0] * samples.samples;
+  const int64_t values = rows * (labels ? 1 : network.output().last());
+  if (labels) {
+    samples.labels.assign(static_cast<size_t>(values), 0);
+    samples.classes = 1;
+  } else {
+    samples.targets.assign(static_cast<size_t>(values), 0.0f);
+    samples.outputs = values / samples.samples;
+  }
+  return samples.check();
+}
+
+}  // namespace
+
+Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& loss, double rate) {
+  core::Dataset copy;
+  if (!trainer) {
+    const bool known = options.loss == Loss::automatic && network.impl().trained &&
+                       model().loss.kind == core::LossKind::softmax_ce;
+    const bool labels = (known || options.loss == Loss::cross_entropy) && options.heads.empty() &&
+                        model().loss.heads.empty();
+    Dataset::Impl made{batch.impl().data, {}, {}, {}, {}};
+    LOOM_ASSIGN(const auto weights, network.impl().weights());
+    LOOM_TRY(add_placeholders(*weights, labels, made.data));
+    const Dataset first(std::make_shared<Dataset::Impl>(std::move(made)));
+    LOOM_TRY(prepare(first));
+    LOOM_ASSIGN(const core::Dataset* samples, seen(first, copy));
+    LOOM_TRY(create(*samples));
+  }
+  LOOM_ASSIGN(const core::Dataset* samples, seen(batch, copy));
+  Shape shape = core::public_shape(trainer->network().output());
+  if (!shape.empty()) shape[0] = samples->samples;
+  const std::lock_guard turn(engine.impl().turn);
+  LOOM_ASSIGN(
+      const core::StepResult done,
+      trainer->train_given(*samples, rate, [&](const core::Tensor& y, const core::Tensor& dy) {
+        return ask_own_loss(loss, shape, y, dy);
+      }));
+  trained();
+  return StepReport{done.loss, done.updated};
+}
+
 bool Trainer::Impl::finished(const FitOptions& o) const {
   const core::TrainerProgress& at = trainer->progress();
   return at.epoch >= o.epochs || (o.early_stop > 0 && at.stale >= o.early_stop);
@@ -253,9 +326,11 @@ Status Trainer::Impl::resume(const FitOptions& o) {
   if (o.resume &&
       (core::file_exists(o.checkpoint) || core::file_exists(o.checkpoint + ".previous"))) {
     LOOM_ASSIGN(from, core::load_checkpoint(o.checkpoint, model(), *trainer, run));
-    ahead = true;
-    network.impl().fresh = false;
-    network.impl().trained = true;
+    trained();
+    if (from != o.checkpoint) {
+      engine.impl().tell(LogLevel::warning,
+                         cat(o.checkpoint, ": damaged or absent; going on from ", from));
+    }
   }
   if (o.on_begin) o.on_begin(from, trainer->progress().epoch);
   return {};
@@ -297,12 +372,15 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   };
   Result<core::EpochReport> report = [&] {
     const std::lock_guard turn(engine.impl().turn);
-    return trainer->epoch(train, validation, on_step);
+    return trainer->epoch(train, validation, on_step, o.on_validation);
   }();
   if (!report.ok()) return report.error();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  network.impl().fresh = false;
-  network.impl().trained = true;
+  trained();
+  if (report->dropped > 0) {
+    engine.impl().tell(LogLevel::warning, cat("epoch ", report->epoch, ": ", report->dropped,
+                                              " updates were not finite, and were dropped"));
+  }
   run.history.push_back(*report);
   return core::epoch_of(*report, seconds, train.samples);
 }
@@ -398,7 +476,8 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data) {
   return evaluate(data, {});
 }
 
-Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_outputs) {
+Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_outputs,
+                                     const OnSamples& on_samples) {
   Impl& s = *impl_;
   LOOM_TRY(s.prepare(data));
   core::Dataset copy;
@@ -407,12 +486,14 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   const core::LossSpec& loss = s.plan.step.loss;
   core::OutputScores scores(*samples, loss, s.trainer->network().output().last());
   const std::lock_guard turn(s.engine.impl().turn);
-  LOOM_ASSIGN(
-      const core::Evaluation measured,
-      s.trainer->evaluate(*samples, [&](int64_t first, int64_t count, const core::Tensor& y) {
-        scores.add(first, count, y);
-        if (on_outputs) on_outputs(first, count, core::copy_of(y));
-      }));
+  LOOM_ASSIGN(const core::Evaluation measured,
+              s.trainer->evaluate(
+                  *samples,
+                  [&](int64_t first, int64_t count, const core::Tensor& y) {
+                    scores.add(first, count, y);
+                    if (on_outputs) on_outputs(first, count, core::copy_of(y));
+                  },
+                  on_samples));
   Evaluation out;
   out.loss = measured.loss;
   out.accuracy = measured.accuracy;
@@ -421,14 +502,16 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   return out;
 }
 
-Result<std::vector<RangeReport>> Trainer::calibrate(const Dataset& data) {
+Result<std::vector<RangeReport>> Trainer::calibrate(const Dataset& data,
+                                                    const OnSamples& on_samples) {
   Impl& s = *impl_;
   LOOM_TRY(s.prepare(data));
   core::Dataset copy;
   LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
   LOOM_TRY(s.create(*samples));
   const std::lock_guard turn(s.engine.impl().turn);
-  LOOM_ASSIGN(const std::vector<core::ClipReport> clips, s.trainer->calibrate(*samples));
+  LOOM_ASSIGN(const std::vector<core::ClipReport> clips,
+              s.trainer->calibrate(*samples, on_samples));
   s.ahead = true;
   std::vector<RangeReport> out;
   for (const core::ClipReport& c : clips) out.push_back({c.path, c.plain, c.error, c.kept});
@@ -446,10 +529,19 @@ Result<StepReport> Trainer::train_step(const Tensor& x, const Tensor& y,
   const std::lock_guard turn(s.engine.impl().turn);
   LOOM_ASSIGN(const core::StepResult done,
               s.trainer->train_batch(*samples, rate.value_or(s.options.rate)));
-  s.ahead = true;
-  s.network.impl().fresh = false;
-  s.network.impl().trained = true;
+  s.trained();
   return StepReport{done.loss, done.updated};
+}
+
+Result<StepReport> Trainer::train_step(const Tensor& x, const OwnLoss& loss,
+                                       std::optional<double> rate) {
+  if (!loss) return invalid("there is no loss to train with; give a function");
+  LOOM_ASSIGN(const Dataset batch, Dataset::from_arrays(x, {}));
+  return impl_->own_step(batch, loss, rate.value_or(impl_->options.rate));
+}
+
+int64_t Trainer::bytes() const {
+  return impl_->trainer ? impl_->trainer->bytes() : 0;
 }
 
 const Network& Trainer::network() const {
@@ -468,33 +560,6 @@ Status Trainer::save_weights(const std::string& path) {
 Result<std::string> Trainer::weights_hash() {
   if (!impl_->trainer) return invalid("nothing was trained or evaluated yet");
   return core::hash_weights(*impl_->trainer);
-}
-
-std::string_view loss_name(Loss loss) {
-  if (loss == Loss::automatic) return "automatic";
-  return core::loss_name(static_cast<core::LossKind>(static_cast<int>(loss) - 1));
-}
-Result<Loss> parse_loss(std::string_view name) {
-  LOOM_ASSIGN(const core::LossKind kind, core::parse_loss(name));
-  return static_cast<Loss>(static_cast<int>(kind) + 1);
-}
-Result<OptimizerKind> parse_optimizer(std::string_view name) {
-  LOOM_TRY(core::parse_optimizer(name));  // says what there is
-  const auto found =
-      std::find(std::begin(core::kNames), std::end(core::kNames), core::to_lower_ascii(name));
-  return static_cast<OptimizerKind>(found - std::begin(core::kNames));
-}
-Result<ScheduleKind> parse_schedule(std::string_view name) {
-  LOOM_ASSIGN(const core::ScheduleKind kind, core::parse_schedule(name));
-  return static_cast<ScheduleKind>(kind);
-}
-Result<Clip> parse_clip(std::string_view name) {
-  LOOM_ASSIGN(const core::ClipKind kind, core::parse_clip(name));
-  return static_cast<Clip>(kind);
-}
-Result<Normalize> parse_normalize(std::string_view name) {
-  LOOM_ASSIGN(const core::NormalizeKind kind, core::parse_normalize(name));
-  return static_cast<Normalize>(kind);
 }
 
 }  // namespace loom

@@ -59,7 +59,7 @@ Status check_sections(const Entity& file) {
   return {};
 }
 
-Result<std::shared_ptr<const Entity>> open_entity(const std::string& path) {
+Result<std::shared_ptr<const Entity>> open_entity(const FileRef& path) {
   LOOM_ASSIGN(std::unique_ptr<Entity> file, Entity::open(path));
   LOOM_TRY(check_sections(*file));
   return std::shared_ptr<const Entity>(std::move(file));

@@ -11,6 +11,7 @@
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -20,7 +21,7 @@ void add_network(const NetworkSpec& spec, const Network& network, JsonValue& hea
 Status save_network(const std::string& path, const NetworkSpec& spec, const Network& network);
 
 // Opens a file and refuses sections and blobs that no part of this release knows.
-Result<std::shared_ptr<const Entity>> open_entity(const std::string& path);
+Result<std::shared_ptr<const Entity>> open_entity(const FileRef& path);
 Status check_sections(const Entity& file);
 
 // The description in a file.

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
+#include "dtype/dtype_tally.hpp"
 
 namespace loom::core {
 namespace {
@@ -29,9 +30,11 @@ EntityNetworkSource::EntityNetworkSource(NetworkSpec s, std::shared_ptr<const En
   for (const auto& [key, value] : file_->header().members()) {
     if (key != "network") sections.add(key, value);
   }
+  DTypeTally matrices;
   for (size_t i = 0; i < file_->blobs().size(); ++i) {
     const EntityBlob& blob = file_->blobs()[i];
-    if (blob.layout == BlobLayout::r16 && blob.path.front() == '(') dtype = dtype_name(blob.dtype);
+    if (blob.layout == BlobLayout::r16 && blob.path.front() == '(')
+      matrices.add(blob.dtype, blob.shape.count());
     if (blob.path.front() == '(') continue;
     EntityOutput out;
     out.path = blob.path;
@@ -44,6 +47,22 @@ EntityNetworkSource::EntityNetworkSource(NetworkSpec s, std::shared_ptr<const En
     };
     blobs.push_back(std::move(out));
   }
+  if (!matrices.empty()) dtype = dtype_name(matrices.most());
+}
+
+// The section "model" of a network whose matrices are written as `params`: it names their type.
+JsonValue with_dtype_of(const std::vector<EntityOutput>& params, const JsonValue& section) {
+  DTypeTally matrices;
+  for (const EntityOutput& param : params) {
+    if (param.layout == BlobLayout::r16) matrices.add(param.dtype, param.shape.count());
+  }
+  if (matrices.empty()) return section;
+  JsonValue out = JsonValue::object();
+  for (const auto& [key, value] : section.members()) {
+    const bool named = key == "dtype";
+    out.add(key, named ? JsonValue::string(std::string(dtype_name(matrices.most()))) : value);
+  }
+  return out;
 }
 
 }  // namespace
@@ -102,7 +121,7 @@ Result<std::unique_ptr<NetworkSource>> open_network_entity(std::shared_ptr<const
       std::make_unique<EntityNetworkSource>(std::move(spec), std::move(file)));
 }
 
-Status save_network(const std::string& path, const NetworkSource& source,
+Status save_network(const FileRef& path, const NetworkSource& source,
                     const SaveNetworkOptions& options, ThreadPool& pool) {
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   PackPolicy policy = options.policy;
@@ -110,7 +129,8 @@ Status save_network(const std::string& path, const NetworkSource& source,
   LOOM_ASSIGN(std::vector<EntityOutput> params, packed_outputs(network, source, policy, pool));
   JsonValue header = JsonValue::object();
   header.add("network", network_json(source.spec));
-  for (const auto& [key, value] : source.sections.members()) header.add(key, value);
+  for (const auto& [key, value] : source.sections.members())
+    header.add(key, key == "model" ? with_dtype_of(params, value) : value);
   std::vector<EntityOutput> blobs = source.blobs;
   for (EntityOutput& param : params) blobs.push_back(std::move(param));
   return write_entity(path, header, blobs, options.progress);

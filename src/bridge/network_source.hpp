@@ -9,6 +9,7 @@
 #include "bridge/normalization.hpp"
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -45,7 +46,7 @@ struct SaveNetworkOptions {
   PackPolicy policy;  // policy.dtype null: as stored
   EntityProgress progress;
 };
-Status save_network(const std::string& path, const NetworkSource& source,
+Status save_network(const FileRef& path, const NetworkSource& source,
                     const SaveNetworkOptions& options, ThreadPool& pool);
 
 }  // namespace loom::core

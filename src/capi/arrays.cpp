@@ -1,22 +1,8 @@
 // Arrays of the library.
 #include "capi/support.hpp"
 
-namespace {
-
 using namespace loom;
 using namespace loom::capi;
-
-loom_tensor view_of(const Tensor& t) {
-  loom_tensor view{};
-  view.dtype = static_cast<loom_dtype>(t.dtype());
-  view.rank = static_cast<int32_t>(t.rank());
-  view.shape = t.shape().data();
-  view.strides = t.contiguous() ? nullptr : t.strides().data();
-  view.data = const_cast<std::byte*>(t.data());
-  return view;
-}
-
-}  // namespace
 
 extern "C" {
 

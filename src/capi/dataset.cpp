@@ -16,6 +16,7 @@ Result<DatasetOptions> dataset_options(const loom_dataset_options* given) {
   options.classes = from.numbers == 0;
   options.inputs_only = from.inputs_only != 0;
   LOOM_ASSIGN(options.header, enum_of<DatasetOptions::Header>(from.header, 3, "header"));
+  options.progress = progress_of(from.progress, from.user);
   return options;
 }
 
@@ -54,6 +55,19 @@ loom_status loom_dataset_from_file(const char* path, const loom_network* network
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const std::string file, text_of(path, "path"));
+    LOOM_ASSIGN(const Network* object, object_of(network));
+    LOOM_ASSIGN(const DatasetOptions how, dataset_options(options));
+    LOOM_ASSIGN(Dataset dataset, Dataset::from_file(file, *object, how));
+    return give(out, std::move(dataset));
+  });
+}
+
+loom_status loom_dataset_from_memory(const void* bytes, int64_t size, const char* name,
+                                     const loom_network* network,
+                                     const loom_dataset_options* options, loom_dataset** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const FileBytes file, file_of(bytes, size, name, false));
     LOOM_ASSIGN(const Network* object, object_of(network));
     LOOM_ASSIGN(const DatasetOptions how, dataset_options(options));
     LOOM_ASSIGN(Dataset dataset, Dataset::from_file(file, *object, how));

@@ -147,6 +147,15 @@ loom_status loom_model_session_position(const loom_model_session* session, int64
   });
 }
 
+loom_status loom_model_session_bytes(const loom_model_session* session, int64_t* out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const ModelSession* object, object_of(session));
+    *out = object->bytes();
+    return {};
+  });
+}
+
 loom_status loom_model_session_rewind(loom_model_session* session, int64_t position) {
   return guarded([&]() -> Status {
     LOOM_ASSIGN(ModelSession * object, object_of(session));

@@ -19,6 +19,12 @@ static_assert(LOOM_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory));
 static_assert(LOOM_OUT_OF_RANGE == static_cast<int>(Code::out_of_range));
 static_assert(LOOM_CANCELLED == static_cast<int>(Code::cancelled));
 static_assert(LOOM_INTERNAL == static_cast<int>(Code::internal));
+static_assert(LOOM_DEVICE_GPU == static_cast<int>(Device::gpu));
+static_assert(LOOM_ACTIVATIONS_Q8 == static_cast<int>(Activations::q8));
+static_assert(LOOM_ACTIVATIONS_F32 == static_cast<int>(Activations::f32));
+static_assert(LOOM_GPU_TUNING_OFF == static_cast<int>(GpuTuning::off));
+static_assert(LOOM_GPU_TUNING_FORCE == static_cast<int>(GpuTuning::force));
+static_assert(LOOM_LOG_WARNING == static_cast<int>(LogLevel::warning));
 static_assert(LOOM_FLOAT32 == static_cast<int>(DType::float32));
 static_assert(LOOM_NVFP4 == static_cast<int>(DType::nvfp4));
 static_assert(LOOM_UINT4_G128 == static_cast<int>(DType::uint4_g128));
@@ -29,13 +35,18 @@ Result<EngineOptions> engine_options(const loom_engine_options* given) {
   options.threads = from.threads;
   options.exact_threads = from.exact_threads != 0;
   options.isa = text_or(from.isa, "");
-  options.activations = text_or(from.activations, "");
-  options.device = text_or(from.device, options.device);
+  LOOM_ASSIGN(options.activations, enum_of<Activations>(from.activations, 3, "activations"));
+  LOOM_ASSIGN(options.device, enum_of<Device>(from.device, 2, "device"));
   options.gpu_library = text_or(from.gpu_library, "");
-  options.gpu_tuning = text_or(from.gpu_tuning, options.gpu_tuning);
+  LOOM_ASSIGN(options.gpu_tuning, enum_of<GpuTuning>(from.gpu_tuning, 3, "gpu_tuning"));
   options.gpu_cache = text_or(from.gpu_cache, "");
   options.memory_limit = from.memory_limit;
   options.gpu_strict = from.gpu_strict != 0;
+  if (from.log != nullptr) {
+    options.log = [from](LogLevel level, std::string_view line) {
+      (void)from.log(from.log_user, static_cast<loom_log_level>(level), std::string(line).c_str());
+    };
+  }
   return options;
 }
 
@@ -48,7 +59,7 @@ loom_engine_info info_of(const EngineInfo& from) {
   std::string isas;
   for (const std::string& isa : from.isas) isas += (isas.empty() ? "" : " ") + isa;
   copy_text(info.isas, isas);
-  copy_text(info.activations, from.activations);
+  info.activations = static_cast<loom_activations>(from.activations);
   copy_text(info.device, from.device);
   return info;
 }
@@ -137,6 +148,21 @@ loom_status loom_engine_get_info(const loom_engine* engine, loom_engine_info* ou
   return guarded([&]() -> Status {
     LOOM_ASSIGN(const Engine* object, object_of(engine));
     return give_report(out, info_of(object->info()), "loom_engine_info");
+  });
+}
+
+loom_status loom_engine_get_memory(const loom_engine* engine, loom_memory* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const Engine object, engine_of(engine));
+    const MemoryUse use = object.memory();
+    loom_memory to{};
+    to.weights = use.weights;
+    to.sessions = use.sessions;
+    to.training = use.training;
+    to.total = use.total;
+    to.peak = use.peak;
+    to.mapped = use.mapped;
+    return give_report(out, to, "loom_memory");
   });
 }
 

@@ -10,8 +10,7 @@ Result<ModelOptions> model_options(const loom_model_options* given) {
   LOOM_ASSIGN(const loom_model_options from, options_of(given, "loom_model_options"));
   ModelOptions options;
   if (from.has_dtype != 0) {
-    LOOM_ASSIGN(const DType dtype, dtype_of(from.dtype));
-    options.dtype = dtype_name(dtype);
+    LOOM_ASSIGN(options.dtype, dtype_of(from.dtype));
   }
   if (from.progress != nullptr) {
     options.progress = [from](int64_t done, int64_t total) {
@@ -37,7 +36,7 @@ loom_model_info info_of(const ModelInfo& from) {
   info.has_tokenizer = from.has_tokenizer ? 1 : 0;
   info.has_chat_template = from.has_chat_template ? 1 : 0;
   copy_text(info.architecture, from.architecture);
-  copy_text(info.dtype, from.dtype);
+  info.dtype = static_cast<loom_dtype>(from.dtype);
   return info;
 }
 
@@ -77,6 +76,20 @@ loom_status loom_model_load(loom_engine* engine, const char* path,
   });
 }
 
+loom_status loom_model_load_memory(loom_engine* engine, const void* bytes, int64_t size,
+                                   const char* name, const loom_model_options* options,
+                                   loom_model** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const loom_model_options from, options_of(options, "loom_model_options"));
+    LOOM_ASSIGN(const FileBytes file, file_of(bytes, size, name, from.borrow != 0));
+    LOOM_ASSIGN(const Engine on, engine_of(engine));
+    LOOM_ASSIGN(const ModelOptions how, model_options(options));
+    LOOM_ASSIGN(Model model, Model::load(on, file, how));
+    return give(out, std::move(model));
+  });
+}
+
 loom_status loom_model_random(loom_engine* engine, const char* shape, loom_dtype dtype,
                               uint64_t seed, loom_model** out) {
   return guarded([&]() -> Status {
@@ -84,7 +97,7 @@ loom_status loom_model_random(loom_engine* engine, const char* shape, loom_dtype
     LOOM_ASSIGN(const std::string which, text_of(shape, "shape"));
     LOOM_ASSIGN(const Engine on, engine_of(engine));
     LOOM_ASSIGN(const DType type, dtype_of(dtype));
-    LOOM_ASSIGN(Model model, Model::random(on, which, dtype_name(type), seed));
+    LOOM_ASSIGN(Model model, Model::random(on, which, type, seed));
     return give(out, std::move(model));
   });
 }
@@ -157,7 +170,7 @@ loom_status loom_model_start(const loom_model* model, const loom_model_session_o
     ModelSessionOptions how;
     how.context = from.context;
     how.chunk = non_zero(from.chunk, how.chunk);
-    how.activations = text_or(from.activations, "");
+    LOOM_ASSIGN(how.activations, enum_of<Activations>(from.activations, 3, "activations"));
     LOOM_ASSIGN(ModelSession session, object->session(how));
     return give(out, std::move(session));
   });

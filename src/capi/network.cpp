@@ -1,6 +1,8 @@
 // Networks and their sessions.
 #include "capi/support.hpp"
 
+static_assert(LOOM_FORMAT_SAFETENSORS == static_cast<int>(loom::NetworkFormat::safetensors));
+
 namespace {
 
 using namespace loom;
@@ -15,6 +17,7 @@ Result<LoadOptions> load_options(const loom_engine* engine, const loom_load_opti
   if (from.has_seed != 0) options.seed = from.seed;
   options.weights = text_or(from.weights, "");
   options.open_extent = from.open_extent;
+  options.progress = progress_of(from.progress, from.user);
   if (engine != nullptr) {
     LOOM_ASSIGN(options.engine, engine_of(engine));
   }
@@ -92,6 +95,36 @@ loom_status loom_network_load(loom_engine* engine, const char* path,
     LOOM_ASSIGN(const LoadOptions how, load_options(engine, options));
     LOOM_ASSIGN(Network network, Network::load(file, how));
     return give(out, std::move(network));
+  });
+}
+
+loom_status loom_network_load_memory(loom_engine* engine, const void* bytes, int64_t size,
+                                     const char* name, const loom_load_options* options,
+                                     loom_network** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const loom_load_options from, options_of(options, "loom_load_options"));
+    LOOM_ASSIGN(const FileBytes file, file_of(bytes, size, name, from.borrow != 0));
+    LOOM_ASSIGN(const LoadOptions how, load_options(engine, options));
+    LOOM_ASSIGN(Network network, Network::load(file, how));
+    return give(out, std::move(network));
+  });
+}
+
+loom_status loom_network_save_memory(const loom_network* network, loom_network_format format,
+                                     const loom_save_options* options, void** out, int64_t* size) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_TRY(clear(size, "size"));
+    LOOM_ASSIGN(const Network* object, object_of(network));
+    LOOM_ASSIGN(const NetworkFormat to, enum_of<NetworkFormat>(format, 5, "format"));
+    LOOM_ASSIGN(const SaveOptions how, save_options(options));
+    LOOM_ASSIGN(const std::string bytes, object->save_bytes(to, how));
+    char* copy = nullptr;
+    LOOM_TRY(give_text(&copy, bytes));
+    *out = copy;
+    *size = static_cast<int64_t>(bytes.size());
+    return {};
   });
 }
 

@@ -148,6 +148,23 @@ Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name) {
   return Tensor::borrow(tensor->data, dtype, std::move(shape), std::move(strides));
 }
 
+Result<FileBytes> file_of(const void* bytes, int64_t size, const char* name, bool borrow) {
+  LOOM_ASSIGN(const auto all, list_of(static_cast<const std::byte*>(bytes), size, "bytes"));
+  FileBytes file{.bytes = all, .borrow = borrow};
+  if (name != nullptr) file.name = name;
+  return file;
+}
+
+loom_tensor view_of(const Tensor& from) {
+  loom_tensor view{};
+  view.dtype = static_cast<loom_dtype>(from.dtype());
+  view.rank = static_cast<int32_t>(from.shape().size());
+  view.shape = from.shape().data();
+  view.strides = from.contiguous() ? nullptr : from.strides().data();
+  view.data = const_cast<std::byte*>(from.data());
+  return view;
+}
+
 Result<Engine> engine_of(const loom_engine* engine) {
   if (engine == nullptr) return Engine::shared();
   LOOM_ASSIGN(const Engine* object, object_of(engine));

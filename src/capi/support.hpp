@@ -99,6 +99,15 @@ Result<std::span<const T>> list_of(const T* values, int64_t count, const char* n
     return invalid(std::string("'") + name + "' is null, or has fewer than 0 elements");
   return std::span<const T>(values, static_cast<size_t>(count));
 }
+// A file of the caller in memory.
+Result<FileBytes> file_of(const void* bytes, int64_t size, const char* name, bool borrow);
+// What a callback of C makes of progress; null: no function.
+inline std::function<bool(int64_t, int64_t)> progress_of(loom_progress_fn progress, void* user) {
+  if (progress == nullptr) return {};
+  return [=](int64_t done, int64_t total) { return progress(user, done, total) == 0; };
+}
+// A tensor as C sees it, borrowed while `from` lives.
+loom_tensor view_of(const Tensor& from);
 // Errors: invalid_argument, naming the numbers that there are.
 Result<DType> dtype_of(loom_dtype dtype);
 template <class E>

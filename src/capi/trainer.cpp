@@ -83,6 +83,7 @@ Result<FitOptions> fit_options(const loom_fit_options* given) {
   to.best = text_or(from.best, "");
   to.resume = from.resume != 0;
   to.keep_best = from.keep_best != 0;
+  to.on_validation = progress_of(from.on_validation, from.user);
   if (from.on_batch != nullptr) {
     to.on_batch = [from](int64_t done, int64_t steps, double loss) {
       return from.on_batch(from.user, done, steps, loss) == 0;
@@ -94,6 +95,13 @@ Result<FitOptions> fit_options(const loom_fit_options* given) {
       return from.on_epoch(from.user, &seen) == 0;
     };
   }
+  return to;
+}
+
+loom_step_report report_of(const StepReport& from) {
+  loom_step_report to{};
+  to.updated = from.updated ? 1 : 0;
+  to.loss = from.loss;
   return to;
 }
 
@@ -164,10 +172,37 @@ loom_status loom_trainer_step(loom_trainer* trainer, const loom_tensor* x, const
     if (rate != nullptr) other_rate = *rate;
     LOOM_ASSIGN(const StepReport report, object->train_step(inputs, targets, other_rate));
     if (out == nullptr) return {};
-    loom_step_report to{};
-    to.updated = report.updated ? 1 : 0;
-    to.loss = report.loss;
-    return give_report(out, to, "loom_step_report");
+    return give_report(out, report_of(report), "loom_step_report");
+  });
+}
+
+loom_status loom_trainer_step_with(loom_trainer* trainer, const loom_tensor* x, loom_loss_fn loss,
+                                   void* user, const double* rate, loom_step_report* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Trainer * object, object_of(trainer));
+    LOOM_ASSIGN(const Tensor inputs, tensor_of(x, "x"));
+    if (loss == nullptr) return invalid("'loss' is null; give a function");
+    const auto own = [&](const Tensor& outputs, Tensor& gradients) -> Result<double> {
+      const loom_tensor y = view_of(outputs), dy = view_of(gradients);
+      double value = 0;
+      if (loss(user, &y, &dy, &value) != 0)
+        return Error{Code::cancelled, "the loss of the caller ended the step", {}};
+      return value;
+    };
+    std::optional<double> other_rate;
+    if (rate != nullptr) other_rate = *rate;
+    LOOM_ASSIGN(const StepReport report, object->train_step(inputs, own, other_rate));
+    if (out == nullptr) return {};
+    return give_report(out, report_of(report), "loom_step_report");
+  });
+}
+
+loom_status loom_trainer_bytes(loom_trainer* trainer, int64_t* out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Trainer* object, object_of(trainer));
+    *out = object->bytes();
+    return {};
   });
 }
 

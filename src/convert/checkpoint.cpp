@@ -9,15 +9,15 @@ namespace loom::core {
 namespace {
 
 // What is wrong with a file that is no model, by its name.
-Error not_a_model(const std::string& path) {
-  const std::string name = to_lower_ascii(path);
+Error not_a_model(const FileRef& path) {
+  const std::string name = to_lower_ascii(path.name());
   if (name.ends_with(".entity"))
     return bad_file("is damaged: an .entity file begins with ENTITY and two zero bytes", path, 0);
   if (name.ends_with(".gguf"))
     return bad_file("is damaged: a GGUF file begins with 'GGUF'", path, 0);
-  const size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (file_exists(parent + "/config.json"))
+  const size_t slash = path.name().rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.name().substr(0, slash + 1);
+  if (!path.in_memory() && file_exists(parent + "/config.json"))
     return bad_file(cat("is one file of a model; give the folder that holds it: ", parent), path);
   return bad_file(
       "is no language model; give an .entity or .gguf file, or a folder with config.json", path);
@@ -37,11 +37,12 @@ Result<std::string> chat_template_text(const std::string& folder, std::string& w
 
 }  // namespace
 
-Status check_model_folder(const std::string& folder) {
-  const ModelFile kind = model_file_kind(folder);
+Status check_model_folder(const FileRef& path) {
+  const ModelFile kind = model_file_kind(path);
+  const std::string& folder = path.name();
   if (kind == ModelFile::gguf || kind == ModelFile::entity) return {};
-  if (!is_directory(folder)) {
-    if (file_exists(folder)) return not_a_model(folder);
+  if (!is_directory(path)) {
+    if (file_exists(path)) return not_a_model(path);
     return make_error(Code::not_found,
                       "no such file or folder; give an .entity or .gguf file, or a folder with "
                       "config.json and model.safetensors",
@@ -88,7 +89,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder) {
   return c;
 }
 
-Result<Tokenizer> load_tokenizer(const std::string& path) {
+Result<Tokenizer> load_tokenizer(const FileRef& path) {
   const ModelFile kind = model_file_kind(path);
   if (kind == ModelFile::gguf || kind == ModelFile::entity) {
     LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
@@ -96,7 +97,7 @@ Result<Tokenizer> load_tokenizer(const std::string& path) {
       return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
     return make_error(Code::not_found, "this model has no tokenizer", path);
   }
-  const std::string file = is_directory(path) ? path + "/tokenizer.json" : path;
+  const FileRef file = is_directory(path) ? FileRef(path.name() + "/tokenizer.json") : path;
   if (!file_exists(file)) {
     return make_error(Code::not_found,
                       "no such file; give an .entity or .gguf file, a model folder with "

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/file_ref.hpp"
 #include "io/hf_config.hpp"
 #include "io/safetensors.hpp"
 #include "jinja/chat_template.hpp"
@@ -15,7 +16,7 @@ namespace loom::core {
 
 // Is this a folder that could hold a model, or a GGUF file? The Error of another file, or of a
 // folder that lacks a piece, says what to give instead.
-Status check_model_folder(const std::string& folder);
+Status check_model_folder(const FileRef& folder);
 
 struct Checkpoint {
   HfConfig config;
@@ -28,6 +29,6 @@ struct Checkpoint {
 };
 
 // The tokenizer of a folder or a GGUF file, or a tokenizer.json itself.
-Result<Tokenizer> load_tokenizer(const std::string& path);
+Result<Tokenizer> load_tokenizer(const FileRef& path);
 
 }  // namespace loom::core

@@ -10,6 +10,7 @@
 
 #include "base/memory_budget.hpp"
 #include "bridge/network_source.hpp"
+#include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/model_source.hpp"
 #include "train_io/training_files.hpp"
@@ -30,12 +31,12 @@ struct OpenOptions {
       default_budget();  // of what reading takes, also of weights that are unpacked
 };
 // Errors: out_of_memory, before anything is parsed, where the budget has no room for the file.
-Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options = {});
+Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options = {});
 // A network from any file that open_model() takes. Errors: unsupported (a language model).
-Result<OpenedModel> open_network(const std::string& path, const OpenOptions& options = {});
+Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options = {});
 // Weights for the network `spec`: any file that describes a network itself, or arrays called by the
 // paths of its parameters (.npz, .safetensors). Errors: bad_file (a description without weights).
-Result<std::unique_ptr<NetworkSource>> open_network_weights(const std::string& path,
+Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
                                                             const NetworkSpec& spec,
                                                             const OpenOptions& options = {});
 
@@ -64,7 +65,7 @@ constexpr std::string_view kOnnxTrainedFor = "loom.model";
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
 // (the description alone, or with the weights); a name without an extension is a Hugging Face
 // folder. Errors: unsupported, naming what the format cannot hold.
-Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
+Status write_model(const FileRef& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool);
 
 }  // namespace loom::core

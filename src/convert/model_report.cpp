@@ -95,7 +95,7 @@ std::string cell_notes(const Cell& cell) {
 
 }  // namespace
 
-Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
+Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path) {
   if (is_directory(path)) return SafeTensorsFile::open(path);
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
   const std::span<const std::byte> bytes = file.bytes();
@@ -111,7 +111,8 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
     return unsupported("a description has no tensors", path);
   Result<std::unique_ptr<TensorFile>> tensors = SafeTensorsFile::open(path);
   // Of a file that is something else altogether, the reader of one format has nothing to say.
-  if (!tensors.ok() && tensors.error().code == Code::bad_file && !path.ends_with(".safetensors"))
+  if (!tensors.ok() && tensors.error().code == Code::bad_file &&
+      !path.name().ends_with(".safetensors"))
     return bad_file("holds no tensors that are read: neither .entity, GGUF nor safetensors", path);
   return tensors;
 }
@@ -276,7 +277,9 @@ Status compare_values(const TensorFile& a, size_t ia, const TensorFile& b, size_
 
 }  // namespace
 
-Result<std::vector<TensorDifference>> compare_tensors(const TensorFile& a, const TensorFile& b) {
+Result<std::vector<TensorDifference>> compare_tensors(
+    const TensorFile& a, const TensorFile& b,
+    const std::function<bool(uint64_t done, uint64_t total)>& progress) {
   std::vector<TensorDifference> out;
   for (size_t i = 0; i < a.entries().size(); ++i) {
     const TensorEntry& ea = a.entries()[i];
@@ -300,6 +303,8 @@ Result<std::vector<TensorDifference>> compare_tensors(const TensorFile& a, const
       if (text && !d.same_bytes) d.different = d.count;
     }
     out.push_back(std::move(d));
+    if (progress && !progress(i + 1, a.entries().size()))
+      return make_error(Code::cancelled, "comparing was stopped");
   }
   for (const TensorEntry& eb : b.entries()) {
     if (a.find(eb.name) >= 0) continue;

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "convert/convert.hpp"
+#include "io/file_ref.hpp"
 #include "io/tensor_file.hpp"
 
 namespace loom::core {
 
 // The tensors of a file as it names and stores them. Errors: unsupported (a file without tensors).
-Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path);
+Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path);
 
 // The parameters of a model by their paths, whatever its file calls them; no bytes as stored.
 Result<std::unique_ptr<TensorFile>> open_parameters(const std::string& path,
@@ -56,6 +57,9 @@ struct TensorDifference {
   bool same_bytes = false;  // as they are stored
   bool comparable() const { return !only_a && !only_b && shape_a == shape_b; }
 };
-Result<std::vector<TensorDifference>> compare_tensors(const TensorFile& a, const TensorFile& b);
+// progress: tensors; false: cancelled.
+Result<std::vector<TensorDifference>> compare_tensors(
+    const TensorFile& a, const TensorFile& b,
+    const std::function<bool(uint64_t done, uint64_t total)>& progress = {});
 
 }  // namespace loom::core

@@ -78,7 +78,7 @@ Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
   return model;
 }
 
-Result<OpenedModel> open_entity_model(const std::string& path) {
+Result<OpenedModel> open_entity_model(const FileRef& path) {
   OpenedModel model;
   model.format = "entity";
   LOOM_ASSIGN(std::shared_ptr<const Entity> file, open_entity(path));
@@ -90,10 +90,10 @@ Result<OpenedModel> open_entity_model(const std::string& path) {
   return model;
 }
 
-Result<OpenedModel> open_description(const std::string& path) {
+Result<OpenedModel> open_description(const FileRef& path) {
   OpenedModel model;
   LOOM_ASSIGN(std::string text, read_file(path));
-  LOOM_ASSIGN(JsonValue json, parse_json(text, path));
+  LOOM_ASSIGN(JsonValue json, parse_json(text, path.name()));
   if (is_network_checkpoint(json)) {
     model.format = "description with weights";
     LOOM_ASSIGN(model.network, parse_network_checkpoint(text, path));
@@ -125,7 +125,7 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
   return {};
 }
 
-Result<OpenedModel> open_onnx(const std::string& path, const OpenOptions& options) {
+Result<OpenedModel> open_onnx(const FileRef& path, const OpenOptions& options) {
   LOOM_ASSIGN(ImportedNetwork imported,
               load_onnx(path, {.open_extent = options.open_extent, .take_normalization = true}));
   OpenedModel model;
@@ -173,7 +173,7 @@ Result<SourceWeight> InferredSource::weight(const Param& param) const {
   return weight;
 }
 
-Result<OpenedModel> open_tensors(const std::string& path) {
+Result<OpenedModel> open_tensors(const FileRef& path) {
   LOOM_ASSIGN(std::unique_ptr<TensorFile> file, SafeTensorsFile::open(path));
   LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path));
   OpenedModel model;
@@ -206,7 +206,7 @@ bool is_json(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options) {
+Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options) {
   OpenedModel model;
   if (!file_exists(path)) {
     return make_error(
@@ -244,11 +244,11 @@ Result<OpenedModel> open_model(const std::string& path, const OpenOptions& optio
     LOOM_ASSIGN(model.network, open_npz_network(path, options.memory));
     return model;
   }
-  if (to_lower_ascii(path).ends_with(".onnx")) return open_onnx(path, options);
+  if (to_lower_ascii(path.name()).ends_with(".onnx")) return open_onnx(path, options);
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
     if (weights.error().code != Code::bad_file) return weights.error();
-    if (path.ends_with(".safetensors")) return weights.error();
+    if (path.name().ends_with(".safetensors")) return weights.error();
     return bad_file(
         "is no model that can be opened: neither .entity, GGUF, ONNX (by its name), a "
         "description nor safetensors",
@@ -260,14 +260,14 @@ Result<OpenedModel> open_model(const std::string& path, const OpenOptions& optio
   return model;
 }
 
-Result<OpenedModel> open_network(const std::string& path, const OpenOptions& options) {
+Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options) {
   LOOM_ASSIGN(OpenedModel model, open_model(path, options));
   if (model.network != nullptr) return model;
   return unsupported(
       "this is a language model; give a network: a description or what loom train wrote", path);
 }
 
-Result<std::unique_ptr<NetworkSource>> open_network_weights(const std::string& path,
+Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
                                                             const NetworkSpec& spec,
                                                             const OpenOptions& options) {
   if (!file_exists(path)) return make_error(Code::not_found, "no such file", path);

@@ -78,7 +78,7 @@ PackPolicy network_policy(const ConvertOptions& options) {
   return policy;
 }
 
-Status write_network_entity(const std::string& path, const NetworkSource& source,
+Status write_network_entity(const FileRef& path, const NetworkSource& source,
                             const ConvertOptions& options, ThreadPool& pool) {
   SaveNetworkOptions save;
   save.policy = network_policy(options);
@@ -89,9 +89,9 @@ Status write_network_entity(const std::string& path, const NetworkSource& source
 // The parameters of a network as f32, one at a time in memory.
 class Unpacker {
  public:
-  static Result<Unpacker> create(const NetworkSource& source) {
+  static Result<Unpacker> create(const NetworkSource& source, const ConvertOptions& options) {
     LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
-    return Unpacker(source, std::move(network));
+    return Unpacker(source, options, std::move(network));
   }
   const std::vector<Param>& params() const { return network_.params(); }
   // Good until the next call.
@@ -102,16 +102,22 @@ class Unpacker {
     const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
     LOOM_TRY(weight.rows(0, rows, values_.data()));
     if (weight.release) weight.release();
+    done_ += values_.size() * sizeof(float);
+    const uint64_t total = static_cast<uint64_t>(network_.param_count()) * sizeof(float);
+    if (options_->progress && !options_->progress(std::min(done_, total), total))
+      return make_error(Code::cancelled, "writing was stopped");
     return std::as_bytes(std::span(values_));
   }
 
  private:
-  Unpacker(const WeightSource& source, Network network)
-      : source_(&source), network_(std::move(network)) {}
+  Unpacker(const WeightSource& source, const ConvertOptions& options, Network network)
+      : source_(&source), options_(&options), network_(std::move(network)) {}
 
   const WeightSource* source_;
+  const ConvertOptions* options_;
   Network network_;
   std::vector<float> values_;
+  uint64_t done_ = 0;  // bytes
 };
 
 std::vector<int64_t> extents_of(const Shape& shape) {
@@ -139,7 +145,8 @@ Status add_blobs(const NetworkSource& source, std::string_view folder, bool stri
 
 // Weights that `loom eval` takes, or with the section "training" a checkpoint that `loom train
 // --resume` takes: see training_files.hpp.
-Status write_network_safetensors(const std::string& path, const NetworkSource& source) {
+Status write_network_safetensors(const FileRef& path, const NetworkSource& source,
+                                 const ConvertOptions& options) {
   const JsonValue* training = source.sections.find("training");
   LOOM_ASSIGN(const TrainedModel model, model_of(source));
   SafeMetadata metadata = model_metadata(model, training == nullptr ? "weights 1" : "checkpoint 1");
@@ -151,7 +158,7 @@ Status write_network_safetensors(const std::string& path, const NetworkSource& s
     LOOM_TRY(add_blobs(source, "state/", true, memory, tensors));
     return write_safetensors(path, std::move(tensors), metadata);
   }
-  LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source));
+  LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source, options));
   for (size_t i = 0; i < unpacker.params().size(); ++i) {
     const Param& param = unpacker.params()[i];
     tensors.push_back(
@@ -162,7 +169,7 @@ Status write_network_safetensors(const std::string& path, const NetworkSource& s
   return write_safetensors(path, std::move(tensors), metadata);
 }
 
-Status write_network_onnx(const std::string& path, const NetworkSource& source, ThreadPool& pool) {
+Status write_network_onnx(const FileRef& path, const NetworkSource& source, ThreadPool& pool) {
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   for (size_t i = 0; i < network.params().size(); ++i) {
     LOOM_ASSIGN(const SourceWeight weight, source.weight(network.params()[i]));
@@ -189,8 +196,9 @@ NpyOutput text_array(std::string name, const std::string& text) {
 
 // The parameters by path. loom/network and loom/model (text as bytes), input/shift and input/scale
 // say what they belong to, so that the file can be opened again.
-Status write_network_npz(const std::string& path, const NetworkSource& source) {
-  LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source));
+Status write_network_npz(const FileRef& path, const NetworkSource& source,
+                         const ConvertOptions& options) {
+  LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source, options));
   LOOM_ASSIGN(const Normalization normalization, normalization_of(source));
   std::vector<NpyOutput> arrays;
   const std::string network = write_network(source.spec);
@@ -231,11 +239,11 @@ Status write_decoder_gguf(const std::string& path, const ModelSource& source,
   return write_gguf(path, source, gguf);
 }
 
-Status write_text(const std::string& path, const std::string& text) {
+Status write_text(const FileRef& path, const std::string& text) {
   return write_file_atomic(path, std::as_bytes(std::span(text)));
 }
 
-Status write_network_description(const std::string& path, const OpenedModel& model) {
+Status write_network_description(const FileRef& path, const OpenedModel& model) {
   if (model.network != nullptr) return write_text(path, write_network(model.network->spec));
   LOOM_ASSIGN(GridSpec grid, decoder_grid(model.decoder->config));
   return write_text(path, write_network({std::move(grid), Shape{1}}));
@@ -302,7 +310,7 @@ std::vector<std::string> left_out(const std::string& path, const OpenedModel& mo
               " has no place for it: ", join(names, ", "))};
 }
 
-Status write_model(const std::string& path, const OpenedModel& model, const ConvertOptions& options,
+Status write_model(const FileRef& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool) {
   const std::string extension = extension_of(path);
   const bool decoder = model.decoder != nullptr;
@@ -319,9 +327,9 @@ Status write_model(const std::string& path, const OpenedModel& model, const Conv
   if (decoder && extension == ".gguf") return write_decoder_gguf(path, *model.decoder, options);
   if (decoder && extension.empty()) return write_hf_folder(path, *model.decoder, options.dtype);
   if (!decoder && extension == ".safetensors")
-    return write_network_safetensors(path, *model.network);
+    return write_network_safetensors(path, *model.network, options);
   if (!decoder && extension == ".onnx") return write_network_onnx(path, *model.network, pool);
-  if (!decoder && extension == ".npz") return write_network_npz(path, *model.network);
+  if (!decoder && extension == ".npz") return write_network_npz(path, *model.network, options);
   return unsupported(cat("cannot write ", decoder ? "a language model" : "a network", " as '",
                          extension, "'; choose .entity, .json, ",
                          decoder ? ".gguf, or a folder (a name without an extension)"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {
@@ -101,7 +102,7 @@ Result<DType> parse_dtype(std::string_view name) {
   }
   std::vector<std::string> names;
   for (const DTypeInfo& info : kTable) names.emplace_back(info.name);
-  return invalid(cat("unknown dtype '", printable(name), "'; use one of ", join(names, ", ")));
+  return unknown_word("dtype", name, names);
 }
 
 }  // namespace loom::core

@@ -57,7 +57,7 @@ Status ArrayFile::read_safetensors(std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<ArrayFile> ArrayFile::open(const std::string& path, const MemoryBudget& memory) {
+Result<ArrayFile> ArrayFile::open(const FileRef& path, const MemoryBudget& memory) {
   LOOM_ASSIGN(ByteSource source, ByteSource::open(path, memory));
   return from(std::move(source));
 }

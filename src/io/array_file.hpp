@@ -11,6 +11,7 @@
 
 #include "io/array.hpp"
 #include "io/byte_source.hpp"
+#include "io/file_ref.hpp"
 #include "io/npy.hpp"
 
 namespace loom::core {
@@ -20,7 +21,7 @@ class ArrayFile {
   enum class Kind : uint8_t { npy, npz, idx, safetensors };
   // Is this one of the four, by its first bytes? A CSV is not.
   static bool known(std::span<const std::byte> bytes);
-  static Result<ArrayFile> open(const std::string& path, const MemoryBudget& memory = {});
+  static Result<ArrayFile> open(const FileRef& path, const MemoryBudget& memory = {});
   static Result<ArrayFile> from(ByteSource source);
 
   Kind kind() const { return kind_; }

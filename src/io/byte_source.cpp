@@ -6,7 +6,7 @@
 
 namespace loom::core {
 
-Result<ByteSource> ByteSource::open(const std::string& path, const MemoryBudget& memory) {
+Result<ByteSource> ByteSource::open(const FileRef& path, const MemoryBudget& memory) {
   ByteSource source;
   source.where_ = path;
   source.memory_ = memory;

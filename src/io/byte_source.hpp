@@ -16,7 +16,7 @@ namespace loom::core {
 
 class ByteSource {
  public:
-  static Result<ByteSource> open(const std::string& path, const MemoryBudget& memory = {});
+  static Result<ByteSource> open(const FileRef& path, const MemoryBudget& memory = {});
   // `bytes` must outlive it.
   static ByteSource of(std::span<const std::byte> bytes, std::string where,
                        const MemoryBudget& memory = {});

@@ -40,13 +40,6 @@ Error row_error(const std::string& where, int64_t cells, int64_t cols, bool more
 
 }  // namespace
 
-Result<CsvHeader> parse_csv_header(std::string_view name) {
-  if (name == "auto") return CsvHeader::automatic;
-  if (name == "yes") return CsvHeader::yes;
-  if (name == "no") return CsvHeader::no;
-  return invalid(cat("--header ", printable(name), ": give auto, yes or no"));
-}
-
 // What the first pass finds out.
 struct CsvFile::Survey {
   enum class Below : uint8_t { unknown, number, text };

@@ -19,8 +19,6 @@
 namespace loom::core {
 
 enum class CsvHeader : uint8_t { automatic, yes, no };
-// "auto", "yes", "no"
-Result<CsvHeader> parse_csv_header(std::string_view name);
 
 // One cell; its text is good until the function it was given to returns.
 struct CsvCell {

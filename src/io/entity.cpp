@@ -53,7 +53,7 @@ uint16_t entity_version(std::span<const std::byte> bytes) {
   return version;
 }
 
-Result<std::unique_ptr<Entity>> Entity::open(const std::string& path) {
+Result<std::unique_ptr<Entity>> Entity::open(const FileRef& path) {
   auto entity = std::make_unique<Entity>();
   LOOM_ASSIGN(entity->map_, MappedFile::open(path));
   entity->bytes_ = entity->map_.bytes();

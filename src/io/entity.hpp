@@ -50,7 +50,7 @@ bool entity_shape_fits(const Shape& shape);
 class Entity : public TensorFile {
  public:
   // Errors: bad_file (with the byte), unsupported (another version).
-  static Result<std::unique_ptr<Entity>> open(const std::string& path);
+  static Result<std::unique_ptr<Entity>> open(const FileRef& path);
   // A file already in memory, which must outlive the result and begin at a multiple of 8 bytes.
   static Result<std::unique_ptr<Entity>> parse(std::span<const std::byte> bytes,
                                                const std::string& where);
@@ -114,7 +114,7 @@ struct EntityProgress {
 
 // Writes the file atomically; `keep` as AtomicFile::commit() takes it. `header`: the sections, an
 // object. Equal input gives equal bytes.
-Status write_entity(const std::string& path, const JsonValue& header,
+Status write_entity(const FileRef& path, const JsonValue& header,
                     const std::vector<EntityOutput>& blobs, const EntityProgress& progress = {},
                     const std::string& keep = {});
 

@@ -124,7 +124,7 @@ EntityOutput text_output(std::string path, std::string value) {
   return out;
 }
 
-Status write_entity(const std::string& path, const JsonValue& sections,
+Status write_entity(const FileRef& path, const JsonValue& sections,
                     const std::vector<EntityOutput>& blobs, const EntityProgress& progress,
                     const std::string& keep) {
   if (!sections.is_object()) return invalid("the sections of a header are an object", path);

@@ -112,9 +112,26 @@ Result<std::string> link_beside(const std::string& path) {
   return os_error("keep", path);
 }
 
+Result<std::string> read_memory(const FileRef& file, uint64_t max_bytes) {
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.size() > max_bytes)
+    return bad_file(cat("larger than the limit of ", max_bytes, " bytes"), file.name());
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
 }  // namespace
 
-Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
+MappedFile MappedFile::in_memory(const FileRef& file) {
+  MappedFile map;
+  map.path_ = file.name();
+  map.data_ = file.bytes().data();
+  map.size_ = file.bytes().size();
+  map.owner_ = file.owner();
+  return map;
+}
+
+Result<std::string> read_file(const FileRef& path, uint64_t max_bytes) {
+  if (path.in_memory()) return read_memory(path, max_bytes);
   LOOM_ASSIGN(const OpenFile file, open_regular(path));
   max_bytes = std::min(max_bytes, uint64_t{1} << 62);
   // The size is only a hint: some files (/proc) say 0, others grow while they are read.
@@ -137,14 +154,14 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
   return bad_file(cat("larger than the limit of ", max_bytes, " bytes"), path);
 }
 
-bool file_exists(const std::string& path) {
+bool file_exists(const FileRef& path) {
   struct stat info = {};
-  return stat(path.c_str(), &info) == 0;
+  return path.in_memory() || stat(path.name().c_str(), &info) == 0;
 }
 
-bool is_directory(const std::string& path) {
+bool is_directory(const FileRef& path) {
   struct stat info = {};
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return !path.in_memory() && stat(path.name().c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 Status make_folder(const std::string& path) {
@@ -152,10 +169,11 @@ Status make_folder(const std::string& path) {
   return os_error("make the folder", path);
 }
 
-Result<MappedFile> MappedFile::open(const std::string& path) {
+Result<MappedFile> MappedFile::open(const FileRef& path) {
+  if (path.in_memory()) return in_memory(path);
   LOOM_ASSIGN(const OpenFile file, open_regular(path));
   MappedFile map;
-  map.path_ = path;
+  map.path_ = path.name();
   if (file.size == 0) return map;
   if (file.size > SIZE_MAX) return make_error(Code::out_of_memory, "too large to map", path);
   const auto size = static_cast<size_t>(file.size);
@@ -163,27 +181,32 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (data == MAP_FAILED) return os_error("map", path);
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = size;
+  map.mapped_ = true;
   return map;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, false)),
+      owner_(std::move(other.owner_)),
       path_(std::move(other.path_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(owner_, other.owner_);
   std::swap(path_, other.path_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+  if (mapped_) munmap(const_cast<std::byte*>(data_), size_);
 }
 
 void MappedFile::release(uint64_t offset, uint64_t size) const {
-  if (data_ == nullptr || offset > size_ || size > size_ - offset) return;
+  if (!mapped_ || offset > size_ || size > size_ - offset) return;
   // Whole pages only: the first and the last may hold bytes of a neighbour.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t first = (offset + page - 1) / page * page;
@@ -219,7 +242,13 @@ Result<AtomicFile> AtomicFile::create_beside(const std::string& path) {
   return make_error(Code::io_error, "cannot create it: others remove what is written there", path);
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile> AtomicFile::create(const FileRef& to) {
+  const std::string& path = to.name();
+  if (to.in_memory()) {
+    AtomicFile file(path, {}, -1);
+    file.out_ = to.out();
+    return file;
+  }
   LOOM_TRY(check_target(path));
   remove_stale_temporaries(path);
   LOOM_ASSIGN(AtomicFile file, create_beside(path));
@@ -238,7 +267,9 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_) {}
+      size_(other.size_),
+      out_(std::exchange(other.out_, nullptr)),
+      written_(std::move(other.written_)) {}
 
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -246,6 +277,11 @@ AtomicFile::~AtomicFile() {
 }
 
 Status AtomicFile::write(std::span<const std::byte> bytes) {
+  if (out_ != nullptr) {
+    written_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    size_ += bytes.size();
+    return {};
+  }
   LOOM_TRY(write_all(bytes, path_, [this](std::span<const std::byte> some) {
     return ::write(fd_, some.data(), some.size());
   }));
@@ -262,6 +298,11 @@ Status AtomicFile::pad(uint64_t alignment) {
 Status AtomicFile::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
   if (offset > size_ || bytes.size() > size_ - offset)
     return make_error(Code::internal, "a rewrite beyond the end", path_);
+  if (out_ != nullptr) {
+    std::copy_n(reinterpret_cast<const char*>(bytes.data()), bytes.size(),
+                written_.begin() + static_cast<std::ptrdiff_t>(offset));
+    return {};
+  }
   const std::byte* start = bytes.data();
   return write_all(bytes, path_, [&](std::span<const std::byte> some) {
     const uint64_t at = offset + static_cast<uint64_t>(some.data() - start);
@@ -288,6 +329,10 @@ Status AtomicFile::replace(const std::string& keep) {
 }
 
 Status AtomicFile::commit(const std::string& keep) {
+  if (out_ != nullptr) {
+    *out_ = std::move(written_);
+    return {};
+  }
   if (!sync(fd_)) return os_error("sync", path_);
   // After an interrupted close the descriptor is gone, and the bytes are safe already.
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return os_error("close", path_);
@@ -295,7 +340,7 @@ Status AtomicFile::commit(const std::string& keep) {
   return sync_folder(path_);
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes,
+Status write_file_atomic(const FileRef& path, std::span<const std::byte> bytes,
                          const std::string& keep) {
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
   LOOM_TRY(file.write(bytes));

@@ -1,4 +1,5 @@
-// Files: read whole, map read-only, write atomically. The only room that opens paths.
+// Files: read whole, map read-only, write atomically. The only room that opens paths. A FileRef to
+// memory is read and written there, and never meets a file.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -15,18 +17,18 @@ constexpr uint64_t kMaxTextFile = uint64_t{256} << 20;
 
 // The whole file as bytes. Errors: not_found; io_error (the system refuses); bad_file for a folder,
 // a pipe or a device, and when larger than `max_bytes`.
-Result<std::string> read_file(const std::string& path, uint64_t max_bytes = kMaxTextFile);
+Result<std::string> read_file(const FileRef& path, uint64_t max_bytes = kMaxTextFile);
 
-bool file_exists(const std::string& path);
-bool is_directory(const std::string& path);
+bool file_exists(const FileRef& path);
+bool is_directory(const FileRef& path);
 // Makes a folder inside one that exists; one that is there already is fine.
 Status make_folder(const std::string& path);
 
-// A read-only memory map of a whole file. Move-only; unmapped by the destructor. An empty file maps
-// to an empty span.
+// A read-only memory map of a whole file, or bytes of a FileRef. Move-only; unmapped by the
+// destructor. An empty file maps to an empty span.
 class MappedFile {
  public:
-  static Result<MappedFile> open(const std::string& path);
+  static Result<MappedFile> open(const FileRef& path);
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -40,8 +42,11 @@ class MappedFile {
   void release(uint64_t offset, uint64_t size) const;
 
  private:
+  static MappedFile in_memory(const FileRef& file);
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  bool mapped_ = false;                // false: of memory, which owner_ may keep
+  std::shared_ptr<const void> owner_;  // null: the caller keeps it
   std::string path_;
 };
 
@@ -53,7 +58,7 @@ class MappedFile {
 class AtomicFile {
  public:
   // Errors: invalid_argument (a folder, a device, no path), not_found (no such folder), io_error.
-  static Result<AtomicFile> create(const std::string& path);
+  static Result<AtomicFile> create(const FileRef& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
@@ -76,10 +81,12 @@ class AtomicFile {
   std::string path_, temporary_;
   int fd_ = -1;
   uint64_t size_ = 0;
+  std::string* out_ = nullptr;  // where the file goes to memory
+  std::string written_;
 };
 
 // AtomicFile in one call.
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes,
+Status write_file_atomic(const FileRef& path, std::span<const std::byte> bytes,
                          const std::string& keep = {});
 
 }  // namespace loom::core

@@ -14,15 +14,18 @@ Error no_files(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path, uint64_t) {
-  return no_files(path);
+Result<std::string> read_file(const FileRef& path, uint64_t max_bytes) {
+  if (!path.in_memory()) return no_files(path);
+  const std::span<const std::byte> bytes = path.bytes();
+  if (bytes.size() > max_bytes) return bad_file("larger than what is read of a text", path);
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-bool file_exists(const std::string&) {
-  return false;
+bool file_exists(const FileRef& path) {
+  return path.in_memory();
 }
 
-bool is_directory(const std::string&) {
+bool is_directory(const FileRef&) {
   return false;
 }
 
@@ -30,8 +33,18 @@ Status make_folder(const std::string& path) {
   return no_files(path);
 }
 
-Result<MappedFile> MappedFile::open(const std::string& path) {
-  return no_files(path);
+Result<MappedFile> MappedFile::open(const FileRef& path) {
+  if (!path.in_memory()) return no_files(path);
+  return in_memory(path);
+}
+
+MappedFile MappedFile::in_memory(const FileRef& file) {
+  MappedFile map;
+  map.path_ = file.name();
+  map.data_ = file.bytes().data();
+  map.size_ = file.bytes().size();
+  map.owner_ = file.owner();
+  return map;
 }
 
 MappedFile::MappedFile(MappedFile&&) noexcept = default;
@@ -39,7 +52,7 @@ MappedFile& MappedFile::operator=(MappedFile&&) noexcept = default;
 MappedFile::~MappedFile() = default;
 void MappedFile::release(uint64_t, uint64_t) const {}
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile> AtomicFile::create(const FileRef& path) {
   return no_files(path);
 }
 
@@ -62,7 +75,7 @@ Status AtomicFile::commit(const std::string&) {
   return no_files(path_);
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::byte>, const std::string&) {
+Status write_file_atomic(const FileRef& path, std::span<const std::byte>, const std::string&) {
   return no_files(path);
 }
 

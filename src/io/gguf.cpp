@@ -235,7 +235,7 @@ Status Gguf::read(std::span<const std::byte> bytes) {
   return place_tensors(reader.offset());
 }
 
-Result<Gguf> Gguf::open(const std::string& path) {
+Result<Gguf> Gguf::open(const FileRef& path) {
   Gguf gguf;
   LOOM_ASSIGN(gguf.file_, MappedFile::open(path));
   gguf.where_ = path;

@@ -60,7 +60,7 @@ struct GgufValue {
 
 class Gguf : public TensorFile {
  public:
-  static Result<Gguf> open(const std::string& path);
+  static Result<Gguf> open(const FileRef& path);
   // A file already in memory; `where` names it in messages. The bytes must outlive the result.
   // For tests and fuzzers.
   static Result<Gguf> parse(std::span<const std::byte> bytes, const std::string& where);

@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-ModelFile model_file_kind(const std::string& path) {
+ModelFile model_file_kind(const FileRef& path) {
   if (is_directory(path)) return ModelFile::folder;
   if (!file_exists(path)) return ModelFile::none;
   const Result<MappedFile> file = MappedFile::open(path);

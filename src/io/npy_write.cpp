@@ -173,7 +173,7 @@ Result<std::string> npz_bytes(const std::vector<NpyOutput>& arrays) {
   return out;
 }
 
-Status write_npz(const std::string& path, const std::vector<NpyOutput>& arrays) {
+Status write_npz(const FileRef& path, const std::vector<NpyOutput>& arrays) {
   LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
   LOOM_TRY(put_npz(arrays, [&](std::span<const std::byte> bytes) { return file.write(bytes); }));
   return file.commit();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/array.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -34,6 +35,6 @@ Status write_npy(const std::string& path, const NpyOutput& array);
 // ZIP without ZIP64 holds: 65535 members, 4 GiB).
 Result<std::string> npz_bytes(const std::vector<NpyOutput>& arrays);
 // The same into a file, member by member.
-Status write_npz(const std::string& path, const std::vector<NpyOutput>& arrays);
+Status write_npz(const FileRef& path, const std::vector<NpyOutput>& arrays);
 
 }  // namespace loom::core

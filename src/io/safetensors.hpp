@@ -63,7 +63,7 @@ class SafeTensors {
   // `path`: a .safetensors file, an index .json, or a folder holding model.safetensors or
   // model.safetensors.index.json (the first wins). In an index, weight_map and the shards must name
   // the same tensors.
-  static Result<SafeTensors> open(const std::string& path);
+  static Result<SafeTensors> open(const FileRef& path);
   // One file already in memory; `where` names it in messages. The bytes must outlive the result.
   // For tests and fuzzers.
   static Result<SafeTensors> parse(std::span<const std::byte> bytes, const std::string& where);
@@ -83,7 +83,7 @@ class SafeTensors {
  private:
   // Adds the tensors and metadata of one file; leaves tensors_ unsorted.
   Status add_file(std::span<const std::byte> bytes, const std::string& where, size_t file);
-  Status add_map(const std::string& path);
+  Status add_map(const FileRef& path);
   static Result<SafeTensors> open_index(const std::string& path);
   void sort_by_name();
 

@@ -24,7 +24,7 @@ SafeTensorsFile::SafeTensorsFile(SafeTensors tensors) : tensors_(std::move(tenso
   }
 }
 
-Result<std::unique_ptr<TensorFile>> SafeTensorsFile::open(const std::string& path) {
+Result<std::unique_ptr<TensorFile>> SafeTensorsFile::open(const FileRef& path) {
   LOOM_ASSIGN(SafeTensors tensors, SafeTensors::open(path));
   return std::unique_ptr<TensorFile>(std::make_unique<SafeTensorsFile>(std::move(tensors)));
 }

@@ -2,6 +2,7 @@
 // stand in the order of the files and of the bytes in them. It owns what it shows.
 #pragma once
 
+#include "io/file_ref.hpp"
 #include "io/safetensors.hpp"
 #include "io/tensor_file.hpp"
 
@@ -11,7 +12,7 @@ class SafeTensorsFile final : public TensorFile {
  public:
   explicit SafeTensorsFile(SafeTensors tensors);
   // `path` as SafeTensors::open takes it.
-  static Result<std::unique_ptr<TensorFile>> open(const std::string& path);
+  static Result<std::unique_ptr<TensorFile>> open(const FileRef& path);
 
   std::span<const TensorEntry> entries() const override { return entries_; }
   Status to_f32(size_t index, int64_t first, int64_t count, float* out) const override;

@@ -106,7 +106,7 @@ Status check_agreement(const std::vector<IndexEntry>& entries,
 
 }  // namespace
 
-Status SafeTensors::add_map(const std::string& path) {
+Status SafeTensors::add_map(const FileRef& path) {
   LOOM_ASSIGN(MappedFile map, MappedFile::open(path));
   LOOM_TRY(add_file(map.bytes(), path, files_.size()));
   files_.push_back(std::move(map));
@@ -138,13 +138,13 @@ Result<SafeTensors> SafeTensors::open_index(const std::string& path) {
   return model;
 }
 
-Result<SafeTensors> SafeTensors::open(const std::string& path) {
-  if (path.size() >= 5 && path.substr(path.size() - 5) == ".json") return open_index(path);
-  std::string file = path;
+Result<SafeTensors> SafeTensors::open(const FileRef& path) {
+  if (!path.in_memory() && path.name().ends_with(".json")) return open_index(path);
+  FileRef file = path;
   if (is_directory(path)) {
-    const std::string folder = path.back() == '/' ? path : path + "/";
+    const std::string folder = path.name().back() == '/' ? path.name() : path.name() + "/";
     file = folder + "model.safetensors";
-    const std::string index = file + ".index.json";
+    const std::string index = file.name() + ".index.json";
     if (!file_exists(file) && file_exists(index)) return open_index(index);
     if (!file_exists(file)) {
       return make_error(Code::not_found,

@@ -85,7 +85,7 @@ Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
   return file;
 }
 
-Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
+Status write_safetensors(const FileRef& path, std::vector<SafeOutput> tensors,
                          const SafeMetadata& metadata, const std::string& keep) {
   sort_by_name(tensors);
   LOOM_ASSIGN(const std::string header, header_of(tensors, metadata));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file_ref.hpp"
 #include "io/safetensors.hpp"
 
 namespace loom::core {
@@ -27,7 +28,7 @@ using SafeMetadata = std::vector<std::pair<std::string, std::string>>;
 Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
                                       const SafeMetadata& metadata);
 // keep: see AtomicFile::commit().
-Status write_safetensors(const std::string& path, std::vector<SafeOutput> tensors,
+Status write_safetensors(const FileRef& path, std::vector<SafeOutput> tensors,
                          const SafeMetadata& metadata, const std::string& keep = {});
 
 }  // namespace loom::core

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/dmath.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {
@@ -17,18 +18,6 @@ constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
 constexpr std::string_view kSchedules[] = {
     "constant",        "step",   "multi_step", "exponential", "cosine",
     "cosine_restarts", "linear", "polynomial", "one_cycle",   "plateau"};
-
-template <class Kind>
-Result<Kind> parse(std::string_view what, std::span<const std::string_view> names,
-                   std::string_view name) {
-  const std::string word = to_lower_ascii(name);
-  std::string all;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == word) return static_cast<Kind>(i);
-    all += cat(i == 0 ? "" : ", ", names[i]);
-  }
-  return invalid(cat("unknown ", what, " '", printable(name), "'; known are ", all));
-}
 
 // 2^x for the powers below.
 double power(double base, double exponent) {
@@ -51,7 +40,7 @@ double one_cycle(double rate, double t) {
 
 Result<LossKind> parse_loss(std::string_view name) {
   if (to_lower_ascii(name) == "cross_entropy") return LossKind::softmax_ce;
-  return parse<LossKind>("loss", kLosses, name);
+  return value_named<LossKind>("loss", kLosses, name);
 }
 std::string_view loss_name(LossKind kind) {
   return kLosses[static_cast<size_t>(kind)];
@@ -71,7 +60,7 @@ bool OptimizerSpec::corrects() const {
 
 Result<OptimizerSpec> parse_optimizer(std::string_view name) {
   OptimizerSpec spec;
-  LOOM_ASSIGN(spec.kind, parse<OptimizerKind>("optimizer", kOptimizers, name));
+  LOOM_ASSIGN(spec.kind, value_named<OptimizerKind>("optimizer", kOptimizers, name));
   if (spec.kind == kLbfgs) spec = {.kind = OptimizerKind::sgd, .history = 10};
   if (spec.kind == OptimizerKind::rmsprop) spec.beta2 = 0.99f;
   if (spec.kind == OptimizerKind::adamw) spec.decay = 0.01f;
@@ -83,11 +72,15 @@ std::string_view optimizer_name(const OptimizerSpec& spec) {
 }
 
 Result<ClipKind> parse_clip(std::string_view name) {
-  return parse<ClipKind>("clip", kClips, name);
+  return value_named<ClipKind>("clip", kClips, name);
+}
+
+std::string_view clip_name(ClipKind kind) {
+  return kClips[static_cast<size_t>(kind)];
 }
 
 Result<ScheduleKind> parse_schedule(std::string_view name) {
-  return parse<ScheduleKind>("schedule", kSchedules, name);
+  return value_named<ScheduleKind>("schedule", kSchedules, name);
 }
 std::string_view schedule_name(ScheduleKind kind) {
   return kSchedules[static_cast<size_t>(kind)];

@@ -43,6 +43,7 @@ struct ClipSpec {
   float limit = 1.0f;
 };
 Result<ClipKind> parse_clip(std::string_view name);
+std::string_view clip_name(ClipKind kind);
 
 // With s the steps since the warm-up ended, n those from there to the end of the run, t = min(s /
 // n, 1), e = floor(s / steps per epoch), and half(t) = (1 + cos(pi t)) / 2, which falls from 1 to

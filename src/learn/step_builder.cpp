@@ -215,6 +215,30 @@ Status record_parts(Scribe& s, LossArgs loss, bool together) {
   return s.ops().loss(loss);
 }
 
+// From `total` to t.loss, by way of the losses that layers add.
+Status add_losses(Scribe& s, StepTensors& t, Tensor total) {
+  for (size_t i = 0; i < t.network.losses.size(); ++i) {
+    const AddedLoss& added = t.network.losses[i];
+    LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
+    LOOM_ASSIGN(const Tensor part, s.binary(added.value, weight, BinaryKind::mul));
+    const bool last = i + 1 == t.network.losses.size();
+    const Tensor sum = last ? t.loss : s.fresh(Shape{1, 1});
+    LOOM_TRY(s.ops().binary({total, part, sum, BinaryKind::add}));
+    total = sum;
+  }
+  return {};
+}
+
+// Records the place where the caller gives the loss and dy.
+Status record_given(Trace& trace, Scribe& s, StepTensors& t, const Tensor& dy, bool together) {
+  t.given_gradient = dy;
+  t.given_loss = s.fresh(Shape{1, 1});
+  const bool alone = t.network.losses.empty();
+  t.loss = alone ? t.given_loss : together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
+  trace.note(t.network.y, kGivenNote);
+  return add_losses(s, t, t.given_loss);
+}
+
 // Records the loss; the gradient of y goes to dy unless that is empty. t.loss: the sum over rows
 // and added losses.
 Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, StepTensors& t,
@@ -249,18 +273,9 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
     first += width;
   }
   t.loss = together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
-  Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
+  const Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
   LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, heads * y.rows()), total, ReduceKind::sum}));
-  for (size_t i = 0; i < t.network.losses.size(); ++i) {
-    const AddedLoss& added = t.network.losses[i];
-    LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
-    LOOM_ASSIGN(const Tensor part, s.binary(added.value, weight, BinaryKind::mul));
-    const bool last = i + 1 == t.network.losses.size();
-    const Tensor sum = last ? t.loss : s.fresh(Shape{1, 1});
-    LOOM_TRY(s.ops().binary({total, part, sum, BinaryKind::add}));
-    total = sum;
-  }
-  return {};
+  return add_losses(s, t, total);
 }
 
 // Ends of the segments of gradient checkpointing; the last group is in use when the backward pass
@@ -282,6 +297,7 @@ std::vector<Tensor*> StepTensors::pins() {
   for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty()) all.push_back(&network.mask);
   if (!row_losses.empty()) all.push_back(&row_losses);
+  if (!given_loss.empty()) all.insert(all.end(), {&given_gradient, &given_loss});
   for (Tensor& target : targets) all.push_back(&target);
   return all;
 }
@@ -306,7 +322,8 @@ Status record_learning(Trace& trace, const TrainStepOptions& options,
   d.checkpoint(segments(t.network, options.checkpoint_cells));
   Scribe s(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
-  LOOM_TRY(record_loss(trace, s, options, t, dy, together));
+  LOOM_TRY(options.given_loss ? record_given(trace, s, t, dy, together)
+                              : record_loss(trace, s, options, t, dy, together));
   const bool alone = options.accumulate == 1 && !options.optimizer.lbfgs();
   for (const Trained& p : trained) d.want(p.weight, p.gradient, !alone);
   if (options.observed) {

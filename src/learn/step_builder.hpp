@@ -27,6 +27,8 @@ struct StepTensors {
   Tensor row_losses;  // of an evaluation: [heads, rows], each with its weight
   Tensor hyper;       // OptimiseArgs::hyper
   Tensor numbers;     // [1, 2]: 0 and 1
+  // With TrainStepOptions::given_loss: the gradient of y and the loss, which the caller gives.
+  Tensor given_gradient, given_loss;
   Tensor report;  // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
   std::vector<Tensor*> pins();
 };
@@ -46,6 +48,8 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
                          const std::vector<Tensor>* feedback, StepTensors& t);
 // Memory for what feedback links carry from batch to batch; empty where nothing is to be carried.
 Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, const Ops& ops);
+// Id of the note at which a run stops for the loss that the caller gives.
+constexpr int64_t kGivenNote = -1;
 // Its tensors, as the functions above take them.
 const std::vector<Tensor>* tensors_of(const FeedbackMemory& feedback);
 // Masters into the network's packed weights.

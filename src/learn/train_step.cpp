@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <utility>
 
 #include "base/dmath.hpp"
@@ -39,6 +40,8 @@ struct TrainStep::Impl {
   std::unique_ptr<Program> step;    // forward, loss, gradients; the update too unless accumulating
   std::unique_ptr<Program> update;  // accumulating: clipping, update, gradients back to zero
   std::unique_ptr<Program> pack;    // masters into the network
+  std::unique_ptr<Program> given;   // `step` with a loss of the caller; made when it is asked for
+  StepTensors given_tensors;
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
   LayerObserver observer;
@@ -73,6 +76,12 @@ struct TrainStep::Impl {
   Status update_lbfgs(double rate, StepResult& result);
   void show(int64_t id, const Tensor& values) const;
   Status make_programs();
+  Status make_given();
+  Status take_loss(const GivenLoss& loss);
+  Result<StepResult> finish_step(double rate, const Tensor& loss);
+  float step_number() const {
+    return static_cast<float>((updates * options.accumulate + batches) % (1 << 24));
+  }
   Status set_hyper(double rate);
   // Steps that carry feedback wait for each other: one that is not finite must leave nothing.
   bool overlaps() const {
@@ -213,6 +222,7 @@ Status TrainStep::Impl::make_programs() {
   kept.numbers = tensors.numbers;
   kept.report = tensors.report;
   tensors = std::move(kept);
+  given.reset();
   Trace forward(DType::f32, true);
   const bool together = ops->device != nullptr;
   LOOM_TRY(
@@ -227,6 +237,37 @@ Status TrainStep::Impl::make_programs() {
   LOOM_TRY(record_pack(masters, options, trained));
   LOOM_ASSIGN(pack, compile(std::move(masters), {}));
   return {};
+}
+
+Status TrainStep::Impl::make_given() {
+  if (given != nullptr) return {};
+  TrainStepOptions own = options;
+  own.given_loss = true;
+  given_tensors = {};
+  given_tensors.hyper = tensors.hyper;
+  given_tensors.numbers = tensors.numbers;
+  given_tensors.report = tensors.report;
+  Trace trace(DType::f32, true);
+  LOOM_TRY(record_step(trace, *network, own, trained, tensors_of(feedback), given_tensors,
+                       ops->device != nullptr));
+  LOOM_ASSIGN(Program program,
+              Program::compile(std::move(trace), given_tensors.pins(), *ops, *pool));
+  given = std::make_unique<Program>(std::move(program));
+  return {};
+}
+
+// In the middle of a step: the caller sees y and gives the loss and its gradient. Where it fails,
+// the loss is no number and the gradient is zero, so that nothing changes.
+Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
+  const Tensor& dy = given_tensors.given_gradient;
+  std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
+  const Result<double> value = loss(given_tensors.network.y, dy);
+  if (!value.ok()) std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
+  given_tensors.given_loss.f32()[0] =
+      value.ok() ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
+  LOOM_TRY(to_device(*ops, dy));
+  LOOM_TRY(to_device(*ops, given_tensors.given_loss));
+  return value.ok() ? Status{} : Status(value.error());
 }
 
 Status TrainStep::Impl::set_hyper(double rate) {
@@ -250,8 +291,7 @@ Status TrainStep::Impl::set_hyper(double rate) {
 // What a step needs besides its batch.
 Status TrainStep::Impl::prepare(double rate) {
   LOOM_TRY(set_hyper(rate));
-  tensors.network.step.f32()[0] =
-      static_cast<float>((updates * options.accumulate + batches) % (1 << 24));
+  tensors.network.step.f32()[0] = step_number();
   return {};
 }
 
@@ -312,16 +352,55 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   } else {
     LOOM_TRY(s.step->run());
   }
+  LOOM_ASSIGN(const StepResult result, s.finish_step(learning_rate, s.tensors.loss));
+  if (!result.finite) LOOM_TRY(forget());
+  return result;
+}
+
+// The update that follows a step, if it is due.
+Result<StepResult> TrainStep::Impl::finish_step(double rate, const Tensor& loss) {
   StepResult result;
-  const bool updates = ++s.batches >= s.options.accumulate;
-  if (updates) {
-    s.batches = 0;
-    LOOM_TRY(s.lbfgs != nullptr ? s.update_lbfgs(learning_rate, result)
-                                : s.update_recorded(result));
+  const bool due = ++batches >= options.accumulate;
+  if (due) {
+    batches = 0;
+    LOOM_TRY(lbfgs != nullptr ? update_lbfgs(rate, result) : update_recorded(result));
   }
-  if (!updates || s.lbfgs != nullptr) LOOM_TRY(to_host(*s.ops, {s.tensors.loss}));
-  result.loss = static_cast<double>(s.tensors.loss.f32()[0]);
-  if (result.updated) ++s.updates;
+  if (!due || lbfgs != nullptr || loss.data != tensors.loss.data) LOOM_TRY(to_host(*ops, {loss}));
+  result.loss = static_cast<double>(loss.f32()[0]);
+  if (result.updated) ++updates;
+  return result;
+}
+
+Result<Tensor> TrainStep::given_x() {
+  LOOM_TRY(impl_->make_given());
+  return impl_->given_tensors.network.x;
+}
+
+Result<StepResult> TrainStep::run_given(double learning_rate, const GivenLoss& loss) {
+  Impl& s = *impl_;
+  LOOM_TRY(s.take_all());
+  LOOM_TRY(s.make_given());
+  LOOM_TRY(s.set_hyper(learning_rate));
+  s.given_tensors.network.step.f32()[0] = s.step_number();
+  Status taken;
+  LOOM_TRY(s.given->run([&](int64_t id, const Tensor& t) {
+    if (id == kGivenNote) {
+      taken = s.take_loss(loss);
+    } else if (s.observer) {
+      s.show(id, t);
+    }
+  }));
+  if (!taken.ok()) {
+    LOOM_TRY(forget());
+    return taken.error();
+  }
+  // The update that is recorded apart asks whether the loss is finite.
+  if (s.update != nullptr) {
+    LOOM_TRY(to_host(*s.ops, {s.given_tensors.loss}));
+    s.tensors.loss.f32()[0] = s.given_tensors.loss.f32()[0];
+    LOOM_TRY(to_device(*s.ops, s.tensors.loss));
+  }
+  LOOM_ASSIGN(const StepResult result, s.finish_step(learning_rate, s.given_tensors.loss));
   if (!result.finite) LOOM_TRY(forget());
   return result;
 }
@@ -493,7 +572,9 @@ Status TrainStep::refresh_scales() {
 
 int64_t TrainStep::arena_bytes() const {
   const int64_t lbfgs = impl_->lbfgs != nullptr ? impl_->lbfgs->arena_bytes() : 0;
-  return impl_->step->arena_bytes() + (impl_->update ? impl_->update->arena_bytes() : 0) + lbfgs;
+  const int64_t own = impl_->given != nullptr ? impl_->given->arena_bytes() : 0;
+  return own + impl_->step->arena_bytes() + (impl_->update ? impl_->update->arena_bytes() : 0) +
+         lbfgs;
 }
 int64_t TrainStep::state_bytes() const {
   int64_t bytes = impl_->lbfgs != nullptr ? impl_->lbfgs->state_bytes() : 0;

@@ -7,6 +7,7 @@
 // rounded stochastically. Vectors are f32 and their own masters.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ struct TrainStepOptions {
   // keep all.
   int64_t checkpoint_cells = 0;
   bool observed = false;  // TrainStep::observe() will be used
+  // The loss and its gradient come from the caller in each step (TrainStep::run_given); `loss` says
+  // nothing then. Set by TrainStep itself.
+  bool given_loss = false;
   // What feedback links read. false: zeros in every batch, so that samples know nothing of each
   // other and no result depends on how they fall into batches. true: what the batch before gave, at
   // the same place of the batch, for data that are pieces of streams. No gradient flows from one
@@ -82,6 +86,14 @@ class TrainStep {
   const Tensor& y() const;  // the prediction of the last run
 
   Result<StepResult> run(double learning_rate);
+
+  // One step whose loss the caller computes: from y [rows, cols] it fills dy, of that shape and
+  // zero before, with the gradient of the loss, which it returns. Weights of rows have no part in
+  // it, and neither has options.accumulate: gradients are added up as they are given. given_x() is
+  // filled before. An Error of `loss` is returned, and no weight has changed.
+  using GivenLoss = std::function<Result<double>(const Tensor& y, const Tensor& dy)>;
+  Result<Tensor> given_x();
+  Result<StepResult> run_given(double learning_rate, const GivenLoss& loss);
 
   // The same without waiting for the result. begin() returns when the step is on its way; on a
   // device it may still run, while the caller fills the next batch: what begin() was given is

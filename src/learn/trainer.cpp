@@ -66,6 +66,7 @@ struct Trainer::Impl {
   ThreadPool* pool = nullptr;
   int64_t rows_per_sample = 1;
 
+  Status inputs_fit(const Dataset& data) const;
   Status fits(const Dataset& data) const;
   void fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
                    int64_t count, const Tensor& x) const;
@@ -74,7 +75,7 @@ struct Trainer::Impl {
                     float each) const;
   int64_t hits(const Dataset& data, int64_t first, int64_t count) const;
   Status make_forward();
-  Result<std::vector<InputRange>> observe_ranges(const Dataset& data);
+  Result<std::vector<InputRange>> observe_ranges(const Dataset& data, const OnSamples& on_samples);
   void note(EpochReport& report);
 };
 
@@ -90,8 +91,7 @@ Status Trainer::Impl::make_forward() {
   return {};
 }
 
-Status Trainer::Impl::fits(const Dataset& data) const {
-  LOOM_TRY(data.check());
+Status Trainer::Impl::inputs_fit(const Dataset& data) const {
   const int64_t vocab = network->vocab();
   const bool ids = vocab > 0;
   if (ids && data.ids.empty()) {
@@ -102,6 +102,19 @@ Status Trainer::Impl::fits(const Dataset& data) const {
     if (data.ids[i] >= 0 && data.ids[i] < vocab) continue;
     return make_error(Code::out_of_range,
                       cat("id ", data.ids[i], " at ", i, " must be from 0 to ", vocab - 1));
+  }
+  return {};
+}
+
+Status Trainer::Impl::fits(const Dataset& data) const {
+  LOOM_TRY(data.check());
+  LOOM_TRY(inputs_fit(data));
+  // The recording reads one or the other.
+  if (data.has_labels() != options.step.class_ids) {
+    return invalid(
+        options.step.class_ids
+            ? "this trainer began with class labels, the dataset has numbers"
+            : "this trainer began with numbers as targets, the dataset has class labels");
   }
   const int64_t width = network->output().last();
   if (data.has_labels()) {
@@ -215,7 +228,7 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
 }
 
 Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validation,
-                                   const OnStep& on_step) {
+                                   const OnStep& on_step, const OnSamples& on_validation) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(train));
   const int64_t batch = s.options.batch;
@@ -261,7 +274,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   LOOM_TRY(note(results));
   report.train_loss = sum / static_cast<double>(train.samples);
   if (validation.samples > 0) {
-    LOOM_ASSIGN(report.validation, evaluate(validation));
+    LOOM_ASSIGN(report.validation, evaluate(validation, {}, on_validation));
   }
   s.note(report);
   return report;
@@ -282,6 +295,20 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
   LOOM_ASSIGN(StepResult result, s.step->run(rate));
   result.loss *= s.options.step.accumulate;
   return result;
+}
+
+Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
+                                        const TrainStep::GivenLoss& loss) {
+  Impl& s = *impl_;
+  LOOM_TRY(batch.check_inputs());
+  LOOM_TRY(s.inputs_fit(batch));
+  if (batch.samples > s.options.batch) {
+    return invalid(
+        cat(batch.samples, " samples in a batch; this trainer takes at most ", s.options.batch));
+  }
+  LOOM_ASSIGN(const Tensor x, s.step->given_x());
+  s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x);
+  return s.step->run_given(rate, loss);
 }
 
 // Books the end of an epoch: the best loss so far, plateaus, whether to stop.
@@ -310,7 +337,8 @@ void Trainer::plan(int64_t epochs, int64_t early_stop) {
   impl_->options.early_stop = early_stop;
 }
 
-Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_outputs) {
+Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_outputs,
+                                     const OnSamples& on_samples) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(data));
   const int64_t batch = s.options.batch;
@@ -329,6 +357,8 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
     add_rows(t.row_losses, count * s.rows_per_sample, result.loss);
     if (data.has_labels()) right += s.hits(data, first, count);
     if (on_outputs) on_outputs(first, count, t.network.y);
+    if (on_samples && !on_samples(first + count, data.samples))
+      return make_error(Code::cancelled, "the evaluation was stopped");
   }
   result.loss /= static_cast<double>(data.samples * s.rows_per_sample);
   if (data.has_labels()) {
@@ -337,7 +367,8 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   return result;
 }
 
-Result<std::vector<InputRange>> Trainer::Impl::observe_ranges(const Dataset& data) {
+Result<std::vector<InputRange>> Trainer::Impl::observe_ranges(const Dataset& data,
+                                                              const OnSamples& on_samples) {
   LOOM_ASSIGN(RangeObserver observer,
               RangeObserver::create(*network, *ops, *pool, options.step.carry_feedback));
   const std::vector<int64_t> order = order_of(data.samples, false, 0, 0);
@@ -345,14 +376,17 @@ Result<std::vector<InputRange>> Trainer::Impl::observe_ranges(const Dataset& dat
     const int64_t count = std::min(options.batch, data.samples - first);
     fill_inputs(data, order, first, count, observer.x());
     LOOM_TRY(observer.run(count));
+    if (on_samples && !on_samples(first + count, data.samples))
+      return make_error(Code::cancelled, "calibrating was stopped");
   }
   return observer.ranges();
 }
 
-Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data) {
+Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data,
+                                                   const OnSamples& on_samples) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(data));
-  LOOM_ASSIGN(const std::vector<InputRange> ranges, s.observe_ranges(data));
+  LOOM_ASSIGN(const std::vector<InputRange> ranges, s.observe_ranges(data, on_samples));
   LOOM_TRY(s.step->fetch());
   std::vector<ClipReport> reports;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -381,6 +415,11 @@ Network& Trainer::network() {
 }
 TrainStep& Trainer::step() {
   return *impl_->step;
+}
+int64_t Trainer::bytes() const {
+  const Impl& s = *impl_;
+  return s.network->param_bytes() + s.step->arena_bytes() + s.step->state_bytes() +
+         s.forward.program->arena_bytes();
 }
 const TrainerProgress& Trainer::progress() const {
   return impl_->progress;

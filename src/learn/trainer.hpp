@@ -60,27 +60,34 @@ class Trainer {
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
+  // Called after each batch that is not trained on, with samples done and in all. false: stop now.
+  using OnSamples = std::function<bool(int64_t done, int64_t total)>;
   // Called after each batch: steps done in this epoch, of how many, and the loss. false: stop now.
   using OnStep = std::function<bool(int64_t done, int64_t steps, double loss)>;
   // One epoch over `train`, then `validation` when it has samples. Error cancelled when on_step
   // said stop. With options.step.carry_feedback every epoch begins new streams, and so does every
   // evaluation.
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
-                            const OnStep& on_step = {});
+                            const OnStep& on_step = {}, const OnSamples& on_validation = {});
   // One step on one batch of at most options.batch samples, for loops of one's own. Its mean loss
   // is the result's; epochs and schedules know nothing of it.
   Result<StepResult> train_batch(const Dataset& batch, double rate);
+  // The same with a loss of the caller: TrainStep::run_given(). `batch` needs no targets; y and dy
+  // have the rows of options.batch samples, of which the first are those of `batch`.
+  Result<StepResult> train_given(const Dataset& batch, double rate,
+                                 const TrainStep::GivenLoss& loss);
   // The mean loss over the rows of all predictions, and the accuracy. The same bits for every
   // options.batch, unless feedback is carried from batch to batch.
   Result<Evaluation> evaluate(const Dataset& data) { return evaluate(data, {}); }
   // The same, and shows what the network gave: y holds `count` samples from `first` on, row by row.
   using OnOutputs = std::function<void(int64_t first, int64_t count, const Tensor& y)>;
-  Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs);
+  Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs,
+                              const OnSamples& on_samples = {});
 
   // Post-training quantisation (learn/calibrate.hpp): runs `data` through the network as it is
   // packed, then narrows the rows of every matrix below 16 bits to what costs its products least,
   // and packs again. Masters change: for networks that are done training.
-  Result<std::vector<ClipReport>> calibrate(const Dataset& data);
+  Result<std::vector<ClipReport>> calibrate(const Dataset& data, const OnSamples& on_samples = {});
   // From now on the matrices of the cell at `at` are held, trained and evaluated in `dtype`;
   // masters and the optimizer's state stay. Tensors that step() gave before are gone.
   Status morph(const Coord& at, DType dtype);
@@ -88,6 +95,7 @@ class Trainer {
   Network& network();
   TrainStep& step();
   const TrainerProgress& progress() const;
+  int64_t bytes() const;  // of weights, state and activations
   // How long the run is from now on: epochs in all, those done included. Schedules span it.
   void plan(int64_t epochs, int64_t early_stop);
   Status restore(const TrainerProgress& progress);  // after TrainStep::state() was filled

@@ -2,9 +2,9 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
-#include "llm/dtype_tally.hpp"
 
 namespace loom::core {
 namespace {

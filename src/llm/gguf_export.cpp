@@ -6,10 +6,10 @@
 
 #include "base/text.hpp"
 #include "dtype/codec.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "dtype/r16_blocks.hpp"
 #include "io/gguf_write.hpp"
 #include "llm/decoder.hpp"
-#include "llm/dtype_tally.hpp"
 #include "llm/gguf_config.hpp"
 #include "llm/gguf_export_tokenizer.hpp"
 #include "llm/gguf_names.hpp"

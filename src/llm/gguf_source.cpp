@@ -155,7 +155,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
 
 }  // namespace
 
-Result<std::unique_ptr<ModelSource>> open_gguf(const std::string& path) {
+Result<std::unique_ptr<ModelSource>> open_gguf(const FileRef& path) {
   LOOM_ASSIGN(Gguf gguf, Gguf::open(path));
   auto source = std::make_unique<GgufSource>(std::move(gguf));
   LOOM_TRY(source->read());

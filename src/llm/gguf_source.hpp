@@ -5,12 +5,13 @@
 #include <memory>
 #include <string>
 
+#include "io/file_ref.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {
 
 // Errors: those of Gguf::open, read_gguf_config and read_gguf_tokenizer; unsupported (an
 // architecture, or a tensor that no parameter of the decoder reads).
-Result<std::unique_ptr<ModelSource>> open_gguf(const std::string& path);
+Result<std::unique_ptr<ModelSource>> open_gguf(const FileRef& path);
 
 }  // namespace loom::core

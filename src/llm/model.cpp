@@ -1,8 +1,8 @@
 #include "llm/model.hpp"
 
 #include "base/text.hpp"
+#include "dtype/dtype_tally.hpp"
 #include "llm/decoder_role.hpp"
-#include "llm/dtype_tally.hpp"
 #include "llm/entity_model.hpp"
 
 namespace loom::core {
@@ -91,7 +91,7 @@ Result<LanguageModel> LanguageModel::map(const std::shared_ptr<const Entity>& fi
   return model;
 }
 
-Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadModelOptions& options,
+Result<LanguageModel> LanguageModel::load(const FileRef& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
   if (model_file_kind(path) == ModelFile::entity) {
     LOOM_ASSIGN(const std::shared_ptr<const Entity> file, open_entity(path));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "grid/session.hpp"
+#include "io/file_ref.hpp"
 #include "io/hf_config.hpp"
 #include "jinja/chat_template.hpp"
 #include "llm/decoder.hpp"
@@ -28,7 +29,7 @@ struct LoadModelOptions {
 class LanguageModel {
  public:
   // Whatever open_model_source() opens. An .entity file in the asked dtype is mapped, not read.
-  static Result<LanguageModel> load(const std::string& path, const LoadModelOptions& options,
+  static Result<LanguageModel> load(const FileRef& path, const LoadModelOptions& options,
                                     ThreadPool& pool);
   // From a source that is open. The source is not needed any more afterwards.
   static Result<LanguageModel> load(const ModelSource& source, const LoadModelOptions& options,

@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path) {
+Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path) {
   switch (model_file_kind(path)) {
     case ModelFile::gguf: return open_gguf(path);
     case ModelFile::entity: {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bridge/weight_source.hpp"
+#include "io/file_ref.hpp"
 #include "io/hf_config.hpp"
 #include "io/model_file.hpp"
 
@@ -31,7 +32,7 @@ Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder);
 
 // Opens a model of any kind. Errors: not_found, unsupported (a file of another kind), and those of
 // the reader.
-Result<std::unique_ptr<ModelSource>> open_model_source(const std::string& path);
+Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path);
 
 // Random weights of a shape, the same for the same seed on every machine: uniform of variance
 // 1 / cols, gains 1. `pool` must outlive it.

@@ -106,7 +106,7 @@ Result<SourceWeight> ArraysSource::weight(const Param& param) const {
 
 }  // namespace
 
-Result<std::unique_ptr<NetworkSource>> open_npz_network(const std::string& path,
+Result<std::unique_ptr<NetworkSource>> open_npz_network(const FileRef& path,
                                                         const MemoryBudget& memory) {
   LOOM_ASSIGN(ArrayFile file, ArrayFile::open(path, memory));
   const Result<std::string_view> network = text_of(file, kNpzNetwork);
@@ -126,7 +126,7 @@ Result<std::unique_ptr<NetworkSource>> open_npz_network(const std::string& path,
   return std::unique_ptr<NetworkSource>(std::move(source));
 }
 
-Result<std::unique_ptr<NetworkSource>> open_arrays(const std::string& path, NetworkSpec spec,
+Result<std::unique_ptr<NetworkSource>> open_arrays(const FileRef& path, NetworkSpec spec,
                                                    const MemoryBudget& memory) {
   LOOM_ASSIGN(ArrayFile file, ArrayFile::open(path, memory));
   auto source = std::make_unique<ArraysSource>(std::move(spec), std::move(file), memory);

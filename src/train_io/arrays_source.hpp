@@ -5,6 +5,7 @@
 
 #include "base/memory_budget.hpp"
 #include "bridge/network_source.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -12,10 +13,10 @@ constexpr std::string_view kNpzNetwork = "loom/network", kNpzModel = "loom/model
 
 // A network from an NPZ that describes it. Errors: bad_file (no description); out_of_memory, also
 // later, where a parameter is unpacked.
-Result<std::unique_ptr<NetworkSource>> open_npz_network(const std::string& path,
+Result<std::unique_ptr<NetworkSource>> open_npz_network(const FileRef& path,
                                                         const MemoryBudget& memory);
 // Arrays of a file that describes nothing, for the network `spec`.
-Result<std::unique_ptr<NetworkSource>> open_arrays(const std::string& path, NetworkSpec spec,
+Result<std::unique_ptr<NetworkSource>> open_arrays(const FileRef& path, NetworkSpec spec,
                                                    const MemoryBudget& memory);
 
 }  // namespace loom::core

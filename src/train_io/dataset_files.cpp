@@ -158,6 +158,16 @@ class CsvDataset {
 
   // What the columns are, and memory for all of them.
   Status begin();
+  // With what was told of the work after every so many rows.
+  Status add_told(const CsvCell& cell) {
+    constexpr int64_t kRows = 4096;
+    const bool last = cell.row + 1 == file_.rows();
+    LOOM_TRY(add(cell));
+    if (!options_.progress || cell.col + 1 < file_.cols()) return {};
+    if (!last && (cell.row + 1) % kRows != 0) return {};
+    if (options_.progress(cell.row + 1, file_.rows())) return {};
+    return make_error(Code::cancelled, "reading the samples was stopped", path_);
+  }
   Status add(const CsvCell& cell) {
     if (cell.col < w_.values) return add_input(cell);
     return options_.inputs_only ? Status() : add_target(cell);
@@ -292,13 +302,13 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
   if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
   CsvDataset cells(file, path, w, options, out);
   LOOM_TRY(cells.begin());
-  LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add(cell); }));
+  LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add_told(cell); }));
   return out;
 }
 
 }  // namespace
 
-Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
+Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
   LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options.heads));
   LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));

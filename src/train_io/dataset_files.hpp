@@ -10,6 +10,7 @@
 #include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
 #include "io/csv.hpp"
+#include "io/file_ref.hpp"
 #include "learn/dataset.hpp"
 
 namespace loom::core {
@@ -19,7 +20,6 @@ enum class NormalizeKind : uint8_t {
   standard,  // mean 0, deviation 1
   range      // from 0 to 1
 };
-Result<NormalizeKind> parse_normalize(std::string_view name);
 
 struct DatasetOptions {
   std::string labels;            // file of labels or targets, where `path` holds one array
@@ -31,7 +31,8 @@ struct DatasetOptions {
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
-  CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
+  CsvHeader header = CsvHeader::automatic;                    // CSV: is the first row one?
+  std::function<bool(int64_t done, int64_t total)> progress;  // CSV: rows; false: cancelled
   MemoryBudget memory;  // of the values, and of what is unpacked on the way to them
 };
 
@@ -44,7 +45,7 @@ struct LoadedDataset {
 
 // The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
 // What the values take is known, and booked, before any of them is read.
-Result<LoadedDataset> load_dataset(const std::string& path, const NetworkSpec& network,
+Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options);
 
 Normalization find_normalization(const Dataset& data, NormalizeKind kind);

@@ -65,7 +65,7 @@ bool is_json(std::string_view text) {
   return at != std::string_view::npos && text[at] == '{';
 }
 
-Result<uint64_t> file_need(const std::string& path) {
+Result<uint64_t> file_need(const FileRef& path) {
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
   const std::span<const std::byte> bytes = file.bytes();
   uint64_t need = 0;
@@ -75,7 +75,7 @@ Result<uint64_t> file_need(const std::string& path) {
     need = header_need(bytes, kEntityFixed, length_at(bytes, 12));
   } else if (is_json(text_of(bytes))) {
     need = json_need(text_of(bytes));
-    if (path.ends_with("tokenizer.json")) need += kTokenizer * bytes.size();
+    if (path.name().ends_with("tokenizer.json")) need += kTokenizer * bytes.size();
   } else if (bytes.size() > 8 && bytes[8] == std::byte{'{'}) {
     need = header_need(bytes, 8, std::min<uint64_t>(length_at(bytes, 0), kMaxSafeHeader));
   }
@@ -83,7 +83,7 @@ Result<uint64_t> file_need(const std::string& path) {
   return need;
 }
 
-Status check_file(const std::string& path, const MemoryBudget& memory) {
+Status check_file(const FileRef& path, const MemoryBudget& memory) {
   if (!file_exists(path)) return {};
   const Result<uint64_t> need = file_need(path);
   if (!need.ok()) return {};
@@ -92,12 +92,12 @@ Status check_file(const std::string& path, const MemoryBudget& memory) {
 
 }  // namespace
 
-Status check_opening(const std::string& path, const MemoryBudget& memory) {
+Status check_opening(const FileRef& path, const MemoryBudget& memory) {
   if (!is_directory(path)) return check_file(path, memory);
   for (const char* name :
        {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
         "model.safetensors", "model.safetensors.index.json"}) {
-    LOOM_TRY(check_file(cat(path, "/", name), memory));
+    LOOM_TRY(check_file(cat(path.name(), "/", name), memory));
   }
   return {};
 }

@@ -8,12 +8,13 @@
 
 #include "base/memory_budget.hpp"
 #include "grid/builders.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
 // Errors: out_of_memory, naming the file, what it needs and the budget. A path that is not there,
 // or of no format that is known, is left to the reader it is given to next.
-Status check_opening(const std::string& path, const MemoryBudget& memory);
+Status check_opening(const FileRef& path, const MemoryBudget& memory);
 
 // Of a JSON text that describes a network or its training, inside another file.
 Status check_json(std::string_view text, const MemoryBudget& memory, const std::string& where);

@@ -33,15 +33,6 @@ Column column_of(const Dataset& data, size_t col, size_t each) {
 
 }  // namespace
 
-Result<NormalizeKind> parse_normalize(std::string_view name) {
-  const std::string word = to_lower_ascii(name);
-  if (word == "none") return NormalizeKind::none;
-  if (word == "standard") return NormalizeKind::standard;
-  if (word == "range") return NormalizeKind::range;
-  return invalid(
-      cat("unknown normalization '", printable(name), "'; known are none, standard, range"));
-}
-
 Normalization find_normalization(const Dataset& data, NormalizeKind kind) {
   Normalization out;
   if (kind == NormalizeKind::none || data.inputs.empty()) return out;

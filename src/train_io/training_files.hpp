@@ -9,6 +9,7 @@
 #pragma once
 
 #include "bridge/network_source.hpp"
+#include "io/file_ref.hpp"
 #include "io/safetensors.hpp"
 #include "learn/split.hpp"
 #include "learn/trainer.hpp"
@@ -42,7 +43,7 @@ struct WeightsFile {
   // Metadata of that name, or the Error that it is absent.
   Result<std::string> text(std::string_view name) const;
 };
-Result<WeightsFile> open_weights(const std::string& path);
+Result<WeightsFile> open_weights(const FileRef& path);
 // What the metadata says. Errors: bad_file when the file is not ours.
 Result<TrainedModel> read_model(const WeightsFile& file);
 // What a network from any file was trained for (its section "model" and blobs input/); where the

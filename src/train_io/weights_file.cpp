@@ -230,7 +230,7 @@ Result<std::string> WeightsFile::text(std::string_view name) const {
   return bad_file(cat("has no metadata '", name, "'; was it written by loom train?"), path);
 }
 
-Result<WeightsFile> open_weights(const std::string& path) {
+Result<WeightsFile> open_weights(const FileRef& path) {
   WeightsFile file;
   file.path = path;
   if (model_file_kind(path) == ModelFile::entity) {

@@ -108,7 +108,7 @@ void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityO
   blobs.push_back(floats_output("input/scale", model.normalization.scale));
 }
 
-Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& path) {
+Result<std::unique_ptr<NetworkSource>> open_trained_weights(const FileRef& path) {
   LOOM_ASSIGN(WeightsFile file, open_weights(path));
   LOOM_ASSIGN(TrainedModel model, read_model(file));
   return std::unique_ptr<NetworkSource>(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bridge/network_source.hpp"
+#include "io/file_ref.hpp"
 #include "io/safetensors_write.hpp"
 #include "train_io/training_files.hpp"
 
@@ -11,7 +12,7 @@ namespace loom::core {
 
 // The section "model" and the blobs of the normalization; `model` must outlive the writing.
 void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityOutput>& blobs);
-Result<std::unique_ptr<NetworkSource>> open_trained_weights(const std::string& path);
+Result<std::unique_ptr<NetworkSource>> open_trained_weights(const FileRef& path);
 // The network of `trainer` as it is packed now, with what it was trained for.
 Status save_trained_entity(const std::string& path, const TrainedModel& model, Trainer& trainer);
 // The same with the run (`about`: options, progress, history) and the state of the optimizer.

@@ -45,7 +45,7 @@ TEST(FilesApi, AConvertedModelDiffersInWhatWasPackedAlone) {
     EXPECT_GT(t.error, 0);
   }
   EXPECT_GT(packed, 0);
-  const std::vector<TensorDifference> all = diff(from, to, true).or_exit();
+  const std::vector<TensorDifference> all = diff(from, to, {.by_parameters = true}).or_exit();
   int64_t equal = 0;
   for (const TensorDifference& d : all) equal += d.equal() ? 1 : 0;
   EXPECT_EQ(equal, static_cast<int64_t>(all.size()) - packed);
@@ -127,7 +127,7 @@ TEST(FilesApi, EveryTemplateIsANetwork) {
       describe(Mlp{.in = 4, .out = 2, .hidden = {8}}),
       describe(Cnn{}),
       describe(Transformer{.vocab = 16, .width = 16, .layers = 1, .heads = 2, .time = 4}),
-      describe(Recurrent{.cell = "lstm", .in = 2, .out = 2, .time = 3}),
+      describe(Recurrent{.cell = RecurrentCell::lstm, .in = 2, .out = 2, .time = 3}),
       describe(RandomGrid{.seed = 5}),
   };
   for (const Result<std::string>& text : texts) {
@@ -136,7 +136,7 @@ TEST(FilesApi, EveryTemplateIsANetwork) {
     EXPECT_TRUE(net.info().fresh);
     EXPECT_GT(net.info().parameters, 0);
   }
-  EXPECT_THAT(describe(Recurrent{.cell = "loop"}).error().str(), HasSubstr("loop"));
+  EXPECT_THAT(describe(Recurrent{.hidden = {0}}).error().str(), HasSubstr("hidden"));
 }
 
 TEST(FilesApi, FilesAppearWholeOrNotAtAll) {

@@ -50,6 +50,7 @@ void test_models(void);
 void test_misuse(void);
 void test_cycles(void);
 void test_threads(void);
+void test_memory(void);
 void test_bits(void);
 
 #endif

@@ -34,6 +34,7 @@ static void test_engines(void) {
   CHECK(strcmp(info.isa, "scalar") == 0);
   CHECK(strstr(info.isas, "scalar") == info.isas);
   CHECK(strcmp(info.device, "cpu") == 0);
+  CHECK(info.activations == LOOM_ACTIVATIONS_Q8);
   loom_engine_free(engine);
   options.isa = "z80";
   CHECK_FAILS(loom_engine_create(&options, &engine), LOOM_UNSUPPORTED, "z80");

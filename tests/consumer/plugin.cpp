@@ -13,7 +13,7 @@ extern "C" const char* plugin_story(const char* model_path) {
   };
   auto engine = loom::Engine::create({.threads = 2});
   if (!engine) return failed(engine.error());
-  auto model = loom::Model::load(*engine, model_path, {.dtype = "q8_0"});
+  auto model = loom::Model::load(*engine, model_path, {.dtype = loom::DType::q8_0});
   if (!model) return failed(model.error());
   auto session = model->session({.context = 64});
   if (!session) return failed(session.error());

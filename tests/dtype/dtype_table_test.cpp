@@ -169,7 +169,8 @@ TEST(ParseDType, AnswersAnUnknownNameWithTheNamesThereAre) {
   const auto parsed = parse_dtype("int7");
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().code, Code::invalid_argument);
-  EXPECT_EQ(parsed.error().message, "unknown dtype 'int7'; use one of " + all_names());
+  EXPECT_EQ(parsed.error().message,
+            "unknown dtype 'int7'; choose from " + all_names() + "; did you mean 'int8'?");
 }
 
 TEST(ParseDType, RefusesWhatIsAlmostAName) {

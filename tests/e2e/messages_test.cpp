@@ -109,13 +109,14 @@ TEST_F(Messages, OfALineThatIsWrong) {
       {"new mlp --hidden 8,x", kUsage,
        "--hidden: must be a whole number, not 'x'; see loom new mlp --help"},
       {"run $S -p x --dtype q3", kUsage,
-       std::string("unknown dtype 'q3'; use one of ") +
+       std::string("unknown dtype 'q3'; choose from ") +
            "float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, "
            "int64, int32, int16, int8, uint64, uint32, uint16, uint8, int4, uint4, fp4, int2, "
            "uint2, ternary, binary, nf4, e3m0, q4_0, q8_0, mxfp4, nvfp4, q2_k, q3_k, q4_k, "
            "q5_k, q6_k, q4_1, q5_0, q5_1, uint4_g64, uint4_g128" +
            unreleased_dtypes()},
-      {"run $S -p x --device tpu", kUsage, "unknown device 'tpu'; choose from cpu, gpu"},
+      {"run $S -p x --device tpu", kUsage,
+       "unknown device 'tpu'; choose from cpu, gpu; did you mean 'cpu'?"},
       {"bench llm --shape huge", kUsage,
        "unknown shape 'huge'; known are smollm2-135m, smollm2-360m, shakespeare, tiny"},
   };

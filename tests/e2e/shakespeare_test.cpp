@@ -18,7 +18,7 @@ const std::string kText = kData + "/tinyshakespeare.txt";
 
 Model load(const std::string& dtype) {
   ModelOptions options;
-  options.dtype = dtype;
+  options.dtype = loom::parse_dtype(dtype).value();
   return test::load(kModel, options);
 }
 

@@ -8,7 +8,7 @@ const std::string kStoryFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/sto
 
 ModelOptions f32() {
   ModelOptions options;
-  options.dtype = "f32";
+  options.dtype = loom::DType::float32;
   return options;
 }
 
@@ -28,7 +28,7 @@ TEST(Stories, GreedyContinuationsAreThoseOfTransformers) {
 // bfloat16 weights are stored as they are, so the numbers are those of float32.
 TEST(Stories, WeightsAsStoredGiveTheBitsOfFloat32) {
   const Model stored = test::load(kStoryFolder, {}), wide = test::load(kStoryFolder, f32());
-  EXPECT_EQ(stored.info().dtype, "bfloat16");
+  EXPECT_EQ(stored.info().dtype, loom::DType::bfloat16);
   const auto ids = wide.tokenize("Lily and her dog went to the park.");
   Result<ModelSession> a = stored.session(), b = wide.session();
   ASSERT_TRUE(a->feed(*ids).ok() && b->feed(*ids).ok());

@@ -306,8 +306,8 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
       {"1,2,0\n", "--split 0.5", "a split that trains 1 of 1 samples; both parts need at least one",
        2},
       {"1,2,0\n", "--optimizer adm",
-       "unknown optimizer 'adm'; known are sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "
-       "lbfgs",
+       "unknown optimizer 'adm'; choose from sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "
+       "lbfgs; did you mean 'adam'?",
        2},
       {"1,2,0\n", "--loss mse",
        "D: a target has 1 values, the network gives 3; --targets says how many columns there are",
@@ -321,7 +321,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
        "D: at byte 0: row 1, column 1: 'a' among numbers; say with --header yes or --header no "
        "whether this row is a header",
        3},
-      {"a,2,0\n1,2,0\n", "--header maybe", "--header maybe: give auto, yes or no", 2},
+      {"a,2,0\n1,2,0\n", "--header maybe", "unknown header 'maybe'; choose from auto, yes, no", 2},
       {"a,2,0\n1,2,0\n", "--header no", "D: at byte 0: row 1, column 1: 'a' is no number", 3},
       {"1,2,0\n", "--memory 1M",
        "--memory 1M: must be at least 64 MB; the program itself takes 32 MB", 2},
@@ -329,7 +329,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
       {"1,2,0\n", "--labels D",
        "D: a CSV holds its targets in its last columns; leave --labels out", 2},
       {"1,2,0\n", "--rate 1000 --optimizer sgd --loss softmax_ce --normalize stand",
-       "unknown normalization 'stand'; known are none, standard, range", 2},
+       "unknown normalization 'stand'; choose from none, standard, range, as_trained", 2},
   };
   for (const Bad& row : rows) {
     const std::string data = folder_.write("bad.csv", row.csv);

@@ -70,7 +70,7 @@ TEST(SmallCheckpoint, LoadsWhenWhole) {
   folder.write("model.safetensors", small_safetensors());
   const Result<Model> model = Model::load(test::make_engine(1), folder.path());
   ASSERT_TRUE(model.ok()) << model.error().str();
-  EXPECT_EQ(model->info().dtype, "bfloat16");
+  EXPECT_EQ(model->info().dtype, loom::DType::bfloat16);
   Result<ModelSession> session = model->session();
   const std::vector<TokenId> ids = {1, 2, 3};
   EXPECT_TRUE(session->feed(ids).ok());

@@ -7,13 +7,13 @@
 namespace loom::core::test {
 namespace {
 
-Result<std::vector<float>> logits_of(const std::string& device, const std::string& activations,
-                                     std::string_view dtype, int64_t prompt) {
+Result<std::vector<float>> logits_of(loom::Device device, Activations activations,
+                                     loom::DType dtype, int64_t prompt) {
   EngineOptions options;
   options.threads = 1;
   options.device = device;
   options.activations = activations;
-  if (device == "gpu") options.gpu_library = gpu()->adapter().library;
+  if (device == loom::Device::gpu) options.gpu_library = gpu()->adapter().library;
   LOOM_ASSIGN(const Engine engine, Engine::create(options));
   LOOM_ASSIGN(const Model model, Model::random(engine, "tiny", dtype, 1));
   LOOM_ASSIGN(ModelSession session, model.session());
@@ -30,18 +30,22 @@ Result<std::vector<float>> logits_of(const std::string& device, const std::strin
 TEST(GpuDecoder, LogitsAreThoseOfTheCpu) {
   LOOM_NEEDS_GPU();
   struct Case {
-    std::string_view dtype;
-    const char* activations;
+    loom::DType dtype;
+    Activations activations;
     double bound;  // rounding may turn single codes of quantised rows
   };
-  for (const Case& c : {Case{"q4_0", "f32", 1e-5}, {"q4_0", "q8", 2e-2}, {"f16", "f32", 1e-5}}) {
+  const Case cases[] = {{loom::DType::q4_0, Activations::f32, 1e-5},
+                        {loom::DType::q4_0, Activations::q8, 2e-2},
+                        {loom::DType::float16, Activations::f32, 1e-5}};
+  for (const Case& c : cases) {
     for (const int64_t prompt : {9, 70}) {
-      const auto cpu = logits_of("cpu", c.activations, c.dtype, prompt);
-      const auto got = logits_of("gpu", c.activations, c.dtype, prompt);
+      const auto cpu = logits_of(loom::Device::cpu, c.activations, c.dtype, prompt);
+      const auto got = logits_of(loom::Device::gpu, c.activations, c.dtype, prompt);
       ASSERT_TRUE(cpu.ok()) << cpu.error().str();
       ASSERT_TRUE(got.ok()) << got.error().str();
       EXPECT_LE(distance(*cpu, *got), c.bound)
-          << c.dtype << " " << c.activations << ", " << prompt << " tokens";
+          << loom::dtype_name(c.dtype) << " " << activations_name(c.activations) << ", " << prompt
+          << " tokens";
     }
   }
 }

@@ -26,12 +26,6 @@ TEST(GpuErrors, ALibraryWithoutWebGpuIsRefused) {
             "libm.so.6: no function wgpuCreateInstance; it is no webgpu.h library, or an old one");
 }
 
-TEST(GpuErrors, AnUnknownDeviceIsRefused) {
-  const auto engine = Engine::create({.device = "tpu"});
-  ASSERT_FALSE(engine.ok());
-  EXPECT_EQ(engine.error().message, "unknown device 'tpu'; choose from cpu, gpu");
-}
-
 TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
   LOOM_NEEDS_GPU();
   webgpu::OpenOptions options;

@@ -108,15 +108,15 @@ TEST(GpuFaults, AnAdapterBelowTheLimits) {
 // The same by the interface of the library: the session goes on, and can be rewound.
 TEST(GpuFaults, ASessionGoesOnWhereItWas) {
   LOOM_NEEDS_GPU();
-  const Result<Engine> engine =
-      Engine::create({.threads = 1, .device = "gpu", .gpu_library = gpu()->adapter().library});
+  const Result<Engine> engine = Engine::create(
+      {.threads = 1, .device = loom::Device::gpu, .gpu_library = gpu()->adapter().library});
   ASSERT_TRUE(engine.ok()) << engine.error().str();
   const Result<Model> model = Model::load(*engine, kModel);
   ASSERT_TRUE(model.ok()) << model.error().str();
   std::vector<std::string> notes;
   ModelSessionOptions options;
   options.chunk = 8;
-  options.activations = "f32";
+  options.activations = Activations::f32;
   options.device_failed = [&](const Error& why) { notes.push_back(why.str()); };
   Result<ModelSession> session = model->session(options), other = model->session();
   ASSERT_TRUE(session.ok()) << session.error().str();

@@ -25,7 +25,7 @@ const Engine& gpu_engine() {
   static const auto* const kEngine = [] {
     EngineOptions options;
     options.threads = 1;
-    options.device = "gpu";
+    options.device = loom::Device::gpu;
     options.gpu_library = gpu()->adapter().library;
     options.gpu_strict = true;
     const Result<Engine> engine = Engine::create(options);
@@ -41,7 +41,7 @@ struct Pair {
 
 Pair load_both(const std::string& path, const std::string& dtype) {
   ModelOptions options;
-  options.dtype = dtype;
+  options.dtype = loom::parse_dtype(dtype).value();
   const Result<Model> cpu = Model::load(make_engine(1), path, options);
   const Result<Model> gpu = Model::load(gpu_engine(), path, options);
   EXPECT_TRUE(cpu.ok()) << cpu.error().str();
@@ -64,7 +64,7 @@ void expect_same_words(const Pair& models, const std::vector<ReferencePrompt>& p
   GenerateOptions options;
   options.max_tokens = 64;
   options.ignore_eos = true;
-  const ModelSessionOptions in_f32{.activations = "f32"};
+  const ModelSessionOptions in_f32{.activations = Activations::f32};
   for (const ReferencePrompt& prompt : prompts) {
     Result<ModelSession> cpu = models.cpu.session(in_f32), got = models.gpu.session(in_f32);
     ASSERT_TRUE(cpu.ok()) << cpu.error().str();

@@ -14,7 +14,7 @@ const Model& stories_on_gpu() {
   static const auto* const kModel = [] {
     EngineOptions options;
     options.threads = 1;
-    options.device = "gpu";
+    options.device = loom::Device::gpu;
     options.gpu_library = gpu()->adapter().library;
     options.gpu_strict = true;
     const Result<Engine> engine = Engine::create(options);

@@ -19,7 +19,7 @@ const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/tests/data/sto
 
 LlmSession tiny_session(LlmSessionOptions options = {}) {
   static const Result<Engine> engine = Engine::create({.threads = 2});
-  static const Result<Model> model = Model::random(*engine, "tiny", "f32", 1);
+  static const Result<Model> model = Model::random(*engine, "tiny", loom::DType::float32, 1);
   Result<LlmSession> session = make_session(*model, options);
   EXPECT_TRUE(session.ok());
   return std::move(*session);

@@ -10,7 +10,7 @@ import numpy as np
 from loom import _ffi, layers
 from loom._library import lib, text_from
 from random_networks import random_network
-from support import ROOT, Scratch, points, same_bits
+from support import ROOT, STORIES, Scratch, points, same_bits
 
 try:
     import tomllib
@@ -47,6 +47,48 @@ class Networks(Scratch):
         self.assertTrue(same_bits(net.predict(x), both.predict(x)))
         net.save(self.folder / "small.entity", dtype="int8")
         self.assertEqual(loom.Network.load(self.folder / "small.entity").info["dtype"], "int8")
+
+    def test_bytes_are_files(self):
+        x, _ = points()
+        for form in loom._ffi.NETWORK_FORMAT:
+            with self.subTest(form):
+                net, file = small(), self.folder / f"net.{form}"
+                net.save(file)
+                content = net.save_bytes(form)
+                self.assertEqual(content, file.read_bytes())
+                for given in (content, bytearray(content), memoryview(content)):
+                    back = loom.load(given, name=f"net.{form}")
+                    self.assertTrue(same_bits(net.predict(x), back.predict(x)))
+                with self.assertRaisesRegex(loom.LoomError, "cut"):
+                    loom.Network.load(content[: len(content) // 2], name=f"cut.{form}")
+        with self.assertRaises(loom.CancelledError):
+            loom.Network.load(small().save_bytes(), progress=lambda *_: False)
+        with self.assertRaisesRegex(ValueError, "choose from entity, json"):
+            small().save_bytes("gguf")
+        self.assertIsInstance(loom.load(STORIES.read_bytes()), loom.LLM)
+        self.assertIsInstance(loom.load(STORIES), loom.LLM)
+
+    def test_an_engine_tells_what_it_does_and_holds(self):
+        lines = []
+        engine = loom.Engine(threads=1, log=lambda level, line: lines.append((level, line)))
+        self.assertEqual(lines[0][0], "debug")
+        self.assertEqual(engine.memory["total"], 0)
+        content = small().save_bytes()
+        net = loom.Network.load(content, engine=engine, name="mine")
+        self.assertIn("mine: a network of 131 parameters", lines[-1][1])
+        self.assertGreaterEqual(engine.memory["weights"], 131 * 4)
+        with net.session() as session:
+            self.assertEqual(engine.memory["sessions"], session.bytes)
+        self.assertEqual(engine.memory["sessions"], 0)
+        net.close()
+        self.assertEqual(engine.memory["total"], 0)
+        self.assertGreater(engine.memory["peak"], 0)
+
+    def test_words_of_an_engine_are_checked(self):
+        self.assertEqual(loom.Engine(activations="F32").info["activations"], "f32")
+        for option in ("device", "activations", "gpu_tuning"):
+            with self.subTest(option), self.assertRaisesRegex(ValueError, "choose from"):
+                loom.Engine(**{option: "magic"})
 
     def test_seeds_and_types_make_other_networks(self):
         x, _ = points()

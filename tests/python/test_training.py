@@ -94,6 +94,56 @@ class Training(Scratch):
             losses = [trainer.step(x[:32], y[:32])[0] for _ in range(20)]
         self.assertLess(losses[-1], losses[0])
 
+    def test_a_loss_of_ones_own_has_the_bits_of_a_built_in_one(self):
+        x, _ = points()
+        targets = np.sin(x @ np.arange(12, dtype=np.float32).reshape(4, 3))
+
+        def mean_squares(outputs):
+            d = outputs - targets[:32]
+            rows, cols = np.float32(len(d)), np.float32(d.shape[1])
+            return float((d * d).mean()), (np.float32(1) / rows) * ((d + d) / cols)
+
+        hashes = []
+        for loss in (None, mean_squares):
+            with loom.Trainer(small(), optimizer=loom.Sgd(0.1)) as trainer:
+                for _ in range(5):
+                    y = targets[:32] if loss is None else None
+                    value, updated = trainer.step(x[:32], y, loss=loss)
+                    self.assertTrue(updated and value > 0)
+                self.assertGreater(trainer.bytes, 131 * 4)
+                hashes.append(trainer.weights_hash())
+        self.assertEqual(*hashes)
+
+    def test_a_loss_of_ones_own_may_fail_and_changes_nothing(self):
+        x, y = points()
+        with loom.Trainer(small()) as trainer:
+            trainer.step(x[:8], y[:8])
+            before = trainer.weights_hash()
+
+            def fails(_):
+                raise KeyError("mine")
+
+            with self.assertRaisesRegex(KeyError, "mine"):
+                trainer.step(x[:8], loss=fails)
+            with self.assertRaisesRegex(ValueError, r"\[3\], must be \[8, 3\]"):
+                trainer.step(x[:8], loss=lambda _: (1.0, [1.0, 2.0, 3.0]))
+            with self.assertRaises(ValueError):
+                trainer.step(x[:8], y[:8], loss=fails)
+            self.assertEqual(trainer.weights_hash(), before)
+            self.assertTrue(trainer.step(x[:8], loss=lambda out: (1.0, np.ones_like(out)))[1])
+
+    def test_files_in_memory_are_data_sets(self):
+        net = small()
+        rows = []
+        data = loom.Dataset.from_file(
+            b"1,2,3,4,0\n4,3,2,1,2\n", net, progress=lambda done, total: rows.append((done, total))
+        )
+        self.assertEqual((len(data), rows), (2, [(2, 2)]))
+        with self.assertRaisesRegex(loom.BadFileError, "bad.csv"):
+            loom.Dataset.from_file(b"1,2,3,4,0\n4,x,2,1,2\n", net, name="bad.csv")
+        with self.assertRaises(loom.CancelledError):
+            loom.Dataset.from_file(b"1,2,3,4,0\n", net, progress=lambda *_: False)
+
     def test_files_are_data_sets(self):
         data = ROOT / "examples" / "data"
         net = loom.Sequential([loom.Dense(784, 10)], input=784)

@@ -10,6 +10,9 @@ for token in llm.stream("Once upon a time"):
     print(token, end="")
 """
 
+import os
+from typing import Any, Union
+
 from . import layers
 from ._layer import Layer
 from ._library import lib as _lib
@@ -50,13 +53,9 @@ from .layers import (
 )
 from .llm import LLM, Generation, Token
 from .network import Network, Sequential, Session
-from .training import (
+from .optimizers import (
     Adam,
     AdamW,
-    Dataset,
-    Epoch,
-    Evaluation,
-    History,
     Lbfgs,
     Lion,
     Momentum,
@@ -65,8 +64,23 @@ from .training import (
     RmsProp,
     Schedule,
     Sgd,
-    Trainer,
 )
+from .training import Dataset, Epoch, Evaluation, History, Trainer
+
+
+
+def load(source: "Union[str, os.PathLike[str], bytes]", **options: Any) -> "Union[Network, LLM]":
+    """A network or a language model, whichever the file (or its bytes) holds.
+
+    The options are those of Network.load() or LLM().
+    """
+    try:
+        return Network.load(source, **options)
+    except UnsupportedError as error:
+        if "language model" not in str(error):
+            raise
+    return LLM(source, **options)
+
 
 __version__ = _lib.loom_version().decode()
 
@@ -125,4 +139,5 @@ __all__ = [
     "Trainer",
     "UnsupportedError",
     "layers",
+    "load",
 ]

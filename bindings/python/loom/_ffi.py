@@ -71,6 +71,11 @@ DTYPE = {
     "uint4_g64": 35,
     "uint4_g128": 36,
 }
+DEVICE = {"cpu": 0, "gpu": 1}
+ACTIVATIONS = {"automatic": 0, "q8": 1, "f32": 2}
+GPU_TUNING = {"on": 0, "off": 1, "force": 2}
+LOG_LEVEL = {"debug": 0, "info": 1, "warning": 2}
+NETWORK_FORMAT = {"entity": 0, "json": 1, "onnx": 2, "npz": 3, "safetensors": 4}
 HEADER = {"automatic": 0, "yes": 1, "no": 2}
 LOSS = {
     "automatic": 0,
@@ -122,6 +127,9 @@ class loom_tensor(Structure):
     ]
 
 
+loom_log_fn = CFUNCTYPE(c_int32, c_void_p, c_int32, c_char_p)
+
+
 class loom_engine_options(Structure):
     """Texts are borrowed during the call."""
 
@@ -130,13 +138,15 @@ class loom_engine_options(Structure):
         ("threads", c_int32),
         ("exact_threads", c_int32),
         ("isa", c_char_p),
-        ("activations", c_char_p),
-        ("device", c_char_p),
+        ("activations", c_int32),
+        ("device", c_int32),
         ("gpu_library", c_char_p),
-        ("gpu_tuning", c_char_p),
         ("gpu_cache", c_char_p),
         ("memory_limit", c_uint64),
         ("gpu_strict", c_int32),
+        ("gpu_tuning", c_int32),
+        ("log", loom_log_fn),
+        ("log_user", c_void_p),
     ]
 
 
@@ -150,8 +160,24 @@ class loom_engine_info(Structure):
         ("threads_built_in", c_int32),
         ("isa", c_char * 32),
         ("isas", c_char * 128),
-        ("activations", c_char * 16),
+        ("activations", c_int32),
         ("device", c_char * 128),
+    ]
+
+
+class loom_memory(Structure):
+    """Bytes that the objects of an engine hold now. Not counted: data sets, tokenizers,
+    descriptions, arrays that were handed out, what a call takes until it returns, and memory of
+    a GPU."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("weights", c_int64),
+        ("sessions", c_int64),
+        ("training", c_int64),
+        ("total", c_int64),
+        ("peak", c_int64),
+        ("mapped", c_int64),
     ]
 
 
@@ -169,6 +195,9 @@ class loom_load_options(Structure):
         ("seed", c_uint64),
         ("weights", c_char_p),
         ("open_extent", c_int64),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
+        ("borrow", c_int32),
     ]
 
 
@@ -257,6 +286,8 @@ class loom_dataset_options(Structure):
         ("numbers", c_int32),
         ("inputs_only", c_int32),
         ("header", c_int32),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
     ]
 
 
@@ -368,6 +399,7 @@ class loom_fit_options(Structure):
         ("on_batch", loom_batch_fn),
         ("on_epoch", loom_epoch_fn),
         ("user", c_void_p),
+        ("on_validation", loom_progress_fn),
     ]
 
 
@@ -397,6 +429,15 @@ class loom_evaluation(Structure):
     ]
 
 
+loom_loss_fn = CFUNCTYPE(
+    c_int32,
+    c_void_p,
+    POINTER(loom_tensor),
+    POINTER(loom_tensor),
+    POINTER(c_double),
+)
+
+
 class loom_model_options(Structure):
     """How a model is read."""
 
@@ -406,6 +447,7 @@ class loom_model_options(Structure):
         ("dtype", c_int32),
         ("progress", loom_progress_fn),
         ("user", c_void_p),
+        ("borrow", c_int32),
     ]
 
 
@@ -428,7 +470,7 @@ class loom_model_info(Structure):
         ("has_tokenizer", c_int32),
         ("has_chat_template", c_int32),
         ("architecture", c_char * 64),
-        ("dtype", c_char * 32),
+        ("dtype", c_int32),
     ]
 
 
@@ -458,7 +500,7 @@ class loom_model_session_options(Structure):
         ("struct_size", c_uint32),
         ("context", c_int64),
         ("chunk", c_int64),
-        ("activations", c_char_p),
+        ("activations", c_int32),
     ]
 
 
@@ -556,10 +598,13 @@ SIGNATURES = {
     "loom_engine_create": (c_int32, [POINTER(loom_engine_options), POINTER(c_void_p)]),
     "loom_engine_shared": (c_int32, [POINTER(c_void_p)]),
     "loom_engine_get_info": (c_int32, [c_void_p, POINTER(loom_engine_info)]),
+    "loom_engine_get_memory": (c_int32, [c_void_p, POINTER(loom_memory)]),
     "loom_engine_free": (None, [c_void_p]),
     "loom_layer_types": (c_int32, [POINTER(c_void_p)]),
     "loom_network_from_json": (c_int32, [c_void_p, c_char_p, POINTER(loom_load_options), POINTER(c_void_p)]),
     "loom_network_load": (c_int32, [c_void_p, c_char_p, POINTER(loom_load_options), POINTER(c_void_p)]),
+    "loom_network_load_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(loom_load_options), POINTER(c_void_p)]),
+    "loom_network_save_memory": (c_int32, [c_void_p, c_int32, POINTER(loom_save_options), POINTER(c_void_p), POINTER(c_int64)]),
     "loom_network_save": (c_int32, [c_void_p, c_char_p, POINTER(loom_save_options)]),
     "loom_network_free": (None, [c_void_p]),
     "loom_network_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
@@ -582,6 +627,7 @@ SIGNATURES = {
     "loom_session_free": (None, [c_void_p]),
     "loom_dataset_from_arrays": (c_int32, [POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_dataset_from_file": (c_int32, [c_char_p, c_void_p, POINTER(loom_dataset_options), POINTER(c_void_p)]),
+    "loom_dataset_from_memory": (c_int32, [c_void_p, c_int64, c_char_p, c_void_p, POINTER(loom_dataset_options), POINTER(c_void_p)]),
     "loom_dataset_get_info": (c_int32, [c_void_p, POINTER(loom_dataset_info)]),
     "loom_dataset_class": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_dataset_notes": (c_int32, [c_void_p, POINTER(c_void_p)]),
@@ -592,6 +638,8 @@ SIGNATURES = {
     "loom_trainer_create": (c_int32, [c_void_p, POINTER(loom_trainer_options), POINTER(c_void_p)]),
     "loom_trainer_fit": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(loom_fit_options), POINTER(c_void_p)]),
     "loom_trainer_step": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_double), POINTER(loom_step_report)]),
+    "loom_trainer_step_with": (c_int32, [c_void_p, POINTER(loom_tensor), loom_loss_fn, c_void_p, POINTER(c_double), POINTER(loom_step_report)]),
+    "loom_trainer_bytes": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_trainer_evaluate": (c_int32, [c_void_p, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
     "loom_trainer_weights_hash": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_trainer_free": (None, [c_void_p]),
@@ -600,6 +648,7 @@ SIGNATURES = {
     "loom_history_stopped_early": (c_int32, [c_void_p, POINTER(c_int32)]),
     "loom_history_free": (None, [c_void_p]),
     "loom_model_load": (c_int32, [c_void_p, c_char_p, POINTER(loom_model_options), POINTER(c_void_p)]),
+    "loom_model_load_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(loom_model_options), POINTER(c_void_p)]),
     "loom_model_random": (c_int32, [c_void_p, c_char_p, c_int32, c_uint64, POINTER(c_void_p)]),
     "loom_model_get_info": (c_int32, [c_void_p, POINTER(loom_model_info)]),
     "loom_model_free": (None, [c_void_p]),
@@ -614,6 +663,7 @@ SIGNATURES = {
     "loom_model_session_generate": (c_int32, [c_void_p, c_char_p, POINTER(loom_generate_options), POINTER(c_void_p)]),
     "loom_model_session_generate_ids": (c_int32, [c_void_p, POINTER(c_int32), c_int64, POINTER(loom_generate_options), POINTER(c_void_p)]),
     "loom_model_session_position": (c_int32, [c_void_p, POINTER(c_int64), POINTER(c_int64)]),
+    "loom_model_session_bytes": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_model_session_rewind": (c_int32, [c_void_p, c_int64]),
     "loom_model_session_free": (None, [c_void_p]),
     "loom_generation_text": (c_int32, [c_void_p, POINTER(c_char_p), POINTER(c_int64)]),

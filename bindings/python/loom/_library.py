@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Type, TypeVar
 
 from . import _ffi
 from .errors import BY_CODE, LoomError
@@ -62,6 +62,18 @@ def encoded(text: "str | os.PathLike[str] | None") -> Optional[bytes]:
     return out
 
 
+def number_of(names: Dict[str, int], name: str, what: str) -> int:
+    """The value of an enum by the name that the program calls it."""
+    key = name.lower()
+    if key not in names:
+        raise ValueError(f"there is no {what} '{name}'; choose from {', '.join(sorted(names))}")
+    return names[key]
+
+
+def name_of(names: Dict[str, int], value: int) -> str:
+    return next(name for name, number in names.items() if number == value)
+
+
 def text_from(function: Callable[..., int], *arguments: Any) -> str:
     """Calls a function whose last argument gives a text that is ours to free."""
     out = ctypes.c_void_p()
@@ -92,6 +104,18 @@ def report(struct: Type[_S], function: Callable[..., int], *arguments: Any) -> _
     out = sized(struct)
     check(function(*arguments, ctypes.byref(out)))
     return out
+
+
+class FileBytes:
+    """A file in memory as C takes it: address, size and name. Keeps what the address is of."""
+
+    def __init__(self, source: Any, name: Optional[str]) -> None:
+        self.kept = source if isinstance(source, bytes) else bytes(source)
+        self.arguments = (self.kept, len(self.kept), encoded(name))
+
+
+def is_bytes(source: Any) -> bool:
+    return isinstance(source, (bytes, bytearray, memoryview))
 
 
 class Callbacks:

@@ -1,10 +1,21 @@
 """Engine: the threads, the instruction set and the device that models share."""
 
 import ctypes
-from typing import Any, Dict, Optional
+import sys
+from types import SimpleNamespace
+from typing import Any, Callable, Dict, Optional
 
 from . import _ffi
-from ._library import Handle, encoded, handle_from, lib, report, sized
+from ._library import (
+    Handle,
+    encoded,
+    handle_from,
+    lib,
+    name_of,
+    number_of,
+    report,
+    sized,
+)
 
 
 class Engine(Handle):
@@ -21,27 +32,32 @@ class Engine(Handle):
         threads: int = 0,
         *,
         isa: Optional[str] = None,
-        activations: Optional[str] = None,
-        device: Optional[str] = None,
+        activations: str = "automatic",
+        device: str = "cpu",
         exact_threads: bool = False,
         memory_limit: int = 0,
         gpu_library: Optional[str] = None,
         gpu_strict: bool = False,
-        gpu_tuning: Optional[str] = None,
+        gpu_tuning: str = "on",
         gpu_cache: Optional[str] = None,
+        log: Optional[Callable[[str, str], Any]] = None,
     ) -> None:
+        """log(level, line): told of work ("debug"), what was done ("info") and what went another
+        way than was asked for ("warning"), from the thread that called the library."""
+        self._log = _log_sink(log)
         options = sized(
             _ffi.loom_engine_options,
             threads=threads,
             exact_threads=exact_threads,
             isa=encoded(isa),
-            activations=encoded(activations),
-            device=encoded(device),
+            activations=number_of(_ffi.ACTIVATIONS, activations, "activations"),
+            device=number_of(_ffi.DEVICE, device, "device"),
             gpu_library=encoded(gpu_library),
-            gpu_tuning=encoded(gpu_tuning),
+            gpu_tuning=number_of(_ffi.GPU_TUNING, gpu_tuning, "GPU tuning"),
             gpu_cache=encoded(gpu_cache),
             memory_limit=memory_limit,
             gpu_strict=gpu_strict,
+            log=self._log,
         )
         super().__init__(handle_from(lib.loom_engine_create, ctypes.byref(options)))
 
@@ -55,15 +71,50 @@ class Engine(Handle):
             "threads_built_in": bool(info.threads_built_in),
             "isa": info.isa.decode(),
             "isas": info.isas.decode().split(),
-            "activations": info.activations.decode(),
+            "activations": name_of(_ffi.ACTIVATIONS, info.activations),
             "device": info.device.decode(),
         }
+
+    @property
+    def memory(self) -> Dict[str, int]:
+        """Bytes that networks, models, sessions and trainers of this engine hold now: weights,
+        sessions, training, their total, its peak, and mapped weights, which are not in it."""
+        held = report(_ffi.loom_memory, lib.loom_engine_get_memory, self.handle)
+        return {name: getattr(held, name) for name, _ in held._fields_[1:]}
 
     def __repr__(self) -> str:
         if self.closed:
             return "<loom.Engine, closed>"
         info = self.info
         return f"<loom.Engine {info['device']}, {info['isa']}, {info['threads']} threads>"
+
+
+_sinks = []  # models and networks outlive their engine, and go on to tell
+
+
+def _log_sink(log: Optional[Callable[[str, str], Any]]) -> Any:
+    if log is None:
+        return _ffi.loom_log_fn()
+    wanted = log
+
+    def told(_user: Any, level: int, line: bytes) -> int:
+        try:
+            wanted(name_of(_ffi.LOG_LEVEL, level), line.decode("utf-8", "replace"))
+        except Exception as error:  # nobody is there to take it
+            sys.unraisablehook(
+                SimpleNamespace(
+                    exc_type=type(error),
+                    exc_value=error,
+                    exc_traceback=error.__traceback__,
+                    err_msg="in the log of a loom.Engine",
+                    object=wanted,
+                )
+            )
+        return 0
+
+    made = _ffi.loom_log_fn(told)
+    _sinks.append(made)
+    return made
 
 
 def engine_handle(engine: Optional[Engine]) -> Optional[int]:

@@ -6,8 +6,21 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _ffi
-from ._library import Callbacks, Handle, check, encoded, handle_from, lib, report, sized, text_from
-from .arrays import dtype_number, numpy_module
+from ._library import (
+    Callbacks,
+    FileBytes,
+    Handle,
+    check,
+    encoded,
+    handle_from,
+    is_bytes,
+    lib,
+    number_of,
+    report,
+    sized,
+    text_from,
+)
+from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
 from .network import Path
 
@@ -82,14 +95,18 @@ class LLM(Handle):
 
     def __init__(
         self,
-        path: Path,
+        path: Union[Path, bytes],
         *,
+        name: Optional[str] = None,
         dtype: Optional[str] = None,
         engine: Optional[Engine] = None,
         context: int = 0,
+        activations: str = "automatic",
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> None:
-        """dtype: None, as stored. context: positions; 0: the model's, at most 2048."""
+        """path: or the bytes of an .entity or GGUF file, which errors call `name`. dtype: None, as
+        stored. context: positions; 0: the model's, at most 2048. activations: "q8", "f32", or as
+        the engine says."""
         callbacks, model = Callbacks(), ctypes.c_void_p()
         options = sized(
             _ffi.loom_model_options,
@@ -97,14 +114,20 @@ class LLM(Handle):
             dtype=0 if dtype is None else dtype_number(dtype),
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
         )
-        callbacks.check(
-            lib.loom_model_load(
-                engine_handle(engine), encoded(path), ctypes.byref(options), ctypes.byref(model)
-            )
-        )
+        last = (ctypes.byref(options), ctypes.byref(model))
+        if is_bytes(path):
+            file = FileBytes(path, name)
+            code = lib.loom_model_load_memory(engine_handle(engine), *file.arguments, *last)
+        else:
+            code = lib.loom_model_load(engine_handle(engine), encoded(path), *last)
+        callbacks.check(code)
         super().__init__(model.value or 0)
         self._lock = threading.Lock()
-        how = sized(_ffi.loom_model_session_options, context=context)
+        how = sized(
+            _ffi.loom_model_session_options,
+            context=context,
+            activations=number_of(_ffi.ACTIVATIONS, activations, "activations"),
+        )
         self._session = _Session(
             handle_from(lib.loom_model_start, self.handle, ctypes.byref(how))
         )
@@ -125,6 +148,7 @@ class LLM(Handle):
             out[name] = value.decode() if isinstance(value, bytes) else value
         for name in ("tied_head", "has_tokenizer", "has_chat_template"):
             out[name] = bool(out[name])
+        out["dtype"] = dtype_name(info.dtype)
         return out
 
     # ---- text and tokens -------------------------------------------------------------------------

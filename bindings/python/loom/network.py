@@ -4,7 +4,6 @@ import ctypes
 import html
 import json
 import os
-import tempfile
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,11 +21,14 @@ from . import _ffi
 from ._layer import Layer
 from ._library import (
     Callbacks,
+    FileBytes,
     Handle,
     check,
     encoded,
     handle_from,
+    is_bytes,
     lib,
+    number_of,
     report,
     sized,
     text_from,
@@ -83,25 +85,40 @@ class Network(Handle):
     @classmethod
     def load(
         cls,
-        path: Path,
+        path: Union[Path, bytes],
         *,
+        name: Optional[str] = None,
         dtype: Optional[str] = None,
         seed: Optional[int] = None,
         weights: Optional[Path] = None,
         open_extent: int = 0,
         engine: Optional[Engine] = None,
+        progress: Optional[Callable[[int, int], Any]] = None,
     ) -> "Network":
         """.entity, .json, .onnx, .npz, .safetensors. `dtype`: None, as the file has it.
+
+        path: or the bytes of such a file, which errors call `name`; of ONNX it ends in .onnx.
+        progress(done, total) stops by returning False.
 
         weights: a file of weights for one that describes a network. open_extent: of axes that an
         ONNX file leaves open, besides the batch; 0: an error.
         """
-        options = _load_options(dtype, seed, weights=encoded(weights), open_extent=open_extent)
-        return cls(
-            handle_from(
-                lib.loom_network_load, engine_handle(engine), encoded(path), ctypes.byref(options)
-            )
+        callbacks, network = Callbacks(), ctypes.c_void_p()
+        options = _load_options(
+            dtype,
+            seed,
+            weights=encoded(weights),
+            open_extent=open_extent,
+            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
         )
+        last = (ctypes.byref(options), ctypes.byref(network))
+        if is_bytes(path):
+            file = FileBytes(path, name)
+            code = lib.loom_network_load_memory(engine_handle(engine), *file.arguments, *last)
+        else:
+            code = lib.loom_network_load(engine_handle(engine), encoded(path), *last)
+        callbacks.check(code)
+        return cls(network.value or 0)
 
     def save(
         self,
@@ -124,12 +141,30 @@ class Network(Handle):
             lib.loom_network_save(self.handle, encoded(path), ctypes.byref(options))
         )
 
+    def save_bytes(
+        self, format: str = "entity", *, dtype: Optional[str] = None, weights: bool = True
+    ) -> bytes:
+        """The bytes of a file of that format: entity, json, onnx, npz, safetensors."""
+        options = sized(
+            _ffi.loom_save_options,
+            has_dtype=dtype is not None,
+            dtype=0 if dtype is None else dtype_number(dtype),
+            without_weights=not weights,
+        )
+        out, size = ctypes.c_void_p(), ctypes.c_int64()
+        number = number_of(_ffi.NETWORK_FORMAT, format, "format")
+        check(
+            lib.loom_network_save_memory(
+                self.handle, number, ctypes.byref(options), ctypes.byref(out), ctypes.byref(size)
+            )
+        )
+        try:
+            return ctypes.string_at(out.value or 0, size.value)
+        finally:
+            lib.loom_free(out)
+
     def __reduce__(self) -> Any:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "network.entity")
-            self.save(path)
-            with open(path, "rb") as file:
-                return _unpickled, (file.read(),)
+        return Network.load, (self.save_bytes(),)
 
     # ---- asking ----------------------------------------------------------------------------------
 
@@ -265,14 +300,6 @@ class Network(Handle):
             for tag, row in zip(["th"] + ["td"] * len(rows), rows)
         )
         return f"<p>{html.escape(repr(self))}</p><table>{table}</table>"
-
-
-def _unpickled(content: bytes) -> Network:
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "network.entity")
-        with open(path, "wb") as file:
-            file.write(content)
-        return Network.load(path)
 
 
 class Session(Handle):

@@ -5,88 +5,32 @@ threads.
 """
 
 import ctypes
+import math
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Callable, ClassVar, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _ffi
 from ._library import (
     Callbacks,
+    FileBytes,
     Handle,
     check,
     encoded,
     handle_from,
+    is_bytes,
     lib,
+    number_of,
     report,
     sized,
     text_from,
 )
-from .arrays import as_tensor, numpy_module, result
+from .arrays import Array, as_tensor, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Network, Path
+from .optimizers import OPTIMIZERS, Optimizer, Schedule
 
 _LOSSES_BY_NAME = {"softmax_ce": "cross_entropy"}  # as the program calls it
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """Constants that are None are the usual ones."""
-
-    rate: float = 1e-3
-    beta1: Optional[float] = None
-    beta2: Optional[float] = None
-    eps: Optional[float] = None
-    weight_decay: Optional[float] = None
-    KIND: ClassVar[str] = "adam"
-
-
-class Sgd(Optimizer):
-    KIND = "sgd"
-
-
-class Momentum(Optimizer):
-    KIND = "momentum"
-
-
-class Nesterov(Optimizer):
-    KIND = "nesterov"
-
-
-class RmsProp(Optimizer):
-    KIND = "rmsprop"
-
-
-class Adam(Optimizer):
-    KIND = "adam"
-
-
-class AdamW(Optimizer):
-    KIND = "adamw"
-
-
-class Lion(Optimizer):
-    KIND = "lion"
-
-
-class Lbfgs(Optimizer):
-    KIND = "lbfgs"
-
-
-OPTIMIZERS = {c.KIND: c for c in (Sgd, Momentum, Nesterov, RmsProp, Adam, AdamW, Lion, Lbfgs)}
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the learning rate goes on; the kinds are those of `loom train --schedule`."""
-
-    kind: str = "constant"
-    floor: float = 0.0
-    gamma: float = 0.1
-    power: float = 2.0
-    every: int = 10
-    milestones: Sequence[int] = ()
-    warmup: int = 0
-    patience: int = 5
 
 
 @dataclass(frozen=True)
@@ -131,13 +75,6 @@ class Evaluation:
     mean_absolute_error: Optional[float] = None
     r2: Optional[float] = None
     confusion: Any = field(default=None, repr=False, compare=False)  # [class][called so]
-
-
-def _number(names: Dict[str, int], name: str, what: str) -> int:
-    key = name.lower()
-    if key not in names:
-        raise ValueError(f"there is no {what} '{name}'; choose from {', '.join(sorted(names))}")
-    return names[key]
 
 
 def _epoch(e: Any) -> Epoch:
@@ -188,9 +125,10 @@ class Dataset(Handle):
     @classmethod
     def from_file(
         cls,
-        path: Path,
+        path: Union[Path, bytes],
         network: Network,
         *,
+        name: Optional[str] = None,
         labels: Optional[Path] = None,
         x: str = "x",
         y: str = "y",
@@ -198,8 +136,14 @@ class Dataset(Handle):
         classes: bool = True,
         inputs_only: bool = False,
         header: str = "automatic",
+        progress: Optional[Callable[[int, int], Any]] = None,
     ) -> "Dataset":
-        """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs."""
+        """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs.
+
+        path: or the bytes of such a file, which errors call `name`. progress(rows, total), of .csv,
+        stops by returning False.
+        """
+        callbacks, made = Callbacks(), ctypes.c_void_p()
         options = sized(
             _ffi.loom_dataset_options,
             labels=encoded(labels),
@@ -208,13 +152,16 @@ class Dataset(Handle):
             targets=targets,
             numbers=not classes,
             inputs_only=inputs_only,
-            header=_number(_ffi.HEADER, header, "header"),
+            header=number_of(_ffi.HEADER, header, "header"),
+            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
         )
-        return cls._of(
-            handle_from(
-                lib.loom_dataset_from_file, encoded(path), network.handle, ctypes.byref(options)
-            )
-        )
+        last = (network.handle, ctypes.byref(options), ctypes.byref(made))
+        if is_bytes(path):
+            file = FileBytes(path, name)
+            callbacks.check(lib.loom_dataset_from_memory(*file.arguments, *last))
+        else:
+            callbacks.check(lib.loom_dataset_from_file(encoded(path), *last))
+        return cls._of(made.value or 0)
 
     def _info(self) -> Any:
         return report(_ffi.loom_dataset_info, lib.loom_dataset_get_info, self.handle)
@@ -312,7 +259,7 @@ class Trainer(Handle):
         head_list = (ctypes.c_int64 * len(heads))(*heads)
         options = sized(
             _ffi.loom_trainer_options,
-            loss=_number(_ffi.LOSS, _LOSSES_BY_NAME.get(loss, loss), "loss"),
+            loss=number_of(_ffi.LOSS, _LOSSES_BY_NAME.get(loss, loss), "loss"),
             huber_delta=huber_delta,
             label_smoothing=label_smoothing,
             heads_count=len(heads),
@@ -322,9 +269,9 @@ class Trainer(Handle):
             accumulate=accumulate,
             has_seed=1,
             seed=seed,
-            clip=_number(_ffi.CLIP, clip, "clip"),
+            clip=number_of(_ffi.CLIP, clip, "clip"),
             clip_limit=clip_limit,
-            normalize=_number(_ffi.NORMALIZE, normalize, "normalization"),
+            normalize=number_of(_ffi.NORMALIZE, normalize, "normalization"),
             native_weights=native,
             carry_feedback=carry_feedback,
             checkpoint_cells=checkpoint_cells,
@@ -387,8 +334,23 @@ class Trainer(Handle):
         finally:
             lib.loom_history_free(history)
 
-    def step(self, x: Any, y: Any, *, rate: Optional[float] = None) -> Tuple[float, bool]:
-        """One update from one batch: its loss, and whether weights changed."""
+    def step(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        loss: Optional[Callable[[Any], Tuple[float, Any]]] = None,
+        rate: Optional[float] = None,
+    ) -> Tuple[float, bool]:
+        """One update from one batch: its loss, and whether weights changed.
+
+        loss: one of your own instead of `y`. It is given what the network gave, float32
+        [batch, ...], and returns (loss, its gradient of that shape).
+        """
+        if loss is not None:
+            if y is not None:
+                raise ValueError("give either targets or a loss of your own")
+            return self._own_step(x, loss, rate)
         inputs, targets = as_tensor(x), as_tensor(y)
         other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
         done = report(
@@ -400,6 +362,43 @@ class Trainer(Handle):
             other,
         )
         return done.loss, bool(done.updated)
+
+    def _own_step(
+        self, x: Any, loss: Callable[[Any], Tuple[float, Any]], rate: Optional[float]
+    ) -> Tuple[float, bool]:
+        inputs, callbacks = as_tensor(x), Callbacks()
+
+        def asked(outputs: Any, gradients: Any, value: Any) -> None:
+            copy = handle_from(lib.loom_array_copy, outputs)
+            number, gradient = loss(result(copy))
+            given, place = as_tensor(gradient), gradients.contents
+            shape = tuple(place.shape[: place.rank])
+            if given.shape != shape:
+                raise ValueError(f"the gradient is {list(given.shape)}, must be {list(shape)}")
+            floats = handle_from(lib.loom_array_copy, given.pointer)
+            try:
+                as_f32 = Array(handle_from(lib.loom_array_convert, floats, _ffi.DTYPE["float32"]))
+            finally:
+                lib.loom_array_free(floats)
+            ctypes.memmove(place.data, as_f32.view().data, 4 * math.prod(shape))
+            value[0] = float(number)
+
+        done = sized(_ffi.loom_step_report)
+        other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
+        wrapped = callbacks.wrap(_ffi.loom_loss_fn, asked)
+        callbacks.check(
+            lib.loom_trainer_step_with(
+                self.handle, inputs.pointer, wrapped, None, other, ctypes.byref(done)
+            )
+        )
+        return done.loss, bool(done.updated)
+
+    @property
+    def bytes(self) -> int:
+        """Memory that it took; 0 before the first samples."""
+        out = ctypes.c_int64()
+        check(lib.loom_trainer_bytes(self.handle, ctypes.byref(out)))
+        return out.value
 
     def evaluate(self, data: Dataset) -> Evaluation:
         found, confusion = sized(_ffi.loom_evaluation), ctypes.c_void_p()
@@ -442,7 +441,7 @@ def _set_optimizer(options: Any, given: Union[str, Optimizer]) -> None:
 def _set_schedule(options: Any, given: Union[str, Schedule]) -> Any:
     """Returns what has to live until the options are read."""
     schedule = Schedule(given) if isinstance(given, str) else given
-    options.schedule = _number(_ffi.SCHEDULE, schedule.kind, "schedule")
+    options.schedule = number_of(_ffi.SCHEDULE, schedule.kind, "schedule")
     options.schedule_floor = schedule.floor
     options.schedule_gamma = schedule.gamma
     options.schedule_power = schedule.power

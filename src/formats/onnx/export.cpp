@@ -241,7 +241,7 @@ Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
   return Exporter(network, options).run(sample);
 }
 
-Status write_onnx(const std::string& path, const Network& network, const Shape& sample,
+Status write_onnx(const FileRef& path, const Network& network, const Shape& sample,
                   const OnnxExportOptions& options) {
   LOOM_ASSIGN(const OnnxModel model, export_onnx(network, sample, options));
   LOOM_ASSIGN(const std::string file, onnx_bytes(model));

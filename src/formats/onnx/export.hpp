@@ -12,6 +12,7 @@
 #include "bridge/normalization.hpp"
 #include "formats/onnx/model.hpp"
 #include "grid/network.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -28,7 +29,7 @@ struct OnnxExportOptions {
 // not_found, a parameter that was never loaded.
 Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
                               const OnnxExportOptions& options = {});
-Status write_onnx(const std::string& path, const Network& network, const Shape& sample,
+Status write_onnx(const FileRef& path, const Network& network, const Shape& sample,
                   const OnnxExportOptions& options = {});
 
 }  // namespace loom::core

@@ -59,7 +59,7 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
       where);
 }
 
-Result<ImportedNetwork> load_onnx(const std::string& path, const OnnxImportOptions& options) {
+Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options) {
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
   LOOM_ASSIGN(const OnnxModel model, parse_onnx(file.bytes(), path));
   return import_onnx(model, path, options);

@@ -15,6 +15,7 @@
 #include "formats/onnx/model.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
+#include "io/file_ref.hpp"
 
 namespace loom::core {
 
@@ -47,6 +48,6 @@ struct OnnxImportOptions {
 // `model` may be of any opset from 17 on.
 Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
                                     const OnnxImportOptions& options = {});
-Result<ImportedNetwork> load_onnx(const std::string& path, const OnnxImportOptions& options = {});
+Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options = {});
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// Which number type most values of a model's blocks have: what a model of mixed types is called.
+// Which number type most values of a model have: what a model of mixed types is called.
 #pragma once
 
 #include <array>
