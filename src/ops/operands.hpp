@@ -1,19 +1,18 @@
 // What the arguments of an op say about themselves, beside the one row of ops.def. Hazards,
-// lifetimes, relocation, scheduling, scratch memory and gradients are read off this; nothing else
-// in the room lists the ops. A struct of arguments has
-//   static void operands(auto& self, auto&& f)   its tensors: f(tensor, Access) for each, absent
-//                                                (empty) ones too; by reads(), writes(), updates()
+// lifetimes, relocation, scratch memory and gradients are read off this; no list of ops says it a
+// second time. A struct of arguments has
+//   static void operands(auto& self, auto&& f)
+//     f(tensor, Access) for each of its tensors, absent (empty) ones too: reads(), writes(),
+//     updates()
 // and may have
-//   static constexpr Gradient kGradient          how gradients see it; without: Gradient::missing
-//   int64_t work() const                         values touched once, two multiplications as one;
-//   an
-//                                                estimate; without: its first operand, once over
+//   static constexpr Gradient kGradient: how gradients see it. Without: Gradient::missing.
+//   int64_t work() const: values touched once, two multiplications as one; an estimate. Without:
+//     its first operand, once over.
 //   static void memory(const auto& self, auto&& f)
-//                                                memory that is no tensor: f(Q8Rows or KvCache,
-//                                                Access); without: none
-//   int64_t scratch() const                      bytes that each lane needs; without:
-//   kMatmulScratch static constexpr bool kF32Only = true        it has no form for f64 static
-//   constexpr bool kOwnTypes = true       what it writes need not be of the compute type
+//     f(Q8Rows or KvCache, Access) for memory that is no tensor. Without: none.
+//   int64_t scratch() const: bytes that each lane needs. Without: kMatmulScratch.
+//   static constexpr bool kF32Only = true: it has no form for f64.
+//   static constexpr bool kOwnTypes = true: what it writes need not be of the compute type.
 // Invariant: what operands() says decides the memory a command touches, so it names every tensor.
 #pragma once
 
