@@ -35,7 +35,8 @@ ARROWS: dict[str, list[str]] = {
     "learn": ["grid"],
     "train_io": ["learn", "bridge"],
     "convert": ["train_io", "llm"],
-    "api": ["convert", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "evolve": ["convert"],
+    "api": ["evolve", "backend/reference", "backend/cpu", "backend/webgpu"],
     "capi": [],
     "lab": ["convert", "backend/reference", "backend/cpu"],
 }
