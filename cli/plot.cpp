@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "svg.hpp"
+
 namespace loom::cli {
 namespace {
 
@@ -82,8 +84,7 @@ double svg_y(double share) {
 }
 
 std::string label(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     escaped(text));
+  return svg_text(x, y, anchor, text, "black");
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* colour) {
@@ -129,19 +130,6 @@ std::string axes(const Range& range, size_t epochs) {
 
 }  // namespace
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 std::string braille_plot(const Curves& curves) {
   if (curves.train.size() < 2) return {};
   const Range range = range_of(curves);
@@ -162,12 +150,7 @@ std::string braille_plot(const Curves& curves) {
 std::string svg_plot(const Curves& curves, const std::string& title) {
   const Range range = range_of(curves);
   constexpr const char *kTrain = "#1f77b4", *kValidation = "#d62728";
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-      "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-      kWidth, kHeight);
-  svg += label(kLeft, 22, "start", title);
+  std::string svg = svg_open(kWidth, kHeight, title);
   svg += axes(range, curves.train.size());
   svg += polyline(curves.train, range, kTrain) + polyline(curves.validation, range, kValidation);
   svg += line(kWidth - 200, 18, kWidth - 180, 18, kTrain) +
