@@ -38,7 +38,7 @@ Error cluster_error(std::string message) {
   return Error{Code::invalid_argument, std::move(message), {}, -1};
 }
 
-std::vector<int64_t> cut(const ClusterFlags& f, const Linkage& tree) {
+std::vector<int64_t> cut_tree(const ClusterFlags& f, const Linkage& tree) {
   return f.k > 0 ? tree.cut_into(f.k) : tree.cut_at(f.threshold);
 }
 
@@ -74,7 +74,7 @@ Result<Grouped> group_points(const ClusterFlags& f, const Engine& engine) {
     LinkageOptions options{.distance = distance, .engine = engine};
     LOOM_ASSIGN(options.method, parse_linkage_method(f.method));
     LOOM_ASSIGN(out.tree, linkage(points, options));
-    out.labels = cut(f, *out.tree);
+    out.labels = cut_tree(f, *out.tree);
   }
   // All pairs: of more points it would take longer than the grouping.
   constexpr int64_t kMostPoints = 20000;
@@ -126,7 +126,7 @@ Result<Grouped> group_models(const ClusterFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const Tensor all, Tensor::copy(distances, {n, n}));
   Grouped out;
   LOOM_ASSIGN(out.tree, linkage_of_distances(all, options));
-  out.labels = cut(f, *out.tree);
+  out.labels = cut_tree(f, *out.tree);
   out.names = f.inputs;
   LOOM_TRY(draw_models(f, distances));
   return out;

@@ -114,7 +114,8 @@ Result<std::vector<int64_t>> labels_of(const Dataset& data, const std::string& p
   return out;
 }
 
-Result<Answers> ask(const std::vector<Network>& members, const DataFlags& from, bool quiet) {
+Result<Answers> ask_members(const std::vector<Network>& members, const DataFlags& from,
+                            bool quiet) {
   LOOM_ASSIGN(const DatasetOptions how, from.options(true));
   LOOM_ASSIGN(const Dataset data, Dataset::from_file(from.path, members[0], how));
   Answers out;
@@ -146,7 +147,7 @@ Status add_judge(const EnsembleFlags& f, const Engine& engine, Ensemble& e) {
   DataFlags learning = f.data;
   learning.path = f.fit;
   learning.labels = f.fit_labels;
-  LOOM_ASSIGN(const Answers known, ask(e.members, learning, f.quiet));
+  LOOM_ASSIGN(const Answers known, ask_members(e.members, learning, f.quiet));
   StackOptions options;
   options.seed = f.seed;
   options.engine = engine;
@@ -162,7 +163,7 @@ Result<Ensemble> ask_together(const EnsembleFlags& f, const Engine& engine) {
   Ensemble e;
   LOOM_ASSIGN(e.weights, member_weights(f));
   LOOM_ASSIGN(e.members, load_members(f, engine));
-  LOOM_ASSIGN(e.answers, ask(e.members, f.data, f.quiet));
+  LOOM_ASSIGN(e.answers, ask_members(e.members, f.data, f.quiet));
   LOOM_ASSIGN(std::vector<int64_t> majority, majority_vote(e.answers.said, e.weights));
   e.together.emplace_back("majority", std::move(majority));
   LOOM_ASSIGN(const Tensor mean, soft_vote(e.answers.shares, e.weights));

@@ -52,17 +52,17 @@ std::string heat_color(double value) {
                     : fmt::format("#{:02x}{:02x}{:02x}", channel(103), channel(0), channel(13));
 }
 
-std::string legend(double x, double y) {
+std::string heat_legend(double x, double y) {
   constexpr int kSteps = 9;
-  constexpr double kWidth = 18;
+  constexpr double kStep = 18;
   std::string svg;
   for (int i = 0; i < kSteps; ++i) {
     const double value = -1 + 2.0 * i / (kSteps - 1);
     svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"10\" fill=\"{}\"/>\n",
-                       x + i * kWidth, y, kWidth, heat_color(value));
+                       x + i * kStep, y, kStep, heat_color(value));
   }
   svg += svg_text(x - 6, y + 9, "end", "-1");
-  return svg + svg_text(x + kSteps * kWidth + 6, y + 9, "start", "1");
+  return svg + svg_text(x + kSteps * kStep + 6, y + 9, "start", "1");
 }
 
 // Where the values are so many that several share a square: the one farthest from 0.
@@ -103,7 +103,7 @@ std::string heat_map_svg(const HeatMap& map) {
   const double width = std::max(margin + static_cast<double>(map.columns.size()) * cell + kRight,
                                 kLetter * static_cast<double>(map.title.size()) + 40);
   const double low = kTop + static_cast<double>(map.rows.size()) * cell;
-  std::string svg = svg_open(width, low + bottom, map.title) + legend(40, 34);
+  std::string svg = svg_open(width, low + bottom, map.title) + heat_legend(40, 34);
   for (size_t i = 0; i < map.rows.size(); ++i) {
     const double y = kTop + static_cast<double>(i) * cell;
     if (named) svg += svg_text(margin - 6, y + cell / 2 + 4, "end", map.rows[i]);

@@ -15,7 +15,8 @@ struct ChainMerge {
   double distance = 0;
 };
 
-double joined(LinkageMethod method, double to_a, double to_b, int64_t size_a, int64_t size_b) {
+double joined_distance(LinkageMethod method, double to_a, double to_b, int64_t size_a,
+                       int64_t size_b) {
   if (method == LinkageMethod::single) return std::min(to_a, to_b);
   if (method == LinkageMethod::complete) return std::max(to_a, to_b);
   const auto a = static_cast<double>(size_a), b = static_cast<double>(size_b);
@@ -75,7 +76,7 @@ class Chains {
     int64_t &size_a = sizes_[static_cast<size_t>(a)], &size_b = sizes_[static_cast<size_t>(b)];
     for (int64_t j = 0; j < n_; ++j) {
       if (j == a || j == b || sizes_[static_cast<size_t>(j)] == 0) continue;
-      distance(b, j) = joined(method_, distance(a, j), distance(b, j), size_a, size_b);
+      distance(b, j) = joined_distance(method_, distance(a, j), distance(b, j), size_a, size_b);
     }
     size_b += size_a;
     size_a = 0;

@@ -23,8 +23,8 @@ bool drops(MergeMethod method) {
   return method == MergeMethod::dare_linear || method == MergeMethod::dare_ties;
 }
 
-void average(const MergeRecipe& recipe, const std::vector<std::span<const float>>& values,
-             std::span<float> out) {
+void average_models(const MergeRecipe& recipe, const std::vector<std::span<const float>>& values,
+                    std::span<float> out) {
   double sum = 0;
   for (const double w : recipe.weights) sum += w;
   const bool divide = recipe.normalize && std::fabs(sum) >= kLeastDivisor;
@@ -60,8 +60,8 @@ void along_arc(double t, std::span<const float> a, std::span<const float> b, std
 
 // The weighted sum of task vectors at one place; with an election, of those alone whose weighted
 // value has the sign of the sum. deltas[m][i].
-double combine(const MergeRecipe& recipe, const std::vector<std::vector<double>>& deltas,
-               size_t i) {
+double combine_tasks(const MergeRecipe& recipe, const std::vector<std::vector<double>>& deltas,
+                     size_t i) {
   double sum = 0;
   for (size_t m = 0; m < deltas.size(); ++m) sum += recipe.weights[m] * deltas[m][i];
   const bool up = sum >= 0, elect = elects_signs(recipe.method);
@@ -89,7 +89,7 @@ void add_tasks(const MergeRecipe& recipe, const std::vector<std::span<const floa
   }
   for (size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<float>(static_cast<double>(base[i]) +
-                                recipe.lambda * combine(recipe, deltas, i));
+                                recipe.lambda * combine_tasks(recipe, deltas, i));
 }
 
 Status check_model(const MergeInput& model, bool task) {
@@ -142,7 +142,7 @@ Result<MergeRecipe> merge_recipe(const std::vector<MergeInput>& models,
 
 void merge_values(const MergeRecipe& recipe, const std::vector<std::span<const float>>& values,
                   std::span<const float> base, uint64_t stream, std::span<float> out) {
-  if (recipe.method == MergeMethod::linear) return average(recipe, values, out);
+  if (recipe.method == MergeMethod::linear) return average_models(recipe, values, out);
   if (recipe.method == MergeMethod::slerp) return along_arc(recipe.t, values[0], values[1], out);
   add_tasks(recipe, values, base, stream, out);
 }

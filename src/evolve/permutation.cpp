@@ -66,7 +66,7 @@ void reorder_inputs(Units& units, const std::vector<int64_t>& order) {
   }
 }
 
-double dot(const float* a, const float* b, int64_t count) {
+double dot_product(const float* a, const float* b, int64_t count) {
   LaneSum sum;
   sum.add_products(a, b, count);
   return sum.total();
@@ -77,15 +77,15 @@ std::vector<int64_t> pair_units(const Units& a, const Units& b, ThreadPool& pool
   const int64_t n = a.rows;
   std::vector<double> aa(static_cast<size_t>(n)), bb(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    aa[static_cast<size_t>(i)] = dot(a.row(i), a.row(i), a.cols);
-    bb[static_cast<size_t>(i)] = dot(b.row(i), b.row(i), b.cols);
+    aa[static_cast<size_t>(i)] = dot_product(a.row(i), a.row(i), a.cols);
+    bb[static_cast<size_t>(i)] = dot_product(b.row(i), b.row(i), b.cols);
   }
   std::vector<double> gains(static_cast<size_t>(n * n));
   pool.run([&](int lane, int lanes) {
     for (int64_t i = lane; i < n; i += lanes) {
       for (int64_t j = 0; j < n; ++j)
         gains[static_cast<size_t>(i * n + j)] =
-            cosine_of(dot(a.row(i), b.row(j), a.cols), aa[static_cast<size_t>(i)],
+            cosine_of(dot_product(a.row(i), b.row(j), a.cols), aa[static_cast<size_t>(i)],
                       bb[static_cast<size_t>(j)]);
     }
   });

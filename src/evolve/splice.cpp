@@ -170,6 +170,14 @@ Status Splicing::measure(const Network& network, const SignatureLeaf& leaf,
 
 Status Splicing::cross_layer(const Network& network, const SignatureLeaf& leaf, uint64_t stream,
                              const BlendRule& rule, SplicedLayer& layer) {
+  // A layer that shares its weights has those of their owner, which are crossed once.
+  const bool shared = std::ranges::all_of(leaf.params, [&](int index) {
+    return crosser_->crossings.count(network.params()[static_cast<size_t>(index)].path) > 0;
+  });
+  if (shared) {
+    layer.skipped = "it has the weights of a layer before it";
+    return {};
+  }
   LOOM_TRY(measure(network, leaf, layer.similarity));
   Crossing how;
   how.share = rule.share(layer.similarity);
@@ -179,7 +187,6 @@ Status Splicing::cross_layer(const Network& network, const SignatureLeaf& leaf, 
   std::vector<float> a, b, child;
   for (const int index : leaf.params) {
     const Param& param = network.params()[static_cast<size_t>(index)];
-    // A layer that shares its weights has those of its owner, which are crossed once.
     if (!crosser_->crossings.emplace(param.path, how).second) continue;
     LOOM_TRY(crosser_->read(param, a, b));
     child = a;

@@ -35,7 +35,7 @@ Result<std::vector<double>> vote_weights(const std::vector<double>& given, size_
   return given;
 }
 
-double share(int64_t part, size_t whole) {
+double share_of_samples(int64_t part, size_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
@@ -53,7 +53,8 @@ Result<std::vector<ComplementaryPair>> find_pairs(const std::vector<Mask>& masks
         both += masks[i][s] && masks[j][s] ? 1 : 0;
       }
       const ComplementaryPair pair{static_cast<int64_t>(i), static_cast<int64_t>(j),
-                                   share(any, masks[i].size()), share(both, masks[i].size())};
+                                   share_of_samples(any, masks[i].size()),
+                                   share_of_samples(both, masks[i].size())};
       if (pair.coverage >= least) pairs.push_back(pair);
     }
   }
@@ -81,7 +82,7 @@ Result<Cover> cover_greedily(const std::vector<Mask>& masks, int64_t most) {
     }
     total += best_new;
     out.models.push_back(best);
-    out.coverage.push_back(share(total, covered.size()));
+    out.coverage.push_back(share_of_samples(total, covered.size()));
   }
   return out;
 }

@@ -59,6 +59,8 @@ TEST(DnaSignature, HasAsManyValuesAsTheLayerHasWeights) {
   const Case cases[] = {
       {Dense{.in = 32, .out = 32, .bias = false}, {32}, 1024},
       {Lstm{.in = 32, .hidden = 32}, {4, 32}, 8320},
+      {SwiGlu{.width = 32, .inner = 64, .bias = true}, {32}, 6304},
+      {MultiHeadAttention{.width = 32, .heads = 4, .bias = true, .out_bias = true}, {4, 32}, 4224},
       {LayerNorm{.width = 32}, {32}, 64},
       {RmsNorm{.width = 32}, {32}, 32},
       {Softmax{}, {8}, 1},
@@ -138,6 +140,63 @@ TEST(Dna, FindsTwoLayersThatChangedPlaces) {
   EXPECT_NEAR(dna.shifts[0].overlap, 1, 1e-12);
   EXPECT_NEAR(dna.layers[1].overlap, 1, 1e-12);
   EXPECT_THAT(compare_dna(a, b, {.shift_margin = 2}).value().shifts, IsEmpty());
+}
+
+// A row of random layers, containers among them, that all take and give `width` values.
+loom::Network random_row(int64_t width, uint64_t seed) {
+  const Rng rng(seed, 77);
+  std::vector<Layer> layers;
+  const auto dense = [&] { return Dense{.in = width, .out = width}; };
+  for (uint64_t i = 0; i < 7; ++i) {
+    switch (rng.bits(i) % 7) {
+      case 0: layers.push_back(dense()); break;
+      case 1: layers.push_back(LayerNorm{.width = width}); break;
+      case 2: layers.push_back(Softmax{}); break;
+      case 3: layers.push_back(SwiGlu{.width = width, .inner = 2 * width}); break;
+      case 4: layers.push_back(Residual{{RmsNorm{.width = width}, dense()}}); break;
+      case 5:
+        layers.push_back(Parallel{
+            .children = {dense(), Sequential{{dense(), Softmax{}}}, Dense{.in = width, .out = 2}},
+            .combine = Combine::filter});
+        break;
+      default: layers.push_back(Parallel{.children = {dense(), dense()}, .combine = Combine::add});
+    }
+  }
+  loom::Network net = loom::Network::sequential(std::move(layers), {.input = {width}}).value();
+  test::fill_gaussian(net, seed * 1000);
+  // Some parameters are all zeros: their part of a signature has no direction.
+  uint64_t draw = 100;
+  for (const ParameterInfo& p : net.parameters()) {
+    const std::vector<float> zeros(static_cast<size_t>(element_count(p.shape)), 0.0f);
+    if (rng.bits(draw++) % 5 == 0) test::set_values(net, p.name, zeros);
+  }
+  return net;
+}
+
+// What is summed in blocks, leaf by leaf, against the vectors themselves.
+TEST(Dna, IsTheCosineOfSignaturesForAllPairsOfRandomNetworks) {
+  int64_t compared = 0, apart = 0;
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    const loom::Network a = random_row(5, seed),
+                        b = random_row(5, seed % 3 == 0 ? seed : seed + 90);
+    const DnaComparison dna = compare_dna(a, b).value();
+    for (size_t i = 0; i < dna.a.size(); ++i) {
+      for (size_t j = 0; j < dna.b.size(); ++j) {
+        const double got = dna.matrix[i * dna.b.size() + j];
+        if (dna.a[i].type != dna.b[j].type || dna.a[i].weights != dna.b[j].weights) {
+          EXPECT_TRUE(std::isnan(got));
+          ++apart;
+          continue;
+        }
+        const loom::Tensor x = dna_signature(a, dna.a[i].at).value(),
+                           y = dna_signature(b, dna.b[j].at).value();
+        ASSERT_NEAR(got, dna_similarity(x, y).value(), 1e-12) << seed << " " << dna.a[i].type;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 100);
+  EXPECT_GT(apart, 100);
 }
 
 // b with its hidden units in another order, which changes nothing that it computes.

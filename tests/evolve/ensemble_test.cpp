@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "evolve/networks.hpp"
@@ -63,7 +64,7 @@ TEST(MajorityVote, GivesTiesToTheLowestClass) {
   for (size_t i = 0; i < 250; ++i) said[i / 50][i % 50] = rng.bits(i) % 4;
   const std::vector<int64_t> first = majority_vote(said).value();
   for (int turn = 0; turn < 5; ++turn) {
-    std::ranges::rotate(said, said.begin() + 1);
+    std::rotate(said.begin(), said.begin() + 1, said.end());
     EXPECT_EQ(majority_vote(said).value(), first);
   }
 }

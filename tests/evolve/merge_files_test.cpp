@@ -259,6 +259,25 @@ TEST(Splice, LeavesLayersOfAnotherKindOrShapeAlone) {
   }
 }
 
+TEST(Splice, GoesIntoContainersOfALanguageModel) {
+  const test::EvolveFolder folder("splice_llm");
+  convert(test::kStories, folder / "other.entity", {.dtype = loom::DType::int4}).or_exit();
+  const SpliceReport report = splice(test::kStories, folder / "other.entity",
+                                     folder / "child.entity", {.fitness_a = 1, .fitness_b = 1})
+                                  .value();
+  ASSERT_EQ(report.layers.size(), 19u)
+      << "the embedding, four blocks of two norms and two others, a norm, the head";
+  EXPECT_EQ(report.layers[18].skipped, "it has the weights of a layer before it");
+  for (const SplicedLayer& layer : report.layers) {
+    if (layer.at == report.layers[18].at) continue;
+    EXPECT_EQ(layer.skipped, "") << layer.at;
+    EXPECT_EQ(layer.share, 0.5) << layer.at;
+    EXPECT_GT(layer.similarity, 0.9) << layer.at;
+  }
+  const Engine engine = Engine::create().value();
+  EXPECT_TRUE(Model::load(engine, folder / "child.entity").ok());
+}
+
 TEST(Splice, LeavesBothParentsAsTheyWere) {
   loom::Network a = test::dense_row({5, 7, 3}), b = test::dense_row({5, 7, 3});
   test::fill_gaussian(a, 1);
