@@ -19,6 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 PATH = Path(__file__).resolve().parents[1] / "data" / "evolve" / "vectors.json"
+METRICS = [("euclidean", "euclidean"), ("manhattan", "cityblock"), ("cosine", "cosine")]
 METHODS = ["linear", "slerp", "task_arithmetic", "ties", "dare_linear", "dare_ties"]
 WORD = 0xFFFFFFFF
 
@@ -112,7 +113,9 @@ def merge_cases(rng):
             case = {
                 "method": method,
                 "weights": [round(float(w), 3) for w in rng.uniform(-0.5, 1.5, count)],
-                "densities": [round(float(d), 2) if thins else 1.0 for d in rng.uniform(0.1, 1, count)],
+                "densities": [
+                    round(float(d), 2) if thins else 1.0 for d in rng.uniform(0.1, 1, count)
+                ],
                 "normalize": bool(rng.integers(2)),
                 "lambda": 1.0 if number % 2 else round(float(rng.uniform(0.3, 1.6)), 3),
                 "t": round(float(rng.uniform()), 3),
@@ -122,7 +125,8 @@ def merge_cases(rng):
             wide = values.astype(np.float64)
             case["models"] = [bits(v) for v in values[:count]]
             case["base"] = bits(values[count])
-            case["expected"] = bits(merged(case, list(wide[:count]), wide[count]).astype(np.float32))
+            out = merged(case, list(wide[:count]), wide[count])
+            case["expected"] = bits(out.astype(np.float32))
             cases.append(case)
     return cases
 
@@ -143,7 +147,7 @@ def kmeans_cases(rng):
             "centers": fit.cluster_centers_.tolist(), "inertia": float(fit.inertia_),
             "silhouette": {
                 name: float(silhouette_score(points, fit.labels_, metric=metric))
-                for name, metric in [("euclidean", "euclidean"), ("manhattan", "cityblock"), ("cosine", "cosine")]
+                for name, metric in METRICS
             },
         })  # fmt: skip
     return cases
@@ -151,16 +155,16 @@ def kmeans_cases(rng):
 
 def linkage_cases(rng):
     cases = []
-    metrics = [("euclidean", "euclidean"), ("manhattan", "cityblock"), ("cosine", "cosine")]
     for n, d in [(2, 1), (9, 2), (24, 3)]:
         points = points_of(rng, n, d, 3) + (0.0 if d > 1 else 5.0)
         for method in ["single", "complete", "average"]:
-            for name, metric in metrics[: 3 if d > 1 else 2]:
+            for name, metric in METRICS[: 3 if d > 1 else 2]:
                 tree = linkage(points, method, metric)
                 threshold = float(np.median(tree[:, 2]))
                 cases.append({
-                    "points": points.tolist(), "method": method, "distance": name, "merges": tree.tolist(),
-                    "threshold": threshold, "cut": fcluster(tree, threshold, "distance").tolist(),
+                    "points": points.tolist(), "method": method, "distance": name,
+                    "merges": tree.tolist(), "threshold": threshold,
+                    "cut": fcluster(tree, threshold, "distance").tolist(),
                 })  # fmt: skip
     return cases
 
@@ -183,7 +187,10 @@ def main():
         "linkage": linkage_cases(rng),
         "assignment": assignment_cases(rng),
     }
-    lines = [f'"{kind}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]" for kind, cases in out.items()]
+    lines = [
+        f'"{kind}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
+        for kind, cases in out.items()
+    ]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     if "--check" in sys.argv[1:]:
         same = PATH.read_text() == text

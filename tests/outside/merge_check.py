@@ -30,7 +30,8 @@ import json, sys, torch
 from transformers import AutoModelForCausalLM
 model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
 with torch.no_grad():
-    out = model.generate(torch.tensor([json.loads(sys.argv[2])]), max_new_tokens=24, do_sample=False)
+    ids = torch.tensor([json.loads(sys.argv[2])])
+    out = model.generate(ids, max_new_tokens=24, do_sample=False)
 print(json.dumps(out[0].tolist()))
 """
 
@@ -45,7 +46,8 @@ def read_floats(path):
             continue
         first, last = (begin + offset for offset in entry["data_offsets"])
         if entry["dtype"] == "BF16":
-            values = (np.frombuffer(raw[first:last], np.uint16).astype(np.uint32) << 16).view(np.float32)
+            high = np.frombuffer(raw[first:last], np.uint16).astype(np.uint32)
+            values = (high << 16).view(np.float32)
         else:
             values = np.frombuffer(raw[first:last], np.float32)
         out[name] = values.reshape(entry["shape"])
@@ -107,7 +109,8 @@ class Check:
         print(f"{name}: {outcome}{': ' + problem if problem else ''}", flush=True)
 
     def run(self, *words):
-        ran = subprocess.run([self.loom, *map(str, words)], capture_output=True, text=True, check=False)
+        line = [self.loom, *map(str, words)]
+        ran = subprocess.run(line, capture_output=True, text=True, check=False)
         if ran.returncode:
             raise RuntimeError(f"loom {' '.join(map(str, words))}: {ran.stderr.strip()}")
         return ran.stdout
@@ -115,7 +118,8 @@ class Check:
     def merge(self, method, extra, models, base, out):
         weights = ",".join(str(w) for w in WEIGHTS[: len(models)])
         more = [*extra, base] if extra and extra[-1] == "--base" else extra
-        self.run("merge", *models, "--method", method, "--weights", weights, *more, "-o", out, "--quiet")
+        self.run("merge", *models, "--method", method, "--weights", weights, *more, "-o", out,
+                 "--quiet")  # fmt: skip
 
     def compare(self, name, oracle, files, base, out):
         """All tensors of `out` against the oracle of those of `files`, bit by bit."""
@@ -144,7 +148,8 @@ class Check:
         files = []
         for seed in range(1, 5):
             files.append(folder / f"net{seed}.safetensors")
-            self.run("train", description, data, "--epochs", 2, "--seed", seed, "-o", files[-1], "--quiet")
+            self.run("train", description, data, "--epochs", 2, "--seed", seed, "-o", files[-1],
+                     "--quiet")  # fmt: skip
         for method, oracle, extra, count in CASES:
             out = folder / f"{method}.safetensors"
             self.merge(method, extra, files[:count], files[3], out)
@@ -169,8 +174,8 @@ class Check:
             self.merge(method, extra, folders[:count], folders[3], out)
             if oracle:
                 files = [f / "model.safetensors" for f in folders[:count]]
-                self.compare(f"language models, {method}", oracle, files,
-                             folders[3] / "model.safetensors", out / "model.safetensors")  # fmt: skip
+                base, got = folders[3] / "model.safetensors", out / "model.safetensors"
+                self.compare(f"language models, {method}", oracle, files, base, got)
             self.opens(f"transformers, {method}", out)
 
     def opens(self, name, folder):
@@ -179,22 +184,25 @@ class Check:
             print(f"{name}: skipped: --transformers-python is not given")
             return
         ids = json.loads(self.run("tokenize", folder, "Once upon a time", "--json"))["token_ids"]
-        ran = subprocess.run([self.transformers, "-c", IN_TRANSFORMERS, str(folder), json.dumps(ids)],
-                             capture_output=True, text=True, check=False)  # fmt: skip
+        line = [self.transformers, "-c", IN_TRANSFORMERS, str(folder), json.dumps(ids)]
+        ran = subprocess.run(line, capture_output=True, text=True, check=False)
         if ran.returncode:
             self.say(name, ran.stderr.strip().splitlines()[-1])
             return
         theirs = json.loads(ran.stdout.strip().splitlines()[-1])[len(ids) :]
-        said = json.loads(self.run("run", folder, "-p", "Once upon a time", "--max-tokens", 24,
-                                   "--temperature", 0, "--json", "--quiet").strip().splitlines()[-1])  # fmt: skip
-        mine = said["token_ids"]
-        self.say(name, "" if mine == theirs[: len(mine)] and mine else f"another text: {mine} and {theirs}")
+        said = self.run("run", folder, "-p", "Once upon a time", "--max-tokens", 24,
+                        "--temperature", 0, "--json", "--quiet")  # fmt: skip
+        mine = json.loads(said.strip().splitlines()[-1])["token_ids"]
+        same = mine and mine == theirs[: len(mine)]
+        self.say(name, "" if same else f"another text: {mine} and {theirs}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("loom", type=Path)
-    parser.add_argument("--transformers-python", default="", help="a Python with torch and transformers")
+    parser.add_argument("--transformers-python", default="", help="it has torch and transformers")
     given = parser.parse_args()
     check = Check(given.loom, given.transformers_python)
     with tempfile.TemporaryDirectory() as folder:
