@@ -86,6 +86,15 @@ TEST(KMeans, DependsOnTheSeedAndNotOnThreads) {
   }
 }
 
+TEST(KMeans, GivesAPointBetweenTwoCentresToTheFirst) {
+  const std::vector<float> points = {-1, 0, 1}, start = {-1, 1};
+  const Clusters groups =
+      kmeans(loom::Tensor::copy(points, {3, 1}).value(),
+             {.clusters = 2, .start = loom::Tensor::copy(start, {2, 1}).value()})
+          .value();
+  EXPECT_THAT(groups.labels, ElementsAre(0, 0, 1));
+}
+
 TEST(KMeans, NeverHasMoreInertiaWithMoreRestarts) {
   const loom::Tensor points = random_points(120, 2, 9);
   double before = INFINITY;
