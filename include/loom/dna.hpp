@@ -37,7 +37,8 @@ enum class DnaMode : uint8_t {
   aligned,
   // As functional, but hidden units of Dense cells one after the other may stand in another order
   // in the second model: units are paired so that the sum of their cosines is largest (Kuhn, 1955;
-  // beyond 1024 units greedily, the best pair first), and the next cell's inputs follow them.
+  // beyond 1024 units greedily, the best pair first; beyond 8192 they stay as they are), and the
+  // next cell's inputs follow them.
   permutation
 };
 LOOM_API std::string_view dna_mode_name(DnaMode mode);  // "functional"
