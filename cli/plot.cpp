@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "svg.hpp"
+
 namespace loom::cli {
 namespace {
 
@@ -72,18 +74,18 @@ class Dots {
 
 // ---- SVG ----------------------------------------------------------------------------------------
 
-constexpr double kWidth = 640, kHeight = 360, kLeft = 70, kRight = 20, kTop = 40, kBottom = 50;
+constexpr double kPlotWidth = 640, kPlotHeight = 360, kPlotLeft = 70, kPlotRight = 20,
+                 kPlotTop = 40, kPlotBottom = 50;
 
 double svg_x(double share) {
-  return kLeft + share * (kWidth - kLeft - kRight);
+  return kPlotLeft + share * (kPlotWidth - kPlotLeft - kPlotRight);
 }
 double svg_y(double share) {
-  return kHeight - kBottom - share * (kHeight - kTop - kBottom);
+  return kPlotHeight - kPlotBottom - share * (kPlotHeight - kPlotTop - kPlotBottom);
 }
 
 std::string label(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     escaped(text));
+  return svg_text(x, y, anchor, text, "black");
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* colour) {
@@ -111,16 +113,17 @@ std::string axes(const Range& range, size_t epochs) {
   for (int i = 0; i < kTicks; ++i) {
     const double share = static_cast<double>(i) / (kTicks - 1);
     const double y = svg_y(share);
-    svg += line(kLeft, y, kWidth - kRight, y, "#dddddd");
-    svg += label(kLeft - 8, y + 4, "end",
+    svg += line(kPlotLeft, y, kPlotWidth - kPlotRight, y, "#dddddd");
+    svg += label(kPlotLeft - 8, y + 4, "end",
                  fmt::format("{:.4g}", range.low + share * (range.high - range.low)));
   }
   const size_t step = std::max<size_t>(1, (epochs + 9) / 10);
   for (size_t i = 0; i < epochs; i += step)
-    svg += label(svg_x(place(i, epochs)), kHeight - kBottom + 18, "middle", std::to_string(i + 1));
-  svg += line(kLeft, svg_y(0), kWidth - kRight, svg_y(0), "#333333");
-  svg += line(kLeft, svg_y(0), kLeft, svg_y(1), "#333333");
-  svg += label(svg_x(0.5), kHeight - 12, "middle", "epoch");
+    svg += label(svg_x(place(i, epochs)), kPlotHeight - kPlotBottom + 18, "middle",
+                 std::to_string(i + 1));
+  svg += line(kPlotLeft, svg_y(0), kPlotWidth - kPlotRight, svg_y(0), "#333333");
+  svg += line(kPlotLeft, svg_y(0), kPlotLeft, svg_y(1), "#333333");
+  svg += label(svg_x(0.5), kPlotHeight - 12, "middle", "epoch");
   return svg + fmt::format(
                    "<text x=\"18\" y=\"{0:.1f}\" text-anchor=\"middle\" "
                    "transform=\"rotate(-90 18 {0:.1f})\">loss</text>\n",
@@ -128,19 +131,6 @@ std::string axes(const Range& range, size_t epochs) {
 }
 
 }  // namespace
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 std::string braille_plot(const Curves& curves) {
   if (curves.train.size() < 2) return {};
@@ -162,19 +152,14 @@ std::string braille_plot(const Curves& curves) {
 std::string svg_plot(const Curves& curves, const std::string& title) {
   const Range range = range_of(curves);
   constexpr const char *kTrain = "#1f77b4", *kValidation = "#d62728";
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-      "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-      kWidth, kHeight);
-  svg += label(kLeft, 22, "start", title);
+  std::string svg = svg_open(kPlotWidth, kPlotHeight, title);
   svg += axes(range, curves.train.size());
   svg += polyline(curves.train, range, kTrain) + polyline(curves.validation, range, kValidation);
-  svg += line(kWidth - 200, 18, kWidth - 180, 18, kTrain) +
-         label(kWidth - 174, 22, "start", "training");
+  svg += line(kPlotWidth - 200, 18, kPlotWidth - 180, 18, kTrain) +
+         label(kPlotWidth - 174, 22, "start", "training");
   if (!curves.validation.empty()) {
-    svg += line(kWidth - 110, 18, kWidth - 90, 18, kValidation) +
-           label(kWidth - 84, 22, "start", "validation");
+    svg += line(kPlotWidth - 110, 18, kPlotWidth - 90, 18, kValidation) +
+           label(kPlotWidth - 84, 22, "start", "validation");
   }
   return svg + "</svg>\n";
 }

@@ -16,7 +16,4 @@ std::string braille_plot(const Curves& curves);
 // A whole SVG document: axes with numbers, both curves, a legend.
 std::string svg_plot(const Curves& curves, const std::string& title);
 
-// Text as it stands inside an SVG.
-std::string escaped(const std::string& text);
-
 }  // namespace loom::cli

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plot.hpp"
+#include "svg.hpp"
 
 namespace loom::cli {
 namespace {
@@ -36,21 +36,6 @@ ClassScore mean_of(const std::vector<ClassScore>& metrics) {
 std::string metrics_line(const std::string& name, const ClassScore& m, size_t width) {
   return fmt::format("{:<{}}  {:>9.4f}  {:>9.4f}  {:>9.4f}  {:>9}\n", name, width, m.precision,
                      m.recall, m.f1, m.samples);
-}
-
-std::string svg_text(double x, double y, const char* anchor, const std::string& text,
-                     const char* color = "#333333") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\">{}</text>\n",
-                     x, y, anchor, color, escaped(text));
-}
-
-std::string svg_open(double width, double height, const std::string& title) {
-  return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-             "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-             "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-             width, height) +
-         svg_text(16, 22, "start", title);
 }
 
 }  // namespace

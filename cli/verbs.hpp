@@ -28,6 +28,10 @@ Verb add_predict(Command app);
 Verb add_convert(Command app);
 Verb add_diff(Command app);
 Verb add_quantize(Command app);
+Verb add_dna(Command app);
+Verb add_merge(Command app);
+Verb add_cluster(Command app);
+Verb add_ensemble(Command app);
 
 // Options that many verbs share.
 

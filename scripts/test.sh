@@ -152,6 +152,7 @@ checks_with_build() {
   script_check "extension patches" tests/extend/run.sh
   check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
   check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
+  check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
   fuzz_corpora
 }
 

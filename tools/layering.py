@@ -46,7 +46,8 @@ ARROWS: dict[str, list[str]] = {
     "learn": ["grid"],
     "train_io": ["learn", "bridge"],
     "convert": ["train_io", "llm", "formats/onnx", "formats/original", "formats/universal"],
-    "api": ["convert", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "evolve": ["convert"],
+    "api": ["evolve", "backend/reference", "backend/cpu", "backend/webgpu"],
     "capi": [],
     "lab": ["convert", "backend/reference", "backend/cpu"],
 }

@@ -3,15 +3,19 @@
 // fail returns a Result; an Error prints as one line: what went wrong, where, what to do.
 #pragma once
 
+#include "loom/cluster.hpp"         // IWYU pragma: export
 #include "loom/convert.hpp"         // IWYU pragma: export
 #include "loom/dataset.hpp"         // IWYU pragma: export
+#include "loom/dna.hpp"             // IWYU pragma: export
 #include "loom/dtype.hpp"           // IWYU pragma: export
 #include "loom/engine.hpp"          // IWYU pragma: export
+#include "loom/ensemble.hpp"        // IWYU pragma: export
 #include "loom/files.hpp"           // IWYU pragma: export
 #include "loom/generation.hpp"      // IWYU pragma: export
 #include "loom/inspect.hpp"         // IWYU pragma: export
 #include "loom/language_model.hpp"  // IWYU pragma: export
 #include "loom/layers.hpp"          // IWYU pragma: export
+#include "loom/merge.hpp"           // IWYU pragma: export
 #include "loom/network.hpp"         // IWYU pragma: export
 #include "loom/result.hpp"          // IWYU pragma: export
 #include "loom/session.hpp"         // IWYU pragma: export

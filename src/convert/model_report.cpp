@@ -27,7 +27,8 @@ std::string list_text(const std::vector<int64_t>& list) {
   return "[" + join(parts, ", ") + "]";
 }
 
-// "heads 3, kv_heads 1": what of a layer is not at its default.
+}  // namespace
+
 std::string settings_of(const LayerConfig& layer) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < layer.def->fields.size(); ++i) {
@@ -54,6 +55,8 @@ std::string settings_of(const LayerConfig& layer) {
   }
   return join(parts, ", ");
 }
+
+namespace {
 
 int64_t parameters_of(const Network& network, const Node& node, bool deep) {
   int64_t count = 0;

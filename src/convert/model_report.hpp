@@ -21,6 +21,9 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path);
 Result<std::unique_ptr<TensorFile>> open_parameters(const std::string& path,
                                                     const MemoryBudget& memory = default_budget());
 
+// "heads 3, kv_heads 1": what of a layer is not at its default.
+std::string settings_of(const LayerConfig& layer);
+
 struct LayerReport {
   int depth = 0;         // in the tree: 0 is a cell
   std::string at;        // "(1, 0, 0, 0)", below it "/0/1"

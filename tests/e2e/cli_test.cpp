@@ -226,7 +226,8 @@ TEST(Cli, DoctorChecksEveryInstructionSet) {
 TEST(Cli, HelpOpensWithTwoExamplesForEveryVerb) {
   for (const char* verb :
        {"run", "perplexity", "info", "tokenize", "bench", "bench llm", "bench machine", "verify",
-        "verify hash", "doctor", "convert", "quantize", "diff", "verify files", "bench open"}) {
+        "verify hash", "doctor", "convert", "quantize", "diff", "verify files", "bench open", "dna",
+        "merge", "cluster", "ensemble"}) {
     const Ran ran = loom(std::string(verb) + " --help");
     EXPECT_EQ(ran.code, 0) << verb;
     EXPECT_THAT(ran.err, IsEmpty());

@@ -1,0 +1,14 @@
+// The tensors of a checkpoint grouped by the layers that they are: loom/cluster.hpp.
+#pragma once
+
+#include <vector>
+
+#include "io/tensor_file.hpp"
+#include "loom/cluster.hpp"
+
+namespace loom::core {
+
+// Tensors that are no known layer are grouped by their names up to the last '.' or '/'.
+Result<std::vector<TensorGroup>> group_by_names(const TensorFile& file);
+
+}  // namespace loom::core

@@ -1,0 +1,27 @@
+// Tensors of a file as layers, one by one, as far as their names and shapes tell: what the
+// universal loader arranges into a network, for those who only want to see what is there.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/tensor_file.hpp"
+#include "layers/config.hpp"
+
+namespace loom::core {
+
+struct TensorLayer {
+  std::string name;  // what its tensors' names have in common: "model.layers.3.self_attn"
+  LayerConfig config;
+  std::vector<std::pair<std::string, size_t>> tensors;  // the layer's parameter, and the entry
+};
+
+// In the natural order of their names. Tensors that are no layer by themselves are left out.
+// Errors: unsupported (shapes that contradict the names).
+Result<std::vector<TensorLayer>> tensor_layers(const TensorFile& file);
+
+// "a.10.b" after "a.2.b": numbers compare as numbers.
+bool natural_less(std::string_view a, std::string_view b);
+
+}  // namespace loom::core
