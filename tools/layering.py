@@ -33,9 +33,10 @@ ARROWS: dict[str, list[str]] = {
     "bridge": ["grid", "io"],
     "llm": ["bridge", "text"],
     "learn": ["grid"],
+    "mesh": ["learn"],
     "train_io": ["learn", "bridge"],
     "convert": ["train_io", "llm"],
-    "api": ["convert", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "api": ["convert", "mesh", "backend/reference", "backend/cpu", "backend/webgpu"],
     "capi": [],
     "lab": ["convert", "backend/reference", "backend/cpu"],
 }
