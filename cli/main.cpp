@@ -42,7 +42,8 @@ int run(int argc, char** argv) {
                         core::cli::add_doctor(app),
                         add_convert(app),
                         add_diff(app),
-                        add_quantize(app)};
+                        add_quantize(app),
+                        add_mesh(app)};
   if (argc == 1) {
     write_out(line.help());
     return kUsage;

@@ -27,6 +27,7 @@ Verb add_predict(Command app);
 Verb add_convert(Command app);
 Verb add_diff(Command app);
 Verb add_quantize(Command app);
+Verb add_mesh(Command app);
 
 // Options that many verbs share.
 

@@ -159,7 +159,9 @@ ScalarMesh::ScalarMesh(const MeshCase& mesh, const Network& network, Tape* tape)
     c.first = before < 0 ? Source{MeshLink::From::port, 0, 1}
                          : Source{MeshLink::From::cell, before, 1};
     if (cell->link.has_value()) {
-      (c.two ? c.second : c.first) = {MeshLink::From::cell, *mesh.grid.index(cell->link->from), 1};
+      Source& linked = c.two ? c.second : c.first;
+      linked.from = MeshLink::From::cell;
+      linked.index = *mesh.grid.index(cell->link->from);
       c.second_given = c.two;
     }
     before = i;
@@ -189,7 +191,10 @@ void ScalarMesh::link(const MeshLink& change) {
 const std::optional<Array>& ScalarMesh::at(int64_t t, int64_t i) const {
   static const std::optional<Array> nothing;
   if (t < 1) return nothing;
-  return outputs_[static_cast<size_t>(t)].at(i);
+  const auto& tick = outputs_[static_cast<size_t>(t)];
+  const auto found = tick.find(i);
+  EXPECT_TRUE(found != tick.end()) << "tick " << t << " has no cell " << i;
+  return found != tick.end() ? found->second : nothing;
 }
 
 // What a source brings in tick t.
