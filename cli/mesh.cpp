@@ -18,7 +18,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr int64_t kMostTicks = int64_t{1} << 32;
+constexpr int64_t kMostMeshTicks = int64_t{1} << 32;
 
 // What running and training share.
 struct MeshFlags {
@@ -206,7 +206,7 @@ Result<MeshRun> make_run(const MeshFlags& f, const Network& net, const Engine& e
   return MeshRun(std::move(mesh), !f.quiet || !f.svg.empty());
 }
 
-Status show_picture(const MeshFlags& f, const MeshRun& run) {
+Status show_activity(const MeshFlags& f, const MeshRun& run) {
   if (!f.quiet && !f.json && !f.stream) write_out(activity_text(run.activity()));
   if (f.svg.empty()) return {};
   const std::string title = fmt::format("{} on {}", f.network, f.data.path);
@@ -228,11 +228,11 @@ void print_run(const MeshFlags& f, const Mesh& mesh, double seconds) {
     return;
   }
   if (f.quiet || f.stream) return;
-  const std::string result = mesh.latency() < 0
-                                 ? "nothing reaches the last"
-                                 : fmt::format("a result {} ticks after its sample, {} results",
-                                               mesh.latency(),
-                                               std::max<int64_t>(ticks - mesh.latency() + 1, 0));
+  const std::string result =
+      mesh.latency() < 0
+          ? "nothing reaches the last"
+          : fmt::format("a result {} ticks after its sample, {} results", mesh.latency(),
+                        std::max<int64_t>(ticks - mesh.latency() + 1, 0));
   write_out(fmt::format("{} ticks of {} cells: {}, {} stale\n", ticks, mesh.cells().size(), result,
                         mesh.stale()));
   note(fmt::format("{:.0f} ticks/s", rate));
@@ -258,7 +258,7 @@ Status run_mesh(const MeshFlags& f, const Engine& engine) {
   LOOM_TRY(run.run(data.x(), ticks, f.quiet || f.stream, on_tick));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!f.output.empty()) LOOM_TRY(write_file(f.output, csv));
-  LOOM_TRY(show_picture(f, run));
+  LOOM_TRY(show_activity(f, run));
   print_run(f, run.mesh(), seconds.count());
   return {};
 }
@@ -316,12 +316,12 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   if (f.svg.empty()) return {};
   LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
   constexpr int64_t kShown = 64;
-  LOOM_TRY(run.run(data.x(), std::min<int64_t>(data.samples(), kShown), true,
-                   [](const Tensor&) {}));
-  return show_picture(f, run);
+  LOOM_TRY(
+      run.run(data.x(), std::min<int64_t>(data.samples(), kShown), true, [](const Tensor&) {}));
+  return show_activity(f, run);
 }
 
-int finish(const Status& status) {
+int mesh_exit(const Status& status) {
   if (status.ok()) return kDone;
   return status.error().code == Code::cancelled ? fail_interrupted() : fail(status.error());
 }
@@ -335,7 +335,7 @@ Verb add_mesh_run(Command mesh) {
       "  loom mesh run net.json stream.npz --delay 2,0,0,0=3 --ticks 100 -o outputs.csv");
   f->add(verb);
   verb.option("--ticks", f->ticks, "Ticks to run (default: until the last sample is through)")
-      .range(1, kMostTicks);
+      .range(1, kMostMeshTicks);
   verb.flag("--stream", f->stream, "A line of CSV per tick, as soon as it is there, and no more");
   verb.option("-o,--output", f->output, "Write what the last cell gives in every tick: .csv");
   f->engine.add(verb);
@@ -346,7 +346,7 @@ Verb add_mesh_run(Command mesh) {
             const Status writable = f->check_outputs({".csv"}, "outputs");
             if (!writable.ok()) return fail(writable.error());
             const Result<Engine> engine = f->engine.create(f->memory);
-            return engine.ok() ? finish(run_mesh(*f, *engine)) : fail(engine.error());
+            return engine.ok() ? mesh_exit(run_mesh(*f, *engine)) : fail(engine.error());
           }};
 }
 
@@ -359,8 +359,12 @@ Verb add_mesh_train(Command mesh) {
       "  loom mesh train net.json stream.npz --bptt 32 --stride 8 --carry --batch 4\n"
       "  loom mesh train net.json stream.csv --link 0,0,0,0=2,0,0,0 --svg mesh.svg");
   f->add(verb);
-  verb.option("--epochs", f->epochs, "Times the stream is seen").range(1, kMostTicks).show_default();
-  verb.option("--bptt", f->bptt, "Ticks that gradients reach back").range(1, 1 << 20).show_default();
+  verb.option("--epochs", f->epochs, "Times the stream is seen")
+      .range(1, kMostMeshTicks)
+      .show_default();
+  verb.option("--bptt", f->bptt, "Ticks that gradients reach back")
+      .range(1, 1 << 20)
+      .show_default();
   verb.option("--stride", f->stride, "Ticks from one update to the next (default: those of --bptt)")
       .range(1, 1 << 20);
   verb.option("--batch", f->batch, "Cut DATA into so many streams side by side")
@@ -384,7 +388,7 @@ Verb add_mesh_train(Command mesh) {
             if (!writable.ok()) return fail(writable.error());
             keep_running_without_stdout();
             const Result<Engine> engine = f->engine.create(f->memory);
-            return engine.ok() ? finish(train_mesh(*f, *engine)) : fail(engine.error());
+            return engine.ok() ? mesh_exit(train_mesh(*f, *engine)) : fail(engine.error());
           }};
 }
 

@@ -10,7 +10,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr size_t kMostColumns = 64, kMostCells = 24, kMostTicks = 512;
+constexpr size_t kPictureColumns = 64, kPictureCells = 24, kPictureTicks = 512;
 
 // The mean of ticks [first, last) of a cell; NaN while it holds nothing.
 double mean_activity(const Activity& a, size_t cell, size_t first, size_t last) {
@@ -38,11 +38,11 @@ std::string shade(double share) {
 
 std::string activity_text(const Activity& a) {
   if (a.values.empty()) return {};
-  const size_t ticks = a.values.size(), columns = std::min(ticks, kMostColumns);
+  const size_t ticks = a.values.size(), columns = std::min(ticks, kPictureColumns);
   size_t width = 0;
   for (const std::string& name : a.cells) width = std::max(width, name.size());
   std::string text;
-  for (size_t k = 0; k < std::min(a.cells.size(), kMostCells); ++k) {
+  for (size_t k = 0; k < std::min(a.cells.size(), kPictureCells); ++k) {
     text += fmt::format("{:<{}} ", a.cells[k], width);
     const double most = largest_activity(a, k);
     for (size_t c = 0; c < columns; ++c) {
@@ -50,15 +50,15 @@ std::string activity_text(const Activity& a) {
     }
     text += "\n";
   }
-  if (a.cells.size() > kMostCells)
-    text += fmt::format("({} more cells)\n", a.cells.size() - kMostCells);
-  return text + fmt::format("{:<{}} tick 1{:>{}}\n", "", width, ticks,
-                            std::max<size_t>(columns, 10) - 6);
+  if (a.cells.size() > kPictureCells)
+    text += fmt::format("({} more cells)\n", a.cells.size() - kPictureCells);
+  return text +
+         fmt::format("{:<{}} tick 1{:>{}}\n", "", width, ticks, std::max<size_t>(columns, 10) - 6);
 }
 
 std::string activity_svg(const Activity& a, const std::string& title) {
   const size_t ticks = a.values.size(), cells = a.cells.size();
-  const size_t columns = std::min(ticks, kMostTicks);
+  const size_t columns = std::min(ticks, kPictureTicks);
   constexpr double kLeft = 170, kTop = 40, kHigh = 18, kWide = 720;
   const double wide = std::min(kHigh, kWide / static_cast<double>(std::max<size_t>(columns, 1)));
   const double width = kLeft + wide * static_cast<double>(columns) + 20;

@@ -53,9 +53,9 @@ struct MeshOptions {
 
 struct MeshCell {
   Coord at;
-  std::string layer;      // its type; "" for a disabled cell
-  Shape output;           // of one sample
-  int64_t first_tick = 0; // in which it fires, when all ports are set from the start; -1: never
+  std::string layer;       // its type; "" for a disabled cell
+  Shape output;            // of one sample
+  int64_t first_tick = 0;  // in which it fires, when all ports are set from the start; -1: never
 };
 
 class LOOM_API Mesh {
@@ -105,8 +105,8 @@ struct MeshTrainerOptions {
 };
 
 struct MeshEpoch {
-  int64_t number = 0;  // from 1
-  double loss = 0;     // mean over the samples
+  int64_t number = 0;              // from 1
+  double loss = 0;                 // mean over the samples
   std::optional<double> accuracy;  // of labels
   double ticks_per_second = 0;
 };

@@ -1,4 +1,5 @@
-// Mesh: a core mesh over a copy of the network's weights, made for as many streams as are asked for.
+// Mesh: a core mesh over a copy of the network's weights, made for as many streams as are asked
+// for.
 #include "loom/mesh.hpp"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace loom::core {
 
 Result<Network> mesh_network(const TrainedModel& model, const Network& weights, int64_t batch) {
   if (batch < 1) return invalid(cat("batch is ", batch, ", must be at least 1"));
-  LOOM_ASSIGN(Network copy, Network::finalize(model.network.grid, model.network.input.after(batch)));
+  LOOM_ASSIGN(Network copy,
+              Network::finalize(model.network.grid, model.network.input.after(batch)));
   for (size_t i = 0; i < weights.params().size(); ++i) {
     const Param& from = weights.params()[i];
     const auto index = static_cast<int>(i);
@@ -106,11 +108,14 @@ Result<Mesh> Mesh::create(const Network& network, const MeshOptions& options) {
   LOOM_ASSIGN(core::Network copy, core::mesh_network(model, *weights, options.batch));
   LOOM_ASSIGN(const core::MeshOptions how, core::mesh_options(options));
   const Engine engine = options.engine.value_or(network.impl().engine);
-  auto impl = std::make_unique<Impl>(Impl{engine, std::make_unique<core::Network>(std::move(copy)),
-                                          model.normalization, options.batch, {}});
+  auto impl = std::make_unique<Impl>(Impl{engine,
+                                          std::make_unique<core::Network>(std::move(copy)),
+                                          model.normalization,
+                                          options.batch,
+                                          {}});
   core::MeshRunOptions run;
-  run.activations = options.quantize_activations ? engine.impl().activations
-                                                 : core::ActivationMode::f32;
+  run.activations =
+      options.quantize_activations ? engine.impl().activations : core::ActivationMode::f32;
   LOOM_ASSIGN(impl->mesh, core::Mesh::create(*impl->network, model.network.grid, how, run,
                                              *engine.impl().ops, engine.impl().pool));
   return Mesh(std::move(impl));
@@ -136,11 +141,10 @@ std::vector<MeshCell> Mesh::cells() const {
 Status Mesh::set_input(const Tensor& x, std::string_view port) {
   const int index = impl_->mesh->topology().port(std::string(port));
   if (index < 0) return invalid(cat("the mesh has no port '", port, "'"));
-  const core::Shape& wanted =
-      impl_->mesh->topology().ports()[static_cast<size_t>(index)].shape;
+  const core::Shape& wanted = impl_->mesh->topology().ports()[static_cast<size_t>(index)].shape;
   if (x.size() != wanted.count()) {
-    return invalid(cat("the port '", port, "' takes ", wanted.str(), ", got ",
-                       shape_text(x.shape())));
+    return invalid(
+        cat("the port '", port, "' takes ", wanted.str(), ", got ", shape_text(x.shape())));
   }
   LOOM_ASSIGN(const Tensor values, impl_->prepared(x, index));
   return impl_->mesh->set_input(core::mesh_view(values), index);

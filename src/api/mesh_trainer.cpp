@@ -64,8 +64,8 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   if (!mesh.ports.empty())
     return invalid("a dataset fills the first port alone; train a mesh without other ports");
   const Engine engine = mesh.engine.value_or(network.impl().engine);
-  auto impl = std::make_unique<Impl>(
-      Impl{network, engine, {}, {}, options, mesh.batch, nullptr, {}});
+  auto impl =
+      std::make_unique<Impl>(Impl{network, engine, {}, {}, options, mesh.batch, nullptr, {}});
   LOOM_ASSIGN(impl->mesh, core::mesh_options(mesh));
   core::MeshTrainOptions& plan = impl->plan;
   LOOM_ASSIGN(plan.step.optimizer, core::optimizer_of(options.optimizer));
@@ -77,13 +77,12 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   plan.stride = options.stride;
   plan.budget = options.memory;
   LOOM_ASSIGN(const std::shared_ptr<const core::Network> weights, network.impl().weights());
-  LOOM_ASSIGN(core::Network copy,
-              core::mesh_network(network.impl().model, *weights, mesh.batch));
+  LOOM_ASSIGN(core::Network copy, core::mesh_network(network.impl().model, *weights, mesh.batch));
   impl->copy = std::make_unique<core::Network>(std::move(copy));
   // What can be refused without samples is refused now.
-  LOOM_ASSIGN(const core::MeshTopology topology,
-              core::MeshTopology::create(*impl->copy, network.impl().model.network.grid,
-                                         impl->mesh));
+  LOOM_ASSIGN(
+      const core::MeshTopology topology,
+      core::MeshTopology::create(*impl->copy, network.impl().model.network.grid, impl->mesh));
   if (topology.slots()[static_cast<size_t>(topology.output())].fill < 0)
     return invalid("nothing ever reaches the last cell; link it to the input");
   return MeshTrainer(std::move(impl));
@@ -126,8 +125,8 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
   s.outputs = s.y.size() / data.samples();
   const int64_t wanted = trainer->target().shape.count() / (trainer->window() * batch);
   if (s.outputs != wanted) {
-    return invalid(cat("a target of the dataset has ", s.outputs, " values, the last cell gives ",
-                       wanted));
+    return invalid(
+        cat("a target of the dataset has ", s.outputs, " values, the last cell gives ", wanted));
   }
   return s;
 }

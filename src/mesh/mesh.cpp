@@ -187,8 +187,8 @@ Status Mesh::Impl::make_single(int side) {
     trace.note_before(static_cast<int64_t>(begins[k]), zeros, static_cast<int64_t>(k));
   }
   Tensor* pins[] = {&t.step};
-  LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, *ops, *pool,
-                                                run.activations));
+  LOOM_ASSIGN(Program program,
+              Program::compile(std::move(trace), pins, *ops, *pool, run.activations));
   t.program = std::move(program);
   for (const Note& note : t.program->notes()) t.starts.push_back(note.command);
   return {};
@@ -222,8 +222,8 @@ Status Mesh::Impl::make_block() {
     Recorder recorder(trace);
     LOOM_TRY(recorder.unary({sides[side][out], part_of_tensor(block.y, i, result)}));
   }
-  LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, *ops, *pool,
-                                                run.activations));
+  LOOM_ASSIGN(Program program,
+              Program::compile(std::move(trace), pins, *ops, *pool, run.activations));
   block.program = std::move(program);
   return {};
 }
@@ -325,9 +325,9 @@ Status Mesh::set_input(const Tensor& x, int port) {
   }
   const Tensor& to = s.ports[static_cast<size_t>(port)];
   if (x.dtype != to.dtype || x.shape.count() != to.shape.count()) {
-    return invalid(cat("the port '", s.topology.ports()[static_cast<size_t>(port)].name,
-                       "' takes ", to.shape.str(), " in ", dtype_name(to.dtype), ", got ",
-                       x.shape.str(), " in ", dtype_name(x.dtype)));
+    return invalid(cat("the port '", s.topology.ports()[static_cast<size_t>(port)].name, "' takes ",
+                       to.shape.str(), " in ", dtype_name(to.dtype), ", got ", x.shape.str(),
+                       " in ", dtype_name(x.dtype)));
   }
   mesh_copy(x, to);
   s.port_set[static_cast<size_t>(port)] = true;
@@ -356,8 +356,7 @@ Status Mesh::stream(const Tensor& x, int64_t count, const Tensor& y) {
   if (x.shape.count() != count * input.count() ||
       (!y.empty() && y.shape.count() != count * result.count())) {
     return invalid(cat(count, " ticks take ", input.after(count).str(), " and give ",
-                       result.after(count).str(), "; got ", x.shape.str(), " and ",
-                       y.shape.str()));
+                       result.after(count).str(), "; got ", x.shape.str(), " and ", y.shape.str()));
   }
   for (int64_t done = 0; done < count;) {
     const Tensor mine = part_of_tensor(x, done, input);

@@ -16,7 +16,7 @@ struct MeshTrainer::Impl {
   size_t output = 0;  // slot
   MeshMemory memory;  // what the window begins with
   Attached attached;
-  Unrolled window;    // as it was recorded last; its tensors are names alone by then
+  Unrolled window;  // as it was recorded last; its tensors are names alone by then
   std::optional<TrainStep> step;
   std::vector<bool> held;
   int64_t position = 0;
@@ -39,8 +39,8 @@ Status MeshTrainer::Impl::begin(const Network& net, const GridSpec& grid, const 
   }
   if (options.stride == 0) options.stride = options.window;
   if (options.stride < 1 || options.stride > options.window) {
-    return invalid(cat("a stride of ", options.stride, " ticks; give 1 to the window of ",
-                       options.window));
+    return invalid(
+        cat("a stride of ", options.stride, " ticks; give 1 to the window of ", options.window));
   }
   LOOM_ASSIGN(topology, MeshTopology::create(net, grid, mesh));
   int out = topology.output();
@@ -119,11 +119,10 @@ Result<MeshTrainer> MeshTrainer::create(Network& network, const GridSpec& grid,
   if (train.budget > 0) {
     LOOM_ASSIGN(const int64_t bytes, planned_bytes(network, grid, options, train, ops));
     if (static_cast<uint64_t>(bytes) > train.budget) {
-      return make_error(
-          Code::out_of_memory,
-          cat("back-propagation through ", train.window, " ticks takes ",
-              size_text(static_cast<uint64_t>(bytes)), ", and the budget is ",
-              size_text(train.budget), "; take fewer ticks or a larger budget"));
+      return make_error(Code::out_of_memory,
+                        cat("back-propagation through ", train.window, " ticks takes ",
+                            size_text(static_cast<uint64_t>(bytes)), ", and the budget is ",
+                            size_text(train.budget), "; take fewer ticks or a larger budget"));
     }
   }
   auto impl = std::make_unique<Impl>();

@@ -16,11 +16,11 @@
 namespace loom::core {
 
 struct MeshTrainOptions {
-  TrainStepOptions step;  // forward and finish are set here; carry_feedback has no meaning
-  int64_t window = 8;     // ticks
-  int64_t stride = 0;     // 0: as many as the window
+  TrainStepOptions step;        // forward and finish are set here; carry_feedback has no meaning
+  int64_t window = 8;           // ticks
+  int64_t stride = 0;           // 0: as many as the window
   std::optional<Coord> output;  // the cell that is trained; unset: the last
-  uint64_t budget = 0;    // bytes that windows, gradients and moments may take; 0: no limit
+  uint64_t budget = 0;          // bytes that windows, gradients and moments may take; 0: no limit
 };
 
 class MeshTrainer {

@@ -36,7 +36,8 @@ Result<std::vector<bool>> carrying_cells(const MeshTopology& topology, const Net
     const Node& node = network.cells()[static_cast<size_t>(slot.cell)].node;
     carrying[k] = keeps_state(network, node);
     if (carrying[k] && keeps_cache(network, node)) {
-      return invalid(cat(slot.str(), " holds recurrent layers and attention, of which only the "
+      return invalid(cat(slot.str(),
+                         " holds recurrent layers and attention, of which only the "
                          "first can be carried from tick to tick; give them cells of their own"));
     }
   }

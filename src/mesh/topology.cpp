@@ -26,8 +26,8 @@ Status MeshTopology::add_ports(const Network& network) {
       return invalid(cat("the port '", p.name, "' needs a name of its own ('input' is the first)"));
     }
     if (p.shape.rank() < 1 || p.shape.rank() >= Shape::kMaxRank || p.shape.count() < 1) {
-      return invalid(cat("the port '", p.name, "' needs the shape of one sample; got ",
-                         p.shape.str()));
+      return invalid(
+          cat("the port '", p.name, "' needs the shape of one sample; got ", p.shape.str()));
     }
     ports_.push_back({p.name, with_batch(p.shape, network.input()[0])});
   }
@@ -45,7 +45,8 @@ Status MeshTopology::add_cells(const Network& network, const GridSpec& grid) {
     if (cell->layer.disabled) continue;
     const auto n = static_cast<size_t>(next);
     if (n >= network.cells().size() || !(network.cells()[n].at == slot.at)) {
-      return invalid(cat("the network has no cell ", slot.at.str(), "; it was made of another grid"));
+      return invalid(
+          cat("the network has no cell ", slot.at.str(), "; it was made of another grid"));
     }
     slot.cell = next++;
     slot.two = wants_skip(cell->layer);
@@ -128,11 +129,13 @@ Status MeshTopology::resolve(const GridSpec& grid) {
       continue;
     }
     if (!slots_[k].two) {
-      return invalid(cat("cell ", link.to.str(), " takes no second input; only a Residual without "
+      return invalid(cat("cell ", link.to.str(),
+                         " takes no second input; only a Residual without "
                          "children does"));
     }
     if (link.from == MeshLink::From::as_is && !second_given_[k]) {
-      return invalid(cat("the second input of cell ", link.to.str(), " comes from no link whose "
+      return invalid(cat("the second input of cell ", link.to.str(),
+                         " comes from no link whose "
                          "delay could change; say where it comes from"));
     }
     LOOM_ASSIGN(second_[k], linked(link, second_[k]));
@@ -219,8 +222,7 @@ Status MeshTopology::check_cell(const Network& network, size_t k, bool& changed)
     Result<Shape> out = infer_after(node.node.config, slot.in, skip);
     if (!out.ok()) {
       Error error = out.error();
-      error.message =
-          cat(slot.str(), " does not fit ", name_of(slot.first), ": ", error.message);
+      error.message = cat(slot.str(), " does not fit ", name_of(slot.first), ": ", error.message);
       return error;
     }
     slot.out = *out;
@@ -255,7 +257,8 @@ Status MeshTopology::infer(const Network& network) {
 Status MeshTopology::check_ids(const Network& network) {
   for (const MeshSlot& slot : slots_) {
     if (slot.cell < 0) continue;
-    if (!loom::core::takes_ids(network.cells()[static_cast<size_t>(slot.cell)].node.config)) continue;
+    if (!loom::core::takes_ids(network.cells()[static_cast<size_t>(slot.cell)].node.config))
+      continue;
     if (slot.first.kind != MeshInput::Kind::port) {
       return invalid(cat(slot.str(), " takes whole numbers (ids), which only a port holds; ",
                          name_of(slot.first), " gives others"));
@@ -265,9 +268,9 @@ Status MeshTopology::check_ids(const Network& network) {
   for (const MeshSlot& slot : slots_) {
     for (const MeshInput& in : {slot.first, slot.second}) {
       if (in.kind != MeshInput::Kind::port || !ids_[static_cast<size_t>(in.index)]) continue;
-      const bool reads = slot.cell >= 0 && in == slot.first &&
-                         loom::core::takes_ids(
-                             network.cells()[static_cast<size_t>(slot.cell)].node.config);
+      const bool reads =
+          slot.cell >= 0 && in == slot.first &&
+          loom::core::takes_ids(network.cells()[static_cast<size_t>(slot.cell)].node.config);
       if (reads) continue;
       return invalid(cat(name_of(in), " holds ids, which ", slot.str(),
                          " cannot take; give it a port of its own"));

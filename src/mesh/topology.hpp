@@ -59,12 +59,12 @@ struct MeshOptions {
 };
 
 struct MeshSlot {
-  Coord at;             // of a slot for a delay: of the cell that it delays
-  int cell = -1;        // index into Network::cells(); -1: the identity
-  bool delay = false;   // it is there for a delay, and is no cell of the grid
+  Coord at;            // of a slot for a delay: of the cell that it delays
+  int cell = -1;       // index into Network::cells(); -1: the identity
+  bool delay = false;  // it is there for a delay, and is no cell of the grid
   MeshInput first, second;
-  bool two = false;     // the layer takes a second input
-  Shape in, out;        // with the batch axis
+  bool two = false;  // the layer takes a second input
+  Shape in, out;     // with the batch axis
   // The first tick in which it fires when every port is set from tick 1 on; -1: never.
   int64_t fill = -1;
   std::string str() const;  // "cell (0, 0, 1, 0)"

@@ -185,8 +185,7 @@ Result<MeshMemory> MeshMemory::create(const MeshTopology& topology, const Networ
   return m;
 }
 
-MeshMemory MeshMemory::planned(const MeshTopology& topology, const Network& network,
-                               Trace& trace) {
+MeshMemory MeshMemory::planned(const MeshTopology& topology, const Network& network, Trace& trace) {
   MeshMemory m;
   for (const Shape& shape : shapes(topology, network)) {
     Tensor& t = (m.slots.size() < topology.slots().size() ? m.slots : m.states).emplace_back();

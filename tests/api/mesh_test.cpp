@@ -8,9 +8,9 @@ namespace {
 
 Network chain_of_two(int64_t seed = 3) {
   const NetworkOptions options{.input = {3}, .seed = static_cast<uint64_t>(seed)};
-  return Network::sequential({Dense{.in = 3, .out = 4, .activation = Activation::tanh},
-                              Dense{.in = 4, .out = 2}},
-                             options)
+  return Network::sequential(
+             {Dense{.in = 3, .out = 4, .activation = Activation::tanh}, Dense{.in = 4, .out = 2}},
+             options)
       .or_exit();
 }
 
@@ -103,10 +103,9 @@ TEST(PublicMesh, TrainsOnAStreamOfLabels) {
     labels.push_back(i > 0 && x.back() > 0 ? 1 : 0);
     x.push_back((random >> 16) % 2 == 0 ? 1.0f : -1.0f);
   }
-  const Dataset data =
-      Dataset::from_arrays(Tensor::copy<float>(x, {kSamples, 1, 1}).or_exit(),
-                           Tensor::copy<int32_t>(labels, {kSamples}).or_exit())
-          .or_exit();
+  const Dataset data = Dataset::from_arrays(Tensor::copy<float>(x, {kSamples, 1, 1}).or_exit(),
+                                            Tensor::copy<int32_t>(labels, {kSamples}).or_exit())
+                           .or_exit();
   const Network net = Network::sequential({Rnn{.in = 1, .hidden = 8, .return_sequence = false},
                                            Dense{.in = 8, .out = 2}},
                                           {.input = {1, 1}, .seed = 5})
@@ -114,8 +113,7 @@ TEST(PublicMesh, TrainsOnAStreamOfLabels) {
   MeshTrainerOptions options;
   options.window = 8;
   options.rate = 0.01;
-  MeshTrainer trainer =
-      MeshTrainer::create(net, {.carry = true, .batch = 3}, options).or_exit();
+  MeshTrainer trainer = MeshTrainer::create(net, {.carry = true, .batch = 3}, options).or_exit();
   const std::vector<MeshEpoch> epochs = trainer.fit(data, {.epochs = 30}).or_exit();
   ASSERT_EQ(epochs.size(), 30u);
   ASSERT_TRUE(epochs.back().accuracy.has_value());

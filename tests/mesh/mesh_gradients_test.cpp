@@ -78,8 +78,8 @@ class Window {
         const int slot = *topology_.find(losses_[i].cell);
         const Tensor& from =
             window_.slots[static_cast<size_t>(losses_[i].tick)][static_cast<size_t>(slot)];
-        LOOM_TRY(recorder.unary(
-            {as_matrix(from, 1, each), y_.slice_rows(static_cast<int64_t>(i), 1)}));
+        LOOM_TRY(
+            recorder.unary({as_matrix(from, 1, each), y_.slice_rows(static_cast<int64_t>(i), 1)}));
       }
       r_ = trace.fresh(y_.shape);
       Differentiator d(trace);
@@ -169,7 +169,8 @@ void expect_equal(const std::string& what, const std::vector<Tensor>& got,
     for (size_t k = 0; k < mine.size() && !got[i].empty(); ++k)
       mine[k] = Window::get(got[i], static_cast<int64_t>(k));
     EXPECT_LT(outside::distance(std::span<const double>(mine), want[i], 1e-2), tolerance)
-        << what << " " << i << "\n" << mesh.str();
+        << what << " " << i << "\n"
+        << mesh.str();
   }
 }
 
@@ -264,8 +265,8 @@ TEST(MeshGradients, OfAChainWithFourWorkersAreThoseOfTheFormulas) {
   ThreadPool pool(4, true);
   const Result<Network> network = packed_network(mesh, DType::f32, pool);
   ASSERT_TRUE(network.ok());
-  expect_window(mesh, *network, 0, 10, {{10, {2, 0, 0, 0}}, {5, {1, 0, 0, 0}}},
-                cpu_ops(best_isa()), 4, 1e-3);
+  expect_window(mesh, *network, 0, 10, {{10, {2, 0, 0, 0}}, {5, {1, 0, 0, 0}}}, cpu_ops(best_isa()),
+                4, 1e-3);
 }
 
 TEST(MeshGradients, OfRandomMeshesAreThoseOfTheFormulas) {

@@ -38,9 +38,9 @@ LayerConfig MeshMaker::layer() {
     case 4: return made(K::gru, recurrent);
     case 5: return made(K::residual, {});
     case 6:
-      return made(K::multi_head_attention,
-                  {{"width", width_}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 4},
-                   {"rope", false}});
+      return made(
+          K::multi_head_attention,
+          {{"width", width_}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 4}, {"rope", false}});
     case 7: return made(K::sequential, {}, {dense(), made(K::residual, {})});
     default: return dense();
   }
@@ -156,8 +156,8 @@ ScalarMesh::ScalarMesh(const MeshCase& mesh, const Network& network, Tape* tape)
     c.carried = mesh.options.carry && (name == "RNN" || name == "LSTM" || name == "GRU");
     c.params = mesh.grid.coord(i).str();
     EXPECT_TRUE(c.alone.put({0, 0, 0, 0}, Cell{cell->layer}).ok());
-    c.first = before < 0 ? Source{MeshLink::From::port, 0, 1}
-                         : Source{MeshLink::From::cell, before, 1};
+    c.first =
+        before < 0 ? Source{MeshLink::From::port, 0, 1} : Source{MeshLink::From::cell, before, 1};
     if (cell->link.has_value()) {
       Source& linked = c.two ? c.second : c.first;
       linked.from = MeshLink::From::cell;

@@ -51,8 +51,7 @@ Learned learn(const MeshCase& mesh, MeshTrainOptions options, int threads, int w
     for (int64_t t = 0; t < k; ++t) {
       for (int64_t b = 0; b < batch; ++b) {
         trainer->x().f32()[(t * batch + b) * 8 + 1] = signal(b, first + t);
-        trainer->target().f32()[(t * batch + b) * 8] =
-            signal(b, first + t - trainer->lag() - 2);
+        trainer->target().f32()[(t * batch + b) * 8] = signal(b, first + t - trainer->lag() - 2);
         const bool counts = first == 0 ? t >= trainer->lag() : t >= k - trainer->stride();
         trainer->weight().f32()[t * batch + b] =
             counts ? 1.0f / static_cast<float>(k * batch) : 0.0f;
@@ -68,8 +67,7 @@ Learned learn(const MeshCase& mesh, MeshTrainOptions options, int threads, int w
     if (s.tensor.dtype != DType::f32) continue;
     const size_t at = learned.bits.size();
     learned.bits.resize(at + static_cast<size_t>(s.tensor.shape.count()));
-    std::memcpy(&learned.bits[at], s.tensor.data,
-                static_cast<size_t>(s.tensor.shape.count()) * 4);
+    std::memcpy(&learned.bits[at], s.tensor.data, static_cast<size_t>(s.tensor.shape.count()) * 4);
   }
   return learned;
 }
@@ -179,8 +177,8 @@ TEST(MeshTraining, RefusesWindowsThatCannotBe) {
     options.window = c.window;
     options.stride = c.stride;
     options.output = c.output;
-    const Result<MeshTrainer> no = MeshTrainer::create(*network, mesh.grid, mesh.options, options,
-                                                       cpu_ops(best_isa()), pool);
+    const Result<MeshTrainer> no =
+        MeshTrainer::create(*network, mesh.grid, mesh.options, options, cpu_ops(best_isa()), pool);
     ASSERT_FALSE(no.ok()) << c.message;
     EXPECT_NE(no.error().message.find(c.message), std::string::npos) << no.error().message;
   }
@@ -215,17 +213,22 @@ TEST(MeshTopologies, RefuseWhatDoesNotMeetInOneLine) {
       {"to nowhere", link(nowhere, From::cell, a, "", 1), "a link goes to (7, 0, 0, 0)"},
       {"from nowhere", link(c, From::cell, nowhere, "", 1),
        "cell (2, 0, 0, 0) is linked to (7, 0, 0, 0), where the mesh has no cell"},
-      {"widths", link(c, From::cell, a, "", 1),
-       "cell (2, 0, 0, 0) does not fit cell (0, 0, 0, 0)"},
+      {"widths", link(c, From::cell, a, "", 1), "cell (2, 0, 0, 0) does not fit cell (0, 0, 0, 0)"},
       {"widths behind a delay", link(c, From::cell, a, "", 3),
        "cell (2, 0, 0, 0) does not fit the delayed cell (0, 0, 0, 0)"},
       {"no delay", link(c, From::cell, b, "", 0), "has a delay of 0 ticks"},
       {"no such port", link(b, From::port, {}, "eye", 1), "the port 'eye'"},
       {"a second input of a layer without", link(b, From::cell, a, "", 1, true),
        "takes no second input"},
-      {"a port twice", [](MeshOptions& o) { o.ports = {{"input", Shape{3}}}; },
+      {"a port twice",
+       [](MeshOptions& o) {
+         o.ports = {{"input", Shape{3}}};
+       },
        "needs a name of its own"},
-      {"a port without a shape", [](MeshOptions& o) { o.ports = {{"eye", Shape{}}}; },
+      {"a port without a shape",
+       [](MeshOptions& o) {
+         o.ports = {{"eye", Shape{}}};
+       },
        "needs the shape of one sample"},
   };
   for (const Refused& r : cases) {

@@ -80,8 +80,9 @@ TEST(Ticks, EverySampleOfAStreamComesOutOnceAndInOrder) {
     constexpr int64_t kTicks = 30;
     std::vector<float> x(kTicks * 2), y(kTicks * 2, -1.0f);
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
-    ASSERT_TRUE(row.mesh->stream(f32_matrix(x.data(), kTicks, 2), kTicks,
-                                 f32_matrix(y.data(), kTicks, 2)).ok());
+    ASSERT_TRUE(
+        row.mesh->stream(f32_matrix(x.data(), kTicks, 2), kTicks, f32_matrix(y.data(), kTicks, 2))
+            .ok());
     if (block > 0) {  // other weights: the same stream a sample at a time
       Row single(chain(5), 0);
       for (size_t t = 0; t < kTicks; ++t) {
@@ -250,7 +251,8 @@ TEST(Ticks, RandomMeshesHaveTheSameBitsForAnyThreadsAndBlocks) {
     ++made_meshes;
     for (const int threads : {2, 3, 7}) {
       ASSERT_EQ(tick_bits(mesh, DType::f32, threads, 2 * threads, 60), want)
-          << "seed " << seed << ", " << threads << " threads\n" << mesh.str();
+          << "seed " << seed << ", " << threads << " threads\n"
+          << mesh.str();
     }
   }
   EXPECT_GT(made_meshes, 20);
