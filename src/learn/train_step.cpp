@@ -519,7 +519,8 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
   std::vector<Tensor*> pins = t.pins();
   for (Tensor& p : persistent) pins.push_back(&p);
   const int64_t pairs = 2 * options.optimizer.history;  // of L-BFGS
-  return Program::planned_bytes(trace, pins, ops) + pairs * network.param_count() * 4;
+  const auto commands = static_cast<int64_t>(trace.commands().size() * sizeof(Command));
+  return Program::planned_bytes(trace, pins, ops) + commands + pairs * network.param_count() * 4;
 }
 
 int64_t TrainStep::arena_bytes() const {

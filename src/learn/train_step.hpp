@@ -133,8 +133,8 @@ class TrainStep {
   const std::vector<Tensor>& gradients() const;
   int64_t arena_bytes() const;
   int64_t state_bytes() const;
-  // Bytes that create() would take for tensors of a step, masters, moments and gradients, without
-  // taking them.
+  // Bytes that create() would take for the recording of a step, its tensors, masters, moments and
+  // gradients, without taking them.
   static Result<int64_t> planned_bytes(const Network& network, const TrainStepOptions& options,
                                        const Ops& ops);
 
