@@ -46,7 +46,8 @@ int run(int argc, char** argv) {
                         add_dna(app),
                         add_merge(app),
                         add_cluster(app),
-                        add_ensemble(app)};
+                        add_ensemble(app),
+                        add_mesh(app)};
   if (argc == 1) {
     write_out(line.help());
     return kUsage;

@@ -32,6 +32,7 @@ Verb add_dna(Command app);
 Verb add_merge(Command app);
 Verb add_cluster(Command app);
 Verb add_ensemble(Command app);
+Verb add_mesh(Command app);
 
 // Options that many verbs share.
 

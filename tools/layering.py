@@ -44,10 +44,11 @@ ARROWS: dict[str, list[str]] = {
     "jinja": ["text"],
     "llm": ["bridge", "jinja"],
     "learn": ["grid"],
+    "mesh": ["learn"],
     "train_io": ["learn", "bridge"],
     "convert": ["train_io", "llm", "formats/onnx", "formats/original", "formats/universal"],
     "evolve": ["convert"],
-    "api": ["evolve", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "api": ["evolve", "mesh", "backend/reference", "backend/cpu", "backend/webgpu"],
     "capi": [],
     "lab": ["convert", "backend/reference", "backend/cpu"],
 }
@@ -148,7 +149,7 @@ COMPARES_DTYPES = {
 COMPARES_KINDS = {
     "src/layers/": "its own room",
     "src/llm/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
-    "src/formats/": "says which kind stands for which layer of a foreign format; others are refused",
+    "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 

@@ -16,6 +16,7 @@
 #include "loom/language_model.hpp"  // IWYU pragma: export
 #include "loom/layers.hpp"          // IWYU pragma: export
 #include "loom/merge.hpp"           // IWYU pragma: export
+#include "loom/mesh.hpp"            // IWYU pragma: export
 #include "loom/network.hpp"         // IWYU pragma: export
 #include "loom/result.hpp"          // IWYU pragma: export
 #include "loom/session.hpp"         // IWYU pragma: export

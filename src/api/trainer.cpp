@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "api/network_impl.hpp"
+#include "api/mesh_impl.hpp"
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "learn/metrics.hpp"
@@ -24,14 +24,6 @@ static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
 static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
 static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
-Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
-  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
-  spec.beta1 = o.beta1.value_or(spec.beta1);
-  spec.beta2 = o.beta2.value_or(spec.beta2);
-  spec.eps = o.eps.value_or(spec.eps);
-  spec.decay = o.weight_decay.value_or(spec.decay);
-  return spec;
-}
 
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
@@ -117,6 +109,16 @@ loom::Tensor copy_of(const Tensor& y) {
 }
 
 }  // namespace
+
+Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
+  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
+  spec.beta1 = o.beta1.value_or(spec.beta1);
+  spec.beta2 = o.beta2.value_or(spec.beta2);
+  spec.eps = o.eps.value_or(spec.eps);
+  spec.decay = o.weight_decay.value_or(spec.decay);
+  return spec;
+}
+
 }  // namespace loom::core
 
 namespace loom {

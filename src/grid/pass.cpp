@@ -53,6 +53,12 @@ class Walker : public ForwardCall {
 
 }  // namespace
 
+Result<Tensor> Pass::cell(size_t i, const Tensor& in, const Tensor& skip) {
+  const Node& node = network->cells()[i].node;
+  Walker walk(*this, node, in, skip);
+  return node.config.def->forward(walk);
+}
+
 Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
   const std::vector<GridNode>& cells = network->cells();
   std::vector<Tensor> own;
@@ -71,8 +77,7 @@ Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
       const Tensor linked = cell.feedback ? (*feedback)[from] : made[from - begin];
       (cell.skip ? skip : in) = linked;
     }
-    Walker walk(*this, cell.node, in, skip);
-    LOOM_ASSIGN(const Tensor out, cell.node.config.def->forward(walk));
+    LOOM_ASSIGN(const Tensor out, this->cell(i, in, skip));
     if (on_output) on_output(i, out);
     before = in;
     value = out;

@@ -1,6 +1,6 @@
 // Pass: one walk over the cells of a network, recording what they do. What differs between users is
 // where memory comes from (a trace, or the planned arena of a session), so that is a function here.
-// Room-private: sessions and traced networks are the interfaces.
+// Sessions and traced networks are the interfaces; the mesh (room mesh) takes cells one by one.
 #pragma once
 
 #include <functional>
@@ -43,6 +43,8 @@ struct Pass {
 
   // Cells [begin, end) on x; returns the output of the last.
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
+  // Cell i alone, on what its caller says it reads: no link is looked at.
+  Result<Tensor> cell(size_t i, const Tensor& in, const Tensor& skip);
 };
 
 }  // namespace loom::core

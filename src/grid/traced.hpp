@@ -20,8 +20,9 @@ struct TraceOptions {
 
 struct TracedNetwork {
   Tensor x, y;
-  Tensor mask;  // [sequences, length], 1 keeps; empty without TraceOptions::masked
-  Tensor step;  // one number, the step of the random streams
+  Tensor mask;               // [sequences, length], 1 keeps; empty without TraceOptions::masked
+  Tensor step;               // one number, the step of the random streams
+  std::vector<Tensor> more;  // what else the caller fills: inputs besides x
   std::vector<AddedLoss> losses;
   std::vector<Tensor> outputs;   // of every cell
   std::vector<int64_t> starts;   // of every cell: its first command

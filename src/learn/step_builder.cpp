@@ -296,6 +296,7 @@ std::vector<Tensor*> StepTensors::pins() {
   std::vector<Tensor*> all;
   for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty()) all.push_back(&network.mask);
+  for (Tensor& t : network.more) all.push_back(&t);
   if (!row_losses.empty()) all.push_back(&row_losses);
   if (!given_loss.empty()) all.insert(all.end(), {&given_gradient, &given_loss});
   for (Tensor& target : targets) all.push_back(&target);
@@ -395,11 +396,15 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   o.masked = options.masked;
   o.noted = options.observed;
   o.feedback = feedback;
-  LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  if (options.forward) {
+    LOOM_ASSIGN(t.network, options.forward(trace, o));
+  } else {
+    LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  }
   LOOM_TRY(record_learning(trace, options, trained, t, together));
-  if (feedback == nullptr) return {};
   Recorder last(trace);
-  return record_feedback(t.network, *feedback, last);
+  if (options.finish) LOOM_TRY(options.finish(t.network, last));
+  return feedback != nullptr ? record_feedback(t.network, *feedback, last) : Status{};
 }
 
 Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,

@@ -49,6 +49,11 @@ struct TrainStepOptions {
   // What matrices are packed in from the first step on; masters start from the values that the
   // network holds when the step is made. Cells with a dtype of their own keep it.
   std::optional<DType> dtype;
+  // Records the forward pass in place of trace_network(), for networks that run otherwise: the
+  // ticks of a mesh. Empty: one pass over the cells.
+  std::function<Result<TracedNetwork>(Trace& trace, const TraceOptions& options)> forward;
+  // Recorded behind everything else of a step: what the next one begins with.
+  std::function<Status(const TracedNetwork& network, Recorder& recorder)> finish;
 };
 
 struct StepResult {
@@ -79,6 +84,7 @@ class TrainStep {
   // To be filled before run(). weight [rows of the prediction]: what each row's loss counts; the
   // loss of a batch is the weighted sum, so 1 / rows makes a mean, and 0 leaves a row out.
   const Tensor& x() const;
+  const std::vector<Tensor>& more() const;  // TracedNetwork::more
   const Tensor& mask() const;
   const Tensor& target(size_t head = 0) const { return targets()[head]; }
   const std::vector<Tensor>& targets() const;  // per head
@@ -138,6 +144,10 @@ class TrainStep {
   const std::vector<Tensor>& gradients() const;
   int64_t arena_bytes() const;
   int64_t state_bytes() const;
+  // Bytes that create() would take for the recording of a step, its tensors, masters, moments and
+  // gradients, without taking them.
+  static Result<int64_t> planned_bytes(const Network& network, const TrainStepOptions& options,
+                                       const Ops& ops);
 
  private:
   struct Impl;

@@ -87,6 +87,11 @@ Status Program::attach(std::vector<Command>& commands) {
   return {};
 }
 
+int64_t Program::planned_bytes(const Trace& trace, std::span<Tensor* const> pinned,
+                               const Ops& ops) {
+  return plan_arena(trace, pinned, ops.device != nullptr).total();
+}
+
 Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode) {
   if (ops.device != nullptr && trace.notes().empty()) schedule(trace.commands());

@@ -21,6 +21,9 @@ class Program {
   static Result<Program> compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode = ActivationMode::f32);
 
+  // Bytes of the arena that compile() would take, without taking them.
+  static int64_t planned_bytes(const Trace& trace, std::span<Tensor* const> pinned, const Ops& ops);
+
   Status run();
   // With the inputs of the run before, but for this one.
   Status run_again(const Tensor& changed);
@@ -30,6 +33,8 @@ class Program {
   using Watch = std::function<void(int64_t id, const Tensor& t)>;
   Status run(const Watch& watch);
   int64_t commands() const { return commands_; }
+  // Of the trace, with commands as recorder() numbers them and real addresses.
+  const std::vector<Note>& notes() const { return notes_; }
   int64_t arena_bytes() const { return arena_.size() + recorder_->workspace_bytes(); }
   Recorder& recorder() { return *recorder_; }
 

@@ -1,0 +1,404 @@
+// loom mesh: runs and trains a network as a mesh, in which every cell fires once a tick.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "learning.hpp"
+#include "mesh_picture.hpp"
+#include "outputs.hpp"
+#include "plot.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+constexpr int64_t kMostMeshTicks = int64_t{1} << 32;
+
+// What running and training share.
+struct MeshFlags {
+  EngineFlags engine;
+  MemoryFlags memory;
+  DataFlags data;
+  std::string network, svg, output, dtype;
+  std::vector<std::string> delays, links;
+  bool carry = false, zero_fill = false, json = false, quiet = false;
+  uint64_t seed = 1;
+  // run
+  int64_t ticks = 0;
+  bool stream = false;
+  // train
+  int64_t epochs = 10, bptt = 8, stride = 0, batch = 1, budget = 0;
+  std::string optimizer = "adam", loss;
+  double rate = 2e-3, clip = 0;
+
+  void add(Command verb);
+  Result<MeshOptions> options(const Engine& on) const;
+  Result<Network> load(const Engine& on) const;
+  Status check_outputs(std::vector<std::string_view> endings, std::string_view writes) const;
+};
+
+Error wrong_link(std::string_view option, const std::string& text, std::string_view wants) {
+  return Error{Code::invalid_argument, fmt::format("{} {}: {}", option, text, wants), {}, -1};
+}
+
+// "1,0,0,0"
+std::optional<Coord> parse_place(const std::string& text) {
+  const std::vector<std::string> parts = split_list(text);
+  int64_t values[4] = {};
+  if (parts.size() != 4) return std::nullopt;
+  for (size_t i = 0; i < 4; ++i) {
+    const char* last = parts[i].data() + parts[i].size();
+    const auto [end, code] = std::from_chars(parts[i].data(), last, values[i]);
+    if (code != std::errc() || end != last) return std::nullopt;
+  }
+  return Coord{values[0], values[1], values[2], values[3]};
+}
+
+// The link to a cell that was named before, or a new one.
+MeshLink& link_to(std::vector<MeshLink>& links, const Coord& to) {
+  for (MeshLink& link : links) {
+    if (link.to == to) return link;
+  }
+  return links.emplace_back(MeshLink{.to = to});
+}
+
+Result<MeshOptions> MeshFlags::options(const Engine& on) const {
+  MeshOptions o;
+  o.carry = carry;
+  o.zero_fill = zero_fill;
+  o.batch = batch;
+  o.engine = on;
+  for (const std::string& text : links) {
+    const size_t middle = text.find('=');
+    const auto to = parse_place(text.substr(0, middle));
+    const auto from =
+        middle == std::string::npos ? std::nullopt : parse_place(text.substr(middle + 1));
+    if (!to || !from) return wrong_link("--link", text, "give TO=FROM, each as Z,Y,X,L");
+    link_to(o.links, *to).from = from;
+  }
+  for (const std::string& text : delays) {
+    const size_t middle = text.find('=');
+    const auto to = parse_place(text.substr(0, middle));
+    int64_t delay = -1;
+    const char* last = text.data() + text.size();
+    const char* end = last;
+    if (middle != std::string::npos)
+      end = std::from_chars(text.data() + middle + 1, last, delay).ptr;
+    if (!to || delay < 1 || end != last)
+      return wrong_link("--delay", text, "give a cell and ticks, at least 1: Z,Y,X,L=TICKS");
+    link_to(o.links, *to).delay = delay;
+  }
+  return o;
+}
+
+Result<Network> MeshFlags::load(const Engine& on) const {
+  LoadOptions how{.seed = seed, .engine = on};
+  if (!dtype.empty()) {
+    LOOM_ASSIGN(how.dtype, parse_dtype(dtype));
+  }
+  return Network::load(network, how);
+}
+
+Status MeshFlags::check_outputs(std::vector<std::string_view> endings,
+                                std::string_view writes) const {
+  return Outputs()
+      .input("NETWORK", network)
+      .input("DATA", data.path)
+      .input("--labels", data.labels)
+      .file("-o", output, std::move(endings), writes)
+      .file("--svg", svg, {".svg"}, "the activity of the mesh as SVG")
+      .check();
+}
+
+void MeshFlags::add(Command verb) {
+  verb.option("NETWORK", network, "A network: .json, .entity, .safetensors, .onnx or .npz")
+      .required();
+  data.add(verb);
+  verb.option("--delay", delays, "Ticks that the input of a cell takes: Z,Y,X,L=TICKS")
+      .one_at_a_time();
+  verb.option("--link", links, "Where a cell takes its input from: Z,Y,X,L=Z,Y,X,L")
+      .one_at_a_time();
+  verb.flag("--carry", carry, "Recurrent layers go on from the tick before");
+  verb.flag("--zero-fill", zero_fill,
+            "Cells fire on zeros as long as nothing reaches them (default: they hold)");
+  verb.option("--svg", svg, "Write the activity of every cell over the ticks: .svg");
+  verb.option("--dtype", dtype, "Number type of the matrices (default: as stored)");
+  verb.option("--seed", seed, "Of starting weights").show_default();
+  verb.flag("--quiet", quiet, "No progress, no picture, no notes");
+}
+
+std::string cell_name(const MeshCell& cell) {
+  return fmt::format("({},{},{},{}) {}", cell.at.z, cell.at.y, cell.at.x, cell.at.l,
+                     cell.layer.empty() ? "-" : cell.layer);
+}
+
+// Runs a mesh a tick at a time, and remembers how active its cells were.
+class MeshRun {
+ public:
+  MeshRun(Mesh mesh, bool watch) : mesh_(std::move(mesh)), cells_(mesh_.cells()), watch_(watch) {
+    for (const MeshCell& cell : cells_) activity_.cells.push_back(cell_name(cell));
+  }
+  const Mesh& mesh() const { return mesh_; }
+  const Activity& activity() const { return activity_; }
+  // Sample i of x in tick i, the last one in ticks behind it. on_tick: what the last cell gave.
+  Status run(const Tensor& x, int64_t ticks, bool quiet,
+             const std::function<void(const Tensor&)>& on_tick);
+
+ private:
+  Status watch_cells();
+  Mesh mesh_;
+  std::vector<MeshCell> cells_;
+  bool watch_;
+  Activity activity_;
+};
+
+Status MeshRun::watch_cells() {
+  std::vector<double>& now = activity_.values.emplace_back();
+  for (const MeshCell& cell : cells_) {
+    now.push_back(std::numeric_limits<double>::quiet_NaN());
+    if (!mesh_.holds(cell.at)) continue;
+    LOOM_ASSIGN(const Tensor y, mesh_.output(cell.at));
+    LOOM_ASSIGN(const auto values, y.values<float>());
+    double sum = 0;
+    for (const float v : values) sum += std::fabs(static_cast<double>(v));
+    now.back() = sum / static_cast<double>(std::max<size_t>(values.size(), 1));
+  }
+  return {};
+}
+
+Status MeshRun::run(const Tensor& x, int64_t ticks, bool quiet,
+                    const std::function<void(const Tensor&)>& on_tick) {
+  Progress bar("running", "ticks", quiet);
+  const int64_t samples = x.shape()[0];
+  for (int64_t t = 0; t < ticks; ++t) {
+    if (interrupted()) return Error{Code::cancelled, "stopped", {}, -1};
+    if (t < samples) {
+      LOOM_ASSIGN(const Tensor sample, x.slice(t, 1));
+      LOOM_TRY(mesh_.set_input(sample));
+    }
+    LOOM_TRY(mesh_.tick());
+    LOOM_ASSIGN(const Tensor y, mesh_.output());
+    on_tick(y);
+    if (watch_) LOOM_TRY(watch_cells());
+    bar.update(t + 1, ticks);
+  }
+  bar.finish();
+  return {};
+}
+
+std::string tick_line(int64_t tick, const Tensor& y) {
+  std::string line = std::to_string(tick);
+  const auto values = y.values<float>();
+  for (const float v : *values) line += fmt::format(",{}", v);
+  return line + "\n";
+}
+
+Result<MeshRun> make_run(const MeshFlags& f, const Network& net, const Engine& engine) {
+  LOOM_ASSIGN(MeshOptions options, f.options(engine));
+  options.batch = 1;
+  LOOM_ASSIGN(Mesh mesh, Mesh::create(net, options));
+  return MeshRun(std::move(mesh), !f.quiet || !f.svg.empty());
+}
+
+Status show_activity(const MeshFlags& f, const MeshRun& run) {
+  if (!f.quiet && !f.json && !f.stream) write_out(activity_text(run.activity()));
+  if (f.svg.empty()) return {};
+  const std::string title = fmt::format("{} on {}", f.network, f.data.path);
+  return write_file(f.svg, activity_svg(run.activity(), printable(title, title.size())));
+}
+
+void print_run(const MeshFlags& f, const Mesh& mesh, double seconds) {
+  const int64_t ticks = mesh.ticks();
+  const double rate = static_cast<double>(ticks) / std::max(seconds, 1e-9);
+  if (f.json) {
+    JsonObject()
+        .set("ticks", ticks)
+        .set("cells", static_cast<int64_t>(mesh.cells().size()))
+        .set("latency", mesh.latency())
+        .set("stale", mesh.stale())
+        .set("bytes", mesh.bytes())
+        .set("seconds", seconds)
+        .print();
+    return;
+  }
+  if (f.quiet || f.stream) return;
+  const std::string result =
+      mesh.latency() < 0
+          ? "nothing reaches the last"
+          : fmt::format("a result {} ticks after its sample, {} results", mesh.latency(),
+                        std::max<int64_t>(ticks - mesh.latency() + 1, 0));
+  write_out(fmt::format("{} ticks of {} cells: {}, {} stale\n", ticks, mesh.cells().size(), result,
+                        mesh.stale()));
+  note(fmt::format("{:.0f} ticks/s", rate));
+}
+
+Status run_mesh(const MeshFlags& f, const Engine& engine) {
+  LOOM_ASSIGN(const Network net, f.load(engine));
+  if (net.info().fresh && !f.quiet) note("a description without weights: they are random");
+  LOOM_ASSIGN(DatasetOptions how, f.data.options(false));
+  how.inputs_only = true;
+  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data.path, net, how));
+  LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
+  const int64_t wait = std::max<int64_t>(run.mesh().latency() - 1, 0);
+  const int64_t ticks = f.ticks > 0 ? f.ticks : data.samples() + wait;
+  std::string csv;
+  int64_t tick = 0;
+  const auto on_tick = [&](const Tensor& y) {
+    ++tick;
+    if (f.stream) write_out(tick_line(tick, y));
+    if (!f.output.empty()) csv += tick_line(tick, y);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  LOOM_TRY(run.run(data.x(), ticks, f.quiet || f.stream, on_tick));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (!f.output.empty()) LOOM_TRY(write_file(f.output, csv));
+  LOOM_TRY(show_activity(f, run));
+  print_run(f, run.mesh(), seconds.count());
+  return {};
+}
+
+Result<MeshTrainerOptions> training_options(const MeshFlags& f) {
+  MeshTrainerOptions o;
+  o.window = f.bptt;
+  o.stride = f.stride;
+  if (!f.loss.empty()) {
+    LOOM_ASSIGN(o.loss, parse_loss(f.loss));
+  }
+  LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(f.optimizer));
+  o.rate = f.rate;
+  if (f.clip > 0) o.clip = Clip::norm;
+  if (f.clip > 0) o.clip_limit = static_cast<float>(f.clip);
+  o.seed = f.seed;
+  o.memory = static_cast<uint64_t>(f.budget) << 20;
+  return o;
+}
+
+std::string mesh_epoch_line(const MeshEpoch& e, int64_t epochs) {
+  std::string text = fmt::format("epoch {}/{}  loss {:.5f}", e.number, epochs, e.loss);
+  if (e.accuracy) text += fmt::format("  accuracy {}", percent(*e.accuracy));
+  return text + "\n";
+}
+
+Status train_mesh(const MeshFlags& f, const Engine& engine) {
+  LOOM_ASSIGN(const MeshTrainerOptions how, training_options(f));
+  LOOM_ASSIGN(const MeshOptions options, f.options(engine));
+  LOOM_ASSIGN(const Network net, f.load(engine));
+  const bool classes = f.loss.empty() || how.loss == Loss::cross_entropy;
+  LOOM_ASSIGN(const DatasetOptions reading, f.data.options(classes));
+  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data.path, net, reading));
+  LOOM_ASSIGN(MeshTrainer trainer, MeshTrainer::create(net, options, how));
+  Progress bar("training", "windows", f.quiet);
+  MeshFitOptions fit{.epochs = f.epochs};
+  fit.on_window = [&](int64_t done, int64_t total) {
+    bar.update(done, total);
+    return !interrupted();
+  };
+  Json losses = Json::array();
+  fit.on_epoch = [&](const MeshEpoch& e) {
+    bar.finish();
+    losses.push(Json::real(e.loss));
+    if (!f.quiet && !f.json) write_out(mesh_epoch_line(e, f.epochs));
+  };
+  LOOM_ASSIGN(const std::vector<MeshEpoch> epochs, trainer.fit(data, fit));
+  if (!f.output.empty()) LOOM_TRY(net.save(f.output));
+  if (f.json) {
+    JsonObject out;
+    out.set("losses", losses).set("window", f.bptt).set("stride", f.stride);
+    if (!epochs.empty() && epochs.back().accuracy) out.set("accuracy", *epochs.back().accuracy);
+    out.print();
+  }
+  if (f.svg.empty()) return {};
+  LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
+  constexpr int64_t kShown = 64;
+  LOOM_TRY(
+      run.run(data.x(), std::min<int64_t>(data.samples(), kShown), true, [](const Tensor&) {}));
+  return show_activity(f, run);
+}
+
+int mesh_exit(const Status& status) {
+  if (status.ok()) return kDone;
+  return status.error().code == Code::cancelled ? fail_interrupted() : fail(status.error());
+}
+
+Verb add_mesh_run(Command mesh) {
+  auto f = std::make_shared<MeshFlags>();
+  const Command verb = mesh.command("run", "Run a network tick by tick, one sample per tick.");
+  verb.examples(
+      "  loom mesh run net.entity stream.csv --svg mesh.svg\n"
+      "  loom mesh run net.entity stream.csv --stream | tail -n +5\n"
+      "  loom mesh run net.json stream.npz --delay 2,0,0,0=3 --ticks 100 -o outputs.csv");
+  f->add(verb);
+  verb.option("--ticks", f->ticks, "Ticks to run (default: until the last sample is through)")
+      .range(1, kMostMeshTicks);
+  verb.flag("--stream", f->stream, "A line of CSV per tick, as soon as it is there, and no more");
+  verb.option("-o,--output", f->output, "Write what the last cell gives in every tick: .csv");
+  f->engine.add(verb);
+  f->engine.add_device(verb);
+  f->memory.add(verb);
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  return {verb, [f] {
+            const Status writable = f->check_outputs({".csv"}, "outputs");
+            if (!writable.ok()) return fail(writable.error());
+            const Result<Engine> engine = f->engine.create(f->memory);
+            return engine.ok() ? mesh_exit(run_mesh(*f, *engine)) : fail(engine.error());
+          }};
+}
+
+Verb add_mesh_train(Command mesh) {
+  auto f = std::make_shared<MeshFlags>();
+  const Command verb =
+      mesh.command("train", "Train a network through its ticks; DATA is a stream of samples.");
+  verb.examples(
+      "  loom mesh train net.json stream.csv --bptt 16 -o net.entity\n"
+      "  loom mesh train net.json stream.npz --bptt 32 --stride 8 --carry --batch 4\n"
+      "  loom mesh train net.json stream.csv --link 0,0,0,0=2,0,0,0 --svg mesh.svg");
+  f->add(verb);
+  verb.option("--epochs", f->epochs, "Times the stream is seen")
+      .range(1, kMostMeshTicks)
+      .show_default();
+  verb.option("--bptt", f->bptt, "Ticks that gradients reach back")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--stride", f->stride, "Ticks from one update to the next (default: those of --bptt)")
+      .range(1, 1 << 20);
+  verb.option("--batch", f->batch, "Cut DATA into so many streams side by side")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--budget", f->budget, "MB that windows, gradients and moments may take")
+      .range(1, int64_t{1} << 30);
+  verb.option("--optimizer", f->optimizer, "sgd, momentum, nesterov, rmsprop, adam, adamw, lion")
+      .show_default();
+  verb.option("--loss", f->loss, "mse, mae, huber, softmax_ce, bce, kl, cosine (default: by DATA)");
+  verb.option("--rate", f->rate, "Learning rate").range(0.0, 1e3).show_default();
+  verb.option("--clip", f->clip, "Largest norm of all gradients together").range(0.0, 1e9);
+  verb.option("-o,--output", f->output, "Write the trained network: .entity or .safetensors");
+  f->engine.add_lanes(verb);
+  f->engine.add_device(verb);
+  f->memory.add(verb);
+  verb.flag("--json", f->json, "One JSON object instead of text");
+  return {verb, [f] {
+            const Status writable =
+                f->check_outputs({".entity", ".safetensors"}, "the trained network");
+            if (!writable.ok()) return fail(writable.error());
+            keep_running_without_stdout();
+            const Result<Engine> engine = f->engine.create(f->memory);
+            return engine.ok() ? mesh_exit(train_mesh(*f, *engine)) : fail(engine.error());
+          }};
+}
+
+}  // namespace
+
+Verb add_mesh(Command app) {
+  const Command mesh = app.command("mesh", "A network whose cells all fire once a tick.");
+  mesh.require_command();
+  const Verb run = add_mesh_run(mesh), train = add_mesh_train(mesh);
+  return {mesh, [run, train] { return run.command.called() ? run.run() : train.run(); }};
+}
+
+}  // namespace loom::cli

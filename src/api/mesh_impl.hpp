@@ -1,0 +1,16 @@
+// What the handles of meshes and their trainers share. Private to the room.
+#pragma once
+
+#include "api/network_impl.hpp"
+#include "loom/mesh.hpp"
+#include "mesh/topology.hpp"
+
+namespace loom::core {
+
+// The same network for `batch` samples, with a copy of the weights as they are packed.
+Result<Network> mesh_network(const TrainedModel& model, const Network& weights, int64_t batch);
+Result<MeshOptions> mesh_options(const loom::MeshOptions& from);
+// Of Trainer: constants that are not set are the usual ones.
+Result<OptimizerSpec> optimizer_of(const loom::Optimizer& optimizer);
+
+}  // namespace loom::core

@@ -1,0 +1,49 @@
+// Recording ticks: what the running mesh and its unrolled form share. Private to the room.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "grid/pass.hpp"
+#include "mesh/topology.hpp"
+#include "ops/trace.hpp"
+
+namespace loom::core {
+
+// Whether a layer, or one below it, keeps a vector between ticks; and whether one keeps keys and
+// values, which a recording cannot do (their position would be a part of it).
+bool keeps_state(const Network& network, const Node& node);
+bool keeps_cache(const Network& network, const Node& node);
+// Cells whose layers go on from the tick before under MeshOptions::carry. Errors: a cell that mixes
+// recurrent layers and attention.
+Result<std::vector<bool>> carrying_cells(const MeshTopology& topology, const Network& network);
+
+// Tables for attention over the longest input of a cell.
+Result<std::vector<RopeTable>> mesh_ropes(const MeshTopology& topology, const Network& network);
+
+// What a cell's layers are given besides their inputs.
+struct CellCall {
+  const Network* network = nullptr;
+  const std::vector<RopeTable>* ropes = nullptr;
+  const std::vector<Tensor>* states = nullptr;  // per Network::states(); null: per call
+  bool training = false;
+  uint64_t seed = 0;
+  Tensor step;
+};
+// Records cell `slot.cell` on these inputs and returns its output, a tensor of the trace. Losses
+// that layers add go to `losses`, where there is one.
+Result<Tensor> record_cell(Trace& trace, const CellCall& call, const MeshSlot& slot,
+                           const Tensor& in, const Tensor& second,
+                           std::vector<AddedLoss>* losses = nullptr);
+
+// Moves everything in commands [begin, end) that lies in `from` to the same place of `to`; with
+// written_only, what they write there. Both are as large and without gaps.
+void redirect(Trace& trace, size_t begin, size_t end, const Tensor& from, const Tensor& to,
+              bool written_only = false);
+
+// Contiguous, at `data`.
+Tensor tensor_at(std::byte* data, DType dtype, const Shape& shape);
+// Part `i` of `count` equal parts of t's memory, in the shape of one.
+Tensor part_of_tensor(const Tensor& t, int64_t i, const Shape& shape);
+
+}  // namespace loom::core

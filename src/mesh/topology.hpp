@@ -1,0 +1,120 @@
+// MeshTopology: who reads whom in a step mesh, and with which shapes. A mesh is a grid whose cells
+// all fire once a tick, on what was committed at the end of the tick before. Here nothing runs:
+// sources are resolved, delays become slots, shapes are checked, and the first tick in which a slot
+// can hold a value is worked out.
+//
+// A slot is one output that is committed per tick. Every cell of the grid has one, disabled cells
+// as well (the identity of their own source, one tick later), and a link that is delayed by d ticks
+// goes through d - 1 identity slots, which links from the same source share. So ticks, holding and
+// gradients know delays only as slots (docs/decisions/0025-mesh.md).
+//
+// With U_t[k] what slot k reads in tick t, S_t[k] what it commits, X_t[p] what port p holds:
+//   S_t[k] = f_k(U_t[k]);  U_t[k] = S_{t-1}[source(k)], or X_t[p] where k reads a port.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "grid/network.hpp"
+
+namespace loom::core {
+
+// What a slot reads. `index` counts ports or slots.
+struct MeshInput {
+  enum class Kind : uint8_t { none, port, slot };
+  Kind kind = Kind::none;
+  int index = -1;
+  bool operator==(const MeshInput&) const = default;
+};
+
+// A change to what a cell reads: of its first input, or of the second input of a bare Residual.
+struct MeshLink {
+  enum class From : uint8_t { as_is, cell, port, none };
+  Coord to;
+  From from = From::as_is;  // as_is: what the grid says; only the delay is new
+  Coord cell = {};          // From::cell; any cell of the grid, the reading one as well
+  std::string port;         // From::port: the name of one of MeshOptions::ports
+  // In ticks, at least 1: the value of the tick before. Of a port 1 is the value offered now.
+  int64_t delay = 1;
+  bool second = false;
+};
+
+// An input of the mesh besides the first, which is called "input" and has the shape of the
+// network's.
+struct MeshPort {
+  std::string name;
+  Shape shape;  // of one sample
+};
+
+struct MeshOptions {
+  std::vector<MeshPort> ports;
+  std::vector<MeshLink> links;
+  // What a cell does whose source has nothing yet. false: it holds, which is to say that it does
+  // not fire. true: it fires on zeros.
+  bool zero_fill = false;
+  // Recurrent layers go on from the state of the tick before. false: each tick is a whole sequence.
+  // Attention sees the steps of its own input either way.
+  bool carry = false;
+};
+
+struct MeshSlot {
+  Coord at;            // of a slot for a delay: of the cell that it delays
+  int cell = -1;       // index into Network::cells(); -1: the identity
+  bool delay = false;  // it is there for a delay, and is no cell of the grid
+  MeshInput first, second;
+  bool two = false;  // the layer takes a second input
+  Shape in, out;     // with the batch axis
+  // The first tick in which it fires when every port is set from tick 1 on; -1: never.
+  int64_t fill = -1;
+  std::string str() const;  // "cell (0, 0, 1, 0)"
+};
+
+class MeshTopology {
+ public:
+  // Errors: invalid, naming the link, or the two cells that do not meet.
+  static Result<MeshTopology> create(const Network& network, const GridSpec& grid,
+                                     const MeshOptions& options);
+
+  const std::vector<MeshSlot>& slots() const { return slots_; }
+  const std::vector<MeshPort>& ports() const { return ports_; }  // 0: "input"; with the batch axis
+  const MeshOptions& options() const { return options_; }
+  // The slot of the cell at `at`. Errors: not_found.
+  Result<int> find(const Coord& at) const;
+  int port(const std::string& name) const;  // -1: none
+  int output() const;                       // the slot of the last cell
+  bool takes_ids(int port) const { return ids_[static_cast<size_t>(port)]; }
+  // A bool per slot: whether it fires in a tick when these ports and slots hold a value.
+  std::vector<bool> firing(const std::vector<bool>& ports, const std::vector<bool>& slots) const;
+  // The largest fill of all slots that fire at all.
+  int64_t fill() const;
+
+ private:
+  // A source before its delay has become slots.
+  struct Wanted {
+    MeshInput from;
+    int64_t delay = 1;
+  };
+  Status add_ports(const Network& network);
+  Status add_cells(const Network& network, const GridSpec& grid);
+  Status resolve(const GridSpec& grid);
+  Result<Wanted> linked(const MeshLink& link, const Wanted& before) const;
+  void align_second_inputs();
+  Status add_delays();
+  Result<MeshInput> delayed(const Wanted& wanted);
+  Status infer(const Network& network);
+  Status check_cell(const Network& network, size_t slot, bool& changed);
+  Status check_ids(const Network& network);
+  const Shape* shape_of(const MeshInput& input) const;
+  std::string name_of(const MeshInput& input) const;
+  void work_out_fill();
+
+  std::vector<MeshSlot> slots_;
+  std::vector<MeshPort> ports_;
+  std::vector<bool> ids_;
+  MeshOptions options_;
+  std::vector<Wanted> first_, second_;  // per cell of the grid, while the topology is made
+  std::vector<bool> second_given_;
+};
+
+}  // namespace loom::core
