@@ -5,7 +5,7 @@
 //   logits MODEL IDS.bin OUT.bin   f32 logits of every position
 //   greedy MODEL IDS.bin COUNT     the ids that follow, one line
 //   ppl MODEL IDS.bin WINDOW       perplexity, windows as `loom perplexity` cuts them
-//   quantize IN OUT FTYPE          llama.cpp's own quantiser
+//   quantize IN OUT FTYPE          llama.cpp's own quantizer
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -41,7 +41,7 @@ Result<std::vector<DTypeRule>> parse_rules(const std::vector<std::string>& texts
   return rules;
 }
 
-// What of a signal is left after quantising: 10 log10 (power of values / power of errors).
+// What of a signal is left after quantizing: 10 log10 (power of values / power of errors).
 double decibels(const PackedTensor& r) {
   return r.error > 0 ? 20 * std::log10(r.rms / r.error) : INFINITY;
 }

@@ -285,7 +285,7 @@ Verb add_eval(Command app) {
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as trained)");
   const Option calibrate =
       verb.option("--calibrate", f->calibrate,
-                  "Samples (as DATA) to choose the ranges of quantised matrices with");
+                  "Samples (as DATA) to choose the ranges of quantized matrices with");
   verb.option("--calibrate-labels", f->calibrate_labels, "Their labels, as --labels")
       .needs(calibrate);
   verb.option("--loss", f->loss, "Another loss than the one of training");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plot.hpp"
+#include "svg.hpp"
 
 namespace loom::cli {
 namespace {

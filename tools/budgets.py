@@ -85,7 +85,7 @@ def _parameter_list(head: str) -> re.Match | None:
             continue
         before = head[: match.start()]
         if "=" in re.sub(r"operator\s*\S+|<[^<>]*>", "", before):
-            return None  # an initialiser: int x = f(...) {
+            return None  # an initializer: int x = f(...) {
         return match
     return None
 
@@ -93,13 +93,13 @@ def _parameter_list(head: str) -> re.Match | None:
 def classify(head: str, spaced: bool) -> tuple[str, str]:
     """What the brace after `head` opens outside functions: scope, function or data; and its name.
 
-    `spaced`: a space stands before the brace. clang-format writes none before a braced initialiser.
+    `spaced`: a space stands before the brace. clang-format writes none before a braced initializer.
     """
     head = _strip_template(head.strip())
     if _SCOPE.match(head):
         return "scope", ""
     if not spaced or (head.count("(") > head.count(")") and not _LAMBDA.search(head)):
-        return "data", ""  # a braced initialiser, or a default argument
+        return "data", ""  # a braced initializer, or a default argument
     if _LAMBDA.search(head) and "operator" not in head:
         named = re.search(r"(\w+)\s*=[^=]*$", head)
         return "function", named.group(1) if named else "lambda"

@@ -73,10 +73,10 @@ Status decode(LlmSession& session, const BenchFlags& f, int64_t vocab) {
   TokenId id = decode_token(0, vocab);
   std::vector<TokenId> found;
   for (int64_t i = 0; i < f.decode;) {
-    const int64_t count = std::min(session.draw_batch(), f.decode - i);
-    const std::optional<DeviceDraw> how = sampler.on_device();
-    if (session.draw_batch() > 1 && how.has_value()) {
-      LOOM_TRY(session.feed_drawn(id, count, *how, found));
+    const int64_t count = std::min(session.sample_batch(), f.decode - i);
+    const std::optional<DeviceSampling> how = sampler.on_device();
+    if (session.sample_batch() > 1 && how.has_value()) {
+      LOOM_TRY(session.feed_sampled(id, count, *how, found));
       sampler.advance(count);
       id = found.back();
       i += count;

@@ -114,7 +114,7 @@ std::string features_of(const webgpu::AdapterReport& a) {
   std::string text;
   if (a.f16) text += "shader-f16 ";
   if (a.subgroups) {
-    text += a.team > 1 ? fmt::format("subgroups ({}) ", a.team) : "subgroups (not used) ";
+    text += a.subgroup > 1 ? fmt::format("subgroups ({}) ", a.subgroup) : "subgroups (not used) ";
   }
   if (a.timestamps) text += "timestamp-query ";
   if (a.immediates > 0) text += fmt::format("immediates ({} bytes) ", a.immediates);
@@ -164,7 +164,7 @@ Json gpu_json(const GpuReport& report) {
       .set("subgroup_min", static_cast<int64_t>(a.subgroup_min))
       .set("subgroup_max", static_cast<int64_t>(a.subgroup_max))
       .set("immediate_bytes", a.immediates)
-      .set("subgroup_size_used", int64_t{a.team})
+      .set("subgroup_size_used", int64_t{a.subgroup})
       .set("timestamps", a.timestamps)
       .set("max_buffer_bytes", a.max_buffer)
       .set("max_binding_bytes", a.max_binding)

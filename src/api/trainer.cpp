@@ -24,7 +24,6 @@ static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
 static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
 static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
-
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
   LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));

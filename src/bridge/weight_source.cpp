@@ -78,8 +78,8 @@ Status load_weight(Network& network, int index, DType dtype, const SourceWeight&
     if (dtype_info(dtype).scale == ScaleRule::absmean && weight.mean_scope != ScaleScope::per_row)
       scope = weight.mean_scope;
     std::vector<float> held = weight.held;
-    const auto needs =
-        static_cast<size_t>(param.spec.matrix() ? param.spec.shape[0] * r16_held_values(dtype) : 0);
+    const auto needs = static_cast<size_t>(
+        param.spec.matrix() ? param.spec.shape[0] * r16_frozen_values(dtype) : 0);
     const bool holds = dtype == weight.held_dtype && !held.empty() && held.size() == needs;
     return network.load_param(index, dtype, weight.rows, pool, scope,
                               {holds ? held.data() : nullptr});

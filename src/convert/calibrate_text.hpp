@@ -1,4 +1,4 @@
-// Calibrating a language model on a text before it is quantised: what reaches every matrix is
+// Calibrating a language model on a text before it is quantized: what reaches every matrix is
 // observed in windows of the text, and rows are narrowed to the range that costs their products
 // least (learn/calibrate.hpp).
 #pragma once

@@ -1,4 +1,4 @@
-// GGUF blocks of 32 values, byte for byte what ggml's reference quantisers write: q4_0 pairs value
+// GGUF blocks of 32 values, byte for byte what ggml's reference quantizers write: q4_0 pairs value
 // j with j + 16 in one byte, q8_0 holds signed bytes, both after an f16 scale. Products and sums
 // are rounded separately, as ggml's C reads; a ggml built with FMA contraction may differ by one
 // code where a value sits on a rounding boundary.

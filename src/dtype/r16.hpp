@@ -95,16 +95,16 @@ TensorRange tensor_range(const float* values, int64_t count);
 // follow every small change: a range is kept while the new one lies inside it and is at least
 // (1 - band) of it, so that nothing a row holds is ever clamped, and replaced otherwise. Per row
 // (per_tensor: once) the largest or mean magnitude, or the ends of the range; zeros: none yet.
-struct HeldRanges {
-  float* values = nullptr;  // [rows][r16_held_values()]; null: every packing takes new scales
+struct FrozenRanges {
+  float* values = nullptr;  // [rows][r16_frozen_values()]; null: every packing takes new scales
   float band = 0.125f;
 };
 // 2 for types with a zero point, 1 for the others with one scale per row, 0 where there is none or
 // the format defines a scale per block.
-int r16_held_values(DType dtype);
+int r16_frozen_values(DType dtype);
 
 void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
-              const TensorRange& range, std::byte* dst, const HeldRanges& held = {});
+              const TensorRange& range, std::byte* dst, const FrozenRanges& held = {});
 // From f64: exact for f64 weights; for the others every value is rounded to f32 first.
 TensorRange tensor_range(const double* values, int64_t count);
 void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, ScaleScope scope,
@@ -119,14 +119,14 @@ struct R16Dither {
 };
 bool r16_can_dither(DType dtype);
 void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
-                         const R16Dither& dither, std::byte* dst, const HeldRanges& held = {});
+                         const R16Dither& dither, std::byte* dst, const FrozenRanges& held = {});
 
 // Packs row `row` alone, `src` being its values, into a matrix that is packed: bytes of other rows
 // stay. Scales are of the row; rounding is stochastic when `dither` is given. Not for types with a
 // scale of the whole tensor.
 bool r16_packs_rows(DType dtype);
 void r16_pack_row(const R16& g, const float* src, int64_t row, const R16Dither* dither,
-                  std::byte* dst, const HeldRanges& held = {});
+                  std::byte* dst, const FrozenRanges& held = {});
 
 // Decoded values of row `row`, k in [k0, k0 + n). Exactly what the type represents, rounded to f32
 // (f64 variant: exact).

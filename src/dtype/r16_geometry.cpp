@@ -69,7 +69,7 @@ R16 r16_geometry(DType dtype, int64_t rows, int64_t cols) {
   return g;
 }
 
-int r16_held_values(DType dtype) {
+int r16_frozen_values(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   if (info.affine()) return 2;
   return has_row_scale(info.scale) && info.block == 0 ? 1 : 0;

@@ -28,7 +28,7 @@ struct Group {
   float tensor_scale = 0;  // nvfp4
   const R16Dither* dither = nullptr;
   int64_t first_row = 0;  // of the matrix: lane 0
-  HeldRanges held = {};
+  FrozenRanges held = {};
   int begin = 0, end = kR16Rows;
 
   int present() const { return lanes < end ? lanes : end; }
@@ -78,11 +78,11 @@ TensorRange row_range(const Group& group, int lane) {
 }
 
 // `row`: of the matrix, or 0 for the whole of it.
-Scale held_scale(const Group& group, const TensorRange& range, int64_t row) {
-  const int values = r16_held_values(group.info.dtype);
+Scale frozen_scale(const Group& group, const TensorRange& range, int64_t row) {
+  const int values = r16_frozen_values(group.info.dtype);
   if (group.held.values == nullptr || values == 0) return range_scale(group.info, range);
   float* held = group.held.values + row * values;
-  return range_scale(group.info, held_range(group.info, range, held, group.held.band));
+  return range_scale(group.info, frozen_range(group.info, range, held, group.held.band));
 }
 
 void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range) {
@@ -90,8 +90,8 @@ void choose_row_scales(Group& group, ScaleScope scope, const TensorRange& range)
   for (int lane = group.begin; lane < group.end; ++lane) {
     group.scale[lane] = Scale{0.0, 0.0, 0.0};
     if (lane >= group.lanes) continue;
-    group.scale[lane] = whole ? held_scale(group, range, 0)
-                              : held_scale(group, row_range(group, lane), group.first_row + lane);
+    group.scale[lane] = whole ? frozen_scale(group, range, 0)
+                              : frozen_scale(group, row_range(group, lane), group.first_row + lane);
   }
 }
 
@@ -309,7 +309,7 @@ void pack_chunk(const Group& group, int lane, int64_t k0, const float* x, Encode
 void pack_super_block(const Group& group, int lane, int64_t k0, const float* x) {
   const int64_t values = group.info.super_block;
   BlockFields fields;
-  quantise_super_block(group.info, x, existing(group, lane, k0, values), fields);
+  quantize_super_block(group.info, x, existing(group, lane, k0, values), fields);
   put_fields(group.g, fields, lane, k0 / values, group.dst);
 }
 
@@ -355,7 +355,7 @@ void pack_lanes(Group& group, ScaleScope scope, const TensorRange& range) {
 // One of src and src64 is null.
 void pack_groups(const R16& g, const float* src, const double* src64, int64_t first, int64_t count,
                  ScaleScope scope, const TensorRange& range, std::byte* dst,
-                 const HeldRanges& held = {}, const R16Dither* dither = nullptr) {
+                 const FrozenRanges& held = {}, const R16Dither* dither = nullptr) {
   const DTypeInfo& info = dtype_info(g.dtype);
   if (g.group_bytes == 0) return;
   for (int64_t row = 0; row < count; row += kR16Rows) {
@@ -380,7 +380,7 @@ void pack_groups(const R16& g, const float* src, const double* src64, int64_t fi
 }  // namespace
 
 void r16_pack(const R16& g, const float* src, int64_t first, int64_t count, ScaleScope scope,
-              const TensorRange& range, std::byte* dst, const HeldRanges& held) {
+              const TensorRange& range, std::byte* dst, const FrozenRanges& held) {
   pack_groups(g, src, nullptr, first, count, scope, range, dst, held);
 }
 
@@ -390,12 +390,12 @@ void r16_pack(const R16& g, const double* src, int64_t first, int64_t count, Sca
 }
 
 void r16_pack_stochastic(const R16& g, const float* src, int64_t first, int64_t count,
-                         const R16Dither& dither, std::byte* dst, const HeldRanges& held) {
+                         const R16Dither& dither, std::byte* dst, const FrozenRanges& held) {
   pack_groups(g, src, nullptr, first, count, ScaleScope::per_row, {}, dst, held, &dither);
 }
 
 void r16_pack_row(const R16& g, const float* src, int64_t row, const R16Dither* dither,
-                  std::byte* dst, const HeldRanges& held) {
+                  std::byte* dst, const FrozenRanges& held) {
   const int64_t first = row / kR16Rows * kR16Rows, left = g.rows - first;
   const auto lane = static_cast<int>(row - first);
   const auto lanes = static_cast<int>(left < kR16Rows ? left : kR16Rows);

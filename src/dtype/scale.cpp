@@ -211,7 +211,7 @@ IntRange small_scale_range(const DTypeInfo& info) {
   }
 }
 
-TensorRange held_range(const DTypeInfo& info, const TensorRange& range, float* held, float band) {
+TensorRange frozen_range(const DTypeInfo& info, const TensorRange& range, float* held, float band) {
   const double least = 1.0 - static_cast<double>(band);
   TensorRange kept;
   if (info.affine()) {
@@ -257,7 +257,7 @@ Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride) 
     for (int i = 0; i < count; ++i) dense[i] = values[i * stride];
     if (info.super_block == 0) return block_scale(info, dense, count, 0.0f).scale;
     BlockFields fields;
-    quantise_super_block(info, dense, count, fields);
+    quantize_super_block(info, dense, count, fields);
     return super_scale(info, fields, 0);
   }
   // One block: only its largest value matters, with its sign.

@@ -23,9 +23,9 @@ inline double amax_of(const TensorRange& range) {
 // Rules row, affine, absmean, meanabs; {1, 0} for the others. A range of zeros gives step 0.
 Scale range_scale(const DTypeInfo& info, const TensorRange& range);
 
-// The range that a scale is taken from when `held` has room for r16_held_values() numbers (see
-// HeldRanges): what is held, or `range`, which is then held.
-TensorRange held_range(const DTypeInfo& info, const TensorRange& range, float* held, float band);
+// The range that a scale is taken from when `held` has room for r16_frozen_values() numbers (see
+// FrozenRanges): what is held, or `range`, which is then held.
+TensorRange frozen_range(const DTypeInfo& info, const TensorRange& range, float* held, float band);
 
 // Scale in the row-scale section of nvfp4: level_unit * amax / (448 * 6).
 float nvfp4_tensor_scale(double amax);

@@ -160,7 +160,7 @@ Scale super_scale(const DTypeInfo& info, const BlockFields& fields, int block) {
   return s;
 }
 
-void quantise_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out) {
+void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out) {
   out = BlockFields{};
   const IntRange levels = int_range(info);
   const int blocks = info.super_block / info.block;

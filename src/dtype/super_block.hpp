@@ -25,7 +25,7 @@ inline int block_values(const DTypeInfo& info) {
 }
 
 // Of x[0, n), n <= 256; what is missing counts as code 0 where blocks are shifted(), and as 0 else.
-void quantise_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out);
+void quantize_super_block(const DTypeInfo& info, const float* x, int n, BlockFields& out);
 
 // What the fields say of block `block` of a super-block.
 Scale super_scale(const DTypeInfo& info, const BlockFields& fields, int block);

@@ -22,7 +22,8 @@ struct LatestValues {
 
 // A parameter outlives the network that a reader looked it up in: what is kept of it here.
 struct OwnParam {
-  explicit OwnParam(const Param& p) : spec(p.spec), param{p.path, spec, {}, p.dtype, {}} {}
+  explicit OwnParam(const Param& p)
+      : spec(p.spec), param{p.path, spec, {}, p.dtype, {}, p.cell, p.child} {}
   ParamSpec spec;
   Param param;
 };

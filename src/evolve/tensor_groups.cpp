@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "formats/universal/tensor_layers.hpp"
 #include "convert/model_report.hpp"
+#include "formats/universal/tensor_layers.hpp"
 
 namespace loom::core {
 

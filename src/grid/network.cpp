@@ -327,7 +327,7 @@ Status Network::allocate_param(int index, DType dtype, DType vectors) {
 }
 
 Status Network::load_param(int index, DType dtype, const RowSource& source, ThreadPool& pool,
-                           ScaleScope scope, const HeldRanges& held) {
+                           ScaleScope scope, const FrozenRanges& held) {
   LOOM_TRY(allocate_param(index, dtype));
   Param& p = param(index);
   if (!p.spec.matrix()) return source(0, p.spec.shape.count(), p.tensor.f32());

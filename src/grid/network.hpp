@@ -83,7 +83,7 @@ class Network {
   // unpacked copy of the whole tensor ever exists. Rows are packed by all lanes of `pool`.
   // held: ranges that scales are taken from, of all rows.
   Status load_param(int index, DType dtype, const RowSource& source, ThreadPool& pool,
-                    ScaleScope scope = ScaleScope::per_row, const HeldRanges& held = {});
+                    ScaleScope scope = ScaleScope::per_row, const FrozenRanges& held = {});
   // All parameters loaded? The Error names the first that is not.
   Status check_loaded() const;
   Param& param(int index) { return params_[static_cast<size_t>(index)]; }

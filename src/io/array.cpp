@@ -49,13 +49,13 @@ const Row& row_of(ElementType type) {
   return kRows[static_cast<size_t>(type)];
 }
 
-// Value i; the bytes of a big-endian one are turned first.
+// Value i; the bytes of a big-endian one are swapped first.
 double value_at(const ArrayView& a, const Row& row, int64_t i) {
   const std::byte* p = a.data.data() + static_cast<uint64_t>(i) * row.bytes;
   if (!a.big_endian || row.bytes == 1) return row.value(p);
-  std::array<std::byte, 8> turned{};
-  std::reverse_copy(p, p + row.bytes, turned.begin());
-  return row.value(turned.data());
+  std::array<std::byte, 8> swapped{};
+  std::reverse_copy(p, p + row.bytes, swapped.begin());
+  return row.value(swapped.data());
 }
 
 Error value_error(const ArrayView& a, int64_t i, std::string_view what) {

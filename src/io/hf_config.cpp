@@ -167,7 +167,7 @@ Status read_scales(const ConfigFields& fields, const HfArchitecture& architectur
 Status check_switches(const ConfigFields& fields, const HfArchitecture& architecture) {
   if (fields.find("compression_config") != nullptr) {
     return fields.refuse("compression_config",
-                         "quantised checkpoints are not supported; load the original one");
+                         "quantized checkpoints are not supported; load the original one");
   }
   for (const char* key :
        {"is_encoder_decoder", "add_cross_attention", "use_bidirectional_attention"}) {
@@ -196,7 +196,7 @@ Status read_quantization(const ConfigFields& outer, const std::string& where, Hf
   LOOM_TRY(fields.read("quant_method", method));
   if (method != "bitnet") {
     return outer.refuse("quantization_config",
-                        "quantised checkpoints other than those of bitnet are not supported; load "
+                        "quantized checkpoints other than those of bitnet are not supported; load "
                         "the original one");
   }
   LOOM_TRY(fields.read("linear_class", kind));

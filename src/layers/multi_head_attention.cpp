@@ -141,7 +141,7 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_
   r.heads = heads;
   r.first = call.first();
   r.length = t.rows() / call.sequences();
-  r.turned = c.integer(kRopeWidth);
+  r.rotary_dim = c.integer(kRopeWidth);
   LOOM_TRY(call.ops().rope(r));
   return r.y;
 }

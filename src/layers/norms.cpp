@@ -8,11 +8,11 @@ namespace {
 
 enum { kWidth, kEps };
 constexpr FieldDesc kRmsFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalised width", "output_height"},
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalized width", "output_height"},
     {"eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square", "rms_norm_eps"},
 };
 constexpr FieldDesc kLayerFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalised width", "output_height"},
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalized width", "output_height"},
     {"eps", FieldType::real, 1e-5, 0, 1, "", "added to the variance"},
 };
 

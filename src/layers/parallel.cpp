@@ -7,7 +7,7 @@
 //   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the
 //   last
 //                 child. top_k > 0 keeps the k largest weights of each sample (of equal ones
-//                 those of the first branches), renormalised; every expert still runs. balance adds
+//                 those of the first branches), renormalized; every expert still runs. balance adds
 //                 the loss of Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i,
 //                 f the share of samples an expert is kept for, P its mean weight
 // A disabled child is the identity.

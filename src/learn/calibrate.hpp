@@ -1,6 +1,6 @@
-// Post-training quantisation. A RangeObserver sees what reaches every weight matrix while a network
+// Post-training quantization. A RangeObserver sees what reaches every weight matrix while a network
 // runs on sample data; clip_rows() then narrows each row of a matrix to the range in which its
-// quantised form gives the smallest error of the products with such inputs (MSE range setting,
+// quantized form gives the smallest error of the products with such inputs (MSE range setting,
 // Nagel et al., A White Paper on Neural Network Quantization, 2021, section 3.1, of outputs, not
 // weights). Narrowed values are packed by the same rule as all others, so nothing but the masters
 // changes.
@@ -69,7 +69,7 @@ class RangeObserver {
   int64_t batch_ = 1;
 };
 
-// What quantising a matrix costs: root of the mean squared error of its products with the sampled
+// What quantizing a matrix costs: root of the mean squared error of its products with the sampled
 // inputs (without any: with independent inputs of variance 1), relative to the products.
 struct ClipReport {
   std::string path;

@@ -49,13 +49,13 @@ class Lbfgs::Recording {
 
   // x -= hyper[0] * scale * d.
   Status move(const Tensor& x, const Tensor& d, const Tensor& scale, const Tensor& hyper) {
-    OptimiseArgs o;
+    OptimizeArgs o;
     o.p = x;
     o.g = d;
     o.scale = scale;
     o.hyper = hyper;
     o.kind = OptimizerKind::sgd;
-    return ops_.optimise(o);
+    return ops_.optimize(o);
   }
   // The same for every parameter.
   Status move_all(Pick x, Pick d, int64_t slot, const Tensor& scale, const Tensor& hyper) {

@@ -56,7 +56,7 @@ class Lbfgs {
   Tensor gamma_;  // [1, 1], scale of the first guess of the inverse Hessian
   // [1, 5]: s.y and y.y of the pair; r.g, |g|_1 and g.g of the direction.
   Tensor report_;
-  // [4] each: hyper of an optimise op that moves by that much.
+  // [4] each: hyper of an optimize op that moves by that much.
   Tensor rate_, plus_, minus_, decay_rate_;
   std::unique_ptr<Program> decay_, pair_, insert_, direction_, apply_, forget_;
 };

@@ -105,7 +105,7 @@ class Updater {
   Status update(const Trained& p, const Tensor& gradient, const Tensor& rows = {}) {
     LOOM_ASSIGN(const Tensor g, clipped(gradient));
     LOOM_ASSIGN(const Tensor scale, layer_scale(gradient));
-    OptimiseArgs o;
+    OptimizeArgs o;
     o.p = p.master;
     if (p.master.empty()) {
       o.p = scribe_.fresh(p.weight.shape);
@@ -152,14 +152,14 @@ class Updater {
 
   // What waits, one after the other: first the updates, then the packing.
   Status apply() {
-    for (const Waiting& w : waiting_) LOOM_TRY(scribe_.ops().optimise(w.args));
+    for (const Waiting& w : waiting_) LOOM_TRY(scribe_.ops().optimize(w.args));
     for (const Waiting& w : waiting_) LOOM_TRY(pack(*w.p, w.args));
     waiting_.clear();
     waiting_bytes_ = 0;
     return {};
   }
 
-  Status pack(const Trained& p, const OptimiseArgs& o) {
+  Status pack(const Trained& p, const OptimizeArgs& o) {
     if (p.weight.layout != Layout::r16) return {};
     PackArgs pack = pack_of(p, o.p, options_);
     if (r16_packs_rows(p.weight.dtype)) pack.rows = o.rows;
@@ -176,7 +176,7 @@ class Updater {
 
   struct Waiting {
     const Trained* p;
-    OptimiseArgs args;
+    OptimizeArgs args;
   };
   // Bytes of gradients that are kept for it.
   static constexpr int64_t kTogether = int64_t{64} << 20;

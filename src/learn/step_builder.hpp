@@ -25,7 +25,7 @@ struct StepTensors {
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;
   Tensor row_losses;  // of an evaluation: [heads, rows], each with its weight
-  Tensor hyper;       // OptimiseArgs::hyper
+  Tensor hyper;       // OptimizeArgs::hyper
   Tensor numbers;     // [1, 2]: 0 and 1
   // With TrainStepOptions::given_loss: the gradient of y and the loss, which the caller gives.
   Tensor given_gradient, given_loss;

@@ -112,7 +112,7 @@ Status TrainStep::Impl::make_weight(int i, Recorder& recorder, Trained& one) {
   if (other) LOOM_TRY(network->allocate_param(i, dtype));
   one.weight = p.tensor;
   LOOM_TRY(make_ranges(p, dtype, one));
-  // Held ranges begin with what the weights are packed from, so weights of the right type are
+  // Frozen ranges begin with what the weights are packed from, so weights of the right type are
   // packed as well: a run that is resumed before its first update does the same.
   if (other || !one.ranges.empty()) {
     LOOM_TRY(recorder.pack(pack_of(one, master, options)));
@@ -131,7 +131,7 @@ Status TrainStep::Impl::make_weight(int i, Recorder& recorder, Trained& one) {
 
 // Room for the ranges that scales of `dtype` are held at; 0: none yet.
 Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
-  const int64_t held = options.scale_band > 0 ? r16_held_values(dtype) : 0;
+  const int64_t held = options.scale_band > 0 ? r16_frozen_values(dtype) : 0;
   one.ranges = Tensor{};
   if (held == 0) return {};
   const int64_t rows = p.spec.shape[0];
@@ -571,35 +571,6 @@ Status TrainStep::refresh_scales() {
     LOOM_TRY(to_device(*impl_->ops, p.ranges));
   }
   return impl_->pack->run();
-}
-
-Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStepOptions& options,
-                                         const Ops& ops) {
-  Trace trace(DType::f32, true);
-  StepTensors t;
-  t.hyper = trace.fresh(Shape{4});
-  t.report = trace.fresh(Shape{1, 4});
-  t.numbers = trace.fresh(Shape{1, 2});
-  // What outlives a step has its place in the plan as well.
-  std::vector<Trained> trained;
-  for (const Param& p : network.params()) {
-    Trained& one = trained.emplace_back();
-    one.weight = one.master = p.tensor;
-    if (p.spec.matrix()) one.master = options.native ? Tensor{} : trace.fresh(p.spec.shape);
-    if (options.optimizer.has_m()) one.m = trace.fresh(p.spec.shape);
-    if (options.optimizer.has_v()) one.v = trace.fresh(p.spec.shape);
-    const bool gathers = options.accumulate > 1 || options.optimizer.lbfgs();
-    if (gathers) one.gradient = trace.fresh(p.spec.shape);
-  }
-  const auto kept = static_cast<size_t>(trace.tensors());
-  LOOM_TRY(record_step(trace, network, options, trained, nullptr, t, ops.device != nullptr));
-  std::vector<Tensor> persistent;
-  for (size_t i = 0; i < kept; ++i) persistent.push_back(trace.tensor(static_cast<int64_t>(i)));
-  std::vector<Tensor*> pins = t.pins();
-  for (Tensor& p : persistent) pins.push_back(&p);
-  const int64_t pairs = 2 * options.optimizer.history;  // of L-BFGS
-  const auto commands = static_cast<int64_t>(trace.commands().size() * sizeof(Command));
-  return Program::planned_bytes(trace, pins, ops) + commands + pairs * network.param_count() * 4;
 }
 
 int64_t TrainStep::arena_bytes() const {

@@ -125,7 +125,7 @@ class TrainStep {
   // The next batch is the first of its streams: feedback links read zeros (carry_feedback). A step
   // that is dropped because it is not finite does the same.
   Status forget();
-  // Forgets held scales (scale_band) and packs all masters anew.
+  // Forgets frozen scales (scale_band) and packs all masters anew.
   Status refresh_scales();
 
   // On a device: everything below and the network's weights back to the host, and there again.

@@ -84,7 +84,7 @@ class Trainer {
   Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs,
                               const OnSamples& on_samples = {});
 
-  // Post-training quantisation (learn/calibrate.hpp): runs `data` through the network as it is
+  // Post-training quantization (learn/calibrate.hpp): runs `data` through the network as it is
   // packed, then narrows the rows of every matrix below 16 bits to what costs its products least,
   // and packs again. Masters change: for networks that are done training.
   Result<std::vector<ClipReport>> calibrate(const Dataset& data, const OnSamples& on_samples = {});

@@ -195,16 +195,16 @@ struct Run {
   // that the sampler draws here.
   Status follow(TokenId last, std::vector<TokenId>& found) {
     found.clear();
-    const std::optional<DeviceDraw> how = sampler.on_device();
-    if (!how.has_value() || session.draw_batch() == 1 || wants_chances()) {
+    const std::optional<DeviceSampling> how = sampler.on_device();
+    if (!how.has_value() || session.sample_batch() == 1 || wants_chances()) {
       LOOM_TRY(session.feed({&last, 1}));
       found.push_back(draw());
       return {};
     }
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size());
     const int64_t room = session.context() - session.position();
-    const int64_t count = std::min({session.draw_batch(), left, room});
-    LOOM_TRY(session.feed_drawn(last, count, *how, found));
+    const int64_t count = std::min({session.sample_batch(), left, room});
+    LOOM_TRY(session.feed_sampled(last, count, *how, found));
     sampler.advance(count);
     return {};
   }

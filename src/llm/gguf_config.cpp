@@ -257,7 +257,7 @@ class ConfigReader {
     }
     std::vector<float> factors(static_cast<size_t>(entry.shape[0]));
     LOOM_TRY(gguf_.to_f32(static_cast<size_t>(index), 0, entry.shape[0], factors.data()));
-    const std::optional<HfConfig> known = recognise_llama3(config, factors);
+    const std::optional<HfConfig> known = recognize_llama3(config, factors);
     if (known && config.rope == RopeKind::standard) return *known;
     return unsupported("the factors in tensor rope_freqs.weight are not those of Llama 3",
                        gguf_.where());

@@ -44,7 +44,7 @@ class TokenizerWriter {
       metadata_.boolean("tokenizer.ggml.add_space_prefix", prefix);
       metadata_.f32s("tokenizer.ggml.scores", scores());
     } else {
-      const GgufPre* pre = recognise_gguf_pre(root_);
+      const GgufPre* pre = recognize_gguf_pre(root_);
       if (pre == nullptr) {
         return unsupported("GGUF has no name for the pre-tokenizer or normalizer of this tokenizer",
                            source_.tokenizer_where);

@@ -61,7 +61,7 @@ inline int64_t unpaired_row(int64_t row, int64_t head_dim) {
 bool has_paired_rows(const Param& param, const GgufArchitecture& architecture);
 
 // The number type that packs a ggml type exactly, if there is one; else f16, which holds the values
-// of the quantised types to 11 bits.
+// of the quantized types to 11 bits.
 DType dtype_of_ggml(const GgmlType& type);
 // The ggml type of a number type; null: GGUF has none.
 const GgmlType* ggml_of_dtype(DType dtype);

@@ -115,7 +115,7 @@ JsonValue normalizer_json(const GgufPre& pre) {
   return JsonValue::object({{"type", json_text("NFC")}});
 }
 
-const GgufPre* recognise_gguf_pre(const JsonValue& tokenizer) {
+const GgufPre* recognize_gguf_pre(const JsonValue& tokenizer) {
   std::vector<std::string> splits;
   if (!splits_of(tokenizer, splits)) return nullptr;
   const JsonValue *normalizer = tokenizer.find("normalizer"), *model = tokenizer.find("model");

@@ -34,6 +34,6 @@ const GgufPre* find_gguf_pre(std::string_view name);
 JsonValue pre_tokenizer_json(const GgufPre& pre);
 JsonValue normalizer_json(const GgufPre& pre);
 // The row that does what a tokenizer.json of the BPE kind does; null: none.
-const GgufPre* recognise_gguf_pre(const JsonValue& tokenizer);
+const GgufPre* recognize_gguf_pre(const JsonValue& tokenizer);
 
 }  // namespace loom::core

@@ -29,7 +29,7 @@ std::vector<float> llama3_factors(const HfConfig& c) {
   return factors;
 }
 
-std::optional<HfConfig> recognise_llama3(HfConfig config, std::span<const float> factors) {
+std::optional<HfConfig> recognize_llama3(HfConfig config, std::span<const float> factors) {
   if (factors.empty() || static_cast<int64_t>(factors.size()) != config.head_dim / 2) return {};
   config.rope = RopeKind::llama3;
   config.rope_factor = static_cast<double>(factors.back());

@@ -16,6 +16,6 @@ std::vector<float> llama3_factors(const HfConfig& config);
 // The numbers that make these factors (rope_factor, rope_low_freq_factor, ...), written into a copy
 // of `config`, whose rope_theta and head_dim count. Empty: not a scaling of Llama 3's form with the
 // bounds that its models use.
-std::optional<HfConfig> recognise_llama3(HfConfig config, std::span<const float> factors);
+std::optional<HfConfig> recognize_llama3(HfConfig config, std::span<const float> factors);
 
 }  // namespace loom::core

@@ -15,8 +15,8 @@ constexpr int64_t kFirstBatch = 8, kBatch = 64;
 constexpr double kBatchSeconds = 0.05;
 // In drawn_: the token that is fed and what was found, then values and ids of candidates.
 constexpr int64_t kValuesAt = (kBatch + 1) * 4;
-constexpr int64_t kIdsAt = kValuesAt + DeviceDraw::kMostTopK * 4;
-constexpr int64_t kDrawnBytes = kIdsAt + DeviceDraw::kMostTopK * 4;
+constexpr int64_t kIdsAt = kValuesAt + DeviceSampling::kMostTopK * 4;
+constexpr int64_t kDrawnBytes = kIdsAt + DeviceSampling::kMostTopK * 4;
 
 }  // namespace
 
@@ -168,21 +168,22 @@ Status LlmSession::feed(std::span<const TokenId> ids) {
   return {};
 }
 
-int64_t LlmSession::draw_batch() const {
+int64_t LlmSession::sample_batch() const {
   return session_.recorder().ops().device == nullptr ? 1 : batch_;
 }
 
-Status LlmSession::feed_drawn(TokenId id, int64_t count, const DeviceDraw& how,
-                              std::vector<TokenId>& found) {
+Status LlmSession::feed_sampled(TokenId id, int64_t count, const DeviceSampling& how,
+                                std::vector<TokenId>& found) {
   LOOM_TRY(check({&id, 1}));
   const int64_t room = std::min(kBatch, options_.context - session_.position());
   if (count < 1 || count > room) {
     return make_error(Code::out_of_range,
                       cat(count, " tokens were asked for at once; there is room for ", room));
   }
-  if (how.temperature > 0.0f && (how.top_k < 1 || how.top_k > DeviceDraw::kMostTopK)) {
-    return make_error(Code::out_of_range, cat("a device draws among 1 to ", DeviceDraw::kMostTopK,
-                                              " tokens; top_k is ", how.top_k));
+  if (how.temperature > 0.0f && (how.top_k < 1 || how.top_k > DeviceSampling::kMostTopK)) {
+    return make_error(Code::out_of_range,
+                      cat("a device draws among 1 to ", DeviceSampling::kMostTopK,
+                          " tokens; top_k is ", how.top_k));
   }
   const auto begin = std::chrono::steady_clock::now();
   LOOM_TRY(on_either([&] { return draw(id, count, how); }));
@@ -200,7 +201,7 @@ Tensor LlmSession::drawn(int64_t index, int64_t count) const {
   return ids_at(drawn_.data() + index * 4, count);
 }
 
-Status LlmSession::choose(const Tensor& logits, const DeviceDraw& how, int64_t index) {
+Status LlmSession::choose(const Tensor& logits, const DeviceSampling& how, int64_t index) {
   Recorder& recorder = session_.recorder();
   Tensor next = drawn(index + 1, 1);
   next.shape = Shape{1};
@@ -209,11 +210,11 @@ Status LlmSession::choose(const Tensor& logits, const DeviceDraw& how, int64_t i
   const Tensor values = f32_matrix(reinterpret_cast<float*>(drawn_.data() + kValuesAt), 1, k);
   const Tensor ids = ids_at(drawn_.data() + kIdsAt, k);
   LOOM_TRY(recorder.topk({logits, values, ids}));
-  return recorder.draw({values, ids, next, how.temperature, how.top_p, how.min_p, how.seed,
-                        how.index + static_cast<uint64_t>(index)});
+  return recorder.sample({values, ids, next, how.temperature, how.top_p, how.min_p, how.seed,
+                          how.index + static_cast<uint64_t>(index)});
 }
 
-Status LlmSession::draw(TokenId id, int64_t count, const DeviceDraw& how) {
+Status LlmSession::draw(TokenId id, int64_t count, const DeviceSampling& how) {
   Recorder& recorder = session_.recorder();
   *drawn(0, 1).i32() = id;
   LOOM_TRY(to_device(recorder.ops(), drawn(0, 1)));

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "llm/device_draw.hpp"
+#include "llm/device_sampling.hpp"
 #include "llm/model.hpp"
 
 namespace loom::core {
@@ -16,7 +16,7 @@ struct LlmSessionOptions {
   int64_t chunk = 256;    // tokens per forward pass of a prompt
   int64_t head_rows = 1;  // positions whose logits are computed at a time
   ActivationMode activations = ActivationMode::q8;
-  // On a device: when it fails, feed() and feed_drawn() begin anew on the host with the tokens so
+  // On a device: when it fails, feed() and feed_sampled() begin anew on the host with the tokens so
   // far, and call this with what happened. Unset: they return the error.
   std::function<void(const Error&)> device_failed;
 };
@@ -36,10 +36,11 @@ class LlmSession {
   // Feeds `id` and count - 1 tokens, each chosen as `how` says from the logits after the one
   // before, and appends all `count` that were found to `found`; the last one is not fed. On a
   // device the host waits once.
-  Status feed_drawn(TokenId id, int64_t count, const DeviceDraw& how, std::vector<TokenId>& found);
-  // How many tokens feed_drawn() should find at a time: on a device as many as it draws in a
+  Status feed_sampled(TokenId id, int64_t count, const DeviceSampling& how,
+                      std::vector<TokenId>& found);
+  // How many tokens feed_sampled() should find at a time: on a device as many as it draws in a
   // twentieth of a second, 2 to 64. 1: there is no gain in more.
-  int64_t draw_batch() const;
+  int64_t sample_batch() const;
 
   // Logits after the last feed(): [vocab].
   std::span<const float> logits() const { return logits_; }
@@ -64,8 +65,8 @@ class LlmSession {
   template <class F>
   Status on_either(const F& try_it);
   Status feed_piece(std::span<const TokenId> piece, bool last);
-  Status draw(TokenId id, int64_t count, const DeviceDraw& how);
-  Status choose(const Tensor& logits, const DeviceDraw& how, int64_t index);
+  Status draw(TokenId id, int64_t count, const DeviceSampling& how);
+  Status choose(const Tensor& logits, const DeviceSampling& how, int64_t index);
   Tensor drawn(int64_t index, int64_t count) const;
   Status check(std::span<const TokenId> ids) const;
   Tensor ids_of(std::span<const TokenId> piece);
@@ -79,8 +80,8 @@ class LlmSession {
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
   std::vector<TokenId> fed_;  // up to position()
-  int64_t batch_;             // draw_batch() of a device
-  Buffer drawn_;              // what feed_drawn() found, where the next step reads it; candidates
+  int64_t batch_;             // sample_batch() of a device
+  Buffer drawn_;              // what feed_sampled() found, where the next step reads it; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
 };

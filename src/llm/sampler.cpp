@@ -56,7 +56,7 @@ void Sampler::load(std::span<const float> logits) {
   }
 }
 
-void Sampler::penalise(std::span<const TokenId> history) {
+void Sampler::penalize(std::span<const TokenId> history) {
   const float penalty = options_.repetition_penalty;
   if (penalty == 1.0f) return;
   const auto window = static_cast<size_t>(options_.repetition_window);
@@ -139,20 +139,20 @@ TokenId Sampler::draw(double uniform) {
   return last;
 }
 
-std::optional<DeviceDraw> Sampler::on_device() const {
+std::optional<DeviceSampling> Sampler::on_device() const {
   if (options_.repetition_penalty != 1.0f) return std::nullopt;
-  if (options_.temperature <= 0.0f) return DeviceDraw{};
-  const bool few = options_.top_k >= 1 && options_.top_k <= DeviceDraw::kMostTopK;
+  if (options_.temperature <= 0.0f) return DeviceSampling{};
+  const bool few = options_.top_k >= 1 && options_.top_k <= DeviceSampling::kMostTopK;
   const bool subnormal = options_.temperature < std::numeric_limits<float>::min();
   if (!few || subnormal) return std::nullopt;
-  return DeviceDraw{options_.temperature, options_.top_k, options_.top_p,
-                    options_.min_p,       options_.seed,  draws_};
+  return DeviceSampling{options_.temperature, options_.top_k, options_.top_p,
+                        options_.min_p,       options_.seed,  draws_};
 }
 
 TokenId Sampler::next(std::span<const float> logits, std::span<const TokenId> history) {
   const uint64_t index = draws_++;
   load(logits);
-  penalise(history);
+  penalize(history);
   if (options_.temperature <= 0.0f) return greedy();
   return draw(uniform53(options_.seed, index));
 }

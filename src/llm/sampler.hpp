@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "llm/device_draw.hpp"
+#include "llm/device_sampling.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {
@@ -22,9 +22,9 @@ class Sampler {
   static Result<Sampler> create(const SamplerOptions& options, int64_t vocab);
 
   // How a device draws what next() would; none where it needs the history, or more candidates than
-  // the op draw takes. That counts weights in parts of 2^22 of the best one's: where the draw, or
+  // the op sample takes. That counts weights in parts of 2^22 of the best one's: where the draw, or
   // top_p or min_p, falls within some parts of the edge between two tokens, it may take the other.
-  std::optional<DeviceDraw> on_device() const;
+  std::optional<DeviceSampling> on_device() const;
   // So many tokens were drawn elsewhere; negative: of those drawn, the last ones were for nothing.
   void advance(int64_t tokens) { draws_ += static_cast<uint32_t>(tokens); }
 
@@ -43,7 +43,7 @@ class Sampler {
 
   Sampler(const SamplerOptions& options, int64_t vocab);
   void load(std::span<const float> logits);
-  void penalise(std::span<const TokenId> history);
+  void penalize(std::span<const TokenId> history);
   TokenId greedy() const;
   TokenId draw(double uniform);
   void sort_until(size_t count);
@@ -54,7 +54,7 @@ class Sampler {
   std::vector<Candidate> candidates_;  // by id until sorting starts
   size_t sorted_ = 0;                  // candidates in their final order
   float best_ = 0.0f;                  // the largest logit
-  std::vector<uint32_t> seen_;         // per token: the draw in which it was last penalised
+  std::vector<uint32_t> seen_;         // per token: the draw in which it was last penalized
   uint32_t draws_ = 0;
 };
 

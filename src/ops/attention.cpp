@@ -9,7 +9,7 @@
 
 namespace loom::core {
 
-using Place = Differentiator::Place;
+using Target = Differentiator::Target;
 
 namespace {
 
@@ -58,20 +58,21 @@ Status sequences(std::string_view op, const Args& args) {
 }  // namespace
 
 Status check(const RopeArgs& args) {
-  const auto& [x, y, cos, sin, heads, first, length, inverse, turned] = args;
+  const auto& [x, y, cos, sin, heads, first, length, inverse, rotary_dim] = args;
   LOOM_TRY(rows_in_rows_out("rope", x, y));
   LOOM_TRY(plain("rope", "cos", cos, DType::f32));
   LOOM_TRY(plain("rope", "sin", sin, DType::f32));
   LOOM_TRY(same_shape("rope", "cos", cos, "sin", sin));
   LOOM_TRY(heads_divide("rope", "x", x, heads));
-  if (turned < 0 || turned > x.cols() / heads) {
-    return broken("rope", "turned is ", turned, ": a head has ", x.cols() / heads, " values");
+  if (rotary_dim < 0 || rotary_dim > x.cols() / heads) {
+    return broken("rope", "rotary_dim is ", rotary_dim, ": a head has ", x.cols() / heads,
+                  " values");
   }
-  if (turned > 0 && turned != cos.cols() * 2) {
-    return broken("rope", "turned is ", turned, ": it must be twice as wide as cos ",
+  if (rotary_dim > 0 && rotary_dim != cos.cols() * 2) {
+    return broken("rope", "rotary_dim is ", rotary_dim, ": it must be twice as wide as cos ",
                   cos.shape.str());
   }
-  if (turned == 0 && x.cols() != cos.cols() * heads * 2) {
+  if (rotary_dim == 0 && x.cols() != cos.cols() * heads * 2) {
     return disagree("rope", "x", x, "cos", cos,
                     cat("each of ", heads, " heads must be twice as wide as cos"));
   }
@@ -90,14 +91,14 @@ Status check(const RopeArgs& args) {
 Status gradient_rule(Differentiator& d, const RopeArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
   RopeArgs back = a;
   back.x = dy;
   back.y = x.out;
   back.inverse = !a.inverse;
   LOOM_TRY(d.ops().rope(back));
-  return d.settle(x);
+  return d.accumulate(x);
 }
 
 Status check(const KvWriteArgs& args) {
@@ -154,9 +155,9 @@ Status check(const AttendArgs& args) {
 Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place q, d.place(a.q));
-  LOOM_ASSIGN(const Place k, d.place(a.k));
-  LOOM_ASSIGN(const Place v, d.place(a.v));
+  LOOM_ASSIGN(const Target q, d.place(a.q));
+  LOOM_ASSIGN(const Target k, d.place(a.k));
+  LOOM_ASSIGN(const Target v, d.place(a.v));
   if (q.out.empty() && k.out.empty() && v.out.empty()) return {};
   AttendDxArgs g;
   g.q = a.q;
@@ -175,9 +176,9 @@ Status gradient_rule(Differentiator& d, const AttendArgs& a) {
   g.causal = a.causal;
   g.soft_cap = a.soft_cap;
   LOOM_TRY(d.ops().attend_dx(g));
-  LOOM_TRY(d.settle(q));
-  LOOM_TRY(d.settle(k));
-  return d.settle(v);
+  LOOM_TRY(d.accumulate(q));
+  LOOM_TRY(d.accumulate(k));
+  return d.accumulate(v);
 }
 
 Status check(const AttendDxArgs& args) {

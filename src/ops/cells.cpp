@@ -6,7 +6,7 @@
 
 namespace loom::core {
 
-using Place = Differentiator::Place;
+using Target = Differentiator::Target;
 
 namespace {
 
@@ -58,8 +58,8 @@ Status gradient_rule(Differentiator& d, const LstmCellArgs& a) {
   g.dh = d.of(a.h);
   g.dc_next = d.of(a.c);
   if (g.dh.empty() && g.dc_next.empty()) return {};
-  LOOM_ASSIGN(const Place gates, d.place(a.gates));
-  LOOM_ASSIGN(const Place before, d.place(a.c_before));
+  LOOM_ASSIGN(const Target gates, d.place(a.gates));
+  LOOM_ASSIGN(const Target before, d.place(a.c_before));
   g.acts = a.acts;
   g.c_before = a.c_before;
   g.c = a.c;
@@ -67,8 +67,8 @@ Status gradient_rule(Differentiator& d, const LstmCellArgs& a) {
   g.dc_before = before.out;
   if (g.dc_before.empty()) g.dc_before = d.fresh(Shape{a.c.rows(), a.c.cols()});
   LOOM_TRY(d.ops().lstm_cell_dx(g));
-  LOOM_TRY(d.settle(gates));
-  return d.settle(before);
+  LOOM_TRY(d.accumulate(gates));
+  return d.accumulate(before);
 }
 
 Status check(const LstmCellDxArgs& args) {
@@ -109,10 +109,10 @@ Status gradient_rule(Differentiator& d, const GruCellArgs& a) {
   GruCellDxArgs g;
   g.dh = d.of(a.h);
   if (g.dh.empty()) return {};
-  LOOM_ASSIGN(const Place gx, d.place(a.gx));
-  LOOM_ASSIGN(const Place gh, d.place(a.gh));
-  LOOM_ASSIGN(const Place before, d.place(a.h_before));
-  const auto or_fresh = [&](const Place& p, const Tensor& like) {
+  LOOM_ASSIGN(const Target gx, d.place(a.gx));
+  LOOM_ASSIGN(const Target gh, d.place(a.gh));
+  LOOM_ASSIGN(const Target before, d.place(a.h_before));
+  const auto or_fresh = [&](const Target& p, const Tensor& like) {
     return p.out.empty() ? d.fresh(Shape{like.rows(), like.cols()}) : p.out;
   };
   g.acts = a.acts;
@@ -122,9 +122,9 @@ Status gradient_rule(Differentiator& d, const GruCellArgs& a) {
   g.dgh = or_fresh(gh, a.gh);
   g.dh_before = or_fresh(before, a.h);
   LOOM_TRY(d.ops().gru_cell_dx(g));
-  LOOM_TRY(d.settle(gx));
-  LOOM_TRY(d.settle(gh));
-  return d.settle(before);
+  LOOM_TRY(d.accumulate(gx));
+  LOOM_TRY(d.accumulate(gh));
+  return d.accumulate(before);
 }
 
 Status check(const GruCellDxArgs& args) {

@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-using Place = Differentiator::Place;
+using Target = Differentiator::Target;
 
 namespace {
 
@@ -77,7 +77,7 @@ Status convolved(std::string_view op, std::string_view in_name, const Tensor& in
 
 // Sums over the positions of each channel and over samples: the gradient of a bias per channel.
 Status give_channels(Differentiator& d, const Tensor& bias, const Tensor& dz, int64_t positions) {
-  LOOM_ASSIGN(const Place p, d.place(bias, true));
+  LOOM_ASSIGN(const Target p, d.place(bias, true));
   if (p.out.empty()) return {};
   const int64_t channels = bias.shape.count(), samples = dz.rows();
   const Tensor sums = d.fresh(Shape{samples, channels});
@@ -103,7 +103,7 @@ Status gradient_rule(Differentiator& d, const ConvArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.y, dy));
-  LOOM_ASSIGN(const Place x, d.place(a.x, true));
+  LOOM_ASSIGN(const Target x, d.place(a.x, true));
   if (!x.out.empty()) {
     ConvDxArgs c;
     c.dy = dz;
@@ -113,7 +113,7 @@ Status gradient_rule(Differentiator& d, const ConvArgs& a) {
     c.accumulate = x.accumulate;
     LOOM_TRY(d.ops().conv_dx(c));
   }
-  LOOM_ASSIGN(const Place w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.place(a.w, true));
   if (!w.out.empty()) LOOM_TRY(d.ops().conv_dw({a.x, dz, w.out, a.shape, w.accumulate}));
   return give_channels(d, a.bias, dz, a.shape.out_positions());
 }
@@ -137,7 +137,7 @@ Status gradient_rule(Differentiator& d, const ConvDxArgs& a) {
   const Tensor dy = d.of(a.dx);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.dx, dy));
-  LOOM_ASSIGN(const Place x, d.place(a.dy));
+  LOOM_ASSIGN(const Target x, d.place(a.dy));
   if (!x.out.empty()) {
     ConvArgs c;
     c.x = dz;
@@ -145,9 +145,9 @@ Status gradient_rule(Differentiator& d, const ConvDxArgs& a) {
     c.y = x.out;
     c.shape = a.shape;
     LOOM_TRY(d.ops().conv(c));
-    LOOM_TRY(d.settle(x));
+    LOOM_TRY(d.accumulate(x));
   }
-  LOOM_ASSIGN(const Place w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.place(a.w, true));
   if (!w.out.empty()) LOOM_TRY(d.ops().conv_dw({dz, a.dy, w.out, a.shape, w.accumulate}));
   return give_channels(d, a.bias, dz, a.shape.in_positions());
 }

@@ -1,7 +1,7 @@
 // Device: what a backend that is not the CPU offers besides kernels. Tensors keep their host
-// addresses; a range of addresses that was attached has a twin in the device's memory, and that
-// twin is what commands read and write. Host memory and twin meet only in upload() and download(),
-// so host memory that nobody touches costs nothing.
+// addresses; a range of addresses that was attached has a device buffer in the device's memory, and
+// that device buffer is what commands read and write. Host memory and device buffer meet only in
+// upload() and download(), so host memory that nobody touches costs nothing.
 //
 // Used by sessions and training steps, which attach their memory once; layers never see it.
 #pragma once
@@ -28,13 +28,13 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // Gives the ranges twins, filled with zeros or, with `contents`, with what the host holds. A
-  // range that has one already is shared and keeps its contents. Returns what detach() takes.
-  // Errors: out_of_memory; unsupported for a range larger than the device can bind.
+  // Gives the ranges device buffers, filled with zeros or, with `contents`, with what the host
+  // holds. A range that has one already is shared and keeps its contents. Returns what detach()
+  // takes. Errors: out_of_memory; unsupported for a range larger than the device can bind.
   virtual Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
                                  bool contents) = 0;
   virtual void detach(int64_t id) = 0;
-  // Whether all of these addresses have a twin.
+  // Whether all of these addresses have a device buffer.
   virtual bool holds(const MemoryRange& range) const = 0;
 
   // Part of an attached range, or all of it: host to device, device to host. download() waits for

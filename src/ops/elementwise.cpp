@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-using Place = Differentiator::Place;
+using Target = Differentiator::Target;
 
 namespace {
 
@@ -24,16 +24,16 @@ using rules::same_shape;
 // Adds `full`, a gradient of the shape of a, to the gradient of b, which may have been broadcast.
 Status give_broadcast(Differentiator& d, const Tensor& b, const Tensor& full) {
   if (b.rows() == full.rows() && b.cols() == full.cols()) {
-    LOOM_ASSIGN(const Place p, d.place(b));
+    LOOM_ASSIGN(const Target p, d.place(b));
     if (p.out.empty()) return {};
     LOOM_TRY(d.ops().unary({full, p.out}));
-    return d.settle(p);
+    return d.accumulate(p);
   }
   if (b.rows() == 1 && b.cols() == full.cols()) {
-    LOOM_ASSIGN(const Place p, d.place(b, true));
+    LOOM_ASSIGN(const Target p, d.place(b, true));
     return p.out.empty() ? Status{} : d.ops().reduce_cols({full, p.out, p.accumulate});
   }
-  LOOM_ASSIGN(const Place p, d.place(b));
+  LOOM_ASSIGN(const Target p, d.place(b));
   if (p.out.empty()) return {};
   Tensor sums = d.fresh(Shape{b.rows(), 1});
   if (b.rows() == full.rows()) {
@@ -44,7 +44,7 @@ Status give_broadcast(Differentiator& d, const Tensor& b, const Tensor& full) {
     LOOM_TRY(d.ops().reduce({columns, sums, ReduceKind::sum}));
   }
   LOOM_TRY(d.ops().unary({sums, p.out}));  // p.out may be a column of something wider
-  return d.settle(p);
+  return d.accumulate(p);
 }
 
 Result<Tensor> negated(Differentiator& d, const Tensor& x) {
@@ -105,7 +105,7 @@ Status check(const UnaryArgs& args) {
 Status gradient_rule(Differentiator& d, const UnaryArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty() || a.kind == UnaryKind::step) return {};
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
   if (a.kind == UnaryKind::linear) {
     LOOM_TRY(d.ops().unary({dy, x.out}));
@@ -114,7 +114,7 @@ Status gradient_rule(Differentiator& d, const UnaryArgs& a) {
   } else {
     LOOM_TRY(d.ops().unary_dx({a.x, dy, x.out, a.kind, false}));
   }
-  return d.settle(x);
+  return d.accumulate(x);
 }
 
 Status check(const BinaryArgs& args) {
@@ -159,14 +159,14 @@ Status check(const GatedArgs& args) {
 Status gradient_rule(Differentiator& d, const GatedArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(Place gate, d.place(a.gate));
-  LOOM_ASSIGN(Place up, d.place(a.up));
+  LOOM_ASSIGN(Target gate, d.place(a.gate));
+  LOOM_ASSIGN(Target up, d.place(a.up));
   if (gate.out.empty() && up.out.empty()) return {};
   if (gate.out.empty()) gate.out = d.fresh(a.gate.shape);
   if (up.out.empty()) up.out = d.fresh(a.up.shape);
   LOOM_TRY(d.ops().gated_dx({a.gate, a.up, dy, gate.out, up.out, a.activation}));
-  LOOM_TRY(d.settle(gate));
-  return d.settle(up);
+  LOOM_TRY(d.accumulate(gate));
+  return d.accumulate(up);
 }
 
 Status check(const FillArgs& args) {

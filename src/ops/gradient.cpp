@@ -110,8 +110,8 @@ Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) 
   return part;
 }
 
-Result<Differentiator::Place> Differentiator::place(const Tensor& t, bool adds) {
-  Place p;
+Result<Differentiator::Target> Differentiator::place(const Tensor& t, bool adds) {
+  Target p;
   const int64_t index = find(t);
   if (index < 0 || !slots_[static_cast<size_t>(index)].needed) return p;
   Slot& slot = slots_[static_cast<size_t>(index)];
@@ -152,7 +152,7 @@ Result<Tensor> Differentiator::place_rows(const Tensor& t, const Tensor& rows) {
   return slot.gradient;
 }
 
-Status Differentiator::settle(const Place& p) {
+Status Differentiator::accumulate(const Target& p) {
   if (p.target.empty()) return {};
   return recorder_.binary({p.target, p.out, p.target, BinaryKind::add});
 }

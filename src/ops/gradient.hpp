@@ -48,14 +48,14 @@ class Differentiator {
 
   // Where a contribution to the gradient of `t` goes: `out` is written by the rule, or added to
   // when `accumulate` is set. Empty: nobody wants it.
-  struct Place {
+  struct Target {
     Tensor out;
     bool accumulate = false;
-    Tensor target;  // not empty: out is a temporary that settle() adds to target
+    Tensor target;  // not empty: out is a temporary that accumulate() adds to target
   };
   // `adds`: the op the rule will record can add to its output.
-  Result<Place> place(const Tensor& t, bool adds = false);
-  Status settle(const Place& place);
+  Result<Target> place(const Tensor& t, bool adds = false);
+  Status accumulate(const Target& place);
   // The place of a sparse gradient with these rows: a matrix to be written. Empty: nobody wants it.
   // An Error where another contribution is there, or where the gradient is to be stored.
   Result<Tensor> place_rows(const Tensor& t, const Tensor& rows);

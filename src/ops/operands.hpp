@@ -92,7 +92,7 @@ enum class Activation : uint8_t {
   hard_swish
 };
 
-// Rows of activations quantised per block of 32: value = code * scale. Codes and blocks are padded
+// Rows of activations quantized per block of 32: value = code * scale. Codes and blocks are padded
 // with zeros.
 struct Q8Rows {
   int8_t* codes = nullptr;       // [rows][padded K]

@@ -88,7 +88,7 @@ Result<Buffer> allocate_for(const Ops& ops, int64_t bytes);
 // One recorded op: its arguments by value, and how it meets its neighbours.
 struct Command {
   static constexpr size_t kMaxArgs = 768;
-  // Not defaulted: value-initialisation would clear the arguments each time.
+  // Not defaulted: value-initialization would clear the arguments each time.
   Command() {}  // NOLINT(modernize-use-equals-default)
   OpId op = OpId::fill;
   bool serial = false;   // too small to share: lane 0 runs it alone

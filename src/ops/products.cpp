@@ -10,7 +10,7 @@
 
 namespace loom::core {
 
-using Place = Differentiator::Place;
+using Target = Differentiator::Target;
 
 namespace {
 
@@ -37,8 +37,8 @@ Status packed_rows(const PackArgs& args) {
                 " has one of the tensor here");
 }
 
-Status held_ranges(const PackArgs& args) {
-  const int values = r16_held_values(args.w.dtype);
+Status frozen_ranges(const PackArgs& args) {
+  const int values = r16_frozen_values(args.w.dtype);
   if (values == 0) {
     return broken("pack", dtype_name(args.w.dtype), " has no scale per row whose range is held");
   }
@@ -77,26 +77,26 @@ Status gradient_rule(Differentiator& d, const MatmulArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.y, dy));
-  LOOM_ASSIGN(const Place x, d.place(a.x, true));
+  LOOM_ASSIGN(const Target x, d.place(a.x, true));
   if (!x.out.empty()) LOOM_TRY(d.ops().matmul_dx({dz, a.w, x.out, x.accumulate}));
-  LOOM_ASSIGN(const Place w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.place(a.w, true));
   if (!w.out.empty()) LOOM_TRY(d.ops().gemm({dz, a.x, w.out, true, false, w.accumulate}));
-  LOOM_ASSIGN(const Place b, d.place(a.bias, true));
+  LOOM_ASSIGN(const Target b, d.place(a.bias, true));
   if (!b.out.empty()) LOOM_TRY(d.ops().reduce_cols({dz, b.out, b.accumulate}));
   return {};
 }
 
-Status check(const QuantiseRowsArgs& args) {
+Status check(const QuantizeRowsArgs& args) {
   const Tensor& x = args.x;
   const Q8Rows& q = args.q;
-  LOOM_TRY(plain("quantise_rows", "x", x, DType::f32));
+  LOOM_TRY(plain("quantize_rows", "x", x, DType::f32));
   if (q.rows != x.rows() || q.cols != x.cols() || q.blocks != ceil_div(x.cols(), 32)) {
-    return broken("quantise_rows", "x ", x.shape.str(), " does not fit q: ", q.rows, " rows of ",
+    return broken("quantize_rows", "x ", x.shape.str(), " does not fit q: ", q.rows, " rows of ",
                   q.cols, " values in ", q.blocks, " blocks of 32");
   }
   const bool memory =
       q.codes != nullptr && q.scales != nullptr && q.sums != nullptr && q.half_sums != nullptr;
-  if (q.rows * q.blocks > 0 && !memory) return broken("quantise_rows", "q has no memory");
+  if (q.rows * q.blocks > 0 && !memory) return broken("quantize_rows", "q has no memory");
   return {};
 }
 
@@ -112,7 +112,7 @@ Status check(const PackArgs& args) {
   LOOM_TRY(packed("pack", "w", args.w));
   LOOM_TRY(same_shape("pack", "src", args.src, "w", args.w));
   LOOM_TRY(rules::vector("pack", "src", args.src, args.src.shape.count(), args.src.dtype));
-  if (!args.ranges.empty()) LOOM_TRY(held_ranges(args));
+  if (!args.ranges.empty()) LOOM_TRY(frozen_ranges(args));
   if (!args.rows.empty()) LOOM_TRY(packed_rows(args));
   return apart("pack", "w", args.w, "src", args.src);
 }
@@ -154,13 +154,13 @@ Status check(const GemmArgs& args) {
 Status gradient_rule(Differentiator& d, const GemmArgs& g) {
   const Tensor dy = d.of(g.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place a, d.place(g.a, true));
+  LOOM_ASSIGN(const Target a, d.place(g.a, true));
   if (!a.out.empty()) {
     GemmArgs da{dy, g.b, a.out, false, !g.b_transposed, a.accumulate};
     if (g.a_transposed) da = {g.b, dy, a.out, g.b_transposed, true, a.accumulate};
     LOOM_TRY(d.ops().gemm(da));
   }
-  LOOM_ASSIGN(const Place b, d.place(g.b, true));
+  LOOM_ASSIGN(const Target b, d.place(g.b, true));
   if (b.out.empty()) return {};
   GemmArgs db{g.a, dy, b.out, !g.a_transposed, false, b.accumulate};
   if (g.b_transposed) db = {dy, g.a, b.out, true, g.a_transposed, b.accumulate};
@@ -182,12 +182,12 @@ Status check(const MatmulDxArgs& args) {
 Status gradient_rule(Differentiator& d, const MatmulDxArgs& a) {
   const Tensor dy = d.of(a.dx);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place x, d.place(a.dy));
+  LOOM_ASSIGN(const Target x, d.place(a.dy));
   if (!x.out.empty()) {
     LOOM_TRY(d.ops().matmul({dy, a.w, {}, x.out}));
-    LOOM_TRY(d.settle(x));
+    LOOM_TRY(d.accumulate(x));
   }
-  LOOM_ASSIGN(const Place w, d.place(a.w, true));
+  LOOM_ASSIGN(const Target w, d.place(a.w, true));
   return w.out.empty() ? Status{} : d.ops().gemm({a.dy, dy, w.out, true, false, w.accumulate});
 }
 
@@ -214,15 +214,15 @@ Status gradient_rule(Differentiator& d, const SquaredDistanceArgs& a) {
     LOOM_TRY(d.ops().binary({scaled, other, difference, BinaryKind::sub}));
     return d.ops().binary({difference, difference, out, BinaryKind::add});
   };
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (!x.out.empty()) {
     const Tensor sums = d.fresh(Shape{rows, 1}), mixed = d.fresh(Shape{rows, width});
     LOOM_TRY(d.ops().reduce({dy, sums, ReduceKind::sum}));
     LOOM_TRY(d.ops().matmul_dx({dy, a.c, mixed}));
     LOOM_TRY(twice_difference(a.x, sums, mixed, x.out));
-    LOOM_TRY(d.settle(x));
+    LOOM_TRY(d.accumulate(x));
   }
-  LOOM_ASSIGN(const Place c, d.place(a.c));
+  LOOM_ASSIGN(const Target c, d.place(a.c));
   if (c.out.empty()) return {};
   const Tensor sums = d.fresh(Shape{centres}), mixed = d.fresh(Shape{centres, width});
   const Tensor decoded = d.fresh(Shape{centres, width});
@@ -230,7 +230,7 @@ Status gradient_rule(Differentiator& d, const SquaredDistanceArgs& a) {
   LOOM_TRY(d.ops().convert({a.c, decoded}));
   LOOM_TRY(d.ops().gemm({dy, a.x, mixed, true, false}));
   LOOM_TRY(twice_difference(decoded, matrix_over(sums, centres, 1), mixed, c.out));
-  return d.settle(c);
+  return d.accumulate(c);
 }
 
 }  // namespace loom::core

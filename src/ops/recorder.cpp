@@ -125,7 +125,7 @@ Status Recorder::grow_slot(Q8Slot& slot, int64_t rows, int64_t cols) {
 }
 
 // The q8 copy of x, recorded now unless a valid one exists.
-Result<Q8Rows> Recorder::quantised(const Tensor& x) {
+Result<Q8Rows> Recorder::quantized(const Tensor& x) {
   for (Q8Slot& slot : q8_) {
     if (slot.begin == x.data && slot.end == x.end() && slot.shape == x.shape) return slot.q;
   }
@@ -146,7 +146,7 @@ Result<Q8Rows> Recorder::quantised(const Tensor& x) {
   q.sums = reinterpret_cast<int32_t*>(p);
   p += round_up(rows * blocks * 4, 64);
   q.half_sums = reinterpret_cast<int32_t*>(p);
-  LOOM_TRY(quantise_rows(QuantiseRowsArgs{x, q}));
+  LOOM_TRY(quantize_rows(QuantizeRowsArgs{x, q}));
   slot.begin = x.data;
   slot.end = x.end();
   slot.shape = x.shape;
@@ -170,7 +170,7 @@ Status Recorder::prepare(MatmulArgs& args) {
   const DTypeInfo& info = dtype_info(args.w.dtype);
   args.use_q8 = mode_ == ActivationMode::q8 && info.integer_path();
   if (!args.use_q8) return {};
-  LOOM_ASSIGN(args.q8, quantised(args.x));
+  LOOM_ASSIGN(args.q8, quantized(args.x));
   return {};
 }
 

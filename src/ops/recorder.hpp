@@ -3,8 +3,8 @@
 // command touches memory that an earlier one wrote (or writes what an earlier one read); small
 // commands run on lane 0 without any.
 //
-// Quantised activations (rule 3 of docs/numerics.md) are the recorder's business: the first matmul
-// over integer-path weights that reads x adds one quantise_rows, later matmuls over the same x
+// Quantized activations (rule 3 of docs/numerics.md) are the recorder's business: the first matmul
+// over integer-path weights that reads x adds one quantize_rows, later matmuls over the same x
 // share it.
 //
 // A recorder over a Trace only collects commands (ops/trace.hpp): nothing runs.
@@ -114,7 +114,7 @@ class Recorder {
   void touch(const KvCache& cache, bool write);
   void touch(const Q8Rows& q, bool write);
   Status reserve_scratch(int64_t bytes);
-  Result<Q8Rows> quantised(const Tensor& x);
+  Result<Q8Rows> quantized(const Tensor& x);
   Status grow_slot(Q8Slot& slot, int64_t rows, int64_t cols);
   Region region_of(std::span<const Command> commands) const;
   void run_lane(int lane, int lanes, std::span<const Command> commands);

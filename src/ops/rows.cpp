@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-using Place = Differentiator::Place;
+using Target = Differentiator::Target;
 
 namespace {
 
@@ -39,7 +39,7 @@ Status gather_sparse(Differentiator& d, const GatherRowsArgs& a, const Tensor& d
 // Column sums of t, cut into segments when the parameter is as wide as one, into the gradient of
 // the parameter.
 Status give_columns(Differentiator& d, const Tensor& parameter, const Tensor& t) {
-  LOOM_ASSIGN(const Place p, d.place(parameter, true));
+  LOOM_ASSIGN(const Target p, d.place(parameter, true));
   if (p.out.empty()) return {};
   const int64_t width = parameter.shape.count();
   return d.ops().reduce_cols({matrix_over(t, t.shape.count() / width, width), p.out, p.accumulate});
@@ -63,7 +63,7 @@ Status gradient_rule(Differentiator& d, const GatherRowsArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   if (a.sparse) return gather_sparse(d, a, dy);
-  LOOM_ASSIGN(const Place table, d.place(a.table, true));
+  LOOM_ASSIGN(const Target table, d.place(a.table, true));
   if (table.out.empty()) return {};
   if (!table.accumulate) LOOM_TRY(d.ops().fill({table.out, 0.0f}));
   return d.ops().scatter_add_rows({dy, a.ids, table.out, a.skip});
@@ -117,11 +117,11 @@ Status gradient_rule(Differentiator& d, const NormArgs& a) {
   n.eps = a.eps;
   n.kind = a.kind;
   n.segments = a.segments;
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   n.dx = x.out.empty() ? d.fresh(a.x.shape) : x.out;
   if (d.wants(a.gamma)) n.scaled = d.fresh(a.x.shape);
   LOOM_TRY(d.ops().norm_dx(n));
-  LOOM_TRY(d.settle(x));
+  LOOM_TRY(d.accumulate(x));
   if (!n.scaled.empty()) LOOM_TRY(give_columns(d, a.gamma, n.scaled));
   return d.wants(a.beta) ? give_columns(d, a.beta, dy) : Status{};
 }
@@ -149,10 +149,10 @@ Status check(const SoftmaxArgs& args) {
 Status gradient_rule(Differentiator& d, const SoftmaxArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
   LOOM_TRY(d.ops().softmax_dx({a.y, dy, x.out, a.scale}));
-  return d.settle(x);
+  return d.accumulate(x);
 }
 
 Status check(const SoftmaxDxArgs& args) {
@@ -174,10 +174,10 @@ Status check(const EntmaxArgs& args) {
 Status gradient_rule(Differentiator& d, const EntmaxArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
   LOOM_TRY(d.ops().entmax_dx({a.y, dy, x.out, a.scale, a.alpha}));
-  return d.settle(x);
+  return d.accumulate(x);
 }
 
 Status check(const EntmaxDxArgs& args) {
@@ -204,7 +204,7 @@ Status gradient_rule(Differentiator& d, const ReduceArgs& a) {
   if (a.kind == ReduceKind::max) {
     return make_error(Code::unsupported, "the largest value of a row has no gradient rule");
   }
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
   dy.shape = Shape{a.x.rows(), 1};  // one value per row
   dy.row_stride = 1;
@@ -222,7 +222,7 @@ Status gradient_rule(Differentiator& d, const ReduceArgs& a) {
       LOOM_TRY(d.ops().binary({sums, count, x.out, BinaryKind::div}));
     }
   }
-  return d.settle(x);
+  return d.accumulate(x);
 }
 
 Status check(const ReduceColsArgs& args) {
@@ -235,12 +235,12 @@ Status check(const ReduceColsArgs& args) {
 Status gradient_rule(Differentiator& d, const ReduceColsArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
-  LOOM_ASSIGN(const Place x, d.place(a.x));
+  LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
   const Tensor zeros = d.fresh(x.out.shape);
   LOOM_TRY(d.ops().fill({zeros, 0.0f}));
   LOOM_TRY(d.ops().binary({zeros, dy, x.out, BinaryKind::add}));
-  return d.settle(x);
+  return d.accumulate(x);
 }
 
 Status check(const ArgmaxArgs& args) {
@@ -265,28 +265,28 @@ Status check(const TopkArgs& args) {
   return apart("topk", "ids", ids, "values", values);
 }
 
-Status check(const DrawArgs& args) {
+Status check(const SampleArgs& args) {
   const auto& [values, ids, next, temperature, top_p, min_p, seed, index] = args;
-  LOOM_TRY(plain("draw", "values", values, DType::f32));
-  LOOM_TRY(plain("draw", "ids", ids, DType::i32));
-  LOOM_TRY(same_shape("draw", "values", values, "ids", ids));
-  LOOM_TRY(rules::vector("draw", "next", next, values.rows(), DType::i32));
-  if (values.cols() < 1 || values.cols() > DrawArgs::kMost) {
-    return broken("draw", "values ", values.shape.str(), " has ", values.cols(),
-                  " candidates in a row: it must have 1 to ", DrawArgs::kMost);
+  LOOM_TRY(plain("sample", "values", values, DType::f32));
+  LOOM_TRY(plain("sample", "ids", ids, DType::i32));
+  LOOM_TRY(same_shape("sample", "values", values, "ids", ids));
+  LOOM_TRY(rules::vector("sample", "next", next, values.rows(), DType::i32));
+  if (values.cols() < 1 || values.cols() > SampleArgs::kMost) {
+    return broken("sample", "values ", values.shape.str(), " has ", values.cols(),
+                  " candidates in a row: it must have 1 to ", SampleArgs::kMost);
   }
   constexpr float kLeast = std::numeric_limits<float>::min();
   constexpr float kMost = std::numeric_limits<float>::max();
   if (!(temperature >= kLeast && temperature <= kMost)) {
-    return broken("draw", "temperature is ", temperature, ": it must be at least ", kLeast,
+    return broken("sample", "temperature is ", temperature, ": it must be at least ", kLeast,
                   " and finite");
   }
   if (!(top_p > 0.0f && top_p <= 1.0f))
-    return broken("draw", "top_p is ", top_p, ": it must lie in (0, 1]");
+    return broken("sample", "top_p is ", top_p, ": it must lie in (0, 1]");
   if (!(min_p >= 0.0f && min_p <= 1.0f))
-    return broken("draw", "min_p is ", min_p, ": it must lie in [0, 1]");
-  LOOM_TRY(apart("draw", "next", next, "values", values));
-  return apart("draw", "next", next, "ids", ids);
+    return broken("sample", "min_p is ", min_p, ": it must lie in [0, 1]");
+  LOOM_TRY(apart("sample", "next", next, "values", values));
+  return apart("sample", "next", next, "ids", ids);
 }
 
 }  // namespace loom::core

@@ -24,14 +24,14 @@ bool uses_v(OptimizerKind kind) {
 }
 
 // A moment of the optimizer: it must be there when the kind has it.
-Status moment(std::string_view name, const Tensor& t, bool used, const OptimiseArgs& args) {
+Status moment(std::string_view name, const Tensor& t, bool used, const OptimizeArgs& args) {
   if (t.empty()) {
     if (!used || args.p.shape.count() == 0) return {};
-    return broken("optimise", name, " is missing: this kind of update needs it");
+    return broken("optimize", name, " is missing: this kind of update needs it");
   }
-  LOOM_TRY(plain("optimise", name, t, args.p.dtype));
-  LOOM_TRY(same_shape("optimise", "p", args.p, name, t));
-  return apart_from("optimise", name, t,
+  LOOM_TRY(plain("optimize", name, t, args.p.dtype));
+  LOOM_TRY(same_shape("optimize", "p", args.p, name, t));
+  return apart_from("optimize", name, t,
                     {{"p", args.p}, {"g", args.g}, {"hyper", args.hyper}, {"scale", args.scale}});
 }
 
@@ -65,24 +65,24 @@ Status check(const LossArgs& args) {
   return apart_from("loss", "dpred", dpred, {{"target", target}, {"weight", weight}});
 }
 
-Status check(const OptimiseArgs& args) {
+Status check(const OptimizeArgs& args) {
   const auto& [p, g, m, v, hyper, scale, kind, beta1, beta2, eps, decay, rows] = args;
-  LOOM_TRY(plain("optimise", "p", p));
+  LOOM_TRY(plain("optimize", "p", p));
   if (rows.empty()) {
-    LOOM_TRY(plain("optimise", "g", g, p.dtype));
-    LOOM_TRY(same_shape("optimise", "p", p, "g", g));
+    LOOM_TRY(plain("optimize", "g", g, p.dtype));
+    LOOM_TRY(same_shape("optimize", "p", p, "g", g));
   } else {
-    LOOM_TRY(matrix("optimise", "g", g, rows.shape.count(), p.cols(), p.dtype));
+    LOOM_TRY(matrix("optimize", "g", g, rows.shape.count(), p.cols(), p.dtype));
   }
-  LOOM_TRY(rules::rows("optimise", rows, "p", p));
-  LOOM_TRY(rules::rows("optimise", rows, "m", m));
-  LOOM_TRY(rules::rows("optimise", rows, "v", v));
-  LOOM_TRY(rules::vector("optimise", "hyper", hyper, 4, p.dtype));
-  if (!scale.empty()) LOOM_TRY(rules::vector("optimise", "scale", scale, 1, p.dtype));
+  LOOM_TRY(rules::rows("optimize", rows, "p", p));
+  LOOM_TRY(rules::rows("optimize", rows, "m", m));
+  LOOM_TRY(rules::rows("optimize", rows, "v", v));
+  LOOM_TRY(rules::vector("optimize", "hyper", hyper, 4, p.dtype));
+  if (!scale.empty()) LOOM_TRY(rules::vector("optimize", "scale", scale, 1, p.dtype));
   LOOM_TRY(moment("m", m, uses_m(kind), args));
   LOOM_TRY(moment("v", v, uses_v(kind), args));
-  LOOM_TRY(apart("optimise", "m", m, "v", v));
-  return apart_from("optimise", "p", p, {{"g", g}, {"hyper", hyper}, {"scale", scale}});
+  LOOM_TRY(apart("optimize", "m", m, "v", v));
+  return apart_from("optimize", "p", p, {{"g", g}, {"hyper", hyper}, {"scale", scale}});
 }
 
 }  // namespace loom::core

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -10,9 +11,8 @@ namespace {
 using namespace loom;
 
 std::string dtype_scratch(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "loom_dtype_info";
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const core::test::TempFolder folder;
+  return folder.path() + "/" + name;
 }
 
 Network dense_pair(DType dtype = DType::float32) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -16,9 +17,8 @@ using testing::HasSubstr;
 const std::string kStory = LOOM_SOURCE_DIR "/models/stories.entity";
 
 std::string scratch_file(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "loom_files_api";
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const core::test::TempFolder folder;
+  return folder.path() + "/" + name;
 }
 
 Network small() {

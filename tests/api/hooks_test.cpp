@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -16,9 +17,8 @@ using testing::HasSubstr;
 const std::string kTold = LOOM_SOURCE_DIR "/models/stories.entity";
 
 std::string hooks_scratch(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "loom_hooks";
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const core::test::TempFolder folder;
+  return folder.path() + "/" + name;
 }
 
 Network wide_net(const Engine& engine) {

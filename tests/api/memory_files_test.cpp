@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 
+#include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -18,9 +19,8 @@ using testing::HasSubstr;
 const std::string kStoryFile = LOOM_SOURCE_DIR "/models/stories.entity";
 
 std::string memory_scratch(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "loom_memory_files";
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const core::test::TempFolder folder;
+  return folder.path() + "/" + name;
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "e2e/temp_folder.hpp"
 #include "layers/layer.hpp"
 #include "loom/loom.hpp"
 
@@ -18,9 +19,8 @@ using namespace loom;
 using testing::HasSubstr;
 
 std::string scratch(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "loom_network_api";
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const core::test::TempFolder folder;
+  return folder.path() + "/" + name;
 }
 
 // Numbers in [-1, 1) that are the same everywhere.

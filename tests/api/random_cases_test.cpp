@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -15,9 +16,8 @@ using namespace loom;
 using testing::HasSubstr;
 
 std::string random_scratch(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "loom_random_cases";
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const core::test::TempFolder folder;
+  return folder.path() + "/" + name;
 }
 
 class Draw {

@@ -21,9 +21,9 @@ void conform_draw_of(const std::string& what, const Rows& values, const Rule& ru
                      Ids ids(rows, k), next(1, rows);
                      for (int64_t i = 0; i < rows * k; ++i)
                        ids.values()[static_cast<size_t>(i)] = static_cast<int32_t>(7 * i + 3);
-                     run(&Ops::draw,
-                         DrawArgs{values.tensor(), ids.tensor(), next.tensor(), rule.temperature,
-                                  rule.top_p, rule.min_p, rule.seed, rule.index});
+                     run(&Ops::sample,
+                         SampleArgs{values.tensor(), ids.tensor(), next.tensor(), rule.temperature,
+                                    rule.top_p, rule.min_p, rule.seed, rule.index});
                      Image image;
                      image.add_bytes(next.values().data(), rows * 4);
                      return image;
@@ -41,7 +41,7 @@ Rows descending(int64_t rows, int64_t k, uint64_t seed) {
 
 }  // namespace
 
-void conform_draw() {
+void conform_sample() {
   constexpr uint64_t kAlmost = 0xffffffff;
   const Rule rules[] = {
       {1.0f, 1.0f, 0.0f, 1, 0},

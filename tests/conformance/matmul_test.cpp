@@ -1,4 +1,4 @@
-// matmul and quantise_rows: every dtype on both of its paths, tile edges of every backend in each
+// matmul and quantize_rows: every dtype on both of its paths, tile edges of every backend in each
 // of R, N and K.
 #include "base/text.hpp"
 #include "conformance/support.hpp"
@@ -72,7 +72,7 @@ void conform_matmul() {
   }
 }
 
-void conform_quantise_rows() {
+void conform_quantize_rows() {
   uint64_t seed = 0;
   for (int64_t cols : {0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 257}) {
     for (int64_t rows : {0, 1, 2, 5, 13}) {
@@ -80,7 +80,7 @@ void conform_quantise_rows() {
         const Rows x(rows, cols, static_cast<int64_t>(seed % 3), seed, kind);
         expect_same_bits(cat("x [", rows, ", ", cols, "], seed ", seed), [&](const Runner& run) {
           const Q8 q(rows, cols);
-          run(&Ops::quantise_rows, QuantiseRowsArgs{x.tensor(), q.rows()});
+          run(&Ops::quantize_rows, QuantizeRowsArgs{x.tensor(), q.rows()});
           Image image;
           image.add_bytes(q.codes().data(), static_cast<int64_t>(q.codes().size()));
           image.add(q.scales());
@@ -95,7 +95,7 @@ void conform_quantise_rows() {
 
 // Blocks whose scale is at an edge: subnormal, the smallest that can be inverted, the largest
 // float, not finite.
-TEST(QuantiseRows, ScalesAtTheEdgesGiveTheSameBits) {
+TEST(QuantizeRows, ScalesAtTheEdgesGiveTheSameBits) {
   for (float edge : {1e-45f, 1e-39f, 3.7e-37f, 3.8e-37f, 0x1p-126f, 3.4e38f, __builtin_inff(),
                      __builtin_nanf("")}) {
     Rows x(1, 32);
@@ -103,7 +103,7 @@ TEST(QuantiseRows, ScalesAtTheEdgesGiveTheSameBits) {
     x.at(0, 7) = -edge;
     expect_same_bits(cat("absmax ", edge), [&](const Runner& run) {
       const Q8 q(1, 32);
-      run(&Ops::quantise_rows, QuantiseRowsArgs{x.tensor(), q.rows()});
+      run(&Ops::quantize_rows, QuantizeRowsArgs{x.tensor(), q.rows()});
       Image image;
       image.add_bytes(q.codes().data(), 32);
       image.add(q.scales());

@@ -77,7 +77,7 @@ Rows resized(const Tensor& src) {
 
 void conform_pack_of(const PackArgs& args, DType dtype) {
   const R16 g = r16_geometry(dtype, args.src.rows(), args.src.cols());
-  const int64_t held = r16_held_values(dtype);
+  const int64_t held = r16_frozen_values(dtype);
   Rows step(1, 1);
   step.at(0, 0) = 5.0f;
   const Rows later = resized(args.src);

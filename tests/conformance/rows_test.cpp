@@ -180,26 +180,26 @@ void conform_topk() {
 
 namespace {
 
-// Runs of `length` rows (0: one run), turned forwards or back, into fresh memory and in place;
-// `turned` values of each head (0: all).
+// Runs of `length` rows (0: one run), rotated forwards or back, into fresh memory and in place;
+// `rotary_dim` values of each head (0: all).
 void conform_rope_of(int64_t heads, int64_t width, int64_t rows, int64_t length, uint64_t seed,
-                     int64_t turned = 0) {
+                     int64_t rotary_dim = 0) {
   const int64_t first = static_cast<int64_t>(seed % 4) * 3;
   const int64_t positions = first + (length > 0 ? length : rows);
   const Values kind = rows == 2 ? Values::wild : Values::mixed;
-  const int64_t half = (turned > 0 ? turned : width) / 2;
+  const int64_t half = (rotary_dim > 0 ? rotary_dim : width) / 2;
   const Rows cos(positions, half, 0, seed, Values::smooth), sin(positions, half, 1, seed + 1, kind);
   for (bool inverse : {false, true}) {
     for (bool in_place : {false, true}) {
       expect_same_bits(
           cat(rows, " rows in runs of ", length, " of ", heads, " heads of ", width,
-              inverse ? ", back" : "", in_place ? ", in place" : "", ", turned ", turned),
+              inverse ? ", back" : "", in_place ? ", in place" : "", ", rotary_dim ", rotary_dim),
           [&](const Runner& run) {
             const Rows x(rows, width * heads, rows == 13 ? 4 : 0, seed + 2, kind);
             const Rows fresh(rows, width * heads, 1);
             const Rows& y = in_place ? x : fresh;
             run(&Ops::rope, RopeArgs{x.tensor(), y.tensor(), cos.tensor(), sin.tensor(), heads,
-                                     first, length, inverse, turned});
+                                     first, length, inverse, rotary_dim});
             Image image;
             image.add(x.memory());
             image.add(y.memory());
@@ -216,8 +216,8 @@ void conform_rope() {
   for (int64_t width : {2, 6, 16, 32, 34, 64, 128}) {
     for (int64_t heads : {1, 3}) {
       for (int64_t rows : {0, 1, 2, 13}) conform_rope_of(heads, width, rows, 0, seed += 3);
-      for (int64_t turned = 2; turned < width; turned += 14)
-        conform_rope_of(heads, width, 3, 0, seed += 3, turned);
+      for (int64_t rotary_dim = 2; rotary_dim < width; rotary_dim += 14)
+        conform_rope_of(heads, width, 3, 0, seed += 3, rotary_dim);
       for (int64_t length : {1, 3, 5}) conform_rope_of(heads, width, 15, length, seed += 3);
     }
   }

@@ -89,7 +89,7 @@ Q8::Q8(int64_t rows, int64_t cols) {
 }
 
 Q8::Q8(const Tensor& x) : Q8(x.rows(), x.cols()) {
-  reference_ops().quantise_rows(QuantiseRowsArgs{x, q_}, Lane{});
+  reference_ops().quantize_rows(QuantizeRowsArgs{x, q_}, Lane{});
 }
 
 void Image::add(const std::vector<float>& values) {

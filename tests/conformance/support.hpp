@@ -76,11 +76,11 @@ class Packed {
   Tensor tensor_;
 };
 
-// Quantised rows with their memory.
+// Quantized rows with their memory.
 class Q8 {
  public:
   Q8(int64_t rows, int64_t cols);
-  explicit Q8(const Tensor& x);  // quantised by the reference
+  explicit Q8(const Tensor& x);  // quantized by the reference
   const Q8Rows& rows() const { return q_; }
   const std::vector<int8_t>& codes() const { return codes_; }
   const std::vector<float>& scales() const { return scales_; }

@@ -86,7 +86,7 @@ void conform_loss_of(const LossInputs& in, LossArgs args, bool use_ids, bool in_
 // ---- updates ----
 
 // `some`: as many rows of a table that has three times as many.
-void conform_optimise_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_t seed, bool some) {
+void conform_optimize_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_t seed, bool some) {
   const Values values = values_of(seed);
   const Rows g(rows, cols, 1, seed, values);
   const int64_t table = some ? rows * 3 : rows;
@@ -105,12 +105,12 @@ void conform_optimise_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_
           float& value = v.at(i / cols, i % cols);
           if (seed % 5 != 0) value = value * value;  // otherwise also negative ones
         }
-        OptimiseArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), vector_of(hyper)};
+        OptimizeArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), vector_of(hyper)};
         if (seed % 2 == 0) args.scale = vector_of(scale);
         args.kind = kind;
         args.decay = seed % 3 == 0 ? 0.0f : 0.01f;
         if (some) args.rows = list.tensor();
-        run(&Ops::optimise, args);
+        run(&Ops::optimize, args);
         return image_of({&p, &m, &v});
       });
 }
@@ -254,14 +254,14 @@ void conform_loss() {
   }
 }
 
-void conform_optimise() {
+void conform_optimize() {
   uint64_t seed = 90;
   for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
     for (int64_t rows : kRowCounts) {
       for (int64_t cols : kWidths) {
         for (int i = 0; i < 3; ++i) {
-          conform_optimise_of(static_cast<OptimizerKind>(k), rows, cols, seed, false);
-          conform_optimise_of(static_cast<OptimizerKind>(k), rows, cols, seed++, true);
+          conform_optimize_of(static_cast<OptimizerKind>(k), rows, cols, seed, false);
+          conform_optimize_of(static_cast<OptimizerKind>(k), rows, cols, seed++, true);
         }
       }
     }

@@ -1,4 +1,4 @@
-// Row scales that stay put (HeldRanges): a scale is kept while the new range lies inside the held
+// Row scales that stay put (FrozenRanges): a scale is kept while the new range lies inside the held
 // one and has shrunk by at most the band, and is taken anew otherwise. Tests of EveryType hold for
 // all dtypes alike.
 #include "base/text.hpp"
@@ -17,7 +17,7 @@ struct Matrix {
       x.push_back(pattern[static_cast<size_t>(i % 40) % pattern.size()] * factor);
     }
   }
-  Bytes pack(const HeldRanges& held, ScaleScope scope = ScaleScope::per_row) const {
+  Bytes pack(const FrozenRanges& held, ScaleScope scope = ScaleScope::per_row) const {
     Bytes data(static_cast<size_t>(g.bytes()));
     const TensorRange range = tensor_range(x.data(), g.rows * g.cols);
     r16_pack(g, x.data(), 0, g.rows, scope, range, data.data(), held);
@@ -36,10 +36,10 @@ const std::vector<float> kMixed = {8.0f, 0.5f, -2.0f, -7.25f, 3.0f};
 
 class HeldRange : public testing::TestWithParam<DType> {
  protected:
-  bool holds() const { return r16_held_values(GetParam()) > 0; }
+  bool holds() const { return r16_frozen_values(GetParam()) > 0; }
   // Memory for what is held: nothing yet.
-  HeldRanges none() {
-    values_.assign(static_cast<size_t>(3 * std::max(r16_held_values(GetParam()), 1)), 0.0f);
+  FrozenRanges none() {
+    values_.assign(static_cast<size_t>(3 * std::max(r16_frozen_values(GetParam()), 1)), 0.0f);
     return {values_.data(), 0.125f};
   }
   std::vector<float> values_;
@@ -51,13 +51,13 @@ TEST_P(HeldRange, IsThatOfTheTableOfScaleRules) {
   const DTypeInfo& info = dtype_info(GetParam());
   const bool per_row = info.scale == ScaleRule::row || info.scale == ScaleRule::absmean ||
                        info.scale == ScaleRule::meanabs;
-  EXPECT_EQ(r16_held_values(GetParam()), info.affine() ? 2 : per_row ? 1 : 0);
+  EXPECT_EQ(r16_frozen_values(GetParam()), info.affine() ? 2 : per_row ? 1 : 0);
 }
 
 TEST_P(HeldRange, IsTakenFromTheFirstPacking) {
   for (const std::vector<float>& pattern : {kThree, kMixed}) {
     const Matrix m(GetParam(), pattern, 1.0f);
-    const HeldRanges held = none();
+    const FrozenRanges held = none();
     EXPECT_EQ(m.pack(held), m.pack());
     EXPECT_EQ(values_[0] != 0, holds());
     EXPECT_EQ(m.pack(held), m.pack()) << "again";
@@ -66,7 +66,7 @@ TEST_P(HeldRange, IsTakenFromTheFirstPacking) {
 
 TEST_P(HeldRange, KeepsTheScaleOfARowThatShrinksByAnEighth) {
   const Matrix before(GetParam(), kThree, 1.0f), after(GetParam(), kThree, 0.875f);
-  const HeldRanges held = none();
+  const FrozenRanges held = none();
   const Bytes first = before.pack(held);
   const std::vector<float> kept = values_;
   const Bytes second = after.pack(held);
@@ -80,7 +80,7 @@ TEST_P(HeldRange, KeepsTheScaleOfARowThatShrinksByAnEighth) {
 
 TEST_P(HeldRange, KeepsTheScaleThroughManySmallShrinksAndNoFurther) {
   if (!holds()) return;
-  const HeldRanges held = none();
+  const FrozenRanges held = none();
   const Bytes first = Matrix(GetParam(), kMixed, 1.0f).pack(held);
   for (const float factor : {0.97f, 0.94f, 0.91f, 0.95f, 0.88f}) {
     const Matrix m(GetParam(), kMixed, factor);
@@ -91,7 +91,7 @@ TEST_P(HeldRange, KeepsTheScaleThroughManySmallShrinksAndNoFurther) {
 }
 
 TEST_P(HeldRange, FollowsWhateverGrows) {
-  const HeldRanges held = none();
+  const FrozenRanges held = none();
   for (const float factor : {1.0f, 1.0001f, 1.5f, 1.5001f}) {
     const Matrix m(GetParam(), kMixed, factor);
     EXPECT_EQ(m.pack(held), m.pack()) << factor;
@@ -100,18 +100,18 @@ TEST_P(HeldRange, FollowsWhateverGrows) {
 
 TEST_P(HeldRange, IsOneForTheWholeTensorWhenTheScaleIs) {
   if (!holds()) return;
-  const HeldRanges held = none();
+  const FrozenRanges held = none();
   const Matrix before(GetParam(), kThree, 1.0f), after(GetParam(), kThree, 0.9f);
   const Bytes first = before.pack(held, ScaleScope::per_tensor);
   EXPECT_EQ(first, before.pack({}, ScaleScope::per_tensor));
-  EXPECT_EQ(values_[static_cast<size_t>(r16_held_values(GetParam()))], 0.0f) << "of row 1";
+  EXPECT_EQ(values_[static_cast<size_t>(r16_frozen_values(GetParam()))], 0.0f) << "of row 1";
   EXPECT_EQ(after.head(after.pack(held, ScaleScope::per_tensor)), before.head(first));
 }
 
 TEST_P(HeldRange, MeansNothingWhenItIsNoNumber) {
   for (const float bad : {NAN, INFINITY, -1.0f}) {
     const Matrix m(GetParam(), kMixed, 1.0f);
-    const HeldRanges held = none();
+    const FrozenRanges held = none();
     std::fill(values_.begin(), values_.end(), bad);
     EXPECT_EQ(m.pack(held), m.pack()) << bad;
   }
@@ -120,12 +120,12 @@ TEST_P(HeldRange, MeansNothingWhenItIsNoNumber) {
 TEST_P(HeldRange, HoldsUnderStochasticRounding) {
   if (!r16_can_dither(GetParam())) return;
   const R16Dither dither{1, 2, 3};
-  const auto pack = [&](const Matrix& m, const HeldRanges& held) {
+  const auto pack = [&](const Matrix& m, const FrozenRanges& held) {
     Bytes data(static_cast<size_t>(m.g.bytes()));
     r16_pack_stochastic(m.g, m.x.data(), 0, m.g.rows, dither, data.data(), held);
     return data;
   };
-  const HeldRanges held = none();
+  const FrozenRanges held = none();
   const Matrix before(GetParam(), kMixed, 1.0f), after(GetParam(), kMixed, 0.9f);
   const Bytes first = pack(before, held);
   EXPECT_EQ(first, pack(before, {}));
@@ -133,9 +133,9 @@ TEST_P(HeldRange, HoldsUnderStochasticRounding) {
 }
 
 // A zero point moves with either end of the range.
-TEST(HeldRanges, OfTypesWithAZeroPointHoldBothEnds) {
+TEST(FrozenRanges, OfTypesWithAZeroPointHoldBothEnds) {
   float values[2] = {};
-  const HeldRanges held{values, 0.125f};
+  const FrozenRanges held{values, 0.125f};
   const R16 g = r16_geometry(DType::u8, 1, 2);
   Bytes data(static_cast<size_t>(g.bytes()));
   const struct {
@@ -155,7 +155,7 @@ TEST(HeldRanges, OfTypesWithAZeroPointHoldBothEnds) {
 }
 
 // Whoever has shrunk for good gets the finer steps.
-TEST(HeldRanges, NeverClampTheLargestWeightOfARow) {
+TEST(FrozenRanges, NeverClampTheLargestWeightOfARow) {
   float value = 0;
   const R16 g = r16_geometry(DType::i4, 1, 1);
   Bytes data(static_cast<size_t>(g.bytes()));

@@ -41,7 +41,7 @@ TEST_P(PackRow, GivesTheBytesOfPackingAll) {
 }
 
 TEST_P(PackRow, HoldsTheRangeOfThatRowAlone) {
-  const int held = r16_held_values(GetParam());
+  const int held = r16_frozen_values(GetParam());
   if (held == 0) return;
   const R16 g = r16_geometry(GetParam(), 20, 8);
   const std::vector<float> x = test::normal_samples(8);

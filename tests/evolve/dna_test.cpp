@@ -103,7 +103,7 @@ TEST(Dna, OfAModelWithItselfIsOneWithoutShifts) {
 TEST(Dna, MeasuresWhatANumberTypeKeeps) {
   loom::Network plain = test::dense_row({128, 256, 64});
   test::fill_gaussian(plain, 3);
-  const test::EvolveFolder folder("types");
+  const test::EvolveFolder folder;
   plain.save(folder / "plain.entity").or_exit();
   const auto packed = [&](loom::DType dtype) {
     convert(folder / "plain.entity", folder / "packed.entity", {.dtype = dtype}).or_exit();
@@ -122,7 +122,7 @@ TEST(Dna, FindsTwoLayersThatChangedPlaces) {
   loom::Network a = test::dense_row({8, 8, 8, 8});
   test::fill_gaussian(a, 20);
   loom::Network b = a;
-  const test::EvolveFolder folder("swap");
+  const test::EvolveFolder folder;
   a.save(folder / "a.entity").or_exit();
   b = loom::Network::load(folder / "a.entity").value();
   for (const char* name : {"weight", "bias"}) {
@@ -283,7 +283,7 @@ TEST(Dna, HasTheSameBitsWithAnyNumberOfThreads) {
 }
 
 TEST(Dna, ComparesLanguageModelsWhateverTheirFiles) {
-  const test::EvolveFolder folder("llm");
+  const test::EvolveFolder folder;
   convert(test::kStories, folder / "stories.gguf").or_exit();
   convert(test::kStories, folder / "small.entity", {.dtype = loom::DType::q4_0}).or_exit();
   const DnaComparison same = compare_dna(test::kStories, folder / "stories.gguf").value();
@@ -309,7 +309,7 @@ TEST(Dna, StopsWhenAskedAndRefusesBadInputInOneLine) {
   const loom::Network a = test::dense_row({3, 4, 2});
   EXPECT_EQ(compare_dna(a, a, {.progress = [](uint64_t, uint64_t) { return false; }}).error().code,
             Code::cancelled);
-  const test::EvolveFolder folder("bad");
+  const test::EvolveFolder folder;
   write_file(folder / "net.json", a.json()).or_exit();
   write_file(folder / "noise.bin", "noise").or_exit();
   const auto says = [](const auto& result) {

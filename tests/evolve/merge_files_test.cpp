@@ -20,7 +20,7 @@ const std::string kWeight = "(0, 0, 0, 0)/weight";
 
 class Merging : public testing::Test {
  protected:
-  Merging() : folder_("merge") {
+  Merging() {
     for (int i = 0; i < 3; ++i) {
       loom::Network net = test::dense_row({6, 9, 4});
       test::fill_gaussian(net, static_cast<uint64_t>(40 * i + 1));
@@ -104,7 +104,7 @@ TEST_F(Merging, MergesLanguageModelsAcrossFormats) {
   options.note = [&](const std::string& text) { notes.push_back(text); };
   merge({{test::kStories}, {folder_ / "stories.gguf"}}, folder_ / "merged", options).or_exit();
   const std::vector<TensorDifference> differences =
-      diff(test::kStories, folder_ / "merged", true).value();
+      diff(test::kStories, folder_ / "merged", {.by_parameters = true}).value();
   for (const TensorDifference& d : differences)
     EXPECT_EQ(d.max_abs, 0) << d.name << ": the mean of a model and itself";
   // The merged model writes what the one it was made of writes.
@@ -260,7 +260,7 @@ TEST(Splice, LeavesLayersOfAnotherKindOrShapeAlone) {
 }
 
 TEST(Splice, GoesIntoContainersOfALanguageModel) {
-  const test::EvolveFolder folder("splice_llm");
+  const test::EvolveFolder folder;
   convert(test::kStories, folder / "other.entity", {.dtype = loom::DType::int4}).or_exit();
   const SpliceReport report = splice(test::kStories, folder / "other.entity",
                                      folder / "child.entity", {.fitness_a = 1, .fitness_b = 1})
@@ -297,7 +297,7 @@ TEST(Splice, LeavesBothParentsAsTheyWere) {
 }
 
 TEST(Splice, WritesTheSameFileAsTheNetworkInMemory) {
-  const test::EvolveFolder folder("splice");
+  const test::EvolveFolder folder;
   loom::Network a = test::dense_row({5, 7, 3}), b = test::dense_row({5, 7, 3});
   test::fill_gaussian(a, 1);
   test::fill_gaussian(b, 2);

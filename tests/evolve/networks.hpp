@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.hpp"
+#include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::core::test {
@@ -58,18 +59,10 @@ inline std::vector<float> values_of(const loom::Network& net, const std::string&
 // A folder of its own for the files of a test.
 class EvolveFolder {
  public:
-  explicit EvolveFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("loom_evolve_" + name)) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~EvolveFolder() { std::filesystem::remove_all(path_); }
-  EvolveFolder(const EvolveFolder&) = delete;
-  EvolveFolder& operator=(const EvolveFolder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string operator/(const std::string& name) const { return folder_.path() + "/" + name; }
 
  private:
-  std::filesystem::path path_;
+  TempFolder folder_;
 };
 
 inline const char* const kStories = LOOM_SOURCE_DIR "/models/stories.entity";

@@ -507,7 +507,7 @@ TEST(Loom1, NativeCodesComeBackFromPackedWeights) {
   }
 }
 
-TEST(Loom1, FilesAreRecognised) {
+TEST(Loom1, FilesAreRecognized) {
   EXPECT_TRUE(is_loom1_json(checkpoint({{"Residual", "", {}}})));
   EXPECT_FALSE(is_loom1_json(R"({"loom":1,"layers":[]})"));
   EXPECT_FALSE(is_loom1_json(""));

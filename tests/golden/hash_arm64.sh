@@ -56,7 +56,7 @@ in_turn() {
   "$@" &
 }
 
-# Sets with a dot product differ from plain NEON in quantised products alone.
+# Sets with a dot product differ from plain NEON in quantized products alone.
 plain="cortex-a53 neon" dotprod="neoverse-n1 dotprod" i8mm="max i8mm"
 for set in "$plain" "$dotprod" "$i8mm"; do
   read -r cpu isa <<<"$set"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The determinism proof: one hash of all logits per dtype, and three of training (forward, backward, 50 steps) per layer
-# kind, equal for every instruction set, thread count, prompt split, compiler and optimisation level. Builds what is
+# kind, equal for every instruction set, thread count, prompt split, compiler and optimization level. Builds what is
 # missing, compares with hashes.txt and training.txt, prints one line per dtype.
 # At the end ARM64, under qemu (hash_arm64.sh).
 # usage: tests/golden/hash_matrix.sh [--all] [--native] [--update] [BUILD_ROOT]

@@ -32,7 +32,7 @@ TEST(GpuDecoder, LogitsAreThoseOfTheCpu) {
   struct Case {
     loom::DType dtype;
     Activations activations;
-    double bound;  // rounding may turn single codes of quantised rows
+    double bound;  // rounding may turn single codes of quantized rows
   };
   const Case cases[] = {{loom::DType::q4_0, Activations::f32, 1e-5},
                         {loom::DType::q4_0, Activations::q8, 2e-2},

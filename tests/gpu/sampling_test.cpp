@@ -77,7 +77,7 @@ TEST(GpuSampling, TokensAreThoseThatTheHostDrawsFromTheSameLogits) {
     TokenId id = prompt().front();
     std::vector<TokenId> found = {id}, expected = {id};
     for (const int64_t count : {16, 1, 16, 5}) {
-      const Status status = drawing.feed_drawn(found.back(), count, *ahead.on_device(), found);
+      const Status status = drawing.feed_sampled(found.back(), count, *ahead.on_device(), found);
       ASSERT_TRUE(status.ok()) << status.error().str();
       ahead.advance(count);
     }
@@ -107,8 +107,8 @@ TEST(GpuSampling, TokensComeBackSomeAtATimeWithOneRowOfLogits) {
   const int64_t row = 1 + stories_on_gpu().info().vocab;
   EXPECT_EQ(words % row, 0);
   EXPECT_LE(words / row, 16);
-  EXPECT_GE(session.draw_batch(), 2);
-  EXPECT_LE(session.draw_batch(), 64);
+  EXPECT_GE(session.sample_batch(), 2);
+  EXPECT_LE(session.sample_batch(), 64);
   EXPECT_EQ(counts.total_fallbacks(), 0);
 }
 

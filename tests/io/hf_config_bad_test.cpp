@@ -202,10 +202,10 @@ const std::vector<Refused> kFields = {
      "gelu_pytorch_tanh, relu, relu2"},
     {{{"partial_rotary_factor", "0.5"}}, "partial_rotary_factor: 0.5 is not supported; only 1 is"},
     {{{"quantization_config", R"({"quant_method":"gptq"})"}},
-     "quantization_config: quantised checkpoints other than those of bitnet are not supported; "
+     "quantization_config: quantized checkpoints other than those of bitnet are not supported; "
      "load the original one"},
     {{{"compression_config", "{}"}},
-     "compression_config: quantised checkpoints are not supported; load the original "
+     "compression_config: quantized checkpoints are not supported; load the original "
      "one"},
     {{{"is_encoder_decoder", "true"}}, "is_encoder_decoder: true is not supported"},
     {{{"add_cross_attention", "true"}}, "add_cross_attention: true is not supported"},

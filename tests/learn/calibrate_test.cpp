@@ -1,4 +1,4 @@
-// Post-training quantisation: narrowed ranges cost less on the data they were chosen for.
+// Post-training quantization: narrowed ranges cost less on the data they were chosen for.
 #include "learn/calibrate.hpp"
 
 #include "learn/every_kind.hpp"

@@ -151,7 +151,7 @@ TEST_P(ScaleBand, HoldsWhenGradientsAreAddedUp) {
 TEST(ScaleBandState, IsThereForMatricesWithOneScalePerRow) {
   for (const DTypeInfo& info : dtype_table()) {
     Trained t(info.dtype, shrinking());
-    const int64_t values = r16_held_values(info.dtype);
+    const int64_t values = r16_frozen_values(info.dtype);
     const Tensor* scale = t.state(std::string(Trained::kMatrix) + "/scale");
     ASSERT_EQ(scale != nullptr, values > 0) << info.name;
     EXPECT_EQ(t.state("(0, 0, 0, 0)/bias/scale"), nullptr);

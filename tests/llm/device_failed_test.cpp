@@ -9,7 +9,7 @@
 namespace loom::core::test {
 namespace {
 
-// Twins are the host's own memory; after `lists` lists nothing works any more.
+// Device buffers are the host's own memory; after `lists` lists nothing works any more.
 class FailingDevice : public Device {
  public:
   explicit FailingDevice(int lists) : left_(lists), ops_(cpu_ops(best_isa())) {

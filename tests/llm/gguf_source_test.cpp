@@ -57,7 +57,7 @@ TEST_P(GgufModel, OpensWithTheWeightsThatTheFolderHasInThatType) {
   export_to(test::kStories, path, GetParam());
   const LanguageModel ours = load(test::kStories, GetParam());
   expect_same_weights(load(path), ours);
-  // A file that was written from a GGUF file is that file: nothing was quantised again.
+  // A file that was written from a GGUF file is that file: nothing was quantized again.
   export_to(path, folder.path("again.gguf"));
   EXPECT_TRUE(*read_file(path) == *read_file(folder.path("again.gguf")));
 }
@@ -183,7 +183,7 @@ TEST(GgufModels, OfMixedKTypesStayPackedTensorByTensor) {
     int64_t bytes = 0;
     for (const Param& param : model.network().params()) bytes += param.bytes();
     EXPECT_LE(bytes * 100, static_cast<int64_t>(read_file(path)->size()) * 105);
-    // Written again, it is the same file: nothing was quantised twice.
+    // Written again, it is the same file: nothing was quantized twice.
     export_to(path, folder.path("again.gguf"));
     EXPECT_TRUE(*read_file(path) == *read_file(folder.path("again.gguf")));
   }

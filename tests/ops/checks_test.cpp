@@ -69,23 +69,23 @@ TEST(Checks, ActivationsAreOfOneComputeType) {
       {check(RopeArgs{f64(f32(3, 12)), f64(f32(3, 12)), f32(8, 2, 2), f32(8, 2, 3), 3}), ""},
       {check(RopeArgs{f32(3, 12), f32(3, 12), f64(f32(8, 2, 2)), f32(8, 2, 3), 3}),
        "rope: cos [8, 2] is plain float64: it must be plain float32"},
-      {check(QuantiseRowsArgs{f64(f32(2, 33)), q8(2, 33, 2)}),
-       "quantise_rows: x [2, 33] is plain float64: it must be plain float32"},
+      {check(QuantizeRowsArgs{f64(f32(2, 33)), q8(2, 33, 2)}),
+       "quantize_rows: x [2, 33] is plain float64: it must be plain float32"},
       {check(ConvertArgs{r16(3, 4), f64(f32(3, 4))}), ""},
   });
 }
 
-TEST(Checks, QuantiseRows) {
+TEST(Checks, QuantizeRows) {
   Q8Rows nowhere = q8(2, 33, 2);
   nowhere.sums = nullptr;
   expect({
-      {check(QuantiseRowsArgs{f32(2, 33), q8(2, 33, 2)}), ""},
-      {check(QuantiseRowsArgs{f32(0, 33), q8(0, 33, 2)}), ""},
-      {check(QuantiseRowsArgs{f32(2, 33), q8(2, 33, 1)}),
-       "quantise_rows: x [2, 33] does not fit q: 2 rows of 33 values in 1 blocks of 32"},
-      {check(QuantiseRowsArgs{f32(2, 33), q8(3, 33, 2)}),
-       "quantise_rows: x [2, 33] does not fit q: 3 rows of 33 values in 2 blocks of 32"},
-      {check(QuantiseRowsArgs{f32(2, 33), nowhere}), "quantise_rows: q has no memory"},
+      {check(QuantizeRowsArgs{f32(2, 33), q8(2, 33, 2)}), ""},
+      {check(QuantizeRowsArgs{f32(0, 33), q8(0, 33, 2)}), ""},
+      {check(QuantizeRowsArgs{f32(2, 33), q8(2, 33, 1)}),
+       "quantize_rows: x [2, 33] does not fit q: 2 rows of 33 values in 1 blocks of 32"},
+      {check(QuantizeRowsArgs{f32(2, 33), q8(3, 33, 2)}),
+       "quantize_rows: x [2, 33] does not fit q: 3 rows of 33 values in 2 blocks of 32"},
+      {check(QuantizeRowsArgs{f32(2, 33), nowhere}), "quantize_rows: q has no memory"},
   });
 }
 
@@ -248,11 +248,11 @@ TEST(Checks, Rope) {
       {check(RopeArgs{x, x, f32(8, 1, 1), f32(8, 1, 2), 3, 0, 0, false, 2}), ""},
       {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, 4}), ""},
       {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, 2}),
-       "rope: turned is 2: it must be twice as wide as cos [8, 2]"},
+       "rope: rotary_dim is 2: it must be twice as wide as cos [8, 2]"},
       {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, 6}),
-       "rope: turned is 6: a head has 4 values"},
+       "rope: rotary_dim is 6: a head has 4 values"},
       {check(RopeArgs{x, x, cos, sin, 3, 0, 0, false, -2}),
-       "rope: turned is -2: a head has 4 values"},
+       "rope: rotary_dim is -2: a head has 4 values"},
       {check(RopeArgs{x, x, f32(8, 2, 0), sin, 3, 0}),
        "rope: y [3, 12] and cos [8, 2] share memory: the result needs its own"},
   });
@@ -405,32 +405,33 @@ TEST(Checks, Draw) {
   Tensor next = i32(1, 3);
   next.data += 64 * 4;
   const auto draw = [&](float temperature, float top_p, float min_p) {
-    return check(DrawArgs{values, ids, next, temperature, top_p, min_p});
+    return check(SampleArgs{values, ids, next, temperature, top_p, min_p});
   };
   expect({
       {draw(1.0f, 1.0f, 0.0f), ""},
       {draw(1.2e-38f, 1e-40f, 1.0f), ""},
       {draw(0.0f, 1.0f, 0.0f),
-       "draw: temperature is 0: it must be at least 1.1754944e-38 and finite"},
+       "sample: temperature is 0: it must be at least 1.1754944e-38 and finite"},
       {draw(NAN, 1.0f, 0.0f),
-       "draw: temperature is nan: it must be at least 1.1754944e-38 and finite"},
-      {draw(1.0f, 0.0f, 0.0f), "draw: top_p is 0: it must lie in (0, 1]"},
-      {draw(1.0f, 1.5f, 0.0f), "draw: top_p is 1.5: it must lie in (0, 1]"},
-      {draw(1.0f, 1.0f, -0.5f), "draw: min_p is -0.5: it must lie in [0, 1]"},
-      {draw(1.0f, 1.0f, NAN), "draw: min_p is nan: it must lie in [0, 1]"},
-      {check(DrawArgs{f32(1, 256), i32(1, 256), no_memory(next)}),
-       "draw: next [1, 3] has no memory"},
-      {check(DrawArgs{f32(1, 257), i32(1, 257), i32(1, 1)}),
-       "draw: values [1, 257] has 257 candidates in a row: it must have 1 to 256"},
-      {check(DrawArgs{f32(3, 0), i32(3, 0), next}),
-       "draw: values [3, 0] has 0 candidates in a row: it must have 1 to 256"},
-      {check(DrawArgs{values, i32(3, 3), next}),
-       "draw: values [3, 4] and ids [3, 3] do not agree: both must have the same shape"},
-      {check(DrawArgs{values, ids, i32(1, 2)}), "draw: next [1, 2] has 2 values: it must have 3"},
-      {check(DrawArgs{values, values, next}),
-       "draw: ids [3, 4] is plain float32: it must be plain int32"},
-      {check(DrawArgs{values, ids, i32(1, 3)}),
-       "draw: next [1, 3] and ids [3, 4] share memory: the result needs its own"},
+       "sample: temperature is nan: it must be at least 1.1754944e-38 and finite"},
+      {draw(1.0f, 0.0f, 0.0f), "sample: top_p is 0: it must lie in (0, 1]"},
+      {draw(1.0f, 1.5f, 0.0f), "sample: top_p is 1.5: it must lie in (0, 1]"},
+      {draw(1.0f, 1.0f, -0.5f), "sample: min_p is -0.5: it must lie in [0, 1]"},
+      {draw(1.0f, 1.0f, NAN), "sample: min_p is nan: it must lie in [0, 1]"},
+      {check(SampleArgs{f32(1, 256), i32(1, 256), no_memory(next)}),
+       "sample: next [1, 3] has no memory"},
+      {check(SampleArgs{f32(1, 257), i32(1, 257), i32(1, 1)}),
+       "sample: values [1, 257] has 257 candidates in a row: it must have 1 to 256"},
+      {check(SampleArgs{f32(3, 0), i32(3, 0), next}),
+       "sample: values [3, 0] has 0 candidates in a row: it must have 1 to 256"},
+      {check(SampleArgs{values, i32(3, 3), next}),
+       "sample: values [3, 4] and ids [3, 3] do not agree: both must have the same shape"},
+      {check(SampleArgs{values, ids, i32(1, 2)}),
+       "sample: next [1, 2] has 2 values: it must have 3"},
+      {check(SampleArgs{values, values, next}),
+       "sample: ids [3, 4] is plain float32: it must be plain int32"},
+      {check(SampleArgs{values, ids, i32(1, 3)}),
+       "sample: next [1, 3] and ids [3, 4] share memory: the result needs its own"},
   });
 }
 

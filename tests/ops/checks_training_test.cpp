@@ -239,46 +239,46 @@ TEST(TrainingChecks, Loss) {
   });
 }
 
-TEST(TrainingChecks, Optimise) {
+TEST(TrainingChecks, Optimize) {
   const Tensor p = f32(3, 4), g = f32(3, 4, 1), m = f32(3, 4, 2), v = f32(3, 4, 3),
                hyper = f32_vec(4, 4), scale = f32_vec(1, 5);
   using enum OptimizerKind;
   expect({
-      {check(OptimiseArgs{p, g, kNone, kNone, hyper, kNone, sgd}), ""},
-      {check(OptimiseArgs{p, g, m, kNone, hyper, scale, lion}), ""},
-      {check(OptimiseArgs{p, g, kNone, v, hyper, scale, rmsprop}), ""},
-      {check(OptimiseArgs{p, g, m, v, hyper, scale, adamw}), ""},
-      {check(OptimiseArgs{p, g, m, kNone, hyper, scale, adam}),
-       "optimise: v is missing: this kind of update needs it"},
-      {check(OptimiseArgs{p, g, kNone, kNone, hyper, scale, momentum}),
-       "optimise: m is missing: this kind of update needs it"},
-      {check(OptimiseArgs{p, g, kNone, kNone, scale, kNone, sgd}),
-       "optimise: hyper [1] has 1 values: it must have 4"},
-      {check(OptimiseArgs{p, g, m, m, hyper, kNone, adam}),
-       "optimise: m [3, 4] and v [3, 4] share memory: the result needs its own"},
-      {check(OptimiseArgs{p, p, kNone, kNone, hyper, kNone, sgd}),
-       "optimise: p [3, 4] and g [3, 4] share memory: the result needs its own"},
-      {check(OptimiseArgs{p, g, f32(4, 4, 2), kNone, hyper, kNone, lion}),
-       "optimise: p [3, 4] and m [4, 4] do not agree: both must have the same shape"},
+      {check(OptimizeArgs{p, g, kNone, kNone, hyper, kNone, sgd}), ""},
+      {check(OptimizeArgs{p, g, m, kNone, hyper, scale, lion}), ""},
+      {check(OptimizeArgs{p, g, kNone, v, hyper, scale, rmsprop}), ""},
+      {check(OptimizeArgs{p, g, m, v, hyper, scale, adamw}), ""},
+      {check(OptimizeArgs{p, g, m, kNone, hyper, scale, adam}),
+       "optimize: v is missing: this kind of update needs it"},
+      {check(OptimizeArgs{p, g, kNone, kNone, hyper, scale, momentum}),
+       "optimize: m is missing: this kind of update needs it"},
+      {check(OptimizeArgs{p, g, kNone, kNone, scale, kNone, sgd}),
+       "optimize: hyper [1] has 1 values: it must have 4"},
+      {check(OptimizeArgs{p, g, m, m, hyper, kNone, adam}),
+       "optimize: m [3, 4] and v [3, 4] share memory: the result needs its own"},
+      {check(OptimizeArgs{p, p, kNone, kNone, hyper, kNone, sgd}),
+       "optimize: p [3, 4] and g [3, 4] share memory: the result needs its own"},
+      {check(OptimizeArgs{p, g, f32(4, 4, 2), kNone, hyper, kNone, lion}),
+       "optimize: p [3, 4] and m [4, 4] do not agree: both must have the same shape"},
   });
 }
 
-TEST(TrainingChecks, OptimiseSomeRows) {
+TEST(TrainingChecks, OptimizeSomeRows) {
   const auto some = [](Tensor g, Tensor rows) {
-    OptimiseArgs args{f32(9, 4), g, f32(9, 4, 2), kNone, f32_vec(4, 4)};
+    OptimizeArgs args{f32(9, 4), g, f32(9, 4, 2), kNone, f32_vec(4, 4)};
     args.rows = rows;
     return check(args);
   };
   expect({
       {some(f32(3, 4, 1), i32(1, 3)), ""},
-      {some(f32(3, 4, 1), i32(1, 2)), "optimise: g [3, 4] must have 2 rows of 4"},
-      {some(f32(3, 5, 1), i32(1, 3)), "optimise: g [3, 5] must have 3 rows of 4"},
+      {some(f32(3, 4, 1), i32(1, 2)), "optimize: g [3, 4] must have 2 rows of 4"},
+      {some(f32(3, 5, 1), i32(1, 3)), "optimize: g [3, 5] must have 3 rows of 4"},
       {some(f32(3, 4, 1), f32_vec(3, 3)),
-       "optimise: rows [3] is plain float32: it must be plain int32"},
+       "optimize: rows [3] is plain float32: it must be plain int32"},
       {some(f32(3, 4, 1), of_dtype(f32_vec(3, 0), DType::i32)),
-       "optimise: p [9, 4] and rows [3] share memory: the result needs its own"},
+       "optimize: p [9, 4] and rows [3] share memory: the result needs its own"},
       {some(f32(3, 4, 1), of_dtype(f32_vec(3, 2), DType::i32)),
-       "optimise: m [9, 4] and rows [3] share memory: the result needs its own"},
+       "optimize: m [9, 4] and rows [3] share memory: the result needs its own"},
   });
 }
 

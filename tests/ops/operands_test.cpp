@@ -60,7 +60,9 @@ TEST_P(OpRow, NamesTensorsOfItsOwnOnceEachAndWritesSomething) {
   std::sort(places.begin(), places.end());
   for (size_t i = 0; i < places.size(); ++i) {
     EXPECT_LE(places[i] + sizeof(Tensor), GetParam().size);
-    if (i > 0) EXPECT_GE(places[i], places[i - 1] + sizeof(Tensor));
+    if (i > 0) {
+      EXPECT_GE(places[i], places[i - 1] + sizeof(Tensor));
+    }
   }
   EXPECT_TRUE(GetParam().writes);
 }

@@ -85,7 +85,7 @@ struct Bench {
     ASSERT_TRUE(recorder.unary(UnaryArgs{x, x, UnaryKind::neg}).ok());
   }
   void flush() { ASSERT_TRUE(recorder.flush().ok()); }
-  int64_t quantisations() const { return profile.calls[static_cast<int>(OpId::quantise_rows)]; }
+  int64_t quantizations() const { return profile.calls[static_cast<int>(OpId::quantize_rows)]; }
   std::vector<float> read(int64_t slot) {
     const float* p = at(slot).f32();
     return {p, p + kRows * kWidth};
@@ -103,30 +103,30 @@ TEST(RecorderQ8, MatmulsOverOneInputShareItsCopy) {
   bench.matmul(bench.at(0), bench.w1, bench.at(1));
   bench.matmul(bench.at(0), bench.w2, bench.at(2));
   bench.flush();
-  EXPECT_EQ(bench.quantisations(), 1);
+  EXPECT_EQ(bench.quantizations(), 1);
   bench.matmul(bench.at(0), bench.w1, bench.at(1));
   bench.flush();
-  EXPECT_EQ(bench.quantisations(), 2) << "the caller may have changed x between two flushes";
+  EXPECT_EQ(bench.quantizations(), 2) << "the caller may have changed x between two flushes";
 }
 
-TEST(RecorderQ8, AnInputOverwrittenInBetweenIsQuantisedAgain) {
+TEST(RecorderQ8, AnInputOverwrittenInBetweenIsQuantizedAgain) {
   Bench bench, plain;
   bench.matmul(bench.at(0), bench.w1, bench.at(1));
   bench.negate(bench.at(0));
   bench.matmul(bench.at(0), bench.w1, bench.at(2));
   bench.flush();
-  EXPECT_EQ(bench.quantisations(), 2);
+  EXPECT_EQ(bench.quantizations(), 2);
   const std::vector<float> before = bench.read(1), after = bench.read(2);
   for (size_t i = 0; i < before.size(); ++i) ASSERT_EQ(after[i], -before[i]) << i;
 }
 
-TEST(RecorderQ8, APartlyOverwrittenInputIsQuantisedAgain) {
+TEST(RecorderQ8, APartlyOverwrittenInputIsQuantizedAgain) {
   Bench bench;
   bench.matmul(bench.at(0), bench.w1, bench.at(1));
   bench.negate(bench.at(0).slice_rows(3, 1));
   bench.matmul(bench.at(0), bench.w1, bench.at(2));
   bench.flush();
-  EXPECT_EQ(bench.quantisations(), 2);
+  EXPECT_EQ(bench.quantizations(), 2);
   const std::vector<float> before = bench.read(1), after = bench.read(2);
   for (size_t i = 0; i < before.size(); ++i) {
     const bool changed = i / Bench::kWidth == 3;
@@ -140,7 +140,7 @@ TEST(RecorderQ8, ASliceOfAnInputHasItsOwnCopy) {
   bench.matmul(bench.at(0).slice_rows(0, 2), bench.w1, bench.at(2).slice_rows(0, 2));
   bench.matmul(bench.at(0).slice_rows(2, 2), bench.w1, bench.at(2).slice_rows(2, 2));
   bench.flush();
-  EXPECT_EQ(bench.quantisations(), 3);
+  EXPECT_EQ(bench.quantizations(), 3);
   const std::vector<float> whole = bench.read(1), parts = bench.read(2);
   for (size_t i = 0; i < 4 * Bench::kWidth; ++i) ASSERT_EQ(whole[i], parts[i]) << i;
 }
@@ -161,7 +161,7 @@ TEST(RecorderQ8, MoreInputsThanCopiesAreStillRight) {
   }
 }
 
-TEST(RecorderQ8, FloatModeQuantisesNothing) {
+TEST(RecorderQ8, FloatModeQuantizesNothing) {
   Bench bench;
   Recorder recorder(cpu_ops(best_isa()), bench.threads, ActivationMode::f32);
   recorder.set_profile(&bench.profile);
@@ -169,7 +169,7 @@ TEST(RecorderQ8, FloatModeQuantisesNothing) {
   args.x = bench.at(0), args.w = bench.w1.tensor, args.y = bench.at(1);
   ASSERT_TRUE(recorder.matmul(args).ok());
   ASSERT_TRUE(recorder.flush().ok());
-  EXPECT_EQ(bench.quantisations(), 0);
+  EXPECT_EQ(bench.quantizations(), 0);
   EXPECT_EQ(bench.profile.calls[static_cast<int>(OpId::matmul)], 1);
 }
 

@@ -37,8 +37,8 @@ TEST(ReferenceRope, TurnsEachPairByItsAngle) {
       sin[static_cast<size_t>(p * half + j)] = static_cast<float>(std::sin(angle(p, j)));
     }
   }
-  const Tensor turned = f32_matrix(x.data(), rows, heads * width);
-  run(&Ops::rope, RopeArgs{turned, turned, f32_matrix(cos.data(), first + rows, half),
+  const Tensor rotated = f32_matrix(x.data(), rows, heads * width);
+  run(&Ops::rope, RopeArgs{rotated, rotated, f32_matrix(cos.data(), first + rows, half),
                            f32_matrix(sin.data(), first + rows, half), heads, first});
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t h = 0; h < heads; ++h) {
@@ -54,12 +54,12 @@ TEST(ReferenceRope, TurnsEachPairByItsAngle) {
   }
 }
 
-TEST(ReferenceRope, KeepsWhatIsNotTurned) {
+TEST(ReferenceRope, KeepsWhatIsNotRotated) {
   std::vector<float> x = random(5, 2 * 8), y(x.size(), 7.0f), part = {x[0], x[1], x[8], x[9]};
   std::vector<float> cos = {0.6f, 0.8f}, sin = {0.8f, 0.6f};
   const Tensor c = f32_matrix(cos.data(), 2, 1), s = f32_matrix(sin.data(), 2, 1);
   RopeArgs args{f32_matrix(x.data(), 2, 8), f32_matrix(y.data(), 2, 8), c, s};
-  args.turned = 2;
+  args.rotary_dim = 2;
   run(&Ops::rope, args);
   const Tensor alone = f32_matrix(part.data(), 2, 2);
   run(&Ops::rope, RopeArgs{alone, alone, c, s});

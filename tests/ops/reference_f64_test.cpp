@@ -19,8 +19,8 @@ TEST(ReferenceF64, HasEveryRowThatIsNotF32ByDefinition) {
   EXPECT_EQ(reference_ops().compute, DType::f32);
 #define LOOM_OP(op, Args)                                                                       \
   EXPECT_NE(reference_ops().op, nullptr) << #op;                                                \
-  EXPECT_EQ(ops.op == nullptr, OpId::op == OpId::quantise_rows || OpId::op == OpId::kv_write || \
-                                   OpId::op == OpId::attention || OpId::op == OpId::draw)       \
+  EXPECT_EQ(ops.op == nullptr, OpId::op == OpId::quantize_rows || OpId::op == OpId::kv_write || \
+                                   OpId::op == OpId::attention || OpId::op == OpId::sample)     \
       << #op;
 #include "ops/ops.def"
 #undef LOOM_OP

@@ -1,4 +1,4 @@
-// entmax, random numbers, losses and optimisers of the f64 reference: closed forms, central
+// entmax, random numbers, losses and optimizers of the f64 reference: closed forms, central
 // differences and hand-written updates.
 #include "ops/f64.hpp"
 
@@ -340,7 +340,7 @@ TEST(Loss, WithoutWeightsAndGradientsGivesTheLossAlone) {
   EXPECT_EQ(loss.total(), total);
 }
 
-// ---- optimisers ----
+// ---- optimizers ----
 
 struct Hand {
   double rate = 0.125, b1 = 0.875, b2 = 0.75, eps = 0.0625, decay = 0.25;
@@ -387,7 +387,7 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
   }
 }
 
-TEST(Optimise, ThreeStepsAreTheFormulas) {
+TEST(Optimize, ThreeStepsAreTheFormulas) {
   const Hand o;
   for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
     const auto kind = static_cast<OptimizerKind>(k);
@@ -397,11 +397,11 @@ TEST(Optimise, ThreeStepsAreTheFormulas) {
     for (int step = 1; step <= 3; ++step) {
       const F64 g = F64::random(3, 5, 60 + static_cast<uint64_t>(step));
       hyper[0] = o.rate, hyper[1] = 1 - std::pow(o.b1, step), hyper[2] = 1 - std::pow(o.b2, step);
-      OptimiseArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), hyper.vector()};
+      OptimizeArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), hyper.vector()};
       args.scale = scale.vector();
       args.kind = kind;
       args.beta1 = 0.875f, args.beta2 = 0.75f, args.eps = 0.0625f, args.decay = 0.25f;
-      run64(&Ops::optimise, args);
+      run64(&Ops::optimize, args);
       for (int64_t i = 0; i < p.size(); ++i) {
         hand_step(o, kind, step, g[i] / 2, hand_p[i], hand_m[i], hand_v[i]);
         expect_close(cat("kind ", k, ", step ", step), p[i], hand_p[i]);
@@ -412,14 +412,14 @@ TEST(Optimise, ThreeStepsAreTheFormulas) {
   }
 }
 
-TEST(Optimise, ANanScaleLeavesEverythingUnchanged) {
+TEST(Optimize, ANanScaleLeavesEverythingUnchanged) {
   const F64 p = F64::random(2, 5, 70), m = F64::random(2, 5, 71), v = F64::random(2, 5, 72);
   const F64 g = F64::random(2, 5, 73), hyper(1, 4), scale(1, 1);
   scale[0] = std::nan("");
-  OptimiseArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), hyper.vector()};
+  OptimizeArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), hyper.vector()};
   args.scale = scale.vector();
   args.kind = OptimizerKind::adam;
-  run64(&Ops::optimise, args);
+  run64(&Ops::optimize, args);
   const F64 p0 = F64::random(2, 5, 70), m0 = F64::random(2, 5, 71), v0 = F64::random(2, 5, 72);
   for (int64_t i = 0; i < p.size(); ++i) {
     EXPECT_EQ(p[i], p0[i]);

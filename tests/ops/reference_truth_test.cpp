@@ -123,7 +123,7 @@ void expect_product(DType dtype, const Product& p, bool use_q8) {
   args.y = matrix(y, p.rows, p.n);
   args.q8 = Q8Rows{codes.data(), scales.data(), sums.data(), half_sums.data(), p.rows, p.k, blocks};
   args.use_q8 = use_q8;
-  run(&Ops::quantise_rows, QuantiseRowsArgs{args.x, args.q8});
+  run(&Ops::quantize_rows, QuantizeRowsArgs{args.x, args.q8});
   run(&Ops::matmul, args);
   const bool in_double = dtype_info(dtype).compute == ComputeType::f64;
   const double depth = in_double ? 2
@@ -185,17 +185,17 @@ struct Block {
   int32_t sum, half_sum;
 };
 
-Block quantised(std::vector<float> x) {
+Block quantized(std::vector<float> x) {
   Block b;
   const auto n = static_cast<int64_t>(x.size());
-  run(&Ops::quantise_rows,
-      QuantiseRowsArgs{matrix(x, 1, n), Q8Rows{b.codes, &b.scale, &b.sum, &b.half_sum, 1, n, 1}});
+  run(&Ops::quantize_rows,
+      QuantizeRowsArgs{matrix(x, 1, n), Q8Rows{b.codes, &b.scale, &b.sum, &b.half_sum, 1, n, 1}});
   return b;
 }
 
-TEST(ReferenceQuantise, CodesAreNearestToTheValues) {
+TEST(ReferenceQuantize, CodesAreNearestToTheValues) {
   const std::vector<float> x = random(5, 32);
-  const Block b = quantised(x);
+  const Block b = quantized(x);
   float absmax = 0;
   for (float v : x) absmax = std::max(absmax, std::fabs(v));
   EXPECT_EQ(b.scale, absmax / 127.0f);
@@ -207,25 +207,25 @@ TEST(ReferenceQuantise, CodesAreNearestToTheValues) {
   EXPECT_EQ(b.half_sum, std::accumulate(b.codes, b.codes + 16, 0));
 }
 
-TEST(ReferenceQuantise, ShortAndStrangeBlocks) {
-  const Block one = quantised({-3.0f});
+TEST(ReferenceQuantize, ShortAndStrangeBlocks) {
+  const Block one = quantized({-3.0f});
   EXPECT_EQ(one.codes[0], -127);
   EXPECT_EQ(one.sum, -127);
   for (int i = 1; i < 32; ++i) EXPECT_EQ(one.codes[i], 0) << "padding";
-  const Block zeros = quantised({0.0f, -0.0f});
+  const Block zeros = quantized({0.0f, -0.0f});
   EXPECT_EQ(zeros.scale, 0.0f);
   EXPECT_EQ(zeros.sum, 0);
-  const Block ties = quantised({127.0f, 0.5f, 1.5f, -2.5f});
+  const Block ties = quantized({127.0f, 0.5f, 1.5f, -2.5f});
   EXPECT_EQ(ties.codes[1], 0);
   EXPECT_EQ(ties.codes[2], 2);
   EXPECT_EQ(ties.codes[3], -2);
-  const Block tiny = quantised({1e-40f, -1e-41f});
+  const Block tiny = quantized({1e-40f, -1e-41f});
   EXPECT_EQ(tiny.scale, 0.0f) << "127 / absmax overflows";
   EXPECT_EQ(tiny.codes[0], 0);
-  const Block infinite = quantised({1.0f, -INFINITY, 2.0f});
+  const Block infinite = quantized({1.0f, -INFINITY, 2.0f});
   EXPECT_EQ(infinite.scale, INFINITY);
   EXPECT_EQ(infinite.sum, 0);
-  const Block nan = quantised({1.0f, NAN, INFINITY});
+  const Block nan = quantized({1.0f, NAN, INFINITY});
   EXPECT_NE(nan.scale, nan.scale);
   EXPECT_EQ(nan.sum, 0);
 }

@@ -69,23 +69,23 @@ TEST(SomeRows, AreUpdatedAsRowsOfATableOfTheirOwn) {
   for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
     Table t;
     const Table before = t;
-    OptimiseArgs args{Table::matrix(t.p), Table::matrix(t.g), Table::matrix(t.m),
+    OptimizeArgs args{Table::matrix(t.p), Table::matrix(t.g), Table::matrix(t.m),
                       Table::matrix(t.v), f32_vector(t.hyper.data(), 4)};
     args.kind = static_cast<OptimizerKind>(k);
     args.decay = 0.25f;
     args.rows = ids_of(t.rows);
-    run32(&Ops::optimise, args);
+    run32(&Ops::optimize, args);
     Table own = before;
     for (int64_t i = 0; i < 4; ++i) {
       const int64_t row = own.rows[static_cast<size_t>(i)];
       if (row < 0) continue;
-      OptimiseArgs one = args;
+      OptimizeArgs one = args;
       one.rows = {};
       one.g = Table::matrix(own.g).slice_rows(i, 1);
       one.p = Table::matrix(own.p).slice_rows(row, 1);
       one.m = Table::matrix(own.m).slice_rows(row, 1);
       one.v = Table::matrix(own.v).slice_rows(row, 1);
-      run32(&Ops::optimise, one);
+      run32(&Ops::optimize, one);
     }
     EXPECT_EQ(t.p, own.p) << k;
     EXPECT_EQ(t.m, own.m) << k;

@@ -76,7 +76,7 @@ LayerConfig Maker::plain(const Shape& in, bool keeps) {
   switch (below(7)) {
     case 0: return made(K::rms_norm, {{"width", d}, {"eps", 1e-3}});
     case 1:
-      // Two values are normalised to -1 and 1 whatever they were; in f32 the gradient is rounding.
+      // Two values are normalized to -1 and 1 whatever they were; in f32 the gradient is rounding.
       if (options_.smooth && d < 3) return dense(d, keeps ? d : width());
       return made(K::layer_norm, {{"width", d}, {"eps", 1e-3}});
     case 2:

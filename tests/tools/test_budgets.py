@@ -36,7 +36,7 @@ CASES = {
         "int g() { return 1; }\n",
         [("g", 5, 1)],
     ),
-    "a call in an initialiser is no function": ("const A a = make(1, {2, 3});\nB b{f(1)};\n", []),
+    "a call in an initializer is no function": ("const A a = make(1, {2, 3});\nB b{f(1)};\n", []),
     "a lambda in a table": (
         "const Row kRow = {1, [](int x) {\n  return x;\n}};\nint g() { return 1; }\n",
         [("lambda", 1, 3), ("g", 4, 1)],
@@ -67,7 +67,7 @@ CASES = {
         [("g", 4, 2)],
     ),
     "a test": ("TEST(Room, DoesIt) {\n  EXPECT_EQ(1, 1);\n}\n", [("TEST", 1, 3)]),
-    "a struct with initialised members": (
+    "a struct with initialized members": (
         "struct alignas(64) A {\n  int a = 1;\n  std::array<int, 2> b = {1, 2};\n"
         "  A f() { return *this; }\n};\n",
         [("f", 4, 1)],

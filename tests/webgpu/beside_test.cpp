@@ -67,12 +67,12 @@ Status training_like(Sheet& s) {
   LOOM_TRY(s.ops().binary({sum, half, sum, BinaryKind::mul}));
   LOOM_TRY(s.ops().gemm({y, x, g, true}));
   for (int i = 0; i < 2; ++i) {
-    OptimiseArgs o;
+    OptimizeArgs o;
     o.p = w.slice_rows(i * 9, 9);
     o.g = g.slice_rows(i * 9, 9);
     o.hyper = hyper;
     o.scale = sum;
-    LOOM_TRY(s.ops().optimise(o));
+    LOOM_TRY(s.ops().optimize(o));
   }
   return {};
 }
@@ -183,7 +183,7 @@ TEST(GpuProfile, CountsTheDispatchesOfEveryKernel) {
   int64_t dispatches = 0, updates = 0;
   for (const webgpu::KernelTime& time : gpu()->take_profile()) {
     dispatches += time.dispatches;
-    if (time.name.find("optimise") != std::string::npos) updates += time.dispatches;
+    if (time.name.find("optimize") != std::string::npos) updates += time.dispatches;
     EXPECT_GE(time.microseconds, 0.0) << time.name;
   }
   EXPECT_EQ(dispatches, gpu()->counts().dispatches - before);

@@ -74,12 +74,12 @@ std::string difference(const Image& expected, const Image& got) {
     if (!(std::abs(d) <= worst)) worst = std::abs(d), where = i;
   }
   norm = std::max(norm, count * kResidues * kResidues);
-  const double normalised = norm > 0 ? std::sqrt(error / norm) : 0;
+  const double normalized = norm > 0 ? std::sqrt(error / norm) : 0;
   ++compared;
-  if (normalised > 1e-6) ++beyond;
-  worst_error = std::max(worst_error, normalised);
-  if (normalised <= bound()) return {};
-  return cat("normalised error ", std::to_string(normalised * 1e6), "e-6; word ", where, " is ",
+  if (normalized > 1e-6) ++beyond;
+  worst_error = std::max(worst_error, normalized);
+  if (normalized <= bound()) return {};
+  return cat("normalized error ", std::to_string(normalized * 1e6), "e-6; word ", where, " is ",
              f32_from_bits(got.words()[where]), ", reference has ",
              f32_from_bits(expected.words()[where]));
 }

@@ -17,16 +17,16 @@ struct Case {
   DType dtype;
   ActivationMode mode;
   int64_t heads, kv_heads, width, first;
-  int64_t window = 0, turned = 0;
+  int64_t window = 0, rotary_dim = 0;
   float soft_cap = 0.0f;
   int64_t dispatches = 2;
-  bool keys_read = false;  // those that are turned, after the list
+  bool keys_read = false;  // those that are rotated, after the list
 };
 
 std::string name_of(const Case& c) {
   return cat(dtype_name(c.dtype), c.mode == ActivationMode::q8 ? " q8, " : ", ", c.heads, "/",
              c.kv_heads, " heads of ", c.width, ", position ", c.first, ", window ", c.window,
-             ", turned ", c.turned, ", cap ", c.soft_cap);
+             ", rotary_dim ", c.rotary_dim, ", cap ", c.soft_cap);
 }
 
 // Queries, keys and values of one token; caches with what was before it.
@@ -43,7 +43,7 @@ class Token {
         mixed(1, c.heads * c.width),
         out(1, kOut),
         sum(1, kOut),
-        turned(1, c.kv_heads * c.width),
+        rotated(1, c.kv_heads * c.width),
         capacity(c.first / 16 * 16 + 32),
         keys(1, c.kv_heads * c.width * capacity, 0, 8, Values::smooth),
         values(1, c.kv_heads * c.width * capacity, 0, 9, Values::smooth) {
@@ -53,7 +53,7 @@ class Token {
   std::vector<MemoryRange> ranges() const {
     std::vector<MemoryRange> all;
     for (const Rows* r :
-         {&q, &k, &v, &before, &cos, &sin, &mixed, &out, &sum, &turned, &keys, &values}) {
+         {&q, &k, &v, &before, &cos, &sin, &mixed, &out, &sum, &rotated, &keys, &values}) {
       all.push_back(range_of(r->tensor()));
     }
     all.push_back({wo.tensor().data, wo.tensor().end() - wo.tensor().data});
@@ -66,15 +66,15 @@ class Token {
     turn.cos = cos.tensor();
     turn.sin = sin.tensor();
     turn.first = c.first;
-    turn.turned = c.turned;
+    turn.rotary_dim = c.rotary_dim;
     for (const auto& [x, heads] : {std::pair{&q, c.heads}, {&k, c.kv_heads}}) {
       turn.x = turn.y = x->tensor();
-      if (c.keys_read && x == &k) turn.y = turned.tensor();
+      if (c.keys_read && x == &k) turn.y = rotated.tensor();
       turn.heads = heads;
       LOOM_TRY(r.rope(turn));
     }
-    const Tensor keys_turned = c.keys_read ? turned.tensor() : k.tensor();
-    LOOM_TRY(r.kv_write({keys_turned, v.tensor(), cache, c.first}));
+    const Tensor keys_rotated = c.keys_read ? rotated.tensor() : k.tensor();
+    LOOM_TRY(r.kv_write({keys_rotated, v.tensor(), cache, c.first}));
     AttentionArgs a;
     a.q = q.tensor();
     a.y = mixed.tensor();
@@ -92,14 +92,14 @@ class Token {
     return {};
   }
 
-  std::vector<const Rows*> results() const { return {&sum, &keys, &values, &turned}; }
+  std::vector<const Rows*> results() const { return {&sum, &keys, &values, &rotated}; }
 
  private:
   static constexpr int64_t kOut = 40;
-  static int64_t half(const Case& c) { return (c.turned > 0 ? c.turned : c.width) / 2; }
+  static int64_t half(const Case& c) { return (c.rotary_dim > 0 ? c.rotary_dim : c.width) / 2; }
   Rows q, k, v, before, cos, sin;
   Packed wo;
-  Rows mixed, out, sum, turned;
+  Rows mixed, out, sum, rotated;
   int64_t capacity;
   Rows keys, values;
   KvCache cache;
@@ -169,7 +169,7 @@ TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {
     const auto got = run(c, true, &dispatches);
     EXPECT_EQ(dispatches, c.dispatches) << name_of(c);
     for (size_t i = 0; i < expected.size(); ++i) {
-      // Rounding may turn single codes of quantised rows.
+      // Rounding may turn single codes of quantized rows.
       const double bound = c.mode == kQ8 && i == 0 ? 2e-3 : 1e-6;
       EXPECT_LE(distance(expected[i], got[i]), bound) << name_of(c) << ", value " << i;
     }

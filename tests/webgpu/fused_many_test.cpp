@@ -117,7 +117,7 @@ void check(const Case& c) {
   EXPECT_LE(gpu()->counts().dispatches - before, most) << what;
   fetch();
   for (size_t i = 0; i < apart.size(); ++i) {
-    // Rounding may turn single codes of quantised rows.
+    // Rounding may turn single codes of quantized rows.
     const double bound = c.mode == ActivationMode::f32 || i < 4 ? 1e-6 : 2e-3;
     EXPECT_LE(distance(apart[i], layer.values[i].memory()), bound) << what << ", value " << i;
   }

@@ -62,14 +62,14 @@ TEST(GpuFused, LossesShareADispatchWithTheirSums) {
 TEST(GpuFused, UpdatesShareADispatchWithTheirPacking) {
   using enum OptimizerKind;
   for (const OptimizerKind kind : {sgd, momentum, nesterov, rmsprop, adam, adamw, lion}) {
-    check(cat("optimiser ", static_cast<int>(kind)), 1, [&](Sheet& s) -> Status {
+    check(cat("optimizer ", static_cast<int>(kind)), 1, [&](Sheet& s) -> Status {
       const Tensor hyper = s.matrix(1, 4), scale = s.matrix(1, 1);
       const float numbers[] = {0.1f, 0.2f, 0.3f, 0.0f};
       std::copy_n(numbers, 4, hyper.f32());
       scale.f32()[0] = 0.5f;
       std::vector<PackArgs> packs;
       for (const Shape& shape : {Shape{33, 19}, Shape{5}, Shape{18, 7}}) {
-        OptimiseArgs a;
+        OptimizeArgs a;
         a.p = s.matrix(shape.rows(), shape.last());
         a.g = s.matrix(shape.rows(), shape.last());
         a.m = s.matrix(shape.rows(), shape.last());
@@ -80,7 +80,7 @@ TEST(GpuFused, UpdatesShareADispatchWithTheirPacking) {
         a.scale = scale;
         a.kind = kind;
         a.decay = 0.01f;
-        LOOM_TRY(s.ops().optimise(a));
+        LOOM_TRY(s.ops().optimize(a));
         if (shape.rank() == 2) packs.push_back({a.p, s.packed(shape[0], shape[1])});
       }
       for (const PackArgs& pack : packs) LOOM_TRY(s.ops().pack(pack));

@@ -59,14 +59,14 @@ class Layer {
     step("q, k, v", products({{q_, 0}, {k_, 1}, {v_, 2}}, n_));
     step("rope, kv_write", rope());
     step("attention", attention());
-    Commands o = quantise(mixed_);
+    Commands o = quantize(mixed_);
     append(o, products({{o_, 3}}, mixed_));
     add(o, BinaryArgs{x_, o_, r_, BinaryKind::add});
     step("o, add", o);
     step("norm", norm(r_, n_));
     Commands up = products({{gate_, 4}, {up_, 5}}, n_);
     add(up, GatedArgs{gate_, up_, inner_, Activation::silu});
-    append(up, quantise(inner_));
+    append(up, quantize(inner_));
     step("gate, up, gated", up);
     Commands down = products({{o_, 6}}, inner_);
     add(down, BinaryArgs{r_, o_, x_, BinaryKind::add});
@@ -103,8 +103,8 @@ class Layer {
       const R16 g = r16_geometry(dtype_, shapes[i][0], shapes[i][1]);
       weights_[i] = r16_tensor(g, take(g.bytes()));
     }
-    for (Tensor* t : {&x_, &n_, &r_, &mixed_, &o_, &q_, &turned_}) *t = plain(rows_, kWidth);
-    for (Tensor* t : {&k_, &v_, &turned_k_}) *t = plain(rows_, kKv);
+    for (Tensor* t : {&x_, &n_, &r_, &mixed_, &o_, &q_, &rotated_}) *t = plain(rows_, kWidth);
+    for (Tensor* t : {&k_, &v_, &rotated_k_}) *t = plain(rows_, kKv);
     for (Tensor* t : {&gate_, &up_, &inner_}) *t = plain(rows_, kInner);
     gamma_ = plain(1, kWidth);
     cos_ = plain(rows_, kHeadDim / 2);
@@ -128,9 +128,9 @@ class Layer {
   const Q8Rows& rows_of(const Tensor& t) const {
     return t.cols() == kWidth ? narrow_ : inner_rows_;
   }
-  Commands quantise(const Tensor& t) const {
+  Commands quantize(const Tensor& t) const {
     Commands list;
-    if (q8_) add(list, QuantiseRowsArgs{t, rows_of(t)});
+    if (q8_) add(list, QuantizeRowsArgs{t, rows_of(t)});
     return list;
   }
   static void append(Commands& to, const Commands& list) {
@@ -143,7 +143,7 @@ class Layer {
     args.y = y;
     args.gamma = gamma_;
     add(list, args);
-    append(list, quantise(y));
+    append(list, quantize(y));
     return list;
   }
   Commands products(const std::vector<std::pair<Tensor, int>>& parts, const Tensor& x) const {
@@ -165,20 +165,20 @@ class Layer {
     args.cos = cos_;
     args.sin = sin_;
     args.x = q_;
-    args.y = turned_;
+    args.y = rotated_;
     args.heads = kHeads;
     add(list, args);
     args.x = k_;
-    args.y = turned_k_;
+    args.y = rotated_k_;
     args.heads = kKvHeads;
     add(list, args);
-    add(list, KvWriteArgs{turned_k_, v_, cache_, 0});
+    add(list, KvWriteArgs{rotated_k_, v_, cache_, 0});
     return list;
   }
   Commands attention() const {
     Commands list;
     AttentionArgs args;
-    args.q = turned_;
+    args.q = rotated_;
     args.y = mixed_;
     args.cache = cache_;
     args.heads = kHeads;
@@ -194,7 +194,7 @@ class Layer {
   Buffer memory_;
   Attached attached_;
   Tensor weights_[8];
-  Tensor x_, n_, r_, q_, k_, v_, turned_, turned_k_, mixed_, o_, gate_, up_, inner_, gamma_, cos_,
+  Tensor x_, n_, r_, q_, k_, v_, rotated_, rotated_k_, mixed_, o_, gate_, up_, inner_, gamma_, cos_,
       sin_, logits_;
   KvCache cache_;
   Q8Rows narrow_, inner_rows_;

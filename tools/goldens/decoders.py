@@ -4,7 +4,7 @@
 Writes tests/llm/golden/NAME/{config.json, model.safetensors, golden.safetensors}: weights in bf16
 (codes of packed matrices in U8), token ids as I32 [T], logits as F32 [T, vocab]. The logits are
 those of the f32 model whose weights are the stored ones, so activations are never rounded: for
-BitNet that leaves out the quantisation of activations, which is a matter of the session here.
+BitNet that leaves out the quantization of activations, which is a matter of the session here.
 Needs torch (CPU), transformers 5.23, safetensors. Run from anywhere: tools/goldens/decoders.py
 """
 import json

@@ -85,14 +85,14 @@ struct Weights {
 inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const float* b,
                      int64_t b_stride, LaneRange rows, const Weights& w, float* scratch) {
   const LaneRange seen = h.seen(rows);
-  const Product<RowsOf, TurnedPanels> product{{a, a_stride},
-                                              {b, b_stride, h.length},
-                                              h.width,
-                                              w.stride,
-                                              w.at - w.first * w.stride,
-                                              w.stride,
-                                              false,
-                                              scratch};
+  const Product<RowsOf, TransposedPanels> product{{a, a_stride},
+                                                  {b, b_stride, h.length},
+                                                  h.width,
+                                                  w.stride,
+                                                  w.at - w.first * w.stride,
+                                                  w.stride,
+                                                  false,
+                                                  scratch};
   product.run(rows, {seen.begin / 16, (seen.end + 15) / 16});
 }
 

@@ -36,7 +36,7 @@ struct IsaProbe {
     int64_t ops = 0;  // of a round; a multiplication and an addition are two
   };
   Loop fma_f32, fma_f64;  // independent chains of s = fma(a, b, s), as the kernels make them
-  Loop dot_int8;          // of four bytes each, as quantised products make them
+  Loop dot_int8;          // of four bytes each, as quantized products make them
   // `bytes` is a multiple of kProbeStep.
   float (*read)(const std::byte* from, int64_t bytes) = nullptr;
   void (*write)(std::byte* to, int64_t bytes) = nullptr;

@@ -1,6 +1,6 @@
-// The end of a product's tile: what quantised and float products share.
+// The end of a product's tile: what quantized and float products share.
 
-// Tiles of quantised products that fit the registers of this set: rows, groups of a panel, groups
+// Tiles of quantized products that fit the registers of this set: rows, groups of a panel, groups
 // of few rows. One group of few rows reads memory in one stream.
 #if LOOM_SIMD_WIDTH == 16
 constexpr int kQ8TileRows = 6, kQ8TileGroups = 2, kQ8FewGroups = 2;

@@ -31,7 +31,7 @@ endforeach()
 foreach(isa scalar ${isas})
   set_source_files_properties(${here}/isa_${isa}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
-# GCC 12 reports its own intrinsics headers, and sums that are always written before they are read, as uninitialised.
+# GCC 12 reports its own intrinsics headers, and sums that are always written before they are read, as uninitialized.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   foreach(isa scalar ${isas})
     set_property(SOURCE ${here}/isa_${isa}.cpp APPEND PROPERTY COMPILE_OPTIONS -Wno-uninitialized -Wno-maybe-uninitialized)

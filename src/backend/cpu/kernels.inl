@@ -61,7 +61,7 @@ void matmul(const MatmulArgs& m, const Lane& lane) {
 void fill_ops(Ops& ops) {
   ops.name = LOOM_ISA_NAME;
   ops.matmul = matmul;
-  ops.quantise_rows = quantise_rows;
+  ops.quantize_rows = quantize_rows;
   ops.norm = norm;
   ops.rope = rope;
   ops.attention = attention;
@@ -78,7 +78,7 @@ void fill_ops(Ops& ops) {
   ops.conv_dx = conv_dx;
   ops.conv_dw = conv_dw;
   ops.pack = pack;
-  ops.optimise = optimise;
+  ops.optimize = optimize;
   ops.reduce_cols = reduce_cols;
   ops.scatter_add_rows = scatter_add_rows;
   ops.unary_dx = unary_dx;

@@ -109,7 +109,7 @@ LOOM_INLINE V16 load_step(const R16& g, const std::byte* group, int64_t block, i
   }
 }
 
-// What a tile of rows needs of the quantised activations.
+// What a tile of rows needs of the quantized activations.
 struct Q8Tile {
   const int8_t* codes;  // of the first row
   const float* scales;

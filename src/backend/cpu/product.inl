@@ -169,7 +169,7 @@ struct PlainPanels {
 };
 
 // Columns of the transpose of a matrix [cols, depth].
-struct TurnedPanels {
+struct TransposedPanels {
   const float* b;
   int64_t stride, cols;
   LOOM_INLINE void panel(int64_t group, int64_t first, int64_t n, float* to) const {
@@ -218,7 +218,7 @@ void run_product(const Left& left, const Right& right, int64_t depth, const Tens
 template <class Left>
 void gemm_of(const Left& left, int64_t depth, const GemmArgs& a, const Lane& lane) {
   if (a.b_transposed) {
-    const TurnedPanels right{a.b.f32(), a.b.row_stride, a.y.cols()};
+    const TransposedPanels right{a.b.f32(), a.b.row_stride, a.y.cols()};
     return run_product(left, right, depth, a.y, a.accumulate, lane);
   }
   const PlainPanels right{a.b.f32(), a.b.row_stride, a.y.cols()};

@@ -1,4 +1,4 @@
-// Row-wise kernels: norms, softmax, quantisation of activations, elementwise ops, rotary embedding.
+// Row-wise kernels: norms, softmax, quantization of activations, elementwise ops, rotary embedding.
 // Sums follow rule 4 of docs/numerics.md: 32 virtual lanes (two V16), folded 32 -> 16 -> 8 -> 4 ->
 // 2 -> 1, blocks of 4096.
 
@@ -173,7 +173,7 @@ inline void softmax(const SoftmaxArgs& a, const Lane& lane) {
 }
 
 // One block of 32: codes, scale and sums. x holds 32 values, zero padded.
-LOOM_INLINE void quantise_block(const float* x, int8_t* codes, float* scale, int32_t* sum,
+LOOM_INLINE void quantize_block(const float* x, int8_t* codes, float* scale, int32_t* sum,
                                 int32_t* half_sum) {
   Vi largest = vi_set(0);
   for (int i = 0; i < 32; i += kW) {
@@ -207,7 +207,7 @@ LOOM_INLINE void quantise_block(const float* x, int8_t* codes, float* scale, int
   *sum = sums[0] + sums[1];
 }
 
-inline void quantise_rows(const QuantiseRowsArgs& a, const Lane& lane) {
+inline void quantize_rows(const QuantizeRowsArgs& a, const Lane& lane) {
   const int64_t n = a.x.cols();
   const int64_t blocks = a.q.blocks;
   const LaneRange work = lane.range(a.x.rows() * blocks);
@@ -220,7 +220,7 @@ inline void quantise_rows(const QuantiseRowsArgs& a, const Lane& lane) {
       for (int64_t i = 0; i < n - k; ++i) padded[i] = x[i];
       x = padded;
     }
-    quantise_block(x, a.q.codes + r * a.q.padded_cols() + k, a.q.scales + t, a.q.sums + t,
+    quantize_block(x, a.q.codes + r * a.q.padded_cols() + k, a.q.scales + t, a.q.sums + t,
                    a.q.half_sums + t);
   }
 }
@@ -338,8 +338,8 @@ inline void gated(const GatedArgs& a, const Lane& lane) {
 inline void rope(const RopeArgs& a, const Lane& lane) {
   const LaneRange rows = lane.range(a.x.rows());
   const int64_t width = a.x.cols() / a.heads;
-  const int64_t turned = a.turned > 0 ? a.turned : width;
-  const int64_t half = turned / 2;
+  const int64_t rotary_dim = a.rotary_dim > 0 ? a.rotary_dim : width;
+  const int64_t half = rotary_dim / 2;
   const float turn = a.inverse ? -1.0f : 1.0f;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t position = a.first + (a.length > 0 ? r % a.length : r);
@@ -363,7 +363,7 @@ inline void rope(const RopeArgs& a, const Lane& lane) {
         store16_n(to + j, x, n);
         store16_n(to + half + j, y, n);
       }
-      for (int64_t j = turned; j < width; ++j) to[j] = from[j];
+      for (int64_t j = rotary_dim; j < width; ++j) to[j] = from[j];
     }
   }
 }

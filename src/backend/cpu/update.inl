@@ -136,7 +136,7 @@ struct Update {
 };
 
 template <OptimizerKind kKind>
-void update_loop(const OptimiseArgs& a, const Update& update, float scale, const Lane& lane) {
+void update_loop(const OptimizeArgs& a, const Update& update, float scale, const Lane& lane) {
   using enum OptimizerKind;
   constexpr bool has_v = kKind == rmsprop || kKind == adam || kKind == adamw;
   constexpr bool has_m = kKind != sgd && kKind != rmsprop;
@@ -159,7 +159,7 @@ void update_loop(const OptimiseArgs& a, const Update& update, float scale, const
   });
 }
 
-inline void optimise(const OptimiseArgs& a, const Lane& lane) {
+inline void optimize(const OptimizeArgs& a, const Lane& lane) {
   const float scale = a.scale.empty() ? 1.0f : a.scale.f32()[0];
   if (scale != scale) return;
   const float* h = a.hyper.f32();
@@ -225,8 +225,8 @@ inline void pack_group(const R16& w, const float* src, int64_t group, std::byte*
   std::memset(to + w.cols * bytes, 0, static_cast<size_t>(w.group_bytes - w.cols * bytes));
 }
 
-// Floats are copied and turned. What has scales, rounds by chance or is a row alone is packed by
-// the dtype room.
+// Floats are copied and transposed. What has scales, rounds by chance or is a row alone is packed
+// by the dtype room.
 inline void pack(const PackArgs& a, const Lane& lane) {
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
   const bool plain = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;

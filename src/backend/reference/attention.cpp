@@ -68,8 +68,8 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
 template <class T>
 void rope(const RopeArgs& args, const Lane& lane) {
   const int64_t width = args.x.cols() / args.heads;
-  const int64_t turned = args.turned > 0 ? args.turned : width;
-  const int64_t half = turned / 2;
+  const int64_t rotary_dim = args.rotary_dim > 0 ? args.rotary_dim : width;
+  const int64_t half = rotary_dim / 2;
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t position = args.first + (args.length > 0 ? r % args.length : r);
@@ -84,7 +84,7 @@ void rope(const RopeArgs& args, const Lane& lane) {
         y[j] = a * c - b * s;
         y[j + half] = a * s + b * c;
       }
-      for (int64_t j = turned; j < width; ++j) y[j] = x[j];
+      for (int64_t j = rotary_dim; j < width; ++j) y[j] = x[j];
     }
   }
 }

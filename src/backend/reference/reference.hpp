@@ -9,7 +9,7 @@ namespace loom::core {
 
 const Ops& reference_ops();
 // The same bodies with every activation, plain parameter and sum in f64: the oracle of gradients.
-// Without quantised activations and the KV cache, which are f32 by definition.
+// Without quantized activations and the KV cache, which are f32 by definition.
 const Ops& reference_ops_f64();
 
 }  // namespace loom::core

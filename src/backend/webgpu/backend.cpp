@@ -72,7 +72,7 @@ class WebGpu final : public Backend {
 
   // Before the first list.
   Status prepare() {
-    LOOM_TRY(find_team(*gpu_, memory_, frame_));
+    LOOM_TRY(find_subgroup(*gpu_, memory_, frame_));
     counts_ = {};
     return {};
   }
@@ -127,7 +127,7 @@ class WebGpu final : public Backend {
     count_memory();
   }
   bool holds(const MemoryRange& range) const override {
-    const Place place = memory_.find(range.begin);
+    const BufferSlice place = memory_.find(range.begin);
     return place.buffer != nullptr && place.left >= range.bytes;
   }
   Status upload(const std::byte* begin, int64_t bytes) override;
@@ -153,7 +153,7 @@ class WebGpu final : public Backend {
   Status run_one(const Command& command);
   Status run_on_cpu(const Command& command);
   // What was described last is what these commands do.
-  Status settle(std::span<const Command> commands);
+  Status add_dependencies(std::span<const Command> commands);
   // Every stretch of memory that a command reads (or writes), as f(begin, bytes).
   template <class F>
   void each_stretch(Command& command, bool written, F&& f);
@@ -180,7 +180,7 @@ class WebGpu final : public Backend {
 
 Status WebGpu::upload(const std::byte* begin, int64_t bytes) {
   if (bytes <= 0) return {};
-  const Place place = memory_.find(begin);
+  const BufferSlice place = memory_.find(begin);
   if (place.buffer == nullptr || place.left < bytes) {
     return make_error(Code::internal, "upload of memory that the device does not have");
   }
@@ -223,7 +223,7 @@ Status WebGpu::force_variant(std::string_view name) {
 }
 
 Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
-  const Place source = memory_.find(from.begin), target = memory_.find(to);
+  const BufferSlice source = memory_.find(from.begin), target = memory_.find(to);
   if (source.buffer == nullptr || source.left < from.bytes || target.buffer == nullptr ||
       target.left < from.bytes || source.buffer == target.buffer || from.bytes % 4 != 0 ||
       source.offset % 4 != 0 || target.offset % 4 != 0) {
@@ -232,7 +232,8 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
   // Little is copied by a kernel, which may run beside the next.
   if (from.bytes > 256) return frame_.copy(source, target, from.bytes);
   LOOM_TRY(copy_words(frame_, source, target, from.bytes / 4));
-  return frame_.settle({{from.begin, from.begin + from.bytes, false}, {to, to + from.bytes, true}});
+  return frame_.add_dependencies(
+      {{from.begin, from.begin + from.bytes, false}, {to, to + from.bytes, true}});
 }
 
 // The device works on what is submitted while the host describes more: the first dispatches soon,
@@ -253,7 +254,7 @@ Result<std::vector<Gpu::Read>> WebGpu::reads_of(std::span<const MemoryRange> ran
   std::vector<Gpu::Read> reads;
   for (const MemoryRange& range : ranges) {
     if (range.bytes <= 0) continue;
-    const Place place = memory_.find(range.begin);
+    const BufferSlice place = memory_.find(range.begin);
     if (place.buffer == nullptr || place.left < range.bytes) {
       return make_error(Code::internal, "download of memory that the device does not have");
     }
@@ -268,15 +269,15 @@ Status WebGpu::run_one(const Command& command) {
   Status status = launch != nullptr ? launch(frame_, command.args)
                                     : unsupported(cat(op_name(command.op), ": no kernel"));
   if (status.ok() || status.error().code != Code::unsupported || strict_) return status;
-  frame_.unsettle();
+  frame_.discard_fresh();
   return run_on_cpu(command);
 }
 
-Status WebGpu::settle(std::span<const Command> commands) {
-  if (!frame_.unsettled()) return {};
+Status WebGpu::add_dependencies(std::span<const Command> commands) {
+  if (!frame_.has_fresh()) return {};
   std::vector<Use> uses;
   for (const Command& command : commands) add_uses(command, uses);
-  return frame_.settle(std::move(uses));
+  return frame_.add_dependencies(std::move(uses));
 }
 
 Status WebGpu::execute(std::span<const Command> commands) {
@@ -306,13 +307,13 @@ Status WebGpu::describe(std::span<const Command> commands) {
       frame_.drop();
       return fused.error();
     }
-    if (!fits) frame_.unsettle();
+    if (!fits) frame_.discard_fresh();
     const int64_t taken = fits ? *fused : 0;
     i += static_cast<size_t>(taken);
     counts_.commands += std::max<int64_t>(taken, 1);
     Status status;
     if (taken == 0) status = run_one(commands[i++]);
-    if (status.ok()) status = settle(commands.subspan(begin, i - begin));
+    if (status.ok()) status = add_dependencies(commands.subspan(begin, i - begin));
     if (status.ok()) status = frame_.flush_full();
     if (!status.ok()) {
       frame_.drop();
@@ -347,7 +348,7 @@ Status WebGpu::run_on_cpu(const Command& recorded) {
   // Outputs too: an op may write a part of what a tensor spans.
   for (const bool written : {false, true}) {
     each_stretch(command, written, [&](const std::byte* begin, int64_t bytes) {
-      const Place place = memory_.find(begin);
+      const BufferSlice place = memory_.find(begin);
       if (status.ok() && !place.constant) {
         const MemoryRange range{begin, bytes};
         status = download({&range, 1});

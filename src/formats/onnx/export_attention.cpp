@@ -24,7 +24,7 @@ class Attention {
   // Where a parameter stands, optional ones counted; -1: there is none.
   int index(std::string_view name) const;
   Result<std::string> part(size_t weight, std::string_view bias, int64_t heads);
-  Result<std::string> turned(const std::string& x, std::string_view norm);
+  Result<std::string> rotated(const std::string& x, std::string_view norm);
   std::string rotated(const std::string& x);
   std::string spread(const std::string& x, const std::vector<int64_t>& order);
   Status tables();
@@ -75,7 +75,7 @@ std::string Attention::rotated(const std::string& x) {
   return g_.add("Concat", {first, second}, {onnx_attribute("axis", int64_t{-1})});
 }
 
-Result<std::string> Attention::turned(const std::string& x, std::string_view norm) {
+Result<std::string> Attention::rotated(const std::string& x, std::string_view norm) {
   std::string y = x;
   if (f_.flag("qk_norm")) {
     LOOM_ASSIGN(const std::string gamma, g_.param(node_, static_cast<size_t>(index(norm))));
@@ -116,8 +116,8 @@ Result<std::string> Attention::emit() {
   LOOM_ASSIGN(std::string q, part(0, "q_bias", heads_));
   LOOM_ASSIGN(std::string k, part(1, "k_bias", kv_));
   LOOM_ASSIGN(const std::string v, part(2, "v_bias", kv_));
-  LOOM_ASSIGN(q, turned(q, "q_norm"));
-  LOOM_ASSIGN(k, turned(k, "k_norm"));
+  LOOM_ASSIGN(q, rotated(q, "q_norm"));
+  LOOM_ASSIGN(k, rotated(k, "k_norm"));
   q = g_.add("Transpose", {q}, {onnx_attribute("perm", std::vector<int64_t>{0, 2, 1, 3})});
   k = spread(k, {0, 2, 3, 1});
   const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(dim_));

@@ -171,7 +171,7 @@ bool same(const Expr& f, const Expr* inner, F candidate) {
          std::ranges::all_of(kFarProbes, agrees(true));
 }
 
-Row normalised(const Row& x, double eps, bool layer) {
+Row normalized(const Row& x, double eps, bool layer) {
   const double mean = layer ? (x[0] + x[1] + x[2] + x[3]) / 4 : 0;
   double squares = 0;
   for (const double v : x) squares += (v - mean) * (v - mean);
@@ -181,16 +181,16 @@ Row normalised(const Row& x, double eps, bool layer) {
 }
 
 // y = x / sqrt(mean square + eps): a faint row of mean 0 tells eps, the others whether it is so.
-Recognised recognise_norm(const Expr& f, const Expr* inner) {
+Recognized recognize_norm(const Expr& f, const Expr* inner) {
   constexpr double kFaint = 1e-7;
-  Recognised out;
+  Recognized out;
   const double y = evaluate(f, {kFaint, -kFaint, kFaint, -kFaint}, inner)[0];
   const double eps = kFaint * kFaint / (y * y) - kFaint * kFaint;
   if (!(eps >= 0 && eps <= 1)) return out;
   out.eps = static_cast<double>(static_cast<float>(eps));
   for (const bool layer : {false, true}) {
-    if (same(f, inner, [&](const Row& x) { return normalised(x, eps, layer); }))
-      out.kind = layer ? Recognised::Kind::layer : Recognised::Kind::rms;
+    if (same(f, inner, [&](const Row& x) { return normalized(x, eps, layer); }))
+      out.kind = layer ? Recognized::Kind::layer : Recognized::Kind::rms;
   }
   return out;
 }
@@ -224,10 +224,10 @@ bool expr_knows(const std::string& op, size_t args) {
   return args == 3 && op == "Where";
 }
 
-Recognised recognise(const Expr& f, const Expr* inner) {
-  Recognised out;
+Recognized recognize(const Expr& f, const Expr* inner) {
+  Recognized out;
   if (inner != nullptr && outside(f, inner)) return out;
-  if (f.rows && (inner == nullptr || !inner->rows)) return recognise_norm(f, inner);
+  if (f.rows && (inner == nullptr || !inner->rows)) return recognize_norm(f, inner);
   for (int i = 0; i < kActivations; ++i) {
     const auto kind = static_cast<Activation>(i);
     const auto candidate = [&](Row x) {
@@ -235,7 +235,7 @@ Recognised recognise(const Expr& f, const Expr* inner) {
       return x;
     };
     if (!same(f, inner, candidate)) continue;
-    out.kind = Recognised::Kind::activation;
+    out.kind = Recognized::Kind::activation;
     out.activation = kind;
     return out;
   }
@@ -246,7 +246,7 @@ Recognised recognise(const Expr& f, const Expr* inner) {
     for (double& v : x) v = out.scale * v + out.shift;
     return x;
   };
-  if (same(f, inner, line)) out.kind = Recognised::Kind::affine;
+  if (same(f, inner, line)) out.kind = Recognized::Kind::affine;
   return out;
 }
 

@@ -183,12 +183,12 @@ Result<std::string> GraphBuilder::transposed(const Node& node, size_t i) {
   const auto known = made_.find(form);
   if (known != made_.end()) return known->second;
   LOOM_ASSIGN(const std::vector<float> all, values(node, i));
-  std::vector<float> turned(all.size());
+  std::vector<float> transposed(all.size());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < cols; ++c)
-      turned[static_cast<size_t>(c * rows + r)] = all[static_cast<size_t>(r * cols + c)];
+      transposed[static_cast<size_t>(c * rows + r)] = all[static_cast<size_t>(r * cols + c)];
   }
-  graph_.initializers.push_back(onnx_tensor(form, {cols, rows}, std::span(turned)));
+  graph_.initializers.push_back(onnx_tensor(form, {cols, rows}, std::span(transposed)));
   made_.emplace(form, form);
   return form;
 }

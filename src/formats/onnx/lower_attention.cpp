@@ -23,8 +23,8 @@ Weights scaled(const Weights& w, double by) {
 // The Dense behind a stream; `scale` takes a factor that stands before it.
 Result<int> Lowering::projection(const OnnxNode& n, const Lowered& x, double& scale) const {
   if (x.f != nullptr) {
-    const Recognised r = recognise(*x.f);
-    if (r.kind != Recognised::Kind::affine || r.shift != 0)
+    const Recognized r = recognize(*x.f);
+    if (r.kind != Recognized::Kind::affine || r.shift != 0)
       return refuse(n,
                     "heads that are not products of the input (rotations and norms of q and k "
                     "are not read)");

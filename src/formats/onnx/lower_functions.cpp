@@ -354,10 +354,10 @@ Result<Lowered> Lowering::gate(const OnnxNode& n, const Lowered& a, const Lowere
   const Lowered& g = b.f != nullptr ? b : a;
   const Lowered& u = b.f != nullptr ? a : b;
   const Item &one = items_[static_cast<size_t>(g.item)], &two = items_[static_cast<size_t>(u.item)];
-  Recognised r;
-  r.kind = Recognised::Kind::activation;
-  if (g.f != nullptr) r = recognise(*g.f);
-  if (u.f != nullptr || r.kind != Recognised::Kind::activation || !is_dense(one) ||
+  Recognized r;
+  r.kind = Recognized::Kind::activation;
+  if (g.f != nullptr) r = recognize(*g.f);
+  if (u.f != nullptr || r.kind != Recognized::Kind::activation || !is_dense(one) ||
       !is_dense(two) || one.sources != two.sources || !(one.out == two.out) || !(g.view == u.view))
     return refuse(n, "a product of two computed values that is no gate: act(W1 x) * (W2 x)");
   const int64_t width = one.layer.integer(0), inner = one.layer.integer(1);
@@ -397,26 +397,26 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
   if (f->op == "x") return item;
   const auto known = functions_.find({item, f});
   if (known != functions_.end()) return known->second;
-  Recognised r = recognise(*f);
+  Recognized r = recognize(*f);
   int from = item;
   const std::vector<ExprRef> parts = expr_parts(f);
-  for (size_t i = parts.size() - 1; r.kind == Recognised::Kind::none && i-- > 0;) {
+  for (size_t i = parts.size() - 1; r.kind == Recognized::Kind::none && i-- > 0;) {
     if (parts[i]->op == "x" || parts[i]->op == "number") continue;
-    r = recognise(*f, parts[i].get());
-    if (r.kind == Recognised::Kind::none) continue;
+    r = recognize(*f, parts[i].get());
+    if (r.kind == Recognized::Kind::none) continue;
     LOOM_ASSIGN(from, function_item(n, item, parts[i]));
   }
   const Shape shape = items_[static_cast<size_t>(from)].out;
   const int64_t width = shape.last();
   int made = 0;
-  if (r.kind == Recognised::Kind::activation) {
+  if (r.kind == Recognized::Kind::activation) {
     Item own;
     own.role = Item::Role::activation;
     own.sources = {from};
     own.out = shape;
     own.activation = r.activation;
     LOOM_ASSIGN(made, add(n, std::move(own)));
-  } else if (r.kind == Recognised::Kind::affine && width <= kMaxFolded) {
+  } else if (r.kind == Recognized::Kind::affine && width <= kMaxFolded) {
     const Item& before = items_[static_cast<size_t>(from)];
     const bool channels = is_product(before) && !is_dense(before);
     const auto all = [&](double v) {
@@ -424,9 +424,9 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
                                 static_cast<float>(v));
     };
     LOOM_ASSIGN(made, made_affine(n, from, channels ? 1 : -1, all(r.scale), all(r.shift)));
-  } else if ((r.kind == Recognised::Kind::rms || r.kind == Recognised::Kind::layer) &&
+  } else if ((r.kind == Recognized::Kind::rms || r.kind == Recognized::Kind::layer) &&
              width <= kMaxFolded) {
-    const bool layer = r.kind == Recognised::Kind::layer;
+    const bool layer = r.kind == Recognized::Kind::layer;
     LOOM_ASSIGN(LayerConfig config, make_layer(layer ? LayerKind::layer_norm : LayerKind::rms_norm,
                                                {{"width", width}, {"eps", r.eps}}));
     Item own = layer_item(std::move(config), from);

@@ -8,7 +8,7 @@ namespace loom::core {
 namespace {
 
 // [rows, cols] as [cols, rows].
-std::vector<float> turned(const std::vector<float>& m, int64_t rows, int64_t cols) {
+std::vector<float> transposed(const std::vector<float>& m, int64_t rows, int64_t cols) {
   std::vector<float> out(m.size());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < cols; ++c)
@@ -98,7 +98,7 @@ Status Lowering::gemm_node(const OnnxNode& n) {
   const int64_t in = b->dims[turn ? 0 : 1], out = b->dims[turn ? 1 : 0];
   if (x->view.dims().size() != 2 || in < 1 || out < 1)
     return refuse(n, "its input must have two axes");
-  std::vector<float> w = turn ? turned(b->floats(), in, out) : b->floats();
+  std::vector<float> w = turn ? transposed(b->floats(), in, out) : b->floats();
   for (float& v : w) v *= alpha;
   Weights bias;
   if (has_input(n, 2)) {
@@ -133,7 +133,7 @@ Status Lowering::matmul_node(const OnnxNode& n) {
   if (w->dims.size() != 2 || w->dims[0] < 1 || w->dims[1] < 1)
     return refuse(n, "W must be a matrix");
   const int64_t in = w->dims[0], out = w->dims[1];
-  LOOM_ASSIGN(Lowered y, dense(n, *a, shared(turned(w->floats(), in, out)), in, out, nullptr));
+  LOOM_ASSIGN(Lowered y, dense(n, *a, shared(transposed(w->floats(), in, out)), in, out, nullptr));
   return define(n, std::move(y));
 }
 
@@ -340,8 +340,8 @@ Status Lowering::softmax_node(const OnnxNode& n) {
   Lowered bare = *x;
   double temperature = 1;
   if (x->f != nullptr) {
-    const Recognised r = recognise(*x->f);
-    if (r.kind == Recognised::Kind::affine && r.shift == 0 && r.scale > 0) {
+    const Recognized r = recognize(*x->f);
+    if (r.kind == Recognized::Kind::affine && r.shift == 0 && r.scale > 0) {
       temperature = 1 / r.scale;
       bare.f = nullptr;
     }

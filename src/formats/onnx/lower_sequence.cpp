@@ -143,11 +143,11 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   if (attribute_text(n, "direction", "forward") != "forward" || w->dims.size() != 3 ||
       r->dims.size() != 3 || w->dims[0] != 1 || r->dims[0] != 1)
     return refuse(n, "only one direction, forward, is read");
-  Lowered turned = *x;
-  turned.view = turned.view.permuted({1, 0, 2});
+  Lowered transposed = *x;
+  transposed.view = transposed.view.permuted({1, 0, 2});
   const auto gates = static_cast<int64_t>(g.order.size());
-  const int64_t hidden = r->dims[2], in = w->dims[2], time = turned.view.dims()[1];
-  if (turned.view.dims()[0] != batch_)
+  const int64_t hidden = r->dims[2], in = w->dims[2], time = transposed.view.dims()[1];
+  if (transposed.view.dims()[0] != batch_)
     return refuse(n, "runs along the batch axis of the input; export with batch_first=True");
   if (attribute(n, "hidden_size", hidden) != hidden)
     return refuse(n, "a hidden_size that is not that of its weights");
@@ -169,7 +169,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
       (g.kind != LayerKind::rnn && n.find("activations") != nullptr) ||
       attribute(n, "input_forget", 0) != 0)
     return refuse(n, "activations, clip or input_forget that no layer has");
-  LOOM_ASSIGN(const int from, whole(n, turned));
+  LOOM_ASSIGN(const int from, whole(n, transposed));
   const auto block = static_cast<size_t>(hidden), count = static_cast<size_t>(gates * hidden);
   std::vector<float> bias(2 * count);
   if (has_input(n, 3)) {

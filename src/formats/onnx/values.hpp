@@ -1,7 +1,7 @@
 // What a value of an ONNX graph is while it is read: a constant; or a stream, which is the output
 // of a layer (an Item) seen through a view, with a function of its elements not yet applied. Views
 // make reshapes and transpositions free: a layer asks whether what it sees is the memory it needs.
-// Functions are compared by what they compute, on probes: see recognise(). Room-private.
+// Functions are compared by what they compute, on probes: see recognize(). Room-private.
 #pragma once
 
 #include <memory>
@@ -81,14 +81,14 @@ ExprRef expr_of(std::string op, std::vector<ExprRef> args, double number = 0);
 bool expr_knows(const std::string& op, size_t args);
 
 // What a function is, if it is something that layers compute.
-struct Recognised {
+struct Recognized {
   enum class Kind { none, activation, affine, rms, layer } kind = Kind::none;
   Activation activation = Activation::linear;
   double scale = 1, shift = 0;  // affine
   double eps = 0;               // norms
 };
 // `inner` (may be null): a part of `f` that is taken for x; then x must not occur outside of it.
-Recognised recognise(const Expr& f, const Expr* inner = nullptr);
+Recognized recognize(const Expr& f, const Expr* inner = nullptr);
 // Every part of `f`, itself last.
 std::vector<ExprRef> expr_parts(const ExprRef& f);
 

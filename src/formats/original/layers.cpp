@@ -233,7 +233,7 @@ Result<Fields> kmeans(Maker& m) {
 Result<Fields> softmax(Maker& m) {
   const Loom1Record& r = m.r();
   std::string variant = to_lower_ascii(r.softmax_type.empty() ? "standard" : r.softmax_type);
-  m.note("each row is normalised by itself; the original normalised a whole batch at once");
+  m.note("each row is normalized by itself; the original normalized a whole batch at once");
   if (variant == "adaptive" || variant == "mixture") {
     m.note(cat("softmax_type ", variant, " is Standard, as in the original, where it is a stub"));
     variant = "standard";

@@ -74,7 +74,7 @@ class Arranger {
   Result<bool> decoder();
   Status add_block(const std::string& name, std::vector<ModuleLayer> members);
   Status row();
-  void settle_tables();
+  void place_tables();
   bool follows(const ModuleLayer& before, const ModuleLayer& after) const;
   bool chained(const std::vector<ModuleLayer>& order) const;
   void search(std::vector<size_t>& order, std::vector<bool>& used,
@@ -179,7 +179,7 @@ Result<bool> Arranger::decoder() {
 // ----------------------------------------------------------------------------------------
 
 // A matrix without a bias in front is a table when only its columns go on.
-void Arranger::settle_tables() {
+void Arranger::place_tables() {
   if (layers_.size() < 2 || !layers_[0].maybe_table) return;
   ModuleLayer& first = layers_[0];
   const int64_t next = layers_[1].in;
@@ -276,10 +276,10 @@ void Arranger::activate() {
 }
 
 Status Arranger::row() {
-  settle_tables();
+  place_tables();
   // Heads and the like come last whatever their names, so shapes are asked before names.
   if (!chained(layers_)) LOOM_TRY(order_by_shapes());
-  settle_tables();
+  place_tables();
   activate();
   for (const ModuleLayer& m : layers_) {
     if (is(m, LayerKind::multi_head_attention) && m.why.find("in_proj") == std::string::npos)

@@ -65,11 +65,11 @@ Result<InferredNetwork> own_network(const SafeTensorsFile& file, std::string_vie
     const bool normal = entry.name.starts_with("input/");
     if (normal) {
       made.assumptions.push_back(
-          cat(entry.name, ": inputs are to be normalised with it before they come in"));
+          cat(entry.name, ": inputs are to be normalized with it before they come in"));
     }
     made.report.push_back({entry.name, known ? entry.name : "nothing",
                            known    ? "the network in the file names it"
-                           : normal ? "normalises inputs"
+                           : normal ? "normalizes inputs"
                                     : "state of training",
                            Confidence::high});
   }

@@ -368,7 +368,7 @@ Status ModuleReader::simple(const std::string& name, ModuleLayer& out, bool& mad
   const bool alone = std::all_of(module.leaves.begin(), module.leaves.end(), [](const auto& leaf) {
     return leaf.first == "weight" || leaf.first == "bias";
   });
-  if (!alone) return {};  // a batch norm, a quantised matrix
+  if (!alone) return {};  // a batch norm, a quantized matrix
   const auto bias = find(name, "bias", 1);
   if (const auto gamma = find(name, "weight", 1); gamma) {
     if (bias && shape(*bias) != shape(*gamma)) return {};

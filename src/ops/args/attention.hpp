@@ -8,16 +8,16 @@ namespace loom::core {
 
 // y = the halves of each head of x rotated: (a, b) -> (a c - b s, a s + b c). Rows are runs of
 // `length` (0: one run); row i of a run is at position first + i. inverse: by the negative angle,
-// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. With `turned` > 0
-// only the first `turned` values of each head are those halves, the others are kept, and cos, sin
-// are [P, turned/2].
+// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. With `rotary_dim` >
+// 0 only the first `rotary_dim` values of each head are those halves, the others are kept, and cos,
+// sin are [P, rotary_dim/2].
 struct RopeArgs {
   Tensor x, y, cos, sin;
   int64_t heads = 1;
   int64_t first = 0;
   int64_t length = 0;
   bool inverse = false;
-  int64_t turned = 0;
+  int64_t rotary_dim = 0;
 
   static constexpr Gradient kGradient = Gradient::rule;
   static void operands(auto& self, auto&& f) {

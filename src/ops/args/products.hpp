@@ -26,8 +26,8 @@ struct MatmulArgs {
   int64_t work() const { return y.rows() * y.cols() * x.cols() / 2; }
 };
 
-// q = rows of x quantised per block of 32.
-struct QuantiseRowsArgs {
+// q = rows of x quantized per block of 32.
+struct QuantizeRowsArgs {
   Tensor x;
   Q8Rows q;
 
@@ -41,7 +41,7 @@ struct QuantiseRowsArgs {
 // with the probability that makes its mean exact; value i draws number i of stream (seed, stream)
 // at step `*step` (as in RandomArgs). ranges (may be empty; f32): what the scale of each row (of
 // the tensor when scope says so) was taken from, read and updated: a scale is kept while its range
-// shrinks by no more than `band` (HeldRanges in dtype/r16.hpp). [N], or [N, 2] for dtypes with a
+// shrinks by no more than `band` (FrozenRanges in dtype/r16.hpp). [N], or [N, 2] for dtypes with a
 // zero point; zeros: nothing yet. With `rows` (scope per_row; not for dtypes with a scale of the
 // tensor) w is packed already, and those rows of src take the place of theirs.
 struct PackArgs {

@@ -54,7 +54,7 @@ struct ScatterAddRowsArgs {
 
 enum class NormKind : uint8_t { rms, layer };
 
-// Row-wise over the last axis, cut into `segments` equal parts normalised on their own (per-head
+// Row-wise over the last axis, cut into `segments` equal parts normalized on their own (per-head
 // norms): rms: y = x / sqrt(mean(x^2) + eps) * gamma; layer: y = (x - mean) / sqrt(var + eps) *
 // gamma + beta.
 struct NormArgs {
@@ -201,7 +201,7 @@ struct TopkArgs {
 //   i: the first with w_0 + .. + w_i > floor(u m / 2^32), m the sum of those kept and u word 0 of
 //     Philox(seed, stream 0, index + r).
 // temperature is positive and not subnormal, top_p in (0, 1], min_p in [0, 1].
-struct DrawArgs {
+struct SampleArgs {
   static constexpr int64_t kMost = 256;
   Tensor values, ids, next;
   float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;

@@ -40,7 +40,7 @@ enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, ada
 //   adam:     m, v averages; p -= lr (m / c1) / (sqrt(v / c2) + eps), g including wd p;
 //   adamw:    the same with p -= lr wd p apart from g (Loshchilov and Hutter, 2019)
 //   lion:     p -= lr (sign(b1 m + (1 - b1) g) + wd p); m = b2 m + (1 - b2) g (Chen et al., 2023)
-struct OptimiseArgs {
+struct OptimizeArgs {
   Tensor p, g, m, v, hyper, scale;
   OptimizerKind kind = OptimizerKind::sgd;
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;

@@ -1,4 +1,4 @@
-// Looking at the commands of a list: what the peepholes share.
+// Looking at the commands of a list: what the fusions share.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ bool overlap(const Tensor& a, const Tensor& b);
 // Whether nobody reads `t` any more: a command of `rest` writes all of it before one reads it. What
 // the end of the list leaves may be read by the host.
 bool dead(std::span<const Command> rest, const Tensor& t);
-// The same for quantised rows, which end with their list.
+// The same for quantized rows, which end with their list.
 bool dead(std::span<const Command> rest, const Q8Rows& q);
 
 }  // namespace loom::core::webgpu

@@ -48,8 +48,8 @@ bool dead(std::span<const Command> rest, const Q8Rows& q) {
     if (const auto* product = args_at<MatmulArgs>(rest, i)) {
       if (product->use_q8 && product->q8.codes == q.codes) return false;
     }
-    if (const auto* quantise = args_at<QuantiseRowsArgs>(rest, i)) {
-      if (quantise->q.codes == q.codes) return true;
+    if (const auto* quantize = args_at<QuantizeRowsArgs>(rest, i)) {
+      if (quantize->q.codes == q.codes) return true;
     }
   }
   return true;
@@ -59,7 +59,7 @@ Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
   const auto products = [](Frame& f, std::span<const Command> r) { return fuse_products(f, r); };
   using Part = Result<int64_t> (*)(Frame&, std::span<const Command>);
   for (const Part part : {Part{products}, fuse_attention, fuse_rope, fuse_many, fuse_loss,
-                          fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimise}) {
+                          fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimize}) {
     const Result<int64_t> taken = part(frame, rest);
     if (!taken.ok() || *taken > 0) return taken;
   }

@@ -1,4 +1,4 @@
-// Peepholes: several commands of a list as one dispatch, for lists of one row (a token of a
+// Fusion: several commands of a list as one dispatch, for lists of one row (a token of a
 // language model), where a dispatch costs more than what it computes. A fused dispatch leaves what
 // its commands would have left, but for values that nobody reads before they are written again.
 #pragma once
@@ -14,7 +14,7 @@ namespace loom::core::webgpu {
 // How many commands at the front of `rest` were taken; 0: none.
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 
-// Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantise_rows, up to three
+// Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantize_rows, up to three
 // matmul over the same row, then gated or an addition; `joined`: that row is yet to be joined, and
 // nobody else reads it:
 struct JoinedRow;

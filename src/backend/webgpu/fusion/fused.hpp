@@ -18,7 +18,7 @@ namespace loom::core::webgpu {
 // Commands of a few values each (losses, clipping, counters), one after the other.
 Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest);
 // Updates of parameters that do not touch each other, with the packing of f32 weights behind them.
-Result<int64_t> fuse_optimise(Frame& frame, std::span<const Command> rest);
+Result<int64_t> fuse_optimize(Frame& frame, std::span<const Command> rest);
 // matmul_dx or conv_dx, and the derivative of an activation times what it makes.
 Result<int64_t> fuse_slope(Frame& frame, std::span<const Command> rest);
 // A product of few outputs, and the gradient of a loss by them.
@@ -42,7 +42,7 @@ class Operands {
   static constexpr int kBuffers = 4;
   const Frame* frame_;
   int most_;
-  Place buffers_[kBuffers];
+  BufferSlice buffers_[kBuffers];
   int count_ = 0;
 };
 

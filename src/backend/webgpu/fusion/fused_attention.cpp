@@ -1,4 +1,4 @@
-// The attention of one row with what is around it: queries and keys are turned and the cache is
+// The attention of one row with what is around it: queries and keys are rotated and the cache is
 // written by the dispatch that attends, and its splits are joined by the products that read them.
 #include "backend/webgpu/fusion/fuse.hpp"
 #include "backend/webgpu/kernels/attend_one.hpp"
@@ -19,14 +19,14 @@ bool writes_apart(const RopeWrite& run, const Tensor& y) {
   return y.data == run.q->x.data || !overlap(y, run.q->x);
 }
 
-// The same for the keys that are turned.
+// The same for the keys that are rotated.
 bool keeps_apart(const RopeWrite& run, const Tensor& kept, const Tensor& y) {
   return !overlap(kept, run.q->x) && !overlap(kept, run.k->x) && !overlap(kept, run.write->v) &&
          !overlap(kept, y);
 }
 
 // Whether rope and the cache's write can be done by the attention `a` behind them: nobody else
-// wants the queries that are turned, and the row is the newest position.
+// wants the queries that are rotated, and the row is the newest position.
 bool turns_itself(const RopeWrite& run, const AttentionArgs& a, std::span<const Command> after) {
   if (run.q->y.data != a.q.data || run.q->x.rows() != 1 || run.q->heads != a.heads) return false;
   if (run.q->x.dtype != DType::f32 || run.k->x.dtype != DType::f32) return false;
@@ -59,7 +59,7 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest) {
     LOOM_TRY(attend_one(frame, *a, row, {}, before));
     return taken;
   }
-  LOOM_ASSIGN(const Place part, frame.temporary(join_bytes(*a, row.splits)));
+  LOOM_ASSIGN(const BufferSlice part, frame.temporary(join_bytes(*a, row.splits)));
   LOOM_TRY(attend_one(frame, *a, row, part, before));
   const JoinedRow joined{a->y, part, row.splits, a->heads, a->cache.head_dim};
   LOOM_ASSIGN(const int64_t products, fuse_products(frame, after, &joined));

@@ -1,4 +1,4 @@
-// norm and quantise_rows; up to three matmul over the same x, then a gated unit and its quantised
+// norm and quantize_rows; up to three matmul over the same x, then a gated unit and its quantized
 // rows, or an addition: for more rows than the kernels for decoding take. Nothing that a command
 // writes is left out, so nobody needs to know what is read later; but a fused dispatch may not
 // write what another of its workgroups still reads.
@@ -7,7 +7,7 @@
 #include "backend/webgpu/fusion/commands.hpp"
 
 #include "backend/webgpu/kernels/products.hpp"
-#include "backend/webgpu/kernels/quantise.hpp"
+#include "backend/webgpu/kernels/quantize.hpp"
 #include "backend/webgpu/wgsl/rows.hpp"
 
 namespace loom::core::webgpu {
@@ -41,7 +41,7 @@ bool all_floats(const Tensor& t) {
 }
 
 // As norm, in the same order, with eight invocations per block of 32.
-constexpr Kernel kNormQuantise{"norm_quantise", R"(
+constexpr Kernel kNormQuantize{"norm_quantize", R"(
 fn run(row: u32, lane: u32) {
   let x0 = row * p.x_s;
   let moments = row_moments(layer != 0u, x0, p.n, p.eps, lane);
@@ -60,29 +60,29 @@ fn run(row: u32, lane: u32) {
         four[i] = y;
       }
     }
-    quantise_block(four, row * p.blocks + at / 32u, at < p.n, lane);
+    quantize_block(four, row * p.blocks + at / 32u, at < p.n, lane);
   }
 }
 )"};
 
-Result<int64_t> norm_and_quantise(Frame& frame, std::span<const Command> rest) {
+Result<int64_t> norm_and_quantize(Frame& frame, std::span<const Command> rest) {
   const NormArgs& norm = *args_at<NormArgs>(rest, 0);
-  const auto* quantise = args_at<QuantiseRowsArgs>(rest, 1);
+  const auto* quantize = args_at<QuantizeRowsArgs>(rest, 1);
   const int64_t rows = norm.x.rows(), n = norm.x.cols();
-  if (quantise == nullptr || norm.segments != 1 || rows <= kFewRows || n == 0 || n % 32 != 0) {
+  if (quantize == nullptr || norm.segments != 1 || rows <= kFewRows || n == 0 || n % 32 != 0) {
     return 0;
   }
-  if (!same_place(norm.y, quantise->x) || !all_floats(norm.x)) return 0;
+  if (!same_place(norm.y, quantize->x) || !all_floats(norm.x)) return 0;
   // In place is right: an invocation writes what it alone reads last.
   if (meet(stretch(norm.y), stretch(norm.x))) return 0;
-  Call call(frame, kNormQuantise);
-  LOOM_TRY(quantised(call, quantise->q)
+  Call call(frame, kNormQuantize);
+  LOOM_TRY(quantized(call, quantize->q)
                .read("x", norm.x)
                .read("gamma", norm.gamma)
                .read("beta", norm.beta)
                .write("y", norm.y)
                .value("n", n)
-               .value("blocks", quantise->q.blocks)
+               .value("blocks", quantize->q.blocks)
                .value("eps", norm.eps)
                .constant("layer", int64_t{norm.kind == NormKind::layer})
                .lanes(row_lanes(rows, n))
@@ -144,7 +144,7 @@ Run products_over_one_x(const Frame& frame, std::span<const Command> rest) {
   return run;
 }
 
-// gated(gate, up), and the quantised rows of it.
+// gated(gate, up), and the quantized rows of it.
 void take_gated(std::span<const Command> rest, Run& run) {
   const auto* gated = args_at<GatedArgs>(rest, 2);
   if (gated == nullptr || run.commands != 2 || run.products.activation != Activation::linear) {
@@ -164,12 +164,12 @@ void take_gated(std::span<const Command> rest, Run& run) {
   run.products.result = gated->y;
   run.products.activation = gated->activation;
   run.commands = 3;
-  const auto* quantise = args_at<QuantiseRowsArgs>(rest, 3);
-  if (quantise == nullptr || !same_place(quantise->x, gated->y) || gated->y.cols() % 32 != 0 ||
-      meet(stretch(quantise->q), input_of(gate))) {
+  const auto* quantize = args_at<QuantizeRowsArgs>(rest, 3);
+  if (quantize == nullptr || !same_place(quantize->x, gated->y) || gated->y.cols() % 32 != 0 ||
+      meet(stretch(quantize->q), input_of(gate))) {
     return;
   }
-  run.products.codes = &quantise->q;
+  run.products.codes = &quantize->q;
   run.commands = 4;
 }
 
@@ -206,7 +206,7 @@ Result<int64_t> products(Frame& frame, std::span<const Command> rest) {
 
 Result<int64_t> fuse_many(Frame& frame, std::span<const Command> rest) {
   if (rest.empty()) return 0;
-  if (rest[0].op == OpId::norm) return norm_and_quantise(frame, rest);
+  if (rest[0].op == OpId::norm) return norm_and_quantize(frame, rest);
   if (rest[0].op == OpId::matmul) return products(frame, rest);
   return 0;
 }

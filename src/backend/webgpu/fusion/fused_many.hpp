@@ -1,4 +1,4 @@
-// Peepholes for lists of many rows (prompts): several commands as one dispatch. A fused dispatch
+// Fusion for lists of many rows (prompts): several commands as one dispatch. A fused dispatch
 // writes all that its commands write.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The products of one row as commands: norm, quantise_rows, up to three matmul over the same x,
+// The products of one row as commands: norm, quantize_rows, up to three matmul over the same x,
 // then a gated unit or an addition. row_products.hpp runs them.
 #include "backend/webgpu/fusion/fuse.hpp"
 #include "backend/webgpu/kernels/row_products.hpp"
@@ -13,13 +13,13 @@ bool row_of_floats(const Tensor& t) {
 // The matrices: of one type and depth, over one row, in one buffer of the device.
 bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) {
   const Tensor* x = p.joined != nullptr ? &p.joined->y : nullptr;
-  if (p.quantise != nullptr) x = &p.quantise->x;
+  if (p.quantize != nullptr) x = &p.quantize->x;
   if (p.norm != nullptr) x = &p.norm->y;
   while (p.count < RowProducts::kMost) {
     const auto* m = args_at<MatmulArgs>(rest, static_cast<size_t>(p.commands));
     if (m == nullptr || m->x.rows() != 1 || m->x.dtype != DType::f32) break;
-    if (m->use_q8 != (p.quantise != nullptr)) break;
-    if (m->use_q8 && m->q8.codes != p.quantise->q.codes) break;
+    if (m->use_q8 != (p.quantize != nullptr)) break;
+    if (m->use_q8 && m->q8.codes != p.quantize->q.codes) break;
     if (x != nullptr && m->x.data != x->data) break;
     if (p.count > 0) {
       const MatmulArgs& first = *p.matrix[0];
@@ -64,11 +64,11 @@ bool take(Frame& frame, std::span<const Command> rest, RowProducts& p) {
     p.norm = norm;
     ++p.commands;
   }
-  const auto* quantise = args_at<QuantiseRowsArgs>(rest, static_cast<size_t>(p.commands));
-  if (quantise != nullptr && row_of_floats(quantise->x)) {
-    if (norm != nullptr && quantise->x.data != norm->y.data) return false;
-    if (p.joined != nullptr && quantise->x.data != p.joined->y.data) return false;
-    p.quantise = quantise;
+  const auto* quantize = args_at<QuantizeRowsArgs>(rest, static_cast<size_t>(p.commands));
+  if (quantize != nullptr && row_of_floats(quantize->x)) {
+    if (norm != nullptr && quantize->x.data != norm->y.data) return false;
+    if (p.joined != nullptr && quantize->x.data != p.joined->y.data) return false;
+    p.quantize = quantize;
     ++p.commands;
   }
   if (!take_matrices(frame, rest, p)) return false;
@@ -101,7 +101,7 @@ bool outputs_of(const RowProducts& p, std::span<const Command> after, RowOutputs
   for (int64_t i = 0; i < p.count; ++i) {
     if (!ends || !gone(p.matrix[i]->y)) o.y[i] = p.matrix[i]->y;
   }
-  if (p.quantise != nullptr && !dead(after, p.quantise->q)) return false;
+  if (p.quantize != nullptr && !dead(after, p.quantize->q)) return false;
   if (p.joined != nullptr && !gone(p.joined->y)) return false;
   const Tensor* written[] = {&o.kept, &o.y[0], &o.y[1], &o.y[2], &o.out};
   for (const Tensor* w : written) {

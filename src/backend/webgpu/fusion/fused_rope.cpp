@@ -1,5 +1,5 @@
 // rope of queries and of keys and the write into the cache, of any number of rows: one invocation
-// per pair that is turned, per value that is kept and per value that only moves.
+// per pair that is rotated, per value that is kept and per value that only moves.
 #include "backend/webgpu/kernels/rope_write.hpp"
 
 #include "backend/webgpu/fusion/fuse.hpp"
@@ -54,12 +54,12 @@ fn run(i: u32) {
 }
 )"};
 
-int64_t turned_of(const RopeArgs& r) {
-  return r.turned > 0 ? r.turned : r.x.cols() / r.heads;
+int64_t rotary_dim_of(const RopeArgs& r) {
+  return r.rotary_dim > 0 ? r.rotary_dim : r.x.cols() / r.heads;
 }
 
 bool alike(const RopeArgs& q, const RopeArgs& k) {
-  return q.x.cols() / q.heads == k.x.cols() / k.heads && turned_of(q) == turned_of(k) &&
+  return q.x.cols() / q.heads == k.x.cols() / k.heads && rotary_dim_of(q) == rotary_dim_of(k) &&
          q.first == k.first && q.length == k.length && q.inverse == k.inverse &&
          q.cos.data == k.cos.data && q.sin.data == k.sin.data && q.x.rows() == k.x.rows();
 }
@@ -86,8 +86,9 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
     if (overlap(q->y, *input) && !same) return 0;
     if (overlap(kept, *input)) return 0;
   }
-  const int64_t width = q->x.cols() / q->heads, turned = q->turned > 0 ? q->turned : width;
-  const int64_t units = turned / 2 + width - turned;
+  const int64_t width = q->x.cols() / q->heads,
+                rotary_dim = q->rotary_dim > 0 ? q->rotary_dim : width;
+  const int64_t units = rotary_dim / 2 + width - rotary_dim;
   const int64_t items = q->heads * units + k->heads * units + write->v.cols();
   LOOM_TRY(Call(frame, kRopeWrite)
                .read("q", q->x)
@@ -102,7 +103,7 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
                .value("kept_row", kept.row_stride)
                .value("heads", q->heads)
                .value("units", units)
-               .value("half", turned / 2)
+               .value("half", rotary_dim / 2)
                .value("head_width", width)
                .value("key_items", k->heads * units)
                .value("value_items", write->v.cols())

@@ -288,8 +288,8 @@ class Steps {
     const std::byte* end;
     bool write;
     uint32_t kept;
-    bool settled;  // a fence was since
-    bool met;      // a barrier was since
+    bool fenced;  // a fence was since
+    bool met;     // a barrier was since
   };
 
   bool step(const FillArgs& a) {
@@ -358,7 +358,7 @@ bool Steps::place_of(const Tensor& t, uint32_t& place) {
       place = (3U << 30) | (touch.kept + static_cast<uint32_t>(t.data - touch.begin) / 4);
       return true;
     }
-    if (!touch.settled) word(1) |= kFence;
+    if (!touch.fenced) word(1) |= kFence;
     break;
   }
   touches_.push_back({t.data, t.end(), false, Operands::kAbsent, false, false});
@@ -379,7 +379,7 @@ bool Steps::result(const Tensor& t) {
     if (!operands_.number(t, place)) return false;
     for (size_t i = 0; i < earlier_; ++i) {
       const bool overlaps = touches_[i].begin < t.end() && t.data < touches_[i].end;
-      if (overlaps && !touches_[i].settled) word(1) |= kFence;
+      if (overlaps && !touches_[i].fenced) word(1) |= kFence;
     }
     const auto span = static_cast<uint32_t>((t.end() - t.data) / 4);
     const bool keep = kept_ + span <= kMostKept;
@@ -444,7 +444,7 @@ bool Steps::add(const Command& command) {
   const bool fence = (word(1) & kFence) != 0, barrier = fence || (word(1) & kBarrier) != 0;
   for (size_t i = 0; barrier && i < touches; ++i) {
     touches_[i].met = true;
-    if (fence) touches_[i].settled = true;
+    if (fence) touches_[i].fenced = true;
   }
   return true;
 }
@@ -452,7 +452,7 @@ bool Steps::add(const Command& command) {
 }  // namespace
 
 bool Operands::number(const Tensor& t, uint32_t& word) {
-  const Place place = frame_->place_of(t);
+  const BufferSlice place = frame_->place_of(t);
   if (place.buffer == nullptr || t.layout != Layout::plain ||
       (t.dtype != DType::f32 && t.dtype != DType::i32) || place.offset / 4 >= int64_t{1} << 30) {
     return false;
@@ -485,7 +485,7 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
     ++count;
   }
   if (count < 2) return int64_t{0};
-  LOOM_ASSIGN(const Place table, frame.table(steps.words()));
+  LOOM_ASSIGN(const BufferSlice table, frame.table(steps.words()));
   Call call(frame, kSmall);
   steps.operands().bind(call);
   LOOM_TRY(call.words("table", table, Access::read)

@@ -70,7 +70,7 @@ fn slope_step(lane: u32) {
 fn run(row: u32, lane: u32) {
   let first_query = row % p.tiles * size;
   let head = row / p.tiles;
-  at = Place(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
+  at = BufferSlice(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
   begin_tile(lane);
   if (lane < size) { dot[lane] = 0.0; }
   let queries = p.rows * p.share;
@@ -120,8 +120,8 @@ fn run(row: u32, lane: u32) {
 
 // The tile is of positions, a lane has a row, then a value of dk and dv.
 constexpr Kernel kColumns{"attend_dx_columns", R"(
-struct Place { sequence: u32, kv_head: u32, head: u32, position: u32, start: u32 }
-var<private> at: Place;
+struct BufferSlice { sequence: u32, kv_head: u32, head: u32, position: u32, start: u32 }
+var<private> at: BufferSlice;
 var<workgroup> weight: array<vec4<f32>, 65u * quads>;
 var<workgroup> slope: array<vec4<f32>, 65u * quads>;
 
@@ -173,7 +173,7 @@ fn open(position: u32) -> bool {
 fn run(row: u32, lane: u32) {
   let first = row % p.tiles * size;
   let kv = row / p.tiles;
-  at = Place(kv / p.kv_heads, kv % p.kv_heads, 0u, first, 0u);
+  at = BufferSlice(kv / p.kv_heads, kv % p.kv_heads, 0u, first, 0u);
   let last = min(first + size, p.rows) - 1u;
   var begin = select(0u, first, causal == 1u);
   var end = p.rows;
@@ -225,7 +225,7 @@ Status attend_dx(Frame& frame, const AttendDxArgs& args) {
       args.sequences, length,      args.heads, args.kv_heads, args.q.cols() / args.heads, 0, length,
       args.window,    args.causal, args.scale, args.soft_cap};
   if (length == 0) return {};
-  LOOM_ASSIGN(const Place stats, frame.temporary(args.q.rows() * args.heads * 3 * 4));
+  LOOM_ASSIGN(const BufferSlice stats, frame.temporary(args.q.rows() * args.heads * 3 * 4));
 
   const AttendTile queries(work.width, length * work.share());
   const int64_t query_tiles = ceil_div(length * work.share(), queries.size());

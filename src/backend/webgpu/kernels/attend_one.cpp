@@ -122,10 +122,10 @@ fn value_of_newest(kv_head: u32, d: u32) -> f32 { return 0.0; }
 fn keep_newest(kv_head: u32, lane: u32) {}
 )";
 
-// Query and newest key are turned here, and the cache gets the newest position: the last split of
+// Query and newest key are rotated here, and the cache gets the newest position: the last split of
 // the first head that reads it writes it, nobody reads it there.
 constexpr std::string_view kWithNewest = R"(
-fn turned_value(a: f32, b: f32, j: u32, second: bool) -> f32 {
+fn rotated_value(a: f32, b: f32, j: u32, second: bool) -> f32 {
   let cosine = cos_at(p.turn * p.cos_s + j);
   let sine = p.sign * sin_at(p.turn * p.sin_s + j);
   return select(a * cosine - b * sine, a * sine + b * cosine, second);
@@ -134,13 +134,13 @@ fn query_of(head: u32, d: u32) -> f32 {
   let begin = head * width;
   if (d >= 2u * p.half) { return q_at(begin + d); }
   let j = d % p.half;
-  return turned_value(q_at(begin + j), q_at(begin + j + p.half), j, d >= p.half);
+  return rotated_value(q_at(begin + j), q_at(begin + j + p.half), j, d >= p.half);
 }
 fn key_of_newest(kv_head: u32, d: u32) -> f32 {
   let begin = kv_head * width;
   if (d >= 2u * p.half) { return k_at(begin + d); }
   let j = d % p.half;
-  return turned_value(k_at(begin + j), k_at(begin + j + p.half), j, d >= p.half);
+  return rotated_value(k_at(begin + j), k_at(begin + j + p.half), j, d >= p.half);
 }
 fn value_of_newest(kv_head: u32, d: u32) -> f32 { return v_at(kv_head * width + d); }
 fn keep_newest(kv_head: u32, lane: u32) {
@@ -158,7 +158,7 @@ constexpr std::string_view kLowest = "const lowest = -3.4e38;\n";
 void with_newest(Call& call, const RopeWrite& run) {
   const RopeArgs& q = *run.q;
   const KvCache& cache = run.write->cache;
-  const int64_t turned = q.turned > 0 ? q.turned : cache.head_dim;
+  const int64_t rotary_dim = q.rotary_dim > 0 ? q.rotary_dim : cache.head_dim;
   call.text(kWithNewest)
       .read("q", q.x)
       .read("k", run.k->x)
@@ -168,7 +168,7 @@ void with_newest(Call& call, const RopeWrite& run) {
       .write("kept", run.kept)
       .floats("keys", cache.keys, Access::update)
       .floats("values", cache.values, Access::update)
-      .value("half", turned / 2)
+      .value("half", rotary_dim / 2)
       .value("turn", q.first)
       .value("sign", q.inverse ? -1.0f : 1.0f);
 }
@@ -189,8 +189,8 @@ OneRow one_row(const AttentionArgs& args) {
   return row;
 }
 
-Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row, const Place& part,
-                  const RopeWrite* run) {
+Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
+                  const BufferSlice& part, const RopeWrite* run) {
   const KvCache& cache = args.cache;
   const int64_t after = args.first + 1;
   const int64_t end = args.causal ? after : args.length;

@@ -16,10 +16,10 @@ struct OneRow {
 OneRow one_row(const AttentionArgs& args);
 // part: where splits > 1 leave their sums, largest scores and sums of exponentials,
 // join_bytes(args, splits) of them, for join_splits(). run: what comes before the attention, and is
-// done with it: the newest position is the last, and neither queries nor keys that are turned are
+// done with it: the newest position is the last, and neither queries nor keys that are rotated are
 // written.
-Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row, const Place& part,
-                  const RopeWrite* run = nullptr);
+Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
+                  const BufferSlice& part, const RopeWrite* run = nullptr);
 
 // For any number of query rows. A split leaves a line of floats: its sums, up to a multiple of 4,
 // then the largest score, the sum of exponentials and two that mean nothing.
@@ -27,6 +27,7 @@ inline int64_t join_line(int64_t width) {
   return round_up(width, 4) + 4;
 }
 int64_t join_bytes(const AttentionArgs& args, int64_t splits);
-Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, const Place& part);
+Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits,
+                   const BufferSlice& part);
 
 }  // namespace loom::core::webgpu

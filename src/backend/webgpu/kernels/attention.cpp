@@ -38,7 +38,8 @@ int64_t join_bytes(const AttentionArgs& args, int64_t splits) {
   return args.q.rows() * args.heads * splits * join_line(args.cache.head_dim) * 4;
 }
 
-Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, const Place& part) {
+Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits,
+                   const BufferSlice& part) {
   return Call(frame, kJoin)
       .floats("part", part, Access::read)
       .write("y", args.y)
@@ -52,7 +53,7 @@ Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits, cons
 namespace kernels {
 namespace {
 
-// One invocation per pair that is turned, and per value that is kept.
+// One invocation per pair that is rotated, and per value that is kept.
 constexpr Kernel kRope{"rope", R"(
 fn run(i: u32) {
   let r = i / p.units / p.heads;
@@ -89,15 +90,15 @@ fn run(i: u32) {
 
 // Keys and values in a cache: neighbouring lanes read neighbouring positions of a key.
 constexpr std::string_view kFromCache = R"(
-fn key_at(at: Place, position: u32, d: u32) -> f32 {
+fn key_at(at: BufferSlice, position: u32, d: u32) -> f32 {
   let x = min(position, p.length - 1u);
   let group = at.kv_head * (p.capacity / 16u) + x / 16u;
   return keys_at((group * p.head_width + d) * 16u + x % 16u);
 }
-fn value_at(at: Place, position: u32, d: u32) -> f32 {
+fn value_at(at: BufferSlice, position: u32, d: u32) -> f32 {
   return values_at((at.kv_head * p.capacity + position) * p.head_width + d);
 }
-fn hidden(at: Place, position: u32) -> bool { return false; }
+fn hidden(at: BufferSlice, position: u32) -> bool { return false; }
 )";
 
 // A workgroup has a tile of queries and takes 64 positions at a time: lane j has the scores of
@@ -130,7 +131,7 @@ fn run(row: u32, lane: u32) {
   let split = row % p.splits;
   let first_query = row / p.splits % p.tiles * size;
   let head = row / p.splits / p.tiles;
-  at = Place(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
+  at = BufferSlice(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
   begin_tile(lane);
   let last_query = min(first_query + size, p.rows * p.share) - 1u;
   let begin = max(seen_begin(first_query / p.share), p.begin + split * p.per_split);
@@ -200,15 +201,15 @@ int64_t per_split(int64_t positions, int64_t groups) {
 
 Status rope(Frame& frame, const RopeArgs& args) {
   const int64_t width = args.x.cols() / args.heads;
-  const int64_t turned = args.turned > 0 ? args.turned : width;
-  const int64_t units = turned / 2 + width - turned;
+  const int64_t rotary_dim = args.rotary_dim > 0 ? args.rotary_dim : width;
+  const int64_t units = rotary_dim / 2 + width - rotary_dim;
   return Call(frame, kRope)
       .read("x", args.x)
       .read("cos", args.cos)
       .read("sin", args.sin)
       .write("y", args.y)
       .value("units", units)
-      .value("half", turned / 2)
+      .value("half", rotary_dim / 2)
       .value("heads", args.heads)
       .value("head_width", width)
       .value("first", args.first)
@@ -245,7 +246,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
   const int64_t positions = std::max<int64_t>(args.length - row.begin, 0);
   const int64_t step = per_split(positions, tiles * work.kv_heads);
   const int64_t splits = row.fits ? row.splits : std::max<int64_t>(ceil_div(positions, step), 1);
-  Place part;
+  BufferSlice part;
   if (splits > 1) {
     LOOM_ASSIGN(part, frame.temporary(join_bytes(args, splits)));
   }

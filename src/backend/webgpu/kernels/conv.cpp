@@ -308,7 +308,7 @@ Status conv_dw(Frame& frame, const ConvDwArgs& args) {
   const int64_t per_part = std::max(
       kFewestTerms, round_up(ceil_div(product.terms, std::max<int64_t>(kGroups / tiles, 1)), 16));
   const int64_t parts = std::max<int64_t>(ceil_div(product.terms, per_part), 1);
-  Place part;
+  BufferSlice part;
   if (parts > 1) {
     LOOM_ASSIGN(part, frame.temporary(parts * s.filters * product.columns * 4));
   }

@@ -19,7 +19,7 @@ constexpr Kernel kCopyWords{"copy_words", R"(
 fn run(i: u32) { to_put(i, from_word(i)); }
 )"};
 
-Status copy_words(Frame& frame, const Place& from, const Place& to, int64_t count) {
+Status copy_words(Frame& frame, const BufferSlice& from, const BufferSlice& to, int64_t count) {
   return Call(frame, kCopyWords)
       .words("from", from, Access::read)
       .words("to", to, Access::write)

@@ -13,7 +13,7 @@ namespace loom::core::webgpu {
 Call& flat(Call& call, std::initializer_list<const Tensor*> tensors);
 
 // Copies words; may run beside other kernels.
-Status copy_words(Frame& frame, const Place& from, const Place& to, int64_t count);
+Status copy_words(Frame& frame, const BufferSlice& from, const BufferSlice& to, int64_t count);
 
 // activate_dx(kind, x), the derivative of an activation at x or, from_output, at its value there.
 std::string_view slope_text(bool from_output);

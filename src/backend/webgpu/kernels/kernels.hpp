@@ -18,7 +18,7 @@ struct None {};
 #undef LOOM_OP
 
 Status matmul(Frame& frame, const MatmulArgs& args);
-Status quantise_rows(Frame& frame, const QuantiseRowsArgs& args);
+Status quantize_rows(Frame& frame, const QuantizeRowsArgs& args);
 Status pack(Frame& frame, const PackArgs& args);
 Status gather_rows(Frame& frame, const GatherRowsArgs& args);
 Status distinct_rows(Frame& frame, const DistinctRowsArgs& args);
@@ -33,7 +33,7 @@ Status softmax(Frame& frame, const SoftmaxArgs& args);
 Status reduce(Frame& frame, const ReduceArgs& args);
 Status argmax(Frame& frame, const ArgmaxArgs& args);
 Status topk(Frame& frame, const TopkArgs& args);
-Status draw(Frame& frame, const DrawArgs& args);
+Status sample(Frame& frame, const SampleArgs& args);
 Status convert(Frame& frame, const ConvertArgs& args);
 Status fill(Frame& frame, const FillArgs& args);
 Status gemm(Frame& frame, const GemmArgs& args);
@@ -58,7 +58,7 @@ Status gru_cell_dx(Frame& frame, const GruCellDxArgs& args);
 Status squared_distance(Frame& frame, const SquaredDistanceArgs& args);
 Status random(Frame& frame, const RandomArgs& args);
 Status loss(Frame& frame, const LossArgs& args);
-Status optimise(Frame& frame, const OptimiseArgs& args);
+Status optimize(Frame& frame, const OptimizeArgs& args);
 
 // For Call::value(), whose numbers have 32 bits.
 inline int64_t low_word(uint64_t v) {

@@ -48,8 +48,8 @@ fn x_four(r: u32, k: u32) -> vec4<f32> {
 }
 )";
 
-// What quantised rows stand for, where kernels read values of w and not its levels. k % 4 == 0.
-constexpr std::string_view kXQuantised = R"(
+// What quantized rows stand for, where kernels read values of w and not its levels. k % 4 == 0.
+constexpr std::string_view kXQuantized = R"(
 fn x_four(r: u32, k: u32) -> vec4<f32> {
   let at = min(r, p.rows - 1u) * p.blocks + k / 32u;
   return vec4<f32>(unpack4xI8(a_word(at * 8u + k % 32u / 4u))) * scales_at(at);
@@ -99,7 +99,7 @@ fn run(group: u32, lane: u32) {
 }
 )"};
 
-// The same with quantised rows of x: the sum of a block is an exact integer.
+// The same with quantized rows of x: the sum of a block is an exact integer.
 constexpr Kernel kFewQ8{"matmul_few_q8", R"(
 fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
   return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
@@ -172,7 +172,7 @@ Status matmul_few(Frame& frame, const MatmulArgs& args) {
       .lanes(depth <= 512 ? 64 : (depth <= 2048 ? 128 : 256));
   if (args.use_q8) {
     call.words("a", args.q8.codes);
-    if (wide) call.text(kXQuantised);
+    if (wide) call.text(kXQuantized);
     if (!wide) call.words("sums", args.q8.sums);
     call.read("scales", f32_vector(args.q8.scales, args.q8.rows * args.q8.blocks));
   } else {
@@ -183,7 +183,7 @@ Status matmul_few(Frame& frame, const MatmulArgs& args) {
 
 namespace {
 
-// Rows of y eight at a time, for types without a kernel that takes many quantised rows.
+// Rows of y eight at a time, for types without a kernel that takes many quantized rows.
 Status matmul_by_eights(Frame& frame, const MatmulArgs& args) {
   for (int64_t row = 0; row < args.y.rows(); row += kFewRows) {
     const int64_t count = std::min(kFewRows, args.y.rows() - row);

@@ -1,5 +1,5 @@
 // matmul of many rows, and squared_distance: large tiles of the output (tiles.hpp), w decoded once
-// per tile. Small outputs and products of quantised rows are in products_many.cpp.
+// per tile. Small outputs and products of quantized rows are in products_many.cpp.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/kernels/products.hpp"
 #include "backend/webgpu/kernels/tiles.hpp"

@@ -33,7 +33,7 @@ struct Job {
   Coder coder = Coder::integer;
   int64_t stored_as = 0;
   double largest = 0, smallest = 0;  // value of the codes at both ends
-  Place scratch;
+  BufferSlice scratch;
 
   Status scales();
   Status block_scales();
@@ -130,7 +130,7 @@ Status Job::scales() {
   const int64_t values = g.rows * g.cols;
   const int64_t stretch = std::max<int64_t>(round_up(ceil_div(values, kParts), 64), 1024);
   const int64_t parts = ceil_div(values, stretch);
-  Place partial;
+  BufferSlice partial;
   if (whole) {
     LOOM_ASSIGN(partial, frame.temporary(kParts * kPartBytes));
     LOOM_TRY(Call(frame, kPartial)

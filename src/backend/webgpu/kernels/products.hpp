@@ -10,7 +10,7 @@ constexpr int64_t kFewRows = 8;
 Status matmul_few(Frame& frame, const MatmulArgs& args);
 // Many: bound by arithmetic.
 Status matmul_many(Frame& frame, const MatmulArgs& args);
-// In tiles (tiles.hpp), however few outputs there are; not of quantised rows.
+// In tiles (tiles.hpp), however few outputs there are; not of quantized rows.
 Status matmul_tiles(Frame& frame, const MatmulArgs& args);
 
 // finish(sum, n): the bias of output n added, then the activation; finished(sum, bias) where it was
@@ -21,7 +21,7 @@ extern const std::string_view kFinish;
 // part, then
 //   other not empty   (one part) result = other + y
 //   gated             (two parts of one width, no activation of their own) result =
-//                     activation(y of part 0) * y of part 1, and with codes its quantised copy;
+//                     activation(y of part 0) * y of part 1, and with codes its quantized copy;
 //                     a multiple of 32 columns then
 struct Products {
   struct Part {

@@ -1,5 +1,5 @@
 // Products of many rows of x by one matrix, or by up to three over the same x, and what follows
-// them: bias and activation, an addition, a gated unit and its quantised copy. Prompts make outputs
+// them: bias and activation, an addition, a gated unit and its quantized copy. Prompts make outputs
 // of some hundred rows and columns: too few tiles to fill a large GPU with one sum per invocation,
 // and sums too short to wait for memory at every step. So a tile is small, 4 tall x 32 wide
 // outputs; its 256 invocations are `slices` that share the sum, each with 4 x 4 wide outputs per
@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "backend/webgpu/kernels/products.hpp"
-#include "backend/webgpu/kernels/quantise.hpp"
+#include "backend/webgpu/kernels/quantize.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
 #include "base/checked.hpp"
 
@@ -371,17 +371,17 @@ fn store(made: Made, t: u32, row: u32, col: u32, inside: bool, lane: u32) {
                     one(row, n + 1u, inside, made.a.y, made.b.y),
                     one(row, n + 2u, inside, made.a.z, made.b.z),
                     one(row, n + 3u, inside, made.a.w, made.b.w));
-  quantise_row(x, row, t, inside, lane);
+  quantize_row(x, row, t, inside, lane);
 }
 )";
 
 constexpr std::string_view kNoCodes = R"(
-fn quantise_row(x: vec4<f32>, row: u32, t: u32, inside: bool, lane: u32) {}
+fn quantize_row(x: vec4<f32>, row: u32, t: u32, inside: bool, lane: u32) {}
 )";
 
 constexpr std::string_view kCodes = R"(
-fn quantise_row(x: vec4<f32>, row: u32, t: u32, inside: bool, lane: u32) {
-  quantise_block(x, row * p.mixed_blocks + t, inside, lane);
+fn quantize_row(x: vec4<f32>, row: u32, t: u32, inside: bool, lane: u32) {
+  quantize_block(x, row * p.mixed_blocks + t, inside, lane);
 }
 )";
 
@@ -435,7 +435,7 @@ bool mergeable(const Frame& frame, const Tensor& a, const Tensor& b) {
   if (a.dtype != b.dtype || a.shape[1] != b.shape[1] || info.compute == ComputeType::f64) {
     return false;
   }
-  const Place first = frame.place(a.data), second = frame.place(b.data);
+  const BufferSlice first = frame.place(a.data), second = frame.place(b.data);
   return first.buffer != nullptr && first.buffer == second.buffer;
 }
 
@@ -487,7 +487,7 @@ Status run_products(Frame& frame, const Products& m) {
       .lanes(kLanes);
   if (m.gated) {
     call.write("mixed", m.result).value("mixed_blocks", ceil_div(m.result.cols(), kWidth));
-    if (m.codes != nullptr) quantised(call, *m.codes);
+    if (m.codes != nullptr) quantized(call, *m.codes);
   } else {
     call.read("other", m.other).write("added", m.result);
     call.value("other_row", m.other.row_stride).value("added_row", m.result.row_stride);

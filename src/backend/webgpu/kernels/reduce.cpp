@@ -92,7 +92,7 @@ Status reduce(Frame& frame, const ReduceArgs& args) {
   call.value("blocks", blocks).constant("kind", static_cast<int64_t>(args.kind)).lanes(32);
   if (blocks == 1) return call.write("y", args.y).rows(rows);
   if (rows == 0) return {};
-  LOOM_ASSIGN(const Place place, frame.temporary(rows * blocks * 4));
+  LOOM_ASSIGN(const BufferSlice place, frame.temporary(rows * blocks * 4));
   LOOM_TRY(call.floats("y", place, Access::write).rows(rows * blocks));
   return Call(frame, kJoinRow)
       .floats("part", place, Access::read)
@@ -108,7 +108,7 @@ Status reduce_cols(Frame& frame, const ReduceColsArgs& args) {
   const int64_t blocks = rows > kBlock ? (rows + kBlock - 1) / kBlock : 1;
   const int64_t tiles = (cols + 7) / 8;
   const bool one = blocks == 1;
-  Place place;
+  BufferSlice place;
   if (!one && cols > 0) {
     LOOM_ASSIGN(place, frame.temporary(blocks * cols * 4));
   }

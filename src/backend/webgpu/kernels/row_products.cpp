@@ -4,7 +4,7 @@
 #include "backend/webgpu/kernels/row_products.hpp"
 
 #include "backend/webgpu/kernels/attend_one.hpp"
-#include "backend/webgpu/kernels/quantise.hpp"
+#include "backend/webgpu/kernels/quantize.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
 #include "base/checked.hpp"
 
@@ -112,7 +112,7 @@ fn prepare(first: bool, lane: u32) {
 }
 )";
 
-// quantise_block() of quantise.cpp, into the memory of the workgroup.
+// quantize_block() of quantize.cpp, into the memory of the workgroup.
 constexpr std::string_view kCodes = R"(
 var<workgroup> a_codes: array<u32, depth / 4u>;
 var<workgroup> a_scales: array<f32, depth / 32u>;
@@ -125,7 +125,7 @@ fn prepare(first: bool, lane: u32) {
   var mine = ready_row(first, lane);
   for (var i = 0u; i < row_quads; i++) {
     let at = lane + i * lanes;
-    quantise_block(mine[i], at / 8u, at < depth / 4u, lane);
+    quantize_block(mine[i], at / 8u, at < depth / 4u, lane);
   }
 }
 )";
@@ -334,11 +334,11 @@ void read_row(Call& call, const RowProducts& p) {
 bool row_fits(const RowProducts& p) {
   const R16 g = r16_geometry(p.matrix[0]->w.dtype, 16, p.depth());
   if (p.depth() <= 0 || p.depth() % kR16Block != 0) return false;
-  if (p.quantise != nullptr && !reads_levels(g.dtype)) return false;
+  if (p.quantize != nullptr && !reads_levels(g.dtype)) return false;
   // f64 weights have no rows at a time.
   if (dtype_info(g.dtype).compute != ComputeType::f32) return false;
   // The workgroup's 16 KiB, beside the sums of its lanes.
-  const int64_t per_block = p.quantise != nullptr ? 32 + 8 : 128;
+  const int64_t per_block = p.quantize != nullptr ? 32 + 8 : 128;
   const int64_t sums = p.joined != nullptr ? 3 * 4 * kJoinedSums : 0;
   const int64_t room = 16384 - 2 * kLanes * 16 - 3 * kLanes * 4 - sums;
   if (p.joined != nullptr && (p.joined->splits * p.joined->heads > kJoinedSums ||
@@ -355,9 +355,9 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
   weights(call, *l.lowest, WeightView::quads);
   read_row(call, p);
-  if (p.quantise != nullptr) call.text(kQuantiseBlock);
-  call.text(p.quantise != nullptr ? kCodes : kFloats).text(wide ? kWide : kBlocks);
-  if (!wide) call.text(p.quantise != nullptr ? kBlockQ8 : kBlockFloats);
+  if (p.quantize != nullptr) call.text(kQuantizeBlock);
+  call.text(p.quantize != nullptr ? kCodes : kFloats).text(wide ? kWide : kBlocks);
+  if (!wide) call.text(p.quantize != nullptr ? kBlockQ8 : kBlockFloats);
   call.text(kProduct)
       .write("kept", out.kept)
       .read("bias0", first.bias)

@@ -9,7 +9,7 @@ namespace loom::core::webgpu {
 // An attention that left its splits in `part` (attend_one.hpp): its row is joined where it is read.
 struct JoinedRow {
   Tensor y;  // what would hold it
-  Place part;
+  BufferSlice part;
   int64_t splits = 1, heads = 1, width = 1;
 };
 // Sums that are joined by every workgroup that reads the row: more splits are joined first, once.
@@ -20,7 +20,7 @@ struct RowProducts {
   static constexpr int64_t kMost = 3;
   const NormArgs* norm = nullptr;
   const JoinedRow* joined = nullptr;
-  const QuantiseRowsArgs* quantise = nullptr;
+  const QuantizeRowsArgs* quantize = nullptr;
   const MatmulArgs* matrix[kMost] = {};
   int64_t count = 0;
   const GatedArgs* gated = nullptr;
@@ -30,7 +30,7 @@ struct RowProducts {
 
   const Tensor& x() const {
     if (norm != nullptr) return norm->x;
-    return quantise != nullptr ? quantise->x : matrix[0]->x;
+    return quantize != nullptr ? quantize->x : matrix[0]->x;
   }
   int64_t depth() const { return matrix[0]->w.shape[1]; }
 };

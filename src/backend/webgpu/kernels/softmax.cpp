@@ -90,7 +90,7 @@ fn run(row: u32, lane: u32) {
 
 Status long_softmax(Frame& frame, const SoftmaxArgs& args, int64_t parts) {
   const int64_t groups = args.x.rows() * parts;
-  LOOM_ASSIGN(const Place place, frame.temporary(groups * 8));
+  LOOM_ASSIGN(const BufferSlice place, frame.temporary(groups * 8));
   const auto common = [&](Call& call) -> Call& {
     return call.read("x", args.x)
         .value("cols", args.x.cols())

@@ -301,7 +301,7 @@ Call adding_parts(Frame& frame) {
 }
 
 Status run_parts(Frame& frame, Call& call, const TilePlan& plan, Call& add) {
-  LOOM_ASSIGN(const Place part, frame.temporary(plan.splits * plan.rows * plan.cols * 4));
+  LOOM_ASSIGN(const BufferSlice part, frame.temporary(plan.splits * plan.rows * plan.cols * 4));
   LOOM_TRY(run_whole(call.floats("part", part, Access::write).text(kOutPart), plan));
   return add.floats("part", part, Access::read)
       .value("cols", plan.cols)

@@ -53,7 +53,7 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
 Gpu::Gpu(wgpu::Api api) : api_(api) {}
 
 void Gpu::later(std::function<Status()> job) {
-  courier_.later([this, job = std::move(job)] {
+  submissions_.later([this, job = std::move(job)] {
     Status status = job();
     if (status.ok()) return;
     if (late_.ok()) late_ = std::move(status);
@@ -62,7 +62,7 @@ void Gpu::later(std::function<Status()> job) {
 }
 
 Gpu::~Gpu() {
-  settle();
+  drain();
   drop_bind_groups();
   for (const auto& [signature, layouts] : layouts_) {
     api_.PipelineLayoutRelease(layouts.pipeline);
@@ -228,7 +228,7 @@ Status Gpu::poll_until(const bool& done) {
 }
 
 Status Gpu::check() {
-  settle();
+  drain();
   troubled_ = failure_.lost;
   if (failure_.lost) {
     return make_error(Code::internal, cat(report_.name, ": the GPU was lost (", failure_.message,
@@ -245,7 +245,7 @@ Status Gpu::check() {
 }
 
 void Gpu::lose() {
-  settle();
+  drain();
   troubled_ = true;
   api_.DeviceDestroy(device_);
   failure_.lost = true;
@@ -291,7 +291,7 @@ Result<wgpu::Buffer> Gpu::create_buffer(int64_t bytes, wgpu::Flags usage) {
 
 void Gpu::destroy(wgpu::Buffer buffer) {
   if (buffer == nullptr) return;
-  settle();
+  drain();
   drop_bind_groups();
   api_.BufferDestroy(buffer);
   api_.BufferRelease(buffer);
@@ -305,7 +305,7 @@ void Gpu::drop_bind_groups() {
 Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes) {
   // In pieces: libraries copy what they are given into memory of their own first.
   constexpr int64_t kPiece = 16 << 20;
-  settle();
+  drain();
   const auto* from = static_cast<const std::byte*>(data);
   for (int64_t done = 0; done < bytes; done += kPiece) {
     const int64_t piece = std::min(kPiece, bytes - done);
@@ -323,7 +323,7 @@ Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t
 }
 
 Status Gpu::clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes) {
-  settle();
+  drain();
   const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
   api_.CommandEncoderClearBuffer(encoder, buffer, static_cast<uint64_t>(offset),
                                  static_cast<uint64_t>(bytes));

@@ -54,18 +54,18 @@ class Gpu {
   ~Gpu();
 
   const AdapterReport& report() const { return report_; }
-  void set_team(int lanes) { report_.team = lanes; }
+  void set_subgroup(int lanes) { report_.subgroup = lanes; }
   const wgpu::Api& api() const { return api_; }
   wgpu::Device device() const { return device_; }
 
   // For work that nobody waits for: a thread of its own does it, in order. What else calls the
   // library waits for that first, so it sees one thread at a time: all below but arrived() and
   // stage(), which need not, and bind_group(), submit() and begin_read(), which belong into a job
-  // or behind settle(). What a job calls does not wait. An error of a job comes from the next
+  // or behind drain(). What a job calls does not wait. An error of a job comes from the next
   // check().
   void later(std::function<Status()> job);
-  void settle() const { courier_.settle(); }
-  bool settled() const { return courier_.idle(); }
+  void drain() const { submissions_.drain(); }
+  bool drained() const { return submissions_.idle(); }
 
   // Zero-filled. Errors: out_of_memory with the size.
   Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
@@ -157,7 +157,7 @@ class Gpu {
   std::unordered_map<Bound, wgpu::BindGroup, BoundHash> groups_;
   std::vector<std::unique_ptr<Staging>> stagings_;
   wgpu::Buffer fence_ = nullptr;
-  Courier courier_;  // the last member: its jobs use the others
+  SubmissionThread submissions_;  // the last member: its jobs use the others
 };
 
 constexpr int64_t kUniformBlock = 256;  // bytes of a kernel's uniform block, and their alignment

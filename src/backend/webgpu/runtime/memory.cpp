@@ -17,7 +17,7 @@ Memory::~Memory() {
   for (const auto& [buffer, info] : buffers_) gpu_->destroy(buffer);
 }
 
-Place Memory::find(const std::byte* p) const {
+BufferSlice Memory::find(const std::byte* p) const {
   const auto holds = [&](const Range& range) {
     return p >= range.host.begin && p <= range.host.begin + range.host.bytes;
   };

@@ -12,7 +12,7 @@
 namespace loom::core::webgpu {
 
 // Where a host address is on the device.
-struct Place {
+struct BufferSlice {
   wgpu::Buffer buffer = nullptr;
   int64_t buffer_bytes = 0;
   int64_t offset = 0;     // bytes
@@ -30,7 +30,7 @@ class Memory {
   Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use, bool contents);
   void detach(int64_t id);
   // buffer is null where nothing is attached.
-  Place find(const std::byte* p) const;
+  BufferSlice find(const std::byte* p) const;
   int64_t bytes(MemoryUse use) const { return bytes_[static_cast<int>(use)]; }
 
  private:

@@ -36,7 +36,8 @@ struct AdapterReport {
   bool f16 = false, subgroups = false, timestamps = false;
   uint32_t subgroup_min = 0, subgroup_max = 0;
   int64_t immediates = 0;  // bytes of parameters that go with a dispatch; 0: they lie in a buffer
-  int team = 1;  // invocations in a row that swap values in registers; 1: none, kernels do without
+  int subgroup =
+      1;  // invocations in a row that swap values in registers; 1: none, kernels do without
   int64_t max_buffer = 0, max_binding = 0;
   int64_t max_storage_buffers = 0, max_workgroup_memory = 0, max_workgroup_size = 0,
           max_workgroups = 0;

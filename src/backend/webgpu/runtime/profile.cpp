@@ -12,7 +12,7 @@ Result<std::unique_ptr<Profile>> Profile::create(Gpu& gpu) {
                       cat(gpu.report().name, ": the adapter has no timestamps to profile with"));
   }
   std::unique_ptr<Profile> profile(new Profile(gpu));
-  gpu.settle();
+  gpu.drain();
   wgpu::QuerySetDescriptor descriptor;
   descriptor.count = 2 * kMostDispatches;
   profile->queries_ = gpu.api().DeviceCreateQuerySet(gpu.device(), &descriptor);
@@ -23,7 +23,7 @@ Result<std::unique_ptr<Profile>> Profile::create(Gpu& gpu) {
 }
 
 Profile::~Profile() {
-  gpu_->settle();
+  gpu_->drain();
   gpu_->destroy(resolved_);
   if (queries_ != nullptr) gpu_->api().QuerySetRelease(queries_);
 }

@@ -20,7 +20,7 @@ int64_t word_bytes(const Gpu::Read& read) {
 }  // namespace
 
 Status Gpu::read(std::span<const Read> reads) {
-  settle();
+  drain();
   std::vector<Read> piece;
   int64_t bytes = 0;
   const auto flush = [&]() -> Status {
@@ -67,7 +67,7 @@ Result<int64_t> Gpu::free_staging(int64_t bytes) {
     if (better) best = i;
   }
   if (best < 0) {
-    settle();  // jobs look into the list
+    drain();  // jobs look into the list
     best = static_cast<int64_t>(stagings_.size());
     stagings_.push_back(std::make_unique<Staging>());
   }
@@ -109,13 +109,13 @@ void Gpu::begin_read(int64_t ticket) {
 
 bool Gpu::arrived(int64_t ticket) {
   const Staging& staging = *stagings_[static_cast<size_t>(ticket)];
-  if (!settled() || staging.state != Staging::State::mapped) return false;
+  if (!drained() || staging.state != Staging::State::mapped) return false;
   if (!staging.mapped.done) poll();
   return staging.mapped.done;
 }
 
 Status Gpu::end_read(int64_t ticket) {
-  settle();
+  drain();
   Staging& staging = *stagings_[static_cast<size_t>(ticket)];
   const Staging::State state = staging.state;
   if (state == Staging::State::mapped) LOOM_TRY(poll_until(staging.mapped.done));

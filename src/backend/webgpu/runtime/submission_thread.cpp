@@ -7,11 +7,12 @@
 namespace loom::core::webgpu {
 namespace {
 
-// A courier stays awake for the next job about as long as a device takes for one; then it parks.
+// A submission thread stays awake for the next job about as long as a device takes for one; then it
+// parks.
 constexpr std::chrono::microseconds kAwake{200};
 constexpr int kMostJobs = 4;
 
-thread_local const Courier* here = nullptr;  // whose thread this is
+thread_local const SubmissionThread* here = nullptr;  // whose thread this is
 
 template <class Ready>
 void wait_for(Ready ready) {
@@ -26,8 +27,8 @@ void wait_for(Ready ready) {
 
 }  // namespace
 
-Courier::~Courier() {
-  settle();
+SubmissionThread::~SubmissionThread() {
+  drain();
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -36,7 +37,7 @@ Courier::~Courier() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Courier::later(Job job) {
+void SubmissionThread::later(Job job) {
   wait_for([&] { return open_.load(std::memory_order_acquire) < kMostJobs; });
   open_.fetch_add(1, std::memory_order_relaxed);
   {
@@ -47,12 +48,12 @@ void Courier::later(Job job) {
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
 }
 
-void Courier::settle() const {
+void SubmissionThread::drain() const {
   if (here == this) return;
   wait_for([&] { return idle(); });
 }
 
-void Courier::work() {
+void SubmissionThread::work() {
   here = this;
   for (;;) {
     const auto begin = std::chrono::steady_clock::now();

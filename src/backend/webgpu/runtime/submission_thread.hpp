@@ -1,5 +1,5 @@
-// Courier: a thread that does jobs in their order, for what costs the host time and nobody waits
-// for. Where there are no threads they are done at once.
+// SubmissionThread: a thread that does jobs in their order, for what costs the host time and nobody
+// waits for. Where there are no threads they are done at once.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,20 @@
 
 namespace loom::core::webgpu {
 
-class Courier {
+class SubmissionThread {
  public:
   using Job = std::function<void()>;
 
 #if LOOM_THREADS
-  Courier() = default;
-  ~Courier();  // behind the last job
-  Courier(const Courier&) = delete;
-  Courier& operator=(const Courier&) = delete;
+  SubmissionThread() = default;
+  ~SubmissionThread();  // behind the last job
+  SubmissionThread(const SubmissionThread&) = delete;
+  SubmissionThread& operator=(const SubmissionThread&) = delete;
 
   // The thread begins with the first job. Waits where many are waiting.
   void later(Job job);
   // All jobs so far are done, and the caller sees what they did. A job that calls it goes on.
-  void settle() const;
+  void drain() const;
   bool idle() const {
     return open_.load(std::memory_order_acquire) == 0;
   }
@@ -44,7 +44,7 @@ class Courier {
   void later(const Job& job) {
     job();
   }
-  void settle() const {}
+  void drain() const {}
   bool idle() const {
     return true;
   }

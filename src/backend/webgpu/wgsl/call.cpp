@@ -57,7 +57,7 @@ Call& Call::words(std::string_view name, const void* begin, Access access) {
   return add(operand);
 }
 
-Call& Call::words(std::string_view name, const Place& place, Access access) {
+Call& Call::words(std::string_view name, const BufferSlice& place, Access access) {
   Operand operand;
   operand.name = name;
   operand.access = access;
@@ -70,7 +70,7 @@ Call& Call::floats(std::string_view name, const float* begin, Access access) {
   return floats(name, frame_->memory_->find(reinterpret_cast<const std::byte*>(begin)), access);
 }
 
-Call& Call::floats(std::string_view name, const Place& place, Access access) {
+Call& Call::floats(std::string_view name, const BufferSlice& place, Access access) {
   Operand operand;
   operand.name = name;
   operand.access = access;
@@ -82,7 +82,7 @@ Call& Call::quads(std::string_view name, const void* begin) {
   return quads(name, frame_->memory_->find(static_cast<const std::byte*>(begin)));
 }
 
-Call& Call::quads(std::string_view name, const Place& place) {
+Call& Call::quads(std::string_view name, const BufferSlice& place) {
   Operand operand;
   operand.name = name;
   operand.view = Operand::View::quads;

@@ -21,7 +21,7 @@ constexpr int64_t kStaging = int64_t{1} << 20;
 }  // namespace
 
 Frame::~Frame() {
-  gpu_->settle();
+  gpu_->drain();
   for (const auto& [key, pipeline] : pipelines_) {
     gpu_->api().ComputePipelineRelease(pipeline.pipeline);
   }
@@ -43,7 +43,7 @@ void Frame::drop() {
   staged_.clear();
 }
 
-Result<Place> Frame::temporary(int64_t bytes) {
+Result<BufferSlice> Frame::temporary(int64_t bytes) {
   if (bytes > temporary_bytes_) {
     LOOM_TRY(flush());
     LOOM_TRY(gpu_->wait());
@@ -55,23 +55,23 @@ Result<Place> Frame::temporary(int64_t bytes) {
     LOOM_ASSIGN(temporary_, gpu_->create_buffer(wanted, wgpu::kStorage));
     temporary_bytes_ = wanted;
   }
-  return Place{temporary_, temporary_bytes_, 0, temporary_bytes_};
+  return BufferSlice{temporary_, temporary_bytes_, 0, temporary_bytes_};
 }
 
-Result<Place> Frame::table(std::span<const uint32_t> words) {
+Result<BufferSlice> Frame::table(std::span<const uint32_t> words) {
   const auto bytes = static_cast<int64_t>(words.size()) * 4;
   if (bytes > kTables) return make_error(Code::internal, "a dispatch with too large a table");
   if (static_cast<int64_t>(table_.size()) * 4 + bytes > kTables) LOOM_TRY(flush());
   LOOM_TRY(reserve(table_buffer_, kTables, wgpu::kStorage));
   const auto offset = static_cast<int64_t>(table_.size()) * 4;
   table_.insert(table_.end(), words.begin(), words.end());
-  return Place{table_buffer_.buffer, kTables, offset, bytes};
+  return BufferSlice{table_buffer_.buffer, kTables, offset, bytes};
 }
 
-Status Frame::write(const Place& to, const void* data, int64_t bytes) {
+Status Frame::write(const BufferSlice& to, const void* data, int64_t bytes) {
   const auto staged = static_cast<int64_t>(staged_.size());
   LOOM_TRY(close_all());
-  const bool empty = dispatches_.empty() && copies_.empty() && gpu_->settled();
+  const bool empty = dispatches_.empty() && copies_.empty() && gpu_->drained();
   if (empty || staged + bytes > kStaging || bytes % 4 != 0 || to.offset % 4 != 0) {
     LOOM_TRY(flush());
     return gpu_->write(to.buffer, to.offset, data, bytes);
@@ -79,12 +79,12 @@ Status Frame::write(const Place& to, const void* data, int64_t bytes) {
   LOOM_TRY(reserve(staging_buffer_, kStaging, wgpu::kCopySrc));
   const auto* begin = static_cast<const std::byte*>(data);
   staged_.insert(staged_.end(), begin, begin + bytes);
-  return copy(Place{staging_buffer_.buffer, kStaging, staged, bytes}, to, bytes);
+  return copy(BufferSlice{staging_buffer_.buffer, kStaging, staged, bytes}, to, bytes);
 }
 
 Status Frame::reserve(Sent& to, int64_t bytes, wgpu::Flags usage) {
   if (to.bytes >= bytes) return {};
-  gpu_->settle();
+  gpu_->drain();
   ++generation_;
   gpu_->destroy(to.buffer);
   to = {};
@@ -128,7 +128,7 @@ Status Frame::add(Work& work) {
   return dispatch({&work, 1});
 }
 
-Status Frame::settle(std::vector<Use> uses) {
+Status Frame::add_dependencies(std::vector<Use> uses) {
   for (size_t i = 0; i < fresh_.size(); ++i) {
     Work& work = fresh_[i];
     const bool joins =
@@ -168,7 +168,7 @@ Status Frame::close_all() {
 
 Status Frame::dispatch(std::span<Work> works) {
   Dispatch dispatch;
-  settle_lanes(works);
+  fix_lanes(works);
   LOOM_TRY(webgpu::bind(works, dispatch.signature, dispatch.storage));
   const PipelineKey key = pipeline_key(works, dispatch.signature);
   Pipeline& pipeline = pipelines_[key];
@@ -177,7 +177,7 @@ Status Frame::dispatch(std::span<Work> works) {
       pipeline.name += cat(pipeline.name.empty() ? "" : "+", work.kernel.name);
     }
     // wgpu-native has subgroups without, and does not know the word.
-    const Dialect dialect{adapter().team, gpu_->api().flavour.dawn, adapter().immediates};
+    const Dialect dialect{adapter().subgroup, gpu_->api().flavour.dawn, adapter().immediates};
     const std::string wgsl = pipeline_wgsl(works, dispatch.signature, dialect);
     Result<wgpu::ComputePipeline> made = gpu_->compile(pipeline.name, wgsl, dispatch.signature);
     if (!made.ok()) {
@@ -279,7 +279,7 @@ Status Frame::replay(const Recording& recording) {
   return {};
 }
 
-Status Frame::copy(const Place& from, const Place& to, int64_t bytes) {
+Status Frame::copy(const BufferSlice& from, const BufferSlice& to, int64_t bytes) {
   LOOM_TRY(close_all());
   copies_.push_back({from, to, bytes, dispatches_.size()});
   return {};
@@ -290,7 +290,7 @@ Result<int64_t> Frame::read(std::span<const Gpu::Read> reads) {
   std::vector<Gpu::StagedCopy> copies;
   LOOM_ASSIGN(const int64_t ticket, gpu_->stage(reads, copies));
   for (const Gpu::StagedCopy& c : copies) {
-    const Place from{c.from, 0, c.from_offset, c.bytes}, to{c.to, 0, c.to_offset, c.bytes};
+    const BufferSlice from{c.from, 0, c.from_offset, c.bytes}, to{c.to, 0, c.to_offset, c.bytes};
     copies_.push_back({from, to, c.bytes, dispatches_.size()});
   }
   reads_.push_back(ticket);
@@ -331,7 +331,7 @@ Status Frame::submit(bool later) {
   if (later && profile_ == nullptr) {
     gpu_->later([this, batch] { return run(*batch); });
   } else {
-    gpu_->settle();
+    gpu_->drain();
     LOOM_TRY(run(*batch));
   }
   while (pipelines_.size() > kMaxPipelines) evict();
@@ -438,7 +438,7 @@ void Frame::evict() {
       std::min_element(pipelines_.begin(), pipelines_.end(),
                        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
   ++generation_;
-  gpu_->settle();
+  gpu_->drain();
   gpu_->api().ComputePipelineRelease(oldest->second.pipeline);
   pipelines_.erase(oldest);
 }

@@ -44,10 +44,10 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   // A copy behind the dispatches so far, in whole words.
-  Status copy(const Place& from, const Place& to, int64_t bytes);
+  Status copy(const BufferSlice& from, const BufferSlice& to, int64_t bytes);
   // Memory as the dispatches from now on see it. What was described before is not submitted for it
   // where there is little to write: it waits with the next dispatches.
-  Status write(const Place& to, const void* data, int64_t bytes);
+  Status write(const BufferSlice& to, const void* data, int64_t bytes);
   // Results of the dispatches so far come to the host with their submission; returns what
   // end_read() of the device takes.
   Result<int64_t> read(std::span<const Gpu::Read> reads);
@@ -66,13 +66,13 @@ class Frame {
   // wait name tables of the submission to come.
   Status flush_full();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
-  // Commands come one after the other, as what was described since the last settle(). Works of the
-  // next that could run beside those of the last do so where they touch nothing in common;
-  // unsettled(): it depends on `uses`, what the commands touch.
-  bool unsettled() const { return !fresh_.empty(); }
-  Status settle(std::vector<Use> uses);
+  // Commands come one after the other, as what was described since the last add_dependencies().
+  // Works of the next that could run beside those of the last do so where they touch nothing in
+  // common; has_fresh(): it depends on `uses`, what the commands touch.
+  bool has_fresh() const { return !fresh_.empty(); }
+  Status add_dependencies(std::vector<Use> uses);
   // What was described since is forgotten.
-  void unsettle() { fresh_.clear(); }
+  void discard_fresh() { fresh_.clear(); }
   // Forgets it: an error happened.
   void drop();
   // Where dispatches are timed; null: nowhere.
@@ -90,14 +90,14 @@ class Frame {
   Status replay(const Recording& recording);
   int64_t generation() const { return generation_; }
   const AdapterReport& adapter() const { return gpu_->report(); }
-  Place place(const std::byte* p) const { return memory_->find(p); }
+  BufferSlice place(const std::byte* p) const { return memory_->find(p); }
   // Memory that kernels of one op share, valid until the next op asks: for results between two
   // dispatches. `bytes` from its start; contents mean nothing.
-  Result<Place> temporary(int64_t bytes);
+  Result<BufferSlice> temporary(int64_t bytes);
   // Words for the next dispatch, whatever their number: what does not fit its parameters.
-  Result<Place> table(std::span<const uint32_t> words);
+  Result<BufferSlice> table(std::span<const uint32_t> words);
   // Where a tensor lies; buffer is null where it is not on the device.
-  Place place_of(const Tensor& t) const { return memory_->find(t.data); }
+  BufferSlice place_of(const Tensor& t) const { return memory_->find(t.data); }
   int64_t own_memory() const {
     return uniform_buffer_.bytes + temporary_bytes_ + table_buffer_.bytes + staging_buffer_.bytes;
   }
@@ -126,7 +126,7 @@ class Frame {
     int64_t submissions = 0;
   };
   struct Copy {
-    Place from, to;
+    BufferSlice from, to;
     int64_t bytes = 0;
     size_t before = 0;  // a dispatch
   };
@@ -169,7 +169,7 @@ class Frame {
   int64_t tick_ = 0;
   int64_t generation_ = 0, submissions_ = 0;
   Mark mark_;
-  std::vector<Work> fresh_;     // since the last settle()
+  std::vector<Work> fresh_;     // since the last add_dependencies()
   std::vector<Work> open_;      // of the last dispatch, which others may join
   std::vector<Use> open_uses_;  // of it
   std::vector<Copy> copies_;
@@ -205,13 +205,13 @@ class Call {
   Call& ids(std::string_view name, const Tensor& t, Access access = Access::read);
   // Bytes as 32-bit words; begin is a multiple of 4 from the start of what was attached.
   Call& words(std::string_view name, const void* begin, Access access = Access::read);
-  Call& words(std::string_view name, const Place& place, Access access);
+  Call& words(std::string_view name, const BufferSlice& place, Access access);
   // Bytes as vec4<u32>, read only; begin is a multiple of 16 from the start of what was attached.
   Call& quads(std::string_view name, const void* begin);
-  Call& quads(std::string_view name, const Place& place);
+  Call& quads(std::string_view name, const BufferSlice& place);
   // A float view of memory at an address, or at a place (temporary()).
   Call& floats(std::string_view name, const float* begin, Access access = Access::read);
-  Call& floats(std::string_view name, const Place& place, Access access);
+  Call& floats(std::string_view name, const BufferSlice& place, Access access);
 
   Call& value(std::string_view name, int64_t v);
   Call& value(std::string_view name, float v);

@@ -8,7 +8,7 @@ namespace {
 struct Function {
   std::string_view name;
   std::string_view text;
-  std::string_view teamed = {};  // instead, where lanes can swap values in registers
+  std::string_view in_subgroups = {};  // instead, where lanes can swap values in registers
 };
 
 constexpr Function kFunctions[] = {
@@ -371,8 +371,8 @@ fn activate(kind: u32, x: f32) -> f32 {
   }
 }
 )"},
-    // A value of the lane whose number differs by the bit n; n below `team`, the number of lanes in
-    // a row that can swap values (1: none). Every invocation calls.
+    // A value of the lane whose number differs by the bit n; n below `subgroup`, the number of
+    // lanes in a row that can swap values (1: none). Every invocation calls.
     {"swap_lanes", R"(
 fn swap_lanes(v: f32, n: u32) -> f32 { return v; }
 )",
@@ -387,12 +387,12 @@ fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return subgroupShuffleXor(v, n
 )"},
     // Sums over the invocations with the same lane % 4, as values 0 .. 15: a lane gets value
     // lane_output(lane) of them. One barrier: the next call writes the other half. The order of a
-    // sum does not depend on teams: of 32 lanes those 4 apart, 8 apart, 16 apart, then the next 32.
-    // Workgroup memory is little, because kernels that read much want it as cache.
+    // sum does not depend on subgroups: of 32 lanes those 4 apart, 8 apart, 16 apart, then the
+    // next 32. Workgroup memory is little, because kernels that read much want it as cache.
     {"lane_sums", R"(
-const lane_sums_team = clamp(team, 4u, 32u);
-const lane_sums_folds = 32u / lane_sums_team;
-const lane_sums_parts = lanes / lane_sums_team * 4u;
+const lane_sums_subgroup = clamp(subgroup, 4u, 32u);
+const lane_sums_folds = 32u / lane_sums_subgroup;
+const lane_sums_parts = lanes / lane_sums_subgroup * 4u;
 var<workgroup> lane_sums_part: array<vec4<f32>, lane_sums_parts * 2u>;
 var<private> lane_sums_half: u32;
 fn lane_output(lane: u32) -> u32 { return lane % 16u; }
@@ -400,9 +400,9 @@ fn lane_sums(mine: vec4<f32>, lane: u32) -> f32 {
   let half = lane_sums_half;
   lane_sums_half = lane_sums_parts - half;
   var sum = mine;
-  for (var n = 4u; n < lane_sums_team; n *= 2u) { sum += swap_four(sum, n); }
-  if (lane % lane_sums_team < 4u) {
-    lane_sums_part[half + lane / lane_sums_team * 4u + lane % 4u] = sum;
+  for (var n = 4u; n < lane_sums_subgroup; n *= 2u) { sum += swap_four(sum, n); }
+  if (lane % lane_sums_subgroup < 4u) {
+    lane_sums_part[half + lane / lane_sums_subgroup * 4u + lane % 4u] = sum;
   }
   workgroupBarrier();
   var total = vec4<f32>();
@@ -454,20 +454,20 @@ fn group_sum(lane: u32, v: f32) -> f32 {
 )",
      // The same order. One barrier: the next call writes the other half.
      R"(
-const group_sum_team = min(team, 32u);
-const group_sum_folds = min(32u, lanes) / group_sum_team;
+const group_sum_subgroup = min(subgroup, 32u);
+const group_sum_folds = min(32u, lanes) / group_sum_subgroup;
 var<workgroup> group_sum_part: array<f32, lanes * 2u>;
 var<private> group_sum_half: u32;
 fn group_sum(lane: u32, v: f32) -> f32 {
   var sum = v;
-  if (lanes > group_sum_team) {
+  if (lanes > group_sum_subgroup) {
     let half = group_sum_half;
     group_sum_half = lanes - half;
     group_sum_part[half + lane] = v;
     workgroupBarrier();
     var sums: array<f32, group_sum_folds>;
     for (var k = 0u; k < group_sum_folds; k++) {
-      for (var i = lane % group_sum_team + k * group_sum_team; i < lanes; i += 32u) {
+      for (var i = lane % group_sum_subgroup + k * group_sum_subgroup; i < lanes; i += 32u) {
         sums[k] += group_sum_part[half + i];
       }
     }
@@ -476,7 +476,7 @@ fn group_sum(lane: u32, v: f32) -> f32 {
     }
     sum = sums[0];
   }
-  for (var n = group_sum_team / 2u; n > 0u; n /= 2u) { sum += swap_lanes(sum, n); }
+  for (var n = group_sum_subgroup / 2u; n > 0u; n /= 2u) { sum += swap_lanes(sum, n); }
   return sum;
 }
 )"},
@@ -498,18 +498,18 @@ fn group_max(lane: u32, v: f32) -> f32 {
 }
 )",
      R"(
-var<workgroup> group_max_part: array<f32, lanes / team * 2u>;
+var<workgroup> group_max_part: array<f32, lanes / subgroup * 2u>;
 var<private> group_max_half: u32;
 fn group_max(lane: u32, v: f32) -> f32 {
   var most = v;
-  for (var n = team / 2u; n > 0u; n /= 2u) { most = max(most, swap_lanes(most, n)); }
-  if (lanes == team) { return most; }
+  for (var n = subgroup / 2u; n > 0u; n /= 2u) { most = max(most, swap_lanes(most, n)); }
+  if (lanes == subgroup) { return most; }
   let half = group_max_half;
-  group_max_half = lanes / team - half;
-  if (lane % team == 0u) { group_max_part[half + lane / team] = most; }
+  group_max_half = lanes / subgroup - half;
+  if (lane % subgroup == 0u) { group_max_part[half + lane / subgroup] = most; }
   workgroupBarrier();
   most = group_max_part[half];
-  for (var i = 1u; i < lanes / team; i++) { most = max(most, group_max_part[half + i]); }
+  for (var i = 1u; i < lanes / subgroup; i++) { most = max(most, group_max_part[half + i]); }
   return most;
 }
 )"},
@@ -584,15 +584,15 @@ bool calls(std::string_view text, std::string_view name) {
 
 }  // namespace
 
-std::string library_for(std::string_view text, bool teams) {
+std::string library_for(std::string_view text, bool subgroups) {
   std::string out;
   bool used[std::size(kFunctions)] = {};
   // Functions call only those before them: from the last to the first, each is known to be needed
   // when its turn comes.
   for (size_t i = std::size(kFunctions); i-- > 0;) {
     used[i] = calls(text, kFunctions[i].name) || calls(out, kFunctions[i].name);
-    const bool teamed = teams && !kFunctions[i].teamed.empty();
-    if (used[i]) out += teamed ? kFunctions[i].teamed : kFunctions[i].text;
+    const bool in_subgroups = subgroups && !kFunctions[i].in_subgroups.empty();
+    if (used[i]) out += in_subgroups ? kFunctions[i].in_subgroups : kFunctions[i].text;
   }
   return out;
 }

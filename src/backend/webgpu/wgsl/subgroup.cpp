@@ -10,14 +10,14 @@ constexpr int kLanes = 256, kBits = 7, kMost = 1 << kBits;
 
 constexpr Kernel kProbe{"swap_lanes", R"(
 fn run(row: u32, lane: u32) {
-  for (var bit = 0u; (1u << bit) < team; bit++) {
+  for (var bit = 0u; (1u << bit) < subgroup; bit++) {
     got_set(bit * lanes + lane, swap_lanes(f32(lane), 1u << bit));
   }
 }
 )"};
 
-// The largest team, up to the one that is set, in which lanes get what they ask for.
-Result<int> largest_team(Gpu& gpu, Memory& memory, Frame& frame) {
+// The largest subgroup, up to the one that is set, in which lanes get what they ask for.
+Result<int> largest_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
   std::vector<float> got(kBits * kLanes, -1.0f);
   const MemoryRange range{reinterpret_cast<const std::byte*>(got.data()),
                           static_cast<int64_t>(got.size() * sizeof(float))};
@@ -26,24 +26,24 @@ Result<int> largest_team(Gpu& gpu, Memory& memory, Frame& frame) {
       Call(frame, kProbe).floats("got", got.data(), Access::write).lanes(kLanes).rows(1);
   if (status.ok()) status = frame.flush();
   if (status.ok()) {
-    const Place place = memory.find(range.begin);
+    const BufferSlice place = memory.find(range.begin);
     const Gpu::Read read{place.buffer, place.offset, got.data(), range.bytes};
     status = gpu.read({&read, 1});
   }
   memory.detach(id);
   LOOM_TRY(std::move(status));
-  int team = 1;
-  for (size_t bit = 0; team < gpu.report().team; ++bit, team *= 2) {
+  int subgroup = 1;
+  for (size_t bit = 0; subgroup < gpu.report().subgroup; ++bit, subgroup *= 2) {
     for (int lane = 0; lane < kLanes; ++lane) {
       const float value = got[bit * kLanes + static_cast<size_t>(lane)];
-      if (value != static_cast<float>(lane ^ team)) return team;
+      if (value != static_cast<float>(lane ^ subgroup)) return subgroup;
     }
   }
-  return team;
+  return subgroup;
 }
 
 // What to ask an adapter for; 1: nothing.
-int likely_team(const AdapterReport& report) {
+int likely_subgroup(const AdapterReport& report) {
   if (!report.subgroups) return 1;
   // wgpu-native tells no sizes. Those of drivers that compute on the CPU do not change.
   if (report.subgroup_max == 0) return report.software ? kMost : 1;
@@ -55,14 +55,14 @@ int likely_team(const AdapterReport& report) {
 
 }  // namespace
 
-Status find_team(Gpu& gpu, Memory& memory, Frame& frame) {
-  const int likely = likely_team(gpu.report());
+Status find_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
+  const int likely = likely_subgroup(gpu.report());
   if (likely == 1) return {};
-  gpu.set_team(likely);
-  const Result<int> team = largest_team(gpu, memory, frame);
+  gpu.set_subgroup(likely);
+  const Result<int> subgroup = largest_subgroup(gpu, memory, frame);
   const bool told = gpu.report().subgroup_max != 0;
-  gpu.set_team(team.ok() && (!told || *team == likely) ? *team : 1);
-  if (team.ok()) return {};
+  gpu.set_subgroup(subgroup.ok() && (!told || *subgroup == likely) ? *subgroup : 1);
+  if (subgroup.ok()) return {};
   frame.drop();
   // A compiler that refuses the kernel is no reason to refuse the device; that it was lost is.
   return gpu.check();

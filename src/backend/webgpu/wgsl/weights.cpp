@@ -495,7 +495,7 @@ bool packs(DType dtype) {
 }
 
 Error no_levels(std::string_view kernel, DType dtype) {
-  return unsupported(cat(kernel, ": no kernel for quantised activations with ", dtype_name(dtype)));
+  return unsupported(cat(kernel, ": no kernel for quantized activations with ", dtype_name(dtype)));
 }
 
 Call& weights(Call& call, const Tensor& w, WeightView view) {

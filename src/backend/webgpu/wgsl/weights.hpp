@@ -33,7 +33,7 @@ Call& weights(Call& call, const Tensor& w, WeightView view = WeightView::words);
 // Types that kernels read four rows at one k: wide ones, and those with codes in two planes, zeros
 // of blocks or super-blocks.
 bool reads_rows(DType dtype);
-// Types whose integer levels kernels read; the others have no kernel for quantised activations.
+// Types whose integer levels kernels read; the others have no kernel for quantized activations.
 bool reads_levels(DType dtype);
 // Types that a kernel packs. Super-blocks are a search in f64, which a device has no numbers for;
 // the others that it leaves out have codes in two planes or zeros per block.

@@ -88,19 +88,19 @@ std::string accessors(const Operand& o) {
 }
 
 // All of a work but main and what works share: run_workgroup(group, lane) runs one workgroup of it.
-std::string work_wgsl(const Work& work, int team) {
+std::string work_wgsl(const Work& work, int subgroup) {
   std::string out;
   for (int i = 0; i < work.constant_count; ++i) {
     const auto& [name, value] = work.constants[static_cast<size_t>(i)];
     out += cat("const ", name, ": u32 = ", value, "u;\n");
   }
   out += cat("const lanes: u32 = ", work.lanes, "u;\n");
-  out += cat("const team: u32 = ", std::min(team, work.lanes), "u;\n");
+  out += cat("const subgroup: u32 = ", std::min(subgroup, work.lanes), "u;\n");
   for (const Operand& o : work.all_operands()) out += accessors(o);
   std::string body;
   for (int i = 0; i < work.text_count; ++i) body += work.texts[static_cast<size_t>(i)];
   body += work.kernel.text;
-  out += library_for(body, team > 1) + body;
+  out += library_for(body, subgroup > 1) + body;
   if (work.form == Form::spread) out += kSpots;
   return out +
          cat("fn run_workgroup(group: vec3<u32>, lane: u32) {\n", form_text(work.form), "}\n");
@@ -197,7 +197,7 @@ int Work::words() const {
   return count;
 }
 
-void settle_lanes(std::span<Work> works) {
+void fix_lanes(std::span<Work> works) {
   int fixed = 0, most = 0;
   for (const Work& work : works) {
     most = std::max(most, work.lanes);
@@ -358,7 +358,7 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
                "> b", b, ": array<", alone ? "vec4<u32>" : "u32", ">;\n");
   }
   for (size_t i = 0; i < works.size(); ++i) {
-    const std::string text = work_wgsl(works[i], dialect.team);
+    const std::string text = work_wgsl(works[i], dialect.subgroup);
     out += i == 0 ? text : renamed(text, kPrefixes[i]);
   }
   out += works.size() > 1 ? main_beside(works.size())

@@ -28,7 +28,7 @@ struct Operand {
   std::string_view name;
   View view = View::f32;
   Access access = Access::read;
-  Place place;
+  BufferSlice place;
   int64_t stride = 0;
   int binding = 0;
   bool alone = false;  // bound as vec4<u32>, its own range
@@ -43,7 +43,7 @@ struct Value {
 
 struct Work {
   static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 32, kMaxTexts = 10;
-  // Not defaulted: value-initialisation would clear the arrays each time.
+  // Not defaulted: value-initialization would clear the arrays each time.
   Work() {}  // NOLINT(modernize-use-equals-default)
 
   std::span<const Operand> all_operands() const {
@@ -75,7 +75,7 @@ constexpr size_t kMostBeside = 4;
 constexpr int kPlaceWords = 3;
 
 // Gives works that run side by side one number of lanes.
-void settle_lanes(std::span<Work> works);
+void fix_lanes(std::span<Work> works);
 // Whether `work` can run beside `others`: as far as the device's limits go, whatever they touch.
 bool fits_beside(std::span<const Work> others, const Work& work, const AdapterReport& adapter);
 
@@ -106,7 +106,7 @@ PipelineKey pipeline_key(std::span<const Work> works, const Signature& signature
 // What the WGSL of a device may use: lanes in a row that swap values in registers (1: none),
 // whether that has to be enabled, and how many bytes of parameters need no buffer.
 struct Dialect {
-  int team = 1;
+  int subgroup = 1;
   bool enable = true;
   int64_t immediates = 0;
 };
@@ -119,6 +119,6 @@ int parameters(std::span<const Work> works, std::span<uint32_t> words);
 // `text` with its names at module level and those of its parameters changed: prefix + name.
 std::string renamed(std::string_view text, std::string_view prefix);
 // The functions of the WGSL library that `text` calls, and those they call.
-std::string library_for(std::string_view text, bool teams);
+std::string library_for(std::string_view text, bool subgroups);
 
 }  // namespace loom::core::webgpu

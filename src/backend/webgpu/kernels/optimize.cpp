@@ -1,6 +1,6 @@
-// optimise: one invocation per value of the gradient, the formulas of ops/args.hpp in their order.
-// Several parameters at once: fusion/fused_optimise.cpp.
-#include "backend/webgpu/kernels/optimise.hpp"
+// optimize: one invocation per value of the gradient, the formulas of ops/args.hpp in their order.
+// Several parameters at once: fusion/fused_optimize.cpp.
+#include "backend/webgpu/kernels/optimize.hpp"
 
 #include "backend/webgpu/kernels/kernels.hpp"
 
@@ -49,7 +49,7 @@ fn updated(w: f32, g: f32, m0: f32, v0: f32, rate: f32, c1: f32, c2: f32) -> Upd
 }
 )";
 
-constexpr Kernel kOptimise{"optimise", R"(
+constexpr Kernel kOptimize{"optimize", R"(
 fn run(i: u32) {
   var scale = 1.0;
   if (has_scale) { scale = scale_at(0u); }
@@ -82,7 +82,7 @@ bool uses_m(OptimizerKind kind) {
   return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
 }
 
-Call& optimizer_numbers(Call& call, const OptimiseArgs& args) {
+Call& optimizer_numbers(Call& call, const OptimizeArgs& args) {
   return call.value("beta1", args.beta1)
       .value("beta2", args.beta2)
       .value("eps", args.eps)
@@ -91,8 +91,8 @@ Call& optimizer_numbers(Call& call, const OptimiseArgs& args) {
       .text(kUpdate);
 }
 
-Status kernels::optimise(Frame& frame, const OptimiseArgs& args) {
-  Call call(frame, kOptimise);
+Status kernels::optimize(Frame& frame, const OptimizeArgs& args) {
+  Call call(frame, kOptimize);
   return optimizer_numbers(call, args)
       .update("w", args.p)
       .read("g", args.g)

@@ -48,9 +48,9 @@ std::vector<TokenId> by_ops(const SamplerOptions& o, std::vector<float> logits, 
   Tensor rows = best, row_ids = all_ids;
   rows.shape = row_ids.shape = Shape{count, k};
   rows.row_stride = row_ids.row_stride = 0;
-  reference_ops().draw(DrawArgs{rows, row_ids, i32(next, Shape{count}), o.temperature, o.top_p,
-                                o.min_p, o.seed, index},
-                       Lane{});
+  reference_ops().sample(SampleArgs{rows, row_ids, i32(next, Shape{count}), o.temperature, o.top_p,
+                                    o.min_p, o.seed, index},
+                         Lane{});
   return next;
 }
 
@@ -71,7 +71,7 @@ std::vector<float> some_logits(uint64_t seed, int64_t vocab, float spread) {
   return logits;
 }
 
-TEST(DeviceDraw, TakesTheTokensOfTheSampler) {
+TEST(DeviceSampling, TakesTheTokensOfTheSampler) {
   constexpr int64_t kDraws = 30;
   int64_t drawn = 0;
   uint64_t seed = 0;
@@ -94,7 +94,7 @@ TEST(DeviceDraw, TakesTheTokensOfTheSampler) {
   EXPECT_EQ(drawn, 38880);
 }
 
-TEST(DeviceDraw, DrawsFollowTheProbabilities) {
+TEST(DeviceSampling, DrawsFollowTheProbabilities) {
   // Chi-square of 15 degrees of freedom: 37.7 is passed once in 1000 honest samplers.
   const std::vector<float> logits = some_logits(5, 400, 6.0f);
   const SamplerOptions options = sampling(0.9f, 16, 1.0f, 0.0f, 11);
@@ -118,7 +118,7 @@ TEST(DeviceDraw, DrawsFollowTheProbabilities) {
   EXPECT_GT(chi_square, 3.5) << "closer than chance allows";
 }
 
-TEST(DeviceDraw, KeepsTheTokensItShould) {
+TEST(DeviceSampling, KeepsTheTokensItShould) {
   struct Case {
     const char* name;
     SamplerOptions options;
@@ -152,7 +152,7 @@ TEST(DeviceDraw, KeepsTheTokensItShould) {
 }
 
 // Numbers within 2^-24 of a half, found by trying.
-TEST(DeviceDraw, AHalfBelongsToTheSecondOfTwo) {
+TEST(DeviceSampling, AHalfBelongsToTheSecondOfTwo) {
   const uint64_t above = 9297664, below = 16724226;
   ASSERT_EQ(philox(0, 0, above)[0], 0x80000025U);
   ASSERT_EQ(philox(0, 0, below)[0], 0x7fffffa9U);
@@ -160,7 +160,7 @@ TEST(DeviceDraw, AHalfBelongsToTheSecondOfTwo) {
   EXPECT_EQ(by_ops(sampling(1, 2), {5, 5}, 1, below), std::vector<TokenId>{0});
 }
 
-TEST(DeviceDraw, WeightsAreRoundedToTheNearest) {
+TEST(DeviceSampling, WeightsAreRoundedToTheNearest) {
   const uint64_t last = 38471471;
   ASSERT_EQ(philox(0, 0, last)[0], 0xffffffecU);
   std::vector<float> logits(256, -15.53692f);  // exp of it is 3/4 of 2^-22
@@ -170,7 +170,7 @@ TEST(DeviceDraw, WeightsAreRoundedToTheNearest) {
   EXPECT_EQ(by_ops(sampling(1, 256), logits, 1, last), std::vector<TokenId>{0});
 }
 
-TEST(DeviceDraw, TheSamplerSaysWhereItCan) {
+TEST(DeviceSampling, TheSamplerSaysWhereItCan) {
   struct Case {
     const char* name;
     SamplerOptions options;
@@ -195,14 +195,14 @@ TEST(DeviceDraw, TheSamplerSaysWhereItCan) {
   }
 }
 
-TEST(DeviceDraw, TokensDrawnElsewhereCount) {
+TEST(DeviceSampling, TokensDrawnElsewhereCount) {
   const std::vector<float> logits = some_logits(8, 300, 3.0f);
   const SamplerOptions options = sampling(1, 40, 1.0f, 0.0f, 21);
   const std::vector<TokenId> expected = by_sampler(options, logits, 30);
   Result<Sampler> sampler = Sampler::create(options, 300);
   ASSERT_TRUE(sampler.ok());
   EXPECT_EQ(sampler->next(logits, {}), expected[0]);
-  const std::optional<DeviceDraw> how = sampler->on_device();
+  const std::optional<DeviceSampling> how = sampler->on_device();
   ASSERT_TRUE(how.has_value());
   EXPECT_EQ(how->index, 1u);
   const std::vector<TokenId> found = by_ops(options, logits, 16, how->index);
@@ -213,7 +213,7 @@ TEST(DeviceDraw, TokensDrawnElsewhereCount) {
   EXPECT_EQ(sampler->next(logits, {}), expected[14]);
 }
 
-TEST(DeviceDraw, ASessionDrawsAmongTheMostLikelyWhereverItComputes) {
+TEST(DeviceSampling, ASessionDrawsAmongTheMostLikelyWhereverItComputes) {
   const LanguageModel& model = test::stories();
   LlmSession drawing = test::session(model), feeding = test::session(model);
   const SamplerOptions options = sampling(0.8f, 40, 0.95f, 0.01f, 3);
@@ -221,7 +221,7 @@ TEST(DeviceDraw, ASessionDrawsAmongTheMostLikelyWhereverItComputes) {
   ASSERT_TRUE(sampler.ok());
   TokenId id = test::encode(model, "Once").front();
   std::vector<TokenId> found, expected;
-  ASSERT_TRUE(drawing.feed_drawn(id, 16, *sampler->on_device(), found).ok());
+  ASSERT_TRUE(drawing.feed_sampled(id, 16, *sampler->on_device(), found).ok());
   for (int i = 0; i < 16; ++i) {
     ASSERT_TRUE(feeding.feed({&id, 1}).ok());
     expected.push_back(id = sampler->next(feeding.logits(), {}));
@@ -232,13 +232,13 @@ TEST(DeviceDraw, ASessionDrawsAmongTheMostLikelyWhereverItComputes) {
                          feeding.logits().end()));
 }
 
-TEST(DeviceDraw, ASessionRefusesWhatItCannotDraw) {
+TEST(DeviceSampling, ASessionRefusesWhatItCannotDraw) {
   LlmSession session = test::session(test::stories());
   struct Case {
     const char* message;
     TokenId id;
     int64_t count;
-    DeviceDraw how;
+    DeviceSampling how;
   };
   const Case cases[] = {
       {"outside the vocabulary", -1, 1, {}},
@@ -249,7 +249,7 @@ TEST(DeviceDraw, ASessionRefusesWhatItCannotDraw) {
   };
   for (const Case& c : cases) {
     std::vector<TokenId> found;
-    const Status status = session.feed_drawn(c.id, c.count, c.how, found);
+    const Status status = session.feed_sampled(c.id, c.count, c.how, found);
     ASSERT_FALSE(status.ok()) << c.message;
     EXPECT_EQ(status.error().code, Code::out_of_range);
     EXPECT_THAT(status.error().str(), HasSubstr(c.message));

@@ -1,4 +1,4 @@
-// optimise: one update of the parameters, value by value, in the compute type and in the order in
+// optimize: one update of the parameters, value by value, in the compute type and in the order in
 // which ops/args.hpp writes the formulas. Lanes share the values of the gradient.
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 struct Update {
-  explicit Update(const OptimiseArgs& args)
+  explicit Update(const OptimizeArgs& args)
       : kind(args.kind),
         rate(args.hyper.values<T>()[0]),
         c1(args.hyper.values<T>()[1]),
@@ -63,7 +63,7 @@ struct Update {
 }  // namespace
 
 template <class T>
-void optimise(const OptimiseArgs& args, const Lane& lane) {
+void optimize(const OptimizeArgs& args, const Lane& lane) {
   const T scale = args.scale.empty() ? T(1) : args.scale.values<T>()[0];
   if (scale != scale) return;
   const Update<T> update(args);
@@ -79,6 +79,6 @@ void optimise(const OptimiseArgs& args, const Lane& lane) {
   }
 }
 
-LOOM_REFERENCE_BODY(optimise, OptimiseArgs);
+LOOM_REFERENCE_BODY(optimize, OptimizeArgs);
 
 }  // namespace loom::core::reference

@@ -10,6 +10,6 @@ bool uses_m(OptimizerKind kind);
 bool uses_v(OptimizerKind kind);
 
 // updated(w, gradient, m, v, rate, c1, c2) -> Updated, and the numbers of `args` that it needs.
-Call& optimizer_numbers(Call& call, const OptimiseArgs& args);
+Call& optimizer_numbers(Call& call, const OptimizeArgs& args);
 
 }  // namespace loom::core::webgpu

@@ -1,4 +1,4 @@
-// quantise_rows and pack: activations to q8 blocks of 32, weights to R16.
+// quantize_rows and pack: activations to q8 blocks of 32, weights to R16.
 // A q8 block: scale = absmax / 127, code = nearest even of x * (127 / absmax). A block with an
 // infinity or a NaN gets codes 0 and that value as its scale, so that 0 * scale makes its sums NaN;
 // one too small to invert becomes zeros.
@@ -45,7 +45,7 @@ int8_t q8_code(float scaled) {
 }  // namespace
 
 template <class T>
-void quantise_rows(const QuantiseRowsArgs& args, const Lane& lane) {
+void quantize_rows(const QuantizeRowsArgs& args, const Lane& lane) {
   const Q8Rows& q = args.q;
   const LaneRange rows = lane.range(q.rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
@@ -67,7 +67,7 @@ void quantise_rows(const QuantiseRowsArgs& args, const Lane& lane) {
     }
   }
 }
-LOOM_REFERENCE_BODY_F32(quantise_rows, QuantiseRowsArgs);
+LOOM_REFERENCE_BODY_F32(quantize_rows, QuantizeRowsArgs);
 
 namespace {
 
@@ -76,7 +76,7 @@ R16Dither dither_of(const PackArgs& args) {
   return {args.seed, args.stream, static_cast<uint64_t>(step)};
 }
 
-void pack_rows(const PackArgs& args, const R16& w, const HeldRanges& held, const Lane& lane) {
+void pack_rows(const PackArgs& args, const R16& w, const FrozenRanges& held, const Lane& lane) {
   const R16Dither dither = dither_of(args);
   const LaneRange range = lane.range(args.rows.shape.count());
   for (int64_t i = range.begin; i < range.end; ++i) {
@@ -92,7 +92,7 @@ void pack_rows(const PackArgs& args, const R16& w, const HeldRanges& held, const
 template <class T>
 void pack(const PackArgs& args, const Lane& lane) {
   const R16 w = r16_geometry(args.w.dtype, args.w.shape[0], args.w.shape[1]);
-  const HeldRanges held{args.ranges.f32(), args.band};
+  const FrozenRanges held{args.ranges.f32(), args.band};
   if (!args.rows.empty()) return pack_rows(args, w, held, lane);
   const T* src = args.src.values<T>();
   const bool whole = args.scope == ScaleScope::per_tensor;

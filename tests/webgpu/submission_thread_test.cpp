@@ -7,64 +7,64 @@
 namespace loom::core::webgpu {
 namespace {
 
-TEST(Courier, DoesJobsInTheirOrderAndSettleShowsWhatTheyDid) {
-  Courier courier;
-  EXPECT_TRUE(courier.idle());
-  courier.settle();
+TEST(SubmissionThread, DoesJobsInTheirOrderAndDrainShowsWhatTheyDid) {
+  SubmissionThread thread;
+  EXPECT_TRUE(thread.idle());
+  thread.drain();
   std::vector<int> done;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 50; ++i) {
-      courier.later([&done, i] { done.push_back(i); });
+      thread.later([&done, i] { done.push_back(i); });
     }
-    courier.settle();
-    EXPECT_TRUE(courier.idle());
+    thread.drain();
+    EXPECT_TRUE(thread.idle());
     ASSERT_EQ(done.size(), 50U);
     for (int i = 0; i < 50; ++i) EXPECT_EQ(done[static_cast<size_t>(i)], i);
     done.clear();
   }
 }
 
-TEST(Courier, DoesTheLastJobBeforeItIsGone) {
+TEST(SubmissionThread, DoesTheLastJobBeforeItIsGone) {
   int done = 0;
   {
-    Courier courier;
-    for (int i = 0; i < 3; ++i) courier.later([&done] { ++done; });
+    SubmissionThread thread;
+    for (int i = 0; i < 3; ++i) thread.later([&done] { ++done; });
   }
   EXPECT_EQ(done, 3);
 }
 
-TEST(Courier, AJobThatSettlesGoesOn) {
-  Courier courier;
+TEST(SubmissionThread, AJobThatDrainsGoesOn) {
+  SubmissionThread thread;
   bool done = false;
-  courier.later([&] {
-    courier.settle();
+  thread.later([&] {
+    thread.drain();
     done = true;
   });
-  courier.settle();
+  thread.drain();
   EXPECT_TRUE(done);
 }
 
 #if LOOM_THREADS
-TEST(Courier, WakesUpAfterALongPause) {
-  Courier courier;
+TEST(SubmissionThread, WakesUpAfterALongPause) {
+  SubmissionThread thread;
   int done = 0;
   for (int i = 0; i < 3; ++i) {
-    courier.later([&done] { ++done; });
-    courier.settle();
+    thread.later([&done] { ++done; });
+    thread.drain();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it parks after 0.2
   }
   EXPECT_EQ(done, 3);
 }
 
-TEST(Courier, JobsRunBesideTheCaller) {
-  Courier courier;
+TEST(SubmissionThread, JobsRunBesideTheCaller) {
+  SubmissionThread thread;
   std::atomic<bool> go = false;
-  courier.later([&] {
+  thread.later([&] {
     while (!go) std::this_thread::yield();
   });
-  EXPECT_FALSE(courier.idle());
+  EXPECT_FALSE(thread.idle());
   go = true;
-  courier.settle();
+  thread.drain();
 }
 #endif
 

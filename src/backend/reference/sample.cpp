@@ -1,5 +1,5 @@
-// draw: the next token of each row among the candidates that topk found. Lanes share the rows.
-#include "ops/draw.hpp"
+// sample: the next token of each row among the candidates that topk found. Lanes share the rows.
+#include "ops/sampling.hpp"
 
 #include <cmath>
 #include <limits>
@@ -24,15 +24,15 @@ uint32_t weight(float v, float best, float temperature) {
 }
 
 // Which of the k candidates.
-int64_t drawn(const float* values, int64_t k, const DrawArgs& args, uint64_t index) {
-  uint32_t weights[DrawArgs::kMost] = {};
+int64_t drawn(const float* values, int64_t k, const SampleArgs& args, uint64_t index) {
+  uint32_t weights[SampleArgs::kMost] = {};
   uint32_t total = 0;
   for (int64_t i = 0; i < k; ++i) {
     weights[i] = weight(nan_smallest(values[i]), nan_smallest(values[0]), args.temperature);
     total += weights[i];
   }
-  const uint64_t enough = (uint64_t{draw_share(args.top_p)} * total + 0x7fffffff) >> 31;
-  const uint32_t least = draw_least(args.min_p);
+  const uint64_t enough = (uint64_t{sample_share(args.top_p)} * total + 0x7fffffff) >> 31;
+  const uint32_t least = sample_least(args.min_p);
   uint32_t mass = weights[0];
   int64_t kept = 1;
   while (kept < k && mass < enough && weights[kept] >= least) mass += weights[kept++];
@@ -46,7 +46,7 @@ int64_t drawn(const float* values, int64_t k, const DrawArgs& args, uint64_t ind
 }  // namespace
 
 template <class T>
-void draw(const DrawArgs& args, const Lane& lane) {
+void sample(const SampleArgs& args, const Lane& lane) {
   const int64_t k = args.values.cols();
   const LaneRange rows = lane.range(args.values.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
@@ -54,6 +54,6 @@ void draw(const DrawArgs& args, const Lane& lane) {
     args.next.i32()[r] = args.ids.i32()[r * args.ids.row_stride + i];
   }
 }
-LOOM_REFERENCE_BODY_F32(draw, DrawArgs);
+LOOM_REFERENCE_BODY_F32(sample, SampleArgs);
 
 }  // namespace loom::core::reference

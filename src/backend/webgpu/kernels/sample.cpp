@@ -1,18 +1,18 @@
-// draw: a workgroup per row. Its invocations share the weights; sums over at most 256 integers are
-// one invocation's.
-#include "ops/draw.hpp"
+// sample: a workgroup per row. Its invocations share the weights; sums over at most 256 integers
+// are one invocation's.
+#include "ops/sampling.hpp"
 
 #include "backend/webgpu/kernels/kernels.hpp"
 
 namespace loom::core::webgpu::kernels {
 namespace {
 
-constexpr Kernel kDraw{"draw", R"(
+constexpr Kernel kSample{"sample", R"(
 var<workgroup> weights: array<u32, most>;
 // Of two values that draw takes for the same: NaN counts as -inf.
-fn draw_key(v: f32) -> u32 { return max(key_of(v), 0x007fffffu); }
+fn sample_key(v: f32) -> u32 { return max(key_of(v), 0x007fffffu); }
 fn weight(v: f32, best: f32) -> u32 {
-  if (draw_key(v) == draw_key(best)) { return one; }
+  if (sample_key(v) == sample_key(best)) { return one; }
   if (!is_finite(v) || !is_finite(best)) { return 0u; }
   return u32(min(loom_exp((v - best) / p.temperature) * f32(one) + 0.5, f32(one)));
 }
@@ -51,21 +51,21 @@ fn run(row: u32, lane: u32) {
 
 }  // namespace
 
-Status draw(Frame& frame, const DrawArgs& args) {
-  return Call(frame, kDraw)
+Status sample(Frame& frame, const SampleArgs& args) {
+  return Call(frame, kSample)
       .read("values", args.values)
       .read("ids", args.ids)
       .write("next", args.next)
       .value("k", args.values.cols())
       .value("temperature", args.temperature)
-      .value("share", int64_t{draw_share(args.top_p)})
-      .value("least", int64_t{draw_least(args.min_p)})
+      .value("share", int64_t{sample_share(args.top_p)})
+      .value("least", int64_t{sample_least(args.min_p)})
       .value("seed_low", low_word(args.seed))
       .value("seed_high", high_word(args.seed))
       .value("index_low", low_word(args.index))
       .value("index_high", high_word(args.index))
       .constant("one", kDrawOne)
-      .constant("most", DrawArgs::kMost)
+      .constant("most", SampleArgs::kMost)
       .rows(args.values.rows());
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/webgpu/fusion/fused.hpp"
-#include "backend/webgpu/kernels/optimise.hpp"
+#include "backend/webgpu/kernels/optimize.hpp"
 #include "base/checked.hpp"
 
 namespace loom::core::webgpu {
@@ -12,7 +12,7 @@ namespace {
 // The table: words of every parameter, then for every workgroup which parameter it works on.
 // Words: 0 its first workgroup, 1 its values, 2 its columns, 3 packed copy, 4 words of a group of
 // that, 5 w, 6 g, 7 m, 8 v, each with its stride after it in 9 ... 12.
-constexpr Kernel kOptimiseAll{"optimise_all", R"(
+constexpr Kernel kOptimizeAll{"optimize_all", R"(
 const absent: u32 = 0xffffffffu;
 fn run(group: vec3<u32>, lane: u32) {
   var scale = 1.0;
@@ -63,7 +63,7 @@ constexpr size_t kWords = 16;
 class Updates {
  public:
   explicit Updates(Frame& frame) : frame_(&frame), operands_(frame) {}
-  bool add(const OptimiseArgs& args);
+  bool add(const OptimizeArgs& args);
   bool add(const PackArgs& args);
   Status run();
 
@@ -80,7 +80,7 @@ class Updates {
 
   Frame* frame_;
   Operands operands_;
-  OptimiseArgs first_;
+  OptimizeArgs first_;
   uint32_t hyper_ = 0, scale_ = Operands::kAbsent;
   std::vector<std::byte*> masters_;
   std::vector<uint32_t> words_;
@@ -94,7 +94,7 @@ bool Updates::free(const Tensor& t) const {
   });
 }
 
-bool Updates::add(const OptimiseArgs& args) {
+bool Updates::add(const OptimizeArgs& args) {
   const int64_t n = args.g.shape.count(), groups = ceil_div(n, kPerGroup);
   const bool has_m = uses_m(args.kind), has_v = uses_v(args.kind);
   if (n == 0 || !args.rows.empty() || masters_.size() == kMostParameters ||
@@ -163,8 +163,8 @@ Status Updates::run() {
     table.insert(table.end(), static_cast<size_t>(end - int64_t{words_[i * kWords]}),
                  static_cast<uint32_t>(i));
   }
-  LOOM_ASSIGN(const Place place, frame_->table(table));
-  Call call(*frame_, kOptimiseAll);
+  LOOM_ASSIGN(const BufferSlice place, frame_->table(table));
+  Call call(*frame_, kOptimizeAll);
   operands_.bind(call);
   return optimizer_numbers(call, first_)
       .words("table", place, Access::read)
@@ -180,14 +180,14 @@ Status Updates::run() {
 
 }  // namespace
 
-Result<int64_t> fuse_optimise(Frame& frame, std::span<const Command> rest) {
-  if (rest.size() < 2 || rest[0].op != OpId::optimise) return int64_t{0};
+Result<int64_t> fuse_optimize(Frame& frame, std::span<const Command> rest) {
+  if (rest.size() < 2 || rest[0].op != OpId::optimize) return int64_t{0};
   Updates updates(frame);
   size_t count = 0;
   while (count < rest.size()) {
     const Command& command = rest[count];
     bool taken = false;
-    if (command.op == OpId::optimise) taken = updates.add(args_of<OptimiseArgs>(command));
+    if (command.op == OpId::optimize) taken = updates.add(args_of<OptimizeArgs>(command));
     if (command.op == OpId::pack) taken = updates.add(args_of<PackArgs>(command));
     if (!taken) break;
     ++count;

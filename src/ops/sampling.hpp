@@ -1,5 +1,5 @@
-// Numbers of draw (DrawArgs in ops/args.hpp) that backends share, so that all compare with the same
-// integers.
+// Numbers of sample (SampleArgs in ops/args.hpp) that backends share, so that all compare with the
+// same integers.
 #pragma once
 
 #include <cmath>
@@ -11,11 +11,11 @@ namespace loom::core {
 constexpr uint32_t kDrawOne = 1U << 22;
 
 // ceil(top_p 2^31)
-inline uint32_t draw_share(float top_p) {
+inline uint32_t sample_share(float top_p) {
   return static_cast<uint32_t>(std::ceil(static_cast<double>(top_p) * 0x1p31));
 }
 // ceil(min_p kDrawOne)
-inline uint32_t draw_least(float min_p) {
+inline uint32_t sample_least(float min_p) {
   return static_cast<uint32_t>(std::ceil(static_cast<double>(min_p) * kDrawOne));
 }
 

@@ -6,26 +6,26 @@
 namespace loom::core::test {
 namespace {
 
-TEST(GpuTeams, AreUsedWhereSubgroupsLieInARow) {
+TEST(GpuSubgroups, AreUsedWhereSubgroupsLieInARow) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   const webgpu::AdapterReport& adapter = gpu()->adapter();
   if (!adapter.subgroups) GTEST_SKIP() << "the adapter has no subgroups";
   const bool one_size = adapter.subgroup_min == adapter.subgroup_max;
   if (one_size && adapter.subgroup_min != 0) {
-    EXPECT_EQ(adapter.team, static_cast<int>(adapter.subgroup_min));
+    EXPECT_EQ(adapter.subgroup, static_cast<int>(adapter.subgroup_min));
   } else {
-    EXPECT_EQ(adapter.team > 1, adapter.software);
+    EXPECT_EQ(adapter.subgroup > 1, adapter.software);
   }
 }
 
-TEST(GpuTeams, AreNotUsedWithoutTheFeature) {
+TEST(GpuSubgroups, AreNotUsedWithoutTheFeature) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   const auto plain = gpu_without_features();
   ASSERT_NE(plain, nullptr);
-  EXPECT_EQ(plain->adapter().team, 1);
+  EXPECT_EQ(plain->adapter().subgroup, 1);
 }
 
-TEST(GpuTeams, SumsHaveTheBitsOfThoseWithout) {
+TEST(GpuSubgroups, SumsHaveTheBitsOfThoseWithout) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   if (!gpu()->adapter().software) GTEST_SKIP() << "a compiler may fuse the two differently";
   const auto plain = gpu_without_features();

@@ -1,14 +1,14 @@
-// quantise_rows: eight invocations per block of 32 values, each with a word of four codes. Codes,
+// quantize_rows: eight invocations per block of 32 values, each with a word of four codes. Codes,
 // scales and sums are those of the CPU: the largest magnitude is found on the bits, and the two
 // quotients of a block are rounded by integer arithmetic.
-#include "backend/webgpu/kernels/quantise.hpp"
+#include "backend/webgpu/kernels/quantize.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "base/checked.hpp"
 
 namespace loom::core::webgpu {
 
-constexpr std::string_view kQuantiseBlockText = R"(
-var<workgroup> quantise_part: array<u32, lanes>;
+constexpr std::string_view kQuantizeBlockText = R"(
+var<workgroup> quantize_part: array<u32, lanes>;
 // Subnormal values as integers, with their exponent in the other factor: devices may read 0.
 fn code_of(x: f32, inverse: f32) -> i32 {
   let bits = bitcast<u32>(x);
@@ -20,13 +20,13 @@ fn code_of(x: f32, inverse: f32) -> i32 {
   }
   return clamp(i32(round(y)), -127, 127);
 }
-fn quantise_block(x: vec4<f32>, block: u32, inside: bool, lane: u32) {
+fn quantize_block(x: vec4<f32>, block: u32, inside: bool, lane: u32) {
   let size = bitcast<vec4<u32>>(x) & vec4(0x7fffffffu);
-  quantise_part[lane] = max(max(size.x, size.y), max(size.z, size.w));
+  quantize_part[lane] = max(max(size.x, size.y), max(size.z, size.w));
   workgroupBarrier();
   let first = lane / 8u * 8u;
   var largest = 0u;
-  for (var i = 0u; i < 8u; i++) { largest = max(largest, quantise_part[first + i]); }
+  for (var i = 0u; i < 8u; i++) { largest = max(largest, quantize_part[first + i]); }
   workgroupBarrier();
   // Blocks with an infinity or a NaN hold that as their scale; those too small to invert are zeros.
   var scale = select(0u, largest, largest >= 0x7f800000u);
@@ -41,38 +41,38 @@ fn quantise_block(x: vec4<f32>, block: u32, inside: bool, lane: u32) {
     let by = bitcast<f32>(inverse);
     codes = vec4(code_of(x.x, by), code_of(x.y, by), code_of(x.z, by), code_of(x.w, by));
   }
-  quantise_part[lane] = u32(codes.x + codes.y + codes.z + codes.w);
+  quantize_part[lane] = u32(codes.x + codes.y + codes.z + codes.w);
   workgroupBarrier();
   if (inside) {
     let bytes = vec4<u32>(codes) & vec4(255u);
     codes_put(block * 8u + lane % 8u,
               bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u));
     if (lane == first) {
-      let half = quantise_part[first] + quantise_part[first + 1u] + quantise_part[first + 2u] +
-                 quantise_part[first + 3u];
+      let half = quantize_part[first] + quantize_part[first + 1u] + quantize_part[first + 2u] +
+                 quantize_part[first + 3u];
       scales_put(block, scale);
       halves_put(block, half);
-      sums_put(block, half + quantise_part[first + 4u] + quantise_part[first + 5u] +
-                          quantise_part[first + 6u] + quantise_part[first + 7u]);
+      sums_put(block, half + quantize_part[first + 4u] + quantize_part[first + 5u] +
+                          quantize_part[first + 6u] + quantize_part[first + 7u]);
     }
   }
   workgroupBarrier();
 }
 )";
-const std::string_view kQuantiseBlock = kQuantiseBlockText;
+const std::string_view kQuantizeBlock = kQuantizeBlockText;
 
-Call& quantised(Call& call, const Q8Rows& q) {
+Call& quantized(Call& call, const Q8Rows& q) {
   return call.words("codes", q.codes, Access::write)
       .words("scales", q.scales, Access::write)
       .words("sums", q.sums, Access::write)
       .words("halves", q.half_sums, Access::write)
-      .text(kQuantiseBlock);
+      .text(kQuantizeBlock);
 }
 
 namespace kernels {
 namespace {
 
-constexpr Kernel kQuantise{"quantise_rows", R"(
+constexpr Kernel kQuantize{"quantize_rows", R"(
 fn value_at(row: u32, k: u32) -> f32 {
   if (k >= p.cols) { return 0.0; }
   return x_at(row * p.x_s + k);
@@ -86,7 +86,7 @@ fn run(group: u32, lane: u32) {
   if (inside) {
     x = vec4(value_at(row, k), value_at(row, k + 1u), value_at(row, k + 2u), value_at(row, k + 3u));
   }
-  quantise_block(x, block, inside, lane);
+  quantize_block(x, block, inside, lane);
 }
 )"};
 
@@ -94,12 +94,12 @@ constexpr int kLanes = 64;
 
 }  // namespace
 
-Status quantise_rows(Frame& frame, const QuantiseRowsArgs& args) {
+Status quantize_rows(Frame& frame, const QuantizeRowsArgs& args) {
   const Q8Rows& q = args.q;
   const int64_t count = q.rows * q.blocks;
   if (count == 0) return {};
-  Call call(frame, kQuantise);
-  return quantised(call, q)
+  Call call(frame, kQuantize);
+  return quantized(call, q)
       .read("x", args.x)
       .value("cols", q.cols)
       .value("blocks", q.blocks)
