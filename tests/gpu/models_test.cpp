@@ -39,9 +39,10 @@ struct Pair {
   Model cpu, gpu;
 };
 
+// dtype "": as stored.
 Pair load_both(const std::string& path, const std::string& dtype) {
   ModelOptions options;
-  options.dtype = loom::parse_dtype(dtype).value();
+  if (!dtype.empty()) options.dtype = loom::parse_dtype(dtype).value();
   const Result<Model> cpu = Model::load(make_engine(1), path, options);
   const Result<Model> gpu = Model::load(gpu_engine(), path, options);
   EXPECT_TRUE(cpu.ok()) << cpu.error().str();
