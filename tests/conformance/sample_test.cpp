@@ -75,7 +75,7 @@ void conform_sample() {
       conform({0.7f, 0.5f, 0.0f, 9, index});
       conform({0.7f, 0.33333334f, 0.0f, 9, index});
     }
-    // Within 2^-24 of a half (tests/llm/device_draw_test.cpp).
+    // Within 2^-24 of a half (tests/llm/device_sampling_test.cpp).
     conform({1.0f, 1.0f, 0.0f, 0, 9297664});
     conform({1.0f, 1.0f, 0.0f, 0, 16724226});
   }
