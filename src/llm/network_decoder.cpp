@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "io/file.hpp"
+#include "layers/fields.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
 #include "llm/hf_text.hpp"
@@ -25,20 +26,16 @@ Error no_decoder(std::string_view what) {
                     cat("its network is no decoder of a language model: ", what));
 }
 
-size_t field_of(const LayerConfig& layer, std::string_view name) {
-  const std::span<const FieldDesc> fields = layer.def->fields;
-  size_t i = 0;
-  while (i + 1 < fields.size() && fields[i].name != name) ++i;
-  return i;
-}
 double number(const LayerConfig& layer, std::string_view name) {
-  return layer.values[field_of(layer, name)].number;
+  const int field = field_index(layer, name);
+  return field < 0 ? 0 : layer.real(field);
 }
 int64_t whole(const LayerConfig& layer, std::string_view name) {
   return static_cast<int64_t>(number(layer, name));
 }
 std::string words(const LayerConfig& layer, std::string_view name) {
-  return std::string(layer.text(static_cast<int>(field_of(layer, name))));
+  const int field = field_index(layer, name);
+  return field < 0 ? std::string() : std::string(layer.text(field));
 }
 
 // The layer at a cell, if it is of that kind.
@@ -124,7 +121,9 @@ Result<HfConfig> read_cells(const GridSpec& grid, int64_t positions) {
 }
 
 void set_default(LayerConfig& layer, std::string_view name) {
-  const size_t field = field_of(layer, name);
+  const int index = field_index(layer, name);
+  if (index < 0) return;
+  const auto field = static_cast<size_t>(index);
   layer.values[field] = FieldValue(layer.def->fields[field].default_number);
 }
 
@@ -211,7 +210,8 @@ Result<Biases> biases_of(const NetworkSource& source) {
 }
 
 void clear_flag(LayerConfig& layer, std::string_view name) {
-  layer.values[field_of(layer, name)] = FieldValue(0);
+  const int field = field_index(layer, name);
+  if (field >= 0) layer.values[static_cast<size_t>(field)] = FieldValue(0);
 }
 
 // Files of the original have biases of zeros where the model that they were made of had none, and

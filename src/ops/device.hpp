@@ -1,7 +1,7 @@
 // Device: what a backend that is not the CPU offers besides kernels. Tensors keep their host
-// addresses; a range of addresses that was attached has a device buffer in the device's memory, and
-// that device buffer is what commands read and write. Host memory and device buffer meet only in
-// upload() and download(), so host memory that nobody touches costs nothing.
+// addresses; a range of addresses that was attached has a buffer in the device's memory, and that
+// buffer is what commands read and write. Host memory and device buffer meet only in upload() and
+// download(), so host memory that nobody touches costs nothing.
 //
 // Used by sessions and training steps, which attach their memory once; layers never see it.
 #pragma once

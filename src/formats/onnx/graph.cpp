@@ -5,14 +5,12 @@
 #include <algorithm>
 
 #include "dtype/r16.hpp"
+#include "layers/fields.hpp"
 
 namespace loom::core {
 
 int FieldsOf::index(std::string_view name) const {
-  for (size_t i = 0; i < layer_.def->fields.size(); ++i) {
-    if (layer_.def->fields[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+  return field_index(layer_, name);
 }
 
 double FieldsOf::real(std::string_view name) const {

@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "layers/fields.hpp"
 
 namespace loom::core {
 namespace {
@@ -24,9 +25,8 @@ bool is_onnx(const OnnxNode& n) {
 }  // namespace
 
 LayerConfig with_field(LayerConfig layer, std::string_view name, double value) {
-  for (size_t i = 0; i < layer.def->fields.size(); ++i) {
-    if (layer.def->fields[i].name == name) layer.values[i].number = value;
-  }
+  const int index = field_index(layer, name);
+  if (index >= 0) layer.values[static_cast<size_t>(index)].number = value;
   return layer;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "bridge/sample_size.hpp"
 #include "formats/universal/parts.hpp"
+#include "layers/fields.hpp"
 
 namespace loom::core {
 namespace {
@@ -25,14 +26,12 @@ bool is_recurrent(const ModuleLayer& layer) {
 }
 
 void set_text(LayerConfig& config, std::string_view field, const std::string& value) {
-  for (size_t i = 0; i < config.def->fields.size(); ++i) {
-    if (config.def->fields[i].name == field) config.set_text(static_cast<int>(i), value);
-  }
+  const int index = field_index(config, field);
+  if (index >= 0) config.set_text(index, value);
 }
 void set_list(LayerConfig& config, std::string_view field, std::vector<int64_t> value) {
-  for (size_t i = 0; i < config.def->fields.size(); ++i) {
-    if (config.def->fields[i].name == field) config.set_list(static_cast<int>(i), value);
-  }
+  const int index = field_index(config, field);
+  if (index >= 0) config.set_list(index, std::move(value));
 }
 
 // "model.layers.3" of "model.layers.3.mlp", "" where the name has no such part.

@@ -118,8 +118,8 @@ fn tanh4(x: vec4<f32>) -> vec4<f32> {
 // A tile of queries, which are (row, head) pairs that share keys and values, row by row, and 64
 // positions at a time.
 constexpr std::string_view kQueries = R"(
-struct BufferSlice { sequence: u32, kv_head: u32, query: u32, start: u32 }
-var<private> at: BufferSlice;
+struct RowAt { sequence: u32, kv_head: u32, query: u32, start: u32 }
+var<private> at: RowAt;
 var<workgroup> origin: array<vec2<u32>, size>;
 var<workgroup> sees_from: array<vec4<u32>, quads>;
 var<workgroup> sees_to: array<vec4<u32>, quads>;
@@ -224,14 +224,14 @@ fn softmax_step(lane: u32) -> array<vec4<f32>, quads> {
 
 // Keys and values in rows of their own, with a mask.
 constexpr std::string_view kFromRows = R"(
-fn key_at(at: BufferSlice, position: u32, d: u32) -> f32 {
+fn key_at(at: RowAt, position: u32, d: u32) -> f32 {
   let row = at.sequence * p.rows + min(position, p.length - 1u);
   return k_at(row * p.k_s + at.kv_head * p.head_width + d);
 }
-fn value_at(at: BufferSlice, position: u32, d: u32) -> f32 {
+fn value_at(at: RowAt, position: u32, d: u32) -> f32 {
   return v_at((at.sequence * p.rows + position) * p.v_s + at.kv_head * p.head_width + d);
 }
-fn hidden(at: BufferSlice, position: u32) -> bool {
+fn hidden(at: RowAt, position: u32) -> bool {
   return has_mask && position < p.length && mask_at(at.sequence * p.mask_row + position) == 0.0;
 }
 )";

@@ -70,7 +70,7 @@ fn slope_step(lane: u32) {
 fn run(row: u32, lane: u32) {
   let first_query = row % p.tiles * size;
   let head = row / p.tiles;
-  at = BufferSlice(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
+  at = RowAt(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
   begin_tile(lane);
   if (lane < size) { dot[lane] = 0.0; }
   let queries = p.rows * p.share;
@@ -120,8 +120,8 @@ fn run(row: u32, lane: u32) {
 
 // The tile is of positions, a lane has a row, then a value of dk and dv.
 constexpr Kernel kColumns{"attend_dx_columns", R"(
-struct BufferSlice { sequence: u32, kv_head: u32, head: u32, position: u32, start: u32 }
-var<private> at: BufferSlice;
+struct RowAt { sequence: u32, kv_head: u32, head: u32, position: u32, start: u32 }
+var<private> at: RowAt;
 var<workgroup> weight: array<vec4<f32>, 65u * quads>;
 var<workgroup> slope: array<vec4<f32>, 65u * quads>;
 
@@ -173,7 +173,7 @@ fn open(position: u32) -> bool {
 fn run(row: u32, lane: u32) {
   let first = row % p.tiles * size;
   let kv = row / p.tiles;
-  at = BufferSlice(kv / p.kv_heads, kv % p.kv_heads, 0u, first, 0u);
+  at = RowAt(kv / p.kv_heads, kv % p.kv_heads, 0u, first, 0u);
   let last = min(first + size, p.rows) - 1u;
   var begin = select(0u, first, causal == 1u);
   var end = p.rows;

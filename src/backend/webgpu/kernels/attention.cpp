@@ -90,15 +90,15 @@ fn run(i: u32) {
 
 // Keys and values in a cache: neighbouring lanes read neighbouring positions of a key.
 constexpr std::string_view kFromCache = R"(
-fn key_at(at: BufferSlice, position: u32, d: u32) -> f32 {
+fn key_at(at: RowAt, position: u32, d: u32) -> f32 {
   let x = min(position, p.length - 1u);
   let group = at.kv_head * (p.capacity / 16u) + x / 16u;
   return keys_at((group * p.head_width + d) * 16u + x % 16u);
 }
-fn value_at(at: BufferSlice, position: u32, d: u32) -> f32 {
+fn value_at(at: RowAt, position: u32, d: u32) -> f32 {
   return values_at((at.kv_head * p.capacity + position) * p.head_width + d);
 }
-fn hidden(at: BufferSlice, position: u32) -> bool { return false; }
+fn hidden(at: RowAt, position: u32) -> bool { return false; }
 )";
 
 // A workgroup has a tile of queries and takes 64 positions at a time: lane j has the scores of
@@ -131,7 +131,7 @@ fn run(row: u32, lane: u32) {
   let split = row % p.splits;
   let first_query = row / p.splits % p.tiles * size;
   let head = row / p.splits / p.tiles;
-  at = BufferSlice(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
+  at = RowAt(head / p.kv_heads, head % p.kv_heads, first_query, 0u);
   begin_tile(lane);
   let last_query = min(first_query + size, p.rows * p.share) - 1u;
   let begin = max(seen_begin(first_query / p.share), p.begin + split * p.per_split);
