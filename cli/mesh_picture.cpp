@@ -64,16 +64,10 @@ std::string activity_svg(const Activity& a, const std::string& title) {
   const double wide = std::min(kHigh, kWide / static_cast<double>(std::max<size_t>(columns, 1)));
   const double width = kLeft + wide * static_cast<double>(columns) + 20;
   const double height = kTop + kHigh * static_cast<double>(cells) + 40;
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"white\"/>\n<text x=\"10\" y=\"22\">{2}"
-      "</text>\n",
-      width, height, escaped(title));
+  std::string svg = svg_open(width, height, title);
   for (size_t k = 0; k < cells; ++k) {
     const double y = kTop + kHigh * static_cast<double>(k), most = largest_activity(a, k);
-    svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
-                       y + 13, escaped(a.cells[k]));
+    svg += svg_text(kLeft - 8, y + 13, "end", a.cells[k]);
     for (size_t c = 0; c < columns; ++c) {
       const double share =
           mean_activity(a, k, c * ticks / columns, (c + 1) * ticks / columns) / most;
@@ -87,10 +81,8 @@ std::string activity_svg(const Activity& a, const std::string& title) {
           mix(250, 107));
     }
   }
-  return svg + fmt::format(
-                   "<text x=\"{0:.0f}\" y=\"{1:.0f}\">tick 1</text>\n<text x=\"{2:.0f}\" "
-                   "y=\"{1:.0f}\" text-anchor=\"end\">{3}</text>\n</svg>\n",
-                   kLeft, height - 18, width - 20, ticks);
+  return svg + svg_text(kLeft, height - 18, "start", "tick 1") +
+         svg_text(width - 20, height - 18, "end", std::to_string(ticks)) + "</svg>\n";
 }
 
 }  // namespace loom::cli
