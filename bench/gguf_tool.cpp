@@ -12,7 +12,8 @@
 
 #include "api/impl.hpp"
 #include "convert/checkpoint.hpp"
-#include "llm/gguf_export.hpp"
+#include "convert/language_model.hpp"
+#include "formats/gguf/export.hpp"
 #include "llm/perplexity.hpp"
 #include "loom/loom.hpp"
 

@@ -20,6 +20,7 @@ struct EvalFlags {
   DataFlags data;
   MemoryFlags memory;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows, plot;
+  std::vector<std::string> metrics;
   double split = 0;
   int64_t batch = 64, seed = -1;
   bool classes = false, json = false, no_shuffle = false, carry_feedback = false;
@@ -57,8 +58,10 @@ Result<Rows> choose_rows(const EvalFlags& f, const NetworkInfo& info, Dataset da
   }
   LOOM_ASSIGN(const std::optional<TrainingSplit> spec, split_of(f, info, data));
   if (f.rows == "all" || !spec) return Rows{data, {}};
-  LOOM_ASSIGN(const Dataset::Parts parts,
-              std::move(data).split(spec->share, {spec->seed, spec->shuffle}));
+  const SplitOptions how{spec->seed, spec->shuffle};
+  LOOM_ASSIGN(const Dataset::Parts parts, spec->folds > 0
+                                              ? data.fold(spec->fold, spec->folds, how)
+                                              : std::move(data).split(spec->share, how));
   const std::string which = f.rows.empty() ? "validation" : f.rows;
   return Rows{which == "train" ? parts.first : parts.second, parts.first, which, *spec};
 }
@@ -154,6 +157,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   options.optimizer.kind = OptimizerKind::sgd;  // keeps no state
   options.carry_feedback = f.carry_feedback;
   options.batch = std::min(f.batch, rows.scored.samples());
+  options.metrics = f.metrics;
   LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
   if (!f.calibrate.empty()) LOOM_TRY(calibrate(f, network, classes, hash, rows, trainer, m));
   LOOM_TRY(score(f, rows.scored, trainer, m));
@@ -169,8 +173,10 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
 std::string rows_text(const Measured& m) {
   if (m.which == "all") return fmt::format("{} samples", m.evaluation.samples);
   const std::string how = m.spec.shuffle ? fmt::format("--seed {}", m.spec.seed) : "--no-shuffle";
-  return fmt::format("{} {} samples of {} (--split {} {})", m.evaluation.samples, m.which, m.of,
-                     m.spec.share, how);
+  const std::string part = m.spec.folds > 0
+                               ? fmt::format("fold {} of {},", m.spec.fold + 1, m.spec.folds)
+                               : fmt::format("--split {}", m.spec.share);
+  return fmt::format("{} {} samples of {} ({} {})", m.evaluation.samples, m.which, m.of, part, how);
 }
 
 int save_plot(const EvalFlags& f, const Measured& m) {
@@ -198,6 +204,8 @@ void print_text(const EvalFlags& f, const Measured& m) {
   if (e.r2) text += fmt::format("  R2 {:.5f}", *e.r2);
   if (e.mean_absolute_error)
     text += fmt::format("  mean absolute error {:.5g}", *e.mean_absolute_error);
+  for (const Metric& metric : e.metrics)
+    text += fmt::format("  {} {:.5f}", metric.name, metric.value);
   write_out(fmt::format("{}  {}, {}, {:.0f} samples/s\n", text, rows_text(m), m.dtype, rate_of(m)));
   if (f.classes) write_out(classes_table(e) + confusion_table(e));
 }
@@ -223,6 +231,9 @@ void print_json(const EvalFlags& f, const Measured& m, const EngineInfo& engine)
   if (!f.calibrate.empty()) out.set("calibration", ranges_json(m));
   if (e.r2) out.set("r2", *e.r2);
   if (e.mean_absolute_error) out.set("mean_absolute_error", *e.mean_absolute_error);
+  Json metrics = Json::object();
+  for (const Metric& metric : e.metrics) metrics.add(metric.name, Json::real(metric.value));
+  if (!e.metrics.empty()) out.set("metrics", metrics);
   if (!e.classes.empty()) out.set("classes", classes_json(e)).set("confusion", confusion_json(e));
   out.set("samples", e.samples)
       .set("rows", m.which)
@@ -264,6 +275,7 @@ Verb add_eval(Command app) {
   verb.examples(
       "  loom eval net.entity test.csv\n"
       "  loom eval net.entity test.csv --classes --plot confusion.svg\n"
+      "  loom eval net.entity test.csv --metrics macro_f1,auc,ece\n"
       "  loom eval net.entity train.csv --rows train\n"
       "  loom eval net.safetensors test.csv --dtype int4 --calibrate train.csv\n"
       "  loom eval net.json data.npz --weights net.safetensors --dtype int8 --json");
@@ -288,6 +300,10 @@ Verb add_eval(Command app) {
                   "Samples (as DATA) to choose the ranges of quantized matrices with");
   verb.option("--calibrate-labels", f->calibrate_labels, "Their labels, as --labels")
       .needs(calibrate);
+  verb.option("--metrics", f->metrics,
+              "Besides the loss: accuracy,top3,macro_f1,auc,ece of classes; accuracy,auc,ece,bce "
+              "of targets 0 and 1; mae,r2 of numbers")
+      .split_at(',');
   verb.option("--loss", f->loss, "Another loss than the one of training");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   verb.flag("--carry-feedback", f->carry_feedback,

@@ -12,6 +12,11 @@ void DataFlags::add(Command verb) {
   verb.option("--targets", targets, "CSV: how many of the last columns are the target")
       .range(1, 1 << 24)
       .show_default();
+  verb.option("--sample-weights", weights,
+              "What each sample counts in the loss: a column of the CSV, by name or number from 1, "
+              "or an array of the file");
+  verb.option("--ignore-label", ignored, "Labels of this value count nothing, as -100")
+      .range(INT32_MIN, INT32_MAX);
   verb.option("--header", header,
               "CSV: is the first row a header: yes, no, auto (yes where it has no number and "
               "stands above numbers)")
@@ -25,6 +30,8 @@ Result<DatasetOptions> DataFlags::options(bool classes) const {
   options.x = x;
   options.y = y;
   options.targets = targets;
+  options.weights = weights;
+  if (ignored != INT64_MIN) options.ignore_label = static_cast<int32_t>(ignored);
   options.classes = classes;
   return options;
 }

@@ -8,7 +8,8 @@ namespace loom::cli {
 // Where the samples come from.
 struct DataFlags {
   std::string path, labels, x = "x", y = "y", header = "auto";
-  int64_t targets = 1;
+  int64_t targets = 1, ignored = INT64_MIN;
+  std::string weights;
 
   void add(Command verb);
   // `classes`: whole numbers are labels.

@@ -11,6 +11,7 @@
 #include "plot.hpp"
 #include "progress.hpp"
 #include "train_flags.hpp"
+#include "train_folds.hpp"
 
 namespace loom::cli {
 namespace {
@@ -24,7 +25,7 @@ struct Prepared {
 };
 
 // Holds samples out, or reads them from a file of their own.
-Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
+Status add_validation(const TrainFlags& f, const NetworkInfo& info, Prepared& p) {
   if (f.split > 0) {
     const SplitOptions how{f.seed, !f.no_shuffle};
     LOOM_ASSIGN(Dataset::Parts parts, std::move(p.train).split(f.split, how));
@@ -39,8 +40,7 @@ Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
   } else if (!f.validation.empty()) {
     DataFlags other = f.data;
     other.labels = f.validation_labels;
-    LOOM_ASSIGN(DatasetOptions how, other.options(classes));
-    how.heads = f.heads;
+    LOOM_ASSIGN(DatasetOptions how, f.reading(other, info));
     how.names = p.train.classes();
     LOOM_ASSIGN(p.validation, Dataset::from_file(f.validation, p.network, how));
     const std::vector<std::string>& notes = p.validation->notes();
@@ -49,22 +49,14 @@ Status add_validation(const TrainFlags& f, bool classes, Prepared& p) {
   return {};
 }
 
-Result<Prepared> prepare(const TrainFlags& f, const TrainerOptions& options, const Engine& engine) {
-  LoadOptions load{.seed = f.seed, .engine = engine};
-  if (!f.dtype.empty()) {
-    LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
-  }
-  LOOM_ASSIGN(Network network, Network::load(f.network, load));
+Result<Prepared> prepare(const TrainFlags& f, const Engine& engine) {
+  LOOM_ASSIGN(Network network, f.open(engine));
   const NetworkInfo info = network.info();
-  const bool open_loss = f.loss.empty() && !info.trained;
-  const bool classes = open_loss || options.loss == Loss::cross_entropy ||
-                       (f.loss.empty() && info.loss == loss_name(Loss::cross_entropy));
-  LOOM_ASSIGN(DatasetOptions how, f.data.options(classes));
-  how.heads = f.heads;
+  LOOM_ASSIGN(const DatasetOptions how, f.reading(f.data, info));
   LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, network, how));
   std::vector<std::string> notes = data.notes();
   Prepared p{std::move(network), std::move(data), {}, std::move(notes)};
-  LOOM_TRY(add_validation(f, classes, p));
+  LOOM_TRY(add_validation(f, info, p));
   if (!info.fresh && !f.quiet && !f.resume)
     note(fmt::format("starting from the weights in {}", f.network));
   return p;
@@ -74,6 +66,7 @@ std::string epoch_line(const Epoch& e, int64_t epochs) {
   std::string text = fmt::format("epoch {}/{}  loss {:.5f}", e.number, epochs, e.train_loss);
   if (e.validation_loss) text += fmt::format("  validation {:.5f}", *e.validation_loss);
   if (e.validation_accuracy) text += fmt::format("  accuracy {}", percent(*e.validation_accuracy));
+  for (const Metric& m : e.validation_metrics) text += fmt::format("  {} {:.4f}", m.name, m.value);
   text += fmt::format("  rate {:.3g}  {:.0f} samples/s", e.rate, e.samples_per_second);
   if (e.dropped > 0) text += fmt::format("  {} updates dropped (not finite)", e.dropped);
   return text + "\n";
@@ -196,6 +189,20 @@ Status Training::save() {
   return keeper_.finish();
 }
 
+// Each metric by epoch: {"auc": [0.8, 0.9]}.
+Json metrics_json(const std::vector<Epoch>& epochs) {
+  Json all = Json::object();
+  const size_t count = epochs.back().validation_metrics.size();
+  for (size_t i = 0; i < count; ++i) {
+    Json values = Json::array();
+    for (const Epoch& e : epochs) {
+      if (i < e.validation_metrics.size()) values.push(Json::real(e.validation_metrics[i].value));
+    }
+    all.add(epochs.back().validation_metrics[i].name, std::move(values));
+  }
+  return all;
+}
+
 JsonObject curves_json(const std::vector<Epoch>& epochs) {
   Json losses = Json::array(), validation = Json::array(), accuracies = Json::array();
   std::optional<double> accuracy;
@@ -211,6 +218,8 @@ JsonObject curves_json(const std::vector<Epoch>& epochs) {
       .set("losses", losses)
       .set("validation_losses", validation);
   if (accuracy) out.set("accuracies", accuracies).set("accuracy", *accuracy);
+  if (!epochs.empty() && !epochs.back().validation_metrics.empty())
+    out.set("metrics", metrics_json(epochs));
   return out;
 }
 
@@ -218,11 +227,13 @@ Status Training::print(const EngineInfo& engine) {
   LOOM_ASSIGN(const std::string hash, trainer_.weights_hash());
   const NetworkInfo info = p_.network.info();
   const std::string dtype(dtype_name(info.dtype));
+  LOOM_ASSIGN(const int64_t frozen, trainer_.frozen());
   if (!f_.json) {
     if (f_.quiet) return {};
     write_out(braille_plot(curves()));
-    write_out(fmt::format("{} parameters, {}, {:.1f} s, {:.0f} samples/s, weights {}\n",
-                          info.parameters, dtype, seconds_, rate(), hash));
+    const std::string kept = frozen > 0 ? fmt::format(" ({} frozen)", frozen) : "";
+    write_out(fmt::format("{} parameters{}, {}, {:.1f} s, {:.0f} samples/s, weights {}\n",
+                          info.parameters, kept, dtype, seconds_, rate(), hash));
     return {};
   }
   curves_json(epochs_)
@@ -231,6 +242,7 @@ Status Training::print(const EngineInfo& engine) {
       .set("train_samples", p_.train.samples())
       .set("validation_samples", p_.validation ? p_.validation->samples() : 0)
       .set("parameters", info.parameters)
+      .set("frozen_parameters", frozen)
       .set("loss", info.loss)
       .set("dtype", dtype)
       .set("isa", engine.isa)
@@ -244,7 +256,7 @@ Status Training::print(const EngineInfo& engine) {
 
 Result<Training> start(const TrainFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const TrainerOptions options, f.options());
-  LOOM_ASSIGN(Prepared prepared, prepare(f, options, engine));
+  LOOM_ASSIGN(Prepared prepared, prepare(f, engine));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(prepared.network, options));
   return Training(f, std::move(prepared), std::move(trainer));
 }
@@ -255,6 +267,7 @@ int run(const TrainFlags& f) {
   keep_running_without_stdout();
   const Result<Engine> engine = f.engine.create(f.memory);
   if (!engine.ok()) return fail(engine.error());
+  if (f.folds > 0) return train_in_folds(f, *engine);
   Result<Training> training = start(f, *engine);
   if (!training.ok()) return fail(training.error());
   const Status trained = training->run();
@@ -274,7 +287,8 @@ Verb add_train(Command app) {
       "  loom train mlp.json images.idx.gz --labels labels.idx.gz --split 0.8\n"
       "  loom train net.json table.csv --split 0.9 --normalize standard -o net.entity\n"
       "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume\n"
-      "  loom train net.entity more.csv --rate 0.0005 -o tuned.entity");
+      "  loom train net.entity more.csv --rate 0.0005 -o tuned.entity\n"
+      "  loom train net.onnx more.csv --freeze '(0, 0, 0, 0)/*' --rate-for '*/bias=2' -o t.entity");
   f->add(verb);
   return {verb, [f] { return run(*f); }};
 }

@@ -26,6 +26,78 @@ Status parse_clip_flag(const std::string& text, TrainerOptions& options) {
                -1};
 }
 
+// "balanced", or "1,2.5,1".
+Status parse_class_weights(const std::string& text, TrainerOptions& options) {
+  options.balanced_weights = text == "balanced";
+  if (text.empty() || options.balanced_weights) return {};
+  const char* at = text.data();
+  const char* const last = at + text.size();
+  while (true) {
+    float weight = 0;
+    const auto [end, code] = std::from_chars(at, last, weight);
+    if (code != std::errc() || (end != last && *end != ',')) break;
+    options.class_weights.push_back(weight);
+    if (end == last) return {};
+    at = end + 1;
+  }
+  return Error{
+      Code::invalid_argument,
+      fmt::format("--class-weights {}: give balanced, or a number for each class: 1,2.5,1", text),
+      {},
+      -1};
+}
+
+// "(0, 0, 0, *)=0.1".
+Result<RateFor> parse_rate_for(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  RateFor rule;
+  if (equals != std::string::npos) {
+    rule.pattern = text.substr(0, equals);
+    const char* last = text.data() + text.size();
+    const auto [end, code] = std::from_chars(text.data() + equals + 1, last, rule.factor);
+    if (code == std::errc() && end == last) return rule;
+  }
+  return Error{Code::invalid_argument,
+               fmt::format("--rate-for {}: give PATTERN=FACTOR, as '(0, 0, 0, 0)/*=0.1'", text),
+               {},
+               -1};
+}
+
+// "5", "5,0.8": numbers at the commas, at most `to.size()`; those that are not there stay.
+Status parse_numbers(std::string_view flag, const std::string& text, std::string_view usage,
+                     std::initializer_list<double*> to) {
+  const char* at = text.data();
+  const char* const last = at + text.size();
+  for (double* const value : to) {
+    const auto [end, code] = std::from_chars(at, last, *value);
+    if (code != std::errc() || (end != last && *end != ',')) break;
+    if (end == last) return {};
+    at = end + 1;
+  }
+  return Error{Code::invalid_argument, fmt::format("{} {}: give {}", flag, text, usage), {}, -1};
+}
+
+Status parse_averages(const TrainFlags& f, TrainerOptions& o) {
+  o.ema = f.ema;
+  o.swa_from = f.swa;
+  if (!f.lookahead.empty()) {
+    double every = 0;
+    LOOM_TRY(parse_numbers("--lookahead", f.lookahead, "STEPS,SHARE, as 5,0.5",
+                           {&every, &o.lookahead_share}));
+    o.lookahead = static_cast<int64_t>(every);
+    if (every < 1 || every > 1e9 || static_cast<double>(o.lookahead) != every) {
+      return Error{
+          Code::invalid_argument,
+          fmt::format("--lookahead {}: the steps must be a whole number from 1", f.lookahead),
+          {},
+          -1};
+    }
+  }
+  if (f.gradient_noise.empty()) return {};
+  return parse_numbers("--gradient-noise", f.gradient_noise, "DEVIATION or DEVIATION,FADE",
+                       {&o.gradient_noise, &o.gradient_noise_fade});
+}
+
 }  // namespace
 
 void TrainFlags::add_files(Command verb) {
@@ -38,8 +110,16 @@ void TrainFlags::add_files(Command verb) {
                   "Share of the samples that trains, 0.8; drawn by --seed, of each class alike, "
                   "or with --no-shuffle the first ones")
           .range(0.0, 1.0);
-  verb.option("--validation", validation, "Samples to validate with, instead of --split")
-      .excludes(share);
+  const Option held =
+      verb.option("--validation", validation, "Samples to validate with, instead of --split");
+  held.excludes(share);
+  const Option parts =
+      verb.option("--folds", folds,
+                  "Cross-validation: train so many times, each time without another part of the "
+                  "samples, of each class alike, and print a table; -o and --best write a file "
+                  "for each: net.fold1.entity")
+          .range(2, kMany);
+  parts.excludes(share).excludes(held);
   verb.option("--validation-labels", validation_labels, "Their labels, as --labels");
   verb.option("--normalize", normalize,
               "Inputs: none, standard, range (default: none, or as the weights of NETWORK)");
@@ -49,10 +129,12 @@ void TrainFlags::add_files(Command verb) {
   const Option file =
       verb.option("--checkpoint", checkpoint,
                   "Save the run after each epoch: .entity (with hashes), or .safetensors");
+  parts.excludes(file);
   verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);
-  verb.option("--plot", plot, "Write the loss curve: .svg");
+  verb.option("--plot", plot, "Write the loss curve: .svg").excludes(parts);
   verb.option("--layer-stats", layer_stats,
-              "Write mean, deviation and range of every layer and its gradient per epoch: .csv");
+              "Write mean, deviation and range of every layer and its gradient per epoch: .csv")
+      .excludes(parts);
 }
 
 void TrainFlags::add_method(Command verb) {
@@ -63,16 +145,28 @@ void TrainFlags::add_method(Command verb) {
       .range(1, 1 << 20)
       .show_default();
   verb.option("--loss", loss,
-              "mse, mae, huber, softmax_ce, bce, kl, cosine (default: softmax_ce for labels, "
-              "else mse)");
+              "mse, mae, huber, softmax_ce, bce, kl, cosine, focal, quantile, poisson, log_cosh, "
+              "hinge, ctc (default: softmax_ce for labels, else mse)");
+  verb.option("--blank", blank, "ctc: the class that says nothing")
+      .range(0, 1 << 24)
+      .show_default();
   verb.option("--smoothing", smoothing, "softmax_ce: share of a target spread over all classes")
       .range(0.0, 1.0);
   verb.option("--delta", delta, "huber: where it turns linear").range(1e-6, 1e6).show_default();
+  verb.option("--focal-gamma", gamma_focal, "focal: how much values that are right count less")
+      .range(0.0, 100.0)
+      .show_default();
+  verb.option("--focal-alpha", alpha, "focal: weight of targets 1, those of 0 have the rest")
+      .range(0.0, 1.0);
+  verb.option("--quantile", quantile, "quantile: share of the targets below the prediction")
+      .range(1e-6, 1 - 1e-6)
+      .show_default();
   verb.option("--heads", heads,
               "softmax_ce: widths of several predictions side by side, each with a label: 10,4")
       .split_at(',');
   verb.option("--optimizer", optimizer,
-              "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs (full batches)")
+              "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, "
+              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon")
       .show_default();
   verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
   verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
@@ -80,6 +174,21 @@ void TrainFlags::add_method(Command verb) {
       .range(0, kMany);
   verb.option("--dtype", dtype,
               "Number type the matrices are trained for (default: f32, or that of NETWORK)");
+  verb.option("--metrics", metrics,
+              "Of the validation, besides the loss: accuracy,top3,macro_f1,auc,ece of classes; "
+              "accuracy,auc,ece,bce of targets 0 and 1; mae,r2 of numbers")
+      .split_at(',');
+  verb.option("--class-weights", class_weights,
+              "What each class counts in the loss: 1,2.5,1; or balanced, by how rare it is");
+  verb.flag("--balance", balance, "Show every class equally often in an epoch, by --seed");
+  verb.option("--freeze", freeze,
+              "Parameters that keep their values, by the paths that loom info shows; * is any "
+              "text: '(0, 0, 0, *)/weight'; may be repeated")
+      .one_at_a_time();
+  verb.option("--rate-for", rate_for,
+              "PATTERN=FACTOR: these parameters learn at FACTOR times the rate; may be repeated")
+      .one_at_a_time();
+  add_averages(verb);
   verb.flag("--native", native, "No f32 masters: round updates stochastically into --dtype");
   verb.option("--grad-checkpoint", grad_checkpoint,
               "Keep activations of every Nth cell only, compute the others again: less memory")
@@ -90,6 +199,24 @@ void TrainFlags::add_method(Command verb) {
   verb.flag("--no-shuffle", no_shuffle, "Keep the order of the samples");
   verb.flag("--carry-feedback", carry_feedback,
             "Feedback links read what the batch before gave, not zeros");
+}
+
+void TrainFlags::add_averages(Command verb) {
+  const Option mean = verb.option("--swa", swa,
+                                  "Evaluate and save the mean of the weights at the ends of the "
+                                  "epochs from this one on")
+                          .range(1, kMany);
+  verb.option("--ema", ema,
+              "Evaluate and save an average of the weights that keeps this share at every update: "
+              "0.999")
+      .range(0.0, 1.0)
+      .excludes(mean);
+  verb.option("--lookahead", lookahead,
+              "STEPS,SHARE, as 5,0.5: after so many updates back to slow weights, which moved by "
+              "that share");
+  verb.option("--gradient-noise", gradient_noise,
+              "DEVIATION of normal noise on gradients; DEVIATION,FADE: falling with the update t "
+              "as (1 + t)^(-FADE / 2)");
 }
 
 void TrainFlags::add_schedule(Command verb) {
@@ -149,6 +276,10 @@ Result<TrainerOptions> TrainFlags::options() const {
   o.label_smoothing = static_cast<float>(smoothing);
   o.huber_delta = static_cast<float>(delta);
   o.heads = heads;
+  o.focal_gamma = static_cast<float>(gamma_focal);
+  if (alpha >= 0) o.focal_alpha = static_cast<float>(alpha);
+  o.quantile = static_cast<float>(quantile);
+  o.blank = blank;
   LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(optimizer));
   if (decay >= 0) o.optimizer.weight_decay = static_cast<float>(decay);
   LOOM_TRY(parse_clip_flag(clip, o));
@@ -166,12 +297,44 @@ Result<TrainerOptions> TrainFlags::options() const {
   if (!normalize.empty()) {
     LOOM_ASSIGN(o.normalize, parse_normalize(normalize));
   }
+  LOOM_TRY(parse_class_weights(class_weights, o));
+  o.balance = balance;
+  o.metrics = metrics;
+  o.freeze = freeze;
+  for (const std::string& rule : rate_for) {
+    LOOM_ASSIGN(RateFor parsed, parse_rate_for(rule));
+    o.rate_for.push_back(std::move(parsed));
+  }
+  LOOM_TRY(parse_averages(*this, o));
   o.native = native;
   o.carry_feedback = carry_feedback;
   o.checkpoint_cells = grad_checkpoint;
   o.shuffle = !no_shuffle;
   o.seed = seed;
   return o;
+}
+
+Result<Network> TrainFlags::open(const Engine& on) const {
+  LoadOptions load{.seed = seed, .engine = on};
+  if (!dtype.empty()) {
+    LOOM_ASSIGN(load.dtype, parse_dtype(dtype));
+  }
+  return Network::load(network, load);
+}
+
+Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkInfo& info) const {
+  const std::string_view known = info.trained ? std::string_view(info.loss) : std::string_view();
+  std::string_view kind = known;
+  if (!loss.empty()) {
+    LOOM_ASSIGN(const Loss wanted, parse_loss(loss));
+    kind = loss_name(wanted);
+  }
+  const bool sequences = kind == loss_name(Loss::ctc);
+  const bool classes = kind.empty() || sequences || kind == loss_name(Loss::cross_entropy);
+  LOOM_ASSIGN(DatasetOptions how, from.options(classes));
+  how.heads = heads;
+  how.sequences = sequences;
+  return how;
 }
 
 FitOptions TrainFlags::fitting() const {

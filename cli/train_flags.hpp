@@ -14,23 +14,34 @@ struct TrainFlags {
   int64_t epochs = 10, batch = 0, accumulate = 1, early_stop = 0;
   std::string optimizer = "adam", loss, clip = "none", schedule = "cosine", dtype;
   double rate = 2e-3, floor = 0, gamma = 0.1, power = 2, decay = -1, smoothing = 0, delta = 1;
+  double gamma_focal = 2, alpha = -1, quantile = 0.5;
   int64_t warmup = 0, every = 10, patience = 5;
   std::vector<int64_t> milestones, heads;
+  std::vector<std::string> freeze, rate_for, metrics;
+  std::string class_weights;
+  bool balance = false;
+  double ema = 0;
+  int64_t swa = 0;
+  std::string lookahead, gradient_noise;
   uint64_t seed = 1;
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
   bool carry_feedback = false;
-  int64_t grad_checkpoint = 0;
+  int64_t grad_checkpoint = 0, folds = 0, blank = 0;
   std::string checkpoint, output, best, plot, layer_stats;
 
   void add(Command verb);
   Result<TrainerOptions> options() const;
   FitOptions fitting() const;  // without callbacks
+  Result<Network> open(const Engine& engine) const;
+  // How samples are read for that network.
+  Result<DatasetOptions> reading(const DataFlags& from, const NetworkInfo& info) const;
   // Can all that training will write be written? Asked before it begins.
   Status check_outputs() const;
 
  private:
   void add_files(Command verb);
   void add_method(Command verb);
+  void add_averages(Command verb);
   void add_schedule(Command verb);
 };
 

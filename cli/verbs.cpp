@@ -33,9 +33,8 @@ Result<uint64_t> MemoryFlags::limit() const {
 }
 
 Result<uint64_t> MemoryFlags::text_limit() const {
-  constexpr uint64_t kTokens = 16;  // what the tokens of a byte may take
   LOOM_ASSIGN(const uint64_t bytes, limit());
-  return bytes == 0 ? kMostOfTextFile : std::min(kMostOfTextFile, bytes / kTokens);
+  return bytes == 0 ? kMostOfTextFile : std::min(kMostOfTextFile, bytes / kMemoryPerTextByte);
 }
 
 void EngineFlags::add_lanes(Command verb) {

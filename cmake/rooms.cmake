@@ -4,11 +4,20 @@ get_property(LOOM_POSITION_INDEPENDENT GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LI
 
 # loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
 # its link line; the layering check compares the #includes with the same list. A room shows its headers
-# and flags to those that link it by name (rooms, tests, the program); loom::loom hides them.
+# and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
+# which a build leaves out everything (parts.cmake) only hands on what it names.
 function(loom_room path)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  loom_kept(${path} sources)
+  list(TRANSFORM ARG_DEPENDS REPLACE "/" "_")
+  list(TRANSFORM ARG_DEPENDS PREPEND loom_)
+  if(NOT sources)
+    add_library(loom_${name} INTERFACE)
+    target_link_libraries(loom_${name} INTERFACE ${ARG_DEPENDS})
+    return()
+  endif()
   add_library(loom_${name} STATIC ${sources})
   set_property(GLOBAL APPEND PROPERTY LOOM_ROOMS ${name})
   # The names of a batch of files must not meet in a unity build; batches of this size are tested.
@@ -22,9 +31,5 @@ function(loom_room path)
   set_target_properties(loom_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(loom_${name} PRIVATE -ffunction-sections -fdata-sections)
   target_include_directories(loom_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(loom_${name} PUBLIC loom_flags)
-  foreach(dependency ${ARG_DEPENDS})
-    string(REPLACE "/" "_" dependency ${dependency})
-    target_link_libraries(loom_${name} PUBLIC loom_${dependency})
-  endforeach()
+  target_link_libraries(loom_${name} PUBLIC loom_flags ${ARG_DEPENDS})
 endfunction()

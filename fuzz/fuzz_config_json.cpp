@@ -3,7 +3,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "io/hf_config.hpp"
+#include "formats/config/config.hpp"
 #include "io/json.hpp"
 
 namespace {
@@ -14,7 +14,7 @@ void check_error(const loom::Error& error, size_t size) {
   CHECK(error.offset >= -1 && error.offset <= static_cast<int64_t>(size));
 }
 
-void check_config(const loom::core::HfConfig& config) {
+void check_config(const loom::core::DecoderConfig& config) {
   constexpr int64_t kMax = int64_t{1} << 24;
   for (const int64_t v :
        {config.hidden_size, config.intermediate_size, config.num_layers, config.num_kv_heads,
@@ -23,7 +23,7 @@ void check_config(const loom::core::HfConfig& config) {
   }
   CHECK(config.num_heads % config.num_kv_heads == 0 && config.head_dim % 2 == 0);
   CHECK(config.layers.empty() || config.layers.size() == static_cast<size_t>(config.num_layers));
-  for (const loom::core::HfLayer& layer : config.layers)
+  for (const loom::core::DecoderLayer& layer : config.layers)
     CHECK(layer.window >= 0 && layer.window < config.max_positions && layer.rope_theta >= 0);
   CHECK(config.rope_width >= 0 && config.rope_width <= config.head_dim);
   for (const int64_t id : config.eos_token_ids) CHECK(id >= 0 && id < config.vocab_size);

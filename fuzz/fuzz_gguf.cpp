@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "io/gguf.hpp"
-#include "llm/gguf_config.hpp"
-#include "llm/gguf_tokenizer.hpp"
+#include "formats/gguf/config.hpp"
+#include "formats/gguf/file.hpp"
+#include "formats/gguf/tokenizer.hpp"
 #include "text/tokenizer.hpp"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -76,12 +76,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto config = loom::core::read_gguf_config(*file, row);
     if (!config.ok()) check_error(config.error());
   }
-  const auto json = loom::core::read_gguf_tokenizer(*file);
-  if (!json.ok()) {
-    check_error(json.error());
-  } else if (!json->empty()) {
-    const auto tokenizer = loom::core::Tokenizer::parse(*json, where);
+  const auto spec = loom::core::read_gguf_tokenizer(*file);
+  if (!spec.ok()) {
+    check_error(spec.error());
+  } else if (*spec) {
+    const auto tokenizer = loom::core::Tokenizer::make(**spec);
     if (tokenizer.ok()) (void)tokenizer->encode("a b\xE2\x96\x81 c<s>");
+    const auto again = loom::core::parse_tokenizer_json(tokenizer_json(**spec), where);
+    if (tokenizer.ok()) CHECK(again.ok());
   }
   return 0;
 }

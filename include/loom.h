@@ -407,6 +407,23 @@ typedef struct loom_cell {
 #define LOOM_CELL_INIT \
   {(uint32_t)sizeof(loom_cell), {0}, 0, 0}
 
+/* An input or an output of a network. Borrowed during the callback. */
+typedef struct loom_port {
+  uint32_t struct_size; /* sizeof(loom_port), which the caller sets */
+  int32_t output; /* 1: an output */
+  const char *name;
+  int32_t rank;
+  int64_t shape[8]; /* [rank]: of one sample, or of the whole where all samples share it */
+  int32_t batched; /* 1: each sample has its own */
+  int64_t ids; /* above 0: whole numbers below it */
+  const loom_tensor *values; /* that a run gave; null where ports are only told */
+} loom_port;
+#define LOOM_PORT_INIT \
+  {(uint32_t)sizeof(loom_port), 0, 0, 0, {0}, 0, 0, 0}
+
+/* An input or an output. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+typedef int32_t (*loom_port_fn)(void *user, const loom_port *port);
+
 /* A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_cell_fn)(void *user, const loom_cell *cell);
 
@@ -494,6 +511,16 @@ LOOM_EXPORT loom_status loom_session_run(loom_session *session, const loom_tenso
  * stateful session has gone on. One thread at a time. */
 LOOM_EXPORT loom_status loom_session_run_into(loom_session *session, const loom_tensor *inputs,
     const loom_tensor *outputs);
+
+/* Tells `sink` all inputs, then all outputs, in their order. */
+LOOM_EXPORT loom_status loom_network_ports(const loom_network *network, loom_port_fn sink,
+    void *user);
+
+/* All `count` inputs of the network, in the order of loom_network_ports(), to all outputs, which
+ * `sink` is handed as float32. Errors: invalid_argument, and then nothing happened. One thread
+ * at a time. */
+LOOM_EXPORT loom_status loom_session_run_ports(loom_session *session, const loom_tensor *inputs,
+    int64_t count, loom_port_fn sink, void *user);
 
 /* Hands what every cell gives to `sink`, in the order of computation. Changes no state. One
  * thread at a time. */
@@ -611,7 +638,8 @@ LOOM_EXPORT void loom_dataset_free(loom_dataset *dataset);
  * threads. docs/training.md has the formulas. */
 
 /* AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for
- * targets. Outputs of CROSS_ENTROPY and BCE are logits. */
+ * targets. Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of
+ * the median. */
 typedef int32_t loom_loss;
 enum {
   LOOM_LOSS_AUTOMATIC = 0,
@@ -621,7 +649,13 @@ enum {
   LOOM_LOSS_CROSS_ENTROPY = 4,
   LOOM_LOSS_BCE = 5,
   LOOM_LOSS_KL = 6,
-  LOOM_LOSS_COSINE = 7
+  LOOM_LOSS_COSINE = 7,
+  LOOM_LOSS_FOCAL = 8,
+  LOOM_LOSS_QUANTILE = 9,
+  LOOM_LOSS_POISSON = 10,
+  LOOM_LOSS_LOG_COSH = 11,
+  LOOM_LOSS_HINGE = 12,
+  LOOM_LOSS_CTC = 13
 };
 
 /* AUTOMATIC: ADAM. */
@@ -635,7 +669,15 @@ enum {
   LOOM_OPTIMIZER_ADAM = 5,
   LOOM_OPTIMIZER_ADAMW = 6,
   LOOM_OPTIMIZER_LION = 7,
-  LOOM_OPTIMIZER_LBFGS = 8
+  LOOM_OPTIMIZER_LBFGS = 8,
+  LOOM_OPTIMIZER_ADAGRAD = 9,
+  LOOM_OPTIMIZER_ADADELTA = 10,
+  LOOM_OPTIMIZER_NADAM = 11,
+  LOOM_OPTIMIZER_ADAMAX = 12,
+  LOOM_OPTIMIZER_RADAM = 13,
+  LOOM_OPTIMIZER_LAMB = 14,
+  LOOM_OPTIMIZER_ADAFACTOR = 15,
+  LOOM_OPTIMIZER_MUON = 16
 };
 
 /* How the learning rate goes on. */
@@ -714,10 +756,16 @@ typedef struct loom_trainer_options {
   int32_t carry_feedback; /* 1: feedback links go on from batch to batch */
   int64_t checkpoint_cells; /* gradient checkpointing in groups of so many cells; 0: none */
   loom_engine *engine; /* null: that of the network */
+  double ema; /* decay of an average of the weights, which is evaluated and saved; 0: none */
+  int64_t swa_from; /* the mean over the ends of the epochs from this one on; 0: none */
+  int64_t lookahead; /* every so many updates back to slow weights; 0: never */
+  double lookahead_share; /* by which those move; 0: 0.5 */
+  double gradient_noise; /* deviation of noise on gradients; 0: none */
+  double gradient_noise_fade; /* with the update t as (1 + t)^(-fade / 2) */
 } loom_trainer_options;
 #define LOOM_TRAINER_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_trainer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* An epoch that is done. */
 typedef struct loom_epoch {
@@ -821,6 +869,13 @@ LOOM_EXPORT loom_status loom_trainer_bytes(loom_trainer *trainer, int64_t *out);
 LOOM_EXPORT loom_status loom_trainer_evaluate(loom_trainer *trainer, const loom_dataset *data,
     loom_evaluation *out, loom_array **confusion);
 
+/* The same, and tells samples done and in all after each batch; `progress` may be null. Errors:
+ * cancelled (the callback said so), and then `out` and `confusion` are as they were. One thread
+ * at a time. */
+LOOM_EXPORT loom_status loom_trainer_evaluate_watched(loom_trainer *trainer,
+    const loom_dataset *data, loom_progress_fn progress, void *user, loom_evaluation *out,
+    loom_array **confusion);
+
 /* XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). One
  * thread at a time. */
 LOOM_EXPORT loom_status loom_trainer_weights_hash(loom_trainer *trainer, char **out);
@@ -860,6 +915,8 @@ enum {
 typedef struct loom_model loom_model;
 typedef struct loom_model_session loom_model_session; /* One conversation. */
 typedef struct loom_generation loom_generation; /* What was generated. */
+/* Text to tokens and back, without the weights of a model. Never changes. */
+typedef struct loom_tokenizer loom_tokenizer;
 
 /* How a model is read. */
 typedef struct loom_model_options {
@@ -1011,6 +1068,42 @@ LOOM_EXPORT loom_status loom_model_get_info(const loom_model *model, loom_model_
 /* Null is fine. Sessions of it live on. */
 LOOM_EXPORT void loom_model_free(loom_model *model);
 
+/* That of a model (.entity, GGUF, a Hugging Face folder), or a tokenizer.json. The engine's
+ * memory limit holds. `*out` is transferred. Errors: not_found, bad_file, unsupported (a step
+ * that is not known, by name). */
+LOOM_EXPORT loom_status loom_tokenizer_load(loom_engine *engine, const char *path,
+    loom_tokenizer **out);
+
+/* The same from the bytes of such a file, which errors call `name`; null: "the bytes". They are
+ * read during the call alone. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_tokenizer_load_memory(loom_engine *engine, const void *bytes,
+    int64_t size, const char *name, loom_tokenizer **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_tokenizer_free(loom_tokenizer *tokenizer);
+
+/* Ids of a text; special_tokens 1: with the tokens that stand around it. `*ids` is transferred:
+ * loom_free(). */
+LOOM_EXPORT loom_status loom_tokenizer_encode(const loom_tokenizer *tokenizer, const char *text,
+    int32_t special_tokens, int32_t **ids, int64_t *count);
+
+/* Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id without a token). */
+LOOM_EXPORT loom_status loom_tokenizer_decode(const loom_tokenizer *tokenizer, const int32_t *ids,
+    int64_t count, int32_t skip_special, char **out);
+
+/* The highest id and one more. */
+LOOM_EXPORT loom_status loom_tokenizer_vocab_size(const loom_tokenizer *tokenizer, int64_t *out);
+
+/* Ids of tokens that are no text, ascending: the beginning of a text, turns of a chat. Their
+ * names are what loom_tokenizer_decode() makes of them with skip_special 0. `*ids` is
+ * transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_tokenizer_special_tokens(const loom_tokenizer *tokenizer,
+    int32_t **ids, int64_t *count);
+
+/* The id of a token as the vocabulary writes it. Errors: not_found. */
+LOOM_EXPORT loom_status loom_tokenizer_token_id(const loom_tokenizer *tokenizer, const char *token,
+    int32_t *out);
+
 /* Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around it. `*ids` is
  * transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_model_tokenize(const loom_model *model, const char *text,
@@ -1039,6 +1132,11 @@ LOOM_EXPORT loom_status loom_model_start(const loom_model *model,
  * thread at a time. */
 LOOM_EXPORT loom_status loom_model_session_feed(loom_model_session *session, const int32_t *ids,
     int64_t count);
+
+/* The same in pieces of 256, and tells tokens fed and in all after each; `progress` may be null.
+ * Errors: cancelled (the callback said so), with what was fed until then. One thread at a time. */
+LOOM_EXPORT loom_status loom_model_session_feed_watched(loom_model_session *session,
+    const int32_t *ids, int64_t count, loom_progress_fn progress, void *user);
 
 /* Reads tokens and hands the logits of every position to `sink`. One thread at a time. */
 LOOM_EXPORT loom_status loom_model_session_feed_all(loom_model_session *session, const int32_t *ids,

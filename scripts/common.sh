@@ -120,3 +120,32 @@ python_with() {
   fi
   printf '%s' "$python"
 }
+
+# only_help ARGUMENT...: the options of a script that has none; calls its usage().
+only_help() {
+  case "${1:-}" in
+    "") ;;
+    -h|--help) usage; exit 0 ;;
+    *) die "unknown option '$1'; try --help" ;;
+  esac
+}
+
+# add_runs FOLDER RUN...: adds what FOLDER/RUN.xml counts to $passed, $failed and $skipped, and tells it with
+# the time in FOLDER/RUN.time. A run that left no counts has failed; FOLDER/RUN.log is shown of those that failed.
+add_runs() {
+  local folder="$1" run counts
+  shift
+  for run in "$@"; do
+    counts="$(python3 "$LOOM_ROOT/tools/ctest_summary.py" "$folder/$run.xml" 2>/dev/null || true)"
+    if [[ "$counts" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+      passed=$((passed + BASH_REMATCH[1]))
+      failed=$((failed + BASH_REMATCH[2]))
+      skipped=$((skipped + BASH_REMATCH[3]))
+    else
+      counts="ended without a result"
+      failed=$((failed + 1))
+    fi
+    say "$run: $counts, $(<"$folder/$run.time")"
+    if [[ ! "$counts" =~ \ 0\ failed ]]; then cat "$folder/$run.log"; fi
+  done
+}

@@ -78,7 +78,7 @@ over_swiftshader() {
 }
 
 over_lavapipe() {
-  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-most}"
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-}"
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_immediates LOOM_GPU_FEATURES=all \
     GTEST_FILTER='GpuFused.*:GpuBeside.*:GpuReplay.*:GpuConformance.norm'
@@ -108,18 +108,6 @@ wait
 
 passed=0
 failed=0
-for run in ${runs[@]+"${runs[@]}"}; do
-  counts="$(python3 tools/ctest_summary.py "$logs/$run.xml" 2>/dev/null || true)"
-  if [[ "$counts" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
-    passed=$((passed + BASH_REMATCH[1]))
-    failed=$((failed + BASH_REMATCH[2]))
-    skipped=$((skipped + BASH_REMATCH[3]))
-  else
-    counts="ended without a result"
-    failed=$((failed + 1))
-  fi
-  say "$run: $counts, $(<"$logs/$run.time")"
-  if [[ ! "$counts" =~ \ 0\ failed ]]; then cat "$logs/$run.log"; fi
-done
+add_runs "$logs" ${runs[@]+"${runs[@]}"}
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 (( failed == 0 ))

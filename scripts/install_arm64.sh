@@ -13,11 +13,7 @@ usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-case "${1:-}" in
-  "") ;;
-  -h|--help) usage; exit 0 ;;
-  *) die "unknown option '$1'; try --help" ;;
-esac
+only_help "$@"
 
 cd "$LOOM_ROOT"
 to=build/arm64-libraries

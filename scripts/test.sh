@@ -137,7 +137,8 @@ checks_with_build() {
   [[ "$quick" == no ]] || return 0
   check "commands in the documents" python3 tests/tools/run_blocks.py "build/$preset/cli/loom"
   check "as a library" tests/consumer/run.py
-  check "files: 20 layer kinds x 23 number types" verify_files
+  check "inference alone" tests/consumer/minimal.py
+  check "files: every layer kind x 23 number types" verify_files
   wait_for_more
   check "installed" tests/consumer/installed.py "$preset"
   check "Python package" tests/python/run.sh "$preset"
@@ -167,6 +168,7 @@ fuzz_corpora() {
       target="${target%.cpp}"
       check "fuzz corpus $target" fuzz/run.sh "$target" 0
     done
+    check "sanitizers" scripts/sanitized_test.sh
   fi
 }
 

@@ -8,9 +8,10 @@
 
 #include "api/impl.hpp"
 #include "bridge/entity_network.hpp"
+#include "convert/language_model.hpp"
+#include "formats/entity/model.hpp"
 #include "grid/session.hpp"
 #include "lab.hpp"
-#include "llm/entity_model.hpp"
 
 namespace loom::core::cli {
 namespace {
@@ -47,7 +48,7 @@ Result<Opened> measure(const OpenFlags& f, const Engine& engine) {
   Opened o;
   o.before = resident_bytes();
   const double start = milliseconds();
-  LOOM_ASSIGN(const LanguageModel model, LanguageModel::load(f.model, {}, impl.pool));
+  LOOM_ASSIGN(const LanguageModel model, load_language_model(f.model, {}, impl.pool));
   o.open = milliseconds() - start;
   o.at_open = resident_bytes();
   SessionOptions options;

@@ -20,6 +20,7 @@
 #include "loom/result.hpp"
 #include "loom/tensor.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // cosine: 1 - cos; 1 to a point of zeros.
@@ -127,3 +128,4 @@ struct TensorGroup {
 LOOM_API Result<std::vector<TensorGroup>> group_tensors(const std::string& path);
 
 }  // namespace loom
+#endif

@@ -19,6 +19,7 @@
 #include "loom/result.hpp"
 #include "loom/tensor.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // A number type for the parameters whose path fits: * stands for any text.
@@ -78,3 +79,4 @@ LOOM_API Result<Converted> convert(const std::string& input, const std::string& 
                                    const ConvertOptions& options = {});
 
 }  // namespace loom
+#endif

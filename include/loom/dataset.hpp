@@ -6,12 +6,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "loom/export.hpp"
 #include "loom/network.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 struct DatasetOptions {
@@ -23,7 +25,12 @@ struct DatasetOptions {
   std::vector<int64_t> heads{};  // widths of the parts of an output, a label for each; empty:
                                  // as the network was trained
   std::vector<std::string> names{};  // of classes, by text labels; empty: as trained, or new ones
-  bool inputs_only = false;          // the file has no targets: for predictions
+  // What each sample counts in the loss: the name of an array, or of a CSV column (or its number,
+  // from 1), which is neither input nor target.
+  std::string weights{};
+  std::optional<int32_t> ignore_label{};  // labels of this value count nothing, as -100
+  bool sequences = false;    // any number of labels per sample, padded with ignore_label or else -1
+  bool inputs_only = false;  // the file has no targets: for predictions
   enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
   // .csv: rows taken and in all; false stops with Code::cancelled. Other files are not parsed.
   std::function<bool(int64_t done, int64_t total)> progress{};
@@ -32,6 +39,11 @@ struct DatasetOptions {
 // "yes", "no", "auto".
 LOOM_API std::string_view csv_header_name(DatasetOptions::Header header);
 LOOM_API Result<DatasetOptions::Header> parse_csv_header(std::string_view name);
+
+struct ArrayOptions {
+  Tensor weights{};                       // [n]: what each sample counts in the loss; empty: 1
+  std::optional<int32_t> ignore_label{};  // labels of this value count nothing, as -100
+};
 
 struct SplitOptions {
   uint64_t seed = 1;
@@ -44,7 +56,8 @@ class LOOM_API Dataset {
   // x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers.
   // y: class labels as integers, [n] or [n, places]; or targets as floats, [n, outputs]; or empty.
   // Values are copied. Errors: invalid_argument, naming the sample.
-  static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y);
+  static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y,
+                                     const ArrayOptions& options = {});
   // .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
   // Text labels become class labels: those the network knows, or new ones. Errors: not_found,
   // bad_file, naming line and column or array, out_of_memory.
@@ -74,6 +87,11 @@ class LOOM_API Dataset {
   // samples, so that memory is taken for the second alone.
   Result<Parts> split(double share, const SplitOptions& options = {}) &&;
 
+  // Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+  // Folds are alike, and of each class alike where every sample has one label, within one sample.
+  // Errors: invalid_argument (fewer than 2 folds, more than samples).
+  Result<Parts> fold(int64_t number, int64_t count, const SplitOptions& options = {}) const;
+
   struct LOOM_LOCAL Impl;
   const Impl& impl() const { return *impl_; }
   explicit Dataset(std::shared_ptr<Impl> impl);
@@ -88,3 +106,4 @@ struct Dataset::Parts {
 };
 
 }  // namespace loom
+#endif

@@ -23,6 +23,7 @@
 #include "loom/network.hpp"
 #include "loom/result.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // When two cells can be alike at all. Another kind of layer (children of containers included)
@@ -113,3 +114,4 @@ LOOM_API Result<Tensor> dna_signature(const Network& network, std::string_view a
 LOOM_API Result<double> dna_similarity(const Tensor& a, const Tensor& b);
 
 }  // namespace loom
+#endif

@@ -17,6 +17,7 @@
 #include "loom/result.hpp"
 #include "loom/tensor.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // Which samples a model got right, one entry each.
@@ -76,3 +77,4 @@ LOOM_API Result<Network> stack(const std::vector<Tensor>& shares,
 LOOM_API Result<Tensor> stack_inputs(const std::vector<Tensor>& shares);
 
 }  // namespace loom
+#endif

@@ -17,6 +17,7 @@
 #include "loom/language_model.hpp"
 #include "loom/result.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 struct LayerInfo {
@@ -115,3 +116,4 @@ LOOM_API Result<std::vector<TensorDifference>> diff(const std::string& a, const 
                                                     const DiffOptions& options = {});
 
 }  // namespace loom
+#endif

@@ -45,7 +45,7 @@ struct LayerField {
 struct Layer {
   std::string type;                // "Dense": one of layer_types()
   std::vector<LayerField> fields;  // those that are left out have their defaults
-  std::vector<Layer> children{};   // of Sequential, Residual and Parallel
+  std::vector<Layer> children{};   // of Sequential, Residual, Parallel and Graph
   bool disabled = false;           // passes its input on
 };
 LOOM_API std::vector<std::string> layer_types();
@@ -160,6 +160,38 @@ struct LOOM_API LayerNorm {
   operator Layer() const;
 };
 
+// In training values are zero with probability `rate` and the others larger; elsewhere x itself.
+// channel: all values of a channel of [B, C, ..] together. alpha: for networks of SELU units.
+enum class DropoutForm : uint8_t { elementwise, channel, alpha };
+struct LOOM_API Dropout {
+  double rate = 0.5;
+  DropoutForm form = DropoutForm::elementwise;
+  operator Layer() const;
+};
+// Over [B, channels, ..]: each channel normalized by mean and variance of the batch in training, by
+// their running values in use, times weight plus bias where `affine` (Ioffe and Szegedy, 2015).
+// momentum: the share of a batch in the running values.
+struct LOOM_API BatchNorm {
+  int64_t channels = 1;
+  double eps = 1e-5, momentum = 0.1;
+  bool affine = true;
+  operator Layer() const;
+};
+// Over [B, channels, ..]: each group of channels of a sample normalized (Wu and He, 2018).
+struct LOOM_API GroupNorm {
+  int64_t channels = 1, groups = 1;
+  double eps = 1e-5;
+  bool affine = true;
+  operator Layer() const;
+};
+// Over [B, channels, ..]: each channel of a sample normalized (Ulyanov et al., 2016).
+struct LOOM_API InstanceNorm {
+  int64_t channels = 1;
+  double eps = 1e-5;
+  bool affine = false;
+  operator Layer() const;
+};
+
 // Distances to trained centres as probabilities [.., clusters], or, with features, the centre that
 // they mix [.., width].
 struct LOOM_API KMeans {
@@ -187,6 +219,59 @@ struct LOOM_API Softmax {
   SoftmaxVariant variant = SoftmaxVariant::standard;
   double temperature = 1;
   std::vector<LayerField> more = {};
+  operator Layer() const;
+};
+
+// Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other
+// extents, (L + padding - dilation (kernel - 1) - 1) / stride + 1 or those of `output`.
+enum class Pooling : uint8_t { max, average, lp };
+struct LOOM_API Pool {
+  Pooling kind = Pooling::max;
+  Axes kernel = {2}, stride = {0};  // stride 0: the kernel
+  Axes padding = {0};               // one, one per axis, or one per axis before and then after it
+  Axes dilation = {1};
+  bool ceil = false;             // extents are rounded up
+  bool include_padding = false;  // an average counts padding as zeros
+  int64_t p = 2;                 // of lp: 1 or 2
+  Axes output = {};              // adaptive: the extents to come; 1: one window over everything
+  operator Layer() const;
+};
+
+// Axes from `first` on become one; axis 0 is the batch.
+struct LOOM_API Flatten {
+  int64_t first = 1;
+  operator Layer() const;
+};
+// The values of a sample under other extents; one of them may be -1.
+struct LOOM_API Reshape {
+  Axes shape;
+  operator Layer() const;
+};
+// Axis k of a sample becomes the one that was axes[k]; counted from 0, without the batch.
+struct LOOM_API Permute {
+  Axes axes;
+  operator Layer() const;
+};
+// Places around the last axes of a sample, a number for each of them.
+enum class Padding : uint8_t { constant, reflect, edge, wrap };
+struct LOOM_API Pad {
+  Axes before = {0}, after = {0};
+  Padding mode = Padding::constant;
+  double value = 0;
+  operator Layer() const;
+};
+// Other extents: by a factor, or those of `output`.
+enum class Interpolation : uint8_t { nearest, linear };
+struct LOOM_API Upsample {
+  Interpolation mode = Interpolation::nearest;
+  Axes factor = {2}, output = {};
+  bool align_corners = false;  // linear: first and last values stay
+  operator Layer() const;
+};
+// [B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents (Shi et al., 2016); inverse: back.
+struct LOOM_API PixelShuffle {
+  int64_t factor = 2;
+  bool inverse = false;
   operator Layer() const;
 };
 

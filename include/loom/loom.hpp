@@ -12,6 +12,7 @@
 #include "loom/ensemble.hpp"        // IWYU pragma: export
 #include "loom/files.hpp"           // IWYU pragma: export
 #include "loom/generation.hpp"      // IWYU pragma: export
+#include "loom/graph.hpp"           // IWYU pragma: export
 #include "loom/inspect.hpp"         // IWYU pragma: export
 #include "loom/language_model.hpp"  // IWYU pragma: export
 #include "loom/layers.hpp"          // IWYU pragma: export

@@ -25,6 +25,7 @@
 #include "loom/network.hpp"
 #include "loom/result.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // w: weight of a model; d = x - base, its task vector.
@@ -149,3 +150,4 @@ LOOM_API Result<SplicedNetwork> splice(const Network& a, const Network& b,
                                        const SpliceOptions& options = {});
 
 }  // namespace loom
+#endif

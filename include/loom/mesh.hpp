@@ -21,6 +21,7 @@
 #include "loom/network.hpp"
 #include "loom/trainer.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // An input besides the first, which is called "input" and takes what the network takes.
@@ -142,3 +143,4 @@ class LOOM_API MeshTrainer {
 };
 
 }  // namespace loom
+#endif

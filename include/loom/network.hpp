@@ -105,11 +105,22 @@ struct TrainingSplit {
   double share = 0;  // of the samples that trained
   uint64_t seed = 1;
   bool shuffle = true;
-  std::string data_hash;  // Dataset::hash() of the whole
+  std::string data_hash;        // Dataset::hash() of the whole
+  int64_t folds = 0, fold = 0;  // above 0: Dataset::fold(fold, folds), and `share` says nothing
+};
+
+// An input or an output of a network. shape: of one sample, or of the whole where all samples of a
+// batch share it. ids: above 0 where values are whole numbers below it.
+struct PortInfo {
+  std::string name;
+  Shape shape;
+  bool batched = true;
+  int64_t ids = 0;
 };
 
 struct NetworkInfo {
-  Shape input, output;     // of one sample
+  Shape input, output;  // of one sample; the first of those below
+  std::vector<PortInfo> inputs{}, outputs{};
   int64_t layers = 0;      // cells in use
   int64_t parameters = 0;  // numbers; shared ones once
   int64_t bytes = 0;       // packed, in memory

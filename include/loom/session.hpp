@@ -38,6 +38,10 @@ class LOOM_API Session {
   // Errors: invalid_argument (another shape, an id outside the table), out_of_memory; then nothing
   // happened.
   Result<Tensor> run(const Tensor& inputs);
+  // The same with all inputs and outputs, in the order of NetworkInfo. A batch that shares an input
+  // or an output is computed at once: it has exactly max_batch samples then.
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  const std::vector<PortInfo>& outputs() const;  // what run() gives
   // What every cell gives for `inputs`, in the order of computation. Stands alone in any session.
   Result<std::vector<CellOutput>> run_cells(const Tensor& inputs);
 

@@ -130,8 +130,10 @@ struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
+#ifndef LOOM_MINIMAL
 // Writes arrays as .npz, which NumPy reads. Errors: invalid_argument (another ending, bfloat16),
 // io_error.
 LOOM_API Status save_arrays(const std::string& path, const std::vector<NamedTensor>& arrays);
+#endif
 
 }  // namespace loom

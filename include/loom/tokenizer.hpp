@@ -4,6 +4,7 @@
 //   std::vector<TokenId> ids = tokenizer.encode("Once upon a time").or_exit();
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,10 @@
 #include "loom/result.hpp"
 
 namespace loom {
+
+// What encoding takes in memory at most, per byte of the text: its pieces and its ids. Texts beyond
+// the engine's limit are refused by it.
+constexpr uint64_t kMemoryPerTextByte = 16;
 
 // A handle: copies mean the same tokenizer, which never changes. Thread-safe.
 class LOOM_API Tokenizer {
@@ -35,7 +40,12 @@ class LOOM_API Tokenizer {
   Result<std::vector<TokenId>> encode(std::string_view text, bool add_special_tokens = true) const;
   // Broken UTF-8 becomes U+FFFD. Errors: out_of_range (an id without a token).
   Result<std::string> decode(std::span<const TokenId> ids, bool skip_special_tokens = true) const;
-  int64_t vocab_size() const;
+  int64_t vocab_size() const;  // the highest id and one more
+  // Tokens that are no text, ascending: the beginning of a text, turns of a chat. decode() with
+  // skip_special_tokens false gives their names.
+  std::vector<TokenId> special_tokens() const;
+  // Of a token as the vocabulary writes it ("<|im_end|>"). Errors: not_found.
+  Result<TokenId> token_id(std::string_view token) const;
 
   struct LOOM_LOCAL Impl;
   explicit Tokenizer(std::shared_ptr<const Impl> impl);

@@ -19,17 +19,53 @@
 #include "loom/export.hpp"
 #include "loom/network.hpp"
 
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
 // automatic: cross_entropy for labels, mse for targets. cross_entropy: softmax of the outputs,
-// which are logits. bce: sigmoid of the outputs.
-enum class Loss : uint8_t { automatic, mse, mae, huber, cross_entropy, bce, kl, cosine };
+// which are logits. bce, focal: sigmoid of the outputs. poisson: outputs are logarithms of counts.
+// hinge: an output above 0 says 1. ctc: outputs [rows, classes] spell fewer labels, of any number
+// per sample (DatasetOptions::sequences, ArrayOptions::ignore_label). docs/training.md has the
+// formulas.
+enum class Loss : uint8_t {
+  automatic,
+  mse,
+  mae,
+  huber,
+  cross_entropy,
+  bce,
+  kl,
+  cosine,
+  focal,
+  quantile,
+  poisson,
+  log_cosh,
+  hinge,
+  ctc
+};
 
 // Names as `loom train` takes them: "softmax_ce" is cross_entropy. Errors list what there is.
 LOOM_API std::string_view loss_name(Loss loss);
 LOOM_API Result<Loss> parse_loss(std::string_view name);
 
-enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs };
+enum class OptimizerKind : uint8_t {
+  sgd,
+  momentum,
+  nesterov,
+  rmsprop,
+  adam,
+  adamw,
+  lion,
+  lbfgs,
+  adagrad,
+  adadelta,
+  nadam,
+  adamax,
+  radam,
+  lamb,
+  adafactor,
+  muon
+};
 // Constants that are not set are the usual ones of the kind.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::adam;
@@ -76,11 +112,21 @@ enum class Normalize : uint8_t { none, standard, range, as_trained };
 LOOM_API std::string_view normalize_name(Normalize normalize);
 LOOM_API Result<Normalize> parse_normalize(std::string_view name);
 
+// Parameters whose path matches are trained with `factor` times the rate; above 0.
+struct RateFor {
+  std::string pattern;
+  double factor = 1;
+};
+
 struct TrainerOptions {
   Loss loss = Loss::automatic;  // what the network was trained for, else by the data
   float huber_delta = 1;
-  float label_smoothing = 0;     // cross_entropy
-  std::vector<int64_t> heads{};  // cross_entropy: widths of heads side by side; empty: one
+  float label_smoothing = 0;           // cross_entropy
+  float focal_gamma = 2;               // focal: how much values that are right already count less
+  std::optional<float> focal_alpha{};  // focal: weight of targets 1, from 0 to 1; unset: none
+  float quantile = 0.5f;               // quantile: share of the targets below the prediction
+  int64_t blank = 0;                   // ctc: the class that says nothing
+  std::vector<int64_t> heads{};        // cross_entropy: widths of heads side by side; empty: one
   Optimizer optimizer{};
   double rate = 1e-3;
   Schedule schedule{};
@@ -94,6 +140,29 @@ struct TrainerOptions {
   // Weights of integer types are trained through float32 masters; native: as they are packed, with
   // stochastic rounding, which needs no masters.
   bool native = false;
+  // Of labels, one per sample: what each class counts in the loss, or with balanced_weights samples
+  // / (classes x samples of the class) of the first data; balance: epochs show every class equally
+  // often instead. A weighted mean is divided by the sum of the weights, as in PyTorch.
+  std::vector<float> class_weights{};
+  bool balanced_weights = false;
+  bool balance = false;
+  // Of validation and evaluate(): accuracy, topK (as top3), macro_f1, auc, ece of class labels;
+  // accuracy, auc, ece, bce of targets 0 and 1; mae, r2 of numbers. docs/training.md
+  std::vector<std::string> metrics{};
+  // Patterns over ParameterInfo::name, with * for any characters and ? for one: "(0, 0, *)/weight".
+  // Frozen parameters keep their bits, and cost neither gradients nor moments. Where several of
+  // rate_for match, the last counts.
+  std::vector<std::string> freeze{};
+  std::vector<RateFor> rate_for{};
+  // Averages of the weights, which are what is evaluated and saved: with this decay per update, or
+  // the mean over the ends of the epochs from swa_from on. 0: none.
+  double ema = 0;
+  int64_t swa_from = 0;
+  int64_t lookahead =
+      0;  // every so many updates back to slow weights, moved by the share; 0: never
+  double lookahead_share = 0.5;
+  double gradient_noise = 0;       // deviation, falling with the update t as (1 + t)^(-fade / 2)
+  double gradient_noise_fade = 0;  // 0: it does not fall
   bool carry_feedback = false;     // docs/state.md
   int64_t checkpoint_cells = 0;    // gradient checkpointing in groups of so many cells; 0: none
   std::optional<Engine> engine{};  // unset: that of the network
@@ -106,26 +175,35 @@ struct ClassScore {
   double precision = 0, recall = 0, f1 = 0;
 };
 
+// One of TrainerOptions::metrics; NaN where the samples do not determine it.
+struct Metric {
+  std::string name;
+  double value = 0;
+};
+
 struct Evaluation {
   double loss = 0;
   int64_t samples = 0;
   // Labels:
-  std::optional<double> accuracy;               // share of labels that have the largest output
-  std::vector<ClassScore> classes;              // one head only
+  std::optional<double> accuracy;   // share of labels that have the largest output; of ctc of
+                                    // samples that are spelled right
+  std::vector<ClassScore> classes;  // one head only
   std::vector<std::vector<int64_t>> confusion;  // [class][called so]
   // Targets, over all outputs: mean absolute error, and 1 - (sum of squared errors) / (sum of
   // squared distances from the mean of each output); unset where targets do not vary.
   std::optional<double> mean_absolute_error, r2;
+  std::vector<Metric> metrics;  // those of TrainerOptions::metrics
 };
 
 struct Epoch {
   int64_t number = 0;  // from 1
   double train_loss = 0;
   std::optional<double> validation_loss, validation_accuracy;
-  double rate = 0;           // of the last step
-  double gradient_norm = 0;  // of the last step, where clipping asks for it
-  int64_t dropped = 0;       // updates that were not finite
-  bool best = false;         // the least loss so far (of validation where there is one)
+  std::vector<Metric> validation_metrics;  // those of TrainerOptions::metrics
+  double rate = 0;                         // of the last step
+  double gradient_norm = 0;                // of the last step, where clipping asks for it
+  int64_t dropped = 0;                     // updates that were not finite
+  bool best = false;  // the least loss so far (of validation where there is one)
   double samples_per_second = 0;
 };
 
@@ -220,6 +298,9 @@ class LOOM_API Trainer {
 
   const Network& network() const;
   int64_t bytes() const;  // memory that it took; 0 before the first samples
+  // Numbers in parameters that `freeze` names. Errors: invalid_argument (a pattern without a
+  // match).
+  Result<int64_t> frozen() const;
   int64_t epoch() const;  // epochs that are done, those before a resume included
   // The weights as they are trained, float32 masters included, .safetensors; or as they are packed,
   // .entity. Either can be trained on, evaluated and converted without any other file.
@@ -235,3 +316,4 @@ class LOOM_API Trainer {
 };
 
 }  // namespace loom
+#endif

@@ -6,9 +6,9 @@
 #include "base/text.hpp"
 #include "convert/calibrate_text.hpp"
 #include "convert/convert.hpp"
+#include "convert/network_decoder.hpp"
 #include "io/file.hpp"
 #include "llm/decoder.hpp"
-#include "llm/network_decoder.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core {
@@ -36,7 +36,7 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
     return model;
   }
   model.format = "random weights";
-  LOOM_ASSIGN(const HfConfig config, shape_config(options.shape));
+  LOOM_ASSIGN(const DecoderConfig config, shape_config(options.shape));
   LOOM_ASSIGN(model.decoder, random_source(config, options.seed, engine.pool));
   return model;
 }

@@ -36,7 +36,7 @@ Status set_targets(const Tensor& y, core::Dataset& data) {
   }
   LOOM_ASSIGN(data.labels, values_as<int32_t>(y, DType::int32));
   for (const int32_t label : data.labels)
-    data.classes = std::max<int64_t>(data.classes, int64_t{label} + 1);
+    if (!data.ignores(label)) data.classes = std::max<int64_t>(data.classes, int64_t{label} + 1);
   return {};
 }
 
@@ -60,7 +60,8 @@ Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset who
 
 Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y) {
+Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y,
+                                     const ArrayOptions& options) {
   Impl made;
   core::Dataset& data = made.data;
   LOOM_ASSIGN(const core::Shape shape, core::core_shape(x.shape(), "the inputs"));
@@ -72,6 +73,10 @@ Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y) {
     LOOM_ASSIGN(data.ids, values_as<int32_t>(x, DType::int32));
   } else {
     LOOM_ASSIGN(data.inputs, values_as<float>(x, DType::float32));
+  }
+  data.ignored = options.ignore_label;
+  if (!options.weights.empty()) {
+    LOOM_ASSIGN(data.weights, values_as<float>(options.weights, DType::float32));
   }
   if (!y.empty()) LOOM_TRY(set_targets(y, data));
   LOOM_TRY(y.empty() ? data.check_inputs() : data.check());
@@ -91,7 +96,12 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.classes = options.classes;
   how.heads = options.heads.empty() ? model.loss.heads : options.heads;
   how.names = options.names.empty() ? model.names : options.names;
+  how.weights = options.weights;
+  how.ignored = options.ignore_label;
   how.inputs_only = options.inputs_only;
+  how.sequences = options.sequences || model.loss.sequence();
+  if (how.sequences) how.classes = true;
+  if (how.sequences && !how.ignored) how.ignored = -1;
   how.header = static_cast<core::CsvHeader>(options.header);
   how.progress = options.progress;
   how.memory = network.impl().engine.impl().budget();
@@ -175,6 +185,16 @@ Result<Dataset::Parts> Dataset::split(double share, const SplitOptions& options)
   const core::SplitRecord record{{share, options.seed, options.shuffle}, hash()};
   const std::shared_ptr<Impl> from = std::move(impl_);
   return split_in_two(*from, std::move(from->data), std::move(from->memory), record);
+}
+
+Result<Dataset::Parts> Dataset::fold(int64_t number, int64_t count,
+                                     const SplitOptions& options) const {
+  const double share = 1.0 - 1.0 / static_cast<double>(std::max<int64_t>(count, 2));
+  const core::SplitRecord record{{share, options.seed, options.shuffle, count, number}, hash()};
+  if (count < 2) return invalid(cat(count, " folds; give at least 2"));
+  LOOM_ASSIGN(core::MemoryShare copy,
+              impl_->budget.take(impl_->data.bytes(), "a copy of the samples", impl_->path));
+  return split_in_two(*impl_, impl_->data, std::move(copy), record);
 }
 
 }  // namespace loom

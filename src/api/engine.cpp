@@ -1,8 +1,12 @@
 #include <algorithm>
 
-#include "api/gpu_cache.hpp"
 #include "api/impl.hpp"
+#include "base/left_out.hpp"
 #include "base/text.hpp"
+
+#ifndef LOOM_WITHOUT_WEBGPU
+#include "api/gpu_cache.hpp"
+#endif
 
 namespace loom::core {
 
@@ -16,6 +20,7 @@ ActivationMode activation_mode(Activations wanted, ActivationMode otherwise) {
 namespace loom {
 namespace {
 
+#ifndef LOOM_WITHOUT_WEBGPU
 core::webgpu::Tuning tuning_of(GpuTuning tuning) {
   if (tuning == GpuTuning::on) return core::webgpu::Tuning::on;
   return tuning == GpuTuning::off ? core::webgpu::Tuning::off : core::webgpu::Tuning::force;
@@ -28,6 +33,7 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
                                                      .tuning = tuning,
                                                      .host = impl.ops}));
   impl.ops = &impl.gpu->ops();
+  impl.info.device = impl.gpu->adapter().name;
   if (tuning == core::webgpu::Tuning::off || options.gpu_cache.empty()) return {};
   impl.gpu_cache = options.gpu_cache;
   impl.gpu_cache_note = core::keep_gpu_choices(*impl.gpu, options.gpu_cache);
@@ -35,6 +41,11 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
     impl.tell(LogLevel::warning, core::cat(options.gpu_cache, ": not used: ", impl.gpu_cache_note));
   return {};
 }
+#else
+Status open_gpu(const EngineOptions&, Engine::Impl&) {
+  return core::left_out_of_build("backend for GPUs", "LOOM_WEBGPU=ON");
+}
+#endif
 
 }  // namespace
 
@@ -75,7 +86,6 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   for (const core::Isa available : core::available_isas())
     info.isas.emplace_back(core::isa_name(available));
   info.activations = mode == Mode::q8 ? Activations::q8 : Activations::f32;
-  if (impl->gpu != nullptr) info.device = impl->gpu->adapter().name;
   impl->tell(LogLevel::debug, core::cat("engine: ", info.device, ", ", info.isa, ", ", info.threads,
                                         info.threads == 1 ? " thread" : " threads"));
   return Engine(std::move(impl));

@@ -5,13 +5,16 @@
 
 #include "api/books.hpp"
 #include "backend/cpu/cpu.hpp"
-#include "backend/webgpu/webgpu.hpp"
 #include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/llm_session.hpp"
 #include "loom/engine.hpp"
 #include "loom/files.hpp"
 #include "loom/language_model.hpp"
+
+#ifndef LOOM_WITHOUT_WEBGPU
+#include "backend/webgpu/webgpu.hpp"
+#endif
 
 namespace loom {
 
@@ -20,11 +23,15 @@ struct Engine::Impl {
   core::ThreadPool pool;
   std::mutex turn;  // held by the session or trainer that computes
   core::Isa isa = core::Isa::scalar;
+#ifndef LOOM_WITHOUT_WEBGPU
   std::unique_ptr<core::webgpu::Backend> gpu;  // null: the CPU computes
-  std::string gpu_cache, gpu_cache_note;       // EngineOptions::gpu_cache, and why it is not used
-  core::MemoryBudget memory;                   // EngineOptions::memory_limit, or a default
+#endif
+  std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is not used
+  core::MemoryBudget memory;              // EngineOptions::memory_limit, or a default
   // What reading files may take, all together.
-  const core::MemoryBudget& budget() const { return memory; }
+  const core::MemoryBudget& budget() const {
+    return memory;
+  }
   const core::Ops* ops = nullptr;
   core::ActivationMode activations = core::ActivationMode::q8;
   EngineInfo info;

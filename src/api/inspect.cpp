@@ -25,7 +25,7 @@ namespace loom::core {
 namespace {
 
 Result<DecoderInfo> describe(const ModelSource& source) {
-  const HfConfig& c = source.config;
+  const DecoderConfig& c = source.config;
   DecoderInfo info;
   info.architecture = c.architecture;
   info.layers = c.num_layers;
@@ -38,9 +38,9 @@ Result<DecoderInfo> describe(const ModelSource& source) {
   info.context = c.max_positions;
   info.tied_head = c.tie_word_embeddings;
   info.eos_ids.assign(c.eos_token_ids.begin(), c.eos_token_ids.end());
-  if (!source.tokenizer_json.empty()) {
-    LOOM_ASSIGN(const Tokenizer tokenizer,
-                Tokenizer::parse(source.tokenizer_json, source.tokenizer_where));
+  LOOM_ASSIGN(const std::optional<core::TokenizerSpec> spec, tokenizer_spec(source));
+  if (spec) {
+    LOOM_ASSIGN(const core::Tokenizer tokenizer, core::Tokenizer::make(*spec));
     info.tokenizer_tokens = tokenizer.vocab_size();
   }
   info.has_chat_template = !source.chat_template.empty();

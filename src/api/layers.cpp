@@ -118,6 +118,22 @@ LayerNorm::operator Layer() const {
   return {"LayerNorm", {{"width", width}, {"eps", eps}}};
 }
 
+Dropout::operator Layer() const {
+  constexpr const char* kForms[] = {"elementwise", "channel", "alpha"};
+  return {"Dropout", {{"rate", rate}, {"form", std::string(kForms[static_cast<size_t>(form)])}}};
+}
+BatchNorm::operator Layer() const {
+  return {"BatchNorm",
+          {{"channels", channels}, {"eps", eps}, {"momentum", momentum}, {"affine", affine}}};
+}
+GroupNorm::operator Layer() const {
+  return {"GroupNorm",
+          {{"channels", channels}, {"groups", groups}, {"eps", eps}, {"affine", affine}}};
+}
+InstanceNorm::operator Layer() const {
+  return {"InstanceNorm", {{"channels", channels}, {"eps", eps}, {"affine", affine}}};
+}
+
 KMeans::operator Layer() const {
   return {"KMeans",
           {{"clusters", clusters},
@@ -133,6 +149,54 @@ Softmax::operator Layer() const {
   return {"Softmax", with({{"variant", std::string(kVariants[static_cast<size_t>(variant)])},
                            {"temperature", temperature}},
                           more)};
+}
+
+Pool::operator Layer() const {
+  static constexpr const char* kKinds[] = {"max", "average", "lp"};
+  return {"Pool",
+          {{"kind", std::string(kKinds[static_cast<size_t>(kind)])},
+           {"kernel", kernel},
+           {"stride", stride},
+           {"padding", padding},
+           {"dilation", dilation},
+           {"ceil", ceil},
+           {"include_padding", include_padding},
+           {"p", p},
+           {"output", output}}};
+}
+
+Flatten::operator Layer() const {
+  return {"Flatten", {{"first", first}}};
+}
+
+Reshape::operator Layer() const {
+  return {"Reshape", {{"shape", shape}}};
+}
+
+Permute::operator Layer() const {
+  return {"Permute", {{"axes", axes}}};
+}
+
+Pad::operator Layer() const {
+  static constexpr const char* kModes[] = {"constant", "reflect", "edge", "wrap"};
+  return {"Pad",
+          {{"before", before},
+           {"after", after},
+           {"mode", std::string(kModes[static_cast<size_t>(mode)])},
+           {"value", value}}};
+}
+
+Upsample::operator Layer() const {
+  static constexpr const char* kModes[] = {"nearest", "linear"};
+  return {"Upsample",
+          {{"mode", std::string(kModes[static_cast<size_t>(mode)])},
+           {"factor", factor},
+           {"output", output},
+           {"align_corners", align_corners}}};
+}
+
+PixelShuffle::operator Layer() const {
+  return {"PixelShuffle", {{"factor", factor}, {"inverse", inverse}}};
 }
 
 Sequential::operator Layer() const {

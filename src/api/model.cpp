@@ -3,6 +3,7 @@
 #include "api/impl.hpp"
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
+#include "convert/language_model.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/perplexity.hpp"
 #include "train_io/file_memory.hpp"
@@ -11,7 +12,7 @@ namespace loom::core {
 namespace {
 
 ModelInfo describe(const LanguageModel& model) {
-  const HfConfig& c = model.config();
+  const DecoderConfig& c = model.config();
   ModelInfo info;
   info.source = model.source();
   info.architecture = c.architecture;
@@ -77,7 +78,7 @@ Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef
   if (options.dtype) load.dtype = static_cast<core::DType>(*options.dtype);
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
-  return core::LanguageModel::load(path, load, engine.impl().pool);
+  return core::load_language_model(path, load, engine.impl().pool);
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ Result<Model> Model::load(const Engine& engine, const FileBytes& file,
 
 Result<Model> Model::random(const Engine& engine, std::string_view shape, DType dtype,
                             uint64_t seed) {
-  LOOM_ASSIGN(const core::HfConfig config, core::shape_config(shape));
+  LOOM_ASSIGN(const core::DecoderConfig config, core::shape_config(shape));
   LOOM_ASSIGN(core::LanguageModel model,
               core::LanguageModel::random(config, static_cast<core::DType>(dtype), seed,
                                           engine.impl().pool));

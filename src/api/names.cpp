@@ -4,9 +4,7 @@
 
 #include <iterator>
 
-#include "io/csv.hpp"
 #include "layers/layer.hpp"
-#include "learn/spec.hpp"
 #include "loom/loom.hpp"
 #include "ops/activation.hpp"
 
@@ -21,10 +19,6 @@ constexpr std::string_view kTunings[] = {"on", "off", "force"};
 constexpr std::string_view kLevels[] = {"debug", "info", "warning"};
 constexpr std::string_view kFormats[] = {"entity", "json", "onnx", "npz", "safetensors"};
 constexpr std::string_view kCells[] = {"rnn", "lstm", "gru"};
-constexpr std::string_view kOptimizers[] = {"sgd",  "momentum", "nesterov", "rmsprop",
-                                            "adam", "adamw",    "lion",     "lbfgs"};
-constexpr std::string_view kNormalizations[] = {"none", "standard", "range", "as_trained"};
-constexpr std::string_view kHeaders[] = {"auto", "yes", "no"};
 
 // A value that is none of its enum has no name.
 template <class E>
@@ -80,56 +74,10 @@ std::string_view activation_name(Activation activation) {
   return core::activation_name(static_cast<core::Activation>(index));
 }
 Result<Activation> parse_activation(std::string_view name) {
-  std::vector<std::string_view> words;
-  for (int i = 0; i < core::kActivations; ++i)
-    words.push_back(core::activation_name(static_cast<core::Activation>(i)));
+  std::vector<std::string_view> words(static_cast<size_t>(core::kActivations));
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = core::activation_name(static_cast<core::Activation>(i));
   return core::value_named<Activation>("activation", words, name);
-}
-
-std::string_view loss_name(Loss loss) {
-  if (loss == Loss::automatic) return "automatic";
-  return core::loss_name(static_cast<core::LossKind>(static_cast<int>(loss) - 1));
-}
-Result<Loss> parse_loss(std::string_view name) {
-  LOOM_ASSIGN(const core::LossKind kind, core::parse_loss(name));
-  return static_cast<Loss>(static_cast<int>(kind) + 1);
-}
-
-std::string_view optimizer_name(OptimizerKind kind) {
-  return word_of(kOptimizers, kind);
-}
-Result<OptimizerKind> parse_optimizer(std::string_view name) {
-  return core::value_named<OptimizerKind>("optimizer", kOptimizers, name);
-}
-
-std::string_view schedule_name(ScheduleKind kind) {
-  return core::schedule_name(static_cast<core::ScheduleKind>(kind));
-}
-Result<ScheduleKind> parse_schedule(std::string_view name) {
-  LOOM_ASSIGN(const core::ScheduleKind kind, core::parse_schedule(name));
-  return static_cast<ScheduleKind>(kind);
-}
-
-std::string_view clip_name(Clip clip) {
-  return core::clip_name(static_cast<core::ClipKind>(clip));
-}
-Result<Clip> parse_clip(std::string_view name) {
-  LOOM_ASSIGN(const core::ClipKind kind, core::parse_clip(name));
-  return static_cast<Clip>(kind);
-}
-
-std::string_view normalize_name(Normalize normalize) {
-  return word_of(kNormalizations, normalize);
-}
-Result<Normalize> parse_normalize(std::string_view name) {
-  return core::value_named<Normalize>("normalization", kNormalizations, name);
-}
-
-std::string_view csv_header_name(DatasetOptions::Header header) {
-  return word_of(kHeaders, header);
-}
-Result<DatasetOptions::Header> parse_csv_header(std::string_view name) {
-  return core::value_named<DatasetOptions::Header>("header", kHeaders, name);
 }
 
 }  // namespace loom

@@ -321,7 +321,8 @@ NetworkInfo Network::info() const {
   if (impl_->trained) info.loss = core::loss_name(model.loss.kind);
   if (model.split) {
     const core::SplitSpec& spec = model.split->spec;
-    info.split = TrainingSplit{spec.share, spec.seed, spec.shuffle, model.split->data};
+    info.split = TrainingSplit{spec.share,        spec.seed,  spec.shuffle,
+                               model.split->data, spec.folds, spec.fold};
   }
   info.classes = model.names;
   info.heads = model.loss.heads;
@@ -331,6 +332,8 @@ NetworkInfo Network::info() const {
   if (!weights.ok()) return info;
   const core::Network& network = **weights;
   info.output = core::without_batch(network.output());
+  info.inputs = core::input_ports(network);
+  info.outputs = core::output_ports(network);
   info.layers = core::cells_in_use(network);
   info.parameters = network.param_count();
   info.bytes = network.param_bytes();
@@ -415,7 +418,8 @@ Status Network::set_parameter(std::string_view name, const Tensor& values) {
 Result<Tensor> Network::probabilities(const Tensor& outputs) const {
   const core::LossSpec& loss = impl_->model.loss;
   const bool classes = loss.kind == core::LossKind::softmax_ce;
-  if (!impl_->trained || (!classes && loss.kind != core::LossKind::bce)) {
+  const bool sides = loss.kind == core::LossKind::bce || loss.kind == core::LossKind::focal;
+  if (!impl_->trained || (!classes && !sides)) {
     return core::unsupported(
         "this network was not trained for classes, so its outputs are no "
         "scores that probabilities could be made of");

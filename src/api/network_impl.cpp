@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "grid/init.hpp"
+#include "layers/graph.hpp"
 #include "train_io/weights_source.hpp"
 
 namespace loom {
@@ -70,8 +71,85 @@ Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs) {
   bool fits = given.rank() == made.rank();
   for (int i = 1; fits && i < made.rank(); ++i) fits = given[i] <= made[i];
   if (fits && network.shapes(given).ok()) return given;
+  Shape one = given;
+  if (fits) one[0] = 1;
+  if (fits && network.shapes(one).ok() && !takes_batches(network)) return given;
   return invalid(cat("an input ", given.str(), ": the network takes samples ",
                      loom::shape_text(without_batch(made)), ", with their number in front"));
+}
+
+namespace {
+
+// Whole numbers of any type as int32. who: what the message calls them.
+Result<loom::Tensor> ids_below(int64_t limit, const loom::Tensor& inputs, std::string_view who) {
+  LOOM_ASSIGN(const loom::Tensor wide, inputs.to(loom::DType::int64));
+  LOOM_ASSIGN(const std::span<const int64_t> ids, wide.values<int64_t>());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < limit) continue;
+    return make_error(Code::out_of_range, cat(who, static_cast<int64_t>(i), ": id ", ids[i],
+                                              " must be from 0 to ", limit - 1));
+  }
+  return wide.to(loom::DType::int32);
+}
+
+// The names of a Graph, where the cell is one.
+std::vector<std::string> names_of(const GridNode& cell, bool outputs) {
+  const LayerConfig& config = cell.node.config;
+  if (!config.def->wired || config.disabled) return {outputs ? "output" : "input"};
+  const GraphNames names = graph_names(config);
+  return outputs ? names.outputs : names.inputs;
+}
+
+PortInfo port_of(std::string name, const Shape& shape, bool batched, int64_t ids) {
+  return {std::move(name), batched ? without_batch(shape) : public_shape(shape), batched, ids};
+}
+
+}  // namespace
+
+bool takes_batches(const Network& network) {
+  Shape several = network.input();
+  several[0] = 3;
+  const Result<std::vector<CellShapes>> shapes = network.shapes(several);
+  return shapes.ok() && shapes->back().out[0] == 3;
+}
+
+std::vector<PortInfo> input_ports(const Network& network) {
+  std::vector<PortInfo> out;
+  out.push_back(port_of(names_of(network.cells().front(), false).front(), network.input(), true,
+                        network.vocab()));
+  for (const InputSpec& spec : network.more_inputs())
+    out.push_back(port_of(spec.name, spec.batch(1), spec.batched, spec.ids));
+  return out;
+}
+
+std::vector<PortInfo> output_ports(const Network& network) {
+  const std::vector<std::string> names = names_of(network.cells().back(), true);
+  std::vector<PortInfo> out;
+  out.push_back(port_of(names.front(), network.output(), true, 0));
+  // An output is that of each sample if it grows with their number.
+  Shape other = network.input();
+  ++other[0];
+  const Result<std::vector<CellShapes>> grown = network.shapes(other);
+  for (size_t i = 0; i < network.more_outputs().size(); ++i) {
+    const Shape& shape = network.more_outputs()[i];
+    const bool batched = grown.ok() ? grown->back().more[i][0] != shape[0] : shape[0] == 1;
+    const std::string name = i + 1 < names.size() ? names[i + 1] : cat("output", i + 1);
+    out.push_back(port_of(name, shape, batched, 0));
+  }
+  return out;
+}
+
+Result<loom::Tensor> prepared_more(const InputSpec& spec, const loom::Tensor& input,
+                                   int64_t samples) {
+  LOOM_ASSIGN(const Shape given, core_shape(input.shape(), "an input"));
+  if (!(given == spec.batch(samples))) {
+    return invalid(cat("the input '", printable(spec.name), "' is ", given.str(), ", must be ",
+                       spec.batch(samples).str()));
+  }
+  if (spec.ids == 0) return input.to(loom::DType::float32);
+  if (input.dtype() == loom::DType::float32 || input.dtype() == loom::DType::float64)
+    return invalid(cat("the input '", printable(spec.name), "' are ids: give integers"));
+  return ids_below(spec.ids, input, cat("input '", printable(spec.name), "', value "));
 }
 
 Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
@@ -79,14 +157,7 @@ Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization
   if (const int64_t vocab = network.vocab(); vocab > 0) {
     if (inputs.dtype() == loom::DType::float32 || inputs.dtype() == loom::DType::float64)
       return invalid("the network begins with an Embedding: its inputs are ids, as integers");
-    LOOM_ASSIGN(const loom::Tensor wide, inputs.to(loom::DType::int64));
-    LOOM_ASSIGN(const std::span<const int64_t> ids, wide.values<int64_t>());
-    for (size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] >= 0 && ids[i] < vocab) continue;
-      return make_error(Code::out_of_range, cat("input ", static_cast<int64_t>(i), ": id ", ids[i],
-                                                " must be from 0 to ", vocab - 1));
-    }
-    return wide.to(loom::DType::int32);
+    return ids_below(vocab, inputs, "input ");
   }
   LOOM_ASSIGN(loom::Tensor floats, inputs.to(loom::DType::float32));
   if (normalization.empty()) return floats;

@@ -36,6 +36,7 @@ struct Network::Impl {
   std::shared_ptr<const core::Network> weights_;
 };
 
+#ifndef LOOM_MINIMAL
 struct Dataset::Impl {
   core::Dataset data;
   std::vector<std::string> classes, notes;
@@ -44,6 +45,7 @@ struct Dataset::Impl {
   core::MemoryBudget budget{};  // that copies of the samples are booked in
   std::string path{};           // of the file, for messages
 };
+#endif
 
 }  // namespace loom
 
@@ -56,11 +58,21 @@ Result<Shape> core_shape(const loom::Shape& shape, std::string_view what);
 loom::Shape public_shape(const Shape& shape);
 loom::Shape without_batch(const Shape& shape);
 
+// Whether several samples can be computed at once. Files of others may hold extents that only fit
+// one.
+bool takes_batches(const Network& network);
+// Inputs and outputs as callers know them.
+std::vector<PortInfo> input_ports(const Network& network);
+std::vector<PortInfo> output_ports(const Network& network);
+
 // With the batch axis in front; the steps of sequences may be fewer than the network was made for.
 Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs);
 // Inputs as the network takes them, contiguous: float32 that are normalized, or int32 ids.
 Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
                                      const loom::Tensor& inputs);
+// The same of an input besides the first, for so many samples.
+Result<loom::Tensor> prepared_more(const InputSpec& spec, const loom::Tensor& input,
+                                   int64_t samples);
 
 // The number type that most values of the matrices have, those of cells with a type of their own
 // left out as long as there are others; `otherwise` where there is no matrix.

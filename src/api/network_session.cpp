@@ -11,6 +11,12 @@
 
 namespace loom {
 
+// Where values of a result go.
+struct Output {
+  std::span<float> values;
+  bool batched = true;
+};
+
 struct Session::Impl {
   Engine engine;
   std::shared_ptr<const core::Network> network;
@@ -18,11 +24,17 @@ struct Session::Impl {
   SessionOptions options;
   std::optional<core::Session> batch, single;  // `single`: made when a rest is met
   core::Holding held;
+  std::vector<PortInfo> outputs = {};
+  bool singly = false;  // the network takes one sample at a time
+  bool shared = false;  // all samples of a batch share an input or an output
   int64_t bytes() const;
 
   Result<core::Session> make(int64_t samples) const;
   Result<core::Session*> session_for(int64_t samples);
-  Status run_piece(const Tensor& inputs, int64_t first, int64_t count, std::span<float> outputs);
+  Status run_piece(std::span<const Tensor> inputs, int64_t first, int64_t count,
+                   std::span<const Output> to);
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, size_t wanted);
+  Result<std::vector<Tensor>> prepared(std::span<const Tensor> inputs, int64_t samples) const;
 };
 
 namespace {
@@ -69,17 +81,27 @@ Result<core::Session*> Session::Impl::session_for(int64_t samples) {
   return &*single;
 }
 
-Status Session::Impl::run_piece(const Tensor& inputs, int64_t first, int64_t count,
-                                std::span<float> outputs) {
+Status Session::Impl::run_piece(std::span<const Tensor> inputs, int64_t first, int64_t count,
+                                std::span<const Output> to) {
   LOOM_ASSIGN(core::Session * session, session_for(count));
   if (!options.stateful) session->reset();
-  const core::Tensor x = piece_of(inputs, first, count);
-  LOOM_ASSIGN(const core::Tensor y, session->forward(x, 0, network->cells().size()));
+  const core::Tensor x = piece_of(inputs[0], first, count);
+  std::vector<core::Tensor> more;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const bool batched = network->more_inputs()[i - 1].batched;
+    more.push_back(
+        piece_of(inputs[i], batched ? first : 0, batched ? count : inputs[i].shape()[0]));
+  }
+  LOOM_TRY(session->give(more));
+  LOOM_TRY(session->forward(x, 0, network->cells().size()));
   if (options.stateful) session->advance(x.shape.rank() > 1 ? x.shape[1] : 1);
-  const auto each = static_cast<int64_t>(outputs.size()) / inputs.shape()[0];
-  float* to = outputs.data() + first * each;
-  const int64_t rows = y.rows();
-  for (int64_t r = 0; r < rows; ++r) std::copy_n(y.f32_row(r), y.cols(), to + r * y.cols());
+  for (size_t i = 0; i < to.size(); ++i) {
+    const core::Tensor& y = session->results()[i];
+    const int64_t each = y.shape.count() / count;
+    float* place = to[i].values.data() + (to[i].batched ? first * each : 0);
+    for (int64_t r = 0; r < y.rows(); ++r)
+      std::copy_n(y.f32_row(r), y.cols(), place + r * y.cols());
+  }
   return {};
 }
 
@@ -96,35 +118,89 @@ Result<Session> Network::session(const SessionOptions& options) const {
   LOOM_ASSIGN(std::shared_ptr<const core::Network> weights, impl_->weights());
   auto impl = std::make_unique<Session::Impl>(Session::Impl{
       impl_->engine, std::move(weights), impl_->model.normalization, options, {}, {}, {}});
-  LOOM_ASSIGN(impl->batch, impl->make(options.max_batch));
+  impl->singly = !core::takes_batches(*impl->network);
+  if (impl->singly && !options.stateful) impl->options.max_batch = 1;
+  for (const PortInfo& port : core::input_ports(*impl->network))
+    impl->shared = impl->shared || !port.batched;
+  impl->outputs = core::output_ports(*impl->network);
+  for (const PortInfo& port : impl->outputs) impl->shared = impl->shared || !port.batched;
+  LOOM_ASSIGN(impl->batch, impl->make(impl->options.max_batch));
   impl->held = core::Holding(impl_->engine.impl().books, core::Held::sessions, impl->bytes());
   return Session(std::move(impl));
 }
 
-Result<Tensor> Session::run(const Tensor& inputs) {
-  Impl& s = *impl_;
-  LOOM_ASSIGN(const core::Shape shape, core::batch_shape(*s.network, inputs));
-  const int64_t samples = shape[0], most = s.options.max_batch;
-  if (s.options.stateful && samples != most) {
+Result<std::vector<Tensor>> Session::Impl::prepared(std::span<const Tensor> inputs,
+                                                    int64_t samples) const {
+  const std::vector<core::InputSpec>& more = network->more_inputs();
+  if (inputs.size() != more.size() + 1) {
+    std::vector<std::string> names;
+    for (const PortInfo& port : core::input_ports(*network)) names.push_back(port.name);
+    return invalid(cat("the network takes ", names.size(), " inputs (", core::join(names, ", "),
+                       "), but ", inputs.size(), inputs.size() == 1 ? " is" : " are", " given"));
+  }
+  std::vector<Tensor> out;
+  LOOM_ASSIGN(out.emplace_back(), core::prepared_inputs(*network, normalization, inputs[0]));
+  for (size_t i = 0; i < more.size(); ++i) {
+    LOOM_ASSIGN(out.emplace_back(), core::prepared_more(more[i], inputs[i + 1], samples));
+  }
+  return out;
+}
+
+// The first `wanted` outputs of the network.
+Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, size_t wanted) {
+  LOOM_ASSIGN(const core::Shape shape, core::batch_shape(*network, inputs[0]));
+  const int64_t samples = shape[0], most = options.max_batch;
+  if (options.stateful && samples != most) {
     return invalid(cat(samples, " samples, but this session carries the state of ", most,
                        " streams: give the next piece of each"));
   }
-  LOOM_ASSIGN(const Tensor x, core::prepared_inputs(*s.network, s.normalization, inputs));
-  LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, s.network->shapes(shape));
-  LOOM_ASSIGN(Tensor y, Tensor::zeros(core::public_shape(shapes.back().out)));
-  LOOM_ASSIGN(const std::span<float> outputs, y.mutable_values<float>());
-  const std::lock_guard turn(s.engine.impl().turn);
+  LOOM_ASSIGN(const std::vector<Tensor> x, prepared(inputs, samples));
+  core::Shape computed = shape;
+  if (singly) computed[0] = 1;
+  LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, network->shapes(computed));
+  std::vector<Tensor> y;
+  std::vector<Output> to;
+  for (size_t i = 0; i < wanted; ++i) {
+    core::Shape out = i == 0 ? shapes.back().out : shapes.back().more[i - 1];
+    if (singly && outputs[i].batched) out[0] = samples;
+    LOOM_ASSIGN(y.emplace_back(), Tensor::zeros(core::public_shape(out)));
+    LOOM_ASSIGN(const std::span<float> values, y.back().mutable_values<float>());
+    to.push_back({values, outputs[i].batched});
+  }
+  if (shared && samples != most) {
+    return invalid(
+        cat("all samples of a batch share an input or an output, so it is computed at "
+            "once: ",
+            samples, " samples need a session with max_batch ", samples));
+  }
+  const std::lock_guard turn(engine.impl().turn);
   for (int64_t first = 0; first < samples;) {
     const int64_t count = samples - first >= most ? most : 1;
-    LOOM_TRY(s.run_piece(x, first, count, outputs));
+    LOOM_TRY(run_piece(x, first, count, to));
     first += count;
   }
   return y;
 }
 
+Result<Tensor> Session::run(const Tensor& inputs) {
+  LOOM_ASSIGN(std::vector<Tensor> y, impl_->run({&inputs, 1}, 1));
+  return std::move(y[0]);
+}
+
+Result<std::vector<Tensor>> Session::run(const std::vector<Tensor>& inputs) {
+  if (inputs.empty()) return invalid("no input is given");
+  return impl_->run(inputs, impl_->outputs.size());
+}
+
+const std::vector<PortInfo>& Session::outputs() const {
+  return impl_->outputs;
+}
+
 Result<std::vector<CellOutput>> Session::run_cells(const Tensor& inputs) {
   Impl& s = *impl_;
   const core::Network& network = *s.network;
+  if (!network.more_inputs().empty())
+    return core::unsupported("outputs of cells are shown for networks of one input");
   LOOM_ASSIGN(const core::Shape shape, core::batch_shape(network, inputs));
   for (int i = 1; i < shape.rank(); ++i) {
     if (shape[i] == network.input()[i]) continue;

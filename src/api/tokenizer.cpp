@@ -2,10 +2,13 @@
 
 #include "api/impl.hpp"
 #include "api/network_impl.hpp"
+#include "base/text.hpp"
 #include "convert/checkpoint.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom {
+
+static_assert(kMemoryPerTextByte == core::kMemoryPerTextByte);
 
 struct Tokenizer::Impl {
   core::Tokenizer tokenizer;
@@ -45,6 +48,21 @@ Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
 
 int64_t Tokenizer::vocab_size() const {
   return impl_->tokenizer.vocab_size();
+}
+
+std::vector<TokenId> Tokenizer::special_tokens() const {
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    if (impl_->tokenizer.is_special(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+Result<TokenId> Tokenizer::token_id(std::string_view token) const {
+  const TokenId id = impl_->tokenizer.token_id(token);
+  if (id >= 0) return id;
+  return core::make_error(Code::not_found,
+                          core::cat("the vocabulary has no token '", core::printable(token), "'"));
 }
 
 }  // namespace loom

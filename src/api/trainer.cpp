@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "api/mesh_impl.hpp"
+#include "api/trainer_options.hpp"
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "learn/metrics.hpp"
@@ -15,55 +16,6 @@
 
 namespace loom::core {
 namespace {
-
-static_assert(static_cast<int>(loom::Loss::cosine) == static_cast<int>(LossKind::cosine) + 1);
-static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
-              static_cast<int>(LossKind::softmax_ce) + 1);
-static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
-              static_cast<int>(ScheduleKind::plateau));
-static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
-static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
-
-Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
-  TrainerOptions o;
-  LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));
-  if (from.loss != Loss::automatic)
-    o.step.loss.kind = static_cast<LossKind>(static_cast<int>(from.loss) - 1);
-  o.step.loss.delta = from.huber_delta;
-  o.step.loss.smoothing = from.label_smoothing;
-  o.step.loss.heads = from.heads;
-  o.step.clip = {static_cast<ClipKind>(from.clip), from.clip_limit};
-  o.step.accumulate = static_cast<int>(from.accumulate);
-  o.step.native = from.native;
-  o.step.carry_feedback = from.carry_feedback;
-  o.step.checkpoint_cells = from.checkpoint_cells;
-  o.step.seed = from.seed;
-  const Schedule& s = from.schedule;
-  o.schedule = {static_cast<ScheduleKind>(s.kind),
-                from.rate,
-                s.floor,
-                s.gamma,
-                s.power,
-                s.every,
-                s.milestones,
-                s.warmup,
-                s.patience};
-  o.batch = from.batch.value_or(o.batch);
-  o.shuffle = from.shuffle;
-  o.seed = from.seed;
-  return o;
-}
-
-Status check_options(const loom::TrainerOptions& o) {
-  if (o.batch && *o.batch < 1) return invalid(cat("batch is ", *o.batch, ", must be at least 1"));
-  if (o.accumulate < 1 || o.accumulate > (1 << 20))
-    return invalid(cat("accumulate is ", o.accumulate, ", must be at least 1"));
-  if (!(o.rate >= 0) || !std::isfinite(o.rate))
-    return invalid(cat("rate is ", o.rate, ", must be 0 or more"));
-  if (!(o.clip_limit > 0) && o.clip != Clip::none)
-    return invalid(cat("clip_limit is ", o.clip_limit, ", must be above 0"));
-  return {};
-}
 
 std::string class_name_of(const std::vector<std::string>& names, size_t index) {
   return index < names.size() ? names[index] : cat(static_cast<int64_t>(index));
@@ -82,6 +34,12 @@ void report(const OutputScores& scores, const std::vector<std::string>& names,
   out.r2 = scores.r2();
 }
 
+std::vector<Metric> metrics_of(const std::vector<MetricValue>& values) {
+  std::vector<Metric> all;
+  for (const MetricValue& v : values) all.push_back({v.name, v.value});
+  return all;
+}
+
 loom::Epoch epoch_of(const EpochReport& r, double seconds, int64_t samples) {
   loom::Epoch e;
   e.number = r.epoch;
@@ -89,6 +47,7 @@ loom::Epoch epoch_of(const EpochReport& r, double seconds, int64_t samples) {
   if (r.validation) {
     e.validation_loss = r.validation->loss;
     e.validation_accuracy = r.validation->accuracy;
+    e.validation_metrics = metrics_of(r.validation->metrics);
   }
   e.rate = r.learning_rate;
   e.gradient_norm = r.gradient_norm;
@@ -109,15 +68,6 @@ loom::Tensor copy_of(const Tensor& y) {
 
 }  // namespace
 
-Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
-  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
-  spec.beta1 = o.beta1.value_or(spec.beta1);
-  spec.beta2 = o.beta2.value_or(spec.beta2);
-  spec.eps = o.eps.value_or(spec.eps);
-  spec.decay = o.weight_decay.value_or(spec.decay);
-  return spec;
-}
-
 }  // namespace loom::core
 
 namespace loom {
@@ -137,15 +87,25 @@ struct Trainer::Impl {
   core::TrainingRun run;
   bool ahead = false;      // the network lacks the newest weights
   bool last_step = false;  // of an epoch
+  bool computes = false;   // has the engine's turn
   core::Holding held;
 
   Impl(const Network& what, Engine on, TrainerOptions wanted, core::TrainerOptions how)
       : network(what), engine(std::move(on)), options(std::move(wanted)), plan(std::move(how)) {}
   ~Impl();
+  struct Turn {
+    explicit Turn(Impl& s) : impl(s), lock(s.engine.impl().turn) { impl.computes = true; }
+    ~Turn() { impl.computes = false; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Impl& impl;
+    std::lock_guard<std::mutex> lock;
+  };
   core::TrainedModel& model() { return network.impl().model; }
   Status prepare(const Dataset& data);
   Status create(const core::Dataset& data);
   Status load_weights();
+  Status average(bool shown);
   Status sync();
   // `data` as the network sees it; `copy` holds it where inputs are normalized.
   Result<const core::Dataset*> seen(const Dataset& data, core::Dataset& copy);
@@ -174,9 +134,17 @@ Trainer::Impl::~Impl() {
   network.impl().refresh = nullptr;
 }
 
+// Packs the averages, or what they stand for, with the engine's turn, which callbacks have already.
+Status Trainer::Impl::average(bool shown) {
+  if (computes) return trainer->step().show_average(shown);
+  const Turn turn(*this);
+  return trainer->step().show_average(shown);
+}
+
 // The network gets a copy of the weights as they are packed now.
 Status Trainer::Impl::sync() {
   if (!ahead) return {};
+  LOOM_TRY(average(true));
   LOOM_TRY(trainer->step().fetch());
   LOOM_ASSIGN(core::Network copy,
               core::clone_network(network.impl().model.network, trainer->network()));
@@ -195,9 +163,17 @@ Status Trainer::Impl::prepare(const Dataset& data) {
     plan.step.loss.kind = trained                ? known.loss.kind
                           : samples.has_labels() ? core::LossKind::softmax_ce
                                                  : core::LossKind::mse;
+    if (trained) {
+      plan.step.loss.gamma = known.loss.gamma;
+      plan.step.loss.alpha = known.loss.alpha;
+      plan.step.loss.quantile = known.loss.quantile;
+      plan.step.loss.blank = known.loss.blank;
+    }
     if (trained && options.heads.empty()) plan.step.loss.heads = known.loss.heads;
   }
-  if (samples.has_labels() && plan.step.loss.kind != core::LossKind::softmax_ce)
+  const bool by_label =
+      plan.step.loss.kind == core::LossKind::softmax_ce || plan.step.loss.sequence();
+  if (samples.has_labels() && !by_label)
     return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
   if (!samples.has_labels() && samples.targets.empty())
     return invalid("the dataset has inputs alone; training needs labels or targets");
@@ -286,6 +262,13 @@ Status add_placeholders(const core::Network& network, bool labels, core::Dataset
   return samples.check();
 }
 
+// The same of ctc: one label that is not the blank.
+Status add_sequences(const core::LossSpec& loss, core::Dataset& samples) {
+  samples.labels.assign(static_cast<size_t>(samples.samples), loss.blank == 0 ? 1 : 0);
+  samples.classes = 2;
+  return samples.check();
+}
+
 }  // namespace
 
 Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& loss, double rate) {
@@ -297,7 +280,10 @@ Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& 
                         model().loss.heads.empty();
     Dataset::Impl made{batch.impl().data, {}, {}, {}, {}};
     LOOM_ASSIGN(const auto weights, network.impl().weights());
-    LOOM_TRY(add_placeholders(*weights, labels, made.data));
+    const bool learned = options.loss == Loss::automatic && network.impl().trained;
+    const core::LossSpec& spec = learned ? model().loss : plan.step.loss;
+    LOOM_TRY(spec.sequence() ? add_sequences(spec, made.data)
+                             : add_placeholders(*weights, labels, made.data));
     const Dataset first(std::make_shared<Dataset::Impl>(std::move(made)));
     LOOM_TRY(prepare(first));
     LOOM_ASSIGN(const core::Dataset* samples, seen(first, copy));
@@ -306,7 +292,7 @@ Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& 
   LOOM_ASSIGN(const core::Dataset* samples, seen(batch, copy));
   Shape shape = core::public_shape(trainer->network().output());
   if (!shape.empty()) shape[0] = samples->samples;
-  const std::lock_guard turn(engine.impl().turn);
+  const Turn turn(*this);
   LOOM_ASSIGN(
       const core::StepResult done,
       trainer->train_given(*samples, rate, [&](const core::Tensor& y, const core::Tensor& dy) {
@@ -372,7 +358,7 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
     return !o.on_batch || o.on_batch(done, steps, loss);
   };
   Result<core::EpochReport> report = [&] {
-    const std::lock_guard turn(engine.impl().turn);
+    const Turn turn(*this);
     return trainer->epoch(train, validation, on_step, o.on_validation);
   }();
   if (!report.ok()) return report.error();
@@ -389,10 +375,12 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
 // What is left in files after an epoch.
 Status Trainer::Impl::save(const Epoch& done, const FitOptions& o) {
   if (done.best) {
+    LOOM_TRY(average(true));
     LOOM_TRY(keep(o, o.best, [this](const std::string& path) {
       return core::save_weights(path, model(), *trainer);
     }));
   }
+  if (!o.checkpoint.empty()) LOOM_TRY(average(false));
   return keep(o, o.checkpoint, [this](const std::string& path) {
     return core::save_checkpoint(path, model(), *trainer, run);
   });
@@ -437,6 +425,7 @@ Result<History> Trainer::Impl::fit(const Dataset& train, const Dataset* validati
     }
     LOOM_TRY(save(done, o));
     if (done.best && o.keep_best) {
+      LOOM_TRY(average(true));
       LOOM_TRY(trainer->step().fetch());
       LOOM_ASSIGN(best, core::clone_network(model().network, trainer->network()));
     }
@@ -460,6 +449,13 @@ Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& op
   LOOM_ASSIGN(core::TrainerOptions plan, core::options_of(options));
   if (network.impl().refresh)
     return invalid("another trainer of this network is still there; one at a time changes it");
+  LOOM_ASSIGN(const auto weights, network.impl().weights());
+  if (const size_t more = weights->more_inputs().size(); more > 0) {
+    return core::unsupported(
+        core::cat("the network takes ", more + 1, " inputs; a data set has one for each sample"));
+  }
+  LOOM_TRY(core::resolve_rules(plan.step.rules, *weights));
+  LOOM_TRY(core::check_following(plan.step));
   return Trainer(std::make_unique<Impl>(network, options.engine.value_or(network.impl().engine),
                                         options, std::move(plan)));
 }
@@ -486,12 +482,16 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   LOOM_TRY(s.create(*samples));
   const core::LossSpec& loss = s.plan.step.loss;
   core::OutputScores scores(*samples, loss, s.trainer->network().output().last());
-  const std::lock_guard turn(s.engine.impl().turn);
+  LOOM_ASSIGN(core::MetricScores metrics,
+              core::MetricScores::create(s.plan.metrics, *samples, loss,
+                                         s.trainer->network().output().last()));
+  const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const core::Evaluation measured,
               s.trainer->evaluate(
                   *samples,
                   [&](int64_t first, int64_t count, const core::Tensor& y) {
                     scores.add(first, count, y);
+                    metrics.add(first, count, y);
                     if (on_outputs) on_outputs(first, count, core::copy_of(y));
                   },
                   on_samples));
@@ -499,6 +499,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   out.loss = measured.loss;
   out.accuracy = measured.accuracy;
   out.samples = samples->samples;
+  out.metrics = core::metrics_of(metrics.values());
   core::report(scores, s.model().names, out);
   return out;
 }
@@ -510,7 +511,7 @@ Result<std::vector<RangeReport>> Trainer::calibrate(const Dataset& data,
   core::Dataset copy;
   LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
   LOOM_TRY(s.create(*samples));
-  const std::lock_guard turn(s.engine.impl().turn);
+  const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const std::vector<core::ClipReport> clips,
               s.trainer->calibrate(*samples, on_samples));
   s.ahead = true;
@@ -527,7 +528,7 @@ Result<StepReport> Trainer::train_step(const Tensor& x, const Tensor& y,
   core::Dataset copy;
   LOOM_ASSIGN(const core::Dataset* samples, s.seen(batch, copy));
   LOOM_TRY(s.create(*samples));
-  const std::lock_guard turn(s.engine.impl().turn);
+  const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const core::StepResult done,
               s.trainer->train_batch(*samples, rate.value_or(s.options.rate)));
   s.trained();
@@ -549,17 +550,29 @@ const Network& Trainer::network() const {
   return impl_->network;
 }
 
+Result<int64_t> Trainer::frozen() const {
+  LOOM_ASSIGN(const auto weights, impl_->network.impl().weights());
+  LOOM_ASSIGN(const std::vector<core::ParamRule> rules,
+              core::resolve_rules(impl_->plan.step.rules, *weights));
+  int64_t count = 0;
+  for (size_t i = 0; i < rules.size(); ++i)
+    count += rules[i].frozen ? weights->params()[i].spec.shape.count() : 0;
+  return count;
+}
+
 int64_t Trainer::epoch() const {
   return impl_->trainer ? impl_->trainer->progress().epoch : 0;
 }
 
 Status Trainer::save_weights(const std::string& path) {
   if (!impl_->trainer) return invalid("nothing was trained or evaluated yet");
+  LOOM_TRY(impl_->average(true));
   return core::save_weights(path, impl_->model(), *impl_->trainer);
 }
 
 Result<std::string> Trainer::weights_hash() {
   if (!impl_->trainer) return invalid("nothing was trained or evaluated yet");
+  LOOM_TRY(impl_->average(true));
   return core::hash_weights(*impl_->trainer);
 }
 

@@ -43,6 +43,9 @@ class CheckpointSource : public NetworkSource {
   std::unordered_map<std::string, Packed> params_;
 };
 
+// One entry of "params". Everything about it is checked here, before anything is made of it: the
+// keys, the extents, that their product fits into what bytes_of() computes with, the number of
+// bytes, their hash, and that the codes are ones which kernels may read.
 Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::string& place) {
   if (!item.is_object())
     return bad(item, place, cat("expected an object, found ", item.describe()));

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "grid/network.hpp"
 #include "io/file.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 constexpr uint64_t kMaxCells = uint64_t{1} << 18;
 constexpr uint64_t kMaxSample = uint64_t{1} << 31;  // values
 constexpr int64_t kMaxExtent = int64_t{1} << 24;
+
+// Where a layer stands: it has keys of that place, too.
+enum class Place { cell, node, child };
 
 class Reader {
  public:
@@ -40,7 +44,10 @@ class Reader {
   Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
   Result<Link> link(const JsonValue& value, const std::string& path) const;
   Result<const LayerDef*> layer_type(const JsonValue& value, const std::string& path) const;
-  Result<LayerConfig> layer(const JsonValue& value, const std::string& path, bool is_cell) const;
+  Result<LayerConfig> layer(const JsonValue& value, const std::string& path, Place place) const;
+  Result<LayerConfig> graph(const JsonValue& value, const std::string& path, Place place) const;
+  Result<GraphNames::Node> graph_node(const JsonValue& value, const std::string& path) const;
+  Result<std::vector<std::string>> names(const JsonValue& value, const std::string& path) const;
   Result<Field> field(const FieldDesc& desc, const JsonValue& value, const std::string& path) const;
 
   // Frees a layer that was read, so that the values and the network made of them never lie in
@@ -54,8 +61,10 @@ class Reader {
 };
 
 std::string number_text(double value) {
-  const auto whole = static_cast<int64_t>(value);
-  if (static_cast<double>(whole) == value) return std::to_string(whole);
+  constexpr double kExact = 9007199254740992.0;  // 2^53: whole numbers up to it are exact
+  const bool whole = value >= -kExact && value <= kExact &&
+                     static_cast<double>(static_cast<int64_t>(value)) == value;
+  if (whole) return std::to_string(static_cast<int64_t>(value));
   return JsonValue::real(value).describe();
 }
 
@@ -156,9 +165,14 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
              cat("unknown layer '", printable(type->text()), "'; known are ", join(known, ", ")));
 }
 
-// Keys of a cell besides those of its layer.
-bool is_cell_key(std::string_view key) {
-  return key == "at" || key == "dtype" || key == "shared_with" || key == "link";
+// Keys of a cell, or of a node of a Graph, besides those of its layer.
+bool is_place_key(std::string_view key, Place place) {
+  switch (place) {
+    case Place::cell: return key == "at" || key == "dtype" || key == "shared_with" || key == "link";
+    case Place::node: return key == "name" || key == "from";
+    case Place::child: break;
+  }
+  return false;
 }
 
 // Keys that earlier versions wrote and nothing reads any more, with the value that changed nothing.
@@ -174,15 +188,83 @@ bool is_retired(std::string_view layer, std::string_view key, const JsonValue& v
   });
 }
 
+// A name, or a list of names.
+Result<std::vector<std::string>> Reader::names(const JsonValue& value,
+                                               const std::string& path) const {
+  if (value.is_string()) return std::vector<std::string>{value.text()};
+  if (!value.is_array()) return expected(value, path, "a name or a list of names");
+  std::vector<std::string> list;
+  for (size_t i = 0; i < value.elements().size(); ++i) {
+    const JsonValue& item = value.elements()[i];
+    if (!item.is_string()) return expected(item, item_path(path, i), "a name");
+    list.push_back(item.text());
+  }
+  return list;
+}
+
+// The name of a node and what it reads; its layer is read apart.
+Result<GraphNames::Node> Reader::graph_node(const JsonValue& value, const std::string& path) const {
+  GraphNames::Node node;
+  if (!value.is_object()) return expected(value, path, "an object");
+  if (const JsonValue* name = value.find("name")) {
+    if (!name->is_string()) return expected(*name, path + ".name", "a name");
+    node.name = name->text();
+  }
+  if (const JsonValue* from = value.find("from")) {
+    LOOM_ASSIGN(node.from, names(*from, path + ".from"));
+  }
+  return node;
+}
+
+Result<LayerConfig> Reader::graph(const JsonValue& value, const std::string& path,
+                                  Place place) const {
+  GraphNames wiring;
+  std::vector<LayerConfig> nodes;
+  bool disabled = false;
+  for (const auto& [key, item] : value.members()) {
+    const std::string here = cat(path, ".", printable(key));
+    if (key == "type" || is_place_key(key, place)) continue;
+    if (key == "disabled") {
+      if (!item.is_bool()) return expected(item, here, "true or false");
+      disabled = *item.as_bool("");
+    } else if (key == "inputs") {
+      LOOM_ASSIGN(wiring.inputs, names(item, here));
+    } else if (key == "outputs") {
+      LOOM_ASSIGN(wiring.outputs, names(item, here));
+    } else if (key == "nodes") {
+      if (!item.is_array()) return expected(item, here, "a list of nodes");
+      for (size_t i = 0; i < item.elements().size(); ++i) {
+        const JsonValue& node = item.elements()[i];
+        const std::string there = item_path(here, i);
+        LOOM_ASSIGN(GraphNames::Node said, graph_node(node, there));
+        wiring.nodes.push_back(std::move(said));
+        LOOM_ASSIGN(LayerConfig made, layer(node, there, Place::node));
+        nodes.push_back(std::move(made));
+        done(node);
+      }
+    } else {
+      return bad(item, here, "unknown key; a Graph has inputs, nodes, outputs");
+    }
+  }
+  LOOM_TRY(member(value, path, "nodes"));
+  const Result<GraphWiring> wires = wire_graph(wiring);
+  if (!wires.ok()) return bad(value, path, wires.error().message);
+  Result<LayerConfig> made = make_graph(*wires, std::move(nodes));
+  if (!made.ok()) return bad(value, path, made.error().message);
+  made->disabled = disabled;
+  return made;
+}
+
 Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& path,
-                                  bool is_cell) const {
+                                  Place place) const {
   LOOM_ASSIGN(const LayerDef* def, layer_type(value, path));
+  if (def->wired) return graph(value, path, place);
   std::vector<Field> fields;
   std::vector<LayerConfig> children;
   bool disabled = false;
   for (const auto& [key, item] : value.members()) {
     const std::string here = cat(path, ".", printable(key));
-    if (key == "type" || (is_cell && is_cell_key(key))) continue;
+    if (key == "type" || is_place_key(key, place)) continue;
     if (key == "disabled") {
       if (!item.is_bool()) return expected(item, here, "true or false");
       disabled = *item.as_bool("");
@@ -193,7 +275,7 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
       if (!item.is_array()) return expected(item, here, "a list of layers");
       children.reserve(item.elements().size());
       for (size_t i = 0; i < item.elements().size(); ++i) {
-        LOOM_ASSIGN(LayerConfig child, layer(item.elements()[i], item_path(here, i), false));
+        LOOM_ASSIGN(LayerConfig child, layer(item.elements()[i], item_path(here, i), Place::child));
         children.push_back(std::move(child));
         done(item.elements()[i]);
       }
@@ -242,7 +324,7 @@ Result<Link> Reader::link(const JsonValue& value, const std::string& path) const
 
 Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& into) const {
   Cell cell;
-  LOOM_ASSIGN(cell.layer, layer(value, path, true));
+  LOOM_ASSIGN(cell.layer, layer(value, path, Place::cell));
   LOOM_ASSIGN(const JsonValue* place, member(value, path, "at"));
   LOOM_ASSIGN(const Coord at, coord(*place, path + ".at"));
   if (const JsonValue* dtype = value.find("dtype")) {
@@ -303,7 +385,8 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
     if (n > kMaxCells) return bad(*row, "layers", cat("has more than ", kMaxCells, " layers"));
     GridSpec grid(1, 1, static_cast<int64_t>(n), 1);
     for (size_t i = 0; i < n; ++i) {
-      LOOM_ASSIGN(LayerConfig made, layer(row->elements()[i], item_path("layers", i), false));
+      LOOM_ASSIGN(LayerConfig made,
+                  layer(row->elements()[i], item_path("layers", i), Place::child));
       LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(made)}));
       done(row->elements()[i]);
     }

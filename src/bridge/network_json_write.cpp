@@ -2,6 +2,8 @@
 // of the layer's table.
 #include "bridge/network_json.hpp"
 
+#include "layers/graph.hpp"
+
 namespace loom::core {
 namespace {
 
@@ -26,9 +28,34 @@ JsonValue field_json(const LayerConfig& layer, int field) {
   return {};
 }
 
+void add_layer(const LayerConfig& layer, JsonValue& out);
+
+JsonValue strings(const std::vector<std::string>& list) {
+  JsonValue out = JsonValue::array();
+  for (const std::string& text : list) out.push(JsonValue::string(text));
+  return out;
+}
+
+// A Graph with its names: its wiring as numbers is for passes.
+void add_graph(const LayerConfig& graph, JsonValue& out) {
+  const GraphNames names = graph_names(graph);
+  out.add("inputs", strings(names.inputs));
+  JsonValue nodes = JsonValue::array();
+  for (size_t i = 0; i < graph.children.size(); ++i) {
+    JsonValue item = JsonValue::object();
+    if (!names.nodes[i].name.empty()) item.add("name", JsonValue::string(names.nodes[i].name));
+    item.add("from", strings(*names.nodes[i].from));
+    add_layer(graph.children[i], item);
+    nodes.push(std::move(item));
+  }
+  out.add("nodes", std::move(nodes));
+  out.add("outputs", strings(names.outputs));
+}
+
 void add_layer(const LayerConfig& layer, JsonValue& out) {
   out.add("type", JsonValue::string(std::string(layer.def->name)));
   out.add("disabled", JsonValue::boolean(layer.disabled));
+  if (layer.def->wired) return add_graph(layer, out);
   for (size_t i = 0; i < layer.def->fields.size(); ++i) {
     const FieldDesc& desc = layer.def->fields[i];
     out.add(std::string(desc.name), field_json(layer, static_cast<int>(i)));

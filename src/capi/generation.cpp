@@ -84,6 +84,17 @@ loom_status loom_model_session_feed(loom_model_session* session, const int32_t* 
   });
 }
 
+loom_status loom_model_session_feed_watched(loom_model_session* session, const int32_t* ids,
+                                            int64_t count, loom_progress_fn progress, void* user) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(ModelSession * object, object_of(session));
+    LOOM_ASSIGN(const auto tokens, list_of(ids, count, "ids"));
+    return object->feed(tokens, [=](int64_t done, int64_t total) {
+      return progress == nullptr || progress(user, done, total) == 0;
+    });
+  });
+}
+
 loom_status loom_model_session_feed_all(loom_model_session* session, const int32_t* ids,
                                         int64_t count, loom_logits_fn sink, void* user) {
   return guarded([&]() -> Status {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace loom::capi {
 namespace {
@@ -19,10 +20,10 @@ constexpr uintptr_t kKindMask = (uintptr_t{1} << kKindBits) - 1;
 constexpr uint32_t kFirstChunk = 256;
 constexpr uint32_t kNoSlot = UINT32_MAX;
 
-constexpr std::array<const char*, 11> kNames = {
-    "handle",       "loom_array",         "loom_engine",    "loom_network",
-    "loom_session", "loom_dataset",       "loom_trainer",   "loom_history",
-    "loom_model",   "loom_model_session", "loom_generation"};
+constexpr std::array<std::string_view, 12> kNames = {
+    "handle",       "loom_array",         "loom_engine",     "loom_network",
+    "loom_session", "loom_dataset",       "loom_trainer",    "loom_history",
+    "loom_model",   "loom_model_session", "loom_generation", "loom_tokenizer"};
 
 struct Slot {
   std::atomic<uintptr_t> handle{0};  // 0: free
@@ -120,23 +121,26 @@ Table& table() {
   return *kTable;
 }
 
-std::string name_of(Kind kind) {
+constexpr std::string_view name_of(Kind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+// Made where a call fails, so that one that works builds no text.
+template <class... Parts>
+Error wrong_handle(const Parts&... parts) {
+  std::string message;
+  (message.append(parts), ...);
+  return {Code::invalid_argument, std::move(message), {}};
+}
+
 Result<Slot*> slot_of(uintptr_t handle, Kind kind) {
-  const std::string name = name_of(kind);
-  if (handle == 0) return Error{Code::invalid_argument, "the " + name + " is null", {}};
+  const std::string_view name = name_of(kind);
+  if (handle == 0) return wrong_handle("the ", name, " is null");
   Slot* slot = table().find(handle);
-  if (slot == nullptr) {
-    return Error{Code::invalid_argument,
-                 "this " + name + " was freed, or is no handle that this library made",
-                 {}};
-  }
+  if (slot == nullptr)
+    return wrong_handle("this ", name, " was freed, or is no handle that this library made");
   const auto found = static_cast<Kind>((handle >> kSlotBits) & kKindMask);
-  if (found != kind) {
-    return Error{Code::invalid_argument, "a " + name_of(found) + " was given for a " + name, {}};
-  }
+  if (found != kind) return wrong_handle("a ", name_of(found), " was given for a ", name);
   return slot;
 }
 
@@ -155,7 +159,7 @@ Result<void*> take_object(uintptr_t handle, Kind kind) {
   LOOM_ASSIGN(Slot * slot, slot_of(handle, kind));
   void* object = slot->object;
   if (!table().remove(*slot, handle))
-    return Error{Code::invalid_argument, "this " + name_of(kind) + " was freed already", {}};
+    return wrong_handle("this ", name_of(kind), " was freed already");
   return object;
 }
 

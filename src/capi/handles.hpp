@@ -23,7 +23,8 @@ enum class Kind : uint8_t {
   history,
   model,
   model_session,
-  generation
+  generation,
+  tokenizer
 };
 
 // The kind and the object behind an opaque type.
@@ -45,6 +46,7 @@ LOOM_HANDLE(loom_history, history, History)
 LOOM_HANDLE(loom_model, model, Model)
 LOOM_HANDLE(loom_model_session, model_session, ModelSession)
 LOOM_HANDLE(loom_generation, generation, Generation)
+LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
 #undef LOOM_HANDLE
 
 // The value of a new handle; 0 where there are too many. May throw std::bad_alloc.

@@ -28,6 +28,29 @@ loom_cell cell_of(const CellOutput& from, const loom_tensor& values) {
   return cell;
 }
 
+// Hands ports to the sink; values: one of each, or none.
+Status hand_out(const std::vector<PortInfo>& ports, const std::vector<Tensor>& values, bool outputs,
+                loom_port_fn sink, void* user) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const PortInfo& from = ports[i];
+    loom_port port{};
+    port.struct_size = sizeof(port);
+    port.output = outputs ? 1 : 0;
+    port.name = from.name.c_str();
+    port.rank = static_cast<int32_t>(from.shape.size());
+    std::copy_n(from.shape.data(), std::min<size_t>(from.shape.size(), 8), port.shape);
+    port.batched = from.batched ? 1 : 0;
+    port.ids = from.ids;
+    loom_tensor view{};
+    if (i < values.size()) {
+      view = view_of(values[i]);
+      port.values = &view;
+    }
+    if (sink(user, &port) != 0) return Error{Code::cancelled, "the callback stopped the call", {}};
+  }
+  return {};
+}
+
 }  // namespace
 
 extern "C" {
@@ -68,6 +91,31 @@ loom_status loom_session_run_into(loom_session* session, const loom_tensor* inpu
   });
 }
 
+loom_status loom_network_ports(const loom_network* network, loom_port_fn sink, void* user) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const Network* object, object_of(network));
+    if (sink == nullptr) return invalid("'sink' is null; give a callback");
+    const NetworkInfo info = object->info();
+    LOOM_TRY(hand_out(info.inputs, {}, false, sink, user));
+    return hand_out(info.outputs, {}, true, sink, user);
+  });
+}
+
+loom_status loom_session_run_ports(loom_session* session, const loom_tensor* inputs, int64_t count,
+                                   loom_port_fn sink, void* user) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Session * object, object_of(session));
+    if (sink == nullptr) return invalid("'sink' is null; give a callback");
+    if (inputs == nullptr || count < 1) return invalid("'inputs' is null or none; give them all");
+    std::vector<Tensor> given;
+    for (int64_t i = 0; i < count; ++i) {
+      LOOM_ASSIGN(given.emplace_back(), tensor_of(inputs + i, "inputs"));
+    }
+    LOOM_ASSIGN(const std::vector<Tensor> y, object->run(given));
+    return hand_out(object->outputs(), y, true, sink, user);
+  });
+}
+
 loom_status loom_session_run_cells(loom_session* session, const loom_tensor* inputs,
                                    loom_cell_fn sink, void* user) {
   return guarded([&]() -> Status {
@@ -76,9 +124,7 @@ loom_status loom_session_run_cells(loom_session* session, const loom_tensor* inp
     if (sink == nullptr) return invalid("'sink' is null; give a callback");
     LOOM_ASSIGN(const std::vector<CellOutput> cells, object->run_cells(x));
     for (const CellOutput& from : cells) {
-      const Tensor& t = from.values;
-      const loom_tensor values{static_cast<loom_dtype>(t.dtype()), static_cast<int32_t>(t.rank()),
-                               t.shape().data(), nullptr, const_cast<std::byte*>(t.data())};
+      const loom_tensor values = view_of(from.values);
       const loom_cell cell = cell_of(from, values);
       if (sink(user, &cell) != 0)
         return Error{Code::cancelled, "the callback stopped the call", {}};

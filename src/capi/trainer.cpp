@@ -7,7 +7,7 @@ using namespace loom;
 using namespace loom::capi;
 
 Status read_optimizer(const loom_trainer_options& from, Optimizer& to) {
-  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 9, "optimizer"));
+  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 17, "optimizer"));
   if (kind != LOOM_OPTIMIZER_AUTOMATIC) to.kind = static_cast<OptimizerKind>(kind - 1);
   to.beta1 = given_if(from.has_beta1, from.beta1);
   to.beta2 = given_if(from.has_beta2, from.beta2);
@@ -32,7 +32,7 @@ Status read_schedule(const loom_trainer_options& from, Schedule& to) {
 Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   LOOM_ASSIGN(const loom_trainer_options from, options_of(given, "loom_trainer_options"));
   TrainerOptions to;
-  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, 8, "loss"));
+  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, 14, "loss"));
   to.huber_delta = non_zero(from.huber_delta, to.huber_delta);
   to.label_smoothing = from.label_smoothing;
   LOOM_ASSIGN(const auto heads, list_of(from.heads, from.heads_count, "heads"));
@@ -51,6 +51,12 @@ Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   to.native = from.native_weights != 0;
   to.carry_feedback = from.carry_feedback != 0;
   to.checkpoint_cells = from.checkpoint_cells;
+  to.ema = from.ema;
+  to.swa_from = from.swa_from;
+  to.lookahead = from.lookahead;
+  to.lookahead_share = non_zero(from.lookahead_share, to.lookahead_share);
+  to.gradient_noise = from.gradient_noise;
+  to.gradient_noise_fade = from.gradient_noise_fade;
   if (from.engine != nullptr) {
     LOOM_ASSIGN(to.engine, engine_of(from.engine));
   }
@@ -208,11 +214,21 @@ loom_status loom_trainer_bytes(loom_trainer* trainer, int64_t* out) {
 
 loom_status loom_trainer_evaluate(loom_trainer* trainer, const loom_dataset* data,
                                   loom_evaluation* out, loom_array** confusion) {
+  return loom_trainer_evaluate_watched(trainer, data, nullptr, nullptr, out, confusion);
+}
+
+loom_status loom_trainer_evaluate_watched(loom_trainer* trainer, const loom_dataset* data,
+                                          loom_progress_fn progress, void* user,
+                                          loom_evaluation* out, loom_array** confusion) {
   return guarded([&]() -> Status {
     if (confusion != nullptr) *confusion = nullptr;
     LOOM_ASSIGN(Trainer * object, object_of(trainer));
     LOOM_ASSIGN(const Dataset* samples, object_of(data));
-    LOOM_ASSIGN(const Evaluation evaluation, object->evaluate(*samples));
+    Trainer::OnSamples watch;
+    if (progress != nullptr) {
+      watch = [=](int64_t done, int64_t total) { return progress(user, done, total) == 0; };
+    }
+    LOOM_ASSIGN(const Evaluation evaluation, object->evaluate(*samples, {}, watch));
     LOOM_TRY(give_report(out, evaluation_of(evaluation), "loom_evaluation"));
     if (confusion == nullptr) return {};
     LOOM_ASSIGN(Tensor counts, confusion_of(evaluation));

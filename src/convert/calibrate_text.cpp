@@ -11,10 +11,9 @@ namespace loom::core {
 Result<TextCalibration> TextCalibration::observe(const ModelSource& source, const std::string& text,
                                                  const CalibrationOptions& options, const Ops& ops,
                                                  ThreadPool& pool) {
-  if (source.tokenizer_json.empty())
-    return unsupported("has no tokenizer to read a calibration text with", source.path);
-  LOOM_ASSIGN(const Tokenizer tokenizer,
-              Tokenizer::parse(source.tokenizer_json, source.tokenizer_where));
+  LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
+  if (!spec) return unsupported("has no tokenizer to read a calibration text with", source.path);
+  LOOM_ASSIGN(const Tokenizer tokenizer, Tokenizer::make(*spec));
   LOOM_ASSIGN(const std::vector<TokenId> ids, tokenizer.encode(text));
   const int64_t window = std::min(options.window, source.config.max_positions);
   const int64_t windows = std::min(options.windows, static_cast<int64_t>(ids.size()) / window);

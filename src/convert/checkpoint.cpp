@@ -1,9 +1,9 @@
 #include "convert/checkpoint.hpp"
 
 #include "base/text.hpp"
+#include "convert/language_model.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
-#include "llm/gguf_source.hpp"
 
 namespace loom::core {
 namespace {
@@ -93,8 +93,8 @@ Result<Tokenizer> load_tokenizer(const FileRef& path) {
   const ModelFile kind = model_file_kind(path);
   if (kind == ModelFile::gguf || kind == ModelFile::entity) {
     LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
-    if (!source->tokenizer_json.empty())
-      return Tokenizer::parse(source->tokenizer_json, source->tokenizer_where);
+    LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(*source));
+    if (spec) return Tokenizer::make(*spec);
     return make_error(Code::not_found, "this model has no tokenizer", path);
   }
   const FileRef file = is_directory(path) ? FileRef(path.name() + "/tokenizer.json") : path;

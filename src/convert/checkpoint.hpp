@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "formats/config/config.hpp"
 #include "io/file_ref.hpp"
-#include "io/hf_config.hpp"
 #include "io/safetensors.hpp"
 #include "jinja/chat_template.hpp"
 #include "text/tokenizer.hpp"
@@ -19,7 +19,7 @@ namespace loom::core {
 Status check_model_folder(const FileRef& folder);
 
 struct Checkpoint {
-  HfConfig config;
+  DecoderConfig config;
   SafeTensors tensors;
   std::optional<Tokenizer> tokenizer;
   bool has_chat_template = false;

@@ -1,16 +1,21 @@
 #include "convert/model_report.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
+#include "convert/language_model.hpp"
 #include "io/file.hpp"
-#include "io/gguf.hpp"
 #include "io/json.hpp"
 #include "io/safetensors_file.hpp"
 #include "llm/decoder.hpp"
+
+#ifdef LOOM_WITHOUT_GGUF
+#include "base/left_out.hpp"
+#else
+#include "formats/gguf/file.hpp"
+#endif
 
 namespace loom::core {
 namespace {
@@ -106,9 +111,13 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path) {
     LOOM_ASSIGN(std::unique_ptr<Entity> entity, Entity::open(path));
     return std::unique_ptr<TensorFile>(std::move(entity));
   }
-  if (bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0) {
+  if (model_file_kind(path) == ModelFile::gguf) {
+#ifdef LOOM_WITHOUT_GGUF
+    return left_out_of_build("reader for GGUF files", "LOOM_GGUF=ON", path);
+#else
     LOOM_ASSIGN(Gguf gguf, Gguf::open(path));
     return std::unique_ptr<TensorFile>(std::make_unique<Gguf>(std::move(gguf)));
+#endif
   }
   if (!bytes.empty() && bytes[0] == std::byte{'{'})
     return unsupported("a description has no tensors", path);

@@ -125,16 +125,16 @@ void pack_wide_from(const Group& group, const Source* src, Encode encode) {
   for (int64_t k0 = 0; k0 < g.cols; k0 += kTile) {
     const int64_t k1 = k0 + kTile < g.cols ? k0 + kTile : g.cols;
     for (int lane = group.begin; lane < group.present(); ++lane) {
-      const Source* row = src + group.offset(lane);
+      const Source* span = src + group.offset(lane) + k0;
       float dithered[kSpan];
       if constexpr (std::is_same_v<Source, float>) {
         if (group.dither != nullptr) {
-          dither_span(group, lane, k0, k1 - k0, row + k0, dithered);
-          row = dithered - k0;
+          dither_span(group, lane, k0, k1 - k0, span, dithered);
+          span = dithered;
         }
       }
       for (int64_t k = k0; k < k1; ++k) {
-        const auto value = static_cast<Value>(row[k]);
+        const auto value = static_cast<Value>(span[k - k0]);
         store(codes, k * kR16Rows + lane, static_cast<Code>(encode(value, lane)));
       }
     }

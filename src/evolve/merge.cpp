@@ -45,7 +45,7 @@ Status note_differences(const NamedModel& like, const NamedModel& other,
   };
   if (like.model->decoder != nullptr) {
     const ModelSource &a = *like.model->decoder, &b = *other.model->decoder;
-    if (a.tokenizer_json != b.tokenizer_json) differs("has another tokenizer");
+    if (tokenizer_text(a) != tokenizer_text(b)) differs("has another tokenizer");
     if (a.config.rope_theta != b.config.rope_theta) differs("has another rope_theta");
     return {};
   }

@@ -35,11 +35,20 @@ size_t count_params(const LayerConfig& layer, std::vector<ParamSpec>& specs) {
   return count;
 }
 
+// Several outputs are those of a network: behind a cell that is not its last, one goes on.
+Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in, const Shape& skip,
+                                      bool last) {
+  if (last) return infer_all_after(layer, in, skip);
+  LOOM_ASSIGN(const Shape out, infer_after(layer, in, skip));
+  return std::vector<Shape>{out};
+}
+
 }  // namespace
 
 bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) const {
   if (a.name != b.name) return a.name < b.name;
   if (a.init != b.init) return a.init < b.init;
+  if (a.trained != b.trained) return b.trained;
   if (a.shape.rank() != b.shape.rank()) return a.shape.rank() < b.shape.rank();
   for (int axis = 0; axis < a.shape.rank(); ++axis) {
     if (a.shape[axis] != b.shape[axis]) return a.shape[axis] < b.shape[axis];
@@ -67,6 +76,18 @@ Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, c
                      "nothing"));
 }
 
+// Layers of one name bring one input.
+Result<int> Network::input_for(const InputSpec& spec, const std::string& path) {
+  for (size_t i = 0; i < more_inputs_.size(); ++i) {
+    if (more_inputs_[i].name != spec.name) continue;
+    if (more_inputs_[i] == spec) return static_cast<int>(i);
+    return invalid(cat(path, " is the input '", printable(spec.name),
+                       "', which a layer before it has in another shape or type"));
+  }
+  more_inputs_.push_back(spec);
+  return static_cast<int>(more_inputs_.size()) - 1;
+}
+
 Result<Node> Network::add_node(const LayerConfig& config, const std::string& path,
                                const Owner* owner) {
   Node node(config);
@@ -90,6 +111,9 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
   if (def.state != nullptr) {
     node.state = static_cast<int>(states_.size());
     states_.push_back(def.state(config));
+  }
+  if (def.input != nullptr) {
+    LOOM_ASSIGN(node.input, input_for(def.input(config), path));
   }
   node.children.reserve(config.children.size());
   for (size_t i = 0; i < config.children.size(); ++i) {
@@ -209,13 +233,14 @@ Result<std::vector<CellShapes>> Network::shapes_with(const Shape& input,
       return invalid(cat("cell ", node.at.str(), " takes whole numbers (ids), which only ",
                          "the input holds; ", from, " gives others"));
     }
-    Result<Shape> out = infer_after(node.node.config, in, skip);
+    const bool last = all.size() + 1 == cells_.size();
+    Result<std::vector<Shape>> out = outputs_of(node.node.config, in, skip, last);
     if (!out.ok()) {
       Error error = out.error();
       error.message = cat("cell ", node.at.str(), " does not fit ", from, ": ", error.message);
       return error;
     }
-    all.push_back({in, *out});
+    all.push_back({in, (*out)[0], {out->begin() + 1, out->end()}});
   }
   return all;
 }
@@ -282,6 +307,7 @@ Result<Network> Network::finalize(const GridSpec& spec, const Shape& input) {
     net.cells_[i].in = shapes[i].in;
     net.cells_[i].out = shapes[i].out;
   }
+  net.more_outputs_ = shapes.back().more;
   return net;
 }
 

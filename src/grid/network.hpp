@@ -33,6 +33,7 @@ struct Node {
   std::vector<int> params;  // indices into Network::params()
   int rope = -1;            // index into Network::ropes()
   int state = -1;           // index into Network::states()
+  int input = -1;           // index into Network::more_inputs()
   int id = 0;               // position in the tree: a stream of random numbers
   bool disabled() const { return config.disabled; }
 };
@@ -40,6 +41,7 @@ struct Node {
 // What a cell takes and gives.
 struct CellShapes {
   Shape in, out;
+  std::vector<Shape> more = {};  // of the last cell: its outputs behind the first
 };
 
 struct GridNode {
@@ -63,6 +65,10 @@ class Network {
   const std::vector<StateSpec>& states() const { return states_; }
   const Shape& input() const { return input_; }  // as given to finalize()
   const Shape& output() const { return cells_.back().out; }
+  // Inputs besides the first, in the order of the layers that bring them (layers/input.cpp).
+  const std::vector<InputSpec>& more_inputs() const { return more_inputs_; }
+  // Outputs of the last cell behind the first, for the input of finalize().
+  const std::vector<Shape>& more_outputs() const { return more_outputs_; }
   int nodes() const { return nodes_; }
   bool has_links() const { return has_links_; }
   // Per cell: whether a feedback link reads its output.
@@ -118,6 +124,7 @@ class Network {
   Result<Owner> owner_of(const GridSpec& spec, const Cell& cell, const Coord& at) const;
   void mark_child(const Node& node, int child, size_t first);
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
+  Result<int> input_for(const InputSpec& spec, const std::string& path);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);
   Result<std::vector<CellShapes>> shapes_with(const Shape& input,
                                               const std::vector<CellShapes>& before) const;
@@ -131,6 +138,8 @@ class Network {
   BufferBlocks weights_;
   std::vector<RopeSpec> ropes_;
   std::vector<StateSpec> states_;
+  std::vector<InputSpec> more_inputs_;
+  std::vector<Shape> more_outputs_;
   Shape input_;
   int nodes_ = 0;
   bool has_links_ = false;

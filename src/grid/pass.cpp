@@ -1,19 +1,30 @@
 #include "grid/pass.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace loom::core {
 namespace {
 
+// The output of a layer that has one; infer_shape() has refused others.
+Result<Tensor> forward_one(ForwardCall& call) {
+  const LayerDef& def = *call.config().def;
+  if (def.forward != nullptr) return def.forward(call);
+  LOOM_ASSIGN(const std::vector<Tensor> outputs, def.forward_all(call));
+  return outputs[0];
+}
+
 class Walker : public ForwardCall {
  public:
-  Walker(Pass& pass, const Node& node, const Tensor& x, const Tensor& skip)
-      : pass_(pass), node_(node), x_(x), skip_(skip) {}
+  Walker(Pass& pass, const Node& node, std::span<const Tensor> inputs, const Tensor& skip)
+      : pass_(pass), node_(node), inputs_(inputs), skip_(skip) {}
 
   Recorder& ops() override { return *pass_.recorder; }
   const LayerConfig& config() const override { return node_.config; }
-  const Tensor& x() const override { return x_; }
+  const Tensor& x() const override { return inputs_[0]; }
   const Tensor& skip() const override { return skip_; }
+  std::span<const Tensor> inputs() const override { return inputs_; }
   Result<Tensor> tensor(const Shape& shape) override { return pass_.tensor(shape); }
   const Tensor& param(size_t i) const override {
     return pass_.network->params()[static_cast<size_t>(node_.params[i])].tensor;
@@ -26,6 +37,13 @@ class Walker : public ForwardCall {
   }
   Tensor state() override { return (*pass_.states)[static_cast<size_t>(node_.state)]; }
   Tensor mask() const override { return pass_.mask; }
+  Result<Tensor> given() const override {
+    if (pass_.given != nullptr) return (*pass_.given)[static_cast<size_t>(node_.input)];
+    return unsupported(
+        cat("the input '",
+            printable(pass_.network->more_inputs()[static_cast<size_t>(node_.input)].name),
+            "' cannot be given where a network runs tick by tick"));
+  }
   const Tensor& rope_cos() const override {
     return (*pass_.ropes)[static_cast<size_t>(node_.rope)].cos();
   }
@@ -38,25 +56,48 @@ class Walker : public ForwardCall {
     pass_.losses.push_back({value, weight});
     return {};
   }
+  Status keep(size_t i, const Tensor& value, float rate) override {
+    pass_.kept.push_back({param(i), value, rate, {}});
+    return {};
+  }
+  Result<Tensor> present(int64_t least) override {
+    pass_.least = std::max(pass_.least, least);
+    if (pass_.partial && pass_.present.empty()) {
+      LOOM_ASSIGN(pass_.present, tensor(Shape{pass_.sequences, 1}));
+    }
+    return pass_.present;
+  }
   Result<Tensor> child(size_t i, const Tensor& input, const Tensor& skip) override {
     const Node& below = node_.children[i];
     if (below.disabled()) return input;
-    Walker walk(pass_, below, input, skip);
-    return below.config.def->forward(walk);
+    Walker walk(pass_, below, std::span(&input, 1), skip);
+    return forward_one(walk);
+  }
+  Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) override {
+    const Node& below = node_.children[i];
+    if (below.disabled() && !inputs.empty()) return std::vector<Tensor>{inputs[0]};
+    Walker walk(pass_, below, inputs, inputs.empty() ? Tensor{} : inputs.back());
+    return forward_all(walk);
   }
 
  private:
   Pass& pass_;
   const Node& node_;
-  Tensor x_, skip_;
+  std::span<const Tensor> inputs_;
+  Tensor skip_;
 };
 
 }  // namespace
 
 Result<Tensor> Pass::cell(size_t i, const Tensor& in, const Tensor& skip) {
   const Node& node = network->cells()[i].node;
-  Walker walk(*this, node, in, skip);
-  return node.config.def->forward(walk);
+  Walker walk(*this, node, std::span(&in, 1), skip);
+  return forward_one(walk);
+}
+
+Result<std::vector<Tensor>> Pass::cell_all(size_t i, const Tensor& in, const Tensor& skip) {
+  Walker walk(*this, network->cells()[i].node, std::span(&in, 1), skip);
+  return forward_all(walk);
 }
 
 Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
@@ -77,7 +118,16 @@ Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
       const Tensor linked = cell.feedback ? (*feedback)[from] : made[from - begin];
       (cell.skip ? skip : in) = linked;
     }
-    LOOM_ASSIGN(const Tensor out, this->cell(i, in, skip));
+    Tensor out;
+    const bool last = i + 1 == cells.size();
+    if (last && !network->more_outputs().empty()) {
+      LOOM_ASSIGN(const std::vector<Tensor> all, cell_all(i, in, skip));
+      if (results != nullptr) *results = all;
+      out = all[0];
+    } else {
+      LOOM_ASSIGN(out, this->cell(i, in, skip));
+      if (last && results != nullptr) results->assign(1, out);
+    }
     if (on_output) on_output(i, out);
     before = in;
     value = out;

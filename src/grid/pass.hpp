@@ -16,6 +16,13 @@ struct AddedLoss {
   float weight = 1.0f;
 };
 
+// buffer += rate * (value - buffer), times `gate` where there is one.
+struct KeptValue {
+  Tensor buffer, value;
+  float rate = 1.0f;
+  Tensor gate;
+};
+
 struct Pass {
   const Network* network = nullptr;
   Recorder* recorder = nullptr;
@@ -30,12 +37,22 @@ struct Pass {
   const std::vector<Tensor>* states = nullptr;
   // What feedback links read, per cell; empty where none does. The pass does not write it.
   const std::vector<Tensor>* feedback = nullptr;
+  // By Network::more_inputs(); null: this network runs without (a mesh).
+  const std::vector<Tensor>* given = nullptr;
   bool training = false;
   uint64_t seed = 0;
   Tensor step;
   std::vector<AddedLoss> losses;
+  std::vector<KeptValue> kept;  // in the order of use
+  // Whether samples may be absent; `present` is made when a layer asks for it, and `least` is how
+  // many of them the layers need.
+  bool partial = false;
+  Tensor present;
+  int64_t least = 0;
   // Where outputs of all cells go, when somebody asks (feedback links are fed from it).
   std::vector<Tensor>* outputs = nullptr;
+  // Where all outputs of the network go once its last cell has run, when somebody asks.
+  std::vector<Tensor>* results = nullptr;
   // Called before each cell with its number: a session finds its place in the plan.
   std::function<void(size_t)> on_cell;
   // Called after each cell with its output.
@@ -45,6 +62,8 @@ struct Pass {
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
   // Cell i alone, on what its caller says it reads: no link is looked at.
   Result<Tensor> cell(size_t i, const Tensor& in, const Tensor& skip);
+  // The same with all outputs of the cell.
+  Result<std::vector<Tensor>> cell_all(size_t i, const Tensor& in, const Tensor& skip);
 };
 
 }  // namespace loom::core

@@ -37,9 +37,16 @@ struct Session::Impl {
   // On a device: what it holds for this session, and where inputs of the caller go first.
   Attached weights, state_attached, memory;
   Buffer input;
+  // Inputs besides the first as the caller gave them, as commands read them, and zeros or copies
+  // that they may be.
+  std::vector<Tensor> given, received_inputs;
+  std::vector<Buffer> copies;
+  std::vector<Tensor> results;
 
   Status attach();
-  Result<Tensor> received(const Tensor& x);
+  Result<Tensor> received(const Tensor& x, Buffer& copy);
+  Status make_inputs();
+  Status receive_inputs(int64_t samples);
   Status check_params(size_t first, size_t last);
   Status plan_memory();
   Status make_state();
@@ -93,6 +100,7 @@ Pass Session::Impl::pass() {
   p.caches = &caches;
   p.states = &states;
   p.feedback = &feedback.tensors();
+  p.given = &received_inputs;
   p.on_cell = [this](size_t cell) {
     next_slot = first_slot[cell];
     end_slot = first_slot[cell + 1];
@@ -136,10 +144,15 @@ Status Session::Impl::plan_memory() {
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
   p.on_output = {};
-  // Tensor 0 is the input, which the caller owns: its place has no bytes.
+  // The first tensors are inputs, which the caller owns: their places have no bytes.
   const bool ids = takes_ids(network->cells()[0].node.config);
   Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
+  std::vector<Tensor> traced;
+  for (const InputSpec& spec : network->more_inputs())
+    traced.push_back(trace.fresh(spec.batch(options.sequences), spec.dtype(trace.compute())));
+  p.given = &traced;
   std::vector<Tensor> outputs;
+  p.results = &results;
   p.outputs = network->has_links() ? &outputs : nullptr;
   const size_t cells = network->cells().size();
   const size_t narrow = options.narrow_cell > 0 ? options.narrow_cell : cells;
@@ -151,6 +164,7 @@ Status Session::Impl::plan_memory() {
     LOOM_ASSIGN(value, p.run(narrow, cells, value.slice_rows(0, rows)));
     kept.push_back(trace.find(value.data));
   }
+  for (const Tensor& result : results) kept.push_back(trace.find(result.data));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!feedback.empty() && !feedback.tensors()[i].empty())
       kept.push_back(trace.find(outputs[i].data));
@@ -160,11 +174,12 @@ Status Session::Impl::plan_memory() {
   const std::vector<Lifetime> lives = trace.lifetimes();
   for (size_t i = 0; i < lives.size(); ++i) {
     const Tensor& t = trace.tensor(static_cast<int64_t>(i));
-    const int slot =
-        plan.add(i == 0 ? 0 : plain_bytes(t.dtype, t.shape), std::max<int64_t>(lives[i].first, 0));
+    const int slot = plan.add(i <= traced.size() ? 0 : plain_bytes(t.dtype, t.shape),
+                              std::max<int64_t>(lives[i].first, 0));
     const bool stays = std::find(kept.begin(), kept.end(), static_cast<int64_t>(i)) != kept.end();
     plan.use(slot, stays ? end : std::max<int64_t>(lives[i].last, 0));
   }
+  results.clear();  // those of the trace; their number is known
   plan.solve();
   LOOM_ASSIGN(arena, allocate_for(recorder->ops(), plan.total()));
   int64_t width = 1;
@@ -226,20 +241,21 @@ Status Session::Impl::attach() {
                                range_of(next_feedback.memory())};
   LOOM_ASSIGN(state_attached, Attached::attach(device, {state, feedback.empty() ? 1u : 3u},
                                                MemoryUse::state, false));
-  const MemoryRange own[] = {range_of(arena), range_of(input)};
+  std::vector<MemoryRange> own = {range_of(arena), range_of(input)};
+  for (const Buffer& copy : copies) own.push_back(range_of(copy));
   LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
   return {};
 }
 
 // An input of the caller where commands can read it; values of the session's own arena are there.
-Result<Tensor> Session::Impl::received(const Tensor& x) {
+Result<Tensor> Session::Impl::received(const Tensor& x, Buffer& copy) {
   const Ops& ops = recorder->ops();
   if (ops.device == nullptr || ops.device->holds(range_of(x))) return x;
   Tensor mine = x;
-  mine.data = input.data();
+  mine.data = copy.data();
   mine.row_stride = x.cols();
   const int64_t row = plain_bytes(x.dtype, Shape{x.cols()});
-  if (row * x.rows() > input.size()) {
+  if (row * x.rows() > copy.size()) {
     return invalid(cat("an input ", x.shape.str(), " does not fit the session, which was made for ",
                        max_input.str()));
   }
@@ -249,6 +265,37 @@ Result<Tensor> Session::Impl::received(const Tensor& x) {
   }
   LOOM_TRY(to_device(ops, mine));
   return mine;
+}
+
+Status Session::Impl::make_inputs() {
+  for (const InputSpec& spec : network->more_inputs()) {
+    const Shape shape = spec.batch(options.sequences);
+    const DType dtype = spec.dtype(recorder->ops().compute);
+    LOOM_ASSIGN(Buffer copy, Buffer::allocate(plain_bytes(dtype, shape)));
+    std::memset(copy.data(), 0, static_cast<size_t>(copy.size()));
+    copies.push_back(std::move(copy));
+    given.push_back(zeroed(copies.back().data(), dtype, shape));
+  }
+  return {};
+}
+
+// Where nobody gave one, `given` is the session's own copy, which is zeros.
+Status Session::Impl::receive_inputs(int64_t samples) {
+  received_inputs.clear();
+  for (size_t i = 0; i < given.size(); ++i) {
+    const InputSpec& spec = network->more_inputs()[i];
+    Tensor x = given[i];
+    if (x.data == copies[i].data()) {
+      x.shape = spec.batch(samples);
+      x.row_stride = x.shape.last();
+    } else if (!(x.shape == spec.batch(samples))) {
+      return invalid(cat("the input '", printable(spec.name), "' is ", x.shape.str(), ", must be ",
+                         spec.batch(samples).str()));
+    }
+    LOOM_ASSIGN(x, received(x, copies[i]));
+    received_inputs.push_back(x);
+  }
+  return {};
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -273,6 +320,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   impl->capacity = round_up(options.max_positions > 0 ? options.max_positions : longest, 16);
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
   LOOM_TRY(impl->make_state());
+  LOOM_TRY(impl->make_inputs());
   LOOM_TRY(impl->plan_memory());
   LOOM_TRY(impl->attach());
   return Session(std::move(impl));
@@ -315,12 +363,14 @@ Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y)
     }
   }
   if (first == 0) LOOM_TRY(begin_feedback(x.shape));
-  LOOM_ASSIGN(const Tensor mine, received(x));
+  LOOM_ASSIGN(const Tensor first_input, received(x, input));
+  if (first == 0) LOOM_TRY(receive_inputs(x.shape[0]));
   misplaced = false;
   Pass walk = pass();
   std::vector<Tensor> outputs;
   walk.outputs = network->has_links() ? &outputs : nullptr;
-  LOOM_ASSIGN(y, walk.run(first, last, mine));
+  walk.results = &results;
+  LOOM_ASSIGN(y, walk.run(first, last, first_input));
   if (misplaced) return broken_plan();
   return keep_feedback(outputs, first);
 }
@@ -339,13 +389,31 @@ Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool
     std::swap(s.feedback, s.next_feedback);
     s.forget_feedback = false;
   }
-  if (fetch && whole) LOOM_TRY(to_host(s.recorder->ops(), {value}));
+  if (fetch && whole) LOOM_TRY(to_host(s.recorder->ops(), s.results));
   return value;
 }
 
 void Session::reset() {
   impl_->position = 0;
   impl_->forget_feedback = true;
+}
+
+Status Session::give(const std::vector<Tensor>& inputs) {
+  Impl& s = *impl_;
+  const std::vector<InputSpec>& specs = s.network->more_inputs();
+  if (inputs.size() != specs.size())
+    return invalid(cat(inputs.size(), " further inputs are given, the network has ", specs.size()));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype == specs[i].dtype(s.recorder->ops().compute)) continue;
+    return invalid(cat("the input '", printable(specs[i].name), "' is given as ",
+                       dtype_name(inputs[i].dtype)));
+  }
+  s.given = inputs;
+  return {};
+}
+
+const std::vector<Tensor>& Session::results() const {
+  return impl_->results;
 }
 
 int64_t Session::position() const {

@@ -44,6 +44,13 @@ class Session {
   // before where feedback links carry it on. After an error nothing of the pass has happened.
   Result<Tensor> forward(const Tensor& x, size_t first, size_t last, bool fetch = true);
 
+  // Inputs besides the first, in the order of Network::more_inputs(), for passes from now on; those
+  // that nobody gave are zeros. What they hold is read by each pass. Errors: invalid for another
+  // number, shape or type; batches may be shorter than planned.
+  Status give(const std::vector<Tensor>& inputs);
+  // All outputs of the last whole pass, that of forward() first; valid until the next call.
+  const std::vector<Tensor>& results() const;
+
   int64_t position() const;
   void advance(int64_t positions);
   void rewind(int64_t position);  // forgets everything from `position` on

@@ -19,6 +19,22 @@ Status begin_feedback(const Network& network, const std::vector<Tensor>* given, 
   return {};
 }
 
+Status make_inputs(const Network& network, const TraceOptions& options, Trace& trace,
+                   Recorder& recorder, TracedNetwork& t) {
+  for (const InputSpec& spec : network.more_inputs()) {
+    const Shape shape = spec.batch(network.input()[0]);
+    if (options.given) {
+      t.more.push_back(trace.fresh(shape, spec.dtype(trace.compute())));
+      continue;
+    }
+    // Zeros of the compute type, which is no narrower than ids, are the id 0 as well.
+    Tensor& zeros = t.more.emplace_back(trace.fresh(shape));
+    LOOM_TRY(recorder.fill({zeros, 0.0f}));
+    zeros.dtype = spec.dtype(trace.compute());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
@@ -40,6 +56,9 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   if (options.masked) t.mask = trace.fresh(Shape{input[0], length});
   Recorder recorder(trace);
   LOOM_TRY(begin_feedback(network, options.feedback, trace, recorder, t));
+  LOOM_TRY(make_inputs(network, options, trace, recorder, t));
+  const std::vector<Tensor> given = t.more;
+  if (!options.given) t.more.clear();
   Pass pass;
   pass.network = &network;
   pass.recorder = &recorder;
@@ -48,6 +67,9 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.sequences = input[0];
   pass.mask = t.mask;
   pass.feedback = &t.feedback;
+  pass.given = &given;
+  std::vector<Tensor> results;
+  pass.results = &results;
   pass.outputs = &t.outputs;
   pass.on_cell = [&](size_t) { t.starts.push_back(static_cast<int64_t>(trace.commands().size())); };
   if (options.noted) {
@@ -56,8 +78,13 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.training = options.training;
   pass.seed = options.seed;
   pass.step = t.step;
+  pass.partial = options.partial;
   LOOM_ASSIGN(t.y, pass.run(0, network.cells().size(), t.x));
+  t.more_outputs.assign(results.begin() + 1, results.end());
   t.losses = std::move(pass.losses);
+  t.kept = std::move(pass.kept);
+  t.present = pass.present;
+  t.least = pass.least;
   return t;
 }
 

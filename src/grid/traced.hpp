@@ -13,17 +13,27 @@ struct TraceOptions {
   bool training = false;
   uint64_t seed = 0;
   bool masked = false;  // positions may be left out: a mask tensor is made
-  bool noted = false;   // the output of cell i is note i of the trace
+  // Samples may be absent: their number changes from batch to batch. TracedNetwork::present says
+  // which are there. false: all are.
+  bool partial = false;
+  // Whether the caller fills TracedNetwork::more; false: inputs besides the first are zeros.
+  bool given = false;
+  bool noted = false;  // the output of cell i is note i of the trace
   // What feedback links read, per cell (FeedbackMemory::tensors); null: zeros.
   const std::vector<Tensor>* feedback = nullptr;
 };
 
 struct TracedNetwork {
   Tensor x, y;
+  std::vector<Tensor> more_outputs;  // of the network behind y
   Tensor mask;               // [sequences, length], 1 keeps; empty without TraceOptions::masked
   Tensor step;               // one number, the step of the random streams
   std::vector<Tensor> more;  // what else the caller fills: inputs besides x
   std::vector<AddedLoss> losses;
+  // What buffers become: record_kept() of room learn, behind everything else.
+  std::vector<KeptValue> kept;
+  Tensor present;                // [samples, 1], 1 or 0; empty where no layer asks
+  int64_t least = 0;             // samples that must be present
   std::vector<Tensor> outputs;   // of every cell
   std::vector<int64_t> starts;   // of every cell: its first command
   std::vector<RopeTable> ropes;  // must outlive the program made of the trace

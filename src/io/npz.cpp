@@ -64,11 +64,6 @@ Result<std::span<const std::byte>> packed_bytes(std::span<const std::byte> bytes
 
 }  // namespace
 
-bool is_npz(std::span<const std::byte> bytes) {
-  return bytes.size() >= 4 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'} &&
-         (bytes[2] == std::byte{3} || bytes[2] == std::byte{5});
-}
-
 Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where,
                       const MemoryBudget& memory) {
   LOOM_ASSIGN(const ZipDirectory directory, read_zip_directory(bytes, where, memory));

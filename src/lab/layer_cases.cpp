@@ -1,4 +1,6 @@
-// The table behind `loom bench layers`.
+// The table behind `loom bench layers`. Its kinds and sizes are those that the benchmarks of other
+// programs have, so that times can be laid side by side. It does not go by the table of kinds: a
+// LayerDef's example is as small as tests need it, and its time would say nothing.
 #include "base/text.hpp"
 #include "lab/layer_bench.hpp"
 

@@ -24,11 +24,15 @@ namespace loom::core {
 //   N(0, 1)
 enum class Init : uint8_t { zeros, ones, glorot, he, fan_in, fan_out, normal002, normal1 };
 
-// One trainable tensor. Matrices [rows, cols] are stored R16 in any dtype; vectors stay plain f32.
+// One tensor of a layer that files hold. Matrices [rows, cols] are stored R16 in any dtype; vectors
+// stay plain f32.
 struct ParamSpec {
   std::string_view name;
   Shape shape;
   Init init = Init::zeros;
+  // false: a buffer, a vector that has no gradient and that training moves by ForwardCall::keep()
+  // alone (docs/decisions/0028).
+  bool trained = true;
   bool matrix() const { return shape.rank() == 2; }
 };
 
@@ -48,6 +52,18 @@ struct StateSpec {
   int64_t kv_heads = 0, head_dim = 0, width = 0;
 };
 
+// An input of the network besides its first. `shape` is that of one sample, or of the whole where
+// all samples of a batch share it.
+struct InputSpec {
+  std::string name;
+  Shape shape;
+  bool batched = true;
+  int64_t ids = 0;  // above 0: whole numbers below it, as an Embedding takes them
+  bool operator==(const InputSpec&) const = default;
+  Shape batch(int64_t samples) const { return batched ? shape.after(samples) : shape; }
+  DType dtype(DType numbers) const { return ids > 0 ? DType::i32 : numbers; }
+};
+
 // Where a layer's random numbers come from: value i of stream (seed, stream) at step *step.
 struct Noise {
   uint64_t seed = 0, stream = 0;
@@ -63,6 +79,8 @@ class ForwardCall {
   virtual const Tensor& x() const = 0;
   // The second input of layers that want one (LayerDef::wants_skip).
   virtual const Tensor& skip() const = 0;
+  // All inputs of a layer that takes several (LayerDef::most_inputs); x() is the first.
+  virtual std::span<const Tensor> inputs() const = 0;
   // Memory of the compute type, contiguous, for as long as anything recorded reads it.
   virtual Result<Tensor> tensor(const Shape& shape) = 0;
   virtual const Tensor& param(size_t i) const = 0;  // in the order of LayerDef::params
@@ -77,13 +95,23 @@ class ForwardCall {
   virtual Tensor state() = 0;  // [sequences, width]
   // Which positions are real: [sequences, length], 0 or 1; empty: all.
   virtual Tensor mask() const = 0;
+  // What the caller gave for the input that LayerDef::input names; an Error where nobody did.
+  virtual Result<Tensor> given() const = 0;
   virtual const Tensor& rope_cos() const = 0;
   virtual const Tensor& rope_sin() const = 0;
   virtual bool training() const = 0;
   virtual Noise noise() const = 0;
   // Adds weight * value to the loss that is trained; value: one number. In training alone.
   virtual Status add_loss(const Tensor& value, float weight) = 0;
+  // Moves buffer i of the layer (ParamSpec::trained) by rate * (value - buffer), once the step is
+  // done; where it is dropped, the buffer stays. value: vector of its length. In training alone.
+  virtual Status keep(size_t i, const Tensor& value, float rate) = 0;
+  // Which samples of a batch in training are real, where some may only fill it up: [samples, 1], 1
+  // or 0; empty: all are. least: how many must be.
+  virtual Result<Tensor> present(int64_t least) = 0;
   virtual Result<Tensor> child(size_t i, const Tensor& input, const Tensor& skip = {}) = 0;
+  // The same for a child of any number of inputs; every output of it (LayerDef::forward_all).
+  virtual Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) = 0;
 
   // Shorthands over the above.
   Result<Tensor> like(const Tensor& t) { return tensor(t.shape); }
@@ -123,6 +151,7 @@ struct LayerDef {
   std::string_view name;
   std::span<const FieldDesc> fields;
   bool container = false;
+  bool wired = false;      // a container whose children say what they read: layers/graph.hpp
   bool takes_ids = false;  // its input are 32-bit ids
   // The parameters of a layer with this configuration, in a fixed order.
   void (*params)(const LayerConfig&, std::vector<ParamSpec>&) = nullptr;
@@ -130,8 +159,15 @@ struct LayerDef {
   Result<Shape> (*infer)(const LayerConfig&, const Shape&) = nullptr;
   // Records the ops of one pass and returns the output.
   Result<Tensor> (*forward)(ForwardCall&) = nullptr;
+  // Kinds of several inputs or outputs, which stand in a Graph: how many inputs, the shapes of the
+  // outputs for theirs in the place of infer, and, where outputs are several, all of them in the
+  // place of forward.
+  int fewest_inputs = 1, most_inputs = 1;
+  Result<std::vector<Shape>> (*infer_all)(const LayerConfig&, std::span<const Shape>) = nullptr;
+  Result<std::vector<Tensor>> (*forward_all)(ForwardCall&) = nullptr;
   StateSpec (*state)(const LayerConfig&) = nullptr;  // null: none
   RopeSpec (*rope)(const LayerConfig&) = nullptr;    // null: none
+  InputSpec (*input)(const LayerConfig&) = nullptr;  // null: it brings no input of the network
   // Takes a second input, of the shape of its first: what came before the layer that made its
   // input. Null: never.
   bool (*wants_skip)(const LayerConfig&) = nullptr;
@@ -150,6 +186,14 @@ Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);
 // The same for a layer after others: `skip` is the input of the layer before it. Checks layers that
 // take it.
 Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip);
+// The same for a layer of any number of inputs: the shapes of all its outputs. Two inputs of a
+// layer that takes a second one are x and skip.
+Result<std::vector<Shape>> infer_all(const LayerConfig& layer, std::span<const Shape> in);
+// Every output of the layer that `call` is about.
+Result<std::vector<Tensor>> forward_all(ForwardCall& call);
+// The same for the last layer of a network, whose outputs may be several.
+Result<std::vector<Shape>> infer_all_after(const LayerConfig& layer, const Shape& in,
+                                           const Shape& skip);
 bool wants_skip(const LayerConfig& layer);
 // Whether the layer, or the first enabled child that sees its input, takes 32-bit ids.
 bool takes_ids(const LayerConfig& layer);

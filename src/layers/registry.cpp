@@ -3,6 +3,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "layers/graph.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
@@ -157,10 +158,10 @@ LayerSketch sketch_dense(int64_t in, int64_t out, std::string_view activation) {
   return {LayerKind::dense, {{"in", in}, {"out", out}, {"activation", std::string(activation)}}};
 }
 
-Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
-  if (layer.disabled) return in;
-  LOOM_ASSIGN(const Shape out, layer.def->infer(layer, in));
-  // Extents are products of fields, so a description can ask for more than any count can hold.
+namespace {
+
+// Extents are products of fields, so a description can ask for more than any count can hold.
+Status check_size(const LayerConfig& layer, const Shape& out) {
   constexpr uint64_t kMaxValues = uint64_t{1} << 40;
   uint64_t values = 1;
   for (int i = 0; i < out.rank(); ++i) {
@@ -168,7 +169,53 @@ Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
       continue;
     return invalid(cat(layer.def->name, ": its output ", out.str(), " is too large"));
   }
+  return {};
+}
+
+Status check_input_count(const LayerConfig& layer, size_t count) {
+  const LayerDef& def = *layer.def;
+  const auto least = static_cast<size_t>(def.fewest_inputs);
+  const auto most = static_cast<size_t>(wants_skip(layer) ? 2 : def.most_inputs);
+  if (count >= least && count <= most) return {};
+  const std::string wanted = least == most   ? std::to_string(least)
+                             : count < least ? cat("at least ", least)
+                                             : cat("at most ", most);
+  return invalid(cat(def.name, " takes ", wanted, least == most && most == 1 ? " input" : " inputs",
+                     ", but ", count, count == 1 ? " is given" : " are given"));
+}
+
+}  // namespace
+
+Result<std::vector<Shape>> infer_all(const LayerConfig& layer, std::span<const Shape> in) {
+  if (layer.disabled && !in.empty()) return std::vector<Shape>{in[0]};
+  LOOM_TRY(check_input_count(layer, in.size()));
+  std::vector<Shape> out;
+  if (layer.def->infer_all != nullptr) {
+    LOOM_ASSIGN(out, layer.def->infer_all(layer, in));
+  } else {
+    if (wants_skip(layer) && in.size() == 2 && !(in[0] == in[1])) {
+      return invalid(cat(layer.def->name, ": its input ", in[0].str(), " and what it adds to it, ",
+                         in[1].str(), ", differ in shape"));
+    }
+    LOOM_ASSIGN(const Shape only, layer.def->infer(layer, in[0]));
+    out.push_back(only);
+  }
+  for (const Shape& shape : out) LOOM_TRY(check_size(layer, shape));
   return out;
+}
+
+Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
+  LOOM_ASSIGN(const std::vector<Shape> out, infer_all(layer, std::span(&in, 1)));
+  if (out.size() == 1) return out[0];
+  return invalid(cat(layer.def->name, " gives ", out.size(),
+                     " outputs, which only a Graph around it can tell apart"));
+}
+
+Result<std::vector<Tensor>> forward_all(ForwardCall& call) {
+  const LayerDef& def = *call.config().def;
+  if (def.forward_all != nullptr) return def.forward_all(call);
+  LOOM_ASSIGN(const Tensor y, def.forward(call));
+  return std::vector<Tensor>{y};
 }
 
 bool wants_skip(const LayerConfig& layer) {
@@ -178,10 +225,18 @@ bool wants_skip(const LayerConfig& layer) {
 bool takes_ids(const LayerConfig& layer) {
   if (layer.disabled) return false;
   if (layer.def->takes_ids) return true;
+  if (layer.def->wired) return graph_takes_ids(layer);
   for (const LayerConfig& child : layer.children) {
     if (!child.disabled) return takes_ids(child);
   }
   return false;
+}
+
+Result<std::vector<Shape>> infer_all_after(const LayerConfig& layer, const Shape& in,
+                                           const Shape& skip) {
+  if (layer.def->forward_all != nullptr && !layer.disabled) return infer_all(layer, {&in, 1});
+  LOOM_ASSIGN(const Shape out, infer_after(layer, in, skip));
+  return std::vector<Shape>{out};
 }
 
 Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip) {

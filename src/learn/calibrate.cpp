@@ -54,6 +54,10 @@ void patch(const ConvShape& s, const float* x, int64_t at, float* out) {
 
 Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& ops,
                                             ThreadPool& pool, bool carry_feedback) {
+  if (!network.more_inputs().empty())
+    return unsupported(
+        "ranges are taken from a data set, which has one input for each sample; this "
+        "network takes more");
   RangeObserver o;
   o.batch_ = network.input()[0];
   o.ranges_.resize(network.params().size());

@@ -1,6 +1,7 @@
 #include "learn/dataset.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/rng.hpp"
@@ -64,17 +65,40 @@ Status Dataset::check_inputs() const {
   return check_finite("input", inputs, each);
 }
 
+namespace {
+
+Status check_weights(const std::vector<float>& weights, int64_t samples) {
+  if (weights.empty()) return {};
+  LOOM_TRY(check_size("weights", weights, samples, 1));
+  double sum = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    sum += static_cast<double>(weights[i]);
+    if (weights[i] >= 0.0f && weights[i] - weights[i] == 0.0f) continue;
+    return invalid(cat("sample ", i, ": its weight is ", weights[i], ", must be 0 or more"));
+  }
+  return sum > 0 ? Status{} : invalid("every sample has weight 0; one at least must count");
+}
+
+}  // namespace
+
 Status Dataset::check() const {
   LOOM_TRY(check_inputs());
+  LOOM_TRY(check_weights(weights, samples));
   if (has_labels()) {
     if (static_cast<int64_t>(labels.size()) % samples != 0) {
       return invalid(cat("the dataset has ", labels.size(), " labels for ", samples, " samples"));
     }
+    size_t left_out = 0;
     for (size_t i = 0; i < labels.size(); ++i) {
-      if (labels[i] >= 0 && labels[i] < classes) continue;
+      if (ignores(labels[i])) ++left_out;
+      if (ignores(labels[i]) || (labels[i] >= 0 && labels[i] < classes)) continue;
       return make_error(Code::out_of_range,
                         cat("sample ", static_cast<int64_t>(i) / labels_per_sample(), ": label ",
                             labels[i], " must be from 0 to ", classes - 1));
+    }
+    if (left_out == labels.size()) {
+      return invalid(
+          cat("every label is ", *ignored, ", which is ignored; one at least must count"));
     }
     return {};
   }
@@ -93,6 +117,8 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   d.ids = chosen(ids, samples, rows);
   d.targets = chosen(targets, samples, rows);
   d.labels = chosen(labels, samples, rows);
+  d.weights = chosen(weights, samples, rows);
+  d.ignored = ignored;
   return d;
 }
 
@@ -101,11 +127,12 @@ void Dataset::keep(std::span<const int64_t> rows) {
   keep_rows(ids, samples, rows);
   keep_rows(targets, samples, rows);
   keep_rows(labels, samples, rows);
+  keep_rows(weights, samples, rows);
   samples = static_cast<int64_t>(rows.size());
 }
 
 uint64_t Dataset::bytes() const {
-  return (inputs.size() + targets.size()) * sizeof(float) +
+  return (inputs.size() + targets.size() + weights.size()) * sizeof(float) +
          (ids.size() + labels.size()) * sizeof(int32_t);
 }
 
@@ -121,6 +148,41 @@ std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream) {
               order[static_cast<size_t>(wide % static_cast<uint64_t>(i + 1))]);
   }
   return order;
+}
+
+std::vector<int64_t> balanced_order(const Dataset& data, uint64_t seed, int64_t epoch) {
+  constexpr uint64_t kSamples = uint64_t{1} << 50, kPlaces = uint64_t{1} << 51;
+  const auto turn = static_cast<uint64_t>(epoch);
+  std::map<int32_t, std::vector<int64_t>> groups;
+  for (const int64_t row : permutation(data.samples, seed, kSamples + turn)) {
+    const int32_t label = data.labels[static_cast<size_t>(row)];
+    if (!data.ignores(label)) groups[label].push_back(row);
+  }
+  std::vector<const std::vector<int64_t>*> classes;
+  for (const auto& [label, rows] : groups) classes.push_back(&rows);
+  std::vector<int64_t> order(static_cast<size_t>(data.samples));
+  const std::vector<int64_t> places = permutation(data.samples, seed, kPlaces + turn);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const std::vector<int64_t>& rows = *classes[i % classes.size()];
+    order[static_cast<size_t>(places[i])] = rows[(i / classes.size()) % rows.size()];
+  }
+  return order;
+}
+
+std::vector<float> balanced_weights(const Dataset& data, int64_t classes) {
+  std::vector<int64_t> counts(static_cast<size_t>(classes));
+  int64_t all = 0, there = 0;
+  for (const int32_t label : data.labels) {
+    if (data.ignores(label)) continue;
+    if (counts[static_cast<size_t>(label)]++ == 0) ++there;
+    ++all;
+  }
+  std::vector<float> weights;
+  for (const int64_t n : counts) {
+    const double even = static_cast<double>(all) / static_cast<double>(there);
+    weights.push_back(n > 0 ? static_cast<float>(even / static_cast<double>(n)) : 1.0f);
+  }
+  return weights;
 }
 
 }  // namespace loom::core

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,15 +15,18 @@ namespace loom::core {
 
 struct Dataset {
   int64_t samples = 0;
-  Shape sample;                 // of one input, without the batch axis; rank 0: one number
-  std::vector<float> inputs;    // [samples][sample], or empty
-  std::vector<int32_t> ids;     // the same as ids, or empty
-  int64_t outputs = 0;          // numbers per target
-  std::vector<float> targets;   // [samples][outputs], or empty
-  std::vector<int32_t> labels;  // [samples][labels per sample], or empty
-  int64_t classes = 0;          // labels are below it
+  Shape sample;                    // of one input, without the batch axis; rank 0: one number
+  std::vector<float> inputs;       // [samples][sample], or empty
+  std::vector<int32_t> ids;        // the same as ids, or empty
+  int64_t outputs = 0;             // numbers per target
+  std::vector<float> targets;      // [samples][outputs], or empty
+  std::vector<int32_t> labels;     // [samples][labels per sample], or empty
+  int64_t classes = 0;             // labels are below it
+  std::vector<float> weights;      // [samples]: what a sample counts in the loss; empty: 1
+  std::optional<int32_t> ignored;  // labels of this value count nothing
 
   bool has_labels() const { return !labels.empty(); }
+  bool ignores(int32_t label) const { return ignored && label == *ignored; }
   int64_t labels_per_sample() const {
     return samples > 0 ? static_cast<int64_t>(labels.size()) / samples : 0;
   }
@@ -38,6 +42,14 @@ struct Dataset {
   // That its values take.
   uint64_t bytes() const;
 };
+
+// As many places as `data` has samples, of every class equally many as far as that goes: samples of
+// rare classes stand there more than once, those of others are left out. Samples need one label
+// each. A function of (seed, epoch).
+std::vector<int64_t> balanced_order(const Dataset& data, uint64_t seed, int64_t epoch);
+// Weights of classes that make all count equally: samples / (classes that are there x samples of
+// the class); 1 for a class that is not there.
+std::vector<float> balanced_weights(const Dataset& data, int64_t classes);
 
 // 0 .. n - 1 in an order that is a function of (seed, stream).
 std::vector<int64_t> permutation(int64_t n, uint64_t seed, uint64_t stream);

@@ -183,7 +183,7 @@ Result<std::unique_ptr<Lbfgs>> Lbfgs::create(const std::vector<Trained>& trained
   auto made = std::make_unique<Lbfgs>();
   made->spec_ = spec;
   for (size_t i = 0; i < trained.size(); ++i) {
-    LOOM_TRY(made->remember(trained[i], static_cast<int64_t>(i)));
+    if (!trained[i].frozen) LOOM_TRY(made->remember(trained[i], static_cast<int64_t>(i)));
   }
   LOOM_ASSIGN(made->rho_, made->persistent("lbfgs/rho", Shape{1, spec.history}));
   LOOM_ASSIGN(made->gamma_, made->persistent("lbfgs/gamma", Shape{1, 1}));

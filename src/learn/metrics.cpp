@@ -58,7 +58,7 @@ std::optional<double> RegressionMetrics::r2() const {
 
 OutputScores::OutputScores(const Dataset& data, const LossSpec& loss, int64_t width)
     : data_(data), loss_(loss), width_(width), numbers_(static_cast<size_t>(width)) {
-  if (!data.has_labels() || !loss.heads.empty()) return;
+  if (!data.has_labels() || !loss.heads.empty() || loss.sequence()) return;
   const auto classes = static_cast<size_t>(width);
   confusion_.assign(classes, std::vector<int64_t>(classes));
 }
@@ -70,6 +70,7 @@ void OutputScores::add(int64_t first, int64_t count, const Tensor& y) {
     const auto row = static_cast<size_t>(first * per_sample + r);
     const std::span<const float> outputs(y.f32_row(r), width);
     if (!confusion_.empty()) {
+      if (data_.ignores(data_.labels[row])) continue;
       const auto called = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
       ++confusion_[static_cast<size_t>(data_.labels[row])][static_cast<size_t>(called)];
     } else if (!data_.targets.empty()) {
@@ -82,7 +83,7 @@ void OutputScores::add(int64_t first, int64_t count, const Tensor& y) {
 }
 
 std::optional<double> OutputScores::accuracy() const {
-  if (data_.targets.empty() || loss_.kind != LossKind::bce) return {};
+  if (data_.targets.empty() || !loss_.sides()) return {};
   return share(right_, static_cast<int64_t>(data_.targets.size()));
 }
 

@@ -50,14 +50,15 @@ class OutputScores {
   void add(int64_t first, int64_t count, const Tensor& y);
 
   const Confusion& confusion() const { return confusion_; }  // of labels with one head, else empty
-  // Of bce, whose outputs are logits: the share of values on the side of 0 that the target says.
+  // Of bce, focal and hinge, whose outputs are logits or margins: the share of values on the side
+  // of 0 that the target says.
   std::optional<double> accuracy() const;
-  // Of targets, but for bce.
+  // Of other targets.
   std::optional<double> mean_absolute_error() const;
   std::optional<double> r2() const;
 
  private:
-  bool numbers() const { return !data_.targets.empty() && loss_.kind != LossKind::bce; }
+  bool numbers() const { return !data_.targets.empty() && !loss_.sides(); }
 
   const Dataset& data_;
   const LossSpec& loss_;

@@ -10,10 +10,13 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kLosses[] = {"mse", "mae", "huber", "softmax_ce", "bce", "kl", "cosine"};
-constexpr std::string_view kOptimizers[] = {"sgd",  "momentum", "nesterov", "rmsprop",
-                                            "adam", "adamw",    "lion",     "lbfgs"};
-constexpr auto kLbfgs = static_cast<OptimizerKind>(7);  // no op of its own (learn/lbfgs.hpp)
+constexpr std::string_view kLosses[] = {"mse",      "mae",    "huber", "softmax_ce", "bce",
+                                        "kl",       "cosine", "focal", "quantile",   "poisson",
+                                        "log_cosh", "hinge",  "ctc"};
+constexpr std::string_view kOptimizers[] = {
+    "sgd",      "momentum", "nesterov", "rmsprop", "adam",  "adamw", "lion",      "adagrad",
+    "adadelta", "nadam",    "adamax",   "radam",   "lbfgs", "lamb",  "adafactor", "muon"};
+constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
 constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
 constexpr std::string_view kSchedules[] = {
     "constant",        "step",   "multi_step", "exponential", "cosine",
@@ -46,28 +49,71 @@ std::string_view loss_name(LossKind kind) {
   return kLosses[static_cast<size_t>(kind)];
 }
 
-bool OptimizerSpec::has_m() const {
-  return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
+float LossSpec::number() const {
+  if (kind == LossKind::focal) return gamma;
+  return kind == LossKind::quantile ? quantile : delta;
 }
-bool OptimizerSpec::has_v() const {
-  return kind == OptimizerKind::rmsprop || kind == OptimizerKind::adam ||
-         kind == OptimizerKind::adamw;
+
+bool LossSpec::sequence() const {
+  return kind == kCtcLoss;
+}
+
+bool LossSpec::sides() const {
+  return kind == LossKind::bce || kind == LossKind::focal || kind == LossKind::hinge;
+}
+
+double NoiseSpec::deviation(int64_t t) const {
+  return std * power(static_cast<double>(t + 1), -0.5 * fade);
 }
 
 bool OptimizerSpec::corrects() const {
-  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw;
+  using enum OptimizerKind;
+  return kind == adam || kind == adamw || kind == nadam || kind == adamax || kind == radam;
 }
+
+namespace {
+
+OptimizerSpec layerwise_spec(OptimizerKind named) {
+  OptimizerSpec spec;
+  spec.layerwise = static_cast<Layerwise>(static_cast<int>(named) - static_cast<int>(kLbfgs));
+  switch (spec.layerwise) {
+    case Layerwise::none: break;
+    case Layerwise::lamb:
+      spec.eps = 1e-6f;
+      spec.decay = 0.01f;
+      break;
+    case Layerwise::adafactor:
+      spec.kind = OptimizerKind::sgd;
+      spec.eps = 1e-3f;
+      break;
+    case Layerwise::muon:
+      spec.kind = OptimizerKind::adamw;
+      spec.beta1 = 0.95f;
+      spec.decay = 0.1f;
+      break;
+  }
+  return spec;
+}
+
+}  // namespace
 
 Result<OptimizerSpec> parse_optimizer(std::string_view name) {
   OptimizerSpec spec;
   LOOM_ASSIGN(spec.kind, value_named<OptimizerKind>("optimizer", kOptimizers, name));
+  if (spec.kind > kLbfgs) spec = layerwise_spec(spec.kind);
   if (spec.kind == kLbfgs) spec = {.kind = OptimizerKind::sgd, .history = 10};
+  if (spec.layerwise != Layerwise::none) return spec;
   if (spec.kind == OptimizerKind::rmsprop) spec.beta2 = 0.99f;
   if (spec.kind == OptimizerKind::adamw) spec.decay = 0.01f;
   if (spec.kind == OptimizerKind::lion) spec.beta2 = 0.99f;
+  if (spec.kind == OptimizerKind::adagrad) spec.eps = 1e-10f;
+  if (spec.kind == OptimizerKind::adadelta) spec.beta2 = 0.9f;
+  if (spec.kind == OptimizerKind::adadelta) spec.eps = 1e-6f;
   return spec;
 }
 std::string_view optimizer_name(const OptimizerSpec& spec) {
+  const auto layerwise = static_cast<size_t>(spec.layerwise);
+  if (layerwise > 0) return kOptimizers[static_cast<size_t>(kLbfgs) + layerwise];
   return kOptimizers[static_cast<size_t>(spec.lbfgs() ? kLbfgs : spec.kind)];
 }
 

@@ -11,28 +11,45 @@
 
 namespace loom::core {
 
+constexpr auto kCtcLoss = static_cast<LossKind>(12);  // no kind of the op; LossSpec::sequence()
+
 struct LossSpec {
   LossKind kind = LossKind::mse;
   float delta = 1.0f;      // huber
   float smoothing = 0.0f;  // softmax_ce: share of the target spread over all classes
+  float gamma = 2.0f;      // focal: how much values that are right already count less
+  float alpha = -1.0f;     // focal: weight of targets 1, those of 0 have the rest; below 0: none
+  float quantile = 0.5f;   // quantile: share of the targets below the prediction
   // softmax_ce: widths of heads that stand side by side in a row of the prediction, each with a
   // target of its own; empty: one head.
   std::vector<int64_t> heads;
+
+  int64_t blank = 0;  // ctc: the class that says nothing
+
+  // Of all rows of a sample together, with labels of any number (learn/ctc.hpp): no loss of an op.
+  bool sequence() const;
+  float number() const;  // LossArgs::delta of the kind
+  bool sides() const;    // targets are 0 or 1, and an output above 0 says 1
 };
-// mse, mae, huber, softmax_ce (cross_entropy), bce, kl, cosine.
+// mse, mae, huber, softmax_ce (cross_entropy), bce, kl, cosine, focal, quantile, poisson, log_cosh,
+// hinge, ctc.
 Result<LossKind> parse_loss(std::string_view name);
 std::string_view loss_name(LossKind kind);
+
+// Optimizers that step a parameter as a whole: learn/layerwise.hpp.
+enum class Layerwise : uint8_t { none, lamb, adafactor, muon };
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adam;
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
   int64_t history = 0;  // > 0: L-BFGS with so many pairs; `kind` and the betas say nothing then
+  // Else than none: `kind` is what moments it keeps, and of muon what vectors are stepped by.
+  Layerwise layerwise = Layerwise::none;
   bool lbfgs() const { return history > 0; }
-  bool has_m() const;
-  bool has_v() const;
   bool corrects() const;  // updates divide by 1 - beta^t
 };
-// sgd, momentum, nesterov, rmsprop, adam, adamw, lion, lbfgs, each with its usual constants.
+// sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, adamax, radam,
+// lbfgs, lamb, adafactor, muon, each with its usual constants.
 Result<OptimizerSpec> parse_optimizer(std::string_view name);
 std::string_view optimizer_name(const OptimizerSpec& spec);
 
@@ -42,6 +59,30 @@ struct ClipSpec {
   ClipKind kind = ClipKind::none;
   float limit = 1.0f;
 };
+// Normal noise on gradients, after clipping: of update t, from 0, with deviation std / (1 +
+// t)^(fade / 2) (Neelakantan et al., 2015, with fade 0.55).
+struct NoiseSpec {
+  double std = 0;  // 0: none
+  double fade = 0;
+  double deviation(int64_t t) const;
+};
+
+// Averages of the weights and of what layers keep beside them (means of BatchNorm), which are what
+// is evaluated and saved. decay: of an exponential average over all updates, a += (1 - decay) (w -
+// a), which begins as the weights after the first one. from: the mean over the ends of all epochs
+// from that one on (stochastic weight averaging, Izmailov et al., 2018). At most one of them.
+struct AverageSpec {
+  double decay = 0;
+  int64_t from = 0;
+  bool any() const { return decay > 0 || from > 0; }
+};
+
+// Every so many updates slow weights s += share (w - s), and w becomes s (Zhang et al., 2019).
+struct LookaheadSpec {
+  int64_t every = 0;  // 0: none
+  double share = 0.5;
+};
+
 Result<ClipKind> parse_clip(std::string_view name);
 std::string_view clip_name(ClipKind kind);
 

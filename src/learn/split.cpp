@@ -52,17 +52,34 @@ void set_quotas(std::vector<Group>& groups, double share, int64_t total) {
 
 }  // namespace
 
-Result<SplitDataset> split_dataset(Dataset data, const SplitSpec& spec) {
-  if (!(spec.share >= 0 && spec.share <= 1)) {
-    return invalid("the share of samples that train must be between 0 and 1");
+namespace {
+
+// Which samples train: all but those of the fold. Samples are dealt to the folds one after the
+// other, class by class, so that neither a class nor the whole is ever more than one apart.
+Result<std::vector<bool>> outside_fold(const Dataset& data, const SplitSpec& spec, bool by_class) {
+  if (spec.folds < 2 || spec.folds > data.samples)
+    return invalid(cat(spec.folds, " folds of ", data.samples,
+                       " samples; give at least 2, and at most one for each sample"));
+  if (spec.fold < 0 || spec.fold >= spec.folds)
+    return invalid(cat("fold ", spec.fold, " must be from 0 to ", spec.folds - 1));
+  std::vector<bool> trains(static_cast<size_t>(data.samples), true);
+  if (!spec.shuffle) {
+    const int64_t each = data.samples / spec.folds, rest = data.samples % spec.folds;
+    const int64_t first = spec.fold * each + std::min(spec.fold, rest);
+    const int64_t count = each + (spec.fold < rest ? 1 : 0);
+    for (int64_t i = first; i < first + count; ++i) trains[static_cast<size_t>(i)] = false;
+    return trains;
   }
-  const auto total =
-      static_cast<int64_t>(std::floor(spec.share * static_cast<double>(data.samples) + 0.5));
-  if (total < 1 || total >= data.samples) {
-    return invalid(cat("a split that trains ", total, " of ", data.samples,
-                       " samples; both parts need at least one"));
+  int64_t dealt = 0;
+  for (const Group& group : groups_of(data, by_class, spec.seed)) {
+    for (const int64_t row : group.rows)
+      trains[static_cast<size_t>(row)] = dealt++ % spec.folds != spec.fold;
   }
-  const bool by_class = spec.shuffle && data.has_labels() && data.labels_per_sample() == 1;
+  return trains;
+}
+
+Result<std::vector<bool>> within_share(const Dataset& data, const SplitSpec& spec, bool by_class,
+                                       int64_t total) {
   std::vector<Group> groups = groups_of(data, by_class, spec.seed);
   set_quotas(groups, spec.share, total);
   std::vector<bool> trains(static_cast<size_t>(data.samples));
@@ -70,12 +87,30 @@ Result<SplitDataset> split_dataset(Dataset data, const SplitSpec& spec) {
     for (int64_t i = 0; i < group.quota; ++i)
       trains[static_cast<size_t>(group.rows[static_cast<size_t>(i)])] = true;
   }
-  std::vector<int64_t> train, validation;
-  for (int64_t row = 0; row < data.samples; ++row) {
-    const bool in_front = row < total;
-    const bool mine = spec.shuffle ? trains[static_cast<size_t>(row)] : in_front;
-    (mine ? train : validation).push_back(row);
+  for (int64_t row = 0; !spec.shuffle && row < data.samples; ++row)
+    trains[static_cast<size_t>(row)] = row < total;
+  return trains;
+}
+
+}  // namespace
+
+Result<SplitDataset> split_dataset(Dataset data, const SplitSpec& spec) {
+  if (!(spec.share >= 0 && spec.share <= 1)) {
+    return invalid("the share of samples that train must be between 0 and 1");
   }
+  const auto total =
+      static_cast<int64_t>(std::floor(spec.share * static_cast<double>(data.samples) + 0.5));
+  if (spec.folds == 0 && (total < 1 || total >= data.samples)) {
+    return invalid(cat("a split that trains ", total, " of ", data.samples,
+                       " samples; both parts need at least one"));
+  }
+  const bool by_class = spec.shuffle && data.has_labels() && data.labels_per_sample() == 1;
+  LOOM_ASSIGN(const std::vector<bool> trains, spec.folds != 0
+                                                  ? outside_fold(data, spec, by_class)
+                                                  : within_share(data, spec, by_class, total));
+  std::vector<int64_t> train, validation;
+  for (int64_t row = 0; row < data.samples; ++row)
+    (trains[static_cast<size_t>(row)] ? train : validation).push_back(row);
   Dataset held_out = data.select(validation);
   data.keep(train);
   return SplitDataset{std::move(data), std::move(held_out), by_class};

@@ -10,6 +10,10 @@ struct SplitSpec {
   double share = 0;  // of the samples that train, in (0, 1)
   uint64_t seed = 1;
   bool shuffle = true;  // false: the first samples train, the last validate
+  // Above 0: `share` says nothing; the samples lie in so many folds, and those of fold `fold`, from
+  // 0, validate. Folds differ by at most one sample, and where every sample has one label and they
+  // are shuffled, by at most one of each class; else they are pieces of the order there is.
+  int64_t folds = 0, fold = 0;
 };
 
 struct SplitDataset {

@@ -1,11 +1,21 @@
 #include "learn/step_builder.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
+#include "learn/layerwise.hpp"
+#include "learn/scribe.hpp"
 
 namespace loom::core {
 
 Tensor cell(const Tensor& row, int64_t i) {
   return slice_cols(row, i, 1);
+}
+
+Tensor hyper_of(const Tensor& hyper, int64_t group) {
+  Tensor row = hyper.slice_rows(group, 1);
+  row.shape = Shape{4};
+  return row;
 }
 
 Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory) {
@@ -18,37 +28,16 @@ Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory) {
   return t;
 }
 
-namespace {
-
-// Shorthands for small tensors of a trace.
-class Scribe {
- public:
-  explicit Scribe(Trace& trace) : trace_(trace), ops_(trace) {}
-  Recorder& ops() { return ops_; }
-  Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
-  Result<Tensor> number(float value) {
-    const Tensor t = fresh(Shape{1, 1});
-    LOOM_TRY(ops_.fill({t, value}));
-    return t;
-  }
-  Result<Tensor> binary(const Tensor& a, const Tensor& b, BinaryKind kind) {
-    const Tensor y = fresh(a.shape);
-    LOOM_TRY(ops_.binary({a, b, y, kind}));
-    return y;
-  }
-
- private:
-  Trace& trace_;
-  Recorder ops_;
-};
-
-// Sum of squares of a matrix into one number: row by row, then over the rows.
-Status sum_of_squares(Scribe& s, const Tensor& g, const Tensor& out) {
-  const int64_t rows = g.rows();
-  const Tensor sums = s.fresh(Shape{rows});
-  LOOM_TRY(s.ops().reduce({g, sums, ReduceKind::sum_squares}));
-  return s.ops().reduce({as_matrix(sums, 1, rows), out, ReduceKind::sum});
+Tensor bytes_of(const Buffer& memory) {
+  Tensor t;
+  t.dtype = DType::u8;
+  t.shape = Shape{memory.size()};
+  t.row_stride = memory.size();
+  t.data = const_cast<std::byte*>(memory.data());
+  return t;
 }
+
+namespace {
 
 // min(1, limit / (norm + 1e-6)), of the sum of squares; the norm goes to `norm`.
 Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const Tensor& norm) {
@@ -59,12 +48,6 @@ Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const T
   LOOM_ASSIGN(const Tensor ratio, s.binary(most, above, BinaryKind::div));
   LOOM_ASSIGN(const Tensor one, s.number(1.0f));
   return s.binary(ratio, one, BinaryKind::min);
-}
-
-// 1 when `value` is finite, else NaN: 1 + 0 * value, to `out`. numbers: 0 and 1.
-Status guard(Scribe& s, const Tensor& numbers, const Tensor& value, const Tensor& out) {
-  LOOM_ASSIGN(const Tensor nothing, s.binary(value, cell(numbers, 0), BinaryKind::mul));
-  return s.ops().binary({nothing, cell(numbers, 1), out, BinaryKind::add});
 }
 
 class Updater {
@@ -78,7 +61,7 @@ class Updater {
   Status begin(const Tensor& loss) {
     const bool last = together_ && !needs_all();
     scale_ = last ? cell(t_.report, 1) : scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(guard(scribe_, t_.numbers, loss, scale_));
+    LOOM_TRY(scribe_.guard(t_.numbers, loss, scale_));
     if (!together_ || loss.data == cell(t_.report, 2).data) return {};
     return scribe_.ops().unary({loss, cell(t_.report, 2)});
   }
@@ -88,13 +71,13 @@ class Updater {
     const auto n = static_cast<int64_t>(gradients.size());
     const Tensor squares = scribe_.fresh(Shape{1, n});
     for (int64_t i = 0; i < n; ++i) {
-      LOOM_TRY(sum_of_squares(scribe_, gradients[static_cast<size_t>(i)], cell(squares, i)));
+      LOOM_TRY(scribe_.sum_of_squares(gradients[static_cast<size_t>(i)], cell(squares, i)));
     }
     const Tensor all = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
     LOOM_TRY(scribe_.ops().reduce({squares, all, ReduceKind::sum}));
     LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, all, options_.clip.limit, norm));
     const Tensor finite = scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(guard(scribe_, t_.numbers, norm, finite));
+    LOOM_TRY(scribe_.guard(t_.numbers, norm, finite));
     LOOM_ASSIGN(const Tensor both, scribe_.binary(scale_, finite, BinaryKind::mul));
     LOOM_ASSIGN(scale_, scribe_.binary(both, clip, BinaryKind::mul));
     LOOM_TRY(scribe_.ops().unary({norm, cell(t_.report, 0)}));
@@ -103,18 +86,27 @@ class Updater {
 
   // rows: of a sparse gradient (Differentiator::rows); empty: all.
   Status update(const Trained& p, const Tensor& gradient, const Tensor& rows = {}) {
-    LOOM_ASSIGN(const Tensor g, clipped(gradient));
-    LOOM_ASSIGN(const Tensor scale, layer_scale(gradient));
+    LOOM_ASSIGN(Tensor g, clipped(gradient));
+    LOOM_ASSIGN(Tensor scale, layer_scale(gradient));
+    if (options_.noise.std > 0) LOOM_TRY(add_noise(p, g, scale));
     OptimizeArgs o;
     o.p = p.master;
     if (p.master.empty()) {
       o.p = scribe_.fresh(p.weight.shape);
       LOOM_TRY(scribe_.ops().convert({p.weight, o.p, rows}));
     }
+    if (is_layerwise(options_.optimizer, p.weight.shape)) {
+      if (!rows.empty()) {
+        LOOM_ASSIGN(g, all_rows(g, rows, p.weight.shape));
+        if (p.master.empty()) LOOM_TRY(scribe_.ops().convert({p.weight, o.p}));
+      }
+      LOOM_TRY(record_layerwise(scribe_, options_.optimizer, p, o.p, g, scale, t_));
+      return pack(p, o);
+    }
     o.g = g;
     o.m = p.m;
     o.v = p.v;
-    o.hyper = t_.hyper;
+    o.hyper = hyper_of(t_.hyper, p.group);
     o.scale = scale;
     o.kind = options_.optimizer.kind;
     o.beta1 = options_.optimizer.beta1;
@@ -131,6 +123,8 @@ class Updater {
     LOOM_TRY(apply());
     return together_ ? Status{} : report();
   }
+  // What gradients are multiplied by; NaN where the step is dropped.
+  const Tensor& scale() const { return scale_; }
   Recorder& ops() { return scribe_.ops(); }
 
  private:
@@ -145,9 +139,36 @@ class Updater {
   Result<Tensor> layer_scale(const Tensor& g) {
     if (options_.clip.kind != ClipKind::layer) return scale_;
     const Tensor squares = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(sum_of_squares(scribe_, g, squares));
+    LOOM_TRY(scribe_.sum_of_squares(g, squares));
     LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, squares, options_.clip.limit, norm));
     return scribe_.binary(scale_, clip, BinaryKind::mul);
+  }
+
+  // A sparse gradient with the rows that are 0.
+  Result<Tensor> all_rows(const Tensor& g, const Tensor& rows, const Shape& shape) {
+    const Tensor whole = scribe_.fresh(shape);
+    LOOM_TRY(scribe_.ops().fill({whole, 0.0f}));
+    LOOM_TRY(scribe_.ops().scatter_add_rows({g, rows, whole, -1}));
+    return whole;
+  }
+
+  // g becomes g scale + noise, scale what is left of it: 1, or NaN where the step is dropped.
+  Status add_noise(const Trained& p, Tensor& g, Tensor& scale) {
+    constexpr uint64_t kNoiseStream = uint64_t{1} << 50;  // not those of layers and of rounding
+    RandomArgs random;
+    random.y = scribe_.fresh(g.shape);
+    random.step = t_.network.step;
+    random.seed = options_.seed;
+    random.stream = kNoiseStream + p.stream;
+    random.kind = RandomKind::normal;
+    LOOM_TRY(scribe_.ops().random(random));
+    LOOM_ASSIGN(const Tensor scaled, scribe_.binary(g, scale, BinaryKind::mul));
+    LOOM_ASSIGN(const Tensor noise, scribe_.binary(random.y, cell(t_.numbers, 2), BinaryKind::mul));
+    LOOM_ASSIGN(g, scribe_.binary(scaled, noise, BinaryKind::add));
+    const Tensor finite = scribe_.fresh(Shape{1, 1});
+    LOOM_TRY(scribe_.guard(t_.numbers, scale, finite));
+    scale = finite;
+    return {};
   }
 
   // What waits, one after the other: first the updates, then the packing.
@@ -267,8 +288,9 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
     loss.row_loss.row_stride = y.rows();
     if (!dy.empty()) loss.dpred = slice_cols(dy, first, width);
     loss.kind = options.loss.kind;
-    loss.delta = options.loss.delta;
+    loss.delta = options.loss.number();
     loss.smoothing = options.loss.smoothing;
+    loss.alpha = options.loss.alpha;
     LOOM_TRY(record_parts(s, loss, together));
     first += width;
   }
@@ -296,11 +318,29 @@ std::vector<Tensor*> StepTensors::pins() {
   std::vector<Tensor*> all;
   for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
   if (!network.mask.empty()) all.push_back(&network.mask);
+  if (!network.present.empty()) all.push_back(&network.present);
   for (Tensor& t : network.more) all.push_back(&t);
   if (!row_losses.empty()) all.push_back(&row_losses);
   if (!given_loss.empty()) all.insert(all.end(), {&given_gradient, &given_loss});
   for (Tensor& target : targets) all.push_back(&target);
   return all;
+}
+
+void mark_present(const TracedNetwork& network, int64_t samples) {
+  for (int64_t i = 0; !network.present.empty() && i < network.present.shape.count(); ++i) {
+    network.present.f32()[i] = i < samples ? 1.0f : 0.0f;
+  }
+}
+
+Status enough_present(const TracedNetwork& network) {
+  if (network.present.empty()) return {};
+  const float* first = network.present.f32();
+  const auto samples =
+      static_cast<int64_t>(std::count(first, first + network.present.shape.count(), 1.0f));
+  if (samples >= network.least) return {};
+  return invalid(cat("a batch of ", samples, samples == 1 ? " sample" : " samples",
+                     " is too small for BatchNorm, which takes statistics of at least ",
+                     network.least, " samples; choose a batch size that leaves no such rest"));
 }
 
 Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, const Ops& ops) {
@@ -314,26 +354,59 @@ const std::vector<Tensor>* tensors_of(const FeedbackMemory& feedback) {
   return feedback.empty() ? nullptr : &feedback.tensors();
 }
 
+// The update is that of sgd by the gradient buffer - value, so that it is left out where `finite`
+// is NaN, as the updates of parameters are.
+Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& finite) {
+  Scribe s(trace);
+  for (const KeptValue& kept : network.kept) {
+    OptimizeArgs o;
+    o.p = kept.buffer;
+    o.g = s.fresh(kept.buffer.shape);
+    o.scale = finite;
+    o.hyper = s.fresh(Shape{4});
+    LOOM_TRY(s.ops().fill({o.hyper, kept.rate}));
+    if (!kept.gate.empty()) {
+      const Tensor rate = o.hyper;
+      o.hyper = s.fresh(Shape{4});
+      LOOM_TRY(s.ops().binary({rate, kept.gate, o.hyper, BinaryKind::mul}));
+    }
+    LOOM_TRY(s.ops().binary({kept.buffer, kept.value, o.g, BinaryKind::sub}));
+    LOOM_TRY(s.ops().optimize(o));
+  }
+  return {};
+}
+
 namespace {
 
-// Gradients of all parameters, and their updates unless they are gathered first.
-Status record_learning(Trace& trace, const TrainStepOptions& options,
-                       const std::vector<Trained>& trained, StepTensors& t, bool together) {
+// Gradients of all parameters, and their updates unless they are gathered first. Returns what is
+// NaN where the step is dropped.
+Result<Tensor> record_learning(Trace& trace, const TrainStepOptions& options,
+                               const std::vector<Trained>& trained, StepTensors& t, bool together) {
   Differentiator d(trace);
   d.checkpoint(segments(t.network, options.checkpoint_cells));
   Scribe s(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
-  LOOM_TRY(options.given_loss ? record_given(trace, s, t, dy, together)
-                              : record_loss(trace, s, options, t, dy, together));
+  const bool given = options.given_loss || options.loss.sequence();
+  LOOM_TRY(given ? record_given(trace, s, t, dy, together)
+                 : record_loss(trace, s, options, t, dy, together));
   const bool alone = options.accumulate == 1 && !options.optimizer.lbfgs();
-  for (const Trained& p : trained) d.want(p.weight, p.gradient, !alone);
-  if (options.observed) {
-    for (const Tensor& y : t.network.outputs) d.want(y);
+  for (const Trained& p : trained) {
+    if (!p.frozen) d.want(p.weight, p.gradient, !alone);
   }
-  // Gradients of outputs become notes behind those of the outputs; true when `of` is one.
+  if (options.observed) {
+    // A layer that only looks at its input in another shape gives the same memory: asked for once.
+    for (size_t i = 0; i < t.network.outputs.size(); ++i) {
+      const auto earlier = t.network.outputs.begin() + static_cast<int64_t>(i);
+      const bool same = std::any_of(t.network.outputs.begin(), earlier,
+                                    [&](const Tensor& y) { return y.data == earlier->data; });
+      if (!same) d.want(*earlier);
+    }
+  }
+  // Gradients of outputs become notes behind those of the outputs, that of the last layer first;
+  // true when `of` is one.
   const auto noted = [&](const Tensor& of) {
     bool found = false;
-    for (size_t i = 0; options.observed && i < t.network.outputs.size(); ++i) {
+    for (size_t i = t.network.outputs.size(); options.observed && i-- > 0;) {
       const Tensor& y = t.network.outputs[i];
       if (trace.find(of.data) < 0 || trace.find(y.data) != trace.find(of.data)) continue;
       const Tensor gradient = d.gradient(y);
@@ -352,7 +425,10 @@ Status record_learning(Trace& trace, const TrainStepOptions& options,
     noted(of);
     return {};
   });
-  if (!alone) return d.run();
+  if (!alone) {
+    LOOM_TRY(d.run());
+    return t.loss;
+  }
 
   Updater updater(trace, options, t, together);
   LOOM_TRY(updater.begin(t.loss));
@@ -367,13 +443,14 @@ Status record_learning(Trace& trace, const TrainStepOptions& options,
       return updater.update(trained[which], gradient, d.rows(weight));
     });
     LOOM_TRY(d.run());
-    return updater.finish();
+    LOOM_TRY(updater.finish());
+    return updater.scale();
   }
   LOOM_TRY(d.run());
   std::vector<Tensor> gradients;
   std::vector<const Trained*> owners;
   for (const Trained& p : trained) {
-    const Tensor g = d.gradient(p.weight);
+    const Tensor g = p.frozen ? Tensor{} : d.gradient(p.weight);
     if (g.empty()) continue;
     gradients.push_back(g);
     owners.push_back(&p);
@@ -382,7 +459,8 @@ Status record_learning(Trace& trace, const TrainStepOptions& options,
   for (size_t i = 0; i < gradients.size(); ++i) {
     LOOM_TRY(updater.update(*owners[i], gradients[i], d.rows(owners[i]->weight)));
   }
-  return updater.finish();
+  LOOM_TRY(updater.finish());
+  return updater.scale();
 }
 
 }  // namespace
@@ -392,6 +470,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
                    StepTensors& t, bool together) {
   TraceOptions o;
   o.training = true;
+  o.partial = true;
   o.seed = options.seed;
   o.masked = options.masked;
   o.noted = options.observed;
@@ -401,7 +480,13 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   } else {
     LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   }
-  LOOM_TRY(record_learning(trace, options, trained, t, together));
+  LOOM_ASSIGN(const Tensor scale, record_learning(trace, options, trained, t, together));
+  if (!t.network.kept.empty()) {
+    Scribe s(trace);
+    const Tensor finite = s.fresh(Shape{1, 1});
+    LOOM_TRY(s.guard(t.numbers, scale, finite));
+    LOOM_TRY(record_kept(trace, t.network, finite));
+  }
   Recorder last(trace);
   if (options.finish) LOOM_TRY(options.finish(t.network, last));
   return feedback != nullptr ? record_feedback(t.network, *feedback, last) : Status{};
@@ -415,7 +500,7 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Scribe s(trace);
-  LOOM_TRY(record_loss(trace, s, options, t, {}, false));
+  if (!options.loss.sequence()) LOOM_TRY(record_loss(trace, s, options, t, {}, false));
   return feedback != nullptr ? record_feedback(t.network, *feedback, s.ops()) : Status{};
 }
 
@@ -423,16 +508,19 @@ Status record_update(Trace& trace, const TrainStepOptions& options,
                      const std::vector<Trained>& trained, StepTensors& t, bool together) {
   Updater updater(trace, options, t, together);
   std::vector<Tensor> gradients;
-  for (const Trained& p : trained) gradients.push_back(p.gradient);
+  for (const Trained& p : trained) {
+    if (!p.frozen) gradients.push_back(p.gradient);
+  }
   LOOM_TRY(updater.begin(t.loss));
   if (updater.needs_all()) LOOM_TRY(updater.clip_all(gradients));
   for (const Trained& p : trained) {
+    if (p.frozen) continue;
     LOOM_TRY(updater.update(p, p.gradient));
     if (!together) LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
   }
   LOOM_TRY(updater.finish());
   for (const Trained& p : trained) {
-    if (together) LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
+    if (together && !p.frozen) LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
   }
   return {};
 }

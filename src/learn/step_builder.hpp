@@ -12,10 +12,17 @@ struct Trained {
   Tensor gradient;  // where gradients are added up over batches; else empty
   Tensor ranges;    // PackArgs::ranges; empty: scales are taken anew
   uint64_t stream = 0;
+  size_t param = 0;     // of Network::params(); buffers are not among what is trained
+  bool frozen = false;  // keeps its values: neither moments nor a gradient
+  int64_t group = 0;    // row of StepTensors::hyper
 };
 
 // One number of a row, as [1, 1].
 Tensor cell(const Tensor& row, int64_t i);
+// Row `group` of StepTensors::hyper, as OptimizeArgs takes it.
+Tensor hyper_of(const Tensor& hyper, int64_t group);
+// Packed weights as plain bytes, to be saved as they lie.
+Tensor bytes_of(const Buffer& memory);
 // Zero-filled memory that outlives the programs; `memory` owns it.
 Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory);
 
@@ -25,8 +32,8 @@ struct StepTensors {
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;
   Tensor row_losses;  // of an evaluation: [heads, rows], each with its weight
-  Tensor hyper;       // OptimizeArgs::hyper
-  Tensor numbers;     // [1, 2]: 0 and 1
+  Tensor hyper;       // HyperNumbers: OptimizeArgs::hyper for each learning rate
+  Tensor numbers;     // [1, 3]: 0, 1, and the deviation of the noise of gradients
   // With TrainStepOptions::given_loss: the gradient of y and the loss, which the caller gives.
   Tensor given_gradient, given_loss;
   Tensor report;  // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
@@ -40,6 +47,12 @@ struct StepTensors {
 Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
                    const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
                    StepTensors& t, bool together);
+// Moves the buffers of a pass, in the order of use; `finite`: 1, or NaN where the step is dropped.
+Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& finite);
+// Of the next batch the first `samples` are real.
+void mark_present(const TracedNetwork& network, int64_t samples);
+// Errors: fewer samples are real than a layer needs.
+Status enough_present(const TracedNetwork& network);
 // Clipping and update from the added-up gradients, which become zero.
 Status record_update(Trace& trace, const TrainStepOptions& options,
                      const std::vector<Trained>& trained, StepTensors& t, bool together);

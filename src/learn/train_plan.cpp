@@ -1,4 +1,6 @@
 // What a training step would take, before anything of it is made.
+#include "learn/hyper.hpp"
+#include "learn/layerwise.hpp"
 #include "learn/step_builder.hpp"
 #include "learn/train_step.hpp"
 
@@ -8,17 +10,23 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
                                          const Ops& ops) {
   Trace trace(DType::f32, true);
   StepTensors t;
-  t.hyper = trace.fresh(Shape{4});
+  LOOM_ASSIGN(const std::vector<ParamRule> rules, resolve_rules(options.rules, network));
+  t.hyper = trace.fresh(Shape{HyperNumbers(options.optimizer, {}).rows(), 4});
   t.report = trace.fresh(Shape{1, 4});
-  t.numbers = trace.fresh(Shape{1, 2});
+  t.numbers = trace.fresh(Shape{1, 3});
   // What outlives a step has its place in the plan as well.
   std::vector<Trained> trained;
-  for (const Param& p : network.params()) {
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    const Param& p = network.params()[i];
+    if (!p.spec.trained) continue;
     Trained& one = trained.emplace_back();
     one.weight = one.master = p.tensor;
     if (p.spec.matrix()) one.master = options.native ? Tensor{} : trace.fresh(p.spec.shape);
-    if (options.optimizer.has_m()) one.m = trace.fresh(p.spec.shape);
-    if (options.optimizer.has_v()) one.v = trace.fresh(p.spec.shape);
+    one.frozen = rules[i].frozen;
+    if (one.frozen) continue;
+    const Moments moments = moments_of(options.optimizer, p.spec.shape);
+    if (moments.m) one.m = trace.fresh(*moments.m);
+    if (moments.v) one.v = trace.fresh(*moments.v);
     const bool gathers = options.accumulate > 1 || options.optimizer.lbfgs();
     if (gathers) one.gradient = trace.fresh(p.spec.shape);
   }
@@ -28,7 +36,9 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
   for (size_t i = 0; i < kept; ++i) persistent.push_back(trace.tensor(static_cast<int64_t>(i)));
   std::vector<Tensor*> pins = t.pins();
   for (Tensor& p : persistent) pins.push_back(&p);
-  const int64_t pairs = 2 * options.optimizer.history;  // of L-BFGS
+  // Pairs of L-BFGS; averages, what they replace while they are shown, and slow weights.
+  const int64_t pairs = 2 * options.optimizer.history + (options.average.any() ? 2 : 0) +
+                        (options.lookahead.every > 0 ? 1 : 0);
   const auto commands = static_cast<int64_t>(trace.commands().size() * sizeof(Command));
   return Program::planned_bytes(trace, pins, ops) + commands + pairs * network.param_count() * 4;
 }

@@ -1,97 +1,14 @@
 #include "learn/train_step.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <deque>
 #include <limits>
 #include <utility>
 
-#include "base/dmath.hpp"
 #include "base/text.hpp"
-#include "learn/lbfgs.hpp"
-#include "learn/step_builder.hpp"
+#include "learn/layerwise.hpp"
+#include "learn/train_step_impl.hpp"
 
 namespace loom::core {
-namespace {
-
-// Packed weights as plain bytes, to be saved as they lie.
-Tensor bytes_of(const Buffer& memory) {
-  Tensor t;
-  t.dtype = DType::u8;
-  t.shape = Shape{memory.size()};
-  t.row_stride = memory.size();
-  t.data = const_cast<std::byte*>(memory.data());
-  return t;
-}
-
-}  // namespace
-
-struct TrainStep::Impl {
-  Network* network = nullptr;
-  TrainStepOptions options;
-  const Ops* ops = nullptr;
-  ThreadPool* pool = nullptr;
-  StepTensors tensors;
-  std::vector<Trained> trained;
-  std::vector<Buffer> memory;
-  std::vector<StateTensor> state;
-  FeedbackMemory feedback;
-  std::vector<Tensor> gradients;
-  std::unique_ptr<Program> step;    // forward, loss, gradients; the update too unless accumulating
-  std::unique_ptr<Program> update;  // accumulating: clipping, update, gradients back to zero
-  std::unique_ptr<Program> pack;    // masters into the network
-  std::unique_ptr<Program> given;   // `step` with a loss of the caller; made when it is asked for
-  StepTensors given_tensors;
-  int64_t updates = 0;
-  int64_t batches = 0;  // since the last update
-  LayerObserver observer;
-  std::unique_ptr<Lbfgs> lbfgs;
-  Attached attached;
-  // Steps begun: on a device their reports, in a ring of their own, of which whole groups are
-  // fetched while later steps run. As many steps are begun ahead as run in kAhead.
-  static constexpr int64_t kGroup = 16, kReports = 16 * kGroup;
-  static constexpr double kAhead = 0.05;  // seconds
-  using Clock = std::chrono::steady_clock;
-  struct Fetch {
-    int64_t ticket, first, count;
-  };
-  Tensor reports;  // [kReports, 4]
-  std::vector<Buffer> reports_memory;
-  Attached reports_attached;
-  std::deque<Fetch> fetches;
-  int64_t begun = 0, asked = 0, taken = 0;  // since all were fetched; asked: part of `fetches`
-  int64_t most_ahead = 2 * kGroup;
-  Clock::time_point taken_at;
-  std::vector<StepResult> results;
-  float sent_hyper[4] = {};
-  bool hyper_sent = false;
-  std::vector<MemoryRange> ranges() const;
-  bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
-
-  Result<Tensor> persistent(const Shape& shape) { return loom::core::persistent(shape, memory); }
-  Status make_weight(int i, Recorder& recorder, Trained& one);
-  Status make_ranges(const Param& p, DType dtype, Trained& one);
-  Status make_state();
-  Status update_recorded(StepResult& result);
-  Status update_lbfgs(double rate, StepResult& result);
-  void show(int64_t id, const Tensor& values) const;
-  Status make_programs();
-  Status make_given();
-  Status take_loss(const GivenLoss& loss);
-  Result<StepResult> finish_step(double rate, const Tensor& loss);
-  float step_number() const {
-    return static_cast<float>((updates * options.accumulate + batches) % (1 << 24));
-  }
-  Status set_hyper(double rate);
-  // Steps that carry feedback wait for each other: one that is not finite must leave nothing.
-  bool overlaps() const {
-    return ops->device != nullptr && !gathers() && !observer && feedback.empty();
-  }
-  Status prepare(double rate);
-  Status ask();
-  Status take();
-  Status take_all();
-};
 
 // The weight of parameter i: in its number type, with a master unless the packed values themselves
 // are trained, and with the ranges of its scales where those are held.
@@ -140,29 +57,46 @@ Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
 }
 
 Status TrainStep::Impl::make_state() {
-  LOOM_ASSIGN(tensors.hyper, persistent(Shape{4}));
+  LOOM_ASSIGN(const std::vector<ParamRule> rules, resolve_rules(options.rules, *network));
+  hyper = HyperNumbers(options.optimizer, rules);
+  LOOM_ASSIGN(tensors.hyper, persistent(Shape{hyper.rows(), 4}));
   LOOM_ASSIGN(tensors.report, persistent(Shape{1, 4}));
-  LOOM_ASSIGN(tensors.numbers, persistent(Shape{1, 2}));
+  LOOM_ASSIGN(tensors.numbers, persistent(Shape{1, 3}));
   tensors.numbers.f32()[1] = 1.0f;
   Recorder recorder(host_ops(*ops), *pool, ActivationMode::f32);
   for (int i = 0; i < static_cast<int>(network->params().size()); ++i) {
     const Param& p = network->params()[static_cast<size_t>(i)];
+    if (!p.spec.trained) {
+      state.push_back({p.path, p.tensor});
+      if (gathers()) gradients.emplace_back();
+      continue;
+    }
     Trained one;
+    one.param = static_cast<size_t>(i);
     LOOM_TRY(make_weight(i, recorder, one));
-    if (options.optimizer.has_m()) {
-      LOOM_ASSIGN(one.m, persistent(p.spec.shape));
+    const ParamRule& rule = rules[static_cast<size_t>(i)];
+    one.frozen = rule.frozen;
+    one.group = hyper.row_of(rule);
+    const bool moves = !rule.frozen;
+    const Moments moments = moments_of(options.optimizer, p.spec.shape);
+    if (moves && moments.m) {
+      LOOM_ASSIGN(one.m, persistent(*moments.m));
       state.push_back({p.path + "/m", one.m});
     }
-    if (options.optimizer.has_v()) {
-      LOOM_ASSIGN(one.v, persistent(p.spec.shape));
+    if (moves && moments.v) {
+      LOOM_ASSIGN(one.v, persistent(*moments.v));
       state.push_back({p.path + "/v", one.v});
     }
     if (gathers()) {
-      LOOM_ASSIGN(one.gradient, persistent(p.spec.shape));
+      if (moves) {
+        LOOM_ASSIGN(one.gradient, persistent(p.spec.shape));
+      }
       gradients.push_back(one.gradient);
+    }
+    if (gathers() && moves) {
       state.push_back({p.path + "/gradient", one.gradient});
     }
-    one.stream = trained.size();
+    one.stream = one.param;
     trained.push_back(one);
   }
   LOOM_ASSIGN(feedback, carried_feedback(*network, options.carry_feedback, *ops));
@@ -170,6 +104,7 @@ Status TrainStep::Impl::make_state() {
     const Tensor& t = feedback.tensors()[i];
     if (!t.empty()) state.push_back({network->cells()[i].at.str() + "/feedback", t});
   }
+  LOOM_TRY(make_following());
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (ops->device != nullptr) {
     LOOM_ASSIGN(reports, loom::core::persistent(Shape{kReports, 4}, reports_memory));
@@ -228,6 +163,7 @@ Status TrainStep::Impl::make_programs() {
   LOOM_TRY(
       record_step(forward, *network, options, trained, tensors_of(feedback), tensors, together));
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
+  mark_present(tensors.network, network->input()[0]);
   if (gathers() && lbfgs == nullptr) {
     Trace apply(DType::f32);
     LOOM_TRY(record_update(apply, options, trained, tensors, together));
@@ -240,7 +176,7 @@ Status TrainStep::Impl::make_programs() {
 }
 
 Status TrainStep::Impl::make_given() {
-  if (given != nullptr) return {};
+  if (given != nullptr || options.loss.sequence()) return {};
   TrainStepOptions own = options;
   own.given_loss = true;
   given_tensors = {};
@@ -253,43 +189,36 @@ Status TrainStep::Impl::make_given() {
   LOOM_ASSIGN(Program program,
               Program::compile(std::move(trace), given_tensors.pins(), *ops, *pool));
   given = std::make_unique<Program>(std::move(program));
+  mark_present(given_tensors.network, network->input()[0]);
   return {};
 }
 
 // In the middle of a step: the caller sees y and gives the loss and its gradient. Where it fails,
 // the loss is no number and the gradient is zero, so that nothing changes.
 Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
-  const Tensor& dy = given_tensors.given_gradient;
+  const StepTensors& t = given_step();
+  const Tensor& dy = t.given_gradient;
   std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
-  const Result<double> value = loss(given_tensors.network.y, dy);
+  const Result<double> value = loss(t.network.y, dy);
   if (!value.ok()) std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
-  given_tensors.given_loss.f32()[0] =
+  t.given_loss.f32()[0] =
       value.ok() ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
   LOOM_TRY(to_device(*ops, dy));
-  LOOM_TRY(to_device(*ops, given_tensors.given_loss));
+  LOOM_TRY(to_device(*ops, t.given_loss));
   return value.ok() ? Status{} : Status(value.error());
 }
 
 Status TrainStep::Impl::set_hyper(double rate) {
-  const auto power = [&](float beta) {
-    if (beta <= 0.0f) return 1.0f;
-    const double log = dmath::log(static_cast<double>(beta));
-    return static_cast<float>(1.0 - dmath::exp(static_cast<double>(updates + 1) * log));
-  };
-  float* hyper = tensors.hyper.f32();
-  hyper[0] = static_cast<float>(rate);
-  // Others do without, and send nothing while the rate stays.
-  const bool corrects = options.optimizer.corrects();
-  hyper[1] = corrects ? power(options.optimizer.beta1) : 1.0f;
-  hyper[2] = corrects ? power(options.optimizer.beta2) : 1.0f;
-  if (hyper_sent && std::equal(hyper, hyper + 4, sent_hyper)) return {};
-  std::copy_n(hyper, 4, sent_hyper);
-  hyper_sent = true;
-  return to_device(*ops, tensors.hyper);
+  if (options.noise.std > 0) {
+    tensors.numbers.f32()[2] = static_cast<float>(options.noise.deviation(updates));
+    LOOM_TRY(to_device(*ops, tensors.numbers));
+  }
+  return hyper.fill(rate, updates, tensors.hyper.f32()) ? to_device(*ops, tensors.hyper) : Status{};
 }
 
 // What a step needs besides its batch.
 Status TrainStep::Impl::prepare(double rate) {
+  LOOM_TRY(enough_present(tensors.network));
   LOOM_TRY(set_hyper(rate));
   tensors.network.step.f32()[0] = step_number();
   return {};
@@ -329,6 +258,10 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
   if (options.optimizer.lbfgs() && (options.native || options.clip.kind != ClipKind::none)) {
     return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
   }
+  LOOM_TRY(check_following(options));
+  if (options.optimizer.lbfgs() && !options.rules.rates.empty()) {
+    return invalid("lbfgs has one rate for all parameters; leave rate_for out");
+  }
   if (!(options.scale_band >= 0 && options.scale_band < 1)) {
     return invalid(cat("scale_band is ", options.scale_band, ", must be at least 0 and below 1"));
   }
@@ -346,6 +279,7 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
 Result<StepResult> TrainStep::run(double learning_rate) {
   Impl& s = *impl_;
   LOOM_TRY(s.take_all());
+  LOOM_TRY(show_average(false));
   LOOM_TRY(s.prepare(learning_rate));
   if (s.observer) {
     LOOM_TRY(s.step->run([&](int64_t id, const Tensor& t) { s.show(id, t); }));
@@ -367,23 +301,35 @@ Result<StepResult> TrainStep::Impl::finish_step(double rate, const Tensor& loss)
   }
   if (!due || lbfgs != nullptr || loss.data != tensors.loss.data) LOOM_TRY(to_host(*ops, {loss}));
   result.loss = static_cast<double>(loss.f32()[0]);
-  if (result.updated) ++updates;
+  if (!result.updated) return result;
+  ++updates;
+  LOOM_TRY(follow_update());
   return result;
 }
 
 Result<Tensor> TrainStep::given_x() {
   LOOM_TRY(impl_->make_given());
-  return impl_->given_tensors.network.x;
+  return impl_->given_step().network.x;
+}
+
+Status TrainStep::set_present(int64_t samples) {
+  mark_present(impl_->tensors.network, samples);
+  mark_present(impl_->given_tensors.network, samples);
+  return enough_present(impl_->tensors.network);
 }
 
 Result<StepResult> TrainStep::run_given(double learning_rate, const GivenLoss& loss) {
   Impl& s = *impl_;
   LOOM_TRY(s.take_all());
+  LOOM_TRY(show_average(false));
   LOOM_TRY(s.make_given());
+  const StepTensors& own = s.given_step();
+  LOOM_TRY(enough_present(own.network));
   LOOM_TRY(s.set_hyper(learning_rate));
-  s.given_tensors.network.step.f32()[0] = s.step_number();
+  own.network.step.f32()[0] = s.step_number();
   Status taken;
-  LOOM_TRY(s.given->run([&](int64_t id, const Tensor& t) {
+  Program& recorded = s.given != nullptr ? *s.given : *s.step;
+  LOOM_TRY(recorded.run([&](int64_t id, const Tensor& t) {
     if (id == kGivenNote) {
       taken = s.take_loss(loss);
     } else if (s.observer) {
@@ -395,12 +341,12 @@ Result<StepResult> TrainStep::run_given(double learning_rate, const GivenLoss& l
     return taken.error();
   }
   // The update that is recorded apart asks whether the loss is finite.
-  if (s.update != nullptr) {
-    LOOM_TRY(to_host(*s.ops, {s.given_tensors.loss}));
-    s.tensors.loss.f32()[0] = s.given_tensors.loss.f32()[0];
+  if (s.update != nullptr && own.loss.data != s.tensors.loss.data) {
+    LOOM_TRY(to_host(*s.ops, {own.loss}));
+    s.tensors.loss.f32()[0] = own.loss.f32()[0];
     LOOM_TRY(to_device(*s.ops, s.tensors.loss));
   }
-  LOOM_ASSIGN(const StepResult result, s.finish_step(learning_rate, s.given_tensors.loss));
+  LOOM_ASSIGN(const StepResult result, s.finish_step(learning_rate, own.loss));
   if (!result.finite) LOOM_TRY(forget());
   return result;
 }
@@ -527,8 +473,10 @@ int64_t TrainStep::pending() const {
 
 Status TrainStep::restored(int64_t updates, int64_t pending) {
   LOOM_TRY(impl_->take_all());
+  impl_->hidden.clear();
   impl_->updates = updates;
   impl_->batches = pending;
+  if (updates == 0) LOOM_TRY(impl_->restart_following());
   LOOM_TRY(send());
   return impl_->pack->run();
 }
@@ -539,15 +487,15 @@ Status TrainStep::morph(const Coord& at, DType dtype) {
   const std::string prefix = at.str() + "/";
   bool found = false;
   LOOM_TRY(s.take_all());
+  LOOM_TRY(show_average(false));
   LOOM_TRY(fetch());
   s.attached = {};
-  s.hyper_sent = false;
-  for (size_t i = 0; i < s.trained.size(); ++i) {
-    const Param& p = s.network->params()[i];
+  s.hyper.forget();
+  for (Trained& one : s.trained) {
+    const Param& p = s.network->params()[one.param];
     if (!p.spec.matrix() || p.path.compare(0, prefix.size(), prefix) != 0) continue;
     found = true;
-    Trained& one = s.trained[i];
-    LOOM_TRY(s.network->allocate_param(static_cast<int>(i), dtype));
+    LOOM_TRY(s.network->allocate_param(static_cast<int>(one.param), dtype));
     one.weight = p.tensor;
     std::erase_if(s.state, [&](const StateTensor& t) { return t.name == p.path + "/scale"; });
     LOOM_TRY(s.make_ranges(p, dtype, one));

@@ -15,6 +15,7 @@
 
 #include "grid/traced.hpp"
 #include "learn/observer.hpp"
+#include "learn/param_rules.hpp"
 #include "learn/spec.hpp"
 #include "ops/program.hpp"
 
@@ -24,6 +25,10 @@ struct TrainStepOptions {
   LossSpec loss;
   OptimizerSpec optimizer;
   ClipSpec clip;
+  NoiseSpec noise;
+  AverageSpec average;
+  LookaheadSpec lookahead;
+  ParamRules rules;        // what is frozen, and what has a rate of its own
   int accumulate = 1;      // batches whose gradients are added up before an update
   bool class_ids = false;  // softmax_ce: targets are class ids, not distributions
   bool masked = false;     // inputs have padding: mask() says which positions count
@@ -63,10 +68,14 @@ struct StepResult {
   bool finite = true;
 };
 
+// Errors: averages, lookahead or noise of gradients that do not go with the rest.
+Status check_following(const TrainStepOptions& options);
+
 // A tensor of the training state, plain f32: "(0, 0, 0, 0)/weight", "(0, 0, 0, 0)/weight/scale"
 // (the ranges its scales were taken from) and what the optimizer keeps. A weight without a master
 // is there as the bytes it is packed in, u8: "(0, 0, 0, 0)/weight/packed". With carry_feedback what
-// feedback links read next, as "(0, 0, 0, 0)/feedback" of the cell that gave it.
+// feedback links read next, as "(0, 0, 0, 0)/feedback" of the cell that gave it. What follows a
+// weight or a buffer: "(0, 0, 0, 0)/weight/average", "(0, 0, 0, 0)/weight/slow".
 struct StateTensor {
   std::string name;
   Tensor tensor;
@@ -90,6 +99,9 @@ class TrainStep {
   const std::vector<Tensor>& targets() const;  // per head
   const Tensor& weight() const;
   const Tensor& y() const;  // the prediction of the last run
+  // How many samples of the next batches are real; those behind them only fill them up, and no
+  // statistics are taken of them. All, unless this was called. Errors: fewer than a layer needs.
+  Status set_present(int64_t samples);
 
   Result<StepResult> run(double learning_rate);
 
@@ -125,6 +137,13 @@ class TrainStep {
   // The next batch is the first of its streams: feedback links read zeros (carry_feedback). A step
   // that is dropped because it is not finite does the same.
   Status forget();
+  // Averages of the weights (AverageSpec). average() adds the weights as they are now to their
+  // mean, for AverageSpec::from; has_average(): there is one by now. show_average(true): until the
+  // next step the network and the masters of state() are the average, to be evaluated and saved;
+  // false: those that are trained again, bit by bit. Where there is none yet it does nothing.
+  Status average();
+  bool has_average() const;
+  Status show_average(bool shown);
   // Forgets frozen scales (scale_band) and packs all masters anew.
   Status refresh_scales();
 
@@ -134,13 +153,14 @@ class TrainStep {
   Status fetch();
   Status send();
 
-  // Masters, vectors, optimizer state and gradients that are being added up, to save and to
-  // restore; call restored() after writing.
+  // Masters, vectors, buffers, optimizer state and gradients that are being added up, to save and
+  // to restore; call restored() after writing.
   const std::vector<StateTensor>& state() const;
   Status restored(int64_t updates, int64_t pending = 0);
   int64_t updates() const;
   int64_t pending() const;  // batches since the last update
-  // Gradient of each parameter (options.accumulate > 1 only), in the order of Network::params().
+  // Gradient of each parameter (options.accumulate > 1 only), in the order of Network::params();
+  // empty for buffers and for those that are frozen.
   const std::vector<Tensor>& gradients() const;
   int64_t arena_bytes() const;
   int64_t state_bytes() const;

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "grid/init.hpp"
+#include "learn/ctc.hpp"
 #include "learn/step_builder.hpp"
 
 namespace loom::core {
@@ -65,7 +66,23 @@ struct Trainer::Impl {
   const Ops* ops = nullptr;
   ThreadPool* pool = nullptr;
   int64_t rows_per_sample = 1;
+  std::vector<float> class_weights;
 
+  bool sequences() const { return options.step.loss.sequence(); }
+  // What the loss is a mean over: rows of predictions, or samples.
+  int64_t parts() const { return sequences() ? 1 : rows_per_sample; }
+  Result<StepResult> sequence_step(const Dataset& data, const std::vector<int64_t>& order,
+                                   int64_t first, int64_t count, float each, double rate);
+  int64_t add_sequences(const Dataset& data, int64_t first, int64_t count, double& loss) const;
+  Status set_class_weights(const Dataset& data);
+  bool plain(const Dataset& data) const {
+    return data.weights.empty() && !data.ignored && class_weights.empty();
+  }
+  double weight_of(const Dataset& data, int64_t sample, int64_t row) const;
+  double counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                 int64_t count) const;
+  float share(const Dataset& data, int64_t count, double counted) const;
+  std::vector<int64_t> training_order(const Dataset& data) const;
   Status inputs_fit(const Dataset& data) const;
   Status fits(const Dataset& data) const;
   void fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
@@ -77,6 +94,8 @@ struct Trainer::Impl {
   Status make_forward();
   Result<std::vector<InputRange>> observe_ranges(const Dataset& data, const OnSamples& on_samples);
   void note(EpochReport& report);
+  Result<Evaluation> validate(Trainer& trainer, const Dataset& data,
+                              const OnSamples& on_samples) const;
 };
 
 Status Trainer::Impl::make_forward() {
@@ -117,6 +136,7 @@ Status Trainer::Impl::fits(const Dataset& data) const {
             : "this trainer began with numbers as targets, the dataset has class labels");
   }
   const int64_t width = network->output().last();
+  if (sequences()) return check_ctc(data, rows_per_sample, width, options.step.loss.blank);
   if (data.has_labels()) {
     const int64_t heads =
         std::max<int64_t>(static_cast<int64_t>(options.step.loss.heads.size()), 1);
@@ -126,7 +146,7 @@ Status Trainer::Impl::fits(const Dataset& data) const {
     }
     for (size_t i = 0; heads > 1 && i < data.labels.size(); ++i) {
       const int64_t limit = options.step.loss.heads[i % options.step.loss.heads.size()];
-      if (data.labels[i] < limit) continue;
+      if (data.labels[i] < limit || data.ignores(data.labels[i])) continue;
       return make_error(Code::out_of_range,
                         cat("sample ", static_cast<int64_t>(i) / data.labels_per_sample(),
                             ": label ", data.labels[i], " must be from 0 to ", limit - 1));
@@ -155,7 +175,63 @@ void Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>&
     std::memcpy(x.data + i * each * 4, x.data, static_cast<size_t>(each) * 4);
 }
 
-// `each`: the weight of a row that belongs to a sample; rows beyond weigh 0.
+// What a row counts in the loss: its sample, its class, and how many of its heads have a label.
+double Trainer::Impl::weight_of(const Dataset& data, int64_t sample, int64_t row) const {
+  const double weight =
+      data.weights.empty() ? 1.0 : static_cast<double>(data.weights[static_cast<size_t>(sample)]);
+  if (!data.has_labels() || sequences()) return weight;
+  const auto heads = static_cast<int64_t>(std::max<size_t>(options.step.loss.heads.size(), 1));
+  const int64_t at = (sample * rows_per_sample + row) * heads;
+  int64_t named = 0;
+  for (int64_t h = 0; h < heads; ++h)
+    named += data.ignores(data.labels[static_cast<size_t>(at + h)]) ? 0 : 1;
+  if (named == 0) return 0.0;
+  if (!class_weights.empty()) {
+    const auto label = static_cast<size_t>(data.labels[static_cast<size_t>(at)]);
+    return weight * static_cast<double>(class_weights[label]);
+  }
+  return weight;
+}
+
+// The sum of that over these samples; where nothing has a weight, how many rows there are.
+double Trainer::Impl::counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                              int64_t count) const {
+  if (plain(data)) return static_cast<double>(count * parts());
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t r = 0; r < parts(); ++r)
+      sum += weight_of(data, order[static_cast<size_t>(first + i)], r);
+  }
+  return sum;
+}
+
+// What makes a sum of losses their mean.
+float Trainer::Impl::share(const Dataset& data, int64_t count, double counted) const {
+  const int64_t times = options.step.accumulate;
+  if (plain(data)) return 1.0f / static_cast<float>(count * parts() * times);
+  return counted > 0 ? static_cast<float>(1.0 / (counted * static_cast<double>(times))) : 0.0f;
+}
+
+std::vector<int64_t> Trainer::Impl::training_order(const Dataset& data) const {
+  if (options.balance) return balanced_order(data, options.seed, progress.epoch);
+  return order_of(data.samples, options.shuffle, options.seed, progress.epoch);
+}
+
+Status Trainer::Impl::set_class_weights(const Dataset& data) {
+  const bool wanted = options.balanced_weights || !options.class_weights.empty();
+  if (!wanted && !options.balance) return {};
+  if (sequences() || !data.has_labels() || data.labels_per_sample() != 1) {
+    return invalid("weights and balance of classes need one class label per sample");
+  }
+  const int64_t width = network->output().last();
+  class_weights = options.class_weights;
+  if (options.balanced_weights) class_weights = loom::core::balanced_weights(data, width);
+  if (!wanted || static_cast<int64_t>(class_weights.size()) == width) return {};
+  return invalid(
+      cat(class_weights.size(), " class weights, must be ", width, ", one for each class"));
+}
+
+// `each`: the weight of a row that counts 1; rows beyond the samples weigh 0.
 void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>& order,
                                  int64_t first, int64_t count, const std::vector<Tensor>& targets,
                                  const Tensor& weight, float each) const {
@@ -170,12 +246,17 @@ void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>
       for (int64_t i = 0; i < count * rows_per_sample; ++i) {
         const int64_t sample = order[static_cast<size_t>(first + i / rows_per_sample)];
         const int64_t row = sample * rows_per_sample + i % rows_per_sample;
-        target.i32()[i] = data.labels[static_cast<size_t>(row * heads) + h];
+        const int32_t label = data.labels[static_cast<size_t>(row * heads) + h];
+        target.i32()[i] = data.ignores(label) ? -1 : label;
       }
     }
   }
   const int64_t rows = count * rows_per_sample;
   for (int64_t r = 0; r < weight.shape.count(); ++r) weight.f32()[r] = r < rows ? each : 0.0f;
+  for (int64_t r = 0; r < rows && !plain(data); ++r) {
+    const int64_t sample = order[static_cast<size_t>(first + r / rows_per_sample)];
+    weight.f32()[r] *= static_cast<float>(weight_of(data, sample, r % rows_per_sample));
+  }
 }
 
 // Labels of samples [first, first + count) whose value is the first largest of its head.
@@ -190,11 +271,40 @@ int64_t Trainer::Impl::hits(const Dataset& data, int64_t first, int64_t count) c
     for (size_t h = 0; h < heads.size(); ++h) {
       const auto best = std::max_element(row, row + heads[h]) - row;
       const size_t at = static_cast<size_t>(first * rows_per_sample + r) * heads.size() + h;
-      if (data.labels[at] == best) ++right;
+      if (data.labels[at] == best && !data.ignores(data.labels[at])) ++right;
       row += heads[h];
     }
   }
   return right;
+}
+
+// One step with the loss of the labels of whole samples; `each`: what a sample counts.
+Result<StepResult> Trainer::Impl::sequence_step(const Dataset& data,
+                                                const std::vector<int64_t>& order, int64_t first,
+                                                int64_t count, float each, double rate) {
+  const auto batch =
+      std::span(order).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+  std::vector<double> weights;
+  for (const int64_t sample : batch)
+    weights.push_back(weight_of(data, sample, 0) * static_cast<double>(each));
+  return step->run_given(rate, [&](const Tensor& y, const Tensor& dy) -> Result<double> {
+    const CtcBatch done = ctc_batch(data, batch, options.step.loss, y, weights, dy, *pool);
+    double sum = 0;
+    for (size_t i = 0; i < weights.size(); ++i) sum += weights[i] * done.losses[i];
+    return sum;
+  });
+}
+
+// Adds the losses of an evaluation's batch to `loss`; returns how many samples are spelled right.
+int64_t Trainer::Impl::add_sequences(const Dataset& data, int64_t first, int64_t count,
+                                     double& loss) const {
+  std::vector<int64_t> batch(static_cast<size_t>(count));
+  std::iota(batch.begin(), batch.end(), first);
+  const Tensor& y = forward.tensors.network.y;
+  const CtcBatch done = ctc_batch(data, batch, options.step.loss, y, {}, {}, *pool);
+  for (int64_t i = 0; i < count; ++i)
+    loss += weight_of(data, first + i, 0) * done.losses[static_cast<size_t>(i)];
+  return done.right;
 }
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -220,6 +330,8 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   impl->network = std::make_unique<Network>(std::move(network));
   impl->rows_per_sample = impl->network->output().rows() / options.batch;
   LOOM_TRY(impl->fits(data));
+  LOOM_TRY(impl->set_class_weights(data));
+  LOOM_TRY(MetricScores::create(options.metrics, data, options.step.loss, 1));
   LOOM_TRY(
       init_params(*impl->network, options.dtype, options.start_seed.value_or(options.seed), pool));
   LOOM_ASSIGN(impl->step, TrainStep::create(*impl->network, impl->options.step, ops, pool));
@@ -233,20 +345,22 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   LOOM_TRY(s.fits(train));
   const int64_t batch = s.options.batch;
   const int64_t steps = (train.samples + batch - 1) / batch;
-  const std::vector<int64_t> order =
-      order_of(train.samples, s.options.shuffle, s.options.seed, s.progress.epoch);
+  const std::vector<int64_t> order = s.training_order(train);
+  LOOM_TRY(s.step->set_present(train.samples - (steps - 1) * batch));  // the last one's
   EpochReport report;
   report.epoch = s.progress.epoch + 1;
-  double sum = 0;
+  double sum = 0, all = 0;
+  std::vector<double> counted;  // of the batches that were begun
   LOOM_TRY(s.step->forget());
   // Results come in groups where the device works while the next batches are made ready.
   const int64_t ahead = s.step->ahead();
   int64_t done = 0;
   const auto note = [&](const std::vector<StepResult>& results) -> Status {
     for (const StepResult& result : results) {
-      const int64_t count = std::min(batch, train.samples - done * batch);
+      const double count = counted[static_cast<size_t>(done)];
       const double loss = result.loss * s.options.step.accumulate;
-      sum += loss * static_cast<double>(count);
+      sum += loss * count;
+      all += count;
       report.gradient_norm = result.norm;
       if (!result.finite) ++report.dropped;
       ++done;
@@ -260,11 +374,19 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t first = i * batch, count = std::min(batch, train.samples - first);
     s.fill_inputs(train, order, first, count, s.step->x());
-    const int64_t rows = count * s.rows_per_sample * s.options.step.accumulate;
-    s.fill_targets(train, order, first, count, s.step->targets(), s.step->weight(),
-                   1.0f / static_cast<float>(rows));
+    LOOM_TRY(s.step->set_present(count));
+    const double here = s.counted(train, order, first, count);
+    counted.push_back(s.plain(train) ? static_cast<double>(count) : here);
+    const float each = s.share(train, count, here);
     report.learning_rate = learning_rate(s.options.schedule, s.progress.epoch * steps + i,
                                          s.options.epochs * steps, steps, s.progress.plateau_drops);
+    if (s.sequences()) {
+      LOOM_ASSIGN(const StepResult result,
+                  s.sequence_step(train, order, first, count, each, report.learning_rate));
+      LOOM_TRY(note({result}));
+      continue;
+    }
+    s.fill_targets(train, order, first, count, s.step->targets(), s.step->weight(), each);
     LOOM_TRY(s.step->begin(report.learning_rate));
     if ((i + 1) % ahead != 0) continue;
     LOOM_ASSIGN(const std::vector<StepResult> results, s.step->ready());
@@ -272,9 +394,11 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   }
   LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
   LOOM_TRY(note(results));
-  report.train_loss = sum / static_cast<double>(train.samples);
+  report.train_loss = all > 0 ? sum / all : 0.0;
+  const int64_t from = s.options.step.average.from;
+  if (from > 0 && report.epoch >= from) LOOM_TRY(s.step->average());
   if (validation.samples > 0) {
-    LOOM_ASSIGN(report.validation, evaluate(validation, {}, on_validation));
+    LOOM_ASSIGN(report.validation, s.validate(*this, validation, on_validation));
   }
   s.note(report);
   return report;
@@ -289,10 +413,16 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
   }
   const std::vector<int64_t> order = order_of(batch.samples, false, 0, 0);
   s.fill_inputs(batch, order, 0, batch.samples, s.step->x());
-  const int64_t rows = batch.samples * s.rows_per_sample * s.options.step.accumulate;
-  s.fill_targets(batch, order, 0, batch.samples, s.step->targets(), s.step->weight(),
-                 1.0f / static_cast<float>(rows));
-  LOOM_ASSIGN(StepResult result, s.step->run(rate));
+  LOOM_TRY(s.step->set_present(batch.samples));
+  const double counted = s.counted(batch, order, 0, batch.samples);
+  const float each = s.share(batch, batch.samples, counted);
+  StepResult result;
+  if (s.sequences()) {
+    LOOM_ASSIGN(result, s.sequence_step(batch, order, 0, batch.samples, each, rate));
+  } else {
+    s.fill_targets(batch, order, 0, batch.samples, s.step->targets(), s.step->weight(), each);
+    LOOM_ASSIGN(result, s.step->run(rate));
+  }
   result.loss *= s.options.step.accumulate;
   return result;
 }
@@ -307,8 +437,25 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
         cat(batch.samples, " samples in a batch; this trainer takes at most ", s.options.batch));
   }
   LOOM_ASSIGN(const Tensor x, s.step->given_x());
+  LOOM_TRY(s.step->set_present(batch.samples));
   s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x);
   return s.step->run_given(rate, loss);
+}
+
+// The loss and the metrics that are asked for.
+Result<Evaluation> Trainer::Impl::validate(Trainer& trainer, const Dataset& data,
+                                           const OnSamples& on_samples) const {
+  LOOM_ASSIGN(MetricScores scores, MetricScores::create(options.metrics, data, options.step.loss,
+                                                        network->output().last()));
+  OnOutputs on_outputs;
+  if (!options.metrics.empty()) {
+    on_outputs = [&](int64_t first, int64_t count, const Tensor& y) {
+      scores.add(first, count, y);
+    };
+  }
+  LOOM_ASSIGN(Evaluation result, trainer.evaluate(data, on_outputs, on_samples));
+  result.metrics = scores.values();
+  return result;
 }
 
 // Books the end of an epoch: the best loss so far, plateaus, whether to stop.
@@ -346,23 +493,32 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   const StepTensors& t = s.forward.tensors;
   Evaluation result;
   int64_t right = 0;
+  LOOM_TRY(s.step->show_average(true));
   LOOM_TRY(s.forward.feedback.forget(*s.ops));
   for (int64_t first = 0; first < data.samples; first += batch) {
     const int64_t count = std::min(batch, data.samples - first);
     s.fill_inputs(data, order, first, count, t.network.x);
-    s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
+    const bool rows = !s.sequences();
+    if (rows) s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
     LOOM_TRY(s.forward.program->run());
-    LOOM_TRY(to_host(*s.ops, {t.row_losses}));
+    if (rows) LOOM_TRY(to_host(*s.ops, {t.row_losses}));
     if (data.has_labels() || on_outputs) LOOM_TRY(to_host(*s.ops, {t.network.y}));
-    add_rows(t.row_losses, count * s.rows_per_sample, result.loss);
-    if (data.has_labels()) right += s.hits(data, first, count);
+    if (rows) add_rows(t.row_losses, count * s.rows_per_sample, result.loss);
+    if (!rows) right += s.add_sequences(data, first, count, result.loss);
+    if (rows && data.has_labels()) right += s.hits(data, first, count);
     if (on_outputs) on_outputs(first, count, t.network.y);
     if (on_samples && !on_samples(first + count, data.samples))
       return make_error(Code::cancelled, "the evaluation was stopped");
   }
-  result.loss /= static_cast<double>(data.samples * s.rows_per_sample);
-  if (data.has_labels()) {
-    result.accuracy = static_cast<double>(right) / static_cast<double>(data.labels.size());
+  const double counted = s.counted(data, order, 0, data.samples);
+  if (counted > 0) result.loss /= counted;
+  if (s.sequences()) {
+    result.accuracy = static_cast<double>(right) / static_cast<double>(data.samples);
+  } else if (data.has_labels()) {
+    const auto left_out = std::count_if(data.labels.begin(), data.labels.end(),
+                                        [&](int32_t label) { return data.ignores(label); });
+    const auto named = static_cast<int64_t>(data.labels.size()) - left_out;
+    result.accuracy = static_cast<double>(right) / static_cast<double>(named);
   }
   return result;
 }
@@ -386,6 +542,8 @@ Result<std::vector<ClipReport>> Trainer::calibrate(const Dataset& data,
                                                    const OnSamples& on_samples) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(data));
+  if (s.step->has_average())
+    return invalid("this trainer averages weights; save the network, and calibrate the file");
   LOOM_ASSIGN(const std::vector<InputRange> ranges, s.observe_ranges(data, on_samples));
   LOOM_TRY(s.step->fetch());
   std::vector<ClipReport> reports;

@@ -9,6 +9,7 @@
 
 #include "learn/calibrate.hpp"
 #include "learn/dataset.hpp"
+#include "learn/scores.hpp"
 #include "learn/train_step.hpp"
 
 namespace loom::core {
@@ -20,6 +21,12 @@ struct TrainerOptions {
   int64_t batch = 32;
   int64_t early_stop = 0;  // epochs without a better validation loss; 0: never
   bool shuffle = true;
+  // Of labels with one head: what each class counts in the loss; empty: 1. Weighted means are
+  // divided by the sum of the weights.
+  std::vector<float> class_weights;
+  bool balanced_weights = false;  // of the data that create() is given, in place of class_weights
+  std::vector<std::string> metrics;  // of the validation: learn/scores.hpp
+  bool balance = false;              // epochs show every class equally often: balanced_order()
   uint64_t seed = 1;
   std::optional<uint64_t> start_seed;  // of the starting weights; unset: seed
   DType dtype = DType::f32;            // of matrices
@@ -27,7 +34,9 @@ struct TrainerOptions {
 
 struct Evaluation {
   double loss = 0;
-  std::optional<double> accuracy;  // share of labels that have the largest value
+  // Share of labels that have the largest value; of ctc that of samples that are spelled right.
+  std::optional<double> accuracy;
+  std::vector<MetricValue> metrics;  // of TrainerOptions::metrics; Trainer::epoch() alone
 };
 
 struct EpochReport {

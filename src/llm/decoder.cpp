@@ -18,11 +18,11 @@ std::string rope_scaling(RopeKind kind) {
   return "";
 }
 
-Result<LayerConfig> norm_layer(const HfConfig& c) {
+Result<LayerConfig> norm_layer(const DecoderConfig& c) {
   return make_layer(LayerKind::rms_norm, {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
 }
 
-Result<LayerConfig> attention_layer(const HfConfig& c, const HfLayer& own) {
+Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& own) {
   const bool local = own.rope_theta > 0;
   return make_layer(LayerKind::multi_head_attention,
                     {{"width", c.hidden_size},
@@ -48,7 +48,7 @@ Result<LayerConfig> attention_layer(const HfConfig& c, const HfLayer& own) {
                      {"rope_original", c.rope_original_max_positions}});
 }
 
-Result<LayerConfig> mlp_layer(const HfConfig& c) {
+Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
   return make_layer(LayerKind::swiglu, {{"width", c.hidden_size},
                                         {"inner", c.intermediate_size},
                                         {"bias", c.mlp_bias},
@@ -58,7 +58,7 @@ Result<LayerConfig> mlp_layer(const HfConfig& c) {
 }
 
 // x + layer(norm(x)), or x + norm(layer(norm(x))).
-Result<LayerConfig> residual(const HfConfig& c, Result<LayerConfig> layer) {
+Result<LayerConfig> residual(const DecoderConfig& c, Result<LayerConfig> layer) {
   if (!layer.ok()) return layer.error();
   std::vector<LayerConfig> children;
   LOOM_ASSIGN(LayerConfig norm, norm_layer(c));
@@ -70,7 +70,7 @@ Result<LayerConfig> residual(const HfConfig& c, Result<LayerConfig> layer) {
 
 }  // namespace
 
-Result<GridSpec> decoder_grid(const HfConfig& c) {
+Result<GridSpec> decoder_grid(const DecoderConfig& c) {
   GridSpec grid(c.num_layers + 2, 1, 1, 2);
   const auto put = [&](const Coord& at, Result<LayerConfig> layer,
                        std::optional<Coord> shared = {}) -> Status {
@@ -96,7 +96,8 @@ Result<GridSpec> decoder_grid(const HfConfig& c) {
   return grid;
 }
 
-Status check_decoder(const Network& network, const HfConfig& config, const std::string& where) {
+Status check_decoder(const Network& network, const DecoderConfig& config,
+                     const std::string& where) {
   const std::vector<GridNode>& cells = network.cells();
   const bool ids = takes_ids(cells.front().node.config) && network.vocab() >= config.vocab_size;
   const bool head = cells.back().at.z > cells.front().at.z;
@@ -106,7 +107,7 @@ Status check_decoder(const Network& network, const HfConfig& config, const std::
                   where);
 }
 
-Result<HfConfig> shape_config(std::string_view name) {
+Result<DecoderConfig> shape_config(std::string_view name) {
   struct Row {
     std::string_view name;
     int64_t hidden, inner, layers, heads, kv_heads, vocab, positions;
@@ -121,7 +122,7 @@ Result<HfConfig> shape_config(std::string_view name) {
   for (const Row& r : kRows) {
     known.emplace_back(r.name);
     if (r.name != word) continue;
-    HfConfig c;
+    DecoderConfig c;
     c.architecture = "LlamaForCausalLM";
     c.model_type = "llama";
     c.hidden_size = r.hidden;

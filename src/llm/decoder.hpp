@@ -11,17 +11,17 @@
 
 #include "grid/grid.hpp"
 #include "grid/network.hpp"
-#include "io/hf_config.hpp"
+#include "llm/decoder_config.hpp"
 
 namespace loom::core {
 
-Result<GridSpec> decoder_grid(const HfConfig& config);
+Result<GridSpec> decoder_grid(const DecoderConfig& config);
 
 // Is `network`, which a file describes, a decoder as sessions run it: ids in, `vocab_size` logits
 // out, the head in a plane of its own?
-Status check_decoder(const Network& network, const HfConfig& config, const std::string& where);
+Status check_decoder(const Network& network, const DecoderConfig& config, const std::string& where);
 
 // A named shape for benchmarks ("smollm2-135m", "shakespeare", "tiny"); an Error lists the names.
-Result<HfConfig> shape_config(std::string_view name);
+Result<DecoderConfig> shape_config(std::string_view name);
 
 }  // namespace loom::core

@@ -42,7 +42,25 @@ DecoderRole role_in_block(const Param& param) {
   return mlp ? DecoderRole::down : DecoderRole::o;
 }
 
+// `child`: as in Param.
+void each_param_of(const LayerConfig& layer, const Coord& cell, int child,
+                   const std::function<void(const Param&)>& each) {
+  std::vector<ParamSpec> specs;
+  if (layer.def->params != nullptr) layer.def->params(layer, specs);
+  for (const ParamSpec& spec : specs)
+    each({.path = {}, .spec = spec, .cell = cell, .child = child});
+  for (size_t i = 0; i < layer.children.size(); ++i)
+    each_param_of(layer.children[i], cell, child < 0 ? static_cast<int>(i) : child, each);
+}
+
 }  // namespace
+
+void each_decoder_param(const GridSpec& grid, const std::function<void(const Param&)>& each) {
+  for (int64_t i = 0; i < grid.size(); ++i) {
+    const Cell* cell = grid.cell(i);
+    if (cell != nullptr && !cell->shared_with) each_param_of(cell->layer, grid.coord(i), -1, each);
+  }
+}
 
 DecoderPiece decoder_piece(const Param& param) {
   if (param.child >= 0) return {role_in_block(param), param.cell.z - 1};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "grid/network.hpp"
 
@@ -45,6 +46,10 @@ struct DecoderPiece {
 
 // Of a parameter of decoder_grid(), by its cell, its place there and its name in the layer.
 DecoderPiece decoder_piece(const Param& param);
+
+// Calls `each` with every parameter of a decoder_grid(), in the order that Network has them,
+// without memory: for readers that ask what a model is made of before there is a network.
+void each_decoder_param(const GridSpec& grid, const std::function<void(const Param&)>& each);
 
 // The token embedding or the head: they keep at least 8 bits when the rest has fewer.
 bool is_vocabulary_matrix(const Param& param, int64_t vocab);

@@ -3,12 +3,11 @@
 #include "base/text.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "llm/decoder_role.hpp"
-#include "llm/entity_model.hpp"
 
 namespace loom::core {
 namespace {
 
-Result<Network> make_network(const HfConfig& config) {
+Result<Network> make_network(const DecoderConfig& config) {
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
   return Network::finalize(grid, Shape{1, 1});
 }
@@ -25,8 +24,9 @@ size_t LanguageModel::body_cells() const {
 Status LanguageModel::take_text(const ModelSource& source) {
   bos_ = source.bos;
   eos_ = source.eos;
-  if (!source.tokenizer_json.empty()) {
-    LOOM_ASSIGN(tokenizer_, Tokenizer::parse(source.tokenizer_json, source.tokenizer_where));
+  LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
+  if (spec) {
+    LOOM_ASSIGN(tokenizer_, Tokenizer::make(*spec));
     if (tokenizer_->vocab_size() > config_.vocab_size) {
       return bad_file(cat("the tokenizer has ", tokenizer_->vocab_size(),
                           " ids, but the model's vocab_size is ", config_.vocab_size),
@@ -72,37 +72,18 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
   model.source_ = source.path;
   model.config_ = source.config;
   LOOM_TRY(model.take_text(source));
-  LOOM_ASSIGN(Network network, make_network(model.config_));
+  const bool as_it_lies = source.packed && options.dtype.value_or(*source.packed) == *source.packed;
+  LOOM_ASSIGN(Network network, as_it_lies ? source.map() : make_network(model.config_));
   model.network_ = std::make_unique<Network>(std::move(network));
-  LOOM_TRY(model.load_weights(source, options, pool));
-  return model;
-}
-
-Result<LanguageModel> LanguageModel::map(const std::shared_ptr<const Entity>& file) {
-  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_entity_source(file));
-  LanguageModel model;
-  model.source_ = source->path;
-  model.config_ = source->config;
-  LOOM_ASSIGN(model.dtype_, entity_model_dtype(*file));
-  LOOM_TRY(model.take_text(*source));
-  LOOM_ASSIGN(MappedNetwork mapped, map_network(file, 1));
-  LOOM_TRY(check_decoder(mapped.network, model.config_, source->path));
-  model.network_ = std::make_unique<Network>(std::move(mapped.network));
-  return model;
-}
-
-Result<LanguageModel> LanguageModel::load(const FileRef& path, const LoadModelOptions& options,
-                                          ThreadPool& pool) {
-  if (model_file_kind(path) == ModelFile::entity) {
-    LOOM_ASSIGN(const std::shared_ptr<const Entity> file, open_entity(path));
-    LOOM_ASSIGN(const DType stored, entity_model_dtype(*file));
-    if (!options.dtype || *options.dtype == stored) return map(file);
+  if (as_it_lies) {
+    model.dtype_ = *source.packed;
+  } else {
+    LOOM_TRY(model.load_weights(source, options, pool));
   }
-  LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
-  return load(*source, options, pool);
+  return model;
 }
 
-Result<LanguageModel> LanguageModel::random(const HfConfig& config, DType dtype, uint64_t seed,
+Result<LanguageModel> LanguageModel::random(const DecoderConfig& config, DType dtype, uint64_t seed,
                                             ThreadPool& pool) {
   LoadModelOptions options;
   options.dtype = dtype;

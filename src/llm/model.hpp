@@ -9,9 +9,9 @@
 
 #include "grid/session.hpp"
 #include "io/file_ref.hpp"
-#include "io/hf_config.hpp"
 #include "jinja/chat_template.hpp"
 #include "llm/decoder.hpp"
+#include "llm/decoder_config.hpp"
 #include "llm/model_source.hpp"
 #include "text/tokenizer.hpp"
 
@@ -28,19 +28,15 @@ struct LoadModelOptions {
 
 class LanguageModel {
  public:
-  // Whatever open_model_source() opens. An .entity file in the asked dtype is mapped, not read.
-  static Result<LanguageModel> load(const FileRef& path, const LoadModelOptions& options,
-                                    ThreadPool& pool);
-  // From a source that is open. The source is not needed any more afterwards.
+  // From a source that is open, which is not needed any more afterwards. One that is packed in the
+  // asked dtype is mapped, not read. For files: load_language_model() in convert.
   static Result<LanguageModel> load(const ModelSource& source, const LoadModelOptions& options,
                                     ThreadPool& pool);
-  // A language model in an .entity file, as it lies: nothing is packed or copied.
-  static Result<LanguageModel> map(const std::shared_ptr<const Entity>& file);
   // Random weights of a shape, the same for the same seed on every machine. No tokenizer.
-  static Result<LanguageModel> random(const HfConfig& config, DType dtype, uint64_t seed,
+  static Result<LanguageModel> random(const DecoderConfig& config, DType dtype, uint64_t seed,
                                       ThreadPool& pool);
 
-  const HfConfig& config() const { return config_; }
+  const DecoderConfig& config() const { return config_; }
   const Network& network() const { return *network_; }
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
@@ -57,7 +53,7 @@ class LanguageModel {
   Status take_text(const ModelSource& source);
   Status load_weights(const ModelSource& source, const LoadModelOptions& options, ThreadPool& pool);
 
-  HfConfig config_;
+  DecoderConfig config_;
   std::unique_ptr<Network> network_;  // sessions point at it, so it must not move
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_;

@@ -1,24 +1,20 @@
-// Picks the reader of a model by what a path holds, never by its name alone.
 #include "llm/model_source.hpp"
-
-#include "base/text.hpp"
-#include "llm/entity_model.hpp"
-#include "llm/gguf_source.hpp"
 
 namespace loom::core {
 
-Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path) {
-  switch (model_file_kind(path)) {
-    case ModelFile::gguf: return open_gguf(path);
-    case ModelFile::entity: {
-      LOOM_ASSIGN(std::shared_ptr<const Entity> file, open_entity(path));
-      return open_entity_source(std::move(file));
-    }
-    case ModelFile::other:
-      return unsupported(
-          "no language model that is read here; give a folder, an .entity or a GGUF file", path);
-    default: return open_hf_folder(path);
-  }
+Result<std::optional<TokenizerSpec>> tokenizer_spec(const ModelSource& source) {
+  if (source.tokenizer || source.tokenizer_json.empty()) return source.tokenizer;
+  LOOM_ASSIGN(TokenizerSpec spec,
+              parse_tokenizer_json(source.tokenizer_json, source.tokenizer_where));
+  return std::optional<TokenizerSpec>(std::move(spec));
+}
+
+std::string tokenizer_text(const ModelSource& source) {
+  return source.tokenizer ? core::tokenizer_json(*source.tokenizer) : source.tokenizer_json;
+}
+
+Result<Network> ModelSource::map() const {
+  return make_error(Code::internal, "its weights do not lie as networks have them", path);
 }
 
 }  // namespace loom::core

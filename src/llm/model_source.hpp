@@ -5,41 +5,49 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bridge/weight_source.hpp"
 #include "io/file_ref.hpp"
-#include "io/hf_config.hpp"
-#include "io/model_file.hpp"
+#include "llm/decoder_config.hpp"
+#include "text/tokenizer_spec.hpp"
 
 namespace loom::core {
 
 class ModelSource : public WeightSource {
  public:
   std::string path;
-  HfConfig config;
-  // config reads back from these: config.json and generation_config.json ("": none).
+  DecoderConfig config;
+  // Where the model came with them: config.json and generation_config.json, which writers of such
+  // files copy. "": none; config says it all.
   std::string config_json, generation_json;
-  std::string tokenizer_json;   // "" where there is none
-  std::string tokenizer_where;  // for messages
+  // The text of a tokenizer.json, which writers of such files copy, or what another format says; or
+  // neither. See tokenizer_spec().
+  std::string tokenizer_json;
+  std::string tokenizer_where;  // names it in messages
+  std::optional<TokenizerSpec> tokenizer;
   std::string chat_template;
   std::string chat_problem;  // why there is none that can be used, where the model has some
   std::string bos, eos;      // as text, for the chat template
+  // Of the blocks, in a file whose weights lie as networks have them: see map().
+  std::optional<DType> packed;
+  // The network over the map of such a file: nothing is packed or copied. It needs the source no
+  // longer.
+  virtual Result<Network> map() const;
 };
 
-// A Hugging Face folder: config.json, model.safetensors (or an index), tokenizer.json and friends.
-Result<std::unique_ptr<ModelSource>> open_hf_folder(const std::string& folder);
-
-// Opens a model of any kind. Errors: not_found, unsupported (a file of another kind), and those of
-// the reader.
-Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path);
+// The tokenizer of a model, if it has one. Errors: those of parse_tokenizer_json().
+Result<std::optional<TokenizerSpec>> tokenizer_spec(const ModelSource& source);
+// It as the text of a tokenizer.json; "": none.
+std::string tokenizer_text(const ModelSource& source);
 
 // Random weights of a shape, the same for the same seed on every machine: uniform of variance
 // 1 / cols, gains 1. `pool` must outlive it.
-Result<std::unique_ptr<ModelSource>> random_source(const HfConfig& config, uint64_t seed,
+Result<std::unique_ptr<ModelSource>> random_source(const DecoderConfig& config, uint64_t seed,
                                                    ThreadPool& pool);
 
 // What weights below 8 bits leave at q8_0: the token embedding and the head.
-DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted);
+DType decoder_dtype(const Param& param, const DecoderConfig& config, DType wanted);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
 // Random weights as a ModelSource: for benchmarks and tests that need a shape and no file.
-#include <unordered_map>
+#include <map>
 
 #include "base/rng.hpp"
 #include "llm/decoder.hpp"
@@ -12,27 +12,30 @@ namespace {
 class RandomSource : public ModelSource {
  public:
   RandomSource(uint64_t seed, ThreadPool& pool) : seed_(seed), pool_(pool) {}
-  Status describe(const HfConfig& shape);
+  Status describe(const DecoderConfig& shape);
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
   uint64_t seed_;
   ThreadPool& pool_;
-  std::unordered_map<std::string, uint64_t> streams_;  // by path: the number of the parameter
+  // By block and role: the number of the parameter.
+  std::map<std::pair<int64_t, DecoderRole>, uint64_t> streams_;
 };
 
-Status RandomSource::describe(const HfConfig& shape) {
+Status RandomSource::describe(const DecoderConfig& shape) {
   path = "random weights";
   config = shape;
-  config_json = hf_config_json(config);
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
-  LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
-  for (const Param& param : network.params()) streams_.emplace(param.path, streams_.size());
+  each_decoder_param(grid, [&](const Param& param) {
+    const DecoderPiece piece = decoder_piece(param);
+    streams_.emplace(std::pair(piece.block, piece.role), streams_.size());
+  });
   return {};
 }
 
 Result<SourceWeight> RandomSource::weight(const Param& param) const {
-  const auto stream = streams_.find(param.path);
+  const DecoderPiece piece = decoder_piece(param);
+  const auto stream = streams_.find({piece.block, piece.role});
   if (stream == streams_.end()) return invalid("the shape has no such parameter", param.path);
   SourceWeight weight;
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
@@ -59,14 +62,14 @@ Result<SourceWeight> RandomSource::weight(const Param& param) const {
 
 }  // namespace
 
-Result<std::unique_ptr<ModelSource>> random_source(const HfConfig& config, uint64_t seed,
+Result<std::unique_ptr<ModelSource>> random_source(const DecoderConfig& config, uint64_t seed,
                                                    ThreadPool& pool) {
   auto source = std::make_unique<RandomSource>(seed, pool);
   LOOM_TRY(source->describe(config));
   return std::unique_ptr<ModelSource>(std::move(source));
 }
 
-DType decoder_dtype(const Param& param, const HfConfig& config, DType wanted) {
+DType decoder_dtype(const Param& param, const DecoderConfig& config, DType wanted) {
   const bool narrow = dtype_info(wanted).bits < 8;
   return narrow && is_vocabulary_matrix(param, config.vocab_size) ? DType::q8_0 : wanted;
 }

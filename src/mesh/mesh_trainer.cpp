@@ -76,7 +76,8 @@ Result<TracedNetwork> MeshTrainer::Impl::record(Trace& trace, const TraceOptions
   t.step = window.step;
   t.more.assign(window.x.begin() + 1, window.x.end());
   if (!window.gates.empty()) t.more.push_back(window.gates);
-  t.losses = window.losses;
+  t.losses = window.extras.losses;
+  t.kept = window.extras.kept;
   t.starts = window.starts;
   const Shape& one = topology.slots()[output].out;
   t.y = trace.fresh(Shape{options.window * one.rows(), one.last()});

@@ -58,7 +58,7 @@ Result<std::vector<RopeTable>> mesh_ropes(const MeshTopology& topology, const Ne
 }
 
 Result<Tensor> record_cell(Trace& trace, const CellCall& call, const MeshSlot& slot,
-                           const Tensor& in, const Tensor& second, std::vector<AddedLoss>* losses) {
+                           const Tensor& in, const Tensor& second, CellExtras* extras) {
   Recorder recorder(trace);
   Pass pass;
   pass.network = call.network;
@@ -72,7 +72,9 @@ Result<Tensor> record_cell(Trace& trace, const CellCall& call, const MeshSlot& s
   pass.seed = call.seed;
   pass.step = call.step;
   LOOM_ASSIGN(const Tensor y, pass.cell(static_cast<size_t>(slot.cell), in, second));
-  if (losses != nullptr) losses->insert(losses->end(), pass.losses.begin(), pass.losses.end());
+  if (extras == nullptr) return y;
+  extras->losses.insert(extras->losses.end(), pass.losses.begin(), pass.losses.end());
+  extras->kept.insert(extras->kept.end(), pass.kept.begin(), pass.kept.end());
   return y;
 }
 

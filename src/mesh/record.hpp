@@ -30,11 +30,15 @@ struct CellCall {
   uint64_t seed = 0;
   Tensor step;
 };
-// Records cell `slot.cell` on these inputs and returns its output, a tensor of the trace. Losses
-// that layers add go to `losses`, where there is one.
+// What layers of a cell leave for the training of a window, besides their output.
+struct CellExtras {
+  std::vector<AddedLoss> losses;
+  std::vector<KeptValue> kept;
+};
+// Records cell `slot.cell` on these inputs and returns its output, a tensor of the trace. What else
+// its layers leave is added to `extras`, where there is one.
 Result<Tensor> record_cell(Trace& trace, const CellCall& call, const MeshSlot& slot,
-                           const Tensor& in, const Tensor& second,
-                           std::vector<AddedLoss>* losses = nullptr);
+                           const Tensor& in, const Tensor& second, CellExtras* extras = nullptr);
 
 // Moves everything in commands [begin, end) that lies in `from` to the same place of `to`; with
 // written_only, what they write there. Both are as large and without gaps.

@@ -128,8 +128,10 @@ Status Unroller::cell(size_t k, int64_t t, Tensor& out) {
   call.seed = options_.seed + static_cast<uint64_t>(t - 1) * 0x9E3779B97F4A7C15u;
   call.step = u_.step;
   const size_t begin = trace_.commands().size();
-  LOOM_ASSIGN(const Tensor y, record_cell(trace_, call, slot, in, second, &u_.losses));
+  const size_t kept = u_.extras.kept.size();
+  LOOM_ASSIGN(const Tensor y, record_cell(trace_, call, slot, in, second, &u_.extras));
   const Tensor gate = gate_of(k, t);
+  for (size_t i = kept; i < u_.extras.kept.size(); ++i) u_.extras.kept[i].gate = gate;
   if (carrying_[k]) {
     const Node& node = network_.cells()[static_cast<size_t>(slot.cell)].node;
     LOOM_TRY(move_states(node, t, begin, gate));

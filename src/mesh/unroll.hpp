@@ -11,6 +11,7 @@
 #pragma once
 
 #include "grid/traced.hpp"
+#include "mesh/record.hpp"
 #include "mesh/topology.hpp"
 #include "ops/trace.hpp"
 
@@ -45,7 +46,7 @@ struct Unrolled {
   std::vector<std::vector<Tensor>> states;  // [0 .. ticks][state], where states are carried
   std::vector<int64_t> starts;              // of every tick: its first command
   Tensor step;
-  std::vector<AddedLoss> losses;
+  CellExtras extras;             // of all ticks; where a slot holds its value, it keeps nothing
   std::vector<RopeTable> ropes;  // must outlive the program made of the trace
 };
 

@@ -11,6 +11,7 @@
 #include "ops/args/attention.hpp"
 #include "ops/args/elementwise.hpp"
 #include "ops/args/layers.hpp"
+#include "ops/args/moving.hpp"
 #include "ops/args/products.hpp"
 #include "ops/args/rows.hpp"
 #include "ops/args/training.hpp"

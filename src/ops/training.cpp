@@ -14,15 +14,6 @@ using rules::matrix;
 using rules::plain;
 using rules::same_shape;
 
-bool uses_m(OptimizerKind kind) {
-  return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
-}
-
-bool uses_v(OptimizerKind kind) {
-  return kind == OptimizerKind::rmsprop || kind == OptimizerKind::adam ||
-         kind == OptimizerKind::adamw;
-}
-
 // A moment of the optimizer: it must be there when the kind has it.
 Status moment(std::string_view name, const Tensor& t, bool used, const OptimizeArgs& args) {
   if (t.empty()) {
@@ -38,7 +29,7 @@ Status moment(std::string_view name, const Tensor& t, bool used, const OptimizeA
 }  // namespace
 
 Status check(const LossArgs& args) {
-  const auto& [pred, target, weight, row_loss, dpred, kind, delta, smoothing] = args;
+  const auto& [pred, target, weight, row_loss, dpred, kind, delta, smoothing, alpha] = args;
   LOOM_TRY(plain("loss", "pred", pred));
   if (target.dtype == DType::i32 && kind == LossKind::softmax_ce) {
     LOOM_TRY(rules::vector("loss", "target", target, pred.rows(), DType::i32));
@@ -54,7 +45,13 @@ Status check(const LossArgs& args) {
     LOOM_TRY(rules::vector("loss", "row_loss", row_loss, pred.rows(), pred.dtype));
   }
   if (pred.cols() == 0) return broken("loss", "pred ", pred.shape.str(), " has empty rows");
-  if (!(delta > 0.0f)) return broken("loss", "delta is ", delta, ": it must be positive");
+  if (!(delta > 0.0f) && kind != LossKind::focal)
+    return broken("loss", "delta is ", delta, ": it must be positive");
+  if (!(delta >= 0.0f)) return broken("loss", "delta is ", delta, ": it must not be negative");
+  if (kind == LossKind::quantile && !(delta < 1.0f)) {
+    return broken("loss", "delta is ", delta, ": a quantile must lie between 0 and 1");
+  }
+  if (!(alpha <= 1.0f)) return broken("loss", "alpha is ", alpha, ": it must be at most 1");
   if (!(smoothing >= 0.0f && smoothing <= 1.0f)) {
     return broken("loss", "smoothing is ", smoothing, ": it must lie in [0, 1]");
   }
@@ -79,8 +76,8 @@ Status check(const OptimizeArgs& args) {
   LOOM_TRY(rules::rows("optimize", rows, "v", v));
   LOOM_TRY(rules::vector("optimize", "hyper", hyper, 4, p.dtype));
   if (!scale.empty()) LOOM_TRY(rules::vector("optimize", "scale", scale, 1, p.dtype));
-  LOOM_TRY(moment("m", m, uses_m(kind), args));
-  LOOM_TRY(moment("v", v, uses_v(kind), args));
+  LOOM_TRY(moment("m", m, keeps_m(kind), args));
+  LOOM_TRY(moment("v", v, keeps_v(kind), args));
   LOOM_TRY(apart("optimize", "m", m, "v", v));
   return apart_from("optimize", "p", p, {{"g", g}, {"hyper", hyper}, {"scale", scale}});
 }

@@ -85,30 +85,28 @@ std::optional<TokenTrie::Hit> TokenTrie::find(std::string_view text, size_t from
   return std::nullopt;
 }
 
-Status AddedTokens::add(const Node& node, const Bpe& model, const Normalizer& normalizer) {
-  LOOM_TRY(node.expect_keys(
-      {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
-  AddedToken token;
-  LOOM_ASSIGN(token.id, node.token_id("id"));
-  LOOM_ASSIGN(token.content, node.string("content"));
-  LOOM_ASSIGN(token.single_word, node.boolean("single_word"));
-  LOOM_ASSIGN(token.lstrip, node.boolean("lstrip"));
-  LOOM_ASSIGN(token.rstrip, node.boolean("rstrip"));
-  LOOM_ASSIGN(token.normalized, node.boolean("normalized"));
-  LOOM_ASSIGN(token.special, node.boolean("special"));
+Status AddedTokens::add(AddedToken token, const Bpe& model, const Normalizer& normalizer,
+                        const std::string& where) {
+  const auto content_error = [&](std::string message) {
+    return bad_file(std::move(message), where + ".content");
+  };
+  if (token.id < 0 || token.id > kMaxTokenId)
+    return bad_file(cat("expected a token id from 0 to ", kMaxTokenId), where);
   if (token.content.empty()) return {};  // HF leaves these out too
   if (token.content.size() > kMaxContentBytes) {
-    return node.error_at("content", cat("longer than ", kMaxContentBytes, " bytes"));
+    return content_error(cat("longer than ", kMaxContentBytes, " bytes"));
   }
   const int32_t in_model = model.vocabulary().find(token.content);
   if (in_model >= 0 && in_model != token.id) {
-    return node.error(cat("'", printable(token.content), "' has id ", token.id, " here and ",
-                          in_model, " in the vocabulary"));
+    return bad_file(cat("'", printable(token.content), "' has id ", token.id, " here and ",
+                        in_model, " in the vocabulary"),
+                    where);
   }
   const std::optional<std::string_view> owner = model.token(token.id);
   if (owner && *owner != token.content) {
-    return node.error(cat("'", printable(token.content), "' has id ", token.id,
-                          ", which the vocabulary gives to '", printable(*owner), "'"));
+    return bad_file(cat("'", printable(token.content), "' has id ", token.id,
+                        ", which the vocabulary gives to '", printable(*owner), "'"),
+                    where);
   }
   token.spelling = token.content;
   if (token.normalized) {
@@ -116,33 +114,31 @@ Status AddedTokens::add(const Node& node, const Bpe& model, const Normalizer& no
     Budget budget = Budget::for_text(token.content.size());
     LOOM_TRY(normalizer.apply(text, budget));
     token.spelling = std::move(text.text);
-    if (token.spelling.empty())
-      return node.error_at("content", "nothing is left of it when normalized");
+    if (token.spelling.empty()) return content_error("nothing is left of it when normalized");
     if (token.spelling.size() > kMaxContentBytes) {
-      return node.error_at("content",
-                           cat("longer than ", kMaxContentBytes, " bytes when normalized"));
+      return content_error(cat("longer than ", kMaxContentBytes, " bytes when normalized"));
     }
   }
   if (!by_content_.insert(token.content, static_cast<int32_t>(tokens_.size()))) {
-    return node.error(cat("'", printable(token.content), "' appears twice"));
+    return bad_file(cat("'", printable(token.content), "' appears twice"), where);
   }
   if (!by_id_.emplace(token.id, tokens_.size()).second) {
-    return node.error(cat("id ", token.id, " is taken already"));
+    return bad_file(cat("id ", token.id, " is taken already"), where);
   }
   TokenTrie& trie = token.normalized ? normalized_ : plain_;
   if (!trie.insert(token.spelling, tokens_.size())) {
-    return node.error(cat("another token is '", printable(token.spelling), "' when normalized"));
+    return bad_file(cat("another token is '", printable(token.spelling), "' when normalized"),
+                    where);
   }
   tokens_.push_back(std::move(token));
   return {};
 }
 
-Result<AddedTokens> AddedTokens::parse(const std::vector<Node>& list, const Bpe& model,
-                                       const Normalizer& normalizer) {
+Result<AddedTokens> AddedTokens::make(const std::vector<AddedTokenSpec>& list, const Bpe& model,
+                                      const Normalizer& normalizer, const std::string& where) {
   AddedTokens added;
-  for (const Node& node : list) {
-    if (!node.value().is_object()) return node.error("expected an object");
-    LOOM_TRY(added.add(node, model, normalizer));
+  for (size_t i = 0; i < list.size(); ++i) {
+    LOOM_TRY(added.add({list[i], {}}, model, normalizer, cat(where, "[", i, "]")));
   }
   return added;
 }

@@ -12,16 +12,12 @@
 #include <vector>
 
 #include "text/bpe.hpp"
-#include "text/node.hpp"
 #include "text/normalizer.hpp"
 
 namespace loom::core::text {
 
-struct AddedToken {
-  int32_t id = 0;
-  std::string content;
+struct AddedToken : AddedTokenSpec {
   std::string spelling;  // what decoding sees: the content, normalized when `normalized` is set
-  bool special = false, lstrip = false, rstrip = false, single_word = false, normalized = false;
 };
 
 // A set of strings to find in a text, leftmost first, longest first.
@@ -55,8 +51,9 @@ struct TextPart {
 
 class AddedTokens {
  public:
-  static Result<AddedTokens> parse(const std::vector<Node>& list, const Bpe& model,
-                                   const Normalizer& normalizer);
+  // `where` names the list in messages.
+  static Result<AddedTokens> make(const std::vector<AddedTokenSpec>& list, const Bpe& model,
+                                  const Normalizer& normalizer, const std::string& where);
 
   // Cuts `text` at the tokens with this `normalized`; with `skip_special` special tokens stay text.
   void split(std::string_view text, bool normalized, bool skip_special,
@@ -67,7 +64,8 @@ class AddedTokens {
   const AddedToken* find(std::string_view content) const;
 
  private:
-  Status add(const Node& node, const Bpe& model, const Normalizer& normalizer);
+  Status add(AddedToken token, const Bpe& model, const Normalizer& normalizer,
+             const std::string& where);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<int32_t, size_t> by_id_;

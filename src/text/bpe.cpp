@@ -25,6 +25,63 @@ void append_symbol(Bpe::Scratch& scratch, int32_t id) {
 
 }  // namespace
 
+Status Bpe::add_vocabulary(const BpeSpec& spec) {
+  const auto fail = [&](std::string_view token, const std::string& what) {
+    return bad_file(cat("token '", printable(token), "'", what), where_ + ".vocab");
+  };
+  vocabulary_.reserve(spec.vocabulary.size());
+  index_.reserve(spec.vocabulary.size());
+  for (const auto& [token, id] : spec.vocabulary) {
+    if (id < 0 || id > kMaxTokenId)
+      return fail(token, cat(": expected a token id from 0 to ", kMaxTokenId));
+    if (!index_.emplace(id, static_cast<uint32_t>(vocabulary_.size())).second)
+      return fail(token, cat(": id ", id, " is taken already"));
+    if (!vocabulary_.insert(token, id)) return fail(token, " appears twice");
+  }
+  return {};
+}
+
+Status Bpe::add_merge(std::string_view left, std::string_view right, int32_t rank) {
+  const auto fail = [&](std::string_view token, std::string_view why) {
+    return bad_file(cat("merge ", rank, " ('", printable(left, 20), "', '", printable(right, 20),
+                        "'): '", printable(token), "' ", why),
+                    where_ + ".merges");
+  };
+  const int32_t a = vocabulary_.find(left), b = vocabulary_.find(right);
+  if (a < 0) return fail(left, "is not in the vocabulary");
+  if (b < 0) return fail(right, "is not in the vocabulary");
+  if (right.size() < prefix_.size())
+    return fail(right, "is shorter than continuing_subword_prefix");
+  const std::string whole = cat(left, right.substr(prefix_.size()));
+  const int32_t merged = vocabulary_.find(whole);
+  if (merged < 0) return fail(whole, "is not in the vocabulary");
+  merges_.set(a, b, {rank, merged});
+  return {};
+}
+
+Result<Bpe> Bpe::make(const BpeSpec& spec, const std::string& where) {
+  Bpe bpe;
+  bpe.where_ = where;
+  bpe.has_unk_ = spec.unk_token.has_value();
+  bpe.unk_token_ = spec.unk_token.value_or("");
+  bpe.prefix_ = spec.prefix;
+  bpe.suffix_ = spec.suffix;
+  bpe.fuse_unk_ = spec.fuse_unk;
+  bpe.byte_fallback_ = spec.byte_fallback;
+  bpe.ignore_merges_ = spec.ignore_merges;
+  LOOM_TRY(bpe.add_vocabulary(spec));
+  if (!spec.ranks.empty() && spec.ranks.size() != spec.merges.size())
+    return bad_file("expected one rank for each merge", where + ".merge_ranks");
+  bpe.merges_.reserve(spec.merges.size());
+  for (size_t i = 0; i < spec.merges.size(); ++i) {
+    const auto& [left, right] = spec.merges[i];
+    LOOM_TRY(
+        bpe.add_merge(left, right, spec.ranks.empty() ? static_cast<int32_t>(i) : spec.ranks[i]));
+  }
+  bpe.index_characters();
+  return bpe;
+}
+
 void Bpe::index_characters() {
   for (size_t c = 0; c < small_characters_.size(); ++c) {
     small_characters_[c] = vocabulary_.find(utf8(static_cast<char32_t>(c)));

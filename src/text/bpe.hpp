@@ -1,5 +1,5 @@
 // The byte-pair-encoding model: vocabulary, ranked merges, and the rules for characters that the
-// vocabulary lacks. Encodes one word at a time; immutable after parse.
+// vocabulary lacks. Encodes one word at a time; immutable once made.
 //
 // Ids are those of HF `tokenizers`, whose merge queue this follows to the letter (bpe.cpp).
 #pragma once
@@ -12,14 +12,16 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/node.hpp"
 #include "text/string_table.hpp"
+#include "text/tokenizer_spec.hpp"
 
 namespace loom::core::text {
 
 class Bpe {
  public:
-  static Result<Bpe> parse(const Node& model);
+  // Checks every id and every token that a merge names, so that encoding needs no checks. `where`
+  // names the member in messages.
+  static Result<Bpe> make(const BpeSpec& spec, const std::string& where);
 
   // Working memory of encode(), reused from word to word.
   struct Scratch {
@@ -44,11 +46,8 @@ class Bpe {
   std::optional<std::string_view> token(int32_t id) const;
 
  private:
-  Status read_options(const Node& model);
-  Status read_vocabulary(const Node& node);
-  Status read_ranks(const Node& model, size_t merges, std::vector<int32_t>& ranks) const;
-  Status read_merges(const Node& model, const Node& node);
-  Status add_merge(std::string_view left, std::string_view right, int32_t rank, const Node& node);
+  Status add_vocabulary(const BpeSpec& spec);
+  Status add_merge(std::string_view left, std::string_view right, int32_t rank);
   void index_characters();
   int32_t find_character(std::string_view character) const;
   Status add_symbols(std::string_view word, Scratch& scratch) const;

@@ -70,31 +70,46 @@ std::string spaces_for(std::string_view token, char32_t character, bool drop) {
 
 }  // namespace
 
+Result<Decoder> Decoder::make(std::vector<DecoderStep> steps) {
+  Decoder decoder;
+  bool fused = false;
+  for (DecoderStep& spec : steps) {
+    Step step{std::move(spec), {}, fused};
+    if (step.kind == DecoderKind::replace) {
+      LOOM_ASSIGN(step.pattern, Pattern::make(step.find));
+    }
+    fused = fused || step.kind == DecoderKind::fuse || step.kind == DecoderKind::byte_level;
+    decoder.steps_.push_back(std::move(step));
+  }
+  return decoder;
+}
+
 Result<std::string> Decoder::convert(const Step& step, std::string_view token, bool first,
                                      bool last, Budget& budget) {
   switch (step.kind) {
-    case Kind::join_spaces: return first ? std::string(token) : cat(" ", token);
-    case Kind::metaspace: return spaces_for(token, step.character, first && !step.keeps_first);
-    case Kind::replace: return step.pattern.replace_all(token, step.content, budget);
-    case Kind::strip: return strip(token, step.character, step.start, step.stop);
-    case Kind::word_suffix: return replace_all(token, step.content, last ? "" : " ");
-    case Kind::word_piece: {
+    case DecoderKind::join_spaces: return first ? std::string(token) : cat(" ", token);
+    case DecoderKind::metaspace:
+      return spaces_for(token, step.character, first && !step.keeps_first);
+    case DecoderKind::replace: return step.pattern.replace_all(token, step.content, budget);
+    case DecoderKind::strip: return strip(token, step.character, step.start, step.stop);
+    case DecoderKind::word_suffix: return replace_all(token, step.content, last ? "" : " ");
+    case DecoderKind::word_piece: {
       const bool continues = token.substr(0, step.content.size()) == step.content;
       std::string text(token);
       if (!first) text = continues ? text.substr(step.content.size()) : cat(" ", text);
       return step.cleanup ? clean_up(std::move(text)) : text;
     }
-    case Kind::byte_fallback: {
+    case DecoderKind::byte_fallback: {
       const int byte = named_byte(token);
       if (byte < 0) return std::string(token);
       return byte < 0x80 ? std::string(1, static_cast<char>(byte)) : std::string(kReplacementChar);
     }
-    case Kind::byte_level: {
+    case DecoderKind::byte_level: {
       std::string bytes;
       ByteAlphabet::get().append_bytes(token, bytes);
       return to_valid_utf8(bytes);
     }
-    case Kind::fuse: break;
+    case DecoderKind::fuse: break;
   }
   return std::string(token);
 }
@@ -103,18 +118,18 @@ std::string Decoder::token_bytes(std::string_view token) const {
   std::string bytes(token);
   Budget budget = Budget::for_text(token.size());
   for (const Step& step : steps_) {
-    if (step.fused || step.kind == Kind::fuse) break;
-    if (step.kind == Kind::byte_level) {
+    if (step.fused || step.kind == DecoderKind::fuse) break;
+    if (step.kind == DecoderKind::byte_level) {
       std::string raw;
       ByteAlphabet::get().append_bytes(bytes, raw);
       return raw;
     }
-    if (step.kind == Kind::byte_fallback) {
+    if (step.kind == DecoderKind::byte_fallback) {
       const int byte = named_byte(bytes);
       if (byte >= 0) return std::string(1, static_cast<char>(byte));
       continue;
     }
-    if (step.kind == Kind::join_spaces) break;
+    if (step.kind == DecoderKind::join_spaces) break;
     Result<std::string> next = convert(step, bytes, false, false, budget);
     if (!next.ok()) break;
     bytes = std::move(*next);
@@ -128,7 +143,6 @@ Status DecodeRun::push(std::string_view token, std::string& out) {
 }
 
 Status DecodeRun::feed(size_t index, std::string_view token, std::string& out) {
-  using Kind = Decoder::Kind;
   if (index == states_.size()) {
     out += token;
     return {};
@@ -138,15 +152,15 @@ Status DecodeRun::feed(size_t index, std::string_view token, std::string& out) {
   State& state = states_[index];
   const bool first = std::exchange(state.first, false);
   switch (step.kind) {
-    case Kind::fuse: return feed(index + 1, token, out);
-    case Kind::byte_fallback: return feed_bytes(index, token, out);
-    case Kind::byte_level: {
+    case DecoderKind::fuse: return feed(index + 1, token, out);
+    case DecoderKind::byte_fallback: return feed_bytes(index, token, out);
+    case DecoderKind::byte_level: {
       ByteAlphabet::get().append_bytes(token, state.held);
       std::string whole;
       drain_utf8(state.held, false, whole);
       return whole.empty() ? Status() : feed(index + 1, whole, out);
     }
-    case Kind::word_suffix: {
+    case DecoderKind::word_suffix: {
       const std::string previous = std::exchange(state.held, std::string(token));
       if (!std::exchange(state.holding, true)) return {};
       LOOM_ASSIGN(const std::string text, Decoder::convert(step, previous, false, false, budget_));
@@ -162,8 +176,8 @@ Status DecodeRun::feed(size_t index, std::string_view token, std::string& out) {
 Status DecodeRun::feed_fused(size_t index, std::string_view token, std::string& out) {
   const Decoder::Step& step = decoder_->steps_[index];
   State& state = states_[index];
-  if (step.kind == Decoder::Kind::fuse) return feed(index + 1, token, out);
-  if (step.kind != Decoder::Kind::strip || step.stop > 0) {
+  if (step.kind == DecoderKind::fuse) return feed(index + 1, token, out);
+  if (step.kind != DecoderKind::strip || step.stop > 0) {
     state.held += token;
     return {};
   }
@@ -198,15 +212,14 @@ Status DecodeRun::flush_bytes(size_t index, std::string& out) {
 }
 
 Status DecodeRun::finish(std::string& out) {
-  using Kind = Decoder::Kind;
   for (size_t index = 0; index < states_.size(); ++index) {
     const Decoder::Step& step = decoder_->steps_[index];
     const std::string held = std::exchange(states_[index].held, {});
     if (held.empty() && !states_[index].holding) continue;
-    if (!step.fused && step.kind == Kind::byte_fallback) {
+    if (!step.fused && step.kind == DecoderKind::byte_fallback) {
       states_[index].held = held;
       LOOM_TRY(flush_bytes(index, out));
-    } else if (!step.fused && step.kind == Kind::byte_level) {
+    } else if (!step.fused && step.kind == DecoderKind::byte_level) {
       LOOM_TRY(feed(index + 1, to_valid_utf8(held), out));
     } else {
       LOOM_ASSIGN(const std::string text, Decoder::convert(step, held, true, true, budget_));

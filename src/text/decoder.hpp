@@ -16,37 +16,16 @@ namespace loom::core::text {
 
 class Decoder {
  public:
-  // `node` is the member "decoder"; null joins tokens with spaces.
-  static Result<Decoder> parse(const Node& node);
+  static Result<Decoder> make(std::vector<DecoderStep> steps);
   // The bytes that `token` stands for in the middle of a text.
   std::string token_bytes(std::string_view token) const;
 
  private:
   friend class DecodeRun;
-  enum class Kind : uint8_t {
-    join_spaces,
-    byte_level,
-    byte_fallback,
-    metaspace,
-    replace,
-    fuse,
-    strip,
-    word_piece,
-    word_suffix
+  struct Step : DecoderStep {
+    Pattern pattern;     // find, compiled
+    bool fused = false;  // an earlier step has made one token of all
   };
-  struct Step {
-    Kind kind = Kind::fuse;
-    bool fused = false;      // an earlier step has made one token of all
-    Pattern pattern;         // replace
-    std::string content;     // replace: the new text; word_piece: prefix; word_suffix: suffix
-    char32_t character = 0;  // metaspace, strip
-    size_t start = 0, stop = 0;
-    bool keeps_first = false;  // metaspace with prepend_scheme "never"
-    bool cleanup = false;      // word_piece
-    std::string where;
-  };
-  static Result<Step> parse_step(const Node& node);
-  static Status parse_metaspace(const Node& node, Step& step);
   // One token on its own; `first` and `last` say where it stands in the list.
   static Result<std::string> convert(const Step& step, std::string_view token, bool first,
                                      bool last, Budget& budget);

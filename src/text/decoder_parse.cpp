@@ -1,13 +1,13 @@
-// Reads the member "decoder". What is not listed in parse_step is refused by name.
-#include "text/decoder.hpp"
-#include "text/unicode.hpp"
+// Reads the member "decoder". What is not listed in read_part is refused by name.
+#include "text/tokenizer_json.hpp"
 
 namespace loom::core::text {
+namespace {
 
-Status Decoder::parse_metaspace(const Node& node, Step& step) {
+Status read_spaces(const Node& node, DecoderStep& step) {
   LOOM_TRY(node.expect_keys(
       {"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"}));
-  step.kind = Kind::metaspace;
+  step.kind = DecoderKind::metaspace;
   LOOM_ASSIGN(step.character, node.character("replacement"));
   LOOM_ASSIGN(const std::string scheme, node.string_or("prepend_scheme", "always"));
   if (scheme != "always" && scheme != "first" && scheme != "never") {
@@ -21,27 +21,27 @@ Status Decoder::parse_metaspace(const Node& node, Step& step) {
   return {};
 }
 
-Result<Decoder::Step> Decoder::parse_step(const Node& node) {
+Result<DecoderStep> read_part(const Node& node) {
   LOOM_ASSIGN(const std::string type, node.string("type"));
-  Step step;
+  DecoderStep step;
   step.where = node.where();
   if (type == "ByteLevel") {
     LOOM_TRY(node.expect_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-    step.kind = Kind::byte_level;
+    step.kind = DecoderKind::byte_level;
   } else if (type == "ByteFallback" || type == "Fuse") {
     LOOM_TRY(node.expect_keys({"type"}));
-    step.kind = type == "Fuse" ? Kind::fuse : Kind::byte_fallback;
+    step.kind = type == "Fuse" ? DecoderKind::fuse : DecoderKind::byte_fallback;
   } else if (type == "Metaspace") {
-    LOOM_TRY(parse_metaspace(node, step));
+    LOOM_TRY(read_spaces(node, step));
   } else if (type == "Replace") {
     LOOM_TRY(node.expect_keys({"type", "pattern", "content"}));
-    step.kind = Kind::replace;
+    step.kind = DecoderKind::replace;
     LOOM_ASSIGN(const Node pattern, node.child("pattern"));
-    LOOM_ASSIGN(step.pattern, Pattern::parse(pattern));
+    LOOM_ASSIGN(step.find, read_pattern(pattern));
     LOOM_ASSIGN(step.content, node.string("content"));
   } else if (type == "Strip") {
     LOOM_TRY(node.expect_keys({"type", "content", "start", "stop"}));
-    step.kind = Kind::strip;
+    step.kind = DecoderKind::strip;
     LOOM_ASSIGN(step.character, node.character("content"));
     LOOM_ASSIGN(const int64_t start, node.count("start"));
     LOOM_ASSIGN(const int64_t stop, node.count("stop"));
@@ -49,12 +49,12 @@ Result<Decoder::Step> Decoder::parse_step(const Node& node) {
     step.stop = static_cast<size_t>(stop);
   } else if (type == "WordPiece") {
     LOOM_TRY(node.expect_keys({"type", "prefix", "cleanup"}));
-    step.kind = Kind::word_piece;
+    step.kind = DecoderKind::word_piece;
     LOOM_ASSIGN(step.content, node.string("prefix"));
     LOOM_ASSIGN(step.cleanup, node.boolean("cleanup"));
   } else if (type == "BPEDecoder") {
     LOOM_TRY(node.expect_keys({"type", "suffix"}));
-    step.kind = Kind::word_suffix;
+    step.kind = DecoderKind::word_suffix;
     LOOM_ASSIGN(step.content, node.string("suffix"));
     if (step.content.empty()) return node.error_at("suffix", "must not be empty");
   } else {
@@ -63,23 +63,22 @@ Result<Decoder::Step> Decoder::parse_step(const Node& node) {
   return step;
 }
 
-Result<Decoder> Decoder::parse(const Node& node) {
-  Decoder decoder;
+}  // namespace
+
+Result<std::vector<DecoderStep>> read_decoder(const Node& node) {
+  std::vector<DecoderStep> steps;
   if (node.value().is_null()) {
-    decoder.steps_.emplace_back();
-    decoder.steps_.back().kind = Kind::join_spaces;
-    return decoder;
+    steps.emplace_back();
+    steps.back().kind = DecoderKind::join_spaces;
+    return steps;
   }
   std::vector<Node> parts;
   LOOM_TRY(flatten_sequence(node, "decoders", parts));
-  bool fused = false;
   for (const Node& part : parts) {
-    LOOM_ASSIGN(Step step, parse_step(part));
-    step.fused = fused;
-    fused = fused || step.kind == Kind::fuse || step.kind == Kind::byte_level;
-    decoder.steps_.push_back(std::move(step));
+    LOOM_ASSIGN(DecoderStep step, read_part(part));
+    steps.push_back(std::move(step));
   }
-  return decoder;
+  return steps;
 }
 
 }  // namespace loom::core::text

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/json.hpp"
+#include "text/tokenizer_spec.hpp"
 
 namespace loom::core::text {
 
@@ -50,8 +51,6 @@ class Node {
   const JsonValue* value_;
   std::string file_, path_;
 };
-
-inline constexpr int32_t kMaxTokenId = (1 << 24) - 1;
 
 // The members of a "Sequence" component, flattened: {"type": "Sequence", list_key: [...]} may nest.
 // A component that is no Sequence answers itself.

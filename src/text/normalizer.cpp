@@ -1,5 +1,4 @@
-// Steps of the normalizer, each as HF `tokenizers` does it on its NormalizedString. What is not
-// listed in parse_step is refused by name.
+// Steps of the normalizer, each as HF `tokenizers` does it on its NormalizedString.
 #include "text/normalizer.hpp"
 
 #include <algorithm>
@@ -73,48 +72,13 @@ Status replace(NormalText& piece, const Pattern& pattern, const std::string& con
 
 }  // namespace
 
-Result<Normalizer::Step> Normalizer::parse_step(const Node& node) {
-  LOOM_ASSIGN(const std::string type, node.string("type"));
-  Step step;
-  step.where = node.where();
-  static constexpr std::string_view kForms[] = {"NFC", "NFD", "NFKC", "NFKD"};
-  for (size_t i = 0; i < std::size(kForms); ++i) {
-    if (type != kForms[i]) continue;
-    LOOM_TRY(node.expect_keys({"type"}));
-    step.form = static_cast<NormalForm>(i);
-    return step;
-  }
-  if (type == "Lowercase") {
-    step.kind = Kind::lowercase;
-    LOOM_TRY(node.expect_keys({"type"}));
-  } else if (type == "Replace") {
-    step.kind = Kind::replace;
-    LOOM_TRY(node.expect_keys({"type", "pattern", "content"}));
-    LOOM_ASSIGN(const Node pattern, node.child("pattern"));
-    LOOM_ASSIGN(step.pattern, Pattern::parse(pattern));
-    LOOM_ASSIGN(step.content, node.string("content"));
-  } else if (type == "Prepend") {
-    step.kind = Kind::prepend;
-    LOOM_TRY(node.expect_keys({"type", "prepend"}));
-    LOOM_ASSIGN(step.content, node.string("prepend"));
-  } else if (type == "Strip") {
-    step.kind = Kind::strip;
-    LOOM_TRY(node.expect_keys({"type", "strip_left", "strip_right"}));
-    LOOM_ASSIGN(step.left, node.boolean("strip_left"));
-    LOOM_ASSIGN(step.right, node.boolean("strip_right"));
-  } else {
-    return node.not_supported("type", type);
-  }
-  return step;
-}
-
-Result<Normalizer> Normalizer::parse(const Node& node) {
+Result<Normalizer> Normalizer::make(std::vector<NormalizerStep> steps) {
   Normalizer normalizer;
-  if (node.value().is_null()) return normalizer;
-  std::vector<Node> parts;
-  LOOM_TRY(flatten_sequence(node, "normalizers", parts));
-  for (const Node& part : parts) {
-    LOOM_ASSIGN(Step step, parse_step(part));
+  for (NormalizerStep& spec : steps) {
+    Step step{std::move(spec), {}};
+    if (step.kind == NormalizerKind::replace) {
+      LOOM_ASSIGN(step.pattern, Pattern::make(step.find));
+    }
     normalizer.steps_.push_back(std::move(step));
   }
   return normalizer;
@@ -122,11 +86,13 @@ Result<Normalizer> Normalizer::parse(const Node& node) {
 
 Status Normalizer::apply_step(const Step& step, NormalText& piece, Budget& budget) {
   switch (step.kind) {
-    case Kind::form: to_form(piece, step.form); break;
-    case Kind::lowercase: lowercase(piece); break;
-    case Kind::strip: strip(piece, step.left, step.right); break;
-    case Kind::replace: LOOM_TRY(replace(piece, step.pattern, step.content, budget)); break;
-    case Kind::prepend:
+    case NormalizerKind::form: to_form(piece, step.form); break;
+    case NormalizerKind::lowercase: lowercase(piece); break;
+    case NormalizerKind::strip: strip(piece, step.left, step.right); break;
+    case NormalizerKind::replace:
+      LOOM_TRY(replace(piece, step.pattern, step.content, budget));
+      break;
+    case NormalizerKind::prepend:
       if (piece.text.empty()) break;
       if (!budget.spend_bytes(piece.text.size() + step.content.size())) return too_long();
       piece.text.insert(0, step.content);

@@ -21,22 +21,14 @@ struct NormalText {
 
 class Normalizer {
  public:
-  // `node` is the member "normalizer"; null means no steps.
-  static Result<Normalizer> parse(const Node& node);
+  static Result<Normalizer> make(std::vector<NormalizerStep> steps);
   Status apply(NormalText& piece, Budget& budget) const;
   bool empty() const { return steps_.empty(); }
 
  private:
-  enum class Kind : uint8_t { form, lowercase, replace, prepend, strip };
-  struct Step {
-    Kind kind = Kind::form;
-    NormalForm form = NormalForm::nfc;
-    Pattern pattern;
-    std::string content;
-    bool left = false, right = false;
-    std::string where;
+  struct Step : NormalizerStep {
+    Pattern pattern;  // find, compiled
   };
-  static Result<Step> parse_step(const Node& node);
   static Status apply_step(const Step& step, NormalText& piece, Budget& budget);
   std::vector<Step> steps_;
 };

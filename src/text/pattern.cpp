@@ -20,17 +20,9 @@ Result<Pattern> Pattern::regex(std::string_view text, const std::string& where) 
   return pattern;
 }
 
-Result<Pattern> Pattern::parse(const Node& node) {
-  LOOM_TRY(node.expect_keys({"String", "Regex"}));
-  if (node.has("String") == node.has("Regex")) {
-    return node.error("expected one of {\"String\": ...} and {\"Regex\": ...}");
-  }
-  if (node.has("String")) {
-    LOOM_ASSIGN(std::string text, node.string("String"));
-    return literal(std::move(text));
-  }
-  LOOM_ASSIGN(const std::string text, node.string("Regex"));
-  return regex(text, node.path_of("Regex"));
+Result<Pattern> Pattern::make(const PatternSpec& spec) {
+  if (spec.regex) return regex(spec.text, spec.where);
+  return literal(spec.text);
 }
 
 void Pattern::find_literal(std::string_view text, std::vector<Span>& out) const {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "text/node.hpp"
 #include "text/regex.hpp"
+#include "text/tokenizer_spec.hpp"
 
 namespace loom::core::text {
 
@@ -18,8 +18,7 @@ class Pattern {
   Pattern() = default;
   static Pattern literal(std::string text);
   static Result<Pattern> regex(std::string_view text, const std::string& where);
-  // {"String": "..."} or {"Regex": "..."}
-  static Result<Pattern> parse(const Node& node);
+  static Result<Pattern> make(const PatternSpec& spec);
 
   // Spans of matches and of what lies between them; {0, 0, false} for an empty text.
   Status find_all(std::string_view text, Budget& budget, std::vector<Span>& out) const;

@@ -5,17 +5,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
-#include "text/node.hpp"
+#include "text/tokenizer_spec.hpp"
 
 namespace loom::core::text {
 
 class PostProcessor {
  public:
-  // `is_token` says whether an id exists.
-  static Result<PostProcessor> parse(const Node& node,
-                                     const std::function<bool(int32_t)>& is_token);
+  // None: a text is its ids. `is_token` says whether an id exists.
+  static Result<PostProcessor> make(const std::optional<std::vector<TemplatePart>>& parts,
+                                    const std::function<bool(int32_t)>& is_token);
   // The ids of the text inside their template; without special tokens only the text remains.
   std::vector<int32_t> apply(std::vector<int32_t> text, bool add_special_tokens) const;
 
@@ -24,11 +25,6 @@ class PostProcessor {
     bool is_text = false;
     std::vector<int32_t> ids;
   };
-  using Exists = std::function<bool(int32_t)>;
-  Status parse_template(const Node& node, const Exists& is_token);
-  Status parse_pair(const Node& node, const Exists& is_token);
-  static Result<std::vector<int32_t>> special_ids(const Node& node, const std::string& name,
-                                                  const Exists& is_token);
   bool has_template_ = false;
   std::vector<Part> parts_;
 };

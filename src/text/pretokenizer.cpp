@@ -12,6 +12,12 @@
 namespace loom::core::text {
 namespace {
 
+constexpr std::string_view kGpt2Pattern =
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+
+// \w+|[^\w\s]+ of Rust's regex crate, where \w holds the joiners too.
+constexpr std::string_view kWordsOrSymbols = "[\\w\\u200C\\u200D]+|[^\\w\\u200C\\u200D\\s]+";
+
 // Spans of single characters that satisfy `is_match`, and of what lies between.
 template <class Predicate>
 void find_characters(std::string_view text, const Predicate& is_match, std::vector<Span>& spans) {
@@ -84,12 +90,48 @@ Piece slice(const Piece& piece, size_t begin, size_t end) {
   return part;
 }
 
+// What the kinds that name no pattern split at.
+Status PreTokenizer::make_pattern(Step& step) {
+  switch (step.kind) {
+    case PreTokenizerKind::split: {
+      LOOM_ASSIGN(step.pattern, Pattern::make(step.find));
+      return {};
+    }
+    case PreTokenizerKind::words: {
+      LOOM_ASSIGN(step.pattern, Pattern::regex(kWordsOrSymbols, step.where));
+      step.invert = true;
+      step.behavior = SplitBehavior::removed;
+      return {};
+    }
+    case PreTokenizerKind::byte_level: {
+      if (!step.splits) return {};
+      LOOM_ASSIGN(step.pattern, Pattern::regex(kGpt2Pattern, step.where));
+      return {};
+    }
+    case PreTokenizerKind::metaspace:
+      step.pattern = Pattern::literal(step.replacement);
+      step.behavior = SplitBehavior::merged_with_next;
+      return {};
+    default: return {};
+  }
+}
+
+Result<PreTokenizer> PreTokenizer::make(std::vector<PreTokenizerStep> steps) {
+  PreTokenizer result;
+  for (PreTokenizerStep& spec : steps) {
+    Step step{std::move(spec), {}};
+    LOOM_TRY(make_pattern(step));
+    result.steps_.push_back(std::move(step));
+  }
+  return result;
+}
+
 Status PreTokenizer::find_spans(const Step& step, std::string_view text, Budget& budget,
                                 std::vector<Span>& spans) {
   switch (step.kind) {
-    case Kind::digits: find_characters(text, is_numeric, spans); break;
-    case Kind::punctuation: find_characters(text, is_punctuation, spans); break;
-    case Kind::white_space: find_characters(text, is_white_space, spans); break;
+    case PreTokenizerKind::digits: find_characters(text, is_numeric, spans); break;
+    case PreTokenizerKind::punctuation: find_characters(text, is_punctuation, spans); break;
+    case PreTokenizerKind::white_space: find_characters(text, is_white_space, spans); break;
     default: LOOM_TRY(step.pattern.find_all(text, budget, spans)); break;
   }
   if (step.invert) {
@@ -99,15 +141,15 @@ Status PreTokenizer::find_spans(const Step& step, std::string_view text, Budget&
 }
 
 // Leaves marked as matched only what is to be removed.
-void PreTokenizer::merge_spans(Behavior behavior, std::vector<Span>& spans) {
+void PreTokenizer::merge_spans(SplitBehavior behavior, std::vector<Span>& spans) {
   switch (behavior) {
-    case Behavior::removed: break;
-    case Behavior::isolated:
+    case SplitBehavior::removed: break;
+    case SplitBehavior::isolated:
       for (Span& span : spans) span.matched = false;
       break;
-    case Behavior::merged_with_previous: merge_into_previous(spans); break;
-    case Behavior::merged_with_next: merge_into_next(spans); break;
-    case Behavior::contiguous: merge_runs(spans); break;
+    case SplitBehavior::merged_with_previous: merge_into_previous(spans); break;
+    case SplitBehavior::merged_with_next: merge_into_next(spans); break;
+    case SplitBehavior::contiguous: merge_runs(spans); break;
   }
 }
 
@@ -175,8 +217,8 @@ void PreTokenizer::mark_spaces(const Step& step, PieceList& list) {
     const size_t begin = text.size();
     const bool marked =
         old.substr(0, 1) == " " || old.substr(0, step.replacement.size()) == step.replacement;
-    const bool wanted =
-        step.prepend == Prepend::always || (step.prepend == Prepend::first && piece.at_zero);
+    const bool wanted = step.prepend == PrependScheme::always ||
+                        (step.prepend == PrependScheme::first && piece.at_zero);
     if (wanted && !marked && !old.empty()) text += step.replacement;
     size_t from_zero = 0;
     for (size_t i = 0; i < old.size(); ++i) {
@@ -195,15 +237,16 @@ void PreTokenizer::mark_spaces(const Step& step, PieceList& list) {
 }
 
 Status PreTokenizer::apply_step(const Step& step, PieceList& list, Budget& budget) {
-  const bool rewrites = step.kind == Kind::metaspace || step.kind == Kind::byte_level;
+  const bool rewrites =
+      step.kind == PreTokenizerKind::metaspace || step.kind == PreTokenizerKind::byte_level;
   // A rewriting step at most triples a byte and adds one mark of four bytes to a piece.
   if (rewrites && !budget.spend_bytes(3 * list.text.size() + 4 * list.pieces.size())) {
     return unsupported("pre-tokenizing makes the text too long", step.where);
   }
-  if (step.kind == Kind::metaspace) mark_spaces(step, list);
-  if (step.kind == Kind::byte_level && step.prefix_space) prefix_spaces(list);
+  if (step.kind == PreTokenizerKind::metaspace) mark_spaces(step, list);
+  if (step.kind == PreTokenizerKind::byte_level && step.prefix_space) prefix_spaces(list);
   if (step.splits) LOOM_TRY(split_pieces(step, list, budget));
-  if (step.kind == Kind::byte_level) map_bytes(list);
+  if (step.kind == PreTokenizerKind::byte_level) map_bytes(list);
   return {};
 }
 

@@ -33,41 +33,19 @@ Piece slice(const Piece& piece, size_t begin, size_t end);
 
 class PreTokenizer {
  public:
-  static Result<PreTokenizer> parse(const Node& node);
+  static Result<PreTokenizer> make(std::vector<PreTokenizerStep> steps);
   Status apply(PieceList& list, Budget& budget) const;
 
  private:
-  enum class Kind : uint8_t { split, byte_level, digits, punctuation, white_space, metaspace };
-  enum class Behavior : uint8_t {
-    removed,
-    isolated,
-    merged_with_previous,
-    merged_with_next,
-    contiguous
+  struct Step : PreTokenizerStep {
+    Pattern pattern;  // what it splits at, where that is a pattern
   };
-  enum class Prepend : uint8_t { always, first, never };
-  struct Step {
-    Kind kind = Kind::split;
-    Behavior behavior = Behavior::isolated;
-    Pattern pattern;  // of split; of byte_level when it uses one
-    bool invert = false;
-    bool prefix_space = false;
-    bool splits = true;  // byte_level: use_regex; metaspace: split
-    Prepend prepend = Prepend::always;
-    std::string replacement;  // of metaspace
-    std::string where;
-  };
-
-  static Result<Step> parse_step(const Node& node);
-  static Status parse_split(const Node& node, Step& step);
-  static Status parse_byte_level(const Node& node, Step& step);
-  static Status parse_metaspace(const Node& node, Step& step);
-  static Result<Behavior> parse_behavior(const Node& node);
+  static Status make_pattern(Step& step);
 
   static Status apply_step(const Step& step, PieceList& list, Budget& budget);
   static Status find_spans(const Step& step, std::string_view text, Budget& budget,
                            std::vector<Span>& spans);
-  static void merge_spans(Behavior behavior, std::vector<Span>& spans);
+  static void merge_spans(SplitBehavior behavior, std::vector<Span>& spans);
   static Status split_pieces(const Step& step, PieceList& list, Budget& budget);
   static void prefix_spaces(PieceList& list);
   static void map_bytes(PieceList& list);

@@ -1,121 +1,108 @@
-// Reads the member "pre_tokenizer". What is not listed in parse_step is refused by name.
+// Reads the member "pre_tokenizer". What is not listed in read_split_step is refused by name.
 #include "base/text.hpp"
-#include "text/pretokenizer.hpp"
+#include "text/tokenizer_json.hpp"
 #include "text/unicode.hpp"
 
 namespace loom::core::text {
 namespace {
 
-constexpr std::string_view kGpt2Pattern =
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
-
-// \w+|[^\w\s]+ of Rust's regex crate, where \w holds the joiners too.
-constexpr std::string_view kWordsOrSymbols = "[\\w\\u200C\\u200D]+|[^\\w\\u200C\\u200D\\s]+";
-
-}  // namespace
-
-Result<PreTokenizer::Behavior> PreTokenizer::parse_behavior(const Node& node) {
+Result<SplitBehavior> read_behavior(const Node& node) {
   static constexpr std::string_view kNames[] = {"Removed", "Isolated", "MergedWithPrevious",
                                                 "MergedWithNext", "Contiguous"};
   LOOM_ASSIGN(const std::string name, node.string("behavior"));
   for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (name == kNames[i]) return static_cast<Behavior>(i);
+    if (name == kNames[i]) return static_cast<SplitBehavior>(i);
   }
   return node.not_supported("behavior", name);
 }
 
-Status PreTokenizer::parse_split(const Node& node, Step& step) {
+Status read_split(const Node& node, PreTokenizerStep& step) {
   LOOM_TRY(node.expect_keys({"type", "pattern", "behavior", "invert"}));
   LOOM_ASSIGN(const Node pattern, node.child("pattern"));
-  LOOM_ASSIGN(step.pattern, Pattern::parse(pattern));
-  LOOM_ASSIGN(step.behavior, parse_behavior(node));
+  LOOM_ASSIGN(step.find, read_pattern(pattern));
+  LOOM_ASSIGN(step.behavior, read_behavior(node));
   LOOM_ASSIGN(step.invert, node.boolean("invert"));
   return {};
 }
 
-Status PreTokenizer::parse_byte_level(const Node& node, Step& step) {
+Status read_byte_level(const Node& node, PreTokenizerStep& step) {
   LOOM_TRY(node.expect_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-  step.kind = Kind::byte_level;
+  step.kind = PreTokenizerKind::byte_level;
   LOOM_ASSIGN(step.prefix_space, node.boolean("add_prefix_space"));
   LOOM_ASSIGN(step.splits, node.boolean_or("use_regex", true));
-  if (step.splits) {
-    LOOM_ASSIGN(step.pattern, Pattern::regex(kGpt2Pattern, node.where()));
-  }
   return {};
 }
 
-Status PreTokenizer::parse_metaspace(const Node& node, Step& step) {
+Status read_metaspace(const Node& node, PreTokenizerStep& step) {
   LOOM_TRY(node.expect_keys(
       {"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"}));
-  step.kind = Kind::metaspace;
+  step.kind = PreTokenizerKind::metaspace;
   LOOM_ASSIGN(const char32_t replacement, node.character("replacement"));
   step.replacement = utf8(replacement);
   LOOM_ASSIGN(const std::string scheme, node.string_or("prepend_scheme", "always"));
   if (scheme == "always") {
-    step.prepend = Prepend::always;
+    step.prepend = PrependScheme::always;
   } else if (scheme == "first") {
-    step.prepend = Prepend::first;
+    step.prepend = PrependScheme::first;
   } else if (scheme == "never") {
-    step.prepend = Prepend::never;
+    step.prepend = PrependScheme::never;
   } else {
     return node.not_supported("prepend_scheme", scheme);
   }
   LOOM_ASSIGN(const bool prefix, node.boolean_or("add_prefix_space", true));
-  if (!prefix && step.prepend != Prepend::never) {
+  if (!prefix && step.prepend != PrependScheme::never) {
     return node.error_at("add_prefix_space", "false contradicts prepend_scheme");
   }
   LOOM_ASSIGN(step.splits, node.boolean_or("split", true));
-  step.pattern = Pattern::literal(step.replacement);
-  step.behavior = Behavior::merged_with_next;
   return {};
 }
 
-Result<PreTokenizer::Step> PreTokenizer::parse_step(const Node& node) {
+Result<PreTokenizerStep> read_split_step(const Node& node) {
   LOOM_ASSIGN(const std::string type, node.string("type"));
-  Step step;
+  PreTokenizerStep step;
   step.where = node.where();
   if (type == "Split") {
-    LOOM_TRY(parse_split(node, step));
+    LOOM_TRY(read_split(node, step));
   } else if (type == "ByteLevel") {
-    LOOM_TRY(parse_byte_level(node, step));
+    LOOM_TRY(read_byte_level(node, step));
   } else if (type == "Metaspace") {
-    LOOM_TRY(parse_metaspace(node, step));
+    LOOM_TRY(read_metaspace(node, step));
   } else if (type == "Digits") {
     LOOM_TRY(node.expect_keys({"type", "individual_digits"}));
-    step.kind = Kind::digits;
+    step.kind = PreTokenizerKind::digits;
     LOOM_ASSIGN(const bool individual, node.boolean("individual_digits"));
-    step.behavior = individual ? Behavior::isolated : Behavior::contiguous;
+    step.behavior = individual ? SplitBehavior::isolated : SplitBehavior::contiguous;
   } else if (type == "Punctuation") {
     LOOM_TRY(node.expect_keys({"type", "behavior"}));
-    step.kind = Kind::punctuation;
+    step.kind = PreTokenizerKind::punctuation;
     if (node.has("behavior")) {
-      LOOM_ASSIGN(step.behavior, parse_behavior(node));
+      LOOM_ASSIGN(step.behavior, read_behavior(node));
     }
   } else if (type == "Whitespace") {
     LOOM_TRY(node.expect_keys({"type"}));
-    LOOM_ASSIGN(step.pattern, Pattern::regex(kWordsOrSymbols, node.where()));
-    step.invert = true;
-    step.behavior = Behavior::removed;
+    step.kind = PreTokenizerKind::words;
   } else if (type == "WhitespaceSplit") {
     LOOM_TRY(node.expect_keys({"type"}));
-    step.kind = Kind::white_space;
-    step.behavior = Behavior::removed;
+    step.kind = PreTokenizerKind::white_space;
+    step.behavior = SplitBehavior::removed;
   } else {
     return node.not_supported("type", type);
   }
   return step;
 }
 
-Result<PreTokenizer> PreTokenizer::parse(const Node& node) {
-  PreTokenizer result;
-  if (node.value().is_null()) return result;
+}  // namespace
+
+Result<std::vector<PreTokenizerStep>> read_pre_tokenizer(const Node& node) {
+  std::vector<PreTokenizerStep> steps;
+  if (node.value().is_null()) return steps;
   std::vector<Node> parts;
   LOOM_TRY(flatten_sequence(node, "pretokenizers", parts));
   for (const Node& part : parts) {
-    LOOM_ASSIGN(Step step, parse_step(part));
-    result.steps_.push_back(std::move(step));
+    LOOM_ASSIGN(PreTokenizerStep step, read_split_step(part));
+    steps.push_back(std::move(step));
   }
-  return result;
+  return steps;
 }
 
 }  // namespace loom::core::text

@@ -1,19 +1,15 @@
-// Tokenizer: the parts of tokenizer.json put together. Encoding runs added tokens (as written),
+// Tokenizer: the parts of a TokenizerSpec put together. Encoding runs added tokens (as written),
 // normalizer, added tokens (normalized), pre-tokenizer, model, post-processor, in the order of HF
 // `tokenizers`.
-//
-// Of the members "truncation" and "padding" nothing is used: they belong to the caller of a batch.
 #include "text/tokenizer.hpp"
 
 #include <optional>
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "io/json.hpp"
 #include "text/added_tokens.hpp"
 #include "text/bpe.hpp"
 #include "text/decoder.hpp"
-#include "text/node.hpp"
 #include "text/normalizer.hpp"
 #include "text/postprocessor.hpp"
 #include "text/pretokenizer.hpp"
@@ -23,7 +19,6 @@ namespace loom::core {
 
 using text::AddedToken;
 using text::Budget;
-using text::Node;
 using text::PieceList;
 
 struct Tokenizer::Impl {
@@ -35,7 +30,7 @@ struct Tokenizer::Impl {
   text::Decoder decoder;
   int64_t vocab_size = 0;
 
-  Status read(const Node& root);
+  Status make(const TokenizerSpec& spec);
   std::optional<std::string_view> spelling(TokenId id) const;
   // The spelling that is_special() of HF asks about: special tokens are known by content, not by
   // id.
@@ -46,13 +41,6 @@ struct Tokenizer::Impl {
 };
 
 namespace {
-
-// A member of the root, or null when the file leaves it out.
-Node member_or_null(const Node& root, std::string_view key) {
-  static const JsonValue null{};
-  const Result<Node> child = root.child(key);
-  return child.ok() ? *child : Node(null, root.where(), std::string(key));
-}
 
 // Words that were encoded already in this text, and where their ids are in the output.
 class WordCache {
@@ -78,20 +66,12 @@ class WordCache {
 
 }  // namespace
 
-Status Tokenizer::Impl::read(const Node& root) {
-  LOOM_TRY(root.expect_keys({"version", "truncation", "padding", "added_tokens", "normalizer",
-                             "pre_tokenizer", "post_processor", "decoder", "model"}));
-  LOOM_ASSIGN(const std::string version, root.string_or("version", "1.0"));
-  if (version != "1.0") return root.not_supported("version", version);
-  LOOM_ASSIGN(const Node model_node, root.child("model"));
-  LOOM_ASSIGN(model, text::Bpe::parse(model_node));
-  LOOM_ASSIGN(normalizer, text::Normalizer::parse(member_or_null(root, "normalizer")));
-  LOOM_ASSIGN(pre_tokenizer, text::PreTokenizer::parse(member_or_null(root, "pre_tokenizer")));
-  std::vector<Node> tokens;
-  if (root.has_value("added_tokens")) {
-    LOOM_ASSIGN(tokens, root.elements("added_tokens"));
-  }
-  LOOM_ASSIGN(added, text::AddedTokens::parse(tokens, model, normalizer));
+Status Tokenizer::Impl::make(const TokenizerSpec& spec) {
+  LOOM_ASSIGN(model, text::Bpe::make(spec.model, spec.where + ": model"));
+  LOOM_ASSIGN(normalizer, text::Normalizer::make(spec.normalizer));
+  LOOM_ASSIGN(pre_tokenizer, text::PreTokenizer::make(spec.pre_tokenizer));
+  LOOM_ASSIGN(
+      added, text::AddedTokens::make(spec.added, model, normalizer, spec.where + ": added_tokens"));
   const text::StringTable& vocabulary = model.vocabulary();
   for (size_t i = 0; i < vocabulary.size(); ++i) {
     vocab_size = std::max<int64_t>(vocab_size, vocabulary.value(i) + 1);
@@ -100,9 +80,8 @@ Status Tokenizer::Impl::read(const Node& root) {
     vocab_size = std::max<int64_t>(vocab_size, token.id + 1);
   }
   const auto is_token = [this](int32_t id) { return spelling(id).has_value(); };
-  LOOM_ASSIGN(post_processor,
-              text::PostProcessor::parse(member_or_null(root, "post_processor"), is_token));
-  LOOM_ASSIGN(decoder, text::Decoder::parse(member_or_null(root, "decoder")));
+  LOOM_ASSIGN(post_processor, text::PostProcessor::make(spec.post_processor, is_token));
+  LOOM_ASSIGN(decoder, text::Decoder::make(spec.decoder));
   return {};
 }
 
@@ -165,11 +144,15 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& where) {
-  LOOM_ASSIGN(const JsonValue value, parse_json(json, where));
+Result<Tokenizer> Tokenizer::make(const TokenizerSpec& spec) {
   auto impl = std::make_unique<Impl>();
-  LOOM_TRY(impl->read(Node(value, where, "")));
+  LOOM_TRY(impl->make(spec));
   return Tokenizer(std::move(impl));
+}
+
+Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& where) {
+  LOOM_ASSIGN(const TokenizerSpec spec, parse_tokenizer_json(json, where));
+  return make(spec);
 }
 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view input,

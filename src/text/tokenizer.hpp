@@ -1,5 +1,5 @@
-// Tokenizer: Hugging Face tokenizer.json (BPE models) with the same ids as the HF `tokenizers`
-// library. Immutable after load and safe to share between threads.
+// Tokenizer: what a TokenizerSpec describes (BPE models), with the same ids as the HF `tokenizers`
+// library. Immutable once made and safe to share between threads.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "text/tokenizer_spec.hpp"
 
 namespace loom::core {
 
@@ -17,7 +18,10 @@ using TokenId = int32_t;
 
 class Tokenizer {
  public:
-  // `json` is the text of tokenizer.json; `where` names it in messages.
+  // Errors: bad_file (ids that are absent or taken twice, merges of no tokens), unsupported (a
+  // pattern outside the dialect), naming the piece by its path in tokenizer.json.
+  static Result<Tokenizer> make(const TokenizerSpec& spec);
+  // parse_tokenizer_json() and make(); `where` names the text in messages.
   static Result<Tokenizer> parse(std::string_view json, const std::string& where);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -3,6 +3,7 @@
 #include "train_io/dataset_files.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -47,11 +48,12 @@ Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>&
 // Numbers from 0 to limits - 1 (value i has limit i mod their count), or the Error of the first
 // that is not.
 Status check_below(const std::vector<int32_t>& values, const std::vector<int64_t>& limits,
-                   std::string_view what, int64_t samples, const std::string& where) {
+                   std::string_view what, int64_t samples, const std::string& where,
+                   std::optional<int32_t> ignored = {}) {
   const int64_t each = std::max<int64_t>(static_cast<int64_t>(values.size()) / samples, 1);
   for (size_t i = 0; i < values.size(); ++i) {
     const int64_t limit = limits[i % limits.size()];
-    if (values[i] >= 0 && values[i] < limit) continue;
+    if ((values[i] >= 0 && values[i] < limit) || (ignored && values[i] == *ignored)) continue;
     return bad_file(cat("sample ", static_cast<int64_t>(i) / each, ": ", what, " ", values[i],
                         " must be from 0 to ", limit - 1),
                     where);
@@ -92,10 +94,11 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
     return bad_file(cat(samples, " targets for ", data.samples, " samples"), y.where);
   }
   const int64_t each = y.count() / samples;
-  if (options.classes && is_whole(y.type) && each == w.labels() && w.outputs > 1) {
+  if (options.classes && is_whole(y.type) && (each == w.labels() || options.sequences) &&
+      w.outputs > 1) {
     LOOM_ASSIGN(data.labels, array_i32(y));
     data.classes = w.outputs;
-    return check_below(data.labels, w.classes, "label", samples, y.where);
+    return check_below(data.labels, w.classes, "label", samples, y.where, options.ignored);
   }
   if (each != w.rows * w.outputs) {
     return bad_file(cat("a target has ", each, " values, the network gives ", w.rows * w.outputs),
@@ -135,16 +138,24 @@ Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const
   LOOM_TRY(book(x, y, options, out));
   LOOM_TRY(set_inputs(x, idx, w, out.data));
   LOOM_TRY(set_targets(y, w, options, out.data));
+  if (options.weights.empty()) return out;
+  LOOM_ASSIGN(const ArrayView weights, file.find(options.weights));
+  if (weights.count() != out.data.samples) {
+    return bad_file(cat(weights.count(), " weights for ", out.data.samples, " samples"),
+                    weights.where);
+  }
+  LOOM_ASSIGN(out.data.weights, array_f32(weights));
   return out;
 }
 
 // ---- CSV ----------------------------------------------------------------------------------------
 
 Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t limit,
-                           std::string_view what) {
+                           std::string_view what, std::optional<int32_t> ignored = {}) {
   LOOM_ASSIGN(const float value, file.number(cell));
   if (value == std::floor(value) && value >= 0.0f && value < static_cast<float>(limit))
     return static_cast<int32_t>(value);
+  if (ignored && value == static_cast<float>(*ignored)) return *ignored;
   return file.error(
       cell, cat(what, " ", printable(cell.text), " must be a whole number from 0 to ", limit - 1));
 }
@@ -152,9 +163,10 @@ Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t lim
 // Takes the cells of a CSV in their order: the inputs of a row, then its targets.
 class CsvDataset {
  public:
+  // weights: the column of the weights of samples; -1: none.
   CsvDataset(const CsvFile& file, const std::string& path, const Wanted& w,
-             const DatasetOptions& options, LoadedDataset& out)
-      : file_(file), path_(path), w_(w), options_(options), out_(out) {}
+             const DatasetOptions& options, int64_t weights, LoadedDataset& out)
+      : file_(file), path_(path), w_(w), options_(options), weights_(weights), out_(out) {}
 
   // What the columns are, and memory for all of them.
   Status begin();
@@ -169,14 +181,20 @@ class CsvDataset {
     return make_error(Code::cancelled, "reading the samples was stopped", path_);
   }
   Status add(const CsvCell& cell) {
-    if (cell.col < w_.values) return add_input(cell);
+    if (cell.col == weights_) return add_weight(cell);
+    if (place_of(cell) < w_.values) return add_input(cell);
     return options_.inputs_only ? Status() : add_target(cell);
   }
 
  private:
   enum class Targets : uint8_t { numbers, labels, names };
 
+  // Of the cell among inputs and targets.
+  int64_t place_of(const CsvCell& cell) const {
+    return cell.col - (weights_ >= 0 && cell.col > weights_ ? 1 : 0);
+  }
   Status begin_inputs();
+  Status add_weight(const CsvCell& cell);
   Status add_input(const CsvCell& cell);
   Status add_target(const CsvCell& cell);
   Result<int32_t> class_of(const CsvCell& cell);
@@ -185,6 +203,7 @@ class CsvDataset {
   const std::string& path_;
   const Wanted& w_;
   const DatasetOptions& options_;
+  const int64_t weights_;
   LoadedDataset& out_;
   Targets targets_ = Targets::numbers;
   std::map<std::string, int32_t, std::less<>> classes_;  // by name
@@ -203,7 +222,8 @@ Status CsvDataset::begin_inputs() {
 Status CsvDataset::begin() {
   if (options_.inputs_only) return begin_inputs();
   Dataset& data = out_.data;
-  const bool labels = options_.classes && options_.targets == w_.labels() && w_.outputs > 1;
+  const bool labels =
+      options_.classes && (options_.targets == w_.labels() || options_.sequences) && w_.outputs > 1;
   if (labels) {
     const bool text = !options_.names.empty() || !file_.last_is_numeric();
     targets_ = text && options_.targets == 1 ? Targets::names : Targets::labels;
@@ -229,6 +249,12 @@ Status CsvDataset::begin() {
   return {};
 }
 
+Status CsvDataset::add_weight(const CsvCell& cell) {
+  LOOM_ASSIGN(const float value, file_.number(cell));
+  out_.data.weights.push_back(value);
+  return {};
+}
+
 Status CsvDataset::add_input(const CsvCell& cell) {
   if (w_.ids) {
     LOOM_ASSIGN(const int32_t id, whole_cell(file_, cell, w_.vocab, "id"));
@@ -250,8 +276,8 @@ Status CsvDataset::add_target(const CsvCell& cell) {
   if (targets_ == Targets::names) {
     LOOM_ASSIGN(label, class_of(cell));
   } else {
-    const int64_t limit = w_.classes_of(static_cast<size_t>(cell.col - w_.values));
-    LOOM_ASSIGN(label, whole_cell(file_, cell, limit, "label"));
+    const int64_t limit = w_.classes_of(static_cast<size_t>(place_of(cell) - w_.values));
+    LOOM_ASSIGN(label, whole_cell(file_, cell, limit, "label", options_.ignored));
   }
   out_.data.labels.push_back(label);
   return {};
@@ -283,11 +309,33 @@ std::string header_note(const std::vector<std::string>& header, const std::strin
   return cat(path, ": the first row is taken as the header: ", join(names, ", "));
 }
 
+// The column that `options.weights` names, from 0; -1: no weights. The target stays last, whose
+// cells say whether labels are text.
+Result<int64_t> weights_column(const CsvFile& file, const DatasetOptions& options,
+                               const std::string& path) {
+  const std::string& name = options.weights;
+  if (name.empty()) return int64_t{-1};
+  const auto& header = file.header();
+  int64_t column = std::find(header.begin(), header.end(), name) - header.begin();
+  if (column == static_cast<int64_t>(header.size())) {
+    column = 0;
+    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), column);
+    const bool number = code == std::errc() && end == name.data() + name.size();
+    if (!number || column < 1 || column > file.cols())
+      return bad_file(cat("no column '", printable(name), "' for the weights of samples"), path);
+    --column;
+  }
+  if (column + 1 < file.cols()) return column;
+  return bad_file(
+      "the weights of samples stand in the last column, which is the target's; move them", path);
+}
+
 Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const Wanted& w,
                                const DatasetOptions& options) {
   if (!options.labels.empty())
     return invalid("a CSV holds its targets in its last columns; leave --labels out", path);
-  const int64_t cols = w.values + options.targets;
+  const bool weighted = !options.weights.empty();
+  const int64_t cols = w.values + options.targets + (weighted ? 1 : 0);
   LOOM_ASSIGN(CsvFile file, CsvFile::open(std::move(source), cols, options.header));
   if (file.rows() == 0 && file.cols() <= cols)
     return bad_file("the dataset is empty: no samples", path);
@@ -295,12 +343,13 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
   if (file.cols() != cols && !inputs_alone) {
     return bad_file(cat(file.cols() > cols ? "at least " : "", file.cols(), " columns, must be ",
                         w.values, " for the network's input ", w.sample.str(), " and ",
-                        options.targets, " for the target"),
+                        options.targets, " for the target", weighted ? " and 1 for weights" : ""),
                     path);
   }
   LoadedDataset out;
   if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
-  CsvDataset cells(file, path, w, options, out);
+  LOOM_ASSIGN(const int64_t weights, weights_column(file, options, path));
+  CsvDataset cells(file, path, w, options, weights, out);
   LOOM_TRY(cells.begin());
   LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add_told(cell); }));
   return out;
@@ -324,6 +373,7 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
       return bad_file("neither CSV, NPY, NPZ, IDX nor safetensors", path, 0);
     LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
   }
+  out.data.ignored = options.ignored;
   const Status fine = options.inputs_only ? out.data.check_inputs() : out.data.check();
   if (!fine.ok()) return bad_file(fine.error().message, path);
   return out;
@@ -338,6 +388,8 @@ void add_dataset(const Dataset& data, BitsHash& hash) {
   hash.add(as_floats(data.ids));
   hash.add(data.targets);
   hash.add(as_floats(data.labels));
+  hash.add(data.weights);
+  if (data.ignored) hash.add(as_floats({*data.ignored}));
 }
 
 std::string hash_dataset(const Dataset& data) {

@@ -29,6 +29,11 @@ struct DatasetOptions {
                                  // is wider than the targets
   std::vector<int64_t> heads;    // widths of the heads of softmax_ce, a label for each; empty: one
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
+  // Weights of samples: the name of an array, or of a CSV column, or that column's number from 1.
+  std::string weights;
+  std::optional<int32_t> ignored;  // labels of this value count nothing
+  // Samples have any number of labels (ctc), padded with `ignored`, or else with -1.
+  bool sequences = false;
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
   CsvHeader header = CsvHeader::automatic;                    // CSV: is the first row one?

@@ -23,8 +23,6 @@ constexpr uint64_t kObject = 1000, kLevel = 700;
 constexpr uint64_t kWritten = 7000;
 // A tokenizer: its vocabulary by text and by id, its merges as a table.
 constexpr uint64_t kTokenizer = 8;
-// Pieces of a text and its ids, per byte.
-constexpr uint64_t kText = 16;
 // GGUF: an entry of the table of tensors, a pair of the metadata.
 constexpr uint64_t kGgufTensor = 512, kGgufPair = 192;
 
@@ -113,7 +111,7 @@ Status check_text(const std::string& path, const MemoryBudget& memory) {
 }
 
 Status check_text(uint64_t bytes, const MemoryBudget& memory, const std::string& where) {
-  return memory.check(kText * bytes, "the text and its tokens", where);
+  return memory.check(kMemoryPerTextByte * bytes, "the text and its tokens", where);
 }
 
 Status check_parameters(const NetworkSpec& network, uint64_t copies, const MemoryBudget& memory,

@@ -19,6 +19,8 @@ Status check_opening(const FileRef& path, const MemoryBudget& memory);
 // Of a JSON text that describes a network or its training, inside another file.
 Status check_json(std::string_view text, const MemoryBudget& memory, const std::string& where);
 
+// Pieces of a text and its ids, per byte; what the program takes of a budget for texts, too.
+constexpr uint64_t kMemoryPerTextByte = 16;
 // Of a text that is tokenized as a whole.
 Status check_text(const std::string& path, const MemoryBudget& memory);
 // The same of one that comes from elsewhere, of which `bytes` are known.

@@ -91,6 +91,8 @@ JsonValue history_json(const std::vector<EpochReport>& history) {
       item.add("validation_loss", JsonValue::real(r.validation->loss));
       if (r.validation->accuracy.has_value())
         item.add("accuracy", JsonValue::real(*r.validation->accuracy));
+      for (const MetricValue& m : r.validation->metrics)
+        item.add("metric " + m.name, JsonValue::real(m.value));
     }
     item.add("rate", JsonValue::real(r.learning_rate));
     list.push(std::move(item));
@@ -110,6 +112,11 @@ Result<std::vector<EpochReport>> read_history(const JsonValue& list, const std::
       LOOM_ASSIGN(e.loss, read_real(item, "validation_loss", where));
       if (item.find("accuracy") != nullptr) {
         LOOM_ASSIGN(e.accuracy, read_real(item, "accuracy", where));
+      }
+      for (const auto& [key, value] : item.members()) {
+        if (!key.starts_with("metric ")) continue;
+        LOOM_ASSIGN(const double number, read_real(item, key, where));
+        e.metrics.push_back({key.substr(7), number});
       }
       r.validation = e;
     }
@@ -195,12 +202,39 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("loss", text(loss_name(o.step.loss.kind)));
   add("delta", real(o.step.loss.delta));
   add("smoothing", real(o.step.loss.smoothing));
+  if (o.step.loss.kind == LossKind::focal) add("gamma_focal", real(o.step.loss.gamma));
+  if (o.step.loss.kind == LossKind::focal) add("alpha", real(o.step.loss.alpha));
+  if (o.step.loss.kind == LossKind::quantile) add("quantile", real(o.step.loss.quantile));
+  if (o.step.loss.sequence()) add("blank", JsonValue::integer(o.step.loss.blank));
   add("optimizer", text(optimizer_name(o.step.optimizer)));
   add("beta1", real(o.step.optimizer.beta1));
   add("beta2", real(o.step.optimizer.beta2));
   add("eps", real(o.step.optimizer.eps));
   add("decay", real(o.step.optimizer.decay));
   if (o.step.optimizer.lbfgs()) add("history", JsonValue::integer(o.step.optimizer.history));
+  if (!o.step.rules.freeze.empty()) add("freeze", text(join(o.step.rules.freeze, ";")));
+  if (!o.step.rules.rates.empty()) {
+    std::vector<std::string> rates;
+    for (const RateRule& r : o.step.rules.rates) rates.push_back(cat(r.pattern, "=", r.factor));
+    add("rate_for", text(join(rates, ";")));
+  }
+  if (o.step.average.decay > 0) add("ema", JsonValue::real(o.step.average.decay));
+  if (o.step.average.from > 0) add("swa", JsonValue::integer(o.step.average.from));
+  if (o.step.lookahead.every > 0) {
+    add("lookahead", JsonValue::integer(o.step.lookahead.every));
+    add("lookahead_share", JsonValue::real(o.step.lookahead.share));
+  }
+  if (o.step.noise.std > 0) {
+    add("gradient_noise", JsonValue::real(o.step.noise.std));
+    add("gradient_noise_fade", JsonValue::real(o.step.noise.fade));
+  }
+  if (!o.class_weights.empty()) {
+    JsonValue list = JsonValue::array();
+    for (const float w : o.class_weights) list.push(real(w));
+    add("class_weights", std::move(list));
+  }
+  if (o.balanced_weights) add("class_weights", text("balanced"));
+  if (o.balance) add("balance", JsonValue::boolean(true));
   if (o.step.native) add("native", JsonValue::boolean(true));
   if (o.step.carry_feedback) add("carry_feedback", JsonValue::boolean(true));
   if (!o.step.loss.heads.empty()) add("heads", JsonValue::string(dump_heads(o.step.loss.heads)));
@@ -223,6 +257,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
 
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
                        const TrainingRun& run) {
+  LOOM_TRY(trainer.step().show_average(false));
   LOOM_TRY(trainer.step().fetch());
   const SafeMetadata about = {{"options", dump_json(run.options)},
                               {"progress", dump_json(progress_json(trainer.progress()))},

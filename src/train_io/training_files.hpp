@@ -33,7 +33,8 @@ struct TrainedModel {
   std::optional<SplitRecord> split = {};
 };
 
-// A name that ends in .entity: the network as it is packed (weights_source.hpp); else safetensors.
+// The averages of the weights, where the trainer keeps some. A name that ends in .entity: the
+// network as it is packed (weights_source.hpp); else safetensors.
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer);
 
 struct WeightsFile {

@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
-#include "io/model_file.hpp"
 #include "train_io/training_parts.hpp"
 #include "train_io/weights_source.hpp"
 
@@ -31,69 +30,6 @@ SafeOutput vector_output(std::string_view name, const std::vector<float>& values
 constexpr std::string_view kRanges = "/scale";
 
 }  // namespace
-
-JsonValue names_json(const std::vector<std::string>& names) {
-  JsonValue list = JsonValue::array();
-  for (const std::string& name : names) list.push(JsonValue::string(name));
-  return list;
-}
-
-JsonValue loss_json(const LossSpec& loss) {
-  JsonValue out = JsonValue::object();
-  out.add("kind", JsonValue::string(std::string(loss_name(loss.kind))));
-  out.add("delta", JsonValue::real(static_cast<double>(loss.delta)));
-  out.add("smoothing", JsonValue::real(static_cast<double>(loss.smoothing)));
-  JsonValue heads = JsonValue::array();
-  for (const int64_t width : loss.heads) heads.push(JsonValue::integer(width));
-  if (!loss.heads.empty()) out.add("heads", std::move(heads));
-  return out;
-}
-
-Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
-  LossSpec loss;
-  const JsonValue* kind = json.find("kind");
-  const JsonValue* delta = json.find("delta");
-  const JsonValue* smoothing = json.find("smoothing");
-  if (kind == nullptr || delta == nullptr || smoothing == nullptr)
-    return bad_file("kind, delta or smoothing is absent", where);
-  LOOM_ASSIGN(loss.kind, parse_loss(kind->text()));
-  LOOM_ASSIGN(const double d, delta->as_double(where));
-  LOOM_ASSIGN(const double s, smoothing->as_double(where));
-  loss.delta = static_cast<float>(d);
-  loss.smoothing = static_cast<float>(s);
-  const JsonValue* heads = json.find("heads");
-  for (size_t i = 0; heads != nullptr && i < heads->elements().size(); ++i) {
-    LOOM_ASSIGN(const int64_t width, heads->elements()[i].as_int(where));
-    loss.heads.push_back(width);
-  }
-  return loss;
-}
-
-JsonValue split_json(const SplitRecord& split) {
-  JsonValue out = JsonValue::object();
-  out.add("share", JsonValue::real(split.spec.share));
-  out.add("seed", JsonValue::integer(static_cast<int64_t>(split.spec.seed)));
-  out.add("shuffle", JsonValue::boolean(split.spec.shuffle));
-  out.add("data", JsonValue::string(split.data));
-  return out;
-}
-
-Result<SplitRecord> read_split(const JsonValue& json, const std::string& where) {
-  const JsonValue* share = json.find("share");
-  const JsonValue* seed = json.find("seed");
-  const JsonValue* shuffle = json.find("shuffle");
-  const JsonValue* data = json.find("data");
-  if (share == nullptr || seed == nullptr || shuffle == nullptr || data == nullptr ||
-      !data->is_string())
-    return bad_file("share, seed, shuffle or data of the split is absent", where);
-  SplitRecord split;
-  LOOM_ASSIGN(split.spec.share, share->as_double(where));
-  LOOM_ASSIGN(const int64_t number, seed->as_int(where));
-  LOOM_ASSIGN(split.spec.shuffle, shuffle->as_bool(where));
-  split.spec.seed = static_cast<uint64_t>(number);
-  split.data = data->text();
-  return split;
-}
 
 int param_of(const Network& network, std::string_view name) {
   const int param = network.find_param(name);
@@ -185,6 +121,7 @@ Result<SafeOutput> parameter_output(Trainer& trainer, size_t index, Buffer& memo
 }
 
 Status save_weights(const std::string& path, const TrainedModel& model, Trainer& trainer) {
+  LOOM_TRY(trainer.step().show_average(true));
   LOOM_TRY(trainer.step().fetch());
   if (path.ends_with(".entity")) return save_trained_entity(path, model, trainer);
   std::vector<SafeOutput> tensors;
@@ -230,10 +167,20 @@ Result<std::string> WeightsFile::text(std::string_view name) const {
   return bad_file(cat("has no metadata '", name, "'; was it written by loom train?"), path);
 }
 
+namespace {
+
+bool is_entity_file(const FileRef& path) {
+  if (is_directory(path) || !file_exists(path)) return false;
+  const Result<MappedFile> file = MappedFile::open(path);
+  return file.ok() && entity_version(file->bytes()) != 0;
+}
+
+}  // namespace
+
 Result<WeightsFile> open_weights(const FileRef& path) {
   WeightsFile file;
   file.path = path;
-  if (model_file_kind(path) == ModelFile::entity) {
+  if (is_entity_file(path)) {
     LOOM_ASSIGN(file.entity, open_entity(path));
     return file;
   }
@@ -318,6 +265,7 @@ Status load_weights(const WeightSource& source, Trainer& trainer) {
 }
 
 Result<std::string> hash_weights(Trainer& trainer) {
+  LOOM_TRY(trainer.step().show_average(true));
   LOOM_TRY(trainer.step().fetch());
   BitsHash hash;
   for (size_t i = 0; i < trainer.network().params().size(); ++i) {

@@ -11,8 +11,6 @@
 namespace loom::core {
 namespace {
 
-constexpr const char* kSection = "model";
-
 class TrainedSource : public NetworkSource {
  public:
   TrainedSource(TrainedModel model, WeightsFile file);
@@ -30,16 +28,6 @@ Shape shape_of(const SafeTensor& t) {
   for (size_t i = t.shape.size(); i-- > 0 && t.shape.size() <= Shape::kMaxRank;)
     shape = shape.after(t.shape[i]);
   return shape;
-}
-
-EntityOutput floats_output(std::string path, const std::vector<float>& values) {
-  EntityOutput out;
-  out.path = std::move(path);
-  out.shape = Shape{static_cast<int64_t>(values.size())};
-  out.data = [&values]() -> Result<std::span<const std::byte>> {
-    return std::as_bytes(std::span(values));
-  };
-  return out;
 }
 
 TrainedSource::TrainedSource(TrainedModel model, WeightsFile file)
@@ -96,18 +84,6 @@ Result<SourceWeight> TrainedSource::weight(const Param& param) const {
 
 }  // namespace
 
-void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityOutput>& blobs) {
-  JsonValue section = JsonValue::object();
-  section.add("dtype", JsonValue::string(std::string(dtype_name(model.dtype))));
-  section.add("loss", loss_json(model.loss));
-  section.add("classes", names_json(model.names));
-  if (model.split) section.add("split", split_json(*model.split));
-  header.add(kSection, std::move(section));
-  if (model.normalization.empty()) return;
-  blobs.push_back(floats_output("input/shift", model.normalization.shift));
-  blobs.push_back(floats_output("input/scale", model.normalization.scale));
-}
-
 Result<std::unique_ptr<NetworkSource>> open_trained_weights(const FileRef& path) {
   LOOM_ASSIGN(WeightsFile file, open_weights(path));
   LOOM_ASSIGN(TrainedModel model, read_model(file));
@@ -137,30 +113,6 @@ Status save_checkpoint_entity(const std::string& path, const TrainedModel& model
     blobs.push_back(tensor_output(cat("state/", state.name), state.tensor));
   for (EntityOutput& param : params) blobs.push_back(std::move(param));
   return write_entity(path, header, blobs, {}, keep);
-}
-
-Result<TrainedModel> model_of(const NetworkSource& source) {
-  TrainedModel model{source.spec, DType::f32, {}, {}, {}};
-  LOOM_ASSIGN(model.dtype, parse_dtype(source.dtype));
-  LOOM_ASSIGN(model.normalization, normalization_of(source));
-  model.loss.kind = LossKind::softmax_ce;
-  const JsonValue* section = source.sections.find(kSection);
-  if (section == nullptr) return model;
-  const std::string where = source.path + ": model";
-  const JsonValue* dtype = section->find("dtype");
-  const JsonValue* loss = section->find("loss");
-  const JsonValue* classes = section->find("classes");
-  if (dtype == nullptr || loss == nullptr || classes == nullptr || !classes->is_array())
-    return bad_file("dtype, loss or classes is absent", where);
-  const Result<DType> stored = parse_dtype(dtype->text());
-  if (!stored.ok()) return bad_file(cat("dtype: ", stored.error().message), where);
-  model.dtype = *stored;
-  LOOM_ASSIGN(model.loss, read_loss(*loss, where));
-  for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
-  if (const JsonValue* split = section->find("split")) {
-    LOOM_ASSIGN(model.split, read_split(*split, where));
-  }
-  return model;
 }
 
 }  // namespace loom::core

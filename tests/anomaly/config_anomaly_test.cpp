@@ -1,8 +1,8 @@
 // Damage to config.json: cut at every byte, every single bit flipped, every byte replaced. Refused,
 // or a config within the ranges the reader promises; never a crash, never an error of two lines.
 #include "anomaly/damage.hpp"
-#include "io/config_testing.hpp"
-#include "io/hf_config.hpp"
+#include "formats/config/config.hpp"
+#include "formats/config_testing.hpp"
 #include "io/json.hpp"
 
 namespace loom::core {
@@ -48,7 +48,7 @@ std::string gemma_sample() {
 
 constexpr std::string_view kGeneration = R"({"bos_token_id":1,"eos_token_id":[3,5],"top_p":0.9})";
 
-void expect_in_range(const HfConfig& c) {
+void expect_in_range(const DecoderConfig& c) {
   constexpr int64_t kMax = int64_t{1} << 24;
   for (const int64_t size :
        {c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
@@ -62,7 +62,7 @@ void expect_in_range(const HfConfig& c) {
   EXPECT_GE(c.rope_factor, 1.0);
   EXPECT_LT(c.rope_low_freq_factor, c.rope_high_freq_factor);
   EXPECT_TRUE(c.layers.empty() || c.layers.size() == static_cast<size_t>(c.num_layers));
-  for (const HfLayer& layer : c.layers) EXPECT_TRUE(layer.window >= 0 && layer.window < kMax);
+  for (const DecoderLayer& layer : c.layers) EXPECT_TRUE(layer.window >= 0 && layer.window < kMax);
   EXPECT_TRUE(c.attention_scale >= 0 && c.attention_soft_cap >= 0 && c.final_soft_cap >= 0);
   EXPECT_TRUE(c.bos_token_id >= -1 && c.bos_token_id < c.vocab_size);
   for (const int64_t id : c.eos_token_ids) EXPECT_TRUE(id >= 0 && id < c.vocab_size);

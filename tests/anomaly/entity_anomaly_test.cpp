@@ -6,10 +6,10 @@
 #include "anomaly/damage.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
+#include "formats/entity/model.hpp"
 #include "grid/init.hpp"
 #include "io/entity_testing.hpp"
 #include "llm/decoder.hpp"
-#include "llm/entity_model.hpp"
 #include "llm/model.hpp"
 
 namespace loom::core {
@@ -38,7 +38,7 @@ Status write_network_file(const std::string& path) {
 }
 
 Status write_language_model(const std::string& path) {
-  HfConfig c = *shape_config("tiny");
+  DecoderConfig c = *shape_config("tiny");
   c.hidden_size = 16;
   c.intermediate_size = 12;
   c.num_layers = 1;
@@ -104,7 +104,8 @@ Status examine(std::span<const std::byte> bytes) {
   LOOM_TRY(check_sections(*shared));
   LOOM_ASSIGN(const MappedNetwork network, map_network(shared, 1));
   if (shared->header().find("language_model") != nullptr) {
-    LOOM_ASSIGN(const LanguageModel model, LanguageModel::map(shared));
+    LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_entity_source(shared));
+    LOOM_ASSIGN(const LanguageModel model, LanguageModel::load(*source, {}, pool()));
   }
   for (size_t i = 0; i < shared->blobs().size(); ++i) LOOM_TRY(shared->verify(i));
   return {};

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "anomaly/damage.hpp"
-#include "io/gguf.hpp"
-#include "io/gguf_testing.hpp"
+#include "formats/gguf/file.hpp"
+#include "formats/gguf_bytes.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom::core {

@@ -52,8 +52,8 @@ TEST(Names, GoBothWaysAndAreThoseOfC) {
   expect_names<Activations>(3, activations_name, parse_activations, "loom_activations");
   expect_names<GpuTuning>(3, gpu_tuning_name, parse_gpu_tuning, "loom_gpu_tuning");
   expect_names<DType>(37, dtype_name, parse_dtype, "loom_dtype");
-  expect_names<Loss>(8, loss_name, parse_loss, "");  // softmax_ce is CROSS_ENTROPY in C
-  expect_names<OptimizerKind>(8, optimizer_name, parse_optimizer, "loom_optimizer", 1);
+  expect_names<Loss>(13, loss_name, parse_loss, "");  // softmax_ce is CROSS_ENTROPY in C
+  expect_names<OptimizerKind>(13, optimizer_name, parse_optimizer, "loom_optimizer", 1);
   expect_names<ScheduleKind>(10, schedule_name, parse_schedule, "loom_schedule");
   expect_names<Clip>(4, clip_name, parse_clip, "loom_clip");
   expect_names<Normalize>(4, normalize_name, parse_normalize, "");

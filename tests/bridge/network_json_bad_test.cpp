@@ -73,7 +73,8 @@ const std::vector<BadNetwork> kLayers = {
      std::string("at byte 40: layers[0].type: unknown layer 'dense'; known are Dense, ") +
          "MultiHeadAttention, SwiGLU, RMSNorm, CNN1, CNN2, CNN3, RNN, LSTM, LayerNorm, "
          "ConvTransposed1D, ConvTransposed2D, ConvTransposed3D, Embedding, KMeans, Softmax, "
-         "Parallel, Sequential, Residual, GRU" +
+         "Parallel, Sequential, Residual, GRU, Dropout, BatchNorm, GroupNorm, InstanceNorm, Pool, "
+         "Flatten, Reshape, Permute, Pad, Upsample, PixelShuffle" +
          test::unreleased_layers()},
     {R"({"type":"Dense","in":3,"out":3,"link":{}})",
      "at byte 70: layers[0].link: unknown key; Dense has in, out, bias, activation, soft_cap"},

@@ -1,5 +1,6 @@
 // Network descriptions: builders and their JSON round trip, and a table of bad descriptions with
 // the exact line that each gives.
+#include "base/text.hpp"
 #include "bridge/network_json_testing.hpp"
 #include "grid/network.hpp"
 
@@ -44,6 +45,50 @@ TEST(NetworkJson, BuildersFinalizeAndRoundTrip) {
     expect_round_trip(build_random(o));
   }
   EXPECT_EQ(write_network(*build_random({})), write_network(*build_random({})));
+}
+
+constexpr const char* kGraphText = R"({"loom": 1, "input": [5], "layers": [
+  {"type": "Graph", "nodes": [
+    {"name": "wide", "type": "Dense", "in": 5, "out": 4},
+    {"name": "gate", "from": "input", "type": "Dense", "in": 5, "out": 4, "activation": "sigmoid"},
+    {"name": "table", "from": [], "type": "Constant", "shape": [1, 4]},
+    {"name": "mix", "from": ["wide", "gate", "table"], "type": "Binary", "function": "mul"},
+    {"from": ["mix", "wide"], "type": "Concat"}
+  ], "outputs": "4"}, {"type": "Dense", "in": 8, "out": 2}]})";
+
+TEST(NetworkJson, AGraphIsNodesWithNames) {
+  const Result<NetworkSpec> net = parse_network(kGraphText, "net");
+  ASSERT_TRUE(net.ok()) << net.error().str();
+  expect_round_trip(net);
+  const Result<Network> made = Network::finalize(net->grid, net->input.after(3));
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  EXPECT_EQ(made->output().str(), "[3, 2]");
+  EXPECT_GE(made->find_param("(0, 0, 0, 0)/2/value"), 0);
+  const std::string text = write_network(*net);
+  EXPECT_NE(text.find("\"from\":[\"wide\",\"gate\",\"table\"]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("wires"), std::string::npos) << "numbers are for passes";
+}
+
+TEST(NetworkJson, WhatIsWrongInAGraphIsSaidWithItsPlace) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"type": "Graph"})", "layers[0]: \"nodes\" is required, but absent"},
+      {R"({"type": "Graph", "nodes": [{"type": "Unary", "from": 3}]})",
+       "layers[0].nodes[0].from: expected a name or a list of names, found 3"},
+      {R"({"type": "Graph", "nodes": [{"type": "Unary", "from": "a"}]})",
+       "layers[0]: Graph: node 0 reads 'a', which no node before it is called; before it stand "
+       "input"},
+      {R"({"type": "Graph", "wires": [1], "nodes": []})",
+       "layers[0].wires: unknown key; a Graph has inputs, nodes, outputs"},
+      {R"({"type": "Graph", "nodes": [{"type": "Unary", "at": [0, 0, 0, 0]}]})",
+       "layers[0].nodes[0].at: unknown key; Unary has function"},
+      {R"({"type": "Unary", "from": "x"})", "layers[0].from: unknown key; Unary has function"},
+  };
+  for (const auto& [layer, says] : cases) {
+    const Result<NetworkSpec> net =
+        parse_network(cat(R"({"loom": 1, "input": [5], "layers": [)", layer, "]}"), "net");
+    ASSERT_FALSE(net.ok()) << layer;
+    EXPECT_NE(net.error().str().find(says), std::string::npos) << net.error().str();
+  }
 }
 
 TEST(NetworkJson, BuildersRefuseWhatCannotBe) {
@@ -166,7 +211,8 @@ const BadNetwork kBadLayers[] = {
      std::string("at byte 40: layers[0].type: unknown layer 'Dens'; known are Dense, ") +
          "MultiHeadAttention, SwiGLU, RMSNorm, CNN1, CNN2, CNN3, RNN, LSTM, LayerNorm, "
          "ConvTransposed1D, ConvTransposed2D, ConvTransposed3D, Embedding, KMeans, Softmax, "
-         "Parallel, Sequential, Residual, GRU" +
+         "Parallel, Sequential, Residual, GRU, Dropout, BatchNorm, GroupNorm, InstanceNorm, Pool, "
+         "Flatten, Reshape, Permute, Pad, Upsample, PixelShuffle" +
          test::unreleased_layers()},
     {R"("type":"Dense","in":0)",
      "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found 0"},

@@ -125,6 +125,102 @@ static void test_logits(const loom_model* model) {
   loom_model_session_free(session);
 }
 
+struct watched {
+  int calls, stop_after;
+  int64_t done, total;
+};
+
+static int32_t watch(void* user, int64_t done, int64_t total) {
+  struct watched* w = user;
+  CHECK(done > w->done && done <= total);
+  w->done = done;
+  w->total = total;
+  return ++w->calls == w->stop_after;
+}
+
+/* Feeding in pieces gives the same logits, and stops where the callback says so. */
+static void test_watched_feeding(const loom_model* model) {
+  enum { kCount = 300 };
+  int32_t ids[kCount];
+  for (int i = 0; i < kCount; ++i) ids[i] = 5 + i % 50;
+  loom_model_session_options options = LOOM_MODEL_SESSION_OPTIONS_INIT;
+  options.context = 512;
+  loom_model_session* session = NULL;
+  CHECK_OK(loom_model_start(model, &options, &session));
+  CHECK_OK(loom_model_session_feed(session, ids, kCount));
+  const float* logits = NULL;
+  int64_t vocab = 0, position = 0, context = 0;
+  CHECK_OK(loom_model_session_logits(session, &logits, &vocab));
+  float* before = malloc((size_t)vocab * sizeof(float));
+  memcpy(before, logits, (size_t)vocab * sizeof(float));
+  CHECK_OK(loom_model_session_rewind(session, 0));
+  struct watched all = {0, -1, 0, 0};
+  CHECK_OK(loom_model_session_feed_watched(session, ids, kCount, watch, &all));
+  CHECK(all.calls == 2 && all.done == kCount && all.total == kCount);
+  CHECK_OK(loom_model_session_logits(session, &logits, &vocab));
+  CHECK(memcmp(before, logits, (size_t)vocab * sizeof(float)) == 0);
+  CHECK_OK(loom_model_session_rewind(session, 0));
+  struct watched some = {0, 1, 0, 0};
+  CHECK_FAILS(loom_model_session_feed_watched(session, ids, kCount, watch, &some), LOOM_CANCELLED, "");
+  CHECK_OK(loom_model_session_position(session, &position, &context));
+  CHECK(some.calls == 1 && position == some.done && position < kCount);
+  CHECK_OK(loom_model_session_rewind(session, 0));
+  CHECK_OK(loom_model_session_feed_watched(session, ids, kCount, NULL, NULL));
+  free(before);
+  loom_model_session_free(session);
+}
+
+/* A tokenizer alone gives the ids that its model gives. */
+static void test_tokenizer(const loom_model* model, const char* path) {
+  const char* text = "Once upon a time";
+  loom_tokenizer* tokenizer = NULL;
+  CHECK_OK(loom_tokenizer_load(NULL, path, &tokenizer));
+  loom_model_info info = LOOM_MODEL_INFO_INIT;
+  CHECK_OK(loom_model_get_info(model, &info));
+  for (int special = 0; special < 2; ++special) {
+    int32_t *ids = NULL, *same = NULL;
+    int64_t count = 0, expected = 0;
+    char* back = NULL;
+    CHECK_OK(loom_tokenizer_encode(tokenizer, text, special, &ids, &count));
+    CHECK_OK(loom_model_tokenize(model, text, special, &same, &expected));
+    CHECK(count == expected && memcmp(ids, same, (size_t)count * sizeof(*ids)) == 0);
+    CHECK_OK(loom_tokenizer_decode(tokenizer, ids, count, 1, &back));
+    CHECK(strcmp(back, text) == 0);
+    loom_free(back);
+    loom_free(ids);
+    loom_free(same);
+  }
+  int64_t size = 0, count = 0;
+  CHECK_OK(loom_tokenizer_vocab_size(tokenizer, &size));
+  CHECK(size > 0 && size <= info.vocab);
+  int32_t *specials = NULL, id = -1;
+  CHECK_OK(loom_tokenizer_special_tokens(tokenizer, &specials, &count));
+  CHECK(count > 0);
+  for (int64_t i = 0; i < count; ++i) {
+    char *name = NULL, *nothing = NULL;
+    CHECK(i == 0 || specials[i] > specials[i - 1]);
+    CHECK_OK(loom_tokenizer_decode(tokenizer, specials + i, 1, 0, &name));
+    CHECK_OK(loom_tokenizer_token_id(tokenizer, name, &id));
+    CHECK(id == specials[i]);
+    CHECK_OK(loom_tokenizer_decode(tokenizer, specials + i, 1, 1, &nothing));
+    CHECK(nothing[0] == 0);
+    loom_free(name);
+    loom_free(nothing);
+  }
+  loom_free(specials);
+  const int32_t wrong = 1 << 30;
+  char* none = NULL;
+  CHECK_FAILS(loom_tokenizer_decode(tokenizer, &wrong, 1, 1, &none), LOOM_OUT_OF_RANGE, "");
+  CHECK_FAILS(loom_tokenizer_token_id(tokenizer, "no such token", &id), LOOM_NOT_FOUND, "no such token");
+  CHECK_FAILS(loom_tokenizer_encode((loom_tokenizer*)model, text, 0, &specials, &count),
+              LOOM_INVALID_ARGUMENT, "a loom_model was given for a loom_tokenizer");
+  loom_tokenizer* other = NULL;
+  CHECK_FAILS(loom_tokenizer_load(NULL, "no/such/file", &other), LOOM_NOT_FOUND, "no/such/file");
+  CHECK_FAILS(loom_tokenizer_load_memory(NULL, "{}", 2, "t.json", &other), LOOM_BAD_FILE, "t.json");
+  loom_tokenizer_free(tokenizer);
+  loom_tokenizer_free(NULL);
+}
+
 static void test_chat(const loom_model* model) {
   const loom_chat_turn turns[] = {{"user", "Hello"}};
   char* text = NULL;
@@ -164,6 +260,8 @@ void test_models(void) {
   test_tokens(model);
   test_streaming(model);
   test_logits(model);
+  test_watched_feeding(model);
+  test_tokenizer(model, path);
   test_chat(model);
   loom_model_free(model);
   loom_model* random = NULL;

@@ -116,6 +116,53 @@ static void test_sessions(const loom_network* net, const loom_tensor* x, const f
   loom_session_free(session);
 }
 
+// y = x + more, and more itself.
+static int32_t see_port(void* user, const loom_port* port) {
+  int* seen = user;
+  CHECK(port->struct_size == sizeof(loom_port));
+  CHECK(port->rank == 1 && port->shape[0] == 2 && port->batched == 1);
+  if (port->output == 0) CHECK(strcmp(port->name, *seen == 0 ? "input" : "more") == 0);
+  if (port->values != NULL) {
+    const float* y = port->values->data;
+    CHECK(port->values->rank == 2 && port->values->shape[0] == 1);
+    CHECK(y[0] == (*seen == 0 ? 11.0f : 10.0f) && y[1] == (*seen == 0 ? 22.0f : 20.0f));
+  }
+  ++*seen;
+  return 0;
+}
+static int32_t stop_port(void* user, const loom_port* port) {
+  (void)user, (void)port;
+  return 1;
+}
+
+static void test_ports(void) {
+  const char* json =
+      "{\"loom\": 1, \"input\": [2], \"layers\": [{\"type\": \"Graph\", \"nodes\": ["
+      "{\"name\": \"more\", \"from\": \"input\", \"type\": \"Input\", \"shape\": [2]},"
+      "{\"name\": \"y\", \"from\": [\"input\", \"more\"], \"type\": \"Binary\"}],"
+      "\"outputs\": [\"y\", \"more\"]}]}";
+  loom_network* net = NULL;
+  loom_session* session = NULL;
+  CHECK_OK(loom_network_from_json(NULL, json, NULL, &net));
+  int seen = 0;
+  CHECK_OK(loom_network_ports(net, see_port, &seen));
+  CHECK(seen == 4);
+  CHECK_OK(loom_network_session(net, NULL, &session));
+  const float x[] = {1, 2}, more[] = {10, 20};
+  const int64_t shape[] = {1, 2};
+  const loom_tensor given[] = {{LOOM_FLOAT32, 2, shape, NULL, (void*)x},
+                               {LOOM_FLOAT32, 2, shape, NULL, (void*)more}};
+  seen = 0;
+  CHECK_OK(loom_session_run_ports(session, given, 2, see_port, &seen));
+  CHECK(seen == 2);
+  CHECK_FAILS(loom_session_run_ports(session, given, 1, see_port, &seen), LOOM_INVALID_ARGUMENT,
+              "2 inputs");
+  CHECK_FAILS(loom_session_run_ports(session, given, 2, stop_port, NULL), LOOM_CANCELLED, "callback");
+  CHECK_FAILS(loom_session_run_ports(session, given, 2, NULL, NULL), LOOM_INVALID_ARGUMENT, "sink");
+  loom_session_free(session);
+  loom_network_free(net);
+}
+
 static int32_t stop_saving(void* user, int64_t done, int64_t total) {
   (void)user, (void)done, (void)total;
   return 1;
@@ -253,6 +300,7 @@ void test_networks(void) {
   CHECK(sum > 1.0f);
   test_load_options(&xt, scores);
   test_sessions(net, &xt, scores);
+  test_ports();
   test_files(net, &xt, scores);
   test_texts(net);
   loom_array_free(y);

@@ -28,6 +28,19 @@ static loom_network* new_network(void) {
   return net;
 }
 
+/* Calls, and samples done. */
+static int32_t watch_samples(void* user, int64_t done, int64_t total) {
+  int64_t* watched = user;
+  CHECK(done > watched[1] && done <= total);
+  ++watched[0];
+  watched[1] = done;
+  return 0;
+}
+static int32_t stop_at_once(void* user, int64_t done, int64_t total) {
+  (void)user, (void)done, (void)total;
+  return 1;
+}
+
 static void new_dataset(loom_dataset** out) {
   static float x[kSamples * kInputs];
   static int32_t y[kSamples];
@@ -94,6 +107,13 @@ static char* fitted_hash(const loom_dataset* data, loom_trainer_options options,
   loom_array* confusion = NULL;
   loom_tensor view;
   CHECK_OK(loom_trainer_evaluate(trainer, data, &evaluation, &confusion));
+  loom_evaluation again = LOOM_EVALUATION_INIT;
+  int64_t watched[2] = {0, 0};
+  CHECK_OK(loom_trainer_evaluate_watched(trainer, data, watch_samples, watched, &again, NULL));
+  CHECK(again.loss == evaluation.loss && again.samples == evaluation.samples);
+  CHECK(watched[0] > 0 && watched[1] == evaluation.samples);
+  CHECK_FAILS(loom_trainer_evaluate_watched(trainer, data, stop_at_once, NULL, &again, NULL),
+              LOOM_CANCELLED, "");
   CHECK(evaluation.has_accuracy == 1 && evaluation.accuracy > 0.9 && evaluation.has_r2 == 0);
   CHECK_OK(loom_array_view(confusion, &view));
   int64_t right = 0;

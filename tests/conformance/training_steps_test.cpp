@@ -93,6 +93,7 @@ void conform_optimize_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_
   const Ids list = some_rows(table, rows, seed);
   Rows hyper(1, 4, 0, 0, Values::smooth), scale(1, 1, 0, 0, Values::smooth);
   hyper.at(0, 0) = 1e-3f, hyper.at(0, 1) = 0.19f, hyper.at(0, 2) = 0.002f;
+  hyper.at(0, 3) = seed % 4 == 3 ? 0.0f : 0.3f;
   scale.at(0, 0) = seed % 7 == 0 ? __builtin_nanf("") : 0.75f;
   expect_same_bits(
       cat("kind ", static_cast<int>(kind), " of [", rows, ", ", cols, "], seed ", seed,
@@ -232,10 +233,11 @@ void conform_random() {
 
 void conform_loss() {
   uint64_t seed = 70;
-  for (int k = 0; k <= static_cast<int>(LossKind::cosine); ++k) {
+  for (int k = 0; k <= static_cast<int>(LossKind::hinge); ++k) {
     LossArgs args;
     args.kind = static_cast<LossKind>(k);
     args.delta = 0.75f;
+    if (args.kind == LossKind::focal) args.alpha = 0.25f;
     const bool cross_entropy = args.kind == LossKind::softmax_ce;
     for (int64_t cols : lengths()) {
       for (int64_t rows : {0, 1, 6}) {
@@ -256,7 +258,7 @@ void conform_loss() {
 
 void conform_optimize() {
   uint64_t seed = 90;
-  for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
+  for (int k = 0; k <= static_cast<int>(OptimizerKind::radam); ++k) {
     for (int64_t rows : kRowCounts) {
       for (int64_t cols : kWidths) {
         for (int i = 0; i < 3; ++i) {

@@ -117,6 +117,32 @@ TEST_F(Train, ResumesWithTheSameBits) {
   }
 }
 
+TEST_F(Train, ResumesBatchNormAndDropoutWithTheSameBits) {
+  const std::string net = folder_.write("net.json", R"({"loom": 1, "input": [2], "layers": [
+      {"type": "Dense", "in": 2, "out": 24}, {"type": "BatchNorm", "channels": 24},
+      {"type": "Dropout", "rate": 0.2}, {"type": "Dense", "in": 24, "out": 3}]})");
+  ASSERT_EQ(net, net_);
+  for (const std::string more : {"", "--accumulate 3", "--batch 50 --dtype int8"}) {
+    const std::string common = more + " --json --split 0.8 --schedule constant ";
+    for (const char* file : {"run.safetensors", "run.entity"}) {
+      const std::string checkpoint = " --checkpoint " + at(file);
+      std::filesystem::remove(at(file));
+      const JsonValue straight = parse(train(common + "--epochs 4 -o " + at("net.entity")));
+      ASSERT_EQ(train(common + "--epochs 2" + checkpoint).code, 0);
+      const JsonValue resumed = parse(train(common + "--epochs 4 --resume" + checkpoint));
+      EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << more;
+      EXPECT_EQ(dump_json(*resumed.find("losses")), dump_json(*straight.find("losses")));
+    }
+    // In use a sample knows nothing of its batch.
+    const auto evaluated = [&](const char* batch) {
+      return number_of(parse(run_loom("eval " + at("net.entity") + " " + csv_ +
+                                      " --json --threads 1 --batch " + batch)),
+                       "loss");
+    };
+    EXPECT_EQ(evaluated("1"), evaluated("64")) << more;
+  }
+}
+
 // A feedback link into the second of three layers: docs/state.md.
 TEST_F(Train, KeepsFeedbackOutOfBatchesUnlessItIsCarried) {
   const std::string net = folder_.write("net.json", R"({"loom": 1, "grid": [1, 1, 4, 1],
@@ -307,7 +333,8 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
        2},
       {"1,2,0\n", "--optimizer adm",
        "unknown optimizer 'adm'; choose from sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "
-       "lbfgs; did you mean 'adam'?",
+       "lbfgs, adagrad, adadelta, nadam, adamax, radam, lamb, adafactor, muon; did you mean "
+       "'adam'?",
        2},
       {"1,2,0\n", "--loss mse",
        "D: a target has 1 values, the network gives 3; --targets says how many columns there are",

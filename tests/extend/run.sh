@@ -66,7 +66,7 @@ start=$SECONDS
 cmake --build "$build" --target "${suites[@]}" | tail -n 1
 echo "extend: built ${#suites[@]} suites in $((SECONDS - start)) s"
 
-# Two at a time; a suite's output is kept in its log.
+# One per core; a suite's output is kept in its log.
 start=$SECONDS
 logs=$work/logs
 mkdir -p "$logs"
@@ -89,7 +89,7 @@ run_suite() {
   fi
 }
 export -f run_suite program_of
-printf '%s\n' "${suites[@]}" | xargs -P 2 -I{} bash -c 'run_suite {}'
+printf '%s\n' "${suites[@]}" | xargs -P "$(nproc)" -I{} bash -c 'run_suite {}'
 # The toys' own tests were among them.
 for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1"; do
   read -r suite filter count <<< "$own"

@@ -3,11 +3,11 @@
 #include "formats/universal/infer.hpp"
 
 #include "bridge/network_json.hpp"
+#include "formats/hf/names.hpp"
 #include "formats/loom1_testing.hpp"
 #include "grid/init.hpp"
 #include "io/safetensors_write.hpp"
 #include "llm/decoder.hpp"
-#include "llm/hf_names.hpp"
 
 namespace loom::core {
 namespace {
@@ -165,7 +165,7 @@ std::vector<Source> llama(int64_t layers, bool fused, bool biased, bool tied) {
 // What the loader of language models makes of the same tensors.
 std::vector<float> reference_run(const File& file, bool biased, bool tied,
                                  std::vector<int32_t> ids) {
-  HfConfig c = *shape_config("tiny");
+  DecoderConfig c = *shape_config("tiny");
   c.hidden_size = 16, c.intermediate_size = 64, c.num_layers = 12, c.num_heads = 4;
   c.num_kv_heads = 2, c.head_dim = 4, c.vocab_size = 11, c.rms_norm_eps = 1e-6;
   c.rope_theta = 10000, c.attention_bias = biased, c.tie_word_embeddings = tied;

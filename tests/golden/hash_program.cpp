@@ -50,7 +50,7 @@ Result<const Ops*> ops_of(const Arguments& arguments) {
 }
 
 // The decoder of `shape` with random weights, packed as LanguageModel packs them.
-Result<Network> random_decoder(const HfConfig& config, DType dtype, ThreadPool& pool) {
+Result<Network> random_decoder(const DecoderConfig& config, DType dtype, ThreadPool& pool) {
   LOOM_ASSIGN(const auto source, random_source(config, 1, pool));
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
   LOOM_ASSIGN(Network network, Network::finalize(grid, Shape{1, 1}));
@@ -103,7 +103,7 @@ Status hash_prompt(int argc, char** argv) {
   LOOM_ASSIGN(const int64_t chunk, number(arguments, "--chunk"));
   LOOM_ASSIGN(const DType dtype, parse_dtype(arguments["--dtype"]));
   LOOM_ASSIGN(const Ops* ops, ops_of(arguments));
-  LOOM_ASSIGN(const HfConfig config, shape_config(arguments["--shape"]));
+  LOOM_ASSIGN(const DecoderConfig config, shape_config(arguments["--shape"]));
   if (count < 1) return invalid("--prompt-tokens must be 1 or more");
   ThreadPool pool(static_cast<int>(threads), true);
   LOOM_ASSIGN(const Network network, random_decoder(config, dtype, pool));

@@ -71,9 +71,9 @@ inline Result<LayerConfig> golden_layer(const JsonValue& entry) {
   return invalid(cat("no layer is called ", kind));
 }
 
-inline Result<std::vector<GoldenCase>> read_golden_index() {
-  LOOM_ASSIGN(const std::string text, read_file(golden_path("index.json"), 1 << 20));
-  LOOM_ASSIGN(const JsonValue index, parse_json(text, "index.json"));
+inline Result<std::vector<GoldenCase>> read_golden_index(const std::string& name = "index.json") {
+  LOOM_ASSIGN(const std::string text, read_file(golden_path(name), 1 << 20));
+  LOOM_ASSIGN(const JsonValue index, parse_json(text, name));
   std::vector<GoldenCase> cases;
   for (const JsonValue& entry : index.find("cases")->elements()) {
     GoldenCase c;
@@ -218,7 +218,9 @@ class GoldenRun {
     Differentiator d(trace);
     const bool ids = net_.x.dtype == DType::i32;
     if (!ids) d.want(net_.x);
-    for (const Param& p : network_->params()) d.want(p.tensor);
+    for (const Param& p : network_->params()) {
+      if (p.spec.trained) d.want(p.tensor);
+    }
     d.seed(net_.y, dy);
     for (size_t i = 0; i < weights.size(); ++i) d.seed(net_.losses[i].value, weights[i]);
     LOOM_TRY(d.run());

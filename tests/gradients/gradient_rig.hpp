@@ -176,7 +176,9 @@ class GradientRig {
     Differentiator d(trace);
     const bool ids = backward_net_.x.dtype == DType::i32;
     if (!ids) d.want(backward_net_.x);
-    for (const Param& p : network_->params()) d.want(p.tensor);
+    for (const Param& p : network_->params()) {
+      if (p.spec.trained) d.want(p.tensor);
+    }
     d.seed(total, one);
     LOOM_TRY(d.run());
     if (!ids) dx_ = d.gradient(backward_net_.x);

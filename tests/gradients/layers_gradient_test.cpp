@@ -85,6 +85,73 @@ std::vector<Case> norm_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Rows, LayerGradient, ::testing::ValuesIn(norm_cases()), name_of);
 
+std::vector<Case> channel_cases() {
+  std::vector<Case> all;
+  all.push_back(one("batch_norm_flat", LayerKind::batch_norm, {{"channels", 3}}, Shape{6, 3}));
+  all.push_back(one("batch_norm_1d", LayerKind::batch_norm, {{"channels", 3}}, Shape{4, 3, 5}));
+  all.push_back(one("batch_norm_2d", LayerKind::batch_norm, {{"channels", 2}, {"affine", false}},
+                    Shape{3, 2, 3, 4}));
+  all.push_back(one("batch_norm_one_sample", LayerKind::batch_norm, {{"channels", 2}, {"eps", 0.1}},
+                    Shape{1, 2, 7}));
+  all.push_back(
+      one("group_norm", LayerKind::group_norm, {{"channels", 6}, {"groups", 2}}, Shape{2, 6, 5}));
+  all.push_back(
+      one("group_norm_flat", LayerKind::group_norm, {{"channels", 8}, {"groups", 2}}, Shape{3, 8}));
+  all.push_back(one("group_norm_plain", LayerKind::group_norm,
+                    {{"channels", 4}, {"groups", 4}, {"affine", false}}, Shape{2, 4, 3, 2}));
+  all.push_back(one("instance_norm", LayerKind::instance_norm, {{"channels", 3}}, Shape{2, 3, 5}));
+  all.push_back(one("instance_norm_affine", LayerKind::instance_norm,
+                    {{"channels", 3}, {"affine", true}}, Shape{2, 3, 2, 4}));
+  all.push_back(one("dropout", LayerKind::dropout, {{"rate", 0.3}}, Shape{4, 7}));
+  all.push_back(
+      one("dropout_channel", LayerKind::dropout, {{"form", "channel"}}, Shape{4, 3, 2, 2}));
+  all.push_back(
+      one("dropout_alpha", LayerKind::dropout, {{"rate", 0.2}, {"form", "alpha"}}, Shape{4, 7}));
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Channels, LayerGradient, ::testing::ValuesIn(channel_cases()), name_of);
+std::vector<Case> pool_cases() {
+  std::vector<Case> all;
+  using List = std::vector<int64_t>;
+  using K = LayerKind;
+  for (const char* kind : {"max", "average", "lp"}) {
+    const std::string name = std::string("pool_") + kind;
+    all.push_back(one(name, K::pool, {{"kind", kind}}, Shape{2, 2, 6}));
+    all.push_back(one(name + "_overlapping", K::pool,
+                      {{"kind", kind},
+                       {"kernel", 3},
+                       {"stride", 2},
+                       {"padding", 1},
+                       {"ceil", true},
+                       {"include_padding", true}},
+                      Shape{2, 2, 6, 5}));
+    all.push_back(one(name + "_to_extents", K::pool, {{"kind", kind}, {"output", List{2, 3}}},
+                      Shape{2, 2, 5, 4}));
+    all.push_back(
+        one(name + "_of_all", K::pool, {{"kind", kind}, {"output", 1}}, Shape{2, 3, 2, 4}));
+  }
+  all.push_back(one("pool_norm_1", K::pool, {{"kind", "lp"}, {"p", 1}}, Shape{2, 2, 6}));
+  all.push_back(one("flatten", K::flatten, {}, Shape{2, 2, 3}));
+  all.push_back(one("reshape", K::reshape, {{"shape", List{3, -1}}}, Shape{2, 2, 6}));
+  all.push_back(one("permute", K::permute, {{"axes", List{2, 0, 1}}}, Shape{2, 2, 3, 4}));
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    all.push_back(one(std::string("pad_") + mode, K::pad,
+                      {{"before", List{1, 2}}, {"after", List{2, 1}}, {"mode", mode}},
+                      Shape{2, 2, 3, 4}));
+  }
+  all.push_back(one("upsample", K::upsample, {}, Shape{2, 2, 3, 2}));
+  all.push_back(
+      one("upsample_to_extents", K::upsample, {{"output", List{2, 7}}}, Shape{2, 2, 3, 4}));
+  all.push_back(one("upsample_linear", K::upsample, {{"mode", "linear"}}, Shape{2, 2, 3, 2}));
+  all.push_back(one("upsample_corners", K::upsample,
+                    {{"mode", "linear"}, {"output", List{5, 2}}, {"align_corners", true}},
+                    Shape{2, 2, 3, 4}));
+  all.push_back(one("pixel_shuffle", K::pixel_shuffle, {}, Shape{2, 4, 2, 3}));
+  all.push_back(one("pixel_unshuffle", K::pixel_shuffle, {{"inverse", true}}, Shape{2, 2, 4, 2}));
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(PoolAndMove, LayerGradient, ::testing::ValuesIn(pool_cases()), name_of);
+
 std::vector<Case> conv_cases() {
   std::vector<Case> all;
   using List = std::vector<int64_t>;

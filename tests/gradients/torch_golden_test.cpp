@@ -219,8 +219,12 @@ TEST(TorchGoldens, ReadWithoutError) {
 }
 
 TEST(TorchGoldens, HoldEveryReleasedLayerKindWithThreeSamplesAndEightSteps) {
+  // Dropout draws other numbers than PyTorch, and BatchNorm has goldens of its own (buffers.json).
+  const auto elsewhere = [](LayerKind kind) {
+    return kind == LayerKind::dropout || kind == LayerKind::batch_norm;
+  };
   for (const LayerDef* def : layer_table()) {
-    if (!released(def->kind)) continue;
+    if (!released(def->kind) || elsewhere(def->kind)) continue;
     const bool recurrent =
         def->kind == LayerKind::rnn || def->kind == LayerKind::lstm || def->kind == LayerKind::gru;
     const bool found = std::any_of(cases().begin(), cases().end(), [&](const GoldenCase& c) {

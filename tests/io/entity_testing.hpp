@@ -57,7 +57,7 @@ inline std::string blob_item(const std::string& payload,
       {"length", "8"},
       {"hash", cat("\"", hash_hex(bytes_of(payload)), "\"")}};
   for (const auto& [name, value] : fields) {
-    const auto same = [&](const auto& field) { return field.first == name; };
+    const auto same = [&key = name](const auto& field) { return field.first == key; };
     const auto found = std::find_if(all.begin(), all.end(), same);
     if (found != all.end()) {
       found->second = value;

@@ -38,6 +38,9 @@ class LayerRig {
     for (size_t i = 0; i < network_->params().size(); ++i) {
       const Shape& shape = network_->params()[i].spec.shape;
       weights_.push_back(random_values(shape.count(), 100 + i, 0.5f));
+      if (!network_->params()[i].spec.trained) {
+        for (float& v : weights_.back()) v = std::fabs(v) + 0.1f;  // a variance, maybe
+      }
       const int64_t cols = shape.rank() == 2 ? shape[1] : 1;
       const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
         std::copy_n(weights_.back().begin() + first * cols, count * cols, out);

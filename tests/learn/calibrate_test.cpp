@@ -41,6 +41,21 @@ InputRange inputs(int64_t cols) {
   return range;
 }
 
+TEST(RangeObserver, RefusesNetworksThatADataSetCannotFeed) {
+  ThreadPool pool(1);
+  for (const KindNetwork& kind : kind_networks()) {
+    if (kind.kind != "Input") continue;
+    const NetworkSpec& spec = kind.network;
+    const Result<Network> network = Network::finalize(spec.grid, spec.input.after(kind.batch));
+    ASSERT_TRUE(network.ok());
+    const auto made = RangeObserver::create(*network, cpu_ops(best_isa()), pool, false);
+    ASSERT_FALSE(made.ok());
+    EXPECT_NE(made.error().message.find("takes more"), std::string::npos) << made.error().str();
+    return;
+  }
+  FAIL() << "no kind Input";
+}
+
 TEST(ClipRows, GivesUpAWeightThatItsInputsHardlyUse) {
   ThreadPool pool(1);
   Matrix m = with_outliers();

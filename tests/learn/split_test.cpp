@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <random>
+#include <tuple>
 
 namespace loom::core {
 namespace {
@@ -106,6 +108,60 @@ TEST(Split, RefusesAPartWithoutSamples) {
     const Result<SplitDataset> parts = split_dataset(numbered(4), {share, 1, true});
     ASSERT_FALSE(parts.ok()) << share;
     EXPECT_NE(parts.error().message.find("both parts need at least one"), std::string::npos);
+  }
+}
+
+// Random labels, or none: whatever they are, folds part the samples, and are alike.
+TEST(Folds, PartTheSamplesAndAreAlikeInEveryClass) {
+  for (uint64_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
+    std::mt19937_64 random(seed);
+    const auto whole = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    const int64_t folds = whole(2, 7), n = whole(folds, 80);
+    const bool classes = whole(0, 3) > 0, shuffle = whole(0, 3) > 0;
+    std::vector<int32_t> labels;
+    for (int64_t i = 0; i < n && classes; ++i)
+      labels.push_back(static_cast<int32_t>(std::min(whole(0, 7), whole(0, 7))));
+    std::vector<int> seen(static_cast<size_t>(n));
+    std::vector<int64_t> sizes;
+    std::map<int32_t, std::vector<int64_t>> of_class;
+    for (int64_t fold = 0; fold < folds; ++fold) {
+      const SplitSpec spec{0.5, seed, shuffle, folds, fold};
+      const Result<SplitDataset> parts = split_dataset(numbered(n, labels), spec);
+      ASSERT_TRUE(parts.ok()) << parts.error().str();
+      EXPECT_EQ(parts->train.samples + parts->validation.samples, n);
+      for (const float x : parts->validation.inputs) ++seen[static_cast<size_t>(x)];
+      sizes.push_back(parts->validation.samples);
+      std::map<int32_t, int64_t> counts = count(parts->validation);
+      for (const int32_t label : labels) of_class[label].resize(static_cast<size_t>(folds));
+      for (const auto& [label, times] : counts) of_class[label][static_cast<size_t>(fold)] = times;
+      if (!shuffle) {
+        const std::vector<float>& x = parts->validation.inputs;
+        EXPECT_EQ(x.back() - x.front() + 1, static_cast<float>(x.size()));
+      }
+    }
+    EXPECT_EQ(seen, std::vector<int>(static_cast<size_t>(n), 1));
+    const auto apart = [](const std::vector<int64_t>& v) {
+      return *std::max_element(v.begin(), v.end()) - *std::min_element(v.begin(), v.end());
+    };
+    EXPECT_LE(apart(sizes), 1);
+    for (const auto& [label, times] : of_class) {
+      if (shuffle) {
+        EXPECT_LE(apart(times), 1) << "seed " << seed << " class " << label;
+      }
+    }
+  }
+}
+
+TEST(Folds, ThatCannotBeAreErrors) {
+  for (const auto& [folds, fold, says] :
+       {std::tuple{int64_t{1}, int64_t{0}, "give at least 2"},
+        std::tuple{int64_t{9}, int64_t{0}, "9 folds of 8 samples"},
+        std::tuple{int64_t{4}, int64_t{4}, "fold 4 must be from 0 to 3"}}) {
+    const Result<SplitDataset> parts = split_dataset(numbered(8), {0.5, 1, true, folds, fold});
+    ASSERT_FALSE(parts.ok());
+    EXPECT_NE(parts.error().message.find(says), std::string::npos) << parts.error().message;
   }
 }
 

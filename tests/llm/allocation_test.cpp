@@ -79,7 +79,7 @@ TEST(Allocation, TheCounterCounts) {
 class AllocationPerToken : public testing::TestWithParam<DType> {};
 
 TEST_P(AllocationPerToken, IsNone) {
-  Result<LanguageModel> model = LanguageModel::load(test::kStories, {GetParam(), {}}, test::pool());
+  Result<LanguageModel> model = load_language_model(test::kStories, {GetParam(), {}}, test::pool());
   ASSERT_TRUE(model.ok());
   for (const ActivationMode mode : {ActivationMode::q8, ActivationMode::f32}) {
     LlmSessionOptions options;
@@ -113,7 +113,7 @@ TEST_P(AllocationPerToken, IsNone) {
 TEST(AllocationPerTokenOfOtherDecoders, IsNone) {
   for (const char* name : {"gemma2", "gemma3", "phi3", "smollm3", "bitnet-multiplied"}) {
     const std::string folder = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + name;
-    const auto model = LanguageModel::load(folder, LoadModelOptions(), test::pool());
+    const auto model = load_language_model(folder, LoadModelOptions(), test::pool());
     ASSERT_TRUE(model.ok()) << model.error().str();
     LlmSession session = test::session(*model);
     const int64_t before = allocations.load();

@@ -38,7 +38,7 @@ Golden golden_of(const std::string& name) {
 }
 
 Result<LanguageModel> load(const std::string& name, LoadModelOptions options = {}) {
-  return LanguageModel::load(folder_of(name), options, test::pool());
+  return load_language_model(folder_of(name), options, test::pool());
 }
 
 // The logits of every position, the prompt fed `piece` tokens at a time.

@@ -8,15 +8,15 @@
 #include <tuple>
 
 #include "base/rng.hpp"
+#include "formats/gguf/names.hpp"
+#include "formats/hf/names.hpp"
 #include "llm/decoder.hpp"
-#include "llm/gguf_names.hpp"
-#include "llm/hf_names.hpp"
 
 namespace loom::core {
 namespace {
 
-HfConfig random_config(uint64_t seed) {
-  HfConfig c = shape_config("tiny").value();
+DecoderConfig random_config(uint64_t seed) {
+  DecoderConfig c = shape_config("tiny").value();
   const Rng rng(seed, 0);
   uint64_t drawn = 0;
   const auto coin = [&] { return rng.bits(drawn++) % 2 == 0; };
@@ -34,7 +34,7 @@ HfConfig random_config(uint64_t seed) {
 
 TEST(DecoderRole, IsOneOfItsBlockForEveryParameterOfRandomDecoders) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    const HfConfig config = random_config(seed);
+    const DecoderConfig config = random_config(seed);
     const auto grid = decoder_grid(config);
     ASSERT_TRUE(grid.ok()) << seed;
     const auto network = Network::finalize(*grid, Shape{1, 1});
@@ -56,6 +56,26 @@ TEST(DecoderRole, IsOneOfItsBlockForEveryParameterOfRandomDecoders) {
           piece.role == DecoderRole::token_embedding || piece.role == DecoderRole::head;
       EXPECT_EQ(is_vocabulary_matrix(param, config.vocab_size), vocabulary) << param.path;
     }
+  }
+}
+
+TEST(DecoderRole, IsKnownWithoutANetworkInTheOrderOfOne) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const auto grid = decoder_grid(random_config(seed));
+    ASSERT_TRUE(grid.ok()) << seed;
+    const auto network = Network::finalize(*grid, Shape{1, 1});
+    ASSERT_TRUE(network.ok()) << seed;
+    size_t i = 0;
+    each_decoder_param(*grid, [&](const Param& param) {
+      ASSERT_LT(i, network->params().size()) << seed;
+      const Param& want = network->params()[i++];
+      EXPECT_TRUE(param.cell == want.cell) << want.path;
+      EXPECT_EQ(param.child, want.child) << want.path;
+      EXPECT_EQ(param.spec.name, want.spec.name) << want.path;
+      EXPECT_TRUE(param.spec.shape == want.spec.shape) << want.path;
+      EXPECT_EQ(decoder_piece(param).role, decoder_piece(want).role) << want.path;
+    });
+    EXPECT_EQ(i, network->params().size()) << seed;
   }
 }
 

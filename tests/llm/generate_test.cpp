@@ -239,7 +239,7 @@ TEST(Generate, RefusesWhatCannotWork) {
 }
 
 TEST(Generate, WithoutTokenizerGivesTokensOnly) {
-  Result<HfConfig> config = shape_config("tiny");
+  Result<DecoderConfig> config = shape_config("tiny");
   ASSERT_TRUE(config.ok());
   Result<LanguageModel> model = LanguageModel::random(*config, DType::q8_0, 3, test::pool());
   ASSERT_TRUE(model.ok());

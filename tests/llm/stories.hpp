@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu.hpp"
+#include "convert/language_model.hpp"
 #include "llm/generate.hpp"
 
 namespace loom::core::test {
@@ -16,7 +17,7 @@ inline ThreadPool& pool() {
 }
 
 inline const LanguageModel& stories(DType dtype = DType::q8_0) {
-  static const Result<LanguageModel> model = LanguageModel::load(kStories, {dtype, {}}, pool());
+  static const Result<LanguageModel> model = load_language_model(kStories, {dtype, {}}, pool());
   EXPECT_TRUE(model.ok()) << model.error().str();
   return *model;
 }

@@ -126,6 +126,39 @@ TEST(MeshTraining, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+// The second of two BatchNorms is reached in the second of four ticks.
+TEST(MeshTraining, MovesBuffersInTheTicksInWhichTheirSlotFires) {
+  MeshCase c;
+  c.grid = GridSpec(3, 1, 1, 1);
+  c.input = Shape{2, 8};
+  const std::vector<Field> fields = {{"channels", 8}, {"momentum", 0.5}, {"affine", false}};
+  EXPECT_TRUE(c.grid.put({0, 0, 0, 0}, {made(LayerKind::batch_norm, fields)}).ok());
+  EXPECT_TRUE(c.grid.put({1, 0, 0, 0}, {made(LayerKind::batch_norm, fields)}).ok());
+  EXPECT_TRUE(c.grid.put({2, 0, 0, 0}, {linear(8)}).ok());
+  ThreadPool pool(2, true);
+  Result<Network> network = packed_network(c, DType::f32, pool);
+  ASSERT_TRUE(network.ok());
+  for (const Param& p : network->params()) {
+    if (!p.spec.trained) std::fill_n(p.tensor.f32(), 8, p.spec.name == "running_var" ? 1.0f : 0.0f);
+  }
+  MeshTrainOptions options;
+  options.window = 4;
+  Result<MeshTrainer> trainer =
+      MeshTrainer::create(*network, c.grid, c.options, options, cpu_ops(best_isa()), pool);
+  ASSERT_TRUE(trainer.ok()) << trainer.error().str();
+  ASSERT_EQ(trainer->window(), 4);
+  for (int64_t i = 0; i < trainer->x().shape.count(); ++i)
+    trainer->x().f32()[i] = i / 8 % 2 == 0 ? 10.0f : -30.0f;
+  ASSERT_TRUE(trainer->run(0.0).ok());
+  // Of -1 and 1 the unbiased variance is 2: each update halves the distance to it.
+  for (const Param& p : network->params()) {
+    if (p.spec.name != "running_var") continue;
+    const bool first = p.cell == Coord{0, 0, 0, 0};
+    const float want = first ? 800.0f - 799.0f / 16.0f : 2.0f - 1.0f / 8.0f;
+    for (int i = 0; i < 8; ++i) EXPECT_NEAR(p.tensor.f32()[i], want, 1e-3f * want) << p.path;
+  }
+}
+
 TEST(MeshTraining, TakesNoMoreThanItsPlanAndAsksTheBudgetFirst) {
   const MeshCase mesh = memory_task(4);
   ThreadPool pool(1, true);

@@ -194,6 +194,52 @@ TEST(Loss, OfDifferencesIsTheMean) {
   });
 }
 
+TEST(Loss, MeansOfOtherFunctionsAreTheirFormulas) {
+  Loss quantile(LossKind::quantile);
+  quantile.args.delta = 0.25f;
+  quantile.expect("quantile", [&](int64_t r) {
+    return quantile.mean(
+        r, [](double p, double t) { return std::max(0.25 * (t - p), -0.75 * (t - p)); });
+  });
+  const Loss poisson(LossKind::poisson), log_cosh(LossKind::log_cosh), hinge(LossKind::hinge);
+  poisson.expect("poisson", [&](int64_t r) {
+    return poisson.mean(r, [](double p, double t) { return std::exp(p) - t * p; });
+  });
+  log_cosh.expect("log_cosh", [&](int64_t r) {
+    return log_cosh.mean(r, [](double p, double t) { return std::log(std::cosh(p - t)); });
+  });
+  hinge.expect("hinge", [&](int64_t r) {
+    return hinge.mean(r, [](double p, double t) { return std::max(0.0, 1 - (t > 0 ? p : -p)); });
+  });
+  log_cosh.pred[0] = 1e30;
+  log_cosh.total();
+  EXPECT_TRUE(std::isfinite(log_cosh.row_loss[0]));
+}
+
+TEST(Loss, FocalIsBceTimesAPowerOfWhatIsLeft) {
+  for (const float gamma : {0.0f, 0.5f, 1.0f, 2.0f, 3.5f}) {
+    for (const float alpha : {-1.0f, 0.25f}) {
+      Loss focal(LossKind::focal);
+      focal.make_distributions(1);
+      focal.args.delta = gamma;
+      focal.args.alpha = alpha;
+      const auto g = static_cast<double>(gamma), a = static_cast<double>(alpha);
+      focal.expect("focal", [&](int64_t r) {
+        return focal.mean(r, [&](double x, double t) {
+          const double p = 1 / (1 + std::exp(-x));
+          const double cross = -t * std::log(p) - (1 - t) * std::log(1 - p);
+          const double side = a < 0 ? 1 : a * t + (1 - a) * (1 - t);
+          return side * std::pow(1 - (p * t + (1 - p) * (1 - t)), g) * cross;
+        });
+      });
+      focal.pred[0] = -2000;
+      focal.pred[1] = 2000;
+      EXPECT_TRUE(std::isfinite(focal.total())) << gamma;
+      for (int64_t i = 0; i < 6; ++i) EXPECT_TRUE(std::isfinite(focal.dpred.at(0, i))) << gamma;
+    }
+  }
+}
+
 TEST(Loss, BceIsThatOfTheSigmoid) {
   const Loss bce(LossKind::bce);
   bce.make_distributions(1);
@@ -292,7 +338,7 @@ TEST(Loss, CosineIsOneMinusTheCosine) {
 }
 
 TEST(Loss, RowsThatDoNotCountGiveZeros) {
-  for (int kind = 0; kind <= static_cast<int>(LossKind::cosine); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(LossKind::hinge); ++kind) {
     const Loss loss(static_cast<LossKind>(kind));
     loss.weight[1] = 0;
     for (int64_t i = 0; i < 6; ++i) loss.pred.at(1, i) = loss.target.at(1, i) = std::nan("");
@@ -343,7 +389,7 @@ TEST(Loss, WithoutWeightsAndGradientsGivesTheLossAlone) {
 // ---- optimizers ----
 
 struct Hand {
-  double rate = 0.125, b1 = 0.875, b2 = 0.75, eps = 0.0625, decay = 0.25;
+  double rate = 0.125, b1 = 0.875, b2 = 0.75, eps = 0.0625, decay = 0.25, c3 = 0.375;
 };
 
 // One step of one parameter, as the formulas read.
@@ -378,6 +424,39 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
       p -= o.rate * (m / c1) / (std::sqrt(v / c2) + o.eps);
       return;
     }
+    case OptimizerKind::adagrad: {
+      const double full = g + o.decay * p;
+      v += full * full;
+      p -= o.rate * full / (std::sqrt(v) + o.eps);
+      return;
+    }
+    case OptimizerKind::adadelta: {
+      const double full = g + o.decay * p;
+      v = o.b2 * v + (1 - o.b2) * full * full;
+      const double d = std::sqrt((m + o.eps) / (v + o.eps)) * full;
+      m = o.b2 * m + (1 - o.b2) * d * d;
+      p -= o.rate * d;
+      return;
+    }
+    case OptimizerKind::adamax: {
+      const double full = g + o.decay * p;
+      m = o.b1 * m + (1 - o.b1) * full;
+      v = std::max(o.b2 * v, std::abs(full) + o.eps);
+      p -= o.rate / c1 * m / v;
+      return;
+    }
+    case OptimizerKind::nadam:
+    case OptimizerKind::radam: {
+      const double full = g + o.decay * p, c3 = step == 2 ? 0 : o.c3;
+      m = o.b1 * m + (1 - o.b1) * full;
+      v = o.b2 * v + (1 - o.b2) * full * full;
+      if (kind == OptimizerKind::nadam) {
+        p -= o.rate * (c1 * full + c3 * m) / (std::sqrt(v / c2) + o.eps);
+      } else {
+        p -= o.rate * m / c1 * (c3 > 0 ? c3 / (std::sqrt(v) + o.eps) : 1);
+      }
+      return;
+    }
     case OptimizerKind::lion: {
       const double mixed = o.b1 * m + (1 - o.b1) * g;
       p -= o.rate * ((mixed > 0) - (mixed < 0) + o.decay * p);
@@ -389,7 +468,7 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
 
 TEST(Optimize, ThreeStepsAreTheFormulas) {
   const Hand o;
-  for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
+  for (int k = 0; k <= static_cast<int>(OptimizerKind::radam); ++k) {
     const auto kind = static_cast<OptimizerKind>(k);
     const F64 p = F64::random(3, 5, 60, 1), m(3, 5), v(3, 5, 2), hyper(1, 4), scale(1, 1);
     const F64 hand_p = F64::random(3, 5, 60), hand_m(3, 5), hand_v(3, 5);
@@ -397,6 +476,7 @@ TEST(Optimize, ThreeStepsAreTheFormulas) {
     for (int step = 1; step <= 3; ++step) {
       const F64 g = F64::random(3, 5, 60 + static_cast<uint64_t>(step));
       hyper[0] = o.rate, hyper[1] = 1 - std::pow(o.b1, step), hyper[2] = 1 - std::pow(o.b2, step);
+      hyper[3] = step == 2 ? 0 : o.c3;
       OptimizeArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), hyper.vector()};
       args.scale = scale.vector();
       args.kind = kind;

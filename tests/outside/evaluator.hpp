@@ -66,6 +66,8 @@ class Evaluator {
   Array parallel(const LayerConfig& c, const Place& at, const Array& x);
   Array sequence(const LayerConfig& c, const Place& at, const Array& x);
   Array residual(const LayerConfig& c, const Place& at, const Array& x, const Array& skip);
+  Array graph(const LayerConfig& c, const Place& at, const Array& x);
+  Array node(const LayerConfig& c, const Place& at, const std::vector<Array>& inputs);
 
   const std::vector<Var>& param(const Place& at, const char* name) const;
   // x W^T + b of every row; b may be missing.

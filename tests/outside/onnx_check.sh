@@ -18,4 +18,16 @@ without() {
 
 python="$(python_with build/onnx_python onnx onnxruntime numpy)" || without "$python"
 [[ -x "build/$preset/tests/onnx_runner" ]] || without "build/$preset has no onnx_runner"
-exec "$python" tests/outside/onnx_random.py --program "build/$preset/tests/onnx_runner" "$@"
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+status=0
+"$python" tests/outside/onnx_random.py --program "build/$preset/tests/onnx_runner" "$@" | tee "$log" || status=1
+# Models of several inputs and outputs, through the Python package.
+library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
+if (( $# == 0 )) && [[ -n "$library" ]]; then
+  LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
+    tests/outside/onnx_ports.py | tee -a "$log" || status=1
+fi
+awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
+  END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$log"
+exit "$status"

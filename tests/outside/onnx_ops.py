@@ -5,6 +5,7 @@ import numpy as np
 from onnx import TensorProto
 
 import onnx_folds
+import onnx_places
 from onnx_graph import FLOATS, batch, kind_of, near_shape, regrouped, sample
 
 def floats(g, least=1, most=3, odd=0.05):
@@ -508,7 +509,7 @@ OPERATORS = {
     "SimplifiedLayerNormalization": norm("SimplifiedLayerNormalization", False),
     "Softmax": softmax, "Gather": embedding, "Slice": slice_, "LSTM": recurrent("LSTM"),
     "GRU": recurrent("GRU"), "RNN": recurrent("RNN"), "Concat": concat, "ReduceMean": reduce_mean,
-    **onnx_folds.OPERATORS,
+    **onnx_folds.OPERATORS, **onnx_places.OPERATORS,
 }
 # Operators that came with an opset; before it their graphs are rarely right.
 SINCE = {"Gelu": 20, "Mish": 18, "RMSNormalization": 23}

@@ -134,10 +134,13 @@ def has_halves(data):
 def difference(ours, theirs, x):
     """Why two results are not the same; "" when they are. A layer keeps the order of values, not
     how axes are grouped after it."""
-    if theirs.dtype.kind != "f" and theirs.dtype.name != "bfloat16":
-        return f"ONNX Runtime gives {theirs.dtype}, Loom floats"
     if ours.size != theirs.size:
         return f"{ours.size} values, must be {theirs.shape}"
+    if theirs.dtype.kind in "biu":  # truths and whole numbers: the same, as floats
+        apart = np.flatnonzero(ours != theirs.astype(np.float64).reshape(-1))
+        return f"at {apart[0]} of {theirs.dtype}: {ours[apart[0]]}" if apart.size else ""
+    if theirs.dtype.kind != "f" and theirs.dtype.name != "bfloat16":
+        return f"ONNX Runtime gives {theirs.dtype}, Loom floats"
     theirs = theirs.astype(np.float64).reshape(-1)
     ours = ours.astype(np.float64)
     rounding = ROUNDING.get(x.dtype.name, 2e-5)

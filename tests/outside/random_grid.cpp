@@ -1,3 +1,7 @@
+// Which kinds come up stands here and does not follow from the table of kinds: a random layer needs
+// fields that fit the input which the cells before it happen to give, and every kind here is
+// written once more in evaluator.cpp. A kind that is not here is tested by its LayerDef::example
+// (tests/gradients, tests/layers) and by what PyTorch computed.
 #include "outside/random_grid.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +10,8 @@
 #include <random>
 
 #include "base/text.hpp"
+#include "layers/broadcast.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core::outside {
 namespace {
@@ -56,6 +62,13 @@ class Maker {
   LayerConfig picture(const Shape& in, bool keeps);
   LayerConfig container(const Shape& in, int depth, bool keeps);
   LayerConfig parallel(const Shape& in, int depth, bool keeps);
+  struct Wiring;
+  LayerConfig graph(const Shape& in, int depth, bool keeps);
+  size_t any(const Wiring& g, const Shape& shape);
+  void add_slice(Wiring& g, size_t from);
+  void rearrange(Wiring& g, size_t from, bool keeps);
+  bool close(Wiring& g);
+  LayerConfig join(const std::vector<Shape>& shapes, bool keeps);
   LayerConfig dense(int64_t in, int64_t out) {
     return made(K::dense, {{"in", in},
                            {"out", out},
@@ -175,9 +188,164 @@ LayerConfig Maker::parallel(const Shape& in, int depth, bool keeps) {
   return made(K::parallel, fields, std::move(children));
 }
 
+// Two values of equal shape to one, or one after the other along an axis where the output may
+// differ from them.
+LayerConfig Maker::join(const std::vector<Shape>& shapes, bool keeps) {
+  const int rank = shapes[0].rank();
+  if (!keeps && chance(40)) {
+    // A session of shorter passes cannot join steps: those of one pass would stand between.
+    const int64_t axis = options_.shorter || chance(50) ? -1 : rank - 1;
+    return made(K::concat, {{"axis", rank > 2 && !options_.shorter && chance(40) ? 1 : axis}});
+  }
+  if (options_.smooth) {
+    return made(K::binary, {{"function", one_of<const char*>({"add", "sub", "mul"})}});
+  }
+  return made(K::binary, {{"function", one_of<const char*>({"add", "sub", "mul", "max", "min"})}});
+}
+
+// A graph under way: nodes that each read values before them; more than one may read the same.
+struct Maker::Wiring {
+  GraphWiring wiring;
+  std::vector<LayerConfig> nodes;
+  std::vector<GraphValue> values = {{}};
+  std::vector<Shape> shapes;
+  std::vector<bool> read = {true};
+
+  void add(LayerConfig node, const std::vector<size_t>& from) {
+    std::vector<Shape> given;
+    std::vector<GraphValue>& wires = wiring.nodes.emplace_back();
+    for (const size_t i : from) {
+      given.push_back(shapes[i]);
+      wires.push_back(values[i]);
+      read[i] = true;
+    }
+    const Result<std::vector<Shape>> out = infer_all(node, given);
+    EXPECT_TRUE(out.ok()) << out.error().str();
+    nodes.push_back(std::move(node));
+    values.push_back({static_cast<int64_t>(nodes.size()) - 1, 0});
+    shapes.push_back(out.ok() ? (*out)[0] : shapes[0]);
+    read.push_back(false);
+  }
+  size_t last() const { return values.size() - 1; }
+  std::vector<size_t> unread() const {
+    std::vector<size_t> all;
+    for (size_t i = 1; i < read.size(); ++i) {
+      if (!read[i]) all.push_back(i);
+    }
+    return all;
+  }
+};
+
+// A value of this shape.
+size_t Maker::any(const Wiring& g, const Shape& shape) {
+  std::vector<size_t> all;
+  for (size_t i = 0; i < g.shapes.size(); ++i) {
+    if (g.shapes[i] == shape) all.push_back(i);
+  }
+  return all[static_cast<size_t>(below(static_cast<int64_t>(all.size())))];
+}
+
+// Part of an axis, maybe backwards; a Dense where the axis is too short for it.
+void Maker::add_slice(Wiring& g, size_t from) {
+  const Shape shape = g.shapes[from];
+  const int64_t last = shape.rank() - 1, by = one_of<int64_t>({1, 2, -1});
+  const int64_t axis = chance(50) && last > 1 ? last - 1 : last;
+  const int64_t extent = shape[static_cast<int>(axis)];
+  const int64_t start = by > 0 ? below(extent) : extent - 1;
+  const int64_t end = by > 0 ? extent : below(2) - 1;
+  if (by < 0 && end >= start) return g.add(dense(shape.last(), width()), {from});
+  g.add(made(K::slice, {{"starts", std::vector<int64_t>{start}},
+                        {"ends", std::vector<int64_t>{end < 0 ? -extent - 1 : end}},
+                        {"axes", std::vector<int64_t>{axis}},
+                        {"steps", std::vector<int64_t>{by}}}),
+        {from});
+}
+
+// Nodes that belong to graphs alone. What changes the order of steps or samples, or looks over
+// them, would not be the same in a session of shorter passes.
+void Maker::rearrange(Wiring& g, size_t from, bool keeps) {
+  const Shape shape = g.shapes[from];
+  const int64_t last = shape.rank() - 1, d = shape.last();
+  switch (below(keeps || options_.shorter ? 3 : 6)) {
+    case 0: {
+      const char* function = one_of<const char*>({"tanh", "square", "neg"});
+      return g.add(made(K::unary, {{"function", function}}), {from});
+    }
+    case 1: {
+      const char* function = one_of<const char*>({"add", "sub", "mul"});
+      g.add(made(K::constant, {{"shape", std::vector<int64_t>{chance(50) ? d : 1}}}), {});
+      return g.add(made(K::binary, {{"function", function}}), {from, g.last()});
+    }
+    case 2: {
+      const char* function = one_of<const char*>({"mean", "sum", "sum_squares"});
+      g.add(made(K::reduce,
+                 {{"function", function}, {"axes", std::vector<int64_t>{-1}}, {"keep", true}}),
+            {from});
+      return g.add(made(K::binary, {{"function", "mul"}}), {from, g.last()});
+    }
+    case 3: {
+      if (shape.rank() < 3) break;
+      std::vector<int64_t> axes = {0, last, last - 1};
+      if (shape.rank() == 4) axes.insert(axes.begin() + 1, 1);
+      return g.add(made(K::transpose, {{"axes", axes}}), {from});
+    }
+    case 4: return add_slice(g, from);
+    default:
+      if (shape.rank() < 3) break;
+      return g.add(made(K::matmul, {{"transpose_b", true}}), {from, any(g, shape)});
+  }
+  g.add(dense(d, keeps ? d : width()), {from});
+}
+
+// Values that nobody reads are brought together, so that every node counts. False: they do not fit.
+bool Maker::close(Wiring& g) {
+  for (;;) {
+    const std::vector<size_t> loose = g.unread();
+    if (loose.size() == 1) {
+      g.wiring.outputs = {g.values[loose[0]]};
+      return true;
+    }
+    const size_t a = loose[0], b = loose[1];
+    const Shape x = g.shapes[a], y = g.shapes[b];
+    if (x == y || (x.rank() == y.rank() && broadcast_shape(x, y).ok())) {
+      const bool adds = x == y || chance(50);
+      g.add(made(K::binary, {{"function", adds ? "add" : "mul"}}), {a, b});
+      continue;
+    }
+    // One value per row fits any rows.
+    const size_t wider = x.last() > 1 ? a : b;
+    if (g.shapes[wider].last() == 1) return false;
+    g.add(dense(g.shapes[wider].last(), 1), {wider});
+    if (g.shapes.back().rank() != g.shapes[wider].rank()) return false;
+  }
+}
+
+LayerConfig Maker::graph(const Shape& in, int depth, bool keeps) {
+  for (;;) {
+    Wiring g;
+    g.shapes = {in};
+    for (int64_t left = 2 + below(4); left > 0; --left) {
+      const auto from = static_cast<size_t>(below(static_cast<int64_t>(g.values.size())));
+      const Shape shape = g.shapes[from];
+      if (chance(35)) {
+        g.add(join({shape, shape}, keeps), {from, any(g, shape)});
+      } else if (chance(35)) {
+        rearrange(g, from, keeps);
+      } else {
+        g.add(layer(shape, depth + 1, keeps), {from});
+      }
+    }
+    if (!close(g) || (keeps && !(g.shapes.back() == in))) continue;
+    Result<LayerConfig> out = make_graph(g.wiring, std::move(g.nodes));
+    EXPECT_TRUE(out.ok()) << out.error().str();
+    return out.ok() ? std::move(*out) : plain(in, keeps);
+  }
+}
+
 LayerConfig Maker::container(const Shape& in, int depth, bool keeps) {
-  const int64_t which = below(3);
+  const int64_t which = below(4);
   if (which == 0) return parallel(in, depth, keeps);
+  if (which == 3) return graph(in, depth, keeps);
   std::vector<LayerConfig> children;
   Shape shape = in;
   const bool residual = which == 1;

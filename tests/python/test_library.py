@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import unittest
+from importlib import metadata
 
 import loom
 import numpy as np
@@ -47,6 +48,15 @@ class Symbols(unittest.TestCase):
         names = {line.split()[-1].split("@")[0] for line in found}
         in_c = {name for name in names if not name.startswith(("_ZN", "_ZT", "_ZNK"))}
         self.assertEqual(in_c, set(_ffi.SIGNATURES))
+
+
+class Wheel(unittest.TestCase):
+    def test_the_licenses_of_what_is_compiled_into_the_library_are_in_the_wheel(self):
+        files = metadata.files("loom-engine") or []
+        texts = {file.name: file.read_text() for file in files if "licenses" in file.parts}
+        self.assertEqual(set(texts), {"nlohmann-json.txt", "pcre2.txt", "xxhash.txt", "zlib.txt"})
+        for name, text in texts.items():
+            self.assertIn("Copyright", text, name)
 
 
 class Errors(Scratch):

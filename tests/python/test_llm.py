@@ -43,6 +43,15 @@ class Stories(unittest.TestCase):
         ids = self.llm.tokenize(PROMPT)
         self.assertEqual(self.llm.generate(ids, max_tokens=20), first)
 
+    def test_reading_a_prompt_is_watched_and_stopped(self):
+        ids = self.llm.tokenize(PROMPT) * 70
+        seen = []
+        watched = self.llm.logits(ids, progress=lambda done, total: seen.append((done, total)))
+        self.assertEqual(seen[-1], (len(ids), len(ids)))
+        self.assertTrue(np.array_equal(watched, self.llm.logits(ids)))
+        with self.assertRaises(loom.CancelledError):
+            self.llm.logits(ids, progress=lambda done, total: False)
+
     def test_callbacks_and_stop_strings_end_it(self):
         seen = []
         stopped = self.llm.generate(PROMPT, on_token=lambda t: seen.append(t) or len(seen) < 4)
@@ -113,6 +122,35 @@ class Stories(unittest.TestCase):
         for text in ("naïve café", "日本語 \U0001f600", "tab\tand\nline"):
             ids = self.llm.tokenize(text, special_tokens=False)
             self.assertEqual(self.llm.detokenize(ids), text)
+
+
+class Tokenizers(unittest.TestCase):
+    def test_a_tokenizer_alone_gives_the_ids_of_its_model(self):
+        with open(STORIES, "rb") as file:
+            data = file.read()
+        llm = loom.LLM(STORIES)
+        for tokenizer in (loom.Tokenizer(STORIES), loom.Tokenizer(data, name="x.entity")):
+            for special in (False, True):
+                ids = tokenizer.encode(PROMPT, special_tokens=special)
+                self.assertEqual(ids, llm.tokenize(PROMPT, special_tokens=special))
+                self.assertEqual(tokenizer.decode(ids), PROMPT)
+            self.assertLessEqual(tokenizer.vocab_size, llm.info["vocab"])
+
+    def test_special_tokens_have_names_and_ids(self):
+        tokenizer = loom.Tokenizer(STORIES)
+        self.assertTrue(tokenizer.special_tokens)
+        for name, token in tokenizer.special_tokens.items():
+            self.assertEqual(tokenizer.token_id(name), token)
+            self.assertEqual(tokenizer.decode([token]), "")
+
+    def test_what_cannot_be_had_is_an_error(self):
+        with self.assertRaises(loom.NotFoundError):
+            loom.Tokenizer("/no/such/file")
+        tokenizer = loom.Tokenizer(STORIES)
+        with self.assertRaisesRegex(loom.NotFoundError, "no such token"):
+            tokenizer.token_id("no such token")
+        with self.assertRaises(loom.OutOfRangeError):
+            tokenizer.decode([1 << 30])
 
 
 if __name__ == "__main__":

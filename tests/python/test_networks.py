@@ -126,6 +126,26 @@ class Networks(Scratch):
             )
             self.assertTrue(same_bits(other.predict(x), expected))
 
+    def test_a_network_of_several_inputs_and_outputs_takes_and_gives_dicts(self):
+        g = loom.Graph()
+        state = g.add(loom.Input("state", shape=3), g.input, name="given")
+        total = g.add(loom.Binary("add"), g.input, state, name="total")
+        twice = g.add(loom.Binary("add"), total, total, name="twice")
+        net = loom.Sequential([g.output(twice, total)], input=3)
+        self.assertEqual([p.name for p in net.inputs], ["input", "state"])
+        self.assertEqual(net.inputs[1].shape, (3,))
+        self.assertEqual([p.name for p in net.outputs], ["twice", "total"])
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        with net.session(max_batch=2) as session:
+            out = session.run({"state": 10 * x, "input": x})
+            self.assertEqual(sorted(out), ["total", "twice"])
+            np.testing.assert_array_equal(out["total"], 11 * x)
+            np.testing.assert_array_equal(out["twice"], 22 * x)
+            with self.assertRaisesRegex(loom.InvalidArgumentError, "input, state"):
+                session.run({"input": x})
+            with self.assertRaisesRegex(loom.InvalidArgumentError, "takes 2 inputs"):
+                session.run(x)
+
     def test_a_stateful_session_goes_on(self):
         net = loom.Sequential([loom.Rnn(2, 3), loom.Dense(3, 1)], input=(4, 2))
         x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 4, 2)
@@ -161,9 +181,14 @@ class Layers(unittest.TestCase):
         "LSTM": {"in": 4, "hidden": 3}, "GRU": {"in": 4, "hidden": 3},
         "MultiHeadAttention": {"width": 4, "heads": 2, "kv_heads": 2, "head_dim": 2},
         "Dense": {"in": 4, "out": 3}, "RMSNorm": {"width": 4}, "LayerNorm": {"width": 4},
+        "BatchNorm": {"channels": 4}, "GroupNorm": {"channels": 4}, "InstanceNorm": {"channels": 3},
+        "Reshape": {"shape": [2, -1]}, "Permute": {"axes": [0]}, "View": {"shape": [0, 2, -1]},
     }  # fmt: skip
+    # What stands in a graph alone, and how many inputs it is given there.
+    NODES = {"Binary": 2, "Concat": 2, "MatMul": 2, "Constant": 0}
     INPUTS = {"Embedding": [5], "RNN": [5, 4], "LSTM": [5, 4], "GRU": [5, 4],
-              "MultiHeadAttention": [5, 4]}  # fmt: skip
+              "MultiHeadAttention": [5, 4], "InstanceNorm": [3, 4], "Pool": [1, 4],
+              "Upsample": [1, 4], "PixelShuffle": [2, 4]}  # fmt: skip
 
     def table(self):
         with open(ROOT / "api" / "layers.toml", "rb") as file:
@@ -173,7 +198,8 @@ class Layers(unittest.TestCase):
     def test_every_kind_of_the_library_has_a_class_and_no_other(self):
         table = self.table()
         types = {layer.get("type", layer["name"]) for layer in table["layer"]}
-        self.assertEqual(types, set(text_from(lib.loom_layer_types).split("\n")))
+        kinds = set(text_from(lib.loom_layer_types).split("\n"))
+        self.assertEqual(types | {loom.Graph.TYPE}, kinds)
         self.assertEqual({layer["name"] for layer in table["layer"]}, set(layers.__all__))
 
     def test_defaults_are_those_of_the_library(self):
@@ -186,10 +212,20 @@ class Layers(unittest.TestCase):
             if kind in ("Sequential", "Residual", "Parallel"):
                 given = {"children": [{"type": "Dense", "in": 4, "out": 4}]}
             cell = {"at": [0, 0, 0, 0], "type": kind, **given}
+            if kind in self.NODES:
+                shape = [4, 4]
+                node = {"type": kind, **given, "from": ["input"] * self.NODES[kind]}
+                total = {"type": "Binary", "from": ["0", "input"]}
+                cell = {"at": [0, 0, 0, 0], "type": "Graph", "nodes": [node, total]}
+                if kind == "Concat":
+                    cell["nodes"] = [node]
             net = loom.Network.from_json(
                 {"loom": 1, "grid": [1, 1, 1, 1], "input": shape, "cells": [cell]}
             )
             written = json.loads(net.json())["cells"][0]
+            if kind in self.NODES:
+                written = {"at": None, **written["nodes"][0]}
+                written.pop("from")
             names = getattr(layers, name)._NAMES
             python = {n: given[key] for n, key in names.items() if key in given}
             if "children" in given:
@@ -199,6 +235,19 @@ class Layers(unittest.TestCase):
             ours.pop("children", None), written.pop("children", None)
             with self.subTest(name):
                 self.assertEqual(ours, written)
+
+    def test_a_graph_joins_what_branched(self):
+        g = loom.Graph()
+        wide = g.add(loom.Conv2d(3, 8, padding=1), g.input)
+        thin = g.add(loom.Conv2d(3, 4, kernel=1), g.input, name="thin")
+        g.output(g.add(loom.Concat(axis=1), wide, thin))
+        net = loom.Sequential([g, loom.Dense(12 * 64, 10)], input=(3, 8, 8))
+        x = np.linspace(-1, 1, 2 * 3 * 64, dtype=np.float32).reshape(2, 3, 8, 8)
+        self.assertEqual(net.predict(x).shape, (2, 10))
+        again = loom.Network.from_json(net.json())
+        self.assertTrue(same_bits(net.predict(x), again.predict(x)))
+        with self.assertRaisesRegex(ValueError, "no value of this graph"):
+            g.add(loom.Binary(), wide, loom.Graph().input)
 
     def test_random_networks_come_back_from_their_description(self):
         for seed in range(20):

@@ -4,7 +4,7 @@ input, batch first. Batches of three and times of eight or nine, small everythin
 from torch_layers import ACTIVATIONS
 
 
-def layer(kind, *children, **fields):
+def layer(kind, /, *children, **fields):
     fields = {name.rstrip("_"): value for name, value in fields.items()}  # in_ is a keyword's name
     return {"kind": kind, "fields": fields} | ({"children": list(children)} if children else {})
 
@@ -204,6 +204,70 @@ def decoder_cases():
     yield case("dense_capped", dense(5, 6, "linear", soft_cap=0.7), [3, 5], spread=2.0)
 
 
+def channel_cases():
+    def norm(name, kind, shape, **f):
+        return case(name, layer(kind, channels=shape[1], **f), shape, spread=2.0)
+
+    yield norm("group_norm", "GroupNorm", [3, 6, 5], groups=2)
+    yield norm("group_norm_plain", "GroupNorm", [3, 6, 4, 3], groups=3, affine=False, eps=0.1)
+    yield norm("group_norm_flat", "GroupNorm", [3, 8], groups=2)
+    yield norm("group_norm_volume", "GroupNorm", [2, 4, 3, 2, 5], groups=1)
+    yield norm("instance_norm", "InstanceNorm", [3, 4, 7])
+    yield norm("instance_norm_affine", "InstanceNorm", [3, 5, 3, 4], affine=True, eps=0.1)
+
+
+def pooling_cases():
+    def pool(name, shape, **f):
+        return case(f"pool_{name}", layer("Pool", **f), shape)
+
+    yield pool("max", [3, 2, 6, 5])
+    yield pool("max_overlapping", [3, 2, 7, 5], kernel=3, stride=2, padding=1)
+    yield pool("max_ceil", [3, 2, 6, 7], kernel=[3, 2], stride=[2, 3], padding=[1, 0], ceil=True)
+    yield pool("max_dilated", [3, 2, 9], kernel=3, stride=1, dilation=2, padding=1)
+    yield pool("max_volume", [3, 2, 3, 4, 3], kernel=[1, 2, 2], stride=[1, 2, 1])
+    yield pool("max_to_extents", [3, 2, 7, 5], output=[3, 2])
+    yield pool("max_of_all", [3, 4, 3, 2], output=1)
+    yield pool("average", [3, 2, 6, 5], kind="average")
+    f = dict(kind="average", kernel=3, stride=2, padding=1)
+    yield pool("average_inside", [3, 2, 7, 5], **f)
+    yield pool("average_with_padding", [3, 2, 7, 5], include_padding=True, **f)
+    yield pool("average_ceil", [3, 2, 6, 6], include_padding=True, ceil=True, **f)
+    yield pool("average_ceil_inside", [3, 2, 8], ceil=True, **f)
+    yield pool("average_volume", [3, 2, 3, 4, 3], kind="average", kernel=2, stride=1)
+    yield pool("average_to_extents", [3, 2, 7, 5], kind="average", output=[3, 4])
+    yield pool("average_to_more_extents", [3, 2, 4], kind="average", output=6)
+    yield pool("average_of_all", [3, 4, 3, 5], kind="average", output=1)
+    yield pool("norm_1", [3, 2, 7], kind="lp", p=1, kernel=3, stride=2)
+    yield pool("norm_2", [3, 2, 6, 5], kind="lp", kernel=3, stride=2)
+
+
+def moving_cases():
+    yield case("flatten", layer("Flatten"), [3, 2, 4, 3])
+    yield case("flatten_the_end", layer("Flatten", first=2), [3, 2, 4, 3])
+    yield case("reshape", layer("Reshape", shape=[2, -1, 3]), [3, 4, 6])
+    yield case("permute", layer("Permute", axes=[2, 0, 1]), [3, 2, 4, 3])
+    yield case("permute_four", layer("Permute", axes=[1, 3, 2, 0]), [3, 2, 3, 2, 3])
+    ends = dict(before=[2, 1], after=[1, 3])
+    yield case("pad_constant", layer("Pad", value=-1.5, **ends), [3, 2, 4, 5])
+    yield case("pad_reflect", layer("Pad", mode="reflect", **ends), [3, 2, 4, 5])
+    yield case("pad_edge", layer("Pad", mode="edge", **ends), [3, 2, 3, 3])
+    yield case("pad_wrap", layer("Pad", mode="wrap", **ends), [3, 2, 4, 5])
+    yield case("pad_reflect_once", layer("Pad", mode="reflect", before=[3], after=[2]), [3, 2, 4])
+    yield case("upsample", layer("Upsample"), [3, 2, 3, 4])
+    yield case("upsample_axes", layer("Upsample", factor=[1, 3, 2]), [3, 2, 2, 2, 3])
+    yield case("upsample_to_extents", layer("Upsample", output=[5, 3]), [3, 2, 3, 4])
+    yield case("upsample_linear", layer("Upsample", mode="linear", factor=3), [3, 2, 5])
+    yield case("upsample_bilinear", layer("Upsample", mode="linear"), [3, 2, 3, 4])
+    f = dict(mode="linear", align_corners=True)
+    yield case("upsample_corners", layer("Upsample", factor=2, **f), [3, 2, 3, 4])
+    yield case("upsample_corners_to_extents", layer("Upsample", output=[7, 3], **f), [3, 2, 4, 5])
+    yield case("upsample_down", layer("Upsample", mode="linear", output=[3, 2]), [3, 2, 7, 5])
+    yield case("upsample_trilinear", layer("Upsample", mode="linear"), [2, 2, 2, 3, 2])
+    yield case("pixel_shuffle", layer("PixelShuffle"), [3, 8, 3, 2])
+    yield case("pixel_unshuffle", layer("PixelShuffle", factor=3, inverse=True), [3, 2, 6, 3])
+    yield case("pixel_shuffle_1", layer("PixelShuffle", factor=3), [3, 6, 4])
+
+
 FAMILIES = {
     "dense": dense_cases,
     "rows": row_cases,
@@ -211,6 +275,9 @@ FAMILIES = {
     "recurrent": recurrent_cases,
     "attention": attention_cases,
     "softmax": softmax_cases,
+    "channels": channel_cases,
     "containers": container_cases,
     "decoders": decoder_cases,
+    "pooling": pooling_cases,
+    "moving": moving_cases,
 }

@@ -56,8 +56,18 @@ DEFAULTS = {
     "Softmax": {"variant": "standard", "temperature": 1, "rows": 0, "cols": 0, "levels": []}
     | {"alpha": 1.5, "mask": [], "kappa": 1, "target_entropy": 0.5},
     "Parallel": {"combine": "concat", "top_k": 0, "balance": 0, "rows": 0, "cols": 0},
+    "GroupNorm": {"eps": 1e-5, "affine": True, "groups": 1},
+    "InstanceNorm": {"eps": 1e-5, "affine": False},
     "Sequential": {},
     "Residual": {},
+    "Pool": {"kind": "max", "kernel": 2, "stride": 0, "padding": 0, "dilation": 1, "ceil": False}
+    | {"include_padding": False, "p": 2, "output": []},
+    "Flatten": {"first": 1},
+    "Reshape": {},
+    "Permute": {},
+    "Pad": {"mode": "constant", "value": 0.0},
+    "Upsample": {"mode": "nearest", "factor": 2, "output": [], "align_corners": False},
+    "PixelShuffle": {"factor": 2, "inverse": False},
 }
 DEFAULTS |= {name: _CONV | {"bias": True, "activation": "linear"} for name in AXES}
 DEFAULTS |= {name: {"return_sequence": True, "activation": "tanh"} for name in RECURRENT}
@@ -85,6 +95,8 @@ def _own_shapes(kind, f):
     if kind in ("RMSNorm", "LayerNorm"):
         beta = {"beta": [f["width"]]} if kind == "LayerNorm" else {}
         return {"gamma": [f["width"]]} | beta
+    if kind in ("GroupNorm", "InstanceNorm"):
+        return {name: [f["channels"]] for name in ("gamma", "beta") if f["affine"]}
     if kind == "SwiGLU":
         width, inner = f["width"], f["inner"]
         shapes = {"gate": [inner, width], "up": [inner, width], "down": [width, inner]}
@@ -364,6 +376,74 @@ def softmax(f, x):
 # ---- Everything ----------------------------------------------------------------------------------
 
 
+# ---- Pooling, and values that move ---------------------------------------------------------------
+
+MAX_POOLS = [F.max_pool1d, F.max_pool2d, F.max_pool3d]
+AVERAGE_POOLS = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d]
+NORM_POOLS = [F.lp_pool1d, F.lp_pool2d, F.lp_pool3d]
+ADAPTIVE_MAX = [F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d]
+ADAPTIVE_AVERAGE = [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d]
+
+
+def pool(f, x):
+    axes = x.dim() - 2
+    if f["output"]:
+        pools = ADAPTIVE_MAX if f["kind"] == "max" else ADAPTIVE_AVERAGE
+        return pools[axes - 1](x, per_axis(f["output"], axes))
+    kernel, padding = per_axis(f["kernel"], axes), per_axis(f["padding"], axes)
+    stride = [s or k for s, k in zip(per_axis(f["stride"], axes), kernel)]
+    if f["kind"] == "max":
+        dilation = per_axis(f["dilation"], axes)
+        return MAX_POOLS[axes - 1](x, kernel, stride, padding, dilation, ceil_mode=f["ceil"])
+    if f["kind"] == "lp":  # PyTorch's p = 1 is a sum of signed values
+        signed = x.abs() if f["p"] == 1 else x
+        if axes == 1:
+            kernel, stride = kernel[0], stride[0]
+        return NORM_POOLS[axes - 1](signed, f["p"], kernel, stride, ceil_mode=f["ceil"])
+    counted = f["include_padding"]
+    return AVERAGE_POOLS[axes - 1](x, kernel, stride, padding, f["ceil"], counted)
+
+
+def pad(f, x):
+    pairs = [n for ends in zip(f["before"][::-1], f["after"][::-1]) for n in ends]
+    if f["mode"] == "constant":
+        return F.pad(x, pairs, value=f["value"])
+    return F.pad(x, pairs, {"edge": "replicate", "wrap": "circular"}.get(f["mode"], f["mode"]))
+
+
+def upsample(f, x):
+    axes = x.dim() - 2
+    size = per_axis(f["output"], axes) if f["output"] else None
+    factor = None if size else [float(n) for n in per_axis(f["factor"], axes)]
+    if f["mode"] == "nearest":
+        return F.interpolate(x, size, factor)
+    mode = ["linear", "bilinear", "trilinear"][axes - 1]
+    return F.interpolate(x, size, factor, mode, f["align_corners"])
+
+
+def pixel_shuffle(f, x):
+    if x.dim() == 3:  # PyTorch has it in two dimensions alone
+        r = f["factor"]
+        if f["inverse"]:
+            return x.unflatten(2, (-1, r)).transpose(2, 3).flatten(1, 2)
+        return x.unflatten(1, (-1, r)).transpose(2, 3).flatten(2)
+    return (F.pixel_unshuffle if f["inverse"] else F.pixel_shuffle)(x, f["factor"])
+
+
+def moved(kind, f, x):
+    if kind == "Flatten":
+        return x.flatten(f["first"])
+    if kind == "Reshape":
+        return x.reshape(x.shape[0], *f["shape"])
+    if kind == "Permute":
+        return x.permute(0, *(axis + 1 for axis in f["axes"]))
+    functions = {"Pool": pool, "Pad": pad, "Upsample": upsample, "PixelShuffle": pixel_shuffle}
+    return functions[kind](f, x)
+
+
+MOVED = ("Pool", "Flatten", "Reshape", "Permute", "Pad", "Upsample", "PixelShuffle")
+
+
 class Run:
     """One pass of a layer tree. `added`: the losses that layers add."""
 
@@ -391,8 +471,14 @@ class Run:
             return F.rms_norm(x, (f["width"],), p["gamma"], f["eps"])
         if kind == "LayerNorm":
             return F.layer_norm(x, (f["width"],), p["gamma"], p["beta"], f["eps"])
+        if kind == "GroupNorm":
+            return F.group_norm(x, f["groups"], p.get("gamma"), p.get("beta"), f["eps"])
+        if kind == "InstanceNorm":
+            return F.instance_norm(x, None, None, p.get("gamma"), p.get("beta"), eps=f["eps"])
         if kind == "Softmax":
             return softmax(f, x)
+        if kind in MOVED:
+            return moved(kind, f, x)
         return {"Dense": dense, "Embedding": embedding, "SwiGLU": swiglu, "KMeans": kmeans}[kind](
             f, p, x
         )

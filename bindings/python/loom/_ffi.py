@@ -86,6 +86,12 @@ LOSS = {
     "bce": 5,
     "kl": 6,
     "cosine": 7,
+    "focal": 8,
+    "quantile": 9,
+    "poisson": 10,
+    "log_cosh": 11,
+    "hinge": 12,
+    "ctc": 13,
 }
 OPTIMIZER = {
     "automatic": 0,
@@ -97,6 +103,14 @@ OPTIMIZER = {
     "adamw": 6,
     "lion": 7,
     "lbfgs": 8,
+    "adagrad": 9,
+    "adadelta": 10,
+    "nadam": 11,
+    "adamax": 12,
+    "radam": 13,
+    "lamb": 14,
+    "adafactor": 15,
+    "muon": 16,
 }
 SCHEDULE = {
     "constant": 0,
@@ -271,6 +285,24 @@ class loom_cell(Structure):
     ]
 
 
+class loom_port(Structure):
+    """An input or an output of a network. Borrowed during the callback."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("output", c_int32),
+        ("name", c_char_p),
+        ("rank", c_int32),
+        ("shape", c_int64 * 8),
+        ("batched", c_int32),
+        ("ids", c_int64),
+        ("values", POINTER(loom_tensor)),
+    ]
+
+
+loom_port_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_port))
+
+
 loom_cell_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_cell))
 
 
@@ -357,6 +389,12 @@ class loom_trainer_options(Structure):
         ("carry_feedback", c_int32),
         ("checkpoint_cells", c_int64),
         ("engine", c_void_p),
+        ("ema", c_double),
+        ("swa_from", c_int64),
+        ("lookahead", c_int64),
+        ("lookahead_share", c_double),
+        ("gradient_noise", c_double),
+        ("gradient_noise_fade", c_double),
     ]
 
 
@@ -620,6 +658,8 @@ SIGNATURES = {
     "loom_network_session": (c_int32, [c_void_p, POINTER(loom_session_options), POINTER(c_void_p)]),
     "loom_session_run": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_session_run_into": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(loom_tensor)]),
+    "loom_network_ports": (c_int32, [c_void_p, loom_port_fn, c_void_p]),
+    "loom_session_run_ports": (c_int32, [c_void_p, POINTER(loom_tensor), c_int64, loom_port_fn, c_void_p]),
     "loom_session_run_cells": (c_int32, [c_void_p, POINTER(loom_tensor), loom_cell_fn, c_void_p]),
     "loom_session_reset": (c_int32, [c_void_p]),
     "loom_session_position": (c_int32, [c_void_p, POINTER(c_int64)]),
@@ -641,6 +681,7 @@ SIGNATURES = {
     "loom_trainer_step_with": (c_int32, [c_void_p, POINTER(loom_tensor), loom_loss_fn, c_void_p, POINTER(c_double), POINTER(loom_step_report)]),
     "loom_trainer_bytes": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_trainer_evaluate": (c_int32, [c_void_p, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
+    "loom_trainer_evaluate_watched": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
     "loom_trainer_weights_hash": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_trainer_free": (None, [c_void_p]),
     "loom_history_count": (c_int32, [c_void_p, POINTER(c_int64)]),
@@ -652,12 +693,21 @@ SIGNATURES = {
     "loom_model_random": (c_int32, [c_void_p, c_char_p, c_int32, c_uint64, POINTER(c_void_p)]),
     "loom_model_get_info": (c_int32, [c_void_p, POINTER(loom_model_info)]),
     "loom_model_free": (None, [c_void_p]),
+    "loom_tokenizer_load": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_tokenizer_load_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(c_void_p)]),
+    "loom_tokenizer_free": (None, [c_void_p]),
+    "loom_tokenizer_encode": (c_int32, [c_void_p, c_char_p, c_int32, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
+    "loom_tokenizer_decode": (c_int32, [c_void_p, POINTER(c_int32), c_int64, c_int32, POINTER(c_void_p)]),
+    "loom_tokenizer_vocab_size": (c_int32, [c_void_p, POINTER(c_int64)]),
+    "loom_tokenizer_special_tokens": (c_int32, [c_void_p, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
+    "loom_tokenizer_token_id": (c_int32, [c_void_p, c_char_p, POINTER(c_int32)]),
     "loom_model_tokenize": (c_int32, [c_void_p, c_char_p, c_int32, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_model_detokenize": (c_int32, [c_void_p, POINTER(c_int32), c_int64, c_int32, POINTER(c_void_p)]),
     "loom_model_render_chat": (c_int32, [c_void_p, POINTER(loom_chat_turn), c_int64, POINTER(loom_chat_options), POINTER(c_void_p)]),
     "loom_model_tokenize_chat": (c_int32, [c_void_p, POINTER(loom_chat_turn), c_int64, POINTER(loom_chat_options), POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_model_start": (c_int32, [c_void_p, POINTER(loom_model_session_options), POINTER(c_void_p)]),
     "loom_model_session_feed": (c_int32, [c_void_p, POINTER(c_int32), c_int64]),
+    "loom_model_session_feed_watched": (c_int32, [c_void_p, POINTER(c_int32), c_int64, loom_progress_fn, c_void_p]),
     "loom_model_session_feed_all": (c_int32, [c_void_p, POINTER(c_int32), c_int64, loom_logits_fn, c_void_p]),
     "loom_model_session_logits": (c_int32, [c_void_p, POINTER(POINTER(c_float)), POINTER(c_int64)]),
     "loom_model_session_generate": (c_int32, [c_void_p, c_char_p, POINTER(loom_generate_options), POINTER(c_void_p)]),

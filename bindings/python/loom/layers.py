@@ -371,6 +371,55 @@ class LayerNorm(Layer):
 
 
 @dataclass(frozen=True)
+class Dropout(Layer):
+    """Zeros with probability rate in training; form: "elementwise", "channel", "alpha"."""
+
+    rate: float = 0.5
+    form: str = 'elementwise'
+
+    TYPE = "Dropout"
+    _NAMES = {"rate": "rate", "form": "form"}
+
+
+@dataclass(frozen=True)
+class BatchNorm(Layer):
+    """Over [batch, channels, ...]: normalized by a batch's statistics, in use by running ones."""
+
+    channels: int
+    eps: float = 1e-05
+    momentum: float = 0.1
+    affine: bool = True
+
+    TYPE = "BatchNorm"
+    _NAMES = {"channels": "channels", "eps": "eps", "momentum": "momentum", "affine": "affine"}
+
+
+@dataclass(frozen=True)
+class GroupNorm(Layer):
+    """Over [batch, channels, ...]: every group of channels of a sample normalized."""
+
+    channels: int
+    groups: int = 1
+    eps: float = 1e-05
+    affine: bool = True
+
+    TYPE = "GroupNorm"
+    _NAMES = {"channels": "channels", "groups": "groups", "eps": "eps", "affine": "affine"}
+
+
+@dataclass(frozen=True)
+class InstanceNorm(Layer):
+    """Over [batch, channels, ...]: every channel of a sample normalized."""
+
+    channels: int
+    eps: float = 1e-05
+    affine: bool = False
+
+    TYPE = "InstanceNorm"
+    _NAMES = {"channels": "channels", "eps": "eps", "affine": "affine"}
+
+
+@dataclass(frozen=True)
 class KMeans(Layer):
     """Distances to trained centres as probabilities [.., clusters]; mode="features": their mix."""
 
@@ -465,6 +514,225 @@ class Residual(Layer):
     _NAMES = {}
 
 
+@dataclass(frozen=True)
+class Pool(Layer):
+    """Windows of each channel of [B, C, 1 to 3 extents]: kind max, average or lp; output: adaptive."""
+
+    kind: str = 'max'
+    kernel: Axes = (2,)
+    stride: Axes = (0,)
+    padding: Axes = (0,)
+    dilation: Axes = (1,)
+    ceil: bool = False
+    include_padding: bool = False
+    p: int = 2
+    output: Axes = ()
+
+    TYPE = "Pool"
+    _NAMES = {
+        "kind": "kind",
+        "kernel": "kernel",
+        "stride": "stride",
+        "padding": "padding",
+        "dilation": "dilation",
+        "ceil": "ceil",
+        "include_padding": "include_padding",
+        "p": "p",
+        "output": "output",
+    }
+
+
+@dataclass(frozen=True)
+class Flatten(Layer):
+    """The axes from `first` on as one; axis 0 is the batch."""
+
+    first: int = 1
+
+    TYPE = "Flatten"
+    _NAMES = {"first": "first"}
+
+
+@dataclass(frozen=True)
+class Reshape(Layer):
+    """The values of a sample under other extents, of which one may be -1."""
+
+    shape: Axes
+
+    TYPE = "Reshape"
+    _NAMES = {"shape": "shape"}
+
+
+@dataclass(frozen=True)
+class Permute(Layer):
+    """Axis k of a sample becomes the one that was axes[k]; counted from 0, without the batch."""
+
+    axes: Axes
+
+    TYPE = "Permute"
+    _NAMES = {"axes": "axes"}
+
+
+@dataclass(frozen=True)
+class Pad(Layer):
+    """Places around the last axes of a sample; mode constant, reflect, edge or wrap."""
+
+    before: Axes = (0,)
+    after: Axes = (0,)
+    mode: str = 'constant'
+    value: float = 0.0
+
+    TYPE = "Pad"
+    _NAMES = {"before": "before", "after": "after", "mode": "mode", "value": "value"}
+
+
+@dataclass(frozen=True)
+class Upsample(Layer):
+    """Other extents for [B, C, 1 to 3 extents]; mode nearest or linear."""
+
+    mode: str = 'nearest'
+    factor: Axes = (2,)
+    output: Axes = ()
+    align_corners: bool = False
+
+    TYPE = "Upsample"
+    _NAMES = {
+        "mode": "mode",
+        "factor": "factor",
+        "output": "output",
+        "align_corners": "align_corners",
+    }
+
+
+@dataclass(frozen=True)
+class PixelShuffle(Layer):
+    """[B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents; inverse: the other way."""
+
+    factor: int = 2
+    inverse: bool = False
+
+    TYPE = "PixelShuffle"
+    _NAMES = {"factor": "factor", "inverse": "inverse"}
+
+
+@dataclass(frozen=True)
+class Binary(Layer):
+    """add, sub, mul, div, max or min of two or more inputs of a Graph, broadcast as NumPy does."""
+
+    function: str = 'add'
+
+    TYPE = "Binary"
+    _NAMES = {"function": "function"}
+
+
+@dataclass(frozen=True)
+class Concat(Layer):
+    """The inputs one after the other along an axis, the batch being 0."""
+
+    axis: int = -1
+
+    TYPE = "Concat"
+    _NAMES = {"axis": "axis"}
+
+
+@dataclass(frozen=True)
+class MatMul(Layer):
+    """a @ b of two inputs over the last two axes; those before them are broadcast."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    TYPE = "MatMul"
+    _NAMES = {"transpose_a": "transpose_a", "transpose_b": "transpose_b"}
+
+
+@dataclass(frozen=True)
+class Constant(Layer):
+    """Values stored with the weights; it reads nothing. Without a batch: broadcast by its reader."""
+
+    shape: Axes = (1,)
+
+    TYPE = "Constant"
+    _NAMES = {"shape": "shape"}
+
+
+@dataclass(frozen=True)
+class Input(Layer):
+    """Another input of the network, by name: a node that reads any value of the batch."""
+
+    input: str = 'more'
+    shape: Axes = (1,)
+    batched: bool = True
+    ids: int = 0
+
+    TYPE = "Input"
+    _NAMES = {"input": "input", "shape": "shape", "batched": "batched", "ids": "ids"}
+
+
+@dataclass(frozen=True)
+class Unary(Layer):
+    """An activation by itself, or exp, log, sqrt, neg, abs, square, reciprocal, step."""
+
+    function: str = 'linear'
+
+    TYPE = "Unary"
+    _NAMES = {"function": "function"}
+
+
+@dataclass(frozen=True)
+class Reduce(Layer):
+    """sum, mean, max, min, sum_squares, l1 or l2 over axes, the batch being 0; none: all but it."""
+
+    function: str = 'sum'
+    axes: Axes = ()
+    keep: bool = False
+
+    TYPE = "Reduce"
+    _NAMES = {"function": "function", "axes": "axes", "keep": "keep"}
+
+
+@dataclass(frozen=True)
+class Slice(Layer):
+    """x[start:end:step] along each of the axes, the batch being 0."""
+
+    starts: Axes = (0,)
+    ends: Axes = (9007199254740991,)
+    axes: Axes = ()
+    steps: Axes = (1,)
+
+    TYPE = "Slice"
+    _NAMES = {"starts": "starts", "ends": "ends", "axes": "axes", "steps": "steps"}
+
+
+@dataclass(frozen=True)
+class Transpose(Layer):
+    """Axis k of the output is axis axes[k] of the input, the batch being 0; none: all reversed."""
+
+    axes: Axes = ()
+
+    TYPE = "Transpose"
+    _NAMES = {"axes": "axes"}
+
+
+@dataclass(frozen=True)
+class View(Layer):
+    """The same values in another shape, batch included; 0: as the input has it, -1: what is left."""
+
+    shape: Axes
+
+    TYPE = "View"
+    _NAMES = {"shape": "shape"}
+
+
+@dataclass(frozen=True)
+class Expand(Layer):
+    """Extents of 1 are repeated until the input is broadcast with this shape."""
+
+    shape: Axes = (1,)
+
+    TYPE = "Expand"
+    _NAMES = {"shape": "shape"}
+
+
 __all__ = [
     "Dense",
     "Conv1d",
@@ -481,9 +749,31 @@ __all__ = [
     "SwiGlu",
     "RmsNorm",
     "LayerNorm",
+    "Dropout",
+    "BatchNorm",
+    "GroupNorm",
+    "InstanceNorm",
     "KMeans",
     "Softmax",
     "Parallel",
     "Sequential",
     "Residual",
+    "Pool",
+    "Flatten",
+    "Reshape",
+    "Permute",
+    "Pad",
+    "Upsample",
+    "PixelShuffle",
+    "Binary",
+    "Concat",
+    "MatMul",
+    "Constant",
+    "Input",
+    "Unary",
+    "Reduce",
+    "Slice",
+    "Transpose",
+    "View",
+    "Expand",
 ]

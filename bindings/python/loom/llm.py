@@ -49,6 +49,67 @@ class Generation(str):
     decode_seconds: float
 
 
+class Tokenizer(Handle):
+    """The tokenizer of a model (.entity, GGUF, a Hugging Face folder) or a tokenizer.json, without
+    the weights. Thread-safe."""
+
+    _FREE = "loom_tokenizer_free"
+
+    def __init__(
+        self,
+        path: Union[Path, bytes],
+        *,
+        name: Optional[str] = None,
+        engine: Optional[Engine] = None,
+    ) -> None:
+        """path: or the bytes of such a file, which errors call `name`."""
+        tokenizer = ctypes.c_void_p()
+        if is_bytes(path):
+            file = FileBytes(path, name)
+            code = lib.loom_tokenizer_load_memory(
+                engine_handle(engine), *file.arguments, ctypes.byref(tokenizer)
+            )
+        else:
+            code = lib.loom_tokenizer_load(
+                engine_handle(engine), encoded(path), ctypes.byref(tokenizer)
+            )
+        check(code)
+        super().__init__(tokenizer.value or 0)
+
+    def encode(self, text: str, *, special_tokens: bool = True) -> List[int]:
+        """Ids, with the tokens that the tokenizer puts around a text."""
+        return _taken_ids(
+            lib.loom_tokenizer_encode, self.handle, encoded(text), int(special_tokens)
+        )
+
+    def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
+        return text_from(
+            lib.loom_tokenizer_decode, self.handle, _ids(ids), len(ids), int(skip_special)
+        )
+
+    @property
+    def vocab_size(self) -> int:
+        """The highest id and one more."""
+        out = ctypes.c_int64()
+        check(lib.loom_tokenizer_vocab_size(self.handle, ctypes.byref(out)))
+        return out.value
+
+    @property
+    def special_tokens(self) -> Dict[str, int]:
+        """Ids of tokens that are no text by their names, ascending."""
+        ids = _taken_ids(lib.loom_tokenizer_special_tokens, self.handle)
+        return {self.decode([token], skip_special=False): token for token in ids}
+
+    def token_id(self, token: str) -> int:
+        """Of a token as the vocabulary writes it."""
+        out = ctypes.c_int32()
+        check(lib.loom_tokenizer_token_id(self.handle, encoded(token), ctypes.byref(out)))
+        return out.value
+
+    def __repr__(self) -> str:
+        return "<loom.Tokenizer, closed>" if self.closed else f"<loom.Tokenizer {self.vocab_size}>"
+
+
 class _Session(Handle):
     _FREE = "loom_model_session_free"
 
@@ -82,6 +143,15 @@ def _generation(handle: Any) -> Generation:
 
 def _ids(ids: Sequence[int]) -> Any:
     return (ctypes.c_int32 * len(ids))(*ids)
+
+
+def _taken_ids(function: Any, *arguments: Any) -> List[int]:
+    ids, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_int64()
+    check(function(*arguments, ctypes.byref(ids), ctypes.byref(count)))
+    try:
+        return ids[: count.value]
+    finally:
+        lib.loom_free(ids)
 
 
 class LLM(Handle):
@@ -155,7 +225,7 @@ class LLM(Handle):
 
     def tokenize(self, text: str, *, special_tokens: bool = True) -> List[int]:
         """Ids, with the tokens that the tokenizer puts around a text."""
-        return self._taken_ids(
+        return _taken_ids(
             lib.loom_model_tokenize, self.handle, encoded(text), int(special_tokens)
         )
 
@@ -173,18 +243,9 @@ class LLM(Handle):
     def tokenize_chat(
         self, turns: Sequence[Turn], *, reply: bool = True, date: Optional[str] = None
     ) -> List[int]:
-        return self._taken_ids(
+        return _taken_ids(
             lib.loom_model_tokenize_chat, self.handle, *self._talk(turns, reply, date)
         )
-
-    @staticmethod
-    def _taken_ids(function: Any, *arguments: Any) -> List[int]:
-        ids, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_int64()
-        check(function(*arguments, ctypes.byref(ids), ctypes.byref(count)))
-        try:
-            return ids[: count.value]
-        finally:
-            lib.loom_free(ids)
 
     @staticmethod
     def _talk(turns: Sequence[Turn], reply: bool, date: Optional[str]) -> Tuple[Any, ...]:
@@ -325,14 +386,21 @@ class LLM(Handle):
         given: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
         return self.generate(self.tokenize_chat(given, date=date), **options)
 
-    def logits(self, prompt: Prompt) -> Any:
-        """Logits [vocab] after `prompt`: a copy."""
+    def logits(
+        self, prompt: Prompt, *, progress: Optional[Callable[[int, int], Any]] = None
+    ) -> Any:
+        """Logits [vocab] after `prompt`: a copy. progress(done, total): tokens, after each piece of
+        256; False ends it with CancelledError."""
+        callbacks = Callbacks()
         ids = self.tokenize(prompt) if isinstance(prompt, str) else list(prompt)
         out, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_int64()
         with self._lock:
             session = self._session.handle
             check(lib.loom_model_session_rewind(session, 0))
-            check(lib.loom_model_session_feed(session, _ids(ids), len(ids)))
+            watch = callbacks.wrap(_ffi.loom_progress_fn, progress)
+            callbacks.check(
+                lib.loom_model_session_feed_watched(session, _ids(ids), len(ids), watch, None)
+            )
             check(lib.loom_model_session_logits(session, ctypes.byref(out), ctypes.byref(count)))
             values = out[: count.value]
         numpy = numpy_module()

@@ -11,6 +11,7 @@ from typing import (
     Dict,
     Iterator,
     List,
+    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -198,9 +199,34 @@ class Network(Handle):
             stateful=stateful,
             max_steps=max_steps,
         )
-        return Session(
+        session = Session(
             handle_from(lib.loom_network_session, self.handle, ctypes.byref(options))
         )
+        session._network = self
+        return session
+
+    def _ports(self, outputs: bool) -> List["Port"]:
+        found, callbacks = [], Callbacks()
+
+        def seen(pointer: Any) -> None:
+            port = pointer.contents
+            if bool(port.output) == outputs:
+                shape = tuple(port.shape[: port.rank])
+                found.append(Port(port.name.decode(), shape, bool(port.batched), port.ids))
+
+        sink = callbacks.wrap(_ffi.loom_port_fn, seen)
+        callbacks.check(lib.loom_network_ports(self.handle, sink, None))
+        return found
+
+    @property
+    def inputs(self) -> List["Port"]:
+        """What it takes; Session.run() takes them by name."""
+        return self._ports(False)
+
+    @property
+    def outputs(self) -> List["Port"]:
+        """What it gives; Session.run() gives all where it is given a dict."""
+        return self._ports(True)
 
     @property
     def info(self) -> Dict[str, Any]:
@@ -302,13 +328,29 @@ class Network(Handle):
         return f"<p>{html.escape(repr(self))}</p><table>{table}</table>"
 
 
+class Port(NamedTuple):
+    """An input or an output of a network."""
+
+    name: str
+    shape: Tuple[int, ...]  # of one sample, or of the whole where all samples share it
+    batched: bool  # each sample has its own
+    ids: int  # above 0: whole numbers below it
+
+
 class Session(Handle):
     """For one thread at a time."""
 
     _FREE = "loom_session_free"
+    _network: Optional[Network] = None
 
     def run(self, x: Any, out: Any = None) -> Any:
-        """Inputs [n, ...] to float32 outputs [n, ...], into `out` if that is given."""
+        """Inputs [n, ...] to float32 outputs [n, ...], into `out` if that is given.
+
+        Networks of several inputs or outputs: a dict of the inputs by their names
+        (Network.inputs) to a dict of all outputs.
+        """
+        if isinstance(x, dict):
+            return self._run_all(x)
         inputs = as_tensor(x)
         if out is None:
             return result(handle_from(lib.loom_session_run, self.handle, inputs.pointer))
@@ -317,6 +359,28 @@ class Session(Handle):
             raise ValueError("'out' has to be an array that can be written in place")
         check(lib.loom_session_run_into(self.handle, inputs.pointer, place.pointer))
         return out
+
+    def _run_all(self, given: Dict[str, Any]) -> Dict[str, Any]:
+        assert self._network is not None
+        names = [port.name for port in self._network.inputs]
+        if sorted(names) != sorted(given):
+            raise InvalidArgumentError(
+                f"the network takes {', '.join(names)}; given are {', '.join(given) or 'none'}"
+            )
+        tensors = [as_tensor(given[name]) for name in names]
+        found: Dict[str, Any] = {}
+
+        def seen(pointer: Any) -> None:
+            port = pointer.contents
+            found[port.name.decode()] = result(handle_from(lib.loom_array_copy, port.values))
+
+        array = (_ffi.loom_tensor * len(tensors))(*[t.tensor for t in tensors])
+        callbacks = Callbacks()
+        sink = callbacks.wrap(_ffi.loom_port_fn, seen)
+        callbacks.check(
+            lib.loom_session_run_ports(self.handle, array, len(tensors), sink, None)
+        )
+        return found
 
     def cells(self, x: Any) -> Iterator[Tuple[Tuple[int, ...], str, Any]]:
         """(place, layer, values [n, ...]) of every cell, in the order of computation."""

@@ -48,7 +48,43 @@ class Lbfgs(Optimizer):
     KIND = "lbfgs"
 
 
-OPTIMIZERS = {c.KIND: c for c in (Sgd, Momentum, Nesterov, RmsProp, Adam, AdamW, Lion, Lbfgs)}
+class Adagrad(Optimizer):
+    KIND = "adagrad"
+
+
+class Adadelta(Optimizer):
+    KIND = "adadelta"
+
+
+class NAdam(Optimizer):
+    KIND = "nadam"
+
+
+class Adamax(Optimizer):
+    KIND = "adamax"
+
+
+class RAdam(Optimizer):
+    KIND = "radam"
+
+
+class Lamb(Optimizer):
+    KIND = "lamb"
+
+
+class Adafactor(Optimizer):
+    KIND = "adafactor"
+
+
+class Muon(Optimizer):
+    KIND = "muon"
+
+
+OPTIMIZERS = {
+    c.KIND: c
+    for c in (Sgd, Momentum, Nesterov, RmsProp, Adam, AdamW, Lion, Lbfgs, Adagrad, Adadelta, NAdam,
+              Adamax, RAdam, Lamb, Adafactor, Muon)
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

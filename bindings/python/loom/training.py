@@ -229,7 +229,8 @@ class Trainer(Handle):
 
     batch: None, 32 (for Lbfgs, all samples). loss: "automatic", what the network was trained for,
     else cross_entropy for labels and mse for numbers. normalize: "none", "standard", "range", or as
-    the network was trained.
+    the network was trained. ema, swa_from: averages of the weights, which are what is evaluated and
+    saved; lookahead, gradient_noise: docs/training.md.
     """
 
     _FREE = "loom_trainer_free"
@@ -254,6 +255,12 @@ class Trainer(Handle):
         native: bool = False,
         carry_feedback: bool = False,
         checkpoint_cells: int = 0,
+        ema: float = 0.0,
+        swa_from: int = 0,
+        lookahead: int = 0,
+        lookahead_share: float = 0.5,
+        gradient_noise: float = 0.0,
+        gradient_noise_fade: float = 0.0,
         engine: Optional[Engine] = None,
     ) -> None:
         head_list = (ctypes.c_int64 * len(heads))(*heads)
@@ -276,6 +283,12 @@ class Trainer(Handle):
             carry_feedback=carry_feedback,
             checkpoint_cells=checkpoint_cells,
             engine=engine_handle(engine),
+            ema=ema,
+            swa_from=swa_from,
+            lookahead=lookahead,
+            lookahead_share=lookahead_share,
+            gradient_noise=gradient_noise,
+            gradient_noise_fade=gradient_noise_fade,
         )
         for name, value in {"batch": batch, "accumulate": accumulate}.items():
             if value is not None and value < 1:
@@ -400,11 +413,19 @@ class Trainer(Handle):
         check(lib.loom_trainer_bytes(self.handle, ctypes.byref(out)))
         return out.value
 
-    def evaluate(self, data: Dataset) -> Evaluation:
-        found, confusion = sized(_ffi.loom_evaluation), ctypes.c_void_p()
-        check(
-            lib.loom_trainer_evaluate(
-                self.handle, data.handle, ctypes.byref(found), ctypes.byref(confusion)
+    def evaluate(
+        self, data: Dataset, *, progress: Optional[Callable[[int, int], Any]] = None
+    ) -> Evaluation:
+        """progress(done, total): samples, after each batch; False ends it with CancelledError."""
+        found, confusion, callbacks = sized(_ffi.loom_evaluation), ctypes.c_void_p(), Callbacks()
+        callbacks.check(
+            lib.loom_trainer_evaluate_watched(
+                self.handle,
+                data.handle,
+                callbacks.wrap(_ffi.loom_progress_fn, progress),
+                None,
+                ctypes.byref(found),
+                ctypes.byref(confusion),
             )
         )
         counts = result(confusion.value or 0)

@@ -31,6 +31,8 @@ constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 //
 #include "backend/cpu/transpose.inl"
 //
+#include "backend/cpu/copy.inl"
+//
 #include "backend/cpu/product.inl"
 //
 #include "backend/cpu/distance.inl"
@@ -40,6 +42,8 @@ constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 #include "backend/cpu/conv.inl"
 //
 #include "backend/cpu/conv_dx.inl"
+//
+#include "backend/cpu/pool.inl"
 //
 #include "backend/cpu/update.inl"
 //
@@ -91,6 +95,9 @@ void fill_ops(Ops& ops) {
   ops.lstm_cell_dx = lstm_cell_dx;
   ops.gru_cell = gru_cell;
   ops.gru_cell_dx = gru_cell_dx;
+  ops.copy = copy;
+  ops.pool = pool;
+  ops.pool_dx = pool_dx;
 }
 
 #include "backend/cpu/probe.inl"

@@ -2,6 +2,7 @@
 // defined LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME before.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -14,7 +15,9 @@
 #include "ops/activation.hpp"
 #include "ops/activation_dx.hpp"
 #include "ops/fmath.hpp"
+#include "ops/moves.hpp"
 #include "ops/ops.hpp"
+#include "ops/pooling.hpp"
 
 #if LOOM_SIMD_WIDTH >= 8
 #include <immintrin.h>

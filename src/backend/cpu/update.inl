@@ -103,12 +103,42 @@ LOOM_INLINE Vf vf_sqrt(Vf x) {
 }
 
 struct Update {
-  float rate, c1, c2, beta1, beta2, eps, decay;
+  float rate, c1, c2, c3, beta1, beta2, eps, decay;
 
   LOOM_INLINE void adam_step(Vf& p, Vf g, Vf& m, Vf& v) const {
     m = beta1 * m + (1.0f - beta1) * g;
     v = beta2 * v + (1.0f - beta2) * (g * g);
     p = p - (rate * (m / c1)) / (vf_sqrt(v / c2) + eps);
+  }
+
+  LOOM_INLINE void averages(Vf g, Vf& m, Vf& v) const {
+    m = beta1 * m + (1.0f - beta1) * g;
+    v = beta2 * v + (1.0f - beta2) * (g * g);
+  }
+  LOOM_INLINE void adagrad_step(Vf& p, Vf g, Vf& v) const {
+    v = v + g * g;
+    p = p - (rate * g) / (vf_sqrt(v) + eps);
+  }
+  LOOM_INLINE void adadelta_step(Vf& p, Vf g, Vf& m, Vf& v) const {
+    v = beta2 * v + (1.0f - beta2) * (g * g);
+    const Vf d = (vf_sqrt(m + eps) / vf_sqrt(v + eps)) * g;
+    m = beta2 * m + (1.0f - beta2) * (d * d);
+    p = p - rate * d;
+  }
+  LOOM_INLINE void nadam_step(Vf& p, Vf g, Vf& m, Vf& v) const {
+    averages(g, m, v);
+    p = p - (rate * (c1 * g + c3 * m)) / (vf_sqrt(v / c2) + eps);
+  }
+  LOOM_INLINE void adamax_step(Vf& p, Vf g, Vf& m, Vf& v) const {
+    m = beta1 * m + (1.0f - beta1) * g;
+    const Vf before = beta2 * v, now = fmath::abs<Vf>(g) + eps;
+    v = before > now ? before : now;
+    p = p - (rate * (m / c1)) / v;
+  }
+  LOOM_INLINE void radam_step(Vf& p, Vf g, Vf& m, Vf& v) const {
+    averages(g, m, v);
+    const Vf step = rate * (m / c1);
+    p = p - (c3 > 0.0f ? (step * c3) / (vf_sqrt(v) + eps) : step);
   }
 
   template <OptimizerKind kKind>
@@ -132,14 +162,17 @@ struct Update {
       p = p - rate * (sign + decay * p);
       m = beta2 * m + (1.0f - beta2) * g;
     }
+    if constexpr (kKind == adagrad) adagrad_step(p, decayed, v);
+    if constexpr (kKind == adadelta) adadelta_step(p, decayed, m, v);
+    if constexpr (kKind == nadam) nadam_step(p, decayed, m, v);
+    if constexpr (kKind == adamax) adamax_step(p, decayed, m, v);
+    if constexpr (kKind == radam) radam_step(p, decayed, m, v);
   }
 };
 
 template <OptimizerKind kKind>
 void update_loop(const OptimizeArgs& a, const Update& update, float scale, const Lane& lane) {
-  using enum OptimizerKind;
-  constexpr bool has_v = kKind == rmsprop || kKind == adam || kKind == adamw;
-  constexpr bool has_m = kKind != sgd && kKind != rmsprop;
+  constexpr bool has_v = keeps_v(kKind), has_m = keeps_m(kKind);
   const auto whole = [](const Tensor& t) { return t.empty() || t.row_stride == t.cols(); };
   const int32_t* const named = a.rows.empty() ? nullptr : a.rows.i32();
   const bool flat = named == nullptr && whole(a.p) && whole(a.g) && whole(a.m) && whole(a.v);
@@ -163,15 +196,21 @@ inline void optimize(const OptimizeArgs& a, const Lane& lane) {
   const float scale = a.scale.empty() ? 1.0f : a.scale.f32()[0];
   if (scale != scale) return;
   const float* h = a.hyper.f32();
-  const Update u{h[0], h[1], h[2], a.beta1, a.beta2, a.eps, a.decay};
+  const Update u{h[0], h[1], h[2], h[3], a.beta1, a.beta2, a.eps, a.decay};
   switch (a.kind) {
-    case OptimizerKind::sgd: return update_loop<OptimizerKind::sgd>(a, u, scale, lane);
-    case OptimizerKind::momentum: return update_loop<OptimizerKind::momentum>(a, u, scale, lane);
-    case OptimizerKind::nesterov: return update_loop<OptimizerKind::nesterov>(a, u, scale, lane);
-    case OptimizerKind::rmsprop: return update_loop<OptimizerKind::rmsprop>(a, u, scale, lane);
-    case OptimizerKind::adam: return update_loop<OptimizerKind::adam>(a, u, scale, lane);
-    case OptimizerKind::adamw: return update_loop<OptimizerKind::adamw>(a, u, scale, lane);
-    case OptimizerKind::lion: return update_loop<OptimizerKind::lion>(a, u, scale, lane);
+    using enum OptimizerKind;
+    case sgd: return update_loop<sgd>(a, u, scale, lane);
+    case momentum: return update_loop<momentum>(a, u, scale, lane);
+    case nesterov: return update_loop<nesterov>(a, u, scale, lane);
+    case rmsprop: return update_loop<rmsprop>(a, u, scale, lane);
+    case adam: return update_loop<adam>(a, u, scale, lane);
+    case adamw: return update_loop<adamw>(a, u, scale, lane);
+    case lion: return update_loop<lion>(a, u, scale, lane);
+    case adagrad: return update_loop<adagrad>(a, u, scale, lane);
+    case adadelta: return update_loop<adadelta>(a, u, scale, lane);
+    case nadam: return update_loop<nadam>(a, u, scale, lane);
+    case adamax: return update_loop<adamax>(a, u, scale, lane);
+    case radam: return update_loop<radam>(a, u, scale, lane);
   }
 }
 

@@ -79,6 +79,84 @@ T binary_loss(const LossRow<T>& row) {
       });
 }
 
+// What is left of a confident value: u^gamma, with 0^gamma = 0 but 0^0 = 1.
+template <class T>
+T power_of_unit(T u, T gamma) {
+  if (gamma == T(0)) return T(1);
+  return u > T(0) ? fmath::exp<T>(gamma * fmath::log<T>(u)) : T(0);
+}
+
+// u^gamma times the binary loss; the gradient by the rule of products. u^(gamma - 1) as u^gamma /
+// u, and no slope where u is 0.
+template <class T>
+T focal_loss(const LossRow<T>& row, T gamma, T alpha) {
+  const auto side = [&](T t) {
+    return alpha < T(0) ? T(1) : alpha * t + (T(1) - alpha) * (T(1) - t);
+  };
+  const auto cross = [&](T x, T t) {
+    const T tail = fmath::log1p_unit<T>(fmath::exp<T>(-fmath::abs<T>(x)));
+    return (fmath::max<T>(x, T(0)) - x * t) + tail;
+  };
+  return row.mean_of(
+      [&](int64_t i) {
+        const T x = row.pred[i], t = row.target[i];
+        const T u = fmath::sigmoid<T>(-x) * t + fmath::sigmoid<T>(x) * (T(1) - t);
+        return side(t) * (power_of_unit(u, gamma) * cross(x, t));
+      },
+      [&](int64_t i) {
+        const T x = row.pred[i], t = row.target[i];
+        const T p = fmath::sigmoid<T>(x), q = fmath::sigmoid<T>(-x);
+        const T u = q * t + p * (T(1) - t);
+        const T factor = power_of_unit(u, gamma);
+        const T slope = u > T(0) ? ((gamma * factor) / u) * ((p * q) * (T(1) - (t + t))) : T(0);
+        return side(t) * (factor * ((T(1) - t) * p - t * q) + slope * cross(x, t));
+      });
+}
+
+template <class T>
+T quantile_loss(const LossRow<T>& row, T share) {
+  return row.mean_of(
+      [&](int64_t i) {
+        const T d = row.difference(i);
+        return d > T(0) ? (T(1) - share) * d : share * (T(0) - d);
+      },
+      [&](int64_t i) {
+        const T d = row.difference(i);
+        return d > T(0) ? T(1) - share : (d < T(0) ? T(0) - share : T(0));
+      });
+}
+
+template <class T>
+T poisson_loss(const LossRow<T>& row) {
+  return row.mean_of(
+      [&](int64_t i) { return fmath::exp<T>(row.pred[i]) - row.target[i] * row.pred[i]; },
+      [&](int64_t i) { return fmath::exp<T>(row.pred[i]) - row.target[i]; });
+}
+
+// log cosh d = |d| + log(1 + e^(-2 |d|)) - log 2, which no e^d overflows.
+template <class T>
+T log_cosh_loss(const LossRow<T>& row) {
+  constexpr double kLog2 = 0.693147180559945309417;
+  return row.mean_of(
+      [&](int64_t i) {
+        const T a = fmath::abs<T>(row.difference(i));
+        return (a + fmath::log1p_unit<T>(fmath::exp<T>(T(-2) * a))) - static_cast<T>(kLog2);
+      },
+      [&](int64_t i) { return fmath::tanh<T>(row.difference(i)); });
+}
+
+template <class T>
+T hinge_loss(const LossRow<T>& row) {
+  const auto left = [&](int64_t i) {
+    return row.target[i] > T(0) ? T(1) - row.pred[i] : T(1) + row.pred[i];
+  };
+  return row.mean_of([&](int64_t i) { return fmath::max<T>(left(i), T(0)); },
+                     [&](int64_t i) {
+                       if (!(left(i) > T(0))) return T(0);
+                       return row.target[i] > T(0) ? T(-1) : T(1);
+                     });
+}
+
 // log softmax(pred)[i] = (pred[i] - largest) - log_sum.
 template <class T>
 struct LogSoftmax {
@@ -152,6 +230,12 @@ T row_loss(const LossArgs& args, const LossRow<T>& row, int64_t id) {
     case LossKind::bce: return binary_loss(row);
     case LossKind::kl: return divergence(row);
     case LossKind::cosine: return cosine_loss(row);
+    case LossKind::focal:
+      return focal_loss(row, static_cast<T>(args.delta), static_cast<T>(args.alpha));
+    case LossKind::quantile: return quantile_loss(row, static_cast<T>(args.delta));
+    case LossKind::poisson: return poisson_loss(row);
+    case LossKind::log_cosh: return log_cosh_loss(row);
+    case LossKind::hinge: return hinge_loss(row);
   }
   return T(0);
 }

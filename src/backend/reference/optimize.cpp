@@ -13,6 +13,7 @@ struct Update {
         rate(args.hyper.values<T>()[0]),
         c1(args.hyper.values<T>()[1]),
         c2(args.hyper.values<T>()[2]),
+        c3(args.hyper.values<T>()[3]),
         beta1(static_cast<T>(args.beta1)),
         beta2(static_cast<T>(args.beta2)),
         eps(static_cast<T>(args.eps)),
@@ -32,6 +33,35 @@ struct Update {
     const T sign = mixed > T(0) ? T(1) : (mixed < T(0) ? T(-1) : T(0));
     p = p - rate * (sign + decay * p);
     m = beta2 * m + (T(1) - beta2) * g;
+  }
+  void averages(T g, T& m, T& v) const {
+    m = beta1 * m + (T(1) - beta1) * g;
+    v = beta2 * v + (T(1) - beta2) * (g * g);
+  }
+  void adagrad(T& p, T g, T& v) const {
+    v = v + g * g;
+    p = p - (rate * g) / (fmath::sqrt<T>(v) + eps);
+  }
+  void adadelta(T& p, T g, T& m, T& v) const {
+    v = beta2 * v + (T(1) - beta2) * (g * g);
+    const T d = (fmath::sqrt<T>(m + eps) / fmath::sqrt<T>(v + eps)) * g;
+    m = beta2 * m + (T(1) - beta2) * (d * d);
+    p = p - rate * d;
+  }
+  void nadam(T& p, T g, T& m, T& v) const {
+    averages(g, m, v);
+    p = p - (rate * (c1 * g + c3 * m)) / (fmath::sqrt<T>(v / c2) + eps);
+  }
+  void adamax(T& p, T g, T& m, T& v) const {
+    m = beta1 * m + (T(1) - beta1) * g;
+    const T before = beta2 * v, now = fmath::abs<T>(g) + eps;
+    v = before > now ? before : now;
+    p = p - (rate * (m / c1)) / v;
+  }
+  void radam(T& p, T g, T& m, T& v) const {
+    averages(g, m, v);
+    const T step = rate * (m / c1);
+    p = p - (c3 > T(0) ? (step * c3) / (fmath::sqrt<T>(v) + eps) : step);
   }
   // m and v are read by the kinds that have them.
   void operator()(T& p, T g, T* m, T* v) const {
@@ -53,11 +83,16 @@ struct Update {
         adam(p, g, *m, *v);
         return;
       case OptimizerKind::lion: lion(p, g, *m); return;
+      case OptimizerKind::adagrad: adagrad(p, decayed, *v); return;
+      case OptimizerKind::adadelta: adadelta(p, decayed, *m, *v); return;
+      case OptimizerKind::nadam: nadam(p, decayed, *m, *v); return;
+      case OptimizerKind::adamax: adamax(p, decayed, *m, *v); return;
+      case OptimizerKind::radam: radam(p, decayed, *m, *v); return;
     }
   }
 
   OptimizerKind kind;
-  T rate, c1, c2, beta1, beta2, eps, decay;
+  T rate, c1, c2, c3, beta1, beta2, eps, decay;
 };
 
 }  // namespace

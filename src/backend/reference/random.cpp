@@ -51,8 +51,11 @@ void random(const RandomArgs& args, const Lane& lane) {
   const int64_t cols = args.y.cols();
   const uint64_t first = step_of<T>(args.step) << 40;
   const LaneRange values = lane.range(args.y.shape.count());
+  PhiloxBlock words = {};
   for (int64_t i = values.begin; i < values.end; ++i) {
-    const PhiloxBlock words = philox(args.seed, args.stream, first + static_cast<uint64_t>(i) / 4);
+    if (i == values.begin || i % 4 == 0) {
+      words = philox(args.seed, args.stream, first + static_cast<uint64_t>(i) / 4);
+    }
     const double value = value_of(args.kind, words, static_cast<size_t>(i) % 4);
     args.y.row<T>(i / cols)[i % cols] = static_cast<T>(value);
   }

@@ -396,11 +396,6 @@ bool has_kernel(OpId op) {
   return kLaunch[static_cast<int>(op)] != nullptr;
 }
 
-int ops_with_kernels() {
-  return static_cast<int>(std::count_if(std::begin(kLaunch), std::end(kLaunch),
-                                        [](Launch launch) { return launch != nullptr; }));
-}
-
 int64_t Counts::total_fallbacks() const {
   int64_t sum = 0;
   for (const int64_t n : fallbacks) sum += n;

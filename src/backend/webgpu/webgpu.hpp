@@ -51,9 +51,8 @@ class Backend : public Device {
 std::vector<std::string> variant_names();
 int64_t variants_version();
 
-// Which rows of ops.def have kernels, and how many. The others, and arguments that a kernel leaves
-// out, are computed by the CPU (Counts::fallbacks).
+// Which rows of ops.def have kernels. The others, and arguments that a kernel leaves out, are
+// computed by the CPU (Counts::fallbacks).
 bool has_kernel(OpId op);
-int ops_with_kernels();
 
 }  // namespace loom::core::webgpu

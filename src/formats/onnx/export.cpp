@@ -28,18 +28,18 @@ class Exporter {
   Result<OnnxModel> run(const Shape& sample);
 
  private:
-  Result<GraphValue> layer(const Node& node, const std::string& path, const GraphValue& x,
-                           const GraphValue& skip);
-  Result<GraphValue> sequence(const Node& node, const std::string& path, const GraphValue& x);
-  Result<std::string> residual(const Node& node, const std::string& path, const GraphValue& x,
-                               const GraphValue& skip);
-  Result<std::string> parallel(const Node& node, const std::string& path, const GraphValue& x,
+  Result<ExportValue> layer(const Node& node, const std::string& path, const ExportValue& x,
+                            const ExportValue& skip);
+  Result<ExportValue> sequence(const Node& node, const std::string& path, const ExportValue& x);
+  Result<std::string> residual(const Node& node, const std::string& path, const ExportValue& x,
+                               const ExportValue& skip);
+  Result<std::string> parallel(const Node& node, const std::string& path, const ExportValue& x,
                                const Shape& out);
   Result<std::vector<std::string>> gate(const Node& node, const std::string& path,
-                                        const GraphValue& x);
-  std::string flat(const GraphValue& v);
-  Result<std::string> normalized(const GraphValue& x, bool ids);
-  void finish(const GraphValue& y);
+                                        const ExportValue& x);
+  std::string flat(const ExportValue& v);
+  Result<std::string> normalized(const ExportValue& x, bool ids);
+  void finish(const ExportValue& y);
   OnnxValue value_info(const std::string& name, const Shape& shape, OnnxType type) const;
 
   const Network& network_;
@@ -48,16 +48,16 @@ class Exporter {
 };
 
 // [batch, values of one sample]
-std::string Exporter::flat(const GraphValue& v) {
+std::string Exporter::flat(const ExportValue& v) {
   return v.shape.rank() == 2 ? v.name : g_.reshape(v.name, {per_sample(v.shape)});
 }
 
-Result<GraphValue> Exporter::sequence(const Node& node, const std::string& path,
-                                      const GraphValue& x) {
-  GraphValue value = x, before = x;
+Result<ExportValue> Exporter::sequence(const Node& node, const std::string& path,
+                                       const ExportValue& x) {
+  ExportValue value = x, before = x;
   for (size_t i = 0; i < node.children.size(); ++i) {
     if (node.children[i].disabled()) continue;
-    LOOM_ASSIGN(GraphValue next, layer(node.children[i], cat(path, "/", i), value, before));
+    LOOM_ASSIGN(ExportValue next, layer(node.children[i], cat(path, "/", i), value, before));
     before = value;
     value = std::move(next);
   }
@@ -65,8 +65,8 @@ Result<GraphValue> Exporter::sequence(const Node& node, const std::string& path,
 }
 
 Result<std::string> Exporter::residual(const Node& node, const std::string& path,
-                                       const GraphValue& x, const GraphValue& skip) {
-  GraphValue other = skip;
+                                       const ExportValue& x, const ExportValue& skip) {
+  ExportValue other = skip;
   if (!node.children.empty()) {
     LOOM_ASSIGN(other, sequence(node, path, x));
   }
@@ -76,10 +76,10 @@ Result<std::string> Exporter::residual(const Node& node, const std::string& path
 
 // The weight of every branch, [batch, 1] each.
 Result<std::vector<std::string>> Exporter::gate(const Node& node, const std::string& path,
-                                                const GraphValue& x) {
+                                                const ExportValue& x) {
   const size_t experts = node.children.size() - 1;
   const Node& child = node.children[experts];
-  LOOM_ASSIGN(const GraphValue raw, layer(child, cat(path, "/", experts), x, x));
+  LOOM_ASSIGN(const ExportValue raw, layer(child, cat(path, "/", experts), x, x));
   g_.enter(path);
   if (FieldsOf(node.config).integer("top_k") > 0)
     return g_.refuse(node, "top_k has no operator that computes it; export with top_k 0");
@@ -93,7 +93,7 @@ Result<std::vector<std::string>> Exporter::gate(const Node& node, const std::str
 }
 
 Result<std::string> Exporter::parallel(const Node& node, const std::string& path,
-                                       const GraphValue& x, const Shape& out) {
+                                       const ExportValue& x, const Shape& out) {
   const FieldsOf fields(node.config);
   const std::string_view combine = fields.text("combine");
   const bool scatters =
@@ -104,7 +104,7 @@ Result<std::string> Exporter::parallel(const Node& node, const std::string& path
   std::vector<std::string> parts, weights;
   for (size_t i = 0; i + (combine == "filter" ? 1 : 0) < node.children.size(); ++i) {
     const Node& child = node.children[i];
-    GraphValue y = x;
+    ExportValue y = x;
     if (!child.disabled()) {
       LOOM_ASSIGN(y, layer(child, cat(path, "/", i), x, x));
     }
@@ -124,9 +124,9 @@ Result<std::string> Exporter::parallel(const Node& node, const std::string& path
   return out.rank() == 2 ? sum : g_.reshape(sum, rest_of(out));
 }
 
-Result<GraphValue> Exporter::layer(const Node& node, const std::string& path, const GraphValue& x,
-                                   const GraphValue& skip) {
-  GraphValue y;
+Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, const ExportValue& x,
+                                    const ExportValue& skip) {
+  ExportValue y;
   LOOM_ASSIGN(y.shape, infer_after(node.config, x.shape, skip.shape));
   if (node.config.def->kind == LayerKind::sequential) return sequence(node, path, x);
   if (node.config.def->kind == LayerKind::residual) {
@@ -160,7 +160,7 @@ OnnxValue Exporter::value_info(const std::string& name, const Shape& shape, Onnx
 }
 
 // Gives the last value the name of the output.
-void Exporter::finish(const GraphValue& y) {
+void Exporter::finish(const ExportValue& y) {
   OnnxGraph& graph = g_.graph();
   bool found = false;
   for (OnnxNode& node : graph.nodes) {
@@ -184,7 +184,7 @@ void Exporter::finish(const GraphValue& y) {
 }
 
 // (x - shift) * scale, in this order: the bits of normalize().
-Result<std::string> Exporter::normalized(const GraphValue& x, bool ids) {
+Result<std::string> Exporter::normalized(const ExportValue& x, bool ids) {
   const Normalization& n = options_.normalization;
   if (n.empty()) return x.name;
   const auto values = static_cast<int64_t>(n.shift.size());
@@ -199,19 +199,19 @@ Result<std::string> Exporter::normalized(const GraphValue& x, bool ids) {
 
 Result<OnnxModel> Exporter::run(const Shape& sample) {
   const bool ids = takes_ids(network_.cells()[0].node.config);
-  std::vector<GraphValue> in, out;
-  GraphValue value{options_.input, sample.after(1)};
+  std::vector<ExportValue> in, out;
+  ExportValue value{options_.input, sample.after(1)};
   g_.graph().name = "loom";
   g_.graph().inputs = {value_info(value.name, value.shape, ids ? OnnxType::i64 : OnnxType::f32)};
   LOOM_ASSIGN(value.name, normalized(value, ids));
-  GraphValue before = value;
+  ExportValue before = value;
   for (const GridNode& cell : network_.cells()) {
-    GraphValue x = value, skip = before;
+    ExportValue x = value, skip = before;
     g_.enter(cell.at.str());
     if (cell.feedback)
       return g_.refuse(cell.node, "a feedback link needs the pass before; ONNX graphs have one");
     if (cell.link >= 0) (cell.skip ? skip : x) = out[static_cast<size_t>(cell.link)];
-    LOOM_ASSIGN(GraphValue y, layer(cell.node, cell.at.str(), x, skip));
+    LOOM_ASSIGN(ExportValue y, layer(cell.node, cell.at.str(), x, skip));
     before = x;
     value = y;
     out.push_back(std::move(y));

@@ -8,7 +8,7 @@ namespace {
 
 class Attention {
  public:
-  Attention(GraphBuilder& g, const Node& node, const GraphValue& x)
+  Attention(GraphBuilder& g, const Node& node, const ExportValue& x)
       : g_(g),
         node_(node),
         x_(x),
@@ -32,7 +32,7 @@ class Attention {
 
   GraphBuilder& g_;
   const Node& node_;
-  const GraphValue& x_;
+  const ExportValue& x_;
   const FieldsOf f_;
   const int64_t time_, heads_, kv_, dim_;
   std::string cos_, sin_;
@@ -132,7 +132,7 @@ Result<std::string> Attention::emit() {
 
 }  // namespace
 
-Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const ExportValue& x) {
   if (x.shape.rank() != 3)
     return g.refuse(node, cat("input ", x.shape.str(), " has no time axis of its own"));
   return Attention(g, node, x).emit();

@@ -61,7 +61,7 @@ std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& g
 
 namespace {
 
-Result<std::string> emit_dense(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_dense(GraphBuilder& g, const Node& node, const ExportValue& x) {
   const FieldsOf f(node.config);
   const int64_t in = f.integer("in");
   const bool flattens = x.shape.rank() > 2 && x.shape.last() != in;
@@ -72,7 +72,7 @@ Result<std::string> emit_dense(GraphBuilder& g, const Node& node, const GraphVal
   return emit_activation(g, y, f.text("activation"));
 }
 
-Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const ExportValue& x) {
   const FieldsOf f(node.config);
   const auto axes = static_cast<size_t>(x.shape.rank() - 2);
   const bool transposed = node.config.def->name.starts_with("ConvTransposed");
@@ -99,7 +99,7 @@ Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const GraphValu
   return emit_activation(g, y, f.text("activation"));
 }
 
-Result<std::string> emit_layer_norm(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_layer_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
   LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
   LOOM_ASSIGN(const std::string beta, g.param(node, 1));
   const auto eps = static_cast<float>(FieldsOf(node.config).real("eps"));
@@ -107,12 +107,12 @@ Result<std::string> emit_layer_norm(GraphBuilder& g, const Node& node, const Gra
                {onnx_attribute("axis", int64_t{-1}), onnx_attribute("epsilon", eps)});
 }
 
-Result<std::string> emit_rms_norm(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_rms_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
   LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
   return emit_rms(g, x.name, gamma, FieldsOf(node.config).real("eps"));
 }
 
-Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const ExportValue& x) {
   if (x.shape.rank() != 2)
     return g.refuse(node, cat("ids of shape ", x.shape.str(), "; only [batch, time] is written"));
   LOOM_ASSIGN(const std::string table, g.param(node, 0));
@@ -120,7 +120,7 @@ Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const Grap
   return emit_activation(g, y, FieldsOf(node.config).text("activation"));
 }
 
-Result<std::string> emit_swiglu(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_swiglu(GraphBuilder& g, const Node& node, const ExportValue& x) {
   const FieldsOf f(node.config);
   const int bias = f.flag("bias") ? 3 : -1, rank = x.shape.rank();
   const auto next = [&](int i) { return bias < 0 ? -1 : bias + i; };
@@ -128,6 +128,29 @@ Result<std::string> emit_swiglu(GraphBuilder& g, const Node& node, const GraphVa
   LOOM_ASSIGN(const std::string up, emit_product(g, node, x.name, rank, 1, next(1)));
   LOOM_ASSIGN(const std::string active, emit_activation(g, gate, f.text("activation")));
   return emit_product(g, node, g.add("Mul", {active, up}), rank, 2, next(2));
+}
+
+Result<std::string> emit_batch_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
+  const FieldsOf f(node.config);
+  const int64_t channels = f.integer("channels");
+  const auto count = static_cast<size_t>(channels);
+  const size_t first = f.flag("affine") ? 2 : 0;
+  std::string scale, shift;
+  if (first > 0) {
+    LOOM_ASSIGN(scale, g.param(node, 0));
+    LOOM_ASSIGN(shift, g.param(node, 1));
+  } else {
+    scale = g.floats("ones", {channels}, std::vector<float>(count, 1.0f));
+    shift = g.floats("zeros", {channels}, std::vector<float>(count, 0.0f));
+  }
+  LOOM_ASSIGN(const std::string mean, g.param(node, first));
+  LOOM_ASSIGN(const std::string var, g.param(node, first + 1));
+  return g.add("BatchNormalization", {x.name, scale, shift, mean, var},
+               {onnx_attribute("epsilon", static_cast<float>(f.real("eps")))});
+}
+
+Result<std::string> emit_dropout(GraphBuilder& g, const Node&, const ExportValue& x) {
+  return g.add("Identity", {x.name});
 }
 
 struct EmitRow {
@@ -152,6 +175,8 @@ constexpr EmitRow kEmitters[] = {
     {LayerKind::embedding, emit_embedding},
     {LayerKind::kmeans, emit_kmeans},
     {LayerKind::softmax, emit_softmax},
+    {LayerKind::dropout, emit_dropout},
+    {LayerKind::batch_norm, emit_batch_norm},
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ Result<std::vector<OnnxAttribute>> rnn_attributes(GraphBuilder& g, const Node& n
 
 }  // namespace
 
-Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const ExportValue& x) {
   const FieldsOf f(node.config);
   if (x.shape.rank() != 3)
     return g.refuse(node, cat("input ", x.shape.str(), " has no time axis of its own"));
@@ -94,7 +94,7 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Grap
   return g.add("Transpose", {g.add("Squeeze", {y[0], g.integers({1})})}, {swap});
 }
 
-Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const ExportValue& x) {
   const FieldsOf f(node.config);
   const std::string_view variant = f.text("variant");
   const int64_t width = x.shape.last();
@@ -131,7 +131,7 @@ Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const GraphV
 }
 
 // softmax(-|x - c_k|^2 / (2 tau^2)), or its mean of the centres.
-Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const GraphValue& x) {
+Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const ExportValue& x) {
   const FieldsOf f(node.config);
   const double tau = f.real("temperature");
   LOOM_ASSIGN(const std::string centres, g.param(node, 0));

@@ -396,26 +396,68 @@ Folded transpose(const OnnxNode& node, const Inputs& in) {
   return out;
 }
 
+// The places of what is not 0, an axis of places for each axis of the input.
+Folded non_zero(const OnnxNode& node, const Inputs& in) {
+  LOOM_TRY(small(node, in[0]->dims));
+  const size_t rank = in[0]->dims.size();
+  std::vector<std::vector<double>> places(rank);
+  for (int64_t i = 0; i < in[0]->count(); ++i) {
+    if (in[0]->at(i) == 0) continue;
+    int64_t rest = i;
+    for (size_t k = rank; k-- > 0; rest /= in[0]->dims[k])
+      places[k].push_back(static_cast<double>(rest % in[0]->dims[k]));
+  }
+  if (rank == 0 || places[0].empty()) return bad(node, "a single number, or nothing but 0");
+  Constant out{
+      {static_cast<int64_t>(rank), static_cast<int64_t>(places[0].size())}, OnnxType::i64, {}};
+  LOOM_TRY(small(node, out.dims));
+  for (const std::vector<double>& axis : places)
+    out.values.insert(out.values.end(), axis.begin(), axis.end());
+  return out;
+}
+
+// All values of a list as one, or [1]: what exporters ask of shapes.
+Folded product(const OnnxNode& node, const Inputs& in) {
+  std::vector<int64_t> axes = {0};
+  if (const OnnxAttribute* given = node.find("axes")) axes = given->integers;
+  if (in.size() > 1 && in[1] != nullptr) axes = in[1]->integers();
+  if (in[0]->dims.size() != 1 ||
+      (axes != std::vector<int64_t>{0} && axes != std::vector<int64_t>{-1}))
+    return bad(node, "multiplies what is no list");
+  LOOM_TRY(small(node, in[0]->dims));
+  Constant out{{}, in[0]->type, {1}};
+  if (attribute(node, "keepdims", 1) != 0) out.dims = {1};
+  for (int64_t i = 0; i < in[0]->count(); ++i) {
+    const double one = in[0]->at(i);
+    double& all = out.values[0];
+    all = is_float(out.type) ? rounded(out.type, all * one)
+                             : whole_arithmetic("Mul", out.type, all, one);
+    LOOM_TRY(exact(node, out));
+  }
+  return out;
+}
+
 struct FoldRow {
   std::string_view op;
   size_t least;  // inputs
   Folded (*fold)(const OnnxNode&, const Inputs&);
 };
-constexpr FoldRow kFolds[] = {{"Add", 2, binary},         {"Sub", 2, binary},
-                              {"Mul", 2, binary},         {"Div", 2, binary},
-                              {"Pow", 2, binary},         {"Equal", 2, binary},
-                              {"Greater", 2, binary},     {"GreaterOrEqual", 2, binary},
-                              {"Less", 2, binary},        {"LessOrEqual", 2, binary},
-                              {"And", 2, binary},         {"Or", 2, binary},
-                              {"Max", 2, binary},         {"Min", 2, binary},
-                              {"Sqrt", 1, unary},         {"Neg", 1, unary},
-                              {"Reciprocal", 1, unary},   {"Not", 1, unary},
-                              {"Cast", 1, cast},          {"Identity", 1, unary},
-                              {"Where", 3, where},        {"Gather", 2, gather},
-                              {"Slice", 3, slice},        {"Concat", 1, concat},
-                              {"Expand", 2, expand},      {"ConstantOfShape", 1, filled},
-                              {"Range", 3, range},        {"Trilu", 1, trilu},
-                              {"Transpose", 1, transpose}};
+constexpr FoldRow kFolds[] = {{"Add", 2, binary},          {"Sub", 2, binary},
+                              {"Mul", 2, binary},          {"Div", 2, binary},
+                              {"Pow", 2, binary},          {"Equal", 2, binary},
+                              {"Greater", 2, binary},      {"GreaterOrEqual", 2, binary},
+                              {"Less", 2, binary},         {"LessOrEqual", 2, binary},
+                              {"And", 2, binary},          {"Or", 2, binary},
+                              {"Max", 2, binary},          {"Min", 2, binary},
+                              {"Sqrt", 1, unary},          {"Neg", 1, unary},
+                              {"Reciprocal", 1, unary},    {"Not", 1, unary},
+                              {"Cast", 1, cast},           {"Identity", 1, unary},
+                              {"Where", 3, where},         {"Gather", 2, gather},
+                              {"Slice", 3, slice},         {"Concat", 1, concat},
+                              {"Expand", 2, expand},       {"ConstantOfShape", 1, filled},
+                              {"Range", 3, range},         {"Trilu", 1, trilu},
+                              {"Transpose", 1, transpose}, {"ReduceProd", 1, product},
+                              {"NonZero", 1, non_zero}};
 
 }  // namespace
 

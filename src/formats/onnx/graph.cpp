@@ -13,6 +13,8 @@ int FieldsOf::index(std::string_view name) const {
   return field_index(layer_, name);
 }
 
+// A kind without the field has 0, "" or an empty list, so that what kinds have in common is written
+// once.
 double FieldsOf::real(std::string_view name) const {
   const int field = index(name);
   return field < 0 ? 0 : layer_.real(field);
@@ -29,6 +31,7 @@ const std::vector<int64_t>& FieldsOf::list(std::string_view name) const {
   return field < 0 ? kNone : layer_.list(field);
 }
 
+// Layers take one number for all axes or one for each; ONNX takes the latter.
 std::vector<int64_t> FieldsOf::per_axis(std::string_view name, size_t axes) const {
   const std::vector<int64_t>& given = list(name);
   return given.size() == 1 ? std::vector<int64_t>(axes, given[0]) : given;
@@ -96,6 +99,7 @@ std::vector<std::string> GraphBuilder::add_many(std::string op, std::vector<std:
   node.name = cat(path_, "/", op, " ", graph_.nodes.size());
   node.op = std::move(op);
   node.inputs = std::move(inputs);
+  // The empty name is how ONNX leaves an output out.
   for (const bool want : wanted) node.outputs.push_back(want ? fresh() : "");
   node.attributes = std::move(attributes);
   graph_.nodes.push_back(std::move(node));
@@ -118,6 +122,7 @@ std::string GraphBuilder::number(float value) {
   return floats("number", {}, {value});
 }
 
+// Shapes and axes are inputs in ONNX, not attributes, and the same few come up at many nodes.
 std::string GraphBuilder::integers(const std::vector<int64_t>& values) {
   const auto known = integers_.find(values);
   if (known != integers_.end()) return known->second;
@@ -128,11 +133,14 @@ std::string GraphBuilder::integers(const std::vector<int64_t>& values) {
   return name;
 }
 
+// -1: the batch, however large it is when the graph runs.
 std::string GraphBuilder::reshape(const std::string& x, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), -1);
   return add("Reshape", {x, integers(rest)});
 }
 
+// A packed matrix as the numbers that its codes mean, so that another program computes with the
+// same weights, and not with those from before packing.
 Result<std::vector<float>> GraphBuilder::values(const Node& node, size_t i) const {
   const Param& p = network_.params()[static_cast<size_t>(node.params[i])];
   const Tensor& t = p.tensor;
@@ -174,6 +182,8 @@ Result<std::string> GraphBuilder::param(const Node& node, size_t i, std::vector<
   return name;
 }
 
+// Ours are [outputs, inputs]; MatMul has its matrix on the right, as [inputs, outputs]. Cells that
+// share parameters share the form that was made of them.
 Result<std::string> GraphBuilder::transposed(const Node& node, size_t i) {
   const Param& p = network_.params()[static_cast<size_t>(node.params[i])];
   const int64_t rows = p.spec.shape[0], cols = p.spec.shape[1];

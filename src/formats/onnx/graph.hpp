@@ -13,7 +13,7 @@
 namespace loom::core {
 
 // A value of the graph and the shape a layer sees, counted for one sample ([1, ...]).
-struct GraphValue {
+struct ExportValue {
   std::string name;
   Shape shape;
 };
@@ -97,11 +97,11 @@ Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::s
 std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& gamma, double eps);
 
 // One layer, its children apart. Shapes were checked by finalize().
-using EmitLayer = Result<std::string> (*)(GraphBuilder&, const Node&, const GraphValue&);
-Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const GraphValue& x);
-Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const GraphValue& x);
-Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const GraphValue& x);
-Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const GraphValue& x);
+using EmitLayer = Result<std::string> (*)(GraphBuilder&, const Node&, const ExportValue&);
+Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const ExportValue& x);
 // Null: no way to export the kind, or a container.
 EmitLayer emitter_of(LayerKind kind);
 

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"
 #include "io/file.hpp"
 
@@ -43,20 +44,40 @@ bool same_bits(const ImportedNetwork& a, const ImportedNetwork& b) {
          std::ranges::equal(a.params, b.params, equal);
 }
 
-}  // namespace
-
-Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
-                                    const OnnxImportOptions& options) {
-  LOOM_ASSIGN(ImportedNetwork made, Lowering(model, where, options).run());
+// One of the two ways, with the batch left open as it is in the file.
+template <class Way>
+Result<ImportedNetwork> import_by(const OnnxModel& model, const std::string& where,
+                                  const OnnxImportOptions& options) {
+  LOOM_ASSIGN(ImportedNetwork made, Way(model, where, options, kOpenBatch).run());
   const auto asks = [](const OnnxNode& n) { return n.op == "Shape"; };
   if (std::ranges::none_of(model.graph.nodes, asks)) return made;
   // The size of the batch may have become a value by way of a Shape.
-  const Result<ImportedNetwork> other = Lowering(model, where, options, kOtherBatch).run();
+  const Result<ImportedNetwork> other = Way(model, where, options, kOtherBatch).run();
   if (other.ok() && same_bits(made, *other)) return made;
   return unsupported(
       "computes with the size of the batch, which the file leaves open; export it with a fixed "
       "batch",
       where);
+}
+
+}  // namespace
+
+// Patterns first: the layers they find are faster. What they refuse may still be a graph of nodes;
+// what no node computes either is said in the words of that.
+Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
+                                    const OnnxImportOptions& options) {
+  if (model.graph.outputs.size() > 1) {  // patterns find the first alone
+    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    if (all.ok()) return all;
+  }
+  Result<ImportedNetwork> made = import_by<Lowering>(model, where, options);
+  if (made.ok() || made.error().code != Code::unsupported) return made;
+  // Patterns know what newer exporters write; what is wrong with an older file the nodes say.
+  const auto own = [](const auto& o) { return o.first.empty() || o.first == "ai.onnx"; };
+  const auto opset = std::ranges::find_if(model.opsets, own);
+  const bool older = opset != model.opsets.end() && opset->second < 17;
+  if (!older && !GraphImport::reads_all(model)) return made;
+  return import_by<GraphImport>(model, where, options);
 }
 
 Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options) {

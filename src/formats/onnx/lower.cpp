@@ -30,8 +30,6 @@ LayerConfig with_field(LayerConfig layer, std::string_view name, double value) {
   return layer;
 }
 
-namespace {
-
 // Shapes name an open batch as the reader knows it, not by the number that stands for it here:
 // [7919, 4] is [batch, 4], and four samples laid side by side are 4 x batch.
 std::string with_open_batch(std::string_view reason, int64_t batch) {
@@ -51,8 +49,6 @@ std::string with_open_batch(std::string_view reason, int64_t batch) {
   }
   return text;
 }
-
-}  // namespace
 
 Error Lowering::refuse(const OnnxNode& n, std::string_view reason) const {
   const std::string shown =

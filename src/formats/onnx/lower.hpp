@@ -202,11 +202,29 @@ class Lowering {
 // The grid of the items that `last` needs.
 Result<ImportedNetwork> grid_of(std::vector<Item> items, int last, const Shape& sample);
 
+// A message with shapes: an open batch as the reader knows it, not by the number that stands for it
+// here.
+std::string with_open_batch(std::string_view reason, int64_t batch);
+
 // Attributes, or what is said when they are absent.
 double attribute_real(const OnnxNode& node, std::string_view name, double otherwise);
 std::string attribute_text(const OnnxNode& node, std::string_view name, std::string otherwise);
 std::vector<int64_t> attribute_list(const OnnxNode& node, std::string_view name,
                                     std::vector<int64_t> otherwise);
+
+// lower_sequence.cpp: recurrences by their operators
+struct ImportGates {
+  std::string_view op;
+  LayerKind kind;
+  std::vector<size_t> order;  // which of theirs stands where
+};
+std::vector<ImportGates> gate_table();
+// Blocks of [first, first + order.size() * block), in the order.
+std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t block,
+                             const std::vector<size_t>& order);
+// The activation of an RNN by the name ONNX has for it; "" when it is none of ours.
+std::string rnn_activation(const OnnxNode& n);
+
 LayerConfig with_field(LayerConfig layer, std::string_view name, double value);
 // A layer that turns every value into act(value): the identity as weights. Errors: too wide.
 Result<Item> identity_item(const Shape& in, Activation activation, int source);

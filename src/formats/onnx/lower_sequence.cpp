@@ -6,13 +6,6 @@
 #include "formats/onnx/lower.hpp"
 
 namespace loom::core {
-namespace {
-
-struct ImportGates {
-  std::string_view op;
-  LayerKind kind;
-  std::vector<size_t> order;  // which of theirs stands where
-};
 
 std::vector<ImportGates> gate_table() {
   return {{"LSTM", LayerKind::lstm, {0, 2, 3, 1}},
@@ -20,7 +13,6 @@ std::vector<ImportGates> gate_table() {
           {"RNN", LayerKind::rnn, {0}}};
 }
 
-// Blocks of [first, first + order.size() * block), in the order.
 std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t block,
                              const std::vector<size_t>& order) {
   std::vector<float> out;
@@ -31,7 +23,6 @@ std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t
   return out;
 }
 
-// The activation of an RNN by the name ONNX has for it; "" when it is none of ours.
 std::string rnn_activation(const OnnxNode& n) {
   const OnnxAttribute* a = n.find("activations");
   if (a != nullptr && a->texts.size() != 1) return "";
@@ -50,8 +41,6 @@ std::string rnn_activation(const OnnxNode& n) {
   if (name == "Affine" && is(alphas, 1.0f, false) && is(betas, 0.0f, true)) return "linear";
   return "";
 }
-
-}  // namespace
 
 // Rows of a table by ids, or the last step of a sequence.
 Status Lowering::gather_node(const OnnxNode& n) {

@@ -60,6 +60,9 @@ Error ProtoReader::error(std::string_view message) const {
   return bad_file(cat(message_, ": ", message), where_, static_cast<int64_t>(begin_));
 }
 
+// A field is a varint, number << 3 | wire type, and then what the wire type says. Fields stand in
+// any order, and those that a reader has no use for are read all the same, to know where they end
+// (protobuf.dev/programming-guides/encoding).
 Result<ProtoField> ProtoReader::next() {
   ProtoField field;
   field.offset = reader_.offset();
@@ -111,6 +114,7 @@ Result<ProtoReader> ProtoReader::enter(const ProtoField& field, std::string_view
                      depth_ + 1);
 }
 
+// Negative numbers are written as 64 bits, also those of an int32: ten bytes, and no zigzag.
 Result<int64_t> ProtoReader::integer(const ProtoField& field, std::string_view what) const {
   LOOM_TRY(want(field, WireType::varint, what));
   return static_cast<int64_t>(field.value);
@@ -132,6 +136,7 @@ Result<std::string> ProtoReader::text(const ProtoField& field, std::string_view 
   if (field.bytes.size() > kMaxText)
     return error(field, what, cat("a string of more than ", kMaxText, " bytes"));
   const std::string text(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
+  // Names go into messages and into our own files; both are UTF-8.
   for (size_t at = 0; at < text.size();) {
     const size_t length = utf8_length(std::string_view(text).substr(at));
     if (length == 0) return error(field, what, "invalid UTF-8");
@@ -140,6 +145,8 @@ Result<std::string> ProtoReader::text(const ProtoField& field, std::string_view 
   return text;
 }
 
+// Repeated numbers are packed into one field by most writers and stand one to a field with others.
+// A reader takes both, also mixed, which is why `out` is added to and `most` counts what it held.
 Status ProtoReader::integers(const ProtoField& field, std::string_view what, size_t most,
                              std::vector<int64_t>& out) const {
   const auto full = [&] { return error(field, what, cat("more than ", most, " values")); };
@@ -174,6 +181,7 @@ Status ProtoReader::fixed(const ProtoField& field, WireType wire, std::string_vi
         field, what,
         cat(field.bytes.size(), " bytes are no whole number of ", sizeof(T), "-byte values"));
   const size_t count = field.bytes.size() / sizeof(T);
+  // Before any memory is taken for them.
   if (out.size() > most || count > most - out.size()) return full();
   out.reserve(out.size() + count);
   for (size_t i = 0; i < count; ++i)

@@ -20,11 +20,6 @@ std::string quoted(std::string_view path) {
 
 }  // namespace
 
-bool is_loom1_entity(std::span<const std::byte> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return text.size() > 10 && text.starts_with(kMagic) && text[8] == 1 && text[9] == 0;
-}
-
 Error Loom1Entity::fault(const JsonValue& at, std::string_view message) const {
   return bad_file(std::string(message), where_,
                   static_cast<int64_t>(kLoom1EntityStart) + at.offset());
@@ -34,6 +29,8 @@ Error Loom1Entity::bad(const Loom1Blob& blob, std::string_view message) const {
   return bad_file(cat("blob ", quoted(blob.path), ": ", message), where_, blob.at);
 }
 
+// ENTITY\0\0 | u16 version | u16 flags | u64 length | JSON of that length | payload, to the end.
+// Little-endian. Blobs are byte ranges of the payload, so that offsets in the JSON begin after it.
 Result<Loom1Entity> Loom1Entity::parse(std::span<const std::byte> bytes, const std::string& where) {
   ByteReader reader(bytes, where);
   const ByteReader start = reader;
@@ -94,6 +91,7 @@ Result<Loom1Blob> Loom1Entity::read_blob(const JsonValue& value, const std::stri
         return fault(item, cat(here, "expected true or false, found ", item.describe()));
       blob.native = *item.as_bool("");
     } else {
+      // A key that is passed over could be what the weights mean.
       return fault(item, cat(here,
                              "unknown key; a blob has path, offset, length, dtype, scale, "
                              "native"));
@@ -127,6 +125,9 @@ Status Loom1Entity::read_blobs(std::span<const std::byte> payload) {
   return check_tiling(payload.size());
 }
 
+// Blobs cover the payload once. A hole may be weights whose entry was lost, an overlap two layers
+// that read each other's. Blobs without bytes come before the one that begins where they are, so
+// that they count as neither.
 Status Loom1Entity::check_tiling(uint64_t payload) const {
   std::vector<const Loom1Blob*> order;
   for (const auto& [path, blob] : blobs_) order.push_back(&blob);
@@ -183,6 +184,8 @@ Status Loom1Entity::plain(const Loom1Blob& blob, uint64_t count, std::vector<flo
   return {};
 }
 
+// u32 scales | u32 words | f32 per scale | words of eight 4-bit codes. Blocks of 32 run over all
+// values without regard to rows, and the last may be short. Words may be more than the values take.
 Status Loom1Entity::q4_0(const Loom1Blob& blob, uint64_t count, std::vector<float>& out) const {
   ByteReader reader(blob.bytes, cat(where_, ": blob ", quoted(blob.path)));
   LOOM_ASSIGN(const uint32_t scales, reader.u32("the count of scales"));
@@ -204,6 +207,9 @@ Status Loom1Entity::q4_0(const Loom1Blob& blob, uint64_t count, std::vector<floa
   return {};
 }
 
+// Six u32, then words of sixteen 2-bit codes, where each row begins a word: 0, 1, 2 are -1, 0, 1.
+// Rows, columns and the place among the layer's weights stand in the blob as well as in the layer,
+// and have to agree.
 Status Loom1Entity::bitnet(const Loom1Blob& blob, const Shape& shape, uint64_t flat_offset,
                            std::vector<float>& out) const {
   ByteReader reader(blob.bytes, cat(where_, ": blob ", quoted(blob.path)));

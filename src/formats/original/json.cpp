@@ -61,12 +61,6 @@ Result<bool> json_weights(Loom1Reader& reader, const Loom1Layer& layer,
 
 }  // namespace
 
-bool is_loom1_json(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' &&
-         text.substr(0, 4096).find("\"layers_per_cell\"") != std::string_view::npos;
-}
-
 Result<Loom1Network> parse_loom1_json(std::string_view text, const std::string& where,
                                       const Loom1Options& options) {
   LOOM_ASSIGN(const JsonValue root, parse_json(text, where));

@@ -42,8 +42,16 @@ Result<Loom1Network> parse_loom1_entity(std::span<const std::byte> bytes, const 
                                         const Loom1Options& options = {});
 
 // How a file begins: an object with "layers_per_cell", or the magic and version 1.
-bool is_loom1_json(std::string_view text);
-bool is_loom1_entity(std::span<const std::byte> bytes);
+// Here, so that a build without this reader still knows its files.
+inline bool is_loom1_json(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.substr(0, 4096).find("\"layers_per_cell\"") != std::string_view::npos;
+}
+inline bool is_loom1_entity(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text.size() > 10 && text.starts_with(std::string_view("ENTITY\0\0\1\0", 10));
+}
 
 // Packs the values of `file` into the parameters of `network`, which is file.spec finalized; cells
 // without a number type take `dtype`. Parameters without values stay empty (init_params fills

@@ -1,4 +1,4 @@
-// Ops that are most of a layer: convolutions and recurrent cells.
+// Ops that are most of a layer: convolutions, pooling and recurrent cells.
 // ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
 #pragma once
 
@@ -68,6 +68,63 @@ struct ConvDwArgs {
     f(self.dw, written(self.accumulate));
   }
   int64_t work() const { return dy.shape.count() * shape.patch() / 2; }
+};
+
+enum class PoolKind : uint8_t { max, average, lp };
+// strided: as a convolution's, the taps outside of the input left out. adaptive: output o of an
+// axis sees inputs floor(o in / out) to ceil((o + 1) in / out) - 1; kernel, stride, pad and
+// dilation mean nothing.
+enum class PoolWindows : uint8_t { strided, adaptive };
+
+// Pooling: y[B, C*out] from windows of each channel of x[B, C*in]; channels, filters and groups of
+// the shape are all C. Padding at the end, and rounding up, are a matter of `out`. The taps of a
+// window are counted with the last axis fastest:
+//   max      the first of the largest values; a NaN counts as larger, the last one most. ids (i32,
+//            as y; may be empty) is where it lies, counted inside of the channel. No tap: -inf, -1
+//   average  rule 2 over x * 1, divided by how many taps are inside of the input; with include_pad
+//            by those inside of the input with `pad` before it and `pad_end` behind it. No tap: 0
+//   lp       p = 1: rule 2 over |x| * 1; p = 2: the square root of rule 2 over x * x
+struct PoolArgs {
+  Tensor x, y, ids;
+  ConvShape shape;
+  PoolKind kind = PoolKind::max;
+  PoolWindows windows = PoolWindows::strided;
+  bool include_pad = false;
+  int p = 2;
+  int64_t pad_end[3] = {0, 0, 0};
+
+  static constexpr Gradient kGradient = Gradient::rule;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.x);
+    writes(f, self.y, self.ids);
+  }
+  int64_t work() const {
+    return windows == PoolWindows::strided ? 2 * y.shape.count() * shape.taps()
+                                           : 2 * x.shape.count() + y.shape.count();
+  }
+};
+
+// dx[B, C*in]: each input value takes, from +0 and with the outputs ascending, from the windows
+// that it is in: max: dy where ids names it; average: dy / divisor; lp: dy * sign(x), or dy * (x /
+// y), 0 where y is 0. x and y are read by lp, ids by max.
+struct PoolDxArgs {
+  Tensor dy, x, y, ids, dx;
+  ConvShape shape;
+  PoolKind kind = PoolKind::max;
+  PoolWindows windows = PoolWindows::strided;
+  bool include_pad = false;
+  int p = 2;
+  int64_t pad_end[3] = {0, 0, 0};
+
+  static constexpr Gradient kGradient = Gradient::none;
+  static void operands(auto& self, auto&& f) {
+    reads(f, self.dy, self.x, self.y, self.ids);
+    writes(f, self.dx);
+  }
+  int64_t work() const {
+    const bool taps = windows == PoolWindows::strided && kind != PoolKind::max;
+    return 2 * dx.shape.count() + 2 * dy.shape.count() * (taps ? shape.taps() : 2);
+  }
 };
 
 // One step of an LSTM (Hochreiter and Schmidhuber, 1997; forget gate of Gers, 1999). gates [B,4H]

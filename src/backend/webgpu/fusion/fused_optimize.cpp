@@ -21,6 +21,7 @@ fn run(group: vec3<u32>, lane: u32) {
   let rate = load(p.hyper_at, 0u);
   let c1 = load(p.hyper_at, 1u);
   let c2 = load(p.hyper_at, 2u);
+  let c3 = load(p.hyper_at, 3u);
   let s = table_word(p.map + group.x) * 16u;
   let n = table_word(s + 1u);
   let cols = table_word(s + 2u);
@@ -43,7 +44,7 @@ fn run(group: vec3<u32>, lane: u32) {
     if (i >= n) { return; }
     let r = i / cols;
     let c = i % cols;
-    let to = updated(w[j], g[j] * scale, m[j], v[j], rate, c1, c2);
+    let to = updated(w[j], g[j] * scale, m[j], v[j], rate, c1, c2, c3);
     store(table_word(s + 5u), r * table_word(s + 9u) + c, to.w);
     if (uses_m == 1u) { store(table_word(s + 7u), r * table_word(s + 11u) + c, to.m); }
     if (uses_v == 1u) { store(table_word(s + 8u), r * table_word(s + 12u) + c, to.v); }
@@ -96,7 +97,7 @@ bool Updates::free(const Tensor& t) const {
 
 bool Updates::add(const OptimizeArgs& args) {
   const int64_t n = args.g.shape.count(), groups = ceil_div(n, kPerGroup);
-  const bool has_m = uses_m(args.kind), has_v = uses_v(args.kind);
+  const bool has_m = keeps_m(args.kind), has_v = keeps_v(args.kind);
   if (n == 0 || !args.rows.empty() || masters_.size() == kMostParameters ||
       groups_ + groups > kMostGroups) {
     return false;
@@ -171,8 +172,8 @@ Status Updates::run() {
       .value("map", static_cast<int64_t>(words_.size()))
       .value("hyper_at", int64_t{hyper_})
       .value("scale_at", int64_t{scale_})
-      .constant("uses_m", uses_m(first_.kind) ? 1 : 0)
-      .constant("uses_v", uses_v(first_.kind) ? 1 : 0)
+      .constant("uses_m", keeps_m(first_.kind) ? 1 : 0)
+      .constant("uses_v", keeps_v(first_.kind) ? 1 : 0)
       .lanes(256)
       .beside()
       .groups(groups_);

@@ -405,7 +405,7 @@ bool Steps::step(const BinaryArgs& a) {
 bool Steps::step(const LossArgs& a) {
   const bool softmax = a.kind == LossKind::softmax_ce;
   const bool ids = a.target.dtype == DType::i32;
-  if (a.kind == LossKind::kl || a.kind == LossKind::cosine) return false;
+  if (!softmax && (!is_mean(a.kind) || a.kind == LossKind::focal)) return false;
   if (a.pred.shape.count() > kMostLosses || a.pred.cols() > kMostLossColumns ||
       a.pred.rows() > kMostValues || (!ids && a.target.row_stride != a.target.cols())) {
     return false;

@@ -59,6 +59,9 @@ Status squared_distance(Frame& frame, const SquaredDistanceArgs& args);
 Status random(Frame& frame, const RandomArgs& args);
 Status loss(Frame& frame, const LossArgs& args);
 Status optimize(Frame& frame, const OptimizeArgs& args);
+Status copy(Frame& frame, const CopyArgs& args);
+Status pool(Frame& frame, const PoolArgs& args);
+Status pool_dx(Frame& frame, const PoolDxArgs& args);
 
 // For Call::value(), whose numbers have 32 bits.
 inline int64_t low_word(uint64_t v) {

@@ -9,6 +9,30 @@ namespace loom::core::webgpu {
 
 constexpr std::string_view kTermsText = R"(
 fn sign_of(x: f32) -> f32 { return select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0); }
+fn focal_side(alpha: f32, t: f32) -> f32 {
+  return select(alpha * t + (1.0 - alpha) * (1.0 - t), 1.0, alpha < 0.0);
+}
+fn focal_power(u: f32, gamma: f32) -> f32 {
+  if (gamma == 0.0) { return 1.0; }
+  return select(0.0, loom_exp(gamma * loom_log(max(u, 1.2e-38))), u > 0.0);
+}
+fn focal_cross(x: f32, t: f32) -> f32 {
+  return (max(x, 0.0) - x * t) + log1p_unit(loom_exp(-abs(x)));
+}
+fn focal_value(gamma: f32, alpha: f32, x: f32, t: f32) -> f32 {
+  let u = loom_sigmoid(-x) * t + loom_sigmoid(x) * (1.0 - t);
+  return focal_side(alpha, t) * (focal_power(u, gamma) * focal_cross(x, t));
+}
+fn focal_slope(gamma: f32, alpha: f32, x: f32, t: f32) -> f32 {
+  let s = loom_sigmoid(x);
+  let q = loom_sigmoid(-x);
+  let u = q * t + s * (1.0 - t);
+  let factor = focal_power(u, gamma);
+  var slope = 0.0;
+  if (u > 0.0) { slope = ((gamma * factor) / u) * ((s * q) * (1.0 - (t + t))); }
+  return focal_side(alpha, t) * (factor * ((1.0 - t) * s - t * q) + slope * focal_cross(x, t));
+}
+fn hinge_left(x: f32, t: f32) -> f32 { return select(1.0 + x, 1.0 - x, t > 0.0); }
 fn loss_value(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
   let d = x - t;
   switch (kind) {
@@ -17,6 +41,12 @@ fn loss_value(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
     case 2u: {
       return select(delta * (abs(d) - 0.5 * delta), (0.5 * d) * d, abs(d) <= delta);
     }
+    case 8u: { return select(delta * (0.0 - d), (1.0 - delta) * d, d > 0.0); }
+    case 9u: { return loom_exp(x) - t * x; }
+    case 10u: {
+      return (abs(d) + log1p_unit(loom_exp(-2.0 * abs(d)))) - 0.6931471805599453;
+    }
+    case 11u: { return max(hinge_left(x, t), 0.0); }
     default: { return (max(x, 0.0) - x * t) + log1p_unit(loom_exp(-abs(x))); }
   }
 }
@@ -26,6 +56,10 @@ fn loss_slope(kind: u32, delta: f32, x: f32, t: f32) -> f32 {
     case 0u: { return d + d; }
     case 1u: { return sign_of(d); }
     case 2u: { return select(sign_of(d) * delta, d, abs(d) <= delta); }
+    case 8u: { return select(select(0.0, -delta, d < 0.0), 1.0 - delta, d > 0.0); }
+    case 9u: { return loom_exp(x) - t; }
+    case 10u: { return loom_tanh(d); }
+    case 11u: { return select(0.0, select(1.0, -1.0, t > 0.0), hinge_left(x, t) > 0.0); }
     default: { return (1.0 - t) * loom_sigmoid(x) - t * loom_sigmoid(-x); }
   }
 }
@@ -59,18 +93,27 @@ fn put_loss(r: Row, lane: u32, v: f32) {
 }
 )";
 
-// mse, mae, huber, bce: means of a function of pred and target.
+// Means of a function of pred and target (is_mean).
 constexpr Kernel kMeanLoss{"loss_mean", R"(
 fn run(row: u32, lane: u32) {
   let r = open_row(row);
   let count = f32(p.cols);
   var part = 0.0;
   for (var c = lane; c < p.cols; c += lanes) { 
-    part += loss_value(kind, p.delta, pred(r, c), target_value(r, c));
+    if (kind == 7u) {
+      part += focal_value(p.delta, p.alpha, pred(r, c), target_value(r, c));
+    } else {
+      part += loss_value(kind, p.delta, pred(r, c), target_value(r, c));
+    }
   }
   put_loss(r, lane, group_sum(lane, part) / count);
   for (var c = lane; c < p.cols; c += lanes) {
-    let slope = loss_slope(kind, p.delta, pred(r, c), target_value(r, c));
+    var slope = 0.0;
+    if (kind == 7u) {
+      slope = focal_slope(p.delta, p.alpha, pred(r, c), target_value(r, c));
+    } else {
+      slope = loss_slope(kind, p.delta, pred(r, c), target_value(r, c));
+    }
     put_gradient(r, c, slope / count);
   }
 }
@@ -159,7 +202,7 @@ const Kernel& kernel_of(LossKind kind) {
 Status loss(Frame& frame, const LossArgs& args) {
   const bool by_ids = args.target.dtype == DType::i32;
   const int64_t rows = args.pred.rows(), cols = args.pred.cols();
-  // bce is the last of the means: default in the kernel.
+  // bce is default in the kernel.
   return Call(frame, kernel_of(args.kind))
       .text(kRow)
       .text(kLossTerms)
@@ -174,6 +217,7 @@ Status loss(Frame& frame, const LossArgs& args) {
       .value("dpred_row", args.dpred.row_stride)
       .value("delta", args.delta)
       .value("smoothing", args.smoothing)
+      .value("alpha", args.alpha)
       .constant("kind", static_cast<int64_t>(args.kind))
       .constant("divergence", int64_t{args.kind == LossKind::kl})
       .lanes(row_lanes(rows, cols))

@@ -7,11 +7,11 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Kinds are those of OptimizerKind: sgd, momentum, nesterov, rmsprop, adam, adamw, lion.
-// c1, c2: 1 - beta^t.
+// Kinds are those of OptimizerKind, in its order. c1, c2, c3: OptimizeArgs::hyper.
 constexpr std::string_view kUpdate = R"(
 struct Updated { w: f32, m: f32, v: f32 }
-fn updated(w: f32, g: f32, m0: f32, v0: f32, rate: f32, c1: f32, c2: f32) -> Updated {
+fn updated(w: f32, g: f32, m0: f32, v0: f32, rate: f32, c1: f32, c2: f32,
+           c3: f32) -> Updated {
   var decayed = g + p.decay * w;
   var y = w;
   var m = m0;
@@ -34,6 +34,31 @@ fn updated(w: f32, g: f32, m0: f32, v0: f32, rate: f32, c1: f32, c2: f32) -> Upd
       let mixed = p.beta1 * m + (1.0 - p.beta1) * g;
       y = w - rate * (sign(mixed) + p.decay * w);
       m = p.beta2 * m + (1.0 - p.beta2) * g;
+    }
+    case 7u: {
+      v = v + decayed * decayed;
+      y = w - (rate * decayed) / (sqrt(v) + p.eps);
+    }
+    case 8u: {
+      v = p.beta2 * v + (1.0 - p.beta2) * (decayed * decayed);
+      let d = (sqrt(m + p.eps) / sqrt(v + p.eps)) * decayed;
+      m = p.beta2 * m + (1.0 - p.beta2) * (d * d);
+      y = w - rate * d;
+    }
+    case 9u, 11u: {
+      m = p.beta1 * m + (1.0 - p.beta1) * decayed;
+      v = p.beta2 * v + (1.0 - p.beta2) * (decayed * decayed);
+      if (kind == 9u) {
+        y = w - (rate * (c1 * decayed + c3 * m)) / (sqrt(v / c2) + p.eps);
+      } else {
+        let step = rate * (m / c1);
+        y = w - select(step, (step * c3) / (sqrt(v) + p.eps), c3 > 0.0);
+      }
+    }
+    case 10u: {
+      m = p.beta1 * m + (1.0 - p.beta1) * decayed;
+      v = max(p.beta2 * v, abs(decayed) + p.eps);
+      y = w - (rate * (m / c1)) / v;
     }
     default: {
       if (kind == 5u) {
@@ -65,7 +90,8 @@ fn run(i: u32) {
   if (has_m) { m = m_at(r * p.m_s_ + col); }
   if (has_v) { v = v_at(r * p.v_s_ + col); }
   let g = g_at(at * p.g_s + col) * scale;
-  let to = updated(w_at(r * p.w_s + col), g, m, v, hyper_at(0u), hyper_at(1u), hyper_at(2u));
+  let to = updated(w_at(r * p.w_s + col), g, m, v, hyper_at(0u), hyper_at(1u), hyper_at(2u),
+                   hyper_at(3u));
   w_set(r * p.w_s + col, to.w);
   if (has_m) { m_set(r * p.m_s_ + col, to.m); }
   if (has_v) { v_set(r * p.v_s_ + col, to.v); }
@@ -73,14 +99,6 @@ fn run(i: u32) {
 )"};
 
 }  // namespace
-
-bool uses_v(OptimizerKind kind) {
-  using enum OptimizerKind;
-  return kind == rmsprop || kind == adam || kind == adamw;
-}
-bool uses_m(OptimizerKind kind) {
-  return kind != OptimizerKind::sgd && kind != OptimizerKind::rmsprop;
-}
 
 Call& optimizer_numbers(Call& call, const OptimizeArgs& args) {
   return call.value("beta1", args.beta1)
@@ -96,8 +114,8 @@ Status kernels::optimize(Frame& frame, const OptimizeArgs& args) {
   return optimizer_numbers(call, args)
       .update("w", args.p)
       .read("g", args.g)
-      .update("m", uses_m(args.kind) ? args.m : Tensor{})
-      .update("v", uses_v(args.kind) ? args.v : Tensor{})
+      .update("m", keeps_m(args.kind) ? args.m : Tensor{})
+      .update("v", keeps_v(args.kind) ? args.v : Tensor{})
       .read("hyper", args.hyper)
       .read("scale", args.scale)
       .ids("rows", args.rows)

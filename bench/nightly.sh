@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# What takes longer than a change can wait: every case of every kernel over a software GPU, all sanitizers, all
+# compilers of the golden hashes, every suite with the toys of tests/extend, and the fuzz targets for a while.
+#   bench/nightly.sh                 everything, hours on two cores; the last lines go into docs/nightly.md
+#   bench/nightly.sh gpu extend      these steps: gpu, arm64, asan, ubsan, tsan, hashes, options, extend, fuzz
+# Needs what scripts/test.sh installs. $LOOM_FUZZ_SECONDS: the time for each fuzz target, 600 unless told.
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+usage() {
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+every=(gpu arm64 asan ubsan tsan hashes options extend fuzz)
+
+fuzz_all() {
+  local target status=0
+  for target in fuzz/fuzz_*.cpp; do
+    target="${target#fuzz/fuzz_}"
+    fuzz/run.sh "${target%.cpp}" -1 "${LOOM_FUZZ_SECONDS:-600}" || status=1
+  done
+  return "$status"
+}
+
+step() {
+  case "$1" in
+    gpu) scripts/gpu_test.sh --every-case ;;
+    arm64) scripts/arm64_test.sh --all ;;
+    asan|ubsan|tsan) scripts/test.sh --preset "$1" ;;
+    hashes) tests/golden/hash_matrix.sh --all ;;
+    options) tests/consumer/options.py ;;
+    extend) tests/extend/run.sh ;;
+    fuzz) fuzz_all ;;
+    *) die "unknown step '$1'; the steps are ${every[*]}" ;;
+  esac
+}
+
+case "${1:-}" in
+  -h|--help) usage; exit 0 ;;
+esac
+steps=("$@")
+(( $# > 0 )) || steps=("${every[@]}")
+for name in "${steps[@]}"; do
+  case " ${every[*]} " in
+    *" $name "*) ;;
+    *) die "unknown step '$name'; the steps are ${every[*]}" ;;
+  esac
+done
+logs=build/nightly
+mkdir -p "$logs"
+failed=0
+for name in "${steps[@]}"; do
+  start=$SECONDS verdict=ok
+  step "$name" >"$logs/$name.log" 2>&1 || { verdict=FAILED failed=1; }
+  printf '| %s | %s | %s | %d min | %s |\n' "$(date -u +%F)" "$name" "$verdict" "$(((SECONDS - start) / 60))" \
+    "$(tail -n 1 "$logs/$name.log")"
+done
+exit "$failed"

@@ -1,0 +1,96 @@
+#include "api/trainer_options.hpp"
+
+#include <cmath>
+
+#include "api/mesh_impl.hpp"
+#include "base/text.hpp"
+
+namespace loom::core {
+
+static_assert(static_cast<int>(loom::Loss::cosine) == static_cast<int>(LossKind::cosine) + 1);
+static_assert(static_cast<int>(loom::Loss::hinge) == static_cast<int>(LossKind::hinge) + 1);
+static_assert(static_cast<int>(loom::Loss::ctc) == static_cast<int>(kCtcLoss) + 1);
+static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
+              static_cast<int>(LossKind::softmax_ce) + 1);
+static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
+              static_cast<int>(ScheduleKind::plateau));
+static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
+static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
+
+Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
+  TrainerOptions o;
+  LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));
+  if (from.loss != Loss::automatic)
+    o.step.loss.kind = static_cast<LossKind>(static_cast<int>(from.loss) - 1);
+  o.step.loss.delta = from.huber_delta;
+  o.step.loss.smoothing = from.label_smoothing;
+  o.step.loss.heads = from.heads;
+  o.step.loss.gamma = from.focal_gamma;
+  o.step.loss.alpha = from.focal_alpha.value_or(-1.0f);
+  o.step.loss.quantile = from.quantile;
+  o.step.loss.blank = from.blank;
+  o.step.clip = {static_cast<ClipKind>(from.clip), from.clip_limit};
+  o.step.accumulate = static_cast<int>(from.accumulate);
+  o.step.rules.freeze = from.freeze;
+  for (const RateFor& r : from.rate_for) o.step.rules.rates.push_back({r.pattern, r.factor});
+  o.step.average = {from.ema, from.swa_from};
+  o.step.lookahead = {from.lookahead, from.lookahead_share};
+  o.step.noise = {from.gradient_noise, from.gradient_noise_fade};
+  o.step.native = from.native;
+  o.step.carry_feedback = from.carry_feedback;
+  o.step.checkpoint_cells = from.checkpoint_cells;
+  o.step.seed = from.seed;
+  const Schedule& s = from.schedule;
+  o.schedule = {static_cast<ScheduleKind>(s.kind),
+                from.rate,
+                s.floor,
+                s.gamma,
+                s.power,
+                s.every,
+                s.milestones,
+                s.warmup,
+                s.patience};
+  o.batch = from.batch.value_or(o.batch);
+  o.shuffle = from.shuffle;
+  o.class_weights = from.class_weights;
+  o.balanced_weights = from.balanced_weights;
+  o.balance = from.balance;
+  o.metrics = from.metrics;
+  o.seed = from.seed;
+  return o;
+}
+
+Status check_options(const loom::TrainerOptions& o) {
+  if (o.batch && *o.batch < 1) return invalid(cat("batch is ", *o.batch, ", must be at least 1"));
+  if (o.accumulate < 1 || o.accumulate > (1 << 20))
+    return invalid(cat("accumulate is ", o.accumulate, ", must be at least 1"));
+  if (!(o.rate >= 0) || !std::isfinite(o.rate))
+    return invalid(cat("rate is ", o.rate, ", must be 0 or more"));
+  for (const float w : o.class_weights) {
+    if (!(w >= 0) || !std::isfinite(w))
+      return invalid(cat("class_weights has ", w, ", must be 0 or more"));
+  }
+  LOOM_TRY(check_metrics(o.metrics));
+  if (o.balance && o.optimizer.kind == loom::OptimizerKind::lbfgs)
+    return invalid("lbfgs needs every sample in every update; leave balance out");
+  if (!(o.quantile > 0 && o.quantile < 1))
+    return invalid(cat("quantile is ", o.quantile, ", must be between 0 and 1"));
+  if (!(o.focal_gamma >= 0) || !std::isfinite(o.focal_gamma))
+    return invalid(cat("focal_gamma is ", o.focal_gamma, ", must be 0 or more"));
+  if (o.focal_alpha && !(*o.focal_alpha >= 0 && *o.focal_alpha <= 1))
+    return invalid(cat("focal_alpha is ", *o.focal_alpha, ", must be from 0 to 1"));
+  if (!(o.clip_limit > 0) && o.clip != Clip::none)
+    return invalid(cat("clip_limit is ", o.clip_limit, ", must be above 0"));
+  return {};
+}
+
+Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
+  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
+  spec.beta1 = o.beta1.value_or(spec.beta1);
+  spec.beta2 = o.beta2.value_or(spec.beta2);
+  spec.eps = o.eps.value_or(spec.eps);
+  spec.decay = o.weight_decay.value_or(spec.decay);
+  return spec;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,12 @@
+// Options of a trainer of the public interface, checked, as the rooms below take them.
+#pragma once
+
+#include "learn/trainer.hpp"
+#include "loom/trainer.hpp"
+
+namespace loom::core {
+
+Result<TrainerOptions> options_of(const loom::TrainerOptions& from);
+Status check_options(const loom::TrainerOptions& o);
+
+}  // namespace loom::core

@@ -1,0 +1,51 @@
+// copy: an invocation moves one word from where its coordinates lie in x to where they lie in y.
+// Steps are words of two's complement, so that a negative one counts down.
+#include "backend/webgpu/kernels/kernels.hpp"
+#include "ops/moves.hpp"
+
+namespace loom::core::webgpu::kernels {
+namespace {
+
+constexpr Kernel kCopy{"copy", R"(
+fn run(i: u32) {
+  var rest = i;
+  var from_ = p.x_first;
+  var to = p.y_first;
+  if (axes > 5u) { from_ += rest % p.e5 * p.a5; to += rest % p.e5 * p.b5; rest /= p.e5; }
+  if (axes > 4u) { from_ += rest % p.e4 * p.a4; to += rest % p.e4 * p.b4; rest /= p.e4; }
+  if (axes > 3u) { from_ += rest % p.e3 * p.a3; to += rest % p.e3 * p.b3; rest /= p.e3; }
+  if (axes > 2u) { from_ += rest % p.e2 * p.a2; to += rest % p.e2 * p.b2; rest /= p.e2; }
+  if (axes > 1u) { from_ += rest % p.e1 * p.a1; to += rest % p.e1 * p.b1; rest /= p.e1; }
+  if (axes > 0u) { from_ += rest * p.a0; to += rest * p.b0; }
+  y_put(to, x_word(from_));
+}
+)"};
+
+}  // namespace
+
+Status copy(Frame& frame, const CopyArgs& args) {
+  if (args.x.dtype == DType::f64) return unsupported("copy: no kernel for f64");
+  constexpr int64_t kMostWords = int64_t{1} << 32;
+  if (args.x.shape.count() >= kMostWords || args.y.shape.count() >= kMostWords) {
+    return unsupported("copy: no kernel for 2^32 values");
+  }
+  static_assert(Shape::kMaxRank == 6);
+  static constexpr std::string_view kExtents[] = {"e0", "e1", "e2", "e3", "e4", "e5"};
+  static constexpr std::string_view kFrom[] = {"a0", "a1", "a2", "a3", "a4", "a5"};
+  static constexpr std::string_view kTo[] = {"b0", "b1", "b2", "b3", "b4", "b5"};
+  const CopyArgs few = merged(args);
+  Call call(frame, kCopy);
+  call.words("x", few.x.data)
+      .words("y", few.y.data, Access::write)
+      .value("x_first", few.x_first)
+      .value("y_first", few.y_first)
+      .constant("axes", few.rank);
+  for (int k = 0; k < Shape::kMaxRank; ++k) {
+    call.value(kExtents[k], std::max<int64_t>(few.extent[k], 1))
+        .value(kFrom[k], low_word(static_cast<uint64_t>(few.x_step[k])))
+        .value(kTo[k], low_word(static_cast<uint64_t>(few.y_step[k])));
+  }
+  return call.beside().items(few.count());
+}
+
+}  // namespace loom::core::webgpu::kernels

@@ -1,0 +1,59 @@
+// GGUF: language models in one file, read and written.
+#include "convert/formats.hpp"
+
+#ifndef LOOM_WITHOUT_GGUF
+#include "formats/gguf/export.hpp"
+#include "formats/gguf/source.hpp"
+#endif
+
+namespace loom::core {
+namespace {
+
+bool is_gguf(const Found& file) {
+  return file.text().starts_with("GGUF");
+}
+
+#ifndef LOOM_WITHOUT_GGUF
+Result<OpenedModel> open_gguf_model(const Found& file) {
+  OpenedModel model;
+  model.format = "GGUF";
+  LOOM_ASSIGN(model.decoder, open_gguf(file.path));
+  return model;
+}
+
+Status write_decoder_gguf(const Writing& out) {
+  const ConvertOptions& options = out.options;
+  if (!options.rules.empty() || options.per_tensor || options.report || options.adjust) {
+    return unsupported("rules, calibration and reports are for .entity files; GGUF takes --dtype",
+                       out.path);
+  }
+  GgufExportOptions gguf;
+  gguf.dtype = options.dtype;
+  gguf.progress = [&](int64_t done, int64_t total) {
+    return !options.progress ||
+           options.progress(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  return write_gguf(out.path, *out.model.decoder, gguf);
+}
+#endif
+
+}  // namespace
+
+#ifndef LOOM_WITHOUT_GGUF
+const Format kGgufFormat = {.files = "GGUF files",
+                            .is = is_gguf,
+                            .open = open_gguf_model,
+                            .open_decoder = open_gguf,
+                            .extension = ".gguf",
+                            .write_decoder = write_decoder_gguf,
+                            .decoders = true};
+#else
+const Format kGgufFormat = {.files = "GGUF files",
+                            .option = "LOOM_GGUF=ON",
+                            .left_out = true,
+                            .is = is_gguf,
+                            .extension = ".gguf",
+                            .decoders = true};
+#endif
+
+}  // namespace loom::core

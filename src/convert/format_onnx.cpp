@@ -1,0 +1,87 @@
+// ONNX: networks, and what our own files say of them as metadata.
+#include "base/text.hpp"
+#include "convert/formats.hpp"
+
+#ifndef LOOM_WITHOUT_ONNX
+#include "formats/onnx/export.hpp"
+#include "formats/onnx/import.hpp"
+#endif
+
+namespace loom::core {
+namespace {
+
+bool is_onnx(const Found& file) {
+  return to_lower_ascii(file.path.name()).ends_with(".onnx");
+}
+
+#ifndef LOOM_WITHOUT_ONNX
+// The loss and the names of classes, where write_model() left them in the metadata.
+Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& metadata,
+                        NetworkSource& source) {
+  for (const auto& [key, value] : metadata) {
+    if (key != kOnnxTrainedFor) continue;
+    LOOM_ASSIGN(const JsonValue kept, parse_json(value, source.path + ": metadata"));
+    JsonValue section = JsonValue::object();
+    section.add("dtype", JsonValue::string("float32"));
+    for (const auto& [name, item] : kept.members()) section.add(name, item);
+    source.sections.add("model", std::move(section));
+  }
+  return {};
+}
+
+Result<OpenedModel> open_onnx(const Found& file) {
+  const FileRef& path = file.path;
+  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = file.options.open_extent,
+                                                         .take_normalization = true}));
+  OpenedModel model;
+  model.format = "ONNX";
+  model.notes = std::move(imported.notes);
+  auto source = std::make_unique<MemorySource>(std::move(imported.network));
+  source->path = path;
+  for (ImportedParam& p : imported.params) source->values[p.path] = std::move(p.values);
+  keep_normalization(std::move(imported.normalization), *source);
+  LOOM_TRY(read_trained_for(imported.metadata, *source));
+  model.network = std::move(source);
+  return model;
+}
+
+Status write_network_onnx(const Writing& out) {
+  const NetworkSource& source = *out.model.network;
+  LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
+  for (size_t i = 0; i < network.params().size(); ++i) {
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(network.params()[i]));
+    LOOM_TRY(load_weight(network, static_cast<int>(i), weight.stored, weight, out.pool));
+  }
+  OnnxExportOptions options;
+  LOOM_ASSIGN(options.normalization, normalization_of(source));
+  if (const JsonValue* model = source.sections.find("model")) {
+    JsonValue kept = JsonValue::object();
+    for (const auto& [key, value] : model->members()) {
+      if (key != "dtype") kept.add(key, value);  // the weights are written as float
+    }
+    options.metadata = {{std::string(kOnnxTrainedFor), dump_json(kept)}};
+  }
+  return write_onnx(out.path, network, source.spec.input, options);
+}
+#endif
+
+}  // namespace
+
+#ifndef LOOM_WITHOUT_ONNX
+const Format kOnnxFormat = {.files = "ONNX files",
+                            .is = is_onnx,
+                            .open = open_onnx,
+                            .extension = ".onnx",
+                            .holds = "dwmn",
+                            .write_network = write_network_onnx,
+                            .networks = true};
+#else
+const Format kOnnxFormat = {.files = "ONNX files",
+                            .option = "LOOM_ONNX=ON",
+                            .left_out = true,
+                            .is = is_onnx,
+                            .extension = ".onnx",
+                            .networks = true};
+#endif
+
+}  // namespace loom::core

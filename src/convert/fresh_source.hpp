@@ -1,0 +1,26 @@
+// A description without weights: those that training would start from. Private to the room.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "bridge/network_source.hpp"
+#include "grid/network.hpp"
+
+namespace loom::core {
+
+class FreshSource : public NetworkSource {
+ public:
+  using NetworkSource::NetworkSource;
+  Result<SourceWeight> weight(const Param& param) const override;
+
+ private:
+  // Only where weights are asked for: as large as the description, and of no use to others.
+  Status make() const;
+
+  mutable std::unique_ptr<Network> network_;
+  mutable std::unordered_map<std::string, int> index_;  // of parameters, by path
+};
+
+}  // namespace loom::core

@@ -1,0 +1,290 @@
+#include "convert/network_decoder.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "bridge/network_json.hpp"
+#include "formats/config/config.hpp"
+#include "formats/config/text.hpp"
+#include "io/file.hpp"
+#include "layers/fields.hpp"
+#include "llm/decoder.hpp"
+#include "llm/decoder_role.hpp"
+
+namespace loom::core {
+namespace {
+
+// Classes in the order in which they are tried: the plainest first.
+constexpr std::pair<const char*, const char*> kClasses[] = {
+    {"LlamaForCausalLM", "llama"},       {"Qwen2ForCausalLM", "qwen2"},
+    {"Qwen3ForCausalLM", "qwen3"},       {"MistralForCausalLM", "mistral"},
+    {"BitNetForCausalLM", "bitnet"},     {"SmolLM3ForCausalLM", "smollm3"},
+    {"GemmaForCausalLM", "gemma"},       {"Gemma2ForCausalLM", "gemma2"},
+    {"Gemma3ForCausalLM", "gemma3_text"}};
+
+Error no_decoder(std::string_view what) {
+  return make_error(Code::unsupported,
+                    cat("its network is no decoder of a language model: ", what));
+}
+
+double number(const LayerConfig& layer, std::string_view name) {
+  const int field = field_index(layer, name);
+  return field < 0 ? 0 : layer.real(field);
+}
+int64_t whole(const LayerConfig& layer, std::string_view name) {
+  return static_cast<int64_t>(number(layer, name));
+}
+std::string words(const LayerConfig& layer, std::string_view name) {
+  const int field = field_index(layer, name);
+  return field < 0 ? std::string() : std::string(layer.text(field));
+}
+
+// The layer at a cell, if it is of that kind.
+Result<const LayerConfig*> layer_at(const GridSpec& grid, const Coord& at, LayerKind kind) {
+  const Cell* cell = grid.find(at);
+  if (cell != nullptr && cell->layer.def->kind == kind) return &cell->layer;
+  return no_decoder(cat("cell ", at.str(), cell == nullptr ? " is empty" : " is a ",
+                        cell == nullptr ? "" : cell->layer.def->name, "; it must be a ",
+                        layer_def(kind).name));
+}
+
+// Child 1 of the residual of a block.
+Result<const LayerConfig*> inner_at(const GridSpec& grid, const Coord& at, LayerKind kind) {
+  LOOM_ASSIGN(const LayerConfig* residual, layer_at(grid, at, LayerKind::residual));
+  if (residual->children.size() >= 2 && residual->children[1].def->kind == kind)
+    return &residual->children[1];
+  return no_decoder(cat("cell ", at.str(), " must hold an RMSNorm and a ", layer_def(kind).name));
+}
+
+DecoderLayer own_of(const LayerConfig& attention) {
+  DecoderLayer own;
+  own.window = whole(attention, "window");
+  own.rope = number(attention, "rope") != 0;
+  return own;
+}
+
+void take_attention(const LayerConfig& a, DecoderConfig& c) {
+  c.num_heads = whole(a, "heads");
+  c.num_kv_heads = whole(a, "kv_heads");
+  c.head_dim = whole(a, "head_dim");
+  c.attention_bias = number(a, "bias") != 0;
+  c.attention_out_bias = number(a, "out_bias") != 0;
+  c.qk_norm = number(a, "qk_norm") != 0;
+  c.sub_norms = number(a, "sub_norm") != 0;
+  c.attention_scale = number(a, "scale");
+  c.attention_soft_cap = number(a, "soft_cap");
+  c.rope_width = whole(a, "rope_width");
+  c.rope_theta = number(a, "rope_theta");
+  const std::string scaling = words(a, "rope_scaling");
+  if (scaling == "linear") c.rope = RopeKind::linear;
+  if (scaling == "llama3") c.rope = RopeKind::llama3;
+  c.rope_factor = number(a, "rope_factor");
+  c.rope_low_freq_factor = number(a, "rope_low_freq");
+  c.rope_high_freq_factor = number(a, "rope_high_freq");
+  c.rope_original_max_positions = whole(a, "rope_original");
+}
+
+void take_mlp(const LayerConfig& m, DecoderConfig& c) {
+  c.intermediate_size = whole(m, "inner");
+  c.mlp_bias = number(m, "bias") != 0;
+  c.hidden_act = words(m, "activation");
+  if (c.hidden_act == "gelu_erf") c.hidden_act = "gelu";
+  if (c.hidden_act == "gelu_tanh") c.hidden_act = "gelu_pytorch_tanh";
+}
+
+// What the cells say; whether a decoder of that is this grid is asked afterwards.
+Result<DecoderConfig> read_cells(const GridSpec& grid, int64_t positions) {
+  DecoderConfig c;
+  c.max_positions = positions;
+  c.num_layers = grid.depth() - 2;
+  if (c.num_layers < 1 || grid.rows() != 1 || grid.cols() != 1 || grid.layers() != 2)
+    return no_decoder(cat("its grid is ", grid.extents(), "; it must be blocks + 2 x 1 x 1 x 2"));
+  LOOM_ASSIGN(const LayerConfig* table, layer_at(grid, {0, 0, 0, 0}, LayerKind::embedding));
+  c.vocab_size = whole(*table, "vocab");
+  c.hidden_size = whole(*table, "width");
+  c.embedding_scale = number(*table, "scale");
+  for (int64_t b = 0; b < c.num_layers; ++b) {
+    LOOM_ASSIGN(const LayerConfig* attention,
+                inner_at(grid, {1 + b, 0, 0, 0}, LayerKind::multi_head_attention));
+    LOOM_ASSIGN(const LayerConfig* mlp, inner_at(grid, {1 + b, 0, 0, 1}, LayerKind::swiglu));
+    if (b == 0) take_attention(*attention, c);
+    if (b == 0) take_mlp(*mlp, c);
+    c.layers.push_back(own_of(*attention));
+  }
+  c.post_norms = grid.find({1, 0, 0, 0})->layer.children.size() == 3;
+  const Coord norm_at{grid.depth() - 1, 0, 0, 0}, head_at{grid.depth() - 1, 0, 0, 1};
+  LOOM_ASSIGN(const LayerConfig* norm, layer_at(grid, norm_at, LayerKind::rms_norm));
+  c.rms_norm_eps = number(*norm, "eps");
+  LOOM_ASSIGN(const LayerConfig* head, layer_at(grid, head_at, LayerKind::dense));
+  c.final_soft_cap = number(*head, "soft_cap");
+  c.tie_word_embeddings = grid.find(head_at)->shared_with.has_value();
+  return c;
+}
+
+void set_default(LayerConfig& layer, std::string_view name) {
+  const int index = field_index(layer, name);
+  if (index < 0) return;
+  const auto field = static_cast<size_t>(index);
+  layer.values[field] = FieldValue(layer.def->fields[field].default_number);
+}
+
+// Numbers of what a layer does not have say nothing.
+void drop_idle_fields(LayerConfig& layer) {
+  const bool attention = layer.def->kind == LayerKind::multi_head_attention;
+  if (attention || layer.def->kind == LayerKind::swiglu) {
+    if (number(layer, "sub_norm") == 0) set_default(layer, "sub_norm_eps");
+  }
+  if (attention && number(layer, "qk_norm") == 0) set_default(layer, "qk_norm_eps");
+  if (attention && words(layer, "rope_scaling").empty()) {
+    for (const char* name : {"rope_factor", "rope_low_freq", "rope_high_freq", "rope_original"})
+      set_default(layer, name);
+  }
+  for (LayerConfig& child : layer.children) drop_idle_fields(child);
+}
+
+// A grid as text, of what changes a result: not the number types of its cells.
+Result<std::string> text_of(const GridSpec& grid) {
+  GridSpec plain(grid.depth(), grid.rows(), grid.cols(), grid.layers());
+  for (int64_t i = 0; i < grid.size(); ++i) {
+    if (grid.cell(i) == nullptr) continue;
+    Cell cell = *grid.cell(i);
+    cell.dtype.reset();
+    drop_idle_fields(cell.layer);
+    LOOM_TRY(plain.put(grid.coord(i), std::move(cell)));
+  }
+  return dump_json(network_json({std::move(plain), Shape{1}}));
+}
+
+// The id of a special token, by its text; -1: none.
+int64_t special_id(const TokenizerSpec& tokenizer, const std::string& text) {
+  for (const text::AddedTokenSpec& token : tokenizer.added)
+    if (!text.empty() && token.content == text) return token.id;
+  return -1;
+}
+
+// What ends a reply: the generation settings of the folder say it, or the tokenizer does.
+Status take_tokens(const std::string& folder, ModelSource& source) {
+  if (!folder.empty()) {
+    LOOM_ASSIGN(source.generation_json, read_if_there(folder + "/generation_config.json"));
+  }
+  LOOM_ASSIGN(const TokenizerSpec tokenizer,
+              parse_tokenizer_json(source.tokenizer_json, source.tokenizer_where));
+  source.config.bos_token_id = special_id(tokenizer, source.bos);
+  const int64_t eos = special_id(tokenizer, source.eos);
+  if (eos >= 0) source.config.eos_token_ids.push_back(eos);
+  source.config_json = hf_config_json(source.config);
+  LOOM_ASSIGN(source.config,
+              parse_hf_config(source.config_json, source.generation_json, source.path));
+  return {};
+}
+
+// Which biases of a decoder have a value that is not zero.
+struct Biases {
+  bool qkv = false, out = false, mlp = false;
+};
+
+Result<bool> any_value(const NetworkSource& source, const Param& param) {
+  LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+  std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
+  LOOM_TRY(weight.rows(0, param.spec.shape.count(), values.data()));
+  return std::any_of(values.begin(), values.end(), [](float v) { return v != 0.0f; });
+}
+
+Result<Biases> biases_of(const NetworkSource& source) {
+  using enum DecoderRole;
+  Biases found;
+  LOOM_ASSIGN(const Network network, Network::finalize(source.spec.grid, Shape{1, 1}));
+  for (const Param& param : network.params()) {
+    const DecoderRole role = decoder_piece(param).role;
+    const bool qkv = role == q_bias || role == k_bias || role == v_bias;
+    const bool mlp = role == gate_bias || role == up_bias || role == down_bias;
+    if (!qkv && !mlp && role != o_bias) continue;
+    LOOM_ASSIGN(const bool any, any_value(source, param));
+    (qkv ? found.qkv : mlp ? found.mlp : found.out) |= any;
+  }
+  return found;
+}
+
+void clear_flag(LayerConfig& layer, std::string_view name) {
+  const int field = field_index(layer, name);
+  if (field >= 0) layer.values[static_cast<size_t>(field)] = FieldValue(0);
+}
+
+// Files of the original have biases of zeros where the model that they were made of had none, and
+// most classes cannot say that they have any.
+Status drop_zero_biases(NetworkSource& source) {
+  LOOM_ASSIGN(const Biases kept, biases_of(source));
+  GridSpec grid = source.spec.grid;
+  for (int64_t i = 0; i < grid.size(); ++i) {
+    if (grid.cell(i) == nullptr) continue;
+    Cell cell = *grid.cell(i);
+    for (LayerConfig& child : cell.layer.children) {
+      const bool attention = child.def->kind == LayerKind::multi_head_attention;
+      const bool mlp = child.def->kind == LayerKind::swiglu;
+      if (attention && !kept.qkv) clear_flag(child, "bias");
+      if (attention && !kept.out) clear_flag(child, "out_bias");
+      if (mlp && !kept.mlp) clear_flag(child, "bias");
+    }
+    LOOM_TRY(grid.put(grid.coord(i), std::move(cell)));
+  }
+  source.spec.grid = std::move(grid);
+  return {};
+}
+
+// A network read as a decoder: its parameters have the paths of one.
+class NetworkDecoder : public ModelSource {
+ public:
+  explicit NetworkDecoder(std::unique_ptr<NetworkSource> network) : network_(std::move(network)) {
+    path = network_->path;
+  }
+  Result<SourceWeight> weight(const Param& param) const override { return network_->weight(param); }
+
+ private:
+  std::unique_ptr<NetworkSource> network_;
+};
+
+}  // namespace
+
+Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions) {
+  LOOM_ASSIGN(DecoderConfig c, read_cells(grid, positions));
+  LOOM_ASSIGN(const std::string want, text_of(grid));
+  for (const auto& [name, type] : kClasses) {
+    c.architecture = name;
+    c.model_type = type;
+    const Result<DecoderConfig> back = parse_hf_config(hf_config_json(c), "", name);
+    if (!back.ok()) continue;
+    const Result<GridSpec> again = decoder_grid(*back);
+    if (!again.ok()) continue;
+    LOOM_ASSIGN(const std::string text, text_of(*again));
+    if (text == want) return *back;
+  }
+  return no_decoder("no class of decoders has these biases, norms, positions or scales");
+}
+
+Result<std::unique_ptr<ModelSource>> decoder_of_network(std::unique_ptr<NetworkSource> network,
+                                                        const std::string& text,
+                                                        int64_t positions) {
+  // First for its shape alone: roles mean nothing in another network.
+  const Result<DecoderConfig> cells = read_cells(network->spec.grid, positions);
+  if (cells.ok()) LOOM_TRY(drop_zero_biases(*network));
+  Result<DecoderConfig> config = decoder_config_of(network->spec.grid, positions);
+  if (!config.ok()) {
+    Error error = config.error();
+    error.where = network->path;
+    return error;
+  }
+  auto source = std::make_unique<NetworkDecoder>(std::move(network));
+  source->config = std::move(*config);
+  if (is_directory(text)) {
+    LOOM_TRY(read_hf_text(text, *source));
+  } else {
+    source->tokenizer_where = text;
+    LOOM_ASSIGN(source->tokenizer_json, read_file(text));
+  }
+  if (source->tokenizer_json.empty())
+    return make_error(Code::not_found, "holds no tokenizer.json", text);
+  LOOM_TRY(take_tokens(is_directory(text) ? text : std::string(), *source));
+  return std::unique_ptr<ModelSource>(std::move(source));
+}
+
+}  // namespace loom::core

@@ -1,0 +1,60 @@
+// The decoders we read, one row per class of `transformers` (5.x): what the class fixes, and what
+// it takes where config.json says nothing. Everything else is read from the file.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "formats/config/fields.hpp"
+
+namespace loom::core {
+
+struct HfArchitecture {
+  // of attention; read: attention_bias says it for q, k, v and o
+  enum class Bias : uint8_t { read, never, qkv };
+  // Which layers have a sliding window where layer_types is absent. never: the class has no such
+  // thing; every: all, or none; late: from max_window_layers on; nope: those without rotary
+  // positions; odd: the first, the third, ...; pattern: all but each sliding_window_pattern-th.
+  enum class Sliding : uint8_t { never, every, late, nope, odd, pattern };
+
+  std::string_view name;
+  std::string_view model_type;
+  Bias bias = Bias::read;
+  bool reads_mlp_bias = false;
+  bool qk_norm = false;
+  bool sub_norms = false;          // before the last projections of attention and MLP
+  bool post_norms = false;         // after attention and MLP too
+  bool scaled_embedding = false;   // by sqrt(hidden_size)
+  bool unit_offset_norms = false;  // norms hold w of (1 + w)
+  bool fused_projections = false;  // qkv_proj and gate_up_proj
+  bool partial_rotary = false;     // partial_rotary_factor counts
+  bool local_rope = false;         // rotary positions of their own for sliding layers
+  bool nope_layers = false;        // no_rope_layers counts
+  bool kv_heads_default = true;    // num_key_value_heads may be absent
+  bool tied = false;               // tie_word_embeddings when absent
+  int64_t head_dim = 0;            // when absent (not null): 0 = hidden_size / num_heads
+  int64_t max_positions = 2048;    // when absent
+  double rms_norm_eps = 1e-6;      // when absent
+  double rope_theta = 10000;       // when absent
+  Sliding sliding = Sliding::never;
+  bool window_switch = false;  // only use_sliding_window makes the window count
+  int64_t window = 0;          // when absent (not null): 0 = none
+  std::string_view act_key = "hidden_act";
+  std::string_view act = "silu";  // when absent
+  // query_pre_attn_scalar when absent; 0: scores are divided by sqrt(head_dim), whatever it says
+  double query_scalar = 0;
+  bool attention_cap = false;        // attn_logit_softcapping counts
+  bool final_cap = false;            // final_logit_softcapping counts
+  double attention_cap_default = 0;  // when absent (not null): 0 = none
+  double final_cap_default = 0;      // the same
+  int64_t bos_token_id = -1;         // when no file has one: -1 = none
+  int64_t eos_token_id = -1;
+};
+
+// The row called `name`, or null.
+const HfArchitecture* find_hf_architecture(std::string_view name);
+// The row that "architectures" names.
+Result<const HfArchitecture*> read_hf_architecture(const ConfigFields& fields);
+
+}  // namespace loom::core

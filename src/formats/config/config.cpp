@@ -1,0 +1,321 @@
+// config.json of decoders. What the class of `transformers` fixes or defaults is a row of
+// hf_architecture.cpp, the rest is read from the file. Positions (rope_scaling, rope_parameters)
+// are in hf_rope.cpp, what differs from layer to layer in hf_layers.cpp.
+// Invariant of an accepted config: every size is in 1..2^24, the heads divide, and the weights of
+// the model number at most 2^48, so no size made from them by one product overflows.
+#include "formats/config/config.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "formats/config/architecture.hpp"
+#include "formats/config/layers.hpp"
+#include "formats/config/rope.hpp"
+#include "io/json.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr int64_t kMaxSize = int64_t{1} << 24;
+constexpr uint64_t kMaxWeights = uint64_t{1} << 48;
+constexpr size_t kMaxEosTokens = 256;
+
+Status read_names(const ConfigFields& fields, const HfArchitecture& architecture,
+                  DecoderConfig& config) {
+  config.architecture = architecture.name;
+  config.model_type = architecture.model_type;
+  LOOM_TRY(fields.read("model_type", config.model_type));
+  if (config.model_type != architecture.model_type) {
+    return fields.bad("model_type",
+                      cat("expected \"", architecture.model_type, "\" for ", architecture.name,
+                          ", found ", fields.find("model_type")->describe()));
+  }
+  const std::string_view key = architecture.act_key;
+  config.hidden_act = architecture.act;
+  LOOM_TRY(fields.read(key, config.hidden_act));
+  constexpr std::array<std::string_view, 6> kKnown = {
+      "silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "relu2"};
+  if (std::find(kKnown.begin(), kKnown.end(), config.hidden_act) == kKnown.end()) {
+    return fields.refuse(key, cat(fields.find(key)->describe(),
+                                  " is not supported; these are: silu, gelu, gelu_new, "
+                                  "gelu_pytorch_tanh, relu, relu2"));
+  }
+  // The first files of Gemma wrote gelu and meant its approximation; the class corrects them.
+  if (architecture.model_type == "gemma" && config.hidden_act == "gelu")
+    config.hidden_act = "gelu_pytorch_tanh";
+  return {};
+}
+
+Status read_size(const ConfigFields& fields, std::string_view key, int64_t& out) {
+  LOOM_TRY(fields.require(key));
+  return fields.read(key, out, 1, kMaxSize);
+}
+
+Status read_sizes(const ConfigFields& fields, const HfArchitecture& architecture,
+                  DecoderConfig& config) {
+  LOOM_TRY(read_size(fields, "hidden_size", config.hidden_size));
+  LOOM_TRY(read_size(fields, "intermediate_size", config.intermediate_size));
+  LOOM_TRY(read_size(fields, "num_hidden_layers", config.num_layers));
+  LOOM_TRY(read_size(fields, "num_attention_heads", config.num_heads));
+  LOOM_TRY(read_size(fields, "vocab_size", config.vocab_size));
+  config.max_positions = architecture.max_positions;
+  LOOM_TRY(fields.read("max_position_embeddings", config.max_positions, 1, kMaxSize));
+  config.rms_norm_eps = architecture.rms_norm_eps;
+  LOOM_TRY(fields.read("rms_norm_eps", config.rms_norm_eps, 1e-30, 1.0));
+  return {};
+}
+
+Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture,
+                  DecoderConfig& config) {
+  if (!architecture.kv_heads_default && !fields.has_key("num_key_value_heads")) {
+    return fields.require("num_key_value_heads");
+  }
+  config.num_kv_heads = config.num_heads;
+  LOOM_TRY(fields.read("num_key_value_heads", config.num_kv_heads, 1, kMaxSize));
+  if (config.num_heads % config.num_kv_heads != 0) {
+    return fields.bad(
+        "num_key_value_heads",
+        cat(config.num_kv_heads, " does not divide num_attention_heads ", config.num_heads));
+  }
+  config.head_dim = fields.has_key("head_dim") ? 0 : architecture.head_dim;
+  LOOM_TRY(fields.read("head_dim", config.head_dim, 2, kMaxSize));
+  if (config.head_dim == 0) {
+    if (config.hidden_size % config.num_heads != 0) {
+      return fields.bad("hidden_size",
+                        cat(config.hidden_size, " is no multiple of ", "num_attention_heads ",
+                            config.num_heads, ", and there is no head_dim"));
+    }
+    config.head_dim = config.hidden_size / config.num_heads;
+  }
+  if (config.head_dim % 2 != 0) {
+    return fields.bad("head_dim", cat(config.head_dim, " is odd; rotary positions need pairs"));
+  }
+  if (config.num_heads * config.head_dim > kMaxSize) {
+    return fields.bad("head_dim", cat(config.num_heads, " heads of ", config.head_dim,
+                                      " are more than ", kMaxSize, " columns"));
+  }
+  return {};
+}
+
+// What the class of the architecture fixes, whatever the file says.
+Status take_structure(const ConfigFields& fields, const HfArchitecture& architecture,
+                      DecoderConfig& config) {
+  config.qk_norm = architecture.qk_norm;
+  config.sub_norms = architecture.sub_norms;
+  config.post_norms = architecture.post_norms;
+  config.unit_offset_norms = architecture.unit_offset_norms;
+  config.fused_projections = architecture.fused_projections;
+  if (config.sub_norms && config.num_heads * config.head_dim != config.hidden_size) {
+    return fields.bad("hidden_size",
+                      cat(config.num_heads, " heads of ", config.head_dim, " do not make ",
+                          config.hidden_size, ", which the norm after attention needs"));
+  }
+  return {};
+}
+
+// Biases the class of the architecture hard-codes may not be contradicted by the file.
+Status read_biases(const ConfigFields& fields, const HfArchitecture& architecture,
+                   DecoderConfig& config) {
+  const bool fixed = architecture.bias != HfArchitecture::Bias::read;
+  config.attention_bias = architecture.bias == HfArchitecture::Bias::qkv;
+  const bool expected = config.attention_bias;
+  LOOM_TRY(fields.read("attention_bias", config.attention_bias));
+  if (fixed && config.attention_bias != expected) {
+    return fields.refuse("attention_bias",
+                         cat(architecture.name, " always has ", expected ? "true" : "false"));
+  }
+  config.attention_out_bias = !fixed && config.attention_bias;
+  LOOM_TRY(fields.read("mlp_bias", config.mlp_bias));
+  if (config.mlp_bias && !architecture.reads_mlp_bias) {
+    return fields.refuse("mlp_bias", cat(architecture.name, " always has false"));
+  }
+  config.tie_word_embeddings = architecture.tied;
+  return fields.read("tie_word_embeddings", config.tie_word_embeddings);
+}
+
+// A number that null switches off: 0.
+Status read_cap(const ConfigFields& fields, std::string_view key, double absent, double& out) {
+  out = fields.has_key(key) ? 0 : absent;
+  return fields.read(key, out, 1e-3, 1e6);
+}
+
+// What scales and bends activations.
+Status read_scales(const ConfigFields& fields, const HfArchitecture& architecture,
+                   DecoderConfig& config) {
+  if (architecture.scaled_embedding) {
+    config.embedding_scale = __builtin_sqrt(static_cast<double>(config.hidden_size));
+  }
+  if (architecture.query_scalar > 0) {
+    double scalar = architecture.query_scalar;
+    LOOM_TRY(fields.read("query_pre_attn_scalar", scalar, 1e-3, 1e6));
+    config.attention_scale = 1.0 / __builtin_sqrt(scalar);
+  }
+  if (architecture.attention_cap) {
+    LOOM_TRY(read_cap(fields, "attn_logit_softcapping", architecture.attention_cap_default,
+                      config.attention_soft_cap));
+  } else if (architecture.final_cap && fields.find("attn_logit_softcapping") != nullptr) {
+    return fields.refuse("attn_logit_softcapping", cat(architecture.name, " has none"));
+  }
+  if (!architecture.final_cap) return {};
+  return read_cap(fields, "final_logit_softcapping", architecture.final_cap_default,
+                  config.final_soft_cap);
+}
+
+// Settings that are harmless at one value and change the computation at every other.
+Status check_switches(const ConfigFields& fields, const HfArchitecture& architecture) {
+  if (fields.find("compression_config") != nullptr) {
+    return fields.refuse("compression_config",
+                         "quantized checkpoints are not supported; load the original one");
+  }
+  for (const char* key :
+       {"is_encoder_decoder", "add_cross_attention", "use_bidirectional_attention"}) {
+    bool on = false;
+    LOOM_TRY(fields.read(key, on));
+    if (on) return fields.refuse(key, "true is not supported");
+  }
+  if (architecture.partial_rotary) return {};
+  double factor = 1.0;
+  LOOM_TRY(fields.read("partial_rotary_factor", factor, 0.0, 1e6));
+  if (factor == 1.0) return {};
+  return fields.refuse(
+      "partial_rotary_factor",
+      cat(fields.find("partial_rotary_factor")->describe(), " is not supported; only 1 is"));
+}
+
+// quantization_config: only that of BitNet, with the matrices of the blocks converted.
+Status read_quantization(const ConfigFields& outer, const std::string& where,
+                         DecoderConfig& config) {
+  const JsonValue* object = outer.find("quantization_config");
+  if (object == nullptr) return {};
+  if (!object->is_object()) {
+    return outer.bad("quantization_config", cat("expected an object, found ", object->describe()));
+  }
+  const ConfigFields fields(*object, where, "quantization_config.");
+  std::string method, kind = "bitlinear", mode = "offline";
+  LOOM_TRY(fields.read("quant_method", method));
+  if (method != "bitnet") {
+    return outer.refuse("quantization_config",
+                        "quantized checkpoints other than those of bitnet are not supported; load "
+                        "the original one");
+  }
+  LOOM_TRY(fields.read("linear_class", kind));
+  LOOM_TRY(fields.read("quantization_mode", mode));
+  if (kind != "bitlinear" && kind != "autobitlinear") {
+    return fields.bad("linear_class", "expected \"bitlinear\" or \"autobitlinear\"");
+  }
+  if (mode != "online" && mode != "offline") {
+    return fields.bad("quantization_mode", "expected \"online\" or \"offline\"");
+  }
+  bool norm = false;
+  LOOM_TRY(fields.read("use_rms_norm", norm));
+  if (norm) return fields.refuse("use_rms_norm", "true is not supported");
+  if (const JsonValue* kept = fields.find("modules_to_not_convert")) {
+    const bool head = kept->elements().size() == 1 && kept->elements()[0].text() == "lm_head";
+    if (!head) return fields.refuse("modules_to_not_convert", "only [\"lm_head\"] is supported");
+  }
+  config.ternary_weights = TernaryWeights::divided;
+  if (kind == "autobitlinear") {
+    config.ternary_weights = mode == "online" ? TernaryWeights::online : TernaryWeights::multiplied;
+  }
+  return {};
+}
+
+Status check_weight_count(const ConfigFields& fields, const DecoderConfig& config) {
+  const auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
+  const uint64_t heads = u(2 * (config.num_heads + config.num_kv_heads)) * u(config.head_dim);
+  const uint64_t columns = heads + 3 * u(config.intermediate_size);
+  uint64_t layers = 0;
+  uint64_t total = 0;
+  if (checked_mul(u(config.hidden_size) * columns, u(config.num_layers), layers) &&
+      checked_add(layers, 2 * u(config.hidden_size) * u(config.vocab_size), total) &&
+      total <= kMaxWeights) {
+    return {};
+  }
+  return fields.bad("num_hidden_layers", "these sizes make more than 2^48 weights");
+}
+
+Status add_eos(const ConfigFields& fields, const JsonValue& id, DecoderConfig& config) {
+  const auto number = id.as_int("eos_token_id");
+  if (!number.ok() || *number < 0 || *number >= config.vocab_size) {
+    return fields.bad("eos_token_id", cat("expected an id from 0 to ", config.vocab_size - 1,
+                                          ", found ", id.describe()));
+  }
+  std::vector<int64_t>& ids = config.eos_token_ids;
+  if (std::find(ids.begin(), ids.end(), *number) == ids.end()) ids.push_back(*number);
+  return {};
+}
+
+Status read_special_tokens(const ConfigFields& fields, DecoderConfig& config) {
+  LOOM_TRY(fields.read("bos_token_id", config.bos_token_id, 0, config.vocab_size - 1));
+  const JsonValue* eos = fields.find("eos_token_id");
+  if (eos == nullptr) return {};
+  if (!eos->is_array()) return add_eos(fields, *eos, config);
+  if (eos->elements().size() > kMaxEosTokens) {
+    return fields.bad("eos_token_id", cat("more than ", kMaxEosTokens, " ids"));
+  }
+  for (const JsonValue& id : eos->elements()) LOOM_TRY(add_eos(fields, id, config));
+  return {};
+}
+
+// The ids of the class, where no file has any and the vocabulary is that large.
+void take_default_tokens(const ConfigFields& fields, const HfArchitecture& architecture,
+                         DecoderConfig& config) {
+  if (!fields.has_key("bos_token_id") && config.bos_token_id < 0 &&
+      architecture.bos_token_id < config.vocab_size) {
+    config.bos_token_id = architecture.bos_token_id;
+  }
+  const int64_t eos = architecture.eos_token_id;
+  if (!fields.has_key("eos_token_id") && config.eos_token_ids.empty() && eos >= 0 &&
+      eos < config.vocab_size) {
+    config.eos_token_ids.push_back(eos);
+  }
+}
+
+Result<JsonValue> parse_object(std::string_view text, const std::string& where) {
+  auto json = parse_json(text, where);
+  if (!json.ok() || json->is_object()) return json;
+  return bad_file(cat("expected an object, found ", json->describe()), where, json->offset());
+}
+
+// generation_config.json lies beside config.json.
+std::string generation_name(const std::string& where) {
+  const size_t slash = where.rfind('/');
+  return (slash == std::string::npos ? "" : where.substr(0, slash + 1)) + "generation_config.json";
+}
+
+}  // namespace
+
+Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* generation,
+                                     const std::string& where) {
+  const ConfigFields fields(json, where);
+  DecoderConfig config;
+  LOOM_ASSIGN(const HfArchitecture* architecture, read_hf_architecture(fields));
+  LOOM_TRY(read_names(fields, *architecture, config));
+  LOOM_TRY(check_switches(fields, *architecture));
+  LOOM_TRY(read_quantization(fields, where, config));
+  LOOM_TRY(read_sizes(fields, *architecture, config));
+  LOOM_TRY(read_heads(fields, *architecture, config));
+  LOOM_TRY(read_biases(fields, *architecture, config));
+  LOOM_TRY(take_structure(fields, *architecture, config));
+  LOOM_TRY(check_weight_count(fields, config));
+  LOOM_TRY(read_scales(fields, *architecture, config));
+  LOOM_TRY(read_hf_rope(json, where, *architecture, config));
+  LOOM_TRY(read_hf_layers(fields, *architecture, config));
+  LOOM_TRY(read_special_tokens(fields, config));
+  if (generation != nullptr)
+    LOOM_TRY(read_special_tokens(ConfigFields(*generation, generation_name(where)), config));
+  take_default_tokens(fields, *architecture, config);
+  return config;
+}
+
+Result<DecoderConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
+                                      const std::string& where) {
+  LOOM_ASSIGN(const JsonValue json, parse_object(text, where));
+  if (generation_text.empty()) return read_hf_config(json, nullptr, where);
+  LOOM_ASSIGN(const JsonValue generation, parse_object(generation_text, generation_name(where)));
+  return read_hf_config(json, &generation, where);
+}
+
+}  // namespace loom::core

@@ -1,0 +1,16 @@
+// What differs from layer to layer in a config.json: sliding windows (layer_types or the rule of
+// the class), layers without rotary positions, rotary positions of sliding layers.
+#pragma once
+
+#include <string>
+
+#include "formats/config/architecture.hpp"
+#include "formats/config/config.hpp"
+
+namespace loom::core {
+
+// Fills config.layers; the sizes of `config` must be set.
+Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architecture,
+                      DecoderConfig& config);
+
+}  // namespace loom::core

@@ -1,0 +1,18 @@
+// The rotary positions of a config.json: rope_theta, rope_scaling (old style), rope_parameters
+// (transformers 5; one object for all layers or one per kind of layer). default, linear and llama3
+// are read; any other kind is an Error naming it.
+#pragma once
+
+#include <string>
+
+#include "formats/config/architecture.hpp"
+#include "formats/config/config.hpp"
+#include "io/json.hpp"
+
+namespace loom::core {
+
+// Fills the rope fields of `config`; head_dim must be set.
+Status read_hf_rope(const JsonValue& json, const std::string& where,
+                    const HfArchitecture& architecture, DecoderConfig& config);
+
+}  // namespace loom::core

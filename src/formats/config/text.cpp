@@ -1,0 +1,68 @@
+#include "formats/config/text.hpp"
+
+#include "base/text.hpp"
+#include "formats/config/config.hpp"
+#include "io/file.hpp"
+#include "io/json.hpp"
+
+namespace loom::core {
+namespace {
+
+// tokenizer_config.json writes special tokens as strings or as objects with a "content".
+std::string special_token(const JsonValue& config, std::string_view key) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return {};
+  if (const JsonValue* content = value->find("content")) return content->text();
+  return value->text();
+}
+
+// A text, or a list of texts with names, of which transformers takes the one called default.
+void read_chat_template(const JsonValue& tokenizer_config, ModelSource& out) {
+  const JsonValue* value = tokenizer_config.find("chat_template");
+  if (value == nullptr || !value->is_array()) {
+    out.chat_template = value == nullptr ? std::string() : value->text();
+    return;
+  }
+  std::vector<std::string> names;
+  for (const JsonValue& item : value->elements()) {
+    const JsonValue *name = item.find("name"), *text = item.find("template");
+    if (name == nullptr || text == nullptr) continue;
+    if (name->text() == "default") out.chat_template = text->text();
+    names.push_back(cat("'", printable(name->text()), "'"));
+  }
+  if (!out.chat_template.empty()) return;
+  out.chat_problem = cat("its chat templates are called ", join(names, ", "),
+                         "; the one that is used must be called 'default'");
+}
+
+}  // namespace
+
+std::string config_text(const ModelSource& source) {
+  return source.config_json.empty() ? hf_config_json(source.config) : source.config_json;
+}
+
+Result<std::string> read_if_there(const std::string& path) {
+  if (!file_exists(path)) return std::string();
+  return read_file(path);
+}
+
+Status read_hf_text(const std::string& folder, ModelSource& out) {
+  out.tokenizer_where = folder + "/tokenizer.json";
+  LOOM_ASSIGN(out.tokenizer_json, read_if_there(out.tokenizer_where));
+  const std::string config_path = folder + "/tokenizer_config.json";
+  LOOM_ASSIGN(const std::string config_text, read_if_there(config_path));
+  if (!config_text.empty()) {
+    LOOM_ASSIGN(const JsonValue json, parse_json(config_text, config_path));
+    out.bos = special_token(json, "bos_token");
+    out.eos = special_token(json, "eos_token");
+    read_chat_template(json, out);
+  }
+  const std::string chat_path = folder + "/chat_template.jinja";
+  if (file_exists(chat_path)) {
+    LOOM_ASSIGN(out.chat_template, read_file(chat_path));
+    out.chat_problem.clear();
+  }
+  return {};
+}
+
+}  // namespace loom::core

@@ -1,0 +1,20 @@
+// The configuration of a decoder to and from the metadata of a GGUF file. Reading goes through the
+// reader of config.json, so that every bound and every refusal is the same for both kinds of file.
+#pragma once
+
+#include "formats/config/config.hpp"
+#include "formats/gguf/file.hpp"
+#include "formats/gguf/names.hpp"
+#include "formats/gguf/write.hpp"
+
+namespace loom::core {
+
+// Errors: unsupported (another architecture, a key of it that we cannot honour), bad_file.
+Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& architecture);
+
+// general.architecture and the keys under it. Errors: unsupported (something that no key of the
+// architecture says, found by reading back what was written).
+Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& architecture,
+                         GgufMetadata& metadata);
+
+}  // namespace loom::core

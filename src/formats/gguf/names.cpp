@@ -1,0 +1,137 @@
+#include "formats/gguf/names.hpp"
+
+#include <charconv>
+
+#include "base/text.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr GgufArchitecture kArchitectures[] = {
+    {.name = "llama", .hf_class = "LlamaForCausalLM", .model_type = "llama", .pairs_rows = true},
+    // Written as "llama" too; never found under its own name.
+    {.name = "", .hf_class = "MistralForCausalLM", .model_type = "mistral", .pairs_rows = true},
+    {.name = "qwen2", .hf_class = "Qwen2ForCausalLM", .model_type = "qwen2", .qkv_bias = true},
+    {.name = "qwen3", .hf_class = "Qwen3ForCausalLM", .model_type = "qwen3"},
+    {.name = "smollm3",
+     .hf_class = "SmolLM3ForCausalLM",
+     .model_type = "smollm3",
+     .pairs_rows = true},
+    {.name = "gemma", .hf_class = "GemmaForCausalLM", .model_type = "gemma"},
+    {.name = "gemma2",
+     .hf_class = "Gemma2ForCausalLM",
+     .model_type = "gemma2",
+     .window = true,
+     .caps = true,
+     .wide_blocks = 46},
+    {.name = "gemma3",
+     .hf_class = "Gemma3ForCausalLM",
+     .model_type = "gemma3_text",
+     .window = true,
+     .wide_blocks = 62},
+    {.name = "phi3",
+     .hf_class = "Phi3ForCausalLM",
+     .model_type = "phi3",
+     .bias = false,
+     .window = true,
+     .fused = true},
+    // The first BitNets (b1.58 large, 3B): SiLU, where the 2B-4T model has squared ReLU.
+    {.name = "bitnet",
+     .hf_class = "BitNetForCausalLM",
+     .model_type = "bitnet",
+     .bias = false,
+     .act = "silu"},
+};
+
+constexpr GgufSize kSizes[] = {
+    {"context_length", "max_position_embeddings", &DecoderConfig::max_positions, true},
+    {"embedding_length", "hidden_size", &DecoderConfig::hidden_size, true},
+    {"block_count", "num_hidden_layers", &DecoderConfig::num_layers, true},
+    {"feed_forward_length", "intermediate_size", &DecoderConfig::intermediate_size, true},
+    {"attention.head_count", "num_attention_heads", &DecoderConfig::num_heads, true},
+    {"attention.head_count_kv", "num_key_value_heads", &DecoderConfig::num_kv_heads, false},
+    {"attention.key_length", "head_dim", &DecoderConfig::head_dim, false},
+};
+
+// By role: the name of the tensor, in a block behind "blk.N.".
+constexpr std::string_view kGgufNames[kDecoderRoles] = {
+    "token_embd.weight",    "output_norm.weight",
+    "output.weight",        "attn_norm.weight",
+    "attn_q.weight",        "attn_k.weight",
+    "attn_v.weight",        "attn_output.weight",
+    "attn_q.bias",          "attn_k.bias",
+    "attn_v.bias",          "attn_output.bias",
+    "attn_q_norm.weight",   "attn_k_norm.weight",
+    "attn_sub_norm.weight", "post_attention_norm.weight",
+    "ffn_norm.weight",      "ffn_gate.weight",
+    "ffn_up.weight",        "ffn_down.weight",
+    "ffn_gate.bias",        "ffn_up.bias",
+    "ffn_down.bias",        "ffn_sub_norm.weight",
+    "post_ffw_norm.weight",
+};
+
+struct TypePair {
+  DType dtype;
+  std::string_view ggml;
+};
+constexpr TypePair kTypePairs[] = {
+    {DType::f32, "F32"},   {DType::f16, "F16"},     {DType::bf16, "BF16"}, {DType::q4_0, "Q4_0"},
+    {DType::q8_0, "Q8_0"}, {DType::mxfp4, "MXFP4"}, {DType::q2_k, "Q2_K"}, {DType::q3_k, "Q3_K"},
+    {DType::q4_k, "Q4_K"}, {DType::q5_k, "Q5_K"},   {DType::q6_k, "Q6_K"}, {DType::q4_1, "Q4_1"},
+    {DType::q5_0, "Q5_0"}, {DType::q5_1, "Q5_1"}};
+
+}  // namespace
+
+std::span<const GgufArchitecture> gguf_architectures() {
+  return kArchitectures;
+}
+
+const GgufArchitecture* find_gguf_architecture(std::string_view name) {
+  for (const GgufArchitecture& row : kArchitectures)
+    if (!name.empty() && row.name == name) return &row;
+  return nullptr;
+}
+
+const GgufArchitecture* find_gguf_architecture(const DecoderConfig& config) {
+  for (const GgufArchitecture& row : kArchitectures)
+    if (row.hf_class == config.architecture) return row.name.empty() ? &kArchitectures[0] : &row;
+  return nullptr;
+}
+
+std::span<const GgufSize> gguf_sizes() {
+  return kSizes;
+}
+
+TensorPart gguf_tensor(const Param& param, const DecoderConfig& config,
+                       const GgufArchitecture& architecture) {
+  const DecoderPiece piece = decoder_piece(param);
+  const int64_t rows = param.spec.shape[0];
+  const std::string_view name = kGgufNames[static_cast<int>(piece.role)];
+  if (piece.block < 0) return {std::string(name), 0, rows};
+  const FusedRows part = architecture.fused ? fused_rows(piece.role, config) : FusedRows{};
+  if (part.total == 0) return {cat("blk.", piece.block, ".", name), 0, rows};
+  const bool mlp = piece.role == DecoderRole::gate || piece.role == DecoderRole::up;
+  return {cat("blk.", piece.block, mlp ? ".ffn_up.weight" : ".attn_qkv.weight"), part.first,
+          part.total};
+}
+
+bool has_paired_rows(const Param& param, const GgufArchitecture& architecture) {
+  using enum DecoderRole;
+  const DecoderRole role = decoder_piece(param).role;
+  return architecture.pairs_rows && !architecture.fused &&
+         (role == q || role == k || role == q_bias || role == k_bias);
+}
+
+DType dtype_of_ggml(const GgmlType& type) {
+  for (const TypePair& pair : kTypePairs)
+    if (pair.ggml == type.name) return pair.dtype;
+  return type.values > 1 ? DType::f16 : DType::f32;
+}
+
+const GgmlType* ggml_of_dtype(DType dtype) {
+  for (const TypePair& pair : kTypePairs)
+    if (pair.dtype == dtype) return find_ggml_type(pair.ggml);
+  return nullptr;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,34 @@
+// The tokenizer of a GGUF file. Models
+// "gpt2" (byte-level BPE with ranked merges) and "llama" (SentencePiece: pieces with scores).
+#pragma once
+
+#include <optional>
+
+#include "formats/gguf/file.hpp"
+#include "text/tokenizer_spec.hpp"
+
+namespace loom::core {
+
+// The types of tokenizer.ggml.token_type.
+enum class GgufToken : int32_t {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6
+};
+
+// Keys of our own: the ids of tokens that take the white space before or behind them with them.
+constexpr std::string_view kGgufLstrip = "loom.tokenizer.lstrip";
+constexpr std::string_view kGgufRstrip = "loom.tokenizer.rstrip";
+
+constexpr size_t kMaxGgufTokens = size_t{1} << 24;
+constexpr size_t kMaxGgufPiece = 1024;  // bytes of a piece whose merges are derived
+constexpr size_t kMaxGgufMergeBytes = size_t{128} << 20;  // of the merges derived
+
+// Nothing when the file has no tokenizer. Bytes that are no UTF-8 become U+FFFD. Errors:
+// unsupported (another model or pre-tokenizer), bad_file.
+Result<std::optional<TokenizerSpec>> read_gguf_tokenizer(const Gguf& gguf);
+
+}  // namespace loom::core

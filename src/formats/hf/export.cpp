@@ -1,0 +1,142 @@
+#include "formats/hf/export.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/text.hpp"
+#include "bridge/weight_source.hpp"
+#include "dtype/codec.hpp"
+#include "formats/config/config.hpp"
+#include "formats/config/text.hpp"
+#include "formats/hf/names.hpp"
+#include "io/file.hpp"
+#include "io/json.hpp"
+#include "io/safetensors_write.hpp"
+#include "llm/decoder.hpp"
+
+namespace loom::core {
+namespace {
+
+// A tensor of the file and the parameters that are its rows (several where projections are fused).
+struct Parts {
+  int64_t rows = 0, cols = 1;
+  bool matrix = false;
+  SafeDType dtype = SafeDType::f32;
+  std::vector<std::pair<const Param*, int64_t>> params;  // and their first rows
+};
+
+Result<SafeDType> file_type(DType stored, std::optional<DType> wanted) {
+  const DType dtype = wanted.value_or(stored);
+  if (dtype == DType::f32) return SafeDType::f32;
+  if (dtype == DType::f16) return SafeDType::f16;
+  if (dtype == DType::bf16) return SafeDType::bf16;
+  if (!wanted) return SafeDType::f32;
+  return unsupported(
+      cat("a Hugging Face folder holds float32, float16 or bfloat16, not ", dtype_name(dtype)));
+}
+
+class HfExporter {
+ public:
+  HfExporter(const ModelSource& source, std::optional<DType> dtype)
+      : source_(source), dtype_(dtype) {}
+  Status prepare();
+  Status write(const std::string& path);
+
+ private:
+  Result<std::span<const std::byte>> values(const Parts& parts);
+
+  const ModelSource& source_;
+  std::optional<DType> dtype_;
+  std::unique_ptr<Network> network_;
+  std::map<std::string, Parts> tensors_;
+  std::vector<float> floats_;
+  std::vector<std::byte> bytes_;
+};
+
+Status HfExporter::prepare() {
+  LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_.config));
+  LOOM_ASSIGN(Network network, Network::finalize(grid, Shape{1, 1}));
+  network_ = std::make_unique<Network>(std::move(network));
+  for (const Param& param : network_->params()) {
+    const TensorPart part = hf_tensor(param, source_.config);
+    LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
+    Parts& parts = tensors_[part.name];
+    parts.rows = part.rows;
+    parts.matrix = param.spec.matrix();
+    if (parts.matrix) parts.cols = param.spec.shape[1];
+    LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_));
+    parts.params.emplace_back(&param, part.first_row);
+  }
+  return {};
+}
+
+// All rows of a tensor in its type.
+Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
+  floats_.resize(static_cast<size_t>(parts.rows * parts.cols));
+  for (const auto& [param, first] : parts.params) {
+    LOOM_ASSIGN(const SourceWeight weight, source_.weight(*param));
+    const int64_t rows = parts.matrix ? param->spec.shape[0] : param->spec.shape.count();
+    float* to = floats_.data() + first * parts.cols;
+    LOOM_TRY(weight.rows(0, rows, to));
+    const bool offset = source_.config.unit_offset_norms && param->spec.init == Init::ones;
+    for (int64_t i = 0; offset && i < rows * parts.cols; ++i) to[i] -= 1.0f;
+    if (weight.release) weight.release();
+  }
+  if (parts.dtype == SafeDType::f32) return std::as_bytes(std::span(floats_));
+  bytes_.resize(floats_.size() * 2);
+  const bool half = parts.dtype == SafeDType::f16;
+  for (size_t i = 0; i < floats_.size(); ++i) {
+    const uint16_t code = half ? f16_from_f32(floats_[i]) : bf16_from_f32(floats_[i]);
+    bytes_[2 * i] = static_cast<std::byte>(code & 0xff);
+    bytes_[2 * i + 1] = static_cast<std::byte>(code >> 8);
+  }
+  return std::span<const std::byte>(bytes_);
+}
+
+Status HfExporter::write(const std::string& path) {
+  std::vector<SafeOutput> outputs;
+  for (const auto& [name, parts] : tensors_) {
+    SafeOutput out;
+    out.name = name;
+    out.dtype = parts.dtype;
+    out.shape = parts.matrix ? std::vector<int64_t>{parts.rows, parts.cols}
+                             : std::vector<int64_t>{parts.rows};
+    out.produce = [this, &parts = parts] { return values(parts); };
+    outputs.push_back(std::move(out));
+  }
+  return write_safetensors(path, std::move(outputs), {{"format", "pt"}});
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  if (text.empty()) return {};
+  return write_file_atomic(path, std::as_bytes(std::span(text)));
+}
+
+std::string tokenizer_config(const ModelSource& source) {
+  if (source.bos.empty() && source.eos.empty()) return {};
+  JsonValue out = JsonValue::object();
+  if (!source.bos.empty()) out.add("bos_token", JsonValue::string(source.bos));
+  if (!source.eos.empty()) out.add("eos_token", JsonValue::string(source.eos));
+  return dump_json(out, 2) + "\n";
+}
+
+}  // namespace
+
+Status write_hf_folder(const std::string& folder, const ModelSource& source,
+                       std::optional<DType> dtype) {
+  HfExporter exporter(source, dtype);
+  LOOM_TRY(exporter.prepare());
+  LOOM_TRY(make_folder(folder));
+  LOOM_TRY(exporter.write(folder + "/model.safetensors"));
+  LOOM_TRY(write_text(folder + "/tokenizer.json", tokenizer_text(source)));
+  LOOM_TRY(write_text(folder + "/tokenizer_config.json", tokenizer_config(source)));
+  LOOM_TRY(write_text(folder + "/chat_template.jinja", source.chat_template));
+  LOOM_TRY(write_text(folder + "/generation_config.json", source.generation_json));
+  // Codes and scales of packed ternary checkpoints are values here.
+  const bool plain = source.config.ternary_weights == TernaryWeights::none;
+  return write_text(folder + "/config.json",
+                    plain ? config_text(source) : hf_config_json(source.config));
+}
+
+}  // namespace loom::core

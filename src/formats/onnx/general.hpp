@@ -1,0 +1,208 @@
+// The general way into ONNX: every operator becomes a node of one Graph (layers/graph.hpp). It is
+// taken where the pattern-wise way (lower.hpp), whose layers are faster, finds no row of layers.
+// Constants are folded, shapes are those that the layers infer, nodes that nobody reads are
+// dropped. What has no node is refused by name. Room-private.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/onnx/lower.hpp"
+#include "layers/graph.hpp"
+
+namespace loom::core {
+
+class GraphImport {
+ public:
+  GraphImport(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
+              int64_t open_batch)
+      : model_(model), where_(where), options_(options), open_batch_(open_batch) {}
+  Result<ImportedNetwork> run();
+  // Whether it has a node for each operator of the model.
+  static bool reads_all(const OnnxModel& model);
+
+ private:
+  // A value of the graph: known while reading, or computed by a node.
+  struct Value {
+    ConstantRef constant;                // or
+    const OnnxTensor* tensor = nullptr;  // an initializer not read yet; or
+    GraphValue at{-2, 0};                // of a node, or the input
+    Shape shape;                         // that the node gives; a single number is [1]
+    bool scalar = false;                 // a single number without axes
+    OnnxType type = OnnxType::f32;       // as the graph says
+    std::string name;  // of the file, where a function may go into the layer that made it
+    // What it is as a function of another value, value by value; null: not known.
+    ExprRef f;
+    GraphValue base{-2, 0};
+    bool is_constant() const { return constant != nullptr || tensor != nullptr; }
+    int rank() const { return scalar ? 0 : shape.rank(); }
+  };
+  struct Made {
+    LayerConfig layer;
+    std::vector<ItemParam> params;
+    std::vector<GraphValue> from;
+    double bound = -1;  // no value is larger in magnitude; below 0: not known
+  };
+  using Handler = Status (GraphImport::*)(const OnnxNode&);
+  struct Row {
+    std::string_view op;
+    Handler handle;
+  };
+  static std::span<const Row> rows();
+
+  // general_ports.cpp: inputs and outputs
+  Status read_inputs();
+  Status read_first(const OnnxValue& given);
+  Status read_more(const OnnxValue& given, const OnnxValue& first);
+  Result<int64_t> extent_of(const OnnxValue& given, size_t axis) const;
+  struct NamedOutput {
+    const Value* value;
+    std::string name;
+  };
+  std::vector<NamedOutput> read_outputs(std::vector<std::string>& notes) const;
+  Status check_first(const OnnxNode& end, const Value& y) const;
+  std::vector<bool> needed_for(const std::vector<NamedOutput>& outputs) const;
+  Result<ImportedNetwork> finish();
+
+  // general.cpp: the walk
+  Status node(const OnnxNode& n);
+  Status fold_node(const OnnxNode& n);
+  // What the node gives, after a look at all that it asks for.
+  Result<OnnxType> checked(const OnnxNode& n) const;
+  Error refuse(const OnnxNode& n, std::string_view reason) const;
+  bool has_input(const OnnxNode& n, size_t i) const {
+    return i < n.inputs.size() && !n.inputs[i].empty();
+  }
+  Result<const Value*> value(const OnnxNode& n, size_t i) const;
+  Result<ConstantRef> constant(const OnnxNode& n, size_t i);
+  // A list of whole numbers: input i where it is there, else the attribute.
+  Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i, std::string_view attribute,
+                                    std::vector<int64_t> otherwise);
+  // Input i as a stream: a constant becomes a node.
+  Result<Value> stream(const OnnxNode& n, size_t i);
+  Result<Value> constant_stream(const OnnxNode& n, const Constant& c);
+  Result<Value> emit(const OnnxNode& n, LayerKind kind, const std::vector<Field>& fields,
+                     const std::vector<Value>& inputs, std::vector<ItemParam> params = {});
+  Status define(const OnnxNode& n, Value value, size_t output = 0);
+  double bound_of(const Made& made, const std::vector<Value>& inputs) const;
+  double bound(const Value& v) const;
+
+  // general_math.cpp
+  Result<Value> number(const OnnxNode& n, double x);
+  Result<Value> with_number(const OnnxNode& n, std::string_view function, const Value& x, double y);
+  Value named(const OnnxNode& n, const Value& x);
+  Value as_function(const Value& x) const;
+  void remember(Value& y, std::string_view op, const Value& a, const Value* b, const double* number,
+                bool number_first) const;
+  Result<bool> recognized(const OnnxNode& n, Value& y);
+  Result<bool> gemm_bias(const OnnxNode& n, int64_t outputs, double beta, ConstantRef& bias);
+  Result<Value> unary(const OnnxNode& n, std::string_view function, const Value& x);
+  Result<Value> binary(const OnnxNode& n, std::string_view function, const Value& a,
+                       const Value& b);
+  Status unary_node(const OnnxNode& n);
+  Status binary_node(const OnnxNode& n);
+  Status pow_node(const OnnxNode& n);
+  Result<Value> power(const OnnxNode& n, const Value& x, double p);
+  Status clip_node(const OnnxNode& n);
+  Status leaky_node(const OnnxNode& n);
+  Status gelu_node(const OnnxNode& n);
+  Status hard_sigmoid_node(const OnnxNode& n);
+  Status softmax_node(const OnnxNode& n);
+  Status reduce_node(const OnnxNode& n);
+  Status matmul_node(const OnnxNode& n);
+  Status gemm_node(const OnnxNode& n);
+  Result<Value> dense(const OnnxNode& n, const Value& x, const Constant& w, bool transposed,
+                      const Constant* bias, double scale);
+
+  // general_layers.cpp
+  Status conv_node(const OnnxNode& n);
+  Status batch_norm_node(const OnnxNode& n);
+  Status measured_norm(const OnnxNode& n, const Value& x);
+  Status layer_norm_node(const OnnxNode& n);
+  struct Window {
+    std::vector<int64_t> kernel, stride, begin, end, dilation;
+  };
+  Result<Window> window(const OnnxNode& n, const Shape& in, std::vector<int64_t> kernel);
+  Result<Value> per_channel(const OnnxNode& n, const Value& x, const std::vector<double>& scale,
+                            const std::vector<double>& shift);
+
+  // general_logic.cpp: true is 1, false 0; whole numbers are themselves, as floats
+  Result<Value> numbers(const OnnxNode& n, size_t i);
+  bool finite(const OnnxNode& n, size_t i);
+  Result<Value> negated(const OnnxNode& n, const Value& truth);
+  Result<Value> at_least(const OnnxNode& n, const Value& a, const Value& b);
+  Result<Value> infinite(const OnnxNode& n, const Value& x, double side);
+  Result<Value> both_infinite(const OnnxNode& n, const Value& a, const Value& b);
+  Result<Value> equal(const OnnxNode& n, const Value& a, const Value& b, bool simple);
+  Result<Value> chosen(const OnnxNode& n, const Value& test, const Value& a, const Value& b);
+  Result<Value> rounded(const OnnxNode& n, const Value& x);
+  Result<Value> sign(const OnnxNode& n, const Value& x);
+  Result<Value> floored(const OnnxNode& n, const Value& x, bool up);
+  Result<bool> ids_beside(const OnnxNode& n, Value& y);
+  Status compare_node(const OnnxNode& n);
+  Status logic_node(const OnnxNode& n);
+  Status where_node(const OnnxNode& n);
+  Status round_node(const OnnxNode& n);
+  Status cast_node(const OnnxNode& n);
+
+  // general_places.cpp
+  Status arg_node(const OnnxNode& n);
+  Status one_hot_node(const OnnxNode& n);
+  Status gather_elements_node(const OnnxNode& n);
+  Result<Value> hot(const OnnxNode& n, const Value& places, int64_t extent);
+  Status inside(const OnnxNode& n, const Value& places, int64_t extent) const;
+  Result<Value> looked_up(const OnnxNode& n, const Value& places, const Constant& table);
+  Status lrn_node(const OnnxNode& n);
+  Status tile_node(const OnnxNode& n);
+  Status trilu_node(const OnnxNode& n);
+
+  // general_resize.cpp
+  Status resize_node(const OnnxNode& n);
+  Result<Value> along(const OnnxNode& n, const Value& x, int axis, const Constant& matrix);
+
+  // general_sequence.cpp
+  Status recurrent_node(const OnnxNode& n);
+  Status check_recurrent(const OnnxNode& n, const ImportGates& g, int64_t time, const Constant& w,
+                         const Constant& r);
+  Status define_recurrent(const OnnxNode& n, const std::vector<Value>& sequences,
+                          const std::vector<Value>& lasts);
+
+  // general_pools.cpp
+  Result<Value> padded(const OnnxNode& n, const Value& x, Window& window);
+  Status pool_node(const OnnxNode& n);
+  Status pad_node(const OnnxNode& n);
+  Status blocks_node(const OnnxNode& n);
+  Status instance_norm_node(const OnnxNode& n);
+
+  // general_shapes.cpp
+  Status same_node(const OnnxNode& n);
+  Status shape_node(const OnnxNode& n);
+  Status reshape_node(const OnnxNode& n);
+  Status transpose_node(const OnnxNode& n);
+  Status slice_node(const OnnxNode& n);
+  Status split_node(const OnnxNode& n);
+  Status concat_node(const OnnxNode& n);
+  Status expand_node(const OnnxNode& n);
+  Status gather_node(const OnnxNode& n);
+  Result<Value> view(const OnnxNode& n, const Value& x, const std::vector<int64_t>& dims);
+  Result<std::vector<int64_t>> reshaped(const OnnxNode& n, const std::vector<int64_t>& have);
+
+  const OnnxModel& model_;
+  const std::string& where_;
+  const OnnxImportOptions& options_;
+  const int64_t open_batch_;
+  int64_t opset_ = 0, batch_ = 1, left_ = 0;
+  Shape sample_;
+  bool ids_ = false;
+  OnnxType result_ = OnnxType::f32;  // of the node under way
+  std::string input_name_;
+  std::vector<Made> nodes_;
+  std::map<std::string, Value, std::less<>> values_;
+  std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
+  std::map<std::string, int, std::less<>>
+      uses_;  // of values by name, outputs of the model included
+};
+
+}  // namespace loom::core

@@ -1,0 +1,255 @@
+// Inputs and outputs of the general way: which input carries the batch, what the others are, and
+// the Graph at its end. See general.hpp.
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "formats/onnx/general.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr int64_t kLargestExtent = int64_t{1} << 24;
+constexpr int64_t kMostSample = int64_t{1} << 31;
+
+std::string called(const OnnxValue& given) {
+  return cat("input '", printable(given.name), "'");
+}
+
+// A name of the file as a Graph may have it.
+std::string graph_name(std::string_view name, std::set<std::string>& taken) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c == ':' || static_cast<unsigned char>(c) < ' ') c = '_';
+  }
+  const bool number =
+      std::ranges::all_of(out, [](char c) { return c >= '0' && c <= '9'; });  // and where empty
+  if (number) out = cat("value ", out);
+  while (!taken.insert(out).second) out += '_';
+  return out;
+}
+
+// Whether the first axis of an input is the batch of the first: both open by one name, or both of
+// one extent.
+bool shares_batch(const OnnxValue& given, const OnnxValue& first) {
+  if (given.shape.empty()) return false;
+  const OnnxDim &mine = given.shape[0], &theirs = first.shape[0];
+  if (mine.extent >= 1 || theirs.extent >= 1)
+    return mine.extent == theirs.extent && given.shape.size() > 1;
+  return mine.symbol == theirs.symbol;
+}
+
+}  // namespace
+
+Result<int64_t> GraphImport::extent_of(const OnnxValue& given, size_t axis) const {
+  const int64_t said = given.shape[axis].extent;
+  const int64_t extent = said < 0 ? options_.open_extent : said;
+  if (extent >= 1 && extent <= kLargestExtent) return extent;
+  return unsupported(
+      cat(called(given), " leaves axis ", axis, " open ('", printable(given.shape[axis].symbol),
+          "') or too large; give its extent with --open-extent"),
+      where_);
+}
+
+Status GraphImport::read_first(const OnnxValue& given) {
+  const std::string who = called(given);
+  ids_ = given.type == OnnxType::i64 || given.type == OnnxType::i32;
+  if (!ids_ && !is_float(given.type))
+    return unsupported(cat(who, " holds ", onnx_type_name(given.type), " values"), where_);
+  if (given.shape.size() < 2 || given.shape.size() >= Shape::kMaxRank)
+    return unsupported(cat(who, " has ", given.shape.size(), " axes; a batch and 1 to ",
+                           Shape::kMaxRank - 2, " more are read"),
+                       where_);
+  batch_ = given.shape[0].extent >= 1 ? given.shape[0].extent : open_batch_;
+  int64_t count = batch_;
+  std::vector<int64_t> dims;
+  for (size_t i = 1; i < given.shape.size(); ++i) {
+    LOOM_ASSIGN(const int64_t extent, extent_of(given, i));
+    if (count > kMostSample / extent * batch_)
+      return unsupported(cat(who, " is too large"), where_);
+    dims.push_back(extent);
+    count *= extent;
+  }
+  for (size_t i = dims.size(); i-- > 0;) sample_ = sample_.after(dims[i]);
+  input_name_ = given.name;
+  Value x;
+  x.at = {};
+  x.shape = sample_.after(batch_);
+  x.type = given.type;
+  values_.emplace(given.name, std::move(x));
+  return {};
+}
+
+// An input besides the first: a node that brings what the caller gives under its name.
+Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
+  const std::string who = called(given);
+  if (!is_float(given.type))
+    return unsupported(cat(who, " holds ", onnx_type_name(given.type),
+                           " values; of several inputs, the first alone may"),
+                       where_);
+  if (given.shape.size() + 1 > Shape::kMaxRank)
+    return unsupported(cat(who, " has ", given.shape.size(), " axes"), where_);
+  const bool batched = shares_batch(given, first);
+  std::vector<int64_t> dims;
+  int64_t count = 1;
+  for (size_t i = batched ? 1 : 0; i < given.shape.size(); ++i) {
+    if (given.shape[i].extent < 0 && first.shape[0].extent < 0 &&
+        given.shape[i].symbol == first.shape[0].symbol)
+      return unsupported(cat(who, " has the batch as axis ", i,
+                             ", where samples are not one after the other; export the model with a "
+                             "fixed batch"),
+                         where_);
+    LOOM_ASSIGN(const int64_t extent, extent_of(given, i));
+    if (count > kMostSample / extent) return unsupported(cat(who, " is too large"), where_);
+    dims.push_back(extent);
+    count *= extent;
+  }
+  const bool scalar = dims.empty() && !batched;
+  if (dims.empty()) dims.push_back(1);
+  OnnxNode n;
+  n.op = "input";
+  n.name = given.name;
+  Value base;
+  base.at = {};
+  base.shape = sample_.after(batch_);
+  LOOM_ASSIGN(Value x,
+              emit(n, LayerKind::input,
+                   {{"input", given.name}, {"shape", dims}, {"batched", batched}}, {base}));
+  if (batched && given.shape.size() == 1) {  // one number a sample: an axis, as the file has it
+    LOOM_ASSIGN(x, view(n, x, {batch_}));
+  }
+  x.scalar = scalar;
+  x.type = given.type;
+  values_.emplace(given.name, std::move(x));
+  return {};
+}
+
+Status GraphImport::read_inputs() {
+  std::vector<const OnnxValue*> given;
+  for (const OnnxValue& v : model_.graph.inputs) {
+    if (!values_.contains(v.name)) given.push_back(&v);
+  }
+  if (given.empty()) return unsupported("the model has no input", where_);
+  // The first that can hold samples says how many there are.
+  const auto holds_samples = [](const OnnxValue* v) { return v->shape.size() >= 2; };
+  auto first = std::ranges::find_if(given, holds_samples);
+  if (first == given.end()) first = given.begin();
+  LOOM_TRY(read_first(**first));
+  for (const OnnxValue* v : given) {
+    if (v != *first) LOOM_TRY(read_more(*v, **first));
+  }
+  return {};
+}
+
+Status GraphImport::check_first(const OnnxNode& end, const Value& y) const {
+  if (y.is_constant() || y.at.node < 0) return refuse(end, "is not what a layer computes");
+  if (y.scalar || y.shape[0] != batch_)
+    return refuse(end, cat("is ", y.shape.str(), ", whose first axis is not the batch"));
+  if (y.type != model_.graph.outputs[0].type)
+    return refuse(end, cat("holds ", onnx_type_name(y.type), " values; the file says ",
+                           onnx_type_name(model_.graph.outputs[0].type)));
+  return {};
+}
+
+// Outputs behind the first; what a network cannot give is left out, and said.
+std::vector<GraphImport::NamedOutput> GraphImport::read_outputs(
+    std::vector<std::string>& notes) const {
+  std::vector<NamedOutput> out;
+  for (size_t i = 1; i < model_.graph.outputs.size(); ++i) {
+    const OnnxValue& asked = model_.graph.outputs[i];
+    const auto found = values_.find(asked.name);
+    const bool computed =
+        found != values_.end() && !found->second.is_constant() && found->second.at.node >= 0;
+    if (computed) {
+      out.push_back({&found->second, asked.name});
+      continue;
+    }
+    notes.push_back(cat("output '", printable(asked.name), "' is left out: no layer computes it"));
+  }
+  return out;
+}
+
+std::vector<bool> GraphImport::needed_for(const std::vector<NamedOutput>& outputs) const {
+  std::vector<bool> needed(nodes_.size());
+  for (const NamedOutput& y : outputs) needed[static_cast<size_t>(y.value->at.node)] = true;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    for (const GraphValue& v : nodes_[i].from) {
+      if (v.node >= 0) needed[static_cast<size_t>(v.node)] = true;
+    }
+  }
+  return needed;
+}
+
+// Nodes that the outputs need, in their order, as one Graph at one cell.
+Result<ImportedNetwork> GraphImport::finish() {
+  if (model_.graph.outputs.empty()) return unsupported("the model has no output", where_);
+  OnnxNode end;
+  end.op = "output";
+  end.name = model_.graph.outputs[0].name;
+  end.inputs = {end.name};
+  LOOM_ASSIGN(const Value* y, value(end, 0));
+  LOOM_TRY(check_first(end, *y));
+  ImportedNetwork out{{GridSpec(1, 1, 1, 1), sample_}, {}, {}, {}};
+  std::vector<NamedOutput> outputs = read_outputs(out.notes);
+  outputs.insert(outputs.begin(), {y, end.name});
+  const std::vector<bool> needed = needed_for(outputs);
+  std::vector<int64_t> place(nodes_.size(), -1);
+  GraphWiring wiring;
+  std::vector<LayerConfig> layers;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!needed[i]) {
+      const LayerConfig& layer = nodes_[i].layer;
+      if (layer.def->input != nullptr)
+        out.notes.push_back(cat("input '", printable(layer.def->input(layer).name),
+                                "' is left out: no output needs it"));
+      continue;
+    }
+    place[i] = static_cast<int64_t>(layers.size());
+    std::vector<GraphValue>& from = wiring.nodes.emplace_back();
+    for (GraphValue v : nodes_[i].from) {
+      if (v.node >= 0) v.node = place[static_cast<size_t>(v.node)];
+      from.push_back(v);
+    }
+    const std::string path = cat(Coord{}.str(), "/", layers.size(), "/");
+    for (const ItemParam& p : nodes_[i].params)
+      out.params.push_back({cat(path, p.path), p.shape, *p.values});
+    layers.push_back(std::move(nodes_[i].layer));
+  }
+  // Values that callers see go by the names of the file.
+  std::set<std::string> taken;
+  wiring.names.assign(layers.size() + 1, "");
+  wiring.names[0] = graph_name(input_name_, taken);
+  for (const NamedOutput& v : outputs) {
+    const int64_t node = place[static_cast<size_t>(v.value->at.node)];
+    wiring.outputs.push_back({node, v.value->at.output});
+    std::string& name = wiring.names[static_cast<size_t>(node) + 1];
+    if (name.empty() && v.value->at.output == 0) name = graph_name(v.name, taken);
+  }
+  Result<LayerConfig> graph = make_graph(wiring, std::move(layers));
+  if (!graph.ok()) return refuse(end, graph.error().message);
+  LOOM_TRY(out.network.grid.put({}, {std::move(*graph)}));
+  const Result<Network> whole = Network::finalize(out.network.grid, sample_.after(batch_));
+  if (!whole.ok()) return refuse(end, whole.error().message);
+  // A constant may have an axis that is the batch of the file.
+  const int64_t other = 2 * batch_ + 1;
+  const Result<Network> larger = Network::finalize(out.network.grid, sample_.after(other));
+  if (!larger.ok() || larger->output()[0] != other) {
+    if (batch_ != 1)
+      return refuse(
+          end, cat("works for a batch of ", batch_, " alone: export the model with an open batch"));
+    out.notes.push_back("the file fixes the batch at 1: samples are computed one by one");
+  }
+  out.input = input_name_;
+  out.output = end.name;
+  out.metadata = model_.metadata;
+  for (const NamedOutput& v : outputs) {
+    if (!is_float(v.value->type))
+      out.notes.push_back(cat("output '", printable(v.name), "' holds ",
+                              onnx_type_name(v.value->type),
+                              " values in the file; here the same numbers as floats"));
+  }
+  return out;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,158 @@
+// Recurrences in one or both directions, the general way. See general.hpp; gates and their order:
+// lower_sequence.cpp. Ours run over [batch, time, width]; backwards is forwards over a sequence
+// that was turned around.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "formats/onnx/general.hpp"
+#include "layers/axes.hpp"
+
+namespace loom::core {
+namespace {
+
+using List = std::vector<int64_t>;
+
+// Part `way` of so many equal ones.
+std::vector<float> part(const std::vector<float>& all, size_t way, size_t ways) {
+  const auto each = static_cast<int64_t>(all.size() / ways), at = each * static_cast<int64_t>(way);
+  return {all.begin() + at, all.begin() + at + each};
+}
+
+}  // namespace
+
+// What a recurrence asks for that no layer has.
+Status GraphImport::check_recurrent(const OnnxNode& n, const ImportGates& g, int64_t time,
+                                    const Constant& w, const Constant& r) {
+  const auto gates = static_cast<int64_t>(g.order.size());
+  const int64_t ways = w.dims.size() == 3 ? w.dims[0] : 0;
+  const int64_t hidden = r.dims.size() == 3 ? r.dims[2] : 0;
+  if (ways < 1 || ways > 2 || hidden < 1 || r.dims[0] != ways || w.dims[2] < 1 ||
+      w.dims[1] != gates * hidden || r.dims[1] != gates * hidden ||
+      attribute(n, "hidden_size", hidden) != hidden)
+    return refuse(n, "weights that do not fit each other, or its hidden_size");
+  const std::string direction = attribute_text(n, "direction", "forward");
+  if ((direction == "bidirectional") != (ways == 2) ||
+      (ways == 1 && direction != "forward" && direction != "reverse"))
+    return refuse(n, "a direction that does not fit its weights");
+  const auto all = [](const Constant& c, double value) {
+    return std::ranges::all_of(c.values, [&](double v) { return v == value; });
+  };
+  for (size_t i = 4; i < n.inputs.size(); ++i) {
+    if (!has_input(n, i)) continue;
+    LOOM_ASSIGN(const Value* v, value(n, i));
+    Result<ConstantRef> known =
+        v->is_constant() ? constant(n, i) : Result<ConstantRef>(ConstantRef());
+    if (!known.ok() || *known == nullptr || i > 6 ||
+        !all(**known, i == 4 ? static_cast<double>(time) : 0))
+      return refuse(n, "lengths, peepholes, or a starting state that is not zero, are not read");
+  }
+  if (g.kind == LayerKind::gru && attribute(n, "linear_before_reset", 0) == 0)
+    return refuse(n, "only linear_before_reset 1 is read (the form of PyTorch and cuDNN)");
+  const OnnxAttribute* given = n.find("activations");
+  const std::vector<std::string> usual = g.kind == LayerKind::lstm
+                                             ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+                                             : std::vector<std::string>{"Sigmoid", "Tanh"};
+  bool plain = given == nullptr;
+  if (given != nullptr && g.kind == LayerKind::rnn)
+    plain = ways == 1 ? !rnn_activation(n).empty()
+                      : given->texts == std::vector<std::string>{"Tanh", "Tanh"};
+  if (given != nullptr && g.kind != LayerKind::rnn) {
+    std::vector<std::string> want = usual;
+    if (ways == 2) want.insert(want.end(), usual.begin(), usual.end());
+    plain = given->texts == want;
+  }
+  if (!plain || n.find("clip") != nullptr || attribute(n, "input_forget", 0) != 0)
+    return refuse(n, "activations, clip or input_forget that no layer has");
+  return {};
+}
+
+Status GraphImport::recurrent_node(const OnnxNode& n) {
+  const std::vector<ImportGates> table = gate_table();
+  const ImportGates& g =
+      *std::ranges::find_if(table, [&](const ImportGates& row) { return row.op == n.op; });
+  LOOM_ASSIGN(Value x, stream(n, 0));
+  LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
+  LOOM_ASSIGN(const ConstantRef r, constant(n, 2));
+  if (x.shape.rank() != 3) return refuse(n, "its input must be a sequence");
+  if (attribute(n, "layout", 0) != 0)
+    return refuse(n, "layout 1 (the batch first) is not read; export with layout 0 and Transpose");
+  LOOM_ASSIGN(x, emit(n, LayerKind::transpose, {{"axes", List{1, 0, 2}}}, {x}));
+  const int64_t batch = x.shape[0], time = x.shape[1];
+  if (batch != batch_)
+    return refuse(n, "runs along the batch axis of the input; export with batch_first=True");
+  LOOM_TRY(check_recurrent(n, g, time, *w, *r));
+  const auto ways = static_cast<size_t>(w->dims[0]);
+  const int64_t in = w->dims[2], hidden = r->dims[2];
+  const auto gates = static_cast<int64_t>(g.order.size());
+  const auto block = static_cast<size_t>(hidden), count = static_cast<size_t>(gates * hidden);
+  std::vector<float> biases(2 * count * ways);
+  if (has_input(n, 3)) {
+    LOOM_ASSIGN(const ConstantRef b, constant(n, 3));
+    if (b->dims != List{static_cast<int64_t>(ways), static_cast<int64_t>(2 * count)})
+      return refuse(n, "biases of the wrong size");
+    biases = b->floats();
+  }
+  std::vector<Field> fields = {{"in", in}, {"hidden", hidden}};
+  if (g.kind == LayerKind::rnn)
+    fields.emplace_back("activation", ways == 1 ? rnn_activation(n) : "tanh");
+  const std::vector<Field> turn = {{"starts", List{-1}},
+                                   {"ends", List{-(int64_t{1} << 52)}},
+                                   {"axes", List{1}},
+                                   {"steps", List{-1}}};
+  const bool backwards = attribute_text(n, "direction", "forward") == "reverse";
+  const auto floats_w = w->floats(), floats_r = r->floats();
+  std::vector<Value> sequences, lasts;
+  for (size_t way = 0; way < ways; ++way) {
+    const bool back = backwards || way == 1;
+    Value from = x;
+    if (back) {
+      LOOM_ASSIGN(from, emit(n, LayerKind::slice, turn, {x}));
+    }
+    const std::vector<float> bias = part(biases, way, ways);
+    std::vector<float> first = reordered(bias, 0, block, g.order);
+    const std::vector<float> second = reordered(bias, count, block, g.order);
+    const auto wide = block * static_cast<size_t>(in);
+    std::vector<ItemParam> params = {
+        {"wih", Shape{gates * hidden, in},
+         shared(reordered(part(floats_w, way, ways), 0, wide, g.order))},
+        {"whh", Shape{gates * hidden, hidden},
+         shared(reordered(part(floats_r, way, ways), 0, block * block, g.order))}};
+    if (g.kind != LayerKind::gru) {
+      for (size_t i = 0; i < count; ++i) first[i] += second[i];
+    }
+    params.push_back({"bias", Shape{gates * hidden}, shared(std::move(first))});
+    if (g.kind == LayerKind::gru)
+      params.push_back({"bias_hh", Shape{gates * hidden}, shared(second)});
+    LOOM_ASSIGN(Value y, emit(n, g.kind, fields, {from}, std::move(params)));
+    LOOM_ASSIGN(Value last,
+                emit(n, LayerKind::slice,
+                     {{"starts", List{time - 1}}, {"ends", List{time}}, {"axes", List{1}}}, {y}));
+    if (back) {
+      LOOM_ASSIGN(y, emit(n, LayerKind::slice, turn, {y}));
+    }
+    LOOM_ASSIGN(y, view(n, y, {batch, time, 1, hidden}));
+    sequences.push_back(y);
+    lasts.push_back(last);
+  }
+  return define_recurrent(n, sequences, lasts);
+}
+
+// Sequences [batch, time, 1, hidden] and last states [batch, 1, hidden] of each direction as the
+// outputs of the node: [time, directions, batch, hidden] and [directions, batch, hidden].
+Status GraphImport::define_recurrent(const OnnxNode& n, const std::vector<Value>& sequences,
+                                     const std::vector<Value>& lasts) {
+  for (const bool last : {false, true}) {
+    if (n.outputs.size() <= (last ? 1U : 0U) || n.outputs[last ? 1 : 0].empty()) continue;
+    const std::vector<Value>& parts = last ? lasts : sequences;
+    Value y = parts[0];
+    if (parts.size() > 1) {
+      LOOM_ASSIGN(y, emit(n, LayerKind::concat, {{"axis", int64_t{last ? 1 : 2}}}, parts));
+    }
+    const List order = last ? List{1, 0, 2} : List{1, 2, 0, 3};
+    LOOM_ASSIGN(y, emit(n, LayerKind::transpose, {{"axes", order}}, {y}));
+    LOOM_TRY(define(n, std::move(y), last ? 1 : 0));
+  }
+  return {};
+}
+
+}  // namespace loom::core

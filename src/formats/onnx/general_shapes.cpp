@@ -1,0 +1,369 @@
+// What only moves values, the general way: shapes, slices, joins, look-ups. See general.hpp.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "formats/onnx/general.hpp"
+#include "layers/axes.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr int64_t kToEnd = int64_t{1} << 52;
+
+int64_t product(const std::vector<int64_t>& dims, size_t first, size_t last) {
+  int64_t n = 1;
+  for (size_t i = first; i < last; ++i) n *= dims[i];
+  return n;
+}
+
+}  // namespace
+
+// The values of x as dims, which may hold the batch: no extent that follows from it is written
+// down.
+Result<GraphImport::Value> GraphImport::view(const OnnxNode& n, const Value& x,
+                                             const std::vector<int64_t>& dims) {
+  Value y = x;
+  y.f = nullptr;
+  y.name.clear();
+  y.scalar = dims.empty();
+  std::vector<int64_t> shape = dims.empty() ? std::vector<int64_t>{1} : dims;
+  if (axis_extents(x.shape) == shape) return y;
+  bool open = false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool same =
+        static_cast<int>(i) < x.shape.rank() && x.shape[static_cast<int>(i)] == shape[i];
+    if (same) {
+      shape[i] = 0;
+    } else if (batch_ == open_batch_ && shape[i] % batch_ == 0 && !open) {
+      shape[i] = -1;
+      open = true;
+    }
+  }
+  const bool scalar = y.scalar;
+  LOOM_ASSIGN(y, emit(n, LayerKind::view, {{"shape", shape}}, {x}));
+  y.scalar = scalar;
+  return y;
+}
+
+// Identity, Constant and Dropout: the value itself.
+Status GraphImport::same_node(const OnnxNode& n) {
+  if (n.op == "Constant") {
+    const OnnxAttribute* a = n.attributes.size() == 1 ? &n.attributes[0] : nullptr;
+    Value v;
+    Constant c;
+    if (a != nullptr && a->name == "value" && a->tensors.size() == 1) {
+      v.tensor = &a->tensors[0];
+      v.type = v.tensor->type;
+      return define(n, std::move(v));
+    }
+    if (a != nullptr && a->name == "value_float") {
+      c.values = {static_cast<double>(a->real)};
+    } else if (a != nullptr && a->name == "value_int") {
+      c = {{}, OnnxType::i64, {static_cast<double>(a->integer)}};
+    } else if (a != nullptr && a->name == "value_ints") {
+      c = {{static_cast<int64_t>(a->integers.size())}, OnnxType::i64, {}};
+      c.values.assign(a->integers.begin(), a->integers.end());
+    } else if (a != nullptr && a->name == "value_floats") {
+      c = {{static_cast<int64_t>(a->reals.size())}, OnnxType::f32, {}};
+      c.values.assign(a->reals.begin(), a->reals.end());
+    } else {
+      return refuse(n, "a constant of strings or sparse values");
+    }
+    v.type = c.type;
+    v.constant = std::make_shared<const Constant>(std::move(c));
+    return define(n, std::move(v));
+  }
+  LOOM_ASSIGN(const Value* x, value(n, 0));
+  if (n.op == "Dropout" && has_input(n, 1)) {
+    LOOM_ASSIGN(const ConstantRef ratio, constant(n, 1));
+    if (!ratio->dims.empty() || !(ratio->at(0) >= 0 && ratio->at(0) < 1))
+      return refuse(n, "a ratio that is not one number from 0 to 1");
+  }
+  if (n.op == "Dropout" && has_input(n, 2)) {
+    LOOM_ASSIGN(const ConstantRef training, constant(n, 2));
+    if (training->count() != 1 || training->at(0) != 0)
+      return refuse(n, "training_mode drops values at random; export for inference");
+  }
+  return define(n, *x);
+}
+
+Status GraphImport::shape_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value* x, value(n, 0));
+  std::vector<int64_t> dims;
+  if (x->constant != nullptr) dims = x->constant->dims;
+  if (x->tensor != nullptr) dims = x->tensor->shape;
+  if (!x->is_constant() && !x->scalar) dims = axis_extents(x->shape);
+  Constant out;
+  if (n.op == "Size") {
+    out = {{}, OnnxType::i64, {static_cast<double>(product(dims, 0, dims.size()))}};
+  } else {
+    const auto rank = static_cast<int64_t>(dims.size());
+    const auto at = [&](int64_t p) { return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank); };
+    const int64_t first = at(attribute(n, "start", 0)), last = at(attribute(n, "end", rank));
+    out = {{std::max<int64_t>(last - first, 0)}, OnnxType::i64, {}};
+    for (int64_t i = first; i < last; ++i)
+      out.values.push_back(static_cast<double>(dims[static_cast<size_t>(i)]));
+  }
+  Value v;
+  v.type = OnnxType::i64;
+  v.constant = std::make_shared<const Constant>(std::move(out));
+  return define(n, std::move(v));
+}
+
+// Reshape, Flatten, Squeeze, Unsqueeze, of constants too.
+Status GraphImport::reshape_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value* x, value(n, 0));
+  ConstantRef known;
+  if (x->is_constant()) {
+    LOOM_ASSIGN(known, constant(n, 0));
+    LOOM_ASSIGN(x, value(n, 0));
+  }
+  std::vector<int64_t> have = known != nullptr ? known->dims : axis_extents(x->shape);
+  if (known == nullptr && x->scalar) have.clear();
+  LOOM_ASSIGN(const std::vector<int64_t> dims, reshaped(n, have));
+  if (dims.size() > static_cast<size_t>(Shape::kMaxRank))
+    return refuse(n, cat("a shape of ", dims.size(), " axes; ", Shape::kMaxRank, " are read"));
+  if (known == nullptr) {
+    LOOM_ASSIGN(const Value from, stream(n, 0));
+    std::vector<int64_t> behind = axis_extents(values_.at(input_name_).shape);
+    behind.push_back(1);
+    if (ids_ && from.at == GraphValue{} && dims == behind) {
+      // Ids that something is compared with: they stay the input, and only an Equal reads them so.
+      Value ids = from;
+      ids.shape = shape_of(dims);
+      return define(n, std::move(ids));
+    }
+    LOOM_ASSIGN(Value y, view(n, from, dims));
+    return define(n, std::move(y));
+  }
+  Constant made = *known;
+  made.dims = dims;
+  if (made.count() != known->count()) return refuse(n, "another number of values");
+  Value y;
+  y.type = made.type;
+  y.constant = std::make_shared<const Constant>(std::move(made));
+  return define(n, std::move(y));
+}
+
+Result<std::vector<int64_t>> GraphImport::reshaped(const OnnxNode& n,
+                                                   const std::vector<int64_t>& have) {
+  const auto rank = static_cast<int64_t>(have.size());
+  const int64_t count = product(have, 0, have.size());
+  std::vector<int64_t> dims = have;
+  if (n.op == "Flatten") {
+    int64_t axis = attribute(n, "axis", 1);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis > rank) return refuse(n, "an axis that does not exist");
+    const auto at = static_cast<size_t>(axis);
+    return std::vector<int64_t>{product(have, 0, at), product(have, at, have.size())};
+  }
+  if (n.op == "Reshape") {
+    LOOM_ASSIGN(dims, list(n, 1, "shape", {}));
+    int64_t known = 1, *open = nullptr;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
+      if (dims[i] == -1 && open == nullptr) {
+        open = &dims[i];
+      } else if (dims[i] < 1 || known > count / dims[i]) {
+        return refuse(n, "a shape that cannot be");
+      } else {
+        known *= dims[i];
+      }
+    }
+    if (open != nullptr) *open = count / known;
+    if (product(dims, 0, dims.size()) != count) return refuse(n, "another number of values");
+    return dims;
+  }
+  LOOM_ASSIGN(std::vector<int64_t> axes, list(n, 1, "axes", {}));
+  const bool out = n.op == "Squeeze";
+  if (axes.empty() && out) {
+    for (int64_t i = 0; i < rank; ++i) {
+      if (have[static_cast<size_t>(i)] == 1) axes.push_back(i);
+    }
+  }
+  const int64_t whole = out ? rank : rank + static_cast<int64_t>(axes.size());
+  for (int64_t& a : axes) {
+    a += a < 0 ? whole : 0;
+    if (a < 0 || a >= whole) return refuse(n, "an axis that does not exist");
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    return refuse(n, "an axis stands twice");
+  if (!out) {
+    for (const int64_t a : axes) dims.insert(dims.begin() + a, 1);
+    return dims;
+  }
+  for (size_t i = axes.size(); i-- > 0;) {
+    if (have[static_cast<size_t>(axes[i])] != 1)
+      return refuse(n, "takes away an axis that is not 1");
+    dims.erase(dims.begin() + axes[i]);
+  }
+  return dims;
+}
+
+Status GraphImport::transpose_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value* known, value(n, 0));
+  const Value f = *known;
+  std::vector<int64_t> order;
+  for (int i = f.shape.rank(); i-- > 0;) order.push_back(i);
+  order = attribute_list(n, "perm", order);
+  Value y;
+  if (f.is_constant() || f.f == nullptr || f.at.node >= kGraphInput) {
+    LOOM_ASSIGN(const Value x, stream(n, 0));
+    if (x.scalar) return define(n, x);
+    LOOM_ASSIGN(y, emit(n, LayerKind::transpose, {{"axes", order}}, {x}));
+  }
+  if (f.f != nullptr && f.base.node >= kGraphInput) {
+    // A function of values is the same function of the values moved; those are moved once.
+    std::vector<int64_t> key = {f.base.node, f.base.output};
+    key.insert(key.end(), order.begin(), order.end());
+    if (!moved_.contains(key)) {
+      Value base;
+      base.at = f.base;
+      base.shape = f.shape;
+      LOOM_ASSIGN(const Value made, emit(n, LayerKind::transpose, {{"axes", order}}, {base}));
+      moved_.emplace(key, made);
+    }
+    const Value& base = moved_.at(key);
+    y.f = f.f;
+    y.base = base.at;
+    y.shape = base.shape;
+  }
+  return define(n, std::move(y));
+}
+
+Status GraphImport::slice_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value x, stream(n, 0));
+  LOOM_ASSIGN(std::vector<int64_t> starts, list(n, 1, "starts", {}));
+  LOOM_ASSIGN(std::vector<int64_t> ends, list(n, 2, "ends", {}));
+  std::vector<int64_t> all;
+  for (size_t i = 0; i < starts.size(); ++i) all.push_back(static_cast<int64_t>(i));
+  LOOM_ASSIGN(const std::vector<int64_t> axes, list(n, 3, "axes", all));
+  LOOM_ASSIGN(const std::vector<int64_t> steps,
+              list(n, 4, "steps", std::vector<int64_t>(starts.size(), 1)));
+  for (std::vector<int64_t>* side : {&starts, &ends}) {
+    for (int64_t& p : *side) p = std::clamp(p, -kToEnd, kToEnd);
+  }
+  // The whole of the batch, however large it is.
+  for (size_t i = 0; i < axes.size() && i < ends.size() && i < starts.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + x.shape.rank() : axes[i];
+    if (axis == 0 && starts[i] == 0 && ends[i] >= x.shape[0]) ends[i] = kToEnd;
+  }
+  LOOM_ASSIGN(Value y,
+              emit(n, LayerKind::slice,
+                   {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}}, {x}));
+  return define(n, std::move(y));
+}
+
+Status GraphImport::split_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value x, stream(n, 0));
+  int64_t axis = attribute(n, "axis", 0);
+  if (axis < 0) axis += x.shape.rank();
+  if (axis < 0 || axis >= x.shape.rank()) return refuse(n, "an axis that does not exist");
+  const int64_t extent = x.shape[static_cast<int>(axis)];
+  const auto parts = static_cast<int64_t>(n.outputs.size());
+  const int64_t each = (extent + parts - 1) / std::max<int64_t>(parts, 1);
+  std::vector<int64_t> equal(static_cast<size_t>(parts), each);
+  if (parts > 0) equal.back() = extent - each * (parts - 1);
+  LOOM_ASSIGN(const std::vector<int64_t> widths, list(n, 1, "split", equal));
+  if (widths.size() != n.outputs.size()) return refuse(n, "as many widths as outputs are needed");
+  int64_t first = 0;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    LOOM_ASSIGN(Value y, emit(n, LayerKind::slice,
+                              {{"starts", std::vector<int64_t>{first}},
+                               {"ends", std::vector<int64_t>{first + widths[i]}},
+                               {"axes", std::vector<int64_t>{axis}}},
+                              {x}));
+    LOOM_TRY(define(n, std::move(y), i));
+    first += widths[i];
+  }
+  return first == extent ? Status{} : refuse(n, "widths that do not make up the axis");
+}
+
+Status GraphImport::concat_node(const OnnxNode& n) {
+  std::vector<Value> parts;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    LOOM_ASSIGN(const Value part, stream(n, i));
+    parts.push_back(part);
+  }
+  LOOM_ASSIGN(Value y, emit(n, LayerKind::concat, {{"axis", attribute(n, "axis", 0)}}, parts));
+  return define(n, std::move(y));
+}
+
+Status GraphImport::expand_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value x, stream(n, 0));
+  LOOM_ASSIGN(std::vector<int64_t> to, list(n, 1, "shape", {}));
+  if (to.empty() || (!x.scalar && to == axis_extents(x.shape))) return define(n, x);
+  std::vector<Value> inputs = {x};
+  const int missing = static_cast<int>(to.size()) - x.shape.rank();
+  for (size_t i = 0; i < to.size(); ++i) {
+    const int axis = static_cast<int>(i) - missing;
+    const int64_t have = axis >= 0 && !x.scalar ? x.shape[axis] : 1;
+    if (to[i] == have) {
+      to[i] = 1;
+    } else if (i == 0 && to[i] == batch_ && batch_ == open_batch_) {
+      to[i] = 1;  // the batch of the input, whatever it is
+      inputs.push_back(values_.at(input_name_));
+    }
+  }
+  LOOM_ASSIGN(Value y, emit(n, LayerKind::expand, {{"shape", to}}, inputs));
+  return define(n, std::move(y));
+}
+
+// A table of rows that ids name, or one place, or a run of places, of an axis.
+Status GraphImport::gather_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value* table, value(n, 0));
+  LOOM_ASSIGN(const Value* places, value(n, 1));
+  int64_t axis = attribute(n, "axis", 0);
+  if (table->is_constant()) {
+    const Value ids = *places;
+    LOOM_ASSIGN(const ConstantRef rows, constant(n, 0));
+    if (axis == 0 && ids.at.node >= 0) {
+      LOOM_ASSIGN(Value y, looked_up(n, ids, *rows));
+      return define(n, std::move(y));
+    }
+    if (axis != 0 || rows->dims.size() != 2 || !ids_ || !(ids.at == GraphValue{}))
+      return refuse(n, "looks up a table by what is not the input of the model");
+    LOOM_ASSIGN(
+        Value y,
+        emit(n, LayerKind::embedding, {{"vocab", rows->dims[0]}, {"width", rows->dims[1]}}, {ids},
+             {{"weight", Shape{rows->dims[0], rows->dims[1]}, shared(rows->floats())}}));
+    return define(n, std::move(y));
+  }
+  if (!places->is_constant()) return refuse(n, "looks up computed values by computed places");
+  LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
+  LOOM_ASSIGN(const Value x, stream(n, 0));
+  if (axis < 0) axis += x.shape.rank();
+  if (axis < 0 || axis >= x.shape.rank() || at->dims.size() > 1 || at->count() < 1 ||
+      at->count() > 4096)
+    return refuse(n, "places that are no list of an axis that exists");
+  const int64_t extent = x.shape[static_cast<int>(axis)];
+  std::vector<Value> parts;
+  std::vector<int64_t> list = at->integers();
+  list.resize(static_cast<size_t>(at->count()), list[0]);
+  for (size_t i = 0; i < list.size();) {
+    size_t end = i + 1;
+    for (int64_t& p : list) p += p < 0 ? extent : 0;
+    while (end < list.size() && list[end] == list[end - 1] + 1) ++end;
+    if (list[i] < 0 || list[i] >= extent) return refuse(n, "a place outside of its axis");
+    LOOM_ASSIGN(const Value part, emit(n, LayerKind::slice,
+                                       {{"starts", std::vector<int64_t>{list[i]}},
+                                        {"ends", std::vector<int64_t>{list[end - 1] + 1}},
+                                        {"axes", std::vector<int64_t>{axis}}},
+                                       {x}));
+    parts.push_back(part);
+    i = end;
+  }
+  Value y = parts[0];
+  if (parts.size() > 1) {
+    LOOM_ASSIGN(y, emit(n, LayerKind::concat, {{"axis", axis}}, parts));
+  }
+  if (at->dims.empty()) {
+    std::vector<int64_t> dims = axis_extents(y.shape);
+    dims.erase(dims.begin() + axis);
+    LOOM_ASSIGN(y, view(n, y, dims));
+  }
+  return define(n, std::move(y));
+}
+
+}  // namespace loom::core

@@ -1,0 +1,62 @@
+// Constant: values that do not depend on the input: positions, tables, factors. It reads nothing.
+// They are a parameter, stored with the weights; its shape has no batch: [1, T, D] or [D] is
+// broadcast by what reads it.
+#include "base/text.hpp"
+#include "layers/axes.hpp"
+#include "layers/layer.hpp"
+
+namespace loom::core {
+namespace {
+
+enum { kShape };
+constexpr FieldDesc kFields[] = {
+    {"shape", FieldType::list, 1, 1, 1 << 24, "", "its extents"},
+};
+
+Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape>) {
+  const std::vector<int64_t>& extents = c.list(kShape);
+  if (extents.empty() || extents.size() > static_cast<size_t>(Shape::kMaxRank)) {
+    return invalid(cat("Constant: its shape has ", extents.size(), " extents, must have 1 to ",
+                       Shape::kMaxRank));
+  }
+  return std::vector<Shape>{shape_of(extents)};
+}
+
+// One row of values, so that it stays f32 where matrices are packed.
+void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  int64_t count = 1;
+  for (const int64_t extent : c.list(kShape)) count *= extent;
+  out.push_back({"value", Shape{count}, Init::normal1});
+}
+
+Result<Tensor> forward(ForwardCall& call) {
+  Tensor y = call.param(0);
+  y.shape = shape_of(call.config().list(kShape));
+  y.row_stride = y.shape.last();
+  return y;
+}
+
+LayerExample example() {
+  return {Shape{5},
+          {{LayerKind::graph,
+            {{"wires", std::vector<int64_t>{1, -1, 0, 0, 2, 0, 0, 1, 0}},
+             {"outputs", std::vector<int64_t>{2, 0}}},
+            {sketch_dense(5, 3),
+             {LayerKind::constant, {{"shape", std::vector<int64_t>{1, 3}}}},
+             {LayerKind::binary, {{"function", "mul"}}}}}}};
+}
+
+}  // namespace
+
+extern const LayerDef kConstant;
+const LayerDef kConstant = {.kind = LayerKind::constant,
+                            .name = "Constant",
+                            .fields = kFields,
+                            .params = params,
+                            .forward = forward,
+                            .fewest_inputs = 0,
+                            .most_inputs = 0,
+                            .infer_all = infer,
+                            .example = example};
+
+}  // namespace loom::core

@@ -1,0 +1,64 @@
+// Graph: a container whose children are nodes of a directed graph without cycles. Each says which
+// values it reads: inputs of the graph, or outputs of nodes before it. Branches, joins of branches
+// and several inputs and outputs are all the same then; a row, a Residual and a Parallel are
+// special cases. Nodes run in their order.
+//
+// The wiring is data of the Graph itself, as numbers, so that a pass looks up no name. People write
+// names: GraphNames is that form, which JSON and builders share.
+// Invariant: a node reads only what stands before it, so there is no cycle by construction.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layers/layer.hpp"
+
+namespace loom::core {
+
+constexpr int64_t kMostGraphInputs = 64;
+
+// A value of a graph: output `output` of node `node`, or, where node is kGraphInput, the input of
+// the graph with that number.
+constexpr int64_t kGraphInput = -1;
+struct GraphValue {
+  int64_t node = kGraphInput;
+  int64_t output = 0;
+  bool operator==(const GraphValue&) const = default;
+};
+
+struct GraphWiring {
+  int64_t inputs = 1;
+  std::vector<std::vector<GraphValue>> nodes;  // what each child reads
+  std::vector<GraphValue> outputs;
+  std::vector<std::string> names;  // of inputs, then of nodes; empty: numbers are their names
+};
+
+// A Graph of these nodes. Errors: a node that reads itself, a later one or none; counts that do not
+// agree.
+Result<LayerConfig> make_graph(const GraphWiring& wiring, std::vector<LayerConfig> nodes);
+// The wiring of a Graph as make_graph() took it.
+GraphWiring graph_wiring(const LayerConfig& graph);
+
+// The same with names. A node without one goes by its number. A node that does not say what it
+// reads reads the node before it, or the first input; outputs that are not said are those of the
+// last node. A value is "name", the first output of a node or an input, or "name:1", the second
+// output.
+struct GraphNames {
+  struct Node {
+    std::string name;
+    std::optional<std::vector<std::string>> from;
+  };
+  std::vector<std::string> inputs = {"input"};
+  std::vector<Node> nodes;
+  std::vector<std::string> outputs;
+};
+// Errors name the node: a name that nothing before has, that stands twice, or that is no name.
+Result<GraphWiring> wire_graph(const GraphNames& names);
+// All of them said, for writers.
+GraphNames graph_names(const LayerConfig& graph);
+
+// Whether a child takes the first input of the graph as ids.
+bool graph_takes_ids(const LayerConfig& graph);
+
+}  // namespace loom::core

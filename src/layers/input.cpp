@@ -1,0 +1,59 @@
+// Input: an input of the network besides its first: a second image, a state, the lengths of
+// sequences. It reads some value of the batch, for the number of samples alone, and gives what the
+// caller gave for that name. In a Graph it is a node among others; two nodes of one name are one
+// input. Where nobody gives it, as in a training step, it is zeros.
+#include "base/text.hpp"
+#include "layers/axes.hpp"
+#include "layers/layer.hpp"
+
+namespace loom::core {
+namespace {
+
+enum { kInput, kShape, kBatched, kIds };
+constexpr FieldDesc kFields[] = {
+    {"input", FieldType::text, 0, 0, 0, "more", "its name, by which callers give it"},
+    {"shape", FieldType::list, 1, 1, 1 << 24, "", "extents of one sample, or of all it is"},
+    {"batched", FieldType::boolean, 1, 0, 1, "", "whether each sample has its own"},
+    {"ids", FieldType::integer, 0, 0, 1 << 24, "", "above 0: whole numbers below it"},
+};
+
+InputSpec input(const LayerConfig& c) {
+  return {std::string(c.text(kInput)), shape_of(c.list(kShape)), c.flag(kBatched), c.integer(kIds)};
+}
+
+Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in) {
+  const size_t most = static_cast<size_t>(Shape::kMaxRank) - (c.flag(kBatched) ? 1 : 0);
+  const size_t extents = c.list(kShape).size();
+  if (extents == 0 || extents > most)
+    return invalid(cat("Input: its shape has ", extents, " extents, must have 1 to ", most));
+  if (c.text(kInput).empty()) return invalid("Input: its name is empty; give `input` a name");
+  return std::vector<Shape>{input(c).batch(in[0][0])};
+}
+
+Result<Tensor> forward(ForwardCall& call) {
+  return call.given();
+}
+
+LayerExample example() {
+  // y = a(x) + input
+  return {Shape{5},
+          {{LayerKind::graph,
+            {{"wires", std::vector<int64_t>{1, -1, 0, 1, -1, 0, 2, 0, 0, 1, 0}},
+             {"outputs", std::vector<int64_t>{2, 0}}},
+            {sketch_dense(5, 3),
+             {LayerKind::input, {{"shape", std::vector<int64_t>{3}}}},
+             {LayerKind::binary, {{"function", "add"}}}}}}};
+}
+
+}  // namespace
+
+extern const LayerDef kInputLayer;
+const LayerDef kInputLayer = {.kind = LayerKind::input,
+                              .name = "Input",
+                              .fields = kFields,
+                              .forward = forward,
+                              .infer_all = infer,
+                              .input = input,
+                              .example = example};
+
+}  // namespace loom::core

@@ -1,0 +1,73 @@
+// DecoderConfig: what a decoder is, whatever kind of file says so, as plain validated data. Readers
+// in formats/ make it; decoder_grid() makes a network of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace loom::core {
+
+// none: never read from a file; for networks built in code.
+enum class RopeKind : uint8_t { none, standard, linear, llama3 };
+
+// How checkpoints of 1.58 bits hold the matrices of their blocks. none: as any other. online: full
+// weights, of which each matrix uses sign and mean magnitude. multiplied, divided: packed codes and
+// one weight_scale, by which the codes are multiplied or divided.
+enum class TernaryWeights : uint8_t { none, online, multiplied, divided };
+
+// What may differ from layer to layer.
+struct DecoderLayer {
+  int64_t window = 0;     // positions attention sees; 0: all
+  bool rope = true;       // has rotary positions
+  double rope_theta = 0;  // > 0: standard positions with this base in place of the model's
+  bool operator==(const DecoderLayer&) const = default;
+};
+
+struct DecoderConfig {
+  std::string architecture;  // "LlamaForCausalLM"
+  std::string model_type;    // "llama"
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t num_layers = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;  // Llama: defaults to num_heads
+  int64_t head_dim = 0;      // defaults to hidden_size / num_heads; always even
+  int64_t vocab_size = 0;
+  int64_t max_positions = 2048;
+  double rms_norm_eps = 1e-6;
+  std::string hidden_act = "silu";  // silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2
+  bool tie_word_embeddings = false;
+  bool attention_bias = false;  // q, k, v biases
+  bool attention_out_bias = false;
+  bool mlp_bias = false;
+  bool qk_norm = false;     // per-head RMS norm of q and k (Qwen3)
+  bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
+  bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)
+  double embedding_scale = 1.0;      // as in f32; a Gemma cast to bf16 as a whole rounds it to that
+  double attention_scale = 0.0;      // of the scores; 0: 1 / sqrt(head_dim)
+  double attention_soft_cap = 0.0;   // c: scores s become c tanh(s / c); 0: none
+  double final_soft_cap = 0.0;       // the same for logits
+  std::vector<DecoderLayer> layers;  // num_layers of them, or none: all plain
+  double rope_theta = 10000.0;
+  RopeKind rope = RopeKind::standard;
+  double rope_factor = 1.0;                    // linear, llama3
+  double rope_low_freq_factor = 1.0;           // llama3
+  double rope_high_freq_factor = 4.0;          // llama3
+  int64_t rope_original_max_positions = 8192;  // llama3
+  int64_t rope_width = 0;                      // values per head that turn; 0: head_dim
+  double rope_local_theta = 10000.0;           // of sliding layers, where those have their own
+  // How a Hugging Face folder holds the weights; other files set none of these.
+  bool unit_offset_norms = false;  // norms are stored as w of (1 + w) (Gemma)
+  bool fused_projections = false;  // q, k, v in one tensor, gate and up in another (Phi-3)
+  TernaryWeights ternary_weights = TernaryWeights::none;
+  int64_t bos_token_id = -1;  // -1: none
+  // config and generation_config merged, in order, without repeats
+  std::vector<int64_t> eos_token_ids;
+
+  DecoderLayer layer(int64_t i) const {
+    return layers.empty() ? DecoderLayer() : layers[static_cast<size_t>(i)];
+  }
+};
+
+}  // namespace loom::core

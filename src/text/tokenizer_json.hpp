@@ -1,0 +1,19 @@
+// The members of tokenizer.json as the parts of a TokenizerSpec. Private to the room.
+#pragma once
+
+#include "text/node.hpp"
+#include "text/tokenizer_spec.hpp"
+
+namespace loom::core::text {
+
+Result<BpeSpec> read_bpe(const Node& model);
+Result<AddedTokenSpec> read_added_token(const Node& node);
+// `node` is the member, which may be null.
+Result<std::vector<NormalizerStep>> read_normalizer(const Node& node);
+Result<std::vector<PreTokenizerStep>> read_pre_tokenizer(const Node& node);
+Result<std::vector<DecoderStep>> read_decoder(const Node& node);
+Result<std::optional<std::vector<TemplatePart>>> read_post_processor(const Node& node);
+// {"String": "..."} or {"Regex": "..."}
+Result<PatternSpec> read_pattern(const Node& node);
+
+}  // namespace loom::core::text

@@ -1,0 +1,222 @@
+// TokenizerSpec as tokenizer.json. What the format asks for and a spec has no place for (offsets,
+// templates for pairs, the type of each id) is written as it is where nobody uses it.
+#include "io/json.hpp"
+#include "text/tokenizer_spec.hpp"
+
+namespace loom::core {
+namespace text {
+namespace {
+
+JsonValue words(std::string_view value) {
+  return JsonValue::string(std::string(value));
+}
+
+JsonValue typed(std::string_view type) {
+  return JsonValue::object({{"type", words(type)}});
+}
+
+JsonValue pattern_json(const PatternSpec& pattern) {
+  return JsonValue::object({{pattern.regex ? "Regex" : "String", words(pattern.text)}});
+}
+
+JsonValue replace_json(const PatternSpec& find, const std::string& content) {
+  JsonValue out = typed("Replace");
+  out.add("pattern", pattern_json(find));
+  out.add("content", words(content));
+  return out;
+}
+
+JsonValue step_json(const NormalizerStep& step) {
+  static constexpr std::string_view kForms[] = {"NFC", "NFD", "NFKC", "NFKD"};
+  switch (step.kind) {
+    case NormalizerKind::form: return typed(kForms[static_cast<size_t>(step.form)]);
+    case NormalizerKind::lowercase: return typed("Lowercase");
+    case NormalizerKind::replace: return replace_json(step.find, step.content);
+    case NormalizerKind::prepend: {
+      JsonValue out = typed("Prepend");
+      out.add("prepend", words(step.content));
+      return out;
+    }
+    case NormalizerKind::strip: break;
+  }
+  JsonValue out = typed("Strip");
+  out.add("strip_left", JsonValue::boolean(step.left));
+  out.add("strip_right", JsonValue::boolean(step.right));
+  return out;
+}
+
+JsonValue byte_level_json(bool prefix_space, bool use_regex) {
+  JsonValue out = typed("ByteLevel");
+  out.add("add_prefix_space", JsonValue::boolean(prefix_space));
+  out.add("trim_offsets", JsonValue::boolean(true));
+  out.add("use_regex", JsonValue::boolean(use_regex));
+  return out;
+}
+
+JsonValue metaspace_json(std::string_view replacement, PrependScheme scheme, bool splits) {
+  static constexpr std::string_view kSchemes[] = {"always", "first", "never"};
+  JsonValue out = typed("Metaspace");
+  out.add("replacement", words(replacement));
+  out.add("prepend_scheme", words(kSchemes[static_cast<size_t>(scheme)]));
+  out.add("split", JsonValue::boolean(splits));
+  return out;
+}
+
+JsonValue step_json(const PreTokenizerStep& step) {
+  static constexpr std::string_view kBehaviors[] = {"Removed", "Isolated", "MergedWithPrevious",
+                                                    "MergedWithNext", "Contiguous"};
+  const JsonValue behavior = words(kBehaviors[static_cast<size_t>(step.behavior)]);
+  switch (step.kind) {
+    case PreTokenizerKind::split: {
+      JsonValue out = typed("Split");
+      out.add("pattern", pattern_json(step.find));
+      out.add("behavior", behavior);
+      out.add("invert", JsonValue::boolean(step.invert));
+      return out;
+    }
+    case PreTokenizerKind::byte_level: return byte_level_json(step.prefix_space, step.splits);
+    case PreTokenizerKind::digits: {
+      JsonValue out = typed("Digits");
+      out.add("individual_digits", JsonValue::boolean(step.behavior == SplitBehavior::isolated));
+      return out;
+    }
+    case PreTokenizerKind::punctuation: {
+      JsonValue out = typed("Punctuation");
+      out.add("behavior", behavior);
+      return out;
+    }
+    case PreTokenizerKind::white_space: return typed("WhitespaceSplit");
+    case PreTokenizerKind::words: return typed("Whitespace");
+    case PreTokenizerKind::metaspace: break;
+  }
+  return metaspace_json(step.replacement, step.prepend, step.splits);
+}
+
+JsonValue step_json(const DecoderStep& step) {
+  JsonValue out;
+  switch (step.kind) {
+    case DecoderKind::join_spaces: break;  // alone, and then the member is null
+    case DecoderKind::byte_level: return byte_level_json(true, true);
+    case DecoderKind::byte_fallback: return typed("ByteFallback");
+    case DecoderKind::fuse: return typed("Fuse");
+    case DecoderKind::replace: return replace_json(step.find, step.content);
+    case DecoderKind::metaspace:
+      return metaspace_json(utf8(step.character),
+                            step.keeps_first ? PrependScheme::never : PrependScheme::always, true);
+    case DecoderKind::strip:
+      out = typed("Strip");
+      out.add("content", words(utf8(step.character)));
+      out.add("start", JsonValue::integer(static_cast<int64_t>(step.start)));
+      out.add("stop", JsonValue::integer(static_cast<int64_t>(step.stop)));
+      break;
+    case DecoderKind::word_piece:
+      out = typed("WordPiece");
+      out.add("prefix", words(step.content));
+      out.add("cleanup", JsonValue::boolean(step.cleanup));
+      break;
+    case DecoderKind::word_suffix:
+      out = typed("BPEDecoder");
+      out.add("suffix", words(step.content));
+      break;
+  }
+  return out;
+}
+
+// null, the one step, or all in a Sequence.
+template <class Step>
+JsonValue steps_json(const std::vector<Step>& steps, const char* list) {
+  if (steps.empty()) return {};
+  if (steps.size() == 1) return step_json(steps[0]);
+  JsonValue out = typed("Sequence"), parts = JsonValue::array();
+  for (const Step& step : steps) parts.push(step_json(step));
+  out.add(list, std::move(parts));
+  return out;
+}
+
+JsonValue added_json(const AddedTokenSpec& token) {
+  JsonValue out =
+      JsonValue::object({{"id", JsonValue::integer(token.id)}, {"content", words(token.content)}});
+  out.add("single_word", JsonValue::boolean(token.single_word));
+  out.add("lstrip", JsonValue::boolean(token.lstrip));
+  out.add("rstrip", JsonValue::boolean(token.rstrip));
+  out.add("normalized", JsonValue::boolean(token.normalized));
+  out.add("special", JsonValue::boolean(token.special));
+  return out;
+}
+
+JsonValue model_json(const BpeSpec& spec) {
+  JsonValue out = typed("BPE");
+  if (spec.unk_token) out.add("unk_token", words(*spec.unk_token));
+  if (!spec.prefix.empty()) out.add("continuing_subword_prefix", words(spec.prefix));
+  if (!spec.suffix.empty()) out.add("end_of_word_suffix", words(spec.suffix));
+  out.add("fuse_unk", JsonValue::boolean(spec.fuse_unk));
+  out.add("byte_fallback", JsonValue::boolean(spec.byte_fallback));
+  out.add("ignore_merges", JsonValue::boolean(spec.ignore_merges));
+  std::vector<JsonValue::Member> tokens;
+  tokens.reserve(spec.vocabulary.size());
+  for (const auto& [token, id] : spec.vocabulary)
+    tokens.emplace_back(token, JsonValue::integer(id));
+  out.add("vocab", JsonValue::object(std::move(tokens)));
+  JsonValue merges = JsonValue::array();
+  for (const auto& [left, right] : spec.merges)
+    merges.push(JsonValue::array({words(left), words(right)}));
+  out.add("merges", std::move(merges));
+  if (spec.ranks.empty()) return out;
+  JsonValue ranks = JsonValue::array();
+  for (const int32_t rank : spec.ranks) ranks.push(JsonValue::integer(rank));
+  out.add("merge_ranks", std::move(ranks));
+  return out;
+}
+
+JsonValue place_json(const char* kind, std::string_view name) {
+  return JsonValue::object(
+      {{kind, JsonValue::object({{"id", words(name)}, {"type_id", JsonValue::integer(0)}})}});
+}
+
+JsonValue template_json(const std::vector<TemplatePart>& parts) {
+  JsonValue single = JsonValue::array(), specials = JsonValue::object();
+  for (const TemplatePart& part : parts) {
+    single.push(place_json(part.is_text ? "Sequence" : "SpecialToken", part.name));
+    if (part.is_text || specials.find(part.name) != nullptr) continue;
+    JsonValue ids = JsonValue::array(), tokens = JsonValue::array();
+    for (const TemplateId& id : part.ids) {
+      ids.push(JsonValue::integer(id.id));
+      tokens.push(words(id.token));
+    }
+    specials.add(part.name, JsonValue::object({{"id", words(part.name)},
+                                               {"ids", std::move(ids)},
+                                               {"tokens", std::move(tokens)}}));
+  }
+  JsonValue out = typed("TemplateProcessing");
+  out.add("single", std::move(single));
+  out.add("pair", JsonValue::array());
+  out.add("special_tokens", std::move(specials));
+  return out;
+}
+
+}  // namespace
+}  // namespace text
+
+std::string tokenizer_json(const TokenizerSpec& spec) {
+  JsonValue root = JsonValue::object({{"version", text::words("1.0")}});
+  JsonValue added = JsonValue::array();
+  for (const text::AddedTokenSpec& token : spec.added) added.push(text::added_json(token));
+  root.add("added_tokens", std::move(added));
+  root.add("normalizer", text::steps_json(spec.normalizer, "normalizers"));
+  root.add("pre_tokenizer", text::steps_json(spec.pre_tokenizer, "pretokenizers"));
+  const bool joins =
+      spec.decoder.size() == 1 && spec.decoder[0].kind == text::DecoderKind::join_spaces;
+  // No step at all is a list of none: null would join tokens with spaces.
+  JsonValue decoder = text::steps_json(spec.decoder, "decoders");
+  if (spec.decoder.empty()) {
+    decoder = text::typed("Sequence");
+    decoder.add("decoders", JsonValue::array());
+  }
+  root.add("decoder", joins ? JsonValue() : std::move(decoder));
+  root.add("model", text::model_json(spec.model));
+  root.add("post_processor",
+           spec.post_processor ? text::template_json(*spec.post_processor) : JsonValue());
+  return dump_json(root);
+}
+
+}  // namespace loom::core

@@ -1,0 +1,202 @@
+// Networks of several inputs and outputs. Each random one has parts that are networks of one input
+// as well: what those compute, put together here, is what the whole must give.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "loom/graph.hpp"
+#include "loom/loom.hpp"
+
+namespace loom {
+namespace {
+
+class Ports {
+ public:
+  explicit Ports(unsigned seed) : random_(seed) {}
+  int64_t upto(int64_t most) {
+    return 1 + static_cast<int64_t>(random_() % static_cast<unsigned>(most));
+  }
+  Tensor numbers(const Shape& shape) {
+    Tensor t = Tensor::zeros(shape).or_exit();
+    for (float& v : t.mutable_values<float>().or_exit())
+      v = static_cast<float>(random_() % 2001) / 1000.0f - 1.0f;
+    return t;
+  }
+  Tensor ids(const Shape& shape, int64_t below) {
+    Tensor t = Tensor::zeros(shape, DType::int64).or_exit();
+    for (int64_t& v : t.mutable_values<int64_t>().or_exit())
+      v = static_cast<int64_t>(random_() % static_cast<unsigned>(below));
+    return t;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+// a(x) * b(state), b(state), table(word) + shared
+Graph of_four(int64_t in, int64_t state, int64_t out, int64_t words) {
+  Graph g;
+  const GraphValue s = g.add(Input{.input = "state", .shape = {state}}, {g.input()}, "given state");
+  const GraphValue w =
+      g.add(Input{.input = "word", .shape = {1}, .ids = words}, {g.input()}, "word");
+  const GraphValue all =
+      g.add(Input{.input = "shared", .shape = {1, 1, out}, .batched = false}, {g.input()});
+  const GraphValue a = g.add(Dense{.in = in, .out = out}, {g.input()}, "a");
+  const GraphValue b =
+      g.add(Dense{.in = state, .out = out, .activation = Activation::tanh}, {s}, "b");
+  const GraphValue table = g.add(Embedding{.vocab = words, .width = out}, {w}, "table");
+  g.output(g.add(Binary{.function = BinaryFunction::mul}, {a, b}, "product"));
+  g.output(b);
+  g.output(g.add(Binary{}, {table, all}, "sum"));
+  return g;
+}
+
+// The part of `whole` at this node as a network of its own.
+Network part(const Network& whole, int node, Layer layer, const Shape& input) {
+  Network net = Network::sequential({std::move(layer)}, {.input = input}).or_exit();
+  for (const ParameterInfo& p : net.parameters()) {
+    const std::string name =
+        "(0, 0, 0, 0)/" + std::to_string(node) + p.name.substr(p.name.rfind('/'));
+    EXPECT_TRUE(net.set_parameter(p.name, whole.parameter(name).or_exit()).ok()) << name;
+  }
+  return net;
+}
+
+std::vector<float> floats(const Tensor& t) {
+  const auto v = t.values<float>().or_exit();
+  return {v.begin(), v.end()};
+}
+
+TEST(Ports, RandomNetworksOfFourInputsGiveWhatTheirPartsGive) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Ports r(seed);
+    const int64_t in = r.upto(9), state = r.upto(7), out = r.upto(11), words = r.upto(6);
+    const int64_t n = r.upto(5);
+    const Network net =
+        Network::sequential({of_four(in, state, out, words)}, {.input = {in}, .seed = seed})
+            .or_exit();
+    const std::vector<Tensor> given = {r.numbers({n, in}), r.numbers({n, state}),
+                                       r.ids({n, 1}, words), r.numbers({1, 1, out})};
+    Session session = net.session({.max_batch = n}).or_exit();
+    const auto got = session.run(given);
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    ASSERT_EQ(got->size(), 3u);
+    const auto a =
+        floats(part(net, 3, Dense{.in = in, .out = out}, {in}).predict(given[0]).or_exit());
+    const auto b =
+        floats(part(net, 4, Dense{.in = state, .out = out, .activation = Activation::tanh}, {state})
+                   .predict(given[1])
+                   .or_exit());
+    const auto rows = floats(
+        part(net, 5, Embedding{.vocab = words, .width = out}, {1}).predict(given[2]).or_exit());
+    const std::vector<float> all = floats(given[3]);
+    const auto y = floats((*got)[0]), h = floats((*got)[1]), sum = floats((*got)[2]);
+    EXPECT_EQ(h, b);
+    ASSERT_EQ(sum.size(), rows.size());
+    for (size_t i = 0; i < y.size(); ++i) {
+      EXPECT_EQ(y[i], a[i] * b[i]) << i;
+      EXPECT_EQ(sum[i], rows[i] + all[i % all.size()]) << i;
+    }
+  }
+}
+
+TEST(Ports, AreToldWithTheirNamesAndShapes) {
+  const Network net = Network::sequential({of_four(3, 2, 4, 5)}, {.input = {3}}).or_exit();
+  const NetworkInfo info = net.info();
+  ASSERT_EQ(info.inputs.size(), 4u);
+  EXPECT_EQ(info.inputs[0].name, "input");
+  EXPECT_EQ(info.inputs[1].name, "state");
+  EXPECT_EQ(info.inputs[2].name, "word");
+  EXPECT_EQ(info.inputs[2].ids, 5);
+  EXPECT_EQ(info.inputs[3].shape, (Shape{1, 1, 4}));
+  EXPECT_FALSE(info.inputs[3].batched);
+  ASSERT_EQ(info.outputs.size(), 3u);
+  EXPECT_EQ(info.outputs[0].name, "product");
+  EXPECT_EQ(info.outputs[1].name, "b");
+  EXPECT_EQ(info.outputs[2].shape, (Shape{1, 4}));
+}
+
+TEST(Ports, AFileGivesTheSameBits) {
+  const Network net = Network::sequential({of_four(3, 2, 4, 5)}, {.input = {3}}).or_exit();
+  Ports r(5);
+  const std::vector<Tensor> given = {r.numbers({2, 3}), r.numbers({2, 2}), r.ids({2, 1}, 5),
+                                     r.numbers({1, 1, 4})};
+  const auto want = net.session({.max_batch = 2}).or_exit().run(given).or_exit();
+  for (const NetworkFormat format : {NetworkFormat::entity, NetworkFormat::json}) {
+    const std::string bytes = net.save_bytes(format).or_exit();
+    const Network read = Network::load(FileBytes{std::as_bytes(std::span(bytes))}).or_exit();
+    const auto got = read.session({.max_batch = 2}).or_exit().run(given).or_exit();
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(floats(got[i]), floats(want[i])) << i;
+  }
+}
+
+TEST(Ports, SeveralPiecesOfABatchGiveTheSameAsOneWhereSamplesShareNothing) {
+  Graph g;
+  const GraphValue s = g.add(Input{.input = "state", .shape = {3}}, {g.input()});
+  g.output(g.add(Binary{.function = BinaryFunction::mul}, {g.input(), s}));
+  g.output(s);
+  const Network net = Network::sequential({g}, {.input = {3}}).or_exit();
+  Ports r(9);
+  const std::vector<Tensor> given = {r.numbers({7, 3}), r.numbers({7, 3})};
+  const auto want = net.session({.max_batch = 7}).or_exit().run(given).or_exit();
+  const auto got = net.session({.max_batch = 3}).or_exit().run(given).or_exit();
+  EXPECT_EQ(floats(got[0]), floats(want[0]));
+  EXPECT_EQ(floats(got[1]), floats(given[1]));
+}
+
+TEST(Ports, RefusesWhatDoesNotFit) {
+  const Network net = Network::sequential({of_four(3, 2, 4, 5)}, {.input = {3}}).or_exit();
+  Session session = net.session({.max_batch = 2}).or_exit();
+  Ports r(5);
+  const std::vector<Tensor> good = {r.numbers({2, 3}), r.numbers({2, 2}), r.ids({2, 1}, 5),
+                                    r.numbers({1, 1, 4})};
+  const auto refused = [&](std::vector<Tensor> given, std::string_view words) {
+    const auto got = session.run(given);
+    ASSERT_FALSE(got.ok()) << words;
+    EXPECT_NE(got.error().message.find(words), std::string::npos) << got.error().message;
+  };
+  refused({good[0]}, "the network takes 4 inputs (input, state, word, shared), but 1 is given");
+  EXPECT_FALSE(session.run(good[0]).ok());
+  EXPECT_FALSE(session.run_cells(good[0]).ok());
+  auto given = good;
+  given[1] = r.numbers({2, 3});
+  refused(given, "the input 'state' is [2, 3], must be [2, 2]");
+  given = good;
+  given[2] = r.ids({2, 1}, 1).to(DType::float32).or_exit();
+  refused(given, "the input 'word' are ids");
+  given[2] = Tensor::zeros({2, 1}, DType::int64).or_exit();
+  given[2].mutable_values<int64_t>().or_exit()[1] = 5;
+  refused(given, "id 5 must be from 0 to 4");
+  given = {r.numbers({1, 3}), r.numbers({1, 2}), r.ids({1, 1}, 5), good[3]};
+  refused(given, "1 samples need a session with max_batch 1");
+}
+
+TEST(Ports, ANetworkOfSeveralInputsHasNoTrainerYet) {
+  const Network net = Network::sequential({of_four(3, 2, 4, 5)}, {.input = {3}}).or_exit();
+  const auto trainer = Trainer::create(net);
+  ASSERT_FALSE(trainer.ok());
+  EXPECT_NE(trainer.error().message.find("takes 4 inputs"), std::string::npos);
+}
+
+TEST(Ports, ValuesThatAreNoIdsReachNoTable) {
+  Graph floats_to_table;
+  const GraphValue h = floats_to_table.add(Dense{.in = 3, .out = 2}, {floats_to_table.input()});
+  floats_to_table.add(Embedding{.vocab = 4, .width = 2}, {h});
+  EXPECT_FALSE(Network::sequential({floats_to_table}, {.input = {3}}).ok());
+  Graph too_many;
+  const GraphValue w =
+      too_many.add(Input{.input = "word", .shape = {1}, .ids = 9}, {too_many.input()});
+  const GraphValue t = too_many.add(Embedding{.vocab = 4, .width = 2}, {w});
+  too_many.output(too_many.add(Dense{.in = 3, .out = 2}, {too_many.input()})).output(t);
+  EXPECT_FALSE(Network::sequential({too_many}, {.input = {3}}).ok());
+  Graph ids_to_numbers;
+  const GraphValue id =
+      ids_to_numbers.add(Input{.input = "word", .shape = {2}, .ids = 4}, {ids_to_numbers.input()});
+  ids_to_numbers.add(Dense{.in = 2, .out = 2}, {id});
+  EXPECT_FALSE(Network::sequential({ids_to_numbers}, {.input = {3}}).ok());
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,53 @@
+// What the tests of GGUF files share: a model of no file, and its tokenizer after a round trip.
+#pragma once
+
+#include "formats/gguf/tokenizer.hpp"
+#include "formats/gguf/write.hpp"
+#include "io/io_testing.hpp"
+#include "llm/decoder.hpp"
+#include "llm/model_source.hpp"
+
+namespace loom::core {
+
+// Weights that are all different, of any configuration.
+class MadeSource : public ModelSource {
+ public:
+  explicit MadeSource(DecoderConfig c) {
+    config = std::move(c);
+    path = "made";
+  }
+  Result<SourceWeight> weight(const Param& param) const override {
+    SourceWeight weight;
+    const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+    const auto salt = static_cast<int64_t>(std::hash<std::string>()(param.path) % 1000);
+    weight.rows = [cols, salt](int64_t first, int64_t count, float* out) -> Status {
+      for (int64_t i = 0; i < count * cols; ++i)
+        out[i] = static_cast<float>((first * cols + i) * 31 % 977 + salt) / 1024.0f;
+      return {};
+    };
+    return weight;
+  }
+};
+
+inline DecoderConfig tiny(std::string architecture, std::string type) {
+  DecoderConfig c = *shape_config("tiny");
+  c.architecture = std::move(architecture);
+  c.model_type = std::move(type);
+  return c;
+}
+
+// The metadata of a tokenizer as a file that is open.
+inline Result<TokenizerSpec> round_trip(const GgufMetadata& metadata) {
+  std::string bytes;
+  LOOM_TRY(write_gguf_to(
+      [&](std::span<const std::byte> piece) -> Status {
+        bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+        return {};
+      },
+      metadata, {}));
+  LOOM_ASSIGN(const Gguf gguf, Gguf::parse(test::bytes_of(bytes), "f"));
+  LOOM_ASSIGN(std::optional<TokenizerSpec> spec, read_gguf_tokenizer(gguf));
+  return spec ? std::move(*spec) : TokenizerSpec();
+}
+
+}  // namespace loom::core

@@ -1,0 +1,268 @@
+// Operators that are read as several nodes: what they compute, value by value, by the text of the
+// standard. Random ones beside ONNX Runtime: tests/outside/onnx_places.py.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "formats/onnx/graph.hpp"
+#include "formats/onnx_network_testing.hpp"
+
+namespace loom::core::test {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Step {
+  std::string op;
+  std::vector<std::string> inputs;
+  std::vector<OnnxAttribute> attributes;
+};
+
+OnnxAttribute number(const std::string& name, int64_t value) {
+  return onnx_attribute(name, value);
+}
+
+OnnxValue value(const std::string& name, const std::vector<int64_t>& dims, OnnxType type) {
+  OnnxValue v;
+  v.name = name;
+  v.type = type;
+  v.has_shape = true;
+  for (const int64_t d : dims) v.shape.push_back({d, d < 0 ? "open" : ""});
+  return v;
+}
+
+OnnxTensor floats(const std::string& name, std::vector<int64_t> dims, std::vector<float> values) {
+  return onnx_tensor(name, std::move(dims), std::span<const float>(values));
+}
+OnnxTensor whole(const std::string& name, std::vector<int64_t> dims, std::vector<int64_t> values) {
+  return onnx_tensor(name, std::move(dims), std::span<const int64_t>(values));
+}
+
+// x [batch, ...] -> the steps, whose outputs are v0, v1 ... -> the last one, of that type.
+struct Chain {
+  std::vector<Step> steps;
+  std::vector<OnnxTensor> constants;
+  OnnxType type = OnnxType::f32;
+  std::vector<int64_t> sample = {4};
+};
+
+OnnxModel model_of(const Chain& chain) {
+  OnnxModel m;
+  m.ir_version = 9;
+  m.opsets = {{"", 20}};
+  std::vector<int64_t> dims = chain.sample;
+  dims.insert(dims.begin(), -1);
+  m.graph.inputs = {value("x", dims, OnnxType::f32)};
+  for (size_t i = 0; i < chain.steps.size(); ++i) {
+    OnnxNode n;
+    n.name = cat("n", i);
+    n.op = chain.steps[i].op;
+    n.inputs = chain.steps[i].inputs;
+    n.outputs = {cat("v", i)};
+    n.attributes = chain.steps[i].attributes;
+    m.graph.nodes.push_back(std::move(n));
+  }
+  m.graph.outputs = {value(cat("v", chain.steps.size() - 1), {-1, -1}, chain.type)};
+  m.graph.initializers = chain.constants;
+  return m;
+}
+
+std::vector<float> computed(const Chain& chain, const std::vector<float>& x) {
+  auto made = import_onnx(model_of(chain), "f");
+  EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().str());
+  if (!made.ok()) return {};
+  int64_t size = 1;
+  for (const int64_t d : chain.sample) size *= d;
+  auto network = Network::finalize(
+      made->network.grid, made->network.input.after(static_cast<int64_t>(x.size()) / size));
+  EXPECT_TRUE(network.ok()) << (network.ok() ? "" : network.error().str());
+  if (!network.ok()) return {};
+  ThreadPool pool(1);
+  const Status filled = made->fill(*network, pool, DType::f32);
+  EXPECT_TRUE(filled.ok());
+  std::vector<std::byte> bytes(x.size() * sizeof(float));
+  std::memcpy(bytes.data(), x.data(), bytes.size());
+  return run_network(*network, pool, std::move(bytes));
+}
+
+void expect_values(const Chain& chain, const std::vector<float>& x, const std::vector<float>& want,
+                   float tolerance = 0) {
+  const std::vector<float> got = computed(chain, x);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(want[i]) || std::isinf(want[i]) || tolerance == 0)
+      EXPECT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])))
+          << "at " << i << ": " << got[i] << ", must be " << want[i];
+    else
+      EXPECT_NEAR(got[i], want[i], tolerance) << "at " << i;
+  }
+}
+
+TEST(OnnxOperators, CompareAsTheStandardDoesWithInfinitiesAndNaN) {
+  const std::vector<float> x = {-kInf, -1, 2, kNan, kInf, 3e38f, 2.5f, kNan};
+  struct Row {
+    std::string op;
+    std::vector<float> want;
+  };
+  // Beside -inf, 2, 2, NaN.
+  const std::vector<Row> rows = {{"Equal", {1, 0, 1, 0, 0, 0, 0, 0}},
+                                 {"Greater", {0, 0, 0, 0, 1, 1, 1, 0}},
+                                 {"GreaterOrEqual", {1, 0, 1, 0, 1, 1, 1, 0}},
+                                 {"Less", {0, 1, 0, 0, 0, 0, 0, 0}},
+                                 {"LessOrEqual", {1, 1, 1, 0, 0, 0, 0, 0}}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.op);
+    expect_values(
+        {{{row.op, {"x", "c"}, {}}}, {floats("c", {4}, {-kInf, 2, 2, kNan})}, OnnxType::boolean}, x,
+        row.want);
+  }
+}
+
+TEST(OnnxOperators, ChooseWithoutWhatIsNotChosen) {
+  // log x is a NaN or -inf where x <= 0, and is not taken there.
+  const Chain chain = {
+      {{"Greater", {"x", "zero"}, {}}, {"Log", {"x"}, {}}, {"Where", {"v0", "v1", "other"}, {}}},
+      {floats("zero", {}, {0}), floats("other", {4}, {5, -kInf, 7, 8})}};
+  expect_values(chain, {-1, 0, 1, kInf}, {5, -kInf, 0, kInf});
+}
+
+// x where x < 0, else x + 1: the part x + 1 alone would pass for x, did x not stand beside it.
+TEST(OnnxOperators, ChooseBetweenAValueAndAFunctionOfIt) {
+  const Chain chain = {
+      {{"Less", {"x", "zero"}, {}}, {"Add", {"x", "one"}, {}}, {"Where", {"v0", "x", "v1"}, {}}},
+      {floats("zero", {1}, {0}), floats("one", {1}, {1})}};
+  expect_values(chain, {-2, -0.5f, 0, 3}, {-2, -0.5f, 1, 4});
+}
+
+TEST(OnnxOperators, RoundToWholeNumbersHalvesToTheEvenOne) {
+  const std::vector<float> x = {-2.5f,      -1.5f, -0.4f, 0.5f,        1.5f,        2.5f,
+                                8388609.0f, 3e30f, -0.5f, 0.49999997f, -8388607.5f, kInf};
+  struct Row {
+    std::string op;
+    float (*f)(float);
+  };
+  const Row rows[] = {
+      {"Round", [](float v) { return std::nearbyint(v); }},
+      {"Floor", [](float v) { return std::floor(v); }},
+      {"Ceil", [](float v) { return std::ceil(v); }},
+      {"Sign", [](float v) { return v > 0   ? 1.0f
+                                    : v < 0 ? -1.0f
+                                            : 0.0f; }},
+      {"Softsign", [](float v) { return std::isinf(v) ? kNan : v / (1 + std::abs(v)); }}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.op);
+    std::vector<float> want;
+    for (const float v : x) want.push_back(row.f(v));
+    expect_values({{{row.op, {"x"}, {}}}, {}}, x, want);
+  }
+}
+
+TEST(OnnxOperators, CastToWholeNumbersTowardsZeroAndToTruths) {
+  expect_values({{{"Cast", {"x"}, {number("to", 7)}}}, {}, OnnxType::i64}, {-2.7f, -0.5f, 0.9f, 3},
+                {-2, 0, 0, 3});
+  expect_values({{{"Cast", {"x"}, {number("to", 9)}}}, {}, OnnxType::boolean}, {-2.7f, 0, kNan, 3},
+                {1, 0, 1, 1});
+}
+
+TEST(OnnxOperators, FindTheFirstOrTheLastOfEqualPlaces) {
+  const std::vector<float> x = {1, 5, 5, 0, -1, -7, -7, -2};
+  const auto found = [&](const std::string& op, int64_t last, std::vector<float> want) {
+    expect_values(
+        {{{op,
+           {"x"},
+           {number("axis", 1), number("keepdims", 1), number("select_last_index", last)}}},
+         {},
+         OnnxType::i64},
+        x, want);
+  };
+  found("ArgMax", 0, {1, 0});
+  found("ArgMax", 1, {2, 0});
+  found("ArgMin", 0, {3, 1});
+  found("ArgMin", 1, {3, 2});
+}
+
+TEST(OnnxOperators, FindTheInfinityOfARow) {
+  const Chain chain = {
+      {{"ArgMax", {"x"}, {number("axis", 1), number("keepdims", 0)}}}, {}, OnnxType::i64};
+  expect_values(chain, {0, 3, kInf, 1, -kInf, -kInf, -5, -kInf}, {2, 2});
+}
+
+TEST(OnnxOperators, LookUpRowsByComputedPlaces) {
+  const Chain chain = {{{"ArgMax", {"x"}, {number("axis", 1), number("keepdims", 0)}},
+                        {"Gather", {"table", "v0"}, {}}},
+                       {floats("table", {4, 2}, {0, 1, 10, 11, 20, 21, 30, 31})}};
+  expect_values(chain, {0, 0, 9, 0, 0, 3, 0, 0}, {20, 21, 10, 11});
+}
+
+TEST(OnnxOperators, HotPlacesBeyondTheDepthAreOff) {
+  const Chain chain = {{{"ArgMax", {"x"}, {number("axis", 1), number("keepdims", 0)}},
+                        {"OneHot", {"v0", "depth", "values"}, {}}},
+                       {whole("depth", {}, {3}), floats("values", {2}, {-1, 2})}};
+  expect_values(chain, {0, 0, 9, 0, 0, 0, 0, 1}, {-1, -1, 2, -1, -1, -1});
+}
+
+// The node tests of the standard have these: test_resize_upsample_scales_linear and others.
+TEST(OnnxOperators, ResizeByTheCoordinatesOfTheStandard) {
+  struct Row {
+    std::string mode, coordinates;
+    std::vector<float> scales, want;
+    std::string rounding = "round_prefer_floor";
+  };
+  const std::vector<Row> rows = {
+      {"nearest", "half_pixel", {1, 1, 2}, {1, 1, 2, 2, 3, 3, 4, 4}},
+      {"nearest", "asymmetric", {1, 1, 0.5}, {1, 3}, "floor"},
+      {"nearest", "half_pixel", {1, 1, 0.5}, {2, 4}, "ceil"},
+      {"linear", "half_pixel", {1, 1, 2}, {1, 1.25f, 1.75f, 2.25f, 2.75f, 3.25f, 3.75f, 4}},
+      {"linear", "asymmetric", {1, 1, 2}, {1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4}},
+      {"linear", "half_pixel", {1, 1, 0.6f}, {1.3333334f, 3}},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(cat(row.mode, " ", row.coordinates));
+    const Chain chain = {{{"Resize",
+                           {"x", "", "scales"},
+                           {onnx_attribute("mode", row.mode),
+                            onnx_attribute("coordinate_transformation_mode", row.coordinates),
+                            onnx_attribute("nearest_mode", row.rounding)}}},
+                         {floats("scales", {3}, row.scales)},
+                         OnnxType::f32,
+                         {1, 4}};
+    expect_values(chain, {1, 2, 3, 4}, row.want, 1e-6f);
+  }
+}
+
+TEST(OnnxOperators, RunRecurrencesBackwardsAsForwardsOverWhatIsTurnedAround) {
+  const std::vector<OnnxTensor> constants = {
+      floats("w", {2, 1, 1}, {1, 1}), floats("r", {2, 1, 1}, {0.5f, 0.5f}), whole("one", {1}, {1})};
+  const Chain chain = {
+      {{"Transpose", {"x"}, {onnx_attribute("perm", std::vector<int64_t>{1, 0, 2})}},
+       {"RNN",
+        {"v0", "w", "r"},
+        {number("hidden_size", 1), onnx_attribute("direction", std::string("bidirectional"))}},
+       {"Transpose", {"v1"}, {onnx_attribute("perm", std::vector<int64_t>{2, 0, 1, 3})}}},
+      constants,
+      OnnxType::f32,
+      {3, 1}};
+  const float x[] = {0.3f, -0.7f, 1.1f};
+  float forwards[3], backwards[3], h = 0, k = 0;
+  for (int i = 0; i < 3; ++i) forwards[i] = h = std::tanh(x[i] + 0.5f * h);
+  for (int i = 3; i-- > 0;) backwards[i] = k = std::tanh(x[i] + 0.5f * k);
+  std::vector<float> want;
+  for (int i = 0; i < 3; ++i) want.insert(want.end(), {forwards[i], backwards[i]});
+  expect_values(chain, {x[0], x[1], x[2]}, want, 1e-6f);
+}
+
+TEST(OnnxOperators, RefuseWholeNumbersThatAFloatDoesNotCount) {
+  const auto made =
+      import_onnx(model_of({{{"ArgMax", {"x"}, {number("axis", 1)}}, {"Mul", {"v0", "large"}, {}}},
+                            {whole("large", {}, {16777216})},
+                            OnnxType::i64}),
+                  "f");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().str(),
+            "f: node 'n1' (Mul): computes int64 values that may be beyond what a float counts "
+            "exactly");
+}
+
+}  // namespace
+}  // namespace loom::core::test

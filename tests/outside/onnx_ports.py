@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Random ONNX models of several inputs and outputs, through the Python package and in ONNX Runtime:
+equal values under equal names, or refused by Loom with a reason.
+
+  export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
+  tests/outside/onnx_ports.py --count 200
+
+The last line counts them. Exit status 1 when a value differs, when more than a third is refused, or
+77 when onnx, onnxruntime or numpy is not there.
+"""
+import argparse
+import sys
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print(f"onnx_ports: {error}", file=sys.stderr)
+    sys.exit(77)
+
+import loom
+
+ACTIVATIONS = ("Tanh", "Sigmoid", "Relu", "Neg", "Abs", "Softplus")
+
+
+class Model:
+    """A graph that grows by random nodes; every value is [batch, width], or shared [1, width]."""
+
+    def __init__(self, r, batch):
+        self.r, self.batch = r, batch
+        self.nodes, self.constants, self.inputs, self.given = [], [], [], {}
+        self.values = []  # (name, width, whether it has the batch)
+        self.symbol = "n" if r.random() < 0.7 else batch
+
+    def whole(self, low, high):
+        return int(self.r.integers(low, high + 1))
+
+    def pick(self, items):
+        return items[self.whole(0, len(items) - 1)]
+
+    def add_input(self, name, batched):
+        width = self.whole(1, 7)
+        shape = [self.symbol if batched else 1, width]
+        if not batched and self.r.random() < 0.4:
+            shape = [width]
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        real = [self.batch if d == self.symbol and i == 0 and batched else d
+                for i, d in enumerate(shape)]
+        self.given[name] = self.r.normal(0, 2, real).astype(np.float32)
+        self.values.append((name, width, batched))
+
+    def constant(self, shape):
+        name = f"w{len(self.constants)}"
+        self.constants.append(
+            numpy_helper.from_array(self.r.normal(0, 1, shape).astype(np.float32), name))
+        return name
+
+    def node(self, op, inputs, width, batched, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], f"node {name}", **attributes))
+        self.values.append((name, width, batched))
+
+    def grow(self):
+        name, width, batched = self.pick(self.values)
+        kind = self.whole(0, 3)
+        if kind == 0:
+            self.node(self.pick(ACTIVATIONS), [name], width, batched)
+        elif kind == 1:
+            out = self.whole(1, 7)
+            self.node("MatMul", [name, self.constant([width, out])], out, batched)
+        elif kind == 2:
+            same = [v for v in self.values if v[1] == width]
+            other = self.pick(same)
+            self.node(self.pick(("Add", "Mul", "Sub", "Max")), [name, other[0]], width,
+                      batched or other[2])
+        elif batched:
+            others = [v for v in self.values if v[2]]
+            other = self.pick(others)
+            self.node("Concat", [name, other[0]], width + other[1], True, axis=1)
+
+    def finish(self):
+        computed = {n.output[0] for n in self.nodes}
+        batched = [v for v in self.values if v[2] and v[0] in computed]
+        rest = [v for v in self.values if v[0] in computed]
+        if not batched:
+            return None
+        outputs = [self.pick(batched)]
+        for _ in range(self.whole(0, 2)):
+            more = self.pick(rest)
+            if more[0] not in [v[0] for v in outputs]:
+                outputs.append(more)
+        infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+                 for name, _, _ in outputs]
+        graph = helper.make_graph(self.nodes, "random", self.inputs, infos, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        model.ir_version = 9
+        return onnx.shape_inference.infer_shapes(model)
+
+
+def drawn(seed):
+    r = np.random.default_rng(seed)
+    model = Model(r, int(r.integers(1, 5)))
+    model.add_input("x", True)
+    for i in range(model.whole(0, 3)):
+        model.add_input(f"more{i}", bool(r.random() < 0.6))
+    for _ in range(model.whole(2, 10)):
+        model.grow()
+    return model, model.finish()
+
+
+def difference(net, model, truth):
+    names = [port.name for port in net.inputs]
+    if names == ["input"]:  # a row of layers, found by its pattern, has one of each
+        model.given["input"] = model.given["x"]
+        truth = {"output": next(iter(truth.values()))}
+    given = {name: model.given[name] for name in names}
+    with net.session(max_batch=model.batch) as session:
+        got = session.run(given)
+    wanted = {port.name for port in net.outputs}
+    if set(got) != wanted:
+        return f"outputs {sorted(got)}, announced {sorted(wanted)}"
+    for name, theirs in truth.items():
+        if name not in got:
+            return f"there is no output {name!r}"
+        ours = np.asarray(got[name]).reshape(-1)
+        if ours.size != theirs.size:
+            return f"{name}: {ours.size} values, must be {theirs.shape}"
+        if not np.allclose(ours, theirs.reshape(-1), rtol=2e-5, atol=2e-5 * max(
+                1.0, float(np.abs(theirs).max(initial=0)))):
+            return f"{name}: off by {np.abs(ours - theirs.reshape(-1)).max()}"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    passed = failed = refused = several = 0
+    for seed in range(args.seed * 100000, args.seed * 100000 + args.count):
+        model, made = drawn(seed)
+        if made is None:
+            continue
+        data = made.SerializeToString()
+        session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+        outputs = [o.name for o in session.get_outputs()]
+        truth = dict(zip(outputs, session.run(None, model.given)))
+        try:
+            net = loom.Network.load(data, name="random.onnx")
+        except loom.UnsupportedError as error:
+            refused += 1
+            print(f"refused {seed}: {error}")
+            continue
+        why = difference(net, model, truth)
+        several += len(net.inputs) > 1 or len(net.outputs) > 1
+        if why:
+            print(f"WRONG {seed}: {why}")
+        failed += bool(why)
+        passed += not why
+    print(f"{several} with several inputs or outputs, {refused} refused")
+    if refused > (passed + failed) / 2 or several < args.count / 4:
+        print("too few were read")
+        failed += 1
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
