@@ -47,20 +47,14 @@ jobs_to_run() {
   if (( by_memory < cores )); then echo "$by_memory"; else echo "$cores"; fi
 }
 
-# Whether ccache is there and holds something.
-cache_is_warm() {
-  have ccache && [[ -z "${CCACHE_DISABLE:-}" ]] &&
-    ccache --print-stats 2>/dev/null | grep -Eq '^files_in_cache[[:space:]]+[1-9]'
-}
-
-# configure PRESET [more cmake arguments]: with ccache where there is one. Where nothing is cached
-# yet, everything is built anew: a dozen files at a time, which takes a third of the time. Later each
-# file stands alone, so that one that includes too little is found. A build folder stays as it is.
+# configure PRESET [more cmake arguments]: with ccache where there is one. A new folder is built a dozen files
+# at a time, which takes a third of the time; the fuzz targets are built file by file, so that one that
+# includes too little is found. A build folder stays as it is.
 configure() {
   local preset="$1" how=()
   shift
   if have ccache; then how+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-  if [[ ! -f "$LOOM_ROOT/build/$preset/CMakeCache.txt" && "$preset" != fuzz && "$preset" != arm64 ]] && ! cache_is_warm; then
+  if [[ ! -f "$LOOM_ROOT/build/$preset/CMakeCache.txt" && "$preset" != fuzz && "$preset" != arm64 ]]; then
     how+=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
   fi
   (cd "$LOOM_ROOT" && cmake --preset "$preset" "${how[@]}" "$@")

@@ -150,7 +150,7 @@ checks_with_build() {
   check "gpu" scripts/gpu_test.sh --preset "$preset"
   script_check "golden hashes" tests/golden/hash_matrix.sh --native
   check "arm64" scripts/arm64_test.sh
-  script_check "extension patches" tests/extend/run.sh --selection
+  script_check "extension patches" tests/extend/run.sh --patches
   check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
   check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"

@@ -56,7 +56,9 @@ class Minimal(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # The flags of the other builds, so that ccache knows all but the files that are guarded.
-        options = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        options = ["-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12"]
+        if shutil.which("ccache"):
+            options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
         run("cmake", "--preset", "minimal", *options)
         run("cmake", "--build", "--preset", "minimal")
         cls.program = str(BUILD / "minimal")
