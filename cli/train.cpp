@@ -74,10 +74,11 @@ std::string epoch_line(const Epoch& e, int64_t epochs) {
 
 class Training {
  public:
-  Training(const TrainFlags& f, Prepared p, Trainer trainer)
+  Training(const TrainFlags& f, Prepared p, Trainer trainer, std::optional<Telemetry> told)
       : f_(f),
         p_(std::move(p)),
         trainer_(std::move(trainer)),
+        told_(std::move(told)),
         bar_(std::make_unique<Progress>("training", "samples", f.quiet)) {}
 
   Status run();
@@ -89,6 +90,8 @@ class Training {
   FitOptions callbacks();
   void begin_epoch(int64_t number);
   bool on_epoch(const Epoch& e);
+  void tell(const Epoch& e);
+  void end_telling();
   void on_begin(const std::string& path, int64_t epochs);
   Curves curves() const;
   void save_text(const std::string& path, const std::string& text);
@@ -98,11 +101,13 @@ class Training {
   const TrainFlags& f_;
   Prepared p_;
   Trainer trainer_;
+  std::optional<Telemetry> told_;
   std::unique_ptr<Progress> bar_;
   std::vector<Epoch> epochs_;
   Keeper keeper_;
   double seconds_ = 0;
   int64_t samples_ = 0, planned_ = 0;  // trained by this process, and to be
+  int64_t epoch_ = 1;                  // that runs
   std::string layer_stats_ = "epoch,cell,layer,pass,mean,std,min,max,active,total\n";
 };
 
@@ -123,10 +128,30 @@ void Training::on_begin(const std::string& path, int64_t epochs) {
 }
 
 void Training::begin_epoch(int64_t number) {
+  epoch_ = number;
   bar_->set_label(fmt::format("epoch {}/{}", number, f_.epochs));
 }
 
+// Histograms of the weights are for TensorBoard alone; lines would be long.
+void Training::tell(const Epoch& e) {
+  if (!told_) return;
+  told_->epoch(e);
+  if (f_.tensorboard.empty()) return;
+  const Status spread = told_->weights(e.number, p_.network);
+  if (!spread.ok()) note(spread.error().str());
+}
+
+// What could not be told is said and no more: the weights are what the run was for.
+void Training::end_telling() {
+  if (!told_) return;
+  const Status told = told_->close();
+  if (!told.ok()) note(told.error().str());
+  if (told_->dropped() > 0)
+    note(fmt::format("telemetry: {} records were dropped; their sink is slow", told_->dropped()));
+}
+
 bool Training::on_epoch(const Epoch& e) {
+  tell(e);
   samples_ += p_.train.samples();
   if (e.samples_per_second > 0)
     seconds_ += static_cast<double>(p_.train.samples()) / e.samples_per_second;
@@ -139,7 +164,8 @@ bool Training::on_epoch(const Epoch& e) {
 FitOptions Training::callbacks() {
   FitOptions o = f_.fitting();
   const int64_t batch = f_.batch > 0 ? f_.batch : 32;
-  o.on_batch = [this, batch](int64_t done, int64_t, double) {
+  o.on_batch = [this, batch](int64_t done, int64_t steps, double loss) {
+    if (told_) told_->scalar("loss/batch", (epoch_ - 1) * steps + done, loss);
     bar_->update(samples_ + std::min(done * batch, p_.train.samples()), planned_);
     return !interrupted();
   };
@@ -156,9 +182,12 @@ FitOptions Training::callbacks() {
 }
 
 Status Training::run() {
-  LOOM_ASSIGN(History history, p_.validation ? trainer_.fit(p_.train, *p_.validation, callbacks())
-                                             : trainer_.fit(p_.train, callbacks()));
-  epochs_ = std::move(history.epochs);
+  if (told_ && !f_.tensorboard.empty()) told_->picture(p_.network);
+  Result<History> history = p_.validation ? trainer_.fit(p_.train, *p_.validation, callbacks())
+                                          : trainer_.fit(p_.train, callbacks());
+  end_telling();
+  if (!history.ok()) return history.error();
+  epochs_ = std::move(history->epochs);
   return {};
 }
 
@@ -258,7 +287,8 @@ Result<Training> start(const TrainFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const TrainerOptions options, f.options());
   LOOM_ASSIGN(Prepared prepared, prepare(f, engine));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(prepared.network, options));
-  return Training(f, std::move(prepared), std::move(trainer));
+  LOOM_ASSIGN(std::optional<Telemetry> told, f.told());
+  return Training(f, std::move(prepared), std::move(trainer), std::move(told));
 }
 
 int run(const TrainFlags& f) {
@@ -286,6 +316,7 @@ Verb add_train(Command app) {
   verb.examples(
       "  loom train mlp.json images.idx.gz --labels labels.idx.gz --split 0.8\n"
       "  loom train net.json table.csv --split 0.9 --normalize standard -o net.entity\n"
+      "  loom train net.json table.csv --tensorboard runs --telemetry run.jsonl\n"
       "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume\n"
       "  loom train net.entity more.csv --rate 0.0005 -o tuned.entity\n"
       "  loom train net.onnx more.csv --freeze '(0, 0, 0, 0)/*' --rate-for '*/bias=2' -o t.entity");

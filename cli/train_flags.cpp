@@ -135,6 +135,14 @@ void TrainFlags::add_files(Command verb) {
   verb.option("--layer-stats", layer_stats,
               "Write mean, deviation and range of every layer and its gradient per epoch: .csv")
       .excludes(parts);
+  verb.option("--telemetry", telemetry,
+              "Tell losses, metrics and speed while it runs: FILE.jsonl gets a line for each,\n"
+              "FILE.prom the last values for Prometheus; several are separated by commas")
+      .split_at(',')
+      .excludes(parts);
+  verb.option("--tensorboard", tensorboard,
+              "The same, histograms of the weights and the network, in a folder for TensorBoard")
+      .excludes(parts);
 }
 
 void TrainFlags::add_method(Command verb) {
@@ -250,11 +258,30 @@ void TrainFlags::add(Command verb) {
   verb.flag("--quiet", quiet, "No progress, no lines per epoch");
 }
 
+Result<std::optional<Telemetry>> TrainFlags::told() const {
+  if (telemetry.empty() && tensorboard.empty()) return std::optional<Telemetry>();
+  TelemetryOptions o;
+  o.tensorboard = tensorboard;
+  for (const std::string& path : telemetry)
+    (path.ends_with(".prom") ? o.prometheus : o.json_lines) = path;
+  LOOM_ASSIGN(Telemetry telling, Telemetry::open(o));
+  return std::optional<Telemetry>(std::move(telling));
+}
+
 Status TrainFlags::check_outputs() const {
   const std::vector<std::string_view> weights = {".entity", ".safetensors"};
   const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
-  return Outputs()
-      .input("NETWORK", network)
+  Outputs outputs;
+  for (const std::string& path : telemetry) {
+    const auto same = [&](const std::string& other) {
+      return other.ends_with(".prom") == path.ends_with(".prom");
+    };
+    if (std::count_if(telemetry.begin(), telemetry.end(), same) > 1) {
+      return Error{Code::invalid_argument, "--telemetry writes one file of each kind", path, -1};
+    }
+    outputs.file("--telemetry", path, {".jsonl", ".prom"}, "telemetry");
+  }
+  return outputs.input("NETWORK", network)
       .input("DATA", data.path)
       .input("--labels", data.labels)
       .input("--validation", validation)

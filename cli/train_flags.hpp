@@ -27,11 +27,14 @@ struct TrainFlags {
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
   bool carry_feedback = false;
   int64_t grad_checkpoint = 0, folds = 0, blank = 0;
-  std::string checkpoint, output, best, plot, layer_stats;
+  std::string checkpoint, output, best, plot, layer_stats, tensorboard;
+  std::vector<std::string> telemetry;
 
   void add(Command verb);
   Result<TrainerOptions> options() const;
   FitOptions fitting() const;  // without callbacks
+  // Where the run tells how it goes; none where nothing asks for it.
+  Result<std::optional<Telemetry>> told() const;
   Result<Network> open(const Engine& engine) const;
   // How samples are read for that network.
   Result<DatasetOptions> reading(const DataFlags& from, const NetworkInfo& info) const;

@@ -34,8 +34,8 @@ if(LOOM_MINIMAL)
   if(LOOM_ARRAYS)
     message(FATAL_ERROR "LOOM_ARRAYS reads what training left, which LOOM_MINIMAL has no code for; leave one out")
   endif()
-  list(APPEND LOOM_LEFT_OUT "^mesh/" "^evolve/" "^capi/" "^lab/"
-    "^io/(array|csv|deflate|idx|np[yz]|byte_source|zip_directory)")
+  list(APPEND LOOM_LEFT_OUT "^mesh/" "^evolve/" "^insight/" "^capi/" "^lab/"
+    "^io/(append_file|array|csv|deflate|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory trained_model)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model

@@ -154,6 +154,7 @@ checks_with_build() {
   check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
   check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
+  check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
   fuzz_corpora
 }
 

@@ -38,6 +38,7 @@ ARROWS: dict[str, list[str]] = {
     "io": ["tensor"],
     "text": ["base", "io"],
     "bridge": ["grid", "io"],
+    "insight": ["io"],
     "jinja": ["text"],
     "llm": ["bridge", "jinja"],
     "formats/onnx": ["bridge"],
@@ -55,7 +56,7 @@ ARROWS: dict[str, list[str]] = {
         "formats/original", "formats/universal",
     ],
     "evolve": ["convert"],
-    "api": ["evolve", "mesh", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "api": ["evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu"],
     "capi": [],
     "lab": ["convert", "backend/reference", "backend/cpu"],
 }

@@ -21,6 +21,7 @@
 #include "loom/network.hpp"         // IWYU pragma: export
 #include "loom/result.hpp"          // IWYU pragma: export
 #include "loom/session.hpp"         // IWYU pragma: export
+#include "loom/telemetry.hpp"       // IWYU pragma: export
 #include "loom/templates.hpp"       // IWYU pragma: export
 #include "loom/tensor.hpp"          // IWYU pragma: export
 #include "loom/text.hpp"            // IWYU pragma: export

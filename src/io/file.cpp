@@ -17,41 +17,11 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "io/descriptor.hpp"
 #include "io/temporary.hpp"
 
 namespace loom::core {
 namespace {
-
-Error os_error(std::string_view action, const std::string& path) {
-  const int number = errno;
-  Code code = Code::io_error;
-  const bool absent =
-      number == ENOENT || number == ENOTDIR || number == ELOOP || number == ENAMETOOLONG;
-  if (absent) code = Code::not_found;
-  if (number == ENOMEM) code = Code::out_of_memory;
-  return make_error(code, cat("cannot ", action, ": ", std::generic_category().message(number)),
-                    path);
-}
-
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags, mode_t mode = 0) {
-    do {
-      fd_ = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-    } while (fd_ < 0 && errno == EINTR);
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  bool is_open() const { return fd_ >= 0; }
-  int get() const { return fd_; }
-  int take() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 struct OpenFile {
   Descriptor descriptor;
@@ -67,21 +37,6 @@ Result<OpenFile> open_regular(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return bad_file("this is a folder, not a file", path);
   if (!S_ISREG(info.st_mode)) return bad_file("this is a device or a pipe, not a file", path);
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
-}
-
-// Calls write(bytes) until all are written; it returns what the system call did. Some systems take
-// no more than 2 GB at once, and one that takes nothing must not keep us here.
-template <class Write>
-Status write_all(std::span<const std::byte> bytes, const std::string& path, Write&& write) {
-  constexpr size_t kAtOnce = size_t{1} << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = write(bytes.first(std::min(bytes.size(), kAtOnce)));
-    if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = EIO;
-    if (written <= 0) return os_error("write", path);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return {};
 }
 
 bool sync(int fd) {

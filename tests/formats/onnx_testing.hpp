@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/onnx/model.hpp"
-#include "formats/onnx/protobuf.hpp"
+#include "io/protobuf.hpp"
 
 namespace loom::core::test {
 

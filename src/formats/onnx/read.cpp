@@ -7,7 +7,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "formats/onnx/model.hpp"
-#include "formats/onnx/protobuf.hpp"
+#include "io/protobuf.hpp"
 
 namespace loom::core {
 namespace {

@@ -2,7 +2,7 @@
 // already says. See model.hpp.
 #include "base/text.hpp"
 #include "formats/onnx/model.hpp"
-#include "formats/onnx/protobuf.hpp"
+#include "io/protobuf.hpp"
 
 namespace loom::core {
 namespace {

@@ -80,11 +80,13 @@ class ProtoWriter {
  public:
   void integer(uint32_t number, int64_t value);
   void f32(uint32_t number, float value);
+  void f64(uint32_t number, double value);
   void text(uint32_t number, std::string_view value);
   void bytes(uint32_t number, std::span<const std::byte> value);
   void message(uint32_t number, const ProtoWriter& inner) { text(number, inner.out_); }
   void integers(uint32_t number, const std::vector<int64_t>& values);  // packed
   void floats(uint32_t number, const std::vector<float>& values);      // packed
+  void doubles(uint32_t number, const std::vector<double>& values);    // packed
   const std::string& str() const { return out_; }
   std::string take() { return std::move(out_); }
 

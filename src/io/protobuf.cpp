@@ -1,6 +1,6 @@
 // See protobuf.hpp. Invariant: a nested reader ends where its field ends, which was inside of the
 // message around it; so no message reads a byte of another.
-#include "formats/onnx/protobuf.hpp"
+#include "io/protobuf.hpp"
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
@@ -219,6 +219,12 @@ void ProtoWriter::f32(uint32_t number, float value) {
   out_.append(reinterpret_cast<const char*>(&bits), 4);
 }
 
+void ProtoWriter::f64(uint32_t number, double value) {
+  key(number, WireType::fixed64);
+  const auto bits = bit_cast<uint64_t>(value);
+  out_.append(reinterpret_cast<const char*>(&bits), 8);
+}
+
 void ProtoWriter::text(uint32_t number, std::string_view value) {
   bytes(number, std::as_bytes(std::span(value.data(), value.size())));
 }
@@ -236,6 +242,10 @@ void ProtoWriter::integers(uint32_t number, const std::vector<int64_t>& values) 
 }
 
 void ProtoWriter::floats(uint32_t number, const std::vector<float>& values) {
+  bytes(number, std::as_bytes(std::span(values)));
+}
+
+void ProtoWriter::doubles(uint32_t number, const std::vector<double>& values) {
   bytes(number, std::as_bytes(std::span(values)));
 }
 

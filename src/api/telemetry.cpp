@@ -1,0 +1,156 @@
+#include "loom/telemetry.hpp"
+
+#include "api/network_impl.hpp"
+#include "base/text.hpp"
+#include "insight/queue.hpp"
+#include "layers/layer.hpp"
+
+namespace loom::core {
+namespace {
+
+double system_seconds() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+std::string picture_name(const Network& network, size_t cell) {
+  const GridNode& node = network.cells()[cell];
+  return cat("z", node.at.z, "_y", node.at.y, "_x", node.at.x, "_l", node.at.l, "_",
+             node.node.config.def->name);
+}
+
+int64_t parameters_of(const Network& network, const Coord& at) {
+  int64_t count = 0;
+  for (const Param& param : network.params()) {
+    if (param.cell == at) count += param.tensor.shape.count();
+  }
+  return count;
+}
+
+// The cells in the order of computation. A cell reads the one before it, or what its link names.
+std::vector<PictureNode> picture_of(const Network& network) {
+  std::vector<PictureNode> nodes{{"input", "Placeholder", {}, {}}};
+  for (size_t i = 0; i < network.cells().size(); ++i) {
+    const GridNode& cell = network.cells()[i];
+    const std::string before = i == 0 ? "input" : nodes.back().name;
+    PictureNode node{picture_name(network, i),
+                     std::string(cell.node.config.def->name),
+                     {},
+                     {{"output", cell.out.str()}}};
+    if (cell.link < 0 || cell.skip) node.inputs.push_back(before);
+    if (cell.link >= 0)
+      node.inputs.push_back(picture_name(network, static_cast<size_t>(cell.link)));
+    node.attributes.emplace_back("parameters", cat(parameters_of(network, cell.at)));
+    if (cell.feedback) node.attributes.emplace_back("feedback", "true");
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+Result<std::vector<std::unique_ptr<Sink>>> sinks_of(const TelemetryOptions& options, double now) {
+  std::vector<std::unique_ptr<Sink>> sinks;
+  if (!options.json_lines.empty()) {
+    LOOM_ASSIGN(auto sink, json_lines_sink(options.json_lines));
+    sinks.push_back(std::move(sink));
+  }
+  if (!options.tensorboard.empty()) {
+    LOOM_ASSIGN(auto sink, tensorboard_sink(options.tensorboard, static_cast<int64_t>(now)));
+    sinks.push_back(std::move(sink));
+  }
+  if (!options.prometheus.empty()) {
+    LOOM_ASSIGN(auto sink, prometheus_sink(options.prometheus));
+    sinks.push_back(std::move(sink));
+  }
+  if (options.on_line) sinks.push_back(line_sink(options.on_line));
+  if (sinks.empty())
+    return invalid("telemetry needs json_lines, tensorboard, prometheus or on_line");
+  if (options.queue < 1) return invalid(cat("queue is ", options.queue, ", must be at least 1"));
+  return sinks;
+}
+
+}  // namespace
+}  // namespace loom::core
+
+namespace loom {
+
+struct Telemetry::Impl {
+  Impl(std::vector<std::unique_ptr<core::Sink>> sinks, const TelemetryOptions& options)
+      : clock(options.clock), queue(std::move(sinks), static_cast<size_t>(options.queue)) {}
+
+  core::Record record(core::Record::Kind kind, std::string_view tag, int64_t step) const {
+    core::Record r;
+    r.kind = kind;
+    r.tag = tag;
+    r.step = step;
+    r.wall = clock ? clock() : core::system_seconds();
+    return r;
+  }
+
+  std::function<double()> clock;
+  core::RecordQueue queue;
+};
+
+Telemetry::Telemetry(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Telemetry::Telemetry(Telemetry&&) noexcept = default;
+Telemetry& Telemetry::operator=(Telemetry&&) noexcept = default;
+Telemetry::~Telemetry() = default;
+
+Result<Telemetry> Telemetry::open(const TelemetryOptions& options) {
+  const double now = options.clock ? options.clock() : core::system_seconds();
+  LOOM_ASSIGN(auto sinks, core::sinks_of(options, now));
+  return Telemetry(std::make_unique<Impl>(std::move(sinks), options));
+}
+
+void Telemetry::scalar(std::string_view tag, int64_t step, double value) {
+  core::Record r = impl_->record(core::Record::Kind::scalar, tag, step);
+  r.value = value;
+  impl_->queue.push(std::move(r));
+}
+
+Status Telemetry::histogram(std::string_view tag, int64_t step, const Tensor& values) {
+  LOOM_ASSIGN(const Tensor floats, values.to(DType::float32));
+  core::Record r = impl_->record(core::Record::Kind::histogram, tag, step);
+  if (!floats.empty()) {
+    LOOM_ASSIGN(const std::span<const float> all, floats.values<float>());
+    r.histogram = core::make_histogram(all);
+  }
+  impl_->queue.push(std::move(r));
+  return {};
+}
+
+void Telemetry::picture(const Network& network) {
+  const auto weights = network.impl().weights();
+  if (!weights.ok()) return;  // a trainer that failed; whoever asks it for weights is told
+  core::Record r = impl_->record(core::Record::Kind::picture, "network", 0);
+  r.nodes = core::picture_of(**weights);
+  impl_->queue.push(std::move(r));
+}
+
+void Telemetry::epoch(const Epoch& e) {
+  scalar("loss/train", e.number, e.train_loss);
+  if (e.validation_loss) scalar("loss/validation", e.number, *e.validation_loss);
+  if (e.validation_accuracy) scalar("accuracy/validation", e.number, *e.validation_accuracy);
+  for (const Metric& m : e.validation_metrics) scalar("metrics/" + m.name, e.number, m.value);
+  scalar("rate", e.number, e.rate);
+  if (e.gradient_norm > 0) scalar("gradient_norm", e.number, e.gradient_norm);
+  scalar("dropped_updates", e.number, static_cast<double>(e.dropped));
+  scalar("samples_per_second", e.number, e.samples_per_second);
+}
+
+Status Telemetry::weights(int64_t step, const Network& network) {
+  for (const ParameterInfo& p : network.parameters()) {
+    LOOM_ASSIGN(const Tensor values, network.parameter(p.name));
+    LOOM_TRY(histogram("weights/" + p.name, step, values));
+  }
+  return {};
+}
+
+int64_t Telemetry::dropped() const {
+  return impl_->queue.dropped();
+}
+
+Status Telemetry::close(std::chrono::milliseconds most) {
+  return impl_->queue.close(most);
+}
+
+}  // namespace loom

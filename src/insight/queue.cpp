@@ -1,0 +1,143 @@
+#include "insight/queue.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/text.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr std::chrono::milliseconds kGather{200};
+
+}  // namespace
+
+struct RecordQueue::State {
+  std::vector<std::unique_ptr<Sink>> sinks;  // of the thread alone, once there is one
+  size_t capacity = 0;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Record> waiting;
+  int64_t dropped = 0;
+  bool closed = false, ended = false;
+  std::optional<Error> error;
+
+  void keep(const Status& status) {
+    if (status.ok()) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!error) error = status.error();
+  }
+
+  // A sink that failed gets nothing more.
+  template <class Use>
+  void each_sink(Use&& use) {
+    for (auto& sink : sinks) {
+      if (!sink) continue;
+      const Status status = use(*sink);
+      keep(status);
+      if (!status.ok()) sink.reset();
+    }
+  }
+
+  void write(const Record& record) {
+    each_sink([&](Sink& sink) { return sink.write(record); });
+  }
+  void flush() {
+    each_sink([](Sink& sink) { return sink.flush(); });
+  }
+
+  // Records are gathered for a while before they are written: a thread that woke for each of them
+  // would take the core that a lane of the run is on.
+  void run() {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!closed || !waiting.empty()) {
+      changed.wait(lock, [this] { return closed || !waiting.empty(); });
+      changed.wait_for(lock, kGather, [this] { return closed || waiting.size() * 2 >= capacity; });
+      while (!waiting.empty()) {
+        const Record record = std::move(waiting.front());
+        waiting.pop_front();
+        lock.unlock();
+        write(record);
+        lock.lock();
+      }
+      lock.unlock();
+      flush();
+      lock.lock();
+    }
+    lock.unlock();
+    // Files are closed before anyone is told that all is written.
+    sinks.clear();
+    lock.lock();
+    ended = true;
+    changed.notify_all();
+  }
+};
+
+RecordQueue::RecordQueue(std::vector<std::unique_ptr<Sink>> sinks, size_t capacity)
+    : state_(std::make_shared<State>()) {
+  state_->sinks = std::move(sinks);
+  state_->capacity = capacity;
+#if LOOM_THREADS
+  // Detached: whoever waits for its end waits for `ended`, and not longer than it wants to.
+  std::thread([state = state_] { state->run(); }).detach();
+#endif
+}
+
+RecordQueue::~RecordQueue() {
+  if (state_) (void)close(kWait);
+}
+
+void RecordQueue::push(Record record) {
+#if LOOM_THREADS
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->closed || state_->waiting.size() >= state_->capacity) {
+    ++state_->dropped;
+    return;
+  }
+  state_->waiting.push_back(std::move(record));
+  const size_t waiting = state_->waiting.size();
+  if (waiting == 1 || waiting * 2 == state_->capacity) state_->changed.notify_all();
+#else
+  if (state_->closed) {
+    ++state_->dropped;
+    return;
+  }
+  state_->write(record);
+#endif
+}
+
+int64_t RecordQueue::dropped() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->dropped;
+}
+
+Status RecordQueue::close(std::chrono::milliseconds most) {
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->closed = true;
+#if LOOM_THREADS
+  state_->changed.notify_all();
+  if (!state_->changed.wait_for(lock, most, [this] { return state_->ended; })) {
+    const auto left = static_cast<int64_t>(state_->waiting.size());
+    state_->dropped += left;
+    state_->waiting.clear();
+    return make_error(Code::io_error, cat("telemetry: a sink did not end within ", most.count(),
+                                          " ms; ", left, " records that waited were dropped"));
+  }
+#else
+  (void)most;
+  if (!std::exchange(state_->ended, true)) {
+    lock.unlock();
+    state_->flush();
+    state_->sinks.clear();
+    lock.lock();
+  }
+#endif
+  if (state_->error) return *state_->error;
+  return {};
+}
+
+}  // namespace loom::core

@@ -1,0 +1,39 @@
+// Sink: where records go. One thread uses a sink at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "insight/record.hpp"
+
+namespace loom::core {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual Status write(const Record& record) = 0;
+  // What was written can be read by others. Called a few times a second, where nothing waits.
+  virtual Status flush() { return {}; }
+};
+
+// One JSON object a line: {"wall": 1.5, "step": 3, "tag": "loss/train", "value": 0.25}. A histogram
+// has "histogram" instead of "value", a picture "nodes". Numbers that are not finite are null.
+std::string json_line(const Record& record);  // without the end of the line
+// Appends such lines to a file, which is made where it is not there.
+Result<std::unique_ptr<Sink>> json_lines_sink(const std::string& path);
+// Hands such lines to a function.
+std::unique_ptr<Sink> line_sink(std::function<Status(std::string_view line)> take);
+
+// A file "events.out.tfevents.*" in `folder`, which is made where it is not there, as TensorBoard
+// reads it: https://github.com/tensorflow/tensorboard, proto/event.proto and summary.proto.
+// second: when the run began, since 1970; names the file.
+Result<std::unique_ptr<Sink>> tensorboard_sink(const std::string& folder, int64_t second);
+
+// The last value of every scalar in the text format of Prometheus (its "textfile" collector reads
+// it), as gauges loom_TAG with loom_TAG_step beside. Replaced as a whole by each flush().
+Result<std::unique_ptr<Sink>> prometheus_sink(const std::string& path);
+
+}  // namespace loom::core

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# What `loom train --tensorboard` writes, read by TensorBoard itself (telemetry_check.py). The last line
+# counts. Packages come from PyPI into build/; without them it is skipped.
+#   tests/outside/telemetry_check.sh [PRESET]
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+python="$(python_with build/telemetry_python tensorboard)" || {
+  say "skipped: $python"
+  printf '0 passed, 0 failed, 1 skipped\n'
+  exit 0
+}
+exec "$python" tests/outside/telemetry_check.py "build/${1:-dev}/cli/loom"
