@@ -54,21 +54,21 @@ TEST(PoolLayer, TakesTheLargestTheAverageOrTheNorm) {
     LayerRig rig(layer(LayerKind::pool, fields), Shape{1, 1, 6});
     return rig.run(x, Shape{1, 1, 6});
   };
-  using Out = std::vector<float>;
-  EXPECT_EQ(pooled({}), (Out{1, 5, 4}));
-  EXPECT_EQ(pooled({{"kind", "average"}}), (Out{-1, 3.5f, 0}));
-  EXPECT_EQ(pooled({{"kind", "average"}, {"kernel", 3}, {"padding", 1}}), (Out{-1, 11.0f / 3}));
+  using Values = std::vector<float>;
+  EXPECT_EQ(pooled({}), (Values{1, 5, 4}));
+  EXPECT_EQ(pooled({{"kind", "average"}}), (Values{-1, 3.5f, 0}));
+  EXPECT_EQ(pooled({{"kind", "average"}, {"kernel", 3}, {"padding", 1}}), (Values{-1, 11.0f / 3}));
   EXPECT_EQ(pooled({{"kind", "average"}, {"kernel", 4}, {"padding", List{2, 0}}}),
-            (Out{-1, 1.75f}));
+            (Values{-1, 1.75f}));
   EXPECT_EQ(
       pooled(
           {{"kind", "average"}, {"kernel", 4}, {"padding", List{2, 0}}, {"include_padding", true}}),
-      (Out{-0.5f, 1.75f}));
-  EXPECT_EQ(pooled({{"kind", "lp"}, {"p", 1}}), (Out{4, 7, 8}));
+      (Values{-0.5f, 1.75f}));
+  EXPECT_EQ(pooled({{"kind", "lp"}, {"p", 1}}), (Values{4, 7, 8}));
   EXPECT_EQ(pooled({{"kind", "lp"}, {"kernel", 2}, {"stride", 4}}),
-            (Out{std::sqrt(10.0f), std::sqrt(32.0f)}));
-  EXPECT_EQ(pooled({{"output", 1}}), (Out{5}));
-  EXPECT_EQ(pooled({{"kind", "average"}, {"output", 4}}), (Out{-1, -0.5f, 4.5f, 0}));
+            (Values{std::sqrt(10.0f), std::sqrt(32.0f)}));
+  EXPECT_EQ(pooled({{"output", 1}}), (Values{5}));
+  EXPECT_EQ(pooled({{"kind", "average"}, {"output", 4}}), (Values{-1, -0.5f, 4.5f, 0}));
 }
 
 }  // namespace
