@@ -219,6 +219,13 @@ void TrainFlags::add_averages(Command verb) {
               "0.999")
       .range(0.0, 1.0)
       .excludes(mean);
+  verb.option("--rule", signal_rule,
+              "What layers learn from: back-propagation, dfa, drtp, diff-project, fixed-dtp")
+      .show_default();
+  verb.option("--rule-beta", rule_beta,
+              "diff-project, fixed-dtp: share of the way from the prediction to the target")
+      .range(0.0, 1.0)
+      .show_default();
   verb.option("--lookahead", lookahead,
               "STEPS,SHARE, as 5,0.5: after so many updates back to slow weights, which moved by "
               "that share");
@@ -310,6 +317,8 @@ Result<TrainerOptions> TrainFlags::options() const {
   LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(optimizer));
   if (decay >= 0) o.optimizer.weight_decay = static_cast<float>(decay);
   LOOM_TRY(parse_clip_flag(clip, o));
+  LOOM_ASSIGN(o.rule, parse_rule(signal_rule));
+  o.rule_beta = rule_beta;
   LOOM_ASSIGN(o.schedule.kind, parse_schedule(schedule));
   o.schedule.floor = floor;
   o.schedule.gamma = gamma;

@@ -22,7 +22,8 @@ struct TrainFlags {
   bool balance = false;
   double ema = 0;
   int64_t swa = 0;
-  std::string lookahead, gradient_noise;
+  std::string lookahead, gradient_noise, signal_rule = "back-propagation";
+  double rule_beta = 0.6;
   uint64_t seed = 1;
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
   bool carry_feedback = false;

@@ -105,6 +105,13 @@ enum class Clip : uint8_t { none, norm, layer, value };
 LOOM_API std::string_view clip_name(Clip clip);
 LOOM_API Result<Clip> parse_clip(std::string_view name);
 
+// Where layers get the signal that they learn from; docs/rules.md has the formulas. All but
+// back_propagation are for networks whose cells follow each other; no gradient crosses from one
+// layer with parameters to the one before.
+enum class Rule : uint8_t { back_propagation, dfa, drtp, diff_project, fixed_dtp };
+LOOM_API std::string_view rule_name(Rule rule);  // "diff-project"
+LOOM_API Result<Rule> parse_rule(std::string_view name);
+
 // Of the inputs, taken from the data of the first fit() and kept with the network. as_trained: as
 // the network was trained; standard: mean 0, deviation 1; range: from 0 to 1.
 enum class Normalize : uint8_t { none, standard, range, as_trained };
@@ -163,8 +170,10 @@ struct TrainerOptions {
   double lookahead_share = 0.5;
   double gradient_noise = 0;       // deviation, falling with the update t as (1 + t)^(-fade / 2)
   double gradient_noise_fade = 0;  // 0: it does not fall
-  bool carry_feedback = false;     // docs/state.md
-  int64_t checkpoint_cells = 0;    // gradient checkpointing in groups of so many cells; 0: none
+  Rule rule = Rule::back_propagation;
+  double rule_beta = 0.6;        // diff_project, fixed_dtp: share of the way to the target, up to 1
+  bool carry_feedback = false;   // docs/state.md
+  int64_t checkpoint_cells = 0;  // gradient checkpointing in groups of so many cells; 0: none
   std::optional<Engine> engine{};  // unset: that of the network
 };
 

@@ -36,6 +36,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.average = {from.ema, from.swa_from};
   o.step.lookahead = {from.lookahead, from.lookahead_share};
   o.step.noise = {from.gradient_noise, from.gradient_noise_fade};
+  o.step.rule = {static_cast<RuleKind>(from.rule), static_cast<float>(from.rule_beta)};
   o.step.native = from.native;
   o.step.carry_feedback = from.carry_feedback;
   o.step.checkpoint_cells = from.checkpoint_cells;

@@ -54,6 +54,14 @@ Result<Clip> parse_clip(std::string_view name) {
   return static_cast<Clip>(kind);
 }
 
+std::string_view rule_name(Rule rule) {
+  return core::rule_name(static_cast<core::RuleKind>(rule));
+}
+Result<Rule> parse_rule(std::string_view name) {
+  LOOM_ASSIGN(const core::RuleKind kind, core::parse_rule(name));
+  return static_cast<Rule>(kind);
+}
+
 std::string_view normalize_name(Normalize normalize) {
   return training_word(kNormalizations, normalize);
 }

@@ -17,6 +17,8 @@ constexpr std::string_view kOptimizers[] = {
     "sgd",      "momentum", "nesterov", "rmsprop", "adam",  "adamw", "lion",      "adagrad",
     "adadelta", "nadam",    "adamax",   "radam",   "lbfgs", "lamb",  "adafactor", "muon"};
 constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
+constexpr std::string_view kRules[] = {"back-propagation", "dfa", "drtp", "diff-project",
+                                       "fixed-dtp"};
 constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
 constexpr std::string_view kSchedules[] = {
     "constant",        "step",   "multi_step", "exponential", "cosine",
@@ -123,6 +125,13 @@ Result<ClipKind> parse_clip(std::string_view name) {
 
 std::string_view clip_name(ClipKind kind) {
   return kClips[static_cast<size_t>(kind)];
+}
+
+Result<RuleKind> parse_rule(std::string_view name) {
+  return value_named<RuleKind>("rule", kRules, name);
+}
+std::string_view rule_name(RuleKind kind) {
+  return kRules[static_cast<size_t>(kind)];
 }
 
 Result<ScheduleKind> parse_schedule(std::string_view name) {

@@ -77,6 +77,17 @@ struct AverageSpec {
   bool any() const { return decay > 0 || from > 0; }
 };
 
+// Where cells get the signal they learn from: learn/signals.hpp. beta: of the rules that send
+// differences down, the share of the way from the prediction to the target.
+enum class RuleKind : uint8_t { back_propagation, dfa, drtp, diff_project, fixed_dtp };
+struct RuleSpec {
+  RuleKind kind = RuleKind::back_propagation;
+  float beta = 0.6f;
+};
+// back-propagation, dfa, drtp, diff-project, fixed-dtp.
+Result<RuleKind> parse_rule(std::string_view name);
+std::string_view rule_name(RuleKind kind);
+
 // Every so many updates slow weights s += share (w - s), and w becomes s (Zhang et al., 2019).
 struct LookaheadSpec {
   int64_t every = 0;  // 0: none

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "learn/layerwise.hpp"
 #include "learn/scribe.hpp"
+#include "learn/signals.hpp"
 
 namespace loom::core {
 
@@ -421,6 +422,7 @@ Result<Tensor> record_learning(Trace& trace, const TrainStepOptions& options,
     LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
     d.seed(added.value, weight);
   }
+  LOOM_TRY(record_signals(trace, options, t, dy, d));
   d.on_done([&](const Tensor& of, const Tensor&) -> Status {
     noted(of);
     return {};

@@ -26,8 +26,11 @@ Tensor bytes_of(const Buffer& memory);
 // Zero-filled memory that outlives the programs; `memory` owns it.
 Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory);
 
+struct SignalCut;
+
 // Tensors that the host fills or reads.
 struct StepTensors {
+  const std::vector<SignalCut>* cuts = nullptr;  // of a learning rule; null: back-propagation
   TracedNetwork network;
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;

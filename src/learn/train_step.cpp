@@ -105,6 +105,8 @@ Status TrainStep::Impl::make_state() {
     if (!t.empty()) state.push_back({network->cells()[i].at.str() + "/feedback", t});
   }
   LOOM_TRY(make_following());
+  LOOM_ASSIGN(cuts, make_cuts(*network, options, memory));
+  tensors.cuts = &cuts;
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (ops->device != nullptr) {
     LOOM_ASSIGN(reports, loom::core::persistent(Shape{kReports, 4}, reports_memory));
@@ -156,6 +158,7 @@ Status TrainStep::Impl::make_programs() {
   kept.hyper = tensors.hyper;
   kept.numbers = tensors.numbers;
   kept.report = tensors.report;
+  kept.cuts = tensors.cuts;
   tensors = std::move(kept);
   given.reset();
   Trace forward(DType::f32, true);
@@ -183,6 +186,7 @@ Status TrainStep::Impl::make_given() {
   given_tensors.hyper = tensors.hyper;
   given_tensors.numbers = tensors.numbers;
   given_tensors.report = tensors.report;
+  given_tensors.cuts = tensors.cuts;
   Trace trace(DType::f32, true);
   LOOM_TRY(record_step(trace, *network, own, trained, tensors_of(feedback), given_tensors,
                        ops->device != nullptr));

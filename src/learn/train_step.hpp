@@ -28,6 +28,7 @@ struct TrainStepOptions {
   NoiseSpec noise;
   AverageSpec average;
   LookaheadSpec lookahead;
+  RuleSpec rule;           // where cells get their gradient from
   ParamRules rules;        // what is frozen, and what has a rate of its own
   int accumulate = 1;      // batches whose gradients are added up before an update
   bool class_ids = false;  // softmax_ce: targets are class ids, not distributions

@@ -7,6 +7,7 @@
 
 #include "learn/hyper.hpp"
 #include "learn/lbfgs.hpp"
+#include "learn/signals.hpp"
 #include "learn/step_builder.hpp"
 
 namespace loom::core {
@@ -30,6 +31,7 @@ struct TrainStep::Impl {
   ThreadPool* pool = nullptr;
   StepTensors tensors;
   std::vector<Trained> trained;
+  std::vector<SignalCut> cuts;
   std::vector<Buffer> memory;
   std::vector<StateTensor> state;
   FeedbackMemory feedback;

@@ -70,6 +70,11 @@ void Differentiator::seed(const Tensor& t, const Tensor& gradient) {
   slot.written = {part_of(slot, slot.base)};
 }
 
+void Differentiator::replace(const Tensor& t, const Tensor& gradient) {
+  seed(t, gradient);
+  slots_[static_cast<size_t>(slot_for(t))].replaced = true;
+}
+
 Tensor Differentiator::gradient(const Tensor& t) const {
   return find(t) < 0 ? Tensor{} : of(t);
 }
@@ -113,7 +118,7 @@ Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) 
 Result<Differentiator::Target> Differentiator::place(const Tensor& t, bool adds) {
   Target p;
   const int64_t index = find(t);
-  if (index < 0 || !slots_[static_cast<size_t>(index)].needed) return p;
+  if (index < 0 || !slots_[static_cast<size_t>(index)].asked()) return p;
   Slot& slot = slots_[static_cast<size_t>(index)];
   if (!slot.rows.empty()) return one_reader(slot.base);
   if (slot.gradient.empty()) slot.gradient = trace_.fresh(slot.base.shape);
@@ -138,7 +143,7 @@ Result<Differentiator::Target> Differentiator::place(const Tensor& t, bool adds)
 
 Result<Tensor> Differentiator::place_rows(const Tensor& t, const Tensor& rows) {
   const int64_t index = find(t);
-  if (index < 0 || !slots_[static_cast<size_t>(index)].needed) return Tensor{};
+  if (index < 0 || !slots_[static_cast<size_t>(index)].asked()) return Tensor{};
   Slot& slot = slots_[static_cast<size_t>(index)];
   if (!slot.gradient.empty() && trace_.find(slot.gradient.data) < 0) {
     return invalid(
@@ -167,7 +172,7 @@ void Differentiator::mark_needed() {
       const int64_t index = find(t);
       if (index < 0 || access == Access::write) return;
       Slot& slot = slots_[static_cast<size_t>(index)];
-      needed = needed || slot.needed;
+      needed = needed || slot.asked();
       if (slot.first_read < 0) slot.first_read = static_cast<int64_t>(i);
     });
     if (!needed) continue;

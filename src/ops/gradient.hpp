@@ -26,6 +26,10 @@ class Differentiator {
   // dL/dt, given; t is a whole tensor of the trace. Where t has readers in the trace their parts
   // are added to `gradient` in place, so it must be written anew in each run.
   void seed(const Tensor& t, const Tensor& gradient);
+  // The gradient of `t`, a whole tensor of the trace without gaps, in place of that which its
+  // readers would add up to: nothing is computed for it from them. For learning rules that are not
+  // back-propagation; after want() of the same tensor.
+  void replace(const Tensor& t, const Tensor& gradient);
   // Gradient checkpointing (Chen et al., 2016). ends: ascending; commands [ends[i - 1], ends[i])
   // are a segment. Before the gradients of a segment its commands are recorded once more, into
   // tensors of their own, so that the first ones are dead when the segment is left; only what other
@@ -62,7 +66,7 @@ class Differentiator {
   // The gradient of an output of the command at hand; empty: the loss does not depend on it.
   Tensor of(const Tensor& y) const;
   bool wants(const Tensor& t) const {
-    return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].needed;
+    return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].asked();
   }
   Recorder& ops() { return recorder_; }
   Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
@@ -80,7 +84,9 @@ class Differentiator {
     Tensor rows;                // of a sparse gradient
     std::vector<Part> written;  // parts that hold a contribution; others hold 0
     bool needed = false;        // it depends on something wanted
-    int64_t first_read = -1;    // command
+    bool replaced = false;      // replace(): readers add nothing
+    bool asked() const { return needed && !replaced; }
+    int64_t first_read = -1;  // command
   };
 
   // Slot of the tensor that `t` is, is a part of, or is a second copy of; -1: none.
