@@ -224,7 +224,7 @@ void TrainFlags::add_averages(Command verb) {
       .show_default();
   verb.option("--rule-beta", rule_beta,
               "diff-project, fixed-dtp: share of the way from the prediction to the target")
-      .range(0.0, 1.0)
+      .range(0.001, 1.0)
       .show_default();
   verb.option("--lookahead", lookahead,
               "STEPS,SHARE, as 5,0.5: after so many updates back to slow weights, which moved by "

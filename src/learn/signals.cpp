@@ -87,8 +87,8 @@ class Signals {
   // e, or what takes its place at the prediction.
   Result<Tensor> at_top(const Tensor& dy) {
     if (options_.rule.kind == RuleKind::drtp) return minus_targets(dy);
-    const bool damped = options_.rule.kind != RuleKind::dfa;
-    return damped ? s_.binary(dy, options_.rule.beta, BinaryKind::mul) : Result<Tensor>(dy);
+    return options_.rule.has_beta() ? s_.binary(dy, options_.rule.beta, BinaryKind::mul)
+                                    : Result<Tensor>(dy);
   }
 
   // The signal at a cut, of the numbers `from` per row at the prediction.
@@ -203,7 +203,7 @@ Result<std::vector<SignalCut>> make_cuts(const Network& network, const TrainStep
   const RuleKind rule = options.rule.kind;
   std::vector<SignalCut> cuts;
   if (rule == RuleKind::back_propagation) return cuts;
-  if (!(options.rule.beta > 0 && options.rule.beta <= 1))
+  if (options.rule.has_beta() && !(options.rule.beta > 0 && options.rule.beta <= 1))
     return invalid(cat("beta is ", options.rule.beta, ", must be above 0 and at most 1"));
   if (options.forward) return invalid(cat("the rule ", rule_name(rule), " is not for meshes"));
   if (options.optimizer.lbfgs())

@@ -82,7 +82,9 @@ struct AverageSpec {
 enum class RuleKind : uint8_t { back_propagation, dfa, drtp, diff_project, fixed_dtp };
 struct RuleSpec {
   RuleKind kind = RuleKind::back_propagation;
-  float beta = 0.6f;
+  float beta = 0.6f;  // of the rules that has_beta(): share of the way to the target, (0, 1]
+
+  bool has_beta() const { return kind == RuleKind::diff_project || kind == RuleKind::fixed_dtp; }
 };
 // back-propagation, dfa, drtp, diff-project, fixed-dtp.
 Result<RuleKind> parse_rule(std::string_view name);

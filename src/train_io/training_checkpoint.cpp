@@ -220,7 +220,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   }
   if (o.step.rule.kind != RuleKind::back_propagation) {
     add("rule", text(std::string(rule_name(o.step.rule.kind))));
-    add("rule_beta", real(o.step.rule.beta));
+    if (o.step.rule.has_beta()) add("rule_beta", real(o.step.rule.beta));
   }
   if (o.step.average.decay > 0) add("ema", JsonValue::real(o.step.average.decay));
   if (o.step.average.from > 0) add("swa", JsonValue::integer(o.step.average.from));

@@ -99,7 +99,8 @@ TEST_F(Train, ResumesWithTheSameBits) {
         "--optimizer lion --dtype int4 --clip norm:1",
         "--optimizer lbfgs --batch 120 --accumulate 2 --rate 0.1", "--native --dtype bfloat16",
         "--native --dtype int8 --optimizer sgd --rate 0.1",
-        "--optimizer sgd --decay 0.5 --dtype uint4 --rate 0.05"}) {
+        "--optimizer sgd --decay 0.5 --dtype uint4 --rate 0.05", "--rule dfa --accumulate 3",
+        "--rule fixed-dtp --rule-beta 0.3 --native --dtype int8"}) {
     const std::string common = more + " --json --split 0.8 --schedule step --every 1 ";
     const std::string file = " --checkpoint " + at("run.safetensors");
     std::filesystem::remove(at("run.safetensors"));

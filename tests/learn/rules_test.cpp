@@ -199,11 +199,15 @@ class RuleOracle {
   Grid2 e_, minus_t_;
 };
 
+// Infinite where a number is none, which std::max would pass over.
 double farthest(const Grid2& wanted, const Grid2& got) {
   double most = 0;
-  for (size_t r = 0; r < wanted.size(); ++r)
-    for (size_t c = 0; c < wanted[0].size(); ++c)
-      most = std::max(most, std::fabs(wanted[r][c] - got[r][c]));
+  for (size_t r = 0; r < wanted.size(); ++r) {
+    for (size_t c = 0; c < wanted[0].size(); ++c) {
+      const double gap = std::fabs(wanted[r][c] - got[r][c]);
+      most = std::isnan(gap) ? INFINITY : std::max(most, gap);
+    }
+  }
   return most;
 }
 
@@ -237,18 +241,22 @@ TEST(LearningRules, ChangeTheWeightsOfRandomNetworksAsTheirFormulasSay) {
     constexpr double kRate = 0.5;
     rig.run(1, kRate);
     oracle.step(kRate);
+    size_t seen = 0;
     for (size_t k = 0; k + 1 < c.widths.size(); ++k) {
       const auto rows = static_cast<size_t>(c.widths[k + 1]),
                  cols = static_cast<size_t>(c.widths[k]);
       for (const StateTensor& p : rig.step().state()) {
         if (p.name == cat("(0, 0, ", k, ", 0)/weight")) {
           ASSERT_LT(farthest(oracle.weight(k), values_of(p.tensor, rows, cols)), 2e-6) << p.name;
+          ++seen;
         }
         if (p.name == cat("(0, 0, ", k, ", 0)/bias")) {
           ASSERT_LT(farthest(oracle.bias(k), values_of(p.tensor, 1, rows)), 2e-6) << p.name;
+          ++seen;
         }
       }
     }
+    ASSERT_EQ(seen, 2 * (c.widths.size() - 1)) << "a weight and a bias of every layer";
   }
 }
 
@@ -351,13 +359,19 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
   ASSERT_TRUE(linked.put({0, 0, 0, 0}, {dense}).ok());
   ASSERT_TRUE(linked.put({0, 0, 1, 0}, {dense}).ok());
   ASSERT_TRUE(linked.put({0, 0, 2, 0}, {dense, {}, Link{{0, 0, 0, 0}}}).ok());
+  const LayerConfig nothing = layer(LayerKind::sequential, {});
   const struct {
     GridSpec grid;
     RuleKind rule;
     float beta;
     std::string says;
+    int64_t history = 0;  // of L-BFGS
   } cases[] = {
       {row_of({dense, norm, dense}), RuleKind::diff_project, 0.6f, "is no Dense"},
+      {row_of({dense, dense, nothing}), RuleKind::diff_project, 0.6f, "behind the last Dense"},
+      {row_of({dense, nothing, dense, nothing, dense}), RuleKind::diff_project, 0.6f,
+       "stands between two Dense"},
+      {row_of({dense, dense}), RuleKind::dfa, 0.6f, "L-BFGS", 5},
       {row_of({dense, dense}), RuleKind::diff_project, 0.0f, "beta is 0"},
       {row_of({dense, dense}), RuleKind::fixed_dtp, 1.5f, "beta is 1.5"},
       {linked, RuleKind::dfa, 0.6f, "has a link"},
@@ -370,6 +384,7 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
     ASSERT_TRUE(init_params(*network, DType::f32, 7, pool).ok());
     TrainStepOptions o;
     o.rule = {c.rule, c.beta};
+    o.optimizer.history = c.history;
     const Result<TrainStep> step = TrainStep::create(*network, o, cpu_ops(best_isa()), pool);
     ASSERT_FALSE(step.ok());
     EXPECT_NE(step.error().message.find(c.says), std::string::npos) << step.error().message;
