@@ -1,0 +1,153 @@
+// Evolution of networks: NEAT, which grows topologies and weights together (Stanley and
+// Miikkulainen, "Evolving neural networks through augmenting topologies", 2002). A population asks
+// for nothing but the fitness of each genome.
+//
+//   NeatOptions options{.inputs = 2, .outputs = 1, .seed = 7};
+//   Population population = Population::create(options).or_exit();
+//   Evolution found = evolve(population, [](Genome& g) { return score(g); },
+//                            {.generations = 100, .goal = 0.95}).or_exit();
+//   population.best().network().or_exit().save("best.json").or_exit();
+//
+// Equal options and fitness give equal bits, with any number of threads, and for a population that
+// was saved and loaded in between. docs/evolution.md has the rules.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loom/engine.hpp"
+#include "loom/export.hpp"
+#include "loom/layers.hpp"
+#include "loom/network.hpp"
+#include "loom/result.hpp"
+
+#ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
+namespace loom {
+
+struct NeatOptions {
+  int64_t inputs = 1, outputs = 1;
+  int64_t population = 150;
+  uint64_t seed = 1;
+  // Connections may close cycles; all nodes fire at once, on values of the step before.
+  bool recurrent = false;
+  bool connected = true;  // the first genomes join every input to every output; false: none
+  Activation output = Activation::sigmoid;
+  std::vector<Activation> hidden = {Activation::sigmoid};  // a new node draws one of them
+  double slope = 4.9;                                      // a node is activation(slope x sum)
+
+  // Probabilities of a child's changes. Where no gene was added, weights are changed: each is new
+  // with probability `new_weight`, uniform in +-weight_step, or else moved by as much.
+  double add_node = 0.03, add_connection = 0.3;
+  double change_weights = 0.8, new_weight = 0.1, weight_step = 2.5;
+  double enable = 0.0;             // a connection that was disabled comes back
+  double change_activation = 0.0;  // of a hidden node
+
+  // Distance of genomes, and how near those of one species are.
+  double excess = 1.0, disjoint = 1.0, weight_difference = 0.4, threshold = 2.0;
+  double survivors = 0.2;     // share of a species that has children
+  int64_t patience = 15;      // generations without a rise after which a species ends
+  int64_t crisis = 20;        // and after each of which only the two best species go on
+  double alone = 0.25;        // children of one parent
+  double between = 0.001;     // of those of two: parents of two species
+  double crossed_only = 0.2;  // of those of two: not changed besides
+};
+
+// One individual, with the memory of its own run.
+class LOOM_API Genome {
+ public:
+  int64_t inputs() const;
+  int64_t outputs() const;
+  int64_t hidden() const;
+  int64_t connections() const;  // enabled ones
+
+  // One step: x has inputs() numbers. A recurrent network goes on from the step before. The view
+  // holds until the next call. Errors: invalid_argument.
+  Result<std::span<const float>> step(std::span<const float> x);
+  void reset();  // a recurrent network begins anew
+
+  // The same function as a network of Dense layers, with the same bits. Errors: unsupported (a
+  // recurrent genome).
+  Result<Network> network(const std::optional<Engine>& engine = {}) const;
+  // Nodes and connections as JSON, for people and pictures.
+  std::string json() const;
+
+  struct LOOM_LOCAL Impl;
+  explicit Genome(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+struct SpeciesReport {
+  int64_t id = 0, members = 0;
+};
+struct GenerationReport {
+  int64_t generation = 0;   // the first is 0
+  int64_t evaluations = 0;  // with this generation's
+  double best = 0, mean = 0, worst = 0;
+  int64_t failed = 0;                   // members whose fitness is no finite number
+  int64_t hidden = 0, connections = 0;  // of its best
+  std::vector<SpeciesReport> species{};
+};
+
+// A handle: copies mean the same population.
+class LOOM_API Population {
+ public:
+  // Errors: invalid_argument, naming the option.
+  static Result<Population> create(const NeatOptions& options);
+  // Errors: not_found, bad_file.
+  static Result<Population> load(const std::string& path);
+  // The whole state as JSON. A file that is there is replaced as a whole or not at all.
+  Status save(const std::string& path) const;
+
+  int64_t size() const;
+  int64_t inputs() const;
+  int64_t outputs() const;
+  bool recurrent() const;
+  // A genome of this generation, with a run of its own. Errors: invalid_argument.
+  Result<Genome> genome(int64_t index) const;
+  // The fitness of every genome, higher is better: the next generation takes their place. What is
+  // no finite number is below all others. Errors: invalid_argument.
+  Status tell(std::span<const double> fitness);
+
+  int64_t generation() const;  // those told so far
+  std::vector<GenerationReport> history() const;
+  // The best of all generations that were told. Errors: invalid_argument (none was).
+  Result<Genome> best() const;
+  double best_fitness() const;  // -infinity before the first
+
+  struct LOOM_LOCAL Impl;
+  explicit Population(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+struct EvolveOptions {
+  int64_t generations = 100;     // at most, in this call
+  std::optional<double> goal{};  // ends with a fitness of at least this
+  int threads = 0;               // that call the fitness; 0: all cores
+  // After each generation; false stops with Code::cancelled. The population has taken it in.
+  std::function<bool(const GenerationReport&)> progress{};
+};
+struct Evolution {
+  bool reached = false;                      // the goal
+  int64_t generations = 0, evaluations = 0;  // of this call
+  double best = 0;                           // of the population
+};
+
+// Fitness of a genome: higher is better. Called from several threads at a time, each with a genome
+// of its own; what it returns must depend on the genome alone. An error ends the evolution, and the
+// population stays at the generation before.
+using Fitness = std::function<Result<double>(Genome& genome)>;
+LOOM_API Result<Evolution> evolve(Population& population, const Fitness& fitness,
+                                  const EvolveOptions& options = {});
+
+}  // namespace loom
+#endif  // LOOM_MINIMAL
