@@ -4,8 +4,8 @@
 
 namespace loom::cli {
 
-void DataFlags::add(Command verb) {
-  verb.option("DATA", path, "CSV, NPY, NPZ, IDX (also .gz) or safetensors").required();
+void DataFlags::add(Command verb, bool required) {
+  verb.option("DATA", path, "CSV, NPY, NPZ, IDX (also .gz) or safetensors").required(required);
   verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
   verb.option("--x", x, "Name of the inputs in an NPZ or safetensors file").show_default();
   verb.option("--y", y, "Name of the targets in it").show_default();

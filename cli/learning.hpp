@@ -11,7 +11,8 @@ struct DataFlags {
   int64_t targets = 1, ignored = INT64_MIN;
   std::string weights;
 
-  void add(Command verb);
+  // `required`: DATA must be given.
+  void add(Command verb, bool required = true);
   // `classes`: whole numbers are labels.
   Result<DatasetOptions> options(bool classes) const;
 };

@@ -47,7 +47,8 @@ int run(int argc, char** argv) {
                         add_merge(app),
                         add_cluster(app),
                         add_ensemble(app),
-                        add_mesh(app)};
+                        add_mesh(app),
+                        add_evolve(app)};
   if (argc == 1) {
     write_out(line.help());
     return kUsage;

@@ -132,7 +132,7 @@ std::string axes(const Range& range, size_t epochs) {
 
 }  // namespace
 
-std::string braille_plot(const Curves& curves) {
+std::string braille_plot(const Curves& curves, const std::string& what, const std::string& unit) {
   if (curves.train.size() < 2) return {};
   const Range range = range_of(curves);
   Dots dots;
@@ -145,8 +145,9 @@ std::string braille_plot(const Curves& curves) {
                                               : std::string();
     text += fmt::format("{:>9} {}\n", side, dots.row(r));
   }
-  return text + fmt::format("{:>9} epoch 1{:>{}}\n", "loss", fmt::format("{}", curves.train.size()),
-                            kCols - 7);
+  const int room = kCols - static_cast<int>(unit.size()) - 2;
+  return text +
+         fmt::format("{:>9} {} 1{:>{}}\n", what, unit, std::to_string(curves.train.size()), room);
 }
 
 std::string svg_plot(const Curves& curves, const std::string& title) {

@@ -11,8 +11,9 @@ struct Curves {
 };
 
 // A few lines of text, with the smallest and largest loss at the side; "" with fewer than two
-// epochs.
-std::string braille_plot(const Curves& curves);
+// epochs. `what` is on the axis, by `unit`.
+std::string braille_plot(const Curves& curves, const std::string& what = "loss",
+                         const std::string& unit = "epoch");
 // A whole SVG document: axes with numbers, both curves, a legend.
 std::string svg_plot(const Curves& curves, const std::string& title);
 

@@ -33,6 +33,7 @@ Verb add_merge(Command app);
 Verb add_cluster(Command app);
 Verb add_ensemble(Command app);
 Verb add_mesh(Command app);
+Verb add_evolve(Command app);
 
 // Options that many verbs share.
 

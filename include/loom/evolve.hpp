@@ -21,11 +21,13 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/dataset.hpp"
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
 #include "loom/layers.hpp"
 #include "loom/network.hpp"
 #include "loom/result.hpp"
+#include "loom/trainer.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
@@ -65,6 +67,7 @@ class LOOM_API Genome {
   int64_t outputs() const;
   int64_t hidden() const;
   int64_t connections() const;  // enabled ones
+  bool recurrent() const;
 
   // One step: x has inputs() numbers. A recurrent network goes on from the step before. The view
   // holds until the next call. Errors: invalid_argument.
@@ -148,6 +151,27 @@ struct Evolution {
 using Fitness = std::function<Result<double>(Genome& genome)>;
 LOOM_API Result<Evolution> evolve(Population& population, const Fitness& fitness,
                                   const EvolveOptions& options = {});
+
+// A fitness from samples. Of class labels: exp(-cross entropy) of the softmax over the outputs, in
+// the mean of the samples: the geometric mean of the shares that the right classes are given. Of
+// targets: 1 / (1 + mean squared error). 1 is perfect in both.
+class LOOM_API SampleFitness {
+ public:
+  // `normalize`: how inputs are shifted and scaled, by what the samples show. Errors:
+  // invalid_argument (inputs alone, ids, several labels or weights per sample, other widths).
+  static Result<SampleFitness> create(const Dataset& data, int64_t inputs, int64_t outputs,
+                                      Normalize normalize = Normalize::none);
+  // Errors: invalid_argument (a recurrent genome, which answers steps, not samples; other widths).
+  Result<double> operator()(Genome& genome) const;
+  // Genome::network() that normalizes its inputs and knows its classes and loss.
+  Result<Network> network(const Genome& genome, const std::optional<Engine>& engine = {}) const;
+
+  struct LOOM_LOCAL Impl;
+  explicit SampleFitness(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
 
 }  // namespace loom
 #endif  // LOOM_MINIMAL

@@ -211,6 +211,10 @@ int64_t Genome::connections() const {
   return impl_->genome.enabled();
 }
 
+bool Genome::recurrent() const {
+  return impl_->recurrent;
+}
+
 Result<std::span<const float>> Genome::step(std::span<const float> x) {
   if (x.size() != impl_->run.inputs())
     return core::invalid(core::cat(x.size(), " numbers for a genome of ", inputs(), " inputs"));

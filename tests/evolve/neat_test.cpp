@@ -394,6 +394,74 @@ TEST(Neat, WritesNetworksWithTheBitsOfTheirGenomes) {
   EXPECT_GT(hidden, 12 * 20);
 }
 
+// Samples of random numbers: half of the sets have labels, half have targets.
+struct RandomSamples {
+  int64_t inputs, outputs, samples;
+  std::vector<float> x, targets;
+  std::vector<int32_t> labels;
+
+  explicit RandomSamples(std::mt19937& draw)
+      : inputs(1 + draw() % 5), outputs(2 + draw() % 3), samples(5 + draw() % 20) {
+    std::normal_distribution<float> normal(3.0f, 5.0f);
+    for (int64_t i = 0; i < samples * inputs; ++i) x.push_back(normal(draw));
+    const bool labelled = draw() % 2 == 0;
+    for (int64_t i = 0; i < samples; ++i) {
+      if (labelled) labels.push_back(static_cast<int32_t>(draw() % outputs));
+      for (int64_t k = 0; k < outputs && !labelled; ++k) targets.push_back(normal(draw));
+    }
+  }
+  loom::Dataset dataset() const {
+    const loom::Tensor y = labels.empty() ? *loom::Tensor::copy(targets, {samples, outputs})
+                                          : *loom::Tensor::copy(labels, {samples});
+    return *loom::Dataset::from_arrays(*loom::Tensor::copy(x, {samples, inputs}), y);
+  }
+};
+
+TEST(Neat, ScoresSamplesAsTheTrainerScoresTheNetworkOfTheGenome) {
+  std::mt19937 draw(6);
+  for (int i = 0; i < 60; ++i) {
+    const RandomSamples samples(draw);
+    const loom::Dataset data = samples.dataset();
+    const auto normalize = static_cast<Normalize>(draw() % 3);
+    const Result<SampleFitness> fitness =
+        SampleFitness::create(data, samples.inputs, samples.outputs, normalize);
+    ASSERT_TRUE(fitness.ok()) << fitness.error().str();
+    Population p = *Population::create({.inputs = samples.inputs,
+                                        .outputs = samples.outputs,
+                                        .population = 20,
+                                        .seed = draw(),
+                                        .output = loom::Activation::linear});
+    ASSERT_TRUE(evolve(p, *fitness, {.generations = 6}).ok());
+    Trainer trainer = *Trainer::create(*fitness->network(*p.best()), {});
+    const Evaluation e = *trainer.evaluate(data);
+    const double expected = samples.labels.empty() ? 1 / (1 + e.loss) : std::exp(-e.loss);
+    EXPECT_NEAR(p.best_fitness(), expected, 1e-5 * expected) << i;
+  }
+}
+
+TEST(Neat, RefusesSamplesThatItCannotScore) {
+  const std::vector<float> x = {1, 2, 3, 4};
+  const loom::Tensor inputs = *loom::Tensor::copy(x, {2, 2});
+  const auto says = [&](const loom::Tensor& y, int64_t in, int64_t out,
+                        const loom::ArrayOptions& how = {}) {
+    const auto made = SampleFitness::create(*loom::Dataset::from_arrays(inputs, y, how), in, out);
+    return made.ok() ? "made" : made.error().str();
+  };
+  const std::vector<int32_t> labels = {0, 2}, many = {0, 1, 1, 0};
+  const loom::Tensor y = *loom::Tensor::copy(labels, {2});
+  EXPECT_EQ(says(y, 2, 3), "made");
+  EXPECT_THAT(says(y, 3, 3), testing::HasSubstr("a sample has 2 numbers, the genomes take 3"));
+  EXPECT_THAT(says(y, 2, 2), testing::HasSubstr("there is a label 2"));
+  EXPECT_THAT(says(*loom::Tensor::copy(many, {2, 2}), 2, 2), testing::HasSubstr("several labels"));
+  EXPECT_THAT(says(inputs, 2, 3), testing::HasSubstr("a sample has 2 targets"));
+  EXPECT_THAT(says({}, 2, 3), testing::HasSubstr("inputs alone"));
+  EXPECT_THAT(says(y, 2, 3, {.ignore_label = -1}), testing::HasSubstr("ignores no labels"));
+  Population cyclic = *Population::create({.inputs = 2, .outputs = 3, .recurrent = true});
+  Genome genome = *cyclic.genome(0);
+  const auto fitness = *SampleFitness::create(*loom::Dataset::from_arrays(inputs, y), 2, 3);
+  EXPECT_THAT(fitness(genome).error().str(), testing::HasSubstr("recurrent"));
+}
+
 TEST(Neat, EndsWithTheErrorOfAFitnessAndKeepsThePopulation) {
   Population p = *Population::create({.inputs = 2, .outputs = 1, .population = 30, .seed = 1});
   ASSERT_TRUE(evolve(p, xor_fitness, {.generations = 2}).ok());

@@ -1,0 +1,371 @@
+// loom evolve: networks that grow by NEAT, from samples or from any program that prints a fitness.
+#include <fmt/core.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "evolution_picture.hpp"
+#include "fitness_command.hpp"
+#include "learning.hpp"
+#include "outputs.hpp"
+#include "plot.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct EvolveFlags {
+  EngineFlags engine;
+  MemoryFlags memory;
+  DataFlags data;
+  NeatOptions neat;
+  std::string fitness, output, genome, population, resume, svg;
+  std::string activation = "sigmoid", last, normalize = "standard";
+  int64_t generations = 100;
+  double goal = NAN, timeout = 60, validation = 0;
+  bool json = false, quiet = false;
+};
+
+Error evolve_error(std::string message) {
+  return Error{Code::invalid_argument, std::move(message), {}, -1};
+}
+
+// A folder for the networks that a program is asked about; goes with what is in it.
+class Scratch {
+ public:
+  static Result<Scratch> create() {
+    std::error_code error;
+    std::string path = (std::filesystem::temp_directory_path(error) / "loom-XXXXXX").string();
+    if (error || mkdtemp(path.data()) == nullptr)
+      return Error{Code::io_error, "no folder for temporary files can be made", path, -1};
+    return Scratch(path);
+  }
+  explicit Scratch(std::string path) : path_(std::move(path)) {}
+  Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  Scratch& operator=(Scratch&&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// How genomes are judged.
+struct Judge {
+  Fitness fitness;
+  std::optional<SampleFitness> samples;
+  std::optional<Dataset> validation;
+  std::shared_ptr<Scratch> scratch;
+};
+
+// Layers as a file, or nodes and connections of a genome that has cycles.
+Status save_genome(const Genome& genome, const std::string& path) {
+  if (genome.recurrent()) return write_file(path, genome.json());
+  LOOM_ASSIGN(const Network network, genome.network());
+  return network.save(path);
+}
+
+Result<Judge> judge_by_command(const EvolveFlags& f) {
+  Judge judge;
+  LOOM_ASSIGN(Scratch scratch, Scratch::create());
+  judge.scratch = std::make_shared<Scratch>(std::move(scratch));
+  auto next = std::make_shared<std::atomic<int64_t>>(0);
+  judge.fitness = [folder = judge.scratch, next, f](Genome& genome) -> Result<double> {
+    const std::string path = fmt::format("{}/{}.json", folder->path(), (*next)++);
+    LOOM_TRY(save_genome(genome, path));
+    const Result<double> value = fitness_of(f.fitness, path, f.timeout);
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    return value;
+  };
+  return judge;
+}
+
+Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& population,
+                               const Engine& engine) {
+  // Samples are read as a network of the genomes' widths takes them.
+  LOOM_ASSIGN(const Network reader,
+              Network::sequential({Dense{.in = population.inputs(), .out = population.outputs()}},
+                                  {.input = {population.inputs()}, .engine = engine}));
+  LOOM_ASSIGN(const DatasetOptions how, f.data.options(population.outputs() > 1));
+  LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, reader, how));
+  LOOM_ASSIGN(const Normalize normalize, parse_normalize(f.normalize));
+  Judge judge;
+  if (f.validation > 0) {
+    LOOM_ASSIGN(Dataset::Parts parts, data.split(1 - f.validation, {.seed = f.neat.seed}));
+    data = parts.first;
+    judge.validation = parts.second;
+  }
+  LOOM_ASSIGN(judge.samples,
+              SampleFitness::create(data, population.inputs(), population.outputs(), normalize));
+  judge.fitness = *judge.samples;
+  return judge;
+}
+
+Result<Population> begin(EvolveFlags& f) {
+  if (!f.resume.empty()) return Population::load(f.resume);
+  LOOM_ASSIGN(const Activation hidden, parse_activation(f.activation));
+  f.neat.hidden = {hidden};
+  // Scores of classes and targets are any numbers; what a program gets is between 0 and 1.
+  const std::string last = !f.last.empty() ? f.last : f.fitness.empty() ? "linear" : "sigmoid";
+  LOOM_ASSIGN(f.neat.output, parse_activation(last));
+  return Population::create(f.neat);
+}
+
+std::string generation_line(const GenerationReport& g) {
+  return fmt::format(
+      "generation {:>4}  best {:<10.6g} mean {:<10.6g} {:>3} species  best has {} hidden, {} "
+      "connections{}",
+      g.generation, g.best, g.mean, g.species.size(), g.hidden, g.connections,
+      g.failed > 0 ? fmt::format("  {} without a fitness", g.failed) : "");
+}
+
+struct Outcome {
+  Evolution evolution;
+  std::optional<Error> stopped;  // by Ctrl-C or by the fitness
+  std::optional<Evaluation> validation;
+};
+
+// Runs the generations; what they found is kept whatever ends them.
+Outcome breed(const EvolveFlags& f, Population& population, const Judge& judge, Keeper& keeper) {
+  Outcome out;
+  Progress bar("evolving", "generations", f.quiet || f.json);
+  EvolveOptions options{.generations = f.generations, .threads = f.engine.threads};
+  if (std::isfinite(f.goal)) options.goal = f.goal;
+  int64_t done = 0;
+  options.progress = [&](const GenerationReport& g) {
+    if (!f.population.empty()) {
+      keeper.save(f.population, [&](const std::string& name) { return population.save(name); });
+    }
+    if (!f.quiet && !f.json) {
+      bar.finish();
+      write_line(generation_line(g));
+    }
+    bar.update(++done, f.generations);
+    return !interrupted();
+  };
+  const Fitness asked = [&](Genome& genome) -> Result<double> {
+    if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
+    return judge.fitness(genome);
+  };
+  const int64_t before = population.generation();
+  const Result<Evolution> found = evolve(population, asked, options);
+  bar.finish();
+  if (found.ok()) {
+    out.evolution = *found;
+    return out;
+  }
+  out.stopped = found.error();
+  out.evolution = {false, population.generation() - before,
+                   (population.generation() - before) * population.size(),
+                   population.best_fitness()};
+  return out;
+}
+
+Result<Network> network_of(const Genome& genome, const Judge& judge, const Engine& engine) {
+  if (judge.samples) return judge.samples->network(genome, engine);
+  return genome.network(engine);
+}
+
+Status save_best(const EvolveFlags& f, const Population& population, const Judge& judge,
+                 const Engine& engine, Keeper& keeper, Outcome& out) {
+  if (population.generation() == 0) return {};
+  keeper.begin_end();
+  if (!f.population.empty())
+    keeper.save(f.population, [&](const std::string& name) { return population.save(name); });
+  LOOM_ASSIGN(const Genome best, population.best());
+  if (!f.genome.empty())
+    keeper.save(f.genome, [&](const std::string& name) { return write_file(name, best.json()); });
+  if (!f.svg.empty()) {
+    keeper.save(f.svg, [&](const std::string& name) {
+      const std::string of = f.fitness.empty() ? f.data.path : f.fitness;
+      return write_file(name, evolution_svg(population.history(), "evolution on " + printable(of)));
+    });
+  }
+  if (!f.output.empty() || judge.validation) {
+    LOOM_ASSIGN(const Network network, network_of(best, judge, engine));
+    if (!f.output.empty())
+      keeper.save(f.output, [&](const std::string& name) { return network.save(name); });
+    if (judge.validation) {
+      LOOM_ASSIGN(Trainer scorer, Trainer::create(network, {}));
+      LOOM_ASSIGN(out.validation, scorer.evaluate(*judge.validation));
+    }
+  }
+  return keeper.finish();
+}
+
+void print_json(const Population& population, const Outcome& out) {
+  Json generations = Json::array();
+  for (const GenerationReport& g : population.history()) {
+    Json species = Json::array();
+    for (const SpeciesReport& s : g.species)
+      species.push(Json::array_of({Json::integer(s.id), Json::integer(s.members)}));
+    JsonObject line;
+    line.set("generation", g.generation)
+        .set("evaluations", g.evaluations)
+        .set("best", g.best)
+        .set("mean", g.mean)
+        .set("worst", g.worst)
+        .set("failed", g.failed)
+        .set("hidden", g.hidden)
+        .set("connections", g.connections)
+        .set("species", species);
+    generations.push(line.value());
+  }
+  JsonObject all;
+  all.set("reached", out.evolution.reached)
+      .set("best", population.best_fitness())
+      .set("evaluations", out.evolution.evaluations);
+  if (out.validation) all.set("validation_loss", out.validation->loss);
+  if (out.validation && out.validation->accuracy)
+    all.set("validation_accuracy", *out.validation->accuracy);
+  all.set("generations", generations).print();
+}
+
+void print_text(const EvolveFlags& f, const Population& population, const Outcome& out) {
+  const auto best = population.best();
+  if (!best.ok()) return;
+  if (!f.quiet) {
+    Curves curves;
+    for (const GenerationReport& g : population.history()) curves.train.push_back(g.best);
+    write_out(braille_plot(curves, "best", "generation"));
+  }
+  if (!std::isfinite(population.best_fitness()))
+    return write_line("no network has a fitness yet: all that was told is no finite number");
+  std::string line = fmt::format(
+      "best fitness {:.6g} after {} evaluations: {} hidden nodes, {} connections",
+      population.best_fitness(), out.evolution.evaluations, best->hidden(), best->connections());
+  if (out.validation && out.validation->accuracy) {
+    line += ", validation accuracy " + percent(*out.validation->accuracy);
+  } else if (out.validation) {
+    line += fmt::format(", validation loss {:.6g}", out.validation->loss);
+  }
+  write_line(line);
+}
+
+Status check_inputs(const EvolveFlags& f) {
+  if (f.data.path.empty() == f.fitness.empty())
+    return evolve_error("give DATA, samples to answer, or --fitness CMD, a program that judges");
+  if (f.resume.empty() && (f.neat.inputs < 1 || f.neat.outputs < 1))
+    return evolve_error("give --inputs and --outputs, how many numbers a network takes and gives");
+  if (f.neat.recurrent && f.fitness.empty())
+    return evolve_error("--recurrent needs --fitness CMD: samples have no steps of time");
+  if (!f.fitness.empty() && f.validation > 0)
+    return evolve_error("--validation holds out samples of DATA, and there are none");
+  return {};
+}
+
+Status check_outputs(const EvolveFlags& f) {
+  LOOM_TRY(check_inputs(f));
+  if (f.neat.recurrent && !f.output.empty())
+    return evolve_error("a recurrent genome is no network of layers; keep it with --genome");
+  Outputs outputs;
+  outputs.input("DATA", f.data.path);
+  if (f.resume != f.population) outputs.input("--resume", f.resume);
+  return outputs
+      .file("-o", f.output, {".json", ".entity", ".onnx", ".safetensors", ".npz"},
+            "the best network")
+      .file("--genome", f.genome, {".json"}, "nodes and connections of the best")
+      .file("--population-file", f.population, {".json"}, "the population")
+      .file("--svg", f.svg, {".svg"}, "fitness and species as SVG")
+      .check();
+}
+
+int run(EvolveFlags& f) {
+  const Status writable = check_outputs(f);
+  if (!writable.ok()) return fail(writable.error());
+  const Result<Engine> engine = f.engine.create(f.memory);
+  if (!engine.ok()) return fail(engine.error());
+  Result<Population> population = begin(f);
+  if (!population.ok()) return fail(population.error());
+  if (population->recurrent() && (!f.output.empty() || f.fitness.empty()))
+    return fail(kUsage,
+                "the population is recurrent: it takes --fitness, and --genome instead of "
+                "-o");
+  const Result<Judge> judge =
+      f.fitness.empty() ? judge_by_samples(f, *population, *engine) : judge_by_command(f);
+  if (!judge.ok()) return fail(judge.error());
+  Keeper keeper;
+  Outcome out = breed(f, *population, *judge, keeper);
+  const Status saved = save_best(f, *population, *judge, *engine, keeper, out);
+  if (population->generation() > 0)
+    f.json ? print_json(*population, out) : print_text(f, *population, out);
+  if (out.stopped)
+    return out.stopped->code == Code::cancelled ? fail_interrupted() : fail(*out.stopped);
+  return saved.ok() ? kDone : fail(saved.error());
+}
+
+void add_neat_options(const Command& verb, EvolveFlags& f) {
+  verb.option("--inputs", f.neat.inputs, "Numbers that a network takes").range(1, 4096);
+  verb.option("--outputs", f.neat.outputs, "Numbers that it gives: of classes, one each")
+      .range(1, 4096);
+  verb.option("--population", f.neat.population, "Networks of a generation")
+      .range(2, 1 << 20)
+      .show_default();
+  verb.option("--seed", f.neat.seed, "Of all that is drawn").show_default();
+  verb.flag("--recurrent", f.neat.recurrent, "Connections may close cycles (with --fitness)");
+  verb.option("--activation", f.activation, "Of hidden nodes").show_default();
+  verb.option("--output-activation", f.last, "Of outputs (default: linear on DATA, else sigmoid)");
+  verb.option("--add-node", f.neat.add_node, "Probability that a child gets a node")
+      .range(0.0, 1.0)
+      .show_default();
+  verb.option("--add-connection", f.neat.add_connection, "Probability of a connection")
+      .range(0.0, 1.0)
+      .show_default();
+  verb.option("--weight-step", f.neat.weight_step, "The most that a weight changes at once")
+      .range(0.0, 1e6)
+      .show_default();
+  verb.option("--threshold", f.neat.threshold, "How far networks of one species are apart at most")
+      .range(0.0, 1e6)
+      .show_default();
+}
+
+}  // namespace
+
+Verb add_evolve(Command app) {
+  auto f = std::make_shared<EvolveFlags>();
+  f->neat.inputs = f->neat.outputs = 0;
+  const Command verb = app.command(
+      "evolve", "Grow networks by NEAT, which evolves connections and weights together.");
+  verb.examples(
+      "  loom evolve examples/data/fruit.csv --inputs 4 --outputs 4 -o best.json --svg fruit.svg\n"
+      "  loom evolve --fitness ./judge.sh --inputs 2 --outputs 1 --goal 15 -o best.json\n"
+      "  loom evolve --fitness ./judge.sh --inputs 2 --outputs 1 --population-file pop.json\n"
+      "  loom evolve --fitness ./judge.sh --resume pop.json --population-file pop.json\n"
+      "CMD gets the file of a network as its last argument and prints its fitness, higher is\n"
+      "better, on its last line. Population settings come from the file with --resume.");
+  f->data.add(verb, false);
+  verb.option("--fitness", f->fitness, "Program that judges a network, for a shell");
+  verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
+      .range(0.001, 1e6)
+      .show_default();
+  verb.option("--generations", f->generations, "At most; with --resume so many more")
+      .range(0, INT32_MAX)
+      .show_default();
+  verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
+  add_neat_options(verb, *f);
+  verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range").show_default();
+  verb.option("--validation", f->validation, "Share of DATA that is held out and scored at the end")
+      .range(0.0, 0.9)
+      .show_default();
+  verb.option("-o,--output", f->output,
+              "The best network: .json, .entity, .onnx, .safetensors, .npz");
+  verb.option("--genome", f->genome, "Its nodes and connections as .json");
+  verb.option("--population-file", f->population, "All of it as .json, after each generation");
+  verb.option("--resume", f->resume, "Go on from such a file, with the same bits");
+  verb.option("--svg", f->svg, "Draw fitness and species by generation");
+  verb.flag("--json", f->json, "The whole history as JSON");
+  verb.flag("--quiet", f->quiet, "The last line alone");
+  f->engine.add_lanes(verb);
+  f->memory.add(verb);
+  return {verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

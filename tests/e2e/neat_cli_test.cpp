@@ -1,0 +1,156 @@
+// loom evolve as a person or a script meets it: what it prints, what it keeps, and the one line of
+// every mistake, those of the program that judges among them.
+#include <gmock/gmock.h>
+
+#include "e2e/program.hpp"
+#include "io/json.hpp"
+
+namespace loom::core::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+const std::string kFruit = std::string(LOOM_SOURCE_DIR) + "/examples/data/fruit.csv";
+
+class EvolveVerb : public testing::Test {
+ protected:
+  // The size of the file: genomes grow, so that it rises.
+  void SetUp() override {
+    judge_ = folder_.write("judge.sh", "wc -c < \"$1\"\n");
+    small_ = "evolve --fitness 'sh " + judge_ + "' --inputs 2 --outputs 1 --population 8 ";
+  }
+  std::string in_folder(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  TempFolder folder_;
+  std::string judge_, small_;
+};
+
+TEST_F(EvolveVerb, FindsANetworkForSamplesThatOtherVerbsUse) {
+  const std::string net = in_folder("best.json"), svg = in_folder("fruit.svg");
+  const Ran ran = run_loom("evolve '" + kFruit +
+                           "' --inputs 4 --outputs 4 --generations 40 "
+                           "--population 100 --validation 0.25 -o " +
+                           net + " --svg " + svg);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("generation    0  best "));
+  EXPECT_THAT(ran.out, HasSubstr("best fitness "));
+  EXPECT_THAT(ran.out, HasSubstr("validation accuracy "));
+  const std::string picture = folder_.read("fruit.svg");
+  EXPECT_THAT(picture, StartsWith("<svg"));
+  EXPECT_THAT(picture, HasSubstr("species 0"));
+  EXPECT_THAT(picture, testing::EndsWith("</svg>\n"));
+  // Chance is 25 %.
+  const Ran eval = run_loom("eval " + net + " '" + kFruit + "' --json");
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  const Result<JsonValue> scores = parse_json(eval.out, "stdout");
+  ASSERT_TRUE(scores.ok());
+  EXPECT_GT(*scores->find("accuracy")->as_double("accuracy"), 0.8);
+  EXPECT_EQ(run_loom("predict " + net + " '" + kFruit + "'").code, 0);
+}
+
+TEST_F(EvolveVerb, GoesOnFromAPopulationWithTheSameBitsForAnyNumberOfThreads) {
+  const std::string whole = in_folder("whole.json"), part = in_folder("part.json");
+  ASSERT_EQ(run_loom(small_ + "--generations 5 --threads 1 --population-file " + whole).code, 0);
+  ASSERT_EQ(run_loom(small_ + "--generations 2 --threads 3 --population-file " + part).code, 0);
+  const Ran rest = run_loom("evolve --fitness 'sh " + judge_ + "' --resume " + part +
+                            " --population-file " + part + " --generations 3 --threads 2 --json");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(folder_.read("part.json"), folder_.read("whole.json"));
+  const Result<JsonValue> json = parse_json(rest.out, "stdout");
+  ASSERT_TRUE(json.ok()) << rest.out;
+  EXPECT_EQ(json->find("generations")->elements().size(), 5u);
+  EXPECT_EQ(*json->find("evaluations")->as_int("evaluations"), 24);
+}
+
+TEST_F(EvolveVerb, KeepsARecurrentGenomeAsNodesAndConnections) {
+  const Ran ran = run_loom(small_ + "--recurrent --generations 2 --genome " + in_folder("g.json"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Result<JsonValue> genome = parse_json(folder_.read("g.json"), "g.json");
+  ASSERT_TRUE(genome.ok());
+  EXPECT_GE(genome->find("nodes")->elements().size(), 4u);
+}
+
+TEST_F(EvolveVerb, NamesAProgramThatFailsHangsOrPrintsNoNumberAndLosesNothing) {
+  const struct {
+    std::string command, says;
+  } cases[] = {
+      {"exit 3 #", "'exit 3 #' ended with status 3"},
+      {"echo oops >&2; exit 1 #", "ended with status 1: oops"},
+      {"sleep 30 #", "ran longer than 0.5 s (--timeout)"},
+      {"yes", "ran longer than 0.5 s (--timeout)"},
+      {"sleep 30 & sleep 30 #", "ran longer than 0.5 s (--timeout)"},
+      {"echo 1; echo hi #", "printed 'hi' as its last line, which has to be a number"},
+      {"echo 5 apples #", "printed '5 apples' as its last line"},
+      {": #", "printed nothing; its last line has to be a number"},
+      {"kill -9 $$ #", "was ended by signal 9"},
+      {"/no/such/program", "ended with status 127: "},
+  };
+  const std::string kept = in_folder("kept.json");
+  ASSERT_EQ(run_loom(small_ + "--generations 2 --population-file " + kept).code, 0);
+  const std::string before = folder_.read("kept.json");
+  for (const auto& c : cases) {
+    const Ran ran = run_loom("evolve --fitness '" + c.command + "' --resume " + kept +
+                                 " --population-file " + kept + " --timeout 0.5 --quiet",
+                             "timeout 20");
+    EXPECT_EQ(ran.code, 1) << c.command;
+    EXPECT_THAT(ran.err, MatchesRegex("loom: the fitness command [^\n]*\n")) << c.command;
+    EXPECT_THAT(ran.err, HasSubstr(c.says)) << c.command;
+    EXPECT_EQ(folder_.read("kept.json"), before) << c.command;
+  }
+}
+
+TEST_F(EvolveVerb, ReadsTheLastLineEvenIfSomethingIsLeftRunning) {
+  const Ran ran = run_loom(
+      "evolve --inputs 1 --outputs 1 --population 2 --generations 1 --quiet "
+      "--fitness 'sleep 30 & echo noise; echo 4.5; echo #'",
+      "timeout 10");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("best fitness 4.5 after 2 evaluations"));
+}
+
+TEST_F(EvolveVerb, SaysThatNoNetworkHasAFitness) {
+  const Ran ran = run_loom(
+      "evolve --inputs 1 --outputs 1 --population 2 --generations 1 --quiet "
+      "--fitness 'echo nan #'");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("no network has a fitness yet"));
+}
+
+TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
+  const std::string pop = in_folder("pop.json");
+  ASSERT_EQ(run_loom(small_ + "--generations 1 --population-file " + pop).code, 0);
+  const std::string text = folder_.read("pop.json");
+  const std::string cut = folder_.write("cut.json", text.substr(0, text.size() / 2));
+  const struct {
+    std::string arguments, says;
+    int code;
+  } cases[] = {
+      {"--inputs 2 --outputs 1", "give DATA, samples to answer, or --fitness", 2},
+      {kFruit + " --fitness x --inputs 2 --outputs 1", "give DATA, samples to answer, or", 2},
+      {"--fitness x", "give --inputs and --outputs", 2},
+      {kFruit + " --inputs 4 --outputs 4 --recurrent", "--recurrent needs --fitness", 2},
+      {kFruit + " --inputs 4 --outputs 3", "'orange' would be class 3", 3},
+      {kFruit + " --inputs 3 --outputs 4", "must be 3 for the network's input", 3},
+      {"--fitness x --inputs 1 --outputs 1 --recurrent -o " + in_folder("a.json"),
+       "a recurrent genome is no network of layers", 2},
+      {"--fitness x --inputs 1 --outputs 1 -o " + in_folder("a.txt"), "a.txt", 2},
+      {"--fitness x --inputs 1 --outputs 1 --validation 0.2", "--validation holds out samples", 2},
+      {"--fitness x --inputs 1 --outputs 1 --activation magic", "magic", 2},
+      {"--fitness x --resume " + cut, "cut.json", 3},
+      {"--fitness x --resume " + in_folder("none.json"), "none.json", 3},
+      {kFruit + " --resume " + pop, "must be 2 for the network's input", 3},
+  };
+  for (const auto& c : cases) {
+    const Ran ran = run_loom("evolve " + c.arguments);
+    EXPECT_EQ(ran.code, c.code) << c.arguments << ": " << ran.err;
+    EXPECT_THAT(ran.err, MatchesRegex("(\\[[^\n]*\n)?loom: [^\n]*\n")) << c.arguments;
+    EXPECT_THAT(ran.err, HasSubstr(c.says)) << c.arguments;
+    EXPECT_THAT(ran.out, IsEmpty()) << c.arguments;
+  }
+}
+
+}  // namespace
+}  // namespace loom::core::test
