@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
                         core::cli::add_bench(app),
                         core::cli::add_bench_layers(app),
                         core::cli::add_bench_open(app),
+                        core::cli::add_bench_neat(app),
                         core::cli::add_bench_gpu(app),
                         core::cli::add_bench_load(app),
                         core::cli::add_bench_machine(app),
