@@ -11,10 +11,10 @@
 namespace loom::core {
 namespace {
 
-// Draws of one restart, in order.
-class Draws {
+// CentreDraws of one restart, in order.
+class CentreDraws {
  public:
-  Draws(uint64_t seed, int64_t restart) : rng_(seed, static_cast<uint64_t>(restart)) {}
+  CentreDraws(uint64_t seed, int64_t restart) : rng_(seed, static_cast<uint64_t>(restart)) {}
   // In [0, 1), 53 bits.
   double uniform() {
     const uint64_t high = rng_.bits(next_++) >> 5, low = rng_.bits(next_++) >> 6;
@@ -55,7 +55,7 @@ class Lloyd {
   }
 
   KMeansGroups run(int64_t restart) {
-    Draws draws(spec_.seed, restart);
+    CentreDraws draws(spec_.seed, restart);
     if (!spec_.start.empty()) {
       out_.centers = spec_.start;
     } else if (spec_.plus_plus) {
@@ -87,7 +87,7 @@ class Lloyd {
     out_.centers.insert(out_.centers.end(), row.begin(), row.end());
   }
   // k-means++: squares_ holds the least squared distance to the centres so far.
-  void start_far_apart(Draws& draws) {
+  void start_far_apart(CentreDraws& draws) {
     add_center(draws.below(points_.n));
     for (int64_t i = 0; i < points_.n; ++i)
       squares_[static_cast<size_t>(i)] = squared_distance(points_.row(i), center(0));
@@ -102,7 +102,7 @@ class Lloyd {
     }
   }
   // The first k of a shuffle (Fisher and Yates).
-  void start_anywhere(Draws& draws) {
+  void start_anywhere(CentreDraws& draws) {
     std::vector<int64_t> order(static_cast<size_t>(points_.n));
     std::iota(order.begin(), order.end(), 0);
     for (int64_t c = 0; c < k_; ++c) {
