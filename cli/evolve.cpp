@@ -28,6 +28,8 @@ struct EvolveFlags {
   int64_t generations = 100;
   double goal = NAN, timeout = 60, validation = 0;
   bool json = false, quiet = false;
+  // Those that a population keeps in its file, by name.
+  std::vector<std::pair<std::string, Option>> kept;
 };
 
 Error evolve_error(std::string message) {
@@ -77,10 +79,11 @@ Result<Judge> judge_by_command(const EvolveFlags& f) {
   LOOM_ASSIGN(Scratch scratch, Scratch::create());
   judge.scratch = std::make_shared<Scratch>(std::move(scratch));
   auto next = std::make_shared<std::atomic<int64_t>>(0);
-  judge.fitness = [folder = judge.scratch, next, f](Genome& genome) -> Result<double> {
+  judge.fitness = [folder = judge.scratch, next, command = f.fitness,
+                   seconds = f.timeout](Genome& genome) -> Result<double> {
     const std::string path = fmt::format("{}/{}.json", folder->path(), (*next)++);
     LOOM_TRY(save_genome(genome, path));
-    const Result<double> value = fitness_of(f.fitness, path, f.timeout);
+    const Result<double> value = fitness_of(command, path, seconds);
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
     return value;
@@ -99,7 +102,7 @@ Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& populatio
   LOOM_ASSIGN(const Normalize normalize, parse_normalize(f.normalize));
   Judge judge;
   if (f.validation > 0) {
-    LOOM_ASSIGN(Dataset::Parts parts, data.split(1 - f.validation, {.seed = f.neat.seed}));
+    LOOM_ASSIGN(Dataset::Parts parts, data.split(1 - f.validation, {.seed = population.seed()}));
     data = parts.first;
     judge.validation = parts.second;
   }
@@ -253,6 +256,10 @@ void print_text(const EvolveFlags& f, const Population& population, const Outcom
 Status check_inputs(const EvolveFlags& f) {
   if (f.data.path.empty() == f.fitness.empty())
     return evolve_error("give DATA, samples to answer, or --fitness CMD, a program that judges");
+  for (const auto& [name, option] : f.kept) {
+    if (!f.resume.empty() && option.given())
+      return evolve_error(name + " is as the population of --resume has it; leave it out");
+  }
   if (f.resume.empty() && (f.neat.inputs < 1 || f.neat.outputs < 1))
     return evolve_error("give --inputs and --outputs, how many numbers a network takes and gives");
   if (f.neat.recurrent && f.fitness.empty())
@@ -270,8 +277,7 @@ Status check_outputs(const EvolveFlags& f) {
   outputs.input("DATA", f.data.path);
   if (f.resume != f.population) outputs.input("--resume", f.resume);
   return outputs
-      .file("-o", f.output, {".json", ".entity", ".onnx", ".safetensors", ".npz"},
-            "the best network")
+      .file("-o", f.output, {".json", ".entity", ".safetensors", ".npz"}, "the best network")
       .file("--genome", f.genome, {".json"}, "nodes and connections of the best")
       .file("--population-file", f.population, {".json"}, "the population")
       .file("--svg", f.svg, {".svg"}, "fitness and species as SVG")
@@ -303,28 +309,34 @@ int run(EvolveFlags& f) {
 }
 
 void add_neat_options(const Command& verb, EvolveFlags& f) {
-  verb.option("--inputs", f.neat.inputs, "Numbers that a network takes").range(1, 4096);
-  verb.option("--outputs", f.neat.outputs, "Numbers that it gives: of classes, one each")
-      .range(1, 4096);
-  verb.option("--population", f.neat.population, "Networks of a generation")
-      .range(2, 1 << 20)
-      .show_default();
-  verb.option("--seed", f.neat.seed, "Of all that is drawn").show_default();
-  verb.flag("--recurrent", f.neat.recurrent, "Connections may close cycles (with --fitness)");
-  verb.option("--activation", f.activation, "Of hidden nodes").show_default();
-  verb.option("--output-activation", f.last, "Of outputs (default: linear on DATA, else sigmoid)");
-  verb.option("--add-node", f.neat.add_node, "Probability that a child gets a node")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--add-connection", f.neat.add_connection, "Probability of a connection")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--weight-step", f.neat.weight_step, "The most that a weight changes at once")
-      .range(0.0, 1e6)
-      .show_default();
-  verb.option("--threshold", f.neat.threshold, "How far networks of one species are apart at most")
-      .range(0.0, 1e6)
-      .show_default();
+  const auto keep = [&f](const char* name, const Option& option) {
+    f.kept.emplace_back(name, option);
+  };
+  const auto share = [&](const char* name, double& to, const char* doc) {
+    keep(name, verb.option(name, to, doc).range(0.0, 1.0).show_default());
+  };
+  const auto size = [&](const char* name, double& to, const char* doc) {
+    keep(name, verb.option(name, to, doc).range(0.0, 1e6).show_default());
+  };
+  keep("--inputs",
+       verb.option("--inputs", f.neat.inputs, "Numbers that a network takes").range(1, 4096));
+  keep("--outputs",
+       verb.option("--outputs", f.neat.outputs, "Numbers that it gives: of classes, one each")
+           .range(1, 4096));
+  keep("--population", verb.option("--population", f.neat.population, "Networks of a generation")
+                           .range(2, 1 << 20)
+                           .show_default());
+  keep("--seed", verb.option("--seed", f.neat.seed, "Of all that is drawn").show_default());
+  keep("--recurrent",
+       verb.flag("--recurrent", f.neat.recurrent, "Connections may close cycles (with --fitness)"));
+  keep("--activation", verb.option("--activation", f.activation, "Of hidden nodes").show_default());
+  keep("--output-activation", verb.option("--output-activation", f.last,
+                                          "Of outputs (default: linear on DATA, else "
+                                          "sigmoid)"));
+  share("--add-node", f.neat.add_node, "Probability that a child gets a node");
+  share("--add-connection", f.neat.add_connection, "Probability of a connection");
+  size("--weight-step", f.neat.weight_step, "The most that a weight changes at once");
+  size("--threshold", f.neat.threshold, "How far networks of one species are apart at most");
 }
 
 }  // namespace
@@ -355,8 +367,7 @@ Verb add_evolve(Command app) {
   verb.option("--validation", f->validation, "Share of DATA that is held out and scored at the end")
       .range(0.0, 0.9)
       .show_default();
-  verb.option("-o,--output", f->output,
-              "The best network: .json, .entity, .onnx, .safetensors, .npz");
+  verb.option("-o,--output", f->output, "The best network: .json, .entity, .safetensors, .npz");
   verb.option("--genome", f->genome, "Its nodes and connections as .json");
   verb.option("--population-file", f->population, "All of it as .json, after each generation");
   verb.option("--resume", f->resume, "Go on from such a file, with the same bits");

@@ -96,6 +96,12 @@ int spawn_shell(const std::string& command, const std::string& argument, const S
   return started;
 }
 
+bool has_ended(pid_t child) {
+  siginfo_t info = {};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
+}
+
 void wait_a_little(Stream& out, Stream& err) {
   constexpr int kMilliseconds = 20;
   pollfd ends[] = {out.waits(), err.waits()};  // poll() passes over those that are -1
@@ -141,19 +147,17 @@ Result<ProgramEnd> run_program(const std::string& command, const std::string& ar
   const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
   ProgramEnd end;
   bool stopped = false;
-  int status = 0;
   // Its end counts, not that of its outputs: what it left running may hold them open.
-  while (waitpid(child, &status, WNOHANG) == 0) {
+  while (!has_ended(child)) {
     stopped = interrupted();
     end.late = Clock::now() >= deadline;
-    if (stopped || end.late) {
-      kill(-child, SIGKILL);
-      waitpid(child, &status, 0);
-      break;
-    }
+    if (stopped || end.late) break;
     wait_a_little(out, err);
   }
+  // Before its end is taken note of: until then no other group can have its number.
   kill(-child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
   out.drain();
   err.drain();
   if (stopped || interrupted()) return program_error(Code::cancelled, "interrupted");

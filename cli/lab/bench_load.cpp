@@ -47,11 +47,6 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // One token of a language model with random weights, at most `context` positions in.
 Case decode_case(const std::string& shape) {
   const auto make = [shape](ThreadPool&, Engine& engine) -> Result<Work> {

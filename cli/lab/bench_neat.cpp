@@ -5,19 +5,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 
 #include "../progress.hpp"
 #include "base/thread_pool.hpp"
+#include "evolve/genome_network.hpp"
+#include "evolve/neat.hpp"
 #include "lab.hpp"
 #include "lab/double_pole.hpp"
-#include "loom/evolve.hpp"
 
 namespace loom::core::cli {
 namespace {
-
-using loom::Genome;
 
 struct NeatFlags {
   std::string task = "all";
@@ -26,123 +28,170 @@ struct NeatFlags {
   bool json = false, quiet = false;
 };
 
+using Networks = std::vector<GenomeNetwork>;
+
+// Finds who solved the task in each generation, if anyone did.
+using Solver = std::function<std::optional<size_t>(
+    const NeatPopulation& population, Networks& networks, const std::vector<double>& fitness)>;
+
 struct Task {
   const char* name;
   double paper;  // evaluations on average: Stanley and Miikkulainen, 2002
-  NeatOptions options;
+  NeatSpec spec;
   int64_t generations;
-  double (*fitness)(Genome&);
-  bool (*solved)(const Genome&, double fitness);
-  bool any;  // one that solves it may be any of a generation, not only its best
+  double (*fitness)(GenomeNetwork&);
+  Solver (*solver)();
 };
 
-double output(Genome& genome, std::span<const float> x) {
-  const auto y = genome.step(x);
-  return y.ok() ? static_cast<double>((*y)[0]) : NAN;
+double output(GenomeNetwork& network, std::span<const float> x) {
+  float y = 0;
+  network.step(x, {&y, 1});
+  return static_cast<double>(y);
 }
 
-double xor_distance(Genome genome, bool& right) {
-  double distance = 0;
-  right = true;
+// ---- XOR ----------------------------------------------------------------------------------------
+
+struct XorAnswers {
+  double distance = 0;  // sum over the table
+  bool right = true;    // all on the right side of 0.5
+};
+
+XorAnswers answer_xor(GenomeNetwork& network) {
+  XorAnswers out;
   for (int i = 0; i < 4; ++i) {
     const float x[] = {static_cast<float>(i & 1), static_cast<float>(i >> 1)};
     const int wanted = (i & 1) ^ (i >> 1);
-    const double y = output(genome, x);
-    distance += std::fabs(wanted - y);
-    right = right && (y > 0.5) == (wanted == 1);
+    const double y = output(network, x);
+    out.distance += std::fabs(wanted - y);
+    out.right = out.right && (y > 0.5) == (wanted == 1);
   }
-  return distance;
+  return out;
 }
 
-double xor_fitness(Genome& genome) {
-  bool right = false;
-  const double d = xor_distance(genome, right);
-  return (4 - d) * (4 - d);
+double xor_fitness(GenomeNetwork& network) {
+  const double rest = 4 - answer_xor(network).distance;
+  return rest * rest;
 }
 
-bool xor_solved(const Genome& genome, double) {
-  bool right = false;
-  xor_distance(genome, right);
-  return right;
+// Any network of a generation counts, as in the program of the paper's authors.
+Solver xor_solver() {
+  return [](const NeatPopulation&, Networks& networks,
+            const std::vector<double>&) -> std::optional<size_t> {
+    for (size_t i = 0; i < networks.size(); ++i) {
+      if (answer_xor(networks[i]).right) return i;
+    }
+    return std::nullopt;
+  };
 }
 
-PoleController controller(Genome& genome) {
-  genome.reset();
-  return [&genome](const std::array<float, 3>& seen) { return output(genome, seen); };
+// ---- two poles ----------------------------------------------------------------------------------
+
+PoleController controller(GenomeNetwork& network) {
+  network.reset();
+  return [&network](const std::array<float, 3>& seen) { return output(network, seen); };
 }
 
-double poles_fitness(Genome& genome) {
-  return pole_fitness(controller(genome));
+double poles_fitness(GenomeNetwork& network) {
+  return pole_fitness(controller(network));
 }
 
 // 100,000 steps from the first start, and 1000 from at least 200 of 625 others.
-bool poles_solved(const Genome& genome, double fitness) {
-  if (fitness < 0.1) return false;  // did not hold 1000 steps
-  Genome own = genome;
-  if (balance(controller(own), pole_start(), 100000) < 100000) return false;
-  return pole_generality([&own] { return controller(own); }) >= 200;
+bool balances(GenomeNetwork& network) {
+  constexpr int64_t kLong = 100000, kStarts = 200;
+  if (balance(controller(network), pole_start(), kLong) < kLong) return false;
+  return pole_generality([&network] { return controller(network); }) >= kStarts;
 }
 
+// Which network of a generation is tried for long, as in the program of the paper's authors: the
+// best of the best species that was not tried since it last rose, or else the best of all.
+class PolesSolver {
+  struct Tried {
+    double best = -std::numeric_limits<double>::infinity();
+    bool done = false;
+  };
+
+ public:
+  std::optional<size_t> operator()(const NeatPopulation& population, Networks& networks,
+                                   const std::vector<double>& fitness) {
+    struct Champion {
+      size_t member = 0;
+      Tried* tried = nullptr;
+    };
+    std::vector<Champion> champions;
+    for (const Species& s : population.species()) {
+      const auto best =
+          *std::ranges::max_element(s.members, {}, [&](size_t m) { return fitness[m]; });
+      Tried& tried = tried_[s.id];
+      if (fitness[best] > tried.best) tried = {fitness[best], false};
+      champions.push_back({best, &tried});
+    }
+    std::ranges::stable_sort(champions, std::greater<>(),
+                             [&](const Champion& c) { return fitness[c.member]; });
+    const auto fresh =
+        std::ranges::find_if(champions, [](const Champion& c) { return !c.tried->done; });
+    const Champion chosen = fresh != champions.end() ? *fresh : champions.front();
+    chosen.tried->done = true;
+    if (balances(networks[chosen.member])) return chosen.member;
+    return std::nullopt;
+  }
+
+ private:
+  std::map<int64_t, Tried> tried_;  // by species
+};
+
+Solver poles_solver() {
+  return PolesSolver();
+}
+
+// ---- runs ---------------------------------------------------------------------------------------
+
 std::vector<Task> tasks() {
-  NeatOptions poles{.inputs = 3, .outputs = 1, .population = 1000};
-  poles.recurrent = true;
-  poles.weight_step = 1.0;
-  poles.weight_difference = 3.0;
+  NeatSpec gate;
+  gate.shape = {.inputs = 2, .outputs = 1};
+  NeatSpec poles;
+  poles.shape = {.inputs = 3, .outputs = 1, .recurrent = true};
+  poles.selection.population = 1000;
+  poles.rates.weight_step = 1.8;
+  poles.rates.weight_difference = 3.0;
   poles.threshold = 4.0;
-  return {{"XOR", 4755, {.inputs = 2, .outputs = 1}, 300, xor_fitness, xor_solved, true},
-          {"double pole, no velocities", 33184, poles, 100, poles_fitness, poles_solved, false}};
+  return {{"XOR", 4755, gate, 300, xor_fitness, xor_solver},
+          {"double pole, no velocities", 33184, poles, 100, poles_fitness, poles_solver}};
 }
 
 struct Trial {
   bool solved = false;
-  int64_t evaluations = 0, hidden = 0, connections = 0;
+  int64_t evaluations = 0, hidden = 0;
   double seconds = 0;
 };
 
-using Genomes = std::vector<std::optional<Genome>>;
-
-std::optional<size_t> solver_of(const Task& task, const Genomes& genomes,
-                                const std::vector<double>& fitness, size_t top) {
-  if (task.solved(*genomes[top], fitness[top])) return top;
-  for (size_t i = 0; task.any && i < genomes.size(); ++i) {
-    if (task.solved(*genomes[i], fitness[i])) return i;
-  }
-  return std::nullopt;
-}
-
 Result<Trial> attempt(const Task& task, uint64_t seed, ThreadPool& pool) {
-  NeatOptions options = task.options;
-  options.seed = seed;
+  NeatSpec spec = task.spec;
+  spec.seed = seed;
   const auto start = std::chrono::steady_clock::now();
-  LOOM_ASSIGN(Population population, Population::create(options));
+  LOOM_ASSIGN(NeatPopulation population, NeatPopulation::create(spec));
+  const Solver solver = task.solver();
   Trial trial;
   for (int64_t g = 0; g < task.generations && !trial.solved; ++g) {
-    std::vector<double> values(static_cast<size_t>(population.size()));
-    Genomes genomes(values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      LOOM_ASSIGN(genomes[i], population.genome(static_cast<int64_t>(i)));
+    Networks networks;
+    for (const Genome& genome : population.genomes()) {
+      LOOM_ASSIGN(GenomeNetwork network,
+                  GenomeNetwork::create(genome, spec.shape.recurrent, spec.slope));
+      networks.push_back(std::move(network));
     }
+    std::vector<double> fitness(networks.size());
     pool.run([&](int lane, int lanes) {
-      for (size_t i = static_cast<size_t>(lane); i < values.size(); i += static_cast<size_t>(lanes))
-        values[i] = task.fitness(*genomes[i]);
+      for (auto i = static_cast<size_t>(lane); i < fitness.size(); i += static_cast<size_t>(lanes))
+        fitness[i] = task.fitness(networks[i]);
     });
-    const auto top = static_cast<size_t>(std::ranges::max_element(values) - values.begin());
-    trial.evaluations += population.size();
-    const std::optional<size_t> solver = solver_of(task, genomes, values, top);
-    trial.solved = solver.has_value();
-    trial.hidden = genomes[solver.value_or(top)]->hidden();
-    trial.connections = genomes[solver.value_or(top)]->connections();
-    LOOM_TRY(population.tell(values));
+    trial.evaluations += static_cast<int64_t>(fitness.size());
+    const std::optional<size_t> found = solver(population, networks, fitness);
+    trial.solved = found.has_value();
+    if (found) trial.hidden = population.genomes()[*found].count(NodeRole::hidden);
+    LOOM_TRY(population.tell(fitness));
     if (interrupted()) return Error{Code::cancelled, "interrupted", {}, -1};
   }
   trial.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return trial;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 void print(const NeatFlags& f, const Task& task, const std::vector<Trial>& trials) {
@@ -153,7 +202,7 @@ void print(const NeatFlags& f, const Task& task, const std::vector<Trial>& trial
     evaluations.push_back(t.solved ? static_cast<double>(t.evaluations) : INFINITY);
     seconds.push_back(t.seconds);
     sum += static_cast<double>(t.evaluations);
-    hidden += static_cast<double>(t.hidden);
+    hidden += static_cast<double>(t.hidden);  // of those that solved it
     solved += t.solved ? 1 : 0;
   }
   const auto n = static_cast<double>(trials.size());
@@ -166,15 +215,16 @@ void print(const NeatFlags& f, const Task& task, const std::vector<Trial>& trial
         .set("median_evaluations", middle)
         .set("mean_evaluations", sum / n)
         .set("paper_evaluations", task.paper)
-        .set("mean_hidden", hidden / n)
+        .set("mean_hidden", hidden / std::max(1.0, static_cast<double>(solved)))
         .set("median_seconds", median(seconds))
         .print();
     return;
   }
   write_out(
       fmt::format("{:<28} {:>4} of {:<4} {:>9.0f} {:>9.0f} {:>9.0f} {:>8.2f} {:>9.3f} s  {}\n",
-                  task.name, solved, trials.size(), middle, sum / n, task.paper, hidden / n,
-                  median(seconds), middle <= task.paper ? "held" : "NOT HELD"));
+                  task.name, solved, trials.size(), middle, sum / n, task.paper,
+                  hidden / std::max(1.0, static_cast<double>(solved)), median(seconds),
+                  middle <= task.paper ? "held" : "NOT HELD"));
 }
 
 int run(const NeatFlags& f) {

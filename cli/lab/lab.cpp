@@ -2,10 +2,18 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "../guess.hpp"
 #include "lab/training_hash.hpp"
 
 namespace loom::core::cli {
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
 
 Error unknown_kind(const std::string& word) {
   std::vector<std::string> known;

@@ -23,6 +23,9 @@ Verb add_verify_training(Command app);  // after add_verify
 Verb add_verify_files(Command app);     // after add_verify
 Verb add_doctor(Command app);
 
+// The mean of the two in the middle where their number is even. At least one value.
+double median(std::vector<double> values);
+
 // For --kind with a word that is no layer kind; lists those there are.
 Error unknown_kind(const std::string& word);
 

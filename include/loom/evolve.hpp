@@ -47,6 +47,7 @@ struct NeatOptions {
   // with probability `new_weight`, uniform in +-weight_step, or else moved by as much.
   double add_node = 0.03, add_connection = 0.3;
   double change_weights = 0.8, new_weight = 0.1, weight_step = 2.5;
+  double weight_limit = 8.0;       // no weight is moved beyond it
   double enable = 0.0;             // a connection that was disabled comes back
   double change_activation = 0.0;  // of a hidden node
 
@@ -77,7 +78,8 @@ class LOOM_API Genome {
   // The same function as a network of Dense layers, with the same bits. Errors: unsupported (a
   // recurrent genome).
   Result<Network> network(const std::optional<Engine>& engine = {}) const;
-  // Nodes and connections as JSON, for people and pictures.
+  // Nodes, connections, slope and whether it is recurrent, as JSON: all that it takes to run it
+  // elsewhere (docs/evolution.md has the formula).
   std::string json() const;
 
   struct LOOM_LOCAL Impl;
@@ -113,6 +115,7 @@ class LOOM_API Population {
   int64_t inputs() const;
   int64_t outputs() const;
   bool recurrent() const;
+  uint64_t seed() const;
   // A genome of this generation, with a run of its own. Errors: invalid_argument.
   Result<Genome> genome(int64_t index) const;
   // The fitness of every genome, higher is better: the next generation takes their place. What is
@@ -158,7 +161,8 @@ LOOM_API Result<Evolution> evolve(Population& population, const Fitness& fitness
 class LOOM_API SampleFitness {
  public:
   // `normalize`: how inputs are shifted and scaled, by what the samples show. Errors:
-  // invalid_argument (inputs alone, ids, several labels or weights per sample, other widths).
+  // invalid_argument (inputs alone, ids, several labels or weights per sample, other widths,
+  // Normalize::as_trained), out_of_memory.
   static Result<SampleFitness> create(const Dataset& data, int64_t inputs, int64_t outputs,
                                       Normalize normalize = Normalize::none);
   // Errors: invalid_argument (a recurrent genome, which answers steps, not samples; other widths).

@@ -21,6 +21,7 @@ struct Genome::Impl {
   core::Genome genome;
   core::GenomeNetwork run;
   bool recurrent = false;
+  float slope = 1;
   std::vector<float> outputs;
 };
 struct Population::Impl {
@@ -40,6 +41,7 @@ NeatSpec neat_spec(const NeatOptions& o) {
   s.rates.weights = o.change_weights;
   s.rates.new_weight = o.new_weight;
   s.rates.weight_step = o.weight_step;
+  s.rates.weight_limit = o.weight_limit;
   s.rates.enable = o.enable;
   s.rates.activation = o.change_activation;
   s.rates.excess = o.excess;
@@ -76,6 +78,7 @@ Result<loom::Genome> genome_handle(const Genome& genome, const NeatSpec& spec) {
   auto impl = std::make_shared<loom::Genome::Impl>();
   impl->genome = genome;
   impl->recurrent = spec.shape.recurrent;
+  impl->slope = spec.slope;
   LOOM_ASSIGN(impl->run, GenomeNetwork::create(genome, spec.shape.recurrent, spec.slope));
   impl->outputs.assign(impl->run.outputs(), 0.0f);
   return loom::Genome(std::move(impl));
@@ -265,6 +268,8 @@ std::string Genome::json() const {
     connections.push(std::move(gene));
   }
   JsonValue out = JsonValue::object();
+  out.add("slope", JsonValue::real(static_cast<double>(impl_->slope)));
+  out.add("recurrent", JsonValue::boolean(impl_->recurrent));
   out.add("nodes", std::move(nodes));
   out.add("connections", std::move(connections));
   return core::dump_json(out) + "\n";
@@ -300,6 +305,9 @@ int64_t Population::outputs() const {
 }
 bool Population::recurrent() const {
   return impl_->neat.spec().shape.recurrent;
+}
+uint64_t Population::seed() const {
+  return impl_->neat.spec().seed;
 }
 
 Result<Genome> Population::genome(int64_t index) const {

@@ -10,11 +10,20 @@
 namespace loom {
 
 struct SampleFitness::Impl {
-  core::Dataset data;  // inputs as genomes take them
+  Dataset samples;            // as they are
+  core::MemoryShare memory;   // of what follows
+  std::vector<float> scaled;  // inputs as genomes take them; empty: as they are
   core::Normalization normalization;
   std::vector<std::string> names;  // of classes
   int64_t inputs = 0, outputs = 0;
 
+  explicit Impl(Dataset from) : samples(std::move(from)) {}
+  const core::Dataset& data() const { return samples.impl().data; }
+  std::span<const float> input(int64_t sample) const {
+    const std::vector<float>& all = scaled.empty() ? data().inputs : scaled;
+    const auto width = static_cast<size_t>(inputs);
+    return {all.data() + static_cast<size_t>(sample) * width, width};
+  }
   double score(std::span<const float> y, int64_t sample) const;
 };
 
@@ -64,22 +73,31 @@ Status check_samples(const core::Dataset& data, int64_t inputs, int64_t outputs)
 }  // namespace
 
 double SampleFitness::Impl::score(std::span<const float> y, int64_t sample) const {
-  if (!data.has_labels()) return square_distance(y, data.targets.data() + sample * outputs);
-  return cross_entropy(y, static_cast<size_t>(data.labels[static_cast<size_t>(sample)]));
+  if (!data().has_labels()) return square_distance(y, data().targets.data() + sample * outputs);
+  return cross_entropy(y, static_cast<size_t>(data().labels[static_cast<size_t>(sample)]));
 }
 
 Result<SampleFitness> SampleFitness::create(const Dataset& data, int64_t inputs, int64_t outputs,
                                             Normalize normalize) {
-  auto impl = std::make_shared<Impl>();
-  LOOM_TRY(check_samples(data.impl().data, inputs, outputs));
-  impl->data = data.impl().data;
+  if (normalize == Normalize::as_trained)
+    return core::invalid("there is no training to normalize as; choose none, standard or range");
+  const core::Dataset& samples = data.impl().data;
+  LOOM_TRY(check_samples(samples, inputs, outputs));
+  auto impl = std::make_shared<Impl>(data);
   impl->names = data.classes();
   impl->inputs = inputs;
   impl->outputs = outputs;
-  if (normalize == Normalize::standard || normalize == Normalize::range) {
-    impl->normalization =
-        core::find_normalization(impl->data, static_cast<core::NormalizeKind>(normalize));
-    LOOM_TRY(core::normalize(impl->data, impl->normalization));
+  impl->normalization =
+      core::find_normalization(samples, static_cast<core::NormalizeKind>(normalize));
+  if (!impl->normalization.empty()) {
+    LOOM_ASSIGN(impl->memory, data.impl().budget.take(samples.inputs.size() * sizeof(float),
+                                                      "the normalized samples", data.impl().path));
+    core::Dataset scaled;
+    scaled.samples = samples.samples;
+    scaled.sample = samples.sample;
+    scaled.inputs = samples.inputs;
+    LOOM_TRY(core::normalize(scaled, impl->normalization));
+    impl->scaled = std::move(scaled.inputs);
   }
   return SampleFitness(std::move(impl));
 }
@@ -90,15 +108,13 @@ Result<double> SampleFitness::operator()(Genome& genome) const {
   if (genome.outputs() != impl_->outputs)
     return core::invalid(
         core::cat("a genome of ", genome.outputs(), " outputs, the samples need ", impl_->outputs));
-  const auto width = static_cast<size_t>(impl_->inputs);
   double sum = 0;
-  for (int64_t i = 0; i < impl_->data.samples; ++i) {
-    const float* x = impl_->data.inputs.data() + static_cast<size_t>(i) * width;
-    LOOM_ASSIGN(const std::span<const float> y, genome.step({x, width}));
+  for (int64_t i = 0; i < impl_->data().samples; ++i) {
+    LOOM_ASSIGN(const std::span<const float> y, genome.step(impl_->input(i)));
     sum += impl_->score(y, i);
   }
-  const auto samples = static_cast<double>(impl_->data.samples);
-  if (impl_->data.has_labels()) return core::dmath::exp(-sum / samples);
+  const auto samples = static_cast<double>(impl_->data().samples);
+  if (impl_->data().has_labels()) return core::dmath::exp(-sum / samples);
   return 1 / (1 + sum / (samples * static_cast<double>(impl_->outputs)));
 }
 
@@ -108,7 +124,8 @@ Result<Network> SampleFitness::network(const Genome& genome,
   core::TrainedModel& known = out.impl().model;
   known.normalization = impl_->normalization;
   known.names = impl_->names;
-  known.loss.kind = impl_->data.has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
+  known.split = impl_->samples.impl().split;
+  known.loss.kind = impl_->data().has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
   out.impl().trained = true;
   return out;
 }

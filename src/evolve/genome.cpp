@@ -2,33 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "base/text.hpp"
 
 namespace loom::core {
 namespace {
-
-// Whether enabled or disabled connections close a cycle: nodes that nothing leads to any more are
-// taken away until none is left.
-bool has_cycle(const Genome& genome) {
-  std::unordered_map<int64_t, int64_t> incoming;
-  std::unordered_map<int64_t, std::vector<int64_t>> targets;
-  for (const ConnectionGene& c : genome.connections) {
-    ++incoming[c.to];
-    targets[c.from].push_back(c.to);
-  }
-  std::vector<int64_t> ready;
-  for (const NodeGene& n : genome.nodes) {
-    if (!incoming.contains(n.id)) ready.push_back(n.id);
-  }
-  size_t seen = 0;
-  while (seen < ready.size()) {
-    for (const int64_t to : targets[ready[seen++]]) {
-      if (--incoming[to] == 0) ready.push_back(to);
-    }
-  }
-  return seen != genome.nodes.size();
-}
 
 Status check_connection(const Genome& genome, const ConnectionGene& c) {
   const NodeGene* to = genome.node(c.to);
@@ -70,18 +49,46 @@ Status check_genome(const Genome& genome, bool recurrent) {
       return invalid(cat("connection ", c.innovation, " is out of order"));
     LOOM_TRY(check_connection(genome, c));
   }
-  if (!recurrent && has_cycle(genome))
+  // Disabled connections count: they may come back.
+  if (!recurrent && topological_order(genome).size() != genome.nodes.size())
     return invalid("the connections of a genome close a cycle, but it is not recurrent");
   return {};
 }
 
+std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const Genome& genome) {
+  std::unordered_map<int64_t, std::vector<int64_t>> targets;
+  for (const ConnectionGene& c : genome.connections) targets[c.from].push_back(c.to);
+  return targets;
+}
+
+std::vector<int64_t> topological_order(const Genome& genome) {
+  const auto targets = targets_of(genome);
+  std::unordered_map<int64_t, int64_t> incoming;
+  for (const ConnectionGene& c : genome.connections) ++incoming[c.to];
+  std::vector<int64_t> order;
+  for (const NodeGene& n : genome.nodes) {
+    if (!incoming.contains(n.id)) order.push_back(n.id);
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto at = targets.find(order[i]);
+    if (at == targets.end()) continue;
+    for (const int64_t to : at->second) {
+      if (--incoming[to] == 0) order.push_back(to);
+    }
+  }
+  return order;
+}
+
 bool leads_to(const Genome& genome, int64_t from, int64_t to) {
+  const auto targets = targets_of(genome);
   std::vector<int64_t> reached = {from};
+  std::unordered_set<int64_t> seen = {from};
   for (size_t i = 0; i < reached.size(); ++i) {
     if (reached[i] == to) return true;
-    for (const ConnectionGene& c : genome.connections) {
-      if (c.from == reached[i] && std::ranges::find(reached, c.to) == reached.end())
-        reached.push_back(c.to);
+    const auto at = targets.find(reached[i]);
+    if (at == targets.end()) continue;
+    for (const int64_t next : at->second) {
+      if (seen.insert(next).second) reached.push_back(next);
     }
   }
   return false;

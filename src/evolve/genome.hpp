@@ -46,6 +46,12 @@ struct Genome {
 // Errors: invalid_argument.
 Status check_genome(const Genome& genome, bool recurrent);
 
+// The ids of nodes that each node leads to over connections, enabled or not.
+std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const Genome& genome);
+// Ids so that every connection leads to a later one. Nodes on a cycle, and those behind it, are not
+// among them.
+std::vector<int64_t> topological_order(const Genome& genome);
+
 // Whether a way leads from one node to another over connections, enabled or not.
 bool leads_to(const Genome& genome, int64_t from, int64_t to);
 

@@ -59,14 +59,14 @@ bool add_connection(Genome& genome, const NeatShape& shape, const NeatRates& rat
 }
 
 void change_weights(Genome& genome, const NeatRates& rates, Draws& draws) {
-  // Weights stay where a sigmoid still tells them apart.
-  constexpr float kMost = 64.0f;
+  const auto most = static_cast<float>(rates.weight_limit);
   for (ConnectionGene& c : genome.connections) {
     if (draws.chance(rates.new_weight)) {
       c.weight = draws.around(rates.weight_step);
     } else {
-      c.weight = std::clamp(c.weight + draws.around(rates.weight_step), -kMost, kMost);
+      c.weight += draws.around(rates.weight_step);
     }
+    c.weight = std::clamp(c.weight, -most, most);
   }
 }
 

@@ -15,6 +15,7 @@ struct NeatRates {
   double new_weight = 0.1;
   double weight_step = 2.5;
   double first_weight = 1.0;    // most of a new weight
+  double weight_limit = 8.0;    // no weight is moved beyond it
   double enable = 0.0;          // a disabled connection comes back
   double activation = 0.0;      // a hidden node takes another one of `activations`
   double keep_disabled = 0.75;  // crossing: a gene that is disabled in either parent

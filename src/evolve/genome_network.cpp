@@ -17,15 +17,14 @@ bool fires(const NodeGene& n) {
 std::unordered_map<int64_t, int64_t> levels_of(const Genome& genome) {
   std::unordered_map<int64_t, int64_t> levels;
   for (const NodeGene& n : genome.nodes) levels[n.id] = fires(n) ? 1 : 0;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const ConnectionGene& c : genome.connections) {
-      if (!c.enabled) continue;
-      const int64_t least = levels[c.from] + 1;
-      if (levels[c.to] >= least) continue;
-      levels[c.to] = least;
-      moved = true;
-    }
+  std::unordered_map<int64_t, std::vector<int64_t>> targets;
+  for (const ConnectionGene& c : genome.connections) {
+    if (c.enabled) targets[c.from].push_back(c.to);
+  }
+  for (const int64_t id : topological_order(genome)) {
+    const auto at = targets.find(id);
+    if (at == targets.end()) continue;
+    for (const int64_t to : at->second) levels[to] = std::max(levels[to], levels[id] + 1);
   }
   return levels;
 }

@@ -16,9 +16,10 @@ Status check_share(std::string_view name, double value) {
   return invalid(cat(name, " is ", value, ", must be between 0 and 1"));
 }
 
-Status check_above(std::string_view name, double value) {
-  if (std::isfinite(value) && value >= 0) return {};
-  return invalid(cat(name, " is ", value, ", must be a number of at least 0"));
+Status check_size(std::string_view name, double value) {
+  constexpr double kMost = 1e6;  // what weights are made of stays a float32
+  if (value >= 0 && value <= kMost) return {};
+  return invalid(cat(name, " is ", value, ", must be between 0 and ", kMost));
 }
 
 Status check_count(std::string_view name, int64_t value, int64_t least, int64_t most) {
@@ -61,15 +62,12 @@ Status check_neat(const NeatSpec& spec) {
   };
   for (const auto& [name, value] : shares) LOOM_TRY(check_share(name, value));
   const std::pair<std::string_view, double> sizes[] = {
-      {"weight_step", r.weight_step},
-      {"first_weight", r.first_weight},
-      {"excess", r.excess},
-      {"disjoint", r.disjoint},
-      {"weight_difference", r.weight_difference},
-      {"threshold", spec.threshold},
-      {"slope", static_cast<double>(spec.slope)},
+      {"weight_step", r.weight_step},   {"first_weight", r.first_weight},
+      {"weight_limit", r.weight_limit}, {"excess", r.excess},
+      {"disjoint", r.disjoint},         {"weight_difference", r.weight_difference},
+      {"threshold", spec.threshold},    {"slope", static_cast<double>(spec.slope)},
   };
-  for (const auto& [name, value] : sizes) LOOM_TRY(check_above(name, value));
+  for (const auto& [name, value] : sizes) LOOM_TRY(check_size(name, value));
   return {};
 }
 
@@ -125,17 +123,19 @@ NeatGeneration NeatPopulation::report(std::span<const double> fitness, size_t to
   g.generation = static_cast<int64_t>(history_.size());
   g.evaluations =
       static_cast<int64_t>(fitness.size()) + (history_.empty() ? 0 : history_.back().evaluations);
-  double sum = 0;
   int64_t counted = 0;
   for (const double f : fitness) {
     if (!std::isfinite(f)) continue;
     g.best = counted == 0 ? f : std::max(g.best, f);
     g.worst = counted == 0 ? f : std::min(g.worst, f);
-    sum += f;
     ++counted;
   }
   g.failed = static_cast<int64_t>(fitness.size()) - counted;
-  g.mean = counted > 0 ? sum / static_cast<double>(counted) : 0.0;
+  // Divided before it is added, so that the mean of the largest numbers is one too.
+  for (const double f : fitness) {
+    if (std::isfinite(f)) g.mean += f / static_cast<double>(counted);
+  }
+  g.mean = std::clamp(g.mean, g.worst, g.best);
   g.hidden = genomes_[top].count(NodeRole::hidden);
   g.connections = genomes_[top].enabled();
   for (const Species& s : species_)

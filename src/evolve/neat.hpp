@@ -35,6 +35,7 @@ class NeatPopulation {
 
   const NeatSpec& spec() const { return spec_; }
   const std::vector<Genome>& genomes() const { return genomes_; }
+  const std::vector<Species>& species() const { return species_; }
   const std::vector<NeatGeneration>& history() const { return history_; }
   // The best of all generations, once one was told; the earlier of equals.
   const Genome& best() const { return best_; }

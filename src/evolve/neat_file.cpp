@@ -36,6 +36,7 @@ void visit_numbers(Spec& s, F&& f) {
   f("new_weight", s.rates.new_weight);
   f("weight_step", s.rates.weight_step);
   f("first_weight", s.rates.first_weight);
+  f("weight_limit", s.rates.weight_limit);
   f("enable", s.rates.enable);
   f("activation", s.rates.activation);
   f("keep_disabled", s.rates.keep_disabled);

@@ -27,7 +27,7 @@ std::vector<int64_t> divide(int64_t total, const std::vector<double>& shares) {
 
 class Planner {
  public:
-  Planner(const std::vector<Species>& species, std::span<const double> fitness,
+  Planner(std::vector<Species>& species, std::span<const double> fitness,
           std::span<const int64_t> sizes, const Selection& selection, Draws& draws)
       : species_(species), fitness_(fitness), sizes_(sizes), s_(selection), draws_(draws) {
     for (const Species& one : species_) {
@@ -68,7 +68,7 @@ class Planner {
 
   // Mean fitness, above the lowest where that is negative. Members that failed count as the lowest
   // of those that did not.
-  std::vector<double> shares(int64_t stagnant) const {
+  std::vector<double> shares(int64_t stagnant) {
     double lowest = std::numeric_limits<double>::infinity();
     double highest = -lowest;
     for (const double f : fitness_) {
@@ -94,16 +94,18 @@ class Planner {
     return out;
   }
 
-  void forget_stagnant(std::vector<double>& shares, int64_t stagnant) const {
+  void forget_stagnant(std::vector<double>& shares, int64_t stagnant) {
     std::vector<size_t> order(species_.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) {
       return better(parents_[a].front(), parents_[b].front());
     });
     const bool crisis = stagnant > 0 && stagnant % s_.crisis == 0;
-    for (size_t rank = 1; rank < order.size(); ++rank) {
-      const size_t i = order[rank];
-      if (crisis ? rank >= 2 : species_[i].stagnant >= s_.patience) shares[i] = 0;
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      Species& one = species_[order[rank]];
+      if (crisis && rank < 2) one.stagnant = 0;
+      const bool ends = crisis ? rank >= 2 : rank > 0 && one.stagnant >= s_.patience;
+      if (ends) shares[order[rank]] = 0;
     }
   }
 
@@ -125,7 +127,7 @@ class Planner {
     return better(second, first) ? Birth{second, first, changed} : Birth{first, second, changed};
   }
 
-  const std::vector<Species>& species_;
+  std::vector<Species>& species_;
   std::span<const double> fitness_;
   std::span<const int64_t> sizes_;
   const Selection& s_;
@@ -155,7 +157,7 @@ size_t rank_species(std::vector<Species>& species, std::span<const double> fitne
   return best;
 }
 
-std::vector<Birth> plan_births(const std::vector<Species>& species, std::span<const double> fitness,
+std::vector<Birth> plan_births(std::vector<Species>& species, std::span<const double> fitness,
                                std::span<const int64_t> sizes, const Selection& selection,
                                int64_t stagnant, Draws& draws) {
   return Planner(species, fitness, sizes, selection, draws).plan(stagnant);

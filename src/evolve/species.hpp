@@ -48,9 +48,10 @@ size_t rank_species(std::vector<Species>& species, std::span<const double> fitne
 // The next generation, `population` of them: each species has children by the mean fitness of its
 // members (fitness sharing), counted from the lowest of all where that is negative. The best member
 // of all is always kept.
-// stagnant: generations since the best of all rose. size: of a member; of equal fitness the smaller
-// is better.
-std::vector<Birth> plan_births(const std::vector<Species>& species, std::span<const double> fitness,
+// stagnant: generations since the best of all rose; in a crisis the stagnation of the two species
+// that go on begins anew, or the next generation would end the second. size: of a member; of equal
+// fitness the smaller is better.
+std::vector<Birth> plan_births(std::vector<Species>& species, std::span<const double> fitness,
                                std::span<const int64_t> sizes, const Selection& selection,
                                int64_t stagnant, Draws& draws);
 

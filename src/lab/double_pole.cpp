@@ -78,7 +78,7 @@ bool failed(const CartPoles& state) {
 }
 
 CartPoles pole_start() {
-  return {.long_angle = 4.5 * kDegree};
+  return {.long_angle = 0.07};
 }
 
 int64_t balance(const PoleController& controller, CartPoles from, int64_t steps) {

@@ -35,7 +35,7 @@ using PoleController = std::function<double(const std::array<float, 3>& seen)>;
 // Steps until it failed, at most so many.
 int64_t balance(const PoleController& controller, CartPoles from, int64_t steps);
 
-// 0.1 t / 1000 + 0.9 f, where t is the steps of 1000 from a long pole at 4.5 degrees, and f, from
+// 0.1 t / 1000 + 0.9 f, where t is the steps of 1000 from a long pole at 0.07 rad, and f, from
 // 100 steps on, 0.75 / the sum over the last 100 of |x| + |v| + |angle| + |speed| of cart and long
 // pole: what trembles is worth less.
 double pole_fitness(const PoleController& controller);

@@ -65,6 +65,35 @@ TEST_F(EvolveVerb, GoesOnFromAPopulationWithTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(*json->find("evaluations")->as_int("evaluations"), 24);
 }
 
+TEST_F(EvolveVerb, HoldsTheSameSamplesOutWhenItGoesOn) {
+  const std::string data = "evolve '" + kFruit + "' --validation 0.25 --json ";
+  const std::string first = data + "--inputs 4 --outputs 4 --population 20 --seed 7 ";
+  const std::string whole = in_folder("w.json"), part = in_folder("p.json");
+  const Ran once = run_loom(first + "--generations 6 --population-file " + whole);
+  ASSERT_EQ(once.code, 0) << once.err;
+  ASSERT_EQ(run_loom(first + "--generations 3 --population-file " + part).code, 0);
+  const Ran twice =
+      run_loom(data + "--resume " + part + " --generations 3 --population-file " + part);
+  ASSERT_EQ(twice.code, 0) << twice.err;
+  EXPECT_EQ(folder_.read("p.json"), folder_.read("w.json"));
+  const auto loss = [](const Ran& ran) {
+    return *parse_json(ran.out, "stdout")->find("validation_loss")->as_double("loss");
+  };
+  EXPECT_EQ(loss(twice), loss(once));
+}
+
+TEST_F(EvolveVerb, SavesItsBestInEveryFormatThatItNames) {
+  for (const char* ending : {"json", "entity", "safetensors", "npz"}) {
+    const std::string net = in_folder("grown.") + ending;
+    const Ran ran = run_loom("evolve '" + kFruit +
+                             "' --inputs 4 --outputs 4 --generations 4 "
+                             "--population 20 --add-node 0.5 --quiet -o " +
+                             net);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(run_loom("eval " + net + " '" + kFruit + "'").code, 0) << ending;
+  }
+}
+
 TEST_F(EvolveVerb, KeepsARecurrentGenomeAsNodesAndConnections) {
   const Ran ran = run_loom(small_ + "--recurrent --generations 2 --genome " + in_folder("g.json"));
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -141,6 +170,10 @@ TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
       {"--fitness x --inputs 1 --outputs 1 --activation magic", "magic", 2},
       {"--fitness x --resume " + cut, "cut.json", 3},
       {"--fitness x --resume " + in_folder("none.json"), "none.json", 3},
+      {"--fitness x --seed 3 --resume " + pop, "--seed is as the population of --resume has it", 2},
+      {"--fitness x --recurrent --resume " + pop, "--recurrent is as the population", 2},
+      {"--fitness x --inputs 1 --outputs 1 -o " + in_folder("a.onnx"), "a.onnx", 2},
+      {kFruit + " --inputs 4 --outputs 4 --normalize as_trained", "choose none, standard", 2},
       {kFruit + " --resume " + pop, "must be 2 for the network's input", 3},
   };
   for (const auto& c : cases) {
