@@ -3,6 +3,7 @@
 #if LOOM_THREADS
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -119,6 +120,8 @@ struct ThreadPool::Impl {
 
   Function function = nullptr;
   void* context = nullptr;
+  // Of run(): threads wait for each other. Recursive, for a region of one lane may start another.
+  std::recursive_mutex mutex;
   int lanes = 1;  // of this region
   bool exact = false;
   int64_t began = 0, ended = 0;                 // the last region
@@ -306,7 +309,9 @@ void ThreadPool::Impl::settle() {
 
 void ThreadPool::run(Function fn, void* context, const Region& region) {
   Impl& s = *impl_;
-  if (lanes_ == 1 || (region.most_lanes == 1 && !s.exact)) {
+  if (lanes_ == 1) return fn(context, 0, 1);
+  const std::lock_guard one_at_a_time(s.mutex);
+  if (region.most_lanes == 1 && !s.exact) {
     s.lanes = 1;
     fn(context, 0, 1);
     return;

@@ -42,7 +42,8 @@ class ThreadPool {
   int lanes() const { return lanes_; }
 
   // Runs fn(context, lane, lanes) once for each lane in [0, lanes), where lanes is at most
-  // this->lanes(), and returns when all are done. Not reentrant.
+  // this->lanes(), and returns when all are done. Not reentrant. Several threads may call it at the
+  // same time; their regions follow one another.
   using Function = void (*)(void* context, int lane, int lanes);
   void run(Function fn, void* context, const Region& region);
   template <class F>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -86,6 +87,30 @@ TEST(ThreadPool, TakesNoMoreLanesThanCoresUnlessTold) {
   EXPECT_EQ(ThreadPool(0).lanes(), cores);
   EXPECT_EQ(ThreadPool(cores + 5).lanes(), cores);
   EXPECT_EQ(ThreadPool(1).lanes(), 1);
+}
+
+TEST(ThreadPool, TakesRegionsOfSeveralThreadsInTurn) {
+  ThreadPool pool(3, /*exact=*/true);
+  std::atomic<int> inside{0}, met{0};
+  std::atomic<int64_t> calls{0};
+  const auto client = [&](int most) {
+    for (int round = 0; round < 500; ++round) {
+      pool.run(
+          [&](int lane, int) {
+            if (lane == 0 && inside.fetch_add(1) > 0) ++met;
+            pool.barrier(lane);
+            ++calls;
+            if (lane == 0) --inside;
+          },
+          {.most_lanes = most});
+    }
+  };
+  std::thread one([&] { client(3); }), two([&] { client(3); }), three([&] { client(1); });
+  one.join();
+  two.join();
+  three.join();
+  EXPECT_EQ(met.load(), 0);
+  EXPECT_EQ(calls.load(), 3 * 3 * 500);  // an exact pool has all lanes in every region
 }
 
 TEST(ThreadPool, TwoPoolsDoNotMeet) {
