@@ -139,6 +139,10 @@ bool interrupted() {
   return caught != 0;
 }
 
+void stop_without_haste() {
+  alarm(0);
+}
+
 void keep_running_without_stdout() {
   handle(SIGPIPE, SIG_IGN);
 }

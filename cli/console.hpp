@@ -46,6 +46,8 @@ bool stderr_is_terminal();  // and neither TERM=dumb nor CI says otherwise
 // A file that grows above the limit of the system is an error like a full disk.
 void catch_signals();
 bool interrupted();
+// After a signal the program takes the time that it needs; a second one still ends it at once.
+void stop_without_haste();
 // From now on a reader of stdout that goes away (`| head`) does not end the program.
 void keep_running_without_stdout();
 

@@ -1,5 +1,5 @@
 # Third-party libraries, each behind one room: JSON, hashes and zlib in io, regular
-# expressions in text. The names begin with LOOM_, so that a project around Loom can look for its own.
+# expressions in text, HTTP in serve. The names begin with LOOM_, so that a project around Loom can look for its own.
 find_path(LOOM_NLOHMANN_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(LOOM_XXHASH_INCLUDE xxhash.h REQUIRED)
 if(NOT LOOM_MINIMAL)
@@ -16,3 +16,15 @@ if(NOT LOOM_MINIMAL)
 endif()
 target_include_directories(loom_text SYSTEM PRIVATE ${LOOM_PCRE2_INCLUDE})
 target_link_libraries(loom_text PRIVATE ${LOOM_PCRE2_LIBRARY})
+if(LOOM_SERVE)
+  find_path(LOOM_BEAST_INCLUDE boost/beast/http.hpp)
+  if(NOT LOOM_BEAST_INCLUDE)
+    message(FATAL_ERROR "loom serve needs Boost.Beast (Debian: libboost1.81-dev); -DLOOM_SERVE=OFF builds without it")
+  endif()
+  target_include_directories(loom_serve SYSTEM PRIVATE ${LOOM_BEAST_INCLUDE})
+  target_compile_definitions(loom_serve PRIVATE BOOST_ERROR_CODE_HEADER_ONLY BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+  # GCC warns that its thread sanitizer does not see the fences of Asio.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND LOOM_SANITIZE MATCHES "thread")
+    target_compile_options(loom_serve PRIVATE -Wno-tsan)
+  endif()
+endif()

@@ -8,8 +8,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libxxhash-dev libpcre2-dev
-  zlib1g-dev libcli11-dev libfmt-dev)
-to_test=(libgtest-dev libgmock-dev python3)
+  zlib1g-dev libcli11-dev libfmt-dev libboost1.81-dev)
+to_test=(libgtest-dev libgmock-dev python3 curl)
 # Second compilers, sanitizer runtimes, the formatter, what brings packages of Python, and ARM64: the
 # compiler and what runs its programs. Tests that need an absent one are skipped.
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14 patch python3-pip

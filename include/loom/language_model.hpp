@@ -84,6 +84,27 @@ struct Perplexity {
   int64_t predictions = 0;
 };
 
+class ModelSession;
+
+// A text on its way, a step at a time, so that one thread can take turns among conversations. Its
+// tokens are those of ModelSession::generate(), whatever is computed between two steps.
+class LOOM_API Generator {
+ public:
+  // Reads a piece of the prompt (ModelSessionOptions::chunk), or draws the next token (on a GPU the
+  // next few). False: the text has ended, and result() is whole. After an Error it has ended too.
+  Result<bool> step();
+  const Generation& result() const;
+
+  struct LOOM_LOCAL Impl;
+  explicit Generator(std::unique_ptr<Impl> impl);
+  Generator(Generator&&) noexcept;
+  Generator& operator=(Generator&&) noexcept;
+  ~Generator();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
 // Not thread-safe: one thread at a time.
 class LOOM_API ModelSession {
  public:
@@ -109,6 +130,11 @@ class LOOM_API ModelSession {
                               const TextSink& sink = {});
   Result<Generation> generate(std::string_view prompt, const GenerateOptions& options = {},
                               const TextSink& sink = {});
+
+  // The same, to be called step by step. The session has to outlive it, stay where it is, and not
+  // be used for anything else until the text has ended.
+  Result<Generator> start(std::span<const TokenId> prompt, const GenerateOptions& options = {},
+                          const TextSink& sink = {});
 
   int64_t position() const;  // tokens fed
   int64_t context() const;   // positions there are

@@ -7,6 +7,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
+#include "llm/generate.hpp"
 #include "llm/llm_session.hpp"
 #include "loom/engine.hpp"
 #include "loom/files.hpp"
@@ -53,6 +54,10 @@ struct ModelSession::Impl {
   std::shared_ptr<const Model::Impl> model;
   core::LlmSession session;
   core::Holding held;
+};
+
+struct Generator::Impl {
+  core::Generator generator;
 };
 
 }  // namespace loom

@@ -1,9 +1,20 @@
 #include <algorithm>
 
 #include "api/impl.hpp"
-#include "llm/generate.hpp"
 
 namespace loom {
+
+Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
+Generator::~Generator() = default;
+
+Result<bool> Generator::step() {
+  return impl_->generator.step();
+}
+const Generation& Generator::result() const {
+  return impl_->generator.result();
+}
 
 ModelSession::ModelSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelSession::ModelSession(ModelSession&&) noexcept = default;
@@ -47,6 +58,15 @@ Result<Generation> ModelSession::generate(std::string_view prompt, const Generat
   }
   LOOM_ASSIGN(const std::vector<TokenId> ids, model.tokenizer()->encode(prompt));
   return generate(ids, options, sink);
+}
+
+Result<Generator> ModelSession::start(std::span<const TokenId> prompt,
+                                      const GenerateOptions& options, const TextSink& sink) {
+  core::LlmSession& session = impl_->session;
+  LOOM_ASSIGN(core::Generator generator,
+              core::Generator::begin(session, impl_->model->model, prompt, options, sink,
+                                     static_cast<size_t>(session.chunk())));
+  return Generator(std::make_unique<Generator::Impl>(Generator::Impl{std::move(generator)}));
 }
 
 int64_t ModelSession::position() const {

@@ -35,9 +35,8 @@ double seconds_since(Clock::time_point start) {
 // may have more ids than its tokenizer has tokens; such an id is no text, and is counted.
 class TextStream {
  public:
-  TextStream(const Tokenizer* tokenizer, StopMatcher stops, const TextSink& sink,
-             Generation& result)
-      : tokenizer_(tokenizer), stops_(std::move(stops)), sink_(sink), result_(result) {
+  TextStream(const Tokenizer* tokenizer, StopMatcher stops, TextSink sink, Generation& result)
+      : tokenizer_(tokenizer), stops_(std::move(stops)), sink_(std::move(sink)), result_(result) {
     if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
   }
   Status continue_after(std::span<const TokenId> before) {
@@ -72,29 +71,10 @@ class TextStream {
   const Tokenizer* tokenizer_;
   std::optional<StreamDecoder> decoder_;
   StopMatcher stops_;
-  const TextSink& sink_;
+  TextSink sink_;
   Generation& result_;
   bool cancelled_ = false;
 };
-
-// Feeds the prompt; false when the caller stopped it.
-Result<bool> prefill(LlmSession& session, std::span<const TokenId> prompt,
-                     const GenerateOptions& options) {
-  if (!options.prefill_progress) {
-    LOOM_TRY(session.feed(prompt));
-    return true;
-  }
-  const auto total = static_cast<int64_t>(prompt.size());
-  if (session.position() + total > session.context()) {
-    LOOM_TRY(session.feed(prompt));  // for its message; it feeds nothing
-  }
-  for (size_t at = 0; at < prompt.size(); at += kPrefillPiece) {
-    const size_t count = std::min(kPrefillPiece, prompt.size() - at);
-    LOOM_TRY(session.feed(prompt.subspan(at, count)));
-    if (!options.prefill_progress(static_cast<int64_t>(at + count), total)) return false;
-  }
-  return true;
-}
 
 // Natural logarithms of softmax(logits) of the token drawn and of the likeliest ones. NaN counts as
 // no probability. The sum is in double, in the order of the ids.
@@ -134,15 +114,39 @@ class Chances {
   std::vector<TokenId> order_;
 };
 
-struct Run {
+}  // namespace
+
+struct Generator::State {
+  State(LlmSession& of, const LanguageModel& model, std::span<const TokenId> text,
+        GenerateOptions how, TextSink sink, Sampler draws, StopMatcher stops, size_t at_once)
+      : session(of),
+        options(std::move(how)),
+        eos(options.eos_ids),
+        history(of.fed().begin(), of.fed().end()),
+        earlier(history.size()),
+        prompt(text.size()),
+        piece(at_once == 0 ? prompt : at_once),
+        sampler(std::move(draws)),
+        stream(model.tokenizer(), std::move(stops), std::move(sink), result) {
+    history.insert(history.end(), text.begin(), text.end());
+    result.prompt_tokens = static_cast<int64_t>(prompt);
+    if (!eos.empty()) return;
+    for (const int64_t id : model.config().eos_token_ids) eos.push_back(static_cast<TokenId>(id));
+  }
+
   LlmSession& session;
-  const GenerateOptions& options;
+  const GenerateOptions options;
   std::vector<TokenId> eos;
-  std::vector<TokenId> history;  // prompt, then what was drawn
+  std::vector<TokenId> history;  // what the session had read, the prompt, what was drawn
+  size_t earlier;                // tokens that the session had read
+  size_t prompt, read = 0;       // tokens of it, and those that were fed
+  size_t piece;                  // of it in a step
+  std::vector<TokenId> found;    // drawn last; the last one is not fed
+  Generation result;
   Sampler sampler;
-  TextStream stream;
-  Generation& result;
+  TextStream stream;  // writes to result
   Chances chances{};  // of the token that was drawn last
+  bool ended = false;
 
   bool wants_chances() const { return options.logprobs || options.top_logprobs > 0; }
   // Draws from the logits of the session.
@@ -179,7 +183,7 @@ struct Run {
   }
 
   // Takes what was found, the last one not fed yet. Tokens after the end are forgotten.
-  Result<std::optional<StopReason>> take_all(std::span<const TokenId> found) {
+  Result<std::optional<StopReason>> take_found() {
     for (size_t i = 0; i < found.size(); ++i) {
       LOOM_ASSIGN(const std::optional<StopReason> end, take(found[i]));
       if (!end.has_value()) continue;
@@ -193,7 +197,7 @@ struct Run {
 
   // What follows `last`: tokens that a device draws where the logits are, some at a time, or one
   // that the sampler draws here.
-  Status follow(TokenId last, std::vector<TokenId>& found) {
+  Status follow(TokenId last) {
     found.clear();
     const std::optional<DeviceSampling> how = sampler.on_device();
     if (!how.has_value() || session.sample_batch() == 1 || wants_chances()) {
@@ -209,18 +213,63 @@ struct Run {
     return {};
   }
 
-  // Draws and feeds until something ends the text.
-  Result<StopReason> decode() {
-    if (options.max_tokens == 0) return StopReason::length;
-    std::vector<TokenId> found = {draw()};
-    for (;;) {
-      LOOM_ASSIGN(const std::optional<StopReason> end, take_all(found));
-      if (end.has_value()) return *end;
-      if (session.position() == session.context()) return StopReason::context;
-      LOOM_TRY(follow(found.back(), found));
+  // Feeds a piece of the prompt; a reason: the caller stopped it, or no token is wanted.
+  Result<std::optional<StopReason>> read_piece() {
+    const auto whole = std::span<const TokenId>(history).subspan(earlier, prompt);
+    const auto total = static_cast<int64_t>(prompt);
+    if (session.position() + total - static_cast<int64_t>(read) > session.context()) {
+      LOOM_TRY(session.feed(whole.subspan(read)));  // for its message; it feeds nothing
     }
+    const size_t count = std::min(piece, prompt - read);
+    LOOM_TRY(session.feed(whole.subspan(read, count)));
+    read += count;
+    if (options.prefill_progress && !options.prefill_progress(static_cast<int64_t>(read), total))
+      return std::optional(StopReason::cancelled);
+    return std::optional<StopReason>();
+  }
+
+  // Draws, and feeds what was drawn before.
+  Result<std::optional<StopReason>> decode() {
+    if (options.max_tokens == 0) return std::optional(StopReason::length);
+    if (found.empty()) {
+      found.push_back(draw());
+    } else {
+      if (session.position() == session.context()) return std::optional(StopReason::context);
+      const int64_t before = session.position();
+      LOOM_TRY(follow(found.back()));
+      result.decode_steps += session.position() - before;
+    }
+    const int64_t drawn = session.position();
+    LOOM_ASSIGN(const std::optional<StopReason> end, take_found());
+    result.decode_steps += session.position() - drawn;  // less what was for nothing
+    return end;
+  }
+
+  void end(StopReason why) {
+    ended = true;
+    result.stop = why;
+    if (why == StopReason::cancelled && result.token_ids.empty()) return;
+    stream.finish();
+    if (stream.found_stop()) result.stop = StopReason::stop_string;
+    if (stream.cancelled()) result.stop = StopReason::cancelled;
+  }
+
+  Result<bool> step() {
+    if (ended) return false;
+    const Clock::time_point start = Clock::now();
+    const bool reading = read < prompt;
+    const Result<std::optional<StopReason>> why = reading ? read_piece() : decode();
+    (reading ? result.prefill_seconds : result.decode_seconds) += seconds_since(start);
+    if (!why.ok()) {
+      ended = true;
+      return why.error();
+    }
+    if (why->has_value()) end(**why);
+    return !ended;
   }
 };
+
+namespace {
 
 Status check(const LlmSession& session, const LanguageModel& model, std::span<const TokenId> prompt,
              const GenerateOptions& options) {
@@ -239,48 +288,45 @@ Status check(const LlmSession& session, const LanguageModel& model, std::span<co
 
 }  // namespace
 
-Result<Generation> generate(LlmSession& session, const LanguageModel& model,
-                            std::span<const TokenId> prompt, const GenerateOptions& options,
-                            const TextSink& sink) {
+Generator::Generator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
+Generator::~Generator() = default;
+
+Result<Generator> Generator::begin(LlmSession& session, const LanguageModel& model,
+                                   std::span<const TokenId> prompt, GenerateOptions options,
+                                   TextSink sink, size_t piece) {
   LOOM_TRY(check(session, model, prompt, options));
   LOOM_ASSIGN(Sampler sampler, Sampler::create(options.sampler, model.config().vocab_size));
   LOOM_ASSIGN(StopMatcher stops, StopMatcher::create(options.stop));
-  Generation result;
-  result.prompt_tokens = static_cast<int64_t>(prompt.size());
-  Run run{session,
-          options,
-          options.eos_ids,
-          {prompt.begin(), prompt.end()},
-          std::move(sampler),
-          TextStream(model.tokenizer(), std::move(stops), sink, result),
-          result};
-  if (run.eos.empty()) {
-    for (const int64_t id : model.config().eos_token_ids)
-      run.eos.push_back(static_cast<TokenId>(id));
-  }
-  std::vector<TokenId> before(session.fed().begin(), session.fed().end());
-  before.insert(before.end(), prompt.begin(), prompt.end());
-  LOOM_TRY(run.stream.continue_after(before));
-  const int64_t room = std::min(options.max_tokens, session.context());
-  run.history.reserve(prompt.size() + static_cast<size_t>(room) + 1);
-  result.token_ids.reserve(static_cast<size_t>(room) + 1);
+  auto state = std::make_unique<State>(session, model, prompt, std::move(options), std::move(sink),
+                                       std::move(sampler), std::move(stops), piece);
+  LOOM_TRY(state->stream.continue_after(state->history));
+  const auto room = static_cast<size_t>(std::min(state->options.max_tokens, session.context())) + 1;
+  state->history.reserve(state->history.size() + room);
+  state->result.token_ids.reserve(room);
+  return Generator(std::move(state));
+}
 
-  const Clock::time_point start = Clock::now();
-  LOOM_ASSIGN(const bool ready, prefill(session, prompt, options));
-  result.prefill_seconds = seconds_since(start);
-  if (!ready) {
-    result.stop = StopReason::cancelled;
-    return result;
+Result<bool> Generator::step() {
+  return state_->step();
+}
+const Generation& Generator::result() const {
+  return state_->result;
+}
+Generation Generator::take() {
+  return std::move(state_->result);
+}
+
+Result<Generation> generate(LlmSession& session, const LanguageModel& model,
+                            std::span<const TokenId> prompt, const GenerateOptions& options,
+                            const TextSink& sink) {
+  LOOM_ASSIGN(Generator generator, Generator::begin(session, model, prompt, options, sink,
+                                                    options.prefill_progress ? kPrefillPiece : 0));
+  for (;;) {
+    LOOM_ASSIGN(const bool more, generator.step());
+    if (!more) return generator.take();
   }
-  const Clock::time_point begun = Clock::now();
-  const int64_t read = session.position();
-  LOOM_ASSIGN(result.stop, run.decode());
-  result.decode_steps = session.position() - read;
-  run.stream.finish();
-  if (run.stream.found_stop()) result.stop = StopReason::stop_string;
-  if (run.stream.cancelled()) result.stop = StopReason::cancelled;
-  result.decode_seconds = seconds_since(begun);
-  return result;
 }
 
 }  // namespace loom::core

@@ -2,6 +2,7 @@
 // the last token drawn is not fed, so a session that goes on must feed it first.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "llm/llm_session.hpp"
@@ -9,10 +10,37 @@
 
 namespace loom::core {
 
-// Feeds `prompt` to the session and draws tokens until a StopReason. An empty prompt goes on from
-// the logits that the session holds. The repetition window covers this prompt and what was drawn.
-// A model without tokenizer gives tokens and no text. Errors: bad options, an empty prompt at the
-// start of a session, a prompt longer than the context.
+// A text on its way, a step at a time: one thread can take turns among conversations.
+class Generator {
+ public:
+  // Feeds `prompt` to the session and draws tokens until a StopReason. An empty prompt goes on from
+  // the logits that the session holds. The repetition window covers what the session had read, this
+  // prompt and what was drawn, so a text does not depend on how much of it was read before.
+  // A model without tokenizer gives tokens and no text. The session stays with the generator until
+  // the text has ended. Errors: bad options, an empty prompt at the start of a session, a prompt
+  // longer than the context.
+  // piece: tokens of the prompt in a step; 0: all at once.
+  static Result<Generator> begin(LlmSession& session, const LanguageModel& model,
+                                 std::span<const TokenId> prompt, GenerateOptions options,
+                                 TextSink sink, size_t piece);
+  Generator(Generator&&) noexcept;
+  Generator& operator=(Generator&&) noexcept;
+  ~Generator();
+
+  // Reads a piece of the prompt, or draws the next token (on a device the next few); false when the
+  // text has ended. After an Error it has ended too.
+  Result<bool> step();
+  // The text so far; whole when step() gave false.
+  const Generation& result() const;
+  Generation take();
+
+ private:
+  struct State;
+  explicit Generator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// All steps of a Generator.
 Result<Generation> generate(LlmSession& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
                             const TextSink& sink = {});

@@ -48,6 +48,7 @@ class LlmSession {
   // The tokens fed, up to position().
   std::span<const TokenId> fed() const { return fed_; }
   int64_t context() const { return options_.context; }
+  int64_t chunk() const { return options_.chunk; }
   void rewind(int64_t position);
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }

@@ -81,6 +81,15 @@ class Layering(unittest.TestCase):
         self.assertEqual(self.findings({**rooms, "cli/lab/a.cpp": both}), [])
         self.assert_one({**rooms, "cli/a.cpp": both}, "cli/a.cpp:1:", "loom/ alone")
 
+    def test_one_file_of_the_program_starts_the_server(self):
+        rooms = {"src/serve/a.hpp": "", "src/base/a.hpp": ""}
+        cases = [("cli/serve.cpp", "serve", 0), ("cli/run.cpp", "serve", 1),
+                 ("cli/serve.cpp", "base", 1)]
+        for path, room, count in cases:
+            with self.subTest(path=path, room=room):
+                found = self.findings({**rooms, path: f'#include "{room}/a.hpp"\n'})
+                self.assertEqual(len([f for f in found if "loom/ alone" in f]), count)
+
     def test_quotes_do_not_hide_a_third_party_header(self):
         self.assert_one({"src/base/a.cpp": '#include "nlohmann/json.hpp"\n'}, "src/io/json.cpp")
 

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""The official clients of OpenAI, Anthropic and Ollama against `loom serve`.
+
+  python3 bench/serve_clients.py build/dev/cli/loom models/stories.entity
+
+Needs the packages openai, anthropic and ollama; bench/serve.sh makes a Python that has them.
+Each line is a check; the exit code is 1 if one fails.
+"""
+
+import concurrent.futures
+import contextlib
+import subprocess
+import sys
+from typing import Callable, Iterator
+
+import anthropic
+import ollama
+import openai
+
+STORY = [{"role": "user", "content": "Tell me a story about a rabbit."}]
+
+
+@contextlib.contextmanager
+def served(loom: str, model: str, *flags: str) -> Iterator[str]:
+    """`loom serve` at a free port until the block ends; it has to end well itself."""
+    command = [loom, "serve", model, "--port", "0", "--quiet", *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        try:
+            yield line.split()[-1]
+        finally:
+            process.terminate()
+            if process.wait(30) != 0:
+                raise SystemExit(f"loom serve ended with {process.returncode}")
+
+
+class Checks:
+    """Runs functions whose name says what has to hold."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.done = 0
+
+    def run(self, check: Callable[[], None]) -> None:
+        self.done += 1
+        try:
+            check()
+            print(f"ok      {check.__doc__}")
+        except Exception as why:  # pylint: disable=broad-except
+            self.failed += 1
+            print(f"FAILED  {check.__doc__}: {type(why).__name__}: {why}")
+
+
+def refused(kind: type, call: Callable[[], object]) -> Exception:
+    try:
+        call()
+    except kind as why:
+        return why
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def openai_checks(checks: Checks, url: str) -> None:
+    client = openai.OpenAI(base_url=url + "/v1", api_key="any", max_retries=0)
+    say = {"model": "stories", "messages": STORY, "seed": 7, "max_tokens": 40}
+
+    def chat() -> None:
+        """openai: a chat"""
+        reply = client.chat.completions.create(**say)
+        assert reply.choices[0].message.content
+        assert reply.choices[0].message.role == "assistant"
+        assert reply.choices[0].finish_reason == "length"
+        assert reply.usage.completion_tokens == 40
+        assert reply.system_fingerprint.startswith("fp_")
+
+    def stream() -> None:
+        """openai: a streamed chat has the text of the whole one, and its usage"""
+        whole = client.chat.completions.create(**say).choices[0].message.content
+        parts = list(client.chat.completions.create(
+            **say, stream=True, stream_options={"include_usage": True}))
+        text = "".join(p.choices[0].delta.content or "" for p in parts if p.choices)
+        assert text == whole, (text, whole)
+        assert parts[-1].usage.total_tokens == parts[-1].usage.prompt_tokens + 40
+        assert [p.choices[0].finish_reason for p in parts if p.choices][-1] == "length"
+
+    def helper() -> None:
+        """openai: the stream helper gathers a message"""
+        long = {**say, "max_tokens": 400}  # to its end, for the helper refuses texts that are cut
+        with client.chat.completions.stream(**long) as events:
+            for _ in events:
+                pass
+            final = events.get_final_completion()
+        assert final.choices[0].message.content == \
+            client.chat.completions.create(**long).choices[0].message.content
+
+    def chances() -> None:
+        """openai: logprobs are those of the tokens, best first"""
+        reply = client.chat.completions.create(**say, logprobs=True, top_logprobs=4, n=2)
+        for choice in reply.choices:
+            tokens = choice.logprobs.content
+            assert "".join(t.token for t in tokens) == choice.message.content
+            for token in tokens:
+                tops = [t.logprob for t in token.top_logprobs]
+                assert len(tops) == 4 and tops == sorted(tops, reverse=True)
+                assert bytes(token.bytes).decode() == token.token
+
+    def repeats() -> None:
+        """openai: the same request gives the same text, the other choice another"""
+        texts = [client.chat.completions.create(**say, n=2).choices for _ in range(3)]
+        assert len({t[0].message.content for t in texts}) == 1
+        assert len({t[1].message.content for t in texts}) == 1
+        assert texts[0][0].message.content != texts[0][1].message.content
+
+    def legacy() -> None:
+        """openai: completions with logprobs, echo and several prompts"""
+        reply = client.completions.create(model="stories", prompt=["Tom", "Lily and"], echo=True,
+                                          logprobs=2, max_tokens=5, seed=1)
+        assert [c.text.startswith(p) for c, p in zip(reply.choices, ["Tom", "Lily and"])] == \
+            [True, True]
+        assert len(reply.choices[0].logprobs.tokens) == 5
+        parts = client.completions.create(model="stories", prompt="Tom", max_tokens=5, seed=1,
+                                          stream=True)
+        assert "".join(p.choices[0].text for p in parts if p.choices)
+
+    def models() -> None:
+        """openai: models are listed and found by name"""
+        name = client.models.list().data[0].id
+        assert client.models.retrieve(name).owned_by == "loom"
+        refused(openai.NotFoundError, lambda: client.models.retrieve("other"))
+
+    def errors() -> None:
+        """openai: bad requests are 400 with a reason"""
+        why = refused(openai.BadRequestError,
+                      lambda: client.chat.completions.create(**{**say, "max_tokens": "x"}))
+        assert "max_tokens must be a whole number" in str(why)
+        refused(openai.BadRequestError, lambda: client.chat.completions.create(
+            **say, tools=[{"type": "function", "function": {"name": "f"}}]))
+        refused(openai.BadRequestError,
+                lambda: client.embeddings.create(model="stories", input="a"))
+
+    def at_once() -> None:
+        """openai: thirty-two chats at once are those that came alone"""
+        def one(seed: int) -> str:
+            return client.chat.completions.create(**{**say, "seed": seed}) \
+                .choices[0].message.content
+        alone = [one(seed) for seed in range(32)]
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            assert list(pool.map(one, range(32))) == alone
+
+    for check in (chat, stream, helper, chances, repeats, legacy, models, errors, at_once):
+        checks.run(check)
+
+
+def anthropic_checks(checks: Checks, url: str) -> None:
+    client = anthropic.Anthropic(base_url=url, api_key="any", max_retries=0)
+    say = {"model": "stories", "messages": STORY, "max_tokens": 30,
+           "extra_body": {"seed": 7}}
+
+    def message() -> None:
+        """anthropic: a message"""
+        reply = client.messages.create(**say, system="You tell stories.")
+        assert reply.content[0].text and reply.stop_reason == "max_tokens"
+        assert reply.usage.output_tokens == 30
+
+    def stream() -> None:
+        """anthropic: a streamed message has the text of the whole one"""
+        with client.messages.stream(**say) as events:
+            text = "".join(events.text_stream)
+            final = events.get_final_message()
+        assert text == client.messages.create(**say).content[0].text == final.content[0].text
+        assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 30
+
+    def stop() -> None:
+        """anthropic: a stop sequence is told"""
+        reply = client.messages.create(**{**say, "max_tokens": 200}, stop_sequences=["zzz", " a "])
+        assert reply.stop_reason == "stop_sequence" and reply.stop_sequence == " a ", reply
+
+    def count() -> None:
+        """anthropic: tokens are counted"""
+        counted = client.messages.count_tokens(model="stories", messages=STORY)
+        assert counted.input_tokens > 10
+
+    def errors() -> None:
+        """anthropic: bad requests are 400 with a reason"""
+        why = refused(anthropic.BadRequestError,
+                      lambda: client.messages.create(**{**say, "messages": []}))
+        assert "messages must be a list" in str(why)
+
+    for check in (message, stream, stop, count, errors):
+        checks.run(check)
+
+
+def ollama_checks(checks: Checks, url: str) -> None:
+    client = ollama.Client(host=url)
+    options = {"seed": 3, "num_predict": 25}
+
+    def chat() -> None:
+        """ollama: a chat, streamed and whole"""
+        whole = client.chat("stories", messages=STORY, options=options)
+        parts = list(client.chat("stories", messages=STORY, options=options, stream=True))
+        assert "".join(p.message.content for p in parts) == whole.message.content
+        assert whole.eval_count == 25 and parts[-1].done and parts[-1].done_reason == "length"
+
+    def generate() -> None:
+        """ollama: generate, raw as well"""
+        assert client.generate("stories", "Tell me a story.", options=options).response
+        raw = client.generate("stories", "Once upon a time", raw=True, options=options)
+        assert raw.response and raw.prompt_eval_count == 4
+
+    def lists() -> None:
+        """ollama: list, show and ps"""
+        assert client.list().models[0].model
+        assert client.show("stories").capabilities == ["completion"]
+        assert client.ps().models[0].model
+
+    def errors() -> None:
+        """ollama: bad requests say why"""
+        why = refused(ollama.ResponseError,
+                      lambda: client.generate("stories", "a", options={"top_p": 7}))
+        assert "top_p must be a number from 0 to 1; got 7" in str(why)
+
+    for check in (chat, generate, lists, errors):
+        checks.run(check)
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        print(__doc__)
+        return 2
+    checks = Checks()
+    with served(sys.argv[1], sys.argv[2]) as url:
+        openai_checks(checks, url)
+        anthropic_checks(checks, url)
+        ollama_checks(checks, url)
+    print(f"{checks.done - checks.failed} of {checks.done} hold; "
+          f"openai {openai.__version__}, anthropic {anthropic.__version__}")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+// loom serve: a model at an address, for programs that speak to OpenAI, Anthropic, Ollama or
+// llama.cpp.
+#include "serve/server.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "verbs.hpp"
+
+namespace loom::cli {
+namespace {
+
+struct ServeFlags {
+  EngineFlags engine;
+  ModelFlags model;
+  std::string host = "127.0.0.1", alias, key_file;
+  int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
+  std::vector<std::string> allow_hosts, allow_origins;
+  bool strict_fields = false, quiet = false;
+};
+
+std::string last_part(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// Keys never stand on the command line, where every user of the machine can read them.
+Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
+  std::vector<std::string> keys;
+  if (const char* key = std::getenv("LOOM_API_KEY"); key != nullptr && *key != '\0')
+    keys.emplace_back(key);
+  if (f.key_file.empty()) return keys;
+  LOOM_ASSIGN(const std::string text, read_text(f.key_file));
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) keys.push_back(std::move(line));
+    at = end + 1;
+  }
+  if (keys.empty())
+    return Error{Code::invalid_argument, "no key is in it; put one on each line", f.key_file, -1};
+  return keys;
+}
+
+Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& engine) {
+  core::LlmServerOptions options;
+  options.address = f.host;
+  options.port = f.port;
+  LOOM_ASSIGN(options.keys, read_keys(f));
+  options.hosts = f.allow_hosts;
+  options.origins = f.allow_origins;
+  options.service.name = f.alias.empty() ? last_part(f.model.folder) : f.alias;
+  options.service.version = engine.info().version;
+  options.service.strict = f.strict_fields;
+  options.service.scheduler.sessions = f.parallel;
+  options.service.scheduler.waiting = f.queue;
+  options.service.scheduler.session.context = f.context;
+  options.service.scheduler.session.chunk = f.chunk;
+  if (!f.engine.strict) {
+    options.service.scheduler.session.device_failed = [](const Error& why) {
+      note("the GPU failed, the CPU goes on: " + why.str());
+    };
+  }
+  return options;
+}
+
+// Until a signal; then texts under way may end.
+int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
+  while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  stop_without_haste();
+  const core::SchedulerCounts counts = server.service().scheduler().counts();
+  if (!f.quiet && counts.running + counts.waiting > 0)
+    note(fmt::format("{} texts end first; a second signal ends them",
+                     counts.running + counts.waiting));
+  const bool whole = server.drain(f.grace * 1000);
+  if (!whole && !f.quiet) note(fmt::format("not all texts were whole after {} s", f.grace));
+  return kDone;
+}
+
+int run(const ServeFlags& f) {
+  Result<Engine> engine = f.engine.create(f.model.memory);
+  if (!engine.ok()) return fail(engine.error());
+  const Result<core::LlmServerOptions> options = options_of(f, *engine);
+  if (!options.ok()) return fail(options.error());
+  Result<Model> model = f.model.load(*engine, f.quiet);
+  if (!model.ok()) return fail(model.error());
+  if (!model->info().has_tokenizer)
+    return fail(kUnsupported, "this model has no tokenizer, so it cannot answer with text");
+  if (!f.quiet && !model->info().has_chat_template)
+    note("this model has no chat template: it completes texts, and chats are refused");
+  Result<std::unique_ptr<core::LlmServer>> server =
+      core::LlmServer::start(std::move(*model), *options);
+  if (!server.ok()) return fail(server.error());
+  const bool six = f.host.find(':') != std::string::npos;
+  write_line(fmt::format("listening at http://{}:{}", six ? "[" + f.host + "]" : f.host,
+                         (*server)->port()));
+  flush_out();
+  if (!f.quiet) {
+    const core::Scheduler& scheduler = (*server)->service().scheduler();
+    note(fmt::format("{}: {} sessions of {} positions, {:.1f} MB; stop with Ctrl-C",
+                     (*server)->service().name(), f.parallel, scheduler.context(),
+                     static_cast<double>(scheduler.bytes()) / 1e6));
+  }
+  return wait_and_stop(**server, f);
+}
+
+}  // namespace
+
+Verb add_serve(Command app) {
+  auto f = std::make_shared<ServeFlags>();
+  const Command verb =
+      app.command("serve", "Answer programs that speak to OpenAI, Anthropic, Ollama or llama.cpp.");
+  verb.examples(
+      "  loom serve models/stories.entity\n"
+      "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \\\n"
+      "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Tell me a story.\"}]}'");
+  f->model.add(verb);
+  verb.option("--host", f->host, "Number of the address; others need a key").show_default();
+  verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
+  verb.option("--alias", f->alias, "Name of the model for clients (default: of the file)");
+  verb.option("--parallel", f->parallel, "Texts written at the same time, each with a KV cache")
+      .range(1, 256)
+      .show_default();
+  verb.option("--queue", f->queue, "Texts that may wait; more are told to come again (429)")
+      .range(0, 100000)
+      .show_default();
+  verb.option("--context", f->context,
+              "Positions of each session (default: the model's, at most 2048)")
+      .range(0, int64_t{1} << 40);
+  verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--api-key-file", f->key_file,
+              "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
+  verb.option("--allow-host", f->allow_hosts, "A name by which this machine is called")
+      .one_at_a_time();
+  verb.option("--allow-origin", f->allow_origins, "Pages of the web that may ask; *: all")
+      .one_at_a_time();
+  verb.flag("--strict-fields", f->strict_fields, "Refuse fields of requests that are not known");
+  verb.option("--grace", f->grace, "Seconds for texts under way after Ctrl-C")
+      .range(0, 86400)
+      .show_default();
+  f->engine.add(verb);
+  f->engine.add_device(verb);
+  verb.flag("--quiet", f->quiet, "Only the line with the address");
+  return {verb, [f] { return run(*f); }};
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,51 @@
+// Routes: which path is answered by whom. Each dialect adds its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/service.hpp"
+
+namespace loom::core {
+
+// A request on its way through a handler.
+struct Call {
+  Service& service;
+  const HttpRequest& request;
+  const std::shared_ptr<HttpReply>& reply;
+};
+
+struct Route {
+  std::string method;
+  std::string path;    // a * at its end stands for any rest
+  bool quick = false;  // answered by the thread that reads, because it never computes
+  std::function<void(const Call&)> handle;
+  bool open = false;                // needs no key
+  const Dialect* errors = nullptr;  // how errors before the handler are told; null: as OpenAI does
+};
+
+using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);
+// A POST with a JSON object as its body; an Error is told as `errors` does.
+Route text_route(std::string path, TextHandler handler, const Dialect& errors);
+
+// A list of tokens; `name` is the field's. Errors: invalid_argument (one outside the vocabulary).
+Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,
+                                      std::string_view name);
+// A text, a list of tokens, or a list of texts or lists. Errors: invalid_argument, naming `prompt`.
+Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
+                                                       const JsonValue& value);
+
+// The stop string that ended a text; empty if none did.
+std::string stop_of(const Model& model, const Generation& text,
+                    const std::vector<std::string>& stops);
+
+const Dialect& openai_errors();
+
+void add_openai(std::vector<Route>& routes);
+void add_anthropic(std::vector<Route>& routes);
+void add_ollama(std::vector<Route>& routes);
+void add_native(std::vector<Route>& routes);  // llama.cpp's own, health and metrics
+
+}  // namespace loom::core

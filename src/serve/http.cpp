@@ -1,0 +1,469 @@
+#include "serve/http.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <optional>
+
+#include "base/result.hpp"
+#include "base/text.hpp"
+
+namespace loom::core {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using Executor = asio::io_context::executor_type;
+using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
+using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
+using ErrorCode = boost::system::error_code;
+
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) {
+  return to_lower_ascii(a) == to_lower_ascii(b);
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// %41 becomes A; what is no such code stays.
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+    if (low < 0) {
+      out += text[i];
+      continue;
+    }
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+// A value of ours that holds a line break would end the header.
+std::string one_line(std::string_view value) {
+  std::string out(value);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
+  return out;
+}
+
+std::string head_of(int status, const HttpHeaders& headers, bool keep_alive) {
+  std::string out = cat("HTTP/1.1 ", status, " ", http_reason(status), "\r\n");
+  for (const auto& [name, value] : headers) out += cat(name, ": ", one_line(value), "\r\n");
+  out += keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
+  return out;
+}
+
+std::string chunk_of(std::string_view piece) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string size;
+  for (size_t n = piece.size(); n > 0; n /= 16) size.insert(size.begin(), kDigits[n % 16]);
+  return cat(size, "\r\n", piece, "\r\n");
+}
+
+// Which answer a broken request gets.
+int status_of(const ErrorCode& why) {
+  if (why == http::error::body_limit) return 413;
+  if (why == http::error::header_limit) return 431;
+  if (why == http::error::bad_version) return 505;
+  return 400;
+}
+
+class Server;
+
+// A connection: reads a request, waits for its reply to be written, and begins again. While a
+// reply is under way it reads on, so that a client that goes away is seen.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Server& server, Socket socket);
+  ~Connection();
+  void start() { read_request(); }
+  void shut();
+
+  // Of Reply; any thread.
+  void answer(uint64_t number, std::string bytes, bool last);
+  bool lost() const { return lost_.load(); }
+  bool too_slow() const { return waiting_.load() > limit_; }
+  bool keeps_alive() const { return keep_alive_; }
+  bool chunked() const { return chunked_; }
+  bool without_body() const { return head_only_; }
+
+ private:
+  void read_request();
+  void got_request();
+  void refuse(int status, std::string_view message);
+  void watch();
+  void write_next();
+  void finish_reply();
+  void deadline(std::chrono::milliseconds time);
+
+  Server& server_;
+  Socket socket_;
+  Timer timer_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::deque<std::string> queue_;  // bytes to write
+  const uint64_t limit_;
+  std::atomic<uint64_t> waiting_{0};  // in queue_, and posted
+  std::atomic<bool> lost_{false};
+  uint64_t number_ = 0;  // of the request that is answered
+  bool replying_ = false, writing_ = false, last_ = false, watching_ = false;
+  // Set before the handler is called, and read by the thread that answers.
+  bool keep_alive_ = true, chunked_ = true, head_only_ = false;
+};
+
+class Reply final : public HttpReply {
+ public:
+  Reply(std::shared_ptr<Connection> connection, uint64_t number)
+      : connection_(std::move(connection)), number_(number) {}
+  // A handler that forgot its reply must not leave the client waiting.
+  ~Reply() override {
+    if (!begun_) send(500, {}, "");
+    if (!ended_) end();
+  }
+  void send(int status, HttpHeaders headers, std::string body) override {
+    if (std::exchange(begun_, true)) return;
+    ended_ = true;
+    headers.emplace_back("Content-Length", std::to_string(body.size()));
+    std::string bytes = head_of(status, headers, connection_->keeps_alive()) + "\r\n";
+    if (!connection_->without_body()) bytes += body;
+    connection_->answer(number_, std::move(bytes), true);
+  }
+  void begin(int status, HttpHeaders headers) override {
+    if (std::exchange(begun_, true)) return;
+    if (connection_->chunked()) headers.emplace_back("Transfer-Encoding", "chunked");
+    connection_->answer(number_, head_of(status, headers, connection_->keeps_alive()) + "\r\n",
+                        false);
+  }
+  void write(std::string piece) override {
+    if (piece.empty() || ended_ || connection_->without_body()) return;
+    connection_->answer(number_, connection_->chunked() ? chunk_of(piece) : std::move(piece),
+                        false);
+  }
+  void end() override {
+    if (std::exchange(ended_, true)) return;
+    const bool mark = connection_->chunked() && !connection_->without_body();
+    connection_->answer(number_, mark ? "0\r\n\r\n" : "", true);
+  }
+  bool gone() const override { return connection_->lost() || connection_->too_slow(); }
+
+ private:
+  std::shared_ptr<Connection> connection_;
+  uint64_t number_;
+  bool begun_ = false, ended_ = false;
+};
+
+class Server final : public HttpServer {
+ public:
+  Server(const HttpLimits& most, HttpHandler what)
+      : limits(most), handler(std::move(what)), acceptor_(io) {}
+  ~Server() override {
+    for (Connection* c : std::vector<Connection*>(open_)) c->shut();
+    io.restart();
+    io.poll();
+  }
+
+  Status open(const std::string& address, uint16_t port) {
+    ErrorCode failed;
+    const asio::ip::address number = asio::ip::make_address(address, failed);
+    if (failed) {
+      return make_error(Code::invalid_argument,
+                        cat("no IPv4 or IPv6 number: ", printable(address),
+                            "; take 127.0.0.1 for this machine alone, 0.0.0.0 for all"));
+    }
+    const asio::ip::tcp::endpoint at(number, port);
+    acceptor_.open(at.protocol(), failed);
+    if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
+    if (!failed) acceptor_.bind(at, failed);
+    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
+    if (failed)
+      return make_error(Code::io_error,
+                        cat("cannot listen at ", address, " port ", port, ": ", failed.message()));
+    port_ = acceptor_.local_endpoint(failed).port();
+    accept();
+    return {};
+  }
+
+  uint16_t port() const override { return port_; }
+  int64_t connections() const override { return count_.load(); }
+  void run() override { io.run(); }
+  void refuse_more() override {
+    asio::post(io, [this] {
+      ErrorCode ignored;
+      acceptor_.close(ignored);
+    });
+  }
+  void stop() override { io.stop(); }
+
+  void add(Connection* c) {
+    open_.push_back(c);
+    ++count_;
+  }
+  void remove(Connection* c) {
+    std::erase(open_, c);
+    --count_;
+  }
+  bool accepting() const { return acceptor_.is_open(); }
+
+  const HttpLimits limits;
+  const HttpHandler handler;
+
+ private:
+  // Connections leave this list when the context ends with what waits in it, so it lives longer.
+  std::vector<Connection*> open_;
+  std::atomic<int64_t> count_{0};
+  uint16_t port_ = 0;
+
+ public:
+  asio::io_context io;
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const ErrorCode& failed, Socket socket) {
+      if (!acceptor_.is_open()) return;
+      // Above the limit the newest waits at the door for nothing: it is closed.
+      if (!failed && count_.load() < limits.connections) {
+        ErrorCode ignored;
+        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+        std::make_shared<Connection>(*this, std::move(socket))->start();
+      }
+      if (failed == asio::error::no_descriptors) return accept_later();
+      accept();
+    });
+  }
+  // Without a free descriptor accepting again at once would turn in a circle.
+  void accept_later() {
+    auto timer = std::make_shared<Timer>(io, std::chrono::milliseconds(100));
+    timer->async_wait([this, timer](const ErrorCode&) {
+      if (acceptor_.is_open()) accept();
+    });
+  }
+
+  Acceptor acceptor_;
+};
+
+Connection::Connection(Server& server, Socket socket)
+    : server_(server),
+      socket_(std::move(socket)),
+      timer_(server.io),
+      buffer_(server.limits.header_bytes + (64 << 10)),
+      limit_(server.limits.waiting_bytes) {
+  server_.add(this);
+}
+
+Connection::~Connection() {
+  server_.remove(this);
+}
+
+void Connection::shut() {
+  lost_ = true;
+  ErrorCode ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+}
+
+void Connection::deadline(std::chrono::milliseconds time) {
+  timer_.expires_after(time);
+  timer_.async_wait([weak = weak_from_this()](const ErrorCode& cancelled) {
+    const std::shared_ptr<Connection> me = weak.lock();
+    if (!cancelled && me != nullptr) me->shut();
+  });
+}
+
+void Connection::read_request() {
+  if (!server_.accepting() && number_ > 0) return shut();
+  parser_.emplace();
+  parser_->header_limit(server_.limits.header_bytes);
+  parser_->body_limit(server_.limits.body_bytes);
+  deadline(number_ == 0 ? server_.limits.request_time : server_.limits.idle_time);
+  // The header first: a body that is too large is refused before it is sent, and a client that asks
+  // whether it may go on (curl, above 1 KiB) is told so.
+  http::async_read_header(
+      socket_, buffer_, *parser_, [me = shared_from_this()](const ErrorCode& failed, size_t) {
+        if (failed == http::error::end_of_stream || failed == asio::error::operation_aborted)
+          return me->shut();
+        if (failed.category() != http::make_error_code(http::error::bad_method).category() &&
+            failed)
+          return me->shut();
+        if (failed) return me->refuse(status_of(failed), failed.message());
+        me->deadline(me->server_.limits.request_time);
+        const auto expects = me->parser_->get().find(http::field::expect);
+        if (expects != me->parser_->get().end() &&
+            same_name({expects->value().data(), expects->value().size()}, "100-continue")) {
+          static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+          ErrorCode ignored;
+          me->socket_.non_blocking(true, ignored);  // the one thread must not wait for this client
+          me->socket_.write_some(asio::buffer(go_on), ignored);
+        }
+        http::async_read(
+            me->socket_, me->buffer_, *me->parser_, [me](const ErrorCode& broken, size_t) {
+              if (broken &&
+                  broken.category() != http::make_error_code(http::error::bad_method).category())
+                return me->shut();
+              if (broken) return me->refuse(status_of(broken), broken.message());
+              me->got_request();
+            });
+      });
+}
+
+// What cannot be read as HTTP gets one line, and the connection ends: where the next request would
+// begin is not known.
+void Connection::refuse(int status, std::string_view message) {
+  keep_alive_ = false;
+  head_only_ = false;
+  replying_ = true;
+  ++number_;
+  const std::string body = cat("{\"error\":{\"message\":\"", message,
+                               "\",\"type\":\"invalid_request_error\",\"code\":", status, "}}");
+  const HttpHeaders headers = {{"Content-Type", "application/json"},
+                               {"Content-Length", std::to_string(body.size())}};
+  answer(number_, head_of(status, headers, false) + "\r\n" + body, true);
+}
+
+void Connection::got_request() {
+  timer_.cancel();
+  http::request<http::string_body> message = parser_->release();
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  const std::string target(message.target());
+  const size_t mark = target.find('?');
+  request.path = decoded(std::string_view(target).substr(0, mark));
+  if (mark != std::string::npos) request.query = target.substr(mark + 1);
+  for (const auto& field : message)
+    request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  request.body = std::move(message.body());
+  chunked_ = message.version() >= 11;
+  keep_alive_ = message.keep_alive() && chunked_;
+  head_only_ = message.method() == http::verb::head;
+  replying_ = true;
+  last_ = false;
+  ++number_;
+  watch();
+  server_.handler(std::move(request), std::make_shared<Reply>(shared_from_this(), number_));
+}
+
+// Reads while the reply is made: the end of the stream means that nobody waits for it. What comes
+// instead is the next request, and is kept.
+void Connection::watch() {
+  if (watching_ || buffer_.size() > 0) return;
+  watching_ = true;
+  socket_.async_read_some(buffer_.prepare(1024),
+                          [me = shared_from_this()](const ErrorCode& failed, size_t count) {
+                            me->watching_ = false;
+                            if (failed) return me->shut();
+                            me->buffer_.commit(count);
+                            if (!me->replying_) me->read_request();
+                          });
+}
+
+void Connection::answer(uint64_t number, std::string bytes, bool last) {
+  waiting_ += bytes.size();
+  asio::post(server_.io,
+             [me = shared_from_this(), number, bytes = std::move(bytes), last]() mutable {
+               if (me->lost_ || number != me->number_ || !me->replying_) {
+                 me->waiting_ -= bytes.size();
+                 return;
+               }
+               if (!bytes.empty()) me->queue_.push_back(std::move(bytes));
+               me->last_ = me->last_ || last;
+               if (!me->writing_) me->write_next();
+             });
+}
+
+void Connection::write_next() {
+  if (queue_.empty()) {
+    if (last_) finish_reply();
+    return;
+  }
+  writing_ = true;
+  deadline(server_.limits.write_time);
+  asio::async_write(socket_, asio::buffer(queue_.front()),
+                    [me = shared_from_this()](const ErrorCode& failed, size_t) {
+                      me->writing_ = false;
+                      me->timer_.cancel();
+                      if (failed) return me->shut();
+                      me->waiting_ -= me->queue_.front().size();
+                      me->queue_.pop_front();
+                      me->write_next();
+                    });
+}
+
+void Connection::finish_reply() {
+  replying_ = false;
+  last_ = false;
+  if (!keep_alive_) {
+    ErrorCode ignored;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    return shut();
+  }
+  // Where the watch still reads, it begins the next request with what it finds.
+  if (watching_) return deadline(server_.limits.idle_time);
+  read_request();
+}
+
+}  // namespace
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) return value;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& address, uint16_t port,
+                                                       const HttpLimits& limits,
+                                                       HttpHandler handler) {
+  auto server = std::make_unique<Server>(limits, std::move(handler));
+  LOOM_TRY(server->open(address, port));
+  return std::unique_ptr<HttpServer>(std::move(server));
+}
+
+std::string_view http_reason(int status) {
+  struct Row {
+    int status;
+    std::string_view words;
+  };
+  constexpr Row kRows[] = {
+      {200, "OK"},
+      {204, "No Content"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {503, "Service Unavailable"},
+      {505, "HTTP Version Not Supported"},
+  };
+  for (const Row& row : kRows) {
+    if (row.status == status) return row.words;
+  }
+  return "Unknown";
+}
+
+}  // namespace loom::core

@@ -1,0 +1,236 @@
+// Ollama's generate and chat, streamed as lines of JSON, and what its clients ask about models.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "base/text.hpp"
+#include "serve/dialects.hpp"
+#include "serve/text_fields.hpp"
+
+namespace loom::core {
+namespace {
+
+struct Request {
+  TextRequest text;
+  std::string prompt, system;
+  const JsonValue* messages = nullptr;
+  bool raw = false;
+};
+using RequestField = BodyField<Request>;
+
+const std::vector<RequestField>& option_fields() {
+  static const std::vector<RequestField> table = {
+      {"num_predict",
+       [](const JsonValue& v, std::string_view name, Request& r) -> Status {
+         LOOM_TRY(take_int(v, name, -2, INT32_MAX, r.text.max_tokens));
+         r.text.max_tokens = std::max<int64_t>(r.text.max_tokens, -1);  // -2: fill the context
+         return {};
+       }},
+      text_field<Request>("seed", take_seed),
+      text_field<Request>("temperature", take_temperature),
+      text_field<Request>("min_p", take_min_p),
+      text_field<Request>("repeat_penalty", take_repetition),
+      text_field<Request>("top_p", take_top_p),
+      text_field<Request>("top_k", take_top_k),
+      text_field<Request>("repeat_last_n", take_window),
+      text_field<Request>("stop", take_stop),
+      off_field<Request>("presence_penalty"),
+      off_field<Request>("frequency_penalty"),
+      off_field<Request>("mirostat"),
+  };
+  return table;
+}
+
+const std::vector<RequestField>& fields() {
+  static const std::vector<RequestField> table = {
+      ignored_field<Request>("model"),
+      ignored_field<Request>("keep_alive"),
+      string_field("prompt", &Request::prompt),
+      string_field("system", &Request::system),
+      kept_field("messages", &Request::messages),
+      bool_field("raw", &Request::raw),
+      text_field<Request>("stream", take_stream),
+      {"options", [](const JsonValue& v, std::string_view,
+                     Request& r) { return take_fields<Request>(v, option_fields(), false, r); }},
+      off_field<Request>("format"),
+      off_field<Request>("template"),
+      off_field<Request>("suffix"),
+      off_field<Request>("images"),
+      off_field<Request>("tools"),
+      off_field<Request>("context"),
+      off_field<Request>("think"),
+      off_field<Request>("logprobs"),
+      off_field<Request>("top_logprobs"),
+  };
+  return table;
+}
+
+std::string time_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return {text, length};
+}
+
+int64_t nanoseconds(double seconds) {
+  return static_cast<int64_t>(seconds * 1e9);
+}
+
+class Lines final : public Dialect {
+ public:
+  Lines(const Service& service, bool chat) : service_(service), chat_(chat) {}
+
+  std::string_view stream_type() const override { return "application/x-ndjson"; }
+  std::string piece(size_t, std::string_view text, const Token*) override {
+    return dump_json(line(text, false)) + "\n";
+  }
+  std::string last(size_t, const TextEnd& end) override {
+    return dump_json(with_end("", end)) + "\n";
+  }
+  std::string broken(const Error& error) override {
+    return dump_json(object("error", std::string_view(message_of(error)))) + "\n";
+  }
+  JsonValue whole(const std::vector<TextEnd>& texts) override {
+    return with_end(texts.front().text.text, texts.front());
+  }
+  JsonValue error(int, std::string_view, const Error& error) const override {
+    return object("error", std::string_view(message_of(error)));
+  }
+
+ private:
+  JsonValue line(std::string_view text, bool done) const {
+    JsonValue out = object("model", std::string_view(service_.name()), "created_at",
+                           std::string_view(time_now()));
+    if (chat_) {
+      out.add("message", object("role", "assistant", "content", text));
+    } else {
+      out.add("response", json(text));
+    }
+    out.add("done", json(done));
+    return out;
+  }
+  JsonValue with_end(std::string_view text, const TextEnd& end) const {
+    const Generation& g = end.text;
+    const bool cut = g.stop == StopReason::length || g.stop == StopReason::context;
+    JsonValue out = line(text, true);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun_;
+    add_members(out, "done_reason", cut ? "length" : "stop", "total_duration",
+                nanoseconds(took.count()), "load_duration", 0, "prompt_eval_count",
+                end.cached + g.prompt_tokens, "prompt_eval_duration",
+                nanoseconds(g.prefill_seconds), "eval_count", g.token_ids.size(), "eval_duration",
+                nanoseconds(g.decode_seconds));
+    return out;
+  }
+
+  const Service& service_;
+  const bool chat_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+Result<Request> read(Service& service, const JsonValue& body) {
+  Request request;
+  request.text.stream = true;
+  SamplerOptions& s = request.text.options.sampler;
+  s.temperature = 0.8f;
+  s.top_k = 40;
+  s.top_p = 0.9f;
+  LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
+  if (!request.text.has_seed) s.seed = new_seed();
+  return request;
+}
+
+Status write(Service& service, Request request, std::vector<TokenId> prompt, bool chat,
+             const std::shared_ptr<HttpReply>& reply) {
+  request.text.prompts.push_back(std::move(prompt));
+  return service.write(std::move(request.text), std::make_shared<Lines>(service, chat), reply);
+}
+
+// A prompt is the question of a chat where the model has a template, and else a text to go on with.
+Status generate(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(Request request, read(service, body));
+  const Model& model = service.model();
+  if (request.raw || !model.info().has_chat_template) {
+    LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize(request.prompt));
+    return write(service, std::move(request), std::move(ids), false, reply);
+  }
+  std::vector<ChatTurn> turns;
+  if (!request.system.empty()) turns.push_back({"system", request.system});
+  turns.push_back({"user", request.prompt});
+  LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize_chat(turns));
+  return write(service, std::move(request), std::move(ids), false, reply);
+}
+
+Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(Request request, read(service, body));
+  if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
+  LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
+  LOOM_ASSIGN(std::vector<TokenId> ids, service.model().tokenize_chat(turns));
+  return write(service, std::move(request), std::move(ids), true, reply);
+}
+
+Status no_embeddings(Service&, const JsonValue&, const std::shared_ptr<HttpReply>&) {
+  return make_error(Code::unsupported,
+                    "this model writes text; models that give embeddings are not supported yet");
+}
+
+JsonValue details(const Service& service) {
+  const ModelInfo& info = service.model().info();
+  return object("parent_model", "", "format", "loom", "family", std::string_view(info.architecture),
+                "families", list(std::string_view(info.architecture)), "parameter_size",
+                std::string_view(cat(info.parameters / 100000 / 10.0, "M")), "quantization_level",
+                loom::dtype_name(info.dtype));
+}
+
+JsonValue row(const Service& service) {
+  return object("name", std::string_view(service.name()), "model", std::string_view(service.name()),
+                "modified_at", std::string_view(time_now()), "size", service.model().info().bytes,
+                "digest", std::string_view(service.fingerprint()), "details", details(service));
+}
+
+void tags(const Call& call) {
+  send_json(*call.reply, 200, object("models", list(row(call.service))));
+}
+
+void running(const Call& call) {
+  JsonValue model = row(call.service);
+  add_members(model, "expires_at", "9999-12-31T23:59:59Z", "size_vram", 0);
+  send_json(*call.reply, 200, object("models", list(std::move(model))));
+}
+
+void version(const Call& call) {
+  send_json(*call.reply, 200, object("version", std::string_view(call.service.version())));
+}
+
+Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>& reply) {
+  const ModelInfo& info = service.model().info();
+  send_json(
+      *reply, 200,
+      object("modelfile", "", "parameters", "", "template", "", "details", details(service),
+             "model_info",
+             object("general.architecture", std::string_view(info.architecture),
+                    "general.parameter_count", info.parameters, "llm.context_length", info.context,
+                    "llm.embedding_length", info.width, "llm.block_count", info.layers),
+             "capabilities", list("completion")));
+  return {};
+}
+
+}  // namespace
+
+void add_ollama(std::vector<Route>& routes) {
+  static const ErrorsOnly errors([](int, std::string_view, const Error& error) {
+    return object("error", std::string_view(message_of(error)));
+  });
+  routes.push_back(text_route("/api/generate", generate, errors));
+  routes.push_back(text_route("/api/chat", chat, errors));
+  routes.push_back(text_route("/api/show", show, errors));
+  for (const char* path : {"/api/embed", "/api/embeddings"})
+    routes.push_back(text_route(path, no_embeddings, errors));
+  routes.push_back(text_route("/v1/embeddings", no_embeddings, openai_errors()));
+  routes.push_back({"GET", "/api/tags", true, tags});
+  routes.push_back({"GET", "/api/ps", true, running});
+  routes.push_back({"GET", "/api/version", true, version});
+}
+
+}  // namespace loom::core

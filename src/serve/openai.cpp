@@ -1,0 +1,439 @@
+// OpenAI's chat completions and completions, streamed or whole, and the list of models.
+#include "serve/dialects.hpp"
+
+#include "base/text.hpp"
+#include "serve/text_fields.hpp"
+
+namespace loom::core {
+namespace {
+
+struct OpenAiRequest {
+  TextRequest text;
+  const JsonValue* messages = nullptr;
+  const JsonValue* prompt = nullptr;
+  bool include_usage = false, echo = false;
+};
+using OpenAiField = BodyField<OpenAiRequest>;
+
+using Fields = std::vector<OpenAiField>;
+
+Status take_format(const JsonValue& value, std::string_view name, OpenAiRequest&) {
+  const JsonValue* type = value.find("type");
+  if (type != nullptr && type->text() == "text") return {};
+  return make_error(Code::unsupported,
+                    cat(name,
+                        " may be {\"type\": \"text\"} alone: this server does not hold "
+                        "texts to a format yet"));
+}
+
+Status take_usage(const JsonValue& value, std::string_view, OpenAiRequest& r) {
+  const JsonValue* usage = value.find("include_usage");
+  if (usage == nullptr || usage->is_null()) return {};
+  return take_bool(*usage, "stream_options.include_usage", r.include_usage);
+}
+
+// Without tools none is chosen, whether the model might choose or not.
+Status take_choice(const JsonValue& value, std::string_view name, OpenAiRequest&) {
+  return value.text() == "auto" ? Status() : must_be_off(value, name);
+}
+
+Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
+  using R = OpenAiRequest;
+  const Fields shared = {
+      text_field<R>("max_tokens", take_max_tokens),
+      text_field<R>("max_completion_tokens", take_max_tokens),
+      text_field<R>("temperature", take_temperature),
+      text_field<R>("top_p", take_top_p),
+      text_field<R>("min_p", take_min_p),
+      text_field<R>("top_k", take_top_k),
+      text_field<R>("repetition_penalty", take_repetition),
+      text_field<R>("ignore_eos", take_ignore_eos),
+      text_field<R>("seed", take_seed),
+      text_field<R>("stop", take_stop),
+      text_field<R>("stream", take_stream),
+      {"n", [](const JsonValue& v, std::string_view name,
+               R& r) { return take_int(v, name, 1, 16, r.text.choices); }},
+      {"stream_options", take_usage},
+      off_field<R>("frequency_penalty"),
+      off_field<R>("presence_penalty"),
+      off_field<R>("logit_bias"),
+  };
+  own.insert(own.end(), shared.begin(), shared.end());
+  for (const char* name : {"model", "user", "store", "metadata", "service_tier",
+                           "safety_identifier", "prompt_cache_key"})
+    own.push_back(ignored_field<R>(name));
+  for (const std::string_view name : ignored) own.push_back(ignored_field<R>(name));
+  return own;
+}
+
+const Fields& chat_fields() {
+  using R = OpenAiRequest;
+  static const Fields fields = joined(
+      {
+          kept_field("messages", &R::messages),
+          {"logprobs", [](const JsonValue& v, std::string_view name,
+                          R& r) { return take_bool(v, name, r.text.options.logprobs); }},
+          {"top_logprobs",
+           [](const JsonValue& v, std::string_view name, R& r) {
+             return take_int(v, name, 0, 20, r.text.options.top_logprobs);
+           }},
+          {"response_format", take_format},
+          off_field<R>("tools"),
+          off_field<R>("functions"),
+          off_field<R>("audio"),
+          {"tool_choice", take_choice},
+          {"function_call", take_choice},
+      },
+      {"parallel_tool_calls", "modalities", "prediction", "verbosity", "reasoning_effort"});
+  return fields;
+}
+
+const Fields& completion_fields() {
+  using R = OpenAiRequest;
+  static const Fields fields = joined(
+      {
+          kept_field("prompt", &R::prompt),
+          bool_field("echo", &R::echo),
+          {"logprobs",
+           [](const JsonValue& v, std::string_view name, R& r) {
+             r.text.options.logprobs = true;
+             return take_int(v, name, 0, 20, r.text.options.top_logprobs);
+           }},
+          off_field<R>("best_of", 1),
+          off_field<R>("suffix"),
+      },
+      {});
+  return fields;
+}
+
+std::string_view finish_reason(StopReason why) {
+  return why == StopReason::eos || why == StopReason::stop_string ? "stop" : "length";
+}
+
+JsonValue usage_of(const std::vector<TextEnd>& texts, size_t choices) {
+  int64_t prompt = 0, written = 0, cached = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    written += static_cast<int64_t>(texts[i].text.token_ids.size());
+    if (i % choices > 0) continue;  // a prompt counts once, however many texts it has
+    prompt += texts[i].cached + texts[i].text.prompt_tokens;
+    cached += texts[i].cached;
+  }
+  return object("prompt_tokens", prompt, "completion_tokens", written, "total_tokens",
+                prompt + written, "prompt_tokens_details", object("cached_tokens", cached),
+                "completion_tokens_details", object("reasoning_tokens", 0));
+}
+
+// What chat and plain completions have in common.
+class OpenAiDialect : public Dialect {
+ public:
+  OpenAiDialect(const Service& service, const OpenAiRequest& request, const char* prefix,
+                const char* kind)
+      : service_(service),
+        seed_(static_cast<int64_t>(request.text.options.sampler.seed)),
+        choices_(static_cast<size_t>(request.text.choices)),
+        include_usage_(request.include_usage),
+        tells_(request.text.options.logprobs),
+        id_(new_id(prefix)),
+        kind_(kind),
+        chances_(request.text.prompts.size() * choices_, JsonValue::array()) {}
+
+  std::string finish(const std::vector<TextEnd>& texts) override {
+    std::string out;
+    if (include_usage_) {
+      JsonValue usage = head(true);
+      usage.add("choices", JsonValue::array());
+      usage.add("usage", usage_of(texts, choices_));
+      out = sse(usage);
+    }
+    return out + "data: [DONE]\n\n";
+  }
+  std::string broken(const Error& error) override {
+    const ErrorKind kind = kind_of(error);
+    return sse(openai_error(kind.status, kind.type, error));
+  }
+  JsonValue error(int status, std::string_view type, const Error& error) const override {
+    return openai_error(status, type, error);
+  }
+  bool tells_tokens() const override { return tells_; }
+
+ protected:
+  JsonValue head(bool piece) const {
+    const std::string_view kind = kind_;
+    return object(
+        "id", std::string_view(id_), "object",
+        piece && kind == "chat.completion" ? std::string_view("chat.completion.chunk") : kind,
+        "created", created_, "model", std::string_view(service_.name()), "system_fingerprint",
+        std::string_view(service_.fingerprint()), "seed", seed_);
+  }
+  std::string event(JsonValue choice) const {
+    JsonValue out = head(true);
+    out.add("choices", list(std::move(choice)));
+    if (include_usage_) out.add("usage", JsonValue());
+    return sse(out);
+  }
+  // What the id stands for by itself: a piece of a character may be no text.
+  std::string text_of(TokenId id) const {
+    const TokenId one[] = {id};
+    const Result<std::string> text = service_.model().detokenize(one, false);
+    return text.ok() ? *text : std::string();
+  }
+
+  const Service& service_;
+  const int64_t seed_;
+  const size_t choices_;
+  const bool include_usage_, tells_;
+  const std::string id_;
+  const int64_t created_ = unix_seconds();
+  const char* kind_;
+  std::vector<JsonValue> chances_;  // of the tokens of each text
+};
+
+class ChatDialect final : public OpenAiDialect {
+ public:
+  ChatDialect(const Service& service, const OpenAiRequest& request)
+      : OpenAiDialect(service, request, "chatcmpl-", "chat.completion"),
+        texts_(static_cast<size_t>(request.text.choices)) {}
+
+  std::string first() override {
+    std::string out;
+    for (size_t i = 0; i < texts_; ++i) {
+      out += event(object("index", i, "delta", object("role", "assistant", "content", ""),
+                          "logprobs", JsonValue(), "finish_reason", JsonValue()));
+    }
+    return out;
+  }
+  std::string piece(size_t i, std::string_view text, const Token* token) override {
+    JsonValue chances;
+    if (token != nullptr) chances = object("content", list(chance(*token)), "refusal", JsonValue());
+    return event(object("index", i, "delta", object("content", text), "logprobs",
+                        std::move(chances), "finish_reason", JsonValue()));
+  }
+  std::string last(size_t i, const TextEnd& end) override {
+    return event(object("index", i, "delta", JsonValue::object(), "logprobs", JsonValue(),
+                        "finish_reason", finish_reason(end.text.stop)));
+  }
+  void note(size_t i, const Token& token) override { chances_[i].push(chance(token)); }
+  JsonValue whole(const std::vector<TextEnd>& texts) override {
+    JsonValue choices = JsonValue::array();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      JsonValue chances;
+      if (tells_) chances = object("content", std::move(chances_[i]), "refusal", JsonValue());
+      choices.push(object("index", i, "message",
+                          object("role", "assistant", "content",
+                                 std::string_view(texts[i].text.text), "refusal", JsonValue()),
+                          "logprobs", std::move(chances), "finish_reason",
+                          finish_reason(texts[i].text.stop)));
+    }
+    JsonValue out = head(false);
+    out.add("choices", std::move(choices));
+    out.add("usage", usage_of(texts, choices_));
+    return out;
+  }
+
+ private:
+  JsonValue one(TokenId id, float logprob) const {
+    const std::string text = text_of(id);
+    JsonValue bytes = JsonValue::array();
+    for (const char c : text) bytes.push(JsonValue::integer(static_cast<unsigned char>(c)));
+    return object("token", std::string_view(text), "logprob", static_cast<double>(logprob), "bytes",
+                  std::move(bytes));
+  }
+  JsonValue chance(const Token& token) const {
+    JsonValue out = one(token.id, token.logprob);
+    JsonValue top = JsonValue::array();
+    for (const TokenChoice& choice : token.top) top.push(one(choice.id, choice.logprob));
+    out.add("top_logprobs", std::move(top));
+    return out;
+  }
+  const size_t texts_;
+};
+
+class CompletionDialect final : public OpenAiDialect {
+ public:
+  CompletionDialect(const Service& service, const OpenAiRequest& request,
+                    std::vector<std::string> echoes)
+      : OpenAiDialect(service, request, "cmpl-", "text_completion"),
+        top_(request.text.options.top_logprobs),
+        echoes_(std::move(echoes)),
+        lists_(chances_.size()),
+        offsets_(chances_.size()) {
+    for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = static_cast<int64_t>(echo(i).size());
+  }
+
+  std::string first() override {
+    std::string out;
+    for (size_t i = 0; i < lists_.size(); ++i) {
+      if (!echo(i).empty()) out += piece(i, echo(i), nullptr);
+    }
+    return out;
+  }
+  std::string piece(size_t i, std::string_view text, const Token* token) override {
+    JsonValue chances;
+    if (token != nullptr) {
+      Lists one;
+      add(i, one, *token);
+      chances = one.json();
+    }
+    return event(object("index", i, "text", text, "logprobs", std::move(chances), "finish_reason",
+                        JsonValue()));
+  }
+  std::string last(size_t i, const TextEnd& end) override {
+    return event(object("index", i, "text", "", "logprobs", JsonValue(), "finish_reason",
+                        finish_reason(end.text.stop)));
+  }
+  void note(size_t i, const Token& token) override { add(i, lists_[i], token); }
+  JsonValue whole(const std::vector<TextEnd>& texts) override {
+    JsonValue choices = JsonValue::array();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      choices.push(object("index", i, "text", std::string_view(echo(i) + texts[i].text.text),
+                          "logprobs", tells_ ? lists_[i].json() : JsonValue(), "finish_reason",
+                          finish_reason(texts[i].text.stop)));
+    }
+    JsonValue out = head(false);
+    out.add("choices", std::move(choices));
+    out.add("usage", usage_of(texts, choices_));
+    return out;
+  }
+
+ private:
+  struct Lists {
+    JsonValue tokens = JsonValue::array(), chances = JsonValue::array(), top = JsonValue::array(),
+              offsets = JsonValue::array();
+    JsonValue json() {
+      return object("tokens", std::move(tokens), "token_logprobs", std::move(chances),
+                    "top_logprobs", std::move(top), "text_offset", std::move(offsets));
+    }
+  };
+  const std::string& echo(size_t i) const {
+    static const std::string none;
+    return echoes_.empty() ? none : echoes_[i / choices_];
+  }
+  void add(size_t i, Lists& to, const Token& token) {
+    to.tokens.push(json(std::string_view(text_of(token.id))));
+    to.chances.push(JsonValue::real(static_cast<double>(token.logprob)));
+    JsonValue best = JsonValue::object();
+    for (const TokenChoice& choice : token.top) {
+      const std::string name = text_of(choice.id);
+      if (best.find(name) == nullptr) best.add(name, json(static_cast<double>(choice.logprob)));
+    }
+    to.top.push(top_ > 0 ? std::move(best) : JsonValue());
+    to.offsets.push(json(offsets_[i]));
+    offsets_[i] += static_cast<int64_t>(token.text.size());
+  }
+
+  const int64_t top_;
+  const std::vector<std::string> echoes_;  // of each prompt
+  std::vector<Lists> lists_;
+  std::vector<int64_t> offsets_;
+};
+
+Result<OpenAiRequest> read(const Service& service, const JsonValue& body, const Fields& fields) {
+  OpenAiRequest request;
+  request.text.options.sampler.temperature = 1.0f;
+  LOOM_TRY(take_fields<OpenAiRequest>(body, fields, service.strict(), request));
+  if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
+  if (!request.text.options.logprobs && request.text.options.top_logprobs > 0)
+    return invalid("top_logprobs needs \"logprobs\": true beside it");
+  return request;
+}
+
+Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
+  if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
+  LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
+  LOOM_ASSIGN(std::vector<TokenId> prompt, service.model().tokenize_chat(turns));
+  request.text.prompts.push_back(std::move(prompt));
+  auto dialect = std::make_shared<ChatDialect>(service, request);
+  return service.write(std::move(request.text), std::move(dialect), reply);
+}
+
+Status completions(Service& service, const JsonValue& body,
+                   const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(OpenAiRequest request, read(service, body, completion_fields()));
+  if (request.prompt == nullptr)
+    return invalid("prompt is missing: a text, tokens, or a list of them");
+  LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt));
+  std::vector<std::string> echoes;
+  for (size_t i = 0; request.echo && i < request.text.prompts.size(); ++i) {
+    LOOM_ASSIGN(std::string text, service.model().detokenize(request.text.prompts[i]));
+    echoes.push_back(std::move(text));
+  }
+  auto dialect = std::make_shared<CompletionDialect>(service, request, std::move(echoes));
+  return service.write(std::move(request.text), std::move(dialect), reply);
+}
+
+JsonValue model_row(const Service& service) {
+  const ModelInfo& info = service.model().info();
+  return object("id", std::string_view(service.name()), "object", "model", "created",
+                service.started(), "owned_by", "loom", "meta",
+                object("n_ctx_train", info.context, "n_ctx", service.scheduler().context(),
+                       "n_vocab", info.vocab, "n_embd", info.width, "n_params", info.parameters,
+                       "size", info.bytes, "dtype", loom::dtype_name(info.dtype)));
+}
+
+void models(const Call& call) {
+  send_json(*call.reply, 200, object("object", "list", "data", list(model_row(call.service))));
+}
+
+void one_model(const Call& call) {
+  const std::string name = call.request.path.substr(std::string_view("/v1/models/").size());
+  if (name == call.service.name()) return send_json(*call.reply, 200, model_row(call.service));
+  send_error(*call.reply, openai_errors(),
+             make_error(Code::not_found,
+                        cat("no model ", printable(name), "; there is ", call.service.name())));
+}
+
+}  // namespace
+
+Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,
+                                      std::string_view name) {
+  std::vector<TokenId> out;
+  const int64_t last = service.model().info().vocab - 1;
+  for (const JsonValue& id : value.elements()) {
+    int64_t number = 0;
+    LOOM_TRY(take_int(id, cat("a token of ", name), 0, last, number));
+    out.push_back(static_cast<TokenId>(number));
+  }
+  return out;
+}
+
+Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
+                                                       const JsonValue& value) {
+  const auto one = [&](const JsonValue& prompt) -> Result<std::vector<TokenId>> {
+    if (prompt.is_string()) return service.model().tokenize(prompt.text());
+    if (prompt.is_array()) return read_ids(service, prompt, "prompt");
+    return invalid(cat("prompt may hold texts or lists of tokens; got ", prompt.describe()));
+  };
+  std::vector<std::vector<TokenId>> out;
+  const std::vector<JsonValue>& parts = value.elements();
+  if (value.is_string() || (!parts.empty() && parts.front().is_number())) {
+    LOOM_ASSIGN(std::vector<TokenId> ids, one(value));
+    out.push_back(std::move(ids));
+    return out;
+  }
+  constexpr size_t kMost = 64;
+  if (parts.empty() || parts.size() > kMost) {
+    return invalid(cat("prompt must be a text, a list of tokens, or a list of 1 to ", kMost,
+                       " of them; got ", value.describe()));
+  }
+  for (const JsonValue& prompt : parts) {
+    LOOM_ASSIGN(std::vector<TokenId> ids, one(prompt));
+    out.push_back(std::move(ids));
+  }
+  return out;
+}
+
+const Dialect& openai_errors() {
+  static const ErrorsOnly dialect(openai_error);
+  return dialect;
+}
+
+void add_openai(std::vector<Route>& routes) {
+  for (const char* path : {"/v1/chat/completions", "/chat/completions"})
+    routes.push_back(text_route(path, chat, openai_errors()));
+  routes.push_back(text_route("/v1/completions", completions, openai_errors()));
+  for (const char* path : {"/v1/models", "/models"}) routes.push_back({"GET", path, true, models});
+  routes.push_back({"GET", "/v1/models/*", true, one_model});
+}
+
+}  // namespace loom::core

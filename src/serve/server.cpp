@@ -1,0 +1,231 @@
+#include "serve/server.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "serve/fields.hpp"
+
+namespace loom::core {
+namespace {
+
+// As long for a wrong key as for the right one, wherever they differ.
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned char different = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned char>(a[i] ^ (b.empty() ? '\1' : b[i % b.size()]));
+  return different == 0;
+}
+
+bool is_loopback(std::string_view address) {
+  return address == "::1" || address.substr(0, 4) == "127.";
+}
+
+// "localhost:8080" and "[::1]:8080" without the port.
+std::string host_name(std::string_view host) {
+  if (!host.empty() && host.front() == '[') {
+    const size_t end = host.find(']');
+    return std::string(host.substr(1, end == std::string_view::npos ? end : end - 1));
+  }
+  return to_lower_ascii(host.substr(0, host.find(':')));
+}
+
+// Made of what numbers are made of: a web page cannot give a number another meaning, as it can a
+// name.
+bool is_number(std::string_view host) {
+  return !host.empty() && (host.find(':') != std::string_view::npos ||
+                           host.find_first_not_of("0123456789.") == std::string_view::npos);
+}
+
+bool matches(const Route& route, std::string_view path) {
+  const std::string_view pattern = route.path;
+  if (pattern.empty() || pattern.back() != '*') return pattern == path;
+  return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+void refuse(HttpReply& reply, int status, std::string_view type, std::string message,
+            HttpHeaders headers = {}) {
+  send_json(reply, status,
+            object("error", object("message", std::string_view(message), "type", type, "param",
+                                   JsonValue(), "code", status)),
+            std::move(headers));
+}
+
+std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
+  std::vector<std::string> verbs;
+  for (const Route& r : routes) {
+    if (matches(r, path)) verbs.push_back(r.method);
+  }
+  return join(verbs, ", ");
+}
+
+}  // namespace
+
+Route text_route(std::string path, TextHandler handler, const Dialect& errors) {
+  const auto handle = [handler, &errors](const Call& call) {
+    const auto answer = [&]() -> Status {
+      LOOM_ASSIGN(const JsonValue body, parse_json(call.request.body, "the body"));
+      if (!body.is_object())
+        return invalid(cat("the body must be a JSON object; got ", body.describe()));
+      return handler(call.service, body, call.reply);
+    };
+    const Status done = answer();
+    if (!done.ok()) send_error(*call.reply, errors, done.error());
+  };
+  return {"POST", std::move(path), false, handle, false, &errors};
+}
+
+Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServerOptions& options) {
+  if (is_number(options.address) && !is_loopback(options.address) && options.keys.empty()) {
+    return invalid(cat("others can reach ", printable(options.address),
+                       ": give keys with --api-key-file or LOOM_API_KEY, or listen at 127.0.0.1"));
+  }
+  std::unique_ptr<LlmServer> made(new LlmServer(options));
+  LlmServer* server = made.get();
+  add_openai(server->routes_);
+  add_anthropic(server->routes_);
+  add_ollama(server->routes_);
+  add_native(server->routes_);
+  // The port first: that it is taken should be known before the model takes its memory.
+  LOOM_ASSIGN(server->http_,
+              HttpServer::listen(options.address, static_cast<uint16_t>(options.port), options.http,
+                                 [server](HttpRequest request, std::shared_ptr<HttpReply> reply) {
+                                   server->handle(std::move(request), std::move(reply));
+                                 }));
+  LOOM_ASSIGN(server->service_, Service::create(std::move(model), options.service));
+  server->worker_ = std::thread([server] { server->work(); });
+  server->reader_ = std::thread([server] { server->http_->run(); });
+  return made;
+}
+
+// In this order: texts end and are told so, nothing is read any more, then connections close.
+LlmServer::~LlmServer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (worker_.joinable()) worker_.join();
+  if (service_ != nullptr) service_->stop();
+  if (reader_.joinable()) {
+    // What was written last goes out, if its clients take it.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    http_->stop();
+    reader_.join();
+  }
+  works_.clear();
+  http_.reset();
+}
+
+bool LlmServer::drain(int64_t milliseconds) {
+  http_->refuse_more();
+  return service_->scheduler().drain(milliseconds);
+}
+
+void LlmServer::later(std::function<void()> what) {
+  {
+    const std::lock_guard lock(mutex_);
+    works_.push_back(std::move(what));
+  }
+  changed_.notify_one();
+}
+
+void LlmServer::work() {
+  for (;;) {
+    std::function<void()> next;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || !works_.empty(); });
+      if (stopping_) return;
+      next = std::move(works_.front());
+      works_.pop_front();
+    }
+    next();
+  }
+}
+
+// Names that a page of the web could have pointed here are not ours (DNS rebinding).
+bool LlmServer::good_host(const HttpRequest& request) const {
+  const std::string host = host_name(request.header("Host"));
+  return is_number(host) || host == "localhost" ||
+         std::ranges::find(options_.hosts, host) != options_.hosts.end();
+}
+
+bool LlmServer::good_origin(std::string_view origin) const {
+  return std::ranges::any_of(options_.origins,
+                             [&](const std::string& o) { return o == "*" || o == origin; });
+}
+
+bool LlmServer::good_key(const HttpRequest& request) const {
+  std::string_view key = request.header("x-api-key");
+  const std::string_view authorization = request.header("Authorization");
+  constexpr std::string_view kBearer = "bearer ";
+  if (key.empty() && to_lower_ascii(authorization.substr(0, kBearer.size())) == kBearer)
+    key = authorization.substr(kBearer.size());
+  bool good = false;
+  for (const std::string& one : options_.keys) good = same_secret(key, one) || good;
+  return good;
+}
+
+// A browser asks first whether a page of another origin may ask.
+bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
+  const std::string_view origin = request.header("Origin");
+  if (request.method != "OPTIONS" || origin.empty() || !good_origin(origin)) return false;
+  reply.send(204,
+             {{"Access-Control-Allow-Origin", std::string(origin)},
+              {"Access-Control-Allow-Methods", "GET, POST"},
+              {"Access-Control-Allow-Headers", "authorization, content-type, x-api-key"},
+              {"Access-Control-Max-Age", "600"}},
+             {});
+  return true;
+}
+
+bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const {
+  if (!options_.keys.empty() && !route.open && !good_key(request)) {
+    refuse(reply, 401, "authentication_error",
+           "a key is needed: send it as \"Authorization: Bearer KEY\"",
+           {{"WWW-Authenticate", "Bearer"}});
+    return false;
+  }
+  // Pages of the web can send other types without asking first.
+  const std::string type = to_lower_ascii(request.header("Content-Type"));
+  if (request.method == "POST" && type.substr(0, type.find(';')) != "application/json") {
+    refuse(reply, 415, "invalid_request_error",
+           "the body must be JSON: send \"Content-Type: application/json\"");
+    return false;
+  }
+  return true;
+}
+
+void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  if (options_.log) options_.log(request);
+  if (!good_host(request)) {
+    return refuse(*reply, 403, "permission_error",
+                  cat("this server is not called ", printable(request.header("Host")),
+                      "; --allow-host lets it be"));
+  }
+  const std::string_view origin = request.header("Origin");
+  if (!origin.empty() && !good_origin(origin)) {
+    return refuse(*reply, 403, "permission_error",
+                  cat("pages of ", printable(origin), " may not ask; --allow-origin lets them"));
+  }
+  if (preflight(request, *reply)) return;
+  const std::string method = request.method == "HEAD" ? "GET" : request.method;
+  const auto route = std::ranges::find_if(
+      routes_, [&](const Route& r) { return r.method == method && matches(r, request.path); });
+  if (route == routes_.end()) {
+    const std::string verbs = verbs_of(routes_, request.path);
+    if (verbs.empty()) {
+      return refuse(*reply, 404, "not_found_error",
+                    cat("nothing is at ", printable(request.path), "; see loom serve --help"));
+    }
+    return refuse(*reply, 405, "invalid_request_error",
+                  cat(printable(request.path), " takes ", verbs), {{"Allow", verbs}});
+  }
+  if (!may_pass(request, *route, *reply)) return;
+  if (route->quick) return route->handle({*service_, request, reply});
+  later([this, &found = *route, taken = std::move(request), answer = std::move(reply)] {
+    if (!answer->gone()) found.handle({*service_, taken, answer});
+  });
+}
+
+}  // namespace loom::core

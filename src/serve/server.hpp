@@ -1,0 +1,69 @@
+// LlmServer: a model at an address, for programs that speak the dialects of OpenAI, Anthropic,
+// Ollama or llama.cpp. The same request gets the same bytes of text, whatever else is computed.
+//
+// Three threads: one reads and writes connections and answers what needs no computing, one reads
+// requests (JSON, templates, tokens), one computes texts.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "serve/dialects.hpp"
+#include "serve/http.hpp"
+#include "serve/service.hpp"
+
+namespace loom::core {
+
+struct LlmServerOptions {
+  std::string address = "127.0.0.1";
+  int64_t port = 8080;               // 0: one that is free
+  std::vector<std::string> keys;     // one of which requests must carry; empty: none is asked for
+  std::vector<std::string> hosts;    // names, besides numbers and localhost, by which it is called
+  std::vector<std::string> origins;  // web pages that may ask; "*": all
+  HttpLimits http;
+  ServiceOptions service;
+  // Called after each request by the thread that took it: method, path.
+  std::function<void(const HttpRequest& request)> log;
+};
+
+class LlmServer {
+ public:
+  // Listens; requests are answered from here on. Errors: of the address and port, of the memory
+  // for the sessions; invalid_argument (an address that others reach, without a key).
+  static Result<std::unique_ptr<LlmServer>> start(Model model, const LlmServerOptions& options);
+  ~LlmServer();
+
+  uint16_t port() const { return http_->port(); }
+  const Service& service() const { return *service_; }
+  // No new requests; waits until the texts under way are whole. False: they were not after so many
+  // milliseconds, and end with an error in their streams when the server does.
+  bool drain(int64_t milliseconds);
+
+ private:
+  explicit LlmServer(const LlmServerOptions& options) : options_(options) {}
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
+  bool may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const;
+  bool good_host(const HttpRequest& request) const;
+  bool good_origin(std::string_view origin) const;
+  bool good_key(const HttpRequest& request) const;
+  bool preflight(const HttpRequest& request, HttpReply& reply) const;
+  void later(std::function<void()> work);
+  void work();
+
+  const LlmServerOptions options_;
+  std::vector<Route> routes_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<HttpServer> http_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> works_;
+  bool stopping_ = false;
+  std::thread reader_, worker_;
+};
+
+}  // namespace loom::core

@@ -1,0 +1,267 @@
+#include "serve/service.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "api/impl.hpp"
+#include "base/text.hpp"
+#include "io/hash.hpp"
+#include "serve/fields.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr std::string_view kNumerics = "loom numerics 2";
+
+std::string fingerprint_of(const Model& model) {
+  BytesHash hash;
+  hash.add(std::as_bytes(std::span(kNumerics)));
+  const std::string_view dtype = loom::dtype_name(model.info().dtype);
+  hash.add(std::as_bytes(std::span(dtype)));
+  for (const Param& param : model.impl().model.network().params()) {
+    hash.add(
+        {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
+  }
+  return "fp_" + hash.hex().substr(0, 16);
+}
+
+// The texts of a request while they are written. Everything here is called by the thread that
+// computes, but the constructor.
+class TextRun : public std::enable_shared_from_this<TextRun> {
+ public:
+  TextRun(bool stream, size_t texts, std::shared_ptr<Dialect> dialect,
+          std::shared_ptr<HttpReply> reply)
+      : stream_(stream),
+        open_(texts),
+        ends_(texts),
+        sent_(texts),
+        dialect_(std::move(dialect)),
+        reply_(std::move(reply)) {}
+
+  bool unwanted() const { return failed_ || reply_->gone(); }
+
+  bool token(size_t i, const Token& token) {
+    const bool tells = dialect_->tells_tokens();
+    if (!stream_) {
+      if (tells) dialect_->note(i, token);
+      return true;
+    }
+    sent_[i] += token.text.size();
+    if (tells || !token.text.empty())
+      send(dialect_->piece(i, token.text, tells ? &token : nullptr));
+    return !unwanted();
+  }
+
+  void done(size_t i, Result<Generation> result, int64_t cached) {
+    --open_;
+    if (unwanted()) return;
+    if (result.ok() && result->stop == StopReason::cancelled)
+      result = make_error(Code::cancelled, "the server stops");
+    if (!result.ok()) return fail(result.error());
+    ends_[i] = {std::move(*result), cached};
+    if (stream_) {
+      const std::string_view rest = std::string_view(ends_[i].text.text).substr(sent_[i]);
+      if (!rest.empty()) send(dialect_->piece(i, rest, nullptr));
+      send(dialect_->last(i, ends_[i]));
+    }
+    if (open_ > 0) return;
+    if (!stream_) return send_json(*reply_, 200, dialect_->whole(ends_));
+    send(dialect_->finish(ends_));
+    reply_->end();
+  }
+
+ private:
+  void send(std::string bytes) {
+    if (!std::exchange(begun_, true)) {
+      reply_->begin(200, {{"Content-Type", std::string(dialect_->stream_type())},
+                          {"Cache-Control", "no-store"},
+                          {"X-Accel-Buffering", "no"}});
+      reply_->write(dialect_->first());
+    }
+    reply_->write(std::move(bytes));
+  }
+  void fail(const Error& error) {
+    failed_ = true;
+    if (!begun_) return send_error(*reply_, *dialect_, error);
+    reply_->write(dialect_->broken(error));
+    reply_->end();
+  }
+
+  const bool stream_;
+  size_t open_;
+  std::vector<TextEnd> ends_;
+  std::vector<size_t> sent_;  // bytes of each text
+  std::shared_ptr<Dialect> dialect_;
+  std::shared_ptr<HttpReply> reply_;
+  bool begun_ = false, failed_ = false;
+};
+
+Status check(const TextRequest& request, int64_t context) {
+  for (const std::vector<TokenId>& prompt : request.prompts) {
+    const auto size = static_cast<int64_t>(prompt.size());
+    if (size == 0)
+      return invalid("the prompt holds no token; a text needs at least one to begin with");
+    if (size > context) {
+      return make_error(Code::out_of_range, cat("the prompt has ", size, " tokens and the context ",
+                                                context, "; send less text"));
+    }
+  }
+  return {};
+}
+
+// The seed of one of several texts: the first has that of the request.
+uint64_t seed_of(uint64_t seed, int64_t choice) {
+  return seed + static_cast<uint64_t>(choice) * 0x9e3779b97f4a7c15ull;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options) {
+  std::unique_ptr<Service> made(new Service(std::move(model), options));
+  made->fingerprint_ = fingerprint_of(made->model_);
+  made->started_ = unix_seconds();
+  LOOM_ASSIGN(made->scheduler_, Scheduler::create(made->model_, options.scheduler));
+  return made;
+}
+
+Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
+                      const std::shared_ptr<HttpReply>& reply) {
+  LOOM_TRY(check(request, scheduler_->context()));
+  const auto all = static_cast<int64_t>(request.prompts.size()) * request.choices;
+  const int64_t most = options_.scheduler.sessions + options_.scheduler.waiting;
+  if (all > most)
+    return invalid(cat("the request asks for ", all, " texts at once; this server takes ", most));
+  if (request.no_repetition_penalty) request.options.sampler.repetition_penalty = 1.0f;
+  const auto choices = static_cast<size_t>(request.choices);
+  const size_t texts = request.prompts.size() * choices;
+  const auto run = std::make_shared<TextRun>(request.stream, texts, std::move(dialect), reply);
+  std::vector<std::unique_ptr<Job>> jobs;
+  for (size_t i = 0; i < texts; ++i) {
+    auto job = std::make_unique<Job>();
+    job->prompt = request.prompts[i / choices];
+    job->options = request.options;
+    job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
+    job->options.sampler.seed =
+        seed_of(request.options.sampler.seed, static_cast<int64_t>(i % choices));
+    job->options.on_token = [run, i](const Token& token) { return run->token(i, token); };
+    job->unwanted = [run] { return run->unwanted(); };
+    job->done = [run, i](Result<Generation> result, int64_t cached) {
+      run->done(i, std::move(result), cached);
+    };
+    jobs.push_back(std::move(job));
+  }
+  if (!scheduler_->add(std::move(jobs))) {
+    return make_error(Code::out_of_memory,
+                      "the server is busy: as many texts wait as may; try again in a moment");
+  }
+  return {};
+}
+
+Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages) const {
+  if (!messages.is_array() || messages.elements().empty())
+    return invalid(cat("messages must be a list of messages; got ", messages.describe()));
+  std::vector<ChatTurn> out;
+  for (size_t i = 0; i < messages.elements().size(); ++i) {
+    const JsonValue& message = messages.elements()[i];
+    const std::string where = cat("messages[", i, "]");
+    const JsonValue* role = message.find("role");
+    if (role == nullptr || !role->is_string())
+      return invalid(cat(where, ".role must be a string, \"user\" or another"));
+    ChatTurn turn;
+    turn.role = role->text() == "developer" ? "system" : role->text();
+    const JsonValue* calls = message.find("tool_calls");
+    if (calls != nullptr) LOOM_TRY(must_be_off(*calls, where + ".tool_calls"));
+    const JsonValue* content = message.find("content");
+    if (content == nullptr) return invalid(cat(where, ".content is missing"));
+    LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
+    out.push_back(std::move(turn));
+  }
+  return out;
+}
+
+Result<std::string> content_text(const JsonValue& content, std::string_view where) {
+  if (content.is_null()) return std::string();
+  if (content.is_string()) return content.text();
+  if (!content.is_array())
+    return invalid(cat(where, " must be a string or a list of parts; got ", content.describe()));
+  std::string out;
+  for (const JsonValue& part : content.elements()) {
+    const JsonValue* type = part.find("type");
+    const JsonValue* text = part.find("text");
+    if (type == nullptr || (type->text() != "text" && type->text() != "input_text") ||
+        text == nullptr || !text->is_string()) {
+      return make_error(Code::unsupported,
+                        cat(where, " may hold parts of type \"text\" alone; got ",
+                            type == nullptr ? part.describe() : type->describe()));
+    }
+    out += text->text();
+  }
+  return out;
+}
+
+std::string new_id(std::string_view prefix) {
+  constexpr std::string_view kLetters =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::random_device entropy;
+  std::uniform_int_distribution<size_t> any(0, kLetters.size() - 1);
+  std::string out(prefix);
+  for (int i = 0; i < 24; ++i) out += kLetters[any(entropy)];
+  return out;
+}
+
+uint64_t new_seed() {
+  std::random_device entropy;
+  return entropy() & 0x7fffffffu;
+}
+
+int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+ErrorKind kind_of(const Error& error) {
+  switch (error.code) {
+    case Code::invalid_argument:
+    case Code::out_of_range:
+    case Code::bad_file:
+    case Code::unsupported: return {400, "invalid_request_error"};
+    case Code::not_found: return {404, "not_found_error"};
+    case Code::out_of_memory: return {429, "rate_limit_error"};
+    case Code::cancelled: return {503, "unavailable_error"};
+    default: return {500, "server_error"};
+  }
+}
+
+std::string sse(const JsonValue& data, std::string_view name) {
+  if (name.empty()) return cat("data: ", dump_json(data), "\n\n");
+  return cat("event: ", name, "\ndata: ", dump_json(data), "\n\n");
+}
+
+void send_json(HttpReply& reply, int status, const JsonValue& body, HttpHeaders headers) {
+  headers.emplace_back("Content-Type", "application/json");
+  headers.emplace_back("Cache-Control", "no-store");
+  reply.send(status, std::move(headers), dump_json(body));
+}
+
+void send_error(HttpReply& reply, const Dialect& dialect, const Error& error) {
+  const ErrorKind kind = kind_of(error);
+  HttpHeaders headers;
+  if (kind.status == 429 || kind.status == 503) headers.emplace_back("Retry-After", "1");
+  send_json(reply, kind.status, dialect.error(kind.status, kind.type, error), std::move(headers));
+}
+
+std::string message_of(const Error& error) {
+  return error.code == Code::bad_file ? error.str() : error.message;
+}
+
+JsonValue openai_error(int status, std::string_view type, const Error& error) {
+  const bool too_long = error.code == Code::out_of_range;
+  return object(
+      "error",
+      object("message", std::string_view(message_of(error)), "type", type, "param", JsonValue(),
+             "code", too_long ? json("context_length_exceeded") : json(int64_t{status})));
+}
+
+}  // namespace loom::core

@@ -1,0 +1,146 @@
+// What all dialects share: a model, who computes its texts, and the way from a request to them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/json.hpp"
+#include "loom/language_model.hpp"
+#include "serve/http.hpp"
+#include "serve/scheduler.hpp"
+
+namespace loom::core {
+
+// A request for text, whatever dialect it came in.
+struct TextRequest {
+  std::vector<std::vector<TokenId>> prompts;  // of each, `choices` texts
+  int64_t choices = 1;
+  int64_t max_tokens = -1;  // -1: until the context is full
+  GenerateOptions options;
+  bool has_seed = false;               // without one it is drawn, and told
+  bool no_repetition_penalty = false;  // whatever the options say
+  bool stream = false;
+};
+
+// A text of a request that has ended.
+struct TextEnd {
+  Generation text;
+  int64_t cached = 0;  // tokens of the prompt that needed no reading
+};
+
+// How a dialect tells the texts of a request: each function gives the JSON of one message, or null
+// for none.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  // A stream, in the bytes that clients read: before anything else; a piece of text number i; its
+  // end; the end of all; an error that ends it early. `token`: with tells_tokens(), what was drawn.
+  virtual std::string first() { return {}; }
+  virtual std::string piece(size_t i, std::string_view text, const Token* token) = 0;
+  virtual std::string last(size_t i, const TextEnd& end) = 0;
+  virtual std::string finish(const std::vector<TextEnd>&) { return {}; }
+  virtual std::string broken(const Error& error) = 0;
+  virtual std::string_view stream_type() const { return "text/event-stream"; }
+  // Not a stream: all of it, after note() of every token with tells_tokens().
+  virtual void note(size_t, const Token&) {}
+  virtual JsonValue whole(const std::vector<TextEnd>& texts) = 0;
+  // An error that comes before any text; `type` and `status` say which.
+  virtual JsonValue error(int status, std::string_view type, const Error& error) const = 0;
+
+  virtual bool tells_tokens() const { return false; }
+};
+
+// Tells errors that come before there is a request to make a dialect of.
+class ErrorsOnly final : public Dialect {
+ public:
+  using Tell = JsonValue (*)(int status, std::string_view type, const Error& error);
+  explicit ErrorsOnly(Tell tell) : tell_(tell) {}
+  std::string piece(size_t, std::string_view, const Token*) override { return {}; }
+  std::string last(size_t, const TextEnd&) override { return {}; }
+  std::string broken(const Error&) override { return {}; }
+  JsonValue whole(const std::vector<TextEnd>&) override { return {}; }
+  JsonValue error(int status, std::string_view type, const Error& error) const override {
+    return tell_(status, type, error);
+  }
+
+ private:
+  Tell tell_;
+};
+
+// "data: {...}" and an empty line: an event of a stream; with a name "event: NAME" before it.
+std::string sse(const JsonValue& data, std::string_view name = {});
+
+struct ServiceOptions {
+  std::string name;     // of the model, for clients
+  std::string version;  // of the engine
+  SchedulerOptions scheduler;
+  bool strict = false;  // unknown fields are errors
+};
+
+class Service {
+ public:
+  static Result<std::unique_ptr<Service>> create(Model model, const ServiceOptions& options);
+
+  const Model& model() const { return model_; }
+  const std::string& name() const { return options_.name; }
+  const std::string& version() const { return options_.version; }
+  int64_t sessions() const { return options_.scheduler.sessions; }
+  bool strict() const { return options_.strict; }
+  // Names what decides about the bits of a text besides the request: the weights, their dtype and
+  // the numerics contract.
+  const std::string& fingerprint() const { return fingerprint_; }
+  Scheduler& scheduler() { return *scheduler_; }
+  const Scheduler& scheduler() const { return *scheduler_; }
+  int64_t started() const { return started_; }  // seconds since 1970
+
+  // Ends all texts; those under way are told so.
+  void stop() { scheduler_->stop(); }
+
+  // Checks the request and has its texts written; the dialect tells them through the reply. An
+  // Error, and nothing was begun: invalid_argument, out_of_range (a prompt longer than the
+  // context), busy.
+  Status write(TextRequest request, std::shared_ptr<Dialect> dialect,
+               const std::shared_ptr<HttpReply>& reply);
+
+  // The tokens of a conversation in JSON, as most dialects write it: a list of {role, content}.
+  Result<std::vector<ChatTurn>> turns(const JsonValue& messages) const;
+
+ private:
+  Service(Model model, ServiceOptions options)
+      : model_(std::move(model)), options_(std::move(options)) {}
+
+  Model model_;
+  ServiceOptions options_;
+  std::string fingerprint_;
+  int64_t started_ = 0;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+// Content of a message: a text, or a list of parts that are texts.
+Result<std::string> content_text(const JsonValue& content, std::string_view where);
+
+// Ids as clients know them: "chatcmpl-" and 24 letters and digits, never twice.
+std::string new_id(std::string_view prefix);
+uint64_t new_seed();
+int64_t unix_seconds();
+
+// The HTTP status of an error, and its name: 400 "invalid_request_error". out_of_memory stands for
+// a full queue.
+struct ErrorKind {
+  int status;
+  std::string_view type;
+};
+ErrorKind kind_of(const Error& error);
+
+void send_json(HttpReply& reply, int status, const JsonValue& body, HttpHeaders headers = {});
+// An error in the form of a dialect; 429 with the time after which to try again.
+void send_error(HttpReply& reply, const Dialect& dialect, const Error& error);
+
+// What is wrong, and where in the body if it is not JSON.
+std::string message_of(const Error& error);
+// {"error": {...}} as OpenAI's clients read it.
+JsonValue openai_error(int status, std::string_view type, const Error& error);
+
+}  // namespace loom::core

@@ -1,0 +1,139 @@
+// loom serve as a person or a script meets it: the line with the address, what signals do, and the
+// one line of every mistake. What it answers is tested in tests/serve.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "e2e/program.hpp"
+#include "serve/client.hpp"
+
+namespace loom::core::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+
+// The program in the background, at a free port.
+class Server {
+ public:
+  explicit Server(const std::string& flags, const std::string& before = "") {
+    const std::string command = before + " exec '" + LOOM_CLI_PATH + "' serve " + kStories +
+                                " --port 0 " + flags + " 2>" + folder_.path() + "/err";
+    pipe_ = popen(("echo $$; " + command).c_str(), "r");
+    pid_ = std::atoi(line().c_str());
+    address_ = line();
+    port_ = static_cast<uint16_t>(std::atoi(address_.substr(address_.rfind(':') + 1).c_str()));
+  }
+  ~Server() {
+    if (pipe_ == nullptr) return;
+    signal(SIGKILL);
+    pclose(pipe_);
+  }
+  std::string line() const {
+    std::string out;
+    int c = 0;
+    while ((c = std::fgetc(pipe_)) != EOF && c != '\n') out += static_cast<char>(c);
+    return out;
+  }
+  void signal(int number) const { ::kill(pid_, number); }
+  // Its exit code, or 128 + the signal that ended it.
+  int wait() {
+    const int status = pclose(std::exchange(pipe_, nullptr));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  const std::string& address() const { return address_; }
+  uint16_t port() const { return port_; }
+  std::string err() const { return folder_.read("err"); }
+
+ private:
+  TempFolder folder_;
+  std::FILE* pipe_ = nullptr;
+  pid_t pid_ = 0;
+  std::string address_;
+  uint16_t port_ = 0;
+};
+
+// A stream that goes on until the context is full.
+std::string long_stream(const std::string& prompt = "Tom") {
+  const std::string body =
+      "{\"prompt\":\"" + prompt + "\",\"stream\":true,\"ignore_eos\":true,\"n_predict\":-1}";
+  return "POST /completion HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+         "Content-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+TEST(ServeVerb, SaysWhereItListensAndAnswers) {
+  Server server("");
+  EXPECT_THAT(server.address(), StartsWith("listening at http://127.0.0.1:"));
+  EXPECT_EQ(ask(server.port(), "GET", "/health").body, "{\"status\":\"ok\"}");
+  server.signal(SIGINT);
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_THAT(server.err(), StartsWith("[stories.entity: 4 sessions of 512 positions, "));
+}
+
+TEST(ServeVerb, FinishesTextsUnderWayAfterASignal) {
+  Server server("--quiet");
+  Socket socket(server.port());
+  ASSERT_TRUE(socket.send(long_stream()));
+  std::string all = socket.receive();
+  ASSERT_THAT(all, HasSubstr("200 OK"));
+  server.signal(SIGTERM);
+  all += socket.receive_all();
+  EXPECT_THAT(all, HasSubstr("\"stop_type\":\"limit\""));
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_EQ(server.err(), "");
+}
+
+TEST(ServeVerb, KeysComeFromAFileOrTheEnvironment) {
+  const TempFolder folder;
+  const std::string file = folder.write("keys", "one\r\n\ntwo\n");
+  Server server("--quiet --api-key-file " + file, "LOOM_API_KEY=three");
+  for (const char* key : {"one", "two", "three"}) {
+    const std::string header = std::string("Authorization: Bearer ") + key + "\r\n";
+    EXPECT_EQ(ask(server.port(), "GET", "/v1/models", {}, header).status, 200) << key;
+  }
+  EXPECT_EQ(ask(server.port(), "GET", "/v1/models").status, 401);
+}
+
+TEST(ServeVerb, EveryMistakeIsOneLine) {
+  const TempFolder folder;
+  const std::string empty = folder.write("empty", "\n\n");
+  Server other("--quiet");
+  const std::string port = std::to_string(other.port());
+  struct Row {
+    std::string arguments;
+    int code;
+    std::string err;
+  };
+  const Row rows[] = {
+      {kStories + " --quiet --host example", 2,
+       "loom: no IPv4 or IPv6 number: example; take 127.0.0.1 for this machine alone, 0.0.0.0 for "
+       "all\n"},
+      {kStories + " --quiet --host 0.0.0.0", 2,
+       "loom: others can reach 0.0.0.0: give keys with --api-key-file or LOOM_API_KEY, or listen "
+       "at "
+       "127.0.0.1\n"},
+      {kStories + " --quiet --port " + port, 1,
+       "loom: cannot listen at 127.0.0.1 port " + port + ": Address already in use\n"},
+      {kStories + " --quiet --api-key-file " + empty, 2,
+       "loom: " + empty + ": no key is in it; put one on each line\n"},
+      {kStories + " --quiet --port 0 --context 4000", 2,
+       "loom: a context of 4000 positions was asked for; this model was made for 512\n"},
+      {kStories + " --port 70000", 2, ""},
+      {"/nowhere/model.entity", 3, ""},
+  };
+  for (const Row& row : rows) {
+    const Ran ran = run_loom("serve " + row.arguments, "timeout 20");
+    EXPECT_EQ(ran.code, row.code) << row.arguments << ran.err;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
+    EXPECT_TRUE(row.err.empty() || ran.err == row.err) << ran.err;
+  }
+}
+
+}  // namespace
+}  // namespace loom::core::test

@@ -1,0 +1,306 @@
+#include "serve/http.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "client.hpp"
+
+namespace loom::core::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Answers with what it was asked; /wait answers when the test says so, /flood never ends.
+class Http : public ::testing::Test {
+ protected:
+  void start(const HttpLimits& limits = {}) {
+    Result<std::unique_ptr<HttpServer>> server = HttpServer::listen(
+        "127.0.0.1", 0, limits, [this](HttpRequest request, std::shared_ptr<HttpReply> reply) {
+          handle(std::move(request), std::move(reply));
+        });
+    ASSERT_TRUE(server.ok()) << server.error().str();
+    server_ = std::move(*server);
+    thread_ = std::thread([this] { server_->run(); });
+  }
+  void TearDown() override {
+    if (server_ == nullptr) return;
+    server_->stop();
+    thread_.join();
+    kept_.reset();
+    server_.reset();
+  }
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+    const std::lock_guard lock(mutex_);
+    ++handled_;
+    if (request.path == "/wait") {
+      kept_ = std::move(reply);
+    } else if (request.path == "/stream") {
+      reply->begin(200, {{"Content-Type", "text/plain"}});
+      for (const char* word : {"one ", "two ", "three"}) reply->write(word);
+      reply->end();
+    } else if (request.path != "/forget") {
+      reply->send(200, {{"X-Note", "a\r\nSet-Cookie: b"}},
+                  cat(request.method, " ", request.path, " ", request.query, " ", request.body));
+    }
+  }
+  std::shared_ptr<HttpReply> kept() {
+    for (int i = 0; i < 500; ++i) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (kept_ != nullptr) return kept_;
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return nullptr;
+  }
+  int handled() {
+    const std::lock_guard lock(mutex_);
+    return handled_;
+  }
+  uint16_t port() const { return server_->port(); }
+
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::shared_ptr<HttpReply> kept_;
+  int handled_ = 0;
+};
+
+TEST_F(Http, AnswersWholeRequestsAndStreams) {
+  start();
+  EXPECT_EQ(ask(port(), "POST", "/a%20b?c=d", "{}").body, "POST /a b c=d {}");
+  EXPECT_EQ(ask(port(), "GET", "/stream").body, "one two three");
+  const Answer head = ask(port(), "HEAD", "/x");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_TRUE(head.body.empty());
+  EXPECT_TRUE(head.has("Content-Length: "));
+}
+
+TEST_F(Http, HeadersOfOursHoldNoLineBreaks) {
+  start();
+  const Answer answer = ask(port(), "GET", "/");
+  EXPECT_FALSE(answer.has("\r\nSet-Cookie")) << answer.head;
+}
+
+TEST_F(Http, AHandlerThatForgetsItsReplyIsAnError) {
+  start();
+  EXPECT_EQ(ask(port(), "GET", "/forget").status, 500);
+}
+
+TEST_F(Http, KeepsConnectionsAndAnswersPipelinedRequestsInOrder) {
+  start();
+  Socket socket(port());
+  socket.send(
+      "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+      "\r\nhiGET /3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string all = socket.receive_all();
+  const size_t one = all.find("GET /1"), two = all.find("POST /2  hi"), three = all.find("GET /3");
+  EXPECT_LT(one, two) << all;
+  EXPECT_LT(two, three) << all;
+  EXPECT_NE(three, std::string::npos) << all;
+  EXPECT_TRUE(socket.ended());
+}
+
+TEST_F(Http, Speaks10WithoutChunksAndThenCloses) {
+  start();
+  Socket socket(port());
+  socket.send("GET /stream HTTP/1.0\r\n\r\n");
+  const std::string all = socket.receive_all();
+  EXPECT_TRUE(socket.ended());
+  EXPECT_EQ(all.find("chunked"), std::string::npos) << all;
+  EXPECT_NE(all.find("\r\n\r\none two three"), std::string::npos) << all;
+}
+
+TEST_F(Http, TellsAClientThatAsksToGoOn) {
+  start();
+  Socket socket(port());
+  socket.send(
+      "POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n"
+      "Connection: close\r\n\r\n");
+  EXPECT_NE(socket.receive().find("100 Continue"), std::string::npos);
+  socket.send("ok");
+  EXPECT_NE(socket.receive_all().find("POST /x  ok"), std::string::npos);
+}
+
+TEST_F(Http, RefusesWhatCouldBeReadInTwoWays) {
+  start();
+  struct Row {
+    const char* what;
+    const char* bytes;
+    int status;
+  };
+  const Row rows[] = {
+      {"length and chunks",
+       "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n",
+       400},
+      {"two lengths",
+       "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
+      {"a negative length", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400},
+      {"a negative chunk",
+       "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nab\r\n0\r\n\r\n",
+       400},
+      {"a chunk that is no number",
+       "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", 400},
+      {"a body of 99 GB", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 99000000000\r\n\r\n",
+       413},
+      {"no version", "GET /x\r\n\r\n", 400},
+      {"another version", "GET /x HTTP/7.3\r\nHost: x\r\n\r\n", 505},
+      {"a space before the colon", "GET /x HTTP/1.1\r\nHost : x\r\n\r\n", 400},
+      {"not HTTP at all", "\x16\x03\x01\x02\x05\x01\x03\x03 hello\r\n\r\n", 400},
+  };
+  for (const Row& row : rows) {
+    Socket socket(port());
+    socket.send(row.bytes);
+    const Answer answer = parsed(socket.receive_all());
+    EXPECT_EQ(answer.status, row.status) << row.what << ": " << answer.head;
+    EXPECT_TRUE(socket.ended()) << row.what;
+  }
+  EXPECT_EQ(handled(), 0);
+  EXPECT_EQ(ask(port(), "GET", "/after").status, 200);
+}
+
+TEST_F(Http, RefusesHeadersAndBodiesAboveTheirLimits) {
+  HttpLimits limits;
+  limits.header_bytes = 1000;
+  limits.body_bytes = 1000;
+  start(limits);
+  EXPECT_EQ(ask(port(), "POST", "/", std::string(1000, 'x')).status, 200);
+  EXPECT_EQ(ask(port(), "POST", "/", std::string(1001, 'x')).status, 413);
+  Socket large(port());
+  large.send(cat("GET / HTTP/1.1\r\nHost: x\r\nX: ", std::string(3000, 'x'), "\r\n\r\n"));
+  EXPECT_EQ(parsed(large.receive_all()).status, 431);
+}
+
+TEST_F(Http, ClosesWhoIsTooSlow) {
+  HttpLimits limits;
+  limits.request_time = milliseconds(100);
+  limits.idle_time = milliseconds(100);
+  start(limits);
+  Socket silent(port()), half(port()), idle(port());
+  half.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+  idle.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(idle.receive().find("200 OK"), std::string::npos);
+  for (Socket* socket : {&silent, &half, &idle}) {
+    socket->receive_all();
+    EXPECT_TRUE(socket->ended());
+  }
+}
+
+TEST_F(Http, IdleConnectionsDoNotKeepOthersWaiting) {
+  start();
+  std::vector<std::unique_ptr<Socket>> idle;
+  for (int i = 0; i < 300; ++i) idle.push_back(std::make_unique<Socket>(port()));
+  for (size_t i = 0; i < 40; ++i) idle[i]->send("POST / HTTP/1.1\r\nContent-");
+  EXPECT_EQ(ask(port(), "GET", "/").status, 200);
+}
+
+TEST_F(Http, ConnectionsAboveTheLimitAreClosed) {
+  HttpLimits limits;
+  limits.connections = 2;
+  start(limits);
+  Socket one(port()), two(port());
+  one.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_NE(kept(), nullptr);
+  two.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(two.receive().find("200 OK"), std::string::npos);
+  Socket three(port());
+  three.receive();
+  EXPECT_TRUE(three.ended());
+}
+
+TEST_F(Http, SeesThatAClientIsGone) {
+  start();
+  std::shared_ptr<HttpReply> reply;
+  {
+    Socket socket(port());
+    socket.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    reply = kept();
+    ASSERT_NE(reply, nullptr);
+    EXPECT_FALSE(reply->gone());
+  }
+  for (int i = 0; i < 500 && !reply->gone(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_TRUE(reply->gone());
+  reply->send(200, {}, "to nobody");
+}
+
+TEST_F(Http, AClientThatDoesNotReadIsGoneWhenTooMuchWaits) {
+  HttpLimits limits;
+  limits.waiting_bytes = 1 << 20;
+  start(limits);
+  Socket socket(port());
+  socket.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::shared_ptr<HttpReply> reply = kept();
+  ASSERT_NE(reply, nullptr);
+  reply->begin(200, {});
+  int pieces = 0;
+  while (!reply->gone() && ++pieces < 100000) reply->write(std::string(4096, 'x'));
+  EXPECT_TRUE(reply->gone());
+  reply->end();
+}
+
+TEST_F(Http, RequestsMayComeInAnyPieces) {
+  start();
+  std::mt19937 random(7);
+  const std::string body = "{\"a\": \"some text that is longer than a piece\"}";
+  const std::string request =
+      cat("POST /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ", body.size(),
+          "\r\n\r\n", body);
+  for (int round = 0; round < 30; ++round) {
+    Socket socket(port());
+    for (size_t at = 0; at < request.size();) {
+      const size_t count = 1 + random() % 40;
+      socket.send(std::string_view(request).substr(at, count));
+      at += count;
+      if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+    EXPECT_EQ(parsed(socket.receive_all()).body, "POST /p  " + body);
+  }
+}
+
+TEST_F(Http, SurvivesRandomBytes) {
+  HttpLimits limits;
+  limits.request_time = milliseconds(200);
+  start(limits);
+  std::mt19937 random(11);
+  const std::string seeds[] = {
+      "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
+      "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+      "GET /stream?a=%zz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n"};
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = seeds[random() % 3];
+    for (size_t k = 1 + random() % 6; k > 0; --k) {
+      const size_t at = random() % bytes.size();
+      switch (random() % 3) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes.erase(at, 1 + random() % 4); break;
+        default: bytes.insert(at, 1 + random() % 4, static_cast<char>(random())); break;
+      }
+      if (bytes.empty()) bytes = "\n";
+    }
+    Socket socket(port());
+    socket.send(bytes);
+    if (round % 4 == 0) socket.receive(20);
+  }
+  EXPECT_EQ(ask(port(), "GET", "/alive").status, 200);
+}
+
+TEST(HttpListen, SaysWhatIsWrongWithAnAddress) {
+  const auto nothing = [](HttpRequest, std::shared_ptr<HttpReply>) {};
+  const auto name = HttpServer::listen("example", 0, {}, nothing);
+  ASSERT_FALSE(name.ok());
+  EXPECT_EQ(
+      name.error().message,
+      "no IPv4 or IPv6 number: example; take 127.0.0.1 for this machine alone, 0.0.0.0 for all");
+  const auto first = HttpServer::listen("127.0.0.1", 0, {}, nothing);
+  ASSERT_TRUE(first.ok());
+  const auto second = HttpServer::listen("127.0.0.1", (*first)->port(), {}, nothing);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().message,
+            cat("cannot listen at 127.0.0.1 port ", (*first)->port(), ": Address already in use"));
+}
+
+}  // namespace
+}  // namespace loom::core::test

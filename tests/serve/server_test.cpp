@@ -1,0 +1,382 @@
+#include "serve/server.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <thread>
+
+#include "client.hpp"
+#include "stories.hpp"
+
+namespace loom::core::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Served : public testing::Test {
+ protected:
+  void start(LlmServerOptions options = {}) {
+    options.port = 0;
+    options.service.name = "stories";
+    options.service.version = "test";
+    if (options.service.scheduler.session.context == 0)
+      options.service.scheduler.session.context = 128;
+    Result<std::unique_ptr<LlmServer>> server = LlmServer::start(model_, options);
+    ASSERT_TRUE(server.ok()) << server.error().str();
+    server_ = std::move(*server);
+  }
+  uint16_t port() const { return server_->port(); }
+  Answer post(std::string_view path, std::string_view body, std::string_view headers = {}) const {
+    return ask(port(), "POST", path, body, headers);
+  }
+  static std::string message(const Answer& answer) {
+    const JsonValue json = answer.json();
+    const JsonValue* error = json.find("error");
+    if (error == nullptr) return "no error: " + answer.body;
+    return error->is_string() ? error->text() : error->find("message")->text();
+  }
+
+  const Model model_ = stories();
+  std::unique_ptr<LlmServer> server_;
+};
+
+const char* const kChat =
+    R"({"messages":[{"role":"user","content":"Tell me a story."}],"seed":3,"max_tokens":9)";
+
+// The texts of "data: " lines, by the path to them.
+std::string joined(const std::string& stream, const char* a, const char* b) {
+  std::string out;
+  for (size_t at = stream.find("data: {"); at != std::string::npos;
+       at = stream.find("data: {", at + 1)) {
+    const Result<JsonValue> json =
+        parse_json(stream.substr(at + 6, stream.find('\n', at) - at - 6), "event");
+    EXPECT_TRUE(json.ok());
+    const JsonValue* choices = json->find("choices");
+    const JsonValue* from = choices == nullptr            ? &*json
+                            : choices->elements().empty() ? nullptr
+                                                          : &choices->elements().front();
+    if (from != nullptr && *a != '\0') from = from->find(a);
+    if (from != nullptr) from = from->find(b);
+    if (from != nullptr) out += from->text();
+  }
+  return out;
+}
+
+TEST_F(Served, AStreamHasTheTextOfTheWholeAnswerInEveryDialect) {
+  start();
+  const Answer whole = post("/v1/chat/completions", std::string(kChat) + "}");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const JsonValue json = whole.json();
+  const std::string text =
+      json.find("choices")->elements()[0].find("message")->find("content")->text();
+  ASSERT_FALSE(text.empty());
+  const Answer stream = post("/v1/chat/completions", std::string(kChat) + R"(,"stream":true})");
+  EXPECT_EQ(joined(stream.body, "delta", "content"), text);
+  EXPECT_TRUE(stream.has("Content-Type: text/event-stream"));
+  EXPECT_TRUE(stream.body.ends_with("data: [DONE]\n\n"));
+  const Answer anthropic = post("/v1/messages", std::string(kChat) + R"(,"stream":true})");
+  EXPECT_EQ(joined(anthropic.body, "delta", "text"), text);
+  const Answer messages = post("/v1/messages", std::string(kChat) + "}");
+  EXPECT_EQ(messages.json().find("content")->elements()[0].find("text")->text(), text);
+  EXPECT_EQ(messages.json().find("stop_reason")->text(), "max_tokens");
+  const Answer ollama = post("/api/chat",
+                             R"({"messages":[{"role":"user","content":"Tell me a story."}],
+      "stream":false,"options":{"seed":3,"num_predict":9,"temperature":1,"top_k":0,"top_p":1}})");
+  EXPECT_EQ(ollama.json().find("message")->find("content")->text(), text) << ollama.body;
+  const Answer generate = post("/api/generate",
+                               R"({"prompt":"Tell me a story.","stream":false,
+      "options":{"seed":3,"num_predict":9,"temperature":1,"top_k":0,"top_p":1}})");
+  EXPECT_EQ(generate.json().find("response")->text(), text);
+  // As the template writes it, for the routes that take a prompt.
+  const Answer prompt = post("/apply-template", std::string(kChat) + "}");
+  const std::string quoted = dump_json(*prompt.json().find("prompt"));
+  const Answer native =
+      post("/completion",
+           cat(R"({"seed":3,"n_predict":9,"temperature":1,"top_k":0,"top_p":1,"min_p":0,)",
+               "\"prompt\":", quoted, "}"));
+  EXPECT_EQ(native.json().find("content")->text(), text) << native.body;
+  const Answer legacy = post(
+      "/v1/completions", cat(R"({"seed":3,"max_tokens":9,"stream":true,"prompt":)", quoted, "}"));
+  EXPECT_EQ(joined(legacy.body, "", "text"), text);
+}
+
+TEST_F(Served, TellsChancesOfTokensAndUsage) {
+  start();
+  const Answer answer = post("/v1/chat/completions",
+                             std::string(kChat) + R"(,"logprobs":true,"top_logprobs":3,"n":2})");
+  const JsonValue json = answer.json();
+  ASSERT_EQ(json.find("choices")->elements().size(), 2u) << answer.body;
+  for (const JsonValue& choice : json.find("choices")->elements()) {
+    const auto& tokens = choice.find("logprobs")->find("content")->elements();
+    EXPECT_EQ(tokens.size(), 9u);
+    std::string text;
+    for (const JsonValue& token : tokens) {
+      text += token.find("token")->text();
+      EXPECT_LE(*token.find("logprob")->as_double("logprob"), 0.0);
+      EXPECT_EQ(token.find("top_logprobs")->elements().size(), 3u);
+    }
+    EXPECT_EQ(text, choice.find("message")->find("content")->text());
+  }
+  EXPECT_NE(json.find("choices")->elements()[0].find("message")->find("content")->text(),
+            json.find("choices")->elements()[1].find("message")->find("content")->text());
+  EXPECT_EQ(*json.find("usage")->find("completion_tokens")->as_int("n"), 18);
+  const Answer legacy =
+      post("/v1/completions",
+           R"({"prompt":["Tom","Lily and"],"max_tokens":4,"logprobs":2,"echo":true})");
+  const auto choices = legacy.json().find("choices")->elements();
+  ASSERT_EQ(choices.size(), 2u);
+  EXPECT_THAT(choices[1].find("text")->text(), testing::StartsWith("Lily and"));
+  EXPECT_EQ(*choices[1].find("logprobs")->find("text_offset")->elements()[0].as_int("offset"), 8);
+}
+
+TEST_F(Served, AStopStringEndsATextAndIsTold) {
+  start();
+  const std::string body = R"("prompt":"Once upon a time","temperature":0,"stop":["zebra"," was"])";
+  const Answer native = post("/completion", "{" + body + "}");
+  EXPECT_EQ(native.json().find("stop_type")->text(), "word") << native.body;
+  EXPECT_EQ(native.json().find("stopping_word")->text(), " was");
+  EXPECT_EQ(native.json().find("content")->text().find(" was"), std::string::npos);
+  const Answer stream = post("/v1/completions", "{" + body + R"(,"stream":true})");
+  EXPECT_EQ(joined(stream.body, "", "text"), native.json().find("content")->text());
+  EXPECT_THAT(stream.body, HasSubstr(R"("finish_reason":"stop")"));
+}
+
+TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
+  start();
+  struct Row {
+    const char* path;
+    const char* body;
+    int status;
+    const char* message;
+  };
+  const char* const chat = "/v1/chat/completions";
+  const Row rows[] = {
+      {chat, "{", 400, "the body: at byte 1: expected a key or '}', found the end of the text"},
+      {chat, "[]", 400, "the body must be a JSON object; got an array"},
+      {chat, "{}", 400, "messages is missing: a list of messages"},
+      {chat, R"({"messages":"hi"})", 400, "messages must be a list of messages; got \"hi\""},
+      {chat, R"({"messages":[3]})", 400, "messages[0].role must be a string, \"user\" or another"},
+      {chat, R"({"messages":[{"role":"user"}]})", 400, "messages[0].content is missing"},
+      {chat, R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})", 400,
+       "messages[0].content may hold parts of type \"text\" alone; got \"image_url\""},
+      {chat, R"({"messages":[],"temperature":"hot"})", 400,
+       "temperature must be a number from 0 to 1e+06; got \"hot\""},
+      {chat, R"({"messages":[],"n":17})", 400, "n must be a whole number from 1 to 16; got 17"},
+      {chat, R"({"messages":[],"stop":[1]})", 400,
+       "stop must be a string or a list of strings; got 1"},
+      {chat, R"({"messages":[],"tools":[{"type":"function"}]})", 400,
+       "tools is not supported here; leave it out"},
+      {chat, R"({"messages":[],"response_format":{"type":"json_object"}})", 400,
+       "response_format may be {\"type\": \"text\"} alone: this server does not hold texts to a "
+       "format yet"},
+      {chat, R"({"messages":[{"role":"user","content":"a"}],"top_logprobs":2})", 400,
+       "top_logprobs needs \"logprobs\": true beside it"},
+      {"/v1/completions", "{}", 400, "prompt is missing: a text, tokens, or a list of them"},
+      {"/v1/completions", R"({"prompt":[5000]})", 400,
+       "a token of prompt must be a whole number from 0 to 1023; got 5000"},
+      {"/v1/completions", R"({"prompt":""})", 400,
+       "the prompt holds no token; a text needs at least one to begin with"},
+      {"/v1/messages", R"({"messages":[{"role":"user","content":"a"}]})", 400,
+       "max_tokens is missing: the most tokens that the answer may have"},
+      {"/api/generate", R"({"prompt":"a","options":{"num_predict":"x"}})", 400,
+       "num_predict must be a whole number from -2 to 2147483647; got \"x\""},
+      {"/api/embed", R"({"input":"a"})", 400,
+       "this model writes text; models that give embeddings are not supported yet"},
+      {"/completion", R"({"prompt":"a","grammar":"root ::= a"})", 400,
+       "grammar is not supported here; leave it out"},
+      {"/detokenize", R"({"tokens":["a"]})", 400,
+       "a token of tokens must be a whole number from 0 to 1023; got \"a\""},
+      {"/v1/nothing", "{}", 404, "nothing is at /v1/nothing; see loom serve --help"},
+      {"/v1/models", "{}", 405, "/v1/models takes GET"},
+  };
+  for (const Row& row : rows) {
+    const Answer answer = post(row.path, row.body);
+    EXPECT_EQ(answer.status, row.status) << row.body;
+    EXPECT_EQ(message(answer), row.message) << row.body;
+  }
+  std::string words;
+  for (int i = 0; i < 200; ++i) words += " story";
+  const Answer longer = post("/v1/completions", cat(R"({"prompt":")", words, "\"}"));
+  EXPECT_EQ(longer.json().find("error")->find("code")->text(), "context_length_exceeded");
+  EXPECT_EQ(message(longer), "the prompt has 200 tokens and the context 128; send less text");
+}
+
+TEST_F(Served, UnknownFieldsAreIgnoredUnlessStrict) {
+  start();
+  EXPECT_EQ(post("/v1/chat/completions", std::string(kChat) + R"(,"new_thing":1})").status, 200);
+  LlmServerOptions options;
+  options.service.strict = true;
+  start(options);
+  EXPECT_EQ(message(post("/v1/chat/completions", std::string(kChat) + R"(,"new_thing":1})")),
+            "unknown field new_thing");
+  EXPECT_EQ(post("/v1/chat/completions", std::string(kChat) + R"(,"user":"me","temperature":null})")
+                .status,
+            200);
+}
+
+TEST_F(Served, NoPageOfTheWebAndNoStrangerMayAsk) {
+  LlmServerOptions options;
+  options.keys = {"first-key", "second"};
+  options.origins = {"http://mine.test"};
+  options.hosts = {"box.lan"};
+  start(options);
+  struct Row {
+    const char* headers;
+    int status;
+  };
+  const Row rows[] = {
+      {"", 401},
+      {"Authorization: Bearer first-ke\r\n", 401},
+      {"Authorization: Bearer first-key2\r\n", 401},
+      {"Authorization: first-key\r\n", 401},
+      {"Authorization: Bearer first-key\r\n", 200},
+      {"authorization: bearer second\r\n", 200},
+      {"X-Api-Key: second\r\n", 200},
+      {"X-Api-Key: \r\n", 401},
+      {"X-Api-Key: second\r\nOrigin: http://evil.test\r\n", 403},
+      {"X-Api-Key: second\r\nOrigin: null\r\n", 403},
+      {"X-Api-Key: second\r\nOrigin: http://mine.test\r\n", 200},
+      {"X-Api-Key: second\r\nHost: evil.test\r\n", 403},
+      {"X-Api-Key: second\r\nHost: 127.0.0.1.evil.test:80\r\n", 403},
+      {"X-Api-Key: second\r\nHost: \r\n", 403},
+      {"X-Api-Key: second\r\nHost: localhost:80\r\n", 200},
+      {"X-Api-Key: second\r\nHost: [::1]:80\r\n", 200},
+      {"X-Api-Key: second\r\nHost: BOX.lan\r\n", 200},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(ask(port(), "GET", "/v1/models", {}, row.headers).status, row.status) << row.headers;
+  EXPECT_EQ(ask(port(), "GET", "/health").status, 200);
+  const std::string key = "X-Api-Key: second\r\n";
+  EXPECT_EQ(post("/tokenize", R"({"content":"a"})", key + "Content-Type: text/plain\r\n").status,
+            415);
+  EXPECT_EQ(post("/tokenize", R"({"content":"a"})",
+                 key + "Content-Type: application/json; charset=utf-8\r\n")
+                .status,
+            200);
+  EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://mine.test\r\n").status, 204);
+  EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://evil.test\r\n").status, 403);
+}
+
+TEST_F(Served, AnAddressThatOthersReachNeedsAKey) {
+  LlmServerOptions options;
+  options.address = "0.0.0.0";
+  const auto server = LlmServer::start(model_, options);
+  ASSERT_FALSE(server.ok());
+  EXPECT_EQ(server.error().message,
+            "others can reach 0.0.0.0: give keys with --api-key-file or LOOM_API_KEY, or listen at "
+            "127.0.0.1");
+}
+
+TEST_F(Served, AFullQueueSaysWhenToComeAgain) {
+  LlmServerOptions options;
+  options.service.scheduler.sessions = 1;
+  options.service.scheduler.waiting = 2;
+  start(options);
+  const Answer many = post("/v1/chat/completions", std::string(kChat) + R"(,"n":4})");
+  EXPECT_EQ(many.status, 400);
+  EXPECT_EQ(message(many), "the request asks for 4 texts at once; this server takes 3");
+  std::vector<std::thread> clients;
+  std::mutex mutex;
+  std::map<int, int> statuses;
+  for (int i = 0; i < 12; ++i) {
+    clients.emplace_back([&] {
+      const Answer answer =
+          post("/completion", R"({"prompt":"Tom","n_predict":100,"ignore_eos":true})");
+      const std::lock_guard lock(mutex);
+      ++statuses[answer.status];
+      EXPECT_EQ(answer.has("Retry-After: 1"), answer.status == 429);
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_GE(statuses[200], 3);
+  EXPECT_EQ(statuses[200] + statuses[429], 12);
+}
+
+TEST_F(Served, ATextWhoseClientIsGoneEnds) {
+  start();
+  {
+    Socket socket(port());
+    const std::string body = R"({"prompt":"Tom","stream":true,"ignore_eos":true,"n_predict":-1})";
+    socket.send(
+        cat("POST /completion HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
+            "\r\nContent-Length: ",
+            body.size(), "\r\n\r\n", body));
+    EXPECT_THAT(socket.receive(), HasSubstr("200 OK"));
+  }
+  EXPECT_EQ(post("/tokenize", R"({"content":"a"})").status, 200);
+  for (int i = 0; i < 500 && server_->service().scheduler().counts().running > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(server_->service().scheduler().counts().running, 0);
+}
+
+TEST_F(Served, DrainsWhatRunsAndEndsStreamsWithAnErrorWhenItMust) {
+  LlmServerOptions options;
+  options.service.scheduler.session.context = 512;
+  start(options);
+  Socket socket(port());
+  const std::string body =
+      R"({"prompt":"Tom","stream":true,"ignore_eos":true,"max_tokens":-1,"n":4})";
+  socket.send(
+      cat("POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+          "application/json\r\nContent-Length: ",
+          body.size(), "\r\n\r\n", body));
+  std::string all = socket.receive();
+  const bool whole = server_->drain(0);
+  EXPECT_FALSE(Socket(port()).good() && ask(port(), "GET", "/health").status == 200);
+  server_.reset();
+  all += socket.receive_all();
+  EXPECT_TRUE(socket.ended());
+  EXPECT_EQ(all.find("the server stops") == std::string::npos, whole);
+}
+
+TEST_F(Served, MetricsAndPropertiesAreRead) {
+  start();
+  post("/completion", R"({"prompt":"Tom","n_predict":3,"ignore_eos":true})");
+  const Answer metrics = ask(port(), "GET", "/metrics");
+  EXPECT_THAT(metrics.body, HasSubstr("# TYPE loom_texts_total counter\nloom_texts_total 1\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("\nloom_written_tokens_total 3\n"));
+  EXPECT_EQ(ask(port(), "GET", "/props").json().find("system_fingerprint")->text(),
+            server_->service().fingerprint());
+  EXPECT_EQ(ask(port(), "GET", "/v1/models/stories").status, 200);
+  EXPECT_EQ(ask(port(), "GET", "/v1/models/other").status, 404);
+  EXPECT_EQ(ask(port(), "GET", "/api/tags").json().find("models")->elements().size(), 1u);
+}
+
+// Any number of clients at once get what each would get alone, streamed or whole.
+TEST_F(Served, ManyClientsGetTheSameBytesAsEachAlone) {
+  LlmServerOptions options;
+  options.service.scheduler.sessions = 3;
+  start(options);
+  std::mt19937 random(21);
+  const std::vector<Asked> requests = random_requests(random, model_, 40);
+  std::vector<std::thread> clients;
+  std::vector<std::string> texts(requests.size());
+  for (size_t lane = 0; lane < 8; ++lane) {
+    clients.emplace_back([&, lane] {
+      for (size_t i = lane; i < requests.size(); i += 8) {
+        const Asked& a = requests[i];
+        const SamplerOptions& s = a.options.sampler;
+        JsonValue body = JsonValue::object();
+        JsonValue prompt = JsonValue::array();
+        for (const TokenId id : a.prompt) prompt.push(JsonValue::integer(id));
+        body.add("prompt", std::move(prompt));
+        body.add("seed", JsonValue::integer(static_cast<int64_t>(s.seed)));
+        body.add("temperature", JsonValue::real(static_cast<double>(s.temperature)));
+        body.add("top_k", JsonValue::integer(s.top_k));
+        body.add("repetition_penalty", JsonValue::real(static_cast<double>(s.repetition_penalty)));
+        body.add("max_tokens", JsonValue::integer(a.options.max_tokens));
+        if (!a.options.stop.empty()) body.add("stop", JsonValue::string(a.options.stop[0]));
+        body.add("stream", JsonValue::boolean(i % 2 == 0));
+        const Answer answer = post("/v1/completions", dump_json(body));
+        texts[i] = i % 2 == 0 ? joined(answer.body, "", "text")
+                              : answer.json().find("choices")->elements()[0].find("text")->text();
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  for (size_t i = 0; i < requests.size(); ++i)
+    EXPECT_EQ(texts[i], alone(model_, requests[i]).text) << i;
+}
+
+}  // namespace
+}  // namespace loom::core::test
