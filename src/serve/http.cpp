@@ -116,6 +116,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void write_next();
   void finish_reply();
   void deadline(std::chrono::milliseconds time);
+  bool reserve_body();
+  void release_body();
 
   Server& server_;
   Socket socket_;
@@ -127,6 +129,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<uint64_t> waiting_{0};  // in queue_, and posted
   std::atomic<bool> lost_{false};
   uint64_t number_ = 0;  // of the request that is answered
+  uint64_t body_ = 0;    // what it may take of HttpLimits::all_bodies
   bool replying_ = false, writing_ = false, last_ = false, watching_ = false;
   // Set before the handler is called, and read by the thread that answers.
   bool keep_alive_ = true, chunked_ = true, head_only_ = false;
@@ -225,6 +228,8 @@ class Server final : public HttpServer {
   }
   bool accepting() const { return acceptor_.is_open(); }
 
+  uint64_t bodies = 0;  // bytes, of all connections
+
   const HttpLimits limits;
   const HttpHandler handler;
 
@@ -272,7 +277,20 @@ Connection::Connection(Server& server, Socket socket)
 }
 
 Connection::~Connection() {
+  release_body();
   server_.remove(this);
+}
+
+// Of a body in chunks nobody knows how long it will be.
+bool Connection::reserve_body() {
+  const auto announced = parser_->content_length();
+  body_ = announced ? *announced : parser_->chunked() ? server_.limits.body_bytes : 0;
+  server_.bodies += body_;
+  return server_.bodies <= server_.limits.all_bodies;
+}
+
+void Connection::release_body() {
+  server_.bodies -= std::exchange(body_, 0);
 }
 
 void Connection::shut() {
@@ -306,6 +324,8 @@ void Connection::read_request() {
             failed)
           return me->shut();
         if (failed) return me->refuse(status_of(failed), failed.message());
+        if (!me->reserve_body())
+          return me->refuse(503, "too many large requests at a time; try again in a moment");
         me->deadline(me->server_.limits.request_time);
         const auto expects = me->parser_->get().find(http::field::expect);
         if (expects != me->parser_->get().end() &&
@@ -409,6 +429,7 @@ void Connection::write_next() {
 }
 
 void Connection::finish_reply() {
+  release_body();
   replying_ = false;
   last_ = false;
   if (!keep_alive_) {

@@ -48,10 +48,11 @@ using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<Http
 struct HttpLimits {
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 32 << 20;
+  uint64_t all_bodies = 512 << 20;   // of the requests that are read or answered at a time
   uint64_t waiting_bytes = 4 << 20;  // of a reply that a client does not read
   int64_t connections = 1024;
   std::chrono::milliseconds request_time{30000};  // from its first byte to its last
-  std::chrono::milliseconds write_time{30000};    // without any progress
+  std::chrono::milliseconds write_time{30000};    // for a piece of a reply
   std::chrono::milliseconds idle_time{75000};     // between requests
 };
 

@@ -42,6 +42,31 @@ bool matches(const Route& route, std::string_view path) {
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
+// Lets a page of another origin read what it asked for.
+class ForOrigin final : public HttpReply {
+ public:
+  ForOrigin(std::shared_ptr<HttpReply> reply, std::string_view origin)
+      : reply_(std::move(reply)), origin_(origin) {}
+  void send(int status, HttpHeaders headers, std::string body) override {
+    reply_->send(status, with_origin(std::move(headers)), std::move(body));
+  }
+  void begin(int status, HttpHeaders headers) override {
+    reply_->begin(status, with_origin(std::move(headers)));
+  }
+  void write(std::string piece) override { reply_->write(std::move(piece)); }
+  void end() override { reply_->end(); }
+  bool gone() const override { return reply_->gone(); }
+
+ private:
+  HttpHeaders with_origin(HttpHeaders headers) const {
+    headers.emplace_back("Access-Control-Allow-Origin", origin_);
+    headers.emplace_back("Vary", "Origin");
+    return headers;
+  }
+  std::shared_ptr<HttpReply> reply_;
+  const std::string origin_;
+};
+
 void refuse(HttpReply& reply, int status, std::string_view type, std::string message,
             HttpHeaders headers = {}) {
   send_json(reply, status,
@@ -209,6 +234,7 @@ void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
                   cat("pages of ", printable(origin), " may not ask; --allow-origin lets them"));
   }
   if (preflight(request, *reply)) return;
+  if (!origin.empty()) reply = std::make_shared<ForOrigin>(std::move(reply), origin);
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   const auto route = std::ranges::find_if(
       routes_, [&](const Route& r) { return r.method == method && matches(r, request.path); });

@@ -174,6 +174,24 @@ TEST_F(Http, RefusesHeadersAndBodiesAboveTheirLimits) {
   EXPECT_EQ(parsed(large.receive_all()).status, 431);
 }
 
+TEST_F(Http, RequestsTogetherTakeNoMoreThanTheyMay) {
+  HttpLimits limits;
+  limits.body_bytes = 1000;
+  limits.all_bodies = 2500;
+  start(limits);
+  const std::string head = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n";
+  Socket one(port()), chunked(port());
+  one.send(head);
+  chunked.send("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n");
+  int status = 200;
+  for (int i = 0; i < 500 && status == 200; ++i)
+    status = ask(port(), "POST", "/x", std::string(900, 'x')).status;
+  EXPECT_EQ(status, 503);
+  one.send(std::string(1000, 'x'));
+  EXPECT_NE(one.receive().find("200 OK"), std::string::npos);
+  EXPECT_EQ(ask(port(), "POST", "/x", std::string(900, 'x')).status, 200);
+}
+
 TEST_F(Http, ClosesWhoIsTooSlow) {
   HttpLimits limits;
   limits.request_time = milliseconds(100);

@@ -255,6 +255,8 @@ TEST_F(Served, NoPageOfTheWebAndNoStrangerMayAsk) {
             200);
   EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://mine.test\r\n").status, 204);
   EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://evil.test\r\n").status, 403);
+  EXPECT_TRUE(ask(port(), "GET", "/v1/models", {}, key + "Origin: http://mine.test\r\n")
+                  .has("Access-Control-Allow-Origin: http://mine.test"));
 }
 
 TEST_F(Served, AnAddressThatOthersReachNeedsAKey) {
