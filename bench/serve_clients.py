@@ -150,6 +150,31 @@ def openai_checks(checks: Checks, url: str) -> None:
         checks.run(check)
 
 
+def responses_checks(checks: Checks, url: str) -> None:
+    client = openai.OpenAI(base_url=url + "/v1", api_key="any", max_retries=0)
+
+    def responses() -> None:
+        """openai: a response, and its events"""
+        say = {"model": "stories", "input": "Tell me a story.", "max_output_tokens": 20,
+               "extra_body": {"seed": 7}}
+        whole = client.responses.create(**say, instructions="You tell stories.")
+        assert whole.output_text and whole.status == "incomplete"
+        assert whole.usage.output_tokens == 20
+        whole = client.responses.create(**say)
+        events = list(client.responses.create(**say, stream=True))
+        assert [e.sequence_number for e in events] == list(range(len(events)))
+        deltas = [e.delta for e in events if e.type == "response.output_text.delta"]
+        assert "".join(deltas) == whole.output_text == events[-1].response.output_text
+        with client.responses.stream(**say) as stream_of:
+            for _ in stream_of:
+                pass
+        hello = {"role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]}
+        talk = [{"role": "user", "content": "Hi"}, hello, {"role": "user", "content": "A story!"}]
+        assert client.responses.create(**{**say, "input": talk}).output_text
+
+    checks.run(responses)
+
+
 def anthropic_checks(checks: Checks, url: str) -> None:
     client = anthropic.Anthropic(base_url=url, api_key="any", max_retries=0)
     say = {"model": "stories", "messages": STORY, "max_tokens": 30,
@@ -229,6 +254,7 @@ def main() -> int:
     checks = Checks()
     with served(sys.argv[1], sys.argv[2]) as url:
         openai_checks(checks, url)
+        responses_checks(checks, url)
         anthropic_checks(checks, url)
         ollama_checks(checks, url)
     print(f"{checks.done - checks.failed} of {checks.done} hold; "

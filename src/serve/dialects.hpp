@@ -44,6 +44,7 @@ std::string stop_of(const Model& model, const Generation& text,
 const Dialect& openai_errors();
 
 void add_openai(std::vector<Route>& routes);
+void add_responses(std::vector<Route>& routes);
 void add_anthropic(std::vector<Route>& routes);
 void add_ollama(std::vector<Route>& routes);
 void add_native(std::vector<Route>& routes);  // llama.cpp's own, health and metrics

@@ -107,6 +107,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
   std::unique_ptr<LlmServer> made(new LlmServer(options));
   LlmServer* server = made.get();
   add_openai(server->routes_);
+  add_responses(server->routes_);
   add_anthropic(server->routes_);
   add_ollama(server->routes_);
   add_native(server->routes_);

@@ -48,8 +48,10 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
       return true;
     }
     sent_[i] += token.text.size();
-    if (tells || !token.text.empty())
-      send(dialect_->piece(i, token.text, tells ? &token : nullptr));
+    if (tells || !token.text.empty()) {
+      open_stream();
+      reply_->write(dialect_->piece(i, token.text, tells ? &token : nullptr));
+    }
     return !unwanted();
   }
 
@@ -61,25 +63,25 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     if (!result.ok()) return fail(result.error());
     ends_[i] = {std::move(*result), cached};
     if (stream_) {
+      open_stream();
       const std::string_view rest = std::string_view(ends_[i].text.text).substr(sent_[i]);
-      if (!rest.empty()) send(dialect_->piece(i, rest, nullptr));
-      send(dialect_->last(i, ends_[i]));
+      if (!rest.empty()) reply_->write(dialect_->piece(i, rest, nullptr));
+      reply_->write(dialect_->last(i, ends_[i]));
     }
     if (open_ > 0) return;
     if (!stream_) return send_json(*reply_, 200, dialect_->whole(ends_));
-    send(dialect_->finish(ends_));
+    reply_->write(dialect_->finish(ends_));
     reply_->end();
   }
 
  private:
-  void send(std::string bytes) {
-    if (!std::exchange(begun_, true)) {
-      reply_->begin(200, {{"Content-Type", std::string(dialect_->stream_type())},
-                          {"Cache-Control", "no-store"},
-                          {"X-Accel-Buffering", "no"}});
-      reply_->write(dialect_->first());
-    }
-    reply_->write(std::move(bytes));
+  // Before the first message is made: a dialect may number them.
+  void open_stream() {
+    if (std::exchange(begun_, true)) return;
+    reply_->begin(200, {{"Content-Type", std::string(dialect_->stream_type())},
+                        {"Cache-Control", "no-store"},
+                        {"X-Accel-Buffering", "no"}});
+    reply_->write(dialect_->first());
   }
   void fail(const Error& error) {
     failed_ = true;
@@ -158,13 +160,14 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   return {};
 }
 
-Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages) const {
+Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
+                                             std::string_view name) const {
   if (!messages.is_array() || messages.elements().empty())
-    return invalid(cat("messages must be a list of messages; got ", messages.describe()));
+    return invalid(cat(name, " must be a list of messages; got ", messages.describe()));
   std::vector<ChatTurn> out;
   for (size_t i = 0; i < messages.elements().size(); ++i) {
     const JsonValue& message = messages.elements()[i];
-    const std::string where = cat("messages[", i, "]");
+    const std::string where = cat(name, "[", i, "]");
     const JsonValue* role = message.find("role");
     if (role == nullptr || !role->is_string())
       return invalid(cat(where, ".role must be a string, \"user\" or another"));
@@ -189,8 +192,10 @@ Result<std::string> content_text(const JsonValue& content, std::string_view wher
   for (const JsonValue& part : content.elements()) {
     const JsonValue* type = part.find("type");
     const JsonValue* text = part.find("text");
-    if (type == nullptr || (type->text() != "text" && type->text() != "input_text") ||
-        text == nullptr || !text->is_string()) {
+    constexpr std::string_view kTexts[] = {"text", "input_text", "output_text"};
+    const bool is_text =
+        type != nullptr && std::ranges::find(kTexts, type->text()) != std::end(kTexts);
+    if (!is_text || text == nullptr || !text->is_string()) {
       return make_error(Code::unsupported,
                         cat(where, " may hold parts of type \"text\" alone; got ",
                             type == nullptr ? part.describe() : type->describe()));

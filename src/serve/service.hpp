@@ -104,8 +104,10 @@ class Service {
   Status write(TextRequest request, std::shared_ptr<Dialect> dialect,
                const std::shared_ptr<HttpReply>& reply);
 
-  // The tokens of a conversation in JSON, as most dialects write it: a list of {role, content}.
-  Result<std::vector<ChatTurn>> turns(const JsonValue& messages) const;
+  // A conversation in JSON, as most dialects write it: a list of {role, content} in the field
+  // `name`.
+  Result<std::vector<ChatTurn>> turns(const JsonValue& messages,
+                                      std::string_view name = "messages") const;
 
  private:
   Service(Model model, ServiceOptions options)

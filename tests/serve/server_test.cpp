@@ -79,6 +79,26 @@ TEST_F(Served, AStreamHasTheTextOfTheWholeAnswerInEveryDialect) {
   const Answer messages = post("/v1/messages", std::string(kChat) + "}");
   EXPECT_EQ(messages.json().find("content")->elements()[0].find("text")->text(), text);
   EXPECT_EQ(messages.json().find("stop_reason")->text(), "max_tokens");
+  const std::string input = R"({"input":"Tell me a story.","seed":3,"max_output_tokens":9)";
+  const Answer response = post("/v1/responses", input + "}");
+  EXPECT_EQ(response.json()
+                .find("output")
+                ->elements()[0]
+                .find("content")
+                ->elements()[0]
+                .find("text")
+                ->text(),
+            text)
+      << response.body;
+  EXPECT_EQ(response.json().find("status")->text(), "incomplete");
+  const Answer events = post("/v1/responses", input + R"(,"stream":true})");
+  EXPECT_EQ(joined(events.body, "", "delta"), text);
+  EXPECT_THAT(events.body, HasSubstr("event: response.incomplete\n"));
+  int64_t number = 0;
+  for (size_t at = 0; (at = events.body.find("\"sequence_number\":", at)) != std::string::npos;
+       ++at)
+    EXPECT_EQ(std::atoi(events.body.c_str() + at + 18), number++);
+  EXPECT_GT(number, 8);
   const Answer ollama = post("/api/chat",
                              R"({"messages":[{"role":"user","content":"Tell me a story."}],
       "stream":false,"options":{"seed":3,"num_predict":9,"temperature":1,"top_k":0,"top_p":1}})");
@@ -176,6 +196,11 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
        "a token of prompt must be a whole number from 0 to 1023; got 5000"},
       {"/v1/completions", R"({"prompt":""})", 400,
        "the prompt holds no token; a text needs at least one to begin with"},
+      {"/v1/responses", "{}", 400, "input is missing: a text, or a list of messages"},
+      {"/v1/responses", R"({"input":[{"role":7}]})", 400,
+       "input[0].role must be a string, \"user\" or another"},
+      {"/v1/responses", R"({"input":"a","previous_response_id":"resp_1"})", 400,
+       "previous_response_id is not supported here; leave it out"},
       {"/v1/messages", R"({"messages":[{"role":"user","content":"a"}]})", 400,
        "max_tokens is missing: the most tokens that the answer may have"},
       {"/api/generate", R"({"prompt":"a","options":{"num_predict":"x"}})", 400,
