@@ -11,9 +11,10 @@ to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libxxhash-dev libpcre2
   zlib1g-dev libcli11-dev libfmt-dev libboost1.81-dev)
 to_test=(libgtest-dev libgmock-dev python3 curl)
 # Second compilers, sanitizer runtimes, the formatter, what brings packages of Python, and ARM64: the
-# compiler and what runs its programs. Tests that need an absent one are skipped.
+# compiler and what runs its programs; a browser. Tests that need an absent one are skipped.
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14 patch python3-pip
-  python3-venv pkg-config g++-aarch64-linux-gnu qemu-user-static)
+  python3-venv pkg-config g++-aarch64-linux-gnu qemu-user-static chromium)
+have node || to_test_more+=(nodejs npm)
 
 usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"

@@ -214,7 +214,8 @@ void props(const Call& call) {
       object("total_slots", call.service.sessions(), "model_path", std::string_view(info.source),
              "model_alias", std::string_view(call.service.name()), "n_ctx",
              call.service.scheduler().context(), "build_info",
-             std::string_view("loom " + call.service.version()), "system_fingerprint",
+             std::string_view("loom " + call.service.version()), "has_chat_template",
+             info.has_chat_template, "system_fingerprint",
              std::string_view(call.service.fingerprint())));
 }
 

@@ -111,6 +111,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
   add_anthropic(server->routes_);
   add_ollama(server->routes_);
   add_native(server->routes_);
+  add_page(server->routes_);
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_,
               HttpServer::listen(options.address, static_cast<uint16_t>(options.port), options.http,
@@ -176,7 +177,12 @@ bool LlmServer::good_host(const HttpRequest& request) const {
          std::ranges::find(options_.hosts, host) != options_.hosts.end();
 }
 
-bool LlmServer::good_origin(std::string_view origin) const {
+// Our own page may ask; `Host` is known to be good. A page that TLS was ended for by a proxy is at
+// https:// of the same host.
+bool LlmServer::good_origin(const HttpRequest& request) const {
+  const std::string_view origin = request.header("Origin");
+  const std::string host = to_lower_ascii(request.header("Host"));
+  if (origin == "http://" + host || origin == "https://" + host) return true;
   return std::ranges::any_of(options_.origins,
                              [&](const std::string& o) { return o == "*" || o == origin; });
 }
@@ -195,7 +201,7 @@ bool LlmServer::good_key(const HttpRequest& request) const {
 // A browser asks first whether a page of another origin may ask.
 bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
-  if (request.method != "OPTIONS" || origin.empty() || !good_origin(origin)) return false;
+  if (request.method != "OPTIONS" || origin.empty() || !good_origin(request)) return false;
   reply.send(204,
              {{"Access-Control-Allow-Origin", std::string(origin)},
               {"Access-Control-Allow-Methods", "GET, POST"},
@@ -230,7 +236,7 @@ void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
                       "; --allow-host lets it be"));
   }
   const std::string_view origin = request.header("Origin");
-  if (!origin.empty() && !good_origin(origin)) {
+  if (!origin.empty() && !good_origin(request)) {
     return refuse(*reply, 403, "permission_error",
                   cat("pages of ", printable(origin), " may not ask; --allow-origin lets them"));
   }

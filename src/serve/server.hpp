@@ -49,7 +49,7 @@ class LlmServer {
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
   bool may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const;
   bool good_host(const HttpRequest& request) const;
-  bool good_origin(std::string_view origin) const;
+  bool good_origin(const HttpRequest& request) const;
   bool good_key(const HttpRequest& request) const;
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
   void later(std::function<void()> work);

@@ -284,6 +284,27 @@ TEST_F(Served, NoPageOfTheWebAndNoStrangerMayAsk) {
                   .has("Access-Control-Allow-Origin: http://mine.test"));
 }
 
+TEST_F(Served, ItsOwnPageMayAskAndRunsNoScriptButItsOwn) {
+  LlmServerOptions options;
+  options.keys = {"secret"};
+  start(options);
+  for (const char* path : {"/", "/page.js", "/page.css"}) {
+    const Answer page = ask(port(), "GET", path);
+    EXPECT_EQ(page.status, 200) << path;
+    EXPECT_TRUE(page.has("Content-Security-Policy: default-src 'none'; script-src 'self'")) << path;
+  }
+  EXPECT_THAT(ask(port(), "GET", "/").body, HasSubstr("<!doctype html>"));
+  const auto from = [&](std::string_view origin) {
+    return post("/v1/chat/completions", std::string(kChat) + "}",
+                cat("Authorization: Bearer secret\r\nOrigin: ", origin, "\r\n"))
+        .status;
+  };
+  EXPECT_EQ(from("http://127.0.0.1"), 200);  // as ask() calls the server
+  EXPECT_EQ(from("https://127.0.0.1"), 200);
+  EXPECT_EQ(from("http://127.0.0.1:1"), 403);
+  EXPECT_EQ(from("http://127.0.0.1.evil.test"), 403);
+}
+
 TEST_F(Served, AnAddressThatOthersReachNeedsAKey) {
   LlmServerOptions options;
   options.address = "0.0.0.0";
