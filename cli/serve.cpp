@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "verbs.hpp"
@@ -17,9 +19,10 @@ namespace {
 struct ServeFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string host = "127.0.0.1", alias, key_file;
+  std::string host = "127.0.0.1", alias, key_file, log;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
-  std::vector<std::string> allow_hosts, allow_origins;
+  std::string defaults;
+  std::vector<std::string> allow_hosts, allow_origins, without;
   bool strict_fields = false, quiet = false;
 };
 
@@ -54,6 +57,8 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   LOOM_ASSIGN(options.keys, read_keys(f));
   options.hosts = f.allow_hosts;
   options.origins = f.allow_origins;
+  options.without = f.without;
+  options.service.defaults = f.defaults;
   options.service.name = f.alias.empty() ? last_part(f.model.folder) : f.alias;
   options.service.version = engine.info().version;
   options.service.strict = f.strict_fields;
@@ -67,6 +72,22 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
     };
   }
   return options;
+}
+
+// Lines are added to a file, which is opened before anything else.
+Result<core::LogLine> open_log(const std::string& path) {
+  if (path.empty()) return core::LogLine();
+  struct File {
+    explicit File(const std::string& name) : out(name, std::ios::app) {}
+    std::ofstream out;
+    std::mutex mutex;
+  };
+  const auto file = std::make_shared<File>(path);
+  if (!file->out) return Error{Code::io_error, "the log cannot be written", path, -1};
+  return core::LogLine([file](const std::string& line) {
+    const std::lock_guard lock(file->mutex);
+    file->out << line << '\n' << std::flush;
+  });
 }
 
 // Until a signal; then texts under way may end.
@@ -85,8 +106,11 @@ int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
 int run(const ServeFlags& f) {
   Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
-  const Result<core::LlmServerOptions> options = options_of(f, *engine);
+  Result<core::LlmServerOptions> options = options_of(f, *engine);
   if (!options.ok()) return fail(options.error());
+  Result<core::LogLine> log = open_log(f.log);
+  if (!log.ok()) return fail(log.error());
+  options->log = std::move(*log);
   Result<Model> model = f.model.load(*engine, f.quiet);
   if (!model.ok()) return fail(model.error());
   if (!model->info().has_tokenizer)
@@ -141,6 +165,12 @@ Verb add_serve(Command app) {
       .one_at_a_time();
   verb.option("--allow-origin", f->allow_origins, "Pages of the web that may ask; *: all")
       .one_at_a_time();
+  verb.option("--defaults", f->defaults,
+              "JSON with fields of /completion that requests have unless they say otherwise");
+  verb.option("--without", f->without, "What is not served: page, slots or metrics")
+      .one_at_a_time();
+  verb.option("--log", f->log,
+              "Add a line of JSON for each request to this file; no prompt and no text is in it");
   verb.flag("--strict-fields", f->strict_fields, "Refuse fields of requests that are not known");
   verb.option("--grace", f->grace, "Seconds for texts under way after Ctrl-C")
       .range(0, 86400)

@@ -156,6 +156,7 @@ checks_with_build() {
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
   check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
   check "chat page in a browser" tests/outside/page_check.sh "$preset"
+  check "llama.cpp's tests of its server" tests/peer/run.sh "$preset"
   fuzz_corpora
 }
 

@@ -129,6 +129,7 @@ const Dialect& errors() {
 Result<Request> read(Service& service, const JsonValue& body) {
   Request request;
   request.text.options.sampler.temperature = 1.0f;
+  LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();

@@ -24,6 +24,7 @@ struct Route {
   std::function<void(const Call&)> handle;
   bool open = false;                // needs no key
   const Dialect* errors = nullptr;  // how errors before the handler are told; null: as OpenAI does
+  std::string_view part{};          // what LlmServerOptions::without calls it
 };
 
 using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);

@@ -41,6 +41,8 @@ class HttpReply {
   virtual void end() = 0;
   // The client went away, or reads so slowly that too much waits for it: nobody needs the answer.
   virtual bool gone() const = 0;
+  // For the log, before the reply ends: a number that the request is told with.
+  virtual void tell(const char* /*name*/, int64_t /*value*/) {}
 };
 
 using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<HttpReply> reply)>;

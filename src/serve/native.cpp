@@ -10,6 +10,7 @@ struct Request {
   TextRequest text;
   const JsonValue* prompt = nullptr;
   bool return_tokens = false;
+  std::vector<std::string> response_fields;  // "a/b": of the object a the member b
 };
 using RequestField = BodyField<Request>;
 
@@ -17,6 +18,8 @@ const std::vector<RequestField>& fields() {
   static const std::vector<RequestField> table = {
       kept_field("prompt", &Request::prompt),
       bool_field("return_tokens", &Request::return_tokens),
+      {"response_fields", [](const JsonValue& v, std::string_view name,
+                             Request& r) { return take_texts(v, name, 256, r.response_fields); }},
       text_field<Request>("n_predict", take_max_tokens),
       text_field<Request>("max_tokens", take_max_tokens),
       text_field<Request>("temperature", take_temperature),
@@ -55,19 +58,61 @@ const std::vector<RequestField>& fields() {
   return table;
 }
 
+// With the defaults of llama.cpp.
+Request request_of_nobody() {
+  Request request;
+  SamplerOptions& s = request.text.options.sampler;
+  s.temperature = 0.8f;
+  s.top_k = 40;
+  s.top_p = 0.95f;
+  s.min_p = 0.05f;
+  return request;
+}
+
+JsonValue settings_of(const GenerateOptions& options, int64_t max_tokens) {
+  const SamplerOptions& s = options.sampler;
+  return object("n_predict", max_tokens, "seed", static_cast<int64_t>(s.seed), "temperature",
+                static_cast<double>(s.temperature), "top_k", s.top_k, "top_p",
+                static_cast<double>(s.top_p), "min_p", static_cast<double>(s.min_p),
+                "repeat_penalty", static_cast<double>(s.repetition_penalty), "repeat_last_n",
+                s.repetition_window, "ignore_eos", options.ignore_eos);
+}
+
+// The members that a client asked for, each under the path it asked by.
+JsonValue selected(const JsonValue& all, const std::vector<std::string>& paths) {
+  JsonValue out = JsonValue::object();
+  for (const std::string& path : paths) {
+    const JsonValue* at = &all;
+    for (size_t begin = 0; at != nullptr && begin <= path.size();) {
+      const size_t end = std::min(path.find('/', begin), path.size());
+      at = at->find(path.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (at != nullptr && out.find(path) == nullptr) out.add(path, *at);
+  }
+  return out;
+}
+
 class Native final : public Dialect {
  public:
   Native(const Service& service, const Request& request)
       : service_(service),
         options_(request.text.options),
-        return_tokens_(request.return_tokens || request.text.stream),
+        max_tokens_(request.text.max_tokens),
+        stream_(request.text.stream),
+        return_tokens_(request.return_tokens || stream_),
         many_(request.text.prompts.size() > 1),
+        prompts_(request.text.prompts),
+        response_fields_(request.response_fields),
         chances_(request.text.prompts.size(), JsonValue::array()) {}
 
   std::string piece(size_t i, std::string_view text, const Token* token) override {
-    JsonValue out = object("index", i, "content", text, "tokens", JsonValue::array(), "stop", false,
-                           "id_slot", 0);
-    if (token != nullptr) out.add("completion_probabilities", list(chance(*token)));
+    JsonValue out =
+        object("index", i, "content", text, "tokens",
+               token == nullptr ? JsonValue::array() : json_ids(std::span(&token->id, 1)), "stop",
+               false, "id_slot", 0);
+    if (options_.logprobs && token != nullptr)
+      out.add("completion_probabilities", list(chance(*token)));
     return sse(out);
   }
   std::string last(size_t i, const TextEnd& end) override { return sse(whole_of(i, "", end)); }
@@ -75,7 +120,9 @@ class Native final : public Dialect {
     const ErrorKind kind = kind_of(error);
     return sse(openai_error(kind.status, kind.type, error));
   }
-  void note(size_t i, const Token& token) override { chances_[i].push(chance(token)); }
+  void note(size_t i, const Token& token) override {
+    if (options_.logprobs) chances_[i].push(chance(token));
+  }
   JsonValue whole(const std::vector<TextEnd>& texts) override {
     if (!many_) return whole_of(0, texts.front().text.text, texts.front());
     JsonValue out = JsonValue::array();
@@ -85,7 +132,7 @@ class Native final : public Dialect {
   JsonValue error(int status, std::string_view type, const Error& error) const override {
     return openai_error(status, type, error);
   }
-  bool tells_tokens() const override { return options_.logprobs; }
+  bool tells_tokens() const override { return options_.logprobs || stream_; }
 
  private:
   JsonValue one(TokenId id, float logprob) const {
@@ -106,7 +153,6 @@ class Native final : public Dialect {
   }
   JsonValue whole_of(size_t i, std::string_view text, const TextEnd& end) {
     const Generation& g = end.text;
-    const SamplerOptions& s = options_.sampler;
     const auto written = static_cast<int64_t>(g.token_ids.size());
     const int64_t prompt = end.cached + g.prompt_tokens;
     const bool word = g.stop == StopReason::stop_string;
@@ -121,40 +167,29 @@ class Native final : public Dialect {
                                   : "limit",
         "stopping_word",
         std::string_view(word ? stop_of(service_.model(), g, options_.stop) : std::string()));
-    add_members(
-        out, "generation_settings",
-        object("seed", static_cast<int64_t>(s.seed), "temperature",
-               static_cast<double>(s.temperature), "top_k", s.top_k, "top_p",
-               static_cast<double>(s.top_p), "min_p", static_cast<double>(s.min_p),
-               "repeat_penalty", static_cast<double>(s.repetition_penalty)),
-        "timings",
-        object("cache_n", end.cached, "prompt_n", g.prompt_tokens, "prompt_ms",
-               g.prefill_seconds * 1e3, "prompt_per_second",
-               rate(g.prompt_tokens, g.prefill_seconds), "predicted_n", written, "predicted_ms",
-               g.decode_seconds * 1e3, "predicted_per_second", rate(written, g.decode_seconds)));
-    if (tells_tokens()) out.add("completion_probabilities", std::move(chances_[i]));
-    return out;
-  }
-  static double rate(int64_t count, double seconds) {
-    return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
+    add_members(out, "generation_settings", settings_of(options_, max_tokens_), "timings",
+                timings_of(end));
+    const Result<std::string> prompt_text = service_.model().detokenize(prompts_[i], false);
+    out.add("prompt", json(std::string_view(prompt_text.ok() ? *prompt_text : "")));
+    if (options_.logprobs) out.add("completion_probabilities", std::move(chances_[i]));
+    return response_fields_.empty() ? out : selected(out, response_fields_);
   }
 
   const Service& service_;
   const GenerateOptions options_;
-  const bool return_tokens_, many_;
+  const int64_t max_tokens_;
+  const bool stream_, return_tokens_, many_;
+  const std::vector<std::vector<TokenId>> prompts_;
+  const std::vector<std::string> response_fields_;
   std::vector<JsonValue> chances_;
 };
 
 Status completion(Service& service, const JsonValue& body,
                   const std::shared_ptr<HttpReply>& reply) {
-  Request request;
-  SamplerOptions& s = request.text.options.sampler;
-  s.temperature = 0.8f;
-  s.top_k = 40;
-  s.top_p = 0.95f;
-  s.min_p = 0.05f;
+  Request request = request_of_nobody();
+  LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
-  if (!request.text.has_seed) s.seed = new_seed();
+  if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
   if (request.prompt == nullptr)
     return invalid("prompt is missing: a text, tokens, or a list of them");
   LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt));
@@ -209,9 +244,14 @@ void health(const Call& call) {
 
 void props(const Call& call) {
   const ModelInfo& info = call.service.model().info();
+  Request unsaid = request_of_nobody();
+  (void)call.service.set_defaults(unsaid.text);  // were checked when the server began
   send_json(
       *call.reply, 200,
-      object("total_slots", call.service.sessions(), "model_path", std::string_view(info.source),
+      object("default_generation_settings",
+             object("n_ctx", call.service.scheduler().context(), "params",
+                    settings_of(unsaid.text.options, unsaid.text.max_tokens)),
+             "total_slots", call.service.sessions(), "model_path", std::string_view(info.source),
              "model_alias", std::string_view(call.service.name()), "n_ctx",
              call.service.scheduler().context(), "build_info",
              std::string_view("loom " + call.service.version()), "has_chat_template",
@@ -219,27 +259,65 @@ void props(const Call& call) {
              std::string_view(call.service.fingerprint())));
 }
 
-// https://prometheus.io/docs/instrumenting/exposition_formats/
+// Sessions are as good as each other, so those that write are told first.
+void slots(const Call& call) {
+  const Scheduler& scheduler = call.service.scheduler();
+  const int64_t running = scheduler.counts().running;
+  JsonValue out = JsonValue::array();
+  for (int64_t i = 0; i < call.service.sessions(); ++i) {
+    out.push(object("id", i, "n_ctx", scheduler.context(), "is_processing", i < running,
+                    "speculative", false));
+  }
+  send_json(*call.reply, 200, std::move(out));
+}
+
+// The figures of our own, and under the names of llama.cpp those that its dashboards read.
 void metrics(const Call& call) {
   const SchedulerCounts c = call.service.scheduler().counts();
-  std::string out;
-  const auto add = [&](std::string_view name, std::string_view type, std::string_view help,
-                       auto value) {
-    out += cat("# HELP loom_", name, " ", help, "\n# TYPE loom_", name, " ", type, "\nloom_", name,
-               " ", value, "\n");
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  const auto rate = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0; };
+  const double read = number(c.prompt_tokens - c.cached_tokens), written = number(c.written_tokens);
+  struct Row {
+    std::string_view name, type, help;
+    double value;
   };
-  add("texts_total", "counter", "Texts that have ended.", c.texts);
-  add("texts_cancelled_total", "counter", "Texts whose client went away.", c.cancelled);
-  add("texts_failed_total", "counter", "Texts that ended with an error.", c.failed);
-  add("texts_running", "gauge", "Texts that are written now.", c.running);
-  add("texts_waiting", "gauge", "Texts that wait for a session.", c.waiting);
-  add("prompt_tokens_total", "counter", "Tokens of prompts.", c.prompt_tokens);
-  add("prompt_tokens_cached_total", "counter", "Of those, read before by a session.",
-      c.cached_tokens);
-  add("written_tokens_total", "counter", "Tokens written.", c.written_tokens);
-  add("prompt_seconds_total", "counter", "Time spent reading prompts.", c.prompt_seconds);
-  add("written_seconds_total", "counter", "Time spent writing.", c.written_seconds);
-  call.reply->send(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
+  const Row rows[] = {
+      {"loom_texts_total", "counter", "Texts that have ended.", number(c.texts)},
+      {"loom_texts_cancelled_total", "counter", "Texts whose client went away.",
+       number(c.cancelled)},
+      {"loom_texts_failed_total", "counter", "Texts that ended with an error.", number(c.failed)},
+      {"loom_texts_running", "gauge", "Texts that are written now.", number(c.running)},
+      {"loom_texts_waiting", "gauge", "Texts that wait for a session.", number(c.waiting)},
+      {"loom_prompt_tokens_total", "counter", "Tokens of prompts.", number(c.prompt_tokens)},
+      {"loom_prompt_tokens_cached_total", "counter", "Of those, read before by a session.",
+       number(c.cached_tokens)},
+      {"loom_written_tokens_total", "counter", "Tokens written.", written},
+      {"loom_prompt_seconds_total", "counter", "Time spent reading prompts.", c.prompt_seconds},
+      {"loom_written_seconds_total", "counter", "Time spent writing.", c.written_seconds},
+      {"llamacpp:prompt_tokens_total", "counter", "Tokens of prompts that were read.", read},
+      {"llamacpp:prompt_tokens_cached_total", "counter", "Tokens of prompts read before.",
+       number(c.cached_tokens)},
+      {"llamacpp:prompt_seconds_total", "counter", "Time spent reading.", c.prompt_seconds},
+      {"llamacpp:tokens_predicted_total", "counter", "Tokens written.", written},
+      {"llamacpp:tokens_predicted_seconds_total", "counter", "Time spent writing.",
+       c.written_seconds},
+      {"llamacpp:prompt_tokens_seconds", "gauge", "Tokens read a second.",
+       rate(read, c.prompt_seconds)},
+      {"llamacpp:predicted_tokens_seconds", "gauge", "Tokens written a second.",
+       rate(written, c.written_seconds)},
+      {"llamacpp:requests_processing", "gauge", "Texts that are written now.", number(c.running)},
+      {"llamacpp:requests_deferred", "gauge", "Texts that wait.", number(c.waiting)},
+  };
+  std::string out;
+  for (const Row& row : rows) out += metric(row.name, row.type, row.help, row.value);
+  const Figures& figures = call.service.figures();
+  out += figures.first_token.text("loom_time_to_first_token_seconds",
+                                  "From a request to its first token.");
+  out += figures.token.text("loom_time_between_tokens_seconds", "Between two tokens of a request.");
+  out += figures.request.text("loom_request_seconds", "From a request to the end of its texts.");
+  call.reply->send(200,
+                   {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"},
+                    {"Process-Start-Time-Unix", std::to_string(call.service.started())}},
                    std::move(out));
 }
 
@@ -254,7 +332,8 @@ void add_native(std::vector<Route>& routes) {
   for (const char* path : {"/health", "/v1/health"})
     routes.push_back({"GET", path, true, health, true});
   routes.push_back({"GET", "/props", true, props});
-  routes.push_back({"GET", "/metrics", true, metrics});
+  routes.push_back({"GET", "/slots", true, slots, false, nullptr, "slots"});
+  routes.push_back({"GET", "/metrics", true, metrics, false, nullptr, "metrics"});
 }
 
 }  // namespace loom::core

@@ -136,6 +136,7 @@ Result<Request> read(Service& service, const JsonValue& body) {
   s.temperature = 0.8f;
   s.top_k = 40;
   s.top_p = 0.9f;
+  LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
   if (!request.text.has_seed) s.seed = new_seed();
   return request;

@@ -143,6 +143,7 @@ class OpenAiDialect : public Dialect {
       JsonValue usage = head(true);
       usage.add("choices", JsonValue::array());
       usage.add("usage", usage_of(texts, choices_));
+      usage.add("timings", timings_of(texts.front()));
       out = sse(usage);
     }
     return out + "data: [DONE]\n\n";
@@ -197,7 +198,7 @@ class ChatDialect final : public OpenAiDialect {
   std::string first() override {
     std::string out;
     for (size_t i = 0; i < texts_; ++i) {
-      out += event(object("index", i, "delta", object("role", "assistant", "content", ""),
+      out += event(object("index", i, "delta", object("role", "assistant", "content", JsonValue()),
                           "logprobs", JsonValue(), "finish_reason", JsonValue()));
     }
     return out;
@@ -330,6 +331,7 @@ class CompletionDialect final : public OpenAiDialect {
 Result<OpenAiRequest> read(const Service& service, const JsonValue& body, const Fields& fields) {
   OpenAiRequest request;
   request.text.options.sampler.temperature = 1.0f;
+  LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<OpenAiRequest>(body, fields, service.strict(), request));
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
   if (!request.text.options.logprobs && request.text.options.top_logprobs > 0)
@@ -345,6 +347,19 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   request.text.prompts.push_back(std::move(prompt));
   auto dialect = std::make_shared<ChatDialect>(service, request);
   return service.write(std::move(request.text), std::move(dialect), reply);
+}
+
+// How many tokens a chat is, as llama.cpp and OpenAI's responses count them.
+Status count_input(Service& service, const JsonValue& body,
+                   const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
+  if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
+  LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
+  LOOM_ASSIGN(const std::vector<TokenId> prompt, service.model().tokenize_chat(turns));
+  send_json(*reply, 200,
+            object("object", "response.input_tokens", "input_tokens",
+                   static_cast<int64_t>(prompt.size())));
+  return {};
 }
 
 Status completions(Service& service, const JsonValue& body,
@@ -397,17 +412,37 @@ Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& v
   return out;
 }
 
+// A text, tokens, both in turn, or {"prompt_string": a text}. The tokenizer's own tokens stand
+// around a text that begins the prompt.
+static Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt) {
+  if (prompt.is_string()) return service.model().tokenize(prompt.text());
+  if (const JsonValue* text = prompt.find("prompt_string"); text != nullptr) {
+    const JsonValue* media = prompt.find("multimodal_data");
+    if (media != nullptr) LOOM_TRY(must_be_off(*media, "multimodal_data"));
+    if (text->is_string()) return service.model().tokenize(text->text());
+  }
+  if (!prompt.is_array())
+    return invalid(cat("prompt may hold texts or lists of tokens; got ", prompt.describe()));
+  if (std::ranges::none_of(prompt.elements(), [](auto& part) { return part.is_string(); }))
+    return read_ids(service, prompt, "prompt");
+  std::vector<TokenId> out;
+  for (const JsonValue& part : prompt.elements()) {
+    JsonValue one = JsonValue::array();
+    one.push(part);
+    LOOM_ASSIGN(const std::vector<TokenId> ids,
+                part.is_string() ? service.model().tokenize(part.text(), out.empty())
+                                 : read_ids(service, one, "prompt"));
+    out.insert(out.end(), ids.begin(), ids.end());
+  }
+  return out;
+}
+
 Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
                                                        const JsonValue& value) {
-  const auto one = [&](const JsonValue& prompt) -> Result<std::vector<TokenId>> {
-    if (prompt.is_string()) return service.model().tokenize(prompt.text());
-    if (prompt.is_array()) return read_ids(service, prompt, "prompt");
-    return invalid(cat("prompt may hold texts or lists of tokens; got ", prompt.describe()));
-  };
   std::vector<std::vector<TokenId>> out;
   const std::vector<JsonValue>& parts = value.elements();
-  if (value.is_string() || (!parts.empty() && parts.front().is_number())) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, one(value));
+  if (!value.is_array() || std::ranges::any_of(parts, [](auto& p) { return p.is_number(); })) {
+    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, value));
     out.push_back(std::move(ids));
     return out;
   }
@@ -417,7 +452,7 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
                        " of them; got ", value.describe()));
   }
   for (const JsonValue& prompt : parts) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, one(prompt));
+    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, prompt));
     out.push_back(std::move(ids));
   }
   return out;
@@ -431,6 +466,7 @@ const Dialect& openai_errors() {
 void add_openai(std::vector<Route>& routes) {
   for (const char* path : {"/v1/chat/completions", "/chat/completions"})
     routes.push_back(text_route(path, chat, openai_errors()));
+  routes.push_back(text_route("/v1/chat/completions/input_tokens", count_input, openai_errors()));
   routes.push_back(text_route("/v1/completions", completions, openai_errors()));
   for (const char* path : {"/v1/models", "/models"}) routes.push_back({"GET", path, true, models});
   routes.push_back({"GET", "/v1/models/*", true, one_model});

@@ -37,10 +37,10 @@ void no_icon(const Call& call) {
 }  // namespace
 
 void add_page(std::vector<Route>& routes) {
-  routes.push_back({"GET", "/", true, html, true});
-  routes.push_back({"GET", "/page.css", true, css, true});
-  routes.push_back({"GET", "/page.js", true, script, true});
-  routes.push_back({"GET", "/favicon.ico", true, no_icon, true});
+  routes.push_back({"GET", "/", true, html, true, nullptr, "page"});
+  routes.push_back({"GET", "/page.css", true, css, true, nullptr, "page"});
+  routes.push_back({"GET", "/page.js", true, script, true, nullptr, "page"});
+  routes.push_back({"GET", "/favicon.ico", true, no_icon, true, nullptr, "page"});
 }
 
 }  // namespace loom::core

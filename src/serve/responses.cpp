@@ -177,6 +177,7 @@ Result<std::vector<ChatTurn>> turns_of(const Service& service, const Request& re
 Status respond(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   Request request;
   request.text.options.sampler.temperature = 1.0f;
+  LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, turns_of(service, request));

@@ -56,6 +56,7 @@ class ForOrigin final : public HttpReply {
   void write(std::string piece) override { reply_->write(std::move(piece)); }
   void end() override { reply_->end(); }
   bool gone() const override { return reply_->gone(); }
+  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
 
  private:
   HttpHeaders with_origin(HttpHeaders headers) const {
@@ -112,6 +113,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
   add_ollama(server->routes_);
   add_native(server->routes_);
   add_page(server->routes_);
+  for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_,
               HttpServer::listen(options.address, static_cast<uint16_t>(options.port), options.http,
@@ -146,6 +148,22 @@ LlmServer::~LlmServer() {
 bool LlmServer::drain(int64_t milliseconds) {
   http_->refuse_more();
   return service_->scheduler().drain(milliseconds);
+}
+
+// The page is as if it had never been; of the others clients learn that they are switched off.
+Status LlmServer::leave_out(std::string_view part) {
+  if (std::ranges::none_of(routes_, [&](const Route& r) { return r.part == part; }))
+    return invalid(
+        cat("no part ", printable(part), " is served; leave out page, slots or metrics"));
+  if (part == "page") std::erase_if(routes_, [&](const Route& r) { return r.part == part; });
+  for (Route& route : routes_) {
+    if (route.part != part) continue;
+    route.handle = [](const Call& call) {
+      refuse(*call.reply, 501, "not_supported_error",
+             cat(printable(call.request.path), " is switched off here (--without)"));
+    };
+  }
+  return {};
 }
 
 void LlmServer::later(std::function<void()> what) {
@@ -229,7 +247,7 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
 }
 
 void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
-  if (options_.log) options_.log(request);
+  if (options_.log) reply = logged(std::move(reply), request, options_.log);
   if (!good_host(request)) {
     return refuse(*reply, 403, "permission_error",
                   cat("this server is not called ", printable(request.header("Host")),

@@ -15,6 +15,7 @@
 
 #include "serve/dialects.hpp"
 #include "serve/http.hpp"
+#include "serve/request_log.hpp"
 #include "serve/service.hpp"
 
 namespace loom::core {
@@ -25,16 +26,17 @@ struct LlmServerOptions {
   std::vector<std::string> keys;     // one of which requests must carry; empty: none is asked for
   std::vector<std::string> hosts;    // names, besides numbers and localhost, by which it is called
   std::vector<std::string> origins;  // web pages that may ask; "*": all
+  std::vector<std::string> without;  // parts that are not served: "page", "slots", "metrics"
   HttpLimits http;
   ServiceOptions service;
-  // Called after each request by the thread that took it: method, path.
-  std::function<void(const HttpRequest& request)> log;
+  LogLine log{};  // none: nothing is logged
 };
 
 class LlmServer {
  public:
   // Listens; requests are answered from here on. Errors: of the address and port, of the memory
-  // for the sessions; invalid_argument (an address that others reach, without a key).
+  // for the sessions; invalid_argument (an address that others reach, without a key; defaults that
+  // are no fields of requests).
   static Result<std::unique_ptr<LlmServer>> start(Model model, const LlmServerOptions& options);
   ~LlmServer();
 
@@ -52,6 +54,7 @@ class LlmServer {
   bool good_origin(const HttpRequest& request) const;
   bool good_key(const HttpRequest& request) const;
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
+  Status leave_out(std::string_view part);
   void later(std::function<void()> work);
   void work();
 

@@ -7,7 +7,7 @@
 #include "api/impl.hpp"
 #include "base/text.hpp"
 #include "io/hash.hpp"
-#include "serve/fields.hpp"
+#include "serve/text_fields.hpp"
 
 namespace loom::core {
 namespace {
@@ -23,7 +23,7 @@ std::string fingerprint_of(const Model& model) {
     hash.add(
         {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
   }
-  return "fp_" + hash.hex().substr(0, 16);
+  return "b" + hash.hex().substr(0, 16);
 }
 
 // The texts of a request while they are written. Everything here is called by the thread that
@@ -31,8 +31,9 @@ std::string fingerprint_of(const Model& model) {
 class TextRun : public std::enable_shared_from_this<TextRun> {
  public:
   TextRun(bool stream, size_t texts, std::shared_ptr<Dialect> dialect,
-          std::shared_ptr<HttpReply> reply)
+          std::shared_ptr<HttpReply> reply, Figures& figures)
       : stream_(stream),
+        figures_(figures),
         open_(texts),
         ends_(texts),
         sent_(texts),
@@ -42,6 +43,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   bool unwanted() const { return failed_ || reply_->gone(); }
 
   bool token(size_t i, const Token& token) {
+    measure();
     const bool tells = dialect_->tells_tokens();
     if (!stream_) {
       if (tells) dialect_->note(i, token);
@@ -69,12 +71,35 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
       reply_->write(dialect_->last(i, ends_[i]));
     }
     if (open_ > 0) return;
+    tell_log();
+    figures_.request.add(seconds_since(begin_));
     if (!stream_) return send_json(*reply_, 200, dialect_->whole(ends_));
     reply_->write(dialect_->finish(ends_));
     reply_->end();
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  }
+  // The time to the first token of all, and then between tokens, of whichever text.
+  void measure() {
+    (first_ ? figures_.first_token : figures_.token).add(seconds_since(before_));
+    first_ = false;
+    before_ = Clock::now();
+  }
+  void tell_log() {
+    int64_t prompt = 0, cached = 0, written = 0;
+    for (const TextEnd& end : ends_) {
+      prompt += end.cached + end.text.prompt_tokens;
+      cached += end.cached;
+      written += static_cast<int64_t>(end.text.token_ids.size());
+    }
+    reply_->tell("prompt_tokens", prompt);
+    reply_->tell("cached_tokens", cached);
+    reply_->tell("written_tokens", written);
+  }
   // Before the first message is made: a dialect may number them.
   void open_stream() {
     if (std::exchange(begun_, true)) return;
@@ -91,6 +116,10 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   }
 
   const bool stream_;
+  Figures& figures_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point before_ = begin_;
+  bool first_ = true;
   size_t open_;
   std::vector<TextEnd> ends_;
   std::vector<size_t> sent_;  // bytes of each text
@@ -121,10 +150,29 @@ uint64_t seed_of(uint64_t seed, int64_t choice) {
 
 Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options) {
   std::unique_ptr<Service> made(new Service(std::move(model), options));
+  if (!options.defaults.empty()) {
+    LOOM_ASSIGN(made->defaults_, parse_json(options.defaults, "the defaults"));
+    if (!made->defaults_.is_object())
+      return invalid(cat("the defaults must be a JSON object; got ", made->defaults_.describe()));
+  }
+  TextRequest checked;
+  LOOM_TRY(made->set_defaults(checked));
   made->fingerprint_ = fingerprint_of(made->model_);
   made->started_ = unix_seconds();
   LOOM_ASSIGN(made->scheduler_, Scheduler::create(made->model_, options.scheduler));
   return made;
+}
+
+Status Service::set_defaults(TextRequest& request) const {
+  struct Defaults {
+    TextRequest text;
+  };
+  static const std::vector<BodyField<Defaults>> fields = text_defaults<Defaults>();
+  if (!defaults_.is_object()) return {};
+  Defaults taken{std::move(request)};
+  const Status status = take_fields<Defaults>(defaults_, fields, true, taken);
+  request = std::move(taken.text);
+  return status;
 }
 
 Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
@@ -137,7 +185,8 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   if (request.no_repetition_penalty) request.options.sampler.repetition_penalty = 1.0f;
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
-  const auto run = std::make_shared<TextRun>(request.stream, texts, std::move(dialect), reply);
+  const auto run =
+      std::make_shared<TextRun>(request.stream, texts, std::move(dialect), reply, figures_);
   std::vector<std::unique_ptr<Job>> jobs;
   for (size_t i = 0; i < texts; ++i) {
     auto job = std::make_unique<Job>();
@@ -237,6 +286,23 @@ ErrorKind kind_of(const Error& error) {
     case Code::cancelled: return {503, "unavailable_error"};
     default: return {500, "server_error"};
   }
+}
+
+JsonValue timings_of(const TextEnd& end) {
+  const Generation& g = end.text;
+  const auto rate = [](int64_t count, double seconds) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
+  };
+  const auto each = [](int64_t count, double seconds) {
+    return count > 0 ? seconds * 1e3 / static_cast<double>(count) : 0.0;
+  };
+  return object("cache_n", end.cached, "prompt_n", g.prompt_tokens, "prompt_ms",
+                g.prefill_seconds * 1e3, "prompt_per_token_ms",
+                each(g.prompt_tokens, g.prefill_seconds), "prompt_per_second",
+                rate(g.prompt_tokens, g.prefill_seconds), "predicted_n",
+                static_cast<int64_t>(g.token_ids.size()), "predicted_ms", g.decode_seconds * 1e3,
+                "predicted_per_token_ms", each(g.decode_steps, g.decode_seconds),
+                "predicted_per_second", rate(g.decode_steps, g.decode_seconds));
 }
 
 std::string sse(const JsonValue& data, std::string_view name) {

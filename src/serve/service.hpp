@@ -8,6 +8,7 @@
 
 #include "io/json.hpp"
 #include "loom/language_model.hpp"
+#include "serve/figures.hpp"
 #include "serve/http.hpp"
 #include "serve/scheduler.hpp"
 
@@ -69,6 +70,10 @@ class ErrorsOnly final : public Dialect {
   Tell tell_;
 };
 
+// How long a text took, as llama.cpp tells it. The first token comes with the prompt, so the rate
+// of writing is that of the passes after it.
+JsonValue timings_of(const TextEnd& end);
+
 // "data: {...}" and an empty line: an event of a stream; with a name "event: NAME" before it.
 std::string sse(const JsonValue& data, std::string_view name = {});
 
@@ -77,6 +82,9 @@ struct ServiceOptions {
   std::string version;  // of the engine
   SchedulerOptions scheduler;
   bool strict = false;  // unknown fields are errors
+  // A JSON object of fields of /completion: what a request has that does not say otherwise, in
+  // the place of its dialect's own defaults. Empty: those.
+  std::string defaults;
 };
 
 class Service {
@@ -91,9 +99,13 @@ class Service {
   // Names what decides about the bits of a text besides the request: the weights, their dtype and
   // the numerics contract.
   const std::string& fingerprint() const { return fingerprint_; }
+  const Figures& figures() const { return figures_; }
   Scheduler& scheduler() { return *scheduler_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   int64_t started() const { return started_; }  // seconds since 1970
+
+  // The defaults of this server, over those of the dialect.
+  Status set_defaults(TextRequest& request) const;
 
   // Ends all texts; those under way are told so.
   void stop() { scheduler_->stop(); }
@@ -115,8 +127,10 @@ class Service {
 
   Model model_;
   ServiceOptions options_;
+  JsonValue defaults_;
   std::string fingerprint_;
   int64_t started_ = 0;
+  Figures figures_;  // before the scheduler, whose thread fills it
   std::unique_ptr<Scheduler> scheduler_;
 };
 

@@ -54,6 +54,22 @@ BodyField<R> string_field(std::string_view name, std::string R::*where) {
             return take_text(value, called, to.*where);
           }};
 }
+// What every dialect has in some form, under the names of llama.cpp.
+template <class R>
+std::vector<BodyField<R>> text_defaults() {
+  return {
+      text_field<R>("n_predict", take_max_tokens),
+      text_field<R>("temperature", take_temperature),
+      text_field<R>("top_k", take_top_k),
+      text_field<R>("top_p", take_top_p),
+      text_field<R>("min_p", take_min_p),
+      text_field<R>("repeat_penalty", take_repetition),
+      text_field<R>("repeat_last_n", take_window),
+      text_field<R>("seed", take_seed),
+      text_field<R>("stop", take_stop),
+      text_field<R>("ignore_eos", take_ignore_eos),
+  };
+}
 // Known, and without a meaning here.
 template <class R>
 BodyField<R> ignored_field(std::string_view name) {

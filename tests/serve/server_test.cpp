@@ -390,6 +390,124 @@ TEST_F(Served, MetricsAndPropertiesAreRead) {
   EXPECT_EQ(ask(port(), "GET", "/api/tags").json().find("models")->elements().size(), 1u);
 }
 
+TEST_F(Served, TimesAreTheHistogramsOfPrometheus) {
+  start();
+  for (int i = 0; i < 3; ++i)
+    post("/completion", R"({"prompt":"Tom","n_predict":4,"ignore_eos":true})");
+  const std::string text = ask(port(), "GET", "/metrics").body;
+  for (const char* name : {"loom_time_to_first_token_seconds", "loom_request_seconds"}) {
+    EXPECT_THAT(text, HasSubstr(cat("# TYPE ", name, " histogram\n")));
+    EXPECT_THAT(text, HasSubstr(cat(name, "_bucket{le=\"+Inf\"} 3\n")));
+    EXPECT_THAT(text, HasSubstr(cat(name, "_count 3\n")));
+  }
+  EXPECT_THAT(text, HasSubstr("loom_time_between_tokens_seconds_count 9\n"));
+  EXPECT_THAT(text, HasSubstr("llamacpp:tokens_predicted_total 12\n"));
+}
+
+TEST(Histogram, CountsWhatIsAtMostItsBound) {
+  Histogram histogram;
+  for (const double time : {0.0, 0.001, 0.0011, 59.0, 61.0}) histogram.add(time);
+  const std::string text = histogram.text("x", "What.");
+  EXPECT_THAT(text, HasSubstr("x_bucket{le=\"0.001\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("x_bucket{le=\"0.0025\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("x_bucket{le=\"60\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("x_bucket{le=\"+Inf\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("x_count 5\n"));
+}
+
+TEST_F(Served, TheLogTellsNumbersAndNoText) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  LlmServerOptions options;
+  options.log = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    lines.push_back(line);
+  };
+  start(options);
+  post("/v1/chat/completions", std::string(kChat) + R"(,"stream":true})");
+  ask(port(), "GET", "/nothing?key=secret");
+  server_.reset();  // all that was answered is logged
+  ASSERT_EQ(lines.size(), 2u);
+  const JsonValue one = *parse_json(lines[0], "line"), two = *parse_json(lines[1], "line");
+  EXPECT_EQ(one.find("path")->text(), "/v1/chat/completions");
+  EXPECT_EQ(*one.find("status")->as_int("status"), 200);
+  EXPECT_EQ(*one.find("written_tokens")->as_int("written_tokens"), 9);
+  EXPECT_GT(*one.find("prompt_tokens")->as_int("prompt_tokens"), 3);
+  EXPECT_EQ(*two.find("status")->as_int("status"), 404);
+  for (const std::string& line : lines) {
+    EXPECT_EQ(line.find("story"), std::string::npos) << line;
+    EXPECT_EQ(line.find("secret"), std::string::npos) << line;
+  }
+}
+
+TEST_F(Served, ARequestHasTheDefaultsOfTheServer) {
+  LlmServerOptions options;
+  options.service.defaults = R"({"temperature":0,"n_predict":5,"ignore_eos":true})";
+  start(options);
+  const std::string first = post("/completion", R"({"prompt":"Tom"})").body;
+  const JsonValue json = *parse_json(first, "reply");
+  EXPECT_EQ(*json.find("tokens_predicted")->as_int("tokens"), 5);
+  EXPECT_EQ(*json.find("generation_settings")->find("temperature")->as_double("t"), 0.0);
+  const Answer more = post("/completion", R"({"prompt":"Tom","n_predict":7})");
+  EXPECT_EQ(*more.json().find("tokens_predicted")->as_int("tokens"), 7);
+  EXPECT_THAT(more.json().find("content")->text(),
+              testing::StartsWith(json.find("content")->text()));
+  for (const char* bad : {"[]", "{", R"({"temperatur":1})", R"({"top_p":2})"}) {
+    options.service.defaults = bad;
+    EXPECT_FALSE(LlmServer::start(model_, options).ok()) << bad;
+  }
+}
+
+TEST_F(Served, PartsCanBeLeftOut) {
+  start();
+  EXPECT_EQ(ask(port(), "GET", "/slots").json().elements().size(), 4u);
+  LlmServerOptions options;
+  options.without = {"slots", "metrics", "page"};
+  start(options);
+  EXPECT_EQ(ask(port(), "GET", "/slots").status, 501);
+  EXPECT_EQ(ask(port(), "GET", "/metrics").status, 501);
+  EXPECT_EQ(ask(port(), "GET", "/").status, 404);
+  options.without = {"pages"};
+  const Result<std::unique_ptr<LlmServer>> server = LlmServer::start(model_, options);
+  ASSERT_FALSE(server.ok());
+  EXPECT_THAT(server.error().str(), HasSubstr("no part pages"));
+}
+
+TEST_F(Served, APromptIsTextsAndTokensInAnyOrder) {
+  start();
+  const JsonValue ids = post("/tokenize", R"({"content":"Tom saw","add_special":true})").json();
+  const std::string tokens = dump_json(*ids.find("tokens"));
+  const auto content = [&](const std::string& prompt) {
+    const Answer answer =
+        post("/completion", cat("{\"prompt\":", prompt, ",\"n_predict\":6,\"temperature\":0}"));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const JsonValue json = answer.json();
+    return (json.is_array() ? json.elements().back() : json).find("content")->text();
+  };
+  const std::string wanted = content("\"Tom saw\"");
+  EXPECT_EQ(content(tokens), wanted);
+  EXPECT_EQ(content(R"({"prompt_string":"Tom saw"})"), wanted);
+  EXPECT_EQ(content(cat("[\"Tom\",", tokens, "]")), wanted);
+  EXPECT_EQ(content(cat("[", tokens, ",{\"prompt_string\":\"Tom saw\"}]")), wanted);
+  const std::string one = tokens.substr(1, tokens.find(',') - 1);
+  EXPECT_EQ(post("/completion", cat("{\"n_predict\":1,\"prompt\":[", one, ",\" saw\",", one, "]}"))
+                .status,
+            200);
+  EXPECT_EQ(
+      post("/completion", R"({"prompt":{"prompt_string":"a","multimodal_data":["x"]}})").status,
+      400);
+}
+
+TEST_F(Served, AClientGetsTheFieldsThatItAskedFor) {
+  start();
+  const Answer answer = post("/completion", R"({"prompt":"Tom","n_predict":3,
+      "response_fields":["content","generation_settings/n_predict","prompt","nothing/x"]})");
+  const JsonValue json = answer.json();
+  EXPECT_EQ(json.members().size(), 3u) << answer.body;
+  EXPECT_EQ(*json.find("generation_settings/n_predict")->as_int("n"), 3);
+  EXPECT_THAT(json.find("prompt")->text(), HasSubstr("Tom"));
+}
+
 // Any number of clients at once get what each would get alone, streamed or whole.
 TEST_F(Served, ManyClientsGetTheSameBytesAsEachAlone) {
   LlmServerOptions options;

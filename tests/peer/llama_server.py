@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""llama-server's command line in front of `loom serve`, for the test suite of llama.cpp (run.sh).
+
+Every model that the suite asks for is the one in LOOM_PEER_MODEL. Flags that only change speed or
+memory there mean nothing here; one that nobody knows ends the program, so that its test fails.
+"""
+import json
+import os
+import sys
+
+# Flags with a value, and those without one, that change nothing that a client can see.
+IGNORED_VALUES = {"--hf-repo", "--hf-file", "--model", "--ubatch-size", "--n-gpu-layers", "-fa",
+                  "--cache-ram", "--reasoning-format", "--reasoning"}
+IGNORED = {"--offline", "--cont-batching", "--kv-unified", "--swa-full", "--jinja", "--no-jinja",
+           "--no-cache-idle-slots", "--verbose"}
+
+
+def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[str]:
+    """What `loom serve` is called with; a key goes into the environment."""
+    out, hidden, defaults = [], {"slots", "metrics"}, {}
+    context, sessions = None, 1
+    rest = iter(arguments)
+    for flag in rest:
+        if flag in IGNORED:
+            continue
+        if flag in ("--slots", "--metrics"):
+            hidden.discard(flag[2:])
+        elif flag == "--no-slots":
+            hidden.add("slots")
+        elif flag == "--no-ui":
+            hidden.add("page")
+        elif flag in IGNORED_VALUES:
+            next(rest)
+        elif flag == "--port":
+            out += ["--port", next(rest)]
+        elif flag == "--host":
+            for address in next(rest).split(","):
+                out += ["--host", address]
+        elif flag == "--alias":
+            out += ["--alias", next(rest)]
+        elif flag == "--batch-size":
+            out += ["--chunk", next(rest)]
+        elif flag == "--threads":
+            out += ["--threads", next(rest)]
+        elif flag == "--parallel":
+            sessions = int(next(rest))
+        elif flag == "--ctx-size":
+            context = int(next(rest))
+        elif flag == "--api-key":
+            environment["LOOM_API_KEY"] = next(rest)
+        elif flag == "--temp":
+            defaults["temperature"] = float(next(rest))
+        elif flag == "--seed":
+            defaults["seed"] = int(next(rest))
+        elif flag == "--n-predict":
+            defaults["n_predict"] = int(next(rest))
+        elif flag == "--chat-template":
+            out += ["--chat-template", next(rest)]
+        elif flag == "--chat-template-file":
+            out += ["--chat-template-file", next(rest)]
+        else:
+            raise SystemExit(f"no flag of `loom serve` stands for {flag}")
+    out += ["--parallel", str(sessions)]
+    if context:
+        out += ["--context", str(context // sessions)]
+    for route in sorted(hidden):
+        out += ["--without", route]
+    return out + ["--defaults", json.dumps(defaults)]
+
+
+def main() -> None:
+    environment = dict(os.environ)
+    arguments = loom_arguments(sys.argv[1:], environment)
+    program, model = environment["LOOM_PEER_PROGRAM"], environment["LOOM_PEER_MODEL"]
+    os.execve(program, [program, "serve", model, "--quiet", *arguments], environment)
+
+
+if __name__ == "__main__":
+    main()
