@@ -1,6 +1,5 @@
 // ChatTemplate: the template language of this room with the variables that transformers gives to
-// a chat template. Tools and documents are none; the time is given, so that a rendering depends on
-// its inputs only.
+// a chat template. The time is given, so that a rendering depends on its inputs only.
 #include "jinja/chat_template.hpp"
 
 #include "base/text.hpp"
@@ -11,6 +10,7 @@ namespace loom::core {
 
 struct ChatTemplate::Impl {
   std::vector<jinja::Statement> body;
+  std::vector<std::string> hidden;
   std::string where;
 };
 
@@ -29,31 +29,77 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source, const std::str
   }
   auto impl = std::make_unique<Impl>();
   LOOM_ASSIGN(impl->body, jinja::parse_template(source, where));
+  impl->hidden = jinja::hidden_names(impl->body);
   impl->where = where;
   return ChatTemplate(std::move(impl));
 }
 
+namespace {
+
+// Bytes that a rendering may read of a value, for its limits.
+uint64_t size_of(const JsonValue& value) {
+  uint64_t bytes = 32 + value.text().size();
+  for (const JsonValue& element : value.elements()) bytes += size_of(element);
+  for (const auto& [key, member] : value.members()) bytes += key.size() + size_of(member);
+  return bytes;
+}
+
+jinja::Value text_value(const std::string& text) {
+  return jinja::Value::string(text::is_valid_utf8(text) ? text : text::to_valid_utf8(text));
+}
+
+jinja::Value message_value(const ChatMessage& message) {
+  using jinja::Value;
+  Value::Dict members = {{"role", text_value(message.role)},
+                         {"content", text_value(message.content)}};
+  for (const auto& [key, value] : message.more.members()) {
+    if (key == "content") {
+      members[1].second = Value::from_json(value);
+    } else if (key != "role") {
+      members.emplace_back(key, Value::from_json(value));
+    }
+  }
+  return Value::dict(std::move(members));
+}
+
+// Values deeper or larger than a rendering could make itself would overrun its limits.
+bool too_large(const jinja::Value& value) {
+  return value.depth() > 64 || value.weight() > 1'000'000;
+}
+
+}  // namespace
+
 Result<std::string> ChatTemplate::render(const ChatInputs& inputs) const {
   using jinja::Value;
   Value::List messages;
-  uint64_t bytes = 0;
-  const auto text_value = [&](const std::string& text) {
-    bytes += text.size();
-    return Value::string(text::is_valid_utf8(text) ? text : text::to_valid_utf8(text));
-  };
+  uint64_t bytes = size_of(inputs.tools) + size_of(inputs.documents) + size_of(inputs.variables);
   for (const ChatMessage& message : inputs.messages) {
-    messages.push_back(Value::dict(
-        {{"role", text_value(message.role)}, {"content", text_value(message.content)}}));
-    bytes += 64;
+    messages.push_back(message_value(message));
+    bytes += 64 + message.role.size() + message.content.size() + size_of(message.more);
   }
-  jinja::Evaluator::Scope globals;
+  jinja::Evaluator::Variables globals;
   globals.emplace_back("messages", Value::list(std::move(messages)));
   globals.emplace_back("add_generation_prompt", Value::boolean(inputs.add_generation_prompt));
-  globals.emplace_back("tools", Value::none());
-  globals.emplace_back("documents", Value::none());
+  globals.emplace_back("tools", Value::from_json(inputs.tools));
+  globals.emplace_back("documents", Value::from_json(inputs.documents));
   // A token that the tokenizer lacks is undefined, not empty.
   if (!inputs.bos_token.empty()) globals.emplace_back("bos_token", text_value(inputs.bos_token));
   if (!inputs.eos_token.empty()) globals.emplace_back("eos_token", text_value(inputs.eos_token));
+  for (const auto& [name, value] : inputs.variables.members()) {
+    for (const auto& global : globals) {
+      if (global.first == name && name != "bos_token" && name != "eos_token")
+        return invalid(cat("the template variable '", printable(name),
+                           "' is set by the conversation; choose another name"));
+    }
+    globals.emplace(globals.begin(), name, Value::from_json(value));
+  }
+  for (const auto& global : globals) {
+    if (too_large(global.second))
+      return invalid(cat("'", printable(global.first), "' has too many parts for a template"));
+  }
+  for (const std::string& name : impl_->hidden) {
+    globals.emplace(globals.begin(), name, Value::undefined(name));
+  }
   const uint64_t max_output = (uint64_t{16} << 20) + 4 * bytes;
   return jinja::Evaluator(jinja::Meter(impl_->where, bytes), max_output, std::move(globals),
                           inputs.now)

@@ -1,6 +1,6 @@
-// Chat templates: an own small subset of Jinja (for, if/elif/else, set, expressions, filters; no
-// code, no attributes of the host), with limits on steps and output. What a template needs beyond
-// the subset is an Error that names it.
+// Chat templates: our own Jinja, set up as transformers sets up jinja2, with limits on steps,
+// memory, depth and output. It reads no other template and reaches nothing of the host; what a
+// template needs beyond that is an Error that names it.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,23 @@
 
 #include "base/civil_time.hpp"
 #include "base/result.hpp"
+#include "io/json.hpp"
 
 namespace loom::core {
 
 struct ChatMessage {
-  std::string role;  // "system", "user", "assistant"
+  std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
+  // An object: what else the message has (tool_calls, tool_call_id, name, reasoning_content), and
+  // "content" where it is no text.
+  JsonValue more;
 };
 
 struct ChatInputs {
   std::vector<ChatMessage> messages;
+  JsonValue tools;      // an array of functions as OpenAI describes them, or null
+  JsonValue documents;  // an array, or null
+  JsonValue variables;  // an object: what else the template sees, such as enable_thinking; or null
   bool add_generation_prompt = true;
   std::string bos_token, eos_token;
   CivilTime now;  // what strftime_now() of a template tells

@@ -1,7 +1,8 @@
-// Runs a template. Assignments inside a loop end with the iteration, as in Jinja; only attributes
-// of a namespace outlive it.
+// Runs a template. A loop, a macro and most blocks are scopes of their own: what is assigned inside
+// ends with them, as in Jinja; only attributes of a namespace outlive it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,46 +13,74 @@
 
 namespace loom::core::jinja {
 
+struct Scope {
+  std::vector<std::pair<std::string, Value>> variables;
+  std::shared_ptr<Scope> parent;
+};
+
 class Evaluator {
  public:
-  using Scope = std::vector<std::pair<std::string, Value>>;
-  Evaluator(Meter meter, uint64_t max_output, Scope globals, const CivilTime& now);
+  using Variables = std::vector<std::pair<std::string, Value>>;
+  Evaluator(Meter meter, uint64_t max_output, Variables globals, const CivilTime& now);
   Result<std::string> run(const std::vector<Statement>& body);
 
  private:
   enum class Flow : uint8_t { on, stop, skip };
+  class Inside;  // a scope while it lives
+  Status deeper(int64_t offset);
   Result<Flow> execute(const std::vector<Statement>& body);
   Result<Flow> execute(const Statement& statement);
   Result<Flow> branch(const Statement& statement);
-  Result<Flow> loop(const Statement& statement);
-  Result<Value::List> loop_items(const Statement& statement);
-  Status bind(const Statement& statement, const Value& item);
-  Result<Value> loop_variable(const Value::List& items, size_t index, int64_t offset);
-  Status set(const Statement& statement, Value value);
+  Result<Flow> block(const Statement& statement);
+  Result<Flow> with(const Statement& statement);
+  Result<Flow> rounds(const Statement& statement, const Value& iterable, int64_t depth);
+  Result<Value::List> loop_items(const Statement& statement, const Value& iterable);
+  Value loop_variable(const Statement& statement, const Value::List& items, size_t index,
+                      int64_t depth, const std::shared_ptr<Value::List>& changed);
+  Status bind(const Target& target, const Value& value, int64_t offset);
   Status print(std::string_view text, int64_t offset);
 
   Result<Value> evaluate(const Expr& expr);
+  Result<Value> evaluate_inside(const Expr& expr);
   Result<Value> literal(const Expr& expr);
   Result<Value> collection(const Expr& expr);
   Result<Value> binary(const Expr& expr);
-  Result<Value> arithmetic(const Expr& expr, const Value& left, const Value& right);
-  Result<Value> addition(const Expr& expr, const Value& left, const Value& right);
-  Result<Value> repetition(const Expr& expr, const std::string& text, int64_t count);
-  Result<Value> compare(const Expr& expr, const Value& left, const Value& right);
+  Result<Value> comparison(const Expr& expr);
   Result<Value> attribute(const Expr& expr);
+  Result<Value> attribute_of(const Value& object, const std::string& name, int64_t offset);
   Result<Value> item(const Expr& expr);
   Result<Value> slice(const Expr& expr);
   Result<Value> conditional(const Expr& expr);
-  Result<Value> call(const Expr& expr);
+
+  Result<Value> filter_or_test(const Expr& expr, const Value* input = nullptr);
+  Result<Value> filtered(const Expr& chain, const Value& input);
+  Result<Value> call(const Expr& expr, const Value* caller = nullptr);
+  Result<Value> call_value(const Value& function, Call& call);
+  Result<Value> call_macro(const Callable& macro, const Call& call);
+  Status bind_arguments(const Statement& macro, const Call& call);
+  Result<Value> call_loop(const Callable& loop, const Call& call);
   Status arguments(const Expr& expr, Call& call);
+  Status spread(const std::string& stars, const Value& value, Call& call);
+  Value macro_value(const Statement& statement) const;
+  // Runs `body` and gives what it printed.
+  template <class Body>
+  Result<std::string> printed(const Body& body) {
+    std::string outer = std::exchange(out_, {});
+    const Status status = body();
+    std::string text = std::exchange(out_, std::move(outer));
+    if (!status.ok()) return status.error();
+    return text;
+  }
+
   const Value* lookup(std::string_view name) const;
   void assign(const std::string& name, Value value);
 
   Meter meter_;
   uint64_t max_output_;
   CivilTime now_;
-  std::vector<Scope> scopes_;
+  std::shared_ptr<Scope> scope_ = std::make_shared<Scope>();
   std::string out_;
+  int depth_ = 0;  // calls of this class inside of each other
 };
 
 }  // namespace loom::core::jinja

@@ -20,16 +20,6 @@ bool resolve_index(int64_t index, size_t size, size_t& out) {
   return true;
 }
 
-std::vector<std::string_view> characters(std::string_view text) {
-  std::vector<std::string_view> list;
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = text::code_point_at(text, at).length;
-    list.push_back(text.substr(at, length));
-    at += length;
-  }
-  return list;
-}
-
 // The indices that a Python slice takes of `size` items.
 std::vector<size_t> slice_indices(const Value& low, const Value& high, int64_t step, size_t size) {
   const auto count = static_cast<int64_t>(size);
@@ -51,26 +41,41 @@ std::vector<size_t> slice_indices(const Value& low, const Value& high, int64_t s
 }  // namespace
 
 Result<Value> Evaluator::evaluate(const Expr& expr) {
-  LOOM_TRY(meter_.work(0, expr.offset));
+  LOOM_TRY(deeper(expr.offset));
+  ++depth_;
+  Result<Value> value = evaluate_inside(expr);
+  --depth_;
+  return value;
+}
+
+Result<Value> Evaluator::evaluate_inside(const Expr& expr) {
   switch (expr.kind) {
     case Expr::Kind::list:
+    case Expr::Kind::tuple:
     case Expr::Kind::dict: return collection(expr);
     case Expr::Kind::attribute: return attribute(expr);
     case Expr::Kind::item: return item(expr);
     case Expr::Kind::slice: return slice(expr);
-    case Expr::Kind::call:
+    case Expr::Kind::call: return call(expr);
     case Expr::Kind::filter:
-    case Expr::Kind::test: return call(expr);
+    case Expr::Kind::test: return filter_or_test(expr);
     case Expr::Kind::binary: return binary(expr);
+    case Expr::Kind::comparison: return comparison(expr);
     case Expr::Kind::conditional: return conditional(expr);
     case Expr::Kind::negation: {
       LOOM_ASSIGN(const Value value, evaluate(*expr.children[0]));
       return Value::boolean(!value.truthy());
     }
-    case Expr::Kind::minus: {
+    case Expr::Kind::minus:
+    case Expr::Kind::plus: {
       LOOM_ASSIGN(const Value value, evaluate(*expr.children[0]));
-      if (value.is_number()) return arithmetic(expr, Value::integer(0), value);
-      return meter_.fail(cat("no minus of ", kind_name(value.kind())), expr.offset);
+      if (value.is(Kind::undefined)) return meter_.undefined(value, expr.offset);
+      if (!value.is_number()) {
+        return meter_.fail(cat("no sign of ", kind_name(value)), expr.offset);
+      }
+      const bool minus = expr.kind == Expr::Kind::minus;
+      if (value.is(Kind::real)) return Value::real(minus ? -value.as_real() : value.as_real());
+      return operate(minus ? "-" : "+", Value::integer(0), value, meter_, expr.offset);
     }
     default: return literal(expr);
   }
@@ -80,36 +85,43 @@ Result<Value> Evaluator::literal(const Expr& expr) {
   switch (expr.kind) {
     case Expr::Kind::string: return meter_.make(expr.name, expr.offset);
     case Expr::Kind::integer: return Value::integer(expr.number);
+    case Expr::Kind::real: return Value::real(expr.real);
     case Expr::Kind::boolean: return Value::boolean(expr.number != 0);
     case Expr::Kind::variable: {
-      const Value* found = lookup(expr.name);
-      if (found != nullptr) return *found;
-      return is_function(expr.name) ? Value::function() : Value::undefined(expr.name);
+      if (const Value* found = lookup(expr.name)) return *found;
+      if (!is_function(expr.name)) return Value::undefined(expr.name);
+      auto function = std::make_shared<Callable>();
+      function->name = expr.name;
+      return Value::function(std::move(function));
     }
     default: return Value::none();
   }
 }
 
 Result<Value> Evaluator::collection(const Expr& expr) {
-  if (expr.kind == Expr::Kind::list) {
+  if (expr.kind != Expr::Kind::dict) {
     Value::List list;
     for (const ExprPtr& child : expr.children) {
       LOOM_ASSIGN(Value value, evaluate(*child));
       list.push_back(std::move(value));
     }
-    return meter_.make(std::move(list), expr.offset);
+    const bool tuple = expr.kind == Expr::Kind::tuple;
+    return meter_.make(std::move(list), expr.offset,
+                       tuple ? Value::Sequence::tuple : Value::Sequence::list);
   }
   Value::Dict dict;
   for (size_t i = 0; i + 1 < expr.children.size(); i += 2) {
     LOOM_ASSIGN(const Value key, evaluate(*expr.children[i]));
     LOOM_ASSIGN(Value value, evaluate(*expr.children[i + 1]));
-    if (!key.is(Kind::string)) return meter_.refuse("a key that is no string", expr.offset);
+    if (!key.is(Kind::string) && !key.is_integer())
+      return meter_.refuse("a key that is no string and no integer", expr.offset);
+    const std::string name = dict_key(key);
     const auto found = std::find_if(dict.begin(), dict.end(),
-                                    [&](const auto& member) { return member.first == key.text(); });
+                                    [&](const auto& member) { return member.first == name; });
     if (found != dict.end()) {
       found->second = std::move(value);
     } else {
-      dict.emplace_back(key.text(), std::move(value));
+      dict.emplace_back(name, std::move(value));
     }
   }
   return meter_.make(std::move(dict), expr.offset);
@@ -121,103 +133,43 @@ Result<Value> Evaluator::binary(const Expr& expr) {
   if (expr.name == "or" && left.truthy()) return left;
   LOOM_ASSIGN(Value right, evaluate(*expr.children[1]));
   if (expr.name == "and" || expr.name == "or") return right;
-  if (expr.name == "~") {
-    LOOM_ASSIGN(const std::string a, meter_.to_text(left, expr.offset));
-    LOOM_ASSIGN(const std::string b, meter_.to_text(right, expr.offset));
-    return meter_.make(a + b, expr.offset);
-  }
-  if (expr.name == "in" || expr.name == "not in") {
-    LOOM_ASSIGN(const bool found, contains(right, left, meter_, expr.offset));
-    return Value::boolean(found == (expr.name == "in"));
-  }
-  if (expr.name == "+") return addition(expr, left, right);
-  if (expr.name == "*" && left.is(Kind::string) && right.is_number()) {
-    return repetition(expr, left.text(), right.number());
-  }
-  static constexpr std::string_view kComparisons[] = {"==", "!=", "<", ">", "<=", ">="};
-  for (const std::string_view name : kComparisons) {
-    if (expr.name == name) return compare(expr, left, right);
-  }
-  return arithmetic(expr, left, right);
+  return operate(expr.name, left, right, meter_, expr.offset);
 }
 
-Result<Value> Evaluator::addition(const Expr& expr, const Value& left, const Value& right) {
-  if (left.is(Kind::string) && right.is(Kind::string)) {
-    return meter_.make(left.text() + right.text(), expr.offset);
+// a < b < c: each operand is asked for once, and none after the first that fails.
+Result<Value> Evaluator::comparison(const Expr& expr) {
+  LOOM_ASSIGN(Value left, evaluate(*expr.children[0]));
+  for (size_t i = 0; i < expr.keywords.size(); ++i) {
+    LOOM_ASSIGN(Value right, evaluate(*expr.children[i + 1]));
+    LOOM_ASSIGN(const bool holds, compare(expr.keywords[i], left, right, meter_, expr.offset));
+    if (!holds) return Value::boolean(false);
+    left = std::move(right);
   }
-  if (left.is(Kind::list) && right.is(Kind::list)) {
-    Value::List list = left.items();
-    list.insert(list.end(), right.items().begin(), right.items().end());
-    return meter_.make(std::move(list), expr.offset);
-  }
-  return arithmetic(expr, left, right);
-}
-
-Result<Value> Evaluator::repetition(const Expr& expr, const std::string& text, int64_t count) {
-  std::string out;
-  for (int64_t i = 0; i < count && !text.empty(); ++i) {
-    LOOM_TRY(meter_.work(text.size(), expr.offset));
-    out += text;
-  }
-  return meter_.make(std::move(out), expr.offset);
-}
-
-Result<Value> Evaluator::arithmetic(const Expr& expr, const Value& left, const Value& right) {
-  if (left.is(Kind::undefined)) return meter_.undefined(left, expr.offset);
-  if (right.is(Kind::undefined)) return meter_.undefined(right, expr.offset);
-  const int64_t a = left.number(), b = right.number();
-  int64_t out = 0;
-  bool overflow = false;
-  if (expr.name == "/") return meter_.refuse("the operator '/'", expr.offset);
-  if (!left.is_number() || !right.is_number()) {
-    return meter_.fail(cat("cannot compute ", kind_name(left.kind()), " ", expr.name, " ",
-                           kind_name(right.kind())),
-                       expr.offset);
-  }
-  if (expr.name == "+") {
-    overflow = __builtin_add_overflow(a, b, &out);
-  } else if (expr.name == "-") {
-    overflow = __builtin_sub_overflow(a, b, &out);
-  } else if (expr.name == "*") {
-    overflow = __builtin_mul_overflow(a, b, &out);
-  } else {  // "//" and "%" round down, as in Python
-    overflow = b == 0 || (a == INT64_MIN && b == -1);
-    if (!overflow) {
-      const bool down = a % b != 0 && (a < 0) != (b < 0);
-      out = expr.name == "//" ? a / b - (down ? 1 : 0) : a % b + (down ? b : 0);
-    }
-  }
-  if (overflow)
-    return meter_.fail(cat("'", expr.name, "' overflows or divides by zero"), expr.offset);
-  return Value::integer(out);
-}
-
-Result<Value> Evaluator::compare(const Expr& expr, const Value& left, const Value& right) {
-  LOOM_TRY(meter_.work(32 * left.weight() + left.text().size(), expr.offset));
-  if (expr.name == "==") return Value::boolean(left.equals(right));
-  if (expr.name == "!=") return Value::boolean(!left.equals(right));
-  if (left.is(Kind::undefined)) return meter_.undefined(left, expr.offset);
-  if (right.is(Kind::undefined)) return meter_.undefined(right, expr.offset);
-  int order = 0;
-  if (left.is_number() && right.is_number()) {
-    order = left.number() < right.number() ? -1 : left.number() > right.number() ? 1 : 0;
-  } else if (left.is(Kind::string) && right.is(Kind::string)) {
-    order = left.text().compare(right.text());  // bytes of UTF-8 order as code points do
-  } else {
-    return meter_.fail(
-        cat("cannot order ", kind_name(left.kind()), " and ", kind_name(right.kind())),
-        expr.offset);
-  }
-  const bool equal_passes = expr.name.size() == 2;
-  if (order == 0) return Value::boolean(equal_passes);
-  return Value::boolean(expr.name[0] == '<' ? order < 0 : order > 0);
+  return Value::boolean(true);
 }
 
 Result<Value> Evaluator::attribute(const Expr& expr) {
   LOOM_ASSIGN(const Value object, evaluate(*expr.children[0]));
-  if (object.is(Kind::undefined)) return meter_.undefined(object, expr.offset);
-  const Value* found = object.find(expr.name);
-  return found != nullptr ? *found : Value::undefined(expr.name);
+  return attribute_of(object, expr.name, expr.offset);
+}
+
+// Python looks for a method before Jinja looks for a key: x.items is never the key "items".
+Result<Value> Evaluator::attribute_of(const Value& object, const std::string& name,
+                                      int64_t offset) {
+  if (object.is(Kind::undefined)) return meter_.undefined(object, offset);
+  switch (method_of(object, name)) {
+    case Method::changes: return Value::undefined(name);
+    case Method::known: {
+      auto method = std::make_shared<Callable>();
+      method->kind = Callable::Kind::method;
+      method->name = name;
+      method->self = object;
+      return Value::function(std::move(method));
+    }
+    case Method::none: break;
+  }
+  const Value* found = object.find(name);
+  return found != nullptr ? *found : Value::undefined(name);
 }
 
 Result<Value> Evaluator::item(const Expr& expr) {
@@ -226,21 +178,27 @@ Result<Value> Evaluator::item(const Expr& expr) {
   if (object.is(Kind::undefined)) return meter_.undefined(object, expr.offset);
   if (key.is(Kind::string)) {
     const Value* found = object.find(key.text());
-    return found != nullptr ? *found : Value::undefined(key.text());
+    if (found != nullptr) return *found;
+    return attribute_of(object, key.text(), expr.offset);
+  }
+  if (key.is_integer() && object.is(Kind::dict)) {
+    const Value* found = object.find(dict_key(key));
+    if (found != nullptr) return *found;
   }
   size_t index = 0;
-  if (key.is_number() && object.is(Kind::list) &&
+  const bool indexed = object.sequence() <= Value::Sequence::tuple;
+  if (key.is_integer() && object.is(Kind::list) && indexed &&
       resolve_index(key.number(), object.items().size(), index)) {
     return object.items()[index];
   }
-  if (key.is_number() && object.is(Kind::string)) {
+  if (key.is_integer() && object.is(Kind::string)) {
     LOOM_TRY(meter_.work(object.text().size(), expr.offset));
     const auto list = characters(object.text());
     if (resolve_index(key.number(), list.size(), index)) {
       return meter_.make(std::string(list[index]), expr.offset);
     }
   }
-  return Value::undefined(key.is_number() ? cat("item ", key.number()) : std::string("item"));
+  return Value::undefined(key.is_integer() ? cat("item ", key.number()) : std::string("item"));
 }
 
 Result<Value> Evaluator::slice(const Expr& expr) {
@@ -249,12 +207,12 @@ Result<Value> Evaluator::slice(const Expr& expr) {
   for (size_t i = 0; i < 3; ++i) {
     if (!expr.children[i + 1]) continue;
     LOOM_ASSIGN(bounds[i], evaluate(*expr.children[i + 1]));
-    if (!bounds[i].is_number() && !bounds[i].is(Kind::none)) {
+    if (!bounds[i].is_integer() && !bounds[i].is(Kind::none)) {
       return meter_.fail("a slice needs integers", expr.offset);
     }
   }
   if (object.is(Kind::undefined)) return meter_.undefined(object, expr.offset);
-  const int64_t step = bounds[2].is_number() ? bounds[2].number() : 1;
+  const int64_t step = bounds[2].is_integer() ? bounds[2].number() : 1;
   constexpr int64_t kMax = int64_t{1} << 32;  // beyond any list, and far from overflow
   for (const Value& bound : bounds) {
     if (bound.number() > kMax || bound.number() < -kMax) {
@@ -263,12 +221,12 @@ Result<Value> Evaluator::slice(const Expr& expr) {
   }
   if (step == 0) return meter_.fail("a slice with step 0", expr.offset);
   LOOM_TRY(meter_.work(object.text().size() + object.items().size() * 8, expr.offset));
-  if (object.is(Kind::list)) {
+  if (object.is(Kind::list) && object.sequence() <= Value::Sequence::tuple) {
     Value::List list;
     for (const size_t i : slice_indices(bounds[0], bounds[1], step, object.items().size())) {
       list.push_back(object.items()[i]);
     }
-    return meter_.make(std::move(list), expr.offset);
+    return meter_.make(std::move(list), expr.offset, object.sequence());
   }
   if (!object.is(Kind::string)) return Value::undefined("slice");
   const auto list = characters(object.text());
@@ -284,42 +242,83 @@ Result<Value> Evaluator::conditional(const Expr& expr) {
   return evaluate(*expr.children[2]);
 }
 
+// "*list" and "**mapping" as arguments.
+Status Evaluator::spread(const std::string& stars, const Value& value, Call& call) {
+  if (stars == "**") {
+    if (!value.is(Kind::dict)) return meter_.fail("'**' needs a mapping", call.offset);
+    call.named.insert(call.named.end(), value.members().begin(), value.members().end());
+    return meter_.work(32 * value.members().size(), call.offset);
+  }
+  LOOM_ASSIGN(const Value::List items, iterate(value, meter_, call.offset));
+  call.arguments.insert(call.arguments.end(), items.begin(), items.end());
+  return meter_.work(32 * items.size(), call.offset);
+}
+
 Status Evaluator::arguments(const Expr& expr, Call& call) {
   const size_t positional = expr.children.size() - 1 - expr.keywords.size();
   for (size_t i = 1; i < expr.children.size(); ++i) {
     LOOM_ASSIGN(Value value, evaluate(*expr.children[i]));
     if (i <= positional) {
       call.arguments.push_back(std::move(value));
+      continue;
+    }
+    const std::string& keyword = expr.keywords[i - 1 - positional];
+    if (keyword[0] == '*') {
+      LOOM_TRY(spread(keyword, value, call));
     } else {
-      call.named.emplace_back(expr.keywords[i - 1 - positional], std::move(value));
+      call.named.emplace_back(keyword, std::move(value));
     }
   }
   return {};
 }
 
-Result<Value> Evaluator::call(const Expr& expr) {
+// `input`: what the innermost filter of a block is given.
+Result<Value> Evaluator::filter_or_test(const Expr& expr, const Value* input) {
   Call call;
   call.offset = expr.offset;
-  const Expr& target = *expr.children[0];
-  if (expr.kind != Expr::Kind::call) {
-    call.name = expr.name;
-    LOOM_ASSIGN(call.self, evaluate(target));
-    LOOM_TRY(arguments(expr, call));
-    if (expr.kind == Expr::Kind::filter) return call_filter(call, meter_);
-    LOOM_ASSIGN(const bool passes, call_test(call, meter_));
-    return Value::boolean(passes);
-  }
-  call.name = target.name;
-  if (target.kind == Expr::Kind::attribute) {
-    LOOM_ASSIGN(call.self, evaluate(*target.children[0]));
-    LOOM_TRY(arguments(expr, call));
-    return call_method(call, meter_);
-  }
-  if (target.kind != Expr::Kind::variable || lookup(target.name) != nullptr) {
-    return meter_.fail("this value is no function", expr.offset);
+  call.name = expr.name;
+  if (input != nullptr) {
+    call.self = *input;
+  } else {
+    LOOM_ASSIGN(call.self, evaluate(*expr.children[0]));
   }
   LOOM_TRY(arguments(expr, call));
-  return call_function(call, now_, meter_);
+  if (expr.kind == Expr::Kind::filter) return call_filter(call, meter_);
+  LOOM_ASSIGN(const bool passes, call_test(call, meter_));
+  return Value::boolean(passes);
+}
+
+Result<Value> Evaluator::filtered(const Expr& chain, const Value& input) {
+  const Expr* inner = chain.children.empty() ? nullptr : chain.children[0].get();
+  if (inner == nullptr) return filter_or_test(chain, &input);
+  LOOM_ASSIGN(const Value value, filtered(*inner, input));
+  return filter_or_test(chain, &value);
+}
+
+Result<Value> Evaluator::call(const Expr& expr, const Value* caller) {
+  Call call;
+  call.offset = expr.offset;
+  LOOM_ASSIGN(const Value function, evaluate(*expr.children[0]));
+  LOOM_TRY(arguments(expr, call));
+  if (caller != nullptr) call.named.emplace_back("caller", *caller);
+  return call_value(function, call);
+}
+
+Result<Value> Evaluator::call_value(const Value& function, Call& call) {
+  if (function.is(Kind::undefined)) return meter_.undefined(function, call.offset);
+  const Callable* callable = function.callable();
+  if (callable == nullptr) {
+    return meter_.fail(cat(kind_name(function), " is no function"), call.offset);
+  }
+  call.name = callable->name;
+  switch (callable->kind) {
+    case Callable::Kind::library: return call_function(call, now_, meter_);
+    case Callable::Kind::macro: return call_macro(*callable, call);
+    case Callable::Kind::loop: return call_loop(*callable, call);
+    case Callable::Kind::method: break;
+  }
+  call.self = callable->self;
+  return call_method(call, meter_);
 }
 
 }  // namespace loom::core::jinja

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/text.hpp"
 #include "text/unicode.hpp"
@@ -48,7 +49,7 @@ class Lexer {
   std::string_view rest() const { return source_.substr(at_); }
   bool looking_at(std::string_view text) const { return rest().substr(0, text.size()) == text; }
   void push(Token::Kind kind, std::string text, int64_t number = 0) {
-    tokens_.push_back({kind, std::move(text), number, offset()});
+    tokens_.push_back({kind, std::move(text), number, 0, offset()});
   }
 
   // The first of {%, {{ and {# at or after at_.
@@ -82,7 +83,50 @@ class Lexer {
     if (kind != '#') push(kind == '%' ? Token::Kind::block_begin : Token::Kind::variable_begin, "");
     at_ += sign == '-' || sign == '+' ? 3 : 2;
     line_starting_ = false;
-    return kind == '#' ? comment() : inside(kind == '%');
+    if (kind == '#') return comment();
+    size_t end = 0;
+    if (kind == '%' && raw_tag(at_, "raw", end)) return raw(end);
+    return inside(kind == '%');
+  }
+
+  // Whether the tag whose inside begins at `at` is `name` alone; `end`: behind it.
+  bool raw_tag(size_t at, std::string_view name, size_t& end) const {
+    const auto skip_space = [&] {
+      while (at < source_.size() && text::is_python_space(static_cast<unsigned char>(source_[at])))
+        ++at;
+    };
+    skip_space();
+    if (source_.substr(at, name.size()) != name) return false;
+    at += name.size();
+    skip_space();
+    if (at < source_.size() && (source_[at] == '-' || source_[at] == '+')) ++at;
+    end = at + 2;
+    return source_.substr(at, 2) == "%}";
+  }
+
+  // Text that is printed as it stands, up to {% endraw %}.
+  Status raw(size_t begin) {
+    tokens_.pop_back();  // block_begin
+    at_ = begin;
+    after_end(source_[begin - 3] == '-', source_[begin - 3] == '+', true);
+    for (size_t tag = source_.find("{%", at_); tag != std::string_view::npos;
+         tag = source_.find("{%", tag + 1)) {
+      const char sign = tag + 2 < source_.size() ? source_[tag + 2] : '\0';
+      const size_t inside = tag + (sign == '-' || sign == '+' ? 3 : 2);
+      size_t end = 0;
+      if (!raw_tag(inside, "endraw", end)) continue;
+      std::string_view data = source_.substr(at_, tag - at_);
+      if (sign == '-') {
+        data = strip_right(data);
+      } else if (sign != '+') {
+        data = strip_line_start(data);
+      }
+      if (!data.empty()) push(Token::Kind::data, std::string(data));
+      at_ = end;
+      after_end(source_[end - 3] == '-', source_[end - 3] == '+', true);
+      return {};
+    }
+    return fail("a raw block without an end");
   }
 
   // Cuts white space between the last line end and the tag.
@@ -144,7 +188,7 @@ class Lexer {
       return {};
     }
     if (c == '"' || c == '\'') return string(c);
-    if (is_digit(c)) return integer();
+    if (is_digit(c)) return number();
     if (is_name(c)) {
       size_t end = at_;
       while (end < source_.size() && is_name(source_[end])) ++end;
@@ -155,20 +199,57 @@ class Lexer {
     return symbol(brackets);
   }
 
-  Status integer() {
-    int64_t value = 0;
-    const size_t begin = at_;
-    size_t end = at_;
-    for (; end < source_.size() && is_digit(source_[end]); ++end) {
-      if (end - begin > 17) return fail("an integer of more than 18 digits is not supported");
-      value = value * 10 + (source_[end] - '0');
+  // Digits of a base with single underscores between them, from `end` on.
+  std::string digits(size_t& end, std::string_view allowed) const {
+    std::string out;
+    while (end < source_.size()) {
+      const char c = to_lower_ascii(source_.substr(end, 1))[0];
+      const bool between = c == '_' && !out.empty() && end + 1 < source_.size() &&
+                           allowed.find(source_[end + 1]) != std::string_view::npos;
+      if (allowed.find(c) == std::string_view::npos && !between) break;
+      if (!between) out += c;
+      ++end;
     }
-    const char next = end < source_.size() ? source_[end] : '\0';
-    const char after = end + 1 < source_.size() ? source_[end + 1] : '\0';
-    if (is_name(next) || (next == '.' && is_digit(after))) {
-      return unsupported_here("a number that is no decimal integer");
+    return out;
+  }
+
+  Status number() {
+    static constexpr std::string_view kHex = "0123456789abcdef";
+    const char sign = to_lower_ascii(source_.substr(std::min(at_ + 1, source_.size()), 1))[0];
+    const int base = source_[at_] != '0' ? 10
+                     : sign == 'x'       ? 16
+                     : sign == 'o'       ? 8
+                     : sign == 'b'       ? 2
+                                         : 10;
+    size_t end = at_ + (base == 10 ? 0 : 2);
+    std::string text = digits(end, kHex.substr(0, static_cast<size_t>(base)));
+    const auto digit_at = [&](size_t i) { return i < source_.size() && is_digit(source_[i]); };
+    bool real = false;
+    if (base == 10 && end < source_.size() && source_[end] == '.' && digit_at(end + 1)) {
+      real = true;
+      text += '.';
+      text += digits(++end, kHex.substr(0, 10));
     }
-    push(Token::Kind::integer, "", value);
+    if (base == 10 && end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
+      const bool sign_first =
+          end + 1 < source_.size() && (source_[end + 1] == '-' || source_[end + 1] == '+');
+      if (digit_at(end + (sign_first ? 2 : 1))) {
+        real = true;
+        text += 'e';
+        if (sign_first && source_[end + 1] == '-') text += '-';
+        end += sign_first ? 2 : 1;
+        text += digits(end, kHex.substr(0, 10));
+      }
+    }
+    if (text.empty()) return fail("a number without digits");
+    Token token;
+    token.kind = real ? Token::Kind::real : Token::Kind::integer;
+    token.offset = offset();
+    const char* const last = text.data() + text.size();
+    const auto read = real ? std::from_chars(text.data(), last, token.real)
+                           : std::from_chars(text.data(), last, token.number, base);
+    if (read.ec != std::errc() || read.ptr != last) return unsupported_here("a number that large");
+    tokens_.push_back(std::move(token));
     at_ = end;
     return {};
   }

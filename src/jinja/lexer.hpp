@@ -22,12 +22,14 @@ struct Token {
     name,
     string,
     integer,
+    real,
     symbol,  // an operator or a bracket
     end
   };
   Kind kind = Kind::end;
   std::string text;  // of strings, without quotes and escapes
   int64_t number = 0;
+  double real = 0;
   int64_t offset = 0;
 };
 

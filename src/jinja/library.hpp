@@ -1,4 +1,4 @@
-// What templates may call: filters, tests, methods of strings and mappings, and five functions. A
+// What templates may call: filters, tests, methods of strings and mappings, and a few functions. A
 // name that is not here is an Error when it is called, not when the template is parsed: templates
 // carry branches for tools and dates that plain chats never enter.
 #pragma once
@@ -26,8 +26,9 @@ class Meter {
   // One step and the handling of `bytes` bytes.
   Status work(uint64_t bytes, int64_t offset);
   // Accounts for a new string, list or mapping.
-  Result<Value> make(std::string text, int64_t offset);
-  Result<Value> make(Value::List list, int64_t offset);
+  Result<Value> make(std::string text, int64_t offset, bool safe = false);
+  Result<Value> make(Value::List list, int64_t offset,
+                     Value::Sequence sequence = Value::Sequence::list);
   Result<Value> make(Value::Dict dict, int64_t offset);
 
   Error fail(std::string message, int64_t offset) const;
@@ -61,11 +62,48 @@ bool is_function(std::string_view name);
 Result<Value> call_function(const Call& call, const CivilTime& now, Meter& meter);
 Result<bool> call_test(const Call& call, Meter& meter);
 
+// What Python has under this name: transformers' sandbox hides methods that change their object.
+enum class Method : uint8_t { none, known, changes };
+Method method_of(const Value& object, std::string_view name);
+
+// The families of filters; `known` is false when `call.name` is none of theirs.
+Result<Value> list_filter(const Call& call, bool& known, Meter& meter);
+Result<Value> ordered_filter(const Call& call, bool& known, Meter& meter);
+Result<Value> number_filter(const Call& call, bool& known, Meter& meter);
+Result<Value> text_filter(const Call& call, bool& known, Meter& meter);
+Result<Value> text_operation(const Call& call, const std::string& text, bool& known, Meter& meter);
+Result<Value> text_search(const Call& call, const std::string& text, bool& known, Meter& meter);
+Result<Value> join_items(const Call& call, const Value& list, const Value& separator, Meter& meter);
+Result<Value> items_of(const Value& dict, std::string_view what, Meter& meter, int64_t offset);
+Result<Value> to_json(const Call& call, Meter& meter);
+// "%s and %d" % values.
+Result<Value> format_percent(const std::string& format, const Value& values, Meter& meter,
+                             int64_t offset);
+// "{} and {name}".format(...).
+Result<Value> format_braces(const Call& call, const std::string& format, Meter& meter);
+// `item` at "a.b.0".
+Result<Value> attribute_path(const Value& item, const Value& path, Meter& meter, int64_t offset);
+
 // Operators shared by the library and the evaluator.
+Result<Value> operate(std::string_view name, const Value& left, const Value& right, Meter& meter,
+                      int64_t offset);
+Result<bool> compare(std::string_view name, const Value& left, const Value& right, Meter& meter,
+                     int64_t offset);
+// Below, equal or above, as Python orders numbers, strings and lists.
+Result<int> order(const Value& left, const Value& right, Meter& meter, int64_t offset);
 Result<bool> contains(const Value& container, const Value& item, Meter& meter, int64_t offset);
 Result<Value::List> iterate(const Value& value, Meter& meter, int64_t offset);
-Result<Value> text_operation(const Call& call, const std::string& text, bool& known, Meter& meter);
-// False when the value holds something that has no JSON.
-bool append_json(std::string& out, const Value& value);
+
+// The key of a member as a value.
+Result<Value> key_value(const std::string& key, Meter& meter, int64_t offset);
+
+// Text of single values, as Python writes it.
+std::string python_real(double value);
+std::string python_repr(const Value& value);
+std::string escape_html(std::string_view text);
+std::string lower_text(std::string_view text);
+std::string upper_text(std::string_view text);
+// Code points as views of their bytes.
+std::vector<std::string_view> characters(std::string_view text);
 
 }  // namespace loom::core::jinja

@@ -122,7 +122,7 @@ Result<ExprPtr> ExpressionParser::negation() {
 Result<ExprPtr> ExpressionParser::comparison() {
   static constexpr std::string_view kSymbols[] = {"==", "!=", "<=", ">=", "<", ">"};
   LOOM_ASSIGN(ExprPtr left, sum());
-  bool compared = false;
+  ExprPtr chain;
   for (;;) {
     std::string name;
     for (const std::string_view symbol : kSymbols) {
@@ -131,13 +131,15 @@ Result<ExprPtr> ExpressionParser::comparison() {
     if (is_name("in")) name = "in";
     const Token& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
     if (is_name("not") && after.kind == Token::Kind::name && after.text == "in") name = "not in";
-    if (name.empty()) return left;
-    if (compared) return refuse("a chain of comparisons");
+    if (name.empty()) return chain ? std::move(chain) : std::move(left);
     next();
     if (name == "not in") next();
+    if (!chain) {
+      LOOM_ASSIGN(chain, node(Expr::Kind::comparison, "", std::move(left)));
+    }
     LOOM_ASSIGN(ExprPtr right, sum());
-    LOOM_ASSIGN(left, node(Expr::Kind::binary, name, std::move(left), std::move(right)));
-    compared = true;
+    chain->keywords.push_back(std::move(name));
+    LOOM_TRY(adopt(*chain, std::move(right)));
   }
 }
 
@@ -164,7 +166,12 @@ Result<ExprPtr> ExpressionParser::concatenation() {
 }
 
 Result<ExprPtr> ExpressionParser::product() {
-  return left_to_right(&ExpressionParser::unary_with_filters, {"*", "/", "//", "%"});
+  return left_to_right(&ExpressionParser::power, {"*", "/", "//", "%"});
+}
+
+// Left to right, unlike Python.
+Result<ExprPtr> ExpressionParser::power() {
+  return left_to_right(&ExpressionParser::unary_with_filters, {"**"});
 }
 
 Result<ExprPtr> ExpressionParser::unary(bool with_filters) {
@@ -174,11 +181,13 @@ Result<ExprPtr> ExpressionParser::unary(bool with_filters) {
   if (accept_symbol("-")) {
     LOOM_ASSIGN(ExprPtr operand, unary(false));
     LOOM_ASSIGN(value, node(Expr::Kind::minus, "-", std::move(operand)));
+  } else if (accept_symbol("+")) {
+    LOOM_ASSIGN(ExprPtr operand, unary(false));
+    LOOM_ASSIGN(value, node(Expr::Kind::plus, "+", std::move(operand)));
   } else {
     LOOM_ASSIGN(value, primary());
   }
   LOOM_ASSIGN(value, postfix(std::move(value)));
-  if (is_symbol("**")) return refuse("the operator '**'");
   if (!with_filters) return value;
   return filters(std::move(value));
 }
@@ -191,6 +200,11 @@ Result<ExprPtr> ExpressionParser::primary() {
     case Token::Kind::integer: {
       ExprPtr expr = make(Expr::Kind::integer);
       expr->number = next().number;
+      return expr;
+    }
+    case Token::Kind::real: {
+      ExprPtr expr = make(Expr::Kind::real);
+      expr->real = next().real;
       return expr;
     }
     case Token::Kind::symbol:
@@ -226,11 +240,67 @@ Result<ExprPtr> ExpressionParser::string_literal() {
 
 Result<ExprPtr> ExpressionParser::parenthesis() {
   next();
-  if (is_symbol(")")) return refuse("a tuple");
-  LOOM_ASSIGN(ExprPtr value, expression());
-  if (is_symbol(",")) return refuse("a tuple");
+  if (is_symbol(")")) {
+    ExprPtr empty = make(Expr::Kind::tuple);
+    next();
+    return empty;
+  }
+  LOOM_ASSIGN(ExprPtr value, tuple());
   LOOM_TRY(expect_symbol(")"));
   return value;
+}
+
+bool ExpressionParser::at_tuple_end() const {
+  const Token::Kind kind = peek().kind;
+  return kind == Token::Kind::variable_end || kind == Token::Kind::block_end || is_symbol(")");
+}
+
+Result<ExprPtr> ExpressionParser::tuple(bool with_condition) {
+  LOOM_ASSIGN(ExprPtr first, with_condition ? expression() : disjunction());
+  if (!is_symbol(",")) return first;
+  LOOM_ASSIGN(ExprPtr all, node(Expr::Kind::tuple, "", std::move(first)));
+  while (accept_symbol(",")) {
+    if (at_tuple_end()) break;
+    LOOM_ASSIGN(ExprPtr item, with_condition ? expression() : disjunction());
+    LOOM_TRY(adopt(*all, std::move(item)));
+  }
+  return all;
+}
+
+Result<Target> ExpressionParser::one_target(bool with_space) {
+  const Depth depth(depth_);
+  if (depth.too_deep()) return refuse(cat("a target deeper than ", kMaxTreeDepth));
+  if (accept_symbol("(")) {
+    LOOM_ASSIGN(Target inner, target(with_space));
+    LOOM_TRY(expect_symbol(")"));
+    return inner;
+  }
+  Target one;
+  LOOM_ASSIGN(one.name, expect_any_name());
+  if (with_space && accept_symbol(".")) {
+    one.space = std::move(one.name);
+    LOOM_ASSIGN(one.name, expect_any_name());
+  }
+  return one;
+}
+
+Result<Target> ExpressionParser::target(bool with_space) {
+  LOOM_ASSIGN(Target first, one_target(with_space));
+  if (!is_symbol(",")) return first;
+  Target all;
+  all.parts.push_back(std::move(first));
+  while (accept_symbol(",")) {
+    if (at_tuple_end() || is_symbol("=") || is_name("in")) break;
+    LOOM_ASSIGN(Target part, one_target(with_space));
+    all.parts.push_back(std::move(part));
+  }
+  return all;
+}
+
+Result<ExprPtr> ExpressionParser::call_expression() {
+  LOOM_ASSIGN(ExprPtr value, primary());
+  LOOM_ASSIGN(value, postfix(std::move(value)));
+  return filters(std::move(value));
 }
 
 Result<ExprPtr> ExpressionParser::list_literal() {
@@ -263,7 +333,11 @@ Result<ExprPtr> ExpressionParser::dict_literal() {
 Result<ExprPtr> ExpressionParser::postfix(ExprPtr value) {
   for (;;) {
     if (accept_symbol(".")) {
-      if (peek().kind == Token::Kind::integer) return refuse("an index after a dot");
+      if (peek().kind == Token::Kind::integer) {
+        LOOM_ASSIGN(ExprPtr index, primary());
+        LOOM_ASSIGN(value, node(Expr::Kind::item, "", std::move(value), std::move(index)));
+        continue;
+      }
       LOOM_ASSIGN(std::string name, expect_any_name());
       LOOM_ASSIGN(value, node(Expr::Kind::attribute, std::move(name), std::move(value)));
     } else if (is_symbol("[")) {
@@ -288,7 +362,8 @@ Result<ExprPtr> ExpressionParser::subscript(ExprPtr value) {
       if (++count > 2) return fail("a slice has at most three parts");
       continue;
     }
-    if (bounds[count]) return is_symbol(",") ? refuse("a tuple") : fail("expected ']'");
+    if (bounds[count])
+      return is_symbol(",") ? refuse("an index of several parts") : fail("expected ']'");
     LOOM_ASSIGN(bounds[count], expression());
   }
   next();
@@ -311,8 +386,9 @@ Status ExpressionParser::arguments(Expr& call) {
     const Token& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
     const bool keyword =
         peek().kind == Token::Kind::name && after.kind == Token::Kind::symbol && after.text == "=";
-    if (is_symbol("*") || is_symbol("**")) return refuse("'*' before an argument");
-    if (keyword) {
+    if (is_symbol("*") || is_symbol("**")) {
+      call.keywords.push_back(next().text);
+    } else if (keyword) {
       call.keywords.push_back(next().text);
       next();
     } else if (!call.keywords.empty()) {
@@ -324,13 +400,25 @@ Status ExpressionParser::arguments(Expr& call) {
   return {};
 }
 
+// The name and the arguments of a filter of `value`, which is null for that of a block.
+Result<ExprPtr> ExpressionParser::one_filter(ExprPtr value) {
+  LOOM_ASSIGN(std::string name, expect_any_name());
+  while (accept_symbol(".")) {
+    LOOM_ASSIGN(const std::string part, expect_any_name());
+    name += "." + part;
+  }
+  ExprPtr filter = make(Expr::Kind::filter, std::move(name));
+  if (value) filter->offset = value->offset;
+  LOOM_TRY(adopt(*filter, std::move(value)));
+  if (is_symbol("(")) LOOM_TRY(arguments(*filter));
+  return filter;
+}
+
 Result<ExprPtr> ExpressionParser::filters(ExprPtr value) {
   for (;;) {
     if (accept_symbol("|")) {
-      LOOM_ASSIGN(std::string name, expect_any_name());
-      LOOM_ASSIGN(value, node(Expr::Kind::filter, std::move(name), std::move(value)));
-      if (is_symbol("(")) LOOM_TRY(arguments(*value));
-    } else if (accept_name("is")) {
+      LOOM_ASSIGN(value, one_filter(std::move(value)));
+    } else if (value && accept_name("is")) {
       LOOM_ASSIGN(value, test(std::move(value)));
     } else if (is_symbol("(")) {
       return refuse("a call of a filtered value");
@@ -347,6 +435,7 @@ Result<ExprPtr> ExpressionParser::test(ExprPtr value) {
   const Token& token = peek();
   const bool starts_operand =
       token.kind == Token::Kind::string || token.kind == Token::Kind::integer ||
+      token.kind == Token::Kind::real ||
       (token.kind == Token::Kind::symbol && (token.text == "[" || token.text == "{")) ||
       (token.kind == Token::Kind::name && token.text != "else" && token.text != "or" &&
        token.text != "and" && token.text != "if" && token.text != "in" && token.text != "not");

@@ -18,6 +18,15 @@ class ExpressionParser {
 
   Result<ExprPtr> expression();  // with "a if b else c"
   Result<ExprPtr> disjunction();
+  // One expression, or several with commas between them, which are a tuple. `with_condition`: each
+  // may be "a if b else c".
+  Result<ExprPtr> tuple(bool with_condition = true);
+  // What is assigned to: a name, "space.name" where `with_space`, or several of them.
+  Result<Target> target(bool with_space);
+  Result<Target> one_target(bool with_space);
+  Result<ExprPtr> filters(ExprPtr value);
+  Result<ExprPtr> one_filter(ExprPtr value);
+  Result<ExprPtr> call_expression();  // a primary with what follows it
 
  protected:
   const Token& peek() const { return tokens_[at_]; }
@@ -49,6 +58,7 @@ class ExpressionParser {
   Result<ExprPtr> sum();
   Result<ExprPtr> concatenation();
   Result<ExprPtr> product();
+  Result<ExprPtr> power();
   Result<ExprPtr> unary(bool with_filters);
   Result<ExprPtr> unary_with_filters() { return unary(true); }
   Result<ExprPtr> primary();
@@ -59,11 +69,13 @@ class ExpressionParser {
   Result<ExprPtr> dict_literal();
   Result<ExprPtr> postfix(ExprPtr value);
   Result<ExprPtr> subscript(ExprPtr value);
-  Result<ExprPtr> filters(ExprPtr value);
+  bool at_tuple_end() const;
   Result<ExprPtr> test(ExprPtr value);
   Status arguments(Expr& call);
   ExprPtr make(Expr::Kind kind, std::string name = {}) const;
   Result<ExprPtr> node(Expr::Kind kind, std::string name, ExprPtr a, ExprPtr b = nullptr);
+
+ protected:
   Status adopt(Expr& parent, ExprPtr child) const;
 };
 

@@ -1,5 +1,5 @@
-// Tags to statements: for, if, set, break, continue; "generation" marks are transparent. Every
-// other tag is refused by name.
+// Tags to statements. "generation" marks are transparent; what would read another template (import,
+// include, extends, block) and what transformers switches off is refused by name.
 #include <algorithm>
 #include <utility>
 
@@ -47,8 +47,7 @@ class StatementParser : public ExpressionParser {
       } else {
         next();
         statement.kind = Statement::Kind::output;
-        LOOM_ASSIGN(ExprPtr value, expression());
-        if (is_symbol(",")) return refuse("a tuple");
+        LOOM_ASSIGN(ExprPtr value, tuple());
         statement.values.push_back(std::move(value));
         if (peek().kind != Token::Kind::variable_end) return fail("expected '}}'");
         next();
@@ -91,6 +90,14 @@ class StatementParser : public ExpressionParser {
       LOOM_TRY(loop(statement));
     } else if (accept_name("set")) {
       LOOM_TRY(set(statement));
+    } else if (accept_name("macro")) {
+      LOOM_TRY(macro(statement));
+    } else if (accept_name("call")) {
+      LOOM_TRY(call_block(statement));
+    } else if (accept_name("filter")) {
+      LOOM_TRY(filter_block(statement));
+    } else if (accept_name("with")) {
+      LOOM_TRY(with(statement));
     } else if (is_name("break") || is_name("continue")) {
       if (loops_ == 0) return fail(cat("'", peek().text, "' outside of a loop"));
       statement.kind = is_name("break") ? Statement::Kind::stop : Statement::Kind::skip;
@@ -108,7 +115,7 @@ class StatementParser : public ExpressionParser {
   Status branch(Statement& statement) {
     statement.kind = Statement::Kind::branch;
     for (bool more = true; more;) {
-      LOOM_ASSIGN(ExprPtr condition, expression());
+      LOOM_ASSIGN(ExprPtr condition, tuple(false));
       LOOM_TRY(end_of_tag());
       LOOM_ASSIGN(Body body, statements({"elif", "else", "endif"}));
       statement.values.push_back(std::move(condition));
@@ -131,17 +138,14 @@ class StatementParser : public ExpressionParser {
 
   Status loop(Statement& statement) {
     statement.kind = Statement::Kind::loop;
-    do {
-      LOOM_ASSIGN(std::string name, expect_any_name());
-      statement.targets.push_back(std::move(name));
-    } while (accept_symbol(","));
+    LOOM_ASSIGN(statement.target, target(false));
     if (!accept_name("in")) return fail("expected 'in'");
-    LOOM_ASSIGN(ExprPtr iterable, disjunction());
+    LOOM_ASSIGN(ExprPtr iterable, tuple(false));
     ExprPtr filter;
     if (accept_name("if")) {
       LOOM_ASSIGN(filter, expression());
     }
-    if (is_name("recursive")) return refuse("'recursive'");
+    statement.recursive = accept_name("recursive");
     LOOM_TRY(end_of_tag());
     statement.values.push_back(std::move(iterable));
     statement.values.push_back(std::move(filter));
@@ -160,27 +164,98 @@ class StatementParser : public ExpressionParser {
     return end_of_tag();
   }
 
+  // The end of the tag, what stands inside, and {% end %}.
+  Status body_until(Statement& statement, std::string_view end) {
+    LOOM_TRY(end_of_tag());
+    LOOM_ASSIGN(Body body, statements({end}));
+    statement.bodies.push_back(std::move(body));
+    LOOM_TRY(closing(end));
+    return end_of_tag();
+  }
+
   Status set(Statement& statement) {
-    LOOM_ASSIGN(statement.text, expect_any_name());
-    if (accept_symbol(".")) {
-      statement.space = statement.text;
-      LOOM_ASSIGN(statement.text, expect_any_name());
-    }
-    if (is_symbol(",")) return refuse("'set' with several variables");
+    LOOM_ASSIGN(statement.target, target(true));
     if (accept_symbol("=")) {
       statement.kind = Statement::Kind::set;
-      LOOM_ASSIGN(ExprPtr value, expression());
-      if (is_symbol(",")) return refuse("a tuple");
+      LOOM_ASSIGN(ExprPtr value, tuple());
       statement.values.push_back(std::move(value));
       return end_of_tag();
     }
-    if (is_symbol("|")) return refuse("'set' with a filter");
     statement.kind = Statement::Kind::set_block;
-    LOOM_TRY(end_of_tag());
-    LOOM_ASSIGN(Body body, statements({"endset"}));
-    statement.bodies.push_back(std::move(body));
-    LOOM_TRY(closing("endset"));
-    return end_of_tag();
+    LOOM_ASSIGN(ExprPtr chain, filters(nullptr));
+    statement.values.push_back(std::move(chain));
+    return body_until(statement, "endset");
+  }
+
+  // "(a, b=1)": the names to `parameters`, the defaults or null to `values`.
+  Status signature(Statement& statement) {
+    LOOM_TRY(expect_symbol("("));
+    const size_t before = statement.values.size();
+    while (!accept_symbol(")")) {
+      if (statement.values.size() > before) LOOM_TRY(expect_symbol(","));
+      if (accept_symbol(")")) break;
+      LOOM_ASSIGN(std::string name, expect_any_name());
+      ExprPtr value;
+      if (accept_symbol("=")) {
+        LOOM_ASSIGN(value, expression());
+      } else if (statement.values.size() > before && statement.values.back()) {
+        return fail("a parameter without a default after one that has it");
+      }
+      statement.parameters.push_back(std::move(name));
+      statement.values.push_back(std::move(value));
+    }
+    return {};
+  }
+
+  Status macro(Statement& statement) {
+    statement.kind = Statement::Kind::macro;
+    LOOM_ASSIGN(statement.text, expect_any_name());
+    LOOM_TRY(signature(statement));
+    return macro_body(statement, "endmacro");
+  }
+
+  // Whether the body asks for what it was given beyond its parameters decides what calls may give.
+  Status macro_body(Statement& statement, std::string_view end) {
+    const size_t begin = at_;
+    LOOM_TRY(body_until(statement, end));
+    for (size_t i = begin; i < at_; ++i) {
+      const bool named = tokens_[i].kind == Token::Kind::name;
+      if (named && tokens_[i].text == "varargs") statement.takes_more = true;
+      if (named && tokens_[i].text == "kwargs") statement.takes_named = true;
+      if (named && tokens_[i].text == "caller") statement.takes_caller = true;
+    }
+    return {};
+  }
+
+  Status call_block(Statement& statement) {
+    statement.kind = Statement::Kind::call_block;
+    statement.text = "caller";
+    statement.values.push_back(nullptr);
+    if (is_symbol("(")) LOOM_TRY(signature(statement));
+    LOOM_ASSIGN(statement.values[0], expression());
+    if (statement.values[0]->kind != Expr::Kind::call) return fail("expected a call");
+    return macro_body(statement, "endcall");
+  }
+
+  Status filter_block(Statement& statement) {
+    statement.kind = Statement::Kind::filter_block;
+    LOOM_ASSIGN(ExprPtr first, one_filter(nullptr));
+    LOOM_ASSIGN(ExprPtr chain, filters(std::move(first)));
+    statement.values.push_back(std::move(chain));
+    return body_until(statement, "endfilter");
+  }
+
+  Status with(Statement& statement) {
+    statement.kind = Statement::Kind::with;
+    while (peek().kind != Token::Kind::block_end) {
+      if (!statement.values.empty()) LOOM_TRY(expect_symbol(","));
+      LOOM_ASSIGN(Target name, one_target(false));
+      LOOM_TRY(expect_symbol("="));
+      LOOM_ASSIGN(ExprPtr value, expression());
+      statement.target.parts.push_back(std::move(name));
+      statement.values.push_back(std::move(value));
+    }
+    return body_until(statement, "endwith");
   }
 
   int nesting_ = 0;

@@ -1,4 +1,4 @@
-// Operations on strings that exist as filters, as methods, or as both; and tojson.
+// Operations on strings that exist as filters, as methods, or as both: white space, cases, parts.
 #include "base/text.hpp"
 #include "jinja/library.hpp"
 #include "text/unicode.hpp"
@@ -29,102 +29,178 @@ std::string strip(std::string_view text, unsigned sides, const Value& characters
   return std::string(text);
 }
 
-std::string lower(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const text::CodePoint c = text::code_point_at(text, at);
-    text::append_lower(out, c.value);
-    at += c.length;
-  }
-  return out;
-}
-
-std::string upper(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const text::CodePoint c = text::code_point_at(text, at);
-    text::append_upper(out, c.value);
-    at += c.length;
-  }
-  return out;
-}
-
 std::string capitalize(std::string_view text) {
   if (text.empty()) return {};
   const size_t first = text::code_point_at(text, 0).length;
-  return upper(text.substr(0, first)) + lower(text.substr(first));
+  return upper_text(text.substr(0, first)) + lower_text(text.substr(first));
 }
 
-std::string title(std::string_view text) {
+bool is_cased(std::string_view character) {
+  return lower_text(character) != character || upper_text(character) != character;
+}
+
+// str.title(): a letter after anything but a letter is large.
+std::string title_method(std::string_view text) {
   std::string out;
   bool inside = false;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0;
-    if (letter && !inside && c >= 'a' && c <= 'z') {
-      out += static_cast<char>(c - 'a' + 'A');
-    } else if (letter && inside && c >= 'A' && c <= 'Z') {
-      out += static_cast<char>(c - 'A' + 'a');
-    } else {
-      out += c;
-    }
-    inside = letter;
+  for (const std::string_view one : characters(text)) {
+    out += inside ? lower_text(one) : upper_text(one);
+    inside = is_cased(one);
   }
   return out;
 }
 
-std::vector<std::string> split_at_space(std::string_view text) {
+std::string swap_case(std::string_view text) {
+  std::string out;
+  for (const std::string_view one : characters(text)) {
+    const std::string large = upper_text(one);
+    out += large == one ? lower_text(one) : large;
+  }
+  return out;
+}
+
+bool is_space(std::string_view character) {
+  return text::is_python_space(text::code_point_at(character, 0).value);
+}
+
+// Words; with a limit the last part is what remains, from its first word on.
+std::vector<std::string> split_at_space(std::string_view text, int64_t limit) {
   std::vector<std::string> parts;
-  std::string part;
+  size_t at = 0;
+  const auto skip = [&](bool space) {
+    while (at < text.size()) {
+      const size_t length = text::code_point_at(text, at).length;
+      if (is_space(text.substr(at, length)) != space) break;
+      at += length;
+    }
+  };
+  for (skip(true); at < text.size(); skip(true)) {
+    if (static_cast<int64_t>(parts.size()) == limit) {
+      parts.push_back(strip(text.substr(at), kRight, Value()));
+      break;
+    }
+    const size_t begin = at;
+    skip(false);
+    parts.emplace_back(text.substr(begin, at - begin));
+  }
+  return parts;
+}
+
+std::vector<std::string> split_at_space_from_end(std::string_view text, int64_t limit) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::string rest = strip(text, kRight, Value());
+    text = text.substr(0, rest.size());
+    if (strip(text, kLeft, Value()).empty()) break;
+    size_t begin = text.size();
+    if (static_cast<int64_t>(parts.size()) == limit) {
+      begin = text.size() - strip(text, kLeft, Value()).size();
+    } else {
+      while (begin > 0) {
+        const size_t length = text::code_point_before(text, begin).length;
+        if (is_space(text.substr(begin - length, length))) break;
+        begin -= length;
+      }
+    }
+    parts.emplace_back(text.substr(begin));
+    text = text.substr(0, begin);
+    if (static_cast<int64_t>(parts.size()) > limit) break;
+  }
+  return {parts.rbegin(), parts.rend()};
+}
+
+std::vector<std::string> split_at(std::string_view text, const std::string& separator,
+                                  int64_t limit, bool from_end) {
+  std::vector<std::string> parts;
+  while (limit-- > 0) {
+    const size_t found = from_end ? text.rfind(separator) : text.find(separator);
+    if (found == std::string_view::npos) break;
+    const size_t behind = found + separator.size();
+    parts.emplace_back(from_end ? text.substr(behind) : text.substr(0, found));
+    text = from_end ? text.substr(0, found) : text.substr(behind);
+  }
+  parts.emplace_back(text);
+  if (from_end) return {parts.rbegin(), parts.rend()};
+  return parts;
+}
+
+std::vector<std::string> split_lines(std::string_view text, bool keep_ends) {
+  std::vector<std::string> lines;
+  size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
     const text::CodePoint c = text::code_point_at(text, at);
-    if (!text::is_python_space(c.value)) {
-      part += text.substr(at, c.length);
-    } else if (!part.empty()) {
-      parts.push_back(std::move(part));
-      part.clear();
-    }
+    const size_t end = at;
     at += c.length;
+    const bool breaks = (c.value >= 0x0A && c.value <= 0x0D) ||
+                        (c.value >= 0x1C && c.value <= 0x1E) || c.value == 0x85 ||
+                        c.value == 0x2028 || c.value == 0x2029;
+    if (!breaks) continue;
+    if (c.value == '\r' && at < text.size() && text[at] == '\n') ++at;
+    lines.emplace_back(text.substr(begin, (keep_ends ? at : end) - begin));
+    begin = at;
   }
-  if (!part.empty()) parts.push_back(std::move(part));
-  return parts;
+  if (begin < text.size()) lines.emplace_back(text.substr(begin));
+  return lines;
+}
+
+Result<Value> list_of(std::vector<std::string> parts, Meter& meter, int64_t offset) {
+  Value::List list;
+  for (std::string& part : parts) {
+    LOOM_ASSIGN(Value value, meter.make(std::move(part), offset));
+    list.push_back(std::move(value));
+  }
+  return meter.make(std::move(list), offset);
 }
 
 Result<Value> split(const Call& call, std::string_view text, Meter& meter) {
   const Value separator = call.argument(0, "sep");
-  const Value limit = call.argument(1, "maxsplit");
-  std::vector<std::string> parts;
+  const Value most = call.argument(1, "maxsplit");
+  const int64_t limit = most.is_integer() && most.number() >= 0 ? most.number() : INT64_MAX;
+  const bool from_end = call.name == "rsplit";
+  if (call.name == "splitlines") {
+    return list_of(split_lines(text, call.argument(0, "keepends").truthy()), meter, call.offset);
+  }
   if (!separator.is(Value::Kind::string)) {
-    if (limit.is_number())
-      return meter.refuse("split() with a limit and no separator", call.offset);
-    parts = split_at_space(text);
-  } else {
-    if (separator.text().empty()) return meter.fail("split() by an empty string", call.offset);
-    int64_t left = limit.is_number() && limit.number() >= 0 ? limit.number() : INT64_MAX;
-    size_t at = 0;
-    while (left-- > 0) {
-      const size_t found = text.find(separator.text(), at);
-      if (found == std::string_view::npos) break;
-      parts.emplace_back(text.substr(at, found - at));
-      at = found + separator.text().size();
-    }
-    parts.emplace_back(text.substr(at));
+    return list_of(from_end ? split_at_space_from_end(text, limit) : split_at_space(text, limit),
+                   meter, call.offset);
   }
-  Value::List list;
-  for (std::string& part : parts) {
-    LOOM_ASSIGN(Value value, meter.make(std::move(part), call.offset));
-    list.push_back(std::move(value));
+  if (separator.text().empty()) return meter.fail("split() by an empty string", call.offset);
+  return list_of(split_at(text, separator.text(), limit, from_end), meter, call.offset);
+}
+
+// "a=b".partition("="): before, the separator, behind.
+Result<Value> partition(const Call& call, const std::string& text, Meter& meter) {
+  const Value separator = call.argument(0, "sep");
+  if (separator.text().empty()) return meter.fail("partition() needs a separator", call.offset);
+  const bool from_end = call.name == "rpartition";
+  const size_t found = from_end ? text.rfind(separator.text()) : text.find(separator.text());
+  std::vector<std::string> parts = {text, "", ""};
+  if (found != std::string::npos) {
+    parts = {text.substr(0, found), separator.text(), text.substr(found + separator.text().size())};
+  } else if (from_end) {
+    parts = {"", "", text};
   }
-  return meter.make(std::move(list), call.offset);
+  LOOM_ASSIGN(const Value list, list_of(std::move(parts), meter, call.offset));
+  return Value::list(list.items(), Value::Sequence::tuple);
 }
 
 Result<Value> replace(const Call& call, std::string_view text, Meter& meter) {
   const Value from = call.argument(0, "old"), to = call.argument(1, "new");
-  if (!from.is(Value::Kind::string) || !to.is(Value::Kind::string) || from.text().empty()) {
-    return meter.fail("replace() needs two strings, the first not empty", call.offset);
+  if (!from.is(Value::Kind::string) || !to.is(Value::Kind::string)) {
+    return meter.fail("replace() needs two strings", call.offset);
   }
   const Value count = call.argument(2, "count");
-  int64_t left = count.is_number() && count.number() >= 0 ? count.number() : INT64_MAX;
+  int64_t left = count.is_integer() && count.number() >= 0 ? count.number() : INT64_MAX;
   std::string out;
+  if (from.text().empty()) {  // between all characters
+    for (const std::string_view one : characters(text)) {
+      LOOM_TRY(meter.work(to.text().size(), call.offset));
+      if (left-- > 0) out += to.text();
+      out += one;
+    }
+    if (left > 0) out += to.text();
+    return meter.make(std::move(out), call.offset);
+  }
   size_t at = 0;
   while (left-- > 0) {
     const size_t found = text.find(from.text(), at);
@@ -138,85 +214,75 @@ Result<Value> replace(const Call& call, std::string_view text, Meter& meter) {
   return meter.make(std::move(out), call.offset);
 }
 
+// startswith and endswith take one string or a tuple of them.
 Result<Value> affix(const Call& call, std::string_view text, Meter& meter) {
-  const Value& part = call.arguments.empty() ? Value() : call.arguments[0];
-  if (!part.is(Value::Kind::string)) {
-    return meter.refuse(cat(call.name, "() of anything but one string"), call.offset);
+  const Value part = call.argument(0, "prefix");
+  const Value::List all = part.is(Value::Kind::list) ? part.items() : Value::List{part};
+  for (const Value& one : all) {
+    if (!one.is(Value::Kind::string)) {
+      return meter.fail(cat(call.name, "() needs a string, not ", kind_name(one)), call.offset);
+    }
+    const size_t size = one.text().size();
+    if (size > text.size()) continue;
+    const size_t from = call.name == "startswith" ? 0 : text.size() - size;
+    if (text.substr(from, size) == one.text()) return Value::boolean(true);
   }
-  const size_t size = part.text().size();
-  if (size > text.size()) return Value::boolean(false);
-  const size_t from = call.name == "startswith" ? 0 : text.size() - size;
-  return Value::boolean(text.substr(from, size) == part.text());
+  return Value::boolean(false);
 }
 
-void append_json_string(std::string& out, std::string_view text) {
-  static constexpr std::string_view kFrom = "\"\\\b\f\n\r\t", kTo = "\"\\bfnrt";
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const size_t known = kFrom.find(c);
-    if (known != std::string_view::npos) {
-      out += '\\';
-      out += kTo[known];
-    } else if (byte < 0x20) {
-      out += cat("\\u00", kHex[byte >> 4], kHex[byte & 15]);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
+Result<Value> without_affix(const Call& call, const std::string& text, Meter& meter) {
+  const std::string part = call.argument(0, "prefix").text();
+  const bool front = call.name == "removeprefix";
+  const bool there = text.size() >= part.size() &&
+                     text.compare(front ? 0 : text.size() - part.size(), part.size(), part) == 0;
+  if (!there) return meter.make(text, call.offset);
+  return meter.make(front ? text.substr(part.size()) : text.substr(0, text.size() - part.size()),
+                    call.offset);
 }
 
 }  // namespace
 
-bool append_json(std::string& out, const Value& value) {
-  bool whole = true;
-  switch (value.kind()) {
-    case Value::Kind::none: out += "null"; return true;
-    case Value::Kind::boolean: out += value.number() != 0 ? "true" : "false"; return true;
-    case Value::Kind::integer: out += std::to_string(value.number()); return true;
-    case Value::Kind::string: append_json_string(out, value.text()); return true;
-    case Value::Kind::list:
-      out += '[';
-      for (size_t i = 0; i < value.items().size(); ++i) {
-        if (i > 0) out += ", ";
-        whole = append_json(out, value.items()[i]) && whole;
-      }
-      out += ']';
-      return whole;
-    case Value::Kind::dict:
-      out += '{';
-      for (size_t i = 0; i < value.members().size(); ++i) {
-        if (i > 0) out += ", ";
-        append_json_string(out, value.members()[i].first);
-        out += ": ";
-        whole = append_json(out, value.members()[i].second) && whole;
-      }
-      out += '}';
-      return whole;
-    default: return false;
+std::string lower_text(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const text::CodePoint c = text::code_point_at(text, at);
+    text::append_lower(out, c.value);
+    at += c.length;
   }
+  return out;
+}
+
+std::string upper_text(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const text::CodePoint c = text::code_point_at(text, at);
+    text::append_upper(out, c.value);
+    at += c.length;
+  }
+  return out;
 }
 
 Result<Value> text_operation(const Call& call, const std::string& text, bool& known, Meter& meter) {
   known = true;
-  LOOM_TRY(meter.work(text.size(), call.offset));
+  LOOM_TRY(meter.work(4 * text.size(), call.offset));
+  const std::string_view name = call.name;
   const Value characters = call.argument(0, "chars");
-  if (call.name == "strip" || call.name == "trim") {
+  if (name == "strip" || name == "trim") {
     return meter.make(strip(text, kLeft | kRight, characters), call.offset);
   }
-  if (call.name == "lstrip") return meter.make(strip(text, kLeft, characters), call.offset);
-  if (call.name == "rstrip") return meter.make(strip(text, kRight, characters), call.offset);
-  if (call.name == "lower") return meter.make(lower(text), call.offset);
-  if (call.name == "upper") return meter.make(upper(text), call.offset);
-  if (call.name == "capitalize") return meter.make(capitalize(text), call.offset);
-  if (call.name == "title") return meter.make(title(text), call.offset);
-  if (call.name == "replace") return replace(call, text, meter);
-  if (call.name == "split") return split(call, text, meter);
-  if (call.name == "startswith" || call.name == "endswith") return affix(call, text, meter);
-  known = false;
-  return Value();
+  if (name == "lstrip") return meter.make(strip(text, kLeft, characters), call.offset);
+  if (name == "rstrip") return meter.make(strip(text, kRight, characters), call.offset);
+  if (name == "lower" || name == "casefold") return meter.make(lower_text(text), call.offset);
+  if (name == "upper") return meter.make(upper_text(text), call.offset);
+  if (name == "capitalize") return meter.make(capitalize(text), call.offset);
+  if (name == "title") return meter.make(title_method(text), call.offset);
+  if (name == "swapcase") return meter.make(swap_case(text), call.offset);
+  if (name == "replace") return replace(call, text, meter);
+  if (name == "split" || name == "rsplit" || name == "splitlines") return split(call, text, meter);
+  if (name == "partition" || name == "rpartition") return partition(call, text, meter);
+  if (name == "startswith" || name == "endswith") return affix(call, text, meter);
+  if (name == "removeprefix" || name == "removesuffix") return without_affix(call, text, meter);
+  return text_search(call, text, known, meter);
 }
 
 }  // namespace loom::core::jinja

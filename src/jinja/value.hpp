@@ -1,6 +1,6 @@
 // Values of the template language: what Python would hold in the variables of a chat template.
 // Immutable and shared, except the attributes of a namespace. Nothing of the host is reachable from
-// a value.
+// a value. Keys of mappings are strings or integers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "io/json.hpp"
+
 namespace loom::core::jinja {
+
+struct Callable;
 
 class Value {
  public:
@@ -19,12 +23,15 @@ class Value {
     none,
     boolean,
     integer,
+    real,
     string,
     list,
     dict,
     space,
     function
   };
+  // What Python would call a list: they print, compare and measure differently.
+  enum class Sequence : uint8_t { list, tuple, generator, view };
   using List = std::vector<Value>;
   using Member = std::pair<std::string, Value>;
   using Dict = std::vector<Member>;  // in the order of insertion, as in Python
@@ -34,21 +41,27 @@ class Value {
   static Value none() { return Value(Kind::none); }
   static Value boolean(bool v) { return Value(Kind::boolean, v ? 1 : 0); }
   static Value integer(int64_t v) { return Value(Kind::integer, v); }
-  static Value string(std::string v);
-  static Value list(List v);
+  static Value real(double v);
+  static Value string(std::string v, bool safe = false);  // safe: marked as escaped
+  static Value list(List v, Sequence sequence = Sequence::list);
   static Value dict(Dict v);
   static Value space(Dict v);  // what namespace() makes: its attributes can be set
-  // A function of the library by its name: it is defined, and nothing else can be done with it.
-  static Value function() { return Value(Kind::function, 1); }
+  static Value function(std::shared_ptr<const Callable> v);
+  static Value from_json(const JsonValue& json);  // an unsigned integer above int64 is a real
 
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
-  bool is_number() const { return kind_ == Kind::integer || kind_ == Kind::boolean; }
-  int64_t number() const { return number_; }
+  bool is_integer() const { return kind_ == Kind::integer || kind_ == Kind::boolean; }
+  bool is_number() const { return is_integer() || kind_ == Kind::real; }
+  int64_t number() const { return number_; }  // of an integer or a boolean, else 0
+  double as_real() const { return kind_ == Kind::real ? real_ : static_cast<double>(number_); }
+  bool is_safe() const { return safe_; }
+  Sequence sequence() const { return sequence_; }
   // Empty when the value is of another kind.
   const std::string& text() const;
   const List& items() const;
   const Dict& members() const;
+  const Callable* callable() const { return function_.get(); }
 
   const Value* find(std::string_view key) const;
   void set_attribute(const std::string& key, Value value) const;  // of a namespace
@@ -57,21 +70,55 @@ class Value {
   bool equals(const Value& other) const;       // the == of Python
   int depth() const { return depth_; }         // levels of lists and dicts inside
   uint64_t weight() const { return weight_; }  // values inside, shared ones as often as they appear
+  // A namespace or a function inside: neither may be stored where it could reach itself.
   bool holds_space() const { return holds_space_; }
 
  private:
   explicit Value(Kind kind, int64_t number = 0) : kind_(kind), number_(number) {}
   void note(const Value& child);
   Kind kind_ = Kind::undefined;
-  bool holds_space_ = false;
+  Sequence sequence_ = Sequence::list;
+  bool holds_space_ = false, safe_ = false;
   int depth_ = 0;
   uint64_t weight_ = 1;
   int64_t number_ = 0;
+  double real_ = 0;
   std::shared_ptr<const std::string> text_;
   std::shared_ptr<const List> list_;
   std::shared_ptr<Dict> dict_;
+  std::shared_ptr<const Callable> function_;
 };
 
+struct Statement;
+struct Scope;
+
+// What a value that can be called stands for. A macro knows the variables around it but does not
+// keep them alive: they hold the macro.
+struct Callable {
+  enum class Kind : uint8_t {
+    library,  // a function of the library by its name
+    method,   // name of self
+    macro,    // statement, scope
+    loop      // {% for ... recursive %}: statement, depth
+  };
+  Kind kind = Kind::library;
+  std::string name;
+  Value self;
+  const Statement* statement = nullptr;
+  std::weak_ptr<Scope> scope;
+  int64_t depth = 0;
+  // loop: what loop.changed() was last asked about, and what {{ loop.index }} finds
+  std::shared_ptr<Value::List> changed;
+  Value::Dict members;
+};
+
+// The member of a Dict that has the key 7: a name that no string of a template has, because it is
+// not UTF-8.
+std::string dict_key(const Value& key);  // of a string or an integer
+bool is_integer_key(const std::string& key, int64_t& number);
+
 std::string_view kind_name(Value::Kind kind);
+// What type() of Python would be called, in messages about values.
+std::string kind_name(const Value& value);
 
 }  // namespace loom::core::jinja

@@ -11,7 +11,8 @@ namespace {
 ChatInputs inputs_of(const JsonValue& conversation, bool prompt) {
   ChatInputs inputs;
   for (const JsonValue& message : conversation.elements()) {
-    inputs.messages.push_back({member(message, "role").text(), member(message, "content").text()});
+    inputs.messages.push_back(
+        {member(message, "role").text(), member(message, "content").text(), {}});
   }
   inputs.add_generation_prompt = prompt;
   inputs.now = {2026, 11, 2};
@@ -67,7 +68,7 @@ TEST(ChatTemplateTest, TheSharedModelsTemplateIsChatML) {
   const Result<ChatTemplate> chat = ChatTemplate::parse(source, path);
   ASSERT_TRUE(chat.ok()) << chat.error().str();
   ChatInputs inputs;
-  inputs.messages = {{"user", "Hi"}};
+  inputs.messages = {{"user", "Hi", {}}};
   EXPECT_EQ(*chat->render(inputs), "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
@@ -76,23 +77,23 @@ struct Refusal {
   const char* error;
 };
 
-TEST(ChatTemplateTest, WhatIsBeyondTheSubsetIsNamed) {
+TEST(ChatTemplateTest, WhatCannotBeReadIsNamed) {
   const Refusal cases[] = {
-      {"a{% macro f() %}{% endmacro %}", "t: at byte 4: the tag 'macro' is not supported"},
       {"{% include 'x' %}", "t: at byte 3: the tag 'include' is not supported"},
-      {"{% raw %}{% endraw %}", "t: at byte 3: the tag 'raw' is not supported"},
-      {"{% for x in y recursive %}{% endfor %}", "t: at byte 14: 'recursive' is not supported"},
-      {"{% set a, b = 1, 2 %}", "t: at byte 8: 'set' with several variables is not supported"},
-      {"{{ (1, 2) }}", "t: at byte 5: a tuple is not supported"},
-      {"{{ 1.5 }}", "t: at byte 3: a number that is no decimal integer is not supported"},
-      {"{{ 2 ** 3 }}", "t: at byte 5: the operator '**' is not supported"},
-      {"{{ 1 < 2 < 3 }}", "t: at byte 9: a chain of comparisons is not supported"},
-      {"{{ f(*x) }}", "t: at byte 5: '*' before an argument is not supported"},
+      {"{% import 'x' as y %}", "t: at byte 3: the tag 'import' is not supported"},
+      {"{% extends 'x' %}", "t: at byte 3: the tag 'extends' is not supported"},
+      {"{% block x %}{% endblock %}", "t: at byte 3: the tag 'block' is not supported"},
+      {"{% do x %}", "t: at byte 3: the tag 'do' is not supported"},
       {"{{ '\\N{DASH}' }}", "t: at byte 3: the escape '\\N' is not supported"},
+      {"{{ 99999999999999999999 }}", "t: at byte 3: a number that large is not supported"},
       {"{{ 1", "t: at byte 4: a tag without an end"},
       {"{% if x %}", "t: at byte 10: expected '{% endif %}'"},
       {"{% endif %}", "t: at byte 0: unexpected 'endif'"},
       {"{% for x in y %}{% endif %}", "t: at byte 19: unexpected 'endif'"},
+      {"{% macro f(a=1, b) %}{% endmacro %}",
+       "t: at byte 17: a parameter without a default after one that has it"},
+      {"{% call x %}{% endcall %}", "t: at byte 10: expected a call"},
+      {"{% raw %}x", "t: at byte 9: a raw block without an end"},
       {"{# x", "t: at byte 2: a comment without an end"},
       {"{{ 'x }}", "t: at byte 3: a string without an end"},
       {"{{ ) }}", "t: at byte 3: an unexpected ')'"},
@@ -117,41 +118,110 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
       {"{{ 'x'.encode() }}", "t: at byte 3: the method 'encode' of a string is not supported"},
       {"{{ strftime_now('%Q') }}", "t: at byte 3: the format '%Q' is not supported"},
       {"{{ strftime_now(7) }}", "t: at byte 3: strftime_now() needs a format"},
-      {"{{ lipsum(7) }}", "t: at byte 3: the function 'lipsum' is not supported"},
+      {"{{ lipsum(7) }}", "t: at byte 3: 'lipsum' is undefined"},
       {"{{ range }}", "t: at byte 0: printing a function is not supported"},
-      {"{{ messages }}", "t: at byte 0: printing a list is not supported"},
-      {"{{ messages[0] }}", "t: at byte 0: printing a mapping is not supported"},
       {"{{ nothing.x }}", "t: at byte 3: 'nothing' is undefined"},
       {"{{ messages[7].role }}", "t: at byte 3: 'item 7' is undefined"},
+      {"{{ messages.append(1) }}", "t: at byte 3: 'append' is undefined"},
       {"{{ 'a' + nothing }}", "t: at byte 3: 'nothing' is undefined"},
       {"{{ 'a' + 1 }}", "t: at byte 3: cannot compute a string + an integer"},
-      {"{{ 4 / 2 }}", "t: at byte 3: the operator '/' is not supported"},
       {"{{ 9223372036854775 * 999999 }}", "t: at byte 3: '*' overflows or divides by zero"},
       {"{{ 1 % 0 }}", "t: at byte 3: '%' overflows or divides by zero"},
+      {"{{ 1 / 0 }}", "t: at byte 3: '/' divides by zero"},
       {"{{ 'a' < 1 }}", "t: at byte 3: cannot order a string and an integer"},
+      {"{{ messages | map('upper') | length }}", "t: at byte 3: no length of a generator"},
       {"{% for x in 5 %}{% endfor %}", "t: at byte 3: cannot iterate over an integer"},
-      {"{% for a, b in messages %}{% endfor %}",
-       "t: at byte 3: cannot unpack a mapping to 2 names"},
+      {"{% for a, b, c in messages %}{% endfor %}",
+       "t: at byte 3: cannot unpack 2 values of a mapping to 3 names"},
       {"{% set x.y = 1 %}", "t: at byte 3: 'x' is no namespace"},
+      {"{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}",
+       "t: at byte 33: 'm' takes 1 arguments, and not ''"},
       {"{% set n = namespace() %}{% set n.n = n %}",
-       "t: at byte 28: a namespace in a namespace is not supported"},
+       "t: at byte 28: a namespace or a function in a namespace is not supported"},
       {"{% set n = namespace() %}{{ [n] }}",
-       "t: at byte 28: a namespace inside of another value is not supported"},
-      {"{{ messages() }}", "t: at byte 3: this value is no function"},
+       "t: at byte 28: a namespace or a function inside of another value is not supported"},
+      {"{{ messages() }}", "t: at byte 3: a list is no function"},
       {"{{ 1 in 2 }}", "t: at byte 3: cannot look into an integer"},
-      {"{{ messages | tojson(indent=2) }}",
-       "t: at byte 3: 'tojson' with arguments is not supported"},
-      {"{{ {1: 2} }}", "t: at byte 3: a key that is no string is not supported"},
+      {"{{ {none: 2} }}", "t: at byte 3: a key that is no string and no integer is not supported"},
+      {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+       "t: at byte 18: calls are nested too deeply"},
   };
   ChatInputs inputs;
-  inputs.messages = {{"user", "Hi"}};
+  inputs.messages = {{"user", "Hi", {}}};
   for (const Refusal& c : cases) {
     const Result<ChatTemplate> chat = ChatTemplate::parse(c.source, "t");
-    ASSERT_TRUE(chat.ok()) << chat.error().str();
+    ASSERT_TRUE(chat.ok()) << c.source << chat.error().str();
     const Result<std::string> text = chat->render(inputs);
     ASSERT_FALSE(text.ok()) << c.source;
     EXPECT_EQ(text.error().str(), c.error) << c.source;
   }
+}
+
+// What jinja2 prints for the same template; tests/outside/templates.py asks it for many more.
+TEST(ChatTemplateTest, WhatRealTemplatesUseRendersLikeJinja) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{% macro f(a, b='z') %}[{{ a }}{{ b }}{{ varargs | length }}]{% endmacro %}"
+       "{{ f(1) }}{{ f(1, b=2) }}{{ f(1, 2, 3) }}",
+       "[1z0][120][121]"},
+      {"{% macro f() %}<{{ caller(2) }}>{% endmacro %}{% call(x) f() %}{{ x + 1 }}{% endcall %}",
+       "<3>"},
+      {"{% for x in [1, [2, [3]]] recursive %}{{ loop(x) if x is sequence else x ~ loop.depth }}"
+       "{% endfor %}",
+       "112233"},
+      {"{% for x in 'abc' %}{{ loop.cycle(1, 2) }}{{ loop.changed(x == 'a') }}{% endfor %}",
+       "1True2True1False"},
+      {"{% set x %} a {% endset %}{% set y | trim | upper %} b {% endset %}{{ x }}{{ y }}", " a B"},
+      {"{% filter upper %}a{% endfilter %}{% with a = 1, b = 2 %}{{ a + b }}{% endwith %}", "A3"},
+      {"{{ messages }} {{ (1,) }} {{ [1.0, none, true, \"it's\"] }}",
+       "[{'role': 'user', 'content': 'Hi'}] (1,) [1.0, None, True, \"it's\"]"},
+      {"{{ {'b': 1, 'a': [1.5, 'é']} | tojson(indent=2, sort_keys=true) }}",
+       "{\n  \"a\": [\n    1.5,\n    \"é\"\n  ],\n  \"b\": 1\n}"},
+      {"{{ ['é', 1e20] | tojson(ensure_ascii=true, separators=(',', ':')) }}",
+       "[\"\\u00e9\",1e+20]"},
+      {"{{ 7 / 2 }} {{ 4 / 2 }} {{ -7 // 2 }} {{ 2 ** 10 }} {{ 1 < 2 < 3 }} {{ 0.1 + 0.2 }}",
+       "3.5 2.0 -4 1024 True 0.30000000000000004"},
+      {"{{ 2.5 | round }} {{ 2.675 | round(2) }} {{ '3.9' | int }} {{ 'x' | int(7) }}",
+       "2.0 2.67 3 7"},
+      {"{{ {512: 'a'}[512] }} {{ {'items': 1}.items is callable }} {{ {'items': 1}['items'] }}",
+       "a True 1"},
+      {"{{ [3, 1, 2] | sort(reverse=true) }} {{ ['b', 'A'] | sort }} {{ [1, 1] | unique | list }}",
+       "[3, 2, 1] ['A', 'b'] [1]"},
+      {"{% for k, v in {'b': 2, 'a': 1} | dictsort %}{{ k }}{{ v }}{% endfor %}", "a1b2"},
+      {"{% for k, g in messages | groupby('role') %}{{ k }}{{ g | length }}{% endfor %}", "user1"},
+      {"{% raw %}{{ x }}{% endraw %}", "{{ x }}"},
+      {"{{ '%s-%03d' % ('a', 7) }} {{ '{} {b}'.format(1, b=2) }}", "a-007 1 2"},
+      {"{{ '<b>' | safe + '<' }}", "<b>&lt;"},
+      // A name that the outermost level sets first is not the conversation's, not even before.
+      {"{% for i in [1] %}[{{ tools }}]{% endfor %}{% set tools = 1 %}{{ tools }}", "[]1"},
+  };
+  ChatInputs inputs;
+  inputs.messages = {{"user", "Hi", {}}};
+  for (const auto& [source, expected] : cases) {
+    const Result<ChatTemplate> chat = ChatTemplate::parse(source, "t");
+    ASSERT_TRUE(chat.ok()) << source << chat.error().str();
+    const Result<std::string> text = chat->render(inputs);
+    ASSERT_TRUE(text.ok()) << source << text.error().str();
+    EXPECT_EQ(*text, expected) << source;
+  }
+}
+
+TEST(ChatTemplateTest, MessagesToolsAndVariablesReachTheTemplate) {
+  const auto json = [](const char* text) { return *parse_json(text, "test"); };
+  ChatInputs inputs;
+  inputs.messages = {
+      {"assistant", "", json(R"({"content": null, "tool_calls": [{"id": "1"}], "role": "x"})")}};
+  inputs.tools = json(R"([{"type": "function", "function": {"name": "f"}}])");
+  inputs.variables = json(R"({"enable_thinking": false, "level": 2.5})");
+  const std::string source =
+      "{{ messages[0] }} {{ tools[0].function.name }} {{ documents }} {{ enable_thinking }} "
+      "{{ level }}";
+  const Result<ChatTemplate> chat = ChatTemplate::parse(source, "t");
+  ASSERT_TRUE(chat.ok());
+  EXPECT_EQ(*chat->render(inputs),
+            "{'role': 'assistant', 'content': None, 'tool_calls': [{'id': '1'}]} f None False 2.5");
+  inputs.variables = json(R"({"messages": 1})");
+  EXPECT_EQ(chat->render(inputs).error().str(),
+            "the template variable 'messages' is set by the conversation; choose another name");
 }
 
 TEST(ChatTemplateTest, TheDateOfATemplateIsTheOneOfTheInputs) {
@@ -178,7 +248,7 @@ TEST(ChatTemplateTest, NoTemplateRunsOrGrowsWithoutEnd) {
   const std::string ends = "{% endfor %}{% endfor %}";
   const std::pair<std::string, std::string> cases[] = {
       {loop + ends, "rendering takes too many steps"},
-      {"{{ range(999999999999) }}", "rendering takes too many steps"},
+      {"{{ range(999999999999) }}", "range() of more than 100000"},
       {"{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor "
        "%}",
        "rendering takes too much memory"},
@@ -229,7 +299,7 @@ TEST(ChatTemplateTest, DeepNestingIsRefusedNotFollowed) {
 TEST(ChatTemplateTest, BrokenUtf8InMessagesIsRepaired) {
   const Result<ChatTemplate> chat = ChatTemplate::parse("{{ messages[0].content }}", "t");
   ChatInputs inputs;
-  inputs.messages = {{"user", "a\xFF"}};
+  inputs.messages = {{"user", "a\xFF", {}}};
   EXPECT_EQ(*chat->render(inputs), "a\xEF\xBF\xBD");
 }
 
