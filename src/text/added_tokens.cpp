@@ -85,7 +85,7 @@ std::optional<TokenTrie::Hit> TokenTrie::find(std::string_view text, size_t from
   return std::nullopt;
 }
 
-Status AddedTokens::add(AddedToken token, const Bpe& model, const Normalizer& normalizer,
+Status AddedTokens::add(AddedToken token, const WordModel& model, const Normalizer& normalizer,
                         const std::string& where) {
   const auto content_error = [&](std::string message) {
     return bad_file(std::move(message), where + ".content");
@@ -134,8 +134,9 @@ Status AddedTokens::add(AddedToken token, const Bpe& model, const Normalizer& no
   return {};
 }
 
-Result<AddedTokens> AddedTokens::make(const std::vector<AddedTokenSpec>& list, const Bpe& model,
-                                      const Normalizer& normalizer, const std::string& where) {
+Result<AddedTokens> AddedTokens::make(const std::vector<AddedTokenSpec>& list,
+                                      const WordModel& model, const Normalizer& normalizer,
+                                      const std::string& where) {
   AddedTokens added;
   for (size_t i = 0; i < list.size(); ++i) {
     LOOM_TRY(added.add({list[i], {}}, model, normalizer, cat(where, "[", i, "]")));

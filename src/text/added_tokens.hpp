@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/bpe.hpp"
 #include "text/normalizer.hpp"
+#include "text/word_model.hpp"
 
 namespace loom::core::text {
 
@@ -52,7 +52,7 @@ struct TextPart {
 class AddedTokens {
  public:
   // `where` names the list in messages.
-  static Result<AddedTokens> make(const std::vector<AddedTokenSpec>& list, const Bpe& model,
+  static Result<AddedTokens> make(const std::vector<AddedTokenSpec>& list, const WordModel& model,
                                   const Normalizer& normalizer, const std::string& where);
 
   // Cuts `text` at the tokens with this `normalized`; with `skip_special` special tokens stay text.
@@ -64,7 +64,7 @@ class AddedTokens {
   const AddedToken* find(std::string_view content) const;
 
  private:
-  Status add(AddedToken token, const Bpe& model, const Normalizer& normalizer,
+  Status add(AddedToken token, const WordModel& model, const Normalizer& normalizer,
              const std::string& where);
 
   std::vector<AddedToken> tokens_;

@@ -13,33 +13,17 @@ namespace loom::core::text {
 namespace {
 
 // Orders a std heap so that its top has the lowest rank, then the lowest position.
-bool later(const Bpe::Scratch::Candidate& a, const Bpe::Scratch::Candidate& b) {
+bool later(const WordModel::Scratch::Candidate& a, const WordModel::Scratch::Candidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
 }
 
-void append_symbol(Bpe::Scratch& scratch, int32_t id) {
+void append_symbol(WordModel::Scratch& scratch, int32_t id) {
   const auto index = static_cast<int32_t>(scratch.symbols.size());
   if (index > 0) scratch.symbols.back().next = index;
   scratch.symbols.push_back({id, index - 1, -1, true});
 }
 
 }  // namespace
-
-Status Bpe::add_vocabulary(const BpeSpec& spec) {
-  const auto fail = [&](std::string_view token, const std::string& what) {
-    return bad_file(cat("token '", printable(token), "'", what), where_ + ".vocab");
-  };
-  vocabulary_.reserve(spec.vocabulary.size());
-  index_.reserve(spec.vocabulary.size());
-  for (const auto& [token, id] : spec.vocabulary) {
-    if (id < 0 || id > kMaxTokenId)
-      return fail(token, cat(": expected a token id from 0 to ", kMaxTokenId));
-    if (!index_.emplace(id, static_cast<uint32_t>(vocabulary_.size())).second)
-      return fail(token, cat(": id ", id, " is taken already"));
-    if (!vocabulary_.insert(token, id)) return fail(token, " appears twice");
-  }
-  return {};
-}
 
 Status Bpe::add_merge(std::string_view left, std::string_view right, int32_t rank) {
   const auto fail = [&](std::string_view token, std::string_view why) {
@@ -59,8 +43,9 @@ Status Bpe::add_merge(std::string_view left, std::string_view right, int32_t ran
   return {};
 }
 
-Result<Bpe> Bpe::make(const BpeSpec& spec, const std::string& where) {
-  Bpe bpe;
+Result<std::unique_ptr<WordModel>> Bpe::make(const BpeSpec& spec, const std::string& where) {
+  auto made = std::make_unique<Bpe>();
+  Bpe& bpe = *made;
   bpe.where_ = where;
   bpe.has_unk_ = spec.unk_token.has_value();
   bpe.unk_token_ = spec.unk_token.value_or("");
@@ -69,7 +54,7 @@ Result<Bpe> Bpe::make(const BpeSpec& spec, const std::string& where) {
   bpe.fuse_unk_ = spec.fuse_unk;
   bpe.byte_fallback_ = spec.byte_fallback;
   bpe.ignore_merges_ = spec.ignore_merges;
-  LOOM_TRY(bpe.add_vocabulary(spec));
+  LOOM_TRY(bpe.add_vocabulary(spec.vocabulary, where));
   if (!spec.ranks.empty() && spec.ranks.size() != spec.merges.size())
     return bad_file("expected one rank for each merge", where + ".merge_ranks");
   bpe.merges_.reserve(spec.merges.size());
@@ -79,7 +64,7 @@ Result<Bpe> Bpe::make(const BpeSpec& spec, const std::string& where) {
         bpe.add_merge(left, right, spec.ranks.empty() ? static_cast<int32_t>(i) : spec.ranks[i]));
   }
   bpe.index_characters();
-  return bpe;
+  return std::unique_ptr<WordModel>(std::move(made));
 }
 
 void Bpe::index_characters() {
@@ -90,12 +75,6 @@ void Bpe::index_characters() {
   for (size_t byte = 0; byte < 256; ++byte) {
     byte_tokens_[byte] = vocabulary_.find(cat("<0x", kHex[byte >> 4], kHex[byte & 15], ">"));
   }
-}
-
-std::optional<std::string_view> Bpe::token(int32_t id) const {
-  const auto found = index_.find(id);
-  if (found == index_.end()) return std::nullopt;
-  return vocabulary_.key(found->second);
 }
 
 int32_t Bpe::find_character(std::string_view character) const {

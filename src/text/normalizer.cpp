@@ -10,18 +10,6 @@ Error too_long() {
   return unsupported("normalizing makes the text too long");
 }
 
-void lowercase(NormalText& piece) {
-  std::string out;
-  size_t from_zero = 0;
-  for (size_t at = 0; at < piece.text.size();) {
-    const CodePoint c = code_point_at(piece.text, at);
-    at += c.length;
-    append_lower(out, c.value);
-    if (at <= piece.from_zero) from_zero = out.size();
-  }
-  piece = {std::move(out), from_zero, piece.at_zero};
-}
-
 void strip(NormalText& piece, bool left, bool right) {
   size_t begin = 0, end = piece.text.size();
   while (left && begin < end) {
@@ -44,6 +32,61 @@ void to_form(NormalText& piece, NormalForm form) {
     piece.from_zero = out.empty() ? 0 : code_point_at(out, 0).length;
   }
   piece.text = std::move(out);
+}
+
+bool is_ideograph(char32_t c) {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) ||
+         (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) ||
+         (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) ||
+         (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+// One pass over the characters: `each` appends what becomes of one.
+template <class Each>
+void rewrite_characters(NormalText& piece, const Each& each) {
+  std::string out;
+  out.reserve(piece.text.size() + piece.text.size() / 8);
+  size_t from_zero = 0;
+  for (size_t at = 0; at < piece.text.size();) {
+    const CodePoint c = code_point_at(piece.text, at);
+    at += c.length;
+    each(c.value, out);
+    if (at <= piece.from_zero) from_zero = out.size();
+  }
+  piece = {std::move(out), from_zero, piece.at_zero};
+}
+
+void lowercase(NormalText& piece) {
+  rewrite_characters(piece, [](char32_t c, std::string& out) { append_lower(out, c); });
+}
+
+void append_clean(char32_t c, std::string& out) {
+  if (c == '\t' || c == '\n' || c == '\r') {
+    out += ' ';
+  } else if (c != 0xFFFD && !is_other(c)) {
+    append_utf8(out, is_white_space(c) ? U' ' : c);
+  }
+}
+
+void append_spaced(char32_t c, std::string& out) {
+  const bool spaced = is_ideograph(c);
+  if (spaced) out += ' ';
+  append_utf8(out, c);
+  if (spaced) out += ' ';
+}
+
+void append_base(char32_t c, std::string& out) {
+  if (!is_nonspacing_mark(c)) append_utf8(out, c);
+}
+
+void as_bert(NormalText& piece, const NormalizerStep& step) {
+  if (step.clean_text) rewrite_characters(piece, append_clean);
+  if (step.spaces_ideographs) rewrite_characters(piece, append_spaced);
+  if (step.strips_accents.value_or(step.lowercases)) {
+    to_form(piece, NormalForm::nfd);
+    rewrite_characters(piece, append_base);
+  }
+  if (step.lowercases) lowercase(piece);
 }
 
 // New content is aligned with the last byte that it replaces.
@@ -89,6 +132,7 @@ Status Normalizer::apply_step(const Step& step, NormalText& piece, Budget& budge
     case NormalizerKind::form: to_form(piece, step.form); break;
     case NormalizerKind::lowercase: lowercase(piece); break;
     case NormalizerKind::strip: strip(piece, step.left, step.right); break;
+    case NormalizerKind::bert: as_bert(piece, step); break;
     case NormalizerKind::replace:
       LOOM_TRY(replace(piece, step.pattern, step.content, budget));
       break;

@@ -4,6 +4,18 @@
 namespace loom::core::text {
 namespace {
 
+Status read_bert_normalizer(const Node& node, NormalizerStep& step) {
+  LOOM_TRY(node.expect_keys(
+      {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}));
+  step.kind = NormalizerKind::bert;
+  LOOM_ASSIGN(step.clean_text, node.boolean("clean_text"));
+  LOOM_ASSIGN(step.spaces_ideographs, node.boolean("handle_chinese_chars"));
+  LOOM_ASSIGN(step.lowercases, node.boolean("lowercase"));
+  if (!node.has_value("strip_accents")) return {};
+  LOOM_ASSIGN(step.strips_accents, node.boolean("strip_accents"));
+  return {};
+}
+
 Result<NormalizerStep> read_normal_step(const Node& node) {
   LOOM_ASSIGN(const std::string type, node.string("type"));
   NormalizerStep step;
@@ -33,6 +45,8 @@ Result<NormalizerStep> read_normal_step(const Node& node) {
     LOOM_TRY(node.expect_keys({"type", "strip_left", "strip_right"}));
     LOOM_ASSIGN(step.left, node.boolean("strip_left"));
     LOOM_ASSIGN(step.right, node.boolean("strip_right"));
+  } else if (type == "BertNormalizer") {
+    LOOM_TRY(read_bert_normalizer(node, step));
   } else {
     return node.not_supported("type", type);
   }

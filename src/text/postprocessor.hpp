@@ -1,6 +1,6 @@
-// The post-processor of tokenizer.json: which ids surround the text (beginning of sequence and the
-// like). Only the template for a single text is read; offsets, which the other processors adjust,
-// do not exist here.
+// The post-processor of tokenizer.json: which ids surround a text, or two (beginning of sequence
+// and the like), and of which type each id is. Offsets, which other processors adjust, do not exist
+// here.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,31 @@ namespace loom::core::text {
 
 class PostProcessor {
  public:
-  // None: a text is its ids. `is_token` says whether an id exists.
-  static Result<PostProcessor> make(const std::optional<std::vector<TemplatePart>>& parts,
+  // A spec without a template: texts are their ids. `is_token` says whether an id exists.
+  static Result<PostProcessor> make(const TokenizerSpec& spec,
                                     const std::function<bool(int32_t)>& is_token);
   // The ids of the text inside their template; without special tokens only the text remains.
   std::vector<int32_t> apply(std::vector<int32_t> text, bool add_special_tokens) const;
 
+  struct Typed {
+    std::vector<int32_t> ids, types;
+  };
+  // The same with types; of two texts where `second` is not null.
+  Typed apply(const std::vector<int32_t>& first, const std::vector<int32_t>* second,
+              bool add_special_tokens) const;
+  // Ids that stand beside one text, or two.
+  size_t special_tokens(bool pair) const;
+
  private:
   struct Part {
-    bool is_text = false;
+    int text = -1;  // which of the texts; -1: ids
+    int32_t type = 0;
     std::vector<int32_t> ids;
   };
-  bool has_template_ = false;
-  std::vector<Part> parts_;
+  static Result<std::vector<Part>> make_parts(const std::vector<TemplatePart>& parts,
+                                              const std::function<bool(int32_t)>& is_token);
+  std::vector<Part> single_ = {{0, 0, {}}};
+  std::vector<Part> pair_ = {{0, 0, {}}, {1, 1, {}}};
 };
 
 }  // namespace loom::core::text

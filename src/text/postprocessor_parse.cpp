@@ -25,11 +25,9 @@ Status read_ids(const Node& node, TemplatePart& part) {
   return {};
 }
 
-Status read_template(const Node& node, std::vector<TemplatePart>& parts) {
-  LOOM_TRY(node.expect_keys({"type", "single", "pair", "special_tokens"}));
-  LOOM_ASSIGN(const std::vector<Node> pieces, node.elements("single"));
-  if (pieces.size() > kMaxParts)
-    return node.error_at("single", cat("more than ", kMaxParts, " pieces"));
+Status read_pieces(const Node& node, std::string_view key, std::vector<TemplatePart>& parts) {
+  LOOM_ASSIGN(const std::vector<Node> pieces, node.elements(key));
+  if (pieces.size() > kMaxParts) return node.error_at(key, cat("more than ", kMaxParts, " pieces"));
   for (const Node& piece : pieces) {
     LOOM_TRY(piece.expect_keys({"Sequence", "SpecialToken"}));
     const bool is_text = piece.has("Sequence");
@@ -41,32 +39,51 @@ Status read_template(const Node& node, std::vector<TemplatePart>& parts) {
     TemplatePart part;
     part.is_text = is_text;
     LOOM_ASSIGN(part.name, inner.string("id"));
-    if (is_text && part.name != "A") return inner.not_supported("id", part.name);
+    if (inner.has_value("type_id")) {
+      LOOM_ASSIGN(part.type, inner.token_id("type_id"));
+    }
+    const bool known = part.name == "A" || (part.name == "B" && key == "pair");
+    if (is_text && !known) return inner.not_supported("id", part.name);
     if (!is_text) LOOM_TRY(read_ids(node, part));
     parts.push_back(std::move(part));
   }
   return {};
 }
 
+Status read_template(const Node& node, TokenizerSpec& spec) {
+  LOOM_TRY(node.expect_keys({"type", "single", "pair", "special_tokens"}));
+  LOOM_TRY(read_pieces(node, "single", *spec.post_processor));
+  return node.has_value("pair") ? read_pieces(node, "pair", spec.pair_processor) : Status();
+}
+
 // "cls" and "sep" of RobertaProcessing and BertProcessing: ["<s>", 0]
-Status read_around(const Node& node, std::vector<TemplatePart>& parts) {
+Result<TemplatePart> read_mark(const Node& node, std::string_view key) {
+  LOOM_ASSIGN(const std::vector<Node> pair, node.elements(key));
+  if (pair.size() != 2) return node.error_at(key, "expected an array of a string and an id");
+  LOOM_ASSIGN(const int32_t id, pair[1].as_token_id());
+  const std::string& token = pair[0].value().text();
+  return TemplatePart{false, token, {{id, token, pair[1].where()}}};
+}
+
+// BERT: [CLS] A [SEP] B [SEP], the second of type 1; RoBERTa: <s> A </s></s> B </s>, all of type 0.
+Status read_around(const Node& node, bool roberta, TokenizerSpec& spec) {
   LOOM_TRY(node.expect_keys({"type", "sep", "cls", "trim_offsets", "add_prefix_space"}));
-  for (const std::string_view key : {"cls", "sep"}) {
-    LOOM_ASSIGN(const std::vector<Node> pair, node.elements(key));
-    if (pair.size() != 2) return node.error_at(key, "expected an array of a string and an id");
-    LOOM_ASSIGN(const int32_t id, pair[1].as_token_id());
-    const std::string& token = pair[0].value().text();
-    parts.push_back({false, token, {{id, token, pair[1].where()}}});
-    if (key == "cls") parts.push_back({true, "A", {}});
-  }
+  LOOM_ASSIGN(const TemplatePart cls, read_mark(node, "cls"));
+  LOOM_ASSIGN(const TemplatePart sep, read_mark(node, "sep"));
+  spec.post_processor = {cls, {true, "A", {}}, sep};
+  spec.pair_processor = *spec.post_processor;
+  if (roberta) spec.pair_processor.push_back(sep);
+  TemplatePart last = sep;
+  last.type = roberta ? 0 : 1;
+  spec.pair_processor.push_back({true, "B", {}, last.type});
+  spec.pair_processor.push_back(std::move(last));
   return {};
 }
 
 }  // namespace
 
-Result<std::optional<std::vector<TemplatePart>>> read_post_processor(const Node& node) {
-  std::optional<std::vector<TemplatePart>> parts;
-  if (node.value().is_null()) return parts;
+Status read_post_processor(const Node& node, TokenizerSpec& spec) {
+  if (node.value().is_null()) return {};
   std::vector<Node> steps;
   LOOM_TRY(flatten_sequence(node, "processors", steps));
   for (const Node& step : steps) {
@@ -75,15 +92,16 @@ Result<std::optional<std::vector<TemplatePart>>> read_post_processor(const Node&
       LOOM_TRY(step.expect_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
       continue;
     }
-    const bool is_template = type == "TemplateProcessing";
-    if (!is_template && type != "RobertaProcessing" && type != "BertProcessing") {
+    const bool is_template = type == "TemplateProcessing", roberta = type == "RobertaProcessing";
+    if (!is_template && !roberta && type != "BertProcessing") {
       return step.not_supported("type", type);
     }
-    if (parts) return step.not_supported("type", cat(type, " after another template"));
-    parts.emplace();
-    LOOM_TRY(is_template ? read_template(step, *parts) : read_around(step, *parts));
+    if (spec.post_processor)
+      return step.not_supported("type", cat(type, " after another template"));
+    spec.post_processor.emplace();
+    LOOM_TRY(is_template ? read_template(step, spec) : read_around(step, roberta, spec));
   }
-  return parts;
+  return {};
 }
 
 }  // namespace loom::core::text

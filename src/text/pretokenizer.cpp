@@ -34,6 +34,22 @@ void find_characters(std::string_view text, const Predicate& is_match, std::vect
   if (covered < text.size()) spans.push_back({covered, text.size(), false});
 }
 
+// White space is matched, to be removed; words and single marks are what lies between.
+void find_bert_words(std::string_view text, std::vector<Span>& spans) {
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint c = code_point_at(text, at);
+    const bool space = is_white_space(c.value);
+    if (space || is_punctuation(c.value)) {
+      if (begin < at) spans.push_back({begin, at, false});
+      begin = at + c.length;
+      spans.push_back({at, begin, space});
+    }
+    at += c.length;
+  }
+  if (begin < text.size()) spans.push_back({begin, text.size(), false});
+}
+
 // Each match joins the span before it, unless that is a match too.
 void merge_into_previous(std::vector<Span>& spans) {
   size_t kept = 0;
@@ -108,6 +124,7 @@ Status PreTokenizer::make_pattern(Step& step) {
       LOOM_ASSIGN(step.pattern, Pattern::regex(kGpt2Pattern, step.where));
       return {};
     }
+    case PreTokenizerKind::bert: step.behavior = SplitBehavior::removed; return {};
     case PreTokenizerKind::metaspace:
       step.pattern = Pattern::literal(step.replacement);
       step.behavior = SplitBehavior::merged_with_next;
@@ -132,6 +149,7 @@ Status PreTokenizer::find_spans(const Step& step, std::string_view text, Budget&
     case PreTokenizerKind::digits: find_characters(text, is_numeric, spans); break;
     case PreTokenizerKind::punctuation: find_characters(text, is_punctuation, spans); break;
     case PreTokenizerKind::white_space: find_characters(text, is_white_space, spans); break;
+    case PreTokenizerKind::bert: find_bert_words(text, spans); break;
     default: LOOM_TRY(step.pattern.find_all(text, budget, spans)); break;
   }
   if (step.invert) {

@@ -85,6 +85,9 @@ Result<PreTokenizerStep> read_split_step(const Node& node) {
     LOOM_TRY(node.expect_keys({"type"}));
     step.kind = PreTokenizerKind::white_space;
     step.behavior = SplitBehavior::removed;
+  } else if (type == "BertPreTokenizer") {
+    LOOM_TRY(node.expect_keys({"type"}));
+    step.kind = PreTokenizerKind::bert;
   } else {
     return node.not_supported("type", type);
   }

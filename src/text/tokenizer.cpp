@@ -14,6 +14,7 @@
 #include "text/postprocessor.hpp"
 #include "text/pretokenizer.hpp"
 #include "text/unicode.hpp"
+#include "text/word_piece.hpp"
 
 namespace loom::core {
 
@@ -24,7 +25,7 @@ using text::PieceList;
 struct Tokenizer::Impl {
   text::Normalizer normalizer;
   text::PreTokenizer pre_tokenizer;
-  text::Bpe model;
+  std::unique_ptr<text::WordModel> model;
   text::AddedTokens added;
   text::PostProcessor post_processor;
   text::Decoder decoder;
@@ -67,12 +68,14 @@ class WordCache {
 }  // namespace
 
 Status Tokenizer::Impl::make(const TokenizerSpec& spec) {
-  LOOM_ASSIGN(model, text::Bpe::make(spec.model, spec.where + ": model"));
+  const std::string where = spec.where + ": model";
+  LOOM_ASSIGN(model, spec.word_piece ? text::WordPiece::make(*spec.word_piece, where)
+                                     : text::Bpe::make(spec.model, where));
   LOOM_ASSIGN(normalizer, text::Normalizer::make(spec.normalizer));
   LOOM_ASSIGN(pre_tokenizer, text::PreTokenizer::make(spec.pre_tokenizer));
-  LOOM_ASSIGN(
-      added, text::AddedTokens::make(spec.added, model, normalizer, spec.where + ": added_tokens"));
-  const text::StringTable& vocabulary = model.vocabulary();
+  LOOM_ASSIGN(added, text::AddedTokens::make(spec.added, *model, normalizer,
+                                             spec.where + ": added_tokens"));
+  const text::StringTable& vocabulary = model->vocabulary();
   for (size_t i = 0; i < vocabulary.size(); ++i) {
     vocab_size = std::max<int64_t>(vocab_size, vocabulary.value(i) + 1);
   }
@@ -80,14 +83,14 @@ Status Tokenizer::Impl::make(const TokenizerSpec& spec) {
     vocab_size = std::max<int64_t>(vocab_size, token.id + 1);
   }
   const auto is_token = [this](int32_t id) { return spelling(id).has_value(); };
-  LOOM_ASSIGN(post_processor, text::PostProcessor::make(spec.post_processor, is_token));
+  LOOM_ASSIGN(post_processor, text::PostProcessor::make(spec, is_token));
   LOOM_ASSIGN(decoder, text::Decoder::make(spec.decoder));
   return {};
 }
 
 std::optional<std::string_view> Tokenizer::Impl::spelling(TokenId id) const {
   if (const AddedToken* token = added.find(id)) return token->spelling;
-  return model.token(id);
+  return model->token(id);
 }
 
 bool Tokenizer::Impl::skipped(std::string_view spelling) const {
@@ -96,7 +99,7 @@ bool Tokenizer::Impl::skipped(std::string_view spelling) const {
 }
 
 Status Tokenizer::Impl::encode_pieces(const PieceList& list, std::vector<TokenId>& ids) const {
-  text::Bpe::Scratch scratch;
+  text::WordModel::Scratch scratch;
   WordCache cache;
   for (const text::Piece& piece : list.pieces) {
     if (piece.token >= 0) {
@@ -109,7 +112,7 @@ Status Tokenizer::Impl::encode_pieces(const PieceList& list, std::vector<TokenId
       for (size_t i = 0; i < known->count; ++i) ids.push_back(ids[known->begin + i]);
       continue;
     }
-    LOOM_TRY(model.encode(word, scratch, ids));
+    LOOM_TRY(model->encode(word, scratch, ids));
     cache.add(word, begin, ids.size() - begin);
   }
   return {};
@@ -155,8 +158,8 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& whe
   return make(spec);
 }
 
-Result<std::vector<TokenId>> Tokenizer::encode(std::string_view input,
-                                               EncodeOptions options) const {
+Result<std::vector<TokenId>> Tokenizer::text_ids(std::string_view input,
+                                                 EncodeOptions options) const {
   std::string repaired;
   if (!text::is_valid_utf8(input)) {
     repaired = text::to_valid_utf8(input);
@@ -175,7 +178,55 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::string_view input,
     const std::string_view piece = input.substr(part.begin, part.end - part.begin);
     LOOM_TRY(impl_->encode_part(piece, part.begin == 0, skip_special, budget, ids));
   }
+  return ids;
+}
+
+Result<std::vector<TokenId>> Tokenizer::encode(std::string_view input,
+                                               EncodeOptions options) const {
+  LOOM_ASSIGN(std::vector<TokenId> ids, text_ids(input, options));
   return impl_->post_processor.apply(std::move(ids), options.add_special_tokens);
+}
+
+namespace {
+
+// How many ids of each of two texts are kept where they may have `most` together: as HF's
+// "longest_first", the longer one gives way until both are as long.
+std::pair<size_t, size_t> kept_of_two(size_t first, size_t second, size_t most) {
+  if (first + second <= most) return {first, second};
+  size_t shorter = std::min(first, second);
+  size_t longer = shorter > most ? shorter : std::max(shorter, most - shorter);
+  if (shorter + longer > most) {
+    shorter = most / 2;
+    longer = most - shorter;
+  }
+  return first > second ? std::pair(longer, shorter) : std::pair(shorter, longer);
+}
+
+}  // namespace
+
+Result<Tokenizer::Encoding> Tokenizer::encode_texts(std::string_view input,
+                                                    const std::string_view* second, size_t most,
+                                                    EncodeOptions options) const {
+  LOOM_ASSIGN(std::vector<TokenId> ids, text_ids(input, options));
+  std::vector<TokenId> more;
+  if (second != nullptr) {
+    LOOM_ASSIGN(more, text_ids(*second, options));
+  }
+  const text::PostProcessor& around = impl_->post_processor;
+  const size_t special = options.add_special_tokens ? around.special_tokens(second != nullptr) : 0;
+  if (most > 0 && most <= special) {
+    return invalid(cat("a limit of ", most, " tokens leaves no room for text beside ", special,
+                       " special tokens"));
+  }
+  const size_t before = ids.size() + more.size();
+  if (most > 0) {
+    const auto [one, two] = kept_of_two(ids.size(), more.size(), most - special);
+    ids.resize(one);
+    more.resize(two);
+  }
+  text::PostProcessor::Typed typed =
+      around.apply(ids, second != nullptr ? &more : nullptr, options.add_special_tokens);
+  return Encoding{std::move(typed.ids), std::move(typed.types), ids.size() + more.size() < before};
 }
 
 int64_t Tokenizer::vocab_size() const {
@@ -184,7 +235,7 @@ int64_t Tokenizer::vocab_size() const {
 
 TokenId Tokenizer::token_id(std::string_view token) const {
   if (const AddedToken* added = impl_->added.find(token)) return added->id;
-  return impl_->model.vocabulary().find(token);
+  return impl_->model->vocabulary().find(token);
 }
 
 bool Tokenizer::is_special(TokenId id) const {

@@ -1,5 +1,5 @@
-// Tokenizer: what a TokenizerSpec describes (BPE models), with the same ids as the HF `tokenizers`
-// library. Immutable once made and safe to share between threads.
+// Tokenizer: what a TokenizerSpec describes (BPE and WordPiece models), with the same ids as the HF
+// `tokenizers` library. Immutable once made and safe to share between threads.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,18 @@ class Tokenizer {
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const;
   Result<std::vector<TokenId>> encode(std::string_view text) const { return encode(text, {}); }
 
+  // What encoders take: ids, and the type of each (0 or 1 for the first text and the second).
+  struct Encoding {
+    std::vector<TokenId> ids;
+    std::vector<int32_t> types;
+    bool truncated = false;
+  };
+  // Of `text`, or of a pair where `second` is not null, in their template. No more than `most` ids
+  // (0: no limit), special tokens included: texts lose their last ids, of two the longer one first.
+  // Errors: invalid (a limit that the special tokens alone exceed).
+  Result<Encoding> encode_texts(std::string_view text, const std::string_view* second,
+                                size_t most = 0, EncodeOptions options = {true, true}) const;
+
   // Text of `ids`; an id outside the vocabulary is an Error.
   Result<std::string> decode(std::span<const TokenId> ids, bool skip_special_tokens = true) const;
 
@@ -49,6 +61,7 @@ class Tokenizer {
   std::string token_bytes(TokenId id) const;
 
  private:
+  Result<std::vector<TokenId>> text_ids(std::string_view text, EncodeOptions options) const;
   friend class StreamDecoder;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);

@@ -35,7 +35,7 @@ static Result<TokenizerSpec> read_root(const Node& root) {
   TokenizerSpec spec;
   spec.where = root.where();
   LOOM_ASSIGN(const Node model, root.child("model"));
-  LOOM_ASSIGN(spec.model, read_bpe(model));
+  LOOM_TRY(read_model(model, spec));
   LOOM_ASSIGN(spec.normalizer, read_normalizer(member_or_null(root, "normalizer")));
   LOOM_ASSIGN(spec.pre_tokenizer, read_pre_tokenizer(member_or_null(root, "pre_tokenizer")));
   std::vector<Node> tokens;
@@ -46,7 +46,7 @@ static Result<TokenizerSpec> read_root(const Node& root) {
     LOOM_ASSIGN(AddedTokenSpec token, read_added_token(node));
     spec.added.push_back(std::move(token));
   }
-  LOOM_ASSIGN(spec.post_processor, read_post_processor(member_or_null(root, "post_processor")));
+  LOOM_TRY(read_post_processor(member_or_null(root, "post_processor"), spec));
   LOOM_ASSIGN(spec.decoder, read_decoder(member_or_null(root, "decoder")));
   return spec;
 }

@@ -6,13 +6,14 @@
 
 namespace loom::core::text {
 
-Result<BpeSpec> read_bpe(const Node& model);
+// Of whichever kind it is.
+Status read_model(const Node& model, TokenizerSpec& spec);
 Result<AddedTokenSpec> read_added_token(const Node& node);
 // `node` is the member, which may be null.
 Result<std::vector<NormalizerStep>> read_normalizer(const Node& node);
 Result<std::vector<PreTokenizerStep>> read_pre_tokenizer(const Node& node);
 Result<std::vector<DecoderStep>> read_decoder(const Node& node);
-Result<std::optional<std::vector<TemplatePart>>> read_post_processor(const Node& node);
+Status read_post_processor(const Node& node, TokenizerSpec& spec);
 // {"String": "..."} or {"Regex": "..."}
 Result<PatternSpec> read_pattern(const Node& node);
 

@@ -1,5 +1,5 @@
-// TokenizerSpec as tokenizer.json. What the format asks for and a spec has no place for (offsets,
-// templates for pairs, the type of each id) is written as it is where nobody uses it.
+// TokenizerSpec as tokenizer.json. What the format asks for and a spec has no place for (offsets)
+// is written as it is where nobody uses it.
 #include "io/json.hpp"
 #include "text/tokenizer_spec.hpp"
 
@@ -26,6 +26,16 @@ JsonValue replace_json(const PatternSpec& find, const std::string& content) {
   return out;
 }
 
+JsonValue bert_json(const NormalizerStep& step) {
+  JsonValue out = typed("BertNormalizer");
+  out.add("clean_text", JsonValue::boolean(step.clean_text));
+  out.add("handle_chinese_chars", JsonValue::boolean(step.spaces_ideographs));
+  out.add("strip_accents",
+          step.strips_accents ? JsonValue::boolean(*step.strips_accents) : JsonValue());
+  out.add("lowercase", JsonValue::boolean(step.lowercases));
+  return out;
+}
+
 JsonValue step_json(const NormalizerStep& step) {
   static constexpr std::string_view kForms[] = {"NFC", "NFD", "NFKC", "NFKD"};
   switch (step.kind) {
@@ -37,6 +47,7 @@ JsonValue step_json(const NormalizerStep& step) {
       out.add("prepend", words(step.content));
       return out;
     }
+    case NormalizerKind::bert: return bert_json(step);
     case NormalizerKind::strip: break;
   }
   JsonValue out = typed("Strip");
@@ -87,6 +98,7 @@ JsonValue step_json(const PreTokenizerStep& step) {
     }
     case PreTokenizerKind::white_space: return typed("WhitespaceSplit");
     case PreTokenizerKind::words: return typed("Whitespace");
+    case PreTokenizerKind::bert: return typed("BertPreTokenizer");
     case PreTokenizerKind::metaspace: break;
   }
   return metaspace_json(step.replacement, step.prepend, step.splits);
@@ -144,6 +156,23 @@ JsonValue added_json(const AddedTokenSpec& token) {
   return out;
 }
 
+JsonValue vocabulary_json(const std::vector<std::pair<std::string, int32_t>>& vocabulary) {
+  std::vector<JsonValue::Member> tokens;
+  tokens.reserve(vocabulary.size());
+  for (const auto& [token, id] : vocabulary) tokens.emplace_back(token, JsonValue::integer(id));
+  return JsonValue::object(std::move(tokens));
+}
+
+JsonValue model_json(const WordPieceSpec& spec) {
+  JsonValue out = typed("WordPiece");
+  out.add("unk_token", words(spec.unk_token));
+  out.add("continuing_subword_prefix", words(spec.prefix));
+  out.add("max_input_chars_per_word",
+          JsonValue::integer(static_cast<int64_t>(spec.most_characters)));
+  out.add("vocab", vocabulary_json(spec.vocabulary));
+  return out;
+}
+
 JsonValue model_json(const BpeSpec& spec) {
   JsonValue out = typed("BPE");
   if (spec.unk_token) out.add("unk_token", words(*spec.unk_token));
@@ -152,11 +181,7 @@ JsonValue model_json(const BpeSpec& spec) {
   out.add("fuse_unk", JsonValue::boolean(spec.fuse_unk));
   out.add("byte_fallback", JsonValue::boolean(spec.byte_fallback));
   out.add("ignore_merges", JsonValue::boolean(spec.ignore_merges));
-  std::vector<JsonValue::Member> tokens;
-  tokens.reserve(spec.vocabulary.size());
-  for (const auto& [token, id] : spec.vocabulary)
-    tokens.emplace_back(token, JsonValue::integer(id));
-  out.add("vocab", JsonValue::object(std::move(tokens)));
+  out.add("vocab", vocabulary_json(spec.vocabulary));
   JsonValue merges = JsonValue::array();
   for (const auto& [left, right] : spec.merges)
     merges.push(JsonValue::array({words(left), words(right)}));
@@ -168,15 +193,13 @@ JsonValue model_json(const BpeSpec& spec) {
   return out;
 }
 
-JsonValue place_json(const char* kind, std::string_view name) {
-  return JsonValue::object(
-      {{kind, JsonValue::object({{"id", words(name)}, {"type_id", JsonValue::integer(0)}})}});
-}
-
-JsonValue template_json(const std::vector<TemplatePart>& parts) {
-  JsonValue single = JsonValue::array(), specials = JsonValue::object();
+JsonValue places_json(const std::vector<TemplatePart>& parts, JsonValue& specials) {
+  JsonValue places = JsonValue::array();
   for (const TemplatePart& part : parts) {
-    single.push(place_json(part.is_text ? "Sequence" : "SpecialToken", part.name));
+    JsonValue place =
+        JsonValue::object({{"id", words(part.name)}, {"type_id", JsonValue::integer(part.type)}});
+    places.push(
+        JsonValue::object({{part.is_text ? "Sequence" : "SpecialToken", std::move(place)}}));
     if (part.is_text || specials.find(part.name) != nullptr) continue;
     JsonValue ids = JsonValue::array(), tokens = JsonValue::array();
     for (const TemplateId& id : part.ids) {
@@ -187,9 +210,14 @@ JsonValue template_json(const std::vector<TemplatePart>& parts) {
                                                {"ids", std::move(ids)},
                                                {"tokens", std::move(tokens)}}));
   }
+  return places;
+}
+
+JsonValue template_json(const TokenizerSpec& spec) {
+  JsonValue specials = JsonValue::object();
   JsonValue out = typed("TemplateProcessing");
-  out.add("single", std::move(single));
-  out.add("pair", JsonValue::array());
+  out.add("single", places_json(*spec.post_processor, specials));
+  out.add("pair", places_json(spec.pair_processor, specials));
   out.add("special_tokens", std::move(specials));
   return out;
 }
@@ -213,9 +241,9 @@ std::string tokenizer_json(const TokenizerSpec& spec) {
     decoder.add("decoders", JsonValue::array());
   }
   root.add("decoder", joins ? JsonValue() : std::move(decoder));
-  root.add("model", text::model_json(spec.model));
-  root.add("post_processor",
-           spec.post_processor ? text::template_json(*spec.post_processor) : JsonValue());
+  root.add("model",
+           spec.word_piece ? text::model_json(*spec.word_piece) : text::model_json(spec.model));
+  root.add("post_processor", spec.post_processor ? text::template_json(spec) : JsonValue());
   return dump_json(root);
 }
 

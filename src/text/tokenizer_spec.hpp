@@ -1,6 +1,6 @@
 // TokenizerSpec: everything that makes a tokenizer, as plain data. Readers of files fill it
-// (tokenizer.json: below; GGUF: formats/gguf), Tokenizer::make() runs it, writers write it. The
-// steps are those of HF `tokenizers` (https://huggingface.co/docs/tokenizers/components).
+// (tokenizer.json, vocab.txt: below; GGUF: formats/gguf), Tokenizer::make() runs it, writers write
+// it. The steps are those of HF `tokenizers` (https://huggingface.co/docs/tokenizers/components).
 // Nothing in it is checked: ids may be absent or taken twice, patterns may not compile; make() says
 // so. Invariant: every text is valid UTF-8.
 #pragma once
@@ -28,18 +28,24 @@ struct PatternSpec {
   bool operator==(const PatternSpec&) const = default;
 };
 
-enum class NormalizerKind : uint8_t { form, lowercase, replace, prepend, strip };
+// bert: what BERT does to a text: controls removed and white space made spaces, spaces around
+// ideographs, accents removed, small letters.
+enum class NormalizerKind : uint8_t { form, lowercase, replace, prepend, strip, bert };
 struct NormalizerStep {
   NormalizerKind kind = NormalizerKind::form;
   NormalForm form = NormalForm::nfc;
   PatternSpec find;                  // replace
   std::string content;               // replace: the new text; prepend
   bool left = false, right = false;  // strip
+  // bert
+  bool clean_text = false, spaces_ideographs = false, lowercases = false;
+  std::optional<bool> strips_accents;  // none: where it lowercases
   std::string where;
   bool operator==(const NormalizerStep&) const = default;
 };
 
-// split: at matches of `find`; words: what is neither a word nor a run of symbols is removed.
+// split: at matches of `find`; words: what is neither a word nor a run of symbols is removed; bert:
+// white space is removed and each punctuation mark is a word.
 enum class PreTokenizerKind : uint8_t {
   split,
   byte_level,
@@ -47,7 +53,8 @@ enum class PreTokenizerKind : uint8_t {
   punctuation,
   white_space,
   words,
-  metaspace
+  metaspace,
+  bert
 };
 enum class SplitBehavior : uint8_t {
   removed,
@@ -105,6 +112,15 @@ struct BpeSpec {
   bool operator==(const BpeSpec&) const = default;
 };
 
+// WordPiece: see word_piece.hpp.
+struct WordPieceSpec {
+  std::vector<std::pair<std::string, int32_t>> vocabulary;
+  std::string unk_token = "[UNK]";
+  std::string prefix = "##";     // continuing_subword_prefix
+  size_t most_characters = 100;  // of a word: max_input_chars_per_word
+  bool operator==(const WordPieceSpec&) const = default;
+};
+
 // A string that becomes one id wherever it stands in a text.
 struct AddedTokenSpec {
   int32_t id = 0;
@@ -113,7 +129,7 @@ struct AddedTokenSpec {
   bool operator==(const AddedTokenSpec&) const = default;
 };
 
-// A piece of what is made of a text: the text, or ids beside it.
+// A piece of what is made of a text, or of a pair of texts: one of them, or ids beside it.
 struct TemplateId {
   int32_t id = 0;
   std::string token, where;
@@ -121,20 +137,23 @@ struct TemplateId {
 };
 struct TemplatePart {
   bool is_text = false;
-  std::string name;  // of the ids
+  std::string name;  // of the ids; of a text: "A", the first, or "B", the second
   std::vector<TemplateId> ids;
+  int32_t type = 0;  // of its ids: token_type_ids
   bool operator==(const TemplatePart&) const = default;
 };
 
 }  // namespace text
 
 struct TokenizerSpec {
-  text::BpeSpec model;
+  text::BpeSpec model;  // unless there is one of another kind:
+  std::optional<text::WordPieceSpec> word_piece;
   std::vector<text::AddedTokenSpec> added;
   std::vector<text::NormalizerStep> normalizer;
   std::vector<text::PreTokenizerStep> pre_tokenizer;
   std::vector<text::DecoderStep> decoder;
   std::optional<std::vector<text::TemplatePart>> post_processor;  // none: the text alone
+  std::vector<text::TemplatePart> pair_processor;                 // the same for two texts
   std::string where;                                              // the file, for messages
   bool operator==(const TokenizerSpec&) const = default;
 };
@@ -142,6 +161,18 @@ struct TokenizerSpec {
 // Of the text of a tokenizer.json, strictly: a key that nobody knows is an Error that names its
 // path. Errors: bad_file, unsupported (a kind of step or of model that does not run here).
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view json, const std::string& where);
+
+// BERT's tokenizer: WordPiece over the tokens of a vocab.txt, one per line.
+struct BertTextOptions {
+  bool lowercases = true;
+  bool spaces_ideographs = true;
+  std::optional<bool> strips_accents;  // none: where it lowercases
+  std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
+};
+// Errors: bad_file (no such file can be: empty, not UTF-8, a token that stands twice, no cls, sep
+// or unk).
+Result<TokenizerSpec> bert_tokenizer_spec(std::string_view vocabulary,
+                                          const BertTextOptions& options, const std::string& where);
 
 // A tokenizer.json that reads back as `spec`, but for every `where`.
 std::string tokenizer_json(const TokenizerSpec& spec);

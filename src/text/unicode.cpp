@@ -157,6 +157,14 @@ bool is_punctuation(char32_t c) {
   return in_ranges(kPunctuation, c);
 }
 
+bool is_nonspacing_mark(char32_t c) {
+  return c >= 0x300 && in_ranges(kNonspacingMarks, c);
+}
+
+bool is_other(char32_t c) {
+  return in_ranges(kOthers, c);
+}
+
 bool is_word(char32_t c) {
   static const CharSet words = CharSet::word();
   return words.contains(c) || c == 0x200C || c == 0x200D;

@@ -41,11 +41,13 @@ std::string to_valid_utf8(std::string_view bytes);
 // tail that later bytes may complete; with `at_end` nothing is left.
 void drain_utf8(std::string& bytes, bool at_end, std::string& out);
 
-bool is_white_space(char32_t c);   // property White_Space
-bool is_python_space(char32_t c);  // what str.strip() of Python removes
-bool is_numeric(char32_t c);       // general categories Nd, Nl, No
-bool is_punctuation(char32_t c);   // general category P, and all ASCII punctuation
-bool is_word(char32_t c);          // \w of Rust
+bool is_white_space(char32_t c);      // property White_Space
+bool is_python_space(char32_t c);     // what str.strip() of Python removes
+bool is_numeric(char32_t c);          // general categories Nd, Nl, No
+bool is_punctuation(char32_t c);      // general category P, and all ASCII punctuation
+bool is_nonspacing_mark(char32_t c);  // general category Mn
+bool is_other(char32_t c);            // general categories Cc, Cf, Co
+bool is_word(char32_t c);             // \w of Rust
 void append_lower(std::string& out, char32_t c);
 void append_upper(std::string& out, char32_t c);
 

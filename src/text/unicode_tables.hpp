@@ -43,7 +43,7 @@ extern const std::span<const ScriptName> kScriptNames;
 // The properties without the general categories that they hold whole.
 extern const std::span<const CodeRange> kOtherAlphabetic, kOtherLowercase, kOtherUppercase;
 extern const std::span<const CodeRange> kIdeographic, kEmoji, kWhiteSpace;
-extern const std::span<const CodeRange> kNumbers, kPunctuation;
+extern const std::span<const CodeRange> kNumbers, kPunctuation, kNonspacingMarks, kOthers;
 extern const std::span<const CaseRow> kFold, kLower, kUpper;
 extern const std::span<const DecompositionRun> kDecompositionRuns;
 extern const std::span<const char32_t> kDecompositionParts;

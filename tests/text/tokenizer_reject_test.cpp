@@ -72,7 +72,6 @@ TEST(TokenizerRejectTest, TheModel) {
       {file_with("", "[]"), "f: model: expected an object"},
       {file_with("", "{}"), "f: model: 'type' is missing"},
       {file_with("", R"({"type":"Unigram"})"), "f: model.type: 'Unigram' is not supported"},
-      {file_with("", R"({"type":"WordPiece"})"), "f: model.type: 'WordPiece' is not supported"},
       {file_with("", R"({"type":"WordLevel"})"), "f: model.type: 'WordLevel' is not supported"},
       {file_with("", R"({"type":7})"), "f: model.type: expected a string"},
       {file_with("", bpe(kMerges)), "f: model: 'vocab' is missing"},
@@ -166,12 +165,10 @@ TEST(TokenizerRejectTest, StepsThatAreNotSupportedAreNamedWithTheirPath) {
                      R"(":[{"type":")" + type + R"("}]})");
   };
   expect_refused({
-      {in_sequence("normalizer", "normalizers", "BertNormalizer"),
-       "f: normalizer.normalizers[0].type: 'BertNormalizer' is not supported"},
+      {in_sequence("normalizer", "normalizers", "Nmt"),
+       "f: normalizer.normalizers[0].type: 'Nmt' is not supported"},
       {in_sequence("normalizer", "normalizers", "Precompiled"),
        "f: normalizer.normalizers[0].type: 'Precompiled' is not supported"},
-      {in_sequence("pre_tokenizer", "pretokenizers", "BertPreTokenizer"),
-       "f: pre_tokenizer.pretokenizers[0].type: 'BertPreTokenizer' is not supported"},
       {in_sequence("pre_tokenizer", "pretokenizers", "UnicodeScripts"),
        "f: pre_tokenizer.pretokenizers[0].type: 'UnicodeScripts' is not supported"},
       {in_sequence("decoder", "decoders", "CTC"),

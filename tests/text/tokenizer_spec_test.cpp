@@ -33,8 +33,9 @@ TokenizerSpec without_names(TokenizerSpec spec) {
   for (auto& step : spec.pre_tokenizer) step.where.clear(), step.find.where.clear();
   for (auto& step : spec.decoder) step.where.clear(), step.find.where.clear();
   if (!spec.post_processor) return spec;
-  for (auto& part : *spec.post_processor)
-    for (auto& id : part.ids) id.where.clear();
+  for (auto* parts : {&*spec.post_processor, &spec.pair_processor})
+    for (auto& part : *parts)
+      for (auto& id : part.ids) id.where.clear();
   return spec;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "golden.hpp"
+#include "text/normalizer.hpp"
 #include "text/regex.hpp"
 #include "text/unicode.hpp"
 
@@ -101,6 +102,20 @@ const std::pair<std::string, NormalForm> kForms[] = {{"NFC", NormalForm::nfc},
                                                      {"NFKC", NormalForm::nfkc},
                                                      {"NFKD", NormalForm::nfkd}};
 
+std::string as_bert(const std::string& text, const std::string& name) {
+  const bool all = name == "Bert";
+  NormalizerStep step;
+  step.kind = NormalizerKind::bert;
+  step.clean_text = all || name == "Bert clean";
+  step.spaces_ideographs = all || name == "Bert ideographs";
+  if (!all) step.strips_accents = name == "Bert accents";
+  step.lowercases = all;
+  NormalText piece{text, 0, false};
+  Budget budget = Budget::for_text(text.size());
+  EXPECT_TRUE(Normalizer::make({step})->apply(piece, budget).ok());
+  return piece.text;
+}
+
 std::string answer(const std::string& kind, const std::string& name) {
   if (kind == "property") return matched("\\p{" + name + "}");
   if (kind == "pattern") return matched(name);
@@ -114,6 +129,8 @@ std::string answer(const std::string& kind, const std::string& name) {
       return changed([f](const std::string& text) { return normalize(text, f); });
     }
   }
+  if (name.starts_with("Bert"))
+    return changed([&](const std::string& t) { return as_bert(t, name); });
   return changed([](const std::string& text) {
     std::string out;
     append_lower(out, code_point_at(text, 0).value);
@@ -145,6 +162,9 @@ TEST(UnicodeGolden, RandomStringsHaveTheirNormalForms) {
       EXPECT_EQ(fnv(normalize(texts[i].text(), form)), hashes[i].text()) << name << " of " << i;
     }
   }
+  const auto hashes = member(member(strings, "forms"), "Bert").elements();
+  for (size_t i = 0; i < texts.size(); ++i)
+    EXPECT_EQ(fnv(as_bert(texts[i].text(), "Bert")), hashes[i].text()) << "Bert of " << i;
 }
 
 TEST(UnicodeGolden, RandomStringsHaveTheirIds) {

@@ -35,6 +35,13 @@ PRE_TOKENIZERS = {
     "WhitespaceSplit": pre_tokenizers.WhitespaceSplit(),
     "Whitespace": pre_tokenizers.Whitespace(),
 }
+# clean_text, handle_chinese_chars, strip_accents, lowercase
+BERT = {
+    "Bert clean": (True, False, False, False),
+    "Bert ideographs": (False, True, False, False),
+    "Bert accents": (False, False, True, False),
+    "Bert": (True, True, None, True),
+}
 
 
 def fnv(text):
@@ -106,6 +113,8 @@ def answers():
         yield "pre_tokenizer", name, cut(pre_tokenizer)
     for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase"):
         yield "normalizer", name, changed(getattr(normalizers, name)())
+    for name, parts in BERT.items():
+        yield "normalizer", name, changed(normalizers.BertNormalizer(*parts))
 
 
 def strings(count):
@@ -114,6 +123,7 @@ def strings(count):
     forms = {n: [fnv(getattr(normalizers, n)().normalize_str(t)) for t in texts]
              for n in ("NFC", "NFD", "NFKC", "NFKD")}
     families = {}
+    forms["Bert"] = [fnv(normalizers.BertNormalizer().normalize_str(t)) for t in texts]
     for path in sorted(GOLDEN.glob("family_*.json")):
         data = json.loads(path.read_text("utf-8"))["tokenizer"]
         if data["model"].get("merge_ranks"):

@@ -55,6 +55,8 @@ const result = {
   upper: await maps('17.0.0', ['Simple_Case_Mapping/Uppercase']),
   numbers: await categories('17.0.0', ['Nd', 'Nl', 'No']),
   punctuation: await categories('8.0.0', ['Pc', 'Pd', 'Ps', 'Pe', 'Pi', 'Pf', 'Po']),
+  others: await categories('8.0.0', ['Cc', 'Cf', 'Co']),
+  marks: (await categories('8.0.0', ['Mn'])).Mn,
   unassigned: (await categories('9.0.0', ['Cn'])).Cn,
 };
 process.stdout.write(JSON.stringify(result));

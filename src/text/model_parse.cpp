@@ -1,4 +1,5 @@
-// Reads the member "model". Whether merges name tokens that there are is asked by Bpe::make().
+// Reads the member "model". Whether merges name tokens that there are is asked by Bpe::make(); see
+// also word_piece.hpp.
 #include "base/text.hpp"
 #include "text/tokenizer_json.hpp"
 
@@ -23,16 +24,18 @@ Status read_options(const Node& model, BpeSpec& spec) {
   return {};
 }
 
-Status read_vocabulary(const Node& node, BpeSpec& spec) {
+using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
+
+Status read_vocabulary(const Node& node, Vocabulary& vocabulary) {
   if (!node.value().is_object()) return node.error("expected an object");
-  spec.vocabulary.reserve(node.value().members().size());
+  vocabulary.reserve(node.value().members().size());
   for (const auto& [token, value] : node.value().members()) {
     const Result<int64_t> id = value.as_int({});
     if (!value.is_int() || !id.ok() || *id < 0 || *id > kMaxTokenId) {
       return node.error(
           cat("token '", printable(token), "': expected a token id from 0 to ", kMaxTokenId));
     }
-    spec.vocabulary.emplace_back(token, static_cast<int32_t>(*id));
+    vocabulary.emplace_back(token, static_cast<int32_t>(*id));
   }
   return {};
 }
@@ -83,25 +86,51 @@ Status read_merges(const Node& model, const Node& node, BpeSpec& spec) {
   return {};
 }
 
-}  // namespace
-
 Result<BpeSpec> read_bpe(const Node& model) {
-  if (!model.value().is_object()) return model.error("expected an object");
-  // Files of the first generation have no type; a list of merges makes them BPE.
-  if (model.has("type") || !model.has("merges")) {
-    LOOM_ASSIGN(const std::string type, model.string("type"));
-    if (type != "BPE") return model.not_supported("type", type);
-  }
   LOOM_TRY(model.expect_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
                               "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
                               "vocab", "merges", "merge_ranks"}));
   BpeSpec spec;
   LOOM_TRY(read_options(model, spec));
   LOOM_ASSIGN(const Node vocab, model.child("vocab"));
-  LOOM_TRY(read_vocabulary(vocab, spec));
+  LOOM_TRY(read_vocabulary(vocab, spec.vocabulary));
   LOOM_ASSIGN(const Node merges, model.child("merges"));
   LOOM_TRY(read_merges(model, merges, spec));
   return spec;
+}
+
+Result<WordPieceSpec> read_word_piece(const Node& model) {
+  LOOM_TRY(model.expect_keys(
+      {"type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"}));
+  WordPieceSpec spec;
+  LOOM_ASSIGN(spec.unk_token, model.string_or("unk_token", spec.unk_token));
+  LOOM_ASSIGN(spec.prefix, model.string_or("continuing_subword_prefix", spec.prefix));
+  if (model.has_value("max_input_chars_per_word")) {
+    LOOM_ASSIGN(const int64_t most, model.count("max_input_chars_per_word"));
+    spec.most_characters = static_cast<size_t>(most);
+  }
+  LOOM_ASSIGN(const Node vocab, model.child("vocab"));
+  LOOM_TRY(read_vocabulary(vocab, spec.vocabulary));
+  return spec;
+}
+
+}  // namespace
+
+Status read_model(const Node& model, TokenizerSpec& spec) {
+  if (!model.value().is_object()) return model.error("expected an object");
+  // Files of the first generation have no type; a list of merges makes them BPE.
+  std::string type = "BPE";
+  if (model.has("type") || !model.has("merges")) {
+    LOOM_ASSIGN(type, model.string("type"));
+  }
+  if (type == "BPE") {
+    LOOM_ASSIGN(spec.model, read_bpe(model));
+  } else if (type == "WordPiece") {
+    LOOM_ASSIGN(spec.word_piece, read_word_piece(model));
+  } else {
+    return model.not_supported("type", type);
+  }
+  return {};
 }
 
 }  // namespace loom::core::text

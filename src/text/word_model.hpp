@@ -1,0 +1,57 @@
+// WordModel: what turns one word into ids: byte-pair encoding (bpe.hpp) or WordPiece
+// (word_piece.hpp). It owns the vocabulary. Immutable once made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "text/string_table.hpp"
+
+namespace loom::core::text {
+
+class WordModel {
+ public:
+  virtual ~WordModel() = default;
+
+  // Working memory of encode(), reused from word to word.
+  struct Scratch {
+    struct Symbol {
+      int32_t id = 0;
+      int32_t previous = -1, next = -1;
+      bool alive = true;
+    };
+    struct Candidate {
+      int32_t rank = 0, position = 0, id = 0;
+    };
+    std::vector<Symbol> symbols;
+    std::vector<Candidate> queue;
+    std::string key;
+  };
+
+  // Appends the ids of `word` (valid UTF-8).
+  virtual Status encode(std::string_view word, Scratch& scratch,
+                        std::vector<int32_t>& ids) const = 0;
+
+  const StringTable& vocabulary() const { return vocabulary_; }
+  // The token whose id this is.
+  std::optional<std::string_view> token(int32_t id) const;
+
+ protected:
+  // Errors: bad_file (an id out of range or taken twice, a token that stands twice); `where` names
+  // the model in messages.
+  Status add_vocabulary(const std::vector<std::pair<std::string, int32_t>>& tokens,
+                        const std::string& where);
+
+  StringTable vocabulary_;
+
+ private:
+  std::unordered_map<int32_t, uint32_t> index_;  // id -> index in vocabulary_
+};
+
+}  // namespace loom::core::text
