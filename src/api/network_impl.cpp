@@ -212,7 +212,12 @@ LoadedSource::LoadedSource(const TrainedModel& model, bool trained,
                            std::shared_ptr<const Network> network)
     : NetworkSource(model.network), model_(model), network_(std::move(network)) {
   dtype = dtype_name(model_.dtype);
-  if (trained) add_model(model_, sections, blobs);
+  if (trained) {
+    add_model(model_, sections, blobs);
+  } else {
+    // Of a file that no training of ours made, an ONNX file for one.
+    keep_normalization(model_.normalization, *this);
+  }
 }
 
 Result<SourceWeight> LoadedSource::weight(const Param& param) const {

@@ -8,7 +8,10 @@
 #include <memory>
 #include <random>
 
+#include "api/network_impl.hpp"
 #include "e2e/temp_folder.hpp"
+#include "formats/onnx/export.hpp"
+#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -235,6 +238,41 @@ TEST(MemoryFiles, OfNothingAndOfRubbishAreOneLine) {
       EXPECT_THAT(error.str(), HasSubstr("the bytes"));
       EXPECT_EQ(error.str().find('\n'), std::string::npos);
     }
+  }
+}
+
+// An ONNX file that scales its inputs and that no training of ours made.
+std::string scaling_onnx() {
+  core::OnnxExportOptions options;
+  options.normalization.shift = {5, -3};
+  options.normalization.scale = {0.5f, 4};
+  const Network made =
+      Network::sequential({Dense{.in = 2, .out = 2}}, {.input = {2}, .seed = 3}).value();
+  const auto weights = made.impl().weights().value();
+  const auto model = core::export_onnx(*weights, core::Shape{2}, options);
+  EXPECT_TRUE(model.ok()) << model.error().str();
+  return *core::onnx_bytes(*model);
+}
+
+TEST(MemoryFiles, ASavedNetworkKeepsTheScalesOfInputsThatItCameWith) {
+  const std::string onnx = scaling_onnx();
+  const Result<Network> network = Network::load(FileBytes{bytes_of(onnx), "scales.onnx"});
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  const Tensor x = Tensor::copy(std::vector<float>{6, -2, 4, 1}, {2, 2}).value();
+  const auto ask = [&](const Network& n) {
+    const Tensor y = n.session({.max_batch = 2}).value().run(x).value();
+    const auto values = y.values<float>().value();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const std::vector<float> wanted = ask(*network);
+  for (const NetworkFormat format :
+       {NetworkFormat::entity, NetworkFormat::json, NetworkFormat::npz, NetworkFormat::onnx}) {
+    const Result<std::string> saved = network->save_bytes(format);
+    ASSERT_TRUE(saved.ok()) << saved.error().str();
+    const std::string name = "again." + std::string(network_format_name(format));
+    const Result<Network> again = Network::load(FileBytes{bytes_of(*saved), name});
+    ASSERT_TRUE(again.ok()) << again.error().str();
+    EXPECT_EQ(ask(*again), wanted) << name;
   }
 }
 

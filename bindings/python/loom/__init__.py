@@ -105,6 +105,13 @@ def load(source: "Union[str, os.PathLike[str], bytes]", **options: Any) -> "Unio
     return LLM(source, **options)
 
 
+def absorb(model: Any, example_inputs: Any = None, **options: Any) -> Any:
+    """A model of another framework as a Network, with its proof; see loom.bridge.absorb()."""
+    from . import bridge
+
+    return bridge.absorb(model, example_inputs, **options)
+
+
 __version__ = _lib.loom_version().decode()
 
 __all__ = [
@@ -185,6 +192,7 @@ __all__ = [
     "UnsupportedError",
     "Upsample",
     "View",
+    "absorb",
     "layers",
     "load",
 ]

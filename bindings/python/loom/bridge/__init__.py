@@ -1,0 +1,92 @@
+"""Absorbing models of other frameworks, each with its proof.
+
+net = loom.absorb(torch_module, example_inputs=(torch.randn(1, 3, 64, 64),))
+net.proof            # what the framework computed, and what the engine does in a fresh process
+loom.absorb(model, example_inputs=x, plan_only=True)   # all that has no rule, at once
+"""
+
+from typing import Any, List, Optional
+
+from ..errors import InvalidArgumentError
+from ..network import Network
+from .plan import Plan, Problem, Step, Unabsorbable
+from .proof import Proof, prove
+
+__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb"]
+
+
+def absorb(
+    model: Any,
+    example_inputs: Any = None,
+    *,
+    plan_only: bool = False,
+    abs_tol: float = 1e-5,
+    rel_tol: float = 1e-4,
+    fresh_process: bool = True,
+    engine: Any = None,
+) -> Any:
+    """A model of scikit-learn or PyTorch as a Network, proven on the example inputs.
+
+    example_inputs: an array, or a tuple of them, in the order of the model's arguments; the first
+    axis of each is the batch, and any batch may be asked later. plan_only: returns the Plan, whose
+    `problems` are all that has no rule; nothing is built. The engine has to agree with the model
+    within |a - b| <= abs_tol + rel_tol |b|, and with itself in a fresh process bit for bit
+    (`fresh_process`); the Network's `proof` tells.
+
+    Raises Unabsorbable (an UnsupportedError) with every problem, InvalidArgumentError where the
+    inputs or the kind of the model do not fit, and ArithmeticError where the proof fails.
+    """
+    planet = _planet_of(model)
+    inputs = _listed(example_inputs)
+    plan, inputs, expected = planet(model, inputs)
+    if plan_only:
+        return plan
+    network = Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
+    proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
+    if not proof.passed:
+        raise ArithmeticError(f"the engine computes something else than the model: {proof.json()}")
+    network.proof = proof
+    network.plan = plan
+    return network
+
+
+def _listed(example_inputs: Any) -> List[Any]:
+    if example_inputs is None:
+        return []
+    return list(example_inputs) if isinstance(example_inputs, (tuple, list)) else [example_inputs]
+
+
+def _planet_of(model: Any) -> Any:
+    bases = [c.__module__.split(".")[0] for c in type(model).__mro__]
+    if "torch" in bases:
+        return _torch
+    if "sklearn" in bases:
+        return _sklearn
+    raise InvalidArgumentError(
+        f"{type(model).__module__}.{type(model).__qualname__} is no model that can be absorbed: "
+        "give a torch.nn.Module or a fitted estimator of scikit-learn"
+    )
+
+
+def _sklearn(estimator: Any, inputs: List[Any]) -> Any:
+    import numpy as np
+
+    from . import sklearn as rules
+
+    plan = rules.plan_of(estimator)
+    width = getattr(estimator, "n_features_in_", 1)
+    x: Optional[Any] = inputs[0] if inputs else None
+    if x is None:
+        x = np.random.default_rng(0).normal(size=(64, width))
+    x = np.ascontiguousarray(np.asarray(x), dtype=np.float32)
+    if x.ndim != 2 or x.shape[1] != width:
+        raise InvalidArgumentError(f"example inputs must be [n, {width}]; got {list(x.shape)}")
+    return plan, [x], [] if plan.problems else [rules.native(estimator, x)]
+
+
+def _torch(module: Any, inputs: List[Any]) -> Any:
+    from . import torch as rules
+
+    if not inputs:
+        raise InvalidArgumentError("a torch module needs example_inputs, a tuple of tensors")
+    return rules.absorb_module(module, tuple(inputs))

@@ -1,0 +1,429 @@
+"""scikit-learn: linear models, perceptrons, scalers, PCA, k-means, trees and what is made of them.
+
+An absorbed classifier gives probabilities [n, classes] where it has predict_proba, and the values of
+its decision function otherwise; a transformer gives what transform() does; a regressor [n, targets].
+"""
+
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+
+from .plan import Plan
+
+Rule = Callable[[Plan, Any, str], str]
+_RULES: Dict[str, Rule] = {}
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def enter(rule: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return enter
+
+
+def plan_of(estimator: Any) -> Plan:
+    """The plan of a fitted estimator; what has no rule is in its problems."""
+    import sklearn
+
+    plan = Plan("scikit-learn", sklearn.__version__, type(estimator).__name__)
+    width = getattr(estimator, "n_features_in_", None)
+    if width is None:
+        plan.refuse(type(estimator).__name__, "it is not fitted: call fit() first")
+        return plan
+    x = plan.input("x", ["batch", int(width)])
+    plan.output(_absorb(plan, estimator, x, ""), "y")
+    return plan
+
+
+def native(estimator: Any, x: Any) -> Any:
+    """What the estimator itself says, in the form that the absorbed network does."""
+    from sklearn.base import is_regressor
+
+    regresses = is_regressor(estimator)
+    methods = ("predict_proba", "decision_function", "transform", "predict")
+    for method in ("predict",) if regresses else methods:
+        if hasattr(estimator, method):
+            out = np.asarray(getattr(estimator, method)(x))
+            return out.reshape(len(out), -1)
+    raise TypeError(f"{type(estimator).__name__} neither predicts nor transforms")
+
+
+def _absorb(plan: Plan, estimator: Any, x: str, path: str) -> str:
+    name = type(estimator).__name__
+    plan.origin = f"{path}.{name}" if path else name
+    rule = _RULES.get(name)
+    if rule is None or not type(estimator).__module__.startswith("sklearn."):
+        plan.refuse(name, "no rule for this estimator")
+        return x
+    return rule(plan, estimator, x)
+
+
+# ---- linear ---------------------------------------------------------------------------------------
+
+
+def _linear(plan: Plan, model: Any, x: str) -> str:
+    weight = np.atleast_2d(_dense_array(model.coef_))
+    bias = np.broadcast_to(np.asarray(model.intercept_), (len(weight),))
+    return plan.dense(x, weight, bias)
+
+
+def _dense_array(value: Any) -> Any:
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value)
+
+
+@_rule("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
+       "SGDRegressor", "LinearSVR", "BayesianRidge", "ARDRegression", "HuberRegressor", "Lars",
+       "LassoLars", "OrthogonalMatchingPursuit", "PassiveAggressiveRegressor", "TheilSenRegressor",
+       "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "Perceptron",
+       "PassiveAggressiveClassifier", "MultiTaskLasso", "MultiTaskElasticNet", "QuantileRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    return _linear(plan, model, x)
+
+
+@_rule("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    y = _linear(plan, model, x)
+    link = getattr(model, "link", "log")
+    power = getattr(model, "power", 1)
+    if link == "identity" or (link == "auto" and power <= 0):
+        return y
+    return plan.op("Exp", y)
+
+
+def _two_classes(plan: Plan, probability: str) -> str:
+    """[n, 1] of the second class to [n, 2]."""
+    rest = plan.op("Sub", plan.constant(np.ones(1), parameter=False), probability)
+    return plan.op("Concat", rest, probability, axis=1)
+
+
+@_rule("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
+def _(plan: Plan, model: Any, x: str) -> str:
+    scores = _linear(plan, model, x)
+    if len(model.classes_) == 2:
+        return _two_classes(plan, plan.op("Sigmoid", scores))
+    if getattr(model, "multi_class", None) == "ovr" or getattr(model, "solver", "") == "liblinear":
+        each = plan.op("Sigmoid", scores)
+        total = plan.op("ReduceSum", each, plan.constant(np.array([1])), keepdims=1)
+        return plan.op("Div", each, total)
+    return plan.op("Softmax", scores, axis=1)
+
+
+@_rule("SGDClassifier")
+def _(plan: Plan, model: Any, x: str) -> str:
+    scores = _linear(plan, model, x)
+    if model.loss == "log_loss" and len(model.classes_) == 2:
+        return _two_classes(plan, plan.op("Sigmoid", scores))
+    if model.loss in ("log_loss", "modified_huber"):
+        plan.refuse(f"loss {model.loss}", "its probabilities have no rule for so many classes")
+    return scores
+
+
+@_rule("GaussianNB")
+def _(plan: Plan, model: Any, x: str) -> str:
+    # log p(c) - 1/2 sum (x - m)^2 / v - 1/2 sum log(2 pi v), as products with x^2 and x.
+    variance = model.var_
+    offset = np.log(model.class_prior_) - 0.5 * np.log(2 * np.pi * variance).sum(1)
+    offset = offset - 0.5 * (model.theta_**2 / variance).sum(1)
+    squares = plan.dense(plan.op("Mul", x, x), -0.5 / variance)
+    joint = plan.op("Add", squares, plan.dense(x, model.theta_ / variance, offset))
+    return plan.op("Softmax", joint, axis=1)
+
+
+# ---- perceptrons ----------------------------------------------------------------------------------
+
+_ACTIVATIONS = {"identity": None, "relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
+
+
+@_rule("MLPClassifier", "MLPRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    for i, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_)):
+        x = plan.dense(x, weight.T, bias)
+        last = i + 1 == len(model.coefs_)
+        name = model.out_activation_ if last else model.activation
+        if name == "softmax":
+            x = plan.op("Softmax", x, axis=1)
+        elif name not in _ACTIVATIONS:
+            plan.refuse(f"activation {name}", "no rule for it")
+        elif _ACTIVATIONS[name]:
+            x = plan.op(_ACTIVATIONS[name] or "", x)
+    binary = model.out_activation_ == "logistic" and model.n_outputs_ == 1
+    return _two_classes(plan, x) if binary else x
+
+
+# ---- transformers ---------------------------------------------------------------------------------
+
+
+@_rule("StandardScaler", "RobustScaler")
+def _(plan: Plan, model: Any, x: str) -> str:
+    center = getattr(model, "mean_", None) if hasattr(model, "mean_") else model.center_
+    centers = getattr(model, "with_mean", getattr(model, "with_centering", True))
+    if centers and center is not None:
+        x = plan.op("Sub", x, plan.constant(center))
+    return x if model.scale_ is None else plan.op("Div", x, plan.constant(model.scale_))
+
+
+@_rule("MinMaxScaler")
+def _(plan: Plan, model: Any, x: str) -> str:
+    x = plan.op("Mul", x, plan.constant(model.scale_))
+    x = plan.op("Add", x, plan.constant(model.min_))
+    if model.clip:
+        low, high = (plan.constant(np.float32(v)) for v in model.feature_range)
+        x = plan.op("Clip", x, low, high)
+    return x
+
+
+@_rule("MaxAbsScaler")
+def _(plan: Plan, model: Any, x: str) -> str:
+    return plan.op("Div", x, plan.constant(model.scale_))
+
+
+@_rule("Normalizer")
+def _(plan: Plan, model: Any, x: str) -> str:
+    axes = plan.constant(np.array([1]))
+    if model.norm == "l2":
+        squares = plan.op("ReduceSum", plan.op("Mul", x, x), axes, keepdims=1)
+        size = plan.op("Sqrt", squares)
+    else:
+        reduce = "ReduceSum" if model.norm == "l1" else "ReduceMax"
+        size = plan.op(reduce, plan.op("Abs", x), axes, keepdims=1)
+    tiny = plan.constant(np.float32(np.finfo(np.float32).tiny))
+    return plan.op("Div", x, plan.op("Max", size, tiny))
+
+
+@_rule("PCA", "TruncatedSVD", "IncrementalPCA", "FastICA", "FactorAnalysis")
+def _(plan: Plan, model: Any, x: str) -> str:
+    kind = type(model).__name__
+    if kind == "FactorAnalysis":
+        plan.refuse(kind, "no rule for its inverse of the noise")
+        return x
+    mean = getattr(model, "mean_", None)
+    if mean is not None:
+        x = plan.op("Sub", x, plan.constant(mean))
+    y = plan.dense(x, model.components_)
+    if getattr(model, "whiten", False) and kind in ("PCA", "IncrementalPCA"):
+        y = plan.op("Div", y, plan.constant(np.sqrt(model.explained_variance_)))
+    return y
+
+
+@_rule("Binarizer")
+def _(plan: Plan, model: Any, x: str) -> str:
+    over = plan.op("Greater", x, plan.constant(np.float32(model.threshold)))
+    return plan.op("Cast", over, to=1)
+
+
+@_rule("FunctionTransformer")
+def _(plan: Plan, model: Any, x: str) -> str:
+    if model.func is None:
+        return x
+    name = getattr(model.func, "__name__", "?")
+    ops = {"log": "Log", "exp": "Exp", "sqrt": "Sqrt", "absolute": "Abs", "tanh": "Tanh"}
+    if getattr(np, name, None) is model.func and name in ops and not model.kw_args:
+        return plan.op(ops[name], x)
+    plan.refuse(f"function {name}", "what a function of Python does is not known")
+    return x
+
+
+@_rule("SimpleImputer")
+def _(plan: Plan, model: Any, x: str) -> str:
+    plan.refuse("SimpleImputer", "inputs of the engine are finite numbers, so none is missing")
+    return x
+
+
+@_rule("KMeans", "MiniBatchKMeans")
+def _(plan: Plan, model: Any, x: str) -> str:
+    # transform(): the distances |x - c|, by the differences themselves so that small ones are exact.
+    rows = plan.op("Unsqueeze", x, plan.constant(np.array([1])))
+    gaps = plan.op("Sub", rows, plan.constant(model.cluster_centers_[None]))
+    squares = plan.op("Mul", gaps, gaps)
+    return plan.op("Sqrt", plan.op("ReduceSum", squares, plan.constant(np.array([2])), keepdims=0))
+
+
+# ---- trees ----------------------------------------------------------------------------------------
+
+
+def _tree(plan: Plan, tree: Any, x: str, values: Any) -> str:
+    """A tree as tests and a sum of leaves; values [nodes, outputs].
+
+    All tests of the tree are made at once. A leaf is reached where as many tests turn out as its
+    path asks: left is 1, right is -1 (Hummingbird, Nakandala and others 2020, the strategy GEMM).
+    """
+    inner = np.flatnonzero(tree.children_left >= 0)
+    if len(inner) == 0:
+        zero = plan.op("ReduceSum", plan.op("Mul", x, plan.constant(np.zeros(1))),
+                       plan.constant(np.array([1])), keepdims=1)
+        return plan.op("Add", zero, plan.constant(values[:1]))
+    leaves, paths, lefts = _paths(tree, inner)
+    picked = np.zeros((len(inner), tree.n_features), np.float32)
+    picked[np.arange(len(inner)), tree.feature[inner]] = 1
+    features = plan.op("Gather", x, plan.constant(tree.feature[inner].astype(np.int64)), axis=1)
+    # scikit-learn compares float32 features with float64 thresholds: the largest float32 that is
+    # not above the threshold decides alike.
+    thresholds = tree.threshold[inner]
+    rounded = thresholds.astype(np.float32)
+    above = rounded.astype(np.float64) > thresholds
+    rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
+    taken = plan.op("Cast", plan.op("LessOrEqual", features, plan.constant(rounded)), to=1)
+    sums = plan.op("MatMul", taken, plan.constant(paths.T, parameter=False))
+    reached = plan.op("Cast", plan.op("Equal", sums, plan.constant(lefts, parameter=False)), to=1)
+    return plan.op("MatMul", reached, plan.constant(values[leaves]))
+
+
+def _paths(tree: Any, inner: Any) -> Any:
+    """Leaves, their paths [leaves, tests], and how many of their tests go left."""
+    number = {int(node): i for i, node in enumerate(inner)}
+    leaves: List[int] = []
+    paths: List[Any] = []
+    waiting: List[Any] = [(0, np.zeros(len(inner), np.float32))]
+    while waiting:
+        node, path = waiting.pop()
+        if node not in number:
+            leaves.append(node)
+            paths.append(path)
+            continue
+        for child, way in ((tree.children_right[node], -1), (tree.children_left[node], 1)):
+            below = path.copy()
+            below[number[node]] = way
+            waiting.append((int(child), below))
+    matrix = np.array(paths, np.float32)
+    return np.array(leaves), matrix, (matrix == 1).sum(1).astype(np.float32)
+
+
+def _leaf_values(tree: Any, probabilities: bool) -> Any:
+    values = tree.value[:, 0, :] if probabilities else tree.value[:, :, 0]
+    return values / values.sum(1, keepdims=True) if probabilities else values
+
+
+@_rule("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier",
+       "ExtraTreeRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    classifies = hasattr(model, "classes_")
+    if classifies and model.n_outputs_ > 1:
+        plan.refuse("several targets", "no rule for classes of several targets")
+        return x
+    return _tree(plan, model.tree_, x, _leaf_values(model.tree_, classifies))
+
+
+def _mean(plan: Plan, parts: List[str], count: int) -> str:
+    total = parts[0] if len(parts) == 1 else plan.op("Sum", *parts)
+    return plan.op("Div", total, plan.constant(np.float32(count), parameter=False))
+
+
+@_rule("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier",
+       "ExtraTreesRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    classifies = hasattr(model, "classes_")
+    if classifies and model.n_outputs_ > 1:
+        plan.refuse("several targets", "no rule for classes of several targets")
+        return x
+    trees = [e.tree_ for e in model.estimators_]
+    parts = [_tree(plan, t, x, _leaf_values(t, classifies)) for t in trees]
+    return _mean(plan, parts, len(parts))
+
+
+@_rule("GradientBoostingClassifier", "GradientBoostingRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    columns = []
+    for k in range(model.estimators_.shape[1]):
+        parts = []
+        for stage in model.estimators_[:, k]:
+            tree = stage.tree_
+            parts.append(_tree(plan, tree, x, model.learning_rate * tree.value[:, 0, :]))
+        columns.append(parts[0] if len(parts) == 1 else plan.op("Sum", *parts))
+    raw = columns[0] if len(columns) == 1 else plan.op("Concat", *columns, axis=1)
+    start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))
+    if type(model.init_).__name__ not in ("DummyClassifier", "DummyRegressor"):
+        plan.refuse(f"init {type(model.init_).__name__}", "no rule for a start that is a model")
+    raw = plan.op("Add", raw, plan.constant(start))
+    if not hasattr(model, "classes_"):
+        return raw
+    if model.loss != "log_loss":
+        plan.refuse(f"loss {model.loss}", "no rule for its probabilities")
+    return _probabilities_of(plan, raw, len(model.classes_))
+
+
+def _probabilities_of(plan: Plan, raw: str, classes: int) -> str:
+    if classes == 2:
+        return _two_classes(plan, plan.op("Sigmoid", raw))
+    return plan.op("Softmax", raw, axis=1)
+
+
+# ---- what is made of others -----------------------------------------------------------------------
+
+
+@_rule("Pipeline")
+def _(plan: Plan, model: Any, x: str) -> str:
+    path = plan.origin
+    for name, step in model.steps:
+        if step is not None and step != "passthrough":
+            x = _absorb(plan, step, x, f"{path}.{name}")
+    return x
+
+
+@_rule("FeatureUnion")
+def _(plan: Plan, model: Any, x: str) -> str:
+    path, parts = plan.origin, []
+    for name, step in model.transformer_list:
+        part = _absorb(plan, step, x, f"{path}.{name}")
+        weight = (model.transformer_weights or {}).get(name)
+        if weight is not None:
+            part = plan.op("Mul", part, plan.constant(np.float32(weight)))
+        parts.append(part)
+    return plan.op("Concat", *parts, axis=1)
+
+
+@_rule("ColumnTransformer")
+def _(plan: Plan, model: Any, x: str) -> str:
+    path, parts = plan.origin, []
+    for name, step, columns in model.transformers_:
+        if isinstance(step, str) and step == "drop":
+            continue
+        indices = np.arange(model.n_features_in_)[model._transformer_to_input_indices[name]]
+        if len(indices) == 0:
+            continue
+        part = plan.op("Gather", x, plan.constant(indices.astype(np.int64)), axis=1)
+        if not (isinstance(step, str) and step == "passthrough"):
+            part = _absorb(plan, step, part, f"{path}.{name}")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else plan.op("Concat", *parts, axis=1)
+
+
+@_rule("VotingRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    path = plan.origin
+    parts = [_absorb(plan, e, x, path) for e in model.estimators_]
+    weights = model._weights_not_none or [1] * len(parts)
+    scaled = [plan.op("Mul", p, plan.constant(np.float32(w))) for p, w in zip(parts, weights)]
+    return _mean(plan, scaled, sum(weights))
+
+
+@_rule("VotingClassifier")
+def _(plan: Plan, model: Any, x: str) -> str:
+    if model.voting != "soft":
+        plan.refuse("hard voting", "no rule for it; soft votes have one")
+        return x
+    path = plan.origin
+    parts = [_absorb(plan, e, x, path) for e in model.estimators_]
+    weights = model._weights_not_none or [1] * len(parts)
+    scaled = [plan.op("Mul", p, plan.constant(np.float32(w))) for p, w in zip(parts, weights)]
+    return _mean(plan, scaled, sum(weights))
+
+
+@_rule("BaggingClassifier", "BaggingRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    path, parts = plan.origin, []
+    for member, features in zip(model.estimators_, model.estimators_features_):
+        own = plan.op("Gather", x, plan.constant(np.asarray(features, np.int64)), axis=1)
+        parts.append(_absorb(plan, member, own, path))
+    return _mean(plan, parts, len(parts))
+
+
+@_rule("TransformedTargetRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    if type(model.transformer_).__name__ != "StandardScaler":
+        plan.refuse(type(model.transformer_).__name__, "no rule for its inverse")
+        return x
+    scaler = model.transformer_
+    y = _absorb(plan, model.regressor_, x, plan.origin)
+    y = plan.op("Mul", y, plan.constant(scaler.scale_))
+    return plan.op("Add", y, plan.constant(scaler.mean_))

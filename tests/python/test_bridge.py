@@ -1,0 +1,188 @@
+"""Models of scikit-learn (and of PyTorch, where it is installed) absorbed with their proofs."""
+
+import unittest
+import warnings
+
+import loom
+import numpy as np
+from loom.bridge import Plan, Unabsorbable
+from loom.bridge.proof import compare
+
+warnings.simplefilter("ignore")
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+X = np.random.default_rng(3).normal(size=(60, 5)).astype(np.float32)
+CLASSES = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.3)
+
+
+class Sklearn(unittest.TestCase):
+    def absorbed(self, model, target=None):
+        fitted = model.fit(X) if target is None else model.fit(X, target)
+        net = loom.absorb(fitted, X, fresh_process=False)
+        self.assertTrue(net.proof.passed)
+        return net, fitted
+
+    def test_a_pipeline_says_what_it_said_for_any_batch(self):
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        net, model = self.absorbed(make_pipeline(StandardScaler(), LogisticRegression()), CLASSES)
+        for rows in (1, 3, 60):
+            np.testing.assert_allclose(net.predict(X[:rows]), model.predict_proba(X[:rows]), atol=1e-6)
+
+    def test_trees_decide_exactly_also_at_their_thresholds(self):
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.tree import DecisionTreeRegressor
+
+        net, tree = self.absorbed(DecisionTreeRegressor(random_state=0), X[:, 0] * X[:, 1])
+        edges = np.repeat(X[:1], 40, axis=0)
+        inner = np.flatnonzero(tree.tree_.feature >= 0)[:20]
+        for i, node in enumerate(inner):
+            edge = np.float32(tree.tree_.threshold[node])
+            edges[2 * i : 2 * i + 2, tree.tree_.feature[node]] = edge, np.nextafter(edge, np.float32(9))
+        np.testing.assert_array_equal(net.predict(edges)[:, 0], tree.predict(edges).astype(np.float32))
+        net, forest = self.absorbed(RandomForestClassifier(7, random_state=0), CLASSES)
+        np.testing.assert_allclose(net.predict(X), forest.predict_proba(X), atol=1e-6)
+
+    def test_a_saved_model_computes_the_bits_of_the_absorbed_one(self):
+        from sklearn.preprocessing import MinMaxScaler
+
+        net = loom.absorb(MinMaxScaler().fit(X), X)  # a fresh process is asked as well
+        again = loom.Network.load(net.save_bytes())
+        np.testing.assert_array_equal(again.predict(X), net.predict(X))
+        self.assertEqual(net.proof.report["rungs"]["engine"], net.proof.report["rungs"]["fresh process"])
+
+    def test_an_absorbed_perceptron_learns_on(self):
+        from sklearn.neural_network import MLPRegressor
+
+        target = X[:, 0] * X[:, 1]
+        net, model = self.absorbed(MLPRegressor(hidden_layer_sizes=(16,), max_iter=20, random_state=0), target)
+        before = float(((model.predict(X) - target) ** 2).mean())
+        net.fit(X, target.reshape(-1, 1).astype(np.float32), loss="mse", epochs=60, optimizer=loom.Adam(0.01))
+        after = float(((net.predict(X)[:, 0] - target) ** 2).mean())
+        self.assertLess(after, before / 2)
+
+    def test_random_pipelines_agree(self):
+        from sklearn import decomposition as dc
+        from sklearn import ensemble as en
+        from sklearn import linear_model as lm
+        from sklearn import preprocessing as pp
+        from sklearn import tree
+        from sklearn.pipeline import make_pipeline
+
+        rng = np.random.default_rng(11)
+        for case in range(25):
+            n, width = int(rng.integers(12, 60)), int(rng.integers(2, 9))
+            x = rng.normal(size=(n, width)).astype(np.float32) * 10 ** rng.uniform(-1, 1)
+            target = rng.integers(0, int(rng.integers(2, 5)), n)
+            target[:2] = 0, 1
+            steps = [pp.StandardScaler(), pp.RobustScaler(), pp.MaxAbsScaler(), pp.Normalizer(),
+                     dc.PCA(int(rng.integers(1, width + 1)))]
+            rng.shuffle(steps)
+            last = [lm.LogisticRegression(), tree.DecisionTreeClassifier(random_state=case),
+                    en.ExtraTreesClassifier(4, random_state=case), lm.RidgeClassifier(),
+                    en.GradientBoostingClassifier(n_estimators=4, random_state=case)][case % 5]
+            # Trees compare with thresholds: what is a rounding before them decides otherwise.
+            before = [] if case % 5 in (1, 2, 4) else steps[: int(rng.integers(0, 4))]
+            model = make_pipeline(*before, last).fit(x, target)
+            with self.subTest(case=case, model=str(model)):
+                net = loom.absorb(model, x, fresh_process=False, abs_tol=2e-5)
+                self.assertTrue(net.proof.passed)
+
+    def test_all_that_has_no_rule_is_told_at_once(self):
+        from sklearn.neighbors import KNeighborsClassifier
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import PolynomialFeatures
+
+        model = make_pipeline(PolynomialFeatures(), KNeighborsClassifier()).fit(X, CLASSES)
+        plan = loom.absorb(model, X, plan_only=True)
+        self.assertIsInstance(plan, Plan)
+        self.assertEqual([p.what for p in plan.problems], ["PolynomialFeatures", "KNeighborsClassifier"])
+        with self.assertRaises(Unabsorbable) as raised:
+            loom.absorb(model, X)
+        self.assertEqual(len(raised.exception.problems), 2)
+        self.assertIn("kneighborsclassifier", str(raised.exception))
+
+    def test_bad_calls_say_what_to_give(self):
+        from sklearn.linear_model import Ridge
+
+        with self.assertRaisesRegex(loom.UnsupportedError, "not fitted"):
+            loom.absorb(Ridge())
+        with self.assertRaisesRegex(loom.InvalidArgumentError, r"\[n, 5\]"):
+            loom.absorb(Ridge().fit(X, X[:, 0]), X[:, :3])
+        with self.assertRaisesRegex(loom.InvalidArgumentError, "builtins.dict"):
+            loom.absorb({})
+
+    def test_a_wrong_rule_turns_its_proof_red(self):
+        from loom.bridge import sklearn as rules
+        from sklearn.linear_model import LinearRegression
+        from sklearn.neural_network import MLPClassifier
+        from sklearn.preprocessing import StandardScaler
+
+        def mutated(name, change, model, target=None):
+            kept = rules._RULES[name]
+            rules._RULES[name] = lambda plan, m, x: change(plan, m, x, kept)
+            try:
+                with self.assertRaises(ArithmeticError):
+                    loom.absorb(model.fit(X, target), X, fresh_process=False)
+            finally:
+                rules._RULES[name] = kept
+
+        mutated("LinearRegression", lambda p, m, x, r: p.dense(x, np.atleast_2d(m.coef_)),
+                LinearRegression(), X[:, 0] + 2)  # a bias that is dropped
+        mutated("StandardScaler", lambda p, m, x, r: p.op("Mul", r(p, m, x), p.constant(1.01)),
+                StandardScaler())
+        mutated("MLPClassifier", lambda p, m, x, r: p.op("Softmax", r(p, m, x), axis=1),
+                MLPClassifier((5,), max_iter=20), CLASSES)
+
+
+class Comparing(unittest.TestCase):
+    def test_the_first_number_beyond_the_tolerance_is_told(self):
+        said = compare(np.array([1.0, 2, 3]), np.array([1.0, 2, 3.1]), 1e-5, 1e-4)
+        self.assertFalse(said["pass"])
+        self.assertEqual(said["first_beyond"], 2)
+        self.assertAlmostEqual(said["max_abs"], 0.1)
+        self.assertFalse(compare(np.zeros(2), np.array([0, np.nan]), 1, 1)["pass"])
+        self.assertFalse(compare(np.zeros(2), np.zeros(3), 1, 1)["pass"])
+        self.assertEqual(compare(np.ones(1), np.nextafter(np.float32(1), 2), 1, 1)["max_ulp"], 1)
+
+
+@unittest.skipUnless(torch is not None, "PyTorch is not installed")
+class Torch(unittest.TestCase):
+    def test_what_is_executed_counts_and_modes_are_restored(self):
+        from torch import nn
+
+        class Twice(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l, self.d = nn.Linear(5, 5), nn.Dropout(0.5)
+                self.unused = nn.Linear(5, 5)
+
+            def forward(self, x):
+                return self.l(self.d(torch.tanh(self.l(x)))) + x
+
+        module = Twice().train()
+        net = loom.absorb(module, (torch.from_numpy(X),), fresh_process=False)
+        self.assertTrue(module.training)
+        self.assertEqual(net.predict(X[:1]).shape, (1, 5))
+        self.assertEqual(net.plan.parameters, 30)  # the tied layer once, the unused one never
+
+    def test_an_operation_without_a_rule_is_told_with_its_module(self):
+        from torch import nn
+
+        class Odd(nn.Module):
+            def forward(self, x):
+                return torch.fft.rfft(x).real
+
+        model = nn.Sequential(nn.Linear(5, 8), Odd())
+        plan = loom.absorb(model, (torch.from_numpy(X),), plan_only=True)
+        self.assertEqual(plan.problems[0].where, "1")
+
+
+if __name__ == "__main__":
+    unittest.main()
