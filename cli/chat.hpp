@@ -1,36 +1,24 @@
-// Chat: a conversation that keeps its KV cache. Each turn renders the whole conversation, and only
-// tokens that differ from what the session has read are fed.
+// A chat with a person or a pipe: lines in, replies out, commands between them. What a conversation
+// is stands in loom/chat.hpp; this is its face.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <vector>
 
-#include "loom/loom.hpp"
+#include "loom/chat.hpp"
 
 namespace loom::cli {
 
-class Chat {
- public:
-  // `date`: as in ChatOptions.
-  Chat(const Model& model, ModelSession& session, const std::string& system,
-       const std::string& date);
-
-  // The tokens up to where the assistant begins to speak: all, and those to feed now. The session
-  // is rewound to where they begin.
-  struct Piece {
-    std::vector<TokenId> all, fresh;
-  };
-  Result<Piece> ask(const std::string& question);
-  // What the assistant said to the tokens of the last ask().
-  void add_reply(const Generation& reply);
-  ModelSession& session() { return *session_; }
-
- private:
-  const Model* model_;
-  ModelSession* session_;
-  ChatOptions options_;
-  std::vector<ChatTurn> turns_;
-  std::vector<TokenId> fed_;  // what the session has read, once the reply is there
+struct ChatFlags {
+  ConversationOptions conversation;
+  GenerateOptions generate;
+  std::string load, save, replay;  // files; "": none
+  bool hide_thinking = false, no_history = false, json = false, quiet = false;
+  // Prints a reply as JSON; for --json.
+  std::function<void(const Reply& reply)> print_json;
 };
+
+// One question where `question` is not null; else as many as come. Returns the exit code.
+int talk(const Model& model, const ChatFlags& flags, const std::string* question);
 
 }  // namespace loom::cli

@@ -16,7 +16,10 @@
 namespace loom::cli {
 namespace {
 
-volatile sig_atomic_t caught = 0;  // the signal that asked to stop
+volatile sig_atomic_t caught = 0;   // the signal that asked to stop
+volatile sig_atomic_t gentle = 0;   // Ctrl-C does not end the program
+volatile sig_atomic_t presses = 0;  // of Ctrl-C while one was not taken yet
+constexpr sig_atomic_t kMostPresses = 3;
 
 int exit_code_of(int signal) {
   return 128 + signal;
@@ -24,7 +27,10 @@ int exit_code_of(int signal) {
 
 void on_stop(int signal) {
   constexpr unsigned kSecondsToStop = 5;  // those who ask kill after 10 and more
-  if (caught != 0) _exit(exit_code_of(caught));
+  if (caught != 0 && (gentle == 0 || signal != SIGINT || presses >= kMostPresses))
+    _exit(exit_code_of(caught));
+  presses = presses + 1;
+  if (caught != 0 && signal == SIGINT) return;
   caught = signal;
   if (signal != SIGINT) alarm(kSecondsToStop);
 }
@@ -133,6 +139,17 @@ void catch_signals() {
   if (!is_ignored(SIGHUP)) handle(SIGHUP, on_stop);  // nohup
   handle(SIGALRM, on_alarm);
   handle(SIGXFSZ, SIG_IGN);
+}
+
+void interrupts_stop_replies() {
+  gentle = 1;
+}
+
+bool take_interrupt() {
+  if (caught != SIGINT) return false;
+  presses = 0;
+  caught = 0;
+  return true;
 }
 
 bool interrupted() {

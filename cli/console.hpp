@@ -46,6 +46,11 @@ bool stderr_is_terminal();  // and neither TERM=dumb nor CI says otherwise
 // A file that grows above the limit of the system is an error like a full disk.
 void catch_signals();
 bool interrupted();
+// From now on Ctrl-C asks for something other than the end of the program, until three came: the
+// caller forgets it with take_interrupt().
+void interrupts_stop_replies();
+// Was it Ctrl-C that interrupted()? Forgets it then.
+bool take_interrupt();
 // After a signal the program takes the time that it needs; a second one still ends it at once.
 void stop_without_haste();
 // From now on a reader of stdout that goes away (`| head`) does not end the program.

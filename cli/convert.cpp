@@ -215,7 +215,8 @@ Verb add_convert(Command app) {
       "  loom convert net.entity net.json\n"
       "  loom convert old.entity chat.entity --tokenizer smollm2/");
   // Positional arguments fill up in order, so OUT is an option where --shape stands for IN.
-  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json");
+  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json")
+      .names_model();
   verb.option("OUT,-o,--output", f->out,
               "File to write: .entity, .gguf, .onnx, .safetensors, .npz, .json; a folder without "
               "an extension")
@@ -239,7 +240,8 @@ Verb add_quantize(Command app) {
   verb.examples(
       "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");
-  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json");
+  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json")
+      .names_model();
   verb.option("OUT,-o,--output", f->out, "The .entity file to write").required();
   verb.option("--dtype", f->dtype, "Number type of the matrices").required();
   const Option text = verb.option("--calibrate", f->calibrate,

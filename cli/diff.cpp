@@ -88,8 +88,8 @@ Verb add_diff(Command app) {
       "  loom diff a.entity b.entity\n"
       "  loom diff model.gguf model.entity --all\n"
       "  loom diff before.safetensors after.safetensors --json");
-  verb.option("A", f->a, "Model file or folder").required();
-  verb.option("B", f->b, "Another").required();
+  verb.option("A", f->a, "Model file or folder").names_model().required();
+  verb.option("B", f->b, "Another").names_model().required();
   verb.flag("--parameters", f->parameters,
             "Compare parameters by their place in the network, whatever the files call them");
   verb.flag("--all", f->all, "List equal tensors too");

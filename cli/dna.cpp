@@ -109,8 +109,8 @@ Verb add_dna(Command app) {
       "  loom dna models/stories.entity small.entity --svg dna.svg\n"
       "  loom dna a.entity b.entity --mode permutation\n"
       "  loom dna a.entity b.entity --json | jq .overall_overlap");
-  verb.option("A", f->a, "Model file or folder").required();
-  verb.option("B", f->b, "Another").required();
+  verb.option("A", f->a, "Model file or folder").names_model().required();
+  verb.option("B", f->b, "Another").names_model().required();
   verb.option("--mode", f->mode,
               "strict: number types must agree; functional: what packing kept counts; aligned: "
               "layers of other widths too; permutation: hidden units in any order")

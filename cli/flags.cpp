@@ -11,6 +11,7 @@
 
 #include "console.hpp"
 #include "guess.hpp"
+#include "hub/resolve.hpp"
 
 namespace loom::cli {
 namespace {
@@ -203,6 +204,13 @@ std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::Par
 
 }  // namespace
 
+namespace {
+// What resolve_model_path() says while a line is parsed.
+struct NoSuchModel {
+  Error why;
+};
+}  // namespace
+
 // ---- options ------------------------------------------------------------------------------------
 
 Option Option::required(bool yes) const {
@@ -216,6 +224,13 @@ Option Option::needs(Option other) const {
 }
 Option Option::show_default() const {
   return Option(option_->capture_default_str());
+}
+Option Option::names_model() const {
+  return Option(option_->transform([](const std::string& text) {
+    Result<std::string> path = resolve_model_path(text);
+    if (!path.ok()) throw NoSuchModel{path.error()};
+    return *path;
+  }));
 }
 bool Option::given() const {
   return option_ != nullptr && option_->count() > 0;
@@ -254,6 +269,9 @@ void Command::examples(std::string_view text) const {
 }
 bool Command::called() const {
   return app_->parsed();
+}
+bool Command::given(std::string_view option) const {
+  return app_->count(std::string(option)) > 0;
 }
 
 Option Command::flag(std::string_view names, bool& to, std::string_view doc) const {
@@ -317,6 +335,8 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
   } catch (const CLI::Success& success) {
     return app_->exit(success);  // --help, --version
+  } catch (const NoSuchModel& error) {
+    return fail(error.why);
   } catch (const CLI::ParseError& error) {
     const CLI::App& app = *innermost(*app_);
     return fail(kUsage, with_help(line_error(*app_, app, error), app));

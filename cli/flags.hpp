@@ -29,6 +29,7 @@ class Option {
   Option excludes(Option other) const;  // not both on one line
   Option needs(Option other) const;     // only beside the other
   Option show_default() const;          // in the help: what the variable holds now
+  Option names_model() const;           // a name of a model that was pulled becomes its path
   bool given() const;                   // on the line that was parsed
 
  protected:
@@ -89,6 +90,8 @@ class Command {
 
   // Is it on the line that was parsed?
   bool called() const;
+  // Is that option of it?
+  bool given(std::string_view option) const;
 
  private:
   CLI::App* app_;

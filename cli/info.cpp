@@ -196,7 +196,9 @@ Verb add_info(Command app) {
       "  loom info models/stories.entity\n"
       "  loom info models/stories.entity --tree --tensors --json\n"
       "  loom info models/stories.entity --verify");
-  verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .safetensors or .json").required();
+  verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .safetensors or .json")
+      .names_model()
+      .required();
   verb.flag("--tree", f->tree, "The grid cell by cell (always, where it is no language model)");
   verb.flag("--tensors", f->tensors, "List the stored tensors");
   verb.flag("--hashes", f->hashes, "List them with a hash of their bytes (XXH3-128)");

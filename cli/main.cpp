@@ -24,6 +24,10 @@ int run(int argc, char** argv) {
   app.require_command();
   const Verb verbs[] = {
       add_run(app),
+      add_pull(app),
+      add_list(app),
+      add_show(app),
+      add_rm(app),
       add_new(app),
       add_train(app),
       add_eval(app),

@@ -209,6 +209,7 @@ Verb add_merge(Command app) {
       "  loom merge math code --method ties --base base --density 0.5 -o merged\n"
       "  loom merge a.entity b.entity --method blend --fitness 0.97,0.95 -o child.entity");
   verb.option("MODELS", f->models, "Models of one network: files or folders, also language models")
+      .names_model()
       .required();
   verb.option("-o,--output", f->out,
               "Where it goes, by ending: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name "

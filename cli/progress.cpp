@@ -36,29 +36,30 @@ Progress::~Progress() {
   finish();
 }
 
-std::string Progress::line(int64_t done, int64_t total, double seconds) const {
+std::string Progress::line(int64_t done, int64_t total, int64_t fresh, double seconds) const {
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0.0;
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0.0;
+  const double rate = seconds > 0 ? static_cast<double>(fresh) / seconds : 0.0;
   const double left = rate > 0 ? static_cast<double>(total - done) / rate : 0.0;
   return fmt::format("{:3.0f} %  {}/{} {}  {:.1f} {}/s  {} left", share * 100, done, total, unit_,
                      rate, unit_, duration(left));
 }
 
-void Progress::update(int64_t done, int64_t total) {
+void Progress::update(int64_t done, int64_t total, int64_t fresh) {
   if (quiet_) return;
+  if (fresh < 0) fresh = done;
   const Clock::time_point now = Clock::now();
   const double since_start = std::chrono::duration<double>(now - start_).count();
   const double since_last = std::chrono::duration<double>(now - last_).count();
   if (since_start < minimum_seconds_) return;
   if (!terminal_) {
     if (since_last < kLinePause) return;
-    fmt::print(stderr, "{}: {}\n", label_, line(done, total, since_start));
+    fmt::print(stderr, "{}: {}\n", label_, line(done, total, fresh, since_start));
   } else {
     if (drawn_ && since_last < kTerminalPause) return;
     const auto filled = static_cast<size_t>(total > 0 ? kBarWidth * done / total : 0);
     const std::string bar = std::string(std::min<size_t>(filled, kBarWidth), '=') +
                             std::string(kBarWidth - std::min<size_t>(filled, kBarWidth), ' ');
-    fmt::print(stderr, "\r\x1b[K{} [{}] {}", label_, bar, line(done, total, since_start));
+    fmt::print(stderr, "\r\x1b[K{} [{}] {}", label_, bar, line(done, total, fresh, since_start));
     std::fflush(stderr);
     drawn_ = true;
   }

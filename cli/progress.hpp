@@ -17,13 +17,14 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void set_label(std::string label) { label_ = std::move(label); }
-  void update(int64_t done, int64_t total);
+  // fresh: of `done`, what came since the beginning, for the rate; -1: all of it.
+  void update(int64_t done, int64_t total, int64_t fresh = -1);
   // Wipes the bar, so that what follows starts on a clean line.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string line(int64_t done, int64_t total, double seconds) const;
+  std::string line(int64_t done, int64_t total, int64_t fresh, double seconds) const;
 
   std::string label_, unit_;
   bool quiet_, terminal_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "chat.hpp"
@@ -16,8 +17,10 @@ namespace {
 struct RunFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string prompt, file, system, date;
-  bool chat = false, no_echo = false, json = false, quiet = false;
+  std::string prompt, file, system, date, load, save, replay, on_full = "drop-oldest";
+  std::optional<Command> command;
+  bool chat = false, hide_thinking = false, no_history = false, no_echo = false, json = false,
+       quiet = false;
   Option prompt_option;
   GenerateOptions generate;
   int64_t context = 0, chunk = 256;
@@ -40,44 +43,63 @@ class Runner {
   }
 
   // One question, or as many as a person asks.
-  int talk(const std::string* question) {
-    const std::vector<ChatTurn> greeting = {{"user", ""}};
-    if (!model_.info().has_chat_template) return fail(model_.render_chat(greeting).error());
+  int chat(const std::string* question) {
+    ChatFlags flags;
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
-    Result<ModelSession> session = make_session(length);
-    if (!session.ok()) return fail(session.error());
-    Chat chat(model_, *session, f_.system, f_.date);
-    if (question != nullptr) return answer(chat, *question);
-    std::string line;
-    while (read_line(line)) {
-      if (line.empty()) continue;
-      const int code = answer(chat, line);
-      if (code != kDone) return code;
-    }
-    return interrupted() ? fail_interrupted() : kDone;
+    const ModelSessionOptions session = session_options(length);
+    flags.conversation.system = f_.system;
+    flags.conversation.date = f_.date;
+    flags.conversation.context = session.context;
+    flags.conversation.chunk = session.chunk;
+    flags.conversation.device_failed = session.device_failed;
+    const Result<WhenFull> on_full = parse_when_full(f_.on_full);
+    if (!on_full.ok()) return fail(on_full.error());
+    flags.conversation.on_full = *on_full;
+    flags.generate = f_.generate;
+    if (const Status status = suggest(flags.generate.sampler); !status.ok())
+      return fail(status.error());
+    flags.load = f_.load;
+    flags.save = f_.save;
+    flags.replay = f_.replay;
+    flags.hide_thinking = f_.hide_thinking;
+    flags.no_history = f_.no_history;
+    flags.json = f_.json;
+    flags.quiet = f_.quiet;
+    flags.print_json = [this](const Reply& reply) {
+      const Generation& g = reply.generation;
+      print_json(reply.prompt_ids, g, rate(g.prompt_tokens, g.prefill_seconds),
+                 rate(g.decode_steps, g.decode_seconds));
+    };
+    return talk(model_, flags, question);
   }
 
  private:
-  int answer(Chat& chat, const std::string& question) {
-    Result<Chat::Piece> piece = chat.ask(question);
-    if (!piece.ok()) return fail(piece.error());
-    if (const int code = check_room(chat.session(), piece->fresh); code != kDone) return code;
-    Result<Generation> reply = generate(chat.session(), piece->fresh);
-    if (reply.ok()) chat.add_reply(*reply);
-    return report(piece->all, std::move(reply));
-  }
-
-  static bool read_line(std::string& line) {
-    if (stdin_is_terminal()) fmt::print(stderr, "> ");
-    line.clear();
-    int c = 0;
-    while ((c = std::fgetc(stdin)) != EOF && c != '\n') line += static_cast<char>(c);
-    if (c == EOF && line.empty() && stdin_is_terminal()) fmt::print(stderr, "\n");
-    return !interrupted() && (c != EOF || !line.empty());
+  // What the model says of sampling and the command line does not; said once.
+  Status suggest(SamplerOptions& sampler) const {
+    LOOM_ASSIGN(const std::optional<SamplerOptions> suggested, model_.suggested_sampling());
+    if (!suggested) return {};
+    std::string said;
+    const auto take = [&](const char* option, auto SamplerOptions::*field) {
+      if (f_.command->given(option) || sampler.*field == (*suggested).*field) return;
+      sampler.*field = (*suggested).*field;
+      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", option + 2, sampler.*field);
+    };
+    take("--temperature", &SamplerOptions::temperature);
+    take("--top-k", &SamplerOptions::top_k);
+    take("--top-p", &SamplerOptions::top_p);
+    take("--min-p", &SamplerOptions::min_p);
+    take("--repetition-penalty", &SamplerOptions::repetition_penalty);
+    if (sampler.repetition_penalty != 1.0f)
+      take("--repetition-window", &SamplerOptions::repetition_window);
+    if (!said.empty() && !f_.quiet) note("the model asks for " + said);
+    return {};
   }
 
   // Room for the prompt and what may follow, and no more than the model was made for.
   Result<ModelSession> make_session(int64_t prompt_tokens) {
+    return model_.session(session_options(prompt_tokens));
+  }
+  ModelSessionOptions session_options(int64_t prompt_tokens) const {
     ModelSessionOptions options;
     const int64_t limit = model_.info().context;
     const int64_t wanted = prompt_tokens + std::min(f_.generate.max_tokens, limit);
@@ -90,7 +112,7 @@ class Runner {
                    printable(line, line.size()));
       };
     }
-    return model_.session(options);
+    return options;
   }
 
   // Does the prompt fit what the session still has room for? A text that grew too long is no wrong
@@ -206,9 +228,10 @@ Result<std::string> read_prompt(const RunFlags& f) {
 
 int run(const RunFlags& f) {
   const bool has_prompt = f.prompt_option.given();
-  const bool asks_person = f.chat && !has_prompt && f.file.empty();
-  if (!f.chat && !has_prompt && f.file.empty() && stdin_is_terminal())
-    return fail(kUsage, "no prompt; give one with -p TEXT, -f FILE, on stdin, or use --chat");
+  const bool saved = !f.load.empty() || !f.save.empty() || !f.replay.empty();
+  const bool no_text = !has_prompt && f.file.empty();
+  const bool chat = f.chat || saved || (no_text && stdin_is_terminal());
+  const bool asks_person = chat && no_text;
   Result<std::string> prompt = f.prompt;
   if (!has_prompt && !asks_person) prompt = read_prompt(f);
   if (!prompt.ok()) return fail(prompt.error());
@@ -216,8 +239,14 @@ int run(const RunFlags& f) {
   if (!engine.ok()) return fail(engine.error());
   Result<Model> model = f.model.load(*engine, f.quiet);
   if (!model.ok()) return fail(model.error());
+  if (chat) {
+    const std::vector<ChatTurn> greeting = {{"user", ""}};
+    if (!model->info().has_tokenizer) return fail(model->tokenize("").error());
+    if (f.chat && !model->info().has_chat_template)
+      return fail(model->render_chat(greeting).error());
+  }
   Runner runner(f, *engine, *model);
-  if (f.chat) return runner.talk(asks_person ? nullptr : &*prompt);
+  if (chat) return runner.chat(asks_person ? nullptr : &*prompt);
   return runner.complete(*prompt);
 }
 
@@ -228,13 +257,26 @@ Verb add_run(Command app) {
   const Command verb = app.command("run", "Write a continuation of a prompt, or talk.");
   verb.examples(
       "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
-      "  loom run models/stories.entity --chat");
+      "  loom run models/stories.entity --chat\n"
+      "  printf 'Tell me a story.\\nAnd then?\\n' | loom run models/stories.entity --chat");
+  f->command = verb;
   f->model.add(verb);
   f->prompt_option = verb.option("-p,--prompt", f->prompt, "The text to continue");
   verb.option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
       .excludes(f->prompt_option);
-  verb.flag("--chat", f->chat, "Use the model's chat template; without -p, talk line by line");
+  verb.flag("--chat", f->chat,
+            "Use the model's chat template; without -p, talk line by line (on a terminal, that is "
+            "what happens without a prompt)");
   verb.option("--system", f->system, "What the model is told before a chat");
+  verb.option("--on-full", f->on_full,
+              "Where a chat fills the context: drop-oldest: the oldest turns go; stop: an error")
+      .show_default();
+  verb.option("--load", f->load, "Go on with a chat that was saved");
+  verb.option("--save", f->save, "Write the chat there after each reply");
+  verb.option("--replay", f->replay,
+              "Say a saved chat once more; exit code 5 where a reply differs");
+  verb.flag("--hide-thinking", f->hide_thinking, "Leave out what stands between <think> tags");
+  verb.flag("--no-history", f->no_history, "Keep no file of what was typed");
   verb.option("--date", f->date,
               "Today for a chat template that tells it: 2024-07-26 (default: UTC)");
   add_sampling(verb, f->generate);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "hub/name.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -28,7 +29,8 @@ struct ServeFlags {
 
 std::string last_part(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.substr(path.find_last_of('/') + 1);
+  const std::string pulled = pulled_model_name(path);
+  return pulled.empty() ? path.substr(path.find_last_of('/') + 1) : pulled;
 }
 
 // Keys never stand on the command line, where every user of the machine can read them.

@@ -97,7 +97,7 @@ Verb add_tokenize(Command app) {
   verb.examples(
       "  loom tokenize models/stories.entity \"Once upon a time\"\n"
       "  loom tokenize models/stories.entity --decode \"540 541 261 446\"");
-  verb.option("MODEL", f->model, "Model folder, or a tokenizer.json").required();
+  verb.option("MODEL", f->model, "Model folder, or a tokenizer.json").names_model().required();
   f->text_option = verb.option("TEXT", f->text, "The text or ids (default: stdin)");
   verb.flag("--decode", f->decode, "TEXT is ids; print their text");
   verb.flag("--no-special", f->no_special, "Add no tokens around the text (BOS and the like)");

@@ -108,7 +108,10 @@ Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
 }
 
 Option ModelFlags::add(Command verb, bool required) {
-  verb.option("MODEL", folder, ".entity or .gguf file, or a folder with config.json")
+  verb.option("MODEL", folder,
+              ".entity or .gguf file, a folder with config.json, or the name of "
+              "a model that was pulled")
+      .names_model()
       .required(required);
   memory.add(verb);
   return verb.option("--dtype", dtype, "Number type of the weights (default: as stored)");

@@ -34,6 +34,10 @@ Verb add_cluster(Command app);
 Verb add_ensemble(Command app);
 Verb add_mesh(Command app);
 Verb add_evolve(Command app);
+Verb add_pull(Command app);
+Verb add_list(Command app);
+Verb add_show(Command app);
+Verb add_rm(Command app);
 Verb add_serve(Command app);  // where LOOM_SERVE is on
 
 // Options that many verbs share.

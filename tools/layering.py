@@ -78,7 +78,7 @@ class Rule:
 
 
 HEADER_RULES = [
-    Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp", "cli/json.cpp"),
+    Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp", "cli/json.cpp", "cli/json_value.cpp"),
          "use io/json.hpp, in the program json.hpp"),
     Rule("zlib", r"zlib\.h$|zconf", ("src/io/deflate.cpp",), "use io/deflate.hpp"),
     Rule("PCRE2", r"pcre2", ("src/text/",), "use the regular expressions of src/text"),
@@ -86,7 +86,9 @@ HEADER_RULES = [
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
     Rule("Boost", r"boost/", ("src/serve/http.cpp",), "connections live in src/serve/http.cpp"),
-    Rule("libcurl", r"curl/", ("cli/",), "the library needs no network"),
+    Rule("libcurl", r"curl/", ("cli/hub/http.cpp",), "the library needs no network"),
+    Rule("libedit", r"histedit\.h$", ("cli/line_editor_edit.cpp",), "use line_editor.hpp"),
+    Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp",), "use hub/digest.hpp"),
     Rule(
         "xxHash", r"xxhash", ("src/io/hash.cpp",), "use io/hash.hpp"
     ),

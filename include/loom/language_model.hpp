@@ -84,6 +84,8 @@ struct Perplexity {
   int64_t predictions = 0;
 };
 
+class Chat;
+struct ConversationOptions;
 class ModelSession;
 
 // A text on its way, a step at a time, so that one thread can take turns among conversations. Its
@@ -200,6 +202,13 @@ class LOOM_API Model {
   // Takes all memory a run needs. Errors: out_of_range (a context beyond the model's),
   // out_of_memory.
   Result<ModelSession> session(const ModelSessionOptions& options = {}) const;
+
+  // A conversation that lasts (loom/chat.hpp).
+  Result<Chat> chat(const ConversationOptions& options) const;
+  // How the model wants to be sampled, as its generation_config.json says; unset: it does not say.
+  // What the file leaves out is as in `transformers`: greedy without do_sample; with it temperature
+  // 1, top-k 50, and penalties over the whole text. Errors: bad_file, naming the field.
+  Result<std::optional<SamplerOptions>> suggested_sampling() const;
 
   struct LOOM_LOCAL Impl;
   const Impl& impl() const { return *impl_; }

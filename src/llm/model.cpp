@@ -24,6 +24,7 @@ size_t LanguageModel::body_cells() const {
 Status LanguageModel::take_text(const ModelSource& source) {
   bos_ = source.bos;
   eos_ = source.eos;
+  generation_json_ = source.generation_json;
   LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
   if (spec) {
     LOOM_ASSIGN(tokenizer_, Tokenizer::make(*spec));

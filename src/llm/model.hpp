@@ -44,6 +44,8 @@ class LanguageModel {
   const std::string& chat_problem() const { return chat_problem_; }
   const std::string& bos_token() const { return bos_; }
   const std::string& eos_token() const { return eos_; }
+  // The text of its generation_config.json; "": none.
+  const std::string& generation_json() const { return generation_json_; }
   DType dtype() const { return dtype_; }  // of the blocks
   // Cells before the head, which is the last plane of the grid: sessions run it for few positions.
   size_t body_cells() const;
@@ -58,7 +60,7 @@ class LanguageModel {
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_;
   std::string chat_problem_;
-  std::string bos_, eos_, source_;
+  std::string bos_, eos_, source_, generation_json_;
   DType dtype_ = DType::f32;
 };
 

@@ -274,7 +274,7 @@ TEST_F(Messages, AFullContextIsNoWrongLine) {
           "the context is full: the text has 4 tokens, 3 have room; begin again with less text, or "
           "give more with --context"});
   // The first question fits, the second does not.
-  const Ran chat = run_loom(named("run $S --chat --context 40 --max-tokens 12"), "",
+  const Ran chat = run_loom(named("run $S --chat --context 40 --max-tokens 12 --on-full stop"), "",
                             "Tell me a story.\nAnd then? And then? And then? And then?\n");
   EXPECT_EQ(chat.code, kFailed);
   EXPECT_THAT(chat.err, MatchesRegex("loom: the context is full: the text has [0-9]+ tokens, 40 "

@@ -1,0 +1,35 @@
+// Hashes that a hub names its files by, a piece at a time. A cover of OpenSSL, which digest.cpp
+// alone includes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "loom/result.hpp"
+
+struct evp_md_ctx_st;
+
+namespace loom::cli {
+
+class Digest {
+ public:
+  // What `etag` asks for: SHA-256 of the bytes for 64 digits; for 40 the hash that git gives a blob
+  // of `size` bytes: SHA-1 of "blob SIZE", a zero byte and the bytes. Errors: invalid_argument
+  // (another name), internal.
+  static Result<Digest> for_etag(std::string_view etag, int64_t size);
+
+  void add(std::string_view bytes);
+  // In hexadecimal; nothing can be added afterwards. "": the library failed.
+  std::string finish();
+
+ private:
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+  bool good_ = true;
+};
+
+}  // namespace loom::cli

@@ -1,0 +1,68 @@
+// One file of a hub on its way into the cache: resumed where an earlier attempt ended, compared
+// with its hash, and under its name only when it is whole.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "cache.hpp"
+#include "digest.hpp"
+#include "retry.hpp"
+
+namespace loom::cli {
+
+// What all transfers of one pull share.
+struct TransferContext {
+  const HubCache* cache;
+  const HubName* name;
+  const FetchOptions* options;
+  std::string commit;
+  std::atomic<int64_t> here{0};    // bytes of all files that are on the disk
+  std::atomic<int64_t> loaded{0};  // of them, those that came over the network
+  std::atomic<bool> stop{false};   // another transfer failed
+};
+
+class Transfer {
+ public:
+  Transfer(TransferContext& all, const HubFile& file, Http& http);
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // Errors: those of refusal(); bad_file (another size or hash than the hub says; nothing is kept),
+  // io_error (the disk), cancelled (what is there stays, and is gone on from).
+  Status run();
+
+ private:
+  Status open_partial();
+  Status read_partial();
+  Status load();
+  Status attempt(Patience& patience);
+  bool begin(const HttpReply& reply);
+  bool write(std::string_view bytes);
+  Status start_anew();
+  Status finish();
+  // Bytes of another size than the hub lists: nothing of them is kept.
+  void refuse(const std::string& what);
+  Error disk_error(const std::string& what) const;
+  void count(int64_t bytes);
+  std::string url() const;
+
+  TransferContext& all_;
+  const HubFile& file_;
+  Http& http_;
+  std::string blob_, partial_, tag_path_;
+  int descriptor_ = -1;
+  int64_t have_ = 0;      // bytes in the partial file, all in digest_
+  int64_t counted_ = 0;   // of them, those in all_.here
+  bool resumed_ = false;  // some of them are of an earlier run
+  std::optional<Digest> digest_;
+  std::string tag_;              // ETag of the host that sent the bytes, for If-Range
+  std::optional<Error> failed_;  // what ended an attempt for good
+};
+
+// The ETag without W/ and quotes.
+std::string bare_etag(std::string_view etag);
+
+}  // namespace loom::cli

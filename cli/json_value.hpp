@@ -1,0 +1,44 @@
+// JSON that came from elsewhere, read into plain data: what a hub answers. Not for model files,
+// which the library reads. A document has at most kDeepest levels, so that nothing recurses without
+// end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "loom/result.hpp"
+
+namespace loom::cli {
+
+class JsonValue {
+ public:
+  static constexpr int kDeepest = 64;
+
+  // Errors: bad_file (no JSON, or too deep), naming `where`.
+  static Result<JsonValue> parse(std::string_view text, const std::string& where);
+
+  // The member of an object; null: none, or no object.
+  const JsonValue* find(std::string_view name) const;
+  const std::vector<JsonValue>& elements() const { return elements_; }  // of an array
+  // "" and nothing where it is of another kind.
+  const std::string& text() const { return text_; }
+  std::optional<int64_t> integer() const { return integer_; }
+  bool is_array() const { return is_array_; }
+
+  // find(name)->text(), or "".
+  std::string member_text(std::string_view name) const;
+
+ private:
+  friend struct JsonCopy;
+  std::string text_;
+  std::optional<int64_t> integer_;
+  bool is_array_ = false;
+  std::vector<JsonValue> elements_;
+  std::vector<std::pair<std::string, JsonValue>> members_;
+};
+
+}  // namespace loom::cli

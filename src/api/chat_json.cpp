@@ -1,0 +1,188 @@
+// A conversation as JSON, and back.
+#include "api/chat_impl.hpp"
+#include "base/text.hpp"
+#include "io/json.hpp"
+
+namespace loom {
+namespace {
+
+using core::JsonValue;
+
+constexpr const char* kChatFormat = "loom-chat";
+constexpr int64_t kChatVersion = 1;
+constexpr StopReason kStops[] = {StopReason::eos, StopReason::stop_string, StopReason::length,
+                                 StopReason::context, StopReason::cancelled};
+
+JsonValue settings_json(const GenerateOptions& options) {
+  const SamplerOptions& s = options.sampler;
+  JsonValue out = JsonValue::object();
+  out.add("max_tokens", JsonValue::integer(options.max_tokens));
+  out.add("temperature", JsonValue::real(static_cast<double>(s.temperature)));
+  out.add("top_k", JsonValue::integer(s.top_k));
+  out.add("top_p", JsonValue::real(static_cast<double>(s.top_p)));
+  out.add("min_p", JsonValue::real(static_cast<double>(s.min_p)));
+  out.add("repetition_penalty", JsonValue::real(static_cast<double>(s.repetition_penalty)));
+  out.add("repetition_window", JsonValue::integer(s.repetition_window));
+  // 64 bits as text: readers of JSON keep 53 of a number.
+  out.add("seed", JsonValue::string(core::cat(s.seed)));
+  out.add("ignore_eos", JsonValue::boolean(options.ignore_eos));
+  JsonValue stops = JsonValue::array();
+  for (const std::string& stop : options.stop) stops.push(JsonValue::string(stop));
+  out.add("stop", stops);
+  return out;
+}
+
+JsonValue turn_json(const ConversationTurn& turn) {
+  JsonValue out = JsonValue::object();
+  out.add("role", JsonValue::string(turn.role));
+  out.add("content", JsonValue::string(turn.content));
+  if (turn.role != "assistant") return out;
+  if (!turn.thinking.empty()) out.add("thinking", JsonValue::string(turn.thinking));
+  out.add("stop_reason", JsonValue::string(std::string(stop_reason_name(turn.stop))));
+  out.add("tokens", JsonValue::integer(turn.tokens));
+  out.add("settings", settings_json(turn.options));
+  return out;
+}
+
+// Members by name, with errors that say which.
+class ChatFields {
+ public:
+  ChatFields(const JsonValue& object, std::string where)
+      : object_(object), where_(std::move(where)) {}
+  Result<std::string> text(std::string_view name, bool required = true) const {
+    const JsonValue* member = object_.find(name);
+    if (member == nullptr && !required) return std::string();
+    return member == nullptr ? missing(name) : member->as_string(core::cat(where_, ": ", name));
+  }
+  Result<int64_t> integer(std::string_view name) const {
+    const JsonValue* member = object_.find(name);
+    if (member == nullptr) return missing(name);
+    return member->as_int(core::cat(where_, ": ", name));
+  }
+  Result<float> real(std::string_view name) const {
+    const JsonValue* member = object_.find(name);
+    if (member == nullptr) return missing(name);
+    LOOM_ASSIGN(const double value, member->as_double(core::cat(where_, ": ", name)));
+    return static_cast<float>(value);
+  }
+  Result<bool> truth(std::string_view name) const {
+    const JsonValue* member = object_.find(name);
+    if (member == nullptr) return missing(name);
+    return member->as_bool(core::cat(where_, ": ", name));
+  }
+  Error missing(std::string_view name) const {
+    return core::make_error(Code::bad_file, core::cat("'", name, "' is missing"), where_);
+  }
+  Error wrong(std::string_view name, std::string_view why) const {
+    return core::make_error(Code::bad_file, core::cat("'", name, "' ", why), where_);
+  }
+
+ private:
+  const JsonValue& object_;
+  std::string where_;
+};
+
+Result<GenerateOptions> read_settings(const JsonValue& json, const std::string& where) {
+  const ChatFields fields(json, where);
+  GenerateOptions options;
+  SamplerOptions& s = options.sampler;
+  LOOM_ASSIGN(options.max_tokens, fields.integer("max_tokens"));
+  LOOM_ASSIGN(s.temperature, fields.real("temperature"));
+  LOOM_ASSIGN(s.top_k, fields.integer("top_k"));
+  LOOM_ASSIGN(s.top_p, fields.real("top_p"));
+  LOOM_ASSIGN(s.min_p, fields.real("min_p"));
+  LOOM_ASSIGN(s.repetition_penalty, fields.real("repetition_penalty"));
+  LOOM_ASSIGN(s.repetition_window, fields.integer("repetition_window"));
+  LOOM_ASSIGN(const std::string seed, fields.text("seed"));
+  for (const char c : seed) {
+    const auto digit = static_cast<uint64_t>(c - '0');
+    if (c < '0' || c > '9' || s.seed > (UINT64_MAX - digit) / 10)
+      return fields.wrong("seed", "is no number below 2^64");
+    s.seed = s.seed * 10 + digit;
+  }
+  LOOM_ASSIGN(options.ignore_eos, fields.truth("ignore_eos"));
+  const JsonValue* stops = json.find("stop");
+  if (stops == nullptr) return fields.missing("stop");
+  for (const JsonValue& stop : stops->elements()) {
+    LOOM_ASSIGN(std::string text, stop.as_string(where + ": stop"));
+    options.stop.push_back(std::move(text));
+  }
+  return options;
+}
+
+Result<ConversationTurn> read_turn(const JsonValue& json, bool question, const std::string& where) {
+  const ChatFields fields(json, where);
+  ConversationTurn turn;
+  LOOM_ASSIGN(turn.role, fields.text("role"));
+  if (turn.role != (question ? "user" : "assistant"))
+    return fields.wrong("role", question ? "is not user" : "is not assistant");
+  LOOM_ASSIGN(turn.content, fields.text("content"));
+  if (question) return turn;
+  LOOM_ASSIGN(turn.thinking, fields.text("thinking", false));
+  LOOM_ASSIGN(turn.tokens, fields.integer("tokens"));
+  LOOM_ASSIGN(const std::string stop, fields.text("stop_reason"));
+  bool known = false;
+  for (const StopReason reason : kStops) {
+    if (stop_reason_name(reason) != stop) continue;
+    turn.stop = reason;
+    known = true;
+  }
+  if (!known) return fields.wrong("stop_reason", "is no reason");
+  const JsonValue* settings = json.find("settings");
+  if (settings == nullptr) return fields.missing("settings");
+  LOOM_ASSIGN(turn.options, read_settings(*settings, where + ": settings"));
+  return turn;
+}
+
+}  // namespace
+
+std::string Chat::to_json() const {
+  JsonValue out = JsonValue::object();
+  out.add("format", JsonValue::string(kChatFormat));
+  out.add("version", JsonValue::integer(kChatVersion));
+  out.add("model", JsonValue::string(impl_->model.info().source));
+  out.add("system", JsonValue::string(impl_->system));
+  out.add("date", JsonValue::string(impl_->date));
+  out.add("context", JsonValue::integer(context()));
+  out.add("reserve", JsonValue::integer(impl_->reserve));
+  out.add("on_full", JsonValue::string(std::string(when_full_name(impl_->on_full))));
+  out.add("first_turn", JsonValue::integer(first_turn()));
+  JsonValue turns = JsonValue::array();
+  for (const ConversationTurn& turn : impl_->turns) turns.push(turn_json(turn));
+  out.add("turns", turns);
+  return core::dump_json(out, 2) + "\n";
+}
+
+Status Chat::restore(std::string_view json, const std::string& where) {
+  LOOM_ASSIGN(const JsonValue root, core::parse_json(json, where));
+  const ChatFields fields(root, where);
+  LOOM_ASSIGN(const std::string format, fields.text("format"));
+  LOOM_ASSIGN(const int64_t version, fields.integer("version"));
+  if (format != kChatFormat || version != kChatVersion)
+    return core::make_error(Code::bad_file, "is no conversation that this version reads", where);
+  LOOM_ASSIGN(std::string system, fields.text("system"));
+  LOOM_ASSIGN(std::string date, fields.text("date"));
+  LOOM_ASSIGN(const std::string full, fields.text("on_full"));
+  LOOM_ASSIGN(const WhenFull on_full, parse_when_full(full));
+  LOOM_ASSIGN(const int64_t first, fields.integer("first_turn"));
+  const JsonValue* list = root.find("turns");
+  if (list == nullptr || !list->is_array()) return fields.missing("turns");
+  std::vector<ConversationTurn> turns;
+  for (const JsonValue& turn : list->elements()) {
+    const size_t i = turns.size();
+    LOOM_ASSIGN(ConversationTurn read,
+                read_turn(turn, i % 2 == 0, core::cat(where, ": turn ", i + 1)));
+    turns.push_back(std::move(read));
+  }
+  if (turns.size() % 2 != 0) return fields.wrong("turns", "end with a question");
+  if (first < 0 || first % 2 != 0 || first > static_cast<int64_t>(turns.size()))
+    return fields.wrong("first_turn", "is no question of the turns");
+  impl_->system = std::move(system);
+  impl_->date = std::move(date);
+  impl_->on_full = on_full;
+  impl_->turns = std::move(turns);
+  impl_->first = static_cast<size_t>(first);
+  return {};
+}
+
+}  // namespace loom
