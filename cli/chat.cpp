@@ -5,9 +5,8 @@
 namespace loom::cli {
 
 Chat::Chat(const Model& model, ModelSession& session, const std::string& system,
-           const std::string& date)
-    : model_(&model), session_(&session) {
-  options_.date = date;
+           ChatOptions options)
+    : model_(&model), session_(&session), options_(std::move(options)) {
   if (!system.empty()) turns_.push_back({"system", system});
 }
 
@@ -24,6 +23,11 @@ Result<Chat::Piece> Chat::ask(const std::string& question) {
   piece.fresh.assign(piece.all.begin() + static_cast<std::ptrdiff_t>(same), piece.all.end());
   fed_ = piece.all;
   return piece;
+}
+
+Result<ReplyParser> Chat::reply_parser() const {
+  LOOM_ASSIGN(const std::string prompt, model_->render_chat(turns_, options_));
+  return model_->reply_parser(prompt, options_.tools);
 }
 
 void Chat::add_reply(const Generation& reply) {

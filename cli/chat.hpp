@@ -11,9 +11,7 @@ namespace loom::cli {
 
 class Chat {
  public:
-  // `date`: as in ChatOptions.
-  Chat(const Model& model, ModelSession& session, const std::string& system,
-       const std::string& date);
+  Chat(const Model& model, ModelSession& session, const std::string& system, ChatOptions options);
 
   // The tokens up to where the assistant begins to speak: all, and those to feed now. The session
   // is rewound to where they begin.
@@ -24,6 +22,8 @@ class Chat {
   // What the assistant said to the tokens of the last ask().
   void add_reply(const Generation& reply);
   ModelSession& session() { return *session_; }
+  // Reads a reply to the last ask(): text, reasoning and calls of tools.
+  Result<ReplyParser> reply_parser() const;
 
  private:
   const Model* model_;

@@ -2,8 +2,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "chat.hpp"
@@ -16,12 +19,50 @@ namespace {
 struct RunFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string prompt, file, system, date;
+  std::string prompt, file, system, date, tools_file;
+  std::vector<std::string> template_args;
+  bool no_thinking = false;
   bool chat = false, no_echo = false, json = false, quiet = false;
   Option prompt_option;
   GenerateOptions generate;
   int64_t context = 0, chunk = 256;
 };
+
+// Whether a value of the command line is meant as JSON: anything else is text.
+bool is_json(const std::string& value) {
+  if (value == "true" || value == "false" || value == "null") return true;
+  if (value.empty() || value.find_first_of("[{\"") == 0) return !value.empty();
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto read = std::from_chars(value.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end && std::isfinite(number);
+}
+
+// NAME=VALUE as a member of a JSON object: a value that is JSON is that, any other is text.
+Result<std::string> template_variables(const RunFlags& f) {
+  std::string out = f.no_thinking ? "{\"enable_thinking\": false" : "{";
+  for (const std::string& argument : f.template_args) {
+    const size_t equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Error{Code::invalid_argument,
+                   "--template-arg needs NAME=VALUE, not " + printable(argument), "", -1};
+    const std::string value = argument.substr(equals + 1);
+    out += out.size() > 1 ? ", " : "";
+    out += Json::string(argument.substr(0, equals)).text() + ": ";
+    out += is_json(value) ? value : Json::string(value).text();
+  }
+  return out + "}";
+}
+
+Result<ChatOptions> chat_options(const RunFlags& f) {
+  ChatOptions options;
+  options.date = f.date;
+  LOOM_ASSIGN(options.variables, template_variables(f));
+  if (f.tools_file.empty()) return options;
+  LOOM_ASSIGN(const uint64_t limit, f.model.memory.text_limit());
+  LOOM_ASSIGN(options.tools, read_text(f.tools_file, limit));
+  return options;
+}
 
 class Runner {
  public:
@@ -46,7 +87,9 @@ class Runner {
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
     Result<ModelSession> session = make_session(length);
     if (!session.ok()) return fail(session.error());
-    Chat chat(model_, *session, f_.system, f_.date);
+    Result<ChatOptions> options = chat_options(f_);
+    if (!options.ok()) return fail(options.error());
+    Chat chat(model_, *session, f_.system, std::move(*options));
     if (question != nullptr) return answer(chat, *question);
     std::string line;
     while (read_line(line)) {
@@ -62,9 +105,35 @@ class Runner {
     Result<Chat::Piece> piece = chat.ask(question);
     if (!piece.ok()) return fail(piece.error());
     if (const int code = check_room(chat.session(), piece->fresh); code != kDone) return code;
+    if (!f_.tools_file.empty()) {
+      Result<ReplyParser> parser = chat.reply_parser();
+      if (!parser.ok()) return fail(parser.error());
+      parser_.emplace(std::move(*parser));
+    }
     Result<Generation> reply = generate(chat.session(), piece->fresh);
     if (reply.ok()) chat.add_reply(*reply);
+    if (reply.ok() && parser_) show_calls();
     return report(piece->all, std::move(reply));
+  }
+
+  // Text and reasoning as they come; calls wait until they are whole.
+  void show(const std::vector<ReplyPiece>& pieces) const {
+    for (const ReplyPiece& piece : pieces) {
+      if (piece.call < 0 && !f_.json) write_out(piece.text);
+    }
+  }
+
+  // A line of JSON for each call; what the tool's schema forbids on stderr.
+  void show_calls() {
+    show(parser_->finish());
+    for (const ToolCall& call : parser_->reply().calls) {
+      if (!call.problem.empty())
+        fmt::print(stderr, "loom: note: a call of '{}': {}\n", printable(call.name), call.problem);
+      if (!f_.json) {
+        write_out("\n");
+        JsonObject().set("name", call.name).set("arguments", call.arguments).print();
+      }
+    }
   }
 
   static bool read_line(std::string& line) {
@@ -105,6 +174,7 @@ class Runner {
 
   Result<Generation> generate(ModelSession& session, const std::vector<TokenId>& prompt) {
     GenerateOptions options = f_.generate;
+    options.special_text = parser_.has_value();
     Progress bar("reading the prompt", "tokens", f_.quiet || f_.json);
     options.prefill_progress = [&](int64_t done, int64_t total) {
       if (!echo_.empty()) write_out(std::exchange(echo_, {}));  // the options were good
@@ -113,7 +183,11 @@ class Runner {
       return !interrupted();
     };
     return session.generate(prompt, options, [&](std::string_view text) {
-      if (!f_.json) write_out(text);
+      if (parser_) {
+        show(parser_->feed(text));
+      } else if (!f_.json) {
+        write_out(text);
+      }
       return !interrupted();
     });
   }
@@ -167,7 +241,8 @@ class Runner {
   const RunFlags& f_;
   const Engine& engine_;
   const Model& model_;
-  std::string echo_;  // the prompt, until it is printed
+  std::string echo_;                   // the prompt, until it is printed
+  std::optional<ReplyParser> parser_;  // with tools
 };
 
 void add_sampling(Command verb, GenerateOptions& g) {
@@ -237,6 +312,12 @@ Verb add_run(Command app) {
   verb.option("--system", f->system, "What the model is told before a chat");
   verb.option("--date", f->date,
               "Today for a chat template that tells it: 2024-07-26 (default: UTC)");
+  verb.option("--tools", f->tools_file,
+              "A JSON file of functions that the model may call in a chat; docs/chat.md");
+  verb.option("--template-arg", f->template_args,
+              "NAME=VALUE for the chat template; may be given several times")
+      .one_at_a_time();
+  verb.flag("--no-thinking", f->no_thinking, "Tell the chat template enable_thinking=false");
   add_sampling(verb, f->generate);
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);

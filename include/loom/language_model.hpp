@@ -15,11 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "loom/chat.hpp"
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
 #include "loom/files.hpp"
 #include "loom/generation.hpp"
+#include "loom/reply.hpp"
 #include "loom/result.hpp"
 
 namespace loom {

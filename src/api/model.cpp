@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "api/chat.hpp"
 #include "api/impl.hpp"
+#include "api/reply.hpp"
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/language_model.hpp"

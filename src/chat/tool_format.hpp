@@ -3,6 +3,7 @@
 // row.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,7 @@ struct ToolFormat {
 // The row of a chat template; one with Syntax::none when it shows no way to call. `source` is the
 // text of the template.
 const ToolFormat& tool_format(std::string_view source);
-const std::vector<ToolFormat>& tool_formats();
+std::span<const ToolFormat> tool_formats();
 // By its name; null: there is none.
 const ToolFormat* find_tool_format(std::string_view name);
 

@@ -241,7 +241,7 @@ TEST(ReplyReaderTest, RandomCallsComeBackHoweverTheyAreCut) {
   const unsigned cases = more != nullptr ? static_cast<unsigned>(std::atoi(more)) : 400;
   for (unsigned seed = 0; seed < cases; ++seed) {
     std::mt19937 random(seed);
-    const auto& formats = tool_formats();
+    const auto formats = tool_formats();
     const ToolFormat& format = formats[random() % (formats.size() - 1)];
     JsonValue arguments = JsonValue::object();
     for (size_t i = random() % 4; i > 0; --i) arguments.add(cat("key_", i), random_json(random, 2));
@@ -271,7 +271,7 @@ TEST(ReplyReaderTest, RandomCallsComeBackHoweverTheyAreCut) {
 TEST(ReplyReaderTest, RandomRepliesDoNotDependOnTheirCuts) {
   for (unsigned seed = 0; seed < 600; ++seed) {
     std::mt19937 random(seed);
-    const auto& formats = tool_formats();
+    const auto formats = tool_formats();
     const ToolFormat& f = formats[random() % formats.size()];
     const std::string_view parts[] = {
         f.open,      f.close,      f.section_open,    f.section_close, f.separator,   f.key_open,

@@ -1,5 +1,5 @@
 // Conversations: turns to template inputs, and replies read back.
-#include "api/chat.hpp"
+#include "api/reply.hpp"
 
 #include <utility>
 
@@ -91,7 +91,7 @@ Result<ChatInputs> chat_inputs(std::span<const ChatTurn> turns, const ChatOption
 struct ReplyParser::Impl {
   core::ReplyReader reader;
   std::vector<ReplyPiece> pieces;
-  Reply reply;
+  ParsedReply reply;
   core::ReplyReader::Sink sink;
 
   Impl(const core::ToolFormat& format, core::Tools tools, bool thinking)
@@ -134,7 +134,7 @@ std::vector<ReplyPiece> ReplyParser::finish() {
   return impl_->take();
 }
 
-const Reply& ReplyParser::reply() const {
+const ParsedReply& ReplyParser::reply() const {
   return impl_->reply;
 }
 

@@ -1,4 +1,4 @@
-// ToolCall, Reply, ReplyParser: what a model writes in a conversation, told apart into text,
+// ToolCall, ParsedReply, ReplyParser: what a model writes in a conversation, told apart into text,
 // reasoning and calls of tools while it appears.
 //
 //   auto parser = model->reply_parser(prompt, tools);
@@ -43,7 +43,7 @@ struct ReplyPiece {
 };
 
 // All pieces of a kind, put together. What begins like a call and is none stays text.
-struct Reply {
+struct ParsedReply {
   std::string text, reasoning;
   std::vector<ToolCall> calls;
 };
@@ -55,7 +55,7 @@ class LOOM_API ReplyParser {
   // No more text comes: what was held back, and calls that can be read though their end is missing.
   std::vector<ReplyPiece> finish();
   // Of the pieces so far; after finish() it is whole.
-  const Reply& reply() const;
+  const ParsedReply& reply() const;
 
   struct LOOM_LOCAL Impl;
   explicit ReplyParser(std::unique_ptr<Impl> impl);
