@@ -258,12 +258,22 @@ class ChatFace {
     if (!got.ok()) return fail_reply(got.error());
     printer.finish();
     if (flags_.json) flags_.print_json(*got);
+    show_calls(got->tool_calls);
     tell(*got);
     if (!flags_.save.empty()) {
       const Status status = write_file(flags_.save, chat_.to_json());
       if (!status.ok()) return fail(status.error());
     }
     return interrupted() && !person_ ? fail_interrupted() : kDone;
+  }
+
+  // A line of JSON for each call; what the tool's schema forbids on stderr.
+  void show_calls(const std::vector<ToolCall>& calls) const {
+    for (const ToolCall& call : calls) {
+      if (!call.problem.empty())
+        note(fmt::format("a call of '{}': {}", printable(call.name), call.problem));
+      if (!flags_.json) JsonObject().set("name", call.name).set("arguments", call.arguments).print();
+    }
   }
 
   void tell(const Reply& reply) const {

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -17,14 +19,51 @@ namespace {
 struct RunFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string prompt, file, system, date, load, save, replay, on_full = "drop-oldest";
+  std::string prompt, file, system, date, tools_file, load, save, replay, on_full = "drop-oldest";
+  std::vector<std::string> template_args;
   std::optional<Command> command;
-  bool chat = false, hide_thinking = false, no_history = false, no_echo = false, json = false,
-       quiet = false;
+  bool chat = false, no_thinking = false, hide_thinking = false, no_history = false,
+       no_echo = false, json = false, quiet = false;
   Option prompt_option;
   GenerateOptions generate;
   int64_t context = 0, chunk = 256;
 };
+
+// Whether a value of the command line is meant as JSON: anything else is text.
+bool is_json(const std::string& value) {
+  if (value == "true" || value == "false" || value == "null") return true;
+  if (value.empty() || value.find_first_of("[{\"") == 0) return !value.empty();
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto read = std::from_chars(value.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end && std::isfinite(number);
+}
+
+// NAME=VALUE as a member of a JSON object: a value that is JSON is that, any other is text.
+Result<std::string> template_variables(const RunFlags& f) {
+  std::string out = f.no_thinking ? "{\"enable_thinking\": false" : "{";
+  for (const std::string& argument : f.template_args) {
+    const size_t equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Error{Code::invalid_argument,
+                   "--template-arg needs NAME=VALUE, not " + printable(argument), "", -1};
+    const std::string value = argument.substr(equals + 1);
+    out += out.size() > 1 ? ", " : "";
+    out += Json::string(argument.substr(0, equals)).text() + ": ";
+    out += is_json(value) ? value : Json::string(value).text();
+  }
+  return out + "}";
+}
+
+Result<ChatOptions> chat_options(const RunFlags& f) {
+  ChatOptions options;
+  options.date = f.date;
+  LOOM_ASSIGN(options.variables, template_variables(f));
+  if (f.tools_file.empty()) return options;
+  LOOM_ASSIGN(const uint64_t limit, f.model.memory.text_limit());
+  LOOM_ASSIGN(options.tools, read_text(f.tools_file, limit));
+  return options;
+}
 
 class Runner {
  public:
@@ -48,7 +87,9 @@ class Runner {
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
     const ModelSessionOptions session = session_options(length);
     flags.conversation.system = f_.system;
-    flags.conversation.date = f_.date;
+    Result<ChatOptions> templating = chat_options(f_);
+    if (!templating.ok()) return fail(templating.error());
+    flags.conversation.templating = std::move(*templating);
     flags.conversation.context = session.context;
     flags.conversation.chunk = session.chunk;
     flags.conversation.device_failed = session.device_failed;
@@ -189,7 +230,7 @@ class Runner {
   const RunFlags& f_;
   const Engine& engine_;
   const Model& model_;
-  std::string echo_;  // the prompt, until it is printed
+  std::string echo_;                   // the prompt, until it is printed
 };
 
 void add_sampling(Command verb, GenerateOptions& g) {
@@ -279,6 +320,12 @@ Verb add_run(Command app) {
   verb.flag("--no-history", f->no_history, "Keep no file of what was typed");
   verb.option("--date", f->date,
               "Today for a chat template that tells it: 2024-07-26 (default: UTC)");
+  verb.option("--tools", f->tools_file,
+              "A JSON file of functions that the model may call in a chat; docs/chat.md");
+  verb.option("--template-arg", f->template_args,
+              "NAME=VALUE for the chat template; may be given several times")
+      .one_at_a_time();
+  verb.flag("--no-thinking", f->no_thinking, "Tell the chat template enable_thinking=false");
   add_sampling(verb, f->generate);
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);

@@ -40,6 +40,7 @@ ARROWS: dict[str, list[str]] = {
     "bridge": ["grid", "io"],
     "insight": ["io"],
     "jinja": ["text"],
+    "chat": ["io"],
     "llm": ["bridge", "jinja"],
     "formats/onnx": ["bridge"],
     "formats/original": ["bridge"],
@@ -56,7 +57,9 @@ ARROWS: dict[str, list[str]] = {
         "formats/original", "formats/universal",
     ],
     "evolve": ["convert"],
-    "api": ["evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu"],
+    "api": [
+        "chat", "evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu",
+    ],
     "serve": ["api"],
     "capi": [],
     "lab": ["convert", "backend/reference", "backend/cpu"],

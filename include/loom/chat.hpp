@@ -32,7 +32,9 @@ struct ConversationOptions {
   WhenFull on_full = WhenFull::drop_oldest;
   // Positions that are kept free for a reply; 0: a quarter of the context, at most 512.
   int64_t reserve = 0;
-  std::string date{};                                 // as in ChatOptions
+  // What the chat template sees: the day, tools, documents, variables. `reply` means nothing here.
+  // With tools, what the model writes is told apart as ReplyParser does.
+  ChatOptions templating{};
   std::function<void(const Error&)> device_failed{};  // as in ModelSessionOptions
 };
 
@@ -41,6 +43,7 @@ struct ConversationTurn {
   std::string content;  // of an assistant: without what it thought
   // Of an assistant alone.
   std::string thinking;     // between <think> and </think>
+  std::vector<ToolCall> tool_calls{};
   GenerateOptions options;  // it was asked for with them: sampler, max_tokens, stop, ignore_eos
   StopReason stop = StopReason::eos;
   int64_t tokens = 0;  // that were drawn
@@ -50,6 +53,7 @@ struct Reply {
   Generation generation;            // text: all of it, with the thinking and its tags
   std::string answer;               // without them
   std::string thinking;             // "" where the model has no such habit
+  std::vector<ToolCall> tool_calls;  // that the model asks for, of ConversationOptions::templating
   std::vector<TokenId> prompt_ids;  // the conversation up to the reply
   int64_t reused_tokens = 0;        // of the conversation, those that were read before
   int64_t dropped_turns = 0;        // that went to make room

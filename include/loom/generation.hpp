@@ -52,6 +52,8 @@ struct GenerateOptions {
   // Tokens that end the text; empty: those of the model.
   std::vector<TokenId> eos_ids{};
   bool ignore_eos = false;
+  bool special_text =
+      false;                 // tokens that are marks of a chat are text too: ReplyParser reads them
   bool logprobs = false;     // fills Token::logprob and Generation::logprobs
   int64_t top_logprobs = 0;  // and Token::top with so many
   // Called for every token that is part of the text; false stops with `cancelled`.

@@ -19,6 +19,7 @@
 #include "loom/export.hpp"
 #include "loom/files.hpp"
 #include "loom/generation.hpp"
+#include "loom/reply.hpp"
 #include "loom/result.hpp"
 
 namespace loom {
@@ -49,9 +50,15 @@ struct ModelInfo {
   std::vector<TokenId> eos_ids;
 };
 
+// One turn of a conversation, as chat templates know it.
 struct ChatTurn {
-  std::string role;  // "system", "user", "assistant"
+  std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
+  bool null_content = false;           // content is null: an assistant that only calls
+  std::string reasoning{};             // what an assistant thought before: "reasoning_content"
+  std::vector<ToolCall> tool_calls{};  // of an assistant
+  std::string tool_call_id{};          // of a tool: the call that it answers
+  std::string name{};                  // of a tool or a speaker
 };
 
 struct ChatOptions {
@@ -59,6 +66,11 @@ struct ChatOptions {
   // The day that a template with strftime_now() tells, "2024-07-26", at midnight; "": that of the
   // clock in UTC. Set it where a conversation has to give the same tokens on another day.
   std::string date{};
+  // Functions that the model may call: a JSON array as OpenAI has it, of {"type": "function",
+  // "function": {"name", "description", "parameters"}} or of the inner objects. "": none.
+  std::string tools{};
+  std::string documents{};  // a JSON array that some templates quote; "": none
+  std::string variables{};  // a JSON object that the template sees too: {"enable_thinking": false}
 };
 
 struct ModelSessionOptions {
@@ -188,9 +200,15 @@ class LOOM_API Model {
   Result<std::string> detokenize(std::span<const TokenId> ids,
                                  bool skip_special_tokens = true) const;
   // The conversation as the model's chat template writes it. Errors: unsupported (no template, or
-  // one beyond our subset), invalid_argument (no such date).
+  // one that needs another), invalid_argument (no such date, JSON that cannot be read).
   Result<std::string> render_chat(std::span<const ChatTurn> turns,
                                   const ChatOptions& options = {}) const;
+  // How the model's chat template writes calls of tools; "": it knows none. docs/chat.md lists
+  // them.
+  std::string tool_format() const;
+  // Reads what the model writes after `prompt`, which render_chat() gave for the same tools.
+  // Errors: invalid_argument (tools that are no JSON array of functions).
+  Result<ReplyParser> reply_parser(std::string_view prompt, std::string_view tools = {}) const;
   // Ids of render_chat(), without further special tokens.
   Result<std::vector<TokenId>> tokenize_chat(std::span<const ChatTurn> turns,
                                              const ChatOptions& options = {}) const;

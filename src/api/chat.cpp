@@ -1,6 +1,7 @@
 #include "loom/chat.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "api/chat_impl.hpp"
 #include "api/think_splitter.hpp"
@@ -26,30 +27,47 @@ constexpr int64_t kMostReserve = 512;
 // turns go, all that stay are read anew, so that more go than would have to.
 constexpr int64_t kKeptQuarters = 3;
 
-// A reply on its way to the caller, with the thinking parted from the answer.
+// A reply on its way to the caller, with the thinking parted from the answer; and from calls, where
+// there are tools (`parser`).
 class ReplyStream {
  public:
-  ReplyStream(Reply& reply, const ReplySink& sink, bool open)
-      : reply_(reply), sink_(sink), splitter_(open) {}
+  ReplyStream(Reply& reply, const ReplySink& sink, bool open, std::optional<ReplyParser> parser)
+      : reply_(reply), sink_(sink), splitter_(open), parser_(std::move(parser)) {}
   bool push(std::string_view text) {
-    if (going_) hand_on(splitter_.push(text));
+    if (!going_) return false;
+    if (parser_)
+      hand_on(parser_->feed(text));
+    else
+      hand_on(splitter_.push(text));
     return going_;
   }
   void finish() {
-    if (going_) hand_on(splitter_.finish());
+    if (parser_) {
+      const std::vector<ReplyPiece> rest = parser_->finish();
+      if (going_) hand_on(rest);
+      reply_.tool_calls = parser_->reply().calls;
+    } else if (going_) {
+      hand_on(splitter_.finish());
+    }
   }
 
  private:
   void hand_on(const core::ThinkSplitter::Parts& parts) {
-    reply_.thinking += parts.thinking;
-    reply_.answer += parts.answer;
-    if (!sink_) return;
-    if (!parts.thinking.empty()) going_ = sink_(parts.thinking, true);
-    if (going_ && !parts.answer.empty()) going_ = sink_(parts.answer, false);
+    say(parts.thinking, true);
+    say(parts.answer, false);
+  }
+  void hand_on(const std::vector<ReplyPiece>& pieces) {
+    for (const ReplyPiece& piece : pieces)
+      if (piece.call < 0) say(piece.text, piece.kind == ReplyPiece::Kind::reasoning);
+  }
+  void say(std::string_view text, bool thinking) {
+    (thinking ? reply_.thinking : reply_.answer) += text;
+    if (going_ && sink_ && !text.empty()) going_ = sink_(text, thinking);
   }
   Reply& reply_;
   const ReplySink& sink_;
   core::ThinkSplitter splitter_;
+  std::optional<ReplyParser> parser_;
   bool going_ = true;
 };
 
@@ -83,10 +101,9 @@ Result<std::string> Chat::Impl::render() const {
     seen.push_back({});
     seen.back().role = turns[i].role;
     seen.back().content = turns[i].content;
+    seen.back().tool_calls = turns[i].tool_calls;
   }
-  ChatOptions options;
-  options.date = date;
-  return model.render_chat(seen, options);
+  return model.render_chat(seen, templating);
 }
 
 Result<Chat::Impl::Prompt> Chat::Impl::prompt() const {
@@ -146,14 +163,21 @@ Result<Reply> Chat::Impl::answer(const GenerateOptions& options, const ReplySink
   Reply reply;
   LOOM_ASSIGN(Prompt start, fitting_prompt(0));
   reply.prompt_ids = start.ids;
-  ReplyStream stream(reply, sink, start.thinking);
+  GenerateOptions asked = options;
+  std::optional<ReplyParser> parser;
+  if (!templating.tools.empty()) {
+    LOOM_ASSIGN(const std::string text, render());
+    LOOM_ASSIGN(parser, model.reply_parser(text, templating.tools));
+    asked.special_text = true;  // some families begin a call with a token of its own
+  }
+  ReplyStream stream(reply, sink, start.thinking, std::move(parser));
   const TextSink text = [&](std::string_view more) { return stream.push(more); };
-  LOOM_ASSIGN(reply.generation, generate(std::move(start.ids), options, text, reply.reused_tokens));
+  LOOM_ASSIGN(reply.generation, generate(std::move(start.ids), asked, text, reply.reused_tokens));
   Generation& whole = reply.generation;
   while (whole.stop == StopReason::context && on_full == WhenFull::drop_oldest && drop_one()) {
     // What was said so far is read again behind fewer turns, and the reply goes on.
     const auto said = static_cast<int64_t>(whole.token_ids.size());
-    GenerateOptions rest = options;
+    GenerateOptions rest = asked;
     rest.max_tokens = options.max_tokens - said;
     if (rest.max_tokens <= 0) break;
     Result<Prompt> shorter = fitting_prompt(said);
@@ -177,6 +201,7 @@ Result<Reply> Chat::Impl::reply_to_last(const GenerateOptions& options, const Re
   turn.role = "assistant";
   turn.content = reply.answer;
   turn.thinking = reply.thinking;
+  turn.tool_calls = reply.tool_calls;
   turn.options.max_tokens = options.max_tokens;
   turn.options.sampler = options.sampler;
   turn.options.stop = options.stop;
@@ -204,7 +229,8 @@ Result<Chat> Chat::create(const Model& model, const ConversationOptions& options
                                    options.reserve, " of them for a reply"));
   auto impl = std::make_unique<Impl>(Impl{model, std::move(session)});
   impl->system = options.system;
-  impl->date = options.date;
+  impl->templating = options.templating;
+  impl->templating.reply = true;
   impl->on_full = options.on_full;
   impl->reserve = options.reserve > 0 ? options.reserve : std::min(kMostReserve, room / 4);
   return Chat(std::move(impl));

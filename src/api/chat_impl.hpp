@@ -12,7 +12,8 @@ namespace loom {
 struct Chat::Impl {
   Model model;
   ModelSession session;
-  std::string system{}, date{};
+  std::string system{};
+  ChatOptions templating{};
   WhenFull on_full = WhenFull::drop_oldest;
   int64_t reserve = 0;
   std::vector<ConversationTurn> turns{};

@@ -32,12 +32,25 @@ JsonValue settings_json(const GenerateOptions& options) {
   return out;
 }
 
+JsonValue calls_json(const std::vector<ToolCall>& calls) {
+  JsonValue out = JsonValue::array();
+  for (const ToolCall& call : calls) {
+    JsonValue one = JsonValue::object();
+    one.add("id", JsonValue::string(call.id));
+    one.add("name", JsonValue::string(call.name));
+    one.add("arguments", JsonValue::string(call.arguments));
+    out.push(std::move(one));
+  }
+  return out;
+}
+
 JsonValue turn_json(const ConversationTurn& turn) {
   JsonValue out = JsonValue::object();
   out.add("role", JsonValue::string(turn.role));
   out.add("content", JsonValue::string(turn.content));
   if (turn.role != "assistant") return out;
   if (!turn.thinking.empty()) out.add("thinking", JsonValue::string(turn.thinking));
+  if (!turn.tool_calls.empty()) out.add("tool_calls", calls_json(turn.tool_calls));
   out.add("stop_reason", JsonValue::string(std::string(stop_reason_name(turn.stop))));
   out.add("tokens", JsonValue::integer(turn.tokens));
   out.add("settings", settings_json(turn.options));
@@ -110,6 +123,20 @@ Result<GenerateOptions> read_settings(const JsonValue& json, const std::string& 
   return options;
 }
 
+Result<std::vector<ToolCall>> read_calls(const JsonValue* list, const std::string& where) {
+  std::vector<ToolCall> calls;
+  if (list == nullptr) return calls;
+  for (const JsonValue& json : list->elements()) {
+    const ChatFields fields(json, where);
+    ToolCall call;
+    LOOM_ASSIGN(call.id, fields.text("id"));
+    LOOM_ASSIGN(call.name, fields.text("name"));
+    LOOM_ASSIGN(call.arguments, fields.text("arguments"));
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
 Result<ConversationTurn> read_turn(const JsonValue& json, bool question, const std::string& where) {
   const ChatFields fields(json, where);
   ConversationTurn turn;
@@ -119,6 +146,7 @@ Result<ConversationTurn> read_turn(const JsonValue& json, bool question, const s
   LOOM_ASSIGN(turn.content, fields.text("content"));
   if (question) return turn;
   LOOM_ASSIGN(turn.thinking, fields.text("thinking", false));
+  LOOM_ASSIGN(turn.tool_calls, read_calls(json.find("tool_calls"), where + ": tool_calls"));
   LOOM_ASSIGN(turn.tokens, fields.integer("tokens"));
   LOOM_ASSIGN(const std::string stop, fields.text("stop_reason"));
   bool known = false;
@@ -142,7 +170,7 @@ std::string Chat::to_json() const {
   out.add("version", JsonValue::integer(kChatVersion));
   out.add("model", JsonValue::string(impl_->model.info().source));
   out.add("system", JsonValue::string(impl_->system));
-  out.add("date", JsonValue::string(impl_->date));
+  out.add("date", JsonValue::string(impl_->templating.date));
   out.add("context", JsonValue::integer(context()));
   out.add("reserve", JsonValue::integer(impl_->reserve));
   out.add("on_full", JsonValue::string(std::string(when_full_name(impl_->on_full))));
@@ -178,7 +206,7 @@ Status Chat::restore(std::string_view json, const std::string& where) {
   if (first < 0 || first % 2 != 0 || first > static_cast<int64_t>(turns.size()))
     return fields.wrong("first_turn", "is no question of the turns");
   impl_->system = std::move(system);
-  impl_->date = std::move(date);
+  impl_->templating.date = std::move(date);
   impl_->on_full = on_full;
   impl_->turns = std::move(turns);
   impl_->first = static_cast<size_t>(first);

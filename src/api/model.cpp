@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "api/impl.hpp"
+#include "api/reply.hpp"
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/language_model.hpp"
@@ -133,9 +134,7 @@ Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
         core::cat("this model cannot chat: ", model.chat_problem(), "; give it plain text"),
         model.source());
   }
-  core::ChatInputs inputs;
-  for (const ChatTurn& turn : turns) inputs.messages.push_back({turn.role, turn.content});
-  inputs.add_generation_prompt = options.reply;
+  LOOM_ASSIGN(core::ChatInputs inputs, core::chat_inputs(turns, options));
   inputs.now = core::utc_now();
   if (!options.date.empty()) {
     LOOM_ASSIGN(inputs.now, core::parse_date(options.date));

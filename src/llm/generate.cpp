@@ -35,9 +35,10 @@ double seconds_since(Clock::time_point start) {
 // may have more ids than its tokenizer has tokens; such an id is no text, and is counted.
 class TextStream {
  public:
-  TextStream(const Tokenizer* tokenizer, StopMatcher stops, TextSink sink, Generation& result)
+  TextStream(const Tokenizer* tokenizer, StopMatcher stops, TextSink sink, bool special_text,
+             Generation& result)
       : tokenizer_(tokenizer), stops_(std::move(stops)), sink_(std::move(sink)), result_(result) {
-    if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+    if (tokenizer != nullptr) decoder_.emplace(*tokenizer, !special_text);
   }
   Status continue_after(std::span<const TokenId> before) {
     return decoder_ ? decoder_->continue_after(before) : Status();
@@ -127,7 +128,7 @@ struct Generator::State {
         prompt(text.size()),
         piece(at_once == 0 ? prompt : at_once),
         sampler(std::move(draws)),
-        stream(model.tokenizer(), std::move(stops), std::move(sink), result) {
+        stream(model.tokenizer(), std::move(stops), std::move(sink), options.special_text, result) {
     history.insert(history.end(), text.begin(), text.end());
     result.prompt_tokens = static_cast<int64_t>(prompt);
     if (!eos.empty()) return;

@@ -39,7 +39,10 @@ Status LanguageModel::take_text(const ModelSource& source) {
   if (source.chat_template.empty()) return {};
   const std::string where = "its chat template cannot be used";
   Result<ChatTemplate> parsed = ChatTemplate::parse(source.chat_template, where);
-  if (parsed.ok()) chat_ = std::move(*parsed);
+  if (parsed.ok()) {
+    chat_ = std::move(*parsed);
+    chat_source_ = source.chat_template;
+  }
   if (!chat_) chat_problem_ = parsed.error().str();
   return {};
 }

@@ -40,6 +40,7 @@ class LanguageModel {
   const Network& network() const { return *network_; }
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
+  const std::string& chat_source() const { return chat_source_; }  // the text of chat_template()
   // Why chat_template() is null.
   const std::string& chat_problem() const { return chat_problem_; }
   const std::string& bos_token() const { return bos_; }
@@ -59,7 +60,7 @@ class LanguageModel {
   std::unique_ptr<Network> network_;  // sessions point at it, so it must not move
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_;
-  std::string chat_problem_;
+  std::string chat_problem_, chat_source_;
   std::string bos_, eos_, source_, generation_json_;
   DType dtype_ = DType::f32;
 };

@@ -1,5 +1,6 @@
 // Anthropic's messages, streamed or whole, and the counting of their tokens.
 #include "base/text.hpp"
+#include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
 #include "serve/text_fields.hpp"
 
@@ -10,6 +11,8 @@ struct Request {
   TextRequest text;
   const JsonValue* messages = nullptr;
   std::string system;
+  const JsonValue *tools = nullptr, *choice = nullptr;
+  ChatPrompt prompt;
 };
 
 Status take_system(const JsonValue& value, std::string_view name, Request& to) {
@@ -33,12 +36,12 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("seed", take_seed),
       text_field<Request>("stop_sequences", take_stop),
       text_field<Request>("stream", take_stream),
-      off_field<Request>("tools"),
+      kept_field("tools", &Request::tools),
+      kept_field("tool_choice", &Request::choice),
       {"thinking", take_thinking},
       ignored_field<Request>("model"),
       ignored_field<Request>("metadata"),
       ignored_field<Request>("service_tier"),
-      ignored_field<Request>("tool_choice"),
   };
   return table;
 }
@@ -53,28 +56,32 @@ JsonValue anthropic_error(std::string_view type, const Error& error) {
 
 class Messages final : public Dialect {
  public:
-  Messages(const Service& service, const Request& request)
+  // `replies`: one, or none where the reply is text alone.
+  Messages(const Service& service, const Request& request, std::vector<ChatReply> replies)
       : service_(service),
         stops_(request.text.options.stop),
-        prompt_(static_cast<int64_t>(request.text.prompts.front().size())) {}
+        prompt_(static_cast<int64_t>(request.text.prompts.front().size())),
+        replies_(std::move(replies)) {}
 
   std::string first() override {
     JsonValue message = head(JsonValue::array(), JsonValue(), JsonValue());
     message.add("usage", usage(prompt_, 0, 0));
-    return sse(object("type", "message_start", "message", std::move(message)), "message_start") +
-           sse(object("type", "content_block_start", "index", 0, "content_block",
-                      object("type", "text", "text", "")),
-               "content_block_start");
+    std::string out =
+        sse(object("type", "message_start", "message", std::move(message)), "message_start");
+    // A reply without calls is one block of text, which is open from the beginning.
+    if (replies_.empty()) out += open(ReplyPiece{});
+    return out;
   }
   std::string piece(size_t, std::string_view text, const Token*) override {
-    return sse(object("type", "content_block_delta", "index", 0, "delta",
-                      object("type", "text_delta", "text", text)),
-               "content_block_delta");
+    if (replies_.empty()) return delta(object("type", "text_delta", "text", text));
+    return pieces(replies_[0].feed(text));
   }
   std::string last(size_t, const TextEnd& end) override {
+    std::string rest;
+    if (!replies_.empty()) rest = pieces(replies_[0].finish());
     const auto [why, stop] = reason(end.text);
     const auto written = static_cast<int64_t>(end.text.token_ids.size());
-    return sse(object("type", "content_block_stop", "index", 0), "content_block_stop") +
+    return rest + close() +
            sse(object("type", "message_delta", "delta",
                       object("stop_reason", why, "stop_sequence", stop), "usage",
                       usage(prompt_, end.cached, written)),
@@ -86,9 +93,15 @@ class Messages final : public Dialect {
   }
   JsonValue whole(const std::vector<TextEnd>& texts) override {
     const TextEnd& end = texts.front();
-    const auto [why, stop] = reason(end.text);
     JsonValue content = JsonValue::array();
-    content.push(object("type", "text", "text", std::string_view(end.text.text)));
+    if (replies_.empty()) {
+      content.push(object("type", "text", "text", std::string_view(end.text.text)));
+    } else {
+      replies_[0].feed(end.text.text);
+      replies_[0].finish();
+      content = blocks();
+    }
+    const auto [why, stop] = reason(end.text);
     JsonValue out = head(std::move(content), why, stop);
     out.add("usage", usage(prompt_, end.cached, static_cast<int64_t>(end.text.token_ids.size())));
     return out;
@@ -98,6 +111,66 @@ class Messages final : public Dialect {
   }
 
  private:
+  JsonValue blocks() {
+    const ParsedReply reply = replies_[0].reply();
+    JsonValue out = JsonValue::array();
+    if (!reply.reasoning.empty())
+      out.push(object("type", "thinking", "thinking", std::string_view(reply.reasoning),
+                      "signature", ""));
+    if (!reply.text.empty() || reply.calls.empty())
+      out.push(object("type", "text", "text", std::string_view(reply.text)));
+    for (size_t i = 0; i < reply.calls.size(); ++i) {
+      Result<JsonValue> input = parse_json(reply.calls[i].arguments, "input");
+      out.push(object("type", "tool_use", "id",
+                      std::string_view(replies_[0].id(static_cast<int32_t>(i))), "name",
+                      std::string_view(reply.calls[i].name), "input",
+                      input.ok() ? std::move(*input) : JsonValue::object()));
+    }
+    return out;
+  }
+  std::string delta(JsonValue what) const {
+    return sse(object("type", "content_block_delta", "index", block_, "delta", std::move(what)),
+               "content_block_delta");
+  }
+  // The block that a piece belongs to begins; `open_` says which one is open.
+  std::string open(const ReplyPiece& piece) {
+    JsonValue block = object("type", "text", "text", "");
+    if (piece.kind == ReplyPiece::Kind::reasoning)
+      block = object("type", "thinking", "thinking", "", "signature", "");
+    if (piece.kind == ReplyPiece::Kind::call) {
+      block = object("type", "tool_use", "id", std::string_view(replies_[0].id(piece.call)), "name",
+                     std::string_view(piece.text), "input", JsonValue::object());
+    }
+    open_ = piece.kind;
+    ++block_;
+    return sse(
+        object("type", "content_block_start", "index", block_, "content_block", std::move(block)),
+        "content_block_start");
+  }
+  std::string close() {
+    if (!open_) return {};
+    open_.reset();
+    return sse(object("type", "content_block_stop", "index", block_), "content_block_stop");
+  }
+  std::string pieces(const std::vector<ReplyPiece>& all) {
+    using Kind = ReplyPiece::Kind;
+    std::string out;
+    for (const ReplyPiece& piece : all) {
+      const std::string_view text = piece.text;
+      if (piece.kind == Kind::arguments) {
+        out += delta(object("type", "input_json_delta", "partial_json", text));
+        continue;
+      }
+      if (piece.kind == Kind::call || open_ != piece.kind) {
+        out += close();
+        out += open(piece);
+      }
+      if (piece.kind == Kind::text) out += delta(object("type", "text_delta", "text", text));
+      if (piece.kind == Kind::reasoning)
+        out += delta(object("type", "thinking_delta", "thinking", text));
+    }
+    return out;
+  }
   JsonValue head(JsonValue content, JsonValue why, JsonValue stop) const {
     return object("id", std::string_view(id_), "type", "message", "role", "assistant", "model",
                   std::string_view(service_.name()), "content", std::move(content), "stop_reason",
@@ -109,7 +182,8 @@ class Messages final : public Dialect {
                   "cache_read_input_tokens", cached, "output_tokens", written);
   }
   std::pair<JsonValue, JsonValue> reason(const Generation& text) const {
-    if (text.stop == StopReason::eos) return {json("end_turn"), JsonValue()};
+    const bool calls = !replies_.empty() && !replies_[0].reply().calls.empty();
+    if (text.stop == StopReason::eos) return {json(calls ? "tool_use" : "end_turn"), JsonValue()};
     if (text.stop != StopReason::stop_string) return {json("max_tokens"), JsonValue()};
     return {json("stop_sequence"), json(std::string_view(stop_of(service_.model(), text, stops_)))};
   }
@@ -117,6 +191,9 @@ class Messages final : public Dialect {
   const Service& service_;
   const std::vector<std::string> stops_;
   const int64_t prompt_;
+  std::vector<ChatReply> replies_;
+  std::optional<ReplyPiece::Kind> open_;
+  int64_t block_ = -1;
   const std::string id_ = new_id("msg_");
 };
 
@@ -126,6 +203,84 @@ const Dialect& errors() {
   return dialect;
 }
 
+// {"name", "description", "input_schema"} as OpenAI writes it.
+JsonValue tools_of(const JsonValue& tools) {
+  JsonValue out = JsonValue::array();
+  for (const JsonValue& tool : tools.elements()) {
+    JsonValue function;
+    for (const auto& [key, value] : tool.members()) {
+      if (key == "input_schema") function.add("parameters", value);
+      if (key == "name" || key == "description") function.add(key, value);
+    }
+    out.push(object("type", "function", "function", std::move(function)));
+  }
+  return out;
+}
+
+Result<JsonValue> choice_of(const JsonValue* choice, bool& parallel) {
+  if (choice == nullptr) return JsonValue();
+  const JsonValue* one = choice->find("disable_parallel_tool_use");
+  if (one != nullptr) parallel = !one->as_bool("").value_or(false);
+  const JsonValue* type = choice->find("type");
+  if (type == nullptr || !type->is_string())
+    return invalid(cat("tool_choice needs a type, \"auto\" or another; got ", choice->describe()));
+  return *type;
+}
+
+// The turns of one message: its blocks are texts, calls (tool_use), what calls gave (tool_result),
+// which is a turn of its own, and thinking.
+Status add_blocks(const JsonValue& message, const std::string& where, std::vector<ChatTurn>& out) {
+  ChatTurn turn;
+  turn.role = message.find("role")->text();
+  bool said = false;
+  for (const JsonValue& block : message.find("content")->elements()) {
+    const JsonValue *type = block.find("type"), *content = block.find("content");
+    const std::string kind = type != nullptr ? type->text() : "";
+    const auto text = [&](const char* key) {
+      const JsonValue* value = block.find(key);
+      return value != nullptr ? value->text() : std::string();
+    };
+    if (kind == "tool_result") {
+      ChatTurn result;
+      result.role = "tool";
+      result.tool_call_id = text("tool_use_id");
+      if (content != nullptr) {
+        LOOM_ASSIGN(result.content, content_text(*content, where + ".content"));
+      }
+      out.push_back(std::move(result));
+    } else if (kind == "tool_use") {
+      const JsonValue* input = block.find("input");
+      turn.tool_calls.push_back(
+          {text("id"), text("name"), input != nullptr ? dump_json(*input) : "{}"});
+    } else if (kind == "thinking") {
+      turn.reasoning += text("thinking");
+    } else {
+      LOOM_ASSIGN(const std::string more, content_text(list(block), where + ".content"));
+      turn.content += more;
+      said = true;
+    }
+  }
+  if (said || !turn.tool_calls.empty()) out.push_back(std::move(turn));
+  return {};
+}
+
+Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messages) {
+  std::vector<ChatTurn> out;
+  for (size_t i = 0; i < messages.elements().size(); ++i) {
+    const JsonValue& message = messages.elements()[i];
+    const JsonValue *role = message.find("role"), *content = message.find("content");
+    const std::string where = cat("messages[", i, "]");
+    if (role != nullptr && role->is_string() && content != nullptr && content->is_array()) {
+      LOOM_TRY(add_blocks(message, where, out));
+      continue;
+    }
+    LOOM_ASSIGN(const auto one, service.turns(list(message), "messages"));
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  if (out.empty()) return service.turns(messages);
+  return out;
+}
+
 Result<Request> read(Service& service, const JsonValue& body) {
   Request request;
   request.text.options.sampler.temperature = 1.0f;
@@ -133,10 +288,16 @@ Result<Request> read(Service& service, const JsonValue& body) {
   LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
-  LOOM_ASSIGN(std::vector<ChatTurn> turns, service.turns(*request.messages));
+  LOOM_ASSIGN(std::vector<ChatTurn> turns, turns_of(service, *request.messages));
   if (!request.system.empty()) turns.insert(turns.begin(), {"system", request.system});
-  LOOM_ASSIGN(std::vector<TokenId> prompt, service.model().tokenize_chat(turns));
-  request.text.prompts.push_back(std::move(prompt));
+  ToolFields fields;
+  LOOM_ASSIGN(const JsonValue choice, choice_of(request.choice, fields.parallel));
+  const JsonValue tools = request.tools != nullptr ? tools_of(*request.tools) : JsonValue();
+  fields.tools = &tools;
+  fields.choice = &choice;
+  LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, fields));
+  request.text.options.special_text = request.prompt.has_replies;
+  request.text.prompts.push_back(request.prompt.ids);
   return request;
 }
 
@@ -144,7 +305,9 @@ Status messages(Service& service, const JsonValue& body, const std::shared_ptr<H
   LOOM_ASSIGN(Request request, read(service, body));
   if (request.text.max_tokens < 0)
     return invalid("max_tokens is missing: the most tokens that the answer may have");
-  auto dialect = std::make_shared<Messages>(service, request);
+  LOOM_ASSIGN(std::vector<ChatReply> replies,
+              ChatReply::make(service, request.prompt, 1, "toolu_"));
+  auto dialect = std::make_shared<Messages>(service, request, std::move(replies));
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 

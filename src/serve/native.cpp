@@ -1,5 +1,6 @@
 // llama.cpp's own routes that its clients use, health, and figures for Prometheus.
 #include "base/text.hpp"
+#include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
 #include "serve/text_fields.hpp"
 
@@ -233,8 +234,12 @@ Status apply_template(Service& service, const JsonValue& body,
   const JsonValue* messages = body.find("messages");
   if (messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*messages));
-  LOOM_ASSIGN(const std::string text, service.model().render_chat(turns));
-  send_json(*reply, 200, object("prompt", std::string_view(text)));
+  ToolFields fields;
+  fields.tools = body.find("tools");
+  fields.choice = body.find("tool_choice");
+  fields.variables = body.find("chat_template_kwargs");
+  LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, fields));
+  send_json(*reply, 200, object("prompt", std::string_view(prompt.text)));
   return {};
 }
 

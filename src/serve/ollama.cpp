@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/text.hpp"
+#include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
 #include "serve/text_fields.hpp"
 
@@ -14,6 +15,8 @@ struct Request {
   TextRequest text;
   std::string prompt, system;
   const JsonValue* messages = nullptr;
+  ToolFields tools;
+  JsonValue variables;
   bool raw = false;
 };
 using RequestField = BodyField<Request>;
@@ -56,9 +59,19 @@ const std::vector<RequestField>& fields() {
       off_field<Request>("template"),
       off_field<Request>("suffix"),
       off_field<Request>("images"),
-      off_field<Request>("tools"),
+      {"tools",
+       [](const JsonValue& v, std::string_view, Request& r) {
+         r.tools.tools = &v;
+         return Status();
+       }},
       off_field<Request>("context"),
-      off_field<Request>("think"),
+      {"think",
+       [](const JsonValue& v, std::string_view name, Request& r) -> Status {
+         bool think = true;  // "low", "high" and the like are thinking too
+         if (!v.is_string()) LOOM_TRY(take_bool(v, name, think));
+         r.variables = object("enable_thinking", think);
+         return {};
+       }},
       off_field<Request>("logprobs"),
       off_field<Request>("top_logprobs"),
   };
@@ -80,20 +93,43 @@ int64_t nanoseconds(double seconds) {
 
 class Lines final : public Dialect {
  public:
-  Lines(const Service& service, bool chat) : service_(service), chat_(chat) {}
+  // `replies`: one, or none where the reply is text alone.
+  Lines(const Service& service, bool chat, std::vector<ChatReply> replies)
+      : service_(service), chat_(chat), replies_(std::move(replies)) {}
 
   std::string_view stream_type() const override { return "application/x-ndjson"; }
   std::string piece(size_t, std::string_view text, const Token*) override {
+    if (!replies_.empty()) return pieces(replies_[0].feed(text));
     return dump_json(line(text, false)) + "\n";
   }
   std::string last(size_t, const TextEnd& end) override {
-    return dump_json(with_end("", end)) + "\n";
+    std::string out;
+    if (!replies_.empty()) out = pieces(replies_[0].finish());
+    JsonValue ended = line("", true);
+    if (!replies_.empty()) {
+      const ParsedReply reply =
+          replies_[0].reply();  // calls are told when their arguments are whole
+      if (!reply.calls.empty())
+        out += dump_json(message_line(ParsedReply{"", "", reply.calls}, false)) + "\n";
+    }
+    add_end(ended, end);
+    return out + dump_json(ended) + "\n";
   }
   std::string broken(const Error& error) override {
     return dump_json(object("error", std::string_view(message_of(error)))) + "\n";
   }
   JsonValue whole(const std::vector<TextEnd>& texts) override {
-    return with_end(texts.front().text.text, texts.front());
+    const TextEnd& end = texts.front();
+    JsonValue out;
+    if (replies_.empty()) {
+      out = line(end.text.text, true);
+    } else {
+      replies_[0].feed(end.text.text);
+      replies_[0].finish();
+      out = message_line(replies_[0].reply(), true);
+    }
+    add_end(out, end);
+    return out;
   }
   JsonValue error(int, std::string_view, const Error& error) const override {
     return object("error", std::string_view(message_of(error)));
@@ -111,21 +147,48 @@ class Lines final : public Dialect {
     out.add("done", json(done));
     return out;
   }
-  JsonValue with_end(std::string_view text, const TextEnd& end) const {
+  // A message with what a reply holds; arguments are objects where they are JSON.
+  JsonValue message_line(const ParsedReply& reply, bool done) const {
+    JsonValue out = object("model", std::string_view(service_.name()), "created_at",
+                           std::string_view(time_now()));
+    JsonValue message = object("role", "assistant", "content", std::string_view(reply.text));
+    if (!reply.reasoning.empty()) message.add("thinking", json(reply.reasoning));
+    JsonValue calls = JsonValue::array();
+    for (const ToolCall& call : reply.calls) {
+      Result<JsonValue> arguments = parse_json(call.arguments, "arguments");
+      calls.push(object("function",
+                        object("name", std::string_view(call.name), "arguments",
+                               arguments.ok() ? std::move(*arguments) : json(call.arguments))));
+    }
+    if (!reply.calls.empty()) message.add("tool_calls", std::move(calls));
+    out.add("message", std::move(message));
+    out.add("done", json(done));
+    return out;
+  }
+  std::string pieces(const std::vector<ReplyPiece>& all) const {
+    std::string out;
+    for (const ReplyPiece& piece : all) {
+      ParsedReply part;
+      if (piece.kind == ReplyPiece::Kind::text) part.text = piece.text;
+      if (piece.kind == ReplyPiece::Kind::reasoning) part.reasoning = piece.text;
+      if (piece.call < 0) out += dump_json(message_line(part, false)) + "\n";
+    }
+    return out;
+  }
+  void add_end(JsonValue& out, const TextEnd& end) const {
     const Generation& g = end.text;
     const bool cut = g.stop == StopReason::length || g.stop == StopReason::context;
-    JsonValue out = line(text, true);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun_;
     add_members(out, "done_reason", cut ? "length" : "stop", "total_duration",
                 nanoseconds(took.count()), "load_duration", 0, "prompt_eval_count",
                 end.cached + g.prompt_tokens, "prompt_eval_duration",
                 nanoseconds(g.prefill_seconds), "eval_count", g.token_ids.size(), "eval_duration",
                 nanoseconds(g.decode_seconds));
-    return out;
   }
 
   const Service& service_;
   const bool chat_;
+  std::vector<ChatReply> replies_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
@@ -142,10 +205,10 @@ Result<Request> read(Service& service, const JsonValue& body) {
   return request;
 }
 
-Status write(Service& service, Request request, std::vector<TokenId> prompt, bool chat,
-             const std::shared_ptr<HttpReply>& reply) {
+Status write(Service& service, Request request, std::vector<TokenId> prompt,
+             std::shared_ptr<Lines> lines, const std::shared_ptr<HttpReply>& reply) {
   request.text.prompts.push_back(std::move(prompt));
-  return service.write(std::move(request.text), std::make_shared<Lines>(service, chat), reply);
+  return service.write(std::move(request.text), std::move(lines), reply);
 }
 
 // A prompt is the question of a chat where the model has a template, and else a text to go on with.
@@ -154,21 +217,28 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
   const Model& model = service.model();
   if (request.raw || !model.info().has_chat_template) {
     LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize(request.prompt));
-    return write(service, std::move(request), std::move(ids), false, reply);
+    auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
+    return write(service, std::move(request), std::move(ids), std::move(lines), reply);
   }
   std::vector<ChatTurn> turns;
   if (!request.system.empty()) turns.push_back({"system", request.system});
   turns.push_back({"user", request.prompt});
   LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize_chat(turns));
-  return write(service, std::move(request), std::move(ids), false, reply);
+  auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
+  return write(service, std::move(request), std::move(ids), std::move(lines), reply);
 }
 
 Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   LOOM_ASSIGN(Request request, read(service, body));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
-  LOOM_ASSIGN(std::vector<TokenId> ids, service.model().tokenize_chat(turns));
-  return write(service, std::move(request), std::move(ids), true, reply);
+  if (!request.variables.is_null()) request.tools.variables = &request.variables;
+  LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
+  LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, 1, "call_"));
+  request.text.options.special_text = prompt.has_replies;
+  auto lines = std::make_shared<Lines>(service, true, std::move(replies));
+  request.tools = {};
+  return write(service, std::move(request), std::move(prompt.ids), std::move(lines), reply);
 }
 
 Status no_embeddings(Service&, const JsonValue&, const std::shared_ptr<HttpReply>&) {

@@ -2,6 +2,7 @@
 #include "serve/dialects.hpp"
 
 #include "base/text.hpp"
+#include "serve/chat_tools.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -11,6 +12,7 @@ struct OpenAiRequest {
   TextRequest text;
   const JsonValue* messages = nullptr;
   const JsonValue* prompt = nullptr;
+  ToolFields tools;
   bool include_usage = false, echo = false;
 };
 using OpenAiField = BodyField<OpenAiRequest>;
@@ -32,7 +34,20 @@ Status take_usage(const JsonValue& value, std::string_view, OpenAiRequest& r) {
   return take_bool(*usage, "stream_options.include_usage", r.include_usage);
 }
 
-// Without tools none is chosen, whether the model might choose or not.
+Status take_tools(const JsonValue& value, std::string_view, OpenAiRequest& r) {
+  r.tools.tools = &value;
+  return {};
+}
+Status take_tool_choice(const JsonValue& value, std::string_view, OpenAiRequest& r) {
+  r.tools.choice = &value;
+  return {};
+}
+Status take_variables(const JsonValue& value, std::string_view, OpenAiRequest& r) {
+  r.tools.variables = &value;
+  return {};
+}
+
+// Of functions as they were before tools: none is chosen, whether the model might or not.
 Status take_choice(const JsonValue& value, std::string_view name, OpenAiRequest&) {
   return value.text() == "auto" ? Status() : must_be_off(value, name);
 }
@@ -78,13 +93,16 @@ const Fields& chat_fields() {
              return take_int(v, name, 0, 20, r.text.options.top_logprobs);
            }},
           {"response_format", take_format},
-          off_field<R>("tools"),
+          {"tools", take_tools},
           off_field<R>("functions"),
           off_field<R>("audio"),
-          {"tool_choice", take_choice},
+          {"tool_choice", take_tool_choice},
+          {"parallel_tool_calls", [](const JsonValue& v, std::string_view name,
+                                     R& r) { return take_bool(v, name, r.tools.parallel); }},
+          {"chat_template_kwargs", take_variables},
           {"function_call", take_choice},
       },
-      {"parallel_tool_calls", "modalities", "prediction", "verbosity", "reasoning_effort"});
+      {"modalities", "prediction", "verbosity", "reasoning_effort"});
   return fields;
 }
 
@@ -191,9 +209,11 @@ class OpenAiDialect : public Dialect {
 
 class ChatDialect final : public OpenAiDialect {
  public:
-  ChatDialect(const Service& service, const OpenAiRequest& request)
+  // `replies`: of each text, or none where replies are text alone.
+  ChatDialect(const Service& service, const OpenAiRequest& request, std::vector<ChatReply> replies)
       : OpenAiDialect(service, request, "chatcmpl-", "chat.completion"),
-        texts_(static_cast<size_t>(request.text.choices)) {}
+        texts_(static_cast<size_t>(request.text.choices)),
+        replies_(std::move(replies)) {}
 
   std::string first() override {
     std::string out;
@@ -206,12 +226,14 @@ class ChatDialect final : public OpenAiDialect {
   std::string piece(size_t i, std::string_view text, const Token* token) override {
     JsonValue chances;
     if (token != nullptr) chances = object("content", list(chance(*token)), "refusal", JsonValue());
-    return event(object("index", i, "delta", object("content", text), "logprobs",
-                        std::move(chances), "finish_reason", JsonValue()));
+    if (!replies_.empty()) return pieces(i, replies_[i].feed(text), std::move(chances));
+    return delta(i, object("content", text), std::move(chances));
   }
   std::string last(size_t i, const TextEnd& end) override {
-    return event(object("index", i, "delta", JsonValue::object(), "logprobs", JsonValue(),
-                        "finish_reason", finish_reason(end.text.stop)));
+    std::string out;
+    if (!replies_.empty()) out = pieces(i, replies_[i].finish(), JsonValue());
+    return out + event(object("index", i, "delta", JsonValue::object(), "logprobs", JsonValue(),
+                              "finish_reason", reason(i, end.text.stop)));
   }
   void note(size_t i, const Token& token) override { chances_[i].push(chance(token)); }
   JsonValue whole(const std::vector<TextEnd>& texts) override {
@@ -219,11 +241,9 @@ class ChatDialect final : public OpenAiDialect {
     for (size_t i = 0; i < texts.size(); ++i) {
       JsonValue chances;
       if (tells_) chances = object("content", std::move(chances_[i]), "refusal", JsonValue());
-      choices.push(object("index", i, "message",
-                          object("role", "assistant", "content",
-                                 std::string_view(texts[i].text.text), "refusal", JsonValue()),
-                          "logprobs", std::move(chances), "finish_reason",
-                          finish_reason(texts[i].text.stop)));
+      JsonValue said = message(i, texts[i].text.text);
+      choices.push(object("index", i, "message", std::move(said), "logprobs", std::move(chances),
+                          "finish_reason", reason(i, texts[i].text.stop)));
     }
     JsonValue out = head(false);
     out.add("choices", std::move(choices));
@@ -232,6 +252,65 @@ class ChatDialect final : public OpenAiDialect {
   }
 
  private:
+  std::string delta(size_t i, JsonValue what, JsonValue chances) const {
+    return event(object("index", i, "delta", std::move(what), "logprobs", std::move(chances),
+                        "finish_reason", JsonValue()));
+  }
+  // The first event carries the chances of the token; where the token gave none, they have one.
+  std::string pieces(size_t i, const std::vector<ReplyPiece>& all, JsonValue chances) {
+    std::string out;
+    for (const ReplyPiece& piece : all) {
+      const std::string_view text = piece.text;
+      JsonValue what;
+      if (piece.kind == ReplyPiece::Kind::text) what = object("content", text);
+      if (piece.kind == ReplyPiece::Kind::reasoning) what = object("reasoning_content", text);
+      if (piece.kind == ReplyPiece::Kind::call) {
+        what = object(
+            "tool_calls",
+            list(object("index", piece.call, "id", std::string_view(replies_[i].id(piece.call)),
+                        "type", "function", "function", object("name", text, "arguments", ""))));
+      }
+      if (piece.kind == ReplyPiece::Kind::arguments) {
+        what = object("tool_calls",
+                      list(object("index", piece.call, "function", object("arguments", text))));
+      }
+      out += delta(i, std::move(what), std::exchange(chances, {}));
+    }
+    if (!chances.is_null()) out += delta(i, object("content", ""), std::move(chances));
+    return out;
+  }
+  std::string_view reason(size_t i, StopReason why) const {
+    const std::string_view plain = finish_reason(why);
+    const bool calls = !replies_.empty() && !replies_[i].reply().calls.empty();
+    return calls && plain == "stop" ? "tool_calls" : plain;
+  }
+  JsonValue message(size_t i, const std::string& text) {
+    if (replies_.empty()) {
+      return object("role", "assistant", "content", std::string_view(text), "refusal", JsonValue());
+    }
+    replies_[i].feed(text);
+    replies_[i].finish();
+    const ParsedReply reply = replies_[i].reply();
+    const bool only_calls = reply.text.empty() && !reply.calls.empty();
+    JsonValue out = object("role", "assistant", "content",
+                           only_calls ? JsonValue() : json(std::string_view(reply.text)), "refusal",
+                           JsonValue());
+    if (!reply.reasoning.empty()) out.add("reasoning_content", json(reply.reasoning));
+    if (reply.calls.empty()) return out;
+    JsonValue calls = JsonValue::array();
+    for (size_t k = 0; k < reply.calls.size(); ++k) {
+      const ToolCall& call = reply.calls[k];
+      JsonValue one = object("id", std::string_view(replies_[i].id(static_cast<int32_t>(k))),
+                             "type", "function", "function",
+                             object("name", std::string_view(call.name), "arguments",
+                                    std::string_view(call.arguments)));
+      // Not OpenAI's: what the tool's schema forbids.
+      if (!call.problem.empty()) one.add("problem", json(call.problem));
+      calls.push(std::move(one));
+    }
+    out.add("tool_calls", std::move(calls));
+    return out;
+  }
   JsonValue one(TokenId id, float logprob) const {
     const std::string text = text_of(id);
     JsonValue bytes = JsonValue::array();
@@ -247,6 +326,7 @@ class ChatDialect final : public OpenAiDialect {
     return out;
   }
   const size_t texts_;
+  std::vector<ChatReply> replies_;
 };
 
 class CompletionDialect final : public OpenAiDialect {
@@ -343,9 +423,12 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
-  LOOM_ASSIGN(std::vector<TokenId> prompt, service.model().tokenize_chat(turns));
-  request.text.prompts.push_back(std::move(prompt));
-  auto dialect = std::make_shared<ChatDialect>(service, request);
+  LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
+  const auto texts = static_cast<size_t>(request.text.choices);
+  LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, texts, "call_"));
+  request.text.options.special_text = prompt.has_replies;
+  request.text.prompts.push_back(std::move(prompt.ids));
+  auto dialect = std::make_shared<ChatDialect>(service, request, std::move(replies));
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 

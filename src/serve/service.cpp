@@ -7,6 +7,7 @@
 #include "api/impl.hpp"
 #include "base/text.hpp"
 #include "io/hash.hpp"
+#include "serve/chat_tools.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -222,11 +223,14 @@ Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
       return invalid(cat(where, ".role must be a string, \"user\" or another"));
     ChatTurn turn;
     turn.role = role->text() == "developer" ? "system" : role->text();
-    const JsonValue* calls = message.find("tool_calls");
-    if (calls != nullptr) LOOM_TRY(must_be_off(*calls, where + ".tool_calls"));
+    LOOM_TRY(take_turn_fields(message, where, turn));
     const JsonValue* content = message.find("content");
-    if (content == nullptr) return invalid(cat(where, ".content is missing"));
-    LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
+    if (content == nullptr && turn.tool_calls.empty())
+      return invalid(cat(where, ".content is missing"));
+    turn.null_content = content == nullptr || content->is_null();
+    if (content != nullptr) {
+      LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
+    }
     out.push_back(std::move(turn));
   }
   return out;

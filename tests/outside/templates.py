@@ -188,8 +188,8 @@ def check_real(loom, env, folders):
 class Random:
     """Templates whose expressions are mostly well typed, over a few variables."""
 
-    TEXTS = ["", "a", "Hello World", "naïve 漢字", " x\ty ", "a,b,,c", "it's", '"q"', "<&>", "12",
-             "-3.5", "tEsT case", "line\nline\n\nend"]
+    TEXTS = ["", "a", "Hello World", "naïve 漢字", " x\ty ", "a,b,,c", "it's", '"q"', "<&>",
+             "12", "-3.5", "tEsT case", "line\nline\n\nend"]
 
     def __init__(self, seed):
         self.r = random.Random(seed)
@@ -272,17 +272,20 @@ class Random:
     def bool(self, n):
         e = self.any_of
         return self.pick(
-            lambda: f"({e('any', n)} == {e('any', n)})", lambda: f"({e('any', n)} != {e('any', n)})",
+            lambda: f"({e('any', n)} == {e('any', n)})",
+            lambda: f"({e('any', n)} != {e('any', n)})",
             lambda: f"({e('int', n)} < {e('real', n)} <= {e('int', n)})",
             lambda: f"({e('text', n)} < {e('text', n)})",
-            lambda: f"({e('text', n)} in {e('text', n)})", lambda: f"({e('int', n)} not in {e('list', n)})",
+            lambda: f"({e('text', n)} in {e('text', n)})",
+            lambda: f"({e('int', n)} not in {e('list', n)})",
             lambda: f"(not {e('any', n)})", lambda: f"({e('any', n)} and {e('any', n)})",
             lambda: f"({e('any', n)} or {e('any', n)})",
             lambda: f"({e('any', n)} is {self.pick('', 'not ')}" + self.pick(
                 "defined", "none", "string", "number", "integer", "float", "boolean", "mapping",
                 "sequence", "iterable", "true", "false", "undefined", "eq(1)", "in([1, 'a'])",
                 "sameas(true)") + ")",
-            lambda: f"({e('int', n)} is {self.pick('odd', 'even', 'divisibleby(3)', 'gt 2', 'le 5')})",
+            lambda: f"({e('int', n)} is " + self.pick(
+                "odd", "even", "divisibleby(3)", "gt 2", "le 5") + ")",
             lambda: f"({e('text', n)} is {self.pick('upper', 'lower')})",
         )()
 
@@ -295,7 +298,8 @@ class Random:
                 "reverse|list", "unique|list", "list", "batch(2)|list", "slice(2)|list",
                 "select|list", "reject('none')|list", "map('string')|list", "map('upper')|list",
                 "select('string')|list"),
-            lambda: f"({e('list', n)}|map('string')|sort{self.pick('', '(reverse=true)', '(case_sensitive=true)')})",
+            lambda: f"({e('list', n)}|map('string')|sort" + self.pick(
+                "", "(reverse=true)", "(case_sensitive=true)") + ")",
             lambda: f"range({self.pick('3', '1, 4', '5, 0, -2')})|list",
             lambda: f"({e('text', n)})|list", lambda: f"({e('dict', n)})|list",
             lambda: f"({e('dict', n)})|items|list", lambda: f"({e('dict', n)}).items()|list",
@@ -305,7 +309,8 @@ class Random:
             lambda: "messages|rejectattr('name', 'defined')|list",
             lambda: "messages|sort(attribute='content')|map(attribute='role')|list",
             lambda: "messages|groupby('role')|map('first')|list",
-            lambda: f"[{e('any', n)}, {e('any', n)}]", lambda: f"({e('any', n)}, {e('any', n)})|list",
+            lambda: f"[{e('any', n)}, {e('any', n)}]",
+            lambda: f"({e('any', n)}, {e('any', n)})|list",
         )()
 
     def dict(self, n):
@@ -338,7 +343,8 @@ class Random:
             f"{{% if loop.index > 2 %}}{{% break %}}{{% endif %}}{open_}endfor{close}",
             lambda: f"{open_}set word = {e('text', 2)}{close}{{{{ word }}}}",
             lambda: f"{open_}set a, b = {e('any', 1)}, {e('int', 1)}{close}{{{{ a }}}}{{{{ b }}}}",
-            lambda: f"{open_}set word{self.pick('', ' | upper', ' | trim | title')}{close}{s(n)}{open_}endset{close}{{{{ word }}}}",
+            lambda: open_ + "set word" + self.pick("", " | upper", " | trim | title") + close
+            + s(n) + open_ + "endset" + close + "{{ word }}",
             lambda: open_ + "filter " + self.pick("upper", "trim", "indent(2)", "replace('a', 'b')")
             + close + s(n) + open_ + "endfilter" + close,
             lambda: f"{open_}macro m(x, y={self.literal('text')}){close}[{{{{ x }}}}|"

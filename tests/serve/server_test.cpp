@@ -184,8 +184,9 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {chat, R"({"messages":[],"n":17})", 400, "n must be a whole number from 1 to 16; got 17"},
       {chat, R"({"messages":[],"stop":[1]})", 400,
        "stop must be a string or a list of strings; got 1"},
-      {chat, R"({"messages":[],"tools":[{"type":"function"}]})", 400,
-       "tools is not supported here; leave it out"},
+      {chat, R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", 400,
+       "tools: the model's chat template shows no way to call them that is known here; "
+       "docs/chat.md lists those that are"},
       {chat, R"({"messages":[],"response_format":{"type":"json_object"}})", 400,
        "response_format may be {\"type\": \"text\"} alone: this server does not hold texts to a "
        "format yet"},

@@ -16,20 +16,34 @@ std::string special_token(const JsonValue& config, std::string_view key) {
   return value->text();
 }
 
-// A text, or a list of texts with names, of which transformers takes the one called default.
-void read_chat_template(const JsonValue& tokenizer_config, ModelSource& out) {
-  const JsonValue* value = tokenizer_config.find("chat_template");
-  if (value == nullptr || !value->is_array()) {
-    out.chat_template = value == nullptr ? std::string() : value->text();
-    return;
+// One template of two: transformers takes the one called tool_use where there are tools. The empty
+// outputs keep the tags from trimming what stands beside them.
+std::string with_tools(std::string tool_use, std::string otherwise) {
+  for (std::string* text : {&tool_use, &otherwise}) {
+    if (text->ends_with('\n')) text->pop_back();
   }
+  return cat("{% if tools %}{{ '' }}", tool_use, "{{ '' }}{% else %}{{ '' }}", otherwise,
+             "{{ '' }}{% endif %}");
+}
+
+// A text, or a list of texts with names, of which transformers takes the one called default.
+void read_chat_template(const JsonValue& file, ModelSource& out) {
+  const JsonValue* value = file.find("chat_template");
+  if (value == nullptr) return;
+  out.chat_problem.clear();
+  out.chat_template = value->text();
+  if (!value->is_array()) return;
   std::vector<std::string> names;
+  std::string tool_use;
   for (const JsonValue& item : value->elements()) {
     const JsonValue *name = item.find("name"), *text = item.find("template");
     if (name == nullptr || text == nullptr) continue;
     if (name->text() == "default") out.chat_template = text->text();
+    if (name->text() == "tool_use") tool_use = text->text();
     names.push_back(cat("'", printable(name->text()), "'"));
   }
+  if (!out.chat_template.empty() && !tool_use.empty())
+    out.chat_template = with_tools(std::move(tool_use), std::move(out.chat_template));
   if (!out.chat_template.empty()) return;
   out.chat_problem = cat("its chat templates are called ", join(names, ", "),
                          "; the one that is used must be called 'default'");
@@ -55,6 +69,12 @@ Status read_hf_text(const std::string& folder, ModelSource& out) {
     LOOM_ASSIGN(const JsonValue json, parse_json(config_text, config_path));
     out.bos = special_token(json, "bos_token");
     out.eos = special_token(json, "eos_token");
+    read_chat_template(json, out);
+  }
+  const std::string json_path = folder + "/chat_template.json";
+  LOOM_ASSIGN(const std::string chat_json, read_if_there(json_path));
+  if (!chat_json.empty()) {
+    LOOM_ASSIGN(const JsonValue json, parse_json(chat_json, json_path));
     read_chat_template(json, out);
   }
   const std::string chat_path = folder + "/chat_template.jinja";

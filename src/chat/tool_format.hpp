@@ -1,0 +1,52 @@
+// How families of models write reasoning and calls of tools: one row per way of writing, found by
+// the marks that the chat template holds. Everything that reads or constrains calls goes by the
+// row.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chat/tools.hpp"
+
+namespace loom::core {
+
+struct ToolFormat {
+  enum class Syntax {
+    none,
+    object,      // open {"name": ..., "arguments": {...}} close
+    list,        // open [{"name": ..., "arguments": {...}}, ...] close
+    named,       // open NAME separator {...} close
+    parameters,  // open NAME separator, then key_open KEY key_close value_open VALUE value_close
+    bare         // {"name": ..., "parameters": {...}} as the whole reply
+  };
+  std::string_view name;
+  Syntax syntax = Syntax::none;
+  std::string_view shows[3];  // in the template, all of them; the first row that fits is taken
+  std::string_view section_open, section_close;  // around all calls; both may be absent
+  std::string_view open, close;                  // around one call, or around the list
+  std::string_view separator;
+  std::string_view name_key = "name", arguments_key = "arguments";
+  std::string_view key_open, key_close, value_open, value_close;
+  std::string_view think_open = "<think>", think_close = "</think>";
+  std::string_view passed_over[4];  // marks around the text that are no part of it
+};
+
+// The row of a chat template; one with Syntax::none when it shows no way to call. `source` is the
+// text of the template.
+const ToolFormat& tool_format(std::string_view source);
+std::span<const ToolFormat> tool_formats();
+// By its name; null: there is none.
+const ToolFormat* find_tool_format(std::string_view name);
+
+// What one call looks like, for who constrains a model to write it: `prefix`, JSON of `schema`, and
+// `suffix`, in this order. One shape per tool, or one for all where the name is part of the JSON.
+struct CallShape {
+  std::string prefix, suffix;
+  JsonValue schema;
+};
+// Errors: unsupported (a way of writing whose arguments are no JSON), invalid_argument (no tools).
+Result<std::vector<CallShape>> call_shapes(const ToolFormat& format, const Tools& tools);
+
+}  // namespace loom::core

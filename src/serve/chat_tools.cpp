@@ -1,0 +1,133 @@
+#include "serve/chat_tools.hpp"
+
+#include <algorithm>
+
+#include "api/impl.hpp"
+#include "base/text.hpp"
+#include "chat/tool_format.hpp"
+#include "serve/fields.hpp"
+
+namespace loom::core {
+namespace {
+
+// Whether the model is to be offered tools at all.
+Result<bool> offers_tools(const ToolFields& fields) {
+  if (fields.choice == nullptr || fields.choice->is_null() || fields.choice->text() == "auto")
+    return true;
+  if (fields.choice->text() == "none") return false;
+  return make_error(
+      Code::unsupported,
+      cat("tool_choice may be \"none\" or \"auto\": this server does not hold texts to a format "
+          "yet; got ",
+          fields.choice->describe()));
+}
+
+Result<ToolCall> call_of(const JsonValue& json, const std::string& where) {
+  const JsonValue* function = json.find("function");
+  const JsonValue* name = function != nullptr ? function->find("name") : nullptr;
+  if (name == nullptr || !name->is_string())
+    return invalid(cat(where, " needs a function with a name; got ", json.describe()));
+  ToolCall call;
+  call.name = name->text();
+  if (const JsonValue* id = json.find("id")) call.id = id->text();
+  const JsonValue* arguments = function->find("arguments");
+  if (arguments == nullptr || arguments->is_null()) {
+    call.arguments = "{}";
+  } else {
+    call.arguments = arguments->is_string() ? arguments->text() : dump_json(*arguments);
+  }
+  return call;
+}
+
+}  // namespace
+
+Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,
+                               const ToolFields& fields) {
+  ChatPrompt prompt;
+  ChatOptions options;
+  const bool any = fields.tools != nullptr && !fields.tools->elements().empty();
+  const bool odd = fields.tools != nullptr && !fields.tools->is_null() && !fields.tools->is_array();
+  if (odd) return invalid(cat("tools must be a list of functions; got ", fields.tools->describe()));
+  const ToolFormat& format = tool_format(service.model().impl().model.chat_source());
+  if (any) {
+    LOOM_ASSIGN(const bool offers, offers_tools(fields));
+    if (offers && format.syntax == ToolFormat::Syntax::none) {
+      return make_error(Code::unsupported,
+                        "tools: the model's chat template shows no way to call them that is known "
+                        "here; docs/chat.md lists those that are");
+    }
+    if (offers) prompt.tools = dump_json(*fields.tools);
+  }
+  if (fields.variables != nullptr && !fields.variables->is_null()) {
+    if (!fields.variables->is_object())
+      return invalid(
+          cat("chat_template_kwargs must be an object; got ", fields.variables->describe()));
+    options.variables = dump_json(*fields.variables);
+  }
+  options.tools = prompt.tools;
+  LOOM_ASSIGN(prompt.text, service.model().render_chat(turns, options));
+  LOOM_ASSIGN(prompt.ids, service.model().tokenize(prompt.text, false));
+  const std::string& source = service.model().impl().model.chat_source();
+  prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;
+  prompt.parallel = fields.parallel;
+  return prompt;
+}
+
+Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {
+  const auto text = [&](const char* key, std::string& to) -> Status {
+    const JsonValue* value = message.find(key);
+    if (value == nullptr || value->is_null()) return {};
+    return take_text(*value, cat(where, ".", key), to);
+  };
+  LOOM_TRY(text("tool_call_id", turn.tool_call_id));
+  LOOM_TRY(text("name", turn.name));
+  LOOM_TRY(text("tool_name", turn.name));
+  LOOM_TRY(text("reasoning_content", turn.reasoning));
+  LOOM_TRY(text("thinking", turn.reasoning));
+  const JsonValue* calls = message.find("tool_calls");
+  if (calls == nullptr || calls->is_null()) return {};
+  if (!calls->is_array())
+    return invalid(cat(where, ".tool_calls must be a list; got ", calls->describe()));
+  for (size_t i = 0; i < calls->elements().size(); ++i) {
+    LOOM_ASSIGN(ToolCall call, call_of(calls->elements()[i], cat(where, ".tool_calls[", i, "]")));
+    turn.tool_calls.push_back(std::move(call));
+  }
+  return {};
+}
+
+Result<std::vector<ChatReply>> ChatReply::make(const Service& service, const ChatPrompt& prompt,
+                                               size_t count, std::string_view prefix) {
+  std::vector<ChatReply> replies;
+  for (size_t i = 0; i < count && prompt.has_replies; ++i) {
+    LOOM_ASSIGN(ReplyParser parser, service.model().reply_parser(prompt.text, prompt.tools));
+    replies.push_back(ChatReply(std::move(parser), prompt.parallel, prefix));
+  }
+  return replies;
+}
+
+std::vector<ReplyPiece> ChatReply::counted(std::vector<ReplyPiece> pieces) {
+  if (!parallel_) std::erase_if(pieces, [](const ReplyPiece& piece) { return piece.call > 0; });
+  return pieces;
+}
+
+std::vector<ReplyPiece> ChatReply::feed(std::string_view text) {
+  return counted(parser_.feed(text));
+}
+
+std::vector<ReplyPiece> ChatReply::finish() {
+  return counted(parser_.finish());
+}
+
+const std::string& ChatReply::id(int32_t call) {
+  while (ids_.size() <= static_cast<size_t>(call)) ids_.push_back(new_id(prefix_));
+  return ids_[static_cast<size_t>(call)];
+}
+
+ParsedReply ChatReply::reply() const {
+  ParsedReply reply = parser_.reply();
+  if (!parallel_ && reply.calls.size() > 1) reply.calls.resize(1);
+  for (size_t i = 0; i < reply.calls.size() && i < ids_.size(); ++i) reply.calls[i].id = ids_[i];
+  return reply;
+}
+
+}  // namespace loom::core

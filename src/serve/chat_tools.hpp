@@ -1,0 +1,61 @@
+// Conversations with tools, the same for all dialects: what a request says about them, the prompt
+// that follows, and the reply told apart again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/service.hpp"
+
+namespace loom::core {
+
+// The fields of a request that concern the template and tools; null: absent.
+struct ToolFields {
+  const JsonValue* tools = nullptr;      // as OpenAI has them
+  const JsonValue* choice = nullptr;     // "none", "auto"; others need constrained texts
+  const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
+  bool parallel = true;                  // false: only the first call of a reply counts
+};
+
+// A conversation as the model reads it, and who reads its replies.
+struct ChatPrompt {
+  std::string text;
+  std::vector<TokenId> ids;
+  std::string tools;         // JSON, as ReplyParser takes it
+  bool has_replies = false;  // replies may hold calls or reasoning, so they have to be told apart
+  bool parallel = true;
+};
+
+// Errors: those of the fields, of the template and of tokenizing, by name.
+Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,
+                               const ToolFields& fields);
+
+// The rest of a turn: tool_calls, tool_call_id, name and reasoning_content of a message.
+Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn);
+
+// One reply on its way, with ids for its calls.
+class ChatReply {
+ public:
+  // `prefix`: of ids, "call_".
+  static Result<std::vector<ChatReply>> make(const Service& service, const ChatPrompt& prompt,
+                                             size_t count, std::string_view prefix);
+  // Pieces of more text; of calls beyond the first where there is to be one alone, none.
+  std::vector<ReplyPiece> feed(std::string_view text);
+  std::vector<ReplyPiece> finish();
+  // After finish(): with ids, and without calls that do not count.
+  ParsedReply reply() const;
+  const std::string& id(int32_t call);
+
+ private:
+  ChatReply(ReplyParser parser, bool parallel, std::string_view prefix)
+      : parser_(std::move(parser)), parallel_(parallel), prefix_(prefix) {}
+  std::vector<ReplyPiece> counted(std::vector<ReplyPiece> pieces);
+
+  ReplyParser parser_;
+  bool parallel_;
+  std::string prefix_;
+  std::vector<std::string> ids_;
+};
+
+}  // namespace loom::core
