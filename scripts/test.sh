@@ -155,6 +155,7 @@ checks_with_build() {
   check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
   check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
+  check "transformers beside encoders" tests/outside/embed_check.sh "$preset"
   fuzz_corpora
 }
 
