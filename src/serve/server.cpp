@@ -110,6 +110,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
   add_responses(server->routes_);
   add_anthropic(server->routes_);
   add_ollama(server->routes_);
+  add_embeddings(server->routes_);
   add_native(server->routes_);
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_,
@@ -130,6 +131,7 @@ LlmServer::~LlmServer() {
     stopping_ = true;
   }
   changed_.notify_all();
+  if (service_ != nullptr) service_->begin_stop();
   if (worker_.joinable()) worker_.join();
   if (service_ != nullptr) service_->stop();
   if (reader_.joinable()) {

@@ -1,6 +1,7 @@
 // What all dialects share: a model, who computes its texts, and the way from a request to them.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -95,6 +96,9 @@ class Service {
   const Scheduler& scheduler() const { return *scheduler_; }
   int64_t started() const { return started_; }  // seconds since 1970
 
+  // Vectors that are computed by the thread that reads end with an error from here on.
+  void begin_stop() { stopping_ = true; }
+  bool stopping() const { return stopping_; }
   // Ends all texts; those under way are told so.
   void stop() { scheduler_->stop(); }
 
@@ -103,6 +107,9 @@ class Service {
   // context), busy.
   Status write(TextRequest request, std::shared_ptr<Dialect> dialect,
                const std::shared_ptr<HttpReply>& reply);
+
+  // Errors: unsupported, where the model is an encoder.
+  Status writes() const;
 
   // A conversation in JSON, as most dialects write it: a list of {role, content} in the field
   // `name`.
@@ -118,6 +125,7 @@ class Service {
   std::string fingerprint_;
   int64_t started_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
+  std::atomic<bool> stopping_{false};
 };
 
 // Content of a message: a text, or a list of parts that are texts.
