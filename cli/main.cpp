@@ -35,6 +35,8 @@ int run(int argc, char** argv) {
       add_perplexity(app),
       add_info(app),
       add_tokenize(app),
+      add_embed(app),
+      add_rerank(app),
       core::cli::add_bench(app),
       core::cli::add_bench_layers(app),
       core::cli::add_bench_open(app),

@@ -21,6 +21,8 @@ Verb add_run(Command app);
 Verb add_perplexity(Command app);
 Verb add_info(Command app);
 Verb add_tokenize(Command app);
+Verb add_embed(Command app);
+Verb add_rerank(Command app);
 Verb add_new(Command app);
 Verb add_train(Command app);
 Verb add_eval(Command app);

@@ -6,6 +6,22 @@
 #include "check.hpp"
 #include "text/tokenizer.hpp"
 
+namespace {
+
+// As one of a pair, cut to a few ids: no more than those, a type for each.
+void check_pair(const loom::core::Tokenizer& tokenizer, std::string_view text) {
+  const std::string_view second = text.substr(text.size() / 2);
+  for (const size_t most : {0, 3, 8}) {
+    const auto pair = tokenizer.encode_texts(text, &second, most);
+    if (!pair.ok()) continue;
+    CHECK(pair->types.size() == pair->ids.size());
+    CHECK(most == 0 || pair->ids.size() <= most);
+    for (const loom::core::TokenId id : pair->ids) CHECK(id >= 0 && id < tokenizer.vocab_size());
+  }
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "tokenizer.json";
   const std::string_view input(reinterpret_cast<const char*>(data), size);
@@ -32,5 +48,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   pieces += stream.finish();
   CHECK(pieces == *whole);
+  check_pair(*tokenizer, text);
   return 0;
 }

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/embedding.hpp"
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
 #include "loom/files.hpp"
@@ -48,6 +49,9 @@ struct ModelInfo {
   bool has_tokenizer = false;
   bool has_chat_template = false;
   std::vector<TokenId> eos_ids;
+  bool encoder = false;              // makes vectors of texts, and no text
+  bool reranker = false;             // an encoder whose head gives one score
+  std::vector<std::string> prompts;  // names for EmbedOptions::prompt_name
 };
 
 // One turn of a conversation, as chat templates know it.
@@ -217,8 +221,23 @@ class LOOM_API Model {
   Result<Perplexity> perplexity(std::span<const TokenId> ids,
                                 const PerplexityOptions& options = {}) const;
 
-  // Takes all memory a run needs. Errors: out_of_range (a context beyond the model's),
-  // out_of_memory.
+  // Each text as a vector, in the order given; what stands beside a text does not change its bits.
+  // Of an encoder (BERT and its kin), or of a decoder, whose states behind the last norm they are
+  // (by default that of the last token). Memory for the longest text is held while it computes.
+  // Errors: unsupported (a pooling of no sense), not_found (no tokenizer, no such prompt),
+  // out_of_range (a text too long with truncate false, or without a token; dimensions), cancelled.
+  Result<std::vector<TextEmbedding>> embed(std::span<const std::string> texts,
+                                           const EmbedOptions& options = {}) const;
+  // The same of token ids as they are: no prompt and no special tokens are added.
+  Result<std::vector<TextEmbedding>> embed_tokens(std::span<const std::vector<TokenId>> texts,
+                                                  const EmbedOptions& options = {}) const;
+  // The documents by how well they answer the query, best first; of equal ones the first. Errors:
+  // unsupported (a model without a head of one label), those of embed().
+  Result<std::vector<Ranked>> rerank(std::string_view query, std::span<const std::string> documents,
+                                     const RerankOptions& options = {}) const;
+
+  // Takes all memory a run needs. Errors: unsupported (an encoder), out_of_range (a context beyond
+  // the model's), out_of_memory.
   Result<ModelSession> session(const ModelSessionOptions& options = {}) const;
 
   // A conversation that lasts (loom/chat.hpp).

@@ -9,6 +9,7 @@
 #include "loom/dataset.hpp"         // IWYU pragma: export
 #include "loom/dna.hpp"             // IWYU pragma: export
 #include "loom/dtype.hpp"           // IWYU pragma: export
+#include "loom/embedding.hpp"       // IWYU pragma: export
 #include "loom/engine.hpp"          // IWYU pragma: export
 #include "loom/ensemble.hpp"        // IWYU pragma: export
 #include "loom/evaluation.hpp"      // IWYU pragma: export

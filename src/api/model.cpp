@@ -31,6 +31,10 @@ ModelInfo describe(const LanguageModel& model) {
   info.tied_head = c.tie_word_embeddings;
   info.has_tokenizer = model.tokenizer() != nullptr;
   info.has_chat_template = model.chat_template() != nullptr;
+  info.encoder = model.encoder() != nullptr;
+  info.reranker = info.encoder && model.encoder()->labels == 1;
+  if (model.embedding() != nullptr)
+    for (const auto& prompt : model.embedding()->prompts) info.prompts.push_back(prompt.first);
   for (const int64_t id : c.eos_token_ids) info.eos_ids.push_back(static_cast<TokenId>(id));
   return info;
 }
@@ -57,6 +61,11 @@ Result<const Tokenizer*> tokenizer_of(const LanguageModel& model) {
 
 Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options) {
   Engine::Impl& engine = *model.impl().engine;
+  if (model.impl().model.encoder() != nullptr) {
+    return unsupported(cat(model.info().architecture,
+                           " is an encoder: it makes vectors of texts and writes none; use embed"),
+                       model.info().source);
+  }
   return LlmSession::create(model.impl().model, *engine.ops, engine.pool, options);
 }
 

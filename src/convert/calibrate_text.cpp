@@ -12,6 +12,7 @@ Result<TextCalibration> TextCalibration::observe(const ModelSource& source, cons
                                                  const CalibrationOptions& options, const Ops& ops,
                                                  ThreadPool& pool) {
   LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
+  if (source.encoder) return unsupported("an encoder cannot be calibrated", source.path);
   if (!spec) return unsupported("has no tokenizer to read a calibration text with", source.path);
   LOOM_ASSIGN(const Tokenizer tokenizer, Tokenizer::make(*spec));
   LOOM_ASSIGN(const std::vector<TokenId> ids, tokenizer.encode(text));

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "convert/language_model.hpp"
+#include "formats/config/encoder.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
 
@@ -58,7 +59,7 @@ Status check_model_folder(const FileRef& path) {
       !file_exists(folder + "/model.safetensors.index.json")) {
     return make_error(Code::not_found,
                       "model.safetensors is missing, and so is model.safetensors.index.json; "
-                      "other weight files are not read",
+                      "other weight files (pytorch_model.bin) are not read",
                       folder);
   }
   return {};
@@ -77,7 +78,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder) {
   if (file_exists(generation_path)) {
     LOOM_ASSIGN(generation, read_file(generation_path));
   }
-  LOOM_ASSIGN(c.config, parse_hf_config(config, generation, config_path));
+  LOOM_ASSIGN(c.config, read_model_config(config, generation, config_path));
   LOOM_ASSIGN(c.tensors, SafeTensors::open(folder));
   if (file_exists(folder + "/tokenizer.json")) {
     LOOM_ASSIGN(c.tokenizer, load_tokenizer(folder));

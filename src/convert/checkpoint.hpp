@@ -19,7 +19,7 @@ namespace loom::core {
 Status check_model_folder(const FileRef& folder);
 
 struct Checkpoint {
-  DecoderConfig config;
+  DecoderConfig config;  // of an encoder: the sizes that both kinds have
   SafeTensors tensors;
   std::optional<Tokenizer> tokenizer;
   bool has_chat_template = false;

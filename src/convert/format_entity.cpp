@@ -35,7 +35,7 @@ Status write_decoder_entity(const Writing& out) {
   save.policy = policy_of(options);
   save.policy.dtype = [&](const Param& param, DType stored) {
     if (const std::optional<DType> dtype = ruled(param, options)) return *dtype;
-    return options.dtype ? decoder_dtype(param, source.config, *options.dtype) : stored;
+    return options.dtype ? model_dtype(param, source, *options.dtype) : stored;
   };
   save.dtype = options.dtype;
   save.progress.report = options.progress;

@@ -50,7 +50,7 @@ Status write_text(const FileRef& path, const std::string& text) {
 Status write_description(const Writing& out) {
   const OpenedModel& model = out.model;
   if (model.network != nullptr) return write_text(out.path, write_network(model.network->spec));
-  LOOM_ASSIGN(GridSpec grid, decoder_grid(model.decoder->config));
+  LOOM_ASSIGN(GridSpec grid, model_grid(*model.decoder));
   return write_text(out.path, write_network({std::move(grid), Shape{1}}));
 }
 

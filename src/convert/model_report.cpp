@@ -133,7 +133,7 @@ namespace {
 
 Result<NetworkSpec> spec_of(const OpenedModel& model) {
   if (model.network != nullptr) return model.network->spec;
-  LOOM_ASSIGN(GridSpec grid, decoder_grid(model.decoder->config));
+  LOOM_ASSIGN(GridSpec grid, model_grid(*model.decoder));
   return NetworkSpec{std::move(grid), Shape{1}};
 }
 

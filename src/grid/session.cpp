@@ -149,7 +149,7 @@ Status Session::Impl::plan_memory() {
   Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
   std::vector<Tensor> traced;
   for (const InputSpec& spec : network->more_inputs())
-    traced.push_back(trace.fresh(spec.batch(options.sequences), spec.dtype(trace.compute())));
+    traced.push_back(trace.fresh(spec.batch(max_input[0]), spec.dtype(trace.compute())));
   p.given = &traced;
   std::vector<Tensor> outputs;
   p.results = &results;
@@ -269,7 +269,7 @@ Result<Tensor> Session::Impl::received(const Tensor& x, Buffer& copy) {
 
 Status Session::Impl::make_inputs() {
   for (const InputSpec& spec : network->more_inputs()) {
-    const Shape shape = spec.batch(options.sequences);
+    const Shape shape = spec.batch(max_input[0]);
     const DType dtype = spec.dtype(recorder->ops().compute);
     LOOM_ASSIGN(Buffer copy, Buffer::allocate(plain_bytes(dtype, shape)));
     std::memset(copy.data(), 0, static_cast<size_t>(copy.size()));

@@ -231,6 +231,33 @@ Status LlmSession::draw(TokenId id, int64_t count, const DeviceSampling& how) {
   return {};
 }
 
+Result<Tensor> LlmSession::hidden(std::span<const TokenId> ids) {
+  rewind(0);
+  LOOM_TRY(check(ids));
+  const size_t norm = model_->body_cells();
+  const std::vector<GridNode>& cells = model_->network().cells();
+  const int64_t width = model_->config().hidden_size;
+  if (norm + 1 >= cells.size() || cells[norm].out.last() != width)
+    return unsupported("its head begins with no norm, so it makes no vectors", model_->source());
+  hidden_.resize(ids.size() * static_cast<size_t>(width));
+  for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(options_.chunk)) {
+    const auto piece =
+        ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
+    const auto count = static_cast<int64_t>(piece.size());
+    LOOM_ASSIGN(const Tensor states, body(ids_of(piece)));
+    session_.advance(count);
+    for (int64_t row = 0; row < count; row += options_.head_rows) {
+      const int64_t rows = std::min(options_.head_rows, count - row);
+      const Tensor some = f32_matrix(states.f32_row(row), rows, width);
+      LOOM_ASSIGN(const Tensor out, session_.forward(some, norm, norm + 1));
+      LOOM_TRY(to_host(session_.recorder().ops(), {out}));
+      std::copy_n(out.f32(), rows * width,
+                  hidden_.data() + (static_cast<int64_t>(at) + row) * width);
+    }
+  }
+  return f32_matrix(hidden_.data(), static_cast<int64_t>(ids.size()), width);
+}
+
 Status LlmSession::feed_all(std::span<const TokenId> ids,
                             const std::function<Status(int64_t, std::span<const float>)>& sink) {
   LOOM_TRY(check(ids));

@@ -33,6 +33,11 @@ class LlmSession {
   Status feed_all(std::span<const TokenId> ids,
                   const std::function<Status(int64_t, std::span<const float>)>& sink);
 
+  // States [T, width] of a whole text of T tokens behind the last norm, valid until the next call.
+  // Whatever was fed before is forgotten. Errors: as feed(); unsupported (a network without such a
+  // norm).
+  Result<Tensor> hidden(std::span<const TokenId> ids);
+
   // Feeds `id` and count - 1 tokens, each chosen as `how` says from the logits after the one
   // before, and appends all `count` that were found to `found`; the last one is not fed. On a
   // device the host waits once.
@@ -85,6 +90,7 @@ class LlmSession {
   Buffer drawn_;              // what feed_sampled() found, where the next step reads it; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
+  std::vector<float> hidden_;  // of hidden()
 };
 
 }  // namespace loom::core

@@ -7,8 +7,8 @@
 namespace loom::core {
 namespace {
 
-Result<Network> make_network(const DecoderConfig& config) {
-  LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
+Result<Network> make_network(const ModelSource& source) {
+  LOOM_ASSIGN(const GridSpec grid, model_grid(source));
   return Network::finalize(grid, Shape{1, 1});
 }
 
@@ -57,10 +57,10 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
     LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
     const DType wanted = options.dtype ? *options.dtype : weight.stored;
     if (param.spec.matrix() && first_matrix) dtype_ = wanted;
-    if (param.spec.matrix() && !is_vocabulary_matrix(param, config_.vocab_size))
+    if (param.spec.matrix() && !is_model_table(param, source))
       types.add(wanted, param.spec.shape.count());
     first_matrix = first_matrix && !param.spec.matrix();
-    const DType dtype = options.dtype ? decoder_dtype(param, config_, wanted) : wanted;
+    const DType dtype = options.dtype ? model_dtype(param, source, wanted) : wanted;
     LOOM_TRY(load_weight(*network_, static_cast<int>(i), dtype, weight, pool));
     if (weight.release) weight.release();
     if (options.progress && !options.progress(i + 1, total))
@@ -75,9 +75,11 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
   LanguageModel model;
   model.source_ = source.path;
   model.config_ = source.config;
+  model.encoder_ = source.encoder;
+  model.embedding_ = source.embedding;
   LOOM_TRY(model.take_text(source));
   const bool as_it_lies = source.packed && options.dtype.value_or(*source.packed) == *source.packed;
-  LOOM_ASSIGN(Network network, as_it_lies ? source.map() : make_network(model.config_));
+  LOOM_ASSIGN(Network network, as_it_lies ? source.map() : make_network(source));
   model.network_ = std::make_unique<Network>(std::move(network));
   if (as_it_lies) {
     model.dtype_ = *source.packed;

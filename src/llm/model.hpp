@@ -1,5 +1,5 @@
-// LanguageModel: a decoder network with its weights, tokenizer and chat template. Immutable once
-// made; any number of LlmSessions may run it.
+// LanguageModel: a decoder (or an encoder) with its weights, tokenizer and chat template. Immutable
+// once made; any number of LlmSessions may run it.
 #pragma once
 
 #include <functional>
@@ -37,6 +37,9 @@ class LanguageModel {
                                       ThreadPool& pool);
 
   const DecoderConfig& config() const { return config_; }
+  const EncoderConfig* encoder() const { return encoder_ ? &*encoder_ : nullptr; }  // null: none
+  // How vectors are made of texts, where the model says it.
+  const EmbeddingSettings* embedding() const { return embedding_ ? &*embedding_ : nullptr; }
   const Network& network() const { return *network_; }
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
@@ -57,6 +60,8 @@ class LanguageModel {
   Status load_weights(const ModelSource& source, const LoadModelOptions& options, ThreadPool& pool);
 
   DecoderConfig config_;
+  std::optional<EncoderConfig> encoder_;
+  std::optional<EmbeddingSettings> embedding_;
   std::unique_ptr<Network> network_;  // sessions point at it, so it must not move
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_;

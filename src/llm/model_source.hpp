@@ -1,6 +1,6 @@
 // ModelSource: where the pieces of a language model come from, one class per kind of file: its
 // configuration, its text (tokenizer, chat template) and, one at a time, the parameters of
-// decoder_grid(config).
+// model_grid(source).
 // It reads what a file says and nothing more; LanguageModel builds and packs.
 #pragma once
 
@@ -9,8 +9,10 @@
 #include <string>
 
 #include "bridge/weight_source.hpp"
+#include "grid/grid.hpp"
 #include "io/file_ref.hpp"
 #include "llm/decoder_config.hpp"
+#include "llm/encoder_config.hpp"
 #include "text/tokenizer_spec.hpp"
 
 namespace loom::core {
@@ -19,6 +21,10 @@ class ModelSource : public WeightSource {
  public:
   std::string path;
   DecoderConfig config;
+  // Of an encoder; then `config` has the sizes that both kinds have, and no more.
+  std::optional<EncoderConfig> encoder;
+  // How vectors are made of texts, where the model says it.
+  std::optional<EmbeddingSettings> embedding;
   // Where the model came with them: config.json and generation_config.json, which writers of such
   // files copy. "": none; config says it all.
   std::string config_json, generation_json;
@@ -47,7 +53,13 @@ std::string tokenizer_text(const ModelSource& source);
 Result<std::unique_ptr<ModelSource>> random_source(const DecoderConfig& config, uint64_t seed,
                                                    ThreadPool& pool);
 
-// What weights below 8 bits leave at q8_0: the token embedding and the head.
+// The network of a model.
+Result<GridSpec> model_grid(const ModelSource& source);
+// Is it one of the tables that a model looks ids up in, or the head of a decoder?
+bool is_model_table(const Param& param, const ModelSource& source);
+// What weights below 8 bits leave at q8_0: those tables.
+DType model_dtype(const Param& param, const ModelSource& source, DType wanted);
+// The same for a decoder.
 DType decoder_dtype(const Param& param, const DecoderConfig& config, DType wanted);
 
 }  // namespace loom::core

@@ -4,6 +4,7 @@
 #include "base/rng.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
+#include "llm/encoder.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {
@@ -67,6 +68,20 @@ Result<std::unique_ptr<ModelSource>> random_source(const DecoderConfig& config, 
   auto source = std::make_unique<RandomSource>(seed, pool);
   LOOM_TRY(source->describe(config));
   return std::unique_ptr<ModelSource>(std::move(source));
+}
+
+Result<GridSpec> model_grid(const ModelSource& source) {
+  return source.encoder ? encoder_grid(*source.encoder) : decoder_grid(source.config);
+}
+
+bool is_model_table(const Param& param, const ModelSource& source) {
+  return source.encoder ? is_encoder_table(param)
+                        : is_vocabulary_matrix(param, source.config.vocab_size);
+}
+
+DType model_dtype(const Param& param, const ModelSource& source, DType wanted) {
+  if (!source.encoder) return decoder_dtype(param, source.config, wanted);
+  return dtype_info(wanted).bits < 8 && is_encoder_table(param) ? DType::q8_0 : wanted;
 }
 
 DType decoder_dtype(const Param& param, const DecoderConfig& config, DType wanted) {

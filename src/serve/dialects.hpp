@@ -48,7 +48,8 @@ void add_openai(std::vector<Route>& routes);
 void add_responses(std::vector<Route>& routes);
 void add_anthropic(std::vector<Route>& routes);
 void add_ollama(std::vector<Route>& routes);
-void add_page(std::vector<Route>& routes);    // a chat in the browser
-void add_native(std::vector<Route>& routes);  // llama.cpp's own, health and metrics
+void add_embeddings(std::vector<Route>& routes);  // of all of them, and ranks
+void add_page(std::vector<Route>& routes);        // a chat in the browser
+void add_native(std::vector<Route>& routes);      // llama.cpp's own, health and metrics
 
 }  // namespace loom::core

@@ -241,11 +241,6 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   return write(service, std::move(request), std::move(prompt.ids), std::move(lines), reply);
 }
 
-Status no_embeddings(Service&, const JsonValue&, const std::shared_ptr<HttpReply>&) {
-  return make_error(Code::unsupported,
-                    "this model writes text; models that give embeddings are not supported yet");
-}
-
 JsonValue details(const Service& service) {
   const ModelInfo& info = service.model().info();
   return object("parent_model", "", "format", "loom", "family", std::string_view(info.architecture),
@@ -283,7 +278,7 @@ Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>
              object("general.architecture", std::string_view(info.architecture),
                     "general.parameter_count", info.parameters, "llm.context_length", info.context,
                     "llm.embedding_length", info.width, "llm.block_count", info.layers),
-             "capabilities", list("completion")));
+             "capabilities", list(info.encoder ? "embedding" : "completion")));
   return {};
 }
 
@@ -296,9 +291,6 @@ void add_ollama(std::vector<Route>& routes) {
   routes.push_back(text_route("/api/generate", generate, errors));
   routes.push_back(text_route("/api/chat", chat, errors));
   routes.push_back(text_route("/api/show", show, errors));
-  for (const char* path : {"/api/embed", "/api/embeddings"})
-    routes.push_back(text_route(path, no_embeddings, errors));
-  routes.push_back(text_route("/v1/embeddings", no_embeddings, openai_errors()));
   routes.push_back({"GET", "/api/tags", true, tags});
   routes.push_back({"GET", "/api/ps", true, running});
   routes.push_back({"GET", "/api/version", true, version});

@@ -163,6 +163,7 @@ class Responses final : public Dialect {
 };
 
 Result<std::vector<ChatTurn>> turns_of(const Service& service, const Request& request) {
+  LOOM_TRY(service.writes());
   if (request.input == nullptr) return invalid("input is missing: a text, or a list of messages");
   std::vector<ChatTurn> turns;
   if (request.input->is_string()) {

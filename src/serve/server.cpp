@@ -111,6 +111,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
   add_responses(server->routes_);
   add_anthropic(server->routes_);
   add_ollama(server->routes_);
+  add_embeddings(server->routes_);
   add_native(server->routes_);
   add_page(server->routes_);
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
@@ -133,6 +134,7 @@ LlmServer::~LlmServer() {
     stopping_ = true;
   }
   changed_.notify_all();
+  if (service_ != nullptr) service_->begin_stop();
   if (worker_.joinable()) worker_.join();
   if (service_ != nullptr) service_->stop();
   if (reader_.joinable()) {

@@ -160,7 +160,9 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
   LOOM_TRY(made->set_defaults(checked));
   made->fingerprint_ = fingerprint_of(made->model_);
   made->started_ = unix_seconds();
-  LOOM_ASSIGN(made->scheduler_, Scheduler::create(made->model_, options.scheduler));
+  // An encoder writes no texts, so it needs no sessions for them.
+  if (made->model_.info().encoder) made->options_.scheduler.sessions = 0;
+  LOOM_ASSIGN(made->scheduler_, Scheduler::create(made->model_, made->options_.scheduler));
   return made;
 }
 
@@ -176,8 +178,15 @@ Status Service::set_defaults(TextRequest& request) const {
   return status;
 }
 
+Status Service::writes() const {
+  if (!model_.info().encoder) return {};
+  return unsupported(cat(options_.name, " is an encoder (", model_.info().architecture,
+                         "): it makes vectors and writes no text; ask /v1/embeddings"));
+}
+
 Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
                       const std::shared_ptr<HttpReply>& reply) {
+  LOOM_TRY(writes());
   LOOM_TRY(check(request, scheduler_->context()));
   const auto all = static_cast<int64_t>(request.prompts.size()) * request.choices;
   const int64_t most = options_.scheduler.sessions + options_.scheduler.waiting;
@@ -212,6 +221,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
 
 Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
                                              std::string_view name) const {
+  LOOM_TRY(writes());
   if (!messages.is_array() || messages.elements().empty())
     return invalid(cat(name, " must be a list of messages; got ", messages.describe()));
   std::vector<ChatTurn> out;

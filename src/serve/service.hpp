@@ -1,6 +1,7 @@
 // What all dialects share: a model, who computes its texts, and the way from a request to them.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -107,6 +108,9 @@ class Service {
   // The defaults of this server, over those of the dialect.
   Status set_defaults(TextRequest& request) const;
 
+  // Vectors that are computed by the thread that reads end with an error from here on.
+  void begin_stop() { stopping_ = true; }
+  bool stopping() const { return stopping_; }
   // Ends all texts; those under way are told so.
   void stop() { scheduler_->stop(); }
 
@@ -115,6 +119,9 @@ class Service {
   // context), busy.
   Status write(TextRequest request, std::shared_ptr<Dialect> dialect,
                const std::shared_ptr<HttpReply>& reply);
+
+  // Errors: unsupported, where the model is an encoder.
+  Status writes() const;
 
   // A conversation in JSON, as most dialects write it: a list of {role, content} in the field
   // `name`.
@@ -132,6 +139,7 @@ class Service {
   int64_t started_ = 0;
   Figures figures_;  // before the scheduler, whose thread fills it
   std::unique_ptr<Scheduler> scheduler_;
+  std::atomic<bool> stopping_{false};
 };
 
 // Content of a message: a text, or a list of parts that are texts.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Texts and pairs of texts for encoders, as HF `tokenizers` encodes them: ids, types, truncation.
 
-    python tools/text/make_encoder_goldens.py                          tests/text/golden/encoders.json
+    python tools/text/make_encoder_goldens.py         tests/text/golden/encoders.json
     python tools/text/make_encoder_goldens.py --seed N --out FILE      other random cases, for
         LOOM_TOKENIZER_CASES=FILE build/dev/tests/test_text --gtest_filter='EncoderGolden.*'
     ... --tokenizer tokenizer.json --text FILE     of that tokenizer, on the lines of a text too
@@ -98,6 +98,7 @@ def case(rng, tok, first, second, most):
 
 def cases(rng, data, count, lines):
     tok = Tokenizer.from_str(json.dumps(data))
+    tok.no_padding()
     pool = texts.LANGUAGES + texts.CODE + texts.NUMBERS + texts.SPACES
     pool = pool + ["[CLS] a [MASK] b[SEP]", "x" * 101, "naïve CAFÉ İ ǅ ß ﬁ ½", "\0a\ufffdb"]
     for i in range(count):

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "formats/config/config.hpp"
+#include "formats/config/fields.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
 
@@ -49,6 +50,33 @@ void read_chat_template(const JsonValue& file, ModelSource& out) {
                          "; the one that is used must be called 'default'");
 }
 
+// vocab.txt, of folders that are older than tokenizer.json, with what tokenizer_config.json says.
+Status read_bert_vocabulary(const std::string& folder, const std::string& config,
+                            ModelSource& out) {
+  const std::string path = folder + "/vocab.txt";
+  LOOM_ASSIGN(const std::string lines, read_if_there(path));
+  if (lines.empty()) return {};
+  BertTextOptions options;
+  if (!config.empty()) {
+    const std::string where = folder + "/tokenizer_config.json";
+    LOOM_ASSIGN(const JsonValue json, parse_json(config, where));
+    const ConfigFields fields(json, where);
+    LOOM_TRY(fields.read("do_lower_case", options.lowercases));
+    LOOM_TRY(fields.read("tokenize_chinese_chars", options.spaces_ideographs));
+    if (fields.find("strip_accents") != nullptr)
+      LOOM_TRY(fields.read("strip_accents", options.strips_accents.emplace()));
+    for (const auto& [key, token] :
+         {std::pair("unk_token", &options.unk), std::pair("cls_token", &options.cls),
+          std::pair("sep_token", &options.sep), std::pair("pad_token", &options.pad),
+          std::pair("mask_token", &options.mask)}) {
+      const std::string named = special_token(json, key);
+      if (!named.empty()) *token = named;
+    }
+  }
+  LOOM_ASSIGN(out.tokenizer, bert_tokenizer_spec(lines, options, path));
+  return {};
+}
+
 }  // namespace
 
 std::string config_text(const ModelSource& source) {
@@ -77,6 +105,7 @@ Status read_hf_text(const std::string& folder, ModelSource& out) {
     LOOM_ASSIGN(const JsonValue json, parse_json(chat_json, json_path));
     read_chat_template(json, out);
   }
+  if (out.tokenizer_json.empty()) LOOM_TRY(read_bert_vocabulary(folder, config_text, out));
   const std::string chat_path = folder + "/chat_template.jinja";
   if (file_exists(chat_path)) {
     LOOM_ASSIGN(out.chat_template, read_file(chat_path));

@@ -3,10 +3,10 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "dtype/dtype_tally.hpp"
-#include "formats/config/config.hpp"
+#include "formats/config/encoder.hpp"
 #include "formats/config/text.hpp"
 #include "llm/decoder.hpp"
-#include "llm/decoder_role.hpp"
+#include "llm/encoder.hpp"
 
 namespace loom::core {
 namespace {
@@ -16,6 +16,7 @@ constexpr const char* kConfig = "text/config.json";
 constexpr const char* kGeneration = "text/generation_config.json";
 constexpr const char* kTokenizer = "text/tokenizer.json";
 constexpr const char* kChatBlob = "text/chat_template.jinja";
+constexpr const char* kEmbedding = "text/embedding.json";
 
 Result<const JsonValue*> section(const Entity& file) {
   const JsonValue* found = file.header().find(kSection);
@@ -53,7 +54,10 @@ Status EntitySource::open() {
   LOOM_ASSIGN(tokenizer_json, file_->text(kTokenizer));
   LOOM_ASSIGN(chat_template, file_->text(kChatBlob));
   tokenizer_where = cat(path, " (", kTokenizer, ")");
-  LOOM_ASSIGN(config, parse_hf_config(config_json, generation_json, cat(path, " (", kConfig, ")")));
+  LOOM_TRY(read_model_config(cat(path, " (", kConfig, ")"), *this));
+  LOOM_ASSIGN(const std::string settings, file_->text(kEmbedding));
+  if (settings.empty()) return {};
+  LOOM_ASSIGN(embedding, parse_embedding_json(settings, cat(path, " (", kEmbedding, ")")));
   return {};
 }
 
@@ -63,7 +67,8 @@ Result<SourceWeight> EntitySource::weight(const Param& param) const {
 
 Result<Network> EntitySource::map() const {
   LOOM_ASSIGN(MappedNetwork mapped, map_network(file_, 1));
-  LOOM_TRY(check_decoder(mapped.network, config, path));
+  LOOM_TRY(encoder ? check_encoder(mapped.network, *encoder, path)
+                   : check_decoder(mapped.network, config, path));
   return std::move(mapped.network);
 }
 
@@ -77,7 +82,7 @@ JsonValue model_section(const ModelSource& source, DType dtype) {
 
 // What load_weights() of LanguageModel calls the dtype of a model: that of the blocks' matrices.
 DType block_dtype(const Network& network, const std::vector<EntityOutput>& params,
-                  const DecoderConfig& config) {
+                  const ModelSource& source) {
   DTypeTally types;
   DType first = DType::f32;
   bool any = false;
@@ -86,8 +91,7 @@ DType block_dtype(const Network& network, const std::vector<EntityOutput>& param
     if (!param.spec.matrix()) continue;
     if (!any) first = params[i].dtype;
     any = true;
-    if (!is_vocabulary_matrix(param, config.vocab_size))
-      types.add(params[i].dtype, param.spec.shape.count());
+    if (!is_model_table(param, source)) types.add(params[i].dtype, param.spec.shape.count());
   }
   return types.empty() ? first : types.most();
 }
@@ -110,23 +114,26 @@ Result<std::unique_ptr<ModelSource>> open_entity_source(std::shared_ptr<const En
 
 Status save_model(const std::string& path, const ModelSource& source,
                   const SaveModelOptions& options, ThreadPool& pool) {
-  LOOM_ASSIGN(GridSpec grid, decoder_grid(source.config));
+  LOOM_ASSIGN(GridSpec grid, model_grid(source));
   const NetworkSpec spec{std::move(grid), Shape{1}};
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(1)));
   PackPolicy policy = options.policy;
   if (!policy.dtype) policy.dtype = [](const Param&, DType stored) { return stored; };
   LOOM_ASSIGN(std::vector<EntityOutput> params, packed_outputs(network, source, policy, pool));
-  const DType dtype = options.dtype.value_or(block_dtype(network, params, source.config));
+  const DType dtype = options.dtype.value_or(block_dtype(network, params, source));
   JsonValue header = JsonValue::object();
   header.add("network", network_json(spec));
   header.add(kSection, model_section(source, dtype));
   std::vector<EntityOutput> blobs;
   const std::string config = config_text(source), tokenizer = tokenizer_text(source);
+  const std::string embedding =
+      source.embedding ? embedding_json(*source.embedding) : std::string();
   const std::pair<const char*, const std::string*> texts[] = {
       {kConfig, &config},
       {kGeneration, &source.generation_json},
       {kTokenizer, &tokenizer},
-      {kChatBlob, &source.chat_template}};
+      {kChatBlob, &source.chat_template},
+      {kEmbedding, &embedding}};
   for (const auto& [name, text] : texts) {
     if (!text->empty()) blobs.push_back(text_output(name, *text));
   }

@@ -51,6 +51,8 @@ class Exporter {
       return unsupported(cat("GGUF has no type ", dtype_name(*options_.dtype), "; ",
                              join(names, ", "), " can be written"));
     }
+    if (source_.encoder)
+      return unsupported("encoders are not written as GGUF; write an .entity file", source_.path);
     LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_.config));
     LOOM_ASSIGN(const Network network, Network::finalize(grid, Shape{1, 1}));
     total_ = static_cast<int64_t>(network.params().size());

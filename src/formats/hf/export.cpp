@@ -55,6 +55,9 @@ class HfExporter {
 };
 
 Status HfExporter::prepare() {
+  if (source_.encoder)
+    return unsupported("encoders are not written as Hugging Face folders; write an .entity file",
+                       source_.path);
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(source_.config));
   LOOM_ASSIGN(Network network, Network::finalize(grid, Shape{1, 1}));
   network_ = std::make_unique<Network>(std::move(network));

@@ -1,9 +1,12 @@
 // See source.hpp.
 #include "formats/hf/source.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
-#include "formats/config/config.hpp"
+#include "formats/config/encoder.hpp"
 #include "formats/config/text.hpp"
+#include "formats/hf/encoder_names.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/hf/ternary.hpp"
 #include "io/file.hpp"
@@ -34,6 +37,16 @@ DType stored_dtype(const SafeTensor& tensor) {
   return DType::f32;
 }
 
+// A parameter that the network has and the class has not.
+SourceWeight zeros() {
+  SourceWeight weight;
+  weight.rows = [](int64_t, int64_t count, float* out) -> Status {
+    std::fill(out, out + count, 0.0f);
+    return {};
+  };
+  return weight;
+}
+
 class HfSource : public ModelSource {
  public:
   Status open(const std::string& folder);
@@ -41,6 +54,7 @@ class HfSource : public ModelSource {
 
  private:
   Result<const SafeTensor*> find(const std::string& name) const;
+  const SafeTensor* find_of_encoder(const std::string& name) const;
   const std::string& file_of(const SafeTensor& tensor) const {
     return tensors_.files()[tensor.file].path();
   }
@@ -53,25 +67,42 @@ Status HfSource::open(const std::string& folder) {
   const std::string config_path = folder + "/config.json";
   LOOM_ASSIGN(config_json, read_file(config_path));
   LOOM_ASSIGN(generation_json, read_if_there(folder + "/generation_config.json"));
-  LOOM_ASSIGN(config, parse_hf_config(config_json, generation_json, config_path));
+  LOOM_TRY(read_model_config(config_path, *this));
   LOOM_TRY(read_hf_text(folder, *this));
+  LOOM_ASSIGN(embedding, read_sentence_folder(folder));
   LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
   return {};
 }
 
+// Models with a head have a prefix before the names of what is below it, and the first checkpoints
+// call the parts of norms gamma and beta.
+const SafeTensor* HfSource::find_of_encoder(const std::string& name) const {
+  const std::string longer = hf_encoder_prefix(*encoder) + name;
+  if (const SafeTensor* tensor = tensors_.find(longer)) return tensor;
+  const bool bias = name.ends_with(".bias");
+  for (const std::string& known : {name, longer}) {
+    const size_t dot = known.rfind('.');
+    const std::string old = known.substr(0, dot) + (bias ? ".beta" : ".gamma");
+    if (const SafeTensor* tensor = tensors_.find(old)) return tensor;
+  }
+  return nullptr;
+}
+
 Result<const SafeTensor*> HfSource::find(const std::string& name) const {
   const SafeTensor* tensor = tensors_.find(name);
+  if (tensor == nullptr && encoder) tensor = find_of_encoder(name);
   if (tensor == nullptr) return bad_file(cat("tensor ", name, " is missing"), path);
   return tensor;
 }
 
 Result<SourceWeight> HfSource::weight(const Param& param) const {
-  const TensorPart part = hf_tensor(param, config);
+  const TensorPart part = encoder ? hf_encoder_tensor(param, *encoder) : hf_tensor(param, config);
+  if (part.name.empty()) return zeros();
   LOOM_ASSIGN(const SafeTensor* tensor, find(part.name));
   SourceWeight weight;
   weight.release = [this, tensor] { tensors_.release(*tensor); };
-  const bool ternary = config.ternary_weights != TernaryWeights::none && param.spec.matrix() &&
-                       !is_vocabulary_matrix(param, config.vocab_size);
+  const bool ternary = !encoder && config.ternary_weights != TernaryWeights::none &&
+                       param.spec.matrix() && !is_vocabulary_matrix(param, config.vocab_size);
   const Shape whole =
       param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
   if (ternary && config.ternary_weights != TernaryWeights::online) {

@@ -1,0 +1,44 @@
+// EncoderSession: runs texts through an encoder, one at a time: bits of a text depend on nothing
+// but the text and the model. One thread at a time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "llm/model.hpp"
+
+namespace loom::core {
+
+// `rows` [T, width] as one vector [width] (Pooling::none: all of them). Sums are made in double
+// precision, positions ascending.
+void pool_rows(const Tensor& rows, Pooling how, std::vector<float>& out);
+// Divides each of `rows` vectors of `values` by its Euclidean length, or by 1e-12 where that is
+// shorter.
+void normalize_rows(std::vector<float>& values, int64_t rows);
+
+class EncoderSession {
+ public:
+  // `longest`: tokens of the longest text. Errors: unsupported (a model that is no encoder).
+  static Result<EncoderSession> create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
+                                       int64_t longest, ActivationMode activations);
+
+  // Hidden states [T, width] of a text, valid until the next call. Errors: out_of_range (an id
+  // outside the vocabulary, too many tokens, none).
+  Result<Tensor> hidden(const Tokenizer::Encoding& text);
+  // What the head makes of a text: [labels]. Errors: unsupported (a model without one).
+  Result<std::span<const float>> labels(const Tokenizer::Encoding& text);
+
+  int64_t bytes() const { return session_.arena_bytes() + session_.state_bytes(); }
+
+ private:
+  EncoderSession(const LanguageModel& model, Session session, int64_t longest);
+  Tensor column(std::vector<int32_t>& ids) const;
+
+  const LanguageModel* model_;
+  Session session_;
+  int64_t longest_;
+  std::vector<int32_t> ids_, positions_, types_;
+  std::vector<float> pooled_;
+};
+
+}  // namespace loom::core
