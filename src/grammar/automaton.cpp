@@ -152,8 +152,7 @@ int32_t Automaton::abstract(const ConfigSet& exact) {
   set.ends = exact.ends;
   for (const Config& c : exact.configs) set.configs.push_back({c.at, abstract_frame(c.stack)});
   std::ranges::sort(set.configs);
-  const auto rest = std::ranges::unique(set.configs);
-  set.configs.erase(rest.begin(), rest.end());
+  set.configs.erase(std::unique(set.configs.begin(), set.configs.end()), set.configs.end());
   return intern(std::move(set));
 }
 

@@ -9,7 +9,7 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr uint32_t kMostIndent = 32;
+constexpr uint32_t kMostIndent = 32, kMostTabs = 8;
 constexpr uint32_t kNoLimit = Builder::kEndless;
 
 text::CharSet plain_characters() {
@@ -30,18 +30,19 @@ ExprId JsonParts::once(const char* name, ExprId (JsonParts::*make)()) {
 
 ExprId JsonParts::make_space() {
   if (!options.spaces) return b.empty();
-  const ExprId blank = b.choice({b.literal(" "), b.literal("\t")});
-  return b.choice(
-      {b.empty(), b.literal(" "), b.sequence({b.literal("\n"), b.repeat(blank, 0, kMostIndent)})});
+  const ExprId indent =
+      b.choice({b.repeat(b.literal(" "), 0, kMostIndent), b.repeat(b.literal("\t"), 1, kMostTabs)});
+  return b.choice({b.empty(), b.literal(" "), b.sequence({b.literal("\n"), indent})});
 }
 ExprId JsonParts::space() {
   return once("space", &JsonParts::make_space);
 }
 ExprId JsonParts::comma() {
-  return b.sequence({space(), b.literal(","), space()});
+  return b.sequence({b.literal(","), space()});
 }
 ExprId JsonParts::colon() {
-  return b.sequence({space(), b.literal(":"), space()});
+  const ExprId sign = b.literal(":");
+  return options.spaces ? b.sequence({sign, b.optional(b.literal(" "))}) : sign;
 }
 
 // Surrogates come in pairs, which are one character.

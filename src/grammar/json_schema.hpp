@@ -11,7 +11,9 @@
 namespace loom::core::grammar {
 
 struct SchemaOptions {
-  bool spaces = true;   // a space, or a line end and an indentation, between the parts
+  // A space after colons; after commas and inside of brackets a space, or a line end and an
+  // indentation. False: no white space.
+  bool spaces = true;
   bool closed = false;  // additionalProperties and unevaluatedProperties are false where not given
 };
 
