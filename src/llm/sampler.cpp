@@ -175,15 +175,6 @@ void Sampler::adjust(std::span<const float> logits, std::span<const TokenId> his
   take_out(allowed);
 }
 
-std::span<const float> Sampler::adjusted(std::span<const float> logits,
-                                         std::span<const TokenId> history,
-                                         std::span<const uint64_t> allowed) {
-  adjust(logits, history, allowed);
-  adjusted_.assign(vocab_, kLowest);
-  for (const Candidate& c : candidates_) adjusted_[static_cast<size_t>(c.id)] = c.logit;
-  return adjusted_;
-}
-
 TokenId Sampler::greedy() const {
   const Candidate* best = candidates_.data();
   for (const Candidate& c : candidates_)

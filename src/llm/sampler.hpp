@@ -44,10 +44,6 @@ class Sampler {
   static constexpr TokenId kNoToken = -1;
   TokenId next(std::span<const float> logits, std::span<const TokenId> history,
                std::span<const uint64_t> allowed = {});
-  // Logits as next() sees them after biases, penalties and bans; what is banned is -infinity.
-  // For searches that draw nothing. The result is good until the next call.
-  std::span<const float> adjusted(std::span<const float> logits, std::span<const TokenId> history,
-                                  std::span<const uint64_t> allowed = {});
 
  private:
   struct Candidate {
@@ -107,7 +103,6 @@ class Sampler {
   std::vector<double> weights_;   // of the candidates kept
   std::vector<uint32_t> order_;
   std::vector<uint8_t> kept_;
-  std::vector<float> adjusted_;
   double target_ = 0.0;  // of mirostat, in bits
   uint32_t draws_ = 0;
 };
