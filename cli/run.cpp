@@ -11,6 +11,7 @@
 
 #include "chat.hpp"
 #include "progress.hpp"
+#include "sampling_flags.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -25,7 +26,9 @@ struct RunFlags {
   bool chat = false, no_thinking = false, hide_thinking = false, no_history = false,
        no_echo = false, json = false, quiet = false;
   Option prompt_option;
-  GenerateOptions generate;
+  SamplingFlags sampling;
+  std::string draft;  // a model
+  int64_t guesses = 8, texts = 1;
   int64_t context = 0, chunk = 256;
 };
 
@@ -67,8 +70,9 @@ Result<ChatOptions> chat_options(const RunFlags& f) {
 
 class Runner {
  public:
-  Runner(const RunFlags& flags, const Engine& engine, const Model& model)
-      : f_(flags), engine_(engine), model_(model) {}
+  Runner(const RunFlags& flags, GenerateOptions generate, const Engine& engine, const Model& model,
+         const Model* draft)
+      : f_(flags), generate_(std::move(generate)), engine_(engine), model_(model), draft_(draft) {}
 
   // A text and its continuation.
   int complete(const std::string& prompt) {
@@ -77,8 +81,13 @@ class Runner {
     Result<ModelSession> session = make_session(static_cast<int64_t>(ids->size()));
     if (!session.ok()) return fail(session.error());
     if (const int code = check_room(*session, *ids); code != kDone) return code;
-    if (!f_.json && !f_.no_echo) echo_ = prompt;
-    return report(*ids, generate(*session, *ids));
+    for (int64_t i = 0; i < f_.texts; ++i) {
+      if (!f_.json && !f_.no_echo) echo_ = prompt;
+      session->rewind(0);
+      const int code = report(*ids, generate(*session, *ids, i), i);
+      if (code != kDone) return code;
+    }
+    return kDone;
   }
 
   // One question, or as many as a person asks.
@@ -96,7 +105,7 @@ class Runner {
     const Result<WhenFull> on_full = parse_when_full(f_.on_full);
     if (!on_full.ok()) return fail(on_full.error());
     flags.conversation.on_full = *on_full;
-    flags.generate = f_.generate;
+    flags.generate = generate_;
     if (const Status status = suggest(flags.generate.sampler); !status.ok())
       return fail(status.error());
     flags.load = f_.load;
@@ -138,12 +147,19 @@ class Runner {
 
   // Room for the prompt and what may follow, and no more than the model was made for.
   Result<ModelSession> make_session(int64_t prompt_tokens) {
-    return model_.session(session_options(prompt_tokens));
+    const ModelSessionOptions options = session_options(prompt_tokens);
+    if (draft_ != nullptr) {
+      ModelSessionOptions smaller = options;
+      smaller.context = std::min(options.context, draft_->info().context);
+      LOOM_ASSIGN(ModelSession session, draft_->session(smaller));
+      draft_session_.emplace(std::move(session));
+    }
+    return model_.session(options);
   }
   ModelSessionOptions session_options(int64_t prompt_tokens) const {
     ModelSessionOptions options;
     const int64_t limit = model_.info().context;
-    const int64_t wanted = prompt_tokens + std::min(f_.generate.max_tokens, limit);
+    const int64_t wanted = prompt_tokens + std::min(generate_.max_tokens, limit);
     options.context = f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(wanted, 1));
     options.chunk = f_.chunk;
     if (!f_.engine.strict) {
@@ -166,8 +182,13 @@ class Runner {
                                      wanted, session.context()));
   }
 
-  Result<Generation> generate(ModelSession& session, const std::vector<TokenId>& prompt) {
-    GenerateOptions options = f_.generate;
+  uint64_t seed(int64_t text) const { return choice_seed(generate_.sampler.seed, text); }
+
+  Result<Generation> generate(ModelSession& session, const std::vector<TokenId>& prompt,
+                              int64_t text_number) {
+    GenerateOptions options = generate_;
+    options.sampler.seed = seed(text_number);
+    if (draft_session_.has_value()) options.draft = &*draft_session_;
     Progress bar("reading the prompt", "tokens", f_.quiet || f_.json);
     options.prefill_progress = [&](int64_t done, int64_t total) {
       if (!echo_.empty()) write_out(std::exchange(echo_, {}));  // the options were good
@@ -181,22 +202,24 @@ class Runner {
     });
   }
 
-  int report(const std::vector<TokenId>& prompt, Result<Generation> result) {
+  int report(const std::vector<TokenId>& prompt, Result<Generation> result, int64_t text_number) {
     if (!result.ok()) return fail(result.error());
     const Generation& g = *result;
     const double prefill = rate(g.prompt_tokens, g.prefill_seconds);
     const double decode = rate(g.decode_steps, g.decode_seconds);
     if (f_.json) {
-      print_json(prompt, g, prefill, decode);
+      print_json(prompt, g, prefill, decode, seed(text_number));
     } else {
       write_out("\n");
       if (!f_.quiet && stderr_is_terminal()) {
         const std::string unknown =
             g.unknown_tokens > 0 ? fmt::format(" ({} without text)", g.unknown_tokens) : "";
+        const std::string guessed =
+            g.guessed > 0 ? fmt::format(", {} of {} guesses right", g.accepted, g.guessed) : "";
         fmt::print(stderr,
-                   "[{} tokens read, {:.1f}/s; {} written{}, {:.1f}/s; stop: {}; {} on {}, {} "
+                   "[{} tokens read, {:.1f}/s; {} written{}, {:.1f}/s{}; stop: {}; {} on {}, {} "
                    "threads]\n",
-                   g.prompt_tokens, prefill, g.token_ids.size(), unknown, decode,
+                   g.prompt_tokens, prefill, g.token_ids.size(), unknown, decode, guessed,
                    stop_reason_name(g.stop), dtype_name(model_.info().dtype), engine_.info().isa,
                    engine_.info().threads);
       }
@@ -205,22 +228,27 @@ class Runner {
   }
 
   void print_json(const std::vector<TokenId>& prompt, const Generation& g, double prefill,
-                  double decode) const {
-    JsonObject()
-        .set("text", g.text)
+                  double decode, uint64_t seed) const {
+    JsonObject out;
+    out.set("text", g.text)
         .set("token_ids", g.token_ids)
         .set("unknown_tokens", g.unknown_tokens)
         .set("prompt_token_ids", prompt)
         .set("stop_reason", stop_reason_name(g.stop))
         .set("prefill_tokens_per_s", prefill)
         .set("decode_tokens_per_s", decode)
-        .set("seed", static_cast<int64_t>(f_.generate.sampler.seed))
+        .set("seed", static_cast<int64_t>(seed))
         .set("dtype", dtype_name(model_.info().dtype))
         .set("activations", activations_name(engine_.info().activations))
         .set("isa", engine_.info().isa)
         .set("threads", engine_.info().threads)
-        .set("peak_rss_bytes", peak_rss_bytes())
-        .print();
+        .set("peak_rss_bytes", peak_rss_bytes());
+    if (draft_ != nullptr || generate_.lookup) {
+      out.set("guessed_tokens", g.guessed)
+          .set("accepted_tokens", g.accepted)
+          .set("passes", g.passes);
+    }
+    out.print();
   }
 
   static double rate(int64_t count, double seconds) {
@@ -228,38 +256,13 @@ class Runner {
   }
 
   const RunFlags& f_;
+  const GenerateOptions generate_;
   const Engine& engine_;
   const Model& model_;
-  std::string echo_;                   // the prompt, until it is printed
+  const Model* draft_;  // null: none
+  std::optional<ModelSession> draft_session_;
+  std::string echo_;  // the prompt, until it is printed
 };
-
-void add_sampling(Command verb, GenerateOptions& g) {
-  SamplerOptions& s = g.sampler;
-  verb.option("--max-tokens", g.max_tokens, "Tokens to write at most")
-      .range(0, int64_t{1} << 40)
-      .show_default();
-  verb.option("--temperature", s.temperature, "0: always the most likely token")
-      .range(0.0, 1e6)
-      .show_default();
-  verb.option("--seed", s.seed, "Of the draws; the same seed gives the same text")
-      .range(0, INT64_MAX)
-      .show_default();
-  verb.option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all")
-      .range(0, INT32_MAX)
-      .show_default();
-  verb.option("--top-p", s.top_p, "Draw among the fewest tokens that hold this probability")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--min-p", s.min_p, "Leave out tokens below this share of the best one's")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--repetition-penalty", s.repetition_penalty, "Above 1: repeat less").show_default();
-  verb.option("--repetition-window", s.repetition_window, "Tokens it looks back at; 0: all")
-      .range(0, INT32_MAX)
-      .show_default();
-  verb.option("--stop", g.stop, "End before this text; may be given several times").one_at_a_time();
-  verb.flag("--ignore-eos", g.ignore_eos, "Go on where the model would end");
-}
 
 // What --file or stdin says.
 Result<std::string> read_prompt(const RunFlags& f) {
@@ -276,6 +279,11 @@ int run(const RunFlags& f) {
   Result<std::string> prompt = f.prompt;
   if (!has_prompt && !asks_person) prompt = read_prompt(f);
   if (!prompt.ok()) return fail(prompt.error());
+  const Result<uint64_t> limit = f.model.memory.text_limit();
+  if (!limit.ok()) return fail(limit.error());
+  Result<GenerateOptions> options = f.sampling.options(*limit);
+  if (!options.ok()) return fail(options.error());
+  if (!f.draft.empty()) options->guesses = f.guesses;
   Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
   Result<Model> model = f.model.load(*engine, f.quiet);
@@ -286,7 +294,16 @@ int run(const RunFlags& f) {
     if (f.chat && !model->info().has_chat_template)
       return fail(model->render_chat(greeting).error());
   }
-  Runner runner(f, *engine, *model);
+  std::optional<Model> draft;
+  if (!f.draft.empty()) {
+    ModelFlags smaller = f.model;
+    smaller.folder = f.draft;
+    smaller.dtype.clear();
+    Result<Model> loaded = smaller.load(*engine, f.quiet);
+    if (!loaded.ok()) return fail(loaded.error());
+    draft = std::move(*loaded);
+  }
+  Runner runner(f, std::move(*options), *engine, *model, draft.has_value() ? &*draft : nullptr);
   if (chat) return runner.chat(asks_person ? nullptr : &*prompt);
   return runner.complete(*prompt);
 }
@@ -298,6 +315,8 @@ Verb add_run(Command app) {
   const Command verb = app.command("run", "Write a continuation of a prompt, or talk.");
   verb.examples(
       "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
+      "  loom run models/stories.entity -p \"The name is\" --json-schema schema.json\n"
+      "  loom run models/stories.entity -p \"Once\" --temperature 1 --n 3 --min-p 0.05\n"
       "  loom run models/stories.entity --chat\n"
       "  printf 'Tell me a story.\\nAnd then?\\n' | loom run models/stories.entity --chat");
   f->command = verb;
@@ -305,9 +324,10 @@ Verb add_run(Command app) {
   f->prompt_option = verb.option("-p,--prompt", f->prompt, "The text to continue");
   verb.option("-f,--file", f->file, "Read the prompt from a file; -: from stdin")
       .excludes(f->prompt_option);
-  verb.flag("--chat", f->chat,
-            "Use the model's chat template; without -p, talk line by line (on a terminal, that is "
-            "what happens without a prompt)");
+  const Option chat = verb.flag(
+      "--chat", f->chat,
+      "Use the model's chat template; without -p, talk line by line (on a terminal, that is "
+      "what happens without a prompt)");
   verb.option("--system", f->system, "What the model is told before a chat");
   verb.option("--on-full", f->on_full,
               "Where a chat fills the context: drop-oldest: the oldest turns go; stop: an error")
@@ -326,7 +346,18 @@ Verb add_run(Command app) {
               "NAME=VALUE for the chat template; may be given several times")
       .one_at_a_time();
   verb.flag("--no-thinking", f->no_thinking, "Tell the chat template enable_thinking=false");
-  add_sampling(verb, f->generate);
+  f->sampling.add(verb);
+  const Option draft =
+      verb.option("--draft", f->draft,
+                  "A smaller model with the same tokens, which guesses; same text, faster");
+  verb.option("--guesses", f->guesses, "Tokens that it guesses at a time")
+      .range(1, 64)
+      .show_default()
+      .needs(draft);
+  verb.option("--n", f->texts, "Texts to write, each with a seed of its own")
+      .range(1, 1024)
+      .show_default()
+      .excludes(chat);
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);
   verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")

@@ -18,6 +18,7 @@ case $target in
   data_files) max_len=4096 ;;
   tokenizer_json) max_len=8192 ;;
   chat_template) max_len=4096 ;;
+  grammar) max_len=2048 ;;
   gguf) max_len=4096 ;;
   onnx) max_len=8192 ;;
   loom1|universal) max_len=4096 ;;

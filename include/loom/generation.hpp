@@ -16,8 +16,31 @@ namespace loom {
 
 using TokenId = int32_t;
 
-// How the next token is chosen from the logits. In this order: repetition penalty; the first
-// largest logit if temperature is 0; else temperature, top-k, top-p, min-p, and a draw.
+class ModelSession;
+
+struct TokenBias {
+  TokenId id = 0;
+  float bias = 0;  // added to the logit
+};
+
+// DRY: a token that would go on with a repetition of the text so far loses multiplier *
+// base^(n - allowed_length) of its logit, where n >= allowed_length tokens before it are repeated
+// already (p-e-w, 2024, text-generation-webui #5677).
+struct DryOptions {
+  float multiplier = 0.0f;  // 0: off
+  float base = 1.75f;
+  int64_t allowed_length = 2;
+  int64_t window = 0;  // tokens to look back, prompt included; 0: all
+  // A repetition does not reach over a token whose text holds one of these; empty: a line end, a
+  // colon, a quote and an asterisk.
+  std::vector<std::string> breakers{};
+};
+
+// How the next token is chosen from the logits. In this order: biases; penalties for repetition,
+// frequency and presence; DRY; then tokens that are banned, would complete an n-gram or leave the
+// grammar are taken out; the first largest logit if temperature is 0; else with mirostat,
+// temperature and mirostat; else top-n-sigma, temperature, top-k, typical, top-p, min-p, XTC, and a
+// draw. docs/sampling.md has the formulas and where they come from.
 struct SamplerOptions {
   float temperature = 0.0f;  // 0: greedy; else logits are divided by it
   int64_t top_k = 0;         // keep the k most likely tokens; 0: all
@@ -28,7 +51,30 @@ struct SamplerOptions {
   float repetition_penalty = 1.0f;
   int64_t repetition_window = 64;  // tokens to look back, prompt included; 0: all
   uint64_t seed = 0;
+
+  // Logits of tokens seen in the same window lose the first for every time, the second once
+  // (OpenAI).
+  float frequency_penalty = 0.0f, presence_penalty = 0.0f;
+  int64_t no_repeat_ngram = 0;  // no run of so many tokens comes twice; 0: off
+  DryOptions dry{};
+  float typical_p = 1.0f;    // keep the share whose surprise is nearest to the entropy; (0, 1]
+  float top_n_sigma = 0.0f;  // keep logits within n deviations of the largest; 0: off
+  // With this probability, of all tokens that have at least the threshold (of the probability)
+  // only the least likely one is kept.
+  float xtc_probability = 0.0f, xtc_threshold = 0.1f;
+  // Temperature from temperature - range to + range, as (entropy / its maximum)^exponent says.
+  float dynamic_range = 0.0f, dynamic_exponent = 1.0f;
+  // 1, 2: keep the surprise of each token near tau bits (Basu et al., 2021); 0: off.
+  int64_t mirostat = 0;
+  float mirostat_tau = 5.0f, mirostat_eta = 0.1f;
+  std::vector<TokenBias> logit_bias{};
+  std::vector<TokenId> banned_tokens{};
+  // Texts that the tokens drawn never spell: a token that would complete one is taken out.
+  std::vector<std::string> banned_strings{};
 };
+
+// The seed of text number `choice` of several: that of the first is `seed` itself.
+LOOM_API uint64_t choice_seed(uint64_t seed, int64_t choice);
 
 struct TokenChoice {
   TokenId id = 0;
@@ -56,6 +102,17 @@ struct GenerateOptions {
       false;                 // tokens that are marks of a chat are text too: ReplyParser reads them
   bool logprobs = false;     // fills Token::logprob and Generation::logprobs
   int64_t top_logprobs = 0;  // and Token::top with so many
+  // What the text may be: a grammar in GBNF (root rule `root`), or a JSON schema as JSON (draft
+  // 2020-12, docs/sampling.md); not both. It ends where the grammar ends. Needs a tokenizer.
+  std::string grammar{};
+  std::string json_schema{};
+  // Speculative decoding: tokens are guessed and checked several at a time. The tokens drawn are
+  // those without it, whatever is guessed. Guesses: of a smaller model with the same vocabulary, in
+  // a session that is used for nothing else until the text has ended, or what followed the last
+  // tokens where they stood before.
+  ModelSession* draft = nullptr;
+  bool lookup = false;
+  int64_t guesses = 8;  // at a time; 1 to 64
   // Called for every token that is part of the text; false stops with `cancelled`.
   std::function<bool(const Token& token)> on_token{};
   // Called while the prompt is read, with tokens done and in all; false stops with `cancelled`.
@@ -85,7 +142,10 @@ struct Generation {
   StopReason stop = StopReason::length;
   int64_t prompt_tokens = 0;
   int64_t unknown_tokens = 0;    // of token_ids, those that the tokenizer has no text for
-  int64_t decode_steps = 0;      // forward passes after the prompt
+  int64_t decode_steps = 0;      // tokens fed after the prompt whose logits were used
+  int64_t guessed = 0;           // tokens that were guessed
+  int64_t accepted = 0;          // of these, those that were drawn
+  int64_t passes = 0;            // forward passes after the prompt, where tokens were guessed
   double prefill_seconds = 0.0;  // reading the prompt
   double decode_seconds = 0.0;   // everything after it
 };

@@ -3,6 +3,13 @@
 #include "api/impl.hpp"
 
 namespace loom {
+namespace {
+
+core::LlmSession* draft_of(const GenerateOptions& options) {
+  return options.draft != nullptr ? &options.draft->impl().session : nullptr;
+}
+
+}  // namespace
 
 Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Generator::Generator(Generator&&) noexcept = default;
@@ -46,7 +53,8 @@ Status ModelSession::feed_all(std::span<const TokenId> ids, const LogitsSink& si
 
 Result<Generation> ModelSession::generate(std::span<const TokenId> prompt,
                                           const GenerateOptions& options, const TextSink& sink) {
-  return core::generate(impl_->session, impl_->model->model, prompt, options, sink);
+  return core::generate(impl_->session, impl_->model->model, prompt, options, sink,
+                        draft_of(options));
 }
 
 Result<Generation> ModelSession::generate(std::string_view prompt, const GenerateOptions& options,
@@ -65,7 +73,7 @@ Result<Generator> ModelSession::start(std::span<const TokenId> prompt,
   core::LlmSession& session = impl_->session;
   LOOM_ASSIGN(core::Generator generator,
               core::Generator::begin(session, impl_->model->model, prompt, options, sink,
-                                     static_cast<size_t>(session.chunk())));
+                                     static_cast<size_t>(session.chunk()), draft_of(options)));
   return Generator(std::make_unique<Generator::Impl>(Generator::Impl{std::move(generator)}));
 }
 

@@ -8,8 +8,10 @@
 
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "llm/guesser.hpp"
 #include "llm/sampler.hpp"
 #include "llm/stop_matcher.hpp"
+#include "llm/text_rules.hpp"
 #include "ops/fmath.hpp"
 
 namespace loom {
@@ -17,6 +19,10 @@ namespace loom {
 std::string_view stop_reason_name(StopReason reason) {
   constexpr std::string_view kNames[] = {"eos", "stop_string", "length", "context", "cancelled"};
   return kNames[static_cast<size_t>(reason)];
+}
+
+uint64_t choice_seed(uint64_t seed, int64_t choice) {
+  return seed + static_cast<uint64_t>(choice) * 0x9e3779b97f4a7c15ull;
 }
 
 }  // namespace loom
@@ -117,9 +123,17 @@ class Chances {
 
 }  // namespace
 
+// What draws tokens, holds the text to its rules, and guesses.
+struct Generator::Parts {
+  Sampler sampler;
+  TextRules rules;
+  Guesser guesser;
+  StopMatcher stops;
+};
+
 struct Generator::State {
   State(LlmSession& of, const LanguageModel& model, std::span<const TokenId> text,
-        GenerateOptions how, TextSink sink, Sampler draws, StopMatcher stops, size_t at_once)
+        GenerateOptions how, TextSink sink, Parts parts, size_t at_once)
       : session(of),
         options(std::move(how)),
         eos(options.eos_ids),
@@ -127,8 +141,11 @@ struct Generator::State {
         earlier(history.size()),
         prompt(text.size()),
         piece(at_once == 0 ? prompt : at_once),
-        sampler(std::move(draws)),
-        stream(model.tokenizer(), std::move(stops), std::move(sink), options.special_text, result) {
+        sampler(std::move(parts.sampler)),
+        rules(std::move(parts.rules)),
+        guesser(std::move(parts.guesser)),
+        stream(model.tokenizer(), std::move(parts.stops), std::move(sink), options.special_text,
+               result) {
     history.insert(history.end(), text.begin(), text.end());
     result.prompt_tokens = static_cast<int64_t>(prompt);
     if (!eos.empty()) return;
@@ -145,15 +162,24 @@ struct Generator::State {
   std::vector<TokenId> found;    // drawn last; the last one is not fed
   Generation result;
   Sampler sampler;
+  TextRules rules;
+  Guesser guesser;
+  std::vector<TokenId> guesses;
   TextStream stream;  // writes to result
   Chances chances{};  // of the token that was drawn last
   bool ended = false;
 
   bool wants_chances() const { return options.logprobs || options.top_logprobs > 0; }
-  // Draws from the logits of the session.
-  TokenId draw() {
-    const TokenId id = sampler.next(session.logits(), history);
-    if (wants_chances()) chances.look(session.logits(), id, options.top_logprobs);
+  Result<TokenId> draw(std::span<const float> logits) {
+    const std::span<const TokenId> ends = options.ignore_eos ? std::span<const TokenId>() : eos;
+    LOOM_ASSIGN(const std::span<const uint64_t> allowed, rules.allowed(ends));
+    const TokenId id = sampler.next(logits, history, allowed);
+    if (id == Sampler::kNoToken) {
+      return invalid(
+          "no token is left to draw: all are banned, or no token of this model goes on with the "
+          "grammar");
+    }
+    if (wants_chances()) chances.look(logits, id, options.top_logprobs);
     return id;
   }
   bool show(TokenId id, std::string_view text) const {
@@ -169,6 +195,7 @@ struct Generator::State {
     if (is_eos(id)) return std::optional(StopReason::eos);
     history.push_back(id);
     result.token_ids.push_back(id);
+    rules.accept(id);
     if (wants_chances()) result.logprobs.push_back(chances.logprob);
     const size_t before = result.text.size();
     LOOM_ASSIGN(const bool more, stream.push(id));
@@ -177,6 +204,7 @@ struct Generator::State {
     if (!more) {
       return std::optional(stream.cancelled() ? StopReason::cancelled : StopReason::stop_string);
     }
+    if (rules.must_end()) return std::optional(StopReason::eos);
     if (static_cast<int64_t>(result.token_ids.size()) == options.max_tokens) {
       return std::optional(StopReason::length);
     }
@@ -201,9 +229,12 @@ struct Generator::State {
   Status follow(TokenId last) {
     found.clear();
     const std::optional<DeviceSampling> how = sampler.on_device();
-    if (!how.has_value() || session.sample_batch() == 1 || wants_chances()) {
+    if (!how.has_value() || session.sample_batch() == 1 || wants_chances() || !rules.none() ||
+        guesser.guesses()) {
       LOOM_TRY(session.feed({&last, 1}));
-      found.push_back(draw());
+      result.passes += guesser.guesses() ? 1 : 0;
+      LOOM_ASSIGN(const TokenId id, draw(session.logits()));
+      found.push_back(id);
       return {};
     }
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size());
@@ -212,6 +243,55 @@ struct Generator::State {
     LOOM_TRY(session.feed_sampled(last, count, *how, found));
     sampler.advance(count);
     return {};
+  }
+
+  // `last` and tokens that were guessed, in one pass; what is drawn after each is taken, up to the
+  // first that was not guessed. Then the session has read what it would have read without guesses.
+  Result<std::optional<StopReason>> check_guesses(TokenId last) {
+    const int64_t before = session.position();
+    const size_t count = guesses.size();
+    guesses.insert(guesses.begin(), last);
+    found.clear();
+    size_t drawn = 0;
+    std::optional<StopReason> why;
+    std::optional<Error> failed;
+    bool enough = false;
+    const auto look = [&](int64_t at, std::span<const float> logits) -> Status {
+      const Result<TokenId> id = draw(logits);
+      if (!id.ok()) return *(failed = id.error());
+      ++drawn;
+      const Result<std::optional<StopReason>> end = take(*id);
+      if (!end.ok()) return *(failed = end.error());
+      why = *end;
+      found.assign(1, *id);
+      const auto next = static_cast<size_t>(at) + 1;
+      enough = why.has_value() || next > count || *id != guesses[next];
+      return enough ? Status(make_error(Code::cancelled, "enough")) : Status();
+    };
+    const Status fed = session.feed_all(guesses, look);
+    if (failed.has_value()) return *failed;
+    if (!fed.ok() && !enough) return fed.error();
+    result.guessed += static_cast<int64_t>(count);
+    result.accepted += static_cast<int64_t>(drawn) - 1;
+    ++result.passes;
+    session.rewind(before + static_cast<int64_t>(drawn));
+    if (why.has_value() && drawn <= count) {
+      // The logits that the session holds are those of its last token again.
+      const TokenId end = session.fed().back();
+      session.rewind(session.position() - 1);
+      LOOM_TRY(session.feed({&end, 1}));
+    }
+    return why;
+  }
+  // Guesses that there is room for; none: follow() draws the next token.
+  Status guess() {
+    guesses.clear();
+    if (!guesser.guesses()) return {};
+    const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size()) - 1;
+    const int64_t room = session.context() - session.position() - 1;
+    const int64_t most = std::min(left, room);
+    if (most < 1) return {};
+    return guesser.guess(history, static_cast<size_t>(most), sampler, guesses);
   }
 
   // Feeds a piece of the prompt; a reason: the caller stopped it, or no token is wanted.
@@ -233,10 +313,18 @@ struct Generator::State {
   Result<std::optional<StopReason>> decode() {
     if (options.max_tokens == 0) return std::optional(StopReason::length);
     if (found.empty()) {
-      found.push_back(draw());
+      if (rules.must_end()) return std::optional(StopReason::eos);
+      LOOM_ASSIGN(const TokenId id, draw(session.logits()));
+      found.push_back(id);
     } else {
       if (session.position() == session.context()) return std::optional(StopReason::context);
       const int64_t before = session.position();
+      LOOM_TRY(guess());
+      if (!guesses.empty()) {
+        LOOM_ASSIGN(const std::optional<StopReason> end, check_guesses(found.back()));
+        result.decode_steps += session.position() - before;
+        return end;
+      }
       LOOM_TRY(follow(found.back()));
       result.decode_steps += session.position() - before;
     }
@@ -296,12 +384,16 @@ Generator::~Generator() = default;
 
 Result<Generator> Generator::begin(LlmSession& session, const LanguageModel& model,
                                    std::span<const TokenId> prompt, GenerateOptions options,
-                                   TextSink sink, size_t piece) {
+                                   TextSink sink, size_t piece, LlmSession* draft) {
   LOOM_TRY(check(session, model, prompt, options));
-  LOOM_ASSIGN(Sampler sampler, Sampler::create(options.sampler, model.config().vocab_size));
+  const int64_t vocab = model.config().vocab_size;
+  LOOM_ASSIGN(Sampler sampler, Sampler::create(options.sampler, vocab, model.tokenizer()));
+  LOOM_ASSIGN(TextRules rules, TextRules::create(model, options));
+  LOOM_ASSIGN(Guesser guesser, Guesser::create(options, draft, vocab));
   LOOM_ASSIGN(StopMatcher stops, StopMatcher::create(options.stop));
+  Parts parts{std::move(sampler), std::move(rules), std::move(guesser), std::move(stops)};
   auto state = std::make_unique<State>(session, model, prompt, std::move(options), std::move(sink),
-                                       std::move(sampler), std::move(stops), piece);
+                                       std::move(parts), piece);
   LOOM_TRY(state->stream.continue_after(state->history));
   const auto room = static_cast<size_t>(std::min(state->options.max_tokens, session.context())) + 1;
   state->history.reserve(state->history.size() + room);
@@ -321,9 +413,10 @@ Generation Generator::take() {
 
 Result<Generation> generate(LlmSession& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
-                            const TextSink& sink) {
-  LOOM_ASSIGN(Generator generator, Generator::begin(session, model, prompt, options, sink,
-                                                    options.prefill_progress ? kPrefillPiece : 0));
+                            const TextSink& sink, LlmSession* draft) {
+  const size_t piece = options.prefill_progress ? kPrefillPiece : 0;
+  LOOM_ASSIGN(Generator generator,
+              Generator::begin(session, model, prompt, options, sink, piece, draft));
   for (;;) {
     LOOM_ASSIGN(const bool more, generator.step());
     if (!more) return generator.take();

@@ -19,10 +19,11 @@ class Generator {
   // A model without tokenizer gives tokens and no text. The session stays with the generator until
   // the text has ended. Errors: bad options, an empty prompt at the start of a session, a prompt
   // longer than the context.
-  // piece: tokens of the prompt in a step; 0: all at once.
+  // piece: tokens of the prompt in a step; 0: all at once. draft: what options.draft names; it
+  // stays with the generator as well.
   static Result<Generator> begin(LlmSession& session, const LanguageModel& model,
                                  std::span<const TokenId> prompt, GenerateOptions options,
-                                 TextSink sink, size_t piece);
+                                 TextSink sink, size_t piece, LlmSession* draft = nullptr);
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
   ~Generator();
@@ -35,6 +36,7 @@ class Generator {
   Generation take();
 
  private:
+  struct Parts;
   struct State;
   explicit Generator(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -43,6 +45,6 @@ class Generator {
 // All steps of a Generator.
 Result<Generation> generate(LlmSession& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
-                            const TextSink& sink = {});
+                            const TextSink& sink = {}, LlmSession* draft = nullptr);
 
 }  // namespace loom::core

@@ -54,6 +54,7 @@ class LlmSession {
   std::span<const TokenId> fed() const { return fed_; }
   int64_t context() const { return options_.context; }
   int64_t chunk() const { return options_.chunk; }
+  const LanguageModel& model() const { return *model_; }
   void rewind(int64_t position);
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }

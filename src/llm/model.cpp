@@ -14,6 +14,18 @@ Result<Network> make_network(const ModelSource& source) {
 
 }  // namespace
 
+std::shared_ptr<const grammar::Vocabulary> LanguageModel::vocabulary() const {
+  std::call_once(vocabulary_->once, [this] {
+    std::vector<std::string> bytes(static_cast<size_t>(config_.vocab_size));
+    for (size_t i = 0; i < bytes.size() && tokenizer_.has_value(); ++i) {
+      const auto id = static_cast<TokenId>(i);
+      if (tokenizer_->has_token(id)) bytes[i] = tokenizer_->token_bytes(id);
+    }
+    vocabulary_->made = std::make_shared<const grammar::Vocabulary>(std::move(bytes));
+  });
+  return vocabulary_->made;
+}
+
 size_t LanguageModel::body_cells() const {
   const std::vector<GridNode>& cells = network_->cells();
   size_t count = cells.size();

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
+#include "grammar/vocabulary.hpp"
 #include "grid/session.hpp"
 #include "io/file_ref.hpp"
 #include "jinja/chat_template.hpp"
@@ -44,6 +46,8 @@ class LanguageModel {
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
   const std::string& chat_source() const { return chat_source_; }  // the text of chat_template()
+  // The bytes of every token, for grammars; made when it is first asked for. Needs a tokenizer.
+  std::shared_ptr<const grammar::Vocabulary> vocabulary() const;
   // Why chat_template() is null.
   const std::string& chat_problem() const { return chat_problem_; }
   const std::string& bos_token() const { return bos_; }
@@ -66,6 +70,11 @@ class LanguageModel {
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_;
   std::string chat_problem_, chat_source_;
+  struct LazyVocabulary {
+    std::once_flag once;
+    std::shared_ptr<const grammar::Vocabulary> made;
+  };
+  std::unique_ptr<LazyVocabulary> vocabulary_ = std::make_unique<LazyVocabulary>();
   std::string bos_, eos_, source_, generation_json_;
   DType dtype_ = DType::f32;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
@@ -12,62 +13,166 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr size_t kFirstSorted = 64;
+// What DRY takes off at most: a logit stays a number.
+constexpr double kMostPenalty = 1e30;
 
-// Uniform in [0, 1) with 53 bits.
-double uniform53(uint64_t seed, uint64_t index) {
-  const PhiloxBlock block = philox(seed, 0, index);
+}  // namespace
+
+double uniform53(uint64_t seed, uint64_t stream, uint64_t index) {
+  const PhiloxBlock block = philox(seed, stream, index);
   const uint64_t high = block[0] >> 5, low = block[1] >> 6;
   return static_cast<double>((high << 26) | low) * 0x1p-53;
 }
 
-}  // namespace
-
-Status check_sampler_options(const SamplerOptions& o) {
-  constexpr float kMax = std::numeric_limits<float>::max();
-  if (!(o.temperature >= 0.0f && o.temperature <= kMax))
-    return invalid(cat("temperature must be 0 (greedy) or more; got ", o.temperature));
-  if (o.top_k < 0) return invalid(cat("top_k must be 0 (all) or more; got ", o.top_k));
-  if (!(o.top_p > 0.0f && o.top_p <= 1.0f))
-    return invalid(cat("top_p must be above 0 and at most 1; got ", o.top_p));
-  if (!(o.min_p >= 0.0f && o.min_p <= 1.0f))
-    return invalid(cat("min_p must be from 0 to 1; got ", o.min_p));
-  if (!(o.repetition_penalty > 0.0f && o.repetition_penalty <= kMax))
-    return invalid(cat("repetition_penalty must be above 0; got ", o.repetition_penalty));
-  if (o.repetition_window < 0)
-    return invalid(cat("repetition_window must be 0 (all) or more; got ", o.repetition_window));
-  return {};
-}
-
 Sampler::Sampler(const SamplerOptions& options, int64_t vocab)
-    : options_(options), candidates_(static_cast<size_t>(vocab)) {
-  if (options.repetition_penalty != 1.0f) seen_.resize(candidates_.size());
+    : options_(options),
+      vocab_(static_cast<size_t>(vocab)),
+      candidates_(vocab_),
+      counts_(vocab_),
+      target_(2.0 * static_cast<double>(options.mirostat_tau)) {
+  if (!options.banned_tokens.empty() || options.no_repeat_ngram > 0) banned_.resize(vocab_);
+  if (options.dry.multiplier > 0.0f) longest_.resize(vocab_);
+  if (!needs_cuts()) return;
+  weights_.resize(vocab_);
+  order_.resize(vocab_);
+  kept_.resize(vocab_);
 }
 
-Result<Sampler> Sampler::create(const SamplerOptions& options, int64_t vocab) {
+Result<Sampler> Sampler::create(const SamplerOptions& options, int64_t vocab,
+                                const Tokenizer* tokenizer) {
   LOOM_TRY(check_sampler_options(options));
   if (vocab < 1) return invalid(cat("a sampler needs at least one token; got ", vocab));
-  return Sampler(options, vocab);
+  const auto inside = [&](const char* name, TokenId id) {
+    if (id >= 0 && id < vocab) return Status();
+    return Status(invalid(cat(name, ": token ", id, " is outside the vocabulary of ", vocab)));
+  };
+  for (const TokenBias& bias : options.logit_bias) LOOM_TRY(inside("logit_bias", bias.id));
+  for (const TokenId id : options.banned_tokens) LOOM_TRY(inside("banned_tokens", id));
+  Sampler made(options, vocab);
+  if (options.dry.multiplier > 0.0f && tokenizer != nullptr) made.find_breakers(*tokenizer);
+  return made;
+}
+
+void Sampler::find_breakers(const Tokenizer& tokenizer) {
+  static constexpr std::string_view kUsual[] = {"\n", ":", "\"", "*"};
+  std::vector<std::string> breakers = options_.dry.breakers;
+  if (breakers.empty()) breakers.assign(std::begin(kUsual), std::end(kUsual));
+  breaker_.resize(vocab_);
+  for (size_t i = 0; i < vocab_; ++i) {
+    const auto id = static_cast<TokenId>(i);
+    const std::string bytes = tokenizer.has_token(id) ? tokenizer.token_bytes(id) : std::string();
+    const auto inside = [&](const std::string& text) {
+      return !text.empty() && bytes.find(text) != std::string::npos;
+    };
+    breaker_[i] = std::ranges::any_of(breakers, inside);
+  }
 }
 
 void Sampler::load(std::span<const float> logits) {
-  for (size_t i = 0; i < candidates_.size(); ++i) {
+  candidates_.resize(vocab_);
+  for (size_t i = 0; i < vocab_; ++i) {
     const float logit = i < logits.size() && logits[i] == logits[i] ? logits[i] : kLowest;
     candidates_[i] = {logit, static_cast<TokenId>(i)};
   }
+  for (const TokenBias& bias : options_.logit_bias)
+    candidates_[static_cast<size_t>(bias.id)].logit += bias.bias;
 }
 
 void Sampler::penalize(std::span<const TokenId> history) {
   const float penalty = options_.repetition_penalty;
-  if (penalty == 1.0f) return;
+  const float often = options_.frequency_penalty, once = options_.presence_penalty;
+  if (penalty == 1.0f && often == 0.0f && once == 0.0f) return;
   const auto window = static_cast<size_t>(options_.repetition_window);
   if (window > 0 && history.size() > window) history = history.last(window);
   for (const TokenId id : history) {
-    const auto i = static_cast<size_t>(id);
-    if (id < 0 || i >= candidates_.size() || seen_[i] == draws_) continue;
-    seen_[i] = draws_;
-    float& logit = candidates_[i].logit;
-    logit = logit < 0.0f ? logit * penalty : logit / penalty;
+    if (id >= 0 && static_cast<size_t>(id) < vocab_) ++counts_[static_cast<size_t>(id)];
   }
+  for (const TokenId id : history) {
+    const auto i = static_cast<size_t>(id);
+    if (id < 0 || i >= vocab_ || counts_[i] == 0) continue;
+    float& logit = candidates_[i].logit;
+    if (penalty != 1.0f) logit = logit < 0.0f ? logit * penalty : logit / penalty;
+    logit -= static_cast<float>(counts_[i]) * often + once;
+    counts_[i] = 0;
+  }
+}
+
+// repeat_[i]: how many tokens before and at i are the last tokens of the text (the Z function of
+// the text read backwards), at most as far as the last breaker.
+void Sampler::penalize_repetition(std::span<const TokenId> history) {
+  const DryOptions& dry = options_.dry;
+  if (dry.multiplier <= 0.0f) return;
+  const auto window = static_cast<size_t>(dry.window);
+  if (window > 0 && history.size() > window) history = history.last(window);
+  const size_t n = history.size();
+  const auto inside = [&](TokenId id) { return id >= 0 && static_cast<size_t>(id) < vocab_; };
+  const auto breaks = [&](TokenId id) {
+    return !inside(id) || (!breaker_.empty() && breaker_[static_cast<size_t>(id)]);
+  };
+  size_t reach = 0;
+  while (reach < n && !breaks(history[n - 1 - reach])) ++reach;
+  if (reach == 0 || n < 2) return;
+  const auto back = [&](size_t i) { return history[n - 1 - i]; };
+  repeat_.assign(n, 0);
+  for (size_t i = 1, left = 0, right = 0; i < n; ++i) {
+    size_t length = i < right ? std::min<size_t>(right - i, repeat_[i - left]) : 0;
+    while (i + length < n && back(length) == back(i + length)) ++length;
+    repeat_[i] = static_cast<uint32_t>(length);
+    if (i + length > right) left = i, right = i + length;
+  }
+  for (size_t i = 1; i < n; ++i) {
+    const TokenId next = back(i - 1);
+    if (!inside(next)) continue;
+    int64_t& longest = longest_[static_cast<size_t>(next)];
+    longest = std::max(longest, static_cast<int64_t>(std::min<size_t>(repeat_[i], reach)));
+  }
+  for (const TokenId id : history) {
+    if (!inside(id)) continue;
+    const auto i = static_cast<size_t>(id);
+    const int64_t length = std::exchange(longest_[i], 0);
+    if (length == 0 || length < dry.allowed_length) continue;
+    double penalty = static_cast<double>(dry.multiplier);
+    for (int64_t k = dry.allowed_length; k < length && penalty < kMostPenalty; ++k)
+      penalty *= static_cast<double>(dry.base);
+    candidates_[i].logit -= static_cast<float>(std::min(penalty, kMostPenalty));
+  }
+}
+
+void Sampler::ban(TokenId id) {
+  if (id < 0 || static_cast<size_t>(id) >= vocab_) return;
+  banned_[static_cast<size_t>(id)] = 1;
+  any_banned_ = true;
+}
+
+// The last n - 1 tokens, wherever they stood before: what followed is banned.
+void Sampler::ban_ngrams(std::span<const TokenId> history) {
+  const auto n = static_cast<size_t>(options_.no_repeat_ngram);
+  if (n == 0 || history.size() < n) return;
+  const std::span<const TokenId> end = history.last(n - 1);
+  for (size_t at = 0; at + n <= history.size(); ++at) {
+    if (std::ranges::equal(history.subspan(at, n - 1), end)) ban(history[at + n - 1]);
+  }
+}
+
+void Sampler::take_out(std::span<const uint64_t> allowed) {
+  if (!any_banned_ && allowed.empty()) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < vocab_; ++i) {
+    const bool may = allowed.empty() || (allowed[i / 64] >> (i % 64) & 1) != 0;
+    if (may && !(any_banned_ && banned_[i] != 0)) candidates_[kept++] = candidates_[i];
+  }
+  candidates_.resize(kept);
+  if (std::exchange(any_banned_, false)) std::ranges::fill(banned_, 0);
+}
+
+void Sampler::adjust(std::span<const float> logits, std::span<const TokenId> history,
+                     std::span<const uint64_t> allowed) {
+  load(logits);
+  penalize(history);
+  penalize_repetition(history);
+  for (const TokenId id : options_.banned_tokens) ban(id);
+  ban_ngrams(history);
+  take_out(allowed);
 }
 
 TokenId Sampler::greedy() const {
@@ -93,7 +198,7 @@ void Sampler::sort_until(size_t count) {
 double Sampler::weight(size_t i) const {
   const float logit = candidates_[i].logit;
   if (logit == best_) return 1.0;
-  return static_cast<double>(fmath::exp<float>((logit - best_) / options_.temperature));
+  return static_cast<double>(fmath::exp<float>((logit - best_) / temperature_));
 }
 
 double Sampler::total_weight(size_t count) const {
@@ -102,10 +207,30 @@ double Sampler::total_weight(size_t count) const {
   return total;
 }
 
-TokenId Sampler::draw(double uniform) {
+void Sampler::begin_draw() {
   sorted_ = 0;
+  temperature_ = options_.temperature;
   best_ = kLowest;
   for (const Candidate& c : candidates_) best_ = std::max(best_, c.logit);
+}
+
+// The candidate at which the sum of weights passes `target`.
+TokenId Sampler::walk(size_t count, double target) {
+  double sum = 0.0;
+  TokenId last = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (i >= sorted_) sort_until(std::max(kFirstSorted, sorted_ * 4));
+    const double w = weight(i);
+    if (i > 0 && w == 0.0) break;  // rounding must not choose what has no probability
+    last = candidates_[i].id;
+    sum += w;
+    if (sum > target) break;
+  }
+  return last;
+}
+
+TokenId Sampler::draw(double uniform) {
+  begin_draw();
   const bool cut = options_.top_k > 0 && options_.top_k < static_cast<int64_t>(candidates_.size());
   size_t count = cut ? static_cast<size_t>(options_.top_k) : candidates_.size();
   if (cut) sort_until(count);
@@ -125,36 +250,31 @@ TokenId Sampler::draw(double uniform) {
     }
     count = std::max<size_t>(kept, 1);
   }
-  const double target = uniform * mass;
-  double sum = 0.0;
-  TokenId last = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (i >= sorted_) sort_until(std::max(kFirstSorted, sorted_ * 4));
-    const double w = weight(i);
-    if (i > 0 && w == 0.0) break;  // rounding must not choose what has no probability
-    last = candidates_[i].id;
-    sum += w;
-    if (sum > target) break;
-  }
-  return last;
+  return walk(count, uniform * mass);
 }
 
 std::optional<DeviceSampling> Sampler::on_device() const {
-  if (options_.repetition_penalty != 1.0f) return std::nullopt;
-  if (options_.temperature <= 0.0f) return DeviceSampling{};
-  const bool few = options_.top_k >= 1 && options_.top_k <= DeviceSampling::kMostTopK;
-  const bool subnormal = options_.temperature < std::numeric_limits<float>::min();
+  const SamplerOptions& o = options_;
+  const bool adjusts = o.repetition_penalty != 1.0f || o.frequency_penalty != 0.0f ||
+                       o.presence_penalty != 0.0f || o.no_repeat_ngram > 0 ||
+                       o.dry.multiplier > 0.0f || !o.logit_bias.empty() ||
+                       !o.banned_tokens.empty() || !o.banned_strings.empty();
+  if (adjusts || (o.temperature > 0.0f && needs_cuts())) return std::nullopt;
+  if (o.temperature <= 0.0f) return DeviceSampling{};
+  const bool few = o.top_k >= 1 && o.top_k <= DeviceSampling::kMostTopK;
+  const bool subnormal = o.temperature < std::numeric_limits<float>::min();
   if (!few || subnormal) return std::nullopt;
-  return DeviceSampling{options_.temperature, options_.top_k, options_.top_p,
-                        options_.min_p,       options_.seed,  draws_};
+  return DeviceSampling{o.temperature, o.top_k, o.top_p, o.min_p, o.seed, draws_};
 }
 
-TokenId Sampler::next(std::span<const float> logits, std::span<const TokenId> history) {
+TokenId Sampler::next(std::span<const float> logits, std::span<const TokenId> history,
+                      std::span<const uint64_t> allowed) {
   const uint64_t index = draws_++;
-  load(logits);
-  penalize(history);
+  adjust(logits, history, allowed);
+  if (candidates_.empty()) return kNoToken;
   if (options_.temperature <= 0.0f) return greedy();
-  return draw(uniform53(options_.seed, index));
+  if (needs_cuts()) return draw_cut(index);
+  return draw(uniform53(options_.seed, 0, index));
 }
 
 }  // namespace loom::core

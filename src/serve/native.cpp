@@ -15,8 +15,13 @@ struct Request {
 };
 using RequestField = BodyField<Request>;
 
+std::vector<RequestField> with_samplers(std::vector<RequestField> own) {
+  for (const NamedField& f : kLlamaFields) own.push_back(text_field<Request>(f.name, f.take));
+  return own;
+}
+
 const std::vector<RequestField>& fields() {
-  static const std::vector<RequestField> table = {
+  static const std::vector<RequestField> table = with_samplers({
       kept_field("prompt", &Request::prompt),
       bool_field("return_tokens", &Request::return_tokens),
       {"response_fields", [](const JsonValue& v, std::string_view name,
@@ -40,22 +45,13 @@ const std::vector<RequestField>& fields() {
          r.text.options.logprobs = most > 0;
          return {};
        }},
-      off_field<Request>("grammar"),
-      off_field<Request>("json_schema"),
-      off_field<Request>("mirostat"),
-      off_field<Request>("dry_multiplier"),
-      off_field<Request>("xtc_probability"),
-      off_field<Request>("typical_p", 1),
-      off_field<Request>("presence_penalty"),
-      off_field<Request>("frequency_penalty"),
-      off_field<Request>("logit_bias"),
-      off_field<Request>("dynatemp_range"),
-      off_field<Request>("top_n_sigma", -1),
+      text_field<Request>("grammar", take_grammar),
+      text_field<Request>("json_schema", take_schema),
       // Whatever is said of them, the same request gets the same text.
       ignored_field<Request>("cache_prompt"),
       ignored_field<Request>("id_slot"),
       ignored_field<Request>("n_keep"),
-  };
+  });
   return table;
 }
 

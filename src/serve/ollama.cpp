@@ -37,9 +37,12 @@ const std::vector<RequestField>& option_fields() {
       text_field<Request>("top_k", take_top_k),
       text_field<Request>("repeat_last_n", take_window),
       text_field<Request>("stop", take_stop),
-      off_field<Request>("presence_penalty"),
-      off_field<Request>("frequency_penalty"),
-      off_field<Request>("mirostat"),
+      text_field<Request>("presence_penalty", take_presence),
+      text_field<Request>("frequency_penalty", take_frequency),
+      text_field<Request>("typical_p", take_typical),
+      text_field<Request>("mirostat", take_mirostat),
+      text_field<Request>("mirostat_tau", take_mirostat_tau),
+      text_field<Request>("mirostat_eta", take_mirostat_eta),
   };
   return table;
 }
@@ -55,7 +58,14 @@ const std::vector<RequestField>& fields() {
       text_field<Request>("stream", take_stream),
       {"options", [](const JsonValue& v, std::string_view,
                      Request& r) { return take_fields<Request>(v, option_fields(), false, r); }},
-      off_field<Request>("format"),
+      {"format",
+       [](const JsonValue& v, std::string_view name, Request& r) -> Status {
+         if (!v.is_string()) return take_schema(v, name, r.text);
+         if (v.text().empty()) return {};
+         if (v.text() != "json") return invalid(cat(name, " must be \"json\" or a JSON schema"));
+         r.text.options.json_schema = R"({"type":"object"})";
+         return {};
+       }},
       off_field<Request>("template"),
       off_field<Request>("suffix"),
       off_field<Request>("images"),

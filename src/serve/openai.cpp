@@ -19,15 +19,6 @@ using OpenAiField = BodyField<OpenAiRequest>;
 
 using Fields = std::vector<OpenAiField>;
 
-Status take_format(const JsonValue& value, std::string_view name, OpenAiRequest&) {
-  const JsonValue* type = value.find("type");
-  if (type != nullptr && type->text() == "text") return {};
-  return make_error(Code::unsupported,
-                    cat(name,
-                        " may be {\"type\": \"text\"} alone: this server does not hold "
-                        "texts to a format yet"));
-}
-
 Status take_usage(const JsonValue& value, std::string_view, OpenAiRequest& r) {
   const JsonValue* usage = value.find("include_usage");
   if (usage == nullptr || usage->is_null()) return {};
@@ -69,10 +60,11 @@ Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
       {"n", [](const JsonValue& v, std::string_view name,
                R& r) { return take_int(v, name, 1, 16, r.text.choices); }},
       {"stream_options", take_usage},
-      off_field<R>("frequency_penalty"),
-      off_field<R>("presence_penalty"),
-      off_field<R>("logit_bias"),
+      text_field<R>("response_format", take_format),
+      text_field<R>("grammar", take_grammar),
+      text_field<R>("json_schema", take_schema),
   };
+  for (const NamedField& f : kLlamaFields) own.push_back(text_field<R>(f.name, f.take));
   own.insert(own.end(), shared.begin(), shared.end());
   for (const char* name : {"model", "user", "store", "metadata", "service_tier",
                            "safety_identifier", "prompt_cache_key"})
@@ -92,7 +84,6 @@ const Fields& chat_fields() {
            [](const JsonValue& v, std::string_view name, R& r) {
              return take_int(v, name, 0, 20, r.text.options.top_logprobs);
            }},
-          {"response_format", take_format},
           {"tools", take_tools},
           off_field<R>("functions"),
           off_field<R>("audio"),

@@ -13,13 +13,10 @@ struct Request {
 };
 
 // Texts have no other format yet.
-Status take_format(const JsonValue& value, std::string_view name, Request&) {
+Status take_text_format(const JsonValue& value, std::string_view name, Request& r) {
   const JsonValue* format = value.find("format");
-  const JsonValue* type = format == nullptr ? nullptr : format->find("type");
-  if (type == nullptr || type->text() == "text") return {};
-  return make_error(Code::unsupported, cat(name,
-                                           ".format may be {\"type\": \"text\"} alone: this "
-                                           "server does not hold texts to a format yet"));
+  if (format == nullptr || format->is_null()) return {};
+  return take_format(*format, cat(name, ".format"), r.text);
 }
 
 Status take_choice(const JsonValue& value, std::string_view name, Request&) {
@@ -35,7 +32,7 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("top_p", take_top_p),
       text_field<Request>("seed", take_seed),
       text_field<Request>("stream", take_stream),
-      {"text", take_format},
+      {"text", take_text_format},
       {"tool_choice", take_choice},
       off_field<Request>("tools"),
       off_field<Request>("previous_response_id"),

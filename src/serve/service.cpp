@@ -142,11 +142,6 @@ Status check(const TextRequest& request, int64_t context) {
   return {};
 }
 
-// The seed of one of several texts: the first has that of the request.
-uint64_t seed_of(uint64_t seed, int64_t choice) {
-  return seed + static_cast<uint64_t>(choice) * 0x9e3779b97f4a7c15ull;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options) {
@@ -192,7 +187,11 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   const int64_t most = options_.scheduler.sessions + options_.scheduler.waiting;
   if (all > most)
     return invalid(cat("the request asks for ", all, " texts at once; this server takes ", most));
-  if (request.no_repetition_penalty) request.options.sampler.repetition_penalty = 1.0f;
+  if (request.no_repetition_penalty) {
+    SamplerOptions& s = request.options.sampler;
+    s.repetition_penalty = 1.0f;
+    s.frequency_penalty = s.presence_penalty = 0.0f;
+  }
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
   const auto run =
@@ -204,7 +203,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     job->options = request.options;
     job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
     job->options.sampler.seed =
-        seed_of(request.options.sampler.seed, static_cast<int64_t>(i % choices));
+        choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));
     job->options.on_token = [run, i](const Token& token) { return run->token(i, token); };
     job->unwanted = [run] { return run->unwanted(); };
     job->done = [run, i](Result<Generation> result, int64_t cached) {
@@ -338,7 +337,8 @@ void send_error(HttpReply& reply, const Dialect& dialect, const Error& error) {
 }
 
 std::string message_of(const Error& error) {
-  return error.code == Code::bad_file ? error.str() : error.message;
+  const bool placed = error.code == Code::bad_file || error.where.starts_with('#');
+  return placed ? error.str() : error.message;
 }
 
 JsonValue openai_error(int status, std::string_view type, const Error& error) {

@@ -62,4 +62,149 @@ Status take_ignore_eos(const JsonValue& value, std::string_view name, TextReques
   return take_bool(value, name, to.options.ignore_eos);
 }
 
+Status take_frequency(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, -100, 100, to.options.sampler.frequency_penalty);
+}
+
+Status take_presence(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, -100, 100, to.options.sampler.presence_penalty);
+}
+
+Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to) {
+  float& p = to.options.sampler.typical_p;
+  LOOM_TRY(take_real(value, name, 0, 1, p));
+  p = std::max(p, FLT_MIN);
+  return {};
+}
+
+Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to) {
+  float& n = to.options.sampler.top_n_sigma;
+  LOOM_TRY(take_real(value, name, -1, 1e6, n));
+  n = std::max(n, 0.0f);
+  return {};
+}
+
+Status take_xtc_probability(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1, to.options.sampler.xtc_probability);
+}
+
+Status take_xtc_threshold(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1, to.options.sampler.xtc_threshold);
+}
+
+Status take_dynamic_range(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1e6, to.options.sampler.dynamic_range);
+}
+
+Status take_dynamic_exponent(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0.001, 1000, to.options.sampler.dynamic_exponent);
+}
+
+Status take_mirostat(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_int(value, name, 0, 2, to.options.sampler.mirostat);
+}
+
+Status take_mirostat_tau(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1e6, to.options.sampler.mirostat_tau);
+}
+
+Status take_mirostat_eta(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1e6, to.options.sampler.mirostat_eta);
+}
+
+Status take_dry_multiplier(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1e6, to.options.sampler.dry.multiplier);
+}
+
+Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 1, 1e6, to.options.sampler.dry.base);
+}
+
+Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_int(value, name, 0, INT32_MAX, to.options.sampler.dry.allowed_length);
+}
+
+Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to) {
+  int64_t window = 0;
+  LOOM_TRY(take_int(value, name, -1, INT32_MAX, window));
+  if (window == 0) to.options.sampler.dry.multiplier = 0.0f;
+  to.options.sampler.dry.window = std::max<int64_t>(window, 0);
+  return {};
+}
+
+Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_texts(value, name, 64, to.options.sampler.dry.breakers);
+}
+
+namespace {
+
+Status add_bias(const JsonValue& id, const JsonValue& bias, std::string_view name,
+                TextRequest& to) {
+  SamplerOptions& s = to.options.sampler;
+  int64_t token = 0;
+  LOOM_TRY(take_int(id, cat("a token of ", name), 0, INT32_MAX, token));
+  if (bias.is_bool() && !bias.as_bool(name).value_or(true)) {
+    s.banned_tokens.push_back(static_cast<TokenId>(token));
+    return {};
+  }
+  TokenBias one{static_cast<TokenId>(token), 0.0f};
+  LOOM_TRY(take_real(bias, cat(name, " of token ", token), -1000, 1000, one.bias));
+  // What clients send for "never".
+  if (one.bias <= -100.0f) {
+    s.banned_tokens.push_back(one.id);
+  } else {
+    s.logit_bias.push_back(one);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status take_logit_bias(const JsonValue& value, std::string_view name, TextRequest& to) {
+  constexpr size_t kMostBiases = 4096;
+  if (value.members().size() + value.elements().size() > kMostBiases)
+    return invalid(cat(name, " may hold ", kMostBiases, " tokens"));
+  for (const JsonValue::Member& m : value.members()) {
+    const bool number = !m.first.empty() && m.first.size() < 10 &&
+                        m.first.find_first_not_of("0123456789") == std::string::npos;
+    if (!number) return invalid(cat(name, " has tokens for keys; got ", printable(m.first)));
+    LOOM_TRY(add_bias(JsonValue::integer(std::stoll(m.first)), m.second, name, to));
+  }
+  for (const JsonValue& pair : value.elements()) {
+    if (pair.elements().size() != 2)
+      return invalid(cat(name, " is a list of [token, bias]; got ", pair.describe()));
+    LOOM_TRY(add_bias(pair.elements()[0], pair.elements()[1], name, to));
+  }
+  return {};
+}
+
+Status take_grammar(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_text(value, name, to.options.grammar);
+}
+
+Status take_schema(const JsonValue& value, std::string_view name, TextRequest& to) {
+  if (!value.is_object() && !value.is_bool())
+    return invalid(cat(name, " must be a JSON schema; got ", value.describe()));
+  to.options.json_schema = dump_json(value);
+  return {};
+}
+
+Status take_format(const JsonValue& value, std::string_view name, TextRequest& to) {
+  const JsonValue* type = value.find("type");
+  const std::string kind = type != nullptr ? type->text() : std::string();
+  if (kind == "text") return {};
+  const JsonValue* inner = value.find("json_schema");
+  const JsonValue* schema = inner != nullptr ? inner->find("schema") : value.find("schema");
+  if (kind == "json_object" && schema == nullptr) {
+    to.options.json_schema = R"({"type":"object"})";
+    return {};
+  }
+  if (kind != "json_schema" && kind != "json_object") {
+    return invalid(cat(name, ".type must be \"text\", \"json_object\" or \"json_schema\"; got ",
+                       type != nullptr ? type->describe() : value.describe()));
+  }
+  if (schema == nullptr) return invalid(cat(name, ".json_schema.schema is missing"));
+  return take_schema(*schema, cat(name, ".json_schema.schema"), to);
+}
+
 }  // namespace loom::core

@@ -20,6 +20,54 @@ Status take_seed(const JsonValue& value, std::string_view name, TextRequest& to)
 Status take_stop(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_stream(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_ignore_eos(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_frequency(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_presence(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: off
+Status take_xtc_probability(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_xtc_threshold(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_dynamic_range(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_dynamic_exponent(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_mirostat(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_mirostat_tau(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_mirostat_eta(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_dry_multiplier(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: all
+Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to);
+// {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token.
+Status take_logit_bias(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_grammar(const JsonValue& value, std::string_view name, TextRequest& to);  // GBNF
+Status take_schema(const JsonValue& value, std::string_view name, TextRequest& to);
+// {"type": "text" | "json_object" | "json_schema"}, with the schema in .json_schema.schema or
+// .schema.
+Status take_format(const JsonValue& value, std::string_view name, TextRequest& to);
+
+// The samplers under the names that llama.cpp gave them, which many clients use.
+struct NamedField {
+  const char* name;
+  TakeText take;
+};
+inline constexpr NamedField kLlamaFields[] = {
+    {"frequency_penalty", take_frequency},
+    {"presence_penalty", take_presence},
+    {"logit_bias", take_logit_bias},
+    {"typical_p", take_typical},
+    {"top_n_sigma", take_sigma},
+    {"xtc_probability", take_xtc_probability},
+    {"xtc_threshold", take_xtc_threshold},
+    {"dynatemp_range", take_dynamic_range},
+    {"dynatemp_exponent", take_dynamic_exponent},
+    {"mirostat", take_mirostat},
+    {"mirostat_tau", take_mirostat_tau},
+    {"mirostat_eta", take_mirostat_eta},
+    {"dry_multiplier", take_dry_multiplier},
+    {"dry_base", take_dry_base},
+    {"dry_allowed_length", take_dry_length},
+    {"dry_penalty_last_n", take_dry_window},
+    {"dry_sequence_breakers", take_dry_breakers},
+};
 
 // Of a request R, which has its TextRequest as `text`.
 template <class R>

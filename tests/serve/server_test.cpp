@@ -184,12 +184,27 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {chat, R"({"messages":[],"n":17})", 400, "n must be a whole number from 1 to 16; got 17"},
       {chat, R"({"messages":[],"stop":[1]})", 400,
        "stop must be a string or a list of strings; got 1"},
+<<<<<<< HEAD
       {chat, R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", 400,
        "tools: the model's chat template shows no way to call them that is known here; "
        "docs/chat.md lists those that are"},
       {chat, R"({"messages":[],"response_format":{"type":"json_object"}})", 400,
        "response_format may be {\"type\": \"text\"} alone: this server does not hold texts to a "
        "format yet"},
+=======
+      {chat, R"({"messages":[],"tools":[{"type":"function"}]})", 400,
+       "tools is not supported here; leave it out"},
+      {chat, R"({"messages":[],"response_format":{"type":"xml"}})", 400,
+       "response_format.type must be \"text\", \"json_object\" or \"json_schema\"; got \"xml\""},
+      {chat, R"({"messages":[],"response_format":{"type":"json_schema"}})", 400,
+       "response_format.json_schema.schema is missing"},
+      {chat, R"({"messages":[],"logit_bias":{"a":1}})", 400,
+       "logit_bias has tokens for keys; got a"},
+      {chat,
+       R"({"messages":[{"role":"user","content":"a"}],"response_format":{"type":"json_schema",
+          "json_schema":{"schema":{"properties":{"a":{"not":{}}}}}}})",
+       400, "#/properties/a/not: the keyword \"not\" cannot be held to"},
+>>>>>>> step-sampling
       {chat, R"({"messages":[{"role":"user","content":"a"}],"top_logprobs":2})", 400,
        "top_logprobs needs \"logprobs\": true beside it"},
       {"/v1/completions", "{}", 400, "prompt is missing: a text, tokens, or a list of them"},
@@ -215,7 +230,7 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {"/rerank", R"({"query":"a","documents":[]})", 400,
        "documents must be a list of 1 to 2048 texts"},
       {"/completion", R"({"prompt":"a","grammar":"root ::= a"})", 400,
-       "grammar is not supported here; leave it out"},
+       "the grammar names the rule a and does not say it"},
       {"/detokenize", R"({"tokens":["a"]})", 400,
        "a token of tokens must be a whole number from 0 to 1023; got \"a\""},
       {"/v1/nothing", "{}", 404, "nothing is at /v1/nothing; see loom serve --help"},

@@ -1,0 +1,85 @@
+// Builder: a grammar as expressions and rules, whatever text it came from. Expressions are made
+// bottom up and may be used several times; rules may refer to each other, also in circles. Readers
+// (gbnf.hpp, json_schema.hpp) add to a builder, so that one grammar can be made of several: the
+// union of schemas, or free text until a trigger and then a schema.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "text/char_set.hpp"
+
+namespace loom::core::grammar {
+
+using ExprId = int32_t;
+using RuleId = int32_t;
+
+enum class ExprKind : uint8_t { literal, chars, sequence, choice, repeat, rule, free_text };
+
+// A text after which something else begins.
+struct Trigger {
+  std::string text;
+  ExprId then = 0;
+};
+
+struct Expr {
+  ExprKind kind = ExprKind::sequence;
+  std::string text;              // literal: bytes
+  text::CharSet chars;           // one code point
+  std::vector<ExprId> parts;     // sequence, choice; repeat: one
+  uint32_t least = 0, most = 0;  // repeat
+  RuleId rule = 0;
+  std::vector<Trigger> triggers;  // free_text
+  bool again = false;             // free_text: it goes on after what a trigger began
+};
+
+struct Rule {
+  std::string name;
+  ExprId body = -1;  // -1: not defined
+};
+
+class Builder {
+ public:
+  static constexpr uint32_t kEndless = UINT32_MAX;
+  static constexpr size_t kMostExprs = size_t{1} << 20;
+
+  ExprId literal(std::string bytes);
+  ExprId chars(text::CharSet set);
+  ExprId chars(char32_t first, char32_t last) {
+    return chars(text::CharSet(std::vector<text::CodeRange>{{first, last}}));
+  }
+  ExprId sequence(std::vector<ExprId> parts);  // of none: the empty text
+  ExprId choice(std::vector<ExprId> parts);    // of none: nothing at all
+  ExprId repeat(ExprId part, uint32_t least, uint32_t most);
+  ExprId optional(ExprId part) { return repeat(part, 0, 1); }
+  ExprId empty() { return sequence({}); }
+
+  RuleId new_rule(std::string name);
+  void define(RuleId rule, ExprId body) { rules_[static_cast<size_t>(rule)].body = body; }
+  ExprId ref(RuleId rule);
+  // What `body` is, compiled once however often it is used.
+  ExprId named(std::string name, ExprId body);
+
+  // Any bytes, in which no trigger appears but where its `then` follows. A text may end anywhere
+  // before a trigger; after `then` it ends, or with `again` goes on as before.
+  ExprId free_text(std::vector<Trigger> triggers, bool again);
+  // Any bytes in which none of the texts appears.
+  ExprId text_without(const std::vector<std::string>& texts);
+
+  const std::vector<Expr>& exprs() const { return exprs_; }
+  const std::vector<Rule>& rules() const { return rules_; }
+  // More than kMostExprs were asked for: those beyond are missing.
+  bool overflowed() const { return overflowed_; }
+
+ private:
+  ExprId add(Expr expr);
+  std::vector<Expr> exprs_;
+  std::vector<Rule> rules_;
+  bool overflowed_ = false;
+};
+
+}  // namespace loom::core::grammar

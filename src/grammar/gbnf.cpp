@@ -1,0 +1,283 @@
+#include "grammar/gbnf.hpp"
+
+#include <map>
+#include <optional>
+
+#include "base/text.hpp"
+#include "text/unicode.hpp"
+
+namespace loom::core::grammar {
+namespace {
+
+constexpr size_t kMostGbnfBytes = size_t{1} << 20;
+constexpr int kMostGbnfNesting = 200;
+constexpr uint32_t kMostGbnfTimes = 1u << 20;
+
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
+}
+
+class GbnfReader {
+ public:
+  GbnfReader(Builder& builder, std::string_view text) : b_(builder), text_(text) {}
+
+  Result<ExprId> read() {
+    skip(true);
+    while (at_ < text_.size()) {
+      LOOM_TRY(read_rule());
+      skip(true);
+    }
+    const auto root = rules_.find("root");
+    if (root == rules_.end()) return invalid("the grammar has no rule named root");
+    for (const auto& [name, rule] : rules_) {
+      if (b_.rules()[static_cast<size_t>(rule)].body < 0)
+        return invalid(cat("the grammar names the rule ", printable(name), " and does not say it"));
+    }
+    return b_.ref(root->second);
+  }
+
+ private:
+  Error wrong(std::string_view what) const {
+    size_t line = 1, column = 1;
+    for (size_t i = 0; i < at_ && i < text_.size(); ++i) {
+      column = text_[i] == '\n' ? 1 : column + 1;
+      line += text_[i] == '\n' ? 1 : 0;
+    }
+    return invalid(cat("grammar, line ", line, ", column ", column, ": ", what));
+  }
+
+  bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
+  bool take(char c) {
+    if (!is_at(c)) return false;
+    ++at_;
+    return true;
+  }
+  // White space and comments; with `lines`, ends of lines too.
+  void skip(bool lines) {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else if (c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r'))) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  std::string read_name() {
+    const size_t from = at_;
+    while (at_ < text_.size() && is_name(text_[at_])) ++at_;
+    return std::string(text_.substr(from, at_ - from));
+  }
+  RuleId rule_of(const std::string& name) {
+    const auto [found, is_new] = rules_.try_emplace(name, 0);
+    if (is_new) found->second = b_.new_rule(name);
+    return found->second;
+  }
+
+  Status read_rule() {
+    const std::string name = read_name();
+    if (name.empty()) return wrong("a rule begins with its name, of letters, digits and -");
+    skip(false);
+    if (text_.substr(at_, 3) != "::=") return wrong("::= was expected after the name of a rule");
+    at_ += 3;
+    skip(true);
+    const RuleId rule = rule_of(name);
+    if (b_.rules()[static_cast<size_t>(rule)].body >= 0)
+      return wrong(cat("the rule ", printable(name), " is there already"));
+    LOOM_ASSIGN(const ExprId body, read_choice(0));
+    b_.define(rule, body);
+    if (at_ < text_.size() && text_[at_] != '\n' && text_[at_] != '\r')
+      return wrong("the end of the line was expected");
+    return {};
+  }
+
+  Result<ExprId> read_choice(int depth) {
+    if (depth > kMostGbnfNesting) return wrong("groups are nested too deep");
+    std::vector<ExprId> choices;
+    for (;;) {
+      LOOM_ASSIGN(const ExprId one, read_sequence(depth));
+      choices.push_back(one);
+      if (!take('|')) break;
+      skip(true);
+    }
+    return b_.choice(std::move(choices));
+  }
+
+  Result<ExprId> read_sequence(int depth) {
+    std::vector<ExprId> parts;
+    for (;;) {
+      LOOM_ASSIGN(const std::optional<ExprId> item, read_item(depth));
+      if (!item.has_value()) break;
+      LOOM_ASSIGN(const ExprId whole, read_times(*item));
+      parts.push_back(whole);
+      skip(depth > 0);
+    }
+    return b_.sequence(std::move(parts));
+  }
+
+  Result<std::optional<ExprId>> read_item(int depth) {
+    if (at_ >= text_.size()) return std::optional<ExprId>();
+    const char c = text_[at_];
+    if (c == '"') {
+      LOOM_ASSIGN(const ExprId literal, read_literal());
+      return std::optional(literal);
+    }
+    if (c == '[') {
+      LOOM_ASSIGN(const ExprId set, read_class());
+      return std::optional(set);
+    }
+    if (c == '.') {
+      ++at_;
+      return std::optional(b_.chars(0, 0x10FFFF));
+    }
+    if (c == '(') {
+      ++at_;
+      skip(true);
+      LOOM_ASSIGN(const ExprId group, read_choice(depth + 1));
+      if (!take(')')) return wrong("a ) was expected");
+      return std::optional(group);
+    }
+    if (is_name(c)) return std::optional(b_.ref(rule_of(read_name())));
+    if (c == '|' || c == ')' || c == '\n' || c == '\r') return std::optional<ExprId>();
+    return wrong(cat("'", printable(text_.substr(at_, 1)), "' begins nothing that is known"));
+  }
+
+  Result<ExprId> read_times(ExprId item) {
+    skip(false);
+    if (take('?')) return again(b_.repeat(item, 0, 1));
+    if (take('*')) return again(b_.repeat(item, 0, Builder::kEndless));
+    if (take('+')) return again(b_.repeat(item, 1, Builder::kEndless));
+    if (!take('{')) return item;
+    skip(false);
+    LOOM_ASSIGN(const std::optional<uint32_t> least, read_number());
+    skip(false);
+    uint32_t most = least.value_or(0);
+    if (take(',')) {
+      skip(false);
+      LOOM_ASSIGN(const std::optional<uint32_t> number, read_number());
+      most = number.value_or(Builder::kEndless);
+      skip(false);
+    } else if (!least.has_value()) {
+      return wrong("a number was expected");
+    }
+    if (!take('}')) return wrong("a } was expected");
+    if (most < least.value_or(0)) return wrong("the second number of {m,n} is below the first");
+    return again(b_.repeat(item, least.value_or(0), most));
+  }
+  // A repetition may be repeated: (a*)?, also without the group.
+  Result<ExprId> again(ExprId item) {
+    skip(false);
+    const bool more = is_at('?') || is_at('*') || is_at('+') || is_at('{');
+    if (more && ++repeats_ > 1000) return wrong("too many repetitions of repetitions");
+    return more ? read_times(item) : Result<ExprId>(item);
+  }
+
+  Result<std::optional<uint32_t>> read_number() {
+    if (at_ >= text_.size() || text_[at_] < '0' || text_[at_] > '9')
+      return std::optional<uint32_t>();
+    uint32_t value = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      value = value * 10 + static_cast<uint32_t>(text_[at_] - '0');
+      if (value > kMostGbnfTimes)
+        return wrong(cat("a repetition may be of up to ", kMostGbnfTimes, " times"));
+    }
+    return std::optional(value);
+  }
+
+  Result<ExprId> read_literal() {
+    ++at_;
+    std::string bytes;
+    while (!is_at('"')) {
+      LOOM_ASSIGN(const char32_t c, read_char());
+      text::append_utf8(bytes, c);
+    }
+    ++at_;
+    return b_.literal(std::move(bytes));
+  }
+
+  Result<ExprId> read_class() {
+    ++at_;
+    const bool others = take('^');
+    std::vector<text::CodeRange> ranges;
+    while (!is_at(']')) {
+      LOOM_ASSIGN(const char32_t first, read_char());
+      char32_t last = first;
+      if (is_at('-') && text_.substr(at_, 2) != "-]") {
+        ++at_;
+        LOOM_ASSIGN(last, read_char());
+        if (last < first) return wrong("a range of a class ends before it begins");
+      }
+      ranges.push_back({first, last});
+    }
+    ++at_;
+    const text::CharSet set(std::move(ranges));
+    return b_.chars(others ? set.complement() : set);
+  }
+
+  // A character of a literal or a class, escaped or not.
+  Result<char32_t> read_char() {
+    if (at_ >= text_.size() || text_[at_] == '\n')
+      return wrong("the line ends inside of a literal or a class");
+    if (text_[at_] != '\\') {
+      const text::CodePoint c = text::code_point_at(text_, at_);
+      at_ += c.length;
+      return c.value;
+    }
+    ++at_;
+    const char c = at_ < text_.size() ? text_[at_++] : '\n';
+    switch (c) {
+      case 'x': return read_hex(2);
+      case 'u': return read_hex(4);
+      case 'U': return read_hex(8);
+      case 't': return U'\t';
+      case 'n': return U'\n';
+      case 'r': return U'\r';
+      case '\\':
+      case '"':
+      case '[':
+      case ']':
+      case '-':
+      case '^': return static_cast<char32_t>(c);
+      default:
+        --at_;
+        return wrong("unknown escape; there are \\x \\u \\U \\t \\n \\r \\\\ \\\" \\[ \\]");
+    }
+  }
+  Result<char32_t> read_hex(int digits) {
+    char32_t value = 0;
+    for (int i = 0; i < digits; ++i) {
+      const char c = at_ < text_.size() ? text_[at_] : ' ';
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) return wrong(cat(digits, " hexadecimal digits were expected"));
+      value = value * 16 + static_cast<char32_t>(digit);
+      ++at_;
+    }
+    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
+      return wrong("there is no such character in Unicode");
+    return value;
+  }
+
+  Builder& b_;
+  std::string_view text_;
+  size_t at_ = 0;
+  int repeats_ = 0;
+  std::map<std::string, RuleId> rules_;
+};
+
+}  // namespace
+
+Result<ExprId> add_gbnf(Builder& builder, std::string_view text) {
+  if (text.size() > kMostGbnfBytes)
+    return invalid(cat("the grammar has ", text.size(), " bytes, more than ", kMostGbnfBytes));
+  if (!text::is_valid_utf8(text)) return invalid("the grammar is not UTF-8");
+  return GbnfReader(builder, text).read();
+}
+
+}  // namespace loom::core::grammar

@@ -1,0 +1,16 @@
+// Grammars in GBNF, the notation of llama.cpp: rules `name ::= ...` of "literals", [classes], .,
+// names, groups, alternatives and repetitions ? * + {m} {m,} {m,n}; comments from # to the end of
+// the line. A rule ends with its line, but inside of ( ) and after | and ::= lines go on.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.hpp"
+#include "grammar/builder.hpp"
+
+namespace loom::core::grammar {
+
+// The rule `root` of `text`, added to `builder`. Errors: invalid_argument with line and column.
+Result<ExprId> add_gbnf(Builder& builder, std::string_view text);
+
+}  // namespace loom::core::grammar

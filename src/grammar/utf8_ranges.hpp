@@ -1,0 +1,25 @@
+// Ranges of code points as sequences of ranges of bytes: what UTF-8 makes of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "text/char_set.hpp"
+
+namespace loom::core::grammar {
+
+struct ByteRange {
+  uint8_t first = 0, last = 0;
+};
+
+// One byte from each of parts[0 .. length).
+struct Utf8Range {
+  std::array<ByteRange, 4> parts{};
+  size_t length = 0;
+};
+
+// Sequences that together are the members of `set`, each once; surrogates are no characters.
+std::vector<Utf8Range> utf8_ranges(const text::CharSet& set);
+
+}  // namespace loom::core::grammar

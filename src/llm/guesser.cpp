@@ -1,0 +1,81 @@
+#include "llm/guesser.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr int64_t kMostGuesses = 64;
+// Tokens at the end of the text that are looked for in it.
+constexpr size_t kLongestKey = 4;
+
+}  // namespace
+
+Result<Guesser> Guesser::create(const GenerateOptions& options, LlmSession* draft, int64_t vocab) {
+  const bool wanted = draft != nullptr || options.lookup;
+  if (wanted && (options.guesses < 1 || options.guesses > kMostGuesses))
+    return invalid(cat("guesses must be from 1 to ", kMostGuesses, "; got ", options.guesses));
+  if (draft != nullptr && draft->model().config().vocab_size != vocab) {
+    return invalid(cat("the draft model has ", draft->model().config().vocab_size,
+                       " tokens and the model ", vocab, "; both need the same vocabulary"));
+  }
+  LOOM_ASSIGN(Sampler sampler,
+              Sampler::create(draft != nullptr ? options.sampler : SamplerOptions(),
+                              draft != nullptr ? vocab : 1));
+  Guesser out(std::move(sampler));
+  out.draft_ = draft;
+  out.lookup_ = options.lookup;
+  out.most_ = static_cast<size_t>(std::max<int64_t>(options.guesses, 0));
+  return out;
+}
+
+Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
+                      std::vector<TokenId>& out) {
+  out.clear();
+  most = std::min(most, most_);
+  if (most == 0) return {};
+  if (lookup_) look_up(history, most, out);
+  if (!out.empty() || draft_ == nullptr) return {};
+  sampler_.follow(drawing);
+  return ask_draft(history, most, out);
+}
+
+// What followed the last place where the end of the text stood before: of its last four tokens, or
+// three, two, one (Saxena, "Prompt lookup decoding", 2023).
+void Guesser::look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out) {
+  for (size_t key = std::min(kLongestKey, history.size()); key > 0; --key) {
+    const std::span<const TokenId> end = history.last(key);
+    for (size_t at = history.size() - key; at-- > 0;) {
+      if (!std::ranges::equal(history.subspan(at, key), end)) continue;
+      const auto rest = history.subspan(at + key);
+      out.assign(rest.begin(),
+                 rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size())));
+      return;
+    }
+  }
+}
+
+Status Guesser::ask_draft(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out) {
+  const std::span<const TokenId> fed = draft_->fed();
+  auto same = static_cast<size_t>(std::ranges::mismatch(fed, history).in1 - fed.begin());
+  same = std::min(same, history.size() - 1);  // the last one is fed for its logits
+  const size_t room = static_cast<size_t>(draft_->context());
+  if (history.size() >= room) return {};
+  most = std::min(most, room - history.size());
+  draft_->rewind(static_cast<int64_t>(same));
+  LOOM_TRY(draft_->feed(std::span<const TokenId>(history).subspan(same)));
+  const size_t known = history.size();
+  while (out.size() < most) {
+    const TokenId id = sampler_.next(draft_->logits(), history);
+    if (id == Sampler::kNoToken) break;
+    out.push_back(id);
+    history.push_back(id);
+    if (out.size() < most) LOOM_TRY(draft_->feed({&id, 1}));
+  }
+  history.resize(known);
+  return {};
+}
+
+}  // namespace loom::core

@@ -1,0 +1,37 @@
+// Guesser: tokens that may come next, for speculative decoding. Whatever it guesses, the text is
+// the same: every token is drawn from the logits of the model itself.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "llm/llm_session.hpp"
+#include "llm/sampler.hpp"
+#include "loom/generation.hpp"
+
+namespace loom::core {
+
+class Guesser {
+ public:
+  // draft: a session of a smaller model with the same vocabulary, or null. Errors:
+  // invalid_argument (another vocabulary, a count out of range).
+  static Result<Guesser> create(const GenerateOptions& options, LlmSession* draft, int64_t vocab);
+
+  bool guesses() const { return draft_ != nullptr || lookup_; }
+  // At most `most` tokens after `history`, best guess first; maybe none. `drawing`: who will draw
+  // them, so that a draft draws with the same random numbers.
+  Status guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
+               std::vector<TokenId>& out);
+
+ private:
+  explicit Guesser(Sampler sampler) : sampler_(std::move(sampler)) {}
+  Status ask_draft(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out);
+  static void look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out);
+
+  LlmSession* draft_ = nullptr;
+  bool lookup_ = false;
+  size_t most_ = 0;
+  Sampler sampler_;
+};
+
+}  // namespace loom::core
