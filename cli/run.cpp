@@ -284,6 +284,9 @@ int run(const RunFlags& f) {
   const bool asks_person = f.chat && !has_prompt && f.file.empty();
   if (!f.chat && !has_prompt && f.file.empty() && stdin_is_terminal())
     return fail(kUsage, "no prompt; give one with -p TEXT, -f FILE, on stdin, or use --chat");
+  const bool for_chat = !f.tools_file.empty() || !f.template_args.empty() || f.no_thinking;
+  if (!f.chat && for_chat)
+    return fail(kUsage, "--tools, --template-arg and --no-thinking are for a chat; add --chat");
   Result<std::string> prompt = f.prompt;
   if (!has_prompt && !asks_person) prompt = read_prompt(f);
   if (!prompt.ok()) return fail(prompt.error());
