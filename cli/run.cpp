@@ -276,6 +276,9 @@ int run(const RunFlags& f) {
   const bool no_text = !has_prompt && f.file.empty();
   const bool chat = f.chat || saved || (no_text && stdin_is_terminal());
   const bool asks_person = chat && no_text;
+  const bool for_chat = !f.tools_file.empty() || !f.template_args.empty() || f.no_thinking;
+  if (!chat && for_chat)
+    return fail(kUsage, "--tools, --template-arg and --no-thinking are for a chat; add --chat");
   Result<std::string> prompt = f.prompt;
   if (!has_prompt && !asks_person) prompt = read_prompt(f);
   if (!prompt.ok()) return fail(prompt.error());

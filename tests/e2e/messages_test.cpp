@@ -188,6 +188,21 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
   expect_all(cases);
 }
 
+TEST_F(Messages, OfWhatAChatIsGiven) {
+  folder_.write("tools.json", "{}");
+  const Case cases[] = {
+      {"run $E -p x --tools $T/tools.json", kUsage,
+       "--tools, --template-arg and --no-thinking are for a chat; add --chat"},
+      {"run $E --chat -p x --template-arg mood", kUsage,
+       "--template-arg needs NAME=VALUE, not mood"},
+      {"run $E --chat -p x --tools $T/tools.json", kUsage,
+       "tools: must be a JSON array, not an object"},
+      {"run $E --chat -p x --template-arg messages=1", kUsage,
+       "the template variable 'messages' is set by the conversation; choose another name"},
+  };
+  for (const Case& c : cases) expect(c);
+}
+
 // A model folder that is the story model but for one file.
 std::string story_with(const TempFolder& folder, const std::string& file, const std::string& text) {
   const std::string path = folder.path() + "/model";

@@ -184,16 +184,9 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {chat, R"({"messages":[],"n":17})", 400, "n must be a whole number from 1 to 16; got 17"},
       {chat, R"({"messages":[],"stop":[1]})", 400,
        "stop must be a string or a list of strings; got 1"},
-<<<<<<< HEAD
       {chat, R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", 400,
        "tools: the model's chat template shows no way to call them that is known here; "
        "docs/chat.md lists those that are"},
-      {chat, R"({"messages":[],"response_format":{"type":"json_object"}})", 400,
-       "response_format may be {\"type\": \"text\"} alone: this server does not hold texts to a "
-       "format yet"},
-=======
-      {chat, R"({"messages":[],"tools":[{"type":"function"}]})", 400,
-       "tools is not supported here; leave it out"},
       {chat, R"({"messages":[],"response_format":{"type":"xml"}})", 400,
        "response_format.type must be \"text\", \"json_object\" or \"json_schema\"; got \"xml\""},
       {chat, R"({"messages":[],"response_format":{"type":"json_schema"}})", 400,
@@ -204,7 +197,6 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
        R"({"messages":[{"role":"user","content":"a"}],"response_format":{"type":"json_schema",
           "json_schema":{"schema":{"properties":{"a":{"not":{}}}}}}})",
        400, "#/properties/a/not: the keyword \"not\" cannot be held to"},
->>>>>>> step-sampling
       {chat, R"({"messages":[{"role":"user","content":"a"}],"top_logprobs":2})", 400,
        "top_logprobs needs \"logprobs\": true beside it"},
       {"/v1/completions", "{}", 400, "prompt is missing: a text, tokens, or a list of them"},
