@@ -98,7 +98,8 @@ HEADER_RULES = [
     ),
     Rule(
         "an operating system header",
-        r"(?:sys|linux|asm|mach|bits)/|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|windows|io)\.h$",
+        r"(?:sys|linux|asm|mach|bits)/"
+        r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|windows|io)\.h$",
         (
             "src/base/", "src/tensor/", "src/io/", "src/backend/cpu/",
             "src/backend/webgpu/runtime/library.cpp", "cli/",
