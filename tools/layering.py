@@ -165,6 +165,7 @@ COMPARES_KINDS = {
     "src/layers/": "its own room",
     "src/convert/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
     "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
+    "src/evolve/grid_change.cpp": "which layers have units that can be copied, split and left out",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 
