@@ -34,6 +34,7 @@ Verb add_cluster(Command app);
 Verb add_ensemble(Command app);
 Verb add_mesh(Command app);
 Verb add_evolve(Command app);
+Verb add_compare(Command app);
 Verb add_serve(Command app);  // where LOOM_SERVE is on
 
 // Options that many verbs share.

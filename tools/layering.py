@@ -59,7 +59,8 @@ ARROWS: dict[str, list[str]] = {
     "api": ["evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu"],
     "serve": ["api"],
     "capi": [],
-    "lab": ["convert", "backend/reference", "backend/cpu"],
+    "puzzle": ["evolve"],
+    "lab": ["convert", "insight", "puzzle", "backend/reference", "backend/cpu"],
 }
 
 
