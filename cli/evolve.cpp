@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "evolution_picture.hpp"
+#include "evolve_grid.hpp"
 #include "fitness_command.hpp"
 #include "learning.hpp"
 #include "outputs.hpp"
@@ -23,13 +24,15 @@ struct EvolveFlags {
   MemoryFlags memory;
   DataFlags data;
   NeatOptions neat;
-  std::string fitness, output, genome, population, resume, svg;
+  EvolveGridFlags grid;  // of whole networks
+  std::string fitness, output, genome, population, resume, svg, samples;
   std::string activation = "sigmoid", last, normalize = "standard";
   int64_t generations = 100;
   double goal = NAN, timeout = 60, validation = 0;
   bool json = false, quiet = false;
   // Those that a population keeps in its file, by name.
   std::vector<std::pair<std::string, Option>> kept;
+  Option generations_given;
 };
 
 Error evolve_error(std::string message) {
@@ -284,7 +287,37 @@ Status check_outputs(const EvolveFlags& f) {
       .check();
 }
 
+// NETWORK DATA: the first path is that of a network.
+int run_on_network(EvolveFlags& f) {
+  for (const auto& [name, option] : f.kept) {
+    const bool shared = name == "--population" || name == "--seed";
+    if (!shared && option.given())
+      return fail(kUsage, name + " is for NEAT; leave it out beside a NETWORK");
+    if (shared) f.grid.kept.emplace_back(name, option);
+    if (name == "--population" && option.given()) f.grid.population = f.neat.population;
+  }
+  if (!f.fitness.empty() || !f.genome.empty() || std::isfinite(f.goal))
+    return fail(kUsage,
+                "--fitness, --genome and --goal are for NEAT; leave them out beside a NETWORK");
+  f.grid.network = f.data.path;
+  f.data.path = f.samples;
+  f.grid.output = f.output;
+  f.grid.population_file = f.population;
+  f.grid.resume = f.resume;
+  f.grid.svg = f.svg;
+  f.grid.normalize = f.normalize;
+  f.grid.seed = f.neat.seed;
+  if (f.generations_given.given()) f.grid.generations = f.generations;
+  if (f.validation > 0) f.grid.validation = f.validation;
+  f.grid.threads = f.engine.threads;
+  f.grid.json = f.json;
+  f.grid.quiet = f.quiet;
+  const Result<Engine> engine = f.engine.create(f.memory);
+  return engine.ok() ? evolve_grid(f.grid, f.data, *engine) : fail(engine.error());
+}
+
 int run(EvolveFlags& f) {
+  if (!f.samples.empty()) return run_on_network(f);
   const Status writable = check_outputs(f);
   if (!writable.ok()) return fail(writable.error());
   const Result<Engine> engine = f.engine.create(f.memory);
@@ -345,24 +378,31 @@ Verb add_evolve(Command app) {
   auto f = std::make_shared<EvolveFlags>();
   f->neat.inputs = f->neat.outputs = 0;
   const Command verb = app.command(
-      "evolve", "Grow networks by NEAT, which evolves connections and weights together.");
+      "evolve", "Grow networks: connections and weights by NEAT, or whole networks of layers.");
   verb.examples(
       "  loom evolve examples/data/fruit.csv --inputs 4 --outputs 4 -o best.json --svg fruit.svg\n"
+      "  loom evolve net.json table.csv --objectives accuracy,parameters --svg front.svg -o "
+      "best.entity\n"
       "  loom evolve --fitness ./judge.sh --inputs 2 --outputs 1 --goal 15 -o best.json\n"
       "  loom evolve --fitness ./judge.sh --inputs 2 --outputs 1 --population-file pop.json\n"
       "  loom evolve --fitness ./judge.sh --resume pop.json --population-file pop.json\n"
       "CMD gets the file of a network as its last argument and prints its fitness, higher is\n"
-      "better, on its last line. Population settings come from the file with --resume.");
+      "better, on its last line. Population settings come from the file with --resume.\n"
+      "NETWORK DATA, two files, evolves whole networks: layers, widths, connections, number "
+      "types.");
   f->data.add(verb, false);
+  verb.option("SAMPLES", f->samples, "DATA, where the first file is a NETWORK of layers");
   verb.option("--fitness", f->fitness, "Program that judges a network, for a shell");
   verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
       .range(0.001, 1e6)
       .show_default();
-  verb.option("--generations", f->generations, "At most; with --resume so many more")
-      .range(0, INT32_MAX)
-      .show_default();
+  f->generations_given =
+      verb.option("--generations", f->generations,
+                  "At most; with --resume so many more (default: 100, of whole networks 10)")
+          .range(0, INT32_MAX);
   verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
   add_neat_options(verb, *f);
+  f->grid.add(verb);
   verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range").show_default();
   verb.option("--validation", f->validation, "Share of DATA that is held out and scored at the end")
       .range(0.0, 0.9)

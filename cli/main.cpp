@@ -41,6 +41,8 @@ int run(int argc, char** argv) {
       core::cli::add_bench_layers(app),
       core::cli::add_bench_open(app),
       core::cli::add_bench_neat(app),
+      core::cli::add_bench_adapt(app),
+      core::cli::add_bench_arc(app),
       core::cli::add_bench_gpu(app),
       core::cli::add_bench_load(app),
       core::cli::add_bench_machine(app),
@@ -57,6 +59,7 @@ int run(int argc, char** argv) {
       add_ensemble(app),
       add_mesh(app),
       add_evolve(app),
+      add_compare(app),
 #ifdef LOOM_SERVE
       add_serve(app),
 #endif

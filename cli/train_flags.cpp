@@ -137,7 +137,8 @@ void TrainFlags::add_files(Command verb) {
       .excludes(parts);
   verb.option("--telemetry", telemetry,
               "Tell losses, metrics and speed while it runs: FILE.jsonl gets a line for each,\n"
-              "FILE.prom the last values for Prometheus; several are separated by commas")
+              "FILE.prom the last values for Prometheus, http://HOST:PORT/PATH posts of lines,\n"
+              "udp://HOST:PORT a datagram each; several are separated by commas")
       .split_at(',')
       .excludes(parts);
   verb.option("--tensorboard", tensorboard,
@@ -270,7 +271,11 @@ Result<std::optional<Telemetry>> TrainFlags::told() const {
   TelemetryOptions o;
   o.tensorboard = tensorboard;
   for (const std::string& path : telemetry)
-    (path.ends_with(".prom") ? o.prometheus : o.json_lines) = path;
+    (path.starts_with("http://")  ? o.http
+     : path.starts_with("udp://") ? o.udp
+     : path.ends_with(".prom")    ? o.prometheus
+                                  : o.json_lines) =
+        path.starts_with("udp://") ? path.substr(std::string_view("udp://").size()) : path;
   LOOM_ASSIGN(Telemetry telling, Telemetry::open(o));
   return std::optional<Telemetry>(std::move(telling));
 }
@@ -280,8 +285,10 @@ Status TrainFlags::check_outputs() const {
   const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
   Outputs outputs;
   for (const std::string& path : telemetry) {
+    if (path.starts_with("http://") || path.starts_with("udp://")) continue;
     const auto same = [&](const std::string& other) {
-      return other.ends_with(".prom") == path.ends_with(".prom");
+      return other.find("://") == std::string::npos &&
+             other.ends_with(".prom") == path.ends_with(".prom");
     };
     if (std::count_if(telemetry.begin(), telemetry.end(), same) > 1) {
       return Error{Code::invalid_argument, "--telemetry writes one file of each kind", path, -1};

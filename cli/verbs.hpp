@@ -40,6 +40,7 @@ Verb add_pull(Command app);
 Verb add_list(Command app);
 Verb add_show(Command app);
 Verb add_rm(Command app);
+Verb add_compare(Command app);
 Verb add_serve(Command app);  // where LOOM_SERVE is on
 
 // Options that many verbs share.

@@ -63,7 +63,8 @@ ARROWS: dict[str, list[str]] = {
     ],
     "serve": ["api"],
     "capi": [],
-    "lab": ["convert", "backend/reference", "backend/cpu"],
+    "puzzle": ["evolve"],
+    "lab": ["convert", "insight", "puzzle", "backend/reference", "backend/cpu"],
 }
 
 
@@ -104,7 +105,8 @@ HEADER_RULES = [
     ),
     Rule(
         "an operating system header",
-        r"(?:sys|linux|asm|mach|bits)/|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|windows|io)\.h$",
+        r"(?:sys|linux|asm|mach|bits)/"
+        r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|windows|io)\.h$",
         (
             "src/base/", "src/tensor/", "src/io/", "src/backend/cpu/",
             "src/backend/webgpu/runtime/library.cpp", "cli/",
@@ -170,6 +172,7 @@ COMPARES_KINDS = {
     "src/layers/": "its own room",
     "src/convert/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
     "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
+    "src/evolve/grid_change.cpp": "which layers have units that can be copied, split and left out",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 

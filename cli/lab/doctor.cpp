@@ -1,11 +1,15 @@
 // loom doctor: what is built in, what this processor has, and a proof that it computes right.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "api/impl.hpp"
 #include "lab.hpp"
+#include "lab/hardware_audit.hpp"
+#include "lab/machine_info.hpp"
 #include "lab/self_check.hpp"
+#include "lab/tile_plan.hpp"
 
 namespace loom::core::cli {
 namespace {
@@ -49,9 +53,106 @@ std::string joined(const std::vector<std::string>& words) {
 
 struct GpuReport;
 Json gpu_json(const GpuReport& report);
+Json plan_json(const MachineInfo& machine, const GpuReport& report);
+
+Json caches_json(const MachineInfo& machine) {
+  Json out = Json::array();
+  for (const CacheInfo& c : machine.caches)
+    out.push(
+        JsonObject().set("level", c.level).set("bytes", c.bytes).set("count", c.count).value());
+  return out;
+}
+
+// What the system does not say is left out.
+Json audit_json(const HardwareAudit& a) {
+  Json thermal = Json::array(), power = Json::array();
+  for (const ThermalZone& z : a.thermal)
+    thermal.push(JsonObject().set("name", z.name).set("celsius", z.celsius).value());
+  for (const PowerSource& p : a.power) {
+    JsonObject one;
+    one.set("name", p.name);
+    if (!p.status.empty()) one.set("status", p.status);
+    if (p.share >= 0) one.set("charge", p.share);
+    if (p.joules >= 0) one.set("joules", p.joules);
+    power.push(one.value());
+  }
+  JsonObject out;
+  out.set("system", a.system)
+      .set("release", a.release)
+      .set("uptime_seconds", a.uptime_seconds)
+      .set("memory_total_bytes", a.memory_total)
+      .set("memory_available_bytes", a.memory_available)
+      .set("resident_bytes", a.resident)
+      .set("resident_peak_bytes", a.resident_peak)
+      .set("cache_line_bytes", a.cache_line);
+  if (a.mhz > 0) out.set("mhz", a.mhz);
+  if (a.mhz_most > 0) out.set("mhz_most", a.mhz_most);
+  if (!a.governor.empty()) out.set("governor", a.governor);
+  return out.set("thermal", thermal).set("power", power).value();
+}
+
+// Of caches that the system does not tell the usual sizes are taken.
+struct PlannedCaches {
+  int64_t l1 = 32768, l2 = 262144, last_share = 2097152;
+  bool known = false;
+};
+PlannedCaches planned_caches(const MachineInfo& machine) {
+  PlannedCaches out;
+  for (const CacheInfo& c : machine.caches) {
+    out.known = true;
+    if (c.level == 1) out.l1 = c.bytes;
+    if (c.level == 2) out.l2 = c.bytes;
+    if (c.level > 2) out.last_share = c.bytes * c.count / std::max(1, machine.cores);
+  }
+  return out;
+}
+
+// Pieces of work for a few shapes that models have, with the reasons.
+std::vector<std::pair<std::string, Tile>> planned_tiles(const MachineInfo& machine,
+                                                        const GpuLimits& gpu) {
+  const PlannedCaches c = planned_caches(machine);
+  const ProductBlocks blocks = product_blocks(c.l1, c.l2, c.last_share, 4);
+  std::vector<std::pair<std::string, Tile>> out = {
+      {"attention, heads of 64", attention_tile(c.l1, 64, 4)},
+      {"attention, heads of 128", attention_tile(c.l1, 128, 4)},
+      {"products, float32, depth", {blocks.kc, blocks.reason}},
+      {"products, float32, rows", {blocks.mc, "see depth"}},
+      {"products, float32, columns", {blocks.nc, "see depth"}},
+  };
+  if (gpu.workgroup_bytes == 0) return out;
+  out.emplace_back("gpu attention, heads of 64", gpu_attention_tile(gpu, 64));
+  out.emplace_back("gpu products, float32", gpu_product_tile(gpu, 4, true));
+  out.emplace_back("gpu products, int8", gpu_product_tile(gpu, 1, true));
+  return out;
+}
+
+void print_hardware(const MachineInfo& machine, const HardwareAudit& a) {
+  const auto line = [](std::string_view name, const std::string& value) {
+    write_out(fmt::format("{:<16} {}\n", name, value));
+  };
+  line("processor", machine.name);
+  std::string caches;
+  for (const CacheInfo& c : machine.caches)
+    caches += fmt::format("{}L{} {} x {}", caches.empty() ? "" : ", ", c.level, c.count,
+                          human_bytes(c.bytes));
+  line("caches", caches.empty() ? "not told" : caches + fmt::format(", lines of {}", a.cache_line));
+  line("memory", a.memory_total == 0 ? std::string("not told")
+                                     : fmt::format("{} of {} free", human_bytes(a.memory_available),
+                                                   human_bytes(a.memory_total)));
+  std::string heat;
+  for (const ThermalZone& z : a.thermal)
+    heat += fmt::format("{}{} {:.1f} C", heat.empty() ? "" : ", ", z.name, z.celsius);
+  line("temperatures", heat.empty() ? "not told" : heat);
+  std::string power;
+  for (const PowerSource& p : a.power)
+    power += fmt::format("{}{} {}{}", power.empty() ? "" : ", ", p.name, p.status,
+                         p.share >= 0 ? fmt::format(" {:.0f} %", 100 * p.share) : std::string());
+  line("power", power.empty() ? "not told" : power);
+}
 
 void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks,
                 const GpuReport& gpu) {
+  const MachineInfo machine = machine_info();
   Json list = Json::array();
   for (const SelfCheck& check : checks) {
     list.push(JsonObject()
@@ -71,6 +172,10 @@ void print_json(const EngineInfo& info, const std::vector<SelfCheck>& checks,
       .set("best_isa", info.isas.back())
       .set("dtypes", dtype_names())
       .set("self_check", list)
+      .set("processor", machine.name)
+      .set("caches", caches_json(machine))
+      .set("hardware", audit_json(audit_hardware()))
+      .set("tile_plan", plan_json(machine, gpu))
       .set("gpu", gpu_json(gpu))
       .print();
 }
@@ -108,6 +213,25 @@ GpuReport look_at_gpu(EngineFlags flags) {
   const Result<Engine> engine = flags.create();
   if (!engine.ok()) return {nullptr, engine.error().str()};
   return {std::make_shared<Engine>(*engine), {}};
+}
+
+GpuLimits limits_of(const GpuReport& report) {
+  if (report.backend() == nullptr) return {};
+  const webgpu::AdapterReport& a = report.backend()->adapter();
+  return {static_cast<int64_t>(a.max_workgroup_memory), static_cast<int64_t>(a.max_workgroup_size)};
+}
+
+Json plan_json(const MachineInfo& machine, const GpuReport& report) {
+  Json out = Json::array();
+  for (const auto& [what, tile] : planned_tiles(machine, limits_of(report)))
+    out.push(
+        JsonObject().set("work", what).set("size", tile.size).set("reason", tile.reason).value());
+  return out;
+}
+
+void print_plan(const MachineInfo& machine, const GpuReport& report) {
+  for (const auto& [what, tile] : planned_tiles(machine, limits_of(report)))
+    write_out(fmt::format("{:<28} {:>6}  {}\n", "tile: " + what, tile.size, tile.reason));
 }
 
 std::string features_of(const webgpu::AdapterReport& a) {
@@ -198,6 +322,9 @@ int run(bool json, const EngineFlags& flags) {
   } else {
     print_text(engine->info(), *checks);
     print_gpu_text(gpu);
+    const MachineInfo machine = machine_info();
+    print_hardware(machine, audit_hardware());
+    print_plan(machine, gpu);
   }
   for (const SelfCheck& check : *checks) {
     if (!check.failed.empty()) {

@@ -15,6 +15,8 @@ Verb add_bench(Command app);
 Verb add_bench_layers(Command app);   // after add_bench
 Verb add_bench_open(Command app);     // after add_bench
 Verb add_bench_neat(Command app);     // after add_bench
+Verb add_bench_adapt(Command app);    // after add_bench
+Verb add_bench_arc(Command app);      // after add_bench
 Verb add_bench_gpu(Command app);      // after add_bench
 Verb add_bench_load(Command app);     // after add_bench
 Verb add_bench_machine(Command app);  // after add_bench

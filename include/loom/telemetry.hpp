@@ -28,6 +28,12 @@ struct TelemetryOptions {
   std::string tensorboard{};
   // A file with the last value of each number, in the text format of Prometheus. "": none.
   std::string prometheus{};
+  // "http://host:port/path": lines of JSON are posted to it, several at a time. Three posts in a
+  // row that fail end it. "": none.
+  std::string http{};
+  // "host:port": a datagram for each line, of at most 1400 bytes; what is longer says "cut". "":
+  // none.
+  std::string udp{};
   // Gets the lines of JSON too, on a thread of its own. An Error ends it, and close() gives it.
   std::function<Status(std::string_view line)> on_line{};
   int64_t queue = 4096;             // records that may wait; more are dropped

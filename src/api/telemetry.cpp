@@ -61,9 +61,17 @@ Result<std::vector<std::unique_ptr<Sink>>> sinks_of(const TelemetryOptions& opti
     LOOM_ASSIGN(auto sink, prometheus_sink(options.prometheus));
     sinks.push_back(std::move(sink));
   }
+  if (!options.http.empty()) {
+    LOOM_ASSIGN(auto sink, http_sink(options.http));
+    sinks.push_back(std::move(sink));
+  }
+  if (!options.udp.empty()) {
+    LOOM_ASSIGN(auto sink, udp_sink(options.udp));
+    sinks.push_back(std::move(sink));
+  }
   if (options.on_line) sinks.push_back(line_sink(options.on_line));
   if (sinks.empty())
-    return invalid("telemetry needs json_lines, tensorboard, prometheus or on_line");
+    return invalid("telemetry needs json_lines, tensorboard, prometheus, http, udp or on_line");
   if (options.queue < 1) return invalid(cat("queue is ", options.queue, ", must be at least 1"));
   return sinks;
 }

@@ -36,4 +36,13 @@ Result<std::unique_ptr<Sink>> tensorboard_sink(const std::string& folder, int64_
 // it), as gauges loom_TAG with loom_TAG_step beside. Replaced as a whole by each flush().
 Result<std::unique_ptr<Sink>> prometheus_sink(const std::string& path);
 
+// Posts such lines to "http://host[:port][/path]" as application/x-ndjson, over one connection that
+// is kept. A post that fails within `seconds` is lost; after the third in a row the sink fails with
+// the number of records that were lost. No TLS. Errors: invalid_argument (no such address),
+// unsupported (a system without sockets).
+Result<std::unique_ptr<Sink>> http_sink(const std::string& url, double seconds = 1.0);
+// Sends a datagram for each line to "host:port". One of more than 1400 bytes goes without what is
+// in it, as {"wall": .., "step": .., "tag": .., "cut": true}. Nobody has to listen.
+Result<std::unique_ptr<Sink>> udp_sink(const std::string& address);
+
 }  // namespace loom::core

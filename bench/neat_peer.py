@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""NEAT of Loom beside neat-python on XOR, in one run: networks tried until one is right, and seconds.
+
+Both count the same way: a run ends with the first generation in which any network has all four
+answers on the right side of 0.5, and every network of every generation counts. neat-python runs in
+one thread with its usual settings for XOR (population 150, weights of +-30, sigmoid), Loom in one
+lane with those of `loom bench neat`.
+
+  python3 -m venv work && work/bin/pip install neat-python
+  bench/neat_peer.py --python work/bin/python --seeds 10
+
+Exit status: 0; 77 when neat-python is not there.
+"""
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+CONFIG = """
+[NEAT]
+fitness_criterion = max
+fitness_threshold = 100
+no_fitness_termination = True
+pop_size = 150
+reset_on_extinction = True
+[DefaultGenome]
+activation_default = sigmoid
+activation_mutate_rate = 0.0
+activation_options = sigmoid
+aggregation_default = sum
+aggregation_mutate_rate = 0.0
+aggregation_options = sum
+bias_init_mean = 0.0
+bias_init_stdev = 1.0
+bias_init_type = gaussian
+bias_max_value = 30.0
+bias_min_value = -30.0
+bias_mutate_power = 0.5
+bias_mutate_rate = 0.7
+bias_replace_rate = 0.1
+compatibility_disjoint_coefficient = 1.0
+compatibility_weight_coefficient = 0.5
+conn_add_prob = 0.5
+conn_delete_prob = 0.5
+enabled_default = True
+enabled_mutate_rate = 0.01
+feed_forward = True
+initial_connection = full_direct
+node_add_prob = 0.2
+node_delete_prob = 0.2
+num_hidden = 0
+num_inputs = 2
+num_outputs = 1
+response_init_mean = 1.0
+response_init_stdev = 0.0
+response_init_type = gaussian
+response_max_value = 30.0
+response_min_value = -30.0
+response_mutate_power = 0.0
+response_mutate_rate = 0.0
+response_replace_rate = 0.0
+single_structural_mutation = False
+structural_mutation_surer = default
+weight_init_mean = 0.0
+weight_init_stdev = 1.0
+weight_init_type = gaussian
+weight_max_value = 30
+weight_min_value = -30
+weight_mutate_power = 0.5
+weight_mutate_rate = 0.8
+weight_replace_rate = 0.1
+[DefaultSpeciesSet]
+compatibility_threshold = 3.0
+[DefaultStagnation]
+species_fitness_func = max
+max_stagnation = 20
+species_elitism = 2
+[DefaultReproduction]
+elitism = 2
+survival_threshold = 0.2
+min_species_size = 2
+"""
+
+
+def peer_run(neat, path, seed, generations):
+    """Evaluations and seconds of one run of neat-python; None where it does not solve XOR."""
+    import random
+
+    random.seed(seed)
+    config = neat.Config(neat.DefaultGenome, neat.DefaultReproduction, neat.DefaultSpeciesSet,
+                         neat.DefaultStagnation, path)
+    population = neat.Population(config)
+    seen = {"evaluations": 0, "solved": False}
+
+    def judge(genomes, config):
+        for _, genome in genomes:
+            network = neat.nn.FeedForwardNetwork.create(genome, config)
+            answers = [network.activate((a, b))[0] for a in (0, 1) for b in (0, 1)]
+            distance = sum(abs(w - y) for w, y in zip((0, 1, 1, 0), answers))
+            genome.fitness = (4 - distance) ** 2
+            right = all((y > 0.5) == bool(w) for w, y in zip((0, 1, 1, 0), answers))
+            seen["solved"] = seen["solved"] or right
+        seen["evaluations"] += len(genomes)
+        if seen["solved"]:
+            raise StopIteration
+
+    begin = time.monotonic()
+    try:
+        population.run(judge, generations)
+    except StopIteration:
+        pass
+    return seen["evaluations"] if seen["solved"] else None, time.monotonic() - begin
+
+
+def peer(seeds, first):
+    """Runs inside of the interpreter that has neat-python; prints JSON."""
+    import neat
+
+    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+        file.write(CONFIG)
+        file.flush()
+        runs = [peer_run(neat, file.name, first + i, 300) for i in range(seeds)]
+    print(json.dumps({"evaluations": [r[0] for r in runs], "seconds": [r[1] for r in runs]}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", default=sys.executable, help="an interpreter with neat-python")
+    parser.add_argument("--loom", default="build/dev/cli/loom")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.peer:
+        return peer(args.seeds, args.first_seed)
+    found = subprocess.run([args.python, "-c", "import neat"], capture_output=True, check=False)
+    if found.returncode != 0:
+        print("skipped: neat-python is not there; pip install neat-python")
+        return 77
+    seeds = ["--seeds", str(args.seeds), "--first-seed", str(args.first_seed)]
+    theirs = json.loads(subprocess.run([args.python, __file__, "--peer", *seeds], check=True,
+                                       capture_output=True, text=True).stdout)
+    ours = json.loads(subprocess.run(
+        [args.loom, "bench", "neat", "--task", "xor", "--json", "--threads", "1", "--quiet", *seeds],
+        check=True, capture_output=True, text=True).stdout)
+    solved = [e for e in theirs["evaluations"] if e is not None]
+    median = statistics.median(e if e is not None else float("inf") for e in theirs["evaluations"])
+    print(f"{'XOR':<14}{'solved':>10}{'median networks':>18}{'median seconds':>17}")
+    print(f"{'neat-python':<14}{len(solved):>7}/{args.seeds:<2}{median:>18.0f}"
+          f"{statistics.median(theirs['seconds']):>17.4f}")
+    print(f"{'Loom':<14}{ours['solved']:>7}/{args.seeds:<2}{ours['median_evaluations']:>18.0f}"
+          f"{ours['median_seconds']:>17.4f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

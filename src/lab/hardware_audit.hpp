@@ -1,0 +1,40 @@
+// What the system says of the machine beside its processor: memory, temperatures, clocks, power.
+// Read from files of the system, no program is started, and no address of the machine is told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace loom::core {
+
+struct ThermalZone {
+  std::string name;  // "x86_pkg_temp"
+  double celsius = 0;
+};
+struct PowerSource {
+  std::string name, status;  // "BAT0", "Discharging"; of a meter of energy: ""
+  double share = -1;         // charge, from 0 to 1; -1: not said
+  double joules = -1;        // energy counted so far; -1: not said
+};
+
+// What is not said is 0 or empty.
+struct HardwareAudit {
+  std::string system, release;
+  double uptime_seconds = 0;
+  int64_t memory_total = 0, memory_available = 0;  // bytes
+  int64_t resident = 0, resident_peak = 0;         // of this process
+  int64_t cache_line = 0;                          // bytes
+  double mhz = 0, mhz_most = 0;                    // of the first processor
+  std::string governor;                            // "performance"
+  std::vector<ThermalZone> thermal;
+  std::vector<PowerSource> power;
+};
+
+// Linux: from /proc and /sys. `root`: where these are found, for tests.
+HardwareAudit audit_hardware(const std::string& root = {});
+
+// What this process holds in memory now, which falls when memory is given back; 0: not said.
+int64_t resident_bytes(const std::string& root = {});
+
+}  // namespace loom::core

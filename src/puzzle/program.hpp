@@ -1,0 +1,38 @@
+// Programs for puzzles: a few steps one after the other, found by trying all short ones or by
+// evolution. A program solves a puzzle when it gives every output that is shown; whether it is what
+// was meant, the tests of the puzzle say.
+#pragma once
+
+#include <optional>
+
+#include "puzzle/grid_ops.hpp"
+
+namespace loom::core {
+
+using GridProgram = std::vector<GridStep>;
+
+PuzzleGrid run_program(const GridProgram& program, PuzzleGrid grid);
+std::string program_text(const GridProgram& program);  // "crop, flip_ends"
+
+// Every step with every choice of the colours that the puzzle shows.
+std::vector<GridStep> steps_for(const Puzzle& puzzle);
+
+struct ProgramSearch {
+  std::optional<GridProgram> program;  // that gives every output shown
+  int64_t evaluations = 0;             // programs that were run
+  double fitness = 0;                  // of the best: mean likeness(), 1 is all
+};
+
+// The baseline: all programs of one step, then of two.
+ProgramSearch search_programs(const Puzzle& puzzle);
+
+struct ProgramEvolution {
+  int64_t population = 300, generations = 120;
+  size_t longest = 4;  // steps of a program
+  uint64_t seed = 1;
+};
+// Programs that change and cross; parents are those that do best on the pairs in a random order
+// (lexicase selection: Spector, 2012), so that who does one pair right is kept.
+ProgramSearch evolve_program(const Puzzle& puzzle, const ProgramEvolution& how);
+
+}  // namespace loom::core

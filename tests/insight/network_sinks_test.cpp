@@ -1,0 +1,204 @@
+// Telemetry over the network, against servers on the loopback that take, refuse, hang or are not
+// there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "insight/queue.hpp"
+#include "io/socket.hpp"
+
+#if LOOM_THREADS && (defined(__unix__) || defined(__APPLE__))
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+namespace loom::core::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A socket on a free port of the loopback.
+class Loopback {
+ public:
+  explicit Loopback(int type) : handle_(::socket(AF_INET, type, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(at);
+    if (::bind(handle_, reinterpret_cast<sockaddr*>(&at), size) == 0 &&
+        ::getsockname(handle_, reinterpret_cast<sockaddr*>(&at), &size) == 0)
+      port_ = ntohs(at.sin_port);
+    if (type == SOCK_STREAM) ::listen(handle_, 4);
+  }
+  ~Loopback() { ::close(handle_); }
+  int port() const { return port_; }
+  int handle() const { return handle_; }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/runs"; }
+
+ private:
+  int handle_, port_ = 0;
+};
+
+Record scalar(int64_t step) {
+  Record r;
+  r.tag = "loss/train";
+  r.step = step;
+  r.value = 0.5;
+  return r;
+}
+
+std::string read_request(int connection) {
+  std::string all;
+  char buffer[4096];
+  for (;;) {
+    const size_t head = all.find("\r\n\r\n");
+    const size_t length = all.find("Content-Length: ");
+    if (head != std::string::npos && length != std::string::npos &&
+        all.size() >= head + 4 + std::stoul(all.substr(length + 16)))
+      return all;
+    const auto got = ::recv(connection, buffer, sizeof(buffer), 0);
+    if (got <= 0) return all;
+    all.append(buffer, static_cast<size_t>(got));
+  }
+}
+
+// Answers so many requests with `reply`, each on the connection that is open or a new one.
+std::vector<std::string> serve(const Loopback& server, int requests, const std::string& reply) {
+  std::vector<std::string> out;
+  int connection = -1;
+  while (static_cast<int>(out.size()) < requests) {
+    if (connection < 0) connection = ::accept(server.handle(), nullptr, nullptr);
+    std::string request = read_request(connection);
+    if (request.empty()) {
+      ::close(connection);
+      connection = -1;
+      continue;
+    }
+    out.push_back(std::move(request));
+    if (::send(connection, reply.data(), reply.size(), MSG_NOSIGNAL) < 0) break;
+  }
+  ::close(connection);
+  return out;
+}
+
+TEST(HostPorts, AreReadAndThoseThatCannotBeAreRefused) {
+  EXPECT_EQ(parse_host_port("a.b:80")->port, 80);
+  EXPECT_EQ(parse_host_port("[::1]:90")->host, "::1");
+  EXPECT_EQ(parse_host_port("a", 7)->port, 7);
+  for (const char* text : {"", "a", ":80", "a:0", "a:65536", "a:x", "a:80x", "a:-1", "[::1"})
+    EXPECT_FALSE(parse_host_port(text).ok()) << text;
+  for (const char* url : {"", "https://a:1/", "http://", "http://a:b/", "http://a/x y", "a:80"})
+    EXPECT_FALSE(http_sink(url).ok()) << url;
+}
+
+TEST(HttpSink, PostsLinesOverOneConnectionAndLosesNone) {
+  const Loopback server(SOCK_STREAM);
+  std::vector<std::string> got;
+  std::thread serving(
+      [&] { got = serve(server, 2, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"); });
+  {
+    const std::unique_ptr<Sink> sink = http_sink(server.url(), 5.0).value();
+    ASSERT_TRUE(sink->write(scalar(1)).ok());
+    ASSERT_TRUE(sink->write(scalar(2)).ok());
+    ASSERT_TRUE(sink->flush().ok());
+    ASSERT_TRUE(sink->flush().ok());  // nothing waits: no post
+    ASSERT_TRUE(sink->write(scalar(3)).ok());
+    ASSERT_TRUE(sink->flush().ok());
+  }
+  serving.join();
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_THAT(got[0], StartsWith("POST /runs HTTP/1.1\r\n"));
+  EXPECT_THAT(got[0], HasSubstr("application/x-ndjson"));
+  EXPECT_THAT(got[0], HasSubstr(json_line(scalar(1)) + "\n" + json_line(scalar(2)) + "\n"));
+  EXPECT_THAT(got[1], HasSubstr(json_line(scalar(3))));
+}
+
+TEST(HttpSink, EndsAfterThreePostsInARowThatFailedAndSaysHowManyRecordsWereLost) {
+  const Loopback server(SOCK_STREAM);
+  std::thread serving([&] { serve(server, 3, "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"); });
+  const std::unique_ptr<Sink> sink = http_sink(server.url(), 5.0).value();
+  Status last;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(last.ok());
+    ASSERT_TRUE(sink->write(scalar(i)).ok());
+    last = sink->flush();
+  }
+  serving.join();
+  ASSERT_FALSE(last.ok());
+  EXPECT_THAT(last.error().message, HasSubstr("3 records were lost"));
+  EXPECT_THAT(last.error().message, HasSubstr("500"));
+}
+
+TEST(HttpSink, ThatNobodyAnswersFailsInsteadOfWaiting) {
+  int port = 0;
+  {
+    const Loopback gone(SOCK_STREAM);
+    port = gone.port();
+  }
+  const std::unique_ptr<Sink> sink =
+      http_sink("http://127.0.0.1:" + std::to_string(port) + "/").value();
+  Status last;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(sink->write(scalar(i)).ok());
+    last = sink->flush();
+  }
+  EXPECT_FALSE(last.ok());
+}
+
+TEST(HttpSink, ThatHangsHoldsNobodyUpAndWhatComesIsDroppedAndCounted) {
+  const Loopback server(SOCK_STREAM);  // takes connections and never answers
+  std::vector<std::unique_ptr<Sink>> sinks;
+  sinks.push_back(http_sink(server.url(), 0.6).value());
+  RecordQueue queue(std::move(sinks), 8);
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr int kRecords = 4000;
+  for (int i = 0; i < kRecords; ++i) {
+    queue.push(scalar(i));
+    if (i == 8) std::this_thread::sleep_for(std::chrono::milliseconds(350));
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(took, std::chrono::seconds(5));
+  EXPECT_GT(queue.dropped(), kRecords / 2);
+  (void)queue.close(std::chrono::milliseconds(3000));
+}
+
+TEST(UdpSink, SendsADatagramForEachLineAndCutsWhatIsTooLong) {
+  const Loopback server(SOCK_DGRAM);
+  const std::unique_ptr<Sink> sink = udp_sink("127.0.0.1:" + std::to_string(server.port())).value();
+  ASSERT_TRUE(sink->write(scalar(7)).ok());
+  Record wide;
+  wide.kind = Record::Kind::histogram;
+  wide.tag = "weights/w";
+  wide.histogram.limits.assign(500, 0.123456);
+  wide.histogram.counts.assign(500, 1234);
+  ASSERT_TRUE(sink->write(wide).ok());
+  char buffer[2048];
+  const auto receive = [&]() -> std::string {
+    pollfd one{server.handle(), POLLIN, 0};
+    if (poll(&one, 1, 5000) != 1) return {};
+    const auto got = ::recv(server.handle(), buffer, sizeof(buffer), 0);
+    return {buffer, static_cast<size_t>(std::max<ssize_t>(got, 0))};
+  };
+  EXPECT_EQ(receive(), json_line(scalar(7)) + "\n");
+  const std::string cut = receive();
+  EXPECT_THAT(cut, HasSubstr("\"cut\":true"));
+  EXPECT_LE(cut.size(), 1400U);
+}
+
+TEST(UdpSink, WithoutAnyoneWhoListensDoesNotFail) {
+  int port = 0;
+  {
+    const Loopback gone(SOCK_DGRAM);
+    port = gone.port();
+  }
+  const std::unique_ptr<Sink> sink = udp_sink("127.0.0.1:" + std::to_string(port)).value();
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(sink->write(scalar(i)).ok());
+}
+
+}  // namespace
+}  // namespace loom::core::test
+#endif
