@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "learning.hpp"
+#include "link_report.hpp"
 #include "outputs.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
@@ -108,6 +109,7 @@ class Training {
   double seconds_ = 0;
   int64_t samples_ = 0, planned_ = 0;  // trained by this process, and to be
   int64_t epoch_ = 1;                  // that runs
+  std::vector<LinkStats> links_;
   std::string layer_stats_ = "epoch,cell,layer,pass,mean,std,min,max,active,total\n";
 };
 
@@ -174,6 +176,7 @@ FitOptions Training::callbacks() {
   o.on_begin = [this](const std::string& path, int64_t epochs) { on_begin(path, epochs); };
   if (!f_.layer_stats.empty())
     o.on_layer = [this](const LayerStats& s) { layer_stats_ += stats_line(s); };
+  if (!f_.rule_stats.empty()) o.on_link = [this](const LinkStats& s) { links_.push_back(s); };
   o.keep = [this](const std::string& path, const Keeper::Save& save) {
     keeper_.save(path, save);
     return Status();
@@ -211,6 +214,7 @@ Status Training::save() {
                  [this](const std::string& name) { return trainer_.save_weights(name); });
   }
   if (!f_.layer_stats.empty()) save_text(f_.layer_stats, layer_stats_);
+  if (!f_.rule_stats.empty()) save_text(f_.rule_stats, link_report(f_.rule_stats, links_));
   if (!f_.plot.empty()) {
     const std::string title = fmt::format("{} on {}", f_.network, f_.data.path);
     save_text(f_.plot, svg_plot(curves(), printable(title, title.size())));

@@ -135,6 +135,10 @@ void TrainFlags::add_files(Command verb) {
   verb.option("--layer-stats", layer_stats,
               "Write mean, deviation and range of every layer and its gradient per epoch: .csv")
       .excludes(parts);
+  verb.option("--rule-stats", rule_stats,
+              "Write budget, gap, closed gates and the cosine with the gradient of every layer per "
+              "epoch: .csv, or the cosines as curves: .svg")
+      .excludes(parts);
   verb.option("--telemetry", telemetry,
               "Tell losses, metrics and speed while it runs: FILE.jsonl gets a line for each,\n"
               "FILE.prom the last values for Prometheus, http://HOST:PORT/PATH posts of lines,\n"
@@ -175,8 +179,13 @@ void TrainFlags::add_method(Command verb) {
       .split_at(',');
   verb.option("--optimizer", optimizer,
               "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, "
-              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon")
+              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon, kfac")
       .show_default();
+  verb.option("--damping", damping, "kfac: what is added to the curvature").range(1e-9, 1e6);
+  verb.option("--trust", trust, "kfac: how far one update may change the prediction; 0: any")
+      .range(0.0, 1e6);
+  verb.option("--inverse-every", inverse_every, "kfac: updates from one inverse to the next")
+      .range(1, 1 << 20);
   verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
   verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
   verb.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
@@ -221,11 +230,30 @@ void TrainFlags::add_averages(Command verb) {
       .range(0.0, 1.0)
       .excludes(mean);
   verb.option("--rule", signal_rule,
-              "What layers learn from: back-propagation, dfa, drtp, diff-project, fixed-dtp")
+              "What layers learn from: back-propagation, dfa, drtp, diff-project, fixed-dtp, "
+              "chain, dtp, forward-forward, hebb (docs/rules.md)")
       .show_default();
   verb.option("--rule-beta", rule_beta,
-              "diff-project, fixed-dtp: share of the way from the prediction to the target")
+              "diff-project, fixed-dtp, dtp: share of the way from the prediction to the target")
       .range(0.001, 1.0)
+      .show_default();
+  verb.option("--rule-gate", rule_gate,
+              "Layers whose budget is below it learn nothing in that step, others by their budget; "
+              "0: no budgets (default: 0.2 of chain, else 0)")
+      .range(0.0, 0.999);
+  verb.option("--rule-noise", rule_noise, "dtp: deviation of what inverses learn to take away")
+      .range(0.0, 1e3)
+      .show_default();
+  verb.option("--rule-inverse-rate", rule_inverse_rate, "dtp: learning rate of the inverses")
+      .range(0.0, 1e3)
+      .show_default();
+  verb.option("--rule-threshold", rule_threshold,
+              "forward-forward: goodness that parts right labels from wrong ones")
+      .range(0.0, 1e6)
+      .show_default();
+  verb.option("--rule-label-scale", rule_label_scale,
+              "forward-forward: deviation of the pattern that a label adds to the input")
+      .range(0.0, 1e6)
       .show_default();
   verb.option("--lookahead", lookahead,
               "STEPS,SHARE, as 5,0.5: after so many updates back to slow weights, which moved by "
@@ -306,6 +334,7 @@ Status TrainFlags::check_outputs() const {
       .file("--checkpoint (its .previous)", before, {".previous"}, "")
       .file("--plot", plot, {".svg"}, "the loss curve as SVG")
       .file("--layer-stats", layer_stats, {".csv"}, "a table of layers")
+      .file("--rule-stats", rule_stats, {".csv", ".svg"}, "budgets of layers, a table or curves")
       .check();
 }
 
@@ -322,10 +351,18 @@ Result<TrainerOptions> TrainFlags::options() const {
   o.quantile = static_cast<float>(quantile);
   o.blank = blank;
   LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(optimizer));
+  if (damping >= 0) o.optimizer.damping = static_cast<float>(damping);
+  if (trust >= 0) o.optimizer.trust = static_cast<float>(trust);
+  if (inverse_every > 0) o.optimizer.inverse_every = inverse_every;
   if (decay >= 0) o.optimizer.weight_decay = static_cast<float>(decay);
   LOOM_TRY(parse_clip_flag(clip, o));
   LOOM_ASSIGN(o.rule, parse_rule(signal_rule));
   o.rule_beta = rule_beta;
+  if (rule_gate >= 0) o.rule_gate = rule_gate;
+  o.rule_noise = rule_noise;
+  o.rule_inverse_rate = rule_inverse_rate;
+  o.rule_threshold = rule_threshold;
+  o.rule_label_scale = rule_label_scale;
   LOOM_ASSIGN(o.schedule.kind, parse_schedule(schedule));
   o.schedule.floor = floor;
   o.schedule.gamma = gamma;

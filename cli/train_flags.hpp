@@ -23,12 +23,15 @@ struct TrainFlags {
   double ema = 0;
   int64_t swa = 0;
   std::string lookahead, gradient_noise, signal_rule = "back-propagation";
-  double rule_beta = 0.6;
+  double rule_beta = 0.6, rule_gate = -1, rule_noise = 0.1, rule_inverse_rate = 2e-3;
+  double damping = -1, trust = -1;
+  int64_t inverse_every = 0;
+  double rule_threshold = 2, rule_label_scale = 1;
   uint64_t seed = 1;
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
   bool carry_feedback = false;
   int64_t grad_checkpoint = 0, folds = 0, blank = 0;
-  std::string checkpoint, output, best, plot, layer_stats, tensorboard;
+  std::string checkpoint, output, best, plot, layer_stats, rule_stats, tensorboard;
   std::vector<std::string> telemetry;
 
   void add(Command verb);

@@ -64,12 +64,17 @@ enum class OptimizerKind : uint8_t {
   radam,
   lamb,
   adafactor,
-  muon
+  muon,
+  kfac
 };
 // Constants that are not set are the usual ones of the kind.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::adam;
   std::optional<float> beta1{}, beta2{}, eps{}, weight_decay{};
+  // kfac: what is added to the curvature, every how many updates it is inverted, and how far one
+  // update may change the prediction (0: any); docs/kfac.md.
+  std::optional<float> damping{}, trust{};
+  std::optional<int64_t> inverse_every{};
 };
 
 LOOM_API std::string_view optimizer_name(OptimizerKind kind);
@@ -108,7 +113,17 @@ LOOM_API Result<Clip> parse_clip(std::string_view name);
 // Where layers get the signal that they learn from; docs/rules.md has the formulas. All but
 // back_propagation are for networks whose cells follow each other; no gradient crosses from one
 // layer with parameters to the one before.
-enum class Rule : uint8_t { back_propagation, dfa, drtp, diff_project, fixed_dtp };
+enum class Rule : uint8_t {
+  back_propagation,
+  dfa,
+  drtp,
+  diff_project,
+  fixed_dtp,
+  chain,
+  dtp,
+  forward_forward,
+  hebb
+};
 LOOM_API std::string_view rule_name(Rule rule);  // "diff-project"
 LOOM_API Result<Rule> parse_rule(std::string_view name);
 
@@ -171,10 +186,16 @@ struct TrainerOptions {
   double gradient_noise = 0;       // deviation, falling with the update t as (1 + t)^(-fade / 2)
   double gradient_noise_fade = 0;  // 0: it does not fall
   Rule rule = Rule::back_propagation;
-  double rule_beta = 0.6;        // diff_project, fixed_dtp: share of the way to the target, up to 1
-  bool carry_feedback = false;   // docs/state.md
-  int64_t checkpoint_cells = 0;  // gradient checkpointing in groups of so many cells; 0: none
-  std::optional<Engine> engine{};  // unset: that of the network
+  double rule_beta = 0.6;  // diff_project, fixed_dtp, dtp: share of the way to the target, up to 1
+  // Budgets below it close a layer; 0: no budgets. Unset: 0.2 of chain, 0 of others.
+  std::optional<double> rule_gate{};
+  double rule_noise = 0.1;          // dtp: deviation of what inverses learn to take away
+  double rule_inverse_rate = 2e-3;  // dtp: learning rate of the inverses
+  double rule_threshold = 2;        // forward_forward: goodness that parts right labels from wrong
+  double rule_label_scale = 1;      // forward_forward: deviation of the pattern of a label
+  bool carry_feedback = false;      // docs/state.md
+  int64_t checkpoint_cells = 0;     // gradient checkpointing in groups of so many cells; 0: none
+  std::optional<Engine> engine{};   // unset: that of the network
 };
 
 // Of classes: precision = right of those called so, recall = found of those that are so.
@@ -226,6 +247,18 @@ struct LayerStats {
   int64_t active = 0, total = 0;  // values beyond 1e-6 from 0, and all
 };
 
+// How a learning rule sees a layer, on the mean over the batches of an epoch: docs/rules.md.
+struct LinkStats {
+  int64_t epoch = 0;
+  Coord at;
+  std::string type;   // "Dense"
+  double budget = 0;  // 1: its output has the direction of its target, 0: the opposite one
+  double gap = 0;     // root mean square of output - target
+  double closed = 0;  // share of the batches in which it learned nothing
+  double cosine = 0;  // of its signal and the gradient of the loss
+  double size = 0;    // root mean square of its signal
+};
+
 struct History {
   std::vector<Epoch> epochs;
   bool stopped_early = false;
@@ -245,6 +278,9 @@ struct FitOptions {
   // While validation runs, in samples; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> on_validation{};
   std::function<void(const LayerStats&)> on_layer{};  // given to the first fit() of a trainer
+  // After each epoch, for every layer in front of one with parameters and the last; given to the
+  // first fit() of a trainer.
+  std::function<void(const LinkStats&)> on_link{};
   // Everything is checked and the first epoch begins. Where the run goes on from: the checkpoint
   // (or the one before it), and the epochs that are done; "" and 0 from the start.
   std::function<void(const std::string& path, int64_t epochs)> on_begin{};

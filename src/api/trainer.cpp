@@ -368,6 +368,18 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
     engine.impl().tell(LogLevel::warning, cat("epoch ", report->epoch, ": ", report->dropped,
                                               " updates were not finite, and were dropped"));
   }
+  for (const core::LinkReport& link : report->links) {
+    if (!o.on_link) break;
+    const core::GridNode& cell = trainer->network().cells()[link.cell];
+    o.on_link({report->epoch,
+               {cell.at.z, cell.at.y, cell.at.x, cell.at.l},
+               std::string(cell.node.config.def->name),
+               link.budget,
+               link.gap,
+               link.closed,
+               link.cosine,
+               link.size});
+  }
   run.history.push_back(*report);
   return core::epoch_of(*report, seconds, train.samples);
 }
@@ -393,6 +405,9 @@ Status Trainer::Impl::begin(const core::Dataset& samples, const core::Dataset& h
   if (o.on_layer && trainer && !plan.step.observed)
     return invalid("on_layer must be given to the first fit() of a trainer");
   if (o.on_layer) plan.step.observed = true;
+  if (o.on_link && trainer && !plan.step.rule.stats)
+    return invalid("on_link must be given to the first fit() of a trainer");
+  if (o.on_link) plan.step.rule.stats = true;
   LOOM_TRY(create(samples));
   if (plan.step.observed) watch_layers(o);
   trainer->plan(o.epochs, o.early_stop);

@@ -14,6 +14,7 @@ static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
               static_cast<int>(LossKind::softmax_ce) + 1);
 static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
               static_cast<int>(ScheduleKind::plateau));
+static_assert(static_cast<int>(loom::Rule::hebb) == static_cast<int>(RuleKind::hebb));
 static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
 static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
@@ -36,7 +37,14 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.average = {from.ema, from.swa_from};
   o.step.lookahead = {from.lookahead, from.lookahead_share};
   o.step.noise = {from.gradient_noise, from.gradient_noise_fade};
-  o.step.rule = {static_cast<RuleKind>(from.rule), static_cast<float>(from.rule_beta)};
+  RuleSpec& rule = o.step.rule;
+  rule.kind = static_cast<RuleKind>(from.rule);
+  rule.beta = static_cast<float>(from.rule_beta);
+  if (from.rule_gate) rule.gate = static_cast<float>(*from.rule_gate);
+  rule.noise = static_cast<float>(from.rule_noise);
+  rule.inverse_rate = static_cast<float>(from.rule_inverse_rate);
+  rule.threshold = static_cast<float>(from.rule_threshold);
+  rule.label_scale = static_cast<float>(from.rule_label_scale);
   o.step.native = from.native;
   o.step.carry_feedback = from.carry_feedback;
   o.step.checkpoint_cells = from.checkpoint_cells;
@@ -91,6 +99,9 @@ Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
   spec.beta2 = o.beta2.value_or(spec.beta2);
   spec.eps = o.eps.value_or(spec.eps);
   spec.decay = o.weight_decay.value_or(spec.decay);
+  spec.curvature.damping = o.damping.value_or(spec.curvature.damping);
+  spec.curvature.trust = o.trust.value_or(spec.curvature.trust);
+  spec.curvature.every = o.inverse_every.value_or(spec.curvature.every);
   return spec;
 }
 

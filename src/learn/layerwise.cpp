@@ -179,7 +179,7 @@ class Layer {
 
 bool is_layerwise(const OptimizerSpec& spec, const Shape& shape) {
   if (spec.layerwise == Layerwise::muon) return shape.rank() == 2;
-  return spec.layerwise != Layerwise::none;
+  return spec.layerwise != Layerwise::none && !spec.kfac();
 }
 
 Moments moments_of(const OptimizerSpec& spec, const Shape& shape) {

@@ -2,146 +2,254 @@
 
 #include <cmath>
 
-#include "base/rng.hpp"
 #include "base/text.hpp"
+#include "learn/budgets.hpp"
 
 namespace loom::core {
 namespace {
 
-// Random matrices have streams of their own, as noise has: not those of layers and of rounding.
-constexpr uint64_t kSignalStream = uint64_t{1} << 51;
-constexpr int64_t kMostNumbers = int64_t{1} << 26;  // of one random matrix
-
-std::string named(const Network& network, size_t cell) {
-  const GridNode& c = network.cells()[cell];
-  return cat("cell ", c.at.str(), " (", c.node.config.def->name, ")");
-}
-
-Error refused(RuleKind rule, const Network& network, size_t cell, std::string_view why) {
-  return invalid(cat("the rule ", rule_name(rule), ": ", named(network, cell), " ", why));
-}
-
-bool has_params(const Node& node) {
-  if (!node.params.empty()) return true;
-  for (const Node& child : node.children) {
-    if (has_params(child)) return true;
-  }
-  return false;
-}
-
-// How rows of the numbers `from` become rows of the numbers `to`: row by row where there are
-// equally many, else sample by sample.
-struct Rows {
-  int64_t count = 0, from = 0, to = 0;
-};
-Result<Rows> rows_between(const Shape& from, const Shape& to, int64_t batch, bool by_sample) {
-  const int64_t rows = from.rows();
-  if (!by_sample && rows == to.rows()) return Rows{rows, from.last(), to.last()};
-  if ((by_sample || rows == batch) && from.count() % batch == 0 && to.count() % batch == 0)
-    return Rows{batch, from.count() / batch, to.count() / batch};
-  return invalid("has neither a row per row of the prediction nor one prediction per sample");
-}
-
-// Uniform with variance 1 / rows.
-Result<Tensor> random_matrix(int64_t rows, int64_t cols, uint64_t seed, size_t cell,
-                             std::vector<Buffer>& memory) {
-  LOOM_ASSIGN(Tensor b, persistent(Shape{rows, cols}, memory));
-  const Rng rng(seed, kSignalStream + cell);
-  const float most = std::sqrt(3.0f / static_cast<float>(rows));
-  for (int64_t i = 0; i < rows * cols; ++i)
-    b.f32()[i] = (2.0f * rng.uniform(static_cast<uint64_t>(i)) - 1.0f) * most;
-  return b;
-}
-
-// A Dense, which reads what the cell below gave, whatever looks at it in between.
-Status check_dense(const Network& network, const SignalCut& cut, RuleKind rule) {
-  const Node& node = network.cells()[cut.above].node;
-  if (node.config.def->name != "Dense" || node.config.disabled)
-    return refused(rule, network, cut.above, "is no Dense; choose dfa, drtp or fixed-dtp");
-  return {};
-}
-
-Result<Rows> rows_of(const Network& network, const SignalCut& cut, const Shape& upper,
-                     RuleKind rule) {
-  const Result<Rows> rows = rows_between(upper, network.cells()[cut.below].out, network.input()[0],
-                                         rule == RuleKind::fixed_dtp);
-  if (!rows.ok()) return refused(rule, network, cut.below, rows.error().message);
-  if (rows->from > kMostNumbers / rows->to) {
-    return refused(rule, network, cut.below,
-                   cat("would need a random matrix of ", rows->from, " x ", rows->to,
-                       " numbers; at most ", kMostNumbers, " are made"));
-  }
-  return rows;
-}
-
-// The output of the block above a cut: at the next cut, or the prediction.
-Shape upper_shape(const Network& network, const std::vector<SignalCut>& cuts, size_t i) {
-  return i + 1 < cuts.size() ? network.cells()[cuts[i + 1].below].out : network.output();
-}
-
 class Signals {
  public:
-  Signals(Trace& trace, const TrainStepOptions& options, const StepTensors& t)
-      : s_(trace), options_(options), t_(t), batch_(t.network.x.shape[0]) {}
+  Signals(Trace& trace, const Network& network, const TrainStepOptions& options,
+          const StepTensors& t)
+      : trace_(trace),
+        s_(trace),
+        network_(network),
+        options_(options),
+        t_(t),
+        cuts_(t.plan->cuts),
+        batch_(t.network.x.shape[0]) {}
 
+  // The signals of all blocks, that of the prediction last. Empty: no path from the loss.
+  Result<std::vector<Tensor>> record(const Tensor& dy) {
+    made_.assign(cuts_.size() + 1, {});
+    LOOM_ASSIGN(made_.back(), at_top(dy));
+    if (options_.rule.kind == RuleKind::chain) {
+      LOOM_TRY(gradients(dy, made_));
+      return std::move(made_);
+    }
+    for (size_t i = cuts_.size(); i-- > 0;) {
+      Result<Tensor> signal = at(i, dy);
+      if (!signal.ok()) return signal.error();
+      made_[i] = *signal;
+      const Tensor& h = output(i);
+      made_[i].shape = h.shape;
+      made_[i].row_stride = h.shape.last();
+    }
+    if (options_.rule.kind == RuleKind::dtp) LOOM_TRY(train_inverses());
+    return std::move(made_);
+  }
+
+  // dL/dh of every cut, into the first of `all`: back-propagation, for its bits beside others.
+  Status gradients(const Tensor& dy, std::vector<Tensor>& all) {
+    Differentiator probe(trace_);
+    for (size_t i = 0; i < cuts_.size(); ++i) probe.want(output(i));
+    probe.seed(t_.network.y, dy);
+    for (const AddedLoss& added : t_.network.losses) {
+      LOOM_ASSIGN(const Tensor weight, s_.number(added.weight));
+      probe.seed(added.value, weight);
+    }
+    LOOM_TRY(probe.run());
+    for (size_t i = 0; i < cuts_.size(); ++i) all[i] = probe.gradient(output(i));
+    return {};
+  }
+
+  const Tensor& output(size_t i) const {
+    return i < cuts_.size() ? t_.network.outputs[cuts_[i].below] : t_.network.y;
+  }
+
+ private:
   // e, or what takes its place at the prediction.
   Result<Tensor> at_top(const Tensor& dy) {
-    if (options_.rule.kind == RuleKind::drtp) return minus_targets(dy);
-    return options_.rule.has_beta() ? s_.binary(dy, options_.rule.beta, BinaryKind::mul)
-                                    : Result<Tensor>(dy);
+    const RuleKind rule = options_.rule.kind;
+    if (rule == RuleKind::hebb) return hebb_top(dy);
+    const bool damped = rule == RuleKind::diff_project || rule == RuleKind::fixed_dtp;
+    return damped ? s_.binary(dy, options_.rule.beta, BinaryKind::mul) : Result<Tensor>(dy);
+  }
+
+  Result<Tensor> at(size_t i, const Tensor& dy) {
+    const Tensor& above = made_[i + 1];
+    switch (options_.rule.kind) {
+      case RuleKind::dfa: return direct(i, dy);
+      case RuleKind::drtp: {
+        if (minus_.empty()) {
+          LOOM_ASSIGN(minus_, minus_targets(s_, options_, t_, dy));
+        }
+        return direct(i, minus_);
+      }
+      case RuleKind::diff_project:
+        return cuts_[i].weight < 0 ? carried(i, above) : projected(i, above);
+      case RuleKind::dtp:
+        return i + 1 < cuts_.size() ? through_inverse(i, above) : through_last(i, dy);
+      case RuleKind::hebb: return hebb(i);
+      default: return through_inverse(i, above);
+    }
   }
 
   // The signal at a cut, of the numbers `from` per row at the prediction.
-  Result<Tensor> direct(const SignalCut& cut, const Tensor& from) {
-    const Tensor& h = output(cut);
-    LOOM_ASSIGN(const Rows rows, rows_between(t_.network.y.shape, h.shape, batch_, false));
-    return product(as_matrix(from, rows.count, rows.from), cut.random, rows.to);
+  Result<Tensor> direct(size_t i, const Tensor& from) {
+    const Tensor& random = cuts_[i].random;
+    const int64_t rows = from.shape.count() / random.shape[0];
+    return product(as_matrix(from, rows, random.shape[0]), random);
   }
 
   // s_k [rows, O] through W.
-  Result<Tensor> projected(const SignalCut& cut, const Tensor& above) {
-    const int64_t out = cut.weight.shape[0], in = cut.weight.shape[1];
-    const Tensor plain = s_.fresh(Shape{out, in});
-    LOOM_TRY(s_.ops().convert({cut.weight, plain}));
-    LOOM_ASSIGN(const Tensor sizes, s_.unary(plain, UnaryKind::abs));
-    const Tensor sums = s_.fresh(Shape{in});
-    LOOM_TRY(s_.ops().reduce_cols({sizes, sums}));
-    LOOM_ASSIGN(const Tensor factors, factors_of(as_matrix(sums, 1, in), out));
+  Result<Tensor> projected(size_t i, const Tensor& above) {
+    LOOM_ASSIGN(const Tensor plain, plain_weight(i));
+    LOOM_ASSIGN(const Tensor factors,
+                factors_of(plain, std::sqrt(static_cast<float>(plain.rows()))));
     LOOM_ASSIGN(const Tensor below,
-                product(as_matrix(above, above.shape.count() / out, out), plain, in));
+                product(as_matrix(above, above.shape.count() / plain.rows(), plain.rows()), plain));
     return s_.binary(below, factors, BinaryKind::mul);
   }
 
-  // s_k through tanh(v B).
-  Result<Tensor> through_inverse(const SignalCut& cut, const Tensor& upper, const Tensor& above) {
+  // `above` through block i + 1 as a gradient, whose activations hand it on as it is.
+  Result<Tensor> carried(size_t i, const Tensor& above) {
+    LOOM_ASSIGN(const Tensor below, through_block(i, above, false));
+    const Tensor flat_below = as_matrix(below, 1, below.shape.count());
+    const Tensor flat_above = as_matrix(above, 1, above.shape.count());
+    LOOM_ASSIGN(const Tensor size_below, s_.norm(flat_below));
+    LOOM_ASSIGN(const Tensor size_above, s_.norm(flat_above));
+    constexpr float kLeast = 1e-30f;
+    const double ratio =
+        static_cast<double>(below.shape.count()) / static_cast<double>(above.shape.count());
+    LOOM_ASSIGN(const Tensor safe, s_.binary(size_below, kLeast, BinaryKind::max));
+    LOOM_ASSIGN(const Tensor share, s_.binary(size_above, safe, BinaryKind::div));
+    LOOM_ASSIGN(const Tensor factor,
+                s_.binary(share, static_cast<float>(std::sqrt(ratio)), BinaryKind::mul));
+    return s_.binary(flat_below, factor, BinaryKind::mul);
+  }
+
+  Result<Tensor> through_block(size_t i, const Tensor& above, bool slopes) {
+    Differentiator probe(trace_);
+    if (!slopes) probe.through_activations();
+    probe.want(output(i));
+    probe.seed(output(i + 1), above);
+    LOOM_TRY(probe.run());
+    const Tensor below = probe.gradient(output(i));
+    if (!below.empty()) return below;
+    return invalid(cat("the rule ", rule_name(options_.rule.kind), ": ", cuts_[i].name,
+                       " has no influence on what follows"));
+  }
+
+  Result<Tensor> through_last(size_t i, const Tensor& dy) {
+    LOOM_ASSIGN(const Tensor exact, through_block(i, dy, true));
+    return s_.binary(as_matrix(exact, 1, exact.shape.count()), options_.rule.beta, BinaryKind::mul);
+  }
+
+  // s_k through the difference of the inverse at h and at its target.
+  Result<Tensor> through_inverse(size_t i, const Tensor& above) {
+    const Tensor& upper = output(i + 1);
     const auto n = static_cast<float>(t_.network.y.rows());
     const int64_t from = upper.shape.count() / batch_;
     const Tensor h = as_matrix(upper, batch_, from), s = as_matrix(above, batch_, from);
     LOOM_ASSIGN(const Tensor whole, s_.binary(s, n, BinaryKind::mul));
     LOOM_ASSIGN(const Tensor target, s_.binary(h, whole, BinaryKind::sub));
-    LOOM_ASSIGN(const Tensor was, inverse(h, cut.random));
-    LOOM_ASSIGN(const Tensor wanted, inverse(target, cut.random));
+    LOOM_ASSIGN(const Tensor was, inverse(cuts_[i], h));
+    LOOM_ASSIGN(const Tensor wanted, inverse(cuts_[i], target));
     LOOM_ASSIGN(const Tensor difference, s_.binary(was, wanted, BinaryKind::sub));
     return s_.binary(difference, 1.0f / n, BinaryKind::mul);
   }
 
-  const Tensor& output(const SignalCut& cut) const { return t_.network.outputs[cut.below]; }
+  Result<Tensor> inverse(const SignalCut& cut, const Tensor& v) {
+    LOOM_ASSIGN(Tensor z, product(v, cut.random));
+    if (!cut.bias.empty()) {
+      LOOM_ASSIGN(z, s_.binary(z, as_matrix(cut.bias, 1, z.cols()), BinaryKind::add));
+    }
+    return s_.unary(z, UnaryKind::tanh);
+  }
 
- private:
-  Result<Tensor> product(const Tensor& a, const Tensor& b, int64_t cols) {
-    const Tensor y = s_.fresh(Shape{a.rows(), cols});
+  Status train_inverses() {
+    LOOM_ASSIGN(Tensor sum, s_.number(0.0f));
+    if (!t_.loss.empty()) sum = t_.loss;
+    finite_ = s_.fresh(Shape{1, 1});
+    LOOM_TRY(s_.guard(t_.numbers, sum, finite_));
+    for (size_t i = 0; i + 1 < cuts_.size(); ++i) LOOM_TRY(train_inverse(i));
+    return {};
+  }
+
+  // Gradient of the mean of (g(f(h + u)) - (h + u))^2, and its step.
+  Status train_inverse(size_t i) {
+    const SignalCut& cut = cuts_[i];
+    const Tensor& h = output(i);
+    const Tensor noise = s_.fresh(h.shape);
+    LOOM_TRY(s_.ops().random({noise, t_.network.step, options_.seed,
+                              kSignalStream + (uint64_t{1} << 32) + i, RandomKind::normal}));
+    LOOM_ASSIGN(const Tensor small, s_.binary(noise, options_.rule.noise, BinaryKind::mul));
+    LOOM_ASSIGN(const Tensor noisy, s_.binary(h, small, BinaryKind::add));
+    LOOM_ASSIGN(Tensor v, run_again(trace_, network_, options_, t_, cut.above,
+                                    cuts_[i + 1].below + 1, noisy));
+    v = as_matrix(v, batch_, v.shape.count() / batch_);
+    const int64_t width = cut.random.cols();
+    LOOM_ASSIGN(const Tensor back, inverse(cut, v));
+    LOOM_ASSIGN(const Tensor gap,
+                s_.binary(back, as_matrix(noisy, batch_, width), BinaryKind::sub));
+    const float share = 2.0f / static_cast<float>(batch_ * width);
+    LOOM_ASSIGN(const Tensor dg, s_.binary(gap, share, BinaryKind::mul));
+    const Tensor dz = s_.fresh(dg.shape);
+    LOOM_TRY(s_.ops().unary_dx({back, dg, dz, UnaryKind::tanh, true}));
+    const Tensor dv = s_.fresh(cut.random.shape), dc = s_.fresh(cut.bias.shape);
+    LOOM_TRY(s_.ops().gemm({v, dz, dv, true}));
+    LOOM_TRY(s_.ops().reduce_cols({dz, dc}));
+    LOOM_TRY(move(cut.random, dv, cut.random_v));
+    return move(cut.bias, dc, cut.bias_v);
+  }
+
+  Status move(const Tensor& p, const Tensor& g, const Tensor& v) {
+    OptimizeArgs o;
+    o.p = p;
+    o.g = g;
+    o.v = v;
+    o.kind = OptimizerKind::rmsprop;
+    o.beta2 = 0.99f;
+    o.scale = finite_;
+    o.hyper = s_.fresh(Shape{4});
+    LOOM_TRY(s_.ops().fill({o.hyper, options_.rule.inverse_rate}));
+    return s_.ops().optimize(o);
+  }
+
+  Tensor row_weights() const { return as_matrix(t_.weight, t_.weight.shape.count(), 1); }
+
+  // w (y - t); the target itself is kept for the cut below.
+  Result<Tensor> hebb_top(const Tensor& dy) {
+    LOOM_ASSIGN(const Tensor minus, minus_targets(s_, options_, t_, dy));
+    LOOM_ASSIGN(const Tensor safe, s_.binary(row_weights(), 1e-12f, BinaryKind::max));
+    LOOM_ASSIGN(const Tensor negative, s_.binary(minus, safe, BinaryKind::div));
+    LOOM_ASSIGN(target_, s_.unary(negative, UnaryKind::neg));
+    return away_from(as_matrix(t_.network.y, dy.rows(), dy.cols()));
+  }
+  Result<Tensor> hebb(size_t i) {
+    LOOM_ASSIGN(const Tensor plain, plain_weight(i));
+    LOOM_ASSIGN(const Tensor factors, factors_of(plain, 1.0f));
+    LOOM_ASSIGN(const Tensor below, product(target_, plain));
+    LOOM_ASSIGN(target_, s_.binary(below, factors, BinaryKind::mul));
+    return away_from(as_matrix(output(i), target_.rows(), target_.cols()));
+  }
+  Result<Tensor> away_from(const Tensor& h) {
+    LOOM_ASSIGN(const Tensor gap, s_.binary(h, target_, BinaryKind::sub));
+    return s_.binary(gap, row_weights(), BinaryKind::mul);
+  }
+
+  Result<Tensor> product(const Tensor& a, const Tensor& b) {
+    const Tensor y = s_.fresh(Shape{a.rows(), b.cols()});
     LOOM_TRY(s_.ops().gemm({a, b, y}));
     return y;
   }
 
-  Result<Tensor> inverse(const Tensor& v, const Tensor& random) {
-    LOOM_ASSIGN(const Tensor z, product(v, random, random.shape[1]));
-    return s_.unary(z, UnaryKind::tanh);
+  Result<Tensor> plain_weight(size_t i) {
+    const Tensor& weight = network_.params()[static_cast<size_t>(cuts_[i].weight)].tensor;
+    const Tensor plain = s_.fresh(Shape{weight.shape[0], weight.shape[1]});
+    LOOM_TRY(s_.ops().convert({weight, plain}));
+    return plain;
   }
 
-  // sqrt(O) / sum, or 0 where the sum is 0.01 or less.
-  Result<Tensor> factors_of(const Tensor& sums, int64_t out) {
+  // share / sum of magnitudes of every column, or 0 where the sum is 0.01 or less.
+  Result<Tensor> factors_of(const Tensor& plain, float share) {
     constexpr float kLeast = 0.01f;
+    LOOM_ASSIGN(const Tensor sizes, s_.unary(plain, UnaryKind::abs));
+    const Tensor column = s_.fresh(Shape{plain.cols()});
+    LOOM_TRY(s_.ops().reduce_cols({sizes, column}));
+    const Tensor sums = as_matrix(column, 1, plain.cols());
     LOOM_ASSIGN(const Tensor beyond, s_.binary(sums, kLeast, BinaryKind::sub));
     LOOM_ASSIGN(const Tensor turned, s_.unary(beyond, UnaryKind::neg));
     LOOM_ASSIGN(const Tensor small, s_.unary(turned, UnaryKind::step));
@@ -150,42 +258,50 @@ class Signals {
     LOOM_ASSIGN(const Tensor safe, s_.binary(sums, kLeast, BinaryKind::max));
     LOOM_ASSIGN(const Tensor inverses, s_.unary(safe, UnaryKind::reciprocal));
     LOOM_ASSIGN(const Tensor kept, s_.binary(inverses, large, BinaryKind::mul));
-    return s_.binary(kept, std::sqrt(static_cast<float>(out)), BinaryKind::mul);
+    return s_.binary(kept, share, BinaryKind::mul);
   }
 
-  // -w t. Of classes t is what the gradient of softmax and cross-entropy, w (p - t), leaves when w
-  // p is taken away: no label is looked at, and those that count nothing have weight 0.
-  Result<Tensor> minus_targets(const Tensor& dy) {
-    Tensor weight = as_matrix(t_.weight, t_.weight.shape.count(), 1);
-    const Tensor all = s_.fresh(dy.shape);
-    int64_t first = 0;
-    for (const Tensor& target : t_.targets) {
-      const bool classes = options_.loss.kind == LossKind::softmax_ce;
-      const int64_t width = t_.targets.size() > 1 ? options_.loss.heads[head_++] : dy.cols();
-      const Tensor part = slice_cols(all, first, width);
-      if (classes) {
-        const Tensor scores = as_matrix(t_.network.y, dy.rows(), dy.cols());
-        const Tensor p = s_.fresh(Shape{dy.rows(), width});
-        LOOM_TRY(s_.ops().softmax({slice_cols(scores, first, width), p}));
-        LOOM_ASSIGN(const Tensor weighted, s_.binary(p, weight, BinaryKind::mul));
-        LOOM_TRY(s_.ops().binary({slice_cols(dy, first, width), weighted, part, BinaryKind::sub}));
-      } else {
-        LOOM_ASSIGN(const Tensor weighted, s_.binary(target, weight, BinaryKind::mul));
-        LOOM_TRY(s_.ops().unary({weighted, part, UnaryKind::neg}));
-      }
-      first += width;
-    }
-    return all;
-  }
-
+  Trace& trace_;
   Scribe s_;
+  const Network& network_;
   const TrainStepOptions& options_;
   const StepTensors& t_;
+  const std::vector<SignalCut>& cuts_;
   int64_t batch_;
-  size_t head_ = 0;
+  std::vector<Tensor> made_;
+  Tensor minus_;   // -w t, once for all cuts
+  Tensor target_;  // of hebb, at the cut in hand
+  Tensor finite_;  // 1, or NaN where the step is dropped
 };
 
-// A signal takes the place of the gradient of a whole tensor.
+}  // namespace
+
+// Of classes t is what the gradient of softmax and cross-entropy, w (p - t), leaves when w p is
+// taken away: no label is looked at, and those that count nothing have weight 0.
+Result<Tensor> minus_targets(Scribe& s, const TrainStepOptions& options, const StepTensors& t,
+                             const Tensor& dy) {
+  const Tensor weight = as_matrix(t.weight, t.weight.shape.count(), 1);
+  const Tensor all = s.fresh(dy.shape);
+  int64_t first = 0;
+  for (size_t head = 0; head < t.targets.size(); ++head) {
+    const bool classes = options.loss.kind == LossKind::softmax_ce;
+    const int64_t width = t.targets.size() > 1 ? options.loss.heads[head] : dy.cols();
+    const Tensor part = slice_cols(all, first, width);
+    if (classes) {
+      const Tensor scores = as_matrix(t.network.y, dy.rows(), dy.cols());
+      const Tensor p = s.fresh(Shape{dy.rows(), width});
+      LOOM_TRY(s.ops().softmax({slice_cols(scores, first, width), p}));
+      LOOM_ASSIGN(const Tensor weighted, s.binary(p, weight, BinaryKind::mul));
+      LOOM_TRY(s.ops().binary({slice_cols(dy, first, width), weighted, part, BinaryKind::sub}));
+    } else {
+      LOOM_ASSIGN(const Tensor weighted, s.binary(t.targets[head], weight, BinaryKind::mul));
+      LOOM_TRY(s.ops().unary({weighted, part, UnaryKind::neg}));
+    }
+    first += width;
+  }
+  return all;
+}
+
 Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, RuleKind rule) {
   const int64_t at = trace.find(h.data);
   const bool whole = at >= 0 && trace.tensor(at).data == h.data &&
@@ -196,78 +312,61 @@ Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, Ru
                      "one Sequential"));
 }
 
-}  // namespace
-
-Result<std::vector<SignalCut>> make_cuts(const Network& network, const TrainStepOptions& options,
-                                         std::vector<Buffer>& memory) {
-  const RuleKind rule = options.rule.kind;
-  std::vector<SignalCut> cuts;
-  if (rule == RuleKind::back_propagation) return cuts;
-  if (options.rule.has_beta() && !(options.rule.beta > 0 && options.rule.beta <= 1))
-    return invalid(cat("beta is ", options.rule.beta, ", must be above 0 and at most 1"));
-  if (options.forward) return invalid(cat("the rule ", rule_name(rule), " is not for meshes"));
-  if (options.optimizer.lbfgs())
-    return invalid("L-BFGS follows the gradient of the loss; choose another optimizer or rule");
-  if (rule == RuleKind::drtp && options.loss.sequence())
-    return invalid("drtp projects targets, and those of ctc have no place; choose dfa");
-  if (!network.more_inputs().empty() || !network.more_outputs().empty())
-    return invalid(cat("the rule ", rule_name(rule), " is for networks of one input and output"));
-  bool any = false;
-  for (size_t i = 0; i < network.cells().size(); ++i) {
-    if (network.cells()[i].link >= 0)
-      return refused(rule, network, i, "has a link; cells must follow each other");
-    if (!has_params(network.cells()[i].node)) continue;
-    if (any) cuts.push_back({i - 1, i, named(network, i - 1), {}, {}});
-    any = true;
-  }
-  const auto last = static_cast<size_t>(network.cells().size() - 1);
-  if (rule == RuleKind::diff_project && !cuts.empty() && cuts.back().above != last)
-    return refused(rule, network, last, "stands behind the last Dense; choose dfa or drtp");
-  for (size_t i = 0; i < cuts.size(); ++i) {
-    SignalCut& cut = cuts[i];
-    if (rule == RuleKind::diff_project) {
-      LOOM_TRY(check_dense(network, cut, rule));
-      const Node& node = network.cells()[cut.above].node;
-      cut.weight = network.params()[static_cast<size_t>(node.params[0])].tensor;
-      // What stands between two Dense must hand its input on as it is.
-      if (i + 1 < cuts.size() && cuts[i + 1].below != cut.above)
-        return refused(rule, network, cuts[i + 1].below, "stands between two Dense");
-      continue;
-    }
-    const bool chained = rule == RuleKind::fixed_dtp;
-    const Shape upper = chained ? upper_shape(network, cuts, i) : network.output();
-    LOOM_ASSIGN(const Rows rows, rows_of(network, cut, upper, rule));
-    LOOM_ASSIGN(cut.random, random_matrix(rows.from, rows.to, options.seed, cut.below, memory));
-  }
-  return cuts;
+Result<Tensor> run_again(Trace& trace, const Network& network, const TrainStepOptions& options,
+                         const StepTensors& t, size_t begin, size_t end, const Tensor& x) {
+  Recorder recorder(trace);
+  const std::vector<Tensor> none;
+  Pass pass;
+  pass.network = &network;
+  pass.recorder = &recorder;
+  pass.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
+  pass.ropes = &t.network.ropes;
+  pass.sequences = network.input()[0];
+  pass.mask = t.network.mask;
+  pass.given = &none;
+  pass.training = true;
+  pass.seed = options.seed;
+  pass.step = t.network.step;
+  pass.partial = true;
+  pass.present = t.network.present;
+  return pass.run(begin, end, x);
 }
 
-Status record_signals(Trace& trace, const TrainStepOptions& options, const StepTensors& t,
-                      const Tensor& dy, Differentiator& d) {
+Status record_signals(Trace& trace, const Network& network, const TrainStepOptions& options,
+                      StepTensors& t, const Tensor& dy, Differentiator& d) {
   const RuleKind rule = options.rule.kind;
-  if (rule == RuleKind::back_propagation || t.cuts == nullptr) return {};
-  if (rule == RuleKind::drtp && t.targets.empty())
-    return invalid("drtp projects targets, which a loss of the caller's own does not give");
-  Signals signals(trace, options, t);
-  LOOM_ASSIGN(const Tensor top, signals.at_top(dy));
-  const bool chained = rule == RuleKind::diff_project || rule == RuleKind::fixed_dtp;
-  if (chained) d.replace(t.network.y, top);
-  Tensor upper = t.network.y, above = top;
-  for (size_t i = t.cuts->size(); i-- > 0;) {
-    const SignalCut& cut = (*t.cuts)[i];
-    Result<Tensor> signal = rule == RuleKind::diff_project ? signals.projected(cut, above)
-                            : rule == RuleKind::fixed_dtp
-                                ? signals.through_inverse(cut, upper, above)
-                                : signals.direct(cut, top);
-    if (!signal.ok()) return signal.error();
-    upper = signals.output(cut);
-    LOOM_TRY(check_whole(trace, cut, upper, rule));
-    above = *signal;
-    above.shape = upper.shape;
-    above.row_stride = upper.shape.last();
-    d.replace(upper, above);
+  if (t.plan == nullptr || (rule == RuleKind::back_propagation && !options.rule.stats)) return {};
+  const bool needs_targets = rule == RuleKind::drtp || rule == RuleKind::hebb;
+  if (needs_targets && t.targets.empty()) {
+    return invalid(cat(rule_name(rule),
+                       " projects targets, which a loss of the caller's own does "
+                       "not give"));
   }
-  return {};
+  const std::vector<SignalCut>& cuts = t.plan->cuts;
+  Signals signals(trace, network, options, t);
+  LinkTensors links;
+  for (size_t i = 0; i <= cuts.size(); ++i) {
+    links.outputs.push_back(signals.output(i));
+    if (i < cuts.size()) LOOM_TRY(check_whole(trace, cuts[i], signals.output(i), rule));
+  }
+  const bool exact = rule == RuleKind::back_propagation || rule == RuleKind::chain;
+  if (options.rule.stats && !exact) {
+    links.exact.assign(cuts.size() + 1, dy);
+    LOOM_TRY(signals.gradients(dy, links.exact));
+  }
+  if (rule == RuleKind::back_propagation) {
+    links.signals.assign(cuts.size() + 1, dy);
+    LOOM_TRY(signals.gradients(dy, links.signals));
+    return record_budgets(trace, options, t, links);
+  }
+  LOOM_ASSIGN(links.signals, signals.record(dy));
+  if (rule == RuleKind::hebb) d.through_activations();
+  const bool own_top = links.signals.back().data != dy.data;
+  if (own_top) d.replace(t.network.y, links.signals.back());
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    if (!links.signals[i].empty()) d.replace(links.outputs[i], links.signals[i]);
+  }
+  return record_budgets(trace, options, t, links);
 }
 
 }  // namespace loom::core

@@ -14,11 +14,12 @@ constexpr std::string_view kLosses[] = {"mse",      "mae",    "huber", "softmax_
                                         "kl",       "cosine", "focal", "quantile",   "poisson",
                                         "log_cosh", "hinge",  "ctc"};
 constexpr std::string_view kOptimizers[] = {
-    "sgd",      "momentum", "nesterov", "rmsprop", "adam",  "adamw", "lion",      "adagrad",
-    "adadelta", "nadam",    "adamax",   "radam",   "lbfgs", "lamb",  "adafactor", "muon"};
+    "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
+    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac"};
 constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
-constexpr std::string_view kRules[] = {"back-propagation", "dfa", "drtp", "diff-project",
-                                       "fixed-dtp"};
+constexpr std::string_view kRules[] = {
+    "back-propagation", "dfa", "drtp", "diff-project", "fixed-dtp", "chain", "dtp",
+    "forward-forward",  "hebb"};
 constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
 constexpr std::string_view kSchedules[] = {
     "constant",        "step",   "multi_step", "exponential", "cosine",
@@ -93,6 +94,7 @@ OptimizerSpec layerwise_spec(OptimizerKind named) {
       spec.beta1 = 0.95f;
       spec.decay = 0.1f;
       break;
+    case Layerwise::kfac: break;
   }
   return spec;
 }

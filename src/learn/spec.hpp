@@ -2,6 +2,7 @@
 // nowhere else; an unknown one is an Error that lists the known.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,15 @@ struct LossSpec {
 Result<LossKind> parse_loss(std::string_view name);
 std::string_view loss_name(LossKind kind);
 
-// Optimizers that step a parameter as a whole: learn/layerwise.hpp.
-enum class Layerwise : uint8_t { none, lamb, adafactor, muon };
+// Optimizers that step a parameter as a whole: learn/layerwise.hpp; kfac: learn/kfac.hpp.
+enum class Layerwise : uint8_t { none, lamb, adafactor, muon, kfac };
+
+// Of kfac: what is added to the factors, every how many updates they are inverted, the share of
+// their means that stays, and the most that a step may change the prediction (0: any).
+struct KfacSpec {
+  float damping = 1e-2f, decay = 0.95f, trust = 1e-2f;
+  int64_t every = 10;
+};
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adam;
@@ -45,11 +53,13 @@ struct OptimizerSpec {
   int64_t history = 0;  // > 0: L-BFGS with so many pairs; `kind` and the betas say nothing then
   // Else than none: `kind` is what moments it keeps, and of muon what vectors are stepped by.
   Layerwise layerwise = Layerwise::none;
+  KfacSpec curvature = {};
+  bool kfac() const { return layerwise == Layerwise::kfac; }
   bool lbfgs() const { return history > 0; }
   bool corrects() const;  // updates divide by 1 - beta^t
 };
 // sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, adamax, radam,
-// lbfgs, lamb, adafactor, muon, each with its usual constants.
+// lbfgs, lamb, adafactor, muon, kfac, each with its usual constants.
 Result<OptimizerSpec> parse_optimizer(std::string_view name);
 std::string_view optimizer_name(const OptimizerSpec& spec);
 
@@ -79,14 +89,36 @@ struct AverageSpec {
 
 // Where cells get the signal they learn from: learn/signals.hpp. beta: of the rules that send
 // differences down, the share of the way from the prediction to the target.
-enum class RuleKind : uint8_t { back_propagation, dfa, drtp, diff_project, fixed_dtp };
+enum class RuleKind : uint8_t {
+  back_propagation,
+  dfa,
+  drtp,
+  diff_project,
+  fixed_dtp,
+  chain,
+  dtp,
+  forward_forward,
+  hebb
+};
 struct RuleSpec {
   RuleKind kind = RuleKind::back_propagation;
   float beta = 0.6f;  // of the rules that has_beta(): share of the way to the target, (0, 1]
+  // Link budgets (learn/budgets.hpp): blocks with a budget below the gate learn nothing, others at
+  // the rate of their budget. 0: no budgets. Unset: 0.2 of chain, 0 of others.
+  std::optional<float> gate = {};
+  float noise = 0.1f;          // dtp: deviation of what inverses learn to take away
+  float inverse_rate = 2e-3f;  // dtp: rate of the inverses, which RMSprop trains
+  float threshold = 2.0f;      // forward_forward: goodness that parts right labels from wrong
+  float label_scale = 1.0f;    // forward_forward: deviation of the pattern of a label
+  bool stats = false;          // TrainStep::link_stats() is wanted
 
-  bool has_beta() const { return kind == RuleKind::diff_project || kind == RuleKind::fixed_dtp; }
+  bool has_beta() const {
+    return kind == RuleKind::diff_project || kind == RuleKind::fixed_dtp || kind == RuleKind::dtp;
+  }
+  float least_budget() const { return gate.value_or(kind == RuleKind::chain ? 0.2f : 0.0f); }
+  bool has_budgets() const { return least_budget() > 0; }
 };
-// back-propagation, dfa, drtp, diff-project, fixed-dtp.
+// back-propagation, dfa, drtp, diff-project, fixed-dtp, chain, dtp, forward-forward, hebb.
 Result<RuleKind> parse_rule(std::string_view name);
 std::string_view rule_name(RuleKind kind);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "learn/forward_forward.hpp"
+#include "learn/kfac.hpp"
 #include "learn/layerwise.hpp"
 #include "learn/scribe.hpp"
 #include "learn/signals.hpp"
@@ -86,9 +88,15 @@ class Updater {
   }
 
   // rows: of a sparse gradient (Differentiator::rows); empty: all.
-  Status update(const Trained& p, const Tensor& gradient, const Tensor& rows = {}) {
+  // direction: of kfac, to be followed as it is.
+  Status update(const Trained& p, const Tensor& gradient, const Tensor& rows = {},
+                bool direction = false) {
     LOOM_ASSIGN(Tensor g, clipped(gradient));
     LOOM_ASSIGN(Tensor scale, layer_scale(gradient));
+    const bool weighed = p.param < t_.factors.size() && !t_.factors[p.param].empty();
+    if (weighed) {
+      LOOM_ASSIGN(scale, scribe_.binary(scale, t_.factors[p.param], BinaryKind::mul));
+    }
     if (options_.noise.std > 0) LOOM_TRY(add_noise(p, g, scale));
     OptimizeArgs o;
     o.p = p.master;
@@ -109,7 +117,8 @@ class Updater {
     o.v = p.v;
     o.hyper = hyper_of(t_.hyper, p.group);
     o.scale = scale;
-    o.kind = options_.optimizer.kind;
+    o.kind = direction ? OptimizerKind::momentum : options_.optimizer.kind;
+    if (direction) o.v = {};
     o.beta1 = options_.optimizer.beta1;
     o.beta2 = options_.optimizer.beta2;
     o.eps = options_.optimizer.eps;
@@ -381,16 +390,26 @@ namespace {
 
 // Gradients of all parameters, and their updates unless they are gathered first. Returns what is
 // NaN where the step is dropped.
-Result<Tensor> record_learning(Trace& trace, const TrainStepOptions& options,
-                               const std::vector<Trained>& trained, StepTensors& t, bool together) {
-  Differentiator d(trace);
-  d.checkpoint(segments(t.network, options.checkpoint_cells));
+Result<Tensor> record_learning(Trace& trace, const Network& network,
+                               const TrainStepOptions& options, const std::vector<Trained>& trained,
+                               StepTensors& t, bool together) {
   Scribe s(trace);
+  // Tensors behind it have no gradients, but for the passes that a rule adds.
+  std::optional<Differentiator> late;
+  const bool contrasts = options.rule.kind == RuleKind::forward_forward;
+  if (!contrasts) late.emplace(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
   const bool given = options.given_loss || options.loss.sequence();
   LOOM_TRY(given ? record_given(trace, s, t, dy, together)
                  : record_loss(trace, s, options, t, dy, together));
-  const bool alone = options.accumulate == 1 && !options.optimizer.lbfgs();
+  Contrast contrast;
+  if (contrasts) {
+    LOOM_ASSIGN(contrast, record_contrast(trace, network, options, t, dy));
+    late.emplace(trace);
+  }
+  Differentiator& d = *late;
+  d.checkpoint(segments(t.network, options.checkpoint_cells));
+  const bool alone = !options.gathers();
   for (const Trained& p : trained) {
     if (!p.frozen) d.want(p.weight, p.gradient, !alone);
   }
@@ -422,13 +441,14 @@ Result<Tensor> record_learning(Trace& trace, const TrainStepOptions& options,
     LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
     d.seed(added.value, weight);
   }
-  LOOM_TRY(record_signals(trace, options, t, dy, d));
+  LOOM_TRY(contrasts ? contrast.hand_to(d, t) : record_signals(trace, network, options, t, dy, d));
   d.on_done([&](const Tensor& of, const Tensor&) -> Status {
     noted(of);
     return {};
   });
   if (!alone) {
     LOOM_TRY(d.run());
+    if (t.kfac != nullptr) LOOM_TRY(t.kfac->record_factors(trace, options, trained, t, dy));
     return t.loss;
   }
 
@@ -482,7 +502,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   } else {
     LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   }
-  LOOM_ASSIGN(const Tensor scale, record_learning(trace, options, trained, t, together));
+  LOOM_ASSIGN(const Tensor scale, record_learning(trace, network, options, trained, t, together));
   if (!t.network.kept.empty()) {
     Scribe s(trace);
     const Tensor finite = s.fresh(Shape{1, 1});
@@ -515,9 +535,16 @@ Status record_update(Trace& trace, const TrainStepOptions& options,
   }
   LOOM_TRY(updater.begin(t.loss));
   if (updater.needs_all()) LOOM_TRY(updater.clip_all(gradients));
-  for (const Trained& p : trained) {
+  std::vector<Tensor> directions(trained.size());
+  if (t.kfac != nullptr) {
+    Scribe s(trace);
+    LOOM_ASSIGN(directions, t.kfac->record_directions(s, trained, t));
+  }
+  for (size_t i = 0; i < trained.size(); ++i) {
+    const Trained& p = trained[i];
     if (p.frozen) continue;
-    LOOM_TRY(updater.update(p, p.gradient));
+    const bool given = !directions[i].empty();
+    LOOM_TRY(updater.update(p, given ? directions[i] : p.gradient, {}, given));
     if (!together) LOOM_TRY(updater.ops().fill({p.gradient, 0.0f}));
   }
   LOOM_TRY(updater.finish());

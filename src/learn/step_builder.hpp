@@ -26,11 +26,15 @@ Tensor bytes_of(const Buffer& memory);
 // Zero-filled memory that outlives the programs; `memory` owns it.
 Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory);
 
-struct SignalCut;
+struct SignalPlan;
+class Kfac;
 
 // Tensors that the host fills or reads.
 struct StepTensors {
-  const std::vector<SignalCut>* cuts = nullptr;  // of a learning rule; null: back-propagation
+  const SignalPlan* plan = nullptr;  // of a learning rule; null: back-propagation
+  const Kfac* kfac = nullptr;        // of that optimizer
+  // What the gradients of every parameter are multiplied by; empty: 1, for all or for this one.
+  std::vector<Tensor> factors;
   TracedNetwork network;
   std::vector<Tensor> targets;  // per head
   Tensor weight, loss;

@@ -1,5 +1,6 @@
 // What a training step would take, before anything of it is made.
 #include "learn/hyper.hpp"
+#include "learn/kfac.hpp"
 #include "learn/layerwise.hpp"
 #include "learn/step_builder.hpp"
 #include "learn/train_step.hpp"
@@ -27,8 +28,7 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
     const Moments moments = moments_of(options.optimizer, p.spec.shape);
     if (moments.m) one.m = trace.fresh(*moments.m);
     if (moments.v) one.v = trace.fresh(*moments.v);
-    const bool gathers = options.accumulate > 1 || options.optimizer.lbfgs();
-    if (gathers) one.gradient = trace.fresh(p.spec.shape);
+    if (options.gathers()) one.gradient = trace.fresh(p.spec.shape);
   }
   const auto kept = static_cast<size_t>(trace.tensors());
   LOOM_TRY(record_step(trace, network, options, trained, nullptr, t, ops.device != nullptr));
@@ -39,8 +39,13 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
   // Pairs of L-BFGS; averages, what they replace while they are shown, and slow weights.
   const int64_t pairs = 2 * options.optimizer.history + (options.average.any() ? 2 : 0) +
                         (options.lookahead.every > 0 ? 1 : 0);
+  int64_t factors = 0;
+  if (options.optimizer.kfac()) {
+    LOOM_ASSIGN(factors, Kfac::planned_bytes(network, options));
+  }
   const auto commands = static_cast<int64_t>(trace.commands().size() * sizeof(Command));
-  return Program::planned_bytes(trace, pins, ops) + commands + pairs * network.param_count() * 4;
+  return Program::planned_bytes(trace, pins, ops) + commands + factors +
+         pairs * network.param_count() * 4;
 }
 
 }  // namespace loom::core

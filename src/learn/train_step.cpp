@@ -105,8 +105,12 @@ Status TrainStep::Impl::make_state() {
     if (!t.empty()) state.push_back({network->cells()[i].at.str() + "/feedback", t});
   }
   LOOM_TRY(make_following());
-  LOOM_ASSIGN(cuts, make_cuts(*network, options, memory));
-  tensors.cuts = &cuts;
+  LOOM_ASSIGN(plan, make_plan(*network, options, memory, state));
+  tensors.plan = &plan;
+  if (options.optimizer.kfac()) {
+    LOOM_ASSIGN(kfac, Kfac::create(*network, options, trained, memory, state));
+    tensors.kfac = kfac.get();
+  }
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (ops->device != nullptr) {
     LOOM_ASSIGN(reports, loom::core::persistent(Shape{kReports, 4}, reports_memory));
@@ -158,7 +162,8 @@ Status TrainStep::Impl::make_programs() {
   kept.hyper = tensors.hyper;
   kept.numbers = tensors.numbers;
   kept.report = tensors.report;
-  kept.cuts = tensors.cuts;
+  kept.plan = tensors.plan;
+  kept.kfac = tensors.kfac;
   tensors = std::move(kept);
   given.reset();
   Trace forward(DType::f32, true);
@@ -186,7 +191,8 @@ Status TrainStep::Impl::make_given() {
   given_tensors.hyper = tensors.hyper;
   given_tensors.numbers = tensors.numbers;
   given_tensors.report = tensors.report;
-  given_tensors.cuts = tensors.cuts;
+  given_tensors.plan = tensors.plan;
+  given_tensors.kfac = tensors.kfac;
   Trace trace(DType::f32, true);
   LOOM_TRY(record_step(trace, *network, own, trained, tensors_of(feedback), given_tensors,
                        ops->device != nullptr));
@@ -213,6 +219,7 @@ Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
 }
 
 Status TrainStep::Impl::set_hyper(double rate) {
+  if (kfac != nullptr) LOOM_TRY(kfac->begin(updates * options.accumulate + batches, *ops));
   if (options.noise.std > 0) {
     tensors.numbers.f32()[2] = static_cast<float>(options.noise.deviation(updates));
     LOOM_TRY(to_device(*ops, tensors.numbers));
@@ -230,6 +237,7 @@ Status TrainStep::Impl::prepare(double rate) {
 
 // The update of record_step() or record_update().
 Status TrainStep::Impl::update_recorded(StepResult& result) {
+  if (kfac != nullptr && kfac->due(updates)) LOOM_TRY(kfac->invert(*ops, *pool));
   if (update != nullptr) LOOM_TRY(update->run());
   LOOM_TRY(to_host(*ops, {tensors.report, tensors.loss}));
   result.norm = static_cast<double>(tensors.report.f32()[0]);
@@ -255,6 +263,8 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
   if (options.accumulate < 1) {
     return invalid(cat("accumulate is ", options.accumulate, ", must be at least 1"));
   }
+  if (options.native && options.optimizer.kfac())
+    return invalid("kfac does not go with native training; leave one of them out");
   if (options.native && options.accumulate > 1) {
     return invalid(
         "native training (without f32 masters) cannot add up gradients; set accumulate to 1");
@@ -304,6 +314,7 @@ Result<StepResult> TrainStep::Impl::finish_step(double rate, const Tensor& loss)
     LOOM_TRY(lbfgs != nullptr ? update_lbfgs(rate, result) : update_recorded(result));
   }
   if (!due || lbfgs != nullptr || loss.data != tensors.loss.data) LOOM_TRY(to_host(*ops, {loss}));
+  if (!plan.stats.empty()) LOOM_TRY(to_host(*ops, {plan.stats}));
   result.loss = static_cast<double>(loss.f32()[0]);
   if (!result.updated) return result;
   ++updates;
@@ -469,6 +480,17 @@ int64_t TrainStep::updates() const {
 }
 const std::vector<Tensor>& TrainStep::gradients() const {
   return impl_->gradients;
+}
+
+const Tensor& TrainStep::link_stats() const {
+  return impl_->plan.stats;
+}
+std::vector<size_t> TrainStep::link_cells() const {
+  std::vector<size_t> cells;
+  if (impl_->plan.stats.empty()) return cells;
+  for (const SignalCut& cut : impl_->plan.cuts) cells.push_back(cut.below);
+  cells.push_back(impl_->network->cells().size() - 1);
+  return cells;
 }
 
 int64_t TrainStep::pending() const {

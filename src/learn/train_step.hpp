@@ -55,6 +55,8 @@ struct TrainStepOptions {
   // What matrices are packed in from the first step on; masters start from the values that the
   // network holds when the step is made. Cells with a dtype of their own keep it.
   std::optional<DType> dtype;
+  // Gradients are kept, and the update is a recording of its own.
+  bool gathers() const { return accumulate > 1 || optimizer.lbfgs() || optimizer.kfac(); }
   // Records the forward pass in place of trace_network(), for networks that run otherwise: the
   // ticks of a mesh. Empty: one pass over the cells.
   std::function<Result<TracedNetwork>(Trace& trace, const TraceOptions& options)> forward;
@@ -163,6 +165,11 @@ class TrainStep {
   // Gradient of each parameter (options.accumulate > 1 only), in the order of Network::params();
   // empty for buffers and for those that are frozen.
   const std::vector<Tensor>& gradients() const;
+  // With options.rule.stats, of the last run: a row per link, which is a cell in front of one with
+  // parameters, and the last cell: [links, 5] of budget, gap, 1 where its gate was closed, cosine
+  // with the gradient of the loss, root mean square of the signal (learn/budgets.hpp). Else empty.
+  const Tensor& link_stats() const;
+  std::vector<size_t> link_cells() const;  // into Network::cells()
   int64_t arena_bytes() const;
   int64_t state_bytes() const;
   // Bytes that create() would take for the recording of a step, its tensors, masters, moments and

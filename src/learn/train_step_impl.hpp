@@ -6,6 +6,7 @@
 #include <span>
 
 #include "learn/hyper.hpp"
+#include "learn/kfac.hpp"
 #include "learn/lbfgs.hpp"
 #include "learn/signals.hpp"
 #include "learn/step_builder.hpp"
@@ -31,7 +32,7 @@ struct TrainStep::Impl {
   ThreadPool* pool = nullptr;
   StepTensors tensors;
   std::vector<Trained> trained;
-  std::vector<SignalCut> cuts;
+  SignalPlan plan;
   std::vector<Buffer> memory;
   std::vector<StateTensor> state;
   FeedbackMemory feedback;
@@ -45,6 +46,7 @@ struct TrainStep::Impl {
   int64_t batches = 0;  // since the last update
   LayerObserver observer;
   std::unique_ptr<Lbfgs> lbfgs;
+  std::unique_ptr<Kfac> kfac;
   Attached attached;
   // Steps begun: on a device their reports, in a ring of their own, of which whole groups are
   // fetched while later steps run. As many steps are begun ahead as run in kAhead.
@@ -66,7 +68,7 @@ struct TrainStep::Impl {
   Following average, slow;  // averages that are shown, and slow weights of lookahead
   std::vector<std::vector<std::byte>> hidden;  // what averages stand in place of; empty: nothing
   std::vector<MemoryRange> ranges() const;
-  bool gathers() const { return options.accumulate > 1 || options.optimizer.lbfgs(); }
+  bool gathers() const { return options.gathers(); }
 
   Result<Tensor> persistent(const Shape& shape) { return loom::core::persistent(shape, memory); }
   Status make_weight(int i, Recorder& recorder, Trained& one);
@@ -91,7 +93,7 @@ struct TrainStep::Impl {
   // So do those that are followed, since what follows counts the updates.
   bool overlaps() const {
     return ops->device != nullptr && !gathers() && !observer && feedback.empty() &&
-           average.pairs.empty() && slow.pairs.empty();
+           average.pairs.empty() && slow.pairs.empty() && plan.stats.empty();
   }
   Status prepare(double rate);
   Status ask();

@@ -388,6 +388,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
     }
     s.fill_targets(train, order, first, count, s.step->targets(), s.step->weight(), each);
     LOOM_TRY(s.step->begin(report.learning_rate));
+    add_links(*s.step, report.links);
     if ((i + 1) % ahead != 0) continue;
     LOOM_ASSIGN(const std::vector<StepResult> results, s.step->ready());
     LOOM_TRY(note(results));
@@ -395,6 +396,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
   LOOM_TRY(note(results));
   report.train_loss = all > 0 ? sum / all : 0.0;
+  share_links(report.links, steps);
   const int64_t from = s.options.step.average.from;
   if (from > 0 && report.epoch >= from) LOOM_TRY(s.step->average());
   if (validation.samples > 0) {

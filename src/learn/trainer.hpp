@@ -9,6 +9,7 @@
 
 #include "learn/calibrate.hpp"
 #include "learn/dataset.hpp"
+#include "learn/links.hpp"
 #include "learn/scores.hpp"
 #include "learn/train_step.hpp"
 
@@ -47,6 +48,7 @@ struct EpochReport {
   double gradient_norm = 0;
   int64_t dropped = 0;  // updates that were not finite
   bool best = false, last = false;
+  std::vector<LinkReport> links;  // with options.step.rule.stats
 };
 
 // What a run has come to, besides TrainStep::state(). Plain numbers, to be saved with it.

@@ -103,6 +103,7 @@ Status gradient_rule(Differentiator& d, const ConvArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.y, dy));
+  LOOM_TRY(d.tell({a.w, a.bias, a.x, dz, &a.shape}));
   LOOM_ASSIGN(const Target x, d.place(a.x, true));
   if (!x.out.empty()) {
     ConvDxArgs c;

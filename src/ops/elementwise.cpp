@@ -107,7 +107,8 @@ Status gradient_rule(Differentiator& d, const UnaryArgs& a) {
   if (dy.empty() || a.kind == UnaryKind::step) return {};
   LOOM_ASSIGN(const Target x, d.place(a.x));
   if (x.out.empty()) return {};
-  if (a.kind == UnaryKind::linear) {
+  const bool activation = a.kind <= UnaryKind::hard_swish;
+  if (a.kind == UnaryKind::linear || (activation && !d.has_slopes())) {
     LOOM_TRY(d.ops().unary({dy, x.out}));
   } else if (result_tells(a.kind)) {
     LOOM_TRY(d.ops().unary_dx({a.y, dy, x.out, a.kind, true}));

@@ -75,6 +75,15 @@ void Differentiator::replace(const Tensor& t, const Tensor& gradient) {
   slots_[static_cast<size_t>(slot_for(t))].replaced = true;
 }
 
+void Differentiator::block(const Tensor& t) {
+  slots_[static_cast<size_t>(slot_for(t))].replaced = true;
+}
+
+void Differentiator::follow(const Tensor& t) {
+  Slot& slot = slots_[static_cast<size_t>(slot_for(t))];
+  slot.needed = slot.silent = true;
+}
+
 Tensor Differentiator::gradient(const Tensor& t) const {
   return find(t) < 0 ? Tensor{} : of(t);
 }
@@ -118,7 +127,7 @@ Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) 
 Result<Differentiator::Target> Differentiator::place(const Tensor& t, bool adds) {
   Target p;
   const int64_t index = find(t);
-  if (index < 0 || !slots_[static_cast<size_t>(index)].asked()) return p;
+  if (index < 0 || !slots_[static_cast<size_t>(index)].computed()) return p;
   Slot& slot = slots_[static_cast<size_t>(index)];
   if (!slot.rows.empty()) return one_reader(slot.base);
   if (slot.gradient.empty()) slot.gradient = trace_.fresh(slot.base.shape);
@@ -143,7 +152,7 @@ Result<Differentiator::Target> Differentiator::place(const Tensor& t, bool adds)
 
 Result<Tensor> Differentiator::place_rows(const Tensor& t, const Tensor& rows) {
   const int64_t index = find(t);
-  if (index < 0 || !slots_[static_cast<size_t>(index)].asked()) return Tensor{};
+  if (index < 0 || !slots_[static_cast<size_t>(index)].computed()) return Tensor{};
   Slot& slot = slots_[static_cast<size_t>(index)];
   if (!slot.gradient.empty() && trace_.find(slot.gradient.data) < 0) {
     return invalid(

@@ -30,6 +30,14 @@ class Differentiator {
   // readers would add up to: nothing is computed for it from them. For learning rules that are not
   // back-propagation; after want() of the same tensor.
   void replace(const Tensor& t, const Tensor& gradient);
+  // Nothing is computed for the gradient of `t` from its readers, and what makes it gets none.
+  void block(const Tensor& t);
+  // Gradients are asked for as if that of `t` were wanted, but it is not computed: for those who
+  // look at what comes on the way (on_product).
+  void follow(const Tensor& t);
+  // Activations hand gradients on as they are, as if their slope were 1: for learning rules that
+  // send differences of values down, not gradients.
+  void through_activations() { slopes_ = false; }
   // Gradient checkpointing (Chen et al., 2016). ends: ascending; commands [ends[i - 1], ends[i])
   // are a segment. Before the gradients of a segment its commands are recorded once more, into
   // tensors of their own, so that the first ones are dead when the segment is left; only what other
@@ -42,6 +50,16 @@ class Differentiator {
   // could add to its gradient. Empty gradient: the loss does not depend on it.
   using Done = std::function<Status(const Tensor& t, const Tensor& gradient)>;
   void on_done(Done done) { done_ = std::move(done); }
+  // A product x w^T of the trace whose result has a gradient: dz is that before the activation.
+  // shape: of a convolution, else null.
+  struct Product {
+    Tensor w, bias, x, dz;
+    const ConvShape* shape = nullptr;
+  };
+  // Called with every product by a packed weight and every convolution, in the order of the
+  // backward pass: optimizers that estimate curvature read both sides of it.
+  using OnProduct = std::function<Status(const Product& product)>;
+  void on_product(OnProduct on_product) { on_product_ = std::move(on_product); }
   // The gradient of a wanted tensor; empty when the loss does not depend on it.
   Tensor gradient(const Tensor& t) const;
   // Not empty: the gradient is sparse. Row r of it belongs to row rows[r] of the tensor, where that
@@ -68,6 +86,10 @@ class Differentiator {
   bool wants(const Tensor& t) const {
     return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].asked();
   }
+  bool has_slopes() const { return slopes_; }
+  Status tell(const Product& product) const {
+    return on_product_ ? on_product_(product) : Status{};
+  }
   Recorder& ops() { return recorder_; }
   Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
   Tensor fresh(const Shape& shape, DType dtype) { return trace_.fresh(shape, dtype); }
@@ -85,7 +107,9 @@ class Differentiator {
     std::vector<Part> written;  // parts that hold a contribution; others hold 0
     bool needed = false;        // it depends on something wanted
     bool replaced = false;      // replace(): readers add nothing
+    bool silent = false;        // follow(): asked for, and never computed
     bool asked() const { return needed && !replaced; }
+    bool computed() const { return asked() && !silent; }
     int64_t first_read = -1;  // command
   };
 
@@ -107,11 +131,13 @@ class Differentiator {
   std::vector<const std::byte*> real_;  // addresses of slots beyond the trace's
   std::vector<int64_t> wanted_;         // slots in the order of want()
   int64_t trace_slots_ = 0;
+  bool slopes_ = true;
   std::vector<int64_t> segment_ends_;
   std::vector<Command> forward_;  // as gradients see them: reading second copies
   std::vector<int64_t> copies_;   // per slot of the trace: the tensor that is its copy; -1: none
   std::vector<int64_t> copied_;   // per tensor of the trace behind the slots: the slot it copies
   Done done_;
+  OnProduct on_product_;
 };
 
 }  // namespace loom::core

@@ -24,7 +24,7 @@ constexpr bool result_tells(UnaryKind kind) {
 // The gradient before a fused activation, given that after it.
 inline Result<Tensor> before_activation(Differentiator& d, Activation kind, const Tensor& y,
                                         const Tensor& dy) {
-  if (kind == Activation::linear) return dy;
+  if (kind == Activation::linear || !d.has_slopes()) return dy;
   const Tensor dz = d.fresh(y.shape);
   LOOM_TRY(d.ops().unary_dx({y, dy, dz, static_cast<UnaryKind>(kind), true}));
   return dz;

@@ -77,6 +77,7 @@ Status gradient_rule(Differentiator& d, const MatmulArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};
   LOOM_ASSIGN(const Tensor dz, before_activation(d, a.activation, a.y, dy));
+  LOOM_TRY(d.tell({a.w, a.bias, a.x, dz}));
   LOOM_ASSIGN(const Target x, d.place(a.x, true));
   if (!x.out.empty()) LOOM_TRY(d.ops().matmul_dx({dz, a.w, x.out, x.accumulate}));
   LOOM_ASSIGN(const Target w, d.place(a.w, true));

@@ -111,6 +111,7 @@ OPTIMIZER = {
     "lamb": 14,
     "adafactor": 15,
     "muon": 16,
+    "kfac": 17,
 }
 SCHEDULE = {
     "constant": 0,

@@ -80,10 +80,14 @@ class Muon(Optimizer):
     KIND = "muon"
 
 
+class Kfac(Optimizer):
+    KIND = "kfac"
+
+
 OPTIMIZERS = {
     c.KIND: c
     for c in (Sgd, Momentum, Nesterov, RmsProp, Adam, AdamW, Lion, Lbfgs, Adagrad, Adadelta, NAdam,
-              Adamax, RAdam, Lamb, Adafactor, Muon)
+              Adamax, RAdam, Lamb, Adafactor, Muon, Kfac)
 }  # fmt: skip
 
 

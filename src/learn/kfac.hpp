@@ -1,0 +1,86 @@
+// K-FAC: gradients of the weights of products and convolutions, multiplied by an approximate
+// inverse of the Fisher information (Martens and Grosse, 2015; for convolutions Grosse and Martens,
+// 2016). Of a product with inputs a, at T positions of each of n predictions, and gradients g of
+// what comes before the activation:
+//   A = E[sum over positions of a a'],  G = E[mean over positions of g g'],  both moving averages:
+//       of update k, from 1, the share min(1 - 1 / k, decay) stays
+//   g   gradients of the loss with targets drawn from the prediction (softmax_ce, mse); of other
+//       losses those of the targets that are there
+//   pi  = sqrt((trace A / size of A) / (trace G / size of G)), l = sqrt(damping)
+//   direction of a weight W: (G + l / pi)^-1 dW (A + l pi)^-1; of its bias: (G + l / pi)^-1 db
+//   step  nu = min(1, sqrt(trust / (rate^2 sum of direction * gradient))): the most that the
+//       prediction may change, as a divergence; then m = beta1 m + nu direction, W -= rate m
+// Inverses are taken every few updates from a Cholesky factor in doubles, on the host, with sums in
+// a fixed order. Everything else (norms, tables, convolutions in groups, sides above kMostSide)
+// takes steps of Adam with the same rate. Private to the room.
+#pragma once
+
+#include <memory>
+
+#include "learn/step_builder.hpp"
+
+namespace loom::core {
+
+class Scribe;
+
+class Kfac {
+ public:
+  static constexpr int64_t kMostSide = 4096;
+
+  // Finds the products of `network` whose weights are trained. Factors go to `memory` and `state`.
+  // Errors: invalid_argument where there is none, or for a mesh.
+  static Result<std::unique_ptr<Kfac>> create(const Network& network,
+                                              const TrainStepOptions& options,
+                                              const std::vector<Trained>& trained,
+                                              std::vector<Buffer>& memory,
+                                              std::vector<StateTensor>& state);
+  // Bytes of the factors and inverses that create() would make.
+  static Result<int64_t> planned_bytes(const Network& network, const TrainStepOptions& options);
+
+  // Records the factors of a batch and their averages. dy: the gradient of the prediction.
+  Status record_factors(Trace& trace, const TrainStepOptions& options,
+                        const std::vector<Trained>& trained, const StepTensors& t,
+                        const Tensor& dy) const;
+  // Directions for the gradients of `trained`, by index; empty: the gradient itself, by Adam.
+  Result<std::vector<Tensor>> record_directions(Scribe& s, const std::vector<Trained>& trained,
+                                                const StepTensors& t) const;
+
+  // Before step `batches`, from 0: how much of the averages stays.
+  Status begin(int64_t batches, const Ops& ops) const;
+  bool due(int64_t updates) const { return updates % spec_.every == 0; }
+  // New inverses. Factors that are not positive definite leave the old ones.
+  Status invert(const Ops& ops, ThreadPool& pool) const;
+
+ private:
+  struct Side {
+    Tensor factor, inverse;
+  };
+  struct Layer {
+    Tensor weight;  // when it was found; morph() may have moved it since
+    size_t trained = 0;
+    int64_t bias = -1;  // into what is trained; -1: none
+    bool is_conv = false;
+    ConvShape shape;
+    Tensor identity;  // packed, [patch, patch]: a convolution with it gives the patches
+    Side in, out;
+  };
+  static Result<std::vector<Layer>> find(const Network& network, const TrainStepOptions& options,
+                                         const std::vector<Trained>* trained);
+  Status make(Layer& layer, const std::string& path, std::vector<Buffer>& memory,
+              std::vector<StateTensor>& state);
+  Status add_conv(Scribe& s, const Layer& layer, const Differentiator::Product& use,
+                  const Tensor& a, const Tensor& g) const;
+  Status record_layer(Scribe& s, const Layer& layer,
+                      const std::vector<Differentiator::Product>& uses, double predictions,
+                      const Tensor& finite) const;
+
+  KfacSpec spec_;
+  std::vector<Layer> layers_;
+  Tensor mix_;  // [4]: hyper of an op that moves averages, the share first
+};
+
+// The inverse of a symmetric matrix [n, n] with `shift` on its diagonal, of which the upper half is
+// read. `work`: n * n doubles. False: it is not positive definite, and `to` is as it was.
+bool invert_shifted(const Tensor& from, double shift, std::vector<double>& work, const Tensor& to);
+
+}  // namespace loom::core
