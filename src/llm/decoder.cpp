@@ -107,36 +107,64 @@ Status check_decoder(const Network& network, const DecoderConfig& config,
                   where);
 }
 
+namespace {
+
+// What the public configurations (config.json) of these models say.
+struct NamedShape {
+  std::string_view name;
+  int64_t hidden, inner, layers, heads, kv_heads, vocab, positions;
+  double theta;
+  double rope_factor = 0;  // of the llama3 scaling; 0: none
+  bool tied = true;
+  bool bias = false;  // of queries, keys and values
+  double eps = 1e-5;
+};
+
+constexpr NamedShape kShapes[] = {
+    {"smollm2-135m", 576, 1536, 30, 9, 3, 49152, 8192, 100000},
+    {"smollm2-360m", 960, 2560, 32, 15, 5, 49152, 8192, 100000},
+    {"qwen2.5-0.5b", 896, 4864, 24, 14, 2, 151936, 32768, 1000000, 0, true, true, 1e-6},
+    {"llama-3.2-1b", 2048, 8192, 16, 32, 8, 128256, 131072, 500000, 32},
+    {"smollm2-1.7b", 2048, 8192, 24, 32, 32, 49152, 8192, 130000},
+    {"llama-3.2-3b", 3072, 8192, 28, 24, 8, 128256, 131072, 500000, 32},
+    {"llama-3.1-8b", 4096, 14336, 32, 32, 8, 128256, 131072, 500000, 8, false},
+    {"shakespeare", 192, 512, 8, 3, 1, 4096, 1024, 100000},
+    {"tiny", 64, 160, 2, 4, 2, 256, 512, 10000}};
+
+DecoderConfig config_of(const NamedShape& shape) {
+  DecoderConfig c;
+  c.architecture = shape.bias ? "Qwen2ForCausalLM" : "LlamaForCausalLM";
+  c.model_type = shape.bias ? "qwen2" : "llama";
+  c.hidden_size = shape.hidden;
+  c.intermediate_size = shape.inner;
+  c.num_layers = shape.layers;
+  c.num_heads = shape.heads;
+  c.num_kv_heads = shape.kv_heads;
+  c.head_dim = shape.hidden / shape.heads;
+  c.vocab_size = shape.vocab;
+  c.max_positions = shape.positions;
+  c.rms_norm_eps = shape.eps;
+  c.tie_word_embeddings = shape.tied;
+  c.attention_bias = shape.bias;
+  c.rope_theta = shape.theta;
+  if (shape.rope_factor > 0) {
+    c.rope = RopeKind::llama3;
+    c.rope_factor = shape.rope_factor;
+    c.rope_low_freq_factor = 1;
+    c.rope_high_freq_factor = 4;
+    c.rope_original_max_positions = 8192;
+  }
+  return c;
+}
+
+}  // namespace
+
 Result<DecoderConfig> shape_config(std::string_view name) {
-  struct Row {
-    std::string_view name;
-    int64_t hidden, inner, layers, heads, kv_heads, vocab, positions;
-    double theta;
-  };
-  constexpr Row kRows[] = {{"smollm2-135m", 576, 1536, 30, 9, 3, 49152, 8192, 100000},
-                           {"smollm2-360m", 960, 2560, 32, 15, 5, 49152, 8192, 100000},
-                           {"shakespeare", 192, 512, 8, 3, 1, 4096, 1024, 100000},
-                           {"tiny", 64, 160, 2, 4, 2, 256, 512, 10000}};
   const std::string word = to_lower_ascii(name);
   std::vector<std::string> known;
-  for (const Row& r : kRows) {
-    known.emplace_back(r.name);
-    if (r.name != word) continue;
-    DecoderConfig c;
-    c.architecture = "LlamaForCausalLM";
-    c.model_type = "llama";
-    c.hidden_size = r.hidden;
-    c.intermediate_size = r.inner;
-    c.num_layers = r.layers;
-    c.num_heads = r.heads;
-    c.num_kv_heads = r.kv_heads;
-    c.head_dim = r.hidden / r.heads;
-    c.vocab_size = r.vocab;
-    c.max_positions = r.positions;
-    c.rms_norm_eps = 1e-5;
-    c.tie_word_embeddings = true;
-    c.rope_theta = r.theta;
-    return c;
+  for (const NamedShape& shape : kShapes) {
+    known.emplace_back(shape.name);
+    if (shape.name == word) return config_of(shape);
   }
   return invalid(cat("unknown shape '", printable(name), "'; known are ", join(known, ", ")));
 }

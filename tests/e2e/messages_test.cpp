@@ -118,7 +118,8 @@ TEST_F(Messages, OfALineThatIsWrong) {
       {"run $S -p x --device tpu", kUsage,
        "unknown device 'tpu'; choose from cpu, gpu; did you mean 'cpu'?"},
       {"bench llm --shape huge", kUsage,
-       "unknown shape 'huge'; known are smollm2-135m, smollm2-360m, shakespeare, tiny"},
+       "unknown shape 'huge'; known are smollm2-135m, smollm2-360m, qwen2.5-0.5b, llama-3.2-1b, "
+       "smollm2-1.7b, llama-3.2-3b, llama-3.1-8b, shakespeare, tiny"},
   };
   expect_all(cases);
 }
