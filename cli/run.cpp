@@ -21,6 +21,7 @@ struct RunFlags {
   Option prompt_option;
   GenerateOptions generate;
   int64_t context = 0, chunk = 256;
+  std::string cache_type = "float32";
 };
 
 class Runner {
@@ -83,6 +84,9 @@ class Runner {
     const int64_t wanted = prompt_tokens + std::min(f_.generate.max_tokens, limit);
     options.context = f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(wanted, 1));
     options.chunk = f_.chunk;
+    const Result<DType> cache = parse_dtype(f_.cache_type);
+    if (!cache.ok()) return cache.error();
+    options.cache_type = *cache;
     if (!f_.engine.strict) {
       options.device_failed = [](const Error& why) {
         const std::string line = why.str();
@@ -238,6 +242,9 @@ Verb add_run(Command app) {
   verb.option("--date", f->date,
               "Today for a chat template that tells it: 2024-07-26 (default: UTC)");
   add_sampling(verb, f->generate);
+  verb.option("--cache-type", f->cache_type,
+              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
+      .show_default();
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);
   verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")

@@ -3,6 +3,7 @@
 // fail returns a Result; an Error prints as one line: what went wrong, where, what to do.
 #pragma once
 
+#include "loom/batch.hpp"           // IWYU pragma: export
 #include "loom/cluster.hpp"         // IWYU pragma: export
 #include "loom/convert.hpp"         // IWYU pragma: export
 #include "loom/dataset.hpp"         // IWYU pragma: export

@@ -14,11 +14,15 @@ namespace {
 
 constexpr std::string_view kNumerics = "loom numerics 2";
 
-std::string fingerprint_of(const Model& model) {
+std::string fingerprint_of(const Model& model, loom::DType cache) {
   BytesHash hash;
   hash.add(std::as_bytes(std::span(kNumerics)));
   const std::string_view dtype = loom::dtype_name(model.info().dtype);
   hash.add(std::as_bytes(std::span(dtype)));
+  if (cache != loom::DType::float32) {
+    const std::string_view name = loom::dtype_name(cache);
+    hash.add(std::as_bytes(std::span(name)));
+  }
   for (const Param& param : model.impl().model.network().params()) {
     hash.add(
         {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
@@ -121,7 +125,7 @@ uint64_t seed_of(uint64_t seed, int64_t choice) {
 
 Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options) {
   std::unique_ptr<Service> made(new Service(std::move(model), options));
-  made->fingerprint_ = fingerprint_of(made->model_);
+  made->fingerprint_ = fingerprint_of(made->model_, options.scheduler.session.cache_type);
   made->started_ = unix_seconds();
   LOOM_ASSIGN(made->scheduler_, Scheduler::create(made->model_, options.scheduler));
   return made;
