@@ -30,6 +30,7 @@ struct RunFlags {
   std::string draft;  // a model
   int64_t guesses = 8, texts = 1;
   int64_t context = 0, chunk = 256;
+  std::string cache_type = "float32";
 };
 
 // Whether a value of the command line is meant as JSON: anything else is text.
@@ -94,14 +95,16 @@ class Runner {
   int chat(const std::string* question) {
     ChatFlags flags;
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
-    const ModelSessionOptions session = session_options(length);
+    const Result<ModelSessionOptions> session = session_options(length);
+    if (!session.ok()) return fail(session.error());
     flags.conversation.system = f_.system;
     Result<ChatOptions> templating = chat_options(f_);
     if (!templating.ok()) return fail(templating.error());
     flags.conversation.templating = std::move(*templating);
-    flags.conversation.context = session.context;
-    flags.conversation.chunk = session.chunk;
-    flags.conversation.device_failed = session.device_failed;
+    flags.conversation.context = session->context;
+    flags.conversation.chunk = session->chunk;
+    flags.conversation.cache_type = session->cache_type;
+    flags.conversation.device_failed = session->device_failed;
     const Result<WhenFull> on_full = parse_when_full(f_.on_full);
     if (!on_full.ok()) return fail(on_full.error());
     flags.conversation.on_full = *on_full;
@@ -147,7 +150,7 @@ class Runner {
 
   // Room for the prompt and what may follow, and no more than the model was made for.
   Result<ModelSession> make_session(int64_t prompt_tokens) {
-    const ModelSessionOptions options = session_options(prompt_tokens);
+    LOOM_ASSIGN(const ModelSessionOptions options, session_options(prompt_tokens));
     if (draft_ != nullptr) {
       ModelSessionOptions smaller = options;
       smaller.context = std::min(options.context, draft_->info().context);
@@ -156,12 +159,15 @@ class Runner {
     }
     return model_.session(options);
   }
-  ModelSessionOptions session_options(int64_t prompt_tokens) const {
+  Result<ModelSessionOptions> session_options(int64_t prompt_tokens) const {
     ModelSessionOptions options;
     const int64_t limit = model_.info().context;
     const int64_t wanted = prompt_tokens + std::min(generate_.max_tokens, limit);
     options.context = f_.context > 0 ? f_.context : std::min(limit, std::max<int64_t>(wanted, 1));
     options.chunk = f_.chunk;
+    const Result<DType> cache = parse_dtype(f_.cache_type);
+    if (!cache.ok()) return cache.error();
+    options.cache_type = *cache;
     if (!f_.engine.strict) {
       options.device_failed = [](const Error& why) {
         const std::string line = why.str();
@@ -361,6 +367,9 @@ Verb add_run(Command app) {
       .range(1, 1024)
       .show_default()
       .excludes(chat);
+  verb.option("--cache-type", f->cache_type,
+              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
+      .show_default();
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);
   verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")

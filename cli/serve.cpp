@@ -20,7 +20,7 @@ namespace {
 struct ServeFlags {
   EngineFlags engine;
   ModelFlags model;
-  std::string host = "127.0.0.1", alias, key_file, log;
+  std::string host = "127.0.0.1", alias, key_file, log, cache_type = "float32";
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
   std::string defaults;
   std::vector<std::string> allow_hosts, allow_origins, without;
@@ -67,6 +67,7 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.service.scheduler.sessions = f.parallel;
   options.service.scheduler.waiting = f.queue;
   options.service.scheduler.session.context = f.context;
+  LOOM_ASSIGN(options.service.scheduler.session.cache_type, parse_dtype(f.cache_type));
   options.service.scheduler.session.chunk = f.chunk;
   if (!f.engine.strict) {
     options.service.scheduler.session.device_failed = [](const Error& why) {
@@ -154,6 +155,9 @@ Verb add_serve(Command app) {
       .show_default();
   verb.option("--queue", f->queue, "Texts that may wait; more are told to come again (429)")
       .range(0, 100000)
+      .show_default();
+  verb.option("--cache-type", f->cache_type,
+              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
       .show_default();
   verb.option("--context", f->context,
               "Positions of each session (default: the model's, at most 2048)")

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "api/impl.hpp"
+#include "bench_streams.hpp"
 #include "lab.hpp"
 #include "lab/logits_hash.hpp"
 #include "lab/machine_bench.hpp"
@@ -21,10 +22,11 @@ constexpr double kMachineSeconds = 1;  // that --machine measures
 
 struct BenchFlags {
   EngineFlags engine;
-  std::string shape = "smollm2-135m", dtype = "q4_0";
+  std::string shape = "smollm2-135m", dtype = "q4_0", cache_type = "float32";
   int64_t prefill = 113, decode = 57, chunk = 256, top_k = 0;
   int reps = 7;
   bool profile = false, json = false, machine = false;
+  std::vector<int64_t> streams;
 };
 
 // Tokens per second of the repetitions.
@@ -204,11 +206,19 @@ int run(const BenchFlags& f) {
   if (!engine.ok()) return fail(engine.error());
   const Result<loom::DType> dtype = loom::parse_dtype(f.dtype);
   if (!dtype.ok()) return fail(dtype.error());
+  const Result<loom::DType> cache = loom::parse_dtype(f.cache_type);
+  if (!cache.ok()) return fail(cache.error());
   Result<Model> model = Model::random(*engine, f.shape, *dtype, 1);
   if (!model.ok()) return fail(model.error());
+  if (!f.streams.empty()) {
+    return bench_streams(*engine, *model,
+                         {f.streams, f.prefill, f.decode, f.reps, f.profile, f.json, f.shape,
+                          static_cast<DType>(*cache)});
+  }
   LlmSessionOptions options;
   options.context = std::max<int64_t>(f.prefill + f.decode, 1);
   options.chunk = f.chunk;
+  options.cache = static_cast<DType>(*cache);
   options.activations = engine->impl().activations;
   Result<LlmSession> session = make_session(*model, options);
   if (!session.ok()) return fail(session.error());
@@ -264,9 +274,13 @@ Verb add_bench(Command app) {
       "llm", "Tokens per second of a language model with random weights; needs no file.");
   verb.examples(
       "  loom bench llm --shape smollm2-135m --dtype q4_0 --threads 2\n"
-      "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --profile");
+      "  loom bench llm --dtype bf16 --prefill 512 --decode 128 --profile\n"
+      "  loom bench llm --streams 1,8 --prefill 16");
   verb.option("--shape", f->shape, "A named shape; a wrong name lists them").show_default();
   verb.option("--dtype", f->dtype, "Number type of the weights").show_default();
+  verb.option("--cache-type", f->cache_type,
+              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
+      .show_default();
   verb.option("--prefill", f->prefill, "Prompt tokens").range(0, 1 << 24).show_default();
   verb.option("--decode", f->decode, "Tokens fed one by one").range(0, 1 << 24).show_default();
   verb.option("--top-k", f->top_k,
@@ -274,6 +288,10 @@ Verb add_bench(Command app) {
       .range(0, 1 << 24)
       .show_default();
   verb.option("--chunk", f->chunk, "Prompt tokens per pass").range(1, 1 << 20).show_default();
+  verb.option("--streams", f->streams,
+              "Texts that are written together, such as 1,8: their rates, and the ratios to the\n"
+              "first of them")
+      .split_at(',');
   verb.option("--reps", f->reps, "Repetitions, after one that warms up")
       .range(1, 1000000)
       .show_default();

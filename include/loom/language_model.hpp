@@ -81,6 +81,10 @@ struct ModelSessionOptions {
   int64_t context = 0;  // positions of the KV cache; 0: the model's, at most 2048
   int64_t chunk = 256;  // tokens per forward pass of a prompt; changes speed, never bits
   Activations activations = Activations::automatic;  // automatic: as the engine says
+  // Of keys and values: float32, float16, bfloat16 or q8_0 (blocks of 32 numbers of a head). Narrow
+  // types take a half or a quarter of the memory, and give other texts than float32 does; each
+  // gives the same on every machine. On a GPU float32 alone.
+  DType cache_type = DType::float32;
   // With an engine on a GPU: when that fails, feed() and generate() go on on the CPU with the
   // tokens so far, and call this with what happened. Unset: they return the error.
   std::function<void(const Error&)> device_failed{};
@@ -159,6 +163,14 @@ class LOOM_API ModelSession {
   // Forgets everything from `position` on; a position not reached yet changes nothing. logits()
   // stay those of the last feed().
   void rewind(int64_t position);
+
+  // What the session has read, with keys, values and logits, as a file, and back into a session of
+  // the same model, types and numerics: it goes on with the very bits, without reading the tokens
+  // again. The file is checked whole before anything changes. Errors: unsupported (on a GPU),
+  // bad_file (damaged, or of another model), out_of_range (more tokens than this context has room
+  // for), io_error.
+  Status save_state(const std::string& path) const;
+  Status load_state(const std::string& path);
 
   int64_t activation_bytes() const;  // memory for one forward pass
   int64_t cache_bytes() const;       // memory for keys, values and rotary tables

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "loom/architectures.hpp"   // IWYU pragma: export
+#include "loom/batch.hpp"           // IWYU pragma: export
 #include "loom/chat.hpp"            // IWYU pragma: export
 #include "loom/cluster.hpp"         // IWYU pragma: export
 #include "loom/convert.hpp"         // IWYU pragma: export

@@ -221,6 +221,7 @@ Result<Chat> Chat::create(const Model& model, const ConversationOptions& options
   ModelSessionOptions session_options;
   session_options.context = options.context;
   session_options.chunk = options.chunk;
+  session_options.cache_type = options.cache_type;
   session_options.device_failed = options.device_failed;
   LOOM_ASSIGN(ModelSession session, model.session(session_options));
   const int64_t room = session.context();

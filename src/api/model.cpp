@@ -159,7 +159,8 @@ Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turn
   return tokenize(text, false);
 }
 
-Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
+Result<core::LlmSessionOptions> core::session_options(const Model& model,
+                                                      const ModelSessionOptions& options) {
   core::LlmSessionOptions o;
   if (options.context < 0 || options.chunk < 1) {
     return core::invalid(core::cat("a session needs context >= 0 and chunk >= 1; got ",
@@ -167,13 +168,20 @@ Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
   }
   o.context = options.context;
   o.chunk = options.chunk;
+  o.cache = static_cast<core::DType>(options.cache_type);
   if (options.device_failed) {
-    o.device_failed = [engine = impl_->engine, told = options.device_failed](const Error& why) {
+    o.device_failed = [engine = model.impl().engine,
+                       told = options.device_failed](const Error& why) {
       engine->tell(LogLevel::warning, core::cat("the GPU failed, the CPU goes on: ", why.str()));
       told(why);
     };
   }
-  o.activations = core::activation_mode(options.activations, impl_->engine->activations);
+  o.activations = core::activation_mode(options.activations, model.impl().engine->activations);
+  return o;
+}
+
+Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
+  LOOM_ASSIGN(const core::LlmSessionOptions o, core::session_options(*this, options));
   LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
   core::Holding held(impl_->engine->books, core::Held::sessions,
                      session.arena_bytes() + session.state_bytes());

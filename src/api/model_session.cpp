@@ -86,6 +86,12 @@ int64_t ModelSession::context() const {
 void ModelSession::rewind(int64_t position) {
   impl_->session.rewind(position < 0 ? 0 : position);
 }
+Status ModelSession::save_state(const std::string& path) const {
+  return impl_->session.save_state(path);
+}
+Status ModelSession::load_state(const std::string& path) {
+  return impl_->session.load_state(path);
+}
 int64_t ModelSession::activation_bytes() const {
   return impl_->session.arena_bytes();
 }

@@ -32,9 +32,8 @@ class Walker : public ForwardCall {
   int64_t sequences() const override { return pass_.sequences; }
   int64_t first() const override { return pass_.first; }
   bool stateful() const override { return pass_.stateful; }
-  KvCache cache(int64_t sequence) override {
-    return (*pass_.caches)[static_cast<size_t>(node_.state * pass_.sequences + sequence)];
-  }
+  KvCache cache() override { return (*pass_.caches)[static_cast<size_t>(node_.state)]; }
+  Tensor places() const override { return pass_.places; }
   Tensor state() override { return (*pass_.states)[static_cast<size_t>(node_.state)]; }
   Tensor mask() const override { return pass_.mask; }
   Result<Tensor> given() const override {

@@ -31,7 +31,8 @@ struct Pass {
   int64_t sequences = 1;
   int64_t first = 0;
   Tensor mask;
-  // With caches (per state and sequence) and states (per state) passes build on each other.
+  Tensor places;  // of a ragged pass (layers/layer.hpp)
+  // With caches and states, one per state, passes build on each other.
   bool stateful = false;
   const std::vector<KvCache>* caches = nullptr;
   const std::vector<Tensor>* states = nullptr;

@@ -25,8 +25,14 @@ struct Session::Impl {
   bool misplaced = false;  // a layer asked for other tensors than those that were planned
   Buffer arena;
   Buffer state_memory;
-  std::vector<KvCache> caches;  // [state][sequence]
-  std::vector<Tensor> states;   // [state]: [sequences, width]
+  std::vector<KvCache> caches;  // [state]
+  Buffer place_memory;          // of a ragged session: RowPlace of every row
+  Tensor places;
+  // The ragged pass whose commands the recorder still holds: its input, how many rows of it went on
+  // to the last cells, and their output.
+  Tensor kept_input, kept_output;
+  int64_t kept_wanted = -1;
+  std::vector<Tensor> states;  // [state]: [sequences, width]
   // What feedback links read in this pass, and what they will read in the next.
   FeedbackMemory feedback, next_feedback;
   Shape feedback_input;  // the input that `feedback` has the shapes for
@@ -49,10 +55,18 @@ struct Session::Impl {
   Status receive_inputs(int64_t samples);
   Status check_params(size_t first, size_t last);
   Status plan_memory();
+  KvCache cache_of(const StateSpec& s) const;  // without memory yet
+  Status check_cache() const;
   Status make_state();
+  Status make_places();
+  // Rows that layers see: of an Embedding's input one for each id.
+  int64_t rows_of(const Shape& shape) const {
+    return takes_ids(network->cells()[0].node.config) ? shape.count() : shape.rows();
+  }
   Status begin_feedback(const Shape& shape);
   Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
   Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
+  Status record_ragged(const Tensor& x, int64_t wanted);
   Pass pass();
   Result<Tensor> next_tensor(const Shape& shape);
 };
@@ -94,8 +108,9 @@ Pass Session::Impl::pass() {
   p.recorder = recorder.get();
   p.tensor = [this](const Shape& shape) { return next_tensor(shape); };
   p.ropes = &ropes;
-  p.sequences = options.sequences;
+  p.sequences = options.ragged ? 1 : options.sequences;
   p.first = position;
+  p.places = places;
   p.stateful = true;
   p.caches = &caches;
   p.states = &states;
@@ -188,24 +203,49 @@ Status Session::Impl::plan_memory() {
   return recorder->reserve(end * 2, max_input.count(), width, capacity);
 }
 
+KvCache Session::Impl::cache_of(const StateSpec& s) const {
+  KvCache cache{nullptr, nullptr, s.kv_heads, s.head_dim, capacity};
+  cache.sequences = options.sequences;
+  cache.dtype = options.cache;
+  return cache;
+}
+
+Status Session::Impl::check_cache() const {
+  const DTypeInfo& info = dtype_info(options.cache);
+  if (!KvCache::can_hold(options.cache)) {
+    return unsupported(cat("keys and values cannot be kept in ", info.name,
+                           "; choose float32, float16, bfloat16 or q8_0"));
+  }
+  if (options.cache == DType::f32) return {};
+  if (recorder->ops().device != nullptr) {
+    return unsupported(
+        cat("on a GPU keys and values are kept in float32; ", info.name, " is for the CPU"));
+  }
+  for (const StateSpec& s : network->states()) {
+    if (info.block == 0 || s.head_dim % info.block == 0) continue;
+    return unsupported(cat("keys and values of ", s.head_dim,
+                           " numbers per head cannot be kept in ", info.name,
+                           ", which has blocks of ", info.block, "; choose float16 or bfloat16"));
+  }
+  return {};
+}
+
 Status Session::Impl::make_state() {
   const DType compute = recorder->ops().compute;
   const int64_t element = dtype_info(compute).bits / 8;
   int64_t bytes = 0;
   for (const StateSpec& s : network->states()) {
-    bytes += 2 * s.kv_heads * s.head_dim * capacity * options.sequences * 4;
+    bytes += 2 * cache_of(s).bytes();
     bytes += round_up(s.width * options.sequences * element, 64);
   }
   LOOM_ASSIGN(state_memory, allocate_for(recorder->ops(), bytes));
   std::byte* at = state_memory.data();
   for (const StateSpec& s : network->states()) {
-    for (int64_t i = 0; i < options.sequences; ++i) {
-      KvCache cache{nullptr, nullptr, s.kv_heads, s.head_dim, capacity};
-      cache.keys = reinterpret_cast<float*>(at);
-      cache.values = cache.keys + cache.key_floats();
-      at += cache.key_floats() * 8;
-      caches.push_back(cache);
-    }
+    KvCache cache = cache_of(s);
+    cache.keys = at;
+    cache.values = at + cache.bytes();
+    at += 2 * cache.bytes();
+    caches.push_back(cache);
     states.push_back(zeroed(at, compute, Shape{options.sequences, s.width}));
     at += round_up(s.width * options.sequences * element, 64);
   }
@@ -221,6 +261,40 @@ Status Session::Impl::make_state() {
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
     ropes.push_back(std::move(table));
   }
+  return {};
+}
+
+namespace {
+
+// The first layer, in the order of the tree, that cannot run rows of several sequences.
+const Node* not_ragged(const Node& node) {
+  if (node.disabled()) return nullptr;
+  if (!node.config.def->ragged) return &node;
+  for (const Node& child : node.children) {
+    if (const Node* found = not_ragged(child)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status Session::Impl::make_places() {
+  if (!options.ragged) return {};
+  if (recorder->ops().device != nullptr)
+    return unsupported(
+        "passes of several sequences, each at a position of its own, run on the CPU");
+  if (network->has_links() || !network->more_inputs().empty())
+    return unsupported("a network with links or further inputs cannot run sequences together");
+  for (const GridNode& cell : network->cells()) {
+    const Node* bad = not_ragged(cell.node);
+    if (bad == nullptr) continue;
+    return unsupported(
+        cat(bad->config.def->name, " at ", cell.at.str(),
+            " looks at several rows of its input, so sequences cannot share a pass"));
+  }
+  const int64_t rows = rows_of(max_input);
+  LOOM_ASSIGN(place_memory, Buffer::allocate(rows * int64_t{sizeof(RowPlace)}));
+  places = zeroed(place_memory.data(), DType::i32, Shape{rows, 2});
   return {};
 }
 
@@ -307,7 +381,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
                                 const Shape& max_input, const SessionOptions& options) {
   LOOM_TRY(network.check_loaded());
   if (max_input.count() <= 0 || options.sequences < 1 ||
-      max_input.rows() % options.sequences != 0) {
+      (!options.ragged && max_input.rows() % options.sequences != 0)) {
     return invalid(cat("a session needs an input that splits into its sequences; got ",
                        max_input.str(), " and ", options.sequences, " sequences"));
   }
@@ -319,6 +393,8 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   const int64_t longest = max_input.rank() == 1 ? max_input[0] : max_input[1];
   impl->capacity = round_up(options.max_positions > 0 ? options.max_positions : longest, 16);
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
+  LOOM_TRY(impl->check_cache());
+  LOOM_TRY(impl->make_places());
   LOOM_TRY(impl->make_state());
   LOOM_TRY(impl->make_inputs());
   LOOM_TRY(impl->plan_memory());
@@ -375,8 +451,30 @@ Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y)
   return keep_feedback(outputs, first);
 }
 
+Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted) {
+  Tensor hidden, y;
+  const Status recorded = [&]() -> Status {
+    LOOM_TRY(run(x, 0, options.narrow_cell, hidden));
+    if (hidden.rows() != rows_of(x.shape)) {
+      return invalid(cat(rows_of(x.shape), " rows become ", hidden.shape.str(),
+                         " before the last cells, so none of them can go on alone"));
+    }
+    if (wanted == 0) return {};
+    return run(hidden.slice_rows(0, wanted), options.narrow_cell, network->cells().size(), y);
+  }();
+  if (!recorded.ok()) {
+    recorder->discard();
+    return recorded;
+  }
+  kept_input = x;
+  kept_output = y;
+  kept_wanted = wanted;
+  return {};
+}
+
 Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool fetch) {
   Impl& s = *impl_;
+  s.kept_wanted = -1;
   Tensor value;
   const Status recorded = s.run(x, first, last, value);
   if (!recorded.ok()) {
@@ -412,6 +510,40 @@ Status Session::give(const std::vector<Tensor>& inputs) {
   return {};
 }
 
+Result<Tensor> Session::forward_ragged(const Tensor& x, int64_t wanted) {
+  Impl& s = *impl_;
+  const bool kept = s.kept_wanted == wanted && s.kept_input.data == x.data &&
+                    s.kept_input.shape == x.shape && s.places.rows() == s.rows_of(x.shape);
+  if (!kept) {
+    s.kept_wanted = -1;
+    s.recorder->discard();
+    LOOM_TRY(s.record_ragged(x, wanted));
+  }
+  LOOM_TRY(s.recorder->run());
+  return s.kept_output;
+}
+
+Status Session::place(std::span<const RowPlace> rows) {
+  Impl& s = *impl_;
+  const auto count = static_cast<int64_t>(rows.size());
+  if (!s.options.ragged || count > s.rows_of(s.max_input)) {
+    return invalid(cat(count, " rows are placed; this session was made for ",
+                       s.options.ragged ? s.rows_of(s.max_input) : 0));
+  }
+  for (const RowPlace& row : rows) {
+    if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
+        row.position < s.capacity) {
+      continue;
+    }
+    return make_error(Code::out_of_range,
+                      cat("position ", row.position, " of sequence ", row.sequence,
+                          " is not among ", s.capacity, " of ", s.options.sequences));
+  }
+  std::memcpy(s.place_memory.data(), rows.data(), rows.size_bytes());
+  s.places = zeroed(s.place_memory.data(), DType::i32, Shape{count, 2});
+  return {};
+}
+
 const std::vector<Tensor>& Session::results() const {
   return impl_->results;
 }
@@ -428,12 +560,15 @@ void Session::rewind(int64_t position) {
 int64_t Session::capacity() const {
   return impl_->capacity;
 }
+const std::vector<KvCache>& Session::caches() const {
+  return impl_->caches;
+}
 int64_t Session::arena_bytes() const {
   return impl_->arena.size() + impl_->recorder->workspace_bytes();
 }
 int64_t Session::state_bytes() const {
   int64_t bytes = impl_->state_memory.size() + impl_->feedback.memory().size() +
-                  impl_->next_feedback.memory().size();
+                  impl_->next_feedback.memory().size() + impl_->place_memory.size();
   for (const RopeTable& table : impl_->ropes) bytes += table.bytes();
   return bytes;
 }

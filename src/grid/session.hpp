@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "grid/network.hpp"
@@ -18,11 +19,16 @@ struct SessionOptions {
   int64_t sequences = 1;      // runs of rows that attend only to themselves
   int64_t max_positions = 0;  // capacity of the KV caches; 0: as long as one input
   ActivationMode activations = ActivationMode::q8;
+  DType cache = DType::f32;  // in which keys and values are kept (KvCache::can_hold)
   // From cell `narrow_cell` on, inputs have at most `narrow_rows` rows (a language model's head
   // sees few of them). The output of the cell before it then stays valid until the next forward()
   // from an earlier cell. 0: no narrowing.
   size_t narrow_cell = 0;
   int64_t narrow_rows = 0;
+  // Rows of an input belong to any of the sequences, each at a position of its own, as place() says
+  // before the pass; the session has no position then. For networks whose layers can
+  // (LayerDef::ragged), on the host.
+  bool ragged = false;
 };
 
 class Session {
@@ -51,11 +57,22 @@ class Session {
   // All outputs of the last whole pass, that of forward() first; valid until the next call.
   const std::vector<Tensor>& results() const;
 
+  // Ragged sessions: where row r of the inputs from now on belongs. Errors: invalid for more rows
+  // than planned, out_of_range for a sequence or a position that there is not.
+  Status place(std::span<const RowPlace> rows);
+  // Ragged sessions: all cells on `x`, those from narrow_cell on for its first `wanted` rows;
+  // returns their output, or nothing for none. Where rows are as many as in the pass before, and x
+  // lies where it lay, nothing is recorded: the commands are the same, and ids and places are read
+  // when they run.
+  Result<Tensor> forward_ragged(const Tensor& x, int64_t wanted);
+
   int64_t position() const;
   void advance(int64_t positions);
   void rewind(int64_t position);  // forgets everything from `position` on
   void reset();                   // position 0, and zeros for feedback links
   int64_t capacity() const;       // positions the caches hold
+  // Keys and values of earlier passes, one per Network::states(); on the host.
+  const std::vector<KvCache>& caches() const;
 
   int64_t arena_bytes() const;
   int64_t state_bytes() const;

@@ -74,6 +74,7 @@ extern const LayerDef kSequential;
 const LayerDef kSequential = {.kind = LayerKind::sequential,
                               .name = "Sequential",
                               .container = true,
+                              .ragged = true,
                               .infer = infer_sequence,
                               .forward = forward_sequence,
                               .example = example_sequence};
@@ -82,6 +83,7 @@ extern const LayerDef kResidual;
 const LayerDef kResidual = {.kind = LayerKind::residual,
                             .name = "Residual",
                             .container = true,
+                            .ragged = true,
                             .infer = infer_residual,
                             .forward = forward_residual,
                             .wants_skip = residual_wants_skip,

@@ -80,6 +80,7 @@ extern const LayerDef kDense;
 const LayerDef kDense = {.kind = LayerKind::dense,
                          .name = "Dense",
                          .fields = kFields,
+                         .ragged = true,
                          .params = params,
                          .infer = infer,
                          .forward = forward,

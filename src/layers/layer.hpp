@@ -91,7 +91,10 @@ class ForwardCall {
   // Whether passes build on each other, so that cache() and state() hold what came before. If not,
   // x holds whole sequences and there is neither.
   virtual bool stateful() const = 0;
-  virtual KvCache cache(int64_t sequence) = 0;
+  virtual KvCache cache() = 0;  // of all sequences
+  // Ragged passes (LayerDef::ragged): a RowPlace for each row of x, [R, 2]; sequences() is 1 and
+  // first() is 0 then. Empty: rows are where sequences() and first() say.
+  virtual Tensor places() const = 0;
   virtual Tensor state() = 0;  // [sequences, width]
   // Which positions are real: [sequences, length], 0 or 1; empty: all.
   virtual Tensor mask() const = 0;
@@ -153,6 +156,9 @@ struct LayerDef {
   bool container = false;
   bool wired = false;      // a container whose children say what they read: layers/graph.hpp
   bool takes_ids = false;  // its input are 32-bit ids
+  // A row of its output follows from the same row of its input and, where it looks further, from
+  // places(): rows of several sequences can share a pass. Of containers: if the children can.
+  bool ragged = false;
   // The parameters of a layer with this configuration, in a fixed order.
   void (*params)(const LayerConfig&, std::vector<ParamSpec>&) = nullptr;
   // Shape of the output for an input shape; the Error says which extent is wrong.

@@ -140,7 +140,8 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_
   r.sin = call.rope_sin();
   r.heads = heads;
   r.first = call.first();
-  r.length = t.rows() / call.sequences();
+  r.places = call.places();
+  r.length = r.places.empty() ? t.rows() / call.sequences() : 0;
   r.rotary_dim = c.integer(kRopeWidth);
   LOOM_TRY(call.ops().rope(r));
   return r.y;
@@ -169,26 +170,34 @@ Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   return call.ops().attend(a);
 }
 
-// Through the cache, one sequence after the other.
+// Through the cache: one sequence after the other, or all rows at once where each has its place.
 Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
   const LayerConfig& c = call.config();
+  AttentionArgs a;
+  a.heads = c.integer(kHeads);
+  a.first = call.first();
+  a.window = c.integer(kWindow);
+  a.scale = score_scale(c);
+  a.causal = c.flag(kCausal);
+  a.soft_cap = static_cast<float>(c.real(kSoftCap));
+  if (const Tensor places = call.places(); !places.empty()) {
+    a.q = p.q;
+    a.y = y;
+    a.cache = call.cache();
+    a.length = a.cache.capacity;
+    a.places = places;
+    LOOM_TRY(call.ops().kv_write({p.k, p.v, a.cache, 0, places}));
+    return call.ops().attention(a);
+  }
   const int64_t length = p.q.rows() / call.sequences();
+  a.length = call.first() + length;
   for (int64_t s = 0; s < call.sequences(); ++s) {
-    const KvCache cache = call.cache(s);
     const int64_t row = s * length;
-    LOOM_TRY(call.ops().kv_write(
-        {p.k.slice_rows(row, length), p.v.slice_rows(row, length), cache, call.first()}));
-    AttentionArgs a;
+    a.cache = call.cache().sequence(s);
     a.q = p.q.slice_rows(row, length);
     a.y = y.slice_rows(row, length);
-    a.cache = cache;
-    a.heads = c.integer(kHeads);
-    a.first = call.first();
-    a.length = call.first() + length;
-    a.window = c.integer(kWindow);
-    a.scale = score_scale(c);
-    a.causal = c.flag(kCausal);
-    a.soft_cap = static_cast<float>(c.real(kSoftCap));
+    LOOM_TRY(call.ops().kv_write(
+        {p.k.slice_rows(row, length), p.v.slice_rows(row, length), a.cache, call.first()}));
     LOOM_TRY(call.ops().attention(a));
   }
   return {};
@@ -269,6 +278,7 @@ extern const LayerDef kMultiHeadAttention;
 const LayerDef kMultiHeadAttention = {.kind = LayerKind::multi_head_attention,
                                       .name = "MultiHeadAttention",
                                       .fields = kFields,
+                                      .ragged = true,
                                       .params = params,
                                       .infer = infer,
                                       .forward = forward,

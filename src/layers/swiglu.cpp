@@ -86,6 +86,7 @@ extern const LayerDef kSwiglu;
 const LayerDef kSwiglu = {.kind = LayerKind::swiglu,
                           .name = "SwiGLU",
                           .fields = kFields,
+                          .ragged = true,
                           .params = params,
                           .infer = infer,
                           .forward = forward,

@@ -132,7 +132,7 @@ struct Generator::Parts {
 };
 
 struct Generator::State {
-  State(LlmSession& of, const LanguageModel& model, std::span<const TokenId> text,
+  State(TokenReader& of, const LanguageModel& model, std::span<const TokenId> text,
         GenerateOptions how, TextSink sink, Parts parts, size_t at_once)
       : session(of),
         options(std::move(how)),
@@ -152,13 +152,14 @@ struct Generator::State {
     for (const int64_t id : model.config().eos_token_ids) eos.push_back(static_cast<TokenId>(id));
   }
 
-  LlmSession& session;
+  TokenReader& session;
   const GenerateOptions options;
   std::vector<TokenId> eos;
   std::vector<TokenId> history;  // what the session had read, the prompt, what was drawn
   size_t earlier;                // tokens that the session had read
   size_t prompt, read = 0;       // tokens of it, and those that were fed
   size_t piece;                  // of it in a step
+  size_t asked = 0;              // of it, by wants()
   std::vector<TokenId> found;    // drawn last; the last one is not fed
   Generation result;
   Sampler sampler;
@@ -294,40 +295,51 @@ struct Generator::State {
     return guesser.guess(history, static_cast<size_t>(most), sampler, guesses);
   }
 
-  // Feeds a piece of the prompt; a reason: the caller stopped it, or no token is wanted.
-  Result<std::optional<StopReason>> read_piece() {
+  // The next tokens of the prompt.
+  Result<std::span<const TokenId>> next_piece(size_t most) const {
     const auto whole = std::span<const TokenId>(history).subspan(earlier, prompt);
-    const auto total = static_cast<int64_t>(prompt);
-    if (session.position() + total - static_cast<int64_t>(read) > session.context()) {
-      LOOM_TRY(session.feed(whole.subspan(read)));  // for its message; it feeds nothing
-    }
-    const size_t count = std::min(piece, prompt - read);
-    LOOM_TRY(session.feed(whole.subspan(read, count)));
+    LOOM_TRY(
+        check_room(session.position(), static_cast<int64_t>(prompt - read), session.context()));
+    return whole.subspan(read, std::min({piece, most, prompt - read}));
+  }
+
+  // Tokens of the prompt were fed; a reason: the caller stopped it.
+  std::optional<StopReason> piece_read(size_t count) {
     read += count;
-    if (options.prefill_progress && !options.prefill_progress(static_cast<int64_t>(read), total))
-      return std::optional(StopReason::cancelled);
-    return std::optional<StopReason>();
+    const auto done = static_cast<int64_t>(read), total = static_cast<int64_t>(prompt);
+    if (options.prefill_progress && !options.prefill_progress(done, total))
+      return StopReason::cancelled;
+    return std::nullopt;
+  }
+
+  Result<std::optional<StopReason>> read_piece() {
+    LOOM_ASSIGN(const std::span<const TokenId> next, next_piece(prompt));
+    LOOM_TRY(session.feed(next));
+    return piece_read(next.size());
+  }
+
+  // Draws the first token of the text.
+  Result<std::optional<StopReason>> draw_first() {
+    if (options.max_tokens == 0) return std::optional(StopReason::length);
+    if (rules.must_end()) return std::optional(StopReason::eos);
+    LOOM_ASSIGN(const TokenId id, draw(session.logits()));
+    found.push_back(id);
+    return take_found();
   }
 
   // Draws, and feeds what was drawn before.
   Result<std::optional<StopReason>> decode() {
-    if (options.max_tokens == 0) return std::optional(StopReason::length);
-    if (found.empty()) {
-      if (rules.must_end()) return std::optional(StopReason::eos);
-      LOOM_ASSIGN(const TokenId id, draw(session.logits()));
-      found.push_back(id);
-    } else {
-      if (session.position() == session.context()) return std::optional(StopReason::context);
-      const int64_t before = session.position();
-      LOOM_TRY(guess());
-      if (!guesses.empty()) {
-        LOOM_ASSIGN(const std::optional<StopReason> end, check_guesses(found.back()));
-        result.decode_steps += session.position() - before;
-        return end;
-      }
-      LOOM_TRY(follow(found.back()));
+    if (found.empty()) return draw_first();
+    if (session.position() == session.context()) return std::optional(StopReason::context);
+    const int64_t before = session.position();
+    LOOM_TRY(guess());
+    if (!guesses.empty()) {
+      LOOM_ASSIGN(const std::optional<StopReason> end, check_guesses(found.back()));
       result.decode_steps += session.position() - before;
+      return end;
     }
+    LOOM_TRY(follow(found.back()));
+    result.decode_steps += session.position() - before;
     const int64_t drawn = session.position();
     LOOM_ASSIGN(const std::optional<StopReason> end, take_found());
     result.decode_steps += session.position() - drawn;  // less what was for nothing
@@ -343,12 +355,9 @@ struct Generator::State {
     if (stream.cancelled()) result.stop = StopReason::cancelled;
   }
 
-  Result<bool> step() {
-    if (ended) return false;
-    const Clock::time_point start = Clock::now();
-    const bool reading = read < prompt;
-    const Result<std::optional<StopReason>> why = reading ? read_piece() : decode();
-    (reading ? result.prefill_seconds : result.decode_seconds) += seconds_since(start);
+  // Counts the time of a step, and ends the text where the step says so.
+  Result<bool> stepped(const Result<std::optional<StopReason>>& why, bool reading, double seconds) {
+    (reading ? result.prefill_seconds : result.decode_seconds) += seconds;
     if (!why.ok()) {
       ended = true;
       return why.error();
@@ -356,12 +365,56 @@ struct Generator::State {
     if (why->has_value()) end(**why);
     return !ended;
   }
+
+  Result<bool> step() {
+    if (ended) return false;
+    const Clock::time_point start = Clock::now();
+    const bool reading = read < prompt;
+    const Result<std::optional<StopReason>> why = reading ? read_piece() : decode();
+    return stepped(why, reading, seconds_since(start));
+  }
+
+  Result<std::span<const TokenId>> wants(size_t most) {
+    if (!ended && read < prompt) {
+      Result<std::span<const TokenId>> next = next_piece(most);
+      ended = !next.ok();
+      asked = next.ok() ? next->size() : 0;
+      return next;
+    }
+    if (!ended && found.empty()) {
+      LOOM_TRY(stepped(draw_first(), false, 0));
+    }
+    if (!ended && session.position() == session.context()) end(StopReason::context);
+    if (ended) return std::span<const TokenId>();
+    return std::span<const TokenId>(found).last(1);
+  }
+
+  // What follows from tokens that were fed; the last piece of a prompt gives the first token.
+  Result<std::optional<StopReason>> follow_fed() {
+    if (read < prompt) {
+      const std::optional<StopReason> stop = piece_read(asked);
+      if (stop.has_value() || read < prompt) return stop;
+      return draw_first();
+    }
+    ++result.decode_steps;
+    LOOM_ASSIGN(const TokenId id, draw(session.logits()));
+    found.assign(1, id);
+    return take_found();
+  }
+
+  Result<bool> took(double seconds) {
+    if (ended) return false;
+    const Clock::time_point start = Clock::now();
+    const bool reading = read < prompt;
+    const Result<std::optional<StopReason>> why = follow_fed();
+    return stepped(why, reading, seconds + seconds_since(start));
+  }
 };
 
 namespace {
 
-Status check(const LlmSession& session, const LanguageModel& model, std::span<const TokenId> prompt,
-             const GenerateOptions& options) {
+Status check(const TokenReader& session, const LanguageModel& model,
+             std::span<const TokenId> prompt, const GenerateOptions& options) {
   if (options.max_tokens < 0)
     return invalid(cat("max_tokens must be 0 or more; got ", options.max_tokens));
   if (prompt.empty() && session.logits().empty())
@@ -382,7 +435,7 @@ Generator::Generator(Generator&&) noexcept = default;
 Generator& Generator::operator=(Generator&&) noexcept = default;
 Generator::~Generator() = default;
 
-Result<Generator> Generator::begin(LlmSession& session, const LanguageModel& model,
+Result<Generator> Generator::begin(TokenReader& session, const LanguageModel& model,
                                    std::span<const TokenId> prompt, GenerateOptions options,
                                    TextSink sink, size_t piece, LlmSession* draft) {
   LOOM_TRY(check(session, model, prompt, options));
@@ -404,6 +457,18 @@ Result<Generator> Generator::begin(LlmSession& session, const LanguageModel& mod
 Result<bool> Generator::step() {
   return state_->step();
 }
+Result<std::span<const TokenId>> Generator::wants(size_t most) {
+  return state_->wants(most);
+}
+bool Generator::wants_logits() const {
+  return state_->read + state_->asked >= state_->prompt;
+}
+Result<bool> Generator::took(double seconds) {
+  return state_->took(seconds);
+}
+void Generator::cancel() {
+  if (!state_->ended) state_->end(StopReason::cancelled);
+}
 const Generation& Generator::result() const {
   return state_->result;
 }
@@ -411,7 +476,7 @@ Generation Generator::take() {
   return std::move(state_->result);
 }
 
-Result<Generation> generate(LlmSession& session, const LanguageModel& model,
+Result<Generation> generate(TokenReader& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
                             const TextSink& sink, LlmSession* draft) {
   const size_t piece = options.prefill_progress ? kPrefillPiece : 0;

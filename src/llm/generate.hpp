@@ -5,7 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "llm/llm_session.hpp"
+#include "llm/model.hpp"
+#include "llm/token_reader.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {
@@ -20,8 +21,8 @@ class Generator {
   // the text has ended. Errors: bad options, an empty prompt at the start of a session, a prompt
   // longer than the context.
   // piece: tokens of the prompt in a step; 0: all at once. draft: what options.draft names; it
-  // stays with the generator as well.
-  static Result<Generator> begin(LlmSession& session, const LanguageModel& model,
+  // stays with the generator as well, and guesses in step() alone.
+  static Result<Generator> begin(TokenReader& session, const LanguageModel& model,
                                  std::span<const TokenId> prompt, GenerateOptions options,
                                  TextSink sink, size_t piece, LlmSession* draft = nullptr);
   Generator(Generator&&) noexcept;
@@ -31,6 +32,19 @@ class Generator {
   // Reads a piece of the prompt, or draws the next token (on a device the next few); false when the
   // text has ended. After an Error it has ended too.
   Result<bool> step();
+
+  // The halves of a step, between which somebody else feeds the tokens: those of several texts in
+  // one pass (LlmBatch). wants(): what comes next, at most `most` tokens and at least one; nothing
+  // when the text has ended, which may happen here. They are good until took().
+  Result<std::span<const TokenId>> wants(size_t most);
+  // Whether the logits after what wants() gave are needed.
+  bool wants_logits() const;
+  // It was fed, and this text's part of the pass took so many seconds. Draws the next token where
+  // all of the prompt is read; false when the text has ended.
+  Result<bool> took(double seconds);
+
+  // Ends the text with StopReason::cancelled.
+  void cancel();
   // The text so far; whole when step() gave false.
   const Generation& result() const;
   Generation take();
@@ -43,7 +57,7 @@ class Generator {
 };
 
 // All steps of a Generator.
-Result<Generation> generate(LlmSession& session, const LanguageModel& model,
+Result<Generation> generate(TokenReader& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
                             const TextSink& sink = {}, LlmSession* draft = nullptr);
 

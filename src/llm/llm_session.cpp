@@ -34,13 +34,7 @@ LlmSession::LlmSession(const LanguageModel& model, Session session, ThreadPool& 
 Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
                                       const LlmSessionOptions& wanted) {
   LlmSessionOptions options = wanted;
-  const int64_t limit = model.config().max_positions;
-  if (options.context <= 0) options.context = std::min<int64_t>(limit, 2048);
-  if (options.context > limit) {
-    return make_error(Code::out_of_range,
-                      cat("a context of ", options.context,
-                          " positions was asked for; this model was made for ", limit));
-  }
+  LOOM_ASSIGN(options.context, checked_context(model, options.context));
   options.chunk = std::clamp<int64_t>(options.chunk, 1, options.context);
   options.head_rows = std::clamp<int64_t>(options.head_rows, 1, options.chunk);
   LOOM_ASSIGN(Session session, make_session(model, ops, pool, options));
@@ -57,26 +51,15 @@ Result<Session> LlmSession::make_session(const LanguageModel& model, const Ops& 
   SessionOptions s;
   s.max_positions = options.context;
   s.activations = options.activations;
+  s.cache = options.cache;
   s.narrow_cell = model.body_cells();
   s.narrow_rows = options.head_rows;
   return Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s);
 }
 
 Status LlmSession::check(std::span<const TokenId> ids) const {
-  const int64_t vocab = model_->config().vocab_size;
-  for (TokenId id : ids) {
-    if (id < 0 || id >= vocab) {
-      return make_error(Code::out_of_range,
-                        cat("token id ", id, " is outside the vocabulary of ", vocab));
-    }
-  }
-  const auto count = static_cast<int64_t>(ids.size());
-  if (session_.position() + count > options_.context) {
-    return make_error(Code::out_of_range,
-                      cat("the context is full: ", session_.position(), " positions used, ", count,
-                          " more wanted, ", options_.context, " available"));
-  }
-  return {};
+  LOOM_TRY(check_tokens(*model_, ids));
+  return check_room(session_.position(), static_cast<int64_t>(ids.size()), options_.context);
 }
 
 namespace {

@@ -6,8 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "llm/device_sampling.hpp"
+#include "io/byte_reader.hpp"
 #include "llm/model.hpp"
+#include "llm/token_reader.hpp"
 
 namespace loom::core {
 
@@ -16,19 +17,20 @@ struct LlmSessionOptions {
   int64_t chunk = 256;    // tokens per forward pass of a prompt
   int64_t head_rows = 1;  // positions whose logits are computed at a time
   ActivationMode activations = ActivationMode::q8;
+  DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
   // On a device: when it fails, feed() and feed_sampled() begin anew on the host with the tokens so
   // far, and call this with what happened. Unset: they return the error.
   std::function<void(const Error&)> device_failed;
 };
 
-class LlmSession {
+class LlmSession : public TokenReader {
  public:
   static Result<LlmSession> create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
                                    const LlmSessionOptions& options);
 
   // Feeds tokens and keeps the logits of the last one. An id outside the vocabulary or a full
   // context is an Error, and then nothing was fed.
-  Status feed(std::span<const TokenId> ids);
+  Status feed(std::span<const TokenId> ids) override;
   // Feeds tokens and hands the logits of every position to `sink(position in ids, logits)`.
   Status feed_all(std::span<const TokenId> ids,
                   const std::function<Status(int64_t, std::span<const float>)>& sink);
@@ -42,20 +44,28 @@ class LlmSession {
   // before, and appends all `count` that were found to `found`; the last one is not fed. On a
   // device the host waits once.
   Status feed_sampled(TokenId id, int64_t count, const DeviceSampling& how,
-                      std::vector<TokenId>& found);
+                      std::vector<TokenId>& found) override;
   // How many tokens feed_sampled() should find at a time: on a device as many as it draws in a
   // twentieth of a second, 2 to 64. 1: there is no gain in more.
-  int64_t sample_batch() const;
+  int64_t sample_batch() const override;
 
   // Logits after the last feed(): [vocab].
-  std::span<const float> logits() const { return logits_; }
-  int64_t position() const { return session_.position(); }
+  std::span<const float> logits() const override { return logits_; }
+  int64_t position() const override { return session_.position(); }
   // The tokens fed, up to position().
-  std::span<const TokenId> fed() const { return fed_; }
-  int64_t context() const { return options_.context; }
+  std::span<const TokenId> fed() const override { return fed_; }
+  int64_t context() const override { return options_.context; }
   int64_t chunk() const { return options_.chunk; }
   const LanguageModel& model() const { return *model_; }
-  void rewind(int64_t position);
+  void rewind(int64_t position) override;
+
+  // What the session has read, with its keys and values and the logits after it, as a file
+  // (session_state.cpp), and back: it goes on with the bits that it would have had. load_state() is
+  // for a session of the same weights, types and numerics, with room for the tokens; after an Error
+  // the session is as it was. Errors: unsupported (on a GPU, recurrent layers), bad_file,
+  // out_of_range (a context that is too small), those of files.
+  Status save_state(const FileRef& path) const;
+  Status load_state(const FileRef& path);
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
@@ -66,6 +76,11 @@ class LlmSession {
              const LlmSessionOptions& options);
   static Result<Session> make_session(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
                                       const LlmSessionOptions& options);
+  struct StateCounts {
+    int64_t tokens, logits;
+  };
+  Status check_state() const;
+  Result<StateCounts> read_header(ByteReader& in, uint64_t size) const;
   bool may_move_to_host() const;
   Status move_to_host();
   // try_it(), and again on the host where the device fails.
@@ -92,6 +107,7 @@ class LlmSession {
   Attached drawn_attached_;
   std::span<const float> logits_;
   std::vector<float> hidden_;  // of hidden()
+  std::vector<float> loaded_;  // those of load_state()
 };
 
 }  // namespace loom::core

@@ -1,5 +1,7 @@
 #include "llm/model.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "llm/decoder_role.hpp"
@@ -107,6 +109,32 @@ Result<LanguageModel> LanguageModel::random(const DecoderConfig& config, DType d
   options.dtype = dtype;
   LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, random_source(config, seed, pool));
   return load(*source, options, pool);
+}
+
+Result<int64_t> checked_context(const LanguageModel& model, int64_t wanted) {
+  const int64_t limit = model.config().max_positions;
+  if (wanted <= 0) return std::min<int64_t>(limit, 2048);
+  if (wanted <= limit) return wanted;
+  return make_error(
+      Code::out_of_range,
+      cat("a context of ", wanted, " positions was asked for; this model was made for ", limit));
+}
+
+Status check_tokens(const LanguageModel& model, std::span<const TokenId> ids) {
+  const int64_t vocab = model.config().vocab_size;
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= vocab) {
+      return make_error(Code::out_of_range,
+                        cat("token id ", id, " is outside the vocabulary of ", vocab));
+    }
+  }
+  return {};
+}
+
+Status check_room(int64_t position, int64_t count, int64_t context) {
+  if (count <= context - position) return {};
+  return make_error(Code::out_of_range, cat("the context is full: ", position, " positions used, ",
+                                            count, " more wanted, ", context, " available"));
 }
 
 }  // namespace loom::core

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "grammar/vocabulary.hpp"
@@ -78,5 +79,12 @@ class LanguageModel {
   std::string bos_, eos_, source_, generation_json_;
   DType dtype_ = DType::f32;
 };
+
+// Positions that a session for `wanted` has; 0: the model's, at most 2048. Errors: out_of_range.
+Result<int64_t> checked_context(const LanguageModel& model, int64_t wanted);
+// Errors: out_of_range for an id outside the vocabulary, and for more tokens than a context has
+// room for.
+Status check_tokens(const LanguageModel& model, std::span<const TokenId> ids);
+Status check_room(int64_t position, int64_t count, int64_t context);
 
 }  // namespace loom::core

@@ -9,6 +9,20 @@
 
 namespace loom::core {
 
+bool KvCache::can_hold(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  const bool plain = info.kind == NumberKind::ieee && info.bits <= 32;
+  const bool blocks = info.scale == ScaleRule::f16 && info.zero == ZeroRule::none &&
+                      info.block == 32 && info.bits == 8;
+  return plain || blocks;
+}
+
+int64_t KvCache::sequence_bytes() const {
+  const DTypeInfo& info = dtype_info(dtype);
+  const int64_t scales = info.block > 0 ? sequence_numbers() / info.block * 2 : 0;
+  return plain_bytes(dtype, Shape{sequence_numbers()}) + scales;
+}
+
 using Target = Differentiator::Target;
 
 namespace {
@@ -55,10 +69,29 @@ Status sequences(std::string_view op, const Args& args) {
   return matrix_or_absent(op, "mask", mask, args.sequences, q.rows() / args.sequences, q.dtype);
 }
 
+// Places of rows: what they hold is known when the op runs; whoever fills them answers for it.
+Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t first) {
+  if (places.empty()) return {};
+  LOOM_TRY(plain(op, "places", places, DType::i32));
+  if (!(places.shape == Shape{rows, 2})) {
+    return broken(op, "places ", places.shape.str(), " must be ", Shape{rows, 2}.str(),
+                  ": a sequence and a position for each row");
+  }
+  if (first == 0) return {};
+  return broken(op, "rows have places of their own and begin at ", first, ": one or the other");
+}
+
+// Rows without places are those of the only sequence.
+Status one_sequence(std::string_view op, const Tensor& places, const KvCache& cache) {
+  if (!places.empty() || cache.sequences == 1) return {};
+  return broken(op, "the cache has ", cache.sequences,
+                " sequences, so each row needs a place that says whose it is");
+}
+
 }  // namespace
 
 Status check(const RopeArgs& args) {
-  const auto& [x, y, cos, sin, heads, first, length, inverse, rotary_dim] = args;
+  const auto& [x, y, cos, sin, heads, first, length, inverse, rotary_dim, places] = args;
   LOOM_TRY(rows_in_rows_out("rope", x, y));
   LOOM_TRY(plain("rope", "cos", cos, DType::f32));
   LOOM_TRY(plain("rope", "sin", sin, DType::f32));
@@ -80,7 +113,9 @@ Status check(const RopeArgs& args) {
     return broken("rope", "x ", x.shape.str(), " cannot be cut into runs of ", length,
                   " rows: the first extent must divide");
   }
-  if (first < 0 || first > cos.rows() - (length > 0 ? length : x.rows())) {
+  LOOM_TRY(placed("rope", places, x.rows(), first + length));
+  const int64_t run = length > 0 ? length : x.rows();
+  if (first < 0 || (places.empty() && first > cos.rows() - run)) {
     return broken("rope", "x ", x.shape.str(), " at position ", first, " does not fit cos ",
                   cos.shape.str());
   }
@@ -102,7 +137,7 @@ Status gradient_rule(Differentiator& d, const RopeArgs& a) {
 }
 
 Status check(const KvWriteArgs& args) {
-  const auto& [k, v, cache, first] = args;
+  const auto& [k, v, cache, first, places] = args;
   LOOM_TRY(plain("kv_write", "k", k, DType::f32));
   LOOM_TRY(plain("kv_write", "v", v, DType::f32));
   LOOM_TRY(rules::cache("kv_write", cache));
@@ -111,7 +146,9 @@ Status check(const KvWriteArgs& args) {
     return broken("kv_write", "k ", k.shape.str(), " does not fit a cache of ", cache.kv_heads,
                   " heads of ", cache.head_dim);
   }
-  if (first < 0 || first > cache.capacity - k.rows()) {
+  LOOM_TRY(placed("kv_write", places, k.rows(), first));
+  LOOM_TRY(one_sequence("kv_write", places, cache));
+  if (first < 0 || (places.empty() && first > cache.capacity - k.rows())) {
     return broken("kv_write", "k ", k.shape.str(), " at position ", first,
                   " does not fit a cache of ", cache.capacity, " positions");
   }
@@ -119,7 +156,7 @@ Status check(const KvWriteArgs& args) {
 }
 
 Status check(const AttentionArgs& args) {
-  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap] = args;
+  const auto& [q, y, cache, heads, first, length, window, scale, causal, soft_cap, places] = args;
   LOOM_TRY(plain("attention", "q", q, DType::f32));
   LOOM_TRY(plain("attention", "y", y, DType::f32));
   LOOM_TRY(rules::cache("attention", cache));
@@ -135,7 +172,11 @@ Status check(const AttentionArgs& args) {
     return broken("attention", "length ", length, " is not within a cache of ", cache.capacity,
                   " positions");
   }
-  if (first < 0 || (causal && first > length - q.rows())) {
+  LOOM_TRY(placed("attention", places, q.rows(), first));
+  LOOM_TRY(one_sequence("attention", places, cache));
+  if (!places.empty() && !causal)
+    return broken("attention", "rows with places of their own are causal; these are not");
+  if (first < 0 || (causal && places.empty() && first > length - q.rows())) {
     return broken("attention", "q ", q.shape.str(), " at position ", first, " does not fit ",
                   length, " positions");
   }

@@ -184,6 +184,15 @@ Status cache(std::string_view op, const KvCache& kv) {
                   kv.capacity,
                   " positions: heads and width must be positive, positions a multiple of 16");
   }
+  if (!KvCache::can_hold(kv.dtype)) {
+    return broken(op, "the cache is of ", dtype_name(kv.dtype),
+                  ": it must be float32, float16, bfloat16 or q8_0");
+  }
+  if (const int block = dtype_info(kv.dtype).block; block > 0 && kv.head_dim % block != 0) {
+    return broken(op, "the cache is of ", dtype_name(kv.dtype), " and has heads of ", kv.head_dim,
+                  ": they must be a multiple of ", block);
+  }
+  if (kv.sequences < 1) return broken(op, "the cache is for ", kv.sequences, " sequences");
   if (kv.capacity > 0 && (kv.keys == nullptr || kv.values == nullptr)) {
     return broken(op, "the cache of ", kv.capacity, " positions has no memory");
   }

@@ -103,13 +103,52 @@ struct Q8Rows {
   int64_t padded_cols() const { return blocks * 32; }
 };
 
-// The KV cache of one layer. K is stored in groups of 16 positions so that scores of 16 positions
-// are one vector: keys [G][ceil(P/16)][D][16], values [G][P][D].
+// The KV cache of one layer, for one sequence or several, in a number type of its own. K is stored
+// in groups of 16 positions so that scores of 16 positions are one vector: keys
+// [S][G][ceil(P/16)][D][16], values [S][G][P][D]. Types with a scale per block of 32 have blocks
+// along D; behind the codes of each sequence lie its scales, f16: keys [G][ceil(P/16)][D/32][16],
+// values [G][P][D/32].
 struct KvCache {
-  float* keys = nullptr;
-  float* values = nullptr;
+  std::byte* keys = nullptr;
+  std::byte* values = nullptr;
   int64_t kv_heads = 0, head_dim = 0, capacity = 0;  // capacity in positions, a multiple of 16
-  int64_t key_floats() const { return kv_heads * head_dim * capacity; }
+  int64_t sequences = 1;
+  DType dtype = DType::f32;
+
+  // Whether there is a form of it for this type: f32, f16, bf16, q8_0.
+  static bool can_hold(DType dtype);
+  // Of keys, and of values.
+  int64_t sequence_numbers() const { return kv_heads * head_dim * capacity; }
+  int64_t sequence_bytes() const;
+  int64_t bytes() const { return sequences * sequence_bytes(); }
+  float* f32_keys() const { return reinterpret_cast<float*>(keys); }
+  float* f32_values() const { return reinterpret_cast<float*>(values); }
+  // That of sequence s alone.
+  KvCache sequence(int64_t s) const {
+    const int64_t at = s * sequence_bytes();
+    return {keys + at, values + at, kv_heads, head_dim, capacity, 1, dtype};
+  }
 };
+inline KvCache f32_cache(float* keys, float* values, int64_t kv_heads, int64_t head_dim,
+                         int64_t capacity, int64_t sequences = 1) {
+  return {reinterpret_cast<std::byte*>(keys),
+          reinterpret_cast<std::byte*>(values),
+          kv_heads,
+          head_dim,
+          capacity,
+          sequences};
+}
+
+// Where a row of a ragged pass belongs: its sequence, and its position in it.
+struct RowPlace {
+  int32_t sequence = 0, position = 0;
+};
+// The place of row r: what places [R, 2] (i32) holds, or position first + r of the only sequence
+// where there are none.
+inline RowPlace place_of(const Tensor& places, int64_t r, int64_t first) {
+  if (places.empty()) return {0, static_cast<int32_t>(first + r)};
+  const int32_t* row = places.i32() + r * places.row_stride;
+  return {row[0], row[1]};
+}
 
 }  // namespace loom::core

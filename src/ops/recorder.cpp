@@ -160,10 +160,8 @@ void Recorder::touch(const Q8Rows& q, bool write) {
 }
 
 void Recorder::touch(const KvCache& cache, bool write) {
-  touch(reinterpret_cast<const std::byte*>(cache.keys), byte_end(cache.keys, cache.key_floats()),
-        write);
-  touch(reinterpret_cast<const std::byte*>(cache.values),
-        byte_end(cache.values, cache.key_floats()), write);
+  touch(cache.keys, cache.keys + cache.bytes(), write);
+  touch(cache.values, cache.values + cache.bytes(), write);
 }
 
 Status Recorder::prepare(MatmulArgs& args) {

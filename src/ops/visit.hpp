@@ -35,9 +35,8 @@ void visit_pieces(const Q8Rows& q, Access access, F&& f) {
 }
 template <class F>
 void visit_pieces(const KvCache& cache, Access access, F&& f) {
-  const int64_t bytes = cache.key_floats() * int64_t{sizeof(float)};
-  f(reinterpret_cast<const std::byte*>(cache.keys), bytes, access);
-  f(reinterpret_cast<const std::byte*>(cache.values), bytes, access);
+  f(cache.keys, cache.bytes(), access);
+  f(cache.values, cache.bytes(), access);
 }
 template <class Args, class F>
 void visit_memory(const Args& args, F&& f) {

@@ -10,23 +10,15 @@ size_t common_prefix(const std::vector<TokenId>& a, const std::vector<TokenId>& 
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-Generation stopped() {
-  Generation none;
-  none.stop = StopReason::cancelled;
-  return none;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
                                                      const SchedulerOptions& options) {
-  std::unique_ptr<Scheduler> made(new Scheduler(options));
-  for (int64_t i = 0; i < options.sessions; ++i) {
-    LOOM_ASSIGN(ModelSession session, model.session(options.session));
-    made->context_ = session.context();
-    made->bytes_ += session.bytes();
-    made->slots_.push_back(std::make_unique<Slot>(std::move(session)));
-  }
+  LOOM_ASSIGN(Batch batch,
+              Batch::create(model, {.sequences = options.sessions, .session = options.session}));
+  std::unique_ptr<Scheduler> made(new Scheduler(options, std::move(batch)));
+  made->slots_.resize(static_cast<size_t>(options.sessions));
+  for (int64_t i = 0; i < options.sessions; ++i) made->slots_[static_cast<size_t>(i)].sequence = i;
   made->thread_ = std::thread([scheduler = made.get()] { scheduler->run(); });
   return made;
 }
@@ -46,7 +38,7 @@ bool Scheduler::add(std::unique_ptr<Job> job) {
   return add(std::move(one));
 }
 
-// Jobs that a free session will take at once do not wait, so they are not counted as such.
+// Jobs that a free sequence will take at once do not wait, so they are not counted as such.
 bool Scheduler::add(std::vector<std::unique_ptr<Job>> jobs) {
   {
     const std::lock_guard lock(mutex_);
@@ -73,10 +65,10 @@ SchedulerCounts Scheduler::counts() const {
 }
 
 bool Scheduler::busy() const {
-  return std::ranges::any_of(slots_, [](const auto& slot) { return slot->job != nullptr; });
+  return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.job != nullptr; });
 }
 
-// Rounds: each text that has a session gets a step; sessions that are free take who waits first.
+// Rounds: sequences that are free take who waits first, then a pass for all that have a text.
 void Scheduler::run() {
   for (;;) {
     {
@@ -85,12 +77,16 @@ void Scheduler::run() {
       if (stopping_) break;
     }
     while (std::unique_ptr<Job> job = take_waiting()) begin(std::move(job));
-    for (const auto& slot : slots_) {
-      if (slot->job != nullptr) step(*slot);
-    }
+    step();
   }
-  for (const auto& slot : slots_) {
-    if (slot->job != nullptr) finish(*slot, stopped());
+  end_all();
+}
+
+void Scheduler::end_all() {
+  for (Slot& slot : slots_) {
+    if (slot.job == nullptr) continue;
+    batch_.cancel(slot.sequence);
+    finish(slot, batch_.take(slot.sequence));
   }
   for (;;) {
     std::unique_ptr<Job> job;
@@ -100,11 +96,13 @@ void Scheduler::run() {
       job = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    report(*job, stopped(), 0);
+    Generation none;
+    none.stop = StopReason::cancelled;
+    report(*job, std::move(none), 0);
   }
 }
 
-// Who waits first, if a session is free; counted as running from here on.
+// Who waits first, if a sequence is free; counted as running from here on.
 std::unique_ptr<Job> Scheduler::take_waiting() {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty() || counts_.running >= options_.sessions || stopping_) return nullptr;
@@ -114,15 +112,15 @@ std::unique_ptr<Job> Scheduler::take_waiting() {
   return job;
 }
 
-// The free session that has read most of the prompt; of equals the one not used for longest.
+// The free sequence that has read most of the prompt; of equals the one not used for longest.
 Scheduler::Slot& Scheduler::best_slot(const std::vector<TokenId>& prompt) {
   Slot* best = nullptr;
   size_t most = 0;
-  for (const auto& slot : slots_) {
-    if (slot->job != nullptr) continue;
-    const size_t same = common_prefix(slot->fed, prompt);
-    if (best == nullptr || same > most || (same == most && slot->used < best->used)) {
-      best = slot.get();
+  for (Slot& slot : slots_) {
+    if (slot.job != nullptr) continue;
+    const size_t same = common_prefix(slot.fed, prompt);
+    if (best == nullptr || same > most || (same == most && slot.used < best->used)) {
+      best = &slot;
       most = same;
     }
   }
@@ -135,39 +133,36 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
   size_t same = common_prefix(slot.fed, job->prompt);
   if (same == job->prompt.size() && same > 0) --same;
   slot.cached = static_cast<int64_t>(same);
-  slot.session.rewind(slot.cached);
+  batch_.rewind(slot.sequence, slot.cached);
   slot.fed = job->prompt;
   slot.used = ++clock_;
   slot.job = std::move(job);
   GenerateOptions options = slot.job->options;
-  options.prefill_progress = [&slot](int64_t, int64_t) {
-    return !slot.job->unwanted || !slot.job->unwanted();
-  };
+  options.prefill_progress = nullptr;
   const std::span<const TokenId> prompt(slot.job->prompt);
-  Result<Generator> generator = slot.session.start(prompt.subspan(same), options);
-  if (!generator.ok()) return finish(slot, generator.error());
-  slot.generator.emplace(std::move(*generator));
+  const Status started = batch_.start(slot.sequence, prompt.subspan(same), options);
+  if (!started.ok()) finish(slot, started.error());
 }
 
-void Scheduler::step(Slot& slot) {
-  if (slot.job->unwanted && slot.job->unwanted()) {
-    Generation cut = slot.generator->result();
-    cut.stop = StopReason::cancelled;
-    return finish(slot, std::move(cut));
+// An Error of the pass is that of every text it ends.
+void Scheduler::step() {
+  for (const Slot& slot : slots_) {
+    if (slot.job != nullptr && slot.job->unwanted && slot.job->unwanted())
+      batch_.cancel(slot.sequence);
   }
-  const Result<bool> more = slot.generator->step();
-  if (!more.ok()) return finish(slot, more.error());
-  if (!*more) finish(slot, slot.generator->result());
+  (void)batch_.step();
+  for (Slot& slot : slots_) {
+    if (slot.job != nullptr && !batch_.running(slot.sequence))
+      finish(slot, batch_.take(slot.sequence));
+  }
 }
 
 void Scheduler::finish(Slot& slot, Result<Generation> result) {
-  // What the session has read is the prompt and what was drawn, up to where it stands.
-  if (slot.generator.has_value()) {
-    const std::vector<TokenId>& drawn = slot.generator->result().token_ids;
-    slot.fed.insert(slot.fed.end(), drawn.begin(), drawn.end());
-  }
-  slot.fed.resize(std::min(slot.fed.size(), static_cast<size_t>(slot.session.position())));
-  slot.generator.reset();
+  // What the sequence has read is the prompt and what was drawn, up to where it stands.
+  if (result.ok())
+    slot.fed.insert(slot.fed.end(), result->token_ids.begin(), result->token_ids.end());
+  const auto position = static_cast<size_t>(batch_.position(slot.sequence));
+  slot.fed.resize(std::min(slot.fed.size(), position));
   const std::unique_ptr<Job> job = std::move(slot.job);
   {
     const std::lock_guard lock(mutex_);

@@ -1,10 +1,10 @@
-// Who computes next: texts wait in a bounded queue for one of a few sessions of a model, and those
-// that have one take turns, a token each. One thread computes; everything else may be called from
-// any thread.
+// Who computes next: texts wait in a bounded queue for one of a few sequences of a model, and those
+// that have one are written together, a token each in every pass (loom/batch.hpp). One thread
+// computes; everything else may be called from any thread.
 //
-// A session keeps what it has read, and the next text that begins with the same tokens goes on from
-// there. The tokens of a text do not depend on any of this: not on the session, not on what it held
-// before, not on the other texts.
+// A sequence keeps what it has read, and the next text that begins with the same tokens goes on
+// from there. The tokens of a text do not depend on any of this: not on the sequence, not on what
+// it held before, not on the other texts.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "loom/language_model.hpp"
+#include "loom/batch.hpp"
 
 namespace loom::core {
 
@@ -25,7 +25,7 @@ struct Job {
   std::vector<TokenId> prompt;
   GenerateOptions options;         // on_token may be set; prefill_progress is taken
   std::function<bool()> unwanted;  // asked between tokens; true ends it with `cancelled`
-  // Last, and once. cached: tokens of the prompt that a session had read already.
+  // Last, and once. cached: tokens of the prompt that a sequence had read already.
   std::function<void(Result<Generation> result, int64_t cached)> done;
 };
 
@@ -45,7 +45,7 @@ struct SchedulerCounts {
 
 class Scheduler {
  public:
-  // Takes the memory of all sessions. Errors: those of Model::session().
+  // Takes the memory of all sequences. Errors: those of Batch::create().
   static Result<std::unique_ptr<Scheduler>> create(const Model& model,
                                                    const SchedulerOptions& options);
   ~Scheduler() { stop(); }
@@ -59,35 +59,35 @@ class Scheduler {
   // Waits until nothing runs or waits; false after so many milliseconds.
   bool drain(int64_t milliseconds);
   SchedulerCounts counts() const;
-  int64_t context() const { return context_; }  // positions of a session
-  int64_t bytes() const { return bytes_; }      // of all sessions
+  int64_t context() const { return batch_.context(); }  // positions of a sequence
+  int64_t bytes() const { return batch_.bytes(); }      // of all sequences
 
  private:
-  // A session with the text that it writes, or none.
+  // A sequence of the batch with the text that it writes, or none.
   struct Slot {
-    explicit Slot(ModelSession s) : session(std::move(s)) {}
-    ModelSession session;
+    int64_t sequence = 0;
     std::vector<TokenId> fed;  // what it has read, up to its position
     uint64_t used = 0;         // when last
     std::unique_ptr<Job> job;
-    std::optional<Generator> generator;
     int64_t cached = 0;
   };
 
-  explicit Scheduler(const SchedulerOptions& options) : options_(options) {}
+  Scheduler(const SchedulerOptions& options, Batch batch)
+      : options_(options), batch_(std::move(batch)) {}
   void run();
+  void end_all();
   std::unique_ptr<Job> take_waiting();
   Slot& best_slot(const std::vector<TokenId>& prompt);
   void begin(std::unique_ptr<Job> job);
-  void step(Slot& slot);
+  void step();
   void finish(Slot& slot, Result<Generation> result);
   void report(Job& job, Result<Generation> result, int64_t cached);
   bool busy() const;
 
   const SchedulerOptions options_;
-  int64_t context_ = 0, bytes_ = 0;
-  std::vector<std::unique_ptr<Slot>> slots_;  // of the thread that computes
-  uint64_t clock_ = 0;                        // likewise
+  Batch batch_;              // of the thread that computes
+  std::vector<Slot> slots_;  // likewise
+  uint64_t clock_ = 0;       // likewise
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

@@ -15,11 +15,15 @@ namespace {
 
 constexpr std::string_view kNumerics = "loom numerics 2";
 
-std::string fingerprint_of(const Model& model) {
+std::string fingerprint_of(const Model& model, loom::DType cache) {
   BytesHash hash;
   hash.add(std::as_bytes(std::span(kNumerics)));
   const std::string_view dtype = loom::dtype_name(model.info().dtype);
   hash.add(std::as_bytes(std::span(dtype)));
+  if (cache != loom::DType::float32) {
+    const std::string_view name = loom::dtype_name(cache);
+    hash.add(std::as_bytes(std::span(name)));
+  }
   for (const Param& param : model.impl().model.network().params()) {
     hash.add(
         {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
@@ -153,7 +157,7 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
   }
   TextRequest checked;
   LOOM_TRY(made->set_defaults(checked));
-  made->fingerprint_ = fingerprint_of(made->model_);
+  made->fingerprint_ = fingerprint_of(made->model_, options.scheduler.session.cache_type);
   made->started_ = unix_seconds();
   // An encoder writes no texts, so it needs no sessions for them.
   if (made->model_.info().encoder) made->options_.scheduler.sessions = 0;

@@ -5,6 +5,7 @@
 #include "api/impl.hpp"
 #include "gpu/support.hpp"
 #include "llm/generate.hpp"
+#include "llm/llm_session.hpp"
 #include "llm/sampler.hpp"
 
 namespace loom::core::test {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "llm/llm_batch.hpp"
 #include "llm/sampler.hpp"
 #include "llm/stories.hpp"
 
@@ -124,6 +125,25 @@ TEST(AllocationPerTokenOfOtherDecoders, IsNone) {
     EXPECT_TRUE(fed) << name;
     EXPECT_EQ(after - before, 0) << name;
   }
+}
+
+TEST(AllocationPerPassOfABatch, IsNone) {
+  LlmBatchOptions options;
+  options.sequences = 3;
+  Result<LlmBatch> batch =
+      LlmBatch::create(test::stories(), cpu_ops(best_isa()), test::pool(), options);
+  ASSERT_TRUE(batch.ok()) << batch.error().str();
+  const TokenId prompt[] = {5, 6, 7};
+  const int64_t before = allocations.load();
+  bool fed = true;
+  for (TokenId id = 3; id < 60 && fed; ++id) {
+    const std::span<const TokenId> one(&id, 1);
+    const LlmBatch::Piece pieces[] = {{id % 3, one}, {(id + 1) % 3, prompt, false}};
+    fed = batch->feed(pieces).ok();
+  }
+  const int64_t after = allocations.load();
+  EXPECT_TRUE(fed);
+  EXPECT_EQ(after - before, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AllocationPerToken,

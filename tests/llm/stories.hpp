@@ -6,6 +6,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "convert/language_model.hpp"
 #include "llm/generate.hpp"
+#include "llm/llm_session.hpp"
 
 namespace loom::core::test {
 

@@ -42,7 +42,7 @@ inline Tensor no_memory(Tensor t) {
   return t;
 }
 inline KvCache cache(int64_t kv_heads, int64_t width, int64_t capacity) {
-  return KvCache{pool + 2048, pool + 3072, kv_heads, width, capacity};
+  return f32_cache(pool + 2048, pool + 3072, kv_heads, width, capacity);
 }
 inline Q8Rows q8(int64_t rows, int64_t cols, int64_t blocks) {
   static int8_t codes[1024];

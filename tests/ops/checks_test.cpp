@@ -258,6 +258,63 @@ TEST(Checks, Rope) {
   });
 }
 
+Tensor places_of(int64_t rows, int64_t cols = 2) {
+  static int32_t memory[64];
+  Tensor t;
+  t.dtype = DType::i32;
+  t.shape = Shape{rows, cols};
+  t.row_stride = cols;
+  t.data = reinterpret_cast<std::byte*>(memory);
+  return t;
+}
+
+TEST(Checks, RowsAtPlacesOfTheirOwn) {
+  const Tensor x = f32(3, 16), y = f32(3, 16, 1), cos = f32(8, 2, 2), sin = f32(8, 2, 3);
+  const auto rope = [&](const Tensor& places, int64_t first, int64_t length) {
+    return check(RopeArgs{x, y, cos, sin, 4, first, length, false, 0, places});
+  };
+  const auto write = [&](const KvCache& kv, const Tensor& places, int64_t first) {
+    return check(KvWriteArgs{f32(3, 8), f32(3, 8, 1), kv, first, places});
+  };
+  const auto attend = [&](const KvCache& kv, const Tensor& places, int64_t first, bool causal) {
+    return check(AttentionArgs{x, y, kv, 4, first, 8, 0, 1.0f, causal, 0.0f, places});
+  };
+  KvCache two = cache(2, 4, 16), none = cache(2, 4, 16);
+  two.sequences = 2;
+  none.sequences = 0;
+  KvCache integers = two, blocks = two;
+  integers.dtype = DType::i8;
+  blocks.dtype = DType::q8_0;
+  const std::string whose =
+      "the cache has 2 sequences, so each row needs a place that says whose it is";
+  expect({
+      {rope(places_of(3), 0, 0), ""},
+      {rope(places_of(2), 0, 0),
+       "rope: places [2, 2] must be [3, 2]: a sequence and a position for each row"},
+      {rope(places_of(3), 1, 0),
+       "rope: rows have places of their own and begin at 1: one or the other"},
+      {rope(places_of(3), 0, 3),
+       "rope: rows have places of their own and begin at 3: one or the other"},
+      {write(two, places_of(3), 0), ""},
+      {write(two, {}, 0), "kv_write: " + whose},
+      {write(two, places_of(3, 1), 0),
+       "kv_write: places [3, 1] must be [3, 2]: a sequence and a position for each row"},
+      {write(integers, places_of(3), 0),
+       "kv_write: the cache is of int8: it must be float32, float16, bfloat16 or q8_0"},
+      {write(blocks, places_of(3), 0),
+       "kv_write: the cache is of q8_0 and has heads of 4: they must be a multiple of 32"},
+      {write(none, places_of(3), 0), "kv_write: the cache is for 0 sequences"},
+      {write(two, places_of(3), 5),
+       "kv_write: rows have places of their own and begin at 5: one or the other"},
+      {attend(two, places_of(3), 0, true), ""},
+      {attend(two, {}, 0, true), "attention: " + whose},
+      {attend(two, places_of(3), 2, true),
+       "attention: rows have places of their own and begin at 2: one or the other"},
+      {attend(two, places_of(3), 0, false),
+       "attention: rows with places of their own are causal; these are not"},
+  });
+}
+
 TEST(Checks, KvWrite) {
   const Tensor k = f32(3, 8), v = f32(3, 8, 1);
   KvCache nowhere = cache(2, 4, 16);

@@ -67,7 +67,9 @@ class World {
     return f32_vector(floats(vectors_) + static_cast<int64_t>(pick % 4) * kCols, kCols);
   }
   const Tensor& weight(uint64_t pick) const { return weights_[pick % weights_.size()].tensor; }
-  KvCache cache() { return {floats(keys_), floats(values_), kKvHeads, kWidth, kPositions}; }
+  KvCache cache() {
+    return f32_cache(floats(keys_), floats(values_), kKvHeads, kWidth, kPositions);
+  }
   Tensor cos() { return f32_matrix(floats(tables_), kPositions, kWidth / 2); }
   Tensor sin() {
     return f32_matrix(floats(tables_) + kPositions * kWidth / 2, kPositions, kWidth / 2);

@@ -81,7 +81,7 @@ struct Scene {
         keys(static_cast<size_t>(kv_heads_ * width_ * capacity)),
         values(keys.size()) {}
 
-  KvCache cache() { return {keys.data(), values.data(), kv_heads, width, capacity}; }
+  KvCache cache() { return f32_cache(keys.data(), values.data(), kv_heads, width, capacity); }
 
   void write(int64_t first, int64_t rows) {
     const int64_t cols = kv_heads * width;

@@ -36,7 +36,7 @@ void expect_same_bytes(DType dtype, int schedules, uint32_t seed) {
   std::mt19937 random(seed);
   for (int round = 0; round < schedules; ++round) {
     const std::vector<Asked> requests = random_requests(random, model, 12);
-    SchedulerOptions options = small(1 + static_cast<int64_t>(random() % 4));
+    SchedulerOptions options = small(1 + static_cast<int64_t>(random() % 8));
     options.session.chunk = 1 + static_cast<int64_t>(random() % 40);
     auto scheduler = Scheduler::create(model, options);
     ASSERT_TRUE(scheduler.ok()) << scheduler.error().str();

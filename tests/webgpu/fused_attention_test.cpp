@@ -47,7 +47,7 @@ class Token {
         capacity(c.first / 16 * 16 + 32),
         keys(1, c.kv_heads * c.width * capacity, 0, 8, Values::smooth),
         values(1, c.kv_heads * c.width * capacity, 0, 9, Values::smooth) {
-    cache = {keys.tensor().f32(), values.tensor().f32(), c.kv_heads, c.width, capacity};
+    cache = f32_cache(keys.tensor().f32(), values.tensor().f32(), c.kv_heads, c.width, capacity);
   }
 
   std::vector<MemoryRange> ranges() const {

@@ -113,8 +113,8 @@ class Layer {
     cache_.kv_heads = kKvHeads;
     cache_.head_dim = kHeadDim;
     cache_.capacity = (rows_ + 15) / 16 * 16;
-    cache_.keys = plain(1, cache_.key_floats()).f32();
-    cache_.values = plain(1, cache_.key_floats()).f32();
+    cache_.keys = plain(1, cache_.sequence_numbers()).data;
+    cache_.values = plain(1, cache_.sequence_numbers()).data;
     for (Q8Rows* q : {&narrow_, &inner_rows_}) {
       q->rows = rows_;
       q->cols = q == &narrow_ ? kWidth : kInner;

@@ -68,6 +68,7 @@ void fill_ops(Ops& ops) {
   ops.quantize_rows = quantize_rows;
   ops.norm = norm;
   ops.rope = rope;
+  ops.kv_write = kv_write;
   ops.attention = attention;
   ops.unary = unary;
   ops.binary = binary;

@@ -9,7 +9,7 @@
 // Blocks of k whose bytes for two groups fill half of the L1 cache, and from how many rows
 // unpacking them pays.
 constexpr int64_t kPanelBlocks = 24;
-constexpr int64_t kPanelMinRows = 8;
+constexpr int64_t kPanelMinRows = 12;
 // Unpacking a panel takes about as long as so many rows use it.
 constexpr int64_t kUnpackRows = 2;
 // How far ahead of its use few rows fetch a weight into the cache, in bytes.

@@ -12,6 +12,7 @@
 #include "backend/reference/reference.hpp"
 #include "base/fma.hpp"
 #include "base/inline.hpp"
+#include "dtype/codec.hpp"
 #include "ops/activation.hpp"
 #include "ops/activation_dx.hpp"
 #include "ops/fmath.hpp"

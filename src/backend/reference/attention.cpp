@@ -1,30 +1,79 @@
-// rope, kv_write and attention: positions, the KV cache, and reading it back. The cache is f32, and
-// with it the ops that use it.
+// rope, kv_write and attention: positions, the KV cache, and reading it back. Everything around the
+// cache is f32; the cache has a type of its own, and what is read of it is decoded first.
 // Scores and weighted sums are chains under rule 2 of docs/numerics.md (chunks of 256, for the
 // weighted sum counted from the first visible position), the softmax follows rule 4. No visible
-// position gives zeros. D head width, P positions; keys [G][P/16][D][16], values [G][P][D].
+// position gives zeros. S sequences, D head width, P positions; keys [S][G][P/16][D][16], values
+// [S][G][P][D].
+#include <cstring>
+
 #include "backend/reference/chain.hpp"
 #include "backend/reference/kernels.hpp"
+#include "base/bits.hpp"
+#include "dtype/codec.hpp"
 #include "ops/fmath.hpp"
 
 namespace loom::core::reference {
 namespace {
 
-int64_t key_index(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
+// Where number d of a position lies, and its step where blocks have one.
+struct CachePlace {
+  int64_t number, step;
+};
+CachePlace key_place(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
   const int64_t group = kv_head * (cache.capacity / 16) + position / 16;
-  return (group * cache.head_dim + d) * 16 + position % 16;
+  const int64_t lane = position % 16;
+  return {(group * cache.head_dim + d) * 16 + lane,
+          (group * (cache.head_dim / 32) + d / 32) * 16 + lane};
+}
+CachePlace value_place(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
+  const int64_t row = kv_head * cache.capacity + position;
+  return {row * cache.head_dim + d, row * (cache.head_dim / 32) + d / 32};
 }
 
-int64_t value_index(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
-  return (kv_head * cache.capacity + position) * cache.head_dim + d;
+// The steps of a side of the cache of one sequence stand behind its numbers.
+std::byte* step_at(const KvCache& cache, std::byte* side, int64_t step) {
+  return side + cache.sequence_numbers() + step * 2;
 }
 
-// Positions row `row` may look at.
+float load_number(const KvCache& cache, std::byte* side, const CachePlace& at) {
+  const DTypeInfo& info = dtype_info(cache.dtype);
+  if (info.block > 0) {
+    const auto level = static_cast<int8_t>(side[at.number]);
+    return static_cast<float>(level) *
+           f32_from_f16(load_le<uint16_t>(step_at(cache, side, at.step)));
+  }
+  if (info.bits == 32) return reinterpret_cast<const float*>(side)[at.number];
+  const uint16_t code = load_le<uint16_t>(side + at.number * 2);
+  return static_cast<float>(decode_value(cache.dtype, code));
+}
+
+// Writes the D numbers of one head at one position; place(d) says where.
+template <class Place>
+void store_head(const KvCache& cache, std::byte* side, const float* x, Place place) {
+  const DTypeInfo& info = dtype_info(cache.dtype);
+  for (int64_t d = 0; info.block > 0 && d < cache.head_dim; d += info.block) {
+    std::byte block[34];
+    encode_block_q8_0(x + d, block);
+    std::memcpy(step_at(cache, side, place(d).step), block, 2);
+    for (int64_t i = 0; i < info.block; ++i) side[place(d + i).number] = block[2 + i];
+  }
+  for (int64_t d = 0; info.block == 0 && d < cache.head_dim; ++d) {
+    const int64_t at = place(d).number;
+    if (info.bits == 32) {
+      reinterpret_cast<float*>(side)[at] = x[d];
+    } else {
+      const auto code = static_cast<uint16_t>(encode_value(cache.dtype, static_cast<double>(x[d])));
+      std::memcpy(side + at * 2, &code, 2);
+    }
+  }
+}
+
+// Positions that a row at `position` may look at.
 struct Visible {
   int64_t begin, end;
 };
-Visible visible(const AttentionArgs& args, int64_t row) {
-  const int64_t after = args.first + row + 1;
+Visible visible(const AttentionArgs& args, int64_t position) {
+  const int64_t after = position + 1;
   int64_t end = args.causal ? after : args.length;
   if (!args.causal && args.window > 0 && after - 1 + args.window < end) {
     end = after - 1 + args.window;
@@ -34,16 +83,17 @@ Visible visible(const AttentionArgs& args, int64_t row) {
 }
 
 void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores) {
-  const KvCache& cache = args.cache;
+  const RowPlace place = place_of(args.places, row, args.first);
+  const KvCache cache = args.cache.sequence(place.sequence);
   const int64_t width = cache.head_dim;
   const int64_t kv_head = head / (args.heads / cache.kv_heads);
-  const Visible seen = visible(args, row);
+  const Visible seen = visible(args, place.position);
   const int64_t n = seen.end - seen.begin;
   const float* q = args.q.f32_row(row) + head * width;
   for (int64_t i = 0; i < n; ++i) {
     scores[i] = chunked_dot<float>(q, width, [&](int64_t d0, int64_t count, float* out) {
       for (int64_t d = 0; d < count; ++d)
-        out[d] = cache.keys[key_index(cache, kv_head, seen.begin + i, d0 + d)];
+        out[d] = load_number(cache, cache.keys, key_place(cache, kv_head, seen.begin + i, d0 + d));
     });
   }
   float scale = args.scale;
@@ -57,7 +107,8 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
   for (int64_t d = 0; d < width; ++d) {
     y[d] = chunked_dot<float>(scores, n, [&](int64_t i0, int64_t count, float* out) {
       for (int64_t i = 0; i < count; ++i) {
-        out[i] = cache.values[value_index(cache, kv_head, seen.begin + i0 + i, d)];
+        const CachePlace at = value_place(cache, kv_head, seen.begin + i0 + i, d);
+        out[i] = load_number(cache, cache.values, at);
       }
     });
   }
@@ -72,7 +123,9 @@ void rope(const RopeArgs& args, const Lane& lane) {
   const int64_t half = rotary_dim / 2;
   const LaneRange rows = lane.range(args.x.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const int64_t position = args.first + (args.length > 0 ? r % args.length : r);
+    const int64_t in_run = args.length > 0 ? r % args.length : r;
+    const int64_t position =
+        args.places.empty() ? args.first + in_run : place_of(args.places, r, 0).position;
     const float* cos = args.cos.row<float>(position);
     const float* sin = args.sin.row<float>(position);
     for (int64_t head = 0; head < args.heads; ++head) {
@@ -92,15 +145,16 @@ LOOM_REFERENCE_BODY(rope, RopeArgs);
 
 template <class T>
 void kv_write(const KvWriteArgs& args, const Lane& lane) {
-  const KvCache& cache = args.cache;
   const LaneRange rows = lane.range(args.k.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const RowPlace place = place_of(args.places, r, args.first);
+    const KvCache cache = args.cache.sequence(place.sequence);
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
-      for (int64_t d = 0; d < cache.head_dim; ++d) {
-        const int64_t from = head * cache.head_dim + d;
-        cache.keys[key_index(cache, head, args.first + r, d)] = args.k.f32_row(r)[from];
-        cache.values[value_index(cache, head, args.first + r, d)] = args.v.f32_row(r)[from];
-      }
+      const int64_t from = head * cache.head_dim;
+      store_head(cache, cache.keys, args.k.f32_row(r) + from,
+                 [&](int64_t d) { return key_place(cache, head, place.position, d); });
+      store_head(cache, cache.values, args.v.f32_row(r) + from,
+                 [&](int64_t d) { return value_place(cache, head, place.position, d); });
     }
   }
 }

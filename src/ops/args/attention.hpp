@@ -10,7 +10,8 @@ namespace loom::core {
 // `length` (0: one run); row i of a run is at position first + i. inverse: by the negative angle,
 // which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. With `rotary_dim` >
 // 0 only the first `rotary_dim` values of each head are those halves, the others are kept, and cos,
-// sin are [P, rotary_dim/2].
+// sin are [P, rotary_dim/2]. With `places` (RowPlace, [R, 2]) each row is at the position that they
+// say when it runs; first and length are 0 then.
 struct RopeArgs {
   Tensor x, y, cos, sin;
   int64_t heads = 1;
@@ -18,23 +19,26 @@ struct RopeArgs {
   int64_t length = 0;
   bool inverse = false;
   int64_t rotary_dim = 0;
+  Tensor places{};
 
   static constexpr Gradient kGradient = Gradient::rule;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.x, self.cos, self.sin);
+    reads(f, self.x, self.cos, self.sin, self.places);
     writes(f, self.y);
   }
 };
 
-// Appends rows of k and v [R, G*D] at positions first, first+1, ...
+// Appends rows of k and v [R, G*D] at positions first, first+1, ... of a cache of one sequence, or
+// where `places` (RowPlace, [R, 2]) say when it runs; no two rows have one place.
 struct KvWriteArgs {
   Tensor k, v;
   KvCache cache;
   int64_t first = 0;
+  Tensor places{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static constexpr bool kF32Only = true;
-  static void operands(auto& self, auto&& f) { reads(f, self.k, self.v); }
+  static void operands(auto& self, auto&& f) { reads(f, self.k, self.v, self.places); }
   static void memory(const auto& self, auto&& f) { f(self.cache, Access::update); }
   int64_t work() const { return k.shape.count(); }
 };
@@ -42,22 +46,25 @@ struct KvWriteArgs {
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
 // `length` positions; with window > 0 only those nearer than `window`: |first + r - p| < window.
 // Head h reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as
-// c tanh(s / c).
+// c tanh(s / c). With `places` (RowPlace, [R, 2]) row r looks at the sequence, and stands at the
+// position, that they say when it runs, so that rows of several sequences share a pass; all
+// positions are below `length`, first is 0, and causal is true.
 struct AttentionArgs {
   Tensor q, y;
   KvCache cache;
   int64_t heads = 1;
   int64_t first = 0;
-  int64_t length = 0;  // positions in the cache, first + R when causal
+  int64_t length = 0;  // positions in the cache, at least first + R when causal
   int64_t window = 0;
   float scale = 1.0f;
   bool causal = true;
   float soft_cap = 0.0f;
+  Tensor places{};
 
   static constexpr Gradient kGradient = Gradient::none;
   static constexpr bool kF32Only = true;
   static void operands(auto& self, auto&& f) {
-    reads(f, self.q);
+    reads(f, self.q, self.places);
     writes(f, self.y);
   }
   static void memory(const auto& self, auto&& f) { f(self.cache, Access::read); }

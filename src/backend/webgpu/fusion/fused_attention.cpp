@@ -31,7 +31,7 @@ bool turns_itself(const RopeWrite& run, const AttentionArgs& a, std::span<const 
   if (run.q->y.data != a.q.data || run.q->x.rows() != 1 || run.q->heads != a.heads) return false;
   if (run.q->x.dtype != DType::f32 || run.k->x.dtype != DType::f32) return false;
   if (!same_cache(run.write->cache, a.cache) || run.k->heads != a.cache.kv_heads) return false;
-  if (run.write->first != a.first || a.length != a.first + 1) return false;
+  if (!a.places.empty() || run.write->first != a.first || a.length != a.first + 1) return false;
   return dead(after, run.q->y);
 }
 

@@ -59,9 +59,10 @@ int64_t rotary_dim_of(const RopeArgs& r) {
 }
 
 bool alike(const RopeArgs& q, const RopeArgs& k) {
-  return q.x.cols() / q.heads == k.x.cols() / k.heads && rotary_dim_of(q) == rotary_dim_of(k) &&
-         q.first == k.first && q.length == k.length && q.inverse == k.inverse &&
-         q.cos.data == k.cos.data && q.sin.data == k.sin.data && q.x.rows() == k.x.rows();
+  return q.places.empty() && k.places.empty() && q.x.cols() / q.heads == k.x.cols() / k.heads &&
+         rotary_dim_of(q) == rotary_dim_of(k) && q.first == k.first && q.length == k.length &&
+         q.inverse == k.inverse && q.cos.data == k.cos.data && q.sin.data == k.sin.data &&
+         q.x.rows() == k.x.rows();
 }
 
 }  // namespace
@@ -71,6 +72,7 @@ bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
   const auto* k = args_at<RopeArgs>(rest, 1);
   const auto* write = args_at<KvWriteArgs>(rest, 2);
   if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
+  if (!write->places.empty() || write->cache.dtype != DType::f32) return false;
   run = {q, k, write, dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
   return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
          write->cache.head_dim == k->x.cols() / k->heads;
@@ -98,8 +100,8 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
                .read("sin", q->sin)
                .write("y", q->y)
                .write("kept", kept)
-               .floats("keys", write->cache.keys, Access::write)
-               .floats("values", write->cache.values, Access::write)
+               .floats("keys", write->cache.f32_keys(), Access::write)
+               .floats("values", write->cache.f32_values(), Access::write)
                .value("kept_row", kept.row_stride)
                .value("heads", q->heads)
                .value("units", units)

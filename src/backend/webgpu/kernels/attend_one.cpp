@@ -166,8 +166,8 @@ void with_newest(Call& call, const RopeWrite& run) {
       .read("cos", q.cos)
       .read("sin", q.sin)
       .write("kept", run.kept)
-      .floats("keys", cache.keys, Access::update)
-      .floats("values", cache.values, Access::update)
+      .floats("keys", cache.f32_keys(), Access::update)
+      .floats("values", cache.f32_values(), Access::update)
       .value("half", rotary_dim / 2)
       .value("turn", q.first)
       .value("sign", q.inverse ? -1.0f : 1.0f);
@@ -200,7 +200,7 @@ Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
     with_newest(call, *run);
   } else {
     call.text(kAsTheyAre).read("q", args.q);
-    call.floats("keys", cache.keys).floats("values", cache.values);
+    call.floats("keys", cache.f32_keys()).floats("values", cache.f32_values());
   }
   if (row.splits > 1) {
     call.write("y", Tensor{}).floats("part", part, Access::write);

@@ -5,6 +5,7 @@
 #include "backend/webgpu/kernels/attend.hpp"
 #include "backend/webgpu/kernels/attend_one.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
+#include "base/text.hpp"
 
 namespace loom::core::webgpu {
 namespace {
@@ -197,9 +198,21 @@ int64_t per_split(int64_t positions, int64_t groups) {
   return round_up(ceil_div(positions, splits), kStep);
 }
 
+// Rows of several sequences, and caches of other types than f32, have no kernel here yet; the
+// caller falls back, or says so.
+Status in_order(std::string_view op, const Tensor& places) {
+  if (places.empty()) return {};
+  return unsupported(cat(op, ": no kernel for rows at places of their own"));
+}
+Status plain_cache(std::string_view op, const KvCache& cache) {
+  if (cache.dtype == DType::f32) return {};
+  return unsupported(cat(op, ": no kernel for a cache of ", dtype_name(cache.dtype)));
+}
+
 }  // namespace
 
 Status rope(Frame& frame, const RopeArgs& args) {
+  LOOM_TRY(in_order("rope", args.places));
   const int64_t width = args.x.cols() / args.heads;
   const int64_t rotary_dim = args.rotary_dim > 0 ? args.rotary_dim : width;
   const int64_t units = rotary_dim / 2 + width - rotary_dim;
@@ -219,13 +232,15 @@ Status rope(Frame& frame, const RopeArgs& args) {
 }
 
 Status kv_write(Frame& frame, const KvWriteArgs& args) {
+  LOOM_TRY(in_order("kv_write", args.places));
+  LOOM_TRY(plain_cache("kv_write", args.cache));
   if (args.k.rows() == 0) return {};
   const KvCache& cache = args.cache;
   return Call(frame, kKvWrite)
       .read("k", args.k)
       .read("v", args.v)
-      .floats("keys", cache.keys, Access::write)
-      .floats("values", cache.values, Access::write)
+      .floats("keys", cache.f32_keys(), Access::write)
+      .floats("values", cache.f32_values(), Access::write)
       .value("cols", args.k.cols())
       .value("head_width", cache.head_dim)
       .value("capacity", cache.capacity)
@@ -234,6 +249,8 @@ Status kv_write(Frame& frame, const KvWriteArgs& args) {
 }
 
 Status attention(Frame& frame, const AttentionArgs& args) {
+  LOOM_TRY(in_order("attention", args.places));
+  LOOM_TRY(plain_cache("attention", args.cache));
   const KvCache& cache = args.cache;
   const AttendWork work{
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,
@@ -255,7 +272,7 @@ Status attention(Frame& frame, const AttentionArgs& args) {
   } else {
     Call call(frame, kAttend);
     call.text(kQueries).text(kFromCache).read("q", args.q).read("mask", Tensor{});
-    call.floats("keys", cache.keys).floats("values", cache.values);
+    call.floats("keys", cache.f32_keys()).floats("values", cache.f32_values());
     call.write("y", args.y);
     splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
     LOOM_TRY(describe(call, work, tile, tiles, false)

@@ -1,0 +1,71 @@
+// Batch: several texts of one model that are written together. All of them share each pass through
+// the weights, so eight texts take little longer than one; whichever ends makes room for the next,
+// and prompts are read beside texts that go on. The tokens of a text are those of
+// ModelSession::generate(): they do not depend on the others, nor on who joins or leaves when.
+//
+//   auto batch = loom::Batch::create(*model, {.sequences = 8});
+//   for (int64_t i = 0; i < 8; ++i) batch->start(i, prompts[i]);
+//   while (batch->running() > 0) batch->step();
+//   for (int64_t i = 0; i < 8; ++i) use(*batch->take(i));
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "loom/language_model.hpp"
+
+namespace loom {
+
+struct BatchOptions {
+  int64_t sequences = 4;  // texts at the same time
+  // For each of them; `chunk` tokens of all together are read in a pass, or one for each where that
+  // is more.
+  ModelSessionOptions session{};
+  bool share_passes = true;  // false: texts take turns, each in passes of its own
+};
+
+// Not thread-safe: one thread at a time.
+class LOOM_API Batch {
+ public:
+  // Takes all memory that the texts need. On a GPU, and for models with layers that look at several
+  // positions otherwise than attention does, passes are not shared: texts take turns
+  // (shares_passes()). Errors: those of Model::session(), invalid_argument for sequences out of
+  // 1 to 4096.
+  static Result<Batch> create(const Model& model, const BatchOptions& options = {});
+
+  // A text in a sequence that has none: its prompt goes on from position(sequence). Nothing is
+  // computed yet. Errors: invalid_argument (options, an empty prompt, a sequence with a text),
+  // out_of_range (a token outside the vocabulary), and then the sequence still has none.
+  Status start(int64_t sequence, std::span<const TokenId> prompt,
+               const GenerateOptions& options = {}, const TextSink& sink = {});
+  // One pass, in which every text that runs reads its last token, or a part of its prompt. Prompts
+  // that came first are read first. An Error ends all texts of the pass with it; what concerns one
+  // text, such as a prompt longer than the context, ends that one alone and is told by take().
+  Status step();
+  bool running(int64_t sequence) const;  // has a text that has not ended
+  int64_t running() const;               // how many have
+  // Ends a text with StopReason::cancelled, whatever it has by now.
+  void cancel(int64_t sequence);
+  // The text of a sequence that has ended, and no more a text in it. Errors: the one that ended it
+  // (a prompt longer than the context), invalid_argument where there is none, or one that runs.
+  Result<Generation> take(int64_t sequence);
+
+  int64_t sequences() const;
+  bool shares_passes() const;
+  int64_t context() const;                   // positions of a sequence
+  int64_t position(int64_t sequence) const;  // tokens that it has read
+  // Forgets what a sequence without a text has read from `position` on.
+  void rewind(int64_t sequence, int64_t position);
+  int64_t bytes() const;  // memory of all; it stays the same
+
+  struct LOOM_LOCAL Impl;
+  explicit Batch(std::unique_ptr<Impl> impl);
+  Batch(Batch&&) noexcept;
+  Batch& operator=(Batch&&) noexcept;
+  ~Batch();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loom

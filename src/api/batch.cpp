@@ -1,0 +1,213 @@
+// Batch: texts that share passes where the model and the device can, and else take turns.
+#include "loom/batch.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "api/impl.hpp"
+#include "base/text.hpp"
+#include "llm/llm_batch.hpp"
+
+namespace loom {
+
+struct Batch::Impl {
+  // A text on its way, or what ended it.
+  struct Text {
+    core::Generator generator;
+    bool ended = false;
+    Status failed{};
+  };
+  // Tokens that a text reads in a pass.
+  struct Share {
+    int64_t sequence;
+    size_t rows;
+  };
+
+  explicit Impl(const Model& of) : model(of) {}
+  const Model model;
+  std::optional<core::LlmBatch> shared;
+  std::vector<core::LlmSession> alone;  // a session for each sequence, where nothing is shared
+  std::vector<std::unique_ptr<core::TokenReader>> readers;  // of `shared`
+  std::vector<std::optional<Text>> texts;
+  std::vector<int64_t> order;  // sequences with a text that runs, as they came
+  std::vector<core::LlmBatch::Piece> pieces;
+  std::vector<Share> shares;
+  int64_t bytes = 0;
+  core::Holding held;
+
+  core::TokenReader& reader(int64_t sequence) {
+    const auto i = static_cast<size_t>(sequence);
+    return shared ? *readers[i] : alone[i];
+  }
+  bool has(int64_t sequence) const {
+    return sequence >= 0 && sequence < static_cast<int64_t>(texts.size());
+  }
+  Text& text(int64_t sequence) { return *texts[static_cast<size_t>(sequence)]; }
+
+  // What a step of a text said.
+  void settle(int64_t sequence, const Result<bool>& more) {
+    if (more.ok() && *more) return;
+    text(sequence).ended = true;
+    if (!more.ok()) text(sequence).failed = more.error();
+  }
+  void forget_ended() {
+    std::erase_if(order, [&](int64_t s) { return text(s).ended; });
+  }
+
+  // Every text gets a row at least, and prompts what is left, the first that came first.
+  void gather() {
+    pieces.clear();
+    shares.clear();
+    auto room = static_cast<size_t>(shared->rows());
+    size_t after = order.size();
+    for (const int64_t s : order) {
+      --after;
+      core::Generator& generator = text(s).generator;
+      const Result<std::span<const TokenId>> next = generator.wants(room - after);
+      if (!next.ok() || next->empty()) {
+        settle(s, next.ok() ? Result<bool>(false) : Result<bool>(next.error()));
+        continue;
+      }
+      room -= next->size();
+      pieces.push_back({s, *next, generator.wants_logits()});
+      shares.push_back({s, next->size()});
+    }
+  }
+
+  Status pass() {
+    using Clock = std::chrono::steady_clock;
+    gather();
+    const Clock::time_point begin = Clock::now();
+    const Status status = shared->feed(pieces);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    size_t rows = 0;
+    for (const Share& share : shares) rows += share.rows;
+    for (const Share& share : shares) {
+      const double part = static_cast<double>(share.rows) / static_cast<double>(rows);
+      settle(share.sequence, status.ok() ? text(share.sequence).generator.took(seconds * part)
+                                         : Result<bool>(status.error()));
+    }
+    return status;
+  }
+};
+
+Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Batch::Batch(Batch&&) noexcept = default;
+Batch& Batch::operator=(Batch&&) noexcept = default;
+Batch::~Batch() = default;
+
+Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
+  if (options.sequences < 1 || options.sequences > 4096)
+    return core::invalid(core::cat("a batch has 1 to 4096 sequences; got ", options.sequences));
+  const Engine::Impl& engine = *model.impl().engine;
+  LOOM_ASSIGN(const core::LlmSessionOptions one, core::session_options(model, options.session));
+  core::LlmBatchOptions many;
+  many.sequences = options.sequences;
+  many.context = one.context;
+  many.chunk = one.chunk;
+  many.activations = one.activations;
+  many.cache = one.cache;
+  auto impl = std::make_unique<Impl>(model);
+  impl->texts.resize(static_cast<size_t>(options.sequences));
+  Result<core::LlmBatch> shared = core::unsupported("passes are not to be shared");
+  if (options.share_passes) {
+    shared =
+        core::LlmBatch::create(model.impl().model, *engine.ops, model.impl().engine->pool, many);
+  }
+  if (shared.ok()) {
+    impl->bytes = shared->arena_bytes() + shared->state_bytes();
+    impl->shared.emplace(std::move(*shared));
+    for (int64_t i = 0; i < options.sequences; ++i)
+      impl->readers.push_back(impl->shared->reader(i));
+  } else if (shared.error().code != Code::unsupported) {
+    return shared.error();
+  }
+  for (int64_t i = 0; i < options.sequences && !impl->shared; ++i) {
+    LOOM_ASSIGN(core::LlmSession session, core::make_session(model, one));
+    impl->bytes += session.arena_bytes() + session.state_bytes();
+    impl->alone.push_back(std::move(session));
+  }
+  impl->held = core::Holding(engine.books, core::Held::sessions, impl->bytes);
+  return Batch(std::move(impl));
+}
+
+Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
+                    const GenerateOptions& options, const TextSink& sink) {
+  Impl& b = *impl_;
+  if (!b.has(sequence) || b.texts[static_cast<size_t>(sequence)].has_value()) {
+    return core::invalid(core::cat("sequence ", sequence, " of ", sequences(),
+                                   b.has(sequence) ? " has a text already" : " does not exist"));
+  }
+  if (prompt.empty())
+    return core::invalid("the prompt holds no token; a text needs at least one to begin with");
+  // Here, so that a wrong token is no Error of a pass, which others share.
+  LOOM_TRY(core::check_tokens(b.model.impl().model, prompt));
+  const size_t piece = b.shared ? 0 : static_cast<size_t>(b.alone[0].chunk());
+  LOOM_ASSIGN(core::Generator generator,
+              core::Generator::begin(b.reader(sequence), b.model.impl().model, prompt, options,
+                                     sink, piece));
+  b.texts[static_cast<size_t>(sequence)].emplace(Impl::Text{std::move(generator)});
+  b.order.push_back(sequence);
+  return {};
+}
+
+Status Batch::step() {
+  Impl& b = *impl_;
+  Status status;
+  if (b.shared) {
+    status = b.pass();
+  } else {
+    for (const int64_t s : b.order) b.settle(s, b.text(s).generator.step());
+  }
+  b.forget_ended();
+  return status;
+}
+
+bool Batch::running(int64_t sequence) const {
+  return std::ranges::find(impl_->order, sequence) != impl_->order.end();
+}
+int64_t Batch::running() const {
+  return static_cast<int64_t>(impl_->order.size());
+}
+
+void Batch::cancel(int64_t sequence) {
+  if (!running(sequence)) return;
+  impl_->text(sequence).generator.cancel();
+  impl_->text(sequence).ended = true;
+  impl_->forget_ended();
+}
+
+Result<Generation> Batch::take(int64_t sequence) {
+  Impl& b = *impl_;
+  if (!b.has(sequence) || !b.texts[static_cast<size_t>(sequence)].has_value() ||
+      running(sequence)) {
+    return core::invalid(core::cat("sequence ", sequence, " has no text that has ended"));
+  }
+  Impl::Text text = std::move(b.text(sequence));
+  b.texts[static_cast<size_t>(sequence)].reset();
+  if (!text.failed.ok()) return text.failed.error();
+  return text.generator.take();
+}
+
+int64_t Batch::sequences() const {
+  return static_cast<int64_t>(impl_->texts.size());
+}
+bool Batch::shares_passes() const {
+  return impl_->shared.has_value();
+}
+int64_t Batch::context() const {
+  return impl_->reader(0).context();
+}
+int64_t Batch::position(int64_t sequence) const {
+  return impl_->has(sequence) ? impl_->reader(sequence).position() : 0;
+}
+void Batch::rewind(int64_t sequence, int64_t position) {
+  if (impl_->has(sequence) && !impl_->texts[static_cast<size_t>(sequence)].has_value())
+    impl_->reader(sequence).rewind(std::max<int64_t>(position, 0));
+}
+int64_t Batch::bytes() const {
+  return impl_->bytes;
+}
+
+}  // namespace loom
