@@ -114,6 +114,30 @@ Result<WordPieceSpec> read_word_piece(const Node& model) {
   return spec;
 }
 
+// [["token", score], ...]
+Result<UnigramSpec> read_unigram(const Node& model) {
+  LOOM_TRY(model.expect_keys({"type", "unk_id", "vocab", "byte_fallback"}));
+  UnigramSpec spec;
+  LOOM_ASSIGN(const Node vocab, model.child("vocab"));
+  if (!vocab.value().is_array()) return vocab.error("expected an array");
+  spec.vocabulary.reserve(vocab.value().elements().size());
+  for (const JsonValue& entry : vocab.value().elements()) {
+    const auto& pair = entry.elements();
+    const bool fits = pair.size() == 2 && pair[0].is_string() && pair[1].is_number();
+    const Result<double> score = fits ? pair[1].as_double({}) : Result<double>(0.0);
+    if (!fits || !score.ok()) {
+      return vocab.error(
+          cat("token ", spec.vocabulary.size(), ": expected an array of a string and a score"));
+    }
+    spec.vocabulary.emplace_back(pair[0].text(), *score);
+  }
+  if (model.has_value("unk_id")) {
+    LOOM_ASSIGN(spec.unk_id, model.token_id("unk_id"));
+  }
+  LOOM_ASSIGN(spec.byte_fallback, model.boolean_or("byte_fallback", false));
+  return spec;
+}
+
 }  // namespace
 
 Status read_model(const Node& model, TokenizerSpec& spec) {
@@ -127,6 +151,8 @@ Status read_model(const Node& model, TokenizerSpec& spec) {
     LOOM_ASSIGN(spec.model, read_bpe(model));
   } else if (type == "WordPiece") {
     LOOM_ASSIGN(spec.word_piece, read_word_piece(model));
+  } else if (type == "Unigram") {
+    LOOM_ASSIGN(spec.unigram, read_unigram(model));
   } else {
     return model.not_supported("type", type);
   }

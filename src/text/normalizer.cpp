@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "io/base64.hpp"
+
 namespace loom::core::text {
 namespace {
 
@@ -89,6 +91,33 @@ void as_bert(NormalText& piece, const NormalizerStep& step) {
   if (step.lowercases) lowercase(piece);
 }
 
+// Short clusters as a whole where the map has them, and else character by character; of a cluster
+// that the map has, what it does not name is lost, as it is in HF.
+Status map_characters(NormalText& piece, const Charsmap& map, Budget& budget) {
+  constexpr size_t kShort = 6;
+  std::string out;
+  size_t from_zero = 0;
+  const auto add = [&](size_t end, std::string_view text) {
+    out += text;
+    if (end <= piece.from_zero) from_zero = out.size();
+    return budget.spend_bytes(text.size());
+  };
+  const std::string_view text = piece.text;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = grapheme_end(text, at);
+    const auto whole = end - at < kShort ? map.find(text.substr(at, end - at)) : std::nullopt;
+    if (whole && !add(end, *whole)) return too_long();
+    while (!whole && at < end) {
+      const std::string_view c = text.substr(at, code_point_at(text, at).length);
+      at += c.size();
+      if (!add(at, map.find(c).value_or(c))) return too_long();
+    }
+    at = end;
+  }
+  piece = {std::move(out), from_zero, piece.at_zero};
+  return {};
+}
+
 // New content is aligned with the last byte that it replaces.
 Status replace(NormalText& piece, const Pattern& pattern, const std::string& content,
                Budget& budget) {
@@ -118,9 +147,14 @@ Status replace(NormalText& piece, const Pattern& pattern, const std::string& con
 Result<Normalizer> Normalizer::make(std::vector<NormalizerStep> steps) {
   Normalizer normalizer;
   for (NormalizerStep& spec : steps) {
-    Step step{std::move(spec), {}};
+    Step step{std::move(spec), {}, {}};
     if (step.kind == NormalizerKind::replace) {
       LOOM_ASSIGN(step.pattern, Pattern::make(step.find));
+    }
+    if (step.kind == NormalizerKind::charsmap) {
+      const Result<std::string> bytes = decode_base64(step.content);
+      if (!bytes.ok()) return bad_file("precompiled_charsmap is no base64", step.where);
+      LOOM_ASSIGN(step.map, Charsmap::parse(*bytes, step.where));
     }
     normalizer.steps_.push_back(std::move(step));
   }
@@ -133,6 +167,7 @@ Status Normalizer::apply_step(const Step& step, NormalText& piece, Budget& budge
     case NormalizerKind::lowercase: lowercase(piece); break;
     case NormalizerKind::strip: strip(piece, step.left, step.right); break;
     case NormalizerKind::bert: as_bert(piece, step); break;
+    case NormalizerKind::charsmap: LOOM_TRY(map_characters(piece, step.map, budget)); break;
     case NormalizerKind::replace:
       LOOM_TRY(replace(piece, step.pattern, step.content, budget));
       break;

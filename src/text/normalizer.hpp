@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "text/charsmap.hpp"
 #include "text/pattern.hpp"
 #include "text/unicode.hpp"
 
@@ -28,6 +29,7 @@ class Normalizer {
  private:
   struct Step : NormalizerStep {
     Pattern pattern;  // find, compiled
+    Charsmap map;     // content, read
   };
   static Status apply_step(const Step& step, NormalText& piece, Budget& budget);
   std::vector<Step> steps_;

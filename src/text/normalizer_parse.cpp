@@ -47,6 +47,10 @@ Result<NormalizerStep> read_normal_step(const Node& node) {
     LOOM_ASSIGN(step.right, node.boolean("strip_right"));
   } else if (type == "BertNormalizer") {
     LOOM_TRY(read_bert_normalizer(node, step));
+  } else if (type == "Precompiled") {
+    step.kind = NormalizerKind::charsmap;
+    LOOM_TRY(node.expect_keys({"type", "precompiled_charsmap"}));
+    LOOM_ASSIGN(step.content, node.string("precompiled_charsmap"));
   } else {
     return node.not_supported("type", type);
   }

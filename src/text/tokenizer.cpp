@@ -14,6 +14,7 @@
 #include "text/postprocessor.hpp"
 #include "text/pretokenizer.hpp"
 #include "text/unicode.hpp"
+#include "text/unigram.hpp"
 #include "text/word_piece.hpp"
 
 namespace loom::core {
@@ -70,6 +71,7 @@ class WordCache {
 Status Tokenizer::Impl::make(const TokenizerSpec& spec) {
   const std::string where = spec.where + ": model";
   LOOM_ASSIGN(model, spec.word_piece ? text::WordPiece::make(*spec.word_piece, where)
+                     : spec.unigram  ? text::Unigram::make(*spec.unigram, where)
                                      : text::Bpe::make(spec.model, where));
   LOOM_ASSIGN(normalizer, text::Normalizer::make(spec.normalizer));
   LOOM_ASSIGN(pre_tokenizer, text::PreTokenizer::make(spec.pre_tokenizer));

@@ -1,5 +1,5 @@
-// Tokenizer: what a TokenizerSpec describes (BPE and WordPiece models), with the same ids as the HF
-// `tokenizers` library. Immutable once made and safe to share between threads.
+// Tokenizer: what a TokenizerSpec describes (BPE, WordPiece and Unigram models), with the same ids
+// as the HF `tokenizers` library. Immutable once made and safe to share between threads.
 #pragma once
 
 #include <cstdint>

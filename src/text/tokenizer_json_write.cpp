@@ -48,6 +48,11 @@ JsonValue step_json(const NormalizerStep& step) {
       return out;
     }
     case NormalizerKind::bert: return bert_json(step);
+    case NormalizerKind::charsmap: {
+      JsonValue out = typed("Precompiled");
+      out.add("precompiled_charsmap", words(step.content));
+      return out;
+    }
     case NormalizerKind::strip: break;
   }
   JsonValue out = typed("Strip");
@@ -173,6 +178,17 @@ JsonValue model_json(const WordPieceSpec& spec) {
   return out;
 }
 
+JsonValue model_json(const UnigramSpec& spec) {
+  JsonValue out = typed("Unigram");
+  out.add("unk_id", spec.unk_id ? JsonValue::integer(*spec.unk_id) : JsonValue());
+  JsonValue list = JsonValue::array();
+  for (const auto& [token, score] : spec.vocabulary)
+    list.push(JsonValue::array({words(token), JsonValue::real(score)}));
+  out.add("vocab", std::move(list));
+  out.add("byte_fallback", JsonValue::boolean(spec.byte_fallback));
+  return out;
+}
+
 JsonValue model_json(const BpeSpec& spec) {
   JsonValue out = typed("BPE");
   if (spec.unk_token) out.add("unk_token", words(*spec.unk_token));
@@ -241,8 +257,9 @@ std::string tokenizer_json(const TokenizerSpec& spec) {
     decoder.add("decoders", JsonValue::array());
   }
   root.add("decoder", joins ? JsonValue() : std::move(decoder));
-  root.add("model",
-           spec.word_piece ? text::model_json(*spec.word_piece) : text::model_json(spec.model));
+  root.add("model", spec.word_piece ? text::model_json(*spec.word_piece)
+                    : spec.unigram  ? text::model_json(*spec.unigram)
+                                    : text::model_json(spec.model));
   root.add("post_processor", spec.post_processor ? text::template_json(spec) : JsonValue());
   return dump_json(root);
 }

@@ -29,13 +29,13 @@ struct PatternSpec {
 };
 
 // bert: what BERT does to a text: controls removed and white space made spaces, spaces around
-// ideographs, accents removed, small letters.
-enum class NormalizerKind : uint8_t { form, lowercase, replace, prepend, strip, bert };
+// ideographs, accents removed, small letters. charsmap: see charsmap.hpp.
+enum class NormalizerKind : uint8_t { form, lowercase, replace, prepend, strip, bert, charsmap };
 struct NormalizerStep {
   NormalizerKind kind = NormalizerKind::form;
   NormalForm form = NormalForm::nfc;
   PatternSpec find;                  // replace
-  std::string content;               // replace: the new text; prepend
+  std::string content;               // replace: the new text; prepend; charsmap: in base64
   bool left = false, right = false;  // strip
   // bert
   bool clean_text = false, spaces_ideographs = false, lowercases = false;
@@ -121,6 +121,14 @@ struct WordPieceSpec {
   bool operator==(const WordPieceSpec&) const = default;
 };
 
+// Unigram: see unigram.hpp. Ids are places in the list.
+struct UnigramSpec {
+  std::vector<std::pair<std::string, double>> vocabulary;  // and scores
+  std::optional<int32_t> unk_id;
+  bool byte_fallback = false;
+  bool operator==(const UnigramSpec&) const = default;
+};
+
 // A string that becomes one id wherever it stands in a text.
 struct AddedTokenSpec {
   int32_t id = 0;
@@ -148,6 +156,7 @@ struct TemplatePart {
 struct TokenizerSpec {
   text::BpeSpec model;  // unless there is one of another kind:
   std::optional<text::WordPieceSpec> word_piece;
+  std::optional<text::UnigramSpec> unigram;
   std::vector<text::AddedTokenSpec> added;
   std::vector<text::NormalizerStep> normalizer;
   std::vector<text::PreTokenizerStep> pre_tokenizer;

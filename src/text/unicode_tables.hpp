@@ -38,6 +38,7 @@ struct ScriptName {
 extern const std::span<const uint32_t> kCategories;  // as in Category
 extern const std::span<const uint32_t> kScripts;
 extern const std::span<const uint32_t> kCombiningClasses;
+extern const std::span<const uint32_t> kGraphemeBreaks;  // as in charsmap.cpp
 
 extern const std::span<const ScriptName> kScriptNames;
 // The properties without the general categories that they hold whole.

@@ -1,5 +1,5 @@
-// WordModel: what turns one word into ids: byte-pair encoding (bpe.hpp) or WordPiece
-// (word_piece.hpp). It owns the vocabulary. Immutable once made.
+// WordModel: what turns one word into ids: byte-pair encoding (bpe.hpp), WordPiece
+// (word_piece.hpp) or Unigram (unigram.hpp). It owns the vocabulary. Immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,17 @@ class WordModel {
     struct Candidate {
       int32_t rank = 0, position = 0, id = 0;
     };
+    // Of Unigram: the best path to a place in the word: its score, where its last token begins and
+    // which that is.
+    struct Place {
+      double score = 0;
+      int32_t from = -1, id = -1;
+    };
     std::vector<Symbol> symbols;
     std::vector<Candidate> queue;
     std::string key;
+    std::vector<Place> places;
+    std::vector<std::pair<size_t, size_t>> pieces;
   };
 
   // Appends the ids of `word` (valid UTF-8).

@@ -75,7 +75,9 @@ void expect_golden(const Model& model, const std::string& name) {
   for (size_t i = 0; i < ranked->size(); ++i) {
     const Ranked& one = (*ranked)[i];
     EXPECT_NEAR(one.logit, *logits[static_cast<size_t>(one.index)].as_double("logit"), 1e-5);
-    if (i > 0) EXPECT_LE(one.score, (*ranked)[i - 1].score);
+    if (i > 0) {
+      EXPECT_LE(one.score, (*ranked)[i - 1].score);
+    }
   }
 }
 

@@ -10,9 +10,11 @@ Needs tokenizers (0.23).
 """
 
 import argparse
+import base64
 import json
 import pathlib
 import random
+import struct
 
 from tokenizers import Tokenizer
 
@@ -67,6 +69,75 @@ def word_piece(rng, cased, post, most=100):
                       "vocab": {t: i for i, t in enumerate(pieces(rng, cased))}}}
 
 
+def charsmap(pairs):
+    """A map of SentencePiece: texts and what becomes of them, as a Darts double array."""
+    tree, texts_of = {}, b""
+    for text, becomes in pairs.items():
+        node = tree
+        for byte in text.encode():
+            node = node.setdefault(byte, {})
+        node[None] = len(texts_of)
+        texts_of += becomes.encode() + b"\0"
+    units, taken = {0: 0}, {0}
+
+    def place(node, index):
+        labels = [0 if b is None else b for b in node]
+        base = next(b for b in range(1, 1 << 20)
+                    if b not in bases and all(b ^ c not in taken for c in labels))
+        bases.add(base)
+        taken.update(base ^ c for c in labels)
+        offset = index ^ base
+        units[index] = units.get(index, 0) | offset << 10 | (1 << 8 if None in node else 0)
+        for byte, child in node.items():
+            if byte is None:
+                units[base] = child | 1 << 31
+            else:
+                units[base ^ byte] = byte
+                place(child, base ^ byte)
+
+    bases = set()
+    place(tree, 0)
+    size = (max(units) | 255) + 1  # every label of a unit is inside, as the library expects
+    trie = b"".join(struct.pack("<I", units.get(i, 0)) for i in range(size))
+    return base64.b64encode(struct.pack("<I", len(trie)) + trie + texts_of).decode()
+
+
+MAPPED = {"\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\u00bd": "1\u20442", "\u2026": "...",
+          "e\u0301": "\u00e9", "a\u0301": "\u00e1", "\t": " ", "\n": " ", "\u200b": "",
+          "\uff21": "A", "\u0e33": "\u0e4d\u0e32", "\u1100\u1161": "\uac00"}
+
+
+def unigram(rng, fallback, split=True):
+    """As T5, XLM-R and their kin: a map, runs of spaces, Metaspace, scores that may be equal."""
+    words = sorted({p for p in pieces(rng, True)[5:] if not p.startswith("##")})
+    tokens = [["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0]]
+    tokens += [[p, -rng.choice([2.0, 3.5, rng.uniform(1, 12)])]
+               for w in words for p in (w, "\u2581" + w)] + [["\u2581", -4.5]]
+    if fallback:
+        tokens += [[f"<0x{b:02X}>", -20.0] for b in range(256)]
+    names = {"<s>": 0, "</s>": 2}
+    around = {"type": "TemplateProcessing",
+              "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                         {"Sequence": {"id": "A", "type_id": 0}},
+                         {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+              "pair": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                       {"Sequence": {"id": "A", "type_id": 0}},
+                       {"SpecialToken": {"id": "</s>", "type_id": 0}},
+                       {"SpecialToken": {"id": "</s>", "type_id": 0}},
+                       {"Sequence": {"id": "B", "type_id": 0}},
+                       {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+              "special_tokens": {n: {"id": n, "ids": [i], "tokens": [n]} for n, i in names.items()}}
+    space = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always",
+             "split": split}
+    return {"version": "1.0", "truncation": None, "padding": None,
+            "added_tokens": [added(t, i) for t, i in names.items()],
+            "normalizer": {"type": "Sequence", "normalizers": [
+                {"type": "Precompiled", "precompiled_charsmap": charsmap(MAPPED)},
+                {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+            "pre_tokenizer": space, "post_processor": around, "decoder": space,
+            "model": {"type": "Unigram", "unk_id": 3, "vocab": tokens, "byte_fallback": fallback}}
+
+
 def tokenizers(rng):
     around = {"sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
     bert = {"type": "BertProcessing", **around}
@@ -76,6 +147,8 @@ def tokenizers(rng):
     yield "cased", word_piece(rng, True, bert, most=rng.choice([5, 9]))
     yield "roberta pairs", word_piece(rng, False, roberta)
     yield "no template", word_piece(rng, False, None)
+    yield "unigram", unigram(rng, False)
+    yield "unigram with bytes", unigram(rng, True, split=False)
 
 
 def case(rng, tok, first, second, most):

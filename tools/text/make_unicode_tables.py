@@ -10,6 +10,7 @@ Unicode; each table is of the version that the part has (tokenizers 0.23):
   classes, scripts, folding   16.0  Oniguruma 6.9.10 and Rust's regex-syntax 0.8
   normal forms                 9.0  unicode-normalization-alignments 0.1.12
   numbers, lower, upper       17.0  char of Rust's standard library
+  grapheme clusters           17.0  unicode-segmentation
   punctuation, marks, others   8.0  unicode_categories 0.1
 
 Decompositions and combining classes come from Python's unicodedata, of any version from 9.0 on: the
@@ -188,6 +189,26 @@ def normalization(assigned):
             + packed("kCombiningClasses", classes))
 
 
+# In the order of `Break` and `Conjunct` in charsmap.cpp.
+BREAKS = """Other CR LF Control Extend ZWJ Regional_Indicator Prepend SpacingMark L V T LV
+LVT""".split()
+CONJUNCTS = "None Linker Consonant Extend".split()
+
+
+def grapheme_runs(data):
+    value = [0] * 0x110000
+    for name, listed in data["breaks"].items():
+        for c in points_of(listed):
+            value[c] = BREAKS.index(name)
+    for c in points_of(data["pictographic"]):
+        assert value[c] == 0, hex(c)
+        value[c] = len(BREAKS)
+    for name, listed in data["conjuncts"].items():
+        for c in points_of(listed):
+            value[c] |= CONJUNCTS.index(name) << 4
+    return runs_of(lambda c: value[c])
+
+
 def scripts(data):
     names = ["Unknown"] + sorted(set(data["scripts"]) - {"Unknown"})
     index = {c: names.index(n) for n, rs in data["scripts"].items() for c in points_of(rs)}
@@ -231,6 +252,8 @@ def tables(data):
     yield "// Unicode 8.0: nonspacing marks (Mn); controls, formats and private use (Cc, Cf, Co).\n"
     yield pairs("kNonspacingMarks", data["marks"])
     yield pairs("kOthers", ranges_of(set().union(*map(points_of, data["others"].values()))))
+    yield "// Unicode 17.0: grapheme cluster breaks; Indic conjunct breaks in the upper half.\n"
+    yield packed("kGraphemeBreaks", grapheme_runs(data))
     yield "// Unicode 9.0: decompositions by one step, combining classes.\n"
     yield normalization(assigned)
 
@@ -262,6 +285,7 @@ kNumbers CodeRange
 kPunctuation CodeRange
 kNonspacingMarks CodeRange
 kOthers CodeRange
+kGraphemeBreaks uint32_t
 kDecompositionRuns DecompositionRun
 kDecompositionParts char32_t
 kNotComposed CodeRange

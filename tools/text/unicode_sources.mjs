@@ -57,6 +57,9 @@ const result = {
   punctuation: await categories('8.0.0', ['Pc', 'Pd', 'Ps', 'Pe', 'Pi', 'Pf', 'Po']),
   others: await categories('8.0.0', ['Cc', 'Cf', 'Co']),
   marks: (await categories('8.0.0', ['Mn'])).Mn,
+  breaks: await folder('17.0.0', 'Grapheme_Cluster_Break'),
+  conjuncts: await folder('17.0.0', 'Indic_Conjunct_Break'),
+  pictographic: ranges(await points('17.0.0', 'Binary_Property/Extended_Pictographic')),
   unassigned: (await categories('9.0.0', ['Cn'])).Cn,
 };
 process.stdout.write(JSON.stringify(result));

@@ -174,8 +174,8 @@ Status write_gguf_tokenizer(const ModelSource& source, GgufMetadata& metadata) {
   LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
   if (!spec) {
     metadata.string("tokenizer.ggml.model", "no_vocab");
-  } else if (spec->word_piece) {
-    return unsupported("a WordPiece tokenizer is not written as GGUF", spec->where);
+  } else if (spec->word_piece || spec->unigram) {
+    return unsupported("a WordPiece or Unigram tokenizer is not written as GGUF", spec->where);
   } else {
     LOOM_TRY(TokenizerWriter(*spec, source.config.vocab_size, metadata).write());
   }
