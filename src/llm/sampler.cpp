@@ -1,6 +1,7 @@
 #include "llm/sampler.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -157,9 +158,13 @@ void Sampler::ban_ngrams(std::span<const TokenId> history) {
 void Sampler::take_out(std::span<const uint64_t> allowed) {
   if (!any_banned_ && allowed.empty()) return;
   size_t kept = 0;
-  for (size_t i = 0; i < vocab_; ++i) {
-    const bool may = allowed.empty() || (allowed[i / 64] >> (i % 64) & 1) != 0;
-    if (may && !(any_banned_ && banned_[i] != 0)) candidates_[kept++] = candidates_[i];
+  for (size_t word = 0; word * 64 < vocab_; ++word) {
+    uint64_t left = allowed.empty() ? ~uint64_t{0} : allowed[word];
+    for (; left != 0; left &= left - 1) {
+      const size_t i = word * 64 + static_cast<size_t>(std::countr_zero(left));
+      if (i >= vocab_) break;
+      if (!any_banned_ || banned_[i] == 0) candidates_[kept++] = candidates_[i];
+    }
   }
   candidates_.resize(kept);
   if (std::exchange(any_banned_, false)) std::ranges::fill(banned_, 0);
