@@ -105,7 +105,7 @@ TEST(Telemetry, RefusesWhatHasNowhereToGo) {
     TelemetryOptions options;
     const char* says;
   } cases[] = {
-      {{}, "needs json_lines, tensorboard, prometheus or on_line"},
+      {{}, "needs json_lines, tensorboard, prometheus, http, udp or on_line"},
       {{.json_lines = testing::TempDir() + "x.jsonl", .queue = 0}, "queue is 0"},
       {{.json_lines = "no/such/folder/x.jsonl"}, "cannot write"},
       {{.json_lines = testing::TempDir()}, "this is a folder"},
