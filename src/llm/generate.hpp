@@ -6,7 +6,7 @@
 #include <span>
 
 #include "llm/model.hpp"
-#include "llm/token_reader.hpp"
+#include "llm/llm_session.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {

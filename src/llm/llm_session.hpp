@@ -33,7 +33,7 @@ class LlmSession : public TokenReader {
   Status feed(std::span<const TokenId> ids) override;
   // Feeds tokens and hands the logits of every position to `sink(position in ids, logits)`.
   Status feed_all(std::span<const TokenId> ids,
-                  const std::function<Status(int64_t, std::span<const float>)>& sink);
+                  const std::function<Status(int64_t, std::span<const float>)>& sink) override;
 
   // States [T, width] of a whole text of T tokens behind the last norm, valid until the next call.
   // Whatever was fed before is forgotten. Errors: as feed(); unsupported (a network without such a
