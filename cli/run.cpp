@@ -20,7 +20,7 @@ struct RunFlags {
   bool chat = false, no_echo = false, json = false, quiet = false;
   Option prompt_option;
   GenerateOptions generate;
-  int64_t context = 0, chunk = 256;
+  int64_t context = 0, chunk = 0;
 };
 
 class Runner {
@@ -240,8 +240,9 @@ Verb add_run(Command app) {
   add_sampling(verb, f->generate);
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);
-  verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
-      .range(1, 1 << 20)
+  verb.option("--chunk", f->chunk,
+              "Prompt tokens per pass; changes speed, never the text. 0: 256, on a GPU 2048")
+      .range(0, 1 << 20)
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);

@@ -63,7 +63,8 @@ struct ChatOptions {
 
 struct ModelSessionOptions {
   int64_t context = 0;  // positions of the KV cache; 0: the model's, at most 2048
-  int64_t chunk = 256;  // tokens per forward pass of a prompt; changes speed, never bits
+  // Tokens per forward pass of a prompt; changes speed, never the text. 0: 256, on a GPU 2048.
+  int64_t chunk = 0;
   Activations activations = Activations::automatic;  // automatic: as the engine says
   // With an engine on a GPU: when that fails, feed() and generate() go on on the CPU with the
   // tokens so far, and call this with what happened. Unset: they return the error.

@@ -153,8 +153,8 @@ Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turn
 
 Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
   core::LlmSessionOptions o;
-  if (options.context < 0 || options.chunk < 1) {
-    return core::invalid(core::cat("a session needs context >= 0 and chunk >= 1; got ",
+  if (options.context < 0 || options.chunk < 0) {
+    return core::invalid(core::cat("a session needs context >= 0 and chunk >= 0; got ",
                                    options.context, " and ", options.chunk));
   }
   o.context = options.context;
