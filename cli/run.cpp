@@ -29,7 +29,7 @@ struct RunFlags {
   SamplingFlags sampling;
   std::string draft;  // a model
   int64_t guesses = 8, texts = 1;
-  int64_t context = 0, chunk = 256;
+  int64_t context = 0, chunk = 0;
   std::string cache_type = "float32";
 };
 
@@ -372,8 +372,9 @@ Verb add_run(Command app) {
       .show_default();
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);
-  verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
-      .range(1, 1 << 20)
+  verb.option("--chunk", f->chunk,
+              "Prompt tokens per pass; changes speed, never the text. 0: 256, on a GPU 2048")
+      .range(0, 1 << 20)
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);

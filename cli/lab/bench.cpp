@@ -23,7 +23,7 @@ constexpr double kMachineSeconds = 1;  // that --machine measures
 struct BenchFlags {
   EngineFlags engine;
   std::string shape = "smollm2-135m", dtype = "q4_0", cache_type = "float32";
-  int64_t prefill = 113, decode = 57, chunk = 256, top_k = 0;
+  int64_t prefill = 113, decode = 57, chunk = 0, top_k = 0;
   int reps = 7;
   bool profile = false, json = false, machine = false;
   std::vector<int64_t> streams;
@@ -287,7 +287,9 @@ Verb add_bench(Command app) {
               "Draw the tokens among the K most likely; 0: the most likely one")
       .range(0, 1 << 24)
       .show_default();
-  verb.option("--chunk", f->chunk, "Prompt tokens per pass").range(1, 1 << 20).show_default();
+  verb.option("--chunk", f->chunk, "Prompt tokens per pass; 0: 256, on a GPU 2048")
+      .range(0, 1 << 20)
+      .show_default();
   verb.option("--streams", f->streams,
               "Texts that are written together, such as 1,8: their rates, and the ratios to the\n"
               "first of them")

@@ -17,29 +17,6 @@ struct Square {
   Tensor w;  // right, packed
 };
 
-void fill_random(float* values, int64_t count, uint32_t seed) {
-  for (int64_t i = 0; i < count; ++i) {
-    seed = seed * 1664525u + 1013904223u;
-    values[i] = static_cast<float>(seed >> 8) * 0x1p-23f - 1.0f;
-  }
-}
-
-Status upload(const Lab& lab, const Buffer& memory) {
-  const MemoryRange range = range_of(memory);
-  return lab.ops().device->upload(range.begin, range.bytes);
-}
-
-Status fill_weights(const DeviceBuffer& to, const R16& geometry) {
-  std::vector<float> rows(static_cast<size_t>(kR16Rows * geometry.cols));
-  for (int64_t first = 0; first < geometry.rows; first += kR16Rows) {
-    const int64_t count = std::min(kR16Rows, geometry.rows - first);
-    fill_random(rows.data(), count * geometry.cols, static_cast<uint32_t>(first) + 7);
-    const TensorRange range = tensor_range(rows.data(), count * geometry.cols);
-    r16_pack(geometry, rows.data(), first, count, ScaleScope::per_row, range, to.memory.data());
-  }
-  return {};
-}
-
 Result<Square> square(const Lab& lab, int64_t n, DType dtype, bool packed) {
   Square s;
   const R16 geometry = r16_geometry(dtype, n, n);
@@ -48,13 +25,13 @@ Result<Square> square(const Lab& lab, int64_t n, DType dtype, bool packed) {
   LOOM_ASSIGN(s.out, DeviceBuffer::create(lab.ops(), n * n * 4));
   fill_random(s.left.matrix(n, n).f32_row(0), n * n, 1);
   if (packed) {
-    LOOM_TRY(fill_weights(s.right, geometry));
+    fill_weights(s.right.memory.data(), geometry);
     s.w = r16_tensor(geometry, s.right.memory.data());
   } else {
     fill_random(s.right.matrix(n, n).f32_row(0), n * n, 2);
   }
-  LOOM_TRY(upload(lab, s.left.memory));
-  LOOM_TRY(upload(lab, s.right.memory));
+  LOOM_TRY(upload(lab.ops(), s.left.memory));
+  LOOM_TRY(upload(lab.ops(), s.right.memory));
   return s;
 }
 

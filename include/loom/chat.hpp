@@ -28,7 +28,7 @@ LOOM_API Result<WhenFull> parse_when_full(std::string_view name);
 struct ConversationOptions {
   std::string system{};  // what the model is told before the first turn; "": nothing
   int64_t context = 0;   // positions of the KV cache; 0: the model's, at most 2048
-  int64_t chunk = 256;   // as in ModelSessionOptions
+  int64_t chunk = 0;     // as in ModelSessionOptions
   DType cache_type = DType::float32;  // likewise
   WhenFull on_full = WhenFull::drop_oldest;
   // Positions that are kept free for a reply; 0: a quarter of the context, at most 512.

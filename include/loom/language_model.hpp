@@ -79,7 +79,8 @@ struct ChatOptions {
 
 struct ModelSessionOptions {
   int64_t context = 0;  // positions of the KV cache; 0: the model's, at most 2048
-  int64_t chunk = 256;  // tokens per forward pass of a prompt; changes speed, never bits
+  // Tokens per forward pass of a prompt; changes speed, never the text. 0: 256, on a GPU 2048.
+  int64_t chunk = 0;
   Activations activations = Activations::automatic;  // automatic: as the engine says
   // Of keys and values: float32, float16, bfloat16 or q8_0 (blocks of 32 numbers of a head). Narrow
   // types take a half or a quarter of the memory, and give other texts than float32 does; each

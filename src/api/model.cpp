@@ -162,8 +162,8 @@ Result<std::vector<TokenId>> Model::tokenize_chat(std::span<const ChatTurn> turn
 Result<core::LlmSessionOptions> core::session_options(const Model& model,
                                                       const ModelSessionOptions& options) {
   core::LlmSessionOptions o;
-  if (options.context < 0 || options.chunk < 1) {
-    return core::invalid(core::cat("a session needs context >= 0 and chunk >= 1; got ",
+  if (options.context < 0 || options.chunk < 0) {
+    return core::invalid(core::cat("a session needs context >= 0 and chunk >= 0; got ",
                                    options.context, " and ", options.chunk));
   }
   o.context = options.context;

@@ -35,6 +35,8 @@ Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops
                                       const LlmSessionOptions& wanted) {
   LlmSessionOptions options = wanted;
   LOOM_ASSIGN(options.context, checked_context(model, options.context));
+  // A device is not full of 256 rows, and waits for each pass.
+  if (options.chunk <= 0) options.chunk = ops.device != nullptr ? 2048 : 256;
   options.chunk = std::clamp<int64_t>(options.chunk, 1, options.context);
   options.head_rows = std::clamp<int64_t>(options.head_rows, 1, options.chunk);
   LOOM_ASSIGN(Session session, make_session(model, ops, pool, options));

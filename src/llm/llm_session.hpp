@@ -14,7 +14,7 @@ namespace loom::core {
 
 struct LlmSessionOptions {
   int64_t context = 0;    // positions the cache holds; 0: the model's maximum, at most 2048
-  int64_t chunk = 256;    // tokens per forward pass of a prompt
+  int64_t chunk = 0;      // tokens per forward pass of a prompt; 0: 256, on a device 2048
   int64_t head_rows = 1;  // positions whose logits are computed at a time
   ActivationMode activations = ActivationMode::q8;
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)

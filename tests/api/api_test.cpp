@@ -215,7 +215,7 @@ TEST(ModelSession, RewindsAndRefusesWhatDoesNotFit) {
   EXPECT_EQ(session->position(), 0);
   EXPECT_EQ(model.session({.context = 513}).error().code, Code::out_of_range);
   EXPECT_EQ(model.session({.context = -1}).error().code, Code::invalid_argument);
-  EXPECT_EQ(model.session({.chunk = 0}).error().code, Code::invalid_argument);
+  EXPECT_EQ(model.session({.chunk = -1}).error().code, Code::invalid_argument);
 }
 
 TEST(ModelSession, TellsAStory) {

@@ -10,6 +10,7 @@
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/runtime/gpu.hpp"
 #include "backend/webgpu/runtime/memory.hpp"
+#include "backend/webgpu/tuning/fma_rate.hpp"
 #include "backend/webgpu/tuning/trial.hpp"
 #include "backend/webgpu/webgpu.hpp"
 #include "backend/webgpu/wgsl/replays.hpp"
@@ -91,6 +92,10 @@ class WebGpu final : public Backend {
     LOOM_TRY(frame_.flush());
     enough_ = kFirst;
     return gpu_->wait();
+  }
+  Result<double> fma_rate(double seconds) override {
+    LOOM_TRY(frame_.flush());
+    return webgpu::fma_rate(*gpu_, seconds);
   }
   void lose() override {
     gpu_->lose();

@@ -44,6 +44,8 @@ class Backend : public Device {
   virtual Status force_variant(std::string_view name) = 0;
   // That of the last product in tiles.
   virtual std::string last_variant() const = 0;
+  // FLOP per second of multiply-adds in f32 alone, measured in about so many seconds.
+  virtual Result<double> fma_rate(double seconds) = 0;
   // For tests: as if the device were gone.
   virtual void lose() = 0;
 };

@@ -1,6 +1,7 @@
 // The products of one row as commands: norm, quantize_rows, up to three matmul over the same x,
 // then a gated unit or an addition. row_products.hpp runs them.
 #include "backend/webgpu/fusion/fuse.hpp"
+#include "backend/webgpu/kernels/matmul_narrow.hpp"
 #include "backend/webgpu/kernels/row_products.hpp"
 
 namespace loom::core::webgpu {
@@ -73,7 +74,9 @@ bool take(Frame& frame, std::span<const Command> rest, RowProducts& p) {
   }
   if (!take_matrices(frame, rest, p)) return false;
   take_end(rest, p);
-  return (p.commands > 1 || p.joined != nullptr) && row_fits(p);
+  // One product alone, but for few outputs, which the lanes of a workgroup are not enough for.
+  const bool alone = p.commands == 1 && p.joined == nullptr;
+  return !(alone && is_narrow(*p.matrix[0])) && row_fits(p);
 }
 
 // Whether a workgroup may write `w` while others still read.

@@ -440,7 +440,7 @@ bool mergeable(const Frame& frame, const Tensor& a, const Tensor& b) {
 }
 
 bool small_product(int64_t rows, int64_t cols) {
-  return ceil_div(rows, int64_t{64}) * ceil_div(cols, int64_t{64}) < 132;
+  return ceil_div(rows, int64_t{64}) * ceil_div(cols, int64_t{64}) < 60;
 }
 
 Status run_products(Frame& frame, const Products& m) {

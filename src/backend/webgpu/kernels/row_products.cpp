@@ -1,17 +1,19 @@
 // The kernels of row_products.hpp. Every workgroup makes the row ready for itself, in its own
-// memory, and sixteen outputs of it (of both matrices of a gated unit). What it reads first of the
-// matrices is on its way while the row is made: the one does not wait for the other.
+// memory, and one or more groups of sixteen outputs of it (of both matrices of a gated unit). A row
+// that is too long for that memory comes in pieces. What is read first of the matrices is on its
+// way while the row is made: the one does not wait for the other.
 #include "backend/webgpu/kernels/row_products.hpp"
+
+#include <algorithm>
 
 #include "backend/webgpu/kernels/attend_one.hpp"
 #include "backend/webgpu/kernels/quantize.hpp"
+#include "backend/webgpu/kernels/row_share.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
 #include "base/checked.hpp"
 
 namespace loom::core::webgpu {
 namespace {
-
-constexpr int kLanes = 128;
 
 // ---- the row: four of its values from k on ----
 
@@ -65,183 +67,158 @@ fn row_four(k: u32) -> vec4<f32> {
 }
 )";
 
-// Lane j has the values 4j .. 4j + 3, and those 4 * lanes behind them, and so on.
+// ---- a piece of the row in the memory of the workgroup: stage(), for values from `begin` on ----
+
+// A row of floats as it lies, one value after the other, so that neighbours read neighbours. The
+// factor of a norm is the same for all of the row: what the sums are multiplied by in the end, and
+// nobody waits for it before.
+constexpr std::string_view kStageOnes = R"(
+var<private> squares: f32;
+fn begin_pieces(lane: u32) {}
+// What waits for memory is asked for together.
+struct Staged { x: vec4<f32>, gamma: vec4<f32> }
+fn four_from(at: u32) -> Staged {
+  let k = min(at + vec4<u32>(0u, lanes, 2u * lanes, 3u * lanes), vec4<u32>(depth - 1u));
+  return Staged(vec4<f32>(x_at(k.x), x_at(k.y), x_at(k.z), x_at(k.w)),
+                vec4<f32>(gamma_at(k.x), gamma_at(k.y), gamma_at(k.z), gamma_at(k.w)));
+}
+fn keep_one(at: u32, count: u32, x: f32, gamma: f32) {
+  if (at >= count) { return; }
+  staged[at + at / 32u * 4u] = select(x, x * gamma, has_gamma);
+  squares += x * x;
+}
+fn keep_four(at: u32, count: u32, four: Staged) {
+  keep_one(at, count, four.x.x, four.gamma.x);
+  keep_one(at + lanes, count, four.x.y, four.gamma.y);
+  keep_one(at + 2u * lanes, count, four.x.z, four.gamma.z);
+  keep_one(at + 3u * lanes, count, four.x.w, four.gamma.w);
+}
+fn stage(first: bool, begin: u32, lane: u32) {
+  let count = min(piece, depth - begin);
+  if (piece > 4u * lanes) {
+    for (var at = lane; at < count; at += 16u * lanes) {
+      let a = four_from(begin + at);
+      let b = four_from(begin + at + 4u * lanes);
+      let c = four_from(begin + at + 8u * lanes);
+      let d = four_from(begin + at + 12u * lanes);
+      keep_four(at, count, a);
+      keep_four(at + 4u * lanes, count, b);
+      keep_four(at + 8u * lanes, count, c);
+      keep_four(at + 12u * lanes, count, d);
+    }
+  } else {
+    keep_four(lane, count, four_from(begin + lane));
+  }
+  workgroupBarrier();
+}
+fn row_factor(first: bool, lane: u32) -> f32 {
+  if (normed == 0u) { return 1.0; }
+  let factor = 1.0 / sqrt(group_sum(lane, squares) / f32(depth) + p.eps);
+  if (has_kept && first) {
+    for (var k = lane; k < depth; k += lanes) {
+      let x = x_at(k) * factor;
+      kept_set(k, select(x, x * gamma_at(k), has_gamma));
+    }
+  }
+  return factor;
+}
+)";
+
+// A row that is joined from an attention: four values at a time, lane j has 4j .. 4j + 3 and those
+// 4 * lanes behind them.
+constexpr std::string_view kStageJoined = R"(
+fn begin_pieces(lane: u32) { begin_row(lane); }
+fn stage(first: bool, begin: u32, lane: u32) {
+  for (var at = lane; at < min(piece, depth - begin) / 4u; at += lanes) {
+    let x = row_four(begin + 4u * at);
+    let to = (at + at / 8u) * 4u;
+    staged[to] = x.x;
+    staged[to + 1u] = x.y;
+    staged[to + 2u] = x.z;
+    staged[to + 3u] = x.w;
+  }
+  workgroupBarrier();
+}
+fn row_factor(first: bool, lane: u32) -> f32 { return 1.0; }
+)";
+
+// Rows that are quantized: the same, and a norm comes first. That of a row in pieces reads it once
+// more.
 constexpr std::string_view kReady = R"(
-const row_quads: u32 = (depth / 4u + lanes - 1u) / lanes;
-fn ready_row(first: bool, lane: u32) -> array<vec4<f32>, row_quads> {
+const row_quads: u32 = (piece / 4u + lanes - 1u) / lanes;
+var<private> norm_factor: f32;
+fn row_factor(first: bool, lane: u32) -> f32 { return 1.0; }
+fn begin_pieces(lane: u32) {
   begin_row(lane);
+  if (normed == 0u || pieces == 1u) { return; }
+  var squares = 0.0;
+  for (var at = lane; at < depth / 4u; at += lanes) {
+    let v = row_four(4u * at);
+    squares += dot(v, v);
+  }
+  norm_factor = 1.0 / sqrt(group_sum(lane, squares) / f32(depth) + p.eps);
+}
+fn ready_piece(first: bool, begin: u32, lane: u32) -> array<vec4<f32>, row_quads> {
+  let count = min(piece, depth - begin) / 4u;
   var mine: array<vec4<f32>, row_quads>;
   var gamma: array<vec4<f32>, row_quads>;
-  var squares = 0.0;
   for (var i = 0u; i < row_quads; i++) {
     let at = lane + i * lanes;
-    if (at >= depth / 4u) { continue; }
-    mine[i] = row_four(4u * at);
+    if (at >= count) { continue; }
+    let k = begin + 4u * at;
+    mine[i] = row_four(k);
     if (has_gamma) {
-      gamma[i] = vec4<f32>(gamma_at(4u * at), gamma_at(4u * at + 1u), gamma_at(4u * at + 2u),
-                           gamma_at(4u * at + 3u));
+      gamma[i] = vec4<f32>(gamma_at(k), gamma_at(k + 1u), gamma_at(k + 2u), gamma_at(k + 3u));
     }
   }
   if (normed == 1u) {
-    for (var i = 0u; i < row_quads; i++) { squares += dot(mine[i], mine[i]); }
-    let factor = 1.0 / sqrt(group_sum(lane, squares) / f32(depth) + p.eps);
+    if (pieces == 1u) {
+      var squares = 0.0;
+      for (var i = 0u; i < row_quads; i++) { squares += dot(mine[i], mine[i]); }
+      norm_factor = 1.0 / sqrt(group_sum(lane, squares) / f32(depth) + p.eps);
+    }
     for (var i = 0u; i < row_quads; i++) {
-      mine[i] *= factor;
+      mine[i] *= norm_factor;
       if (has_gamma) { mine[i] *= gamma[i]; }
     }
   }
   if (has_kept && first) {
     for (var i = 0u; i < row_quads; i++) {
       let at = lane + i * lanes;
-      for (var j = 0u; j < 4u && at < depth / 4u; j++) { kept_set(4u * at + j, mine[i][j]); }
+      for (var j = 0u; j < 4u && at < count; j++) { kept_set(begin + 4u * at + j, mine[i][j]); }
     }
   }
   return mine;
 }
 )";
 
-constexpr std::string_view kFloats = R"(
-var<workgroup> staged: array<vec4<f32>, depth / 4u>;
-fn prepare(first: bool, lane: u32) {
-  var mine = ready_row(first, lane);
-  for (var i = 0u; i < row_quads; i++) {
-    let at = lane + i * lanes;
-    if (at < depth / 4u) { staged[at] = mine[i]; }
-  }
-  workgroupBarrier();
-}
-)";
-
 // quantize_block() of quantize.cpp, into the memory of the workgroup.
-constexpr std::string_view kCodes = R"(
-var<workgroup> a_codes: array<u32, depth / 4u>;
-var<workgroup> a_scales: array<f32, depth / 32u>;
-var<workgroup> a_sums: array<i32, depth / 32u>;
+constexpr std::string_view kStageCodes = R"(
 fn codes_put(i: u32, word: u32) { a_codes[i] = word; }
 fn scales_put(i: u32, bits: u32) { a_scales[i] = bitcast<f32>(bits); }
 fn sums_put(i: u32, bits: u32) { a_sums[i] = bitcast<i32>(bits); }
 fn halves_put(i: u32, bits: u32) {}
-fn prepare(first: bool, lane: u32) {
-  var mine = ready_row(first, lane);
+fn stage(first: bool, begin: u32, lane: u32) {
+  var mine = ready_piece(first, begin, lane);
   for (var i = 0u; i < row_quads; i++) {
     let at = lane + i * lanes;
-    quantize_block(mine[i], at / 8u, at < depth / 4u, lane);
+    quantize_block(mine[i], at / 8u, at < min(piece, depth - begin) / 4u, lane);
   }
 }
 )";
 
-// ---- one lane's share of four outputs ----
-
-// A lane has blocks of `unit` k, of four rows; the words of the next are asked for before those of
-// one are used.
-constexpr std::string_view kProduct = R"(
-fn ahead(base: u32, lane: u32) -> Ahead { return fetch(base, lane % 4u * 4u, lane / 4u); }
-fn product(base: u32, lane: u32, fetched: Ahead) -> vec4<f32> {
-  let four = lane % 4u * 4u;
-  let own = fixed_of(base, four);
-  var now = fetched;
-  var sum = vec4<f32>();
-  for (var b = lane / 4u; b < depth / unit; b += lanes / 4u) {
-    let next = fetch(base, four, b + lanes / 4u);
-    sum += block_product(base, four, b, now, own);
-    now = next;
-  }
-  return sum;
-}
-)";
-
-constexpr std::string_view kWide = R"(
-const unit = 4u;
-struct Fixed { none: u32 }
-fn fixed_of(base: u32, four: u32) -> Fixed { return Fixed(0u); }
-struct Ahead { words: array<vec4<u32>, 4> }
-fn fetch(base: u32, four: u32, block: u32) -> Ahead {
-  let k = min(block, depth / unit - 1u) * unit;
-  return Ahead(array<vec4<u32>, 4>(w_raw(base, four, k), w_raw(base, four, k + 1u),
-                                   w_raw(base, four, k + 2u), w_raw(base, four, k + 3u)));
-}
-fn block_product(base: u32, four: u32, b: u32, now: Ahead, own: Fixed) -> vec4<f32> {
-  let x = staged[b];
-  return w_of_raw(now.words[0], base, four) * x.x + w_of_raw(now.words[1], base, four) * x.y +
-         w_of_raw(now.words[2], base, four) * x.z + w_of_raw(now.words[3], base, four) * x.w;
-}
-)";
-
-constexpr std::string_view kBlocks = R"(
-const unit = 32u;
-struct Fixed { offsets: vec4<i32> }
-fn fixed_of(base: u32, four: u32) -> Fixed { return Fixed(w_offsets(base, four)); }
-struct Ahead { words: array<vec4<u32>, w_bits>, steps: vec4<u32> }
-fn fetch(base: u32, four: u32, block: u32) -> Ahead {
-  let b = min(block, depth / unit - 1u);
-  var a: Ahead;
-  for (var v = 0u; v < w_bits; v++) { a.words[v] = w_words(w_line(base, four, b * 32u + v * 4u)); }
-  if (w_span != 16u) { a.steps = w_step_words(base, four, b * 32u); }
-  return a;
-}
-)";
-
-constexpr std::string_view kBlockFloats = R"(
-fn block_product(base: u32, four: u32, b: u32, now: Ahead, own: Fixed) -> vec4<f32> {
-  var terms = vec4<f32>();
-  for (var v = 0u; v < w_bits; v++) {
-    let words = now.words[v];
-    for (var h = 0u; h < 8u / w_bits; h++) {
-      let k = b * 32u + (v + h * w_bits) * 4u;
-      let w = mat4x4<f32>(w_values(w_codes(words.x, k), own.offsets.x),
-                          w_values(w_codes(words.y, k), own.offsets.y),
-                          w_values(w_codes(words.z, k), own.offsets.z),
-                          w_values(w_codes(words.w, k), own.offsets.w));
-      if (w_span == 16u) {
-        terms += (staged[k / 4u] * w) * w_steps(base, four, k);
-      } else {
-        terms += staged[k / 4u] * w;
-      }
-    }
-  }
-  if (w_span != 16u) { terms *= w_steps_of(now.steps, four); }
-  return terms;
-}
-)";
-
-constexpr std::string_view kBlockQ8 = R"(
-fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
-  return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
-                   dot4I8Packed(a, w.w));
-}
-fn block_product(base: u32, four: u32, b: u32, now: Ahead, own: Fixed) -> vec4<f32> {
-  var low = vec4<i32>();
-  var high = vec4<i32>();
-  for (var v = 0u; v < w_bits; v++) {
-    let words = now.words[v];
-    for (var h = 0u; h < 8u / w_bits; h++) {
-      let k = (v + h * w_bits) * 4u;
-      let levels = vec4<u32>(w_levels(w_codes(words.x, k)), w_levels(w_codes(words.y, k)),
-                             w_levels(w_codes(words.z, k)), w_levels(w_codes(words.w, k)));
-      let a = a_codes[b * 8u + k / 4u];
-      if (w_span == 16u && k >= 16u) { high += dots(a, levels); } else { low += dots(a, levels); }
-    }
-  }
-  let scale = a_scales[b];
-  if (w_affine || w_bias != 0) { low -= own.offsets * a_sums[b]; }
-  if (w_span != 16u) { return vec4<f32>(low) * (w_steps_of(now.steps, four) * scale); }
-  return vec4<f32>(low) * (w_steps(base, four, b * 32u) * scale) +
-         vec4<f32>(high) * (w_steps(base, four, b * 32u + 16u) * scale);
-}
-)";
+// ---- what is made of the sums ----
 
 constexpr Kernel kGates{"products_gated", R"(
 fn run(row: u32, lane: u32) {
-  let base0 = p.base0 + row * p.w_group;
-  let base1 = p.base1 + row * p.w_group;
-  let ahead0 = ahead(base0, lane);
-  let ahead1 = ahead(base1, lane);
   let n = row * 16u + lane_output(lane);
   let bias_gate = bias0_at(min(n, p.n0 - 1u));
   let bias_up = bias1_at(min(n, p.n0 - 1u));
-  prepare(row == 0u, lane);
-  var gate = lane_sums(product(base0, lane, ahead0), lane);
-  var up = lane_sums(product(base1, lane, ahead1), lane);
+  let sums =
+      products(p.base0 + row * p.w_group, p.base1 + row * p.w_group, row == 0u, lane);
+  let factor = row_factor(row == 0u, lane);
+  var gate = lane_sums(sums.s0, lane) * factor;
+  var up = lane_sums(sums.s1, lane) * factor;
   if (lane >= 16u || n >= p.n0) { return; }
   if (has_bias0) { gate += bias_gate; }
   if (has_bias1) { up += bias_up; }
@@ -251,41 +228,53 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Matrices follow each other; a workgroup has a group of one of them.
+// Matrices follow each other; a workgroup has `many` groups of one of them, one or two. A second
+// beyond its last is made as that one, and not stored.
 constexpr Kernel kPlain{"products", R"(
 struct Group { matrix: u32, group: u32, base: u32, count: u32 }
 fn group_of(row: u32) -> Group {
-  if (row < p.groups0) { return Group(0u, row, p.base0, p.n0); }
+  if (row < p.groups0) { return Group(0u, row * many, p.base0, p.n0); }
   let second = row - p.groups0;
-  if (second < p.groups1) { return Group(1u, second, p.base1, p.n1); }
-  return Group(2u, second - p.groups1, p.base2, p.n2);
+  if (second < p.groups1) { return Group(1u, second * many, p.base1, p.n1); }
+  return Group(2u, (second - p.groups1) * many, p.base2, p.n2);
 }
-fn bias_of(matrix: u32, n: u32) -> f32 {
-  switch (matrix) {
-    case 0u: { return bias0_at(n); }
-    case 1u: { return bias1_at(n); }
-    default: { return bias2_at(n); }
+struct Needs { bias: f32, added: f32 }
+fn needs_of(g: Group, n: u32) -> Needs {
+  let at = min(n, g.count - 1u);
+  let added = other_at(min(at, p.n0 - 1u));
+  switch (g.matrix) {
+    case 0u: { return Needs(bias0_at(at), added); }
+    case 1u: { return Needs(bias1_at(at), added); }
+    default: { return Needs(bias2_at(at), added); }
+  }
+}
+fn store(g: Group, n: u32, sum: f32, needs: Needs, lane: u32) {
+  if (lane >= 16u || n >= g.count) { return; }
+  switch (g.matrix) {
+    case 0u: {
+      let y = activate(act, sum + needs.bias);
+      if (has_y0) { y0_set(n, y); }
+      if (has_out) { out_set(n, y + needs.added); }
+    }
+    case 1u: { y1_set(n, sum + needs.bias); }
+    default: { y2_set(n, sum + needs.bias); }
   }
 }
 fn run(row: u32, lane: u32) {
   let g = group_of(row);
   let base = g.base + g.group * p.w_group;
-  let fetched = ahead(base, lane);
   let n = g.group * 16u + lane_output(lane);
-  let bias = bias_of(g.matrix, min(n, g.count - 1u));
-  let added = other_at(min(n, p.n0 - 1u));
-  prepare(row == 0u, lane);
-  let sum = lane_sums(product(base, lane, fetched), lane) + bias;
-  if (lane >= 16u || n >= g.count) { return; }
-  switch (g.matrix) {
-    case 0u: {
-      let y = activate(act, sum);
-      if (has_y0) { y0_set(n, y); }
-      if (has_out) { out_set(n, y + added); }
-    }
-    case 1u: { y1_set(n, sum); }
-    default: { y2_set(n, sum); }
+  let needs = needs_of(g, n);
+  var more = needs;
+  var next = base;
+  if (many == 2u) {
+    more = needs_of(g, n + 16u);
+    if (g.group * 16u + 16u < g.count) { next += p.w_group; }
   }
+  let sums = products(base, next, row == 0u, lane);
+  let factor = row_factor(row == 0u, lane);
+  store(g, n, lane_sums(sums.s0, lane) * factor, needs, lane);
+  if (many == 2u) { store(g, n + 16u, lane_sums(sums.s1, lane) * factor, more, lane); }
 }
 )"};
 
@@ -296,7 +285,7 @@ struct Lines {
           n[RowProducts::kMost] = {};
 };
 
-Lines lines_of(const Frame& frame, const RowProducts& p) {
+Lines lines_of(const Frame& frame, const RowProducts& p, int64_t many) {
   Lines l;
   const auto begin = [&](const Tensor& w) { return frame.place(w.data).offset; };
   for (int64_t i = 0; i < p.count; ++i) {
@@ -306,7 +295,7 @@ Lines lines_of(const Frame& frame, const RowProducts& p) {
   for (int64_t i = 0; i < p.count; ++i) {
     l.base[i] = (begin(p.matrix[i]->w) - begin(*l.lowest)) / 4;
     l.n[i] = p.matrix[i]->y.cols();
-    l.groups[i] = ceil_div(l.n[i], kR16Rows);
+    l.groups[i] = ceil_div(ceil_div(l.n[i], kR16Rows), many);
   }
   return l;
 }
@@ -323,43 +312,83 @@ void read_row(Call& call, const RowProducts& p) {
   } else {
     call.text(kPlainRow).read("x", p.x());
   }
-  call.text(kReady)
-      .read("gamma", p.norm != nullptr ? p.norm->gamma : Tensor{})
+  if (p.quantize != nullptr) {
+    call.text(kReady).text(kQuantizeBlock).text(kStageCodes);
+  } else {
+    call.text(p.joined != nullptr ? kStageJoined : kStageOnes);
+  }
+  call.read("gamma", p.norm != nullptr ? p.norm->gamma : Tensor{})
       .value("eps", p.norm != nullptr ? p.norm->eps : 0.0f)
       .constant("normed", p.norm != nullptr ? 1 : 0);
+}
+
+// How the work is shared out. Of these numbers only lanes decides the order of a sum, and it
+// depends on the sizes alone.
+struct Plan {
+  int lanes = 128;
+  int64_t many = 1;   // groups of outputs per workgroup
+  int64_t piece = 0;  // values of the row that are in its memory at a time
+};
+
+int64_t all_groups(const RowProducts& p) {
+  int64_t groups = 0;
+  for (int64_t i = 0; i < p.count; ++i) groups += ceil_div(p.matrix[i]->y.cols(), kR16Rows);
+  return groups;
+}
+
+// Bytes of a workgroup's memory that are left for the row, beside what its sums take.
+int64_t room_for_row(const RowProducts& p, const AdapterReport& adapter, int lanes) {
+  const int team = std::clamp(std::min(adapter.subgroup, lanes), 4, 32);
+  int64_t taken = int64_t{lanes} / team * 4 * 2 * 16;
+  if (p.norm != nullptr) taken += 2 * lanes * 4;
+  if (p.quantize != nullptr) taken += lanes * 4;
+  if (p.joined != nullptr) taken += 3 * 4 * kJoinedSums;
+  return adapter.max_workgroup_memory - taken;
+}
+
+Plan plan_of(const RowProducts& p, const AdapterReport& adapter) {
+  Plan plan;
+  const int64_t groups = all_groups(p), depth = p.depth();
+  // Few groups of long rows are shared by more lanes, so that enough of a matrix is on its way.
+  if (depth >= 4096 || (depth >= 2048 && groups <= 256)) plan.lanes = 256;
+  // Where there are many groups the row is made once for several.
+  const bool little = dtype_info(p.matrix[0]->w.dtype).bits <= 8;
+  if (p.gated == nullptr && groups >= 2048) plan.many = little ? 2 : 1;
+  if (p.gated != nullptr) plan.many = 2;
+  const int64_t per_block = p.quantize != nullptr ? 32 + 8 : 128 + 16;
+  const int64_t whole = plan.lanes * 8;  // that all lanes have an equal share of
+  int64_t most = room_for_row(p, adapter, plan.lanes) / per_block * kR16Block;
+  if (most >= whole) most = most / whole * whole;
+  plan.piece = depth;
+  if (depth > most) {
+    const int64_t pieces = ceil_div(depth, most);
+    plan.piece =
+        std::min(round_up(ceil_div(depth, pieces), most >= whole ? whole : kR16Block), most);
+  }
+  return plan;
 }
 
 }  // namespace
 
 bool row_fits(const RowProducts& p) {
-  const R16 g = r16_geometry(p.matrix[0]->w.dtype, 16, p.depth());
+  const DType dtype = p.matrix[0]->w.dtype;
   if (p.depth() <= 0 || p.depth() % kR16Block != 0) return false;
-  if (p.quantize != nullptr && !reads_levels(g.dtype)) return false;
+  if (p.quantize != nullptr && !reads_levels(dtype)) return false;
   // f64 weights have no rows at a time.
-  if (dtype_info(g.dtype).compute != ComputeType::f32) return false;
-  // The workgroup's 16 KiB, beside the sums of its lanes.
-  const int64_t per_block = p.quantize != nullptr ? 32 + 8 : 128;
-  const int64_t sums = p.joined != nullptr ? 3 * 4 * kJoinedSums : 0;
-  const int64_t room = 16384 - 2 * kLanes * 16 - 3 * kLanes * 4 - sums;
-  if (p.joined != nullptr && (p.joined->splits * p.joined->heads > kJoinedSums ||
-                              p.joined->splits > kMostJoined || p.joined->width % 4 != 0)) {
-    return false;
-  }
-  return p.depth() / kR16Block * per_block <= room;
+  if (dtype_info(dtype).compute != ComputeType::f32) return false;
+  return p.joined == nullptr || (p.joined->splits * p.joined->heads <= kJoinedSums &&
+                                 p.joined->splits <= kMostJoined && p.joined->width % 4 == 0);
 }
 
 Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& out) {
   const MatmulArgs& first = *p.matrix[0];
-  const Lines l = lines_of(frame, p);
-  const bool wide = reads_rows(first.w.dtype);
+  const Plan plan = plan_of(p, frame.adapter());
+  const Lines l = lines_of(frame, p, p.gated != nullptr ? 1 : plan.many);
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
   weights(call, *l.lowest, WeightView::quads);
   read_row(call, p);
-  if (p.quantize != nullptr) call.text(kQuantizeBlock);
-  call.text(p.quantize != nullptr ? kCodes : kFloats).text(wide ? kWide : kBlocks);
-  if (!wide) call.text(p.quantize != nullptr ? kBlockQ8 : kBlockFloats);
-  call.text(kProduct)
-      .write("kept", out.kept)
+  share_row(call, first.w.dtype, p.quantize != nullptr, plan.many == 2);
+  call.write("kept", out.kept)
       .read("bias0", first.bias)
       .read("bias1", p.count > 1 ? p.matrix[1]->bias : Tensor{})
       .read("bias2", p.count > 2 ? p.matrix[2]->bias : Tensor{})
@@ -377,9 +406,12 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
       .value("n1", l.n[1])
       .value("n2", l.n[2])
       .constant("depth", p.depth())
+      .constant("piece", plan.piece)
+      .constant("pieces", ceil_div(p.depth(), plan.piece))
+      .constant("many", plan.many)
       .constant("act",
                 static_cast<int64_t>(p.gated != nullptr ? p.gated->activation : first.activation))
-      .lanes(kLanes);
+      .lanes(plan.lanes);
   return call.rows(p.gated != nullptr ? l.groups[0] : l.groups[0] + l.groups[1] + l.groups[2]);
 }
 

@@ -124,6 +124,23 @@ fn w_values(codes: u32, offset: i32) -> vec4<f32> {
 }
 )";
 
+// Four bytes as numbers, less `offset`, an integer below 2^22: bytes as the last bits of 2^23.
+// Exact, and without a conversion, of which some GPUs do few at a time.
+constexpr std::string_view kByteValues = R"(
+fn byte_values(bytes: u32, offset: f32) -> vec4<f32> {
+  let b = (vec4<u32>(bytes, bytes >> 8u, bytes >> 16u, bytes >> 24u) & vec4<u32>(255u)) |
+          vec4<u32>(0x4b000000u);
+  return bitcast<vec4<f32>>(b) - vec4<f32>(8388608.0 + offset);
+}
+)";
+
+// Levels that are codes.
+constexpr std::string_view kValuesOfCodes = R"(
+fn w_values(codes: u32, offset: i32) -> vec4<f32> {
+  return byte_values(codes, f32(offset + select(0, 128, w_bits == 8u)));
+}
+)";
+
 constexpr std::string_view kValuesNF4 = R"(
 const w_table = array<f32, 16>(
   -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
@@ -179,6 +196,12 @@ std::string_view levels_text(Levels levels) {
     case Levels::e3m0: return kLevelsE3M0;
     default: return kLevelsDirect;
   }
+}
+
+std::string_view values_text(Levels levels) {
+  if (levels == Levels::none) return kValuesNF4;
+  const bool made = levels == Levels::twice || levels == Levels::e2m1 || levels == Levels::e3m0;
+  return made ? kValuesOfLevels : kValuesOfCodes;
 }
 
 // ---- wide: w_rows(base, lane, k), four rows at one k; lane % 4 == 0 ----
@@ -327,7 +350,7 @@ std::string group_text(const DTypeInfo& info) {
              "u;\nconst w_scales: u32 = ", g.block_scales / 4, "u;\nconst w_bias: i32 = ", bias,
              ";\nconst w_unit: f32 = ", info.levels == Levels::e2m1 ? "0.5" : "1.0", ";\n",
              step_text(info.scale), info.scale == ScaleRule::f16 ? kLaterF16 : kLater,
-             levels_text(info.levels), info.levels == Levels::none ? kValuesNF4 : kValuesOfLevels,
+             levels_text(info.levels), kByteValues, values_text(info.levels),
              info.affine() ? kOffsetsAffine : kOffsets, kGroups);
 }
 
@@ -354,43 +377,59 @@ fn w_halves(i: u32) -> vec4<f32> {
 fn w_record(base: u32, k: u32) -> u32 { return base + p.w_scales + k / w_span * w_record_words; }
 )";
 
-constexpr std::string_view kBlockF16 = R"(
+// What stands around the levels of four rows over a span of k: (level - zero) * scale + shift.
+constexpr std::string_view kSpanOf = R"(
+struct Span { zero: vec4<f32>, scale: vec4<f32>, shift: vec4<f32> }
 fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  return w_four_levels(base, lane, k) * w_halves(w_record(base, k) + lane / 2u);
+  let span = w_span_of(base, lane, k);
+  let level = (w_four_levels(base, lane, k) - span.zero) * span.scale;
+  if (!w_shifts) { return level; }
+  return level + span.shift;
+}
+)";
+
+constexpr std::string_view kBlockF16 = R"(
+const w_shifts = false;
+fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
+  return Span(vec4<f32>(), w_halves(w_record(base, k) + lane / 2u), vec4<f32>());
 }
 )";
 
 constexpr std::string_view kBlockRow = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  return w_four_levels(base, lane, k) * bitcast<vec4<f32>>(w_words(base + lane));
+const w_shifts = false;
+fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
+  return Span(vec4<f32>(), bitcast<vec4<f32>>(w_words(base + lane)), vec4<f32>());
 }
 )";
 
 constexpr std::string_view kBlockF16Offset = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+const w_shifts = true;
+fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
   let record = w_record(base, k) + lane / 2u;
-  return w_four_levels(base, lane, k) * w_halves(record) + w_halves(record + 8u);
+  return Span(vec4<f32>(), w_halves(record), w_halves(record + 8u));
 }
 )";
 
 constexpr std::string_view kBlockF16Zero = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+const w_shifts = false;
+fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
   let record = w_record(base, k);
   let zeros = vec4<f32>(unpack4xU8(w_word(record + 8u + lane / 4u)));
-  return (w_four_levels(base, lane, k) - zeros) * w_halves(record + lane / 2u);
+  return Span(zeros, w_halves(record + lane / 2u), vec4<f32>());
 }
 )";
 
 constexpr std::string_view kBlockSmall = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+const w_shifts = false;
+fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
   let small = vec4<f32>(unpack4xI8(w_word(w_record(base, k) + lane / 4u)));
-  let steps = w_halves(base + k / 256u * 8u + lane / 2u) * small;
-  return w_four_levels(base, lane, k) * steps;
+  return Span(vec4<f32>(), w_halves(base + k / 256u * 8u + lane / 2u) * small, vec4<f32>());
 }
 )";
 
 constexpr std::string_view kBlockSmallLeast = R"(
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
+const w_shifts = true;
+fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
   let record = w_record(base, k) + lane / 4u;
   var small = unpack4xU8(w_word(record));
   var least = small >> vec4<u32>(4u);
@@ -401,8 +440,8 @@ fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
     small = bitcast<vec4<u32>>(unpack4xI8(w_word(record)));
   }
   let halves = base + k / 256u * 16u + lane / 2u;
-  let steps = w_halves(halves) * vec4<f32>(bitcast<vec4<i32>>(small));
-  return w_four_levels(base, lane, k) * steps - w_halves(halves + 8u) * vec4<f32>(least);
+  return Span(vec4<f32>(), w_halves(halves) * vec4<f32>(bitcast<vec4<i32>>(small)),
+              -(w_halves(halves + 8u) * vec4<f32>(least)));
 }
 )";
 
@@ -421,7 +460,7 @@ bool in_blocks(const DTypeInfo& info) {
   return info.low_bits < info.bits || info.super_block > 0 || block_zero;
 }
 
-std::string_view block_rows_text(const DTypeInfo& info) {
+std::string_view block_span_text(const DTypeInfo& info) {
   if (info.super_block > 0) return info.shifted() ? kBlockSmallLeast : kBlockSmall;
   if (info.block == 0) return kBlockRow;
   if (info.zero == ZeroRule::code) return kBlockF16Zero;
@@ -432,8 +471,8 @@ std::string block_text(const DTypeInfo& info) {
   const R16 g = r16_geometry(info.dtype, 16, 32);
   return cat("const w_low: u32 = ", info.low_bits, "u;\nconst w_bias: i32 = ", info.code_bias,
              ";\nconst w_span: u32 = ", info.block > 0 ? info.block : 32,
-             "u;\nconst w_record_words: u32 = ", g.scale_block_bytes / 4, "u;\n", kBlockCodes,
-             block_rows_text(info), kAtOfBlocks, kWide);
+             "u;\nconst w_record_words: u32 = ", g.scale_block_bytes / 4, "u;\n", kByteValues,
+             kBlockCodes, block_span_text(info), kSpanOf, kAtOfBlocks, kWide);
 }
 
 constexpr std::string_view kBase = R"(
@@ -483,6 +522,10 @@ const std::string& decode_text(DType dtype) {
 bool reads_rows(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   return in_blocks(info) || r16_geometry(dtype, 1, 1).wide;
+}
+
+bool reads_spans(DType dtype) {
+  return in_blocks(dtype_info(dtype));
 }
 
 bool reads_levels(DType dtype) {

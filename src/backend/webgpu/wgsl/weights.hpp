@@ -33,6 +33,11 @@ Call& weights(Call& call, const Tensor& w, WeightView view = WeightView::words);
 // Types that kernels read four rows at one k: wide ones, and those with codes in two planes, zeros
 // of blocks or super-blocks.
 bool reads_rows(DType dtype);
+// Of these the ones with planes, zeros or super-blocks. They have
+//   w_span_of(base, lane, k)   Span(zero, scale, shift) of four rows: a value is
+//                              (code - w_bias - zero) * scale + shift; w_shifts: shift may not be 0
+// for w_span k at a time, in w_low bits of a code and w_bits - w_low of the next plane.
+bool reads_spans(DType dtype);
 // Types whose integer levels kernels read; the others have no kernel for quantized activations.
 bool reads_levels(DType dtype);
 // Types that a kernel packs. Super-blocks are a search in f64, which a device has no numbers for;

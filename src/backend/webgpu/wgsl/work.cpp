@@ -80,8 +80,11 @@ std::string accessors(const Operand& o) {
         out += cat("let j = p.", o.name, "_o + 4u * i; return vec4<u32>(b", o.binding, "[j], b",
                    o.binding, "[j + 1u], b", o.binding, "[j + 2u], b", o.binding, "[j + 3u]); }\n");
       }
-      out += cat("fn ", o.name, "_word(i: u32) -> u32 { return ", o.name,
-                 "_quad(i / 4u)[i % 4u]; }\n");
+      // One of four by what is known of it, and not by an index: a compiler may keep what is
+      // indexed in memory.
+      out += cat("fn ", o.name, "_word(i: u32) -> u32 {\n  let quad = ", o.name,
+                 "_quad(i / 4u);\n  let pair = select(quad.xy, quad.zw, i % 4u >= 2u);\n"
+                 "  return select(pair.x, pair.y, i % 2u == 1u);\n}\n");
       break;
   }
   return out;

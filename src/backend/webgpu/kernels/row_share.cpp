@@ -1,0 +1,297 @@
+// A lane has blocks of `unit` k, of four rows; the words of the next are asked for before those of
+// one are used. Sums are in the order of k, whatever the pieces are. The text of a block is written
+// out for its type, without loops and arrays: a compiler that keeps arrays in memory would make a
+// kernel that streams weights several times slower.
+#include "backend/webgpu/kernels/row_share.hpp"
+
+#include <array>
+#include <string>
+
+#include "backend/webgpu/wgsl/weights.hpp"
+#include "base/text.hpp"
+
+namespace loom::core::webgpu {
+namespace {
+
+// Every 32 values are followed by four that mean nothing: lanes read 32 values apart, which would
+// be the same bank of memory.
+constexpr std::string_view kFloats = R"(
+var<workgroup> staged: array<f32, piece + piece / 8u>;
+fn staged_four(quad: u32) -> vec4<f32> {
+  let i = (quad + quad / 8u) * 4u;
+  return vec4<f32>(staged[i], staged[i + 1u], staged[i + 2u], staged[i + 3u]);
+}
+)";
+
+constexpr std::string_view kCodes = R"(
+var<workgroup> a_codes: array<u32, piece / 4u>;
+var<workgroup> a_scales: array<f32, piece / 32u>;
+var<workgroup> a_sums: array<i32, piece / 32u>;
+fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
+  return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
+                   dot4I8Packed(a, w.w));
+}
+fn levels_of(words: vec4<u32>, k: u32) -> vec4<u32> {
+  return vec4<u32>(w_levels(w_codes(words.x, k)), w_levels(w_codes(words.y, k)),
+                   w_levels(w_codes(words.z, k)), w_levels(w_codes(words.w, k)));
+}
+)";
+
+constexpr std::string_view kOne = R"(
+struct Sums { s0: vec4<f32>, s1: vec4<f32> }
+fn products(base0: u32, base1: u32, first: bool, lane: u32) -> Sums {
+  let four = lane % 4u * 4u;
+  var now = fetch(base0, four, lane / 4u);
+  let own = fixed_of(base0, four);
+  var sum = vec4<f32>();
+  begin_pieces(lane);
+  var b = lane / 4u;
+  for (var part = 0u; part < pieces; part++) {
+    if (part > 0u) { workgroupBarrier(); }
+    stage(first, part * piece, lane);
+    let end = min((part + 1u) * piece, depth) / unit;
+    let gone = part * (piece / unit);
+    for (; b < end; b += lanes / 4u) {
+      let next = fetch(base0, four, b + lanes / 4u);
+      sum += block_product(base0, four, b, b - gone, now, own);
+      now = next;
+    }
+  }
+  return Sums(sum, vec4<f32>());
+}
+)";
+
+constexpr std::string_view kTwo = R"(
+struct Sums { s0: vec4<f32>, s1: vec4<f32> }
+fn products(base0: u32, base1: u32, first: bool, lane: u32) -> Sums {
+  let four = lane % 4u * 4u;
+  var now0 = fetch(base0, four, lane / 4u);
+  var now1 = fetch(base1, four, lane / 4u);
+  let own0 = fixed_of(base0, four);
+  let own1 = fixed_of(base1, four);
+  var sum0 = vec4<f32>();
+  var sum1 = vec4<f32>();
+  begin_pieces(lane);
+  var b = lane / 4u;
+  for (var part = 0u; part < pieces; part++) {
+    if (part > 0u) { workgroupBarrier(); }
+    stage(first, part * piece, lane);
+    let end = min((part + 1u) * piece, depth) / unit;
+    let gone = part * (piece / unit);
+    for (; b < end; b += lanes / 4u) {
+      let next0 = fetch(base0, four, b + lanes / 4u);
+      sum0 += block_product(base0, four, b, b - gone, now0, own0);
+      now0 = next0;
+      let next1 = fetch(base1, four, b + lanes / 4u);
+      sum1 += block_product(base1, four, b, b - gone, now1, own1);
+      now1 = next1;
+    }
+  }
+  return Sums(sum0, sum1);
+}
+)";
+
+constexpr std::string_view kWide = R"(
+const unit = 4u;
+struct Fixed { none: u32 }
+fn fixed_of(base: u32, four: u32) -> Fixed { return Fixed(0u); }
+struct Ahead { w0: vec4<u32>, w1: vec4<u32>, w2: vec4<u32>, w3: vec4<u32> }
+fn fetch(base: u32, four: u32, block: u32) -> Ahead {
+  let k = min(block, depth / unit - 1u) * unit;
+  return Ahead(w_raw(base, four, k), w_raw(base, four, k + 1u), w_raw(base, four, k + 2u),
+               w_raw(base, four, k + 3u));
+}
+fn block_product(base: u32, four: u32, b: u32, at: u32, now: Ahead, own: Fixed) -> vec4<f32> {
+  let x = staged_four(at);
+  return w_of_raw(now.w0, base, four) * x.x + w_of_raw(now.w1, base, four) * x.y +
+         w_of_raw(now.w2, base, four) * x.z + w_of_raw(now.w3, base, four) * x.w;
+}
+)";
+
+constexpr std::string_view kBlockHead =
+    "fn block_product(base: u32, four: u32, b: u32, at: u32, now: Ahead, own: Fixed) -> vec4<f32> "
+    "{\n";
+
+// Codes of four rows at one k, as numbers times what their place in the word counts: the last bits
+// of 2^23, which is taken off again with what else the levels are less. Exact, and without a
+// conversion.
+constexpr std::string_view kCodesAt = R"(
+fn codes_at(words: vec4<u32>, mask: u32, less: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>((words & vec4<u32>(mask)) | vec4<u32>(0x4b000000u)) - less;
+}
+)";
+
+// The structs of a type that has `words` quads a block, and their fetch. k-groups have a step as
+// well, to be made of words that are fetched with them.
+std::string fetch_text(int words, bool groups) {
+  std::string members, reads;
+  for (int v = 0; v < words; ++v) {
+    members += cat(v > 0 ? ", " : "", "w", v, ": vec4<u32>");
+    reads += cat("w_words(line + ", 16 * v, "u), ");
+  }
+  return cat("const unit = 32u;\nstruct Ahead { ", members, ", steps: vec4<u32> }\n",
+             "fn fetch(base: u32, four: u32, block: u32) -> Ahead {\n"
+             "  let b = min(block, depth / unit - 1u);\n"
+             "  let line = base + p.w_codes + b * (16u * w_bits) + four;\n"
+             "  return Ahead(",
+             reads, groups ? "w_step_words(base, four, b * 32u)" : "vec4<u32>()", ");\n}\n",
+             groups ? "struct Fixed { offsets: vec4<i32> }\n"
+                      "fn fixed_of(base: u32, four: u32) -> Fixed {\n"
+                      "  return Fixed(w_offsets(base, four));\n}\n"
+                    : "struct Fixed { none: u32 }\n"
+                      "fn fixed_of(base: u32, four: u32) -> Fixed { return Fixed(0u); }\n");
+}
+
+// Adds to `sum` the products of one quad of x with the codes at `shift` of each byte of `low`, and
+// of `high`, which is those words shifted by 16; `zero` is what the levels are less.
+std::string quad_terms(std::string_view sum, int quad, std::string_view low, std::string_view high,
+                       int shift, int bits, std::string_view zero) {
+  const uint32_t mask = ((1U << bits) - 1) << shift;
+  const int64_t unit = int64_t{1} << shift;
+  std::string out =
+      cat("  let x", quad, " = staged_four(at * 8u + ", quad, "u) * vec4<f32>(1.0 / ", unit,
+          ".0, 1.0 / ", 256 * unit, ".0, 1.0 / ", unit, ".0, 1.0 / ", 256 * unit, ".0);\n");
+  constexpr std::string_view kParts[] = {"x", "y", "z", "w"};
+  for (int j = 0; j < 4; ++j) {
+    const int64_t scale = j % 2 == 0 ? unit : 256 * unit;
+    out += cat("  ", sum, " += codes_at(", j < 2 ? low : high, ", ", j % 2 == 0 ? mask : mask << 8,
+               "u, vec4<f32>(8388608.0) + ", zero, " * ", scale, ".0) * x", quad, ".", kParts[j],
+               ";\n");
+  }
+  return out;
+}
+
+// Types whose levels are their codes: what they are less, `zero`, may differ from row to row.
+std::string direct_text(const DTypeInfo& info) {
+  std::string out = cat(kCodesAt, kBlockHead,
+                        "  var terms0 = vec4<f32>();\n  var terms1 = vec4<f32>();\n"
+                        "  let zero = vec4<f32>(own.offsets + vec4<i32>(",
+                        info.bits == 8 ? 128 : 0, "));\n");
+  const bool halves = info.block == 16;
+  for (int v = 0; v < info.bits; ++v) {
+    const std::string low = cat("now.w", v), high = cat("high", v);
+    out += cat("  let ", high, " = ", low, " >> vec4<u32>(16u);\n");
+    for (int h = 0; h < 8 / info.bits; ++h) {
+      const int quad = v + h * info.bits;
+      out += quad_terms(halves && quad >= 4 ? "terms1" : "terms0", quad, low, high, h * info.bits,
+                        info.bits, "zero");
+    }
+  }
+  return out;
+}
+
+// The others: levels through a table or arithmetic, one word of one row at a time.
+std::string made_text(const DTypeInfo& info) {
+  std::string out = cat(kBlockHead, "  var terms0 = vec4<f32>();\n  var terms1 = vec4<f32>();\n");
+  for (int v = 0; v < info.bits; ++v) {
+    for (int h = 0; h < 8 / info.bits; ++h) {
+      const int quad = v + h * info.bits, k = quad * 4;
+      const std::string_view sum = info.block == 16 && quad >= 4 ? "terms1" : "terms0";
+      out += cat("  ", sum, " += staged_four(at * 8u + ", quad, "u) * mat4x4<f32>(");
+      constexpr std::string_view kParts[] = {"x", "y", "z", "w"};
+      for (int r = 0; r < 4; ++r) {
+        out += cat(r > 0 ? ", " : "", "w_values(w_codes(now.w", v, ".", kParts[r], ", ", k,
+                   "u), own.offsets.", kParts[r], ")");
+      }
+      out += ");\n";
+    }
+  }
+  return out;
+}
+
+std::string group_end(const DTypeInfo& info) {
+  if (info.block == 16) {
+    return "  return terms0 * w_steps(base, four, b * 32u) + "
+           "terms1 * w_steps(base, four, b * 32u + 16u);\n}\n";
+  }
+  return "  return terms0 * w_steps_of(now.steps, four);\n}\n";
+}
+
+// A row of codes: the sum of a block is an exact integer.
+std::string quantized_text(const DTypeInfo& info) {
+  std::string out = cat(kBlockHead, "  var terms0 = vec4<i32>();\n  var terms1 = vec4<i32>();\n");
+  for (int v = 0; v < info.bits; ++v) {
+    for (int h = 0; h < 8 / info.bits; ++h) {
+      const int quad = v + h * info.bits;
+      out += cat("  ", info.block == 16 && quad >= 4 ? "terms1" : "terms0",
+                 " += dots(a_codes[at * 8u + ", quad, "u], levels_of(now.w", v, ", ", quad * 4,
+                 "u));\n");
+    }
+  }
+  out +=
+      "  let scale = a_scales[at];\n"
+      "  if (w_affine || w_bias != 0) { terms0 -= own.offsets * a_sums[at]; }\n";
+  if (info.block == 16) {
+    return out +
+           "  return vec4<f32>(terms0) * (w_steps(base, four, b * 32u) * scale) +\n"
+           "         vec4<f32>(terms1) * (w_steps(base, four, b * 32u + 16u) * scale);\n}\n";
+  }
+  return out + "  return vec4<f32>(terms0) * (w_steps_of(now.steps, four) * scale);\n}\n";
+}
+
+// Codes in planes, with a zero, a scale and a shift for every span of k.
+std::string spans_text(const DTypeInfo& info) {
+  const int low = info.low_bits, high = info.bits - info.low_bits;
+  const int span = info.block > 0 && info.block < 32 ? info.block / 4 : 8;  // in quads
+  std::string out = cat(kCodesAt, kBlockHead, "  var sum = vec4<f32>();\n");
+  for (int quad = 0; quad < 8; ++quad) {
+    if (quad % span == 0) {
+      out += cat("  let span", quad, " = w_span_of(base, four, b * 32u + ", quad * 4,
+                 "u);\n  let zero", quad, " = span", quad, ".zero + vec4<f32>(f32(w_bias));\n",
+                 "  var terms", quad, " = vec4<f32>();\n  var row", quad, " = vec4<f32>();\n");
+    }
+    const int begin = quad / span * span;
+    const uint32_t low_mask = ((1U << low) - 1) * 0x01010101U;
+    out += cat("  let codes", quad, " = ((now.w", quad % low, " >> vec4<u32>(", quad / low * low,
+               "u)) & vec4<u32>(", low_mask, "u))");
+    if (high > 0) {
+      const uint32_t high_mask = ((1U << high) - 1) * 0x01010101U;
+      out += cat(" | (((now.w", low + quad % high, " >> vec4<u32>(", quad / high * high,
+                 "u)) & vec4<u32>(", high_mask, "u)) << vec4<u32>(", low, "u))");
+    }
+    out += ";\n";
+    out += quad_terms(cat("terms", begin), quad, cat("codes", quad),
+                      cat("(codes", quad, " >> vec4<u32>(16u))"), 0, info.bits, cat("zero", begin));
+    out += cat("  row", begin, " += staged_four(at * 8u + ", quad, "u);\n");
+    if (quad % span == span - 1) {
+      out += cat("  sum += terms", begin, " * span", begin,
+                 ".scale;\n  if (w_shifts) { sum += ((row", begin, ".x + row", begin, ".z) + (row",
+                 begin, ".y + row", begin, ".w)) * span", begin, ".shift; }\n");
+    }
+  }
+  return out + "  return sum;\n}\n";
+}
+
+std::string share_text(const DTypeInfo& info, bool quantized) {
+  if (reads_spans(info.dtype)) return fetch_text(info.bits, false) + spans_text(info);
+  if (reads_rows(info.dtype)) return std::string(kWide);
+  if (quantized) return fetch_text(info.bits, true) + quantized_text(info);
+  const bool direct = info.levels == Levels::direct;
+  return cat(fetch_text(info.bits, true), direct ? direct_text(info) : made_text(info),
+             group_end(info));
+}
+
+// Texts are known by their addresses.
+const std::string& share_text_of(DType dtype, bool quantized) {
+  static const std::array<std::array<std::string, 2>, 256> texts = [] {
+    std::array<std::array<std::string, 2>, 256> all;
+    for (const DTypeInfo& info : dtype_table()) {
+      if (info.compute != ComputeType::f32) continue;
+      auto& of_type = all[static_cast<size_t>(info.dtype)];
+      of_type[0] = share_text(info, false);
+      if (reads_levels(info.dtype)) of_type[1] = share_text(info, true);
+    }
+    return all;
+  }();
+  return texts[static_cast<size_t>(dtype)][quantized ? 1 : 0];
+}
+
+}  // namespace
+
+Call& share_row(Call& call, DType dtype, bool quantized, bool two) {
+  return call.text(quantized ? kCodes : kFloats)
+      .text(share_text_of(dtype, quantized))
+      .text(two ? kTwo : kOne);
+}
+
+}  // namespace loom::core::webgpu
