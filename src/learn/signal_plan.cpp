@@ -97,10 +97,10 @@ class Planner {
                          "choose dfa"));
     if (!network_.more_inputs().empty() || !network_.more_outputs().empty())
       return invalid(cat(the_rule, " is for networks of one input and output"));
-    if (r.has_budgets() && options_.accumulate > 1) {
+    if (r.has_budgets() && options_.gathers()) {
       return invalid(
-          "budgets weigh the gradients of one batch; set accumulate to 1, or the gate "
-          "to 0");
+          "budgets weigh the gradients of one batch as they come; set accumulate to 1 and take "
+          "another optimizer than kfac, or set the gate to 0");
     }
     if ((r.has_budgets() || r.stats) && rule_ == RuleKind::forward_forward)
       return invalid("forward-forward has no targets, so no budgets; leave gate and stats out");

@@ -52,6 +52,7 @@ Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, Th
     return invalid(cat("a batch has 1 to 4096 sequences; got ", options.sequences));
   LOOM_ASSIGN(options.context, checked_context(model, options.context));
   const int64_t most = options.context * options.sequences;
+  if (options.chunk <= 0) options.chunk = 256;
   options.chunk = std::clamp(options.chunk, options.sequences, most);
   SessionOptions s;
   s.sequences = options.sequences;

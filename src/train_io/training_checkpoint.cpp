@@ -220,7 +220,20 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   }
   if (o.step.rule.kind != RuleKind::back_propagation) {
     add("rule", text(std::string(rule_name(o.step.rule.kind))));
-    if (o.step.rule.has_beta()) add("rule_beta", real(o.step.rule.beta));
+    const RuleSpec& rule = o.step.rule;
+    if (rule.has_beta()) add("rule_beta", real(rule.beta));
+    if (rule.has_budgets()) add("rule_gate", real(rule.least_budget()));
+    if (rule.kind == RuleKind::dtp) add("rule_noise", real(rule.noise));
+    if (rule.kind == RuleKind::dtp) add("rule_inverse_rate", real(rule.inverse_rate));
+    const bool contrasts = rule.kind == RuleKind::forward_forward;
+    if (contrasts) add("rule_threshold", real(rule.threshold));
+    if (contrasts) add("rule_label_scale", real(rule.label_scale));
+  }
+  if (o.step.optimizer.kfac()) {
+    const KfacSpec& curvature = o.step.optimizer.curvature;
+    add("damping", real(curvature.damping));
+    add("trust", real(curvature.trust));
+    add("inverse_every", JsonValue::integer(curvature.every));
   }
   if (o.step.average.decay > 0) add("ema", JsonValue::real(o.step.average.decay));
   if (o.step.average.from > 0) add("swa", JsonValue::integer(o.step.average.from));

@@ -99,6 +99,23 @@ TEST(Budgets, AreOfThePredictionAndOfEveryCut) {
   }
 }
 
+// Both keep gradients until an update that is recorded apart.
+TEST(Budgets, AreRefusedWhereGradientsAreGathered) {
+  for (const bool kfac : {true, false}) {
+    const RuleCase c = budget_case(RuleKind::chain);
+    TrainStepOptions o = c.options();
+    if (kfac) o.optimizer = *parse_optimizer("kfac");
+    if (!kfac) o.accumulate = 2;
+    ThreadPool pool(1, true);
+    Result<Network> network = Network::finalize(c.grid(), Shape{6, 5});
+    ASSERT_TRUE(network.ok());
+    ASSERT_TRUE(init_params(*network, DType::f32, 7, pool).ok());
+    const Result<TrainStep> step = TrainStep::create(*network, o, cpu_ops(best_isa()), pool);
+    ASSERT_FALSE(step.ok());
+    EXPECT_NE(step.error().message.find("another optimizer than kfac"), std::string::npos);
+  }
+}
+
 // A gate that nothing reaches: no block learns.
 TEST(Budgets, CloseTheGate) {
   const RuleCase c = budget_case(RuleKind::chain);

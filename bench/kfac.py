@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""K-FAC beside Adam on real digits: after how many steps it has Adam's final training loss.
+
+IMAGES and LABELS are IDX files of 10,000 digits; the first 8,000 of a fixed order train, as in
+bench/rules.py. Adam runs with several rates, and the best final loss counts. K-FAC takes batches of
+the same size.
+
+  bench/kfac.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
+  bench/kfac.py LOOM IMAGES LABELS --epochs 10 --batch 128 --seeds 1,2,3
+
+Exit status: 0; 1 when K-FAC needs more than half of the steps on the mean over seeds.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import rules  # noqa: E402
+
+ADAM_RATES = (0.001, 0.002, 0.004, 0.008)
+NETS = {"mlp 784-256-128-10": rules.mlp("relu"), "cnn 8-16-dense": rules.cnn("relu")}
+# Chosen with seed 101 on the part of the samples that rules.py --tune trains on.
+KFAC = {"mlp 784-256-128-10": {"rate": 0.1, "damping": 0.1, "trust": 1.0, "inverse_every": 10},
+        "cnn 8-16-dense": {"rate": 0.1, "damping": 1.0, "trust": 0.001, "inverse_every": 10}}
+
+
+def losses(loom, net, folder, seed, flags, args):
+    part = os.path.join(folder, "pictures" if len(net["input"]) == 3 else "rows")
+    path = os.path.join(folder, "net.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(net, f)
+    command = [loom, "train", path, os.path.join(part, "train.idx"),
+               "--labels", os.path.join(part, "train_labels.idx"), "--normalize", "range",
+               "--batch", str(args.batch), "--seed", str(seed), "--threads", "1", "--json"]
+    for flag, value in flags.items():
+        command += ["--" + flag.replace("_", "-"), str(value)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return json.loads(done.stdout)["losses"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("loom")
+    parser.add_argument("images")
+    parser.add_argument("labels")
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--set", action="append", default=[], metavar="FLAG=VALUE",
+                        help="a flag of loom train for K-FAC; may be repeated")
+    args = parser.parse_args()
+    steps = (rules.TRAIN + args.batch - 1) // args.batch
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("rows", "pictures"):
+            os.mkdir(os.path.join(folder, name))
+            rules.write_parts(args.images, args.labels, os.path.join(folder, name), False,
+                              name == "pictures")
+        print("| network | seed | Adam: steps, final loss (rate) | K-FAC: steps to that loss | "
+              "share |")
+        print("|---|---|---|---|---|")
+        for name, net in NETS.items():
+            shares = []
+            for seed in args.seeds.split(","):
+                runs = {rate: losses(args.loom, net, folder, seed,
+                                     {"rate": rate, "epochs": args.epochs}, args)[-1]
+                        for rate in ADAM_RATES}
+                rate, wanted = min(runs.items(), key=lambda item: item[1])
+                flags = {**KFAC[name], "optimizer": "kfac", "epochs": args.epochs,
+                         **dict(pair.split("=", 1) for pair in args.set)}
+                curve = losses(args.loom, net, folder, seed, flags, args)
+                reached = next((i + 1 for i, loss in enumerate(curve) if loss <= wanted), None)
+                shares.append(reached / args.epochs if reached else float("inf"))
+                said = f"{reached * steps}" if reached else f"not in {args.epochs * steps}"
+                print(f"| {name} | {seed} | {args.epochs * steps}, {wanted:.5f} ({rate}) | "
+                      f"{said} (loss {curve[-1]:.5f} at the end) | {shares[-1]:.2f} |", flush=True)
+            missed += statistics.fmean(shares) > 0.5
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
