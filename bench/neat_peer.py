@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NEAT of Loom beside neat-python on XOR, in one run: networks tried until one is right, and seconds.
+"""NEAT of Loom beside neat-python on XOR in one run: networks until one is right, and seconds.
 
 Both count the same way: a run ends with the first generation in which any network has all four
 answers on the right side of 0.5, and every network of every generation counts. neat-python runs in
@@ -144,7 +144,8 @@ def main():
     theirs = json.loads(subprocess.run([args.python, __file__, "--peer", *seeds], check=True,
                                        capture_output=True, text=True).stdout)
     ours = json.loads(subprocess.run(
-        [args.loom, "bench", "neat", "--task", "xor", "--json", "--threads", "1", "--quiet", *seeds],
+        [args.loom, "bench", "neat", "--task", "xor", "--json", "--threads", "1", "--quiet"]
+        + seeds,
         check=True, capture_output=True, text=True).stdout)
     solved = [e for e in theirs["evaluations"] if e is not None]
     median = statistics.median(e if e is not None else float("inf") for e in theirs["evaluations"])

@@ -272,7 +272,8 @@ class ChatFace {
     for (const ToolCall& call : calls) {
       if (!call.problem.empty())
         note(fmt::format("a call of '{}': {}", printable(call.name), call.problem));
-      if (!flags_.json) JsonObject().set("name", call.name).set("arguments", call.arguments).print();
+      if (!flags_.json)
+        JsonObject().set("name", call.name).set("arguments", call.arguments).print();
     }
   }
 

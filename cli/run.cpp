@@ -121,7 +121,7 @@ class Runner {
     flags.print_json = [this](const Reply& reply) {
       const Generation& g = reply.generation;
       print_json(reply.prompt_ids, g, rate(g.prompt_tokens, g.prefill_seconds),
-                 rate(g.decode_steps, g.decode_seconds));
+                 rate(g.decode_steps, g.decode_seconds), generate_.sampler.seed);
     };
     return talk(model_, flags, question);
   }

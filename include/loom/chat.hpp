@@ -26,9 +26,9 @@ LOOM_API std::string_view when_full_name(WhenFull mode);  // "drop-oldest", "sto
 LOOM_API Result<WhenFull> parse_when_full(std::string_view name);
 
 struct ConversationOptions {
-  std::string system{};  // what the model is told before the first turn; "": nothing
-  int64_t context = 0;   // positions of the KV cache; 0: the model's, at most 2048
-  int64_t chunk = 0;     // as in ModelSessionOptions
+  std::string system{};               // what the model is told before the first turn; "": nothing
+  int64_t context = 0;                // positions of the KV cache; 0: the model's, at most 2048
+  int64_t chunk = 0;                  // as in ModelSessionOptions
   DType cache_type = DType::float32;  // likewise
   WhenFull on_full = WhenFull::drop_oldest;
   // Positions that are kept free for a reply; 0: a quarter of the context, at most 512.
@@ -43,7 +43,7 @@ struct ConversationTurn {
   std::string role;     // "user", "assistant"
   std::string content;  // of an assistant: without what it thought
   // Of an assistant alone.
-  std::string thinking;     // between <think> and </think>
+  std::string thinking;  // between <think> and </think>
   std::vector<ToolCall> tool_calls{};
   GenerateOptions options;  // it was asked for with them: sampler, max_tokens, stop, ignore_eos
   StopReason stop = StopReason::eos;
@@ -51,13 +51,13 @@ struct ConversationTurn {
 };
 
 struct Reply {
-  Generation generation;            // text: all of it, with the thinking and its tags
-  std::string answer;               // without them
-  std::string thinking;             // "" where the model has no such habit
+  Generation generation;             // text: all of it, with the thinking and its tags
+  std::string answer;                // without them
+  std::string thinking;              // "" where the model has no such habit
   std::vector<ToolCall> tool_calls;  // that the model asks for, of ConversationOptions::templating
-  std::vector<TokenId> prompt_ids;  // the conversation up to the reply
-  int64_t reused_tokens = 0;        // of the conversation, those that were read before
-  int64_t dropped_turns = 0;        // that went to make room
+  std::vector<TokenId> prompt_ids;   // the conversation up to the reply
+  int64_t reused_tokens = 0;         // of the conversation, those that were read before
+  int64_t dropped_turns = 0;         // that went to make room
 };
 
 // New text of a reply, whole characters; false stops it, and what was said stays a turn.

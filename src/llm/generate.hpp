@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "llm/model.hpp"
 #include "llm/llm_session.hpp"
+#include "llm/model.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {

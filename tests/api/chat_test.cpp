@@ -160,7 +160,8 @@ TEST(Chat, RegeneratesTheLastReplyAlone) {
 }
 
 TEST(Chat, SavedConversationComesBackAndGoesOnTheSameWay) {
-  ConversationOptions options{.system = "Be kind.", .context = 128, .templating = {.date = "2024-07-26"}};
+  ConversationOptions options{
+      .system = "Be kind.", .context = 128, .templating = {.date = "2024-07-26"}};
   Chat chat = new_chat(options);
   std::mt19937 random(5);
   const std::string questions[] = {"Tell me a story.", "Who is \"Tom\"?\n\nSay \\ it.",

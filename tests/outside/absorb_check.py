@@ -18,13 +18,16 @@ def cases():
     """(framework, name, model, example inputs)."""
     try:
         import absorb_sklearn as planet
+
         yield from (("sklearn", n, m, planet.X) for n, m in planet.estimators())
     except ImportError as error:
         print(f"scikit-learn is not there: {error}", file=sys.stderr)
     try:
         import torch
+
         torch.set_num_threads(1)
         import absorb_torch
+
         yield from (("torch", n, m, x) for n, m, x in absorb_torch.modules())
     except ImportError as error:
         print(f"PyTorch is not there: {error}", file=sys.stderr)
@@ -32,7 +35,11 @@ def cases():
 
 def main(words):
     passed = failed = 0
-    print(FORM.format("framework", "model", "nodes", "parameters", "max abs", "max rel", "max ULP", ""))
+    print(
+        FORM.format(
+            "framework", "model", "nodes", "parameters", "max abs", "max rel", "max ULP", ""
+        )
+    )
     for framework, name, model, inputs in cases():
         if words and not any(w.lower() in name.lower() for w in words):
             continue
@@ -41,12 +48,27 @@ def main(words):
         except (loom.LoomError, ArithmeticError) as error:
             failed += 1
             said = "; ".join(map(str, error.problems)) if isinstance(error, Unabsorbable) else error
-            print(FORM.format(framework, name, "", "", "", "", "", f"{type(error).__name__}: {said}"))
+            print(
+                FORM.format(framework, name, "", "", "", "", "", f"{type(error).__name__}: {said}")
+            )
             continue
         passed += 1
-        worst = {k: max(o[k] for o in net.proof.report["outputs"]) for k in ("max_abs", "max_rel", "max_ulp")}
-        print(FORM.format(framework, name, len(net.plan.steps), net.plan.parameters,
-                          f"{worst['max_abs']:.1e}", f"{worst['max_rel']:.1e}", worst["max_ulp"], "holds"))
+        worst = {
+            k: max(o[k] for o in net.proof.report["outputs"])
+            for k in ("max_abs", "max_rel", "max_ulp")
+        }
+        print(
+            FORM.format(
+                framework,
+                name,
+                len(net.plan.steps),
+                net.plan.parameters,
+                f"{worst['max_abs']:.1e}",
+                f"{worst['max_rel']:.1e}",
+                worst["max_ulp"],
+                "holds",
+            )
+        )
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

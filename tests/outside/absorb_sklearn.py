@@ -30,15 +30,29 @@ def estimators():
     mlp = {"max_iter": 60, "random_state": 0}
     yield from regressors(lm, en, nn, mlp)
     yield from classifiers(lm, en, nn, mlp)
-    for model in (pp.StandardScaler(), pp.StandardScaler(with_mean=False), pp.RobustScaler(),
-                  pp.MinMaxScaler((-1, 2)), pp.MinMaxScaler(clip=True), pp.MaxAbsScaler(),
-                  pp.Normalizer("l1"), pp.Normalizer("l2"), pp.Normalizer("max"),
-                  pp.Binarizer(threshold=1.5), pp.FunctionTransformer(np.exp), dc.PCA(2),
-                  dc.PCA(3, whiten=True), dc.TruncatedSVD(2), dc.IncrementalPCA(2),
-                  dc.FastICA(2, random_state=0), cluster.KMeans(3, n_init=2, random_state=0)):
+    for model in (
+        pp.StandardScaler(),
+        pp.StandardScaler(with_mean=False),
+        pp.RobustScaler(),
+        pp.MinMaxScaler((-1, 2)),
+        pp.MinMaxScaler(clip=True),
+        pp.MaxAbsScaler(),
+        pp.Normalizer("l1"),
+        pp.Normalizer("l2"),
+        pp.Normalizer("max"),
+        pp.Binarizer(threshold=1.5),
+        pp.FunctionTransformer(np.exp),
+        dc.PCA(2),
+        dc.PCA(3, whiten=True),
+        dc.TruncatedSVD(2),
+        dc.IncrementalPCA(2),
+        dc.FastICA(2, random_state=0),
+        cluster.KMeans(3, n_init=2, random_state=0),
+    ):
         yield str(model), model.fit(X)
-    columns = compose.ColumnTransformer([("a", pp.StandardScaler(), [0, 2]),
-                                         ("b", "passthrough", [1]), ("c", "drop", [3])])
+    columns = compose.ColumnTransformer(
+        [("a", pp.StandardScaler(), [0, 2]), ("b", "passthrough", [1]), ("c", "drop", [3])]
+    )
     pipes = [
         pipeline.make_pipeline(pp.StandardScaler(), dc.PCA(3), lm.LogisticRegression()),
         pipeline.make_pipeline(columns, en.RandomForestClassifier(5, random_state=0)),
@@ -50,32 +64,56 @@ def estimators():
 
 
 def regressors(lm, en, nn, mlp):
-    for model in (lm.LinearRegression(), lm.Ridge(), lm.Lasso(0.01), lm.ElasticNet(0.01),
-                  lm.SGDRegressor(random_state=0), svm.LinearSVR(), lm.BayesianRidge(),
-                  lm.HuberRegressor(), lm.PoissonRegressor(), lm.TweedieRegressor(power=0),
-                  nn.MLPRegressor(hidden_layer_sizes=(6,), activation="logistic", **mlp),
-                  tree.DecisionTreeRegressor(), tree.DecisionTreeRegressor(max_depth=1),
-                  tree.ExtraTreeRegressor(random_state=0), en.RandomForestRegressor(9),
-                  en.ExtraTreesRegressor(9), en.GradientBoostingRegressor(n_estimators=30),
-                  en.BaggingRegressor(n_estimators=4),
-                  en.VotingRegressor([("a", lm.Ridge()), ("b", tree.DecisionTreeRegressor())],
-                                     weights=[1, 2]),
-                  compose.TransformedTargetRegressor(lm.Ridge(),
-                                                     transformer=preprocessing.StandardScaler())):
+    for model in (
+        lm.LinearRegression(),
+        lm.Ridge(),
+        lm.Lasso(0.01),
+        lm.ElasticNet(0.01),
+        lm.SGDRegressor(random_state=0),
+        svm.LinearSVR(),
+        lm.BayesianRidge(),
+        lm.HuberRegressor(),
+        lm.PoissonRegressor(),
+        lm.TweedieRegressor(power=0),
+        nn.MLPRegressor(hidden_layer_sizes=(6,), activation="logistic", **mlp),
+        tree.DecisionTreeRegressor(),
+        tree.DecisionTreeRegressor(max_depth=1),
+        tree.ExtraTreeRegressor(random_state=0),
+        en.RandomForestRegressor(9),
+        en.ExtraTreesRegressor(9),
+        en.GradientBoostingRegressor(n_estimators=30),
+        en.BaggingRegressor(n_estimators=4),
+        en.VotingRegressor(
+            [("a", lm.Ridge()), ("b", tree.DecisionTreeRegressor())], weights=[1, 2]
+        ),
+        compose.TransformedTargetRegressor(lm.Ridge(), transformer=preprocessing.StandardScaler()),
+    ):
         yield str(type(model).__name__), model.fit(X, TARGET)
-    for model in (lm.LinearRegression(), lm.MultiTaskLasso(0.01), tree.DecisionTreeRegressor(),
-                  nn.MLPRegressor(hidden_layer_sizes=(7, 5), activation="tanh", **mlp)):
+    for model in (
+        lm.LinearRegression(),
+        lm.MultiTaskLasso(0.01),
+        tree.DecisionTreeRegressor(),
+        nn.MLPRegressor(hidden_layer_sizes=(7, 5), activation="tanh", **mlp),
+    ):
         yield f"{type(model).__name__} of two targets", model.fit(X, BOTH)
 
 
 def classifiers(lm, en, nn, mlp):
     for name, target in (("3 classes", CLASSES), ("2 classes", BINARY)):
-        for model in (lm.LogisticRegression(), lm.RidgeClassifier(), lm.Perceptron(),
-                      svm.LinearSVC(), discriminant_analysis.LinearDiscriminantAnalysis(),
-                      naive_bayes.GaussianNB(), nn.MLPClassifier((8,), **mlp),
-                      tree.DecisionTreeClassifier(), en.RandomForestClassifier(20),
-                      en.ExtraTreesClassifier(10), en.BaggingClassifier(n_estimators=4),
-                      en.GradientBoostingClassifier(n_estimators=10)):
+        for model in (
+            lm.LogisticRegression(),
+            lm.RidgeClassifier(),
+            lm.Perceptron(),
+            svm.LinearSVC(),
+            discriminant_analysis.LinearDiscriminantAnalysis(),
+            naive_bayes.GaussianNB(),
+            nn.MLPClassifier((8,), **mlp),
+            tree.DecisionTreeClassifier(),
+            en.RandomForestClassifier(20),
+            en.ExtraTreesClassifier(10),
+            en.BaggingClassifier(n_estimators=4),
+            en.GradientBoostingClassifier(n_estimators=10),
+        ):
             yield f"{type(model).__name__} of {name}", model.fit(X, target)
     yield "SGDClassifier", lm.SGDClassifier(loss="log_loss", random_state=0).fit(X, BINARY)
     voters = [("a", lm.LogisticRegression()), ("b", tree.DecisionTreeClassifier(max_depth=3))]

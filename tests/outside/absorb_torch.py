@@ -52,8 +52,13 @@ class SqueezeExcite(nn.Module):
 
     def __init__(self, c, r=4, gate=nn.Hardsigmoid):
         super().__init__()
-        self.f = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(c, c // r, 1), nn.ReLU(),
-                               nn.Conv2d(c // r, c, 1), gate())
+        self.f = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1),
+            nn.Conv2d(c, c // r, 1),
+            nn.ReLU(),
+            nn.Conv2d(c // r, c, 1),
+            gate(),
+        )
 
     def forward(self, x):
         return x * self.f(x)
@@ -65,9 +70,12 @@ class Inverted(nn.Module):
     def __init__(self, i, o, k, s, act, expand=4, excite=True):
         super().__init__()
         m = i * expand
-        self.f = nn.Sequential(conv(i, m, 1, act=act), conv(m, m, k, s, m, act),
-                               SqueezeExcite(m) if excite else nn.Identity(),
-                               conv(m, o, 1, act=None))
+        self.f = nn.Sequential(
+            conv(i, m, 1, act=act),
+            conv(m, m, k, s, m, act),
+            SqueezeExcite(m) if excite else nn.Identity(),
+            conv(m, o, 1, act=None),
+        )
         self.skip = s == 1 and i == o
 
     def forward(self, x):
@@ -75,11 +83,23 @@ class Inverted(nn.Module):
 
 
 def mobile(act, excite, last):
-    blocks = [Inverted(8, 8, 3, 1, nn.ReLU, excite=excite), Inverted(8, 12, 3, 2, act, excite=excite),
-              Inverted(12, 12, 5, 1, act, excite=excite), Inverted(12, 16, 5, 2, act, excite=excite)]
-    return nn.Sequential(conv(3, 8, 3, 2, act=act), *blocks, conv(16, 32, 1, act=act),
-                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 24), last(),
-                         nn.Dropout(0.2), nn.Linear(24, 10))
+    blocks = [
+        Inverted(8, 8, 3, 1, nn.ReLU, excite=excite),
+        Inverted(8, 12, 3, 2, act, excite=excite),
+        Inverted(12, 12, 5, 1, act, excite=excite),
+        Inverted(12, 16, 5, 2, act, excite=excite),
+    ]
+    return nn.Sequential(
+        conv(3, 8, 3, 2, act=act),
+        *blocks,
+        conv(16, 32, 1, act=act),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 24),
+        last(),
+        nn.Dropout(0.2),
+        nn.Linear(24, 10),
+    )
 
 
 class DenseBlock(nn.Module):
@@ -88,9 +108,13 @@ class DenseBlock(nn.Module):
     def __init__(self, i, grow, count):
         super().__init__()
         self.layers = nn.ModuleList(
-            nn.Sequential(nn.BatchNorm2d(i + n * grow), nn.ReLU(),
-                          nn.Conv2d(i + n * grow, grow, 3, padding=1, bias=False))
-            for n in range(count))
+            nn.Sequential(
+                nn.BatchNorm2d(i + n * grow),
+                nn.ReLU(),
+                nn.Conv2d(i + n * grow, grow, 3, padding=1, bias=False),
+            )
+            for n in range(count)
+        )
 
     def forward(self, x):
         for layer in self.layers:
@@ -176,8 +200,9 @@ class ViT(nn.Module):
         super().__init__()
         self.p = nn.Conv2d(3, d, 8, 8)
         self.cls, self.pos = nn.Parameter(torch.randn(1, 1, d)), nn.Parameter(torch.randn(1, 17, d))
-        layer = nn.TransformerEncoderLayer(d, heads, 4 * d, activation="gelu", batch_first=True,
-                                           norm_first=pre)
+        layer = nn.TransformerEncoderLayer(
+            d, heads, 4 * d, activation="gelu", batch_first=True, norm_first=pre
+        )
         self.t = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
         self.n, self.h = nn.LayerNorm(d), nn.Linear(d, 10)
 
@@ -193,18 +218,29 @@ class Gpt(nn.Module):
     def __init__(self, v=31, t=12, d=16, heads=2, depth=2):
         super().__init__()
         self.w, self.p, self.heads = nn.Embedding(v, d), nn.Embedding(t, d), heads
-        self.blocks = nn.ModuleList(nn.ModuleDict({
-            "n": nn.LayerNorm(d), "qkv": nn.Linear(d, 3 * d), "o": nn.Linear(d, d),
-            "m": nn.LayerNorm(d), "a": nn.Linear(d, 4 * d), "b": nn.Linear(4 * d, d)})
-            for _ in range(depth))
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "n": nn.LayerNorm(d),
+                    "qkv": nn.Linear(d, 3 * d),
+                    "o": nn.Linear(d, d),
+                    "m": nn.LayerNorm(d),
+                    "a": nn.Linear(d, 4 * d),
+                    "b": nn.Linear(4 * d, d),
+                }
+            )
+            for _ in range(depth)
+        )
         self.n = nn.LayerNorm(d)
 
     def forward(self, ids):
         n, t = ids.shape
         x = self.w(ids) + self.p.weight[:t]
         for b in self.blocks:
-            q, k, v = (y.view(n, t, self.heads, -1).transpose(1, 2)
-                       for y in b["qkv"](b["n"](x)).chunk(3, -1))
+            q, k, v = (
+                y.view(n, t, self.heads, -1).transpose(1, 2)
+                for y in b["qkv"](b["n"](x)).chunk(3, -1)
+            )
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + b["o"](y.transpose(1, 2).reshape(n, t, -1))
             x = x + b["b"](F.gelu(b["a"](b["m"](x)), approximate="tanh"))
@@ -233,7 +269,9 @@ class Llama(nn.Module):
         n, t = ids.shape
         x = self.w(ids)
         y = self.n(x)
-        q, k, v = (f(y).view(n, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        q, k, v = (
+            f(y).view(n, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v)
+        )
         y = F.scaled_dot_product_attention(self.rotated(q), self.rotated(k), v, is_causal=True)
         x = x + self.o(y.transpose(1, 2).reshape(n, t, -1))
         y = self.m(x)
@@ -278,8 +316,12 @@ class Conformer(nn.Module):
 
     def __init__(self, d=16):
         super().__init__()
+
         def feed():
-            return nn.Sequential(nn.LayerNorm(d), nn.Linear(d, 4 * d), nn.SiLU(), nn.Linear(4 * d, d))
+            return nn.Sequential(
+                nn.LayerNorm(d), nn.Linear(d, 4 * d), nn.SiLU(), nn.Linear(4 * d, d)
+            )
+
         self.a, self.b, self.n = feed(), feed(), nn.LayerNorm(d)
         self.m = nn.MultiheadAttention(d, 2, batch_first=True)
         self.p, self.c = nn.Conv1d(d, 2 * d, 1), nn.Conv1d(d, d, 7, padding=3, groups=d)
@@ -339,10 +381,17 @@ class Vae(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.e, self.m = nn.Sequential(conv(1, 4, 3, 2), conv(4, 8, 3, 2), nn.Flatten()), nn.Linear(128, 3)
-        self.d = nn.Sequential(nn.Linear(3, 128), nn.Unflatten(1, (8, 4, 4)),
-                               nn.ConvTranspose2d(8, 4, 3, 2, 1, 1), nn.ReLU(),
-                               nn.ConvTranspose2d(4, 1, 4, 2, 1), nn.Sigmoid())
+        self.e, self.m = nn.Sequential(conv(1, 4, 3, 2), conv(4, 8, 3, 2), nn.Flatten()), nn.Linear(
+            128, 3
+        )
+        self.d = nn.Sequential(
+            nn.Linear(3, 128),
+            nn.Unflatten(1, (8, 4, 4)),
+            nn.ConvTranspose2d(8, 4, 3, 2, 1, 1),
+            nn.ReLU(),
+            nn.ConvTranspose2d(4, 1, 4, 2, 1),
+            nn.Sigmoid(),
+        )
 
     def forward(self, x):
         z = self.m(self.e(x))
@@ -367,33 +416,66 @@ def modules():
     r, image = torch.randn, torch.randn(2, 3, 32, 32)
     head = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     up = lambda i, o: nn.ConvTranspose2d(i, o, 2, 2)  # noqa: E731
-    smooth = lambda i, o: nn.Sequential(nn.Upsample(scale_factor=2, mode="bilinear"),  # noqa: E731
-                                        nn.Conv2d(i, o, 1))
-    ids = torch.randint(0, 13, (3, 7))
-    yield "MLP", nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Dropout(), nn.Linear(12, 4)), (r(3, 6),)
+    smooth = lambda i, o: nn.Sequential(
+        nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(i, o, 1)  # noqa: E731
+    )
+    yield "MLP", nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Dropout(), nn.Linear(12, 4)), (
+        r(3, 6),
+    )
     yield "square dense, no bias", nn.Linear(5, 5, bias=False), (r(1, 5),)
-    yield "LeNet", nn.Sequential(nn.Conv2d(3, 6, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 8, 5),
-                                 nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(200, 10)), (image,)
-    yield "VGG", nn.Sequential(conv(3, 8), nn.MaxPool2d(2), conv(8, 16), nn.MaxPool2d(2),
-                               nn.Flatten(), nn.Linear(1024, 10)), (image,)
+    yield "LeNet", nn.Sequential(
+        nn.Conv2d(3, 6, 5),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(6, 8, 5),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(200, 10),
+    ), (image,)
+    yield "VGG", nn.Sequential(
+        conv(3, 8), nn.MaxPool2d(2), conv(8, 16), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1024, 10)
+    ), (image,)
     yield "ResNet-18", _shaken(resnet(BasicBlock, [2, 2, 2, 2])), (image,)
     yield "ResNet-50", _shaken(resnet(Bottleneck, [1, 1, 1, 1])), (image,)
     yield "ResNeXt", _shaken(resnet(Bottleneck, [1, 1], groups=4)), (image,)
     yield "MobileNetV2", _shaken(mobile(nn.ReLU6, False, nn.ReLU6)), (image,)
     yield "MobileNetV3", _shaken(mobile(nn.Hardswish, True, nn.Hardswish)), (image,)
     yield "EfficientNet", _shaken(mobile(nn.SiLU, True, nn.SiLU)), (image,)
-    yield "DenseNet", _shaken(nn.Sequential(conv(3, 8), DenseBlock(8, 4, 3), conv(20, 8, 1),
-                                            nn.AvgPool2d(2), DenseBlock(8, 4, 2), *head)), (image,)
-    yield "GoogLeNet", _shaken(nn.Sequential(conv(3, 8), Inception(8), Inception(16), *head)), (image,)
-    yield "SqueezeNet", _shaken(nn.Sequential(conv(3, 8), Fire(8, 4, 6), Fire(12, 4, 8), *head)), (image,)
-    yield "ShuffleNetV2", _shaken(nn.Sequential(conv(3, 8), Shuffle(8), Shuffle(8), *head)), (image,)
-    yield "ConvNeXt-atto", _shaken(nn.Sequential(nn.Conv2d(3, 12, 4, 4), ConvNext(12), ConvNext(12),
-                                                 *head)), (image,)
+    yield "DenseNet", _shaken(
+        nn.Sequential(
+            conv(3, 8),
+            DenseBlock(8, 4, 3),
+            conv(20, 8, 1),
+            nn.AvgPool2d(2),
+            DenseBlock(8, 4, 2),
+            *head,
+        )
+    ), (image,)
+    yield "GoogLeNet", _shaken(nn.Sequential(conv(3, 8), Inception(8), Inception(16), *head)), (
+        image,
+    )
+    yield "SqueezeNet", _shaken(nn.Sequential(conv(3, 8), Fire(8, 4, 6), Fire(12, 4, 8), *head)), (
+        image,
+    )
+    yield "ShuffleNetV2", _shaken(nn.Sequential(conv(3, 8), Shuffle(8), Shuffle(8), *head)), (
+        image,
+    )
+    yield "ConvNeXt-atto", _shaken(
+        nn.Sequential(nn.Conv2d(3, 12, 4, 4), ConvNext(12), ConvNext(12), *head)
+    ), (image,)
     yield "U-Net", _shaken(UNet(up)), (r(1, 3, 12, 20),)
     yield "U-Net, bilinear", _shaken(UNet(smooth)), (r(2, 3, 12, 20),)
     yield "ViT-tiny", _shaken(ViT()), (image,)
     yield "DeiT, norms behind", _shaken(ViT(pre=False)), (image,)
     yield "MLP-Mixer", _shaken(Mixer()), (image,)
+    yield from sequences(r)
+    yield from others(r, image)
+
+
+def sequences(r):
+    """Over tokens and over time."""
+    ids = torch.randint(0, 13, (3, 7))
     yield "GPT-2 block", _shaken(Gpt()), (torch.randint(0, 31, (2, 12)),)
     yield "Llama block", Llama(), (torch.randint(0, 29, (2, 10)),)
     yield "WaveNet", WaveNet(), (r(2, 1, 24),)
@@ -401,18 +483,41 @@ def modules():
     yield "Conformer block", _shaken(Conformer()), (r(2, 9, 16),)
     for kind in ("RNN", "LSTM", "GRU"):
         yield f"{kind} tagger", Tagger(kind), (ids,)
-        yield f"{kind} tagger, both ways, 2 layers", Tagger(kind, bidirectional=True, num_layers=2), (ids,)
+        yield f"{kind} tagger, both ways, 2 layers", Tagger(
+            kind, bidirectional=True, num_layers=2
+        ), (ids,)
     yield "RNN with ReLU", Tagger("RNN", nonlinearity="relu", bias=False), (ids,)
+
+
+def others(r, image):
+    """Several inputs or outputs, other norms, one axis and three."""
     yield "siamese", Siamese(), (r(4, 6), r(4, 6))
     yield "VAE", _shaken(Vae()), (r(2, 1, 16, 16),)
-    yield "super resolution", nn.Sequential(nn.Conv2d(3, 8, 5, padding=2), nn.PReLU(8),
-                                            nn.Conv2d(8, 12, 3, padding=1), nn.PixelShuffle(2)), (image,)
+    yield "super resolution", nn.Sequential(
+        nn.Conv2d(3, 8, 5, padding=2),
+        nn.PReLU(8),
+        nn.Conv2d(8, 12, 3, padding=1),
+        nn.PixelShuffle(2),
+    ), (image,)
     yield "group and instance norms", nn.Sequential(
-        nn.Conv2d(3, 8, (3, 2), (2, 1)), nn.GroupNorm(2, 8, eps=0.1), nn.ELU(),
-        nn.InstanceNorm2d(8, affine=True), nn.Softplus()), (r(2, 3, 9, 8),)
+        nn.Conv2d(3, 8, (3, 2), (2, 1)),
+        nn.GroupNorm(2, 8, eps=0.1),
+        nn.ELU(),
+        nn.InstanceNorm2d(8, affine=True),
+        nn.Softplus(),
+    ), (r(2, 3, 9, 8),)
     yield "convolutions in 1D, same", nn.Sequential(
-        nn.Conv1d(3, 6, 4, padding="same", dilation=2), nn.GELU("tanh"), nn.MaxPool1d(2),
-        nn.Conv1d(6, 6, 3, groups=6, padding=1, padding_mode="circular"), nn.Mish()), (r(2, 3, 20),)
+        nn.Conv1d(3, 6, 4, padding="same", dilation=2),
+        nn.GELU("tanh"),
+        nn.MaxPool1d(2),
+        nn.Conv1d(6, 6, 3, groups=6, padding=1, padding_mode="circular"),
+        nn.Mish(),
+    ), (r(2, 3, 20),)
     yield "convolutions in 3D", nn.Sequential(
-        nn.Conv3d(2, 4, (2, 3, 2), padding=(0, 1, 0)), nn.BatchNorm3d(4), nn.LeakyReLU(0.2),
-        nn.AvgPool3d(2), nn.Flatten(), nn.Linear(32, 3)), (r(2, 2, 5, 4, 5),)
+        nn.Conv3d(2, 4, (2, 3, 2), padding=(0, 1, 0)),
+        nn.BatchNorm3d(4),
+        nn.LeakyReLU(0.2),
+        nn.AvgPool3d(2),
+        nn.Flatten(),
+        nn.Linear(32, 3),
+    ), (r(2, 2, 5, 4, 5),)

@@ -1,5 +1,8 @@
 """Models of scikit-learn (and of PyTorch, where it is installed) absorbed with their proofs."""
 
+import contextlib
+import io
+import tempfile
 import unittest
 import warnings
 
@@ -33,7 +36,9 @@ class Sklearn(unittest.TestCase):
 
         net, model = self.absorbed(make_pipeline(StandardScaler(), LogisticRegression()), CLASSES)
         for rows in (1, 3, 60):
-            np.testing.assert_allclose(net.predict(X[:rows]), model.predict_proba(X[:rows]), atol=1e-6)
+            np.testing.assert_allclose(
+                net.predict(X[:rows]), model.predict_proba(X[:rows]), atol=1e-6
+            )
 
     def test_trees_decide_exactly_also_at_their_thresholds(self):
         from sklearn.ensemble import RandomForestClassifier
@@ -44,8 +49,12 @@ class Sklearn(unittest.TestCase):
         inner = np.flatnonzero(tree.tree_.feature >= 0)[:20]
         for i, node in enumerate(inner):
             edge = np.float32(tree.tree_.threshold[node])
-            edges[2 * i : 2 * i + 2, tree.tree_.feature[node]] = edge, np.nextafter(edge, np.float32(9))
-        np.testing.assert_array_equal(net.predict(edges)[:, 0], tree.predict(edges).astype(np.float32))
+            edges[2 * i : 2 * i + 2, tree.tree_.feature[node]] = edge, np.nextafter(
+                edge, np.float32(9)
+            )
+        np.testing.assert_array_equal(
+            net.predict(edges)[:, 0], tree.predict(edges).astype(np.float32)
+        )
         net, forest = self.absorbed(RandomForestClassifier(7, random_state=0), CLASSES)
         np.testing.assert_allclose(net.predict(X), forest.predict_proba(X), atol=1e-6)
 
@@ -55,15 +64,44 @@ class Sklearn(unittest.TestCase):
         net = loom.absorb(MinMaxScaler().fit(X), X)  # a fresh process is asked as well
         again = loom.Network.load(net.save_bytes())
         np.testing.assert_array_equal(again.predict(X), net.predict(X))
-        self.assertEqual(net.proof.report["rungs"]["engine"], net.proof.report["rungs"]["fresh process"])
+        self.assertEqual(
+            net.proof.report["rungs"]["engine"], net.proof.report["rungs"]["fresh process"]
+        )
+
+    def test_a_proof_is_repeated_from_its_files(self):
+        from loom.bridge.verify import verify
+        from sklearn.linear_model import Ridge
+
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        net, proof = f"{folder.name}/net.entity", f"{folder.name}/proof.npz"
+        absorbed, _ = self.absorbed(Ridge(), X[:, 0] * 2)
+        absorbed.save(net)
+        absorbed.proof.save(proof)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertTrue(verify(net, proof))
+        self.assertIn("the same bits", said.getvalue())
+        other, _ = self.absorbed(Ridge(9.0), X[:, 0] * 2)
+        other.save(net)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertFalse(verify(net, proof))
+        self.assertIn("OTHER BITS", said.getvalue())
 
     def test_an_absorbed_perceptron_learns_on(self):
         from sklearn.neural_network import MLPRegressor
 
         target = X[:, 0] * X[:, 1]
-        net, model = self.absorbed(MLPRegressor(hidden_layer_sizes=(16,), max_iter=20, random_state=0), target)
+        net, model = self.absorbed(
+            MLPRegressor(hidden_layer_sizes=(16,), max_iter=20, random_state=0), target
+        )
         before = float(((model.predict(X) - target) ** 2).mean())
-        net.fit(X, target.reshape(-1, 1).astype(np.float32), loss="mse", epochs=60, optimizer=loom.Adam(0.01))
+        net.fit(
+            X,
+            target.reshape(-1, 1).astype(np.float32),
+            loss="mse",
+            epochs=60,
+            optimizer=loom.Adam(0.01),
+        )
         after = float(((net.predict(X)[:, 0] - target) ** 2).mean())
         self.assertLess(after, before / 2)
 
@@ -81,12 +119,21 @@ class Sklearn(unittest.TestCase):
             x = rng.normal(size=(n, width)).astype(np.float32) * 10 ** rng.uniform(-1, 1)
             target = rng.integers(0, int(rng.integers(2, 5)), n)
             target[:2] = 0, 1
-            steps = [pp.StandardScaler(), pp.RobustScaler(), pp.MaxAbsScaler(), pp.Normalizer(),
-                     dc.PCA(int(rng.integers(1, width + 1)))]
+            steps = [
+                pp.StandardScaler(),
+                pp.RobustScaler(),
+                pp.MaxAbsScaler(),
+                pp.Normalizer(),
+                dc.PCA(int(rng.integers(1, width + 1))),
+            ]
             rng.shuffle(steps)
-            last = [lm.LogisticRegression(), tree.DecisionTreeClassifier(random_state=case),
-                    en.ExtraTreesClassifier(4, random_state=case), lm.RidgeClassifier(),
-                    en.GradientBoostingClassifier(n_estimators=4, random_state=case)][case % 5]
+            last = [
+                lm.LogisticRegression(),
+                tree.DecisionTreeClassifier(random_state=case),
+                en.ExtraTreesClassifier(4, random_state=case),
+                lm.RidgeClassifier(),
+                en.GradientBoostingClassifier(n_estimators=4, random_state=case),
+            ][case % 5]
             # Trees compare with thresholds: what is a rounding before them decides otherwise.
             before = [] if case % 5 in (1, 2, 4) else steps[: int(rng.integers(0, 4))]
             model = make_pipeline(*before, last).fit(x, target)
@@ -102,7 +149,9 @@ class Sklearn(unittest.TestCase):
         model = make_pipeline(PolynomialFeatures(), KNeighborsClassifier()).fit(X, CLASSES)
         plan = loom.absorb(model, X, plan_only=True)
         self.assertIsInstance(plan, Plan)
-        self.assertEqual([p.what for p in plan.problems], ["PolynomialFeatures", "KNeighborsClassifier"])
+        self.assertEqual(
+            [p.what for p in plan.problems], ["PolynomialFeatures", "KNeighborsClassifier"]
+        )
         with self.assertRaises(Unabsorbable) as raised:
             loom.absorb(model, X)
         self.assertEqual(len(raised.exception.problems), 2)
@@ -133,12 +182,23 @@ class Sklearn(unittest.TestCase):
             finally:
                 rules._RULES[name] = kept
 
-        mutated("LinearRegression", lambda p, m, x, r: p.dense(x, np.atleast_2d(m.coef_)),
-                LinearRegression(), X[:, 0] + 2)  # a bias that is dropped
-        mutated("StandardScaler", lambda p, m, x, r: p.op("Mul", r(p, m, x), p.constant(1.01)),
-                StandardScaler())
-        mutated("MLPClassifier", lambda p, m, x, r: p.op("Softmax", r(p, m, x), axis=1),
-                MLPClassifier((5,), max_iter=20), CLASSES)
+        mutated(
+            "LinearRegression",
+            lambda p, m, x, r: p.dense(x, np.atleast_2d(m.coef_)),
+            LinearRegression(),
+            X[:, 0] + 2,
+        )  # a bias that is dropped
+        mutated(
+            "StandardScaler",
+            lambda p, m, x, r: p.op("Mul", r(p, m, x), p.constant(1.01)),
+            StandardScaler(),
+        )
+        mutated(
+            "MLPClassifier",
+            lambda p, m, x, r: p.op("Softmax", r(p, m, x), axis=1),
+            MLPClassifier((5,), max_iter=20),
+            CLASSES,
+        )
 
 
 class Comparing(unittest.TestCase):
@@ -149,7 +209,12 @@ class Comparing(unittest.TestCase):
         self.assertAlmostEqual(said["max_abs"], 0.1)
         self.assertFalse(compare(np.zeros(2), np.array([0, np.nan]), 1, 1)["pass"])
         self.assertFalse(compare(np.zeros(2), np.zeros(3), 1, 1)["pass"])
-        self.assertEqual(compare(np.ones(1), np.nextafter(np.float32(1), 2), 1, 1)["max_ulp"], 1)
+        self.assertEqual(
+            compare(np.ones(1), np.nextafter(np.ones(1, np.float32), np.float32(2)), 1, 1)[
+                "max_ulp"
+            ],
+            1,
+        )
 
 
 @unittest.skipUnless(torch is not None, "PyTorch is not installed")

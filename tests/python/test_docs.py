@@ -45,6 +45,14 @@ class Page(Scratch):
         self.assertEqual(names["story"].stop, "string")
         self.assertGreater(float(printed.getvalue().split()[-1]), 0.9)
 
+    @unittest.skipIf(importlib.util.find_spec("sklearn") is None, "scikit-learn is not installed")
+    def test_the_page_of_absorbing_runs(self):
+        printed = io.StringIO()
+        [block] = code("python", ROOT / "docs" / "absorb.md")
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block.text, "absorb.md", "exec"), {"__name__": "__main__"})
+        self.assertIn("Proof holds", printed.getvalue())
+
     def test_the_python_of_the_readme_runs(self):
         printed = io.StringIO()
         [block] = code("python", ROOT / "README.md")

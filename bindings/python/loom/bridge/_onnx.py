@@ -51,7 +51,9 @@ def _attribute(name: str, value: Any) -> bytes:
 
 def _tensor(name: str, array: Any) -> bytes:
     dims = b"".join(_number(1, int(d)) for d in array.shape)
-    return dims + _number(2, _NUMPY[str(array.dtype)]) + _block(8, name) + _block(9, array.tobytes())
+    return (
+        dims + _number(2, _NUMPY[str(array.dtype)]) + _block(8, name) + _block(9, array.tobytes())
+    )
 
 
 def _value(name: str, elements: int, dims: Optional[Sequence[Dim]]) -> bytes:

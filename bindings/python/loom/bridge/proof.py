@@ -1,8 +1,8 @@
 """The proof of an absorbed model: what the source framework computed, and what the engine does.
 
 Rungs: the source in its own process; the engine on the network that was just built; the engine on
-the saved file, in a fresh process. The engine's rungs have to agree bit for bit, and with the source
-within |a - b| <= abs + rel |b|.
+the saved file, in a fresh process. The engine's rungs have to agree bit for bit, and with the
+source within |a - b| <= abs + rel |b|.
 """
 
 import hashlib
@@ -91,7 +91,7 @@ class Proof:
         return max((o.get("max_abs", float("inf")) for o in self.report["outputs"]), default=0.0)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
-        """The report with the inputs and the expected outputs, for `python -m loom.bridge.verify`."""
+        """The report with inputs and expected outputs, for `python -m loom.bridge.verify`."""
         arrays = {f"input{i}": a for i, a in enumerate(self.report["_inputs"])}
         arrays.update({f"expected{i}": a for i, a in enumerate(self.report["_expected"])})
         with open(path, "wb") as file:
@@ -106,8 +106,13 @@ class Proof:
 
 
 def prove(
-    network: Any, inputs: Sequence[Any], expected: Sequence[Any], source: str, abs_tol: float,
-    rel_tol: float, fresh_process: bool,
+    network: Any,
+    inputs: Sequence[Any],
+    expected: Sequence[Any],
+    source: str,
+    abs_tol: float,
+    rel_tol: float,
+    fresh_process: bool,
 ) -> Proof:
     """Climbs the rungs. Raises InternalError where the engine disagrees with itself."""
     got = ask(network, inputs)
@@ -116,13 +121,23 @@ def prove(
     if fresh_process:
         rungs["fresh process"] = digest(_ask_fresh(network, inputs))
         if rungs["fresh process"] != rungs["engine"]:
-            raise InternalError("the saved file computes other bits than the network it was made of")
+            raise InternalError(
+                "the saved file computes other bits than the network it was made of"
+            )
     whole = len(got) == len(expected) and all(o["pass"] for o in outputs)
-    return Proof({
-        "schema": "loom.proof/1", "source": source, "tolerance": {"abs": abs_tol, "rel": rel_tol},
-        "inputs": digest(inputs), "rungs": rungs, "outputs": outputs, "passed": whole,
-        "_inputs": list(inputs), "_expected": list(expected),
-    })
+    return Proof(
+        {
+            "schema": "loom.proof/1",
+            "source": source,
+            "tolerance": {"abs": abs_tol, "rel": rel_tol},
+            "inputs": digest(inputs),
+            "rungs": rungs,
+            "outputs": outputs,
+            "passed": whole,
+            "_inputs": list(inputs),
+            "_expected": list(expected),
+        }
+    )
 
 
 def _ask_fresh(network: Any, inputs: Sequence[Any]) -> List[Any]:
@@ -133,8 +148,11 @@ def _ask_fresh(network: Any, inputs: Sequence[Any]) -> List[Any]:
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
         ended = subprocess.run(
-            [sys.executable, "-c", _ASK, *paths], env={**os.environ, "PYTHONPATH": search},
-            capture_output=True, text=True, check=False,
+            [sys.executable, "-c", _ASK, *paths],
+            env={**os.environ, "PYTHONPATH": search},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if ended.returncode != 0:
             raise InternalError(f"a fresh process cannot ask the saved file: {ended.stderr[-300:]}")

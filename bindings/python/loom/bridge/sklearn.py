@@ -1,7 +1,8 @@
 """scikit-learn: linear models, perceptrons, scalers, PCA, k-means, trees and what is made of them.
 
-An absorbed classifier gives probabilities [n, classes] where it has predict_proba, and the values of
-its decision function otherwise; a transformer gives what transform() does; a regressor [n, targets].
+An absorbed classifier gives probabilities [n, classes] where it has predict_proba, and the values
+of its decision function otherwise; a transformer gives what transform() does; a regressor
+[n, targets].
 """
 
 from typing import Any, Callable, Dict, List
@@ -59,7 +60,7 @@ def _absorb(plan: Plan, estimator: Any, x: str, path: str) -> str:
     return rule(plan, estimator, x)
 
 
-# ---- linear ---------------------------------------------------------------------------------------
+# ---- linear --------------------------------------------------------------------------------------
 
 
 def _linear(plan: Plan, model: Any, x: str) -> str:
@@ -72,11 +73,33 @@ def _dense_array(value: Any) -> Any:
     return np.asarray(value.toarray() if hasattr(value, "toarray") else value)
 
 
-@_rule("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
-       "SGDRegressor", "LinearSVR", "BayesianRidge", "ARDRegression", "HuberRegressor", "Lars",
-       "LassoLars", "OrthogonalMatchingPursuit", "PassiveAggressiveRegressor", "TheilSenRegressor",
-       "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "Perceptron",
-       "PassiveAggressiveClassifier", "MultiTaskLasso", "MultiTaskElasticNet", "QuantileRegressor")
+@_rule(
+    "LinearRegression",
+    "Ridge",
+    "RidgeCV",
+    "Lasso",
+    "LassoCV",
+    "ElasticNet",
+    "ElasticNetCV",
+    "SGDRegressor",
+    "LinearSVR",
+    "BayesianRidge",
+    "ARDRegression",
+    "HuberRegressor",
+    "Lars",
+    "LassoLars",
+    "OrthogonalMatchingPursuit",
+    "PassiveAggressiveRegressor",
+    "TheilSenRegressor",
+    "LinearSVC",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+    "Perceptron",
+    "PassiveAggressiveClassifier",
+    "MultiTaskLasso",
+    "MultiTaskElasticNet",
+    "QuantileRegressor",
+)
 def _(plan: Plan, model: Any, x: str) -> str:
     return _linear(plan, model, x)
 
@@ -130,7 +153,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return plan.op("Softmax", joint, axis=1)
 
 
-# ---- perceptrons ----------------------------------------------------------------------------------
+# ---- perceptrons ---------------------------------------------------------------------------------
 
 _ACTIVATIONS = {"identity": None, "relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
 
@@ -151,7 +174,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
     return _two_classes(plan, x) if binary else x
 
 
-# ---- transformers ---------------------------------------------------------------------------------
+# ---- transformers --------------------------------------------------------------------------------
 
 
 @_rule("StandardScaler", "RobustScaler")
@@ -232,14 +255,14 @@ def _(plan: Plan, model: Any, x: str) -> str:
 
 @_rule("KMeans", "MiniBatchKMeans")
 def _(plan: Plan, model: Any, x: str) -> str:
-    # transform(): the distances |x - c|, by the differences themselves so that small ones are exact.
+    # transform(): the distances |x - c|, by the differences, so that small ones are exact.
     rows = plan.op("Unsqueeze", x, plan.constant(np.array([1])))
     gaps = plan.op("Sub", rows, plan.constant(model.cluster_centers_[None]))
     squares = plan.op("Mul", gaps, gaps)
     return plan.op("Sqrt", plan.op("ReduceSum", squares, plan.constant(np.array([2])), keepdims=0))
 
 
-# ---- trees ----------------------------------------------------------------------------------------
+# ---- trees ---------------------------------------------------------------------------------------
 
 
 def _tree(plan: Plan, tree: Any, x: str, values: Any) -> str:
@@ -250,8 +273,12 @@ def _tree(plan: Plan, tree: Any, x: str, values: Any) -> str:
     """
     inner = np.flatnonzero(tree.children_left >= 0)
     if len(inner) == 0:
-        zero = plan.op("ReduceSum", plan.op("Mul", x, plan.constant(np.zeros(1))),
-                       plan.constant(np.array([1])), keepdims=1)
+        zero = plan.op(
+            "ReduceSum",
+            plan.op("Mul", x, plan.constant(np.zeros(1))),
+            plan.constant(np.array([1])),
+            keepdims=1,
+        )
         return plan.op("Add", zero, plan.constant(values[:1]))
     leaves, paths, lefts = _paths(tree, inner)
     picked = np.zeros((len(inner), tree.n_features), np.float32)
@@ -294,8 +321,9 @@ def _leaf_values(tree: Any, probabilities: bool) -> Any:
     return values / values.sum(1, keepdims=True) if probabilities else values
 
 
-@_rule("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier",
-       "ExtraTreeRegressor")
+@_rule(
+    "DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"
+)
 def _(plan: Plan, model: Any, x: str) -> str:
     classifies = hasattr(model, "classes_")
     if classifies and model.n_outputs_ > 1:
@@ -309,8 +337,9 @@ def _mean(plan: Plan, parts: List[str], count: int) -> str:
     return plan.op("Div", total, plan.constant(np.float32(count), parameter=False))
 
 
-@_rule("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier",
-       "ExtraTreesRegressor")
+@_rule(
+    "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"
+)
 def _(plan: Plan, model: Any, x: str) -> str:
     classifies = hasattr(model, "classes_")
     if classifies and model.n_outputs_ > 1:
@@ -348,7 +377,7 @@ def _probabilities_of(plan: Plan, raw: str, classes: int) -> str:
     return plan.op("Softmax", raw, axis=1)
 
 
-# ---- what is made of others -----------------------------------------------------------------------
+# ---- what is made of others ----------------------------------------------------------------------
 
 
 @_rule("Pipeline")

@@ -1,0 +1,155 @@
+"""Rules for PyTorch's recurrences: LSTM, GRU and RNN of any depth, in both directions."""
+
+from typing import Any, List, Sequence, Tuple
+
+import numpy as np
+
+from .torch_graph import Graph, rule
+
+# ---- recurrences ---------------------------------------------------------------------------------
+
+
+def _reordered(array: Any, hidden: int, order: Sequence[int]) -> Any:
+    return np.concatenate([array[i * hidden : (i + 1) * hidden] for i in order])
+
+
+# Rows of the gates, as PyTorch has them, in the order of ONNX.
+_GATES = {"LSTM": [0, 3, 1, 2], "GRU": [1, 0, 2], "RNN": [0]}
+
+
+def _recurrence(
+    g: Graph,
+    kind: str,
+    x: str,
+    parameters: List[Any],
+    biased: bool,
+    layers: int,
+    both: bool,
+    **attributes: Any,
+) -> Tuple[str, List[List[str]]]:
+    """Over x [time, batch, width]; the outputs, and the last states of every layer."""
+    each, directions, states = 4 if biased else 2, 2 if both else 1, []
+    for layer in range(layers):
+        mats: List[List[Any]] = [[], [], []]
+        for direction in range(directions):
+            at = (layer * directions + direction) * each
+            own = [g.array(p) for p in parameters[at : at + each]]
+            hidden = own[1].shape[1]
+            order = _GATES[kind]
+            biases = own[2:] if biased else [np.zeros(own[0].shape[0])] * 2
+            for to, part in zip(mats, (own[0], own[1])):
+                to.append(_reordered(part, hidden, order))
+            mats[2].append(np.concatenate([_reordered(b, hidden, order) for b in biases]))
+        constants = [g.plan.constant(np.stack(m)) for m in mats]
+        outputs = 3 if kind == "LSTM" else 2
+        y, *last = g.plan.ops(
+            kind,
+            x,
+            *constants,
+            outputs=outputs,
+            hidden_size=int(hidden),
+            direction="bidirectional" if both else "forward",
+            **attributes,
+        )
+        states.append(last)
+        turned = g.op("Transpose", y, perm=[0, 2, 1, 3])  # [time, batch, directions, hidden]
+        x = g.op("Reshape", turned, g.ints(0, 0, directions * hidden))
+    return x, states
+
+
+def _run(
+    g: Graph,
+    kind: str,
+    x: Any,
+    parameters: List[Any],
+    biased: bool,
+    layers: int,
+    both: bool,
+    batch_first: bool,
+    **attributes: Any,
+) -> List[Any]:
+    name = g.op("Transpose", x, perm=[1, 0, 2]) if batch_first else g.name(x)
+    y, states = _recurrence(g, kind, name, parameters, biased, layers, both, **attributes)
+    if batch_first:
+        y = g.op("Transpose", y, perm=[1, 0, 2])
+    # The last states are asked for by few modules, so they become nodes when they are.
+    columns = [[s[i] for s in states] for i in range(len(states[0]))]
+    last = [lambda c=c: c[0] if len(c) == 1 else g.op("Concat", *c, axis=0) for c in columns]
+    return [y, *last]
+
+
+def _starts_at_zero(g: Graph, states: Sequence[Any]) -> None:
+    for state in states:
+        if state in g.arrays and not g.arrays[state].any():
+            continue
+        if "zeros" not in str(getattr(state, "target", "")):
+            raise NotImplementedError("a recurrence that does not start at zero")
+
+
+@rule("aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default")
+def _(g: Graph, *rest: Any, **options: Any) -> str:
+    return g.number(0)
+
+
+@rule("aten.lstm.input")
+def _(
+    g: Graph,
+    x: Any,
+    states: Sequence[Any],
+    parameters: List[Any],
+    biased: bool,
+    layers: int,
+    dropout: float,
+    training: bool,
+    both: bool,
+    batch_first: bool,
+) -> List[str]:
+    _starts_at_zero(g, states)
+    if any(g.array(p).shape[0] % 4 for p in parameters):
+        raise NotImplementedError("an LSTM with projections")
+    return _run(g, "LSTM", x, parameters, biased, layers, both, batch_first)
+
+
+@rule("aten.gru.input")
+def _(
+    g: Graph,
+    x: Any,
+    state: Any,
+    parameters: List[Any],
+    biased: bool,
+    layers: int,
+    dropout: float,
+    training: bool,
+    both: bool,
+    batch_first: bool,
+) -> List[str]:
+    _starts_at_zero(g, [state])
+    return _run(g, "GRU", x, parameters, biased, layers, both, batch_first, linear_before_reset=1)
+
+
+@rule("aten.rnn_tanh.input", "aten.rnn_relu.input")
+def _(
+    g: Graph,
+    x: Any,
+    state: Any,
+    parameters: List[Any],
+    biased: bool,
+    layers: int,
+    dropout: float,
+    training: bool,
+    both: bool,
+    batch_first: bool,
+) -> List[str]:
+    _starts_at_zero(g, [state])
+    function = "Relu" if "relu" in str(g.node.target) else "Tanh"
+    return _run(
+        g,
+        "RNN",
+        x,
+        parameters,
+        biased,
+        layers,
+        both,
+        batch_first,
+        activations=[function] * (2 if both else 1),
+    )

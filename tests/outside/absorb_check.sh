@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Models of scikit-learn and PyTorch, absorbed and proven (absorb_check.py). The last line counts. scikit-learn comes
+# from PyPI into build/; PyTorch is large, so it is used where LOOM_ABSORB_PYTHON names a Python that has both.
+#   tests/outside/absorb_check.sh [PRESET] [WORD ...]    with words: models whose names have one of them
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+preset="${1:-dev}"
+shift || true
+python="${LOOM_ABSORB_PYTHON:-}"
+if [[ -z "$python" ]]; then
+  python="$(python_with build/python/clean numpy scikit-learn:sklearn)" || {
+    say "skipped: $python"
+    printf '0 passed, 0 failed, 1 skipped\n'
+    exit 0
+  }
+fi
+library="$LOOM_ROOT/build/$preset/libloom.so"
+[[ -f "$library" ]] || die "$library is not there; build it with LOOM_INSTALL=ON"
+PYTHONPATH="bindings/python" LOOM_LIBRARY="$library" exec "$python" tests/outside/absorb_check.py "$@"
