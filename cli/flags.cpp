@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 
 #include "console.hpp"
@@ -205,10 +206,12 @@ std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::Par
 }  // namespace
 
 namespace {
-// What resolve_model_path() says while a line is parsed.
-struct NoSuchModel {
-  Error why;
-};
+// What resolve_model_path() says first while a line is parsed. It is told when all else of the line
+// is right, since a wrong option is seen sooner than a wrong name.
+std::optional<Error>& no_such_model() {
+  static std::optional<Error> first;
+  return first;
+}
 }  // namespace
 
 // ---- options ------------------------------------------------------------------------------------
@@ -228,8 +231,9 @@ Option Option::show_default() const {
 Option Option::names_model() const {
   return Option(option_->transform([](const std::string& text) {
     Result<std::string> path = resolve_model_path(text);
-    if (!path.ok()) throw NoSuchModel{path.error()};
-    return *path;
+    if (path.ok()) return *path;
+    if (!no_such_model()) no_such_model() = path.error();
+    return text;
   }));
 }
 bool Option::given() const {
@@ -335,12 +339,11 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
   } catch (const CLI::Success& success) {
     return app_->exit(success);  // --help, --version
-  } catch (const NoSuchModel& error) {
-    return fail(error.why);
   } catch (const CLI::ParseError& error) {
     const CLI::App& app = *innermost(*app_);
     return fail(kUsage, with_help(line_error(*app_, app, error), app));
   }
+  if (no_such_model()) return fail(*no_such_model());
   return std::nullopt;
 }
 

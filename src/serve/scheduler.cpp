@@ -14,8 +14,11 @@ size_t common_prefix(const std::vector<TokenId>& a, const std::vector<TokenId>& 
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
                                                      const SchedulerOptions& options) {
-  LOOM_ASSIGN(Batch batch,
-              Batch::create(model, {.sequences = options.sessions, .session = options.session}));
+  std::optional<Batch> batch;
+  if (options.sessions > 0) {
+    LOOM_ASSIGN(batch,
+                Batch::create(model, {.sequences = options.sessions, .session = options.session}));
+  }
   std::unique_ptr<Scheduler> made(new Scheduler(options, std::move(batch)));
   made->slots_.resize(static_cast<size_t>(options.sessions));
   for (int64_t i = 0; i < options.sessions; ++i) made->slots_[static_cast<size_t>(i)].sequence = i;
@@ -85,8 +88,8 @@ void Scheduler::run() {
 void Scheduler::end_all() {
   for (Slot& slot : slots_) {
     if (slot.job == nullptr) continue;
-    batch_.cancel(slot.sequence);
-    finish(slot, batch_.take(slot.sequence));
+    batch_->cancel(slot.sequence);
+    finish(slot, batch_->take(slot.sequence));
   }
   for (;;) {
     std::unique_ptr<Job> job;
@@ -133,14 +136,14 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
   size_t same = common_prefix(slot.fed, job->prompt);
   if (same == job->prompt.size() && same > 0) --same;
   slot.cached = static_cast<int64_t>(same);
-  batch_.rewind(slot.sequence, slot.cached);
+  batch_->rewind(slot.sequence, slot.cached);
   slot.fed = job->prompt;
   slot.used = ++clock_;
   slot.job = std::move(job);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
   const std::span<const TokenId> prompt(slot.job->prompt);
-  const Status started = batch_.start(slot.sequence, prompt.subspan(same), options);
+  const Status started = batch_->start(slot.sequence, prompt.subspan(same), options);
   if (!started.ok()) finish(slot, started.error());
 }
 
@@ -148,12 +151,12 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
 void Scheduler::step() {
   for (const Slot& slot : slots_) {
     if (slot.job != nullptr && slot.job->unwanted && slot.job->unwanted())
-      batch_.cancel(slot.sequence);
+      batch_->cancel(slot.sequence);
   }
-  (void)batch_.step();
+  (void)batch_->step();
   for (Slot& slot : slots_) {
-    if (slot.job != nullptr && !batch_.running(slot.sequence))
-      finish(slot, batch_.take(slot.sequence));
+    if (slot.job != nullptr && !batch_->running(slot.sequence))
+      finish(slot, batch_->take(slot.sequence));
   }
 }
 
@@ -161,7 +164,7 @@ void Scheduler::finish(Slot& slot, Result<Generation> result) {
   // What the sequence has read is the prompt and what was drawn, up to where it stands.
   if (result.ok())
     slot.fed.insert(slot.fed.end(), result->token_ids.begin(), result->token_ids.end());
-  const auto position = static_cast<size_t>(batch_.position(slot.sequence));
+  const auto position = static_cast<size_t>(batch_->position(slot.sequence));
   slot.fed.resize(std::min(slot.fed.size(), position));
   const std::unique_ptr<Job> job = std::move(slot.job);
   {

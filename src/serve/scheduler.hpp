@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -59,8 +60,9 @@ class Scheduler {
   // Waits until nothing runs or waits; false after so many milliseconds.
   bool drain(int64_t milliseconds);
   SchedulerCounts counts() const;
-  int64_t context() const { return batch_.context(); }  // positions of a sequence
-  int64_t bytes() const { return batch_.bytes(); }      // of all sequences
+  // Positions of a sequence, and bytes of all; 0 where there are no sessions.
+  int64_t context() const { return batch_ ? batch_->context() : 0; }
+  int64_t bytes() const { return batch_ ? batch_->bytes() : 0; }
 
  private:
   // A sequence of the batch with the text that it writes, or none.
@@ -72,7 +74,7 @@ class Scheduler {
     int64_t cached = 0;
   };
 
-  Scheduler(const SchedulerOptions& options, Batch batch)
+  Scheduler(const SchedulerOptions& options, std::optional<Batch> batch)
       : options_(options), batch_(std::move(batch)) {}
   void run();
   void end_all();
@@ -85,9 +87,9 @@ class Scheduler {
   bool busy() const;
 
   const SchedulerOptions options_;
-  Batch batch_;              // of the thread that computes
-  std::vector<Slot> slots_;  // likewise
-  uint64_t clock_ = 0;       // likewise
+  std::optional<Batch> batch_;  // of the thread that computes; none: no sessions
+  std::vector<Slot> slots_;     // likewise
+  uint64_t clock_ = 0;          // likewise
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

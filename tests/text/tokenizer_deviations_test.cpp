@@ -127,9 +127,9 @@ TEST(SeedDeviations, K10MetaspaceFollowsItsPrependScheme) {
 }
 
 TEST(SeedDeviations, K11OtherModelsAreRefusedByName) {
-  const Result<Tokenizer> tokenizer = Tokenizer::parse(R"({"model":{"type":"Unigram"}})", "t");
+  const Result<Tokenizer> tokenizer = Tokenizer::parse(R"({"model":{"type":"WordLevel"}})", "t");
   ASSERT_FALSE(tokenizer.ok());
-  EXPECT_EQ(tokenizer.error().str(), "t: model.type: 'Unigram' is not supported");
+  EXPECT_EQ(tokenizer.error().str(), "t: model.type: 'WordLevel' is not supported");
 }
 
 TEST(SeedDeviations, K12SpacesOfUnicodeAreSpaces) {
