@@ -43,8 +43,7 @@ GridGenome small_genome(uint64_t seed, std::vector<int64_t> hidden = {6, 5}) {
 }
 
 std::vector<float> answers(const GridGenome& genome) {
-  loom::Network network =
-      loom::Network::from_json(write_network(genome.spec().value())).or_exit();
+  loom::Network network = loom::Network::from_json(write_network(genome.spec().value())).or_exit();
   const Network row = genome.finalized(1).value();
   for (const Param& p : row.params()) {
     const GenePlace place = gene_place(p);
