@@ -138,6 +138,7 @@ class OnATerminal(ChatTest):
         terminal = Terminal(self.state, model, "--max-tokens", "30000", "--ignore-eos")
         terminal.wait_for("> ")
         terminal.type("Tell me a story.\r")
+        terminal.wait_for("\n")  # The words before it are the echo of what was typed.
         terminal.wait_for("[a-z]+ [a-z]+ ")
         terminal.type("\x03")
         terminal.wait_for("stop: cancelled")
