@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "chat.hpp"
+#include "memory_report.hpp"
 #include "progress.hpp"
 #include "sampling_flags.hpp"
 #include "verbs.hpp"
@@ -31,6 +32,7 @@ struct RunFlags {
   int64_t guesses = 8, texts = 1;
   int64_t context = 0, chunk = 0;
   std::string cache_type = "float32";
+  MemoryReport memory;
 };
 
 // Whether a value of the command line is meant as JSON: anything else is text.
@@ -81,6 +83,7 @@ class Runner {
     if (!ids.ok()) return fail(ids.error());
     Result<ModelSession> session = make_session(static_cast<int64_t>(ids->size()));
     if (!session.ok()) return fail(session.error());
+    f_.memory.mark("session made");
     if (const int code = check_room(*session, *ids); code != kDone) return code;
     for (int64_t i = 0; i < f_.texts; ++i) {
       if (!f_.json && !f_.no_echo) echo_ = prompt;
@@ -199,7 +202,10 @@ class Runner {
     options.prefill_progress = [&](int64_t done, int64_t total) {
       if (!echo_.empty()) write_out(std::exchange(echo_, {}));  // the options were good
       bar.update(done, total);
-      if (done == total) bar.finish();
+      if (done == total) {
+        bar.finish();
+        f_.memory.mark("prompt read");
+      }
       return !interrupted();
     };
     return session.generate(prompt, options, [&](std::string_view text) {
@@ -276,7 +282,8 @@ Result<std::string> read_prompt(const RunFlags& f) {
   return f.file.empty() ? read_stdin(limit) : read_text(f.file, limit);
 }
 
-int run(const RunFlags& f) {
+int run(RunFlags& f) {
+  if (const Status writable = f.memory.check(); !writable.ok()) return fail(writable.error());
   const bool has_prompt = f.prompt_option.given();
   const bool saved = !f.load.empty() || !f.save.empty() || !f.replay.empty();
   const bool no_text = !has_prompt && f.file.empty();
@@ -295,8 +302,10 @@ int run(const RunFlags& f) {
   if (!f.draft.empty()) options->guesses = f.guesses;
   Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
+  f.memory.begin(*engine);
   Result<Model> model = f.model.load(*engine, f.quiet);
   if (!model.ok()) return fail(model.error());
+  f.memory.mark("loaded");
   if (chat) {
     const std::vector<ChatTurn> greeting = {{"user", ""}};
     if (!model->info().has_tokenizer) return fail(model->tokenize("").error());
@@ -313,8 +322,9 @@ int run(const RunFlags& f) {
     draft = std::move(*loaded);
   }
   Runner runner(f, std::move(*options), *engine, *model, draft.has_value() ? &*draft : nullptr);
-  if (chat) return runner.chat(asks_person ? nullptr : &*prompt);
-  return runner.complete(*prompt);
+  const int code = chat ? runner.chat(asks_person ? nullptr : &*prompt) : runner.complete(*prompt);
+  const Status told = f.memory.finish("run", f.quiet || f.json);
+  return told.ok() ? code : fail(told.error());
 }
 
 }  // namespace
@@ -378,6 +388,7 @@ Verb add_run(Command app) {
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);
+  f->memory.add(verb);
   verb.flag("--no-echo", f->no_echo, "Print the continuation without the prompt");
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress and no statistics");

@@ -168,11 +168,14 @@ std::string spread_curves_svg(const std::vector<SpreadCurve>& curves, const Curv
     svg += svg_text(kSpreadWidth - kSpreadLeft + 12, kSpreadTop + 16 * (static_cast<double>(i) + 1),
                     "start", curves[i].name, spread_colour(i));
   }
+  const bool bands =
+      std::ranges::any_of(curves, [](const SpreadCurve& c) { return c.low != c.high; });
   const size_t every = std::max<size_t>(1, points / 15);
   for (size_t i = 0; i < points; i += every)
-    svg += svg_text(at.x(static_cast<double>(i)), foot + 18, "middle", std::to_string(i + 1));
+    svg += svg_text(at.x(static_cast<double>(i)), foot + 18, "middle",
+                    fmt::format("{:.3g}", axes.first + axes.step * static_cast<double>(i)));
   svg += svg_text(at.x(static_cast<double>(points) / 2), foot + 40, "middle",
-                  axes.y + " by " + axes.x + "; bands are what the runs lie in");
+                  axes.y + " by " + axes.x + (bands ? "; bands are what the runs lie in" : ""));
   return svg + "</svg>\n";
 }
 

@@ -27,6 +27,7 @@ struct CurveAxes {
   std::string title, x, y;
   double low = 0, high = 1;        // of y
   std::vector<double> marks = {};  // where to draw upright lines, in points of the curves
+  double first = 1, step = 1;      // x of the first point, and from one to the next
 };
 std::string spread_curves_svg(const std::vector<SpreadCurve>& curves, const CurveAxes& axes);
 // A line for each: name and a bar for each point, eight heights.

@@ -295,20 +295,25 @@ Result<Training> start(const TrainFlags& f, const Engine& engine) {
   return Training(f, std::move(prepared), std::move(trainer), std::move(told));
 }
 
-int run(const TrainFlags& f) {
+int run(TrainFlags& f) {
   const Status writable = f.check_outputs();
   if (!writable.ok()) return fail(writable.error());
   keep_running_without_stdout();
   const Result<Engine> engine = f.engine.create(f.memory);
   if (!engine.ok()) return fail(engine.error());
+  f.memory_report.begin(*engine);
   if (f.folds > 0) return train_in_folds(f, *engine);
   Result<Training> training = start(f, *engine);
   if (!training.ok()) return fail(training.error());
+  f.memory_report.mark("ready");
   const Status trained = training->run();
   if (!trained.ok()) return fail(trained.error());
+  f.memory_report.mark("trained");
   const Status saved = training->save();
+  const Status remembered = f.memory_report.finish("train", f.quiet || f.json);
   const Status printed = training->print(engine->info());
   if (!saved.ok()) return fail(saved.error());
+  if (!remembered.ok()) return fail(remembered.error());
   return printed.ok() ? kDone : fail(printed.error());
 }
 

@@ -148,6 +148,7 @@ void TrainFlags::add_files(Command verb) {
   verb.option("--tensorboard", tensorboard,
               "The same, histograms of the weights and the network, in a folder for TensorBoard")
       .excludes(parts);
+  memory_report.add(verb);
 }
 
 void TrainFlags::add_method(Command verb) {
@@ -323,6 +324,7 @@ Status TrainFlags::check_outputs() const {
     }
     outputs.file("--telemetry", path, {".jsonl", ".prom"}, "telemetry");
   }
+  memory_report.add_to(outputs);
   return outputs.input("NETWORK", network)
       .input("DATA", data.path)
       .input("--labels", data.labels)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "learning.hpp"
+#include "memory_report.hpp"
 
 namespace loom::cli {
 
@@ -9,6 +10,7 @@ struct TrainFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
+  MemoryReport memory_report;
   std::string network, validation, validation_labels, normalize;
   double split = 0;
   int64_t epochs = 10, batch = 0, accumulate = 1, early_stop = 0;

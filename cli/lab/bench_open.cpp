@@ -11,6 +11,7 @@
 #include "convert/language_model.hpp"
 #include "formats/entity/model.hpp"
 #include "grid/session.hpp"
+#include "io/process_memory.hpp"
 #include "lab.hpp"
 
 namespace loom::core::cli {
@@ -22,16 +23,6 @@ struct OpenFlags {
   int reps = 5;
   bool json = false;
 };
-
-// Resident memory now, from /proc; 0 where there is none.
-int64_t resident_bytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  long long pages = 0, resident = 0;
-  const int read = std::fscanf(file, "%lld %lld", &pages, &resident);
-  std::fclose(file);
-  return read == 2 ? resident * 4096 : 0;
-}
 
 double milliseconds() {
   using Clock = std::chrono::steady_clock;
@@ -46,11 +37,11 @@ struct Opened {
 Result<Opened> measure(const OpenFlags& f, const Engine& engine) {
   Engine::Impl& impl = engine.impl();
   Opened o;
-  o.before = resident_bytes();
+  o.before = resident_memory().now;
   const double start = milliseconds();
   LOOM_ASSIGN(const LanguageModel model, load_language_model(f.model, {}, impl.pool));
   o.open = milliseconds() - start;
-  o.at_open = resident_bytes();
+  o.at_open = resident_memory().now;
   SessionOptions options;
   options.max_positions = 16;
   LOOM_ASSIGN(Session session,
@@ -63,10 +54,10 @@ Result<Opened> measure(const OpenFlags& f, const Engine& engine) {
   x.data = reinterpret_cast<std::byte*>(&id);
   LOOM_ASSIGN(const Tensor hidden, session.forward(x, 0, 2));
   o.first = milliseconds() - start;
-  o.at_first = resident_bytes();
+  o.at_first = resident_memory().now;
   LOOM_TRY(session.forward(hidden, 2, model.network().cells().size()));
   o.token = milliseconds() - start;
-  o.at_token = resident_bytes();
+  o.at_token = resident_memory().now;
   return o;
 }
 

@@ -81,7 +81,7 @@ struct EngineInfo {
 // Bytes of memory that the objects of an engine hold now. Counted are the large, lasting parts:
 // weights as they are packed, and what sessions and trainers take for their whole life. Not
 // counted: data sets (Dataset::bytes()), tokenizers and descriptions, tensors that were handed out,
-// what a call takes until it returns, and memory of a GPU.
+// and what a call takes until it returns.
 struct MemoryUse {
   int64_t weights = 0;   // of networks and models; a network that a session still uses counts
   int64_t sessions = 0;  // activations, states, caches of keys and values, tables of positions
@@ -91,6 +91,7 @@ struct MemoryUse {
   // Weights that lie in mapped files or borrowed bytes. Not in the total: the system reads pages of
   // files when they are needed, and takes them back.
   int64_t mapped = 0;
+  int64_t device = 0;  // all buffers on a GPU; not in the total
 };
 
 class LOOM_API Engine {

@@ -22,6 +22,7 @@
 #include "loom/inspect.hpp"         // IWYU pragma: export
 #include "loom/language_model.hpp"  // IWYU pragma: export
 #include "loom/layers.hpp"          // IWYU pragma: export
+#include "loom/memory_history.hpp"  // IWYU pragma: export
 #include "loom/merge.hpp"           // IWYU pragma: export
 #include "loom/mesh.hpp"            // IWYU pragma: export
 #include "loom/network.hpp"         // IWYU pragma: export

@@ -52,7 +52,9 @@ Status open_gpu(const EngineOptions&, Engine::Impl&) {
 Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 MemoryUse Engine::memory() const {
-  return impl_->books->use();
+  MemoryUse use = impl_->books->use();
+  if (impl_->gpu != nullptr) use.device = impl_->gpu->bytes();
+  return use;
 }
 
 const EngineInfo& Engine::info() const {

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "io/file.hpp"
+#include "io/process_memory.hpp"
 
 namespace loom::core {
 namespace {
@@ -22,15 +23,6 @@ double number_in(std::string_view text, double otherwise) {
   double value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   return read.ec == std::errc() ? value : otherwise;
-}
-
-// "MemTotal:       16315284 kB" as bytes; 0 where the key is not there.
-int64_t kilobytes_of(std::string_view text, std::string_view key) {
-  const size_t at = text.find(key);
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(at + key.size());
-  text.remove_prefix(std::min(text.size(), text.find_first_not_of(": \t")));
-  return static_cast<int64_t>(number_in(text, 0)) * 1024;
 }
 
 std::vector<ThermalZone> thermal_zones(const std::string& root) {
@@ -71,11 +63,6 @@ std::vector<PowerSource> power_sources(const std::string& root) {
 
 }  // namespace
 
-int64_t resident_bytes(const std::string& root) {
-  const Result<std::string> text = read_file(root + "/proc/self/status", 1 << 16);
-  return text.ok() ? kilobytes_of(*text, "VmRSS") : 0;
-}
-
 HardwareAudit audit_hardware(const std::string& root) {
   HardwareAudit out;
   out.system = small_file(root + "/proc/sys/kernel/ostype");
@@ -86,11 +73,9 @@ HardwareAudit audit_hardware(const std::string& root) {
     out.memory_total = kilobytes_of(*memory, "MemTotal");
     out.memory_available = kilobytes_of(*memory, "MemAvailable");
   }
-  const Result<std::string> status = read_file(root + "/proc/self/status", 1 << 16);
-  if (status.ok()) {
-    out.resident = kilobytes_of(*status, "VmRSS");
-    out.resident_peak = kilobytes_of(*status, "VmHWM");
-  }
+  const ResidentMemory process = resident_memory(root);
+  out.resident = process.now;
+  out.resident_peak = process.peak;
   const std::string cpu = root + "/sys/devices/system/cpu/cpu0/";
   out.cache_line =
       static_cast<int64_t>(number_in(small_file(cpu + "cache/index0/coherency_line_size"), 0));

@@ -34,7 +34,4 @@ struct HardwareAudit {
 // Linux: from /proc and /sys. `root`: where these are found, for tests.
 HardwareAudit audit_hardware(const std::string& root = {});
 
-// What this process holds in memory now, which falls when memory is given back; 0: not said.
-int64_t resident_bytes(const std::string& root = {});
-
 }  // namespace loom::core

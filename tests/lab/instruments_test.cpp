@@ -9,6 +9,7 @@
 #include <random>
 
 #include "dtype/dtype.hpp"
+#include "io/process_memory.hpp"
 #include "lab/hardware_audit.hpp"
 #include "lab/tile_plan.hpp"
 
@@ -121,17 +122,17 @@ TEST(HardwareAudits, OfASystemThatSaysNothingAreEmpty) {
   EXPECT_TRUE(a.power.empty());
 }
 
-TEST(ResidentBytes, FallWhenMemoryIsGivenBack) {
+TEST(ResidentMemory, FallWhenMemoryIsGivenBack) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers keep memory that was given back";
 #endif
-  if (resident_bytes() == 0) GTEST_SKIP() << "the system does not say";
+  if (resident_memory().now == 0) GTEST_SKIP() << "the system does not say";
   constexpr size_t kBytes = size_t{256} << 20;
   auto held = std::make_unique<char[]>(kBytes);
   std::memset(held.get(), 1, kBytes);
-  const int64_t before = resident_bytes();
+  const int64_t before = resident_memory().now;
   held.reset();
-  EXPECT_LT(resident_bytes(), before - static_cast<int64_t>(kBytes / 2));
+  EXPECT_LT(resident_memory().now, before - static_cast<int64_t>(kBytes / 2));
 }
 
 }  // namespace

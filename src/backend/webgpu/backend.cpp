@@ -87,6 +87,9 @@ class WebGpu final : public Backend {
   const Counts& counts() const override {
     return counts_;
   }
+  int64_t bytes() const override {
+    return gpu_->bytes();
+  }
   Status copy(const MemoryRange& from, const std::byte* to) override;
   Status wait() override {
     LOOM_TRY(frame_.flush());

@@ -28,6 +28,7 @@ class Backend : public Device {
   virtual const Ops& ops() const = 0;
   virtual const AdapterReport& adapter() const = 0;
   virtual const Counts& counts() const = 0;
+  virtual int64_t bytes() const = 0;  // of the buffers there are; from any thread
   // Times every dispatch from now on, or no longer. Errors: unsupported where the adapter has no
   // timestamps.
   virtual Status set_profile(bool on) = 0;

@@ -286,6 +286,7 @@ Result<wgpu::Buffer> Gpu::create_buffer(int64_t bytes, wgpu::Flags usage) {
     if (buffer != nullptr) api_.BufferRelease(buffer);
     return status.error();
   }
+  bytes_ += static_cast<int64_t>(descriptor.size);
   return buffer;
 }
 
@@ -293,6 +294,7 @@ void Gpu::destroy(wgpu::Buffer buffer) {
   if (buffer == nullptr) return;
   drain();
   drop_bind_groups();
+  bytes_ -= static_cast<int64_t>(api_.BufferGetSize(buffer));
   api_.BufferDestroy(buffer);
   api_.BufferRelease(buffer);
 }

@@ -70,6 +70,7 @@ class Gpu {
   // Zero-filled. Errors: out_of_memory with the size.
   Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
   void destroy(wgpu::Buffer buffer);
+  int64_t bytes() const { return bytes_; }  // of all buffers there are; from any thread
   Status write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes);
   // Waits for everything submitted before; all of them in one submission where they are short.
   struct Read {
@@ -138,6 +139,7 @@ class Gpu {
   wgpu::Device device_ = nullptr;
   wgpu::Queue queue_ = nullptr;
   Failure failure_;
+  std::atomic<int64_t> bytes_ = 0;
   std::atomic<bool> troubled_ = false;  // check() has something to say
   Status late_;                         // the first error of later()
   struct Layouts {

@@ -304,6 +304,7 @@ struct QuerySetDescriptor {
   F(BufferMapAsync, Future, (Buffer, Flags, size_t, size_t, CallbackInfo))                    \
   F(BufferGetConstMappedRange, const void*, (Buffer, size_t, size_t))                         \
   F(BufferUnmap, void, (Buffer))                                                              \
+  F(BufferGetSize, uint64_t, (Buffer))                                                        \
   F(BufferDestroy, void, (Buffer))                                                            \
   F(BufferRelease, void, (Buffer))                                                            \
   F(ShaderModuleRelease, void, (ShaderModule))                                                \

@@ -1,0 +1,119 @@
+// MemoryHistory: what it says of samples made by hand, and what it sees of a real engine.
+#include "loom/memory_history.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "loom/loom.hpp"
+
+namespace loom {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMega = 1 << 20;
+
+MemorySample sample(const char* label, int64_t host, int64_t device, int64_t resident = 0) {
+  MemorySample s;
+  s.label = label;
+  s.use.weights = s.use.total = host * kMega;
+  s.use.device = device * kMega;
+  s.resident = resident * kMega;
+  return s;
+}
+
+TEST(MemoryFindings, TellWhatHostAndGpuHeldAtOnce) {
+  const std::vector<MemorySample> samples = {sample("begin", 100, 0), sample("loaded", 100, 50),
+                                             sample("end", 0, 100)};
+  EXPECT_EQ(memory_overlap(samples), 150 * kMega);
+  EXPECT_THAT(memory_findings(samples), ElementsAre("host and GPU held 150.00 MB at once",
+                                                    "the host gave up 100.00 MB of weights"));
+}
+
+TEST(MemoryFindings, TellThePeakWithWhatCameBeforeItAndHowFarTheProcessGrew) {
+  const std::vector<MemorySample> samples = {sample("begin", 0, 0, 10), sample("loaded", 50, 0, 60),
+                                             sample("", 50, 0, 200), sample("end", 50, 0, 180)};
+  EXPECT_THAT(memory_findings(samples),
+              ElementsAre("the process held 200.00 MB at most, after 'loaded'",
+                          "the process grew by 120.00 MB after 'loaded'"));
+  EXPECT_THAT(memory_findings({}), IsEmpty());
+}
+
+TEST(MemoryHistories, SeeWeightsComeAndGo) {
+  const Engine engine = Engine::create({.threads = 1}).or_exit();
+  double now = 5;
+  MemoryHistory history =
+      MemoryHistory::begin(engine, {.clock = [&now] { return now++; }}).or_exit();
+  {
+    const Network net =
+        Network::sequential({Dense{.in = 512, .out = 512}}, {.input = {512}, .engine = engine})
+            .or_exit();
+    history.mark("made");
+  }
+  const std::vector<MemorySample> samples = history.stop();
+  ASSERT_THAT(samples, SizeIs(3));
+  EXPECT_EQ(samples[0].use.weights, 0);
+  EXPECT_GE(samples[1].use.weights, 512 * 512 * 4);
+  EXPECT_EQ(samples[2].use.weights, 0);
+  EXPECT_EQ(samples[1].label, "made");
+  EXPECT_LT(samples[0].seconds, samples[1].seconds);
+  EXPECT_LT(samples[1].seconds, samples[2].seconds);
+}
+
+TEST(MemoryHistories, TakeSamplesByTheClockWhereAsked) {
+  const Engine engine = Engine::create({.threads = 1}).or_exit();
+  if (!engine.info().threads_built_in) GTEST_SKIP() << "a build without threads";
+  MemoryHistory history = MemoryHistory::begin(engine, {.every = 0.001}).or_exit();
+  std::vector<MemorySample> samples;
+  const auto by_clock = [&] {
+    return std::ranges::count_if(samples, [](const auto& s) { return s.label.empty(); });
+  };
+  for (int tries = 0; tries < 1000 && by_clock() == 0; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    samples = history.stop();
+    if (by_clock() == 0) history = MemoryHistory::begin(engine, {.every = 0.001}).or_exit();
+  }
+  EXPECT_GT(by_clock(), 0);
+  EXPECT_TRUE(std::ranges::is_sorted(samples, {}, &MemorySample::seconds));
+}
+
+TEST(MemoryHistories, StayBelowTenThousandSamplesAndKeepEveryMark) {
+  const Engine engine = Engine::create({.threads = 1}).or_exit();
+  MemoryHistory history = MemoryHistory::begin(engine, {.every = 1e-7}).or_exit();
+  for (int i = 0; i < 100; ++i) {
+    history.mark("m");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const std::vector<MemorySample> samples = history.stop();
+  EXPECT_LE(samples.size(), 10'001u);
+  EXPECT_EQ(std::ranges::count(samples, "m", &MemorySample::label), 100);
+}
+
+TEST(MemoryHistories, RefuseTimesThatCannotBe) {
+  const Engine engine = Engine::create({.threads = 1}).or_exit();
+  for (const double every : {-1.0, std::nan(""), 1e9}) {
+    const auto history = MemoryHistory::begin(engine, {.every = every});
+    ASSERT_FALSE(history.ok());
+    EXPECT_THAT(history.error().str(), HasSubstr("every is"));
+  }
+}
+
+TEST(MemoryJson, HasAMemberForEachSeriesInMegabytes) {
+  MemorySample s = sample("loaded", 100, 50, 300);
+  s.seconds = 0.5;
+  EXPECT_EQ(memory_json("load", {s}),
+            R"({"session":"load","samples":[{"elapsed_sec":0.5,"label":"loaded",)"
+            R"("host_weights_mb":100,"host_sessions_mb":0,"host_training_mb":0,"mapped_mb":0,)"
+            R"("vram_total_mb":50,"process_rss_mb":300,"process_peak_rss_mb":0}]})");
+}
+
+}  // namespace
+}  // namespace loom
