@@ -226,6 +226,13 @@ class LOOM_API Model {
   // Reads what the model writes after `prompt`, which render_chat() gave for the same tools.
   // Errors: invalid_argument (tools that are no JSON array of functions).
   Result<ReplyParser> reply_parser(std::string_view prompt, std::string_view tools = {}) const;
+  // What holds a reply to `prompt` to calls that obey the schemas of their tools, for
+  // GenerateOptions::grammar, with special_text. With rules.required it is nothing but calls; else
+  // tools with "strict": true are held to, and without one it is "": nothing. Errors: those of
+  // reply_parser(); unsupported (a keyword of a schema, with its place; a template that shows no
+  // way to call).
+  Result<std::string> call_grammar(std::string_view prompt, std::string_view tools,
+                                   const CallRules& rules = {}) const;
   // Ids of render_chat(), without further special tokens.
   Result<std::vector<TokenId>> tokenize_chat(std::span<const ChatTurn> turns,
                                              const ChatOptions& options = {}) const;

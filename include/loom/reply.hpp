@@ -48,6 +48,13 @@ struct ParsedReply {
   std::vector<ToolCall> calls;
 };
 
+// What replies are held to while they are written (Model::call_grammar()).
+struct CallRules {
+  bool required = false;               // the reply is a call, after reasoning if there is any
+  std::vector<std::string> allowed{};  // names of those that may be called; empty: all
+  bool parallel = true;                // several calls in one reply
+};
+
 // The result does not depend on where the text is cut into pieces. Not thread-safe.
 class LOOM_API ReplyParser {
  public:

@@ -5,7 +5,9 @@
 
 #include "api/impl.hpp"
 #include "base/text.hpp"
+#include "chat/call_grammar.hpp"
 #include "chat/reply_reader.hpp"
+#include "grammar/json_schema.hpp"
 #include "loom/language_model.hpp"
 
 namespace loom {
@@ -70,6 +72,13 @@ JsonValue wrapped_tools(const JsonValue& tools) {
     all.push(std::move(wrapped));
   }
   return all;
+}
+
+// Whether the prompt leaves the model inside of reasoning.
+bool ends_thinking(std::string_view prompt, const ToolFormat& format) {
+  while (!prompt.empty() && (prompt.back() == '\n' || prompt.back() == ' '))
+    prompt.remove_suffix(1);
+  return prompt.ends_with(format.think_open);
 }
 
 }  // namespace
@@ -146,11 +155,32 @@ Result<ReplyParser> Model::reply_parser(std::string_view prompt, std::string_vie
   LOOM_ASSIGN(const core::JsonValue json, core::option_json(std::string(tools), "tools", true));
   LOOM_ASSIGN(core::Tools read, core::Tools::read(json));
   const core::ToolFormat& format = core::tool_format(impl_->model.chat_source());
-  while (!prompt.empty() && (prompt.back() == '\n' || prompt.back() == ' ')) {
-    prompt.remove_suffix(1);
-  }
-  const bool thinking = prompt.ends_with(format.think_open);
+  const bool thinking = core::ends_thinking(prompt, format);
   return ReplyParser(std::make_unique<ReplyParser::Impl>(format, std::move(read), thinking));
+}
+
+Result<std::string> Model::call_grammar(std::string_view prompt, std::string_view tools,
+                                        const CallRules& rules) const {
+  LOOM_ASSIGN(const core::JsonValue json, core::option_json(std::string(tools), "tools", true));
+  LOOM_ASSIGN(const core::Tools read, core::Tools::read(json));
+  const std::string& source = impl_->model.chat_source();
+  const core::ToolFormat& format = core::tool_format(source);
+  core::Thinking thinking = core::Thinking::never;
+  if (source.find(format.think_open) != std::string::npos) thinking = core::Thinking::may;
+  if (core::ends_thinking(prompt, format)) thinking = core::Thinking::already;
+  for (const core::Tool& tool : read.all()) {
+    if (!rules.required && !tool.strict) continue;
+    core::grammar::Builder builder;
+    const Result<core::grammar::ExprId> held =
+        core::grammar::add_json_schema(builder, core::held_schema(tool));
+    if (held.ok()) continue;
+    Error error = held.error();
+    error.message =
+        core::cat("parameters of ", core::printable(tool.name), error.where, ": ", error.message);
+    error.where.clear();
+    return error;
+  }
+  return core::call_grammar(format, read, rules, thinking);
 }
 
 }  // namespace loom

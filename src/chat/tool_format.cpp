@@ -71,6 +71,7 @@ constexpr ToolFormat kFormats[] = {
      .open = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
      .close = "<｜tool▁call▁end｜>",
      .separator = "\n```json\n",
+     .json_close = "\n```",
      .passed_over = {"```"}},
     {.name = "deepseek-v3.1",
      .syntax = Syntax::named,
@@ -87,12 +88,15 @@ constexpr ToolFormat kFormats[] = {
      .section_close = "<|tool_calls_section_end|>",
      .open = "<|tool_call_begin|>",
      .close = "<|tool_call_end|>",
-     .separator = "<|tool_call_argument_begin|>"},
+     .separator = "<|tool_call_argument_begin|>",
+     .name_open = "functions.",
+     .numbered = true},
     {.name = "command-r7b",
      .syntax = Syntax::list,
      .shows = {"<|START_ACTION|>"},
      .open = "<|START_ACTION|>",
      .close = "<|END_ACTION|>",
+     .id_key = "tool_call_id",
      .name_key = "tool_name",
      .arguments_key = "parameters",
      .think_open = "<|START_THINKING|>",
@@ -143,26 +147,6 @@ bool fits(const ToolFormat& format, std::string_view source) {
   });
 }
 
-JsonValue text_json(std::string_view text) {
-  return JsonValue::string(std::string(text));
-}
-
-JsonValue object_schema(const ToolFormat& format, const Tool& tool) {
-  JsonValue name, properties, schema, required;
-  name.add("const", text_json(tool.name));
-  properties.add(std::string(format.name_key), std::move(name));
-  JsonValue arguments = tool.parameters;
-  if (arguments.is_null()) arguments.add("type", text_json("object"));
-  properties.add(std::string(format.arguments_key), std::move(arguments));
-  schema.add("type", text_json("object"));
-  schema.add("properties", std::move(properties));
-  required.push(text_json(format.name_key));
-  required.push(text_json(format.arguments_key));
-  schema.add("required", std::move(required));
-  schema.add("additionalProperties", JsonValue::boolean(false));
-  return schema;
-}
-
 }  // namespace
 
 std::span<const ToolFormat> tool_formats() {
@@ -181,30 +165,6 @@ const ToolFormat* find_tool_format(std::string_view name) {
     if (format.name == name) return &format;
   }
   return nullptr;
-}
-
-Result<std::vector<CallShape>> call_shapes(const ToolFormat& format, const Tools& tools) {
-  if (tools.all().empty()) return invalid("there are no tools to call");
-  if (format.syntax == Syntax::none)
-    return unsupported("the model's chat template shows no way to call tools");
-  if (format.syntax == Syntax::parameters)
-    return unsupported(cat("calls of the family ", format.name, " are no JSON; constraining them"));
-  std::vector<CallShape> shapes;
-  for (const Tool& tool : tools.all()) {
-    CallShape shape;
-    const bool named = format.syntax == Syntax::named;
-    shape.prefix = cat(format.section_open, format.open);
-    if (named) shape.prefix += cat(tool.name, format.separator);
-    shape.suffix = cat(format.close, format.section_close);
-    if (format.syntax == Syntax::list) {
-      shape.prefix += '[';
-      shape.suffix = cat("]", shape.suffix);
-    }
-    shape.schema = named ? tool.parameters : object_schema(format, tool);
-    if (shape.schema.is_null()) shape.schema.add("type", text_json("object"));
-    shapes.push_back(std::move(shape));
-  }
-  return shapes;
 }
 
 }  // namespace loom::core

@@ -27,6 +27,10 @@ struct ToolFormat {
   std::string_view section_open, section_close;  // around all calls; both may be absent
   std::string_view open, close;                  // around one call, or around the list
   std::string_view separator;
+  std::string_view name_open;   // before the name of a call, "functions."
+  bool numbered = false;        // after the name a colon and a number
+  std::string_view json_close;  // after the JSON of named arguments
+  std::string_view id_key;      // of an object, before its name
   std::string_view name_key = "name", arguments_key = "arguments";
   std::string_view key_open, key_close, value_open, value_close;
   std::string_view think_open = "<think>", think_close = "</think>";
@@ -39,14 +43,5 @@ const ToolFormat& tool_format(std::string_view source);
 std::span<const ToolFormat> tool_formats();
 // By its name; null: there is none.
 const ToolFormat* find_tool_format(std::string_view name);
-
-// What one call looks like, for who constrains a model to write it: `prefix`, JSON of `schema`, and
-// `suffix`, in this order. One shape per tool, or one for all where the name is part of the JSON.
-struct CallShape {
-  std::string prefix, suffix;
-  JsonValue schema;
-};
-// Errors: unsupported (a way of writing whose arguments are no JSON), invalid_argument (no tools).
-Result<std::vector<CallShape>> call_shapes(const ToolFormat& format, const Tools& tools);
 
 }  // namespace loom::core

@@ -24,6 +24,11 @@ Result<Tools> Tools::read(const JsonValue& json) {
     if (const JsonValue* parameters = function->find("parameters")) tool.parameters = *parameters;
     if (!tool.parameters.is_null() && !tool.parameters.is_object())
       return invalid("parameters must be a JSON schema, an object", where);
+    if (const JsonValue* strict = function->find("strict")) {
+      if (!strict->is_bool() && !strict->is_null())
+        return invalid("strict must be true or false", where);
+      tool.strict = strict->is_bool() && strict->as_bool("strict").value_or(false);
+    }
     tools.all_.push_back(std::move(tool));
   }
   return tools;

@@ -12,6 +12,7 @@ namespace loom::core {
 struct Tool {
   std::string name;
   JsonValue parameters;  // a JSON schema of an object; null: any
+  bool strict = false;   // arguments are held to the schema while they are written
 };
 
 class Tools {

@@ -77,6 +77,14 @@ ExprId Builder::free_text(std::vector<Trigger> triggers, bool again) {
   return add(std::move(e));
 }
 
+ExprId Builder::until(std::string text) {
+  Expr e;
+  e.kind = ExprKind::free_text;
+  e.triggers.push_back({std::move(text), empty()});
+  e.must = true;
+  return add(std::move(e));
+}
+
 ExprId Builder::text_without(const std::vector<std::string>& texts) {
   const ExprId never = choice({});
   std::vector<Trigger> triggers;

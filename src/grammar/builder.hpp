@@ -35,6 +35,7 @@ struct Expr {
   RuleId rule = 0;
   std::vector<Trigger> triggers;  // free_text
   bool again = false;             // free_text: it goes on after what a trigger began
+  bool must = false;              // free_text: it does not end before a trigger
 };
 
 struct Rule {
@@ -67,6 +68,8 @@ class Builder {
   // Any bytes, in which no trigger appears but where its `then` follows. A text may end anywhere
   // before a trigger; after `then` it ends, or with `again` goes on as before.
   ExprId free_text(std::vector<Trigger> triggers, bool again);
+  // Any bytes up to and with the first appearance of `text`.
+  ExprId until(std::string text);
   // Any bytes in which none of the texts appears.
   ExprId text_without(const std::vector<std::string>& texts);
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "grammar/json_schema.hpp"
 #include "text/unicode.hpp"
 
 namespace loom::core::grammar {
@@ -123,8 +124,8 @@ class GbnfReader {
     if (at_ >= text_.size()) return std::optional<ExprId>();
     const char c = text_[at_];
     if (c == '"') {
-      LOOM_ASSIGN(const ExprId literal, read_literal());
-      return std::optional(literal);
+      LOOM_ASSIGN(std::string bytes, read_literal());
+      return std::optional(b_.literal(std::move(bytes)));
     }
     if (c == '[') {
       LOOM_ASSIGN(const ExprId set, read_class());
@@ -141,9 +142,70 @@ class GbnfReader {
       if (!take(')')) return wrong("a ) was expected");
       return std::optional(group);
     }
+    if (c == '%') {
+      LOOM_ASSIGN(const ExprId other, read_extension(depth));
+      return std::optional(other);
+    }
     if (is_name(c)) return std::optional(b_.ref(rule_of(read_name())));
     if (c == '|' || c == ')' || c == '\n' || c == '\r') return std::optional<ExprId>();
     return wrong(cat("'", printable(text_.substr(at_, 1)), "' begins nothing that is known"));
+  }
+
+  Result<ExprId> read_extension(int depth) {
+    ++at_;
+    const std::string name = read_name();
+    const bool again = name == "text" && take('*');
+    skip(false);
+    if (name == "json") return read_schema();
+    if (name == "until") {
+      LOOM_ASSIGN(std::string text, read_bytes());
+      return b_.until(std::move(text));
+    }
+    if (name != "text") return wrong("after % there may be json, until or text");
+    if (!take('(')) return wrong("a ( was expected");
+    std::vector<Trigger> triggers;
+    do {
+      skip(true);
+      LOOM_ASSIGN(std::string text, read_bytes());
+      skip(true);
+      LOOM_ASSIGN(const ExprId then, read_sequence(depth + 1));
+      triggers.push_back({std::move(text), then});
+    } while (take('|'));
+    if (!take(')')) return wrong("a ) was expected");
+    return b_.free_text(std::move(triggers), again);
+  }
+
+  // The bytes of a literal that may not be empty.
+  Result<std::string> read_bytes() {
+    if (!is_at('"')) return wrong("a literal was expected");
+    LOOM_ASSIGN(std::string bytes, read_literal());
+    if (bytes.empty()) return wrong("an empty literal begins everywhere");
+    return bytes;
+  }
+
+  // JSON up to where its brackets are closed, or a word.
+  Result<ExprId> read_schema() {
+    const size_t from = at_;
+    size_t open = 0;
+    for (bool string = false; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (string && c == '\\') {
+        ++at_;
+      } else if (c == '"') {
+        string = !string;
+      } else if (!string && (c == '{' || c == '[')) {
+        ++open;
+      } else if (!string && (c == '}' || c == ']')) {
+        if (open == 0 || --open == 0) break;
+      } else if (!string && open == 0 && !is_name(c)) {
+        break;
+      }
+    }
+    if (is_at('}')) ++at_;
+    at_ = std::min(at_, text_.size());
+    const Result<JsonValue> schema = parse_json(text_.substr(from, at_ - from), "the schema");
+    if (!schema.ok()) return wrong(schema.error().str());
+    return add_json_schema(b_, *schema);
   }
 
   Result<ExprId> read_times(ExprId item) {
@@ -188,7 +250,7 @@ class GbnfReader {
     return std::optional(value);
   }
 
-  Result<ExprId> read_literal() {
+  Result<std::string> read_literal() {
     ++at_;
     std::string bytes;
     while (!is_at('"')) {
@@ -196,7 +258,7 @@ class GbnfReader {
       text::append_utf8(bytes, c);
     }
     ++at_;
-    return b_.literal(std::move(bytes));
+    return bytes;
   }
 
   Result<ExprId> read_class() {

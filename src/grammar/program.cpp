@@ -236,7 +236,8 @@ class Compiler {
       if (states[s].trigger >= 0) continue;
       std::map<int32_t, ByteSet> by_target;
       for (size_t b = 0; b < 256; ++b) by_target[states[s].to[b]].set(b);
-      std::vector<int32_t> to = {next};
+      std::vector<int32_t> to;
+      if (!e.must) to.push_back(next);
       for (const auto& [target, set] : by_target) {
         const int32_t trigger = states[static_cast<size_t>(target)].trigger;
         to.push_back(byte(set, trigger >= 0 ? then[static_cast<size_t>(trigger)]

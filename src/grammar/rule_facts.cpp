@@ -60,7 +60,7 @@ class FactFinder {
       case ExprKind::choice: return std::ranges::any_of(e.parts, one);
       case ExprKind::repeat: return e.least == 0 || is_empty(e.parts[0]);
       case ExprKind::rule: return is_empty(body(e));
-      case ExprKind::free_text: return true;
+      case ExprKind::free_text: return !e.must;
     }
     return false;
   }
@@ -74,7 +74,9 @@ class FactFinder {
       case ExprKind::choice: return std::ranges::any_of(e.parts, one);
       case ExprKind::repeat: return e.least == 0 || is_text(e.parts[0]);
       case ExprKind::rule: return is_text(body(e));
-      case ExprKind::free_text: return true;
+      case ExprKind::free_text:
+        return !e.must ||
+               std::ranges::any_of(e.triggers, [&](const Trigger& t) { return is_text(t.then); });
     }
     return false;
   }

@@ -16,16 +16,22 @@ Result<Network> make_network(const ModelSource& source) {
 
 }  // namespace
 
-std::shared_ptr<const grammar::Vocabulary> LanguageModel::vocabulary() const {
-  std::call_once(vocabulary_->once, [this] {
+std::shared_ptr<const grammar::Vocabulary> LanguageModel::vocabulary(bool marks) const {
+  LazyVocabulary& lazy = marks ? *marks_ : *vocabulary_;
+  std::call_once(lazy.once, [&] {
     std::vector<std::string> bytes(static_cast<size_t>(config_.vocab_size));
     for (size_t i = 0; i < bytes.size() && tokenizer_.has_value(); ++i) {
       const auto id = static_cast<TokenId>(i);
-      if (tokenizer_->has_token(id)) bytes[i] = tokenizer_->token_bytes(id);
+      if (!tokenizer_->has_token(id)) continue;
+      const bool ends = std::ranges::find(config_.eos_token_ids, id) != config_.eos_token_ids.end();
+      const TokenId one[] = {id};
+      bytes[i] = marks && tokenizer_->is_special(id) && !ends
+                     ? tokenizer_->decode(one, false).value_or(std::string())
+                     : tokenizer_->token_bytes(id);
     }
-    vocabulary_->made = std::make_shared<const grammar::Vocabulary>(std::move(bytes));
+    lazy.made = std::make_shared<const grammar::Vocabulary>(std::move(bytes));
   });
-  return vocabulary_->made;
+  return lazy.made;
 }
 
 size_t LanguageModel::body_cells() const {

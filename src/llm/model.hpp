@@ -48,7 +48,8 @@ class LanguageModel {
   const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
   const std::string& chat_source() const { return chat_source_; }  // the text of chat_template()
   // The bytes of every token, for grammars; made when it is first asked for. Needs a tokenizer.
-  std::shared_ptr<const grammar::Vocabulary> vocabulary() const;
+  // `marks`: special tokens are their own text, but for those that end a text.
+  std::shared_ptr<const grammar::Vocabulary> vocabulary(bool marks = false) const;
   // Why chat_template() is null.
   const std::string& chat_problem() const { return chat_problem_; }
   const std::string& bos_token() const { return bos_; }
@@ -76,6 +77,7 @@ class LanguageModel {
     std::shared_ptr<const grammar::Vocabulary> made;
   };
   std::unique_ptr<LazyVocabulary> vocabulary_ = std::make_unique<LazyVocabulary>();
+  std::unique_ptr<LazyVocabulary> marks_ = std::make_unique<LazyVocabulary>();
   std::string bos_, eos_, source_, generation_json_;
   DType dtype_ = DType::f32;
 };

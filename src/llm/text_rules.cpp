@@ -33,7 +33,7 @@ Result<TextRules> TextRules::create(const LanguageModel& model, const GenerateOp
   if (holds) {
     LOOM_ASSIGN(program, program_of(options));
   }
-  out.vocabulary_ = model.vocabulary();
+  out.vocabulary_ = model.vocabulary(options.special_text);
   if (holds) out.grammar_.emplace(program, out.vocabulary_);
   if (!bans) return out;
   grammar::Builder builder;

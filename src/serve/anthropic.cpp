@@ -210,7 +210,7 @@ JsonValue tools_of(const JsonValue& tools) {
     JsonValue function;
     for (const auto& [key, value] : tool.members()) {
       if (key == "input_schema") function.add("parameters", value);
-      if (key == "name" || key == "description") function.add(key, value);
+      if (key == "name" || key == "description" || key == "strict") function.add(key, value);
     }
     out.push(object("type", "function", "function", std::move(function)));
   }
@@ -224,7 +224,7 @@ Result<JsonValue> choice_of(const JsonValue* choice, bool& parallel) {
   const JsonValue* type = choice->find("type");
   if (type == nullptr || !type->is_string())
     return invalid(cat("tool_choice needs a type, \"auto\" or another; got ", choice->describe()));
-  return *type;
+  return *choice;
 }
 
 // The turns of one message: its blocks are texts, calls (tool_use), what calls gave (tool_result),
@@ -296,7 +296,7 @@ Result<Request> read(Service& service, const JsonValue& body) {
   fields.tools = &tools;
   fields.choice = &choice;
   LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, fields));
-  request.text.options.special_text = request.prompt.has_replies;
+  LOOM_TRY(request.prompt.apply(request.text.options));
   request.text.prompts.push_back(request.prompt.ids);
   return request;
 }

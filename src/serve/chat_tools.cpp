@@ -10,16 +10,57 @@
 namespace loom::core {
 namespace {
 
-// Whether the model is to be offered tools at all.
-Result<bool> offers_tools(const ToolFields& fields) {
-  if (fields.choice == nullptr || fields.choice->is_null() || fields.choice->text() == "auto")
-    return true;
-  if (fields.choice->text() == "none") return false;
-  return make_error(
-      Code::unsupported,
-      cat("tool_choice may be \"none\" or \"auto\": this server does not hold texts to a format "
-          "yet; got ",
-          fields.choice->describe()));
+// What a request says about calls: whether tools are offered at all, and what replies are held to.
+struct ToolChoice {
+  bool offers = true;
+  CallRules rules;
+};
+
+Result<std::string> name_in(const JsonValue& choice) {
+  const JsonValue* function = choice.find("function");
+  const JsonValue* name = (function != nullptr ? *function : choice).find("name");
+  if (name == nullptr || !name->is_string())
+    return invalid(cat("tool_choice needs the name of a function; got ", choice.describe()));
+  return name->text();
+}
+
+// {"mode", "tools"}, by themselves or inside of "allowed_tools".
+Status take_allowed(const JsonValue& choice, ToolChoice& to) {
+  const JsonValue* inner = choice.find("allowed_tools");
+  const JsonValue& all = inner != nullptr ? *inner : choice;
+  const JsonValue *mode = all.find("mode"), *tools = all.find("tools");
+  if (tools == nullptr || !tools->is_array() || tools->elements().empty())
+    return invalid("tool_choice needs a list of allowed tools");
+  to.rules.required = mode != nullptr && mode->text() == "required";
+  for (const JsonValue& tool : tools->elements()) {
+    LOOM_ASSIGN(std::string name, name_in(tool));
+    to.rules.allowed.push_back(std::move(name));
+  }
+  return {};
+}
+
+Result<ToolChoice> choice_of(const ToolFields& fields) {
+  ToolChoice out;
+  out.rules.parallel = fields.parallel;
+  if (fields.choice == nullptr || fields.choice->is_null()) return out;
+  const JsonValue& choice = *fields.choice;
+  const JsonValue* type = choice.find("type");
+  const std::string kind = type != nullptr ? type->text() : choice.text();
+  out.offers = kind != "none";
+  out.rules.required = kind == "required" || kind == "any";
+  if (kind == "none" || kind == "auto" || out.rules.required) return out;
+  if (kind == "allowed_tools") {
+    LOOM_TRY(take_allowed(choice, out));
+    return out;
+  }
+  if (kind != "function" && kind != "tool") {
+    return invalid(cat("tool_choice must be \"none\", \"auto\", \"required\" or a function; got ",
+                       choice.describe()));
+  }
+  LOOM_ASSIGN(std::string name, name_in(choice));
+  out.rules.required = true;
+  out.rules.allowed.push_back(std::move(name));
+  return out;
 }
 
 Result<ToolCall> call_of(const JsonValue& json, const std::string& where) {
@@ -49,14 +90,16 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   const bool odd = fields.tools != nullptr && !fields.tools->is_null() && !fields.tools->is_array();
   if (odd) return invalid(cat("tools must be a list of functions; got ", fields.tools->describe()));
   const ToolFormat& format = tool_format(service.model().impl().model.chat_source());
+  LOOM_ASSIGN(const ToolChoice choice, choice_of(fields));
+  if (!any && choice.rules.required)
+    return invalid("tool_choice asks for a call, and there are no tools");
   if (any) {
-    LOOM_ASSIGN(const bool offers, offers_tools(fields));
-    if (offers && format.syntax == ToolFormat::Syntax::none) {
+    if (choice.offers && format.syntax == ToolFormat::Syntax::none) {
       return make_error(Code::unsupported,
                         "tools: the model's chat template shows no way to call them that is known "
                         "here; docs/chat.md lists those that are");
     }
-    if (offers) prompt.tools = dump_json(*fields.tools);
+    if (choice.offers) prompt.tools = dump_json(*fields.tools);
   }
   if (fields.variables != nullptr && !fields.variables->is_null()) {
     if (!fields.variables->is_object())
@@ -70,7 +113,20 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   const std::string& source = service.model().impl().model.chat_source();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;
   prompt.parallel = fields.parallel;
+  if (!prompt.tools.empty()) {
+    LOOM_ASSIGN(prompt.grammar,
+                service.model().call_grammar(prompt.text, prompt.tools, choice.rules));
+  }
   return prompt;
+}
+
+Status ChatPrompt::apply(GenerateOptions& options) const {
+  options.special_text = has_replies;
+  if (grammar.empty()) return {};
+  if (!options.grammar.empty() || !options.json_schema.empty())
+    return invalid("tools that replies are held to and a format or grammar; ask for one of them");
+  options.grammar = grammar;
+  return {};
 }
 
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {

@@ -13,7 +13,7 @@ namespace loom::core {
 // The fields of a request that concern the template and tools; null: absent.
 struct ToolFields {
   const JsonValue* tools = nullptr;      // as OpenAI has them
-  const JsonValue* choice = nullptr;     // "none", "auto"; others need constrained texts
+  const JsonValue* choice = nullptr;     // as OpenAI or Anthropic have it
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
   bool parallel = true;                  // false: only the first call of a reply counts
 };
@@ -25,6 +25,10 @@ struct ChatPrompt {
   std::string tools;         // JSON, as ReplyParser takes it
   bool has_replies = false;  // replies may hold calls or reasoning, so they have to be told apart
   bool parallel = true;
+  std::string grammar;  // what replies are held to; "": nothing
+
+  // Errors: invalid_argument (the options hold texts to something else).
+  Status apply(GenerateOptions& options) const;
 };
 
 // Errors: those of the fields, of the template and of tokenizing, by name.

@@ -245,7 +245,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   if (!request.variables.is_null()) request.tools.variables = &request.variables;
   LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, 1, "call_"));
-  request.text.options.special_text = prompt.has_replies;
+  LOOM_TRY(prompt.apply(request.text.options));
   auto lines = std::make_shared<Lines>(service, true, std::move(replies));
   request.tools = {};
   return write(service, std::move(request), std::move(prompt.ids), std::move(lines), reply);

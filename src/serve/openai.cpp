@@ -417,7 +417,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
   const auto texts = static_cast<size_t>(request.text.choices);
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, texts, "call_"));
-  request.text.options.special_text = prompt.has_replies;
+  LOOM_TRY(prompt.apply(request.text.options));
   request.text.prompts.push_back(std::move(prompt.ids));
   auto dialect = std::make_shared<ChatDialect>(service, request, std::move(replies));
   return service.write(std::move(request.text), std::move(dialect), reply);

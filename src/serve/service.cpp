@@ -258,7 +258,7 @@ Result<std::string> content_text(const JsonValue& content, std::string_view wher
   for (const JsonValue& part : content.elements()) {
     const JsonValue* type = part.find("type");
     const JsonValue* text = part.find("text");
-    constexpr std::string_view kTexts[] = {"text", "input_text", "output_text"};
+    constexpr std::string_view kTexts[] = {"text", "input_text", "output_text", "reasoning_text"};
     const bool is_text =
         type != nullptr && std::ranges::find(kTexts, type->text()) != std::end(kTexts);
     if (!is_text || text == nullptr || !text->is_string()) {

@@ -322,20 +322,5 @@ TEST(ToolsTest, WhatIsNoToolIsRefused) {
   }
 }
 
-TEST(ToolFormatTest, ShapesSayWhatACallLooksLike) {
-  const auto shapes = call_shapes(*find_tool_format("mistral-args"), weather_tools());
-  ASSERT_TRUE(shapes.ok());
-  EXPECT_EQ(shapes->at(1).prefix, "[TOOL_CALLS]now[ARGS]");
-  EXPECT_EQ(dump_json(shapes->at(1).schema), R"({"type":"object"})");
-  const auto objects = call_shapes(*find_tool_format("hermes"), weather_tools());
-  ASSERT_TRUE(objects.ok());
-  EXPECT_EQ(objects->at(1).prefix, "<tool_call>");
-  EXPECT_EQ(objects->at(1).suffix, "</tool_call>");
-  EXPECT_EQ(dump_json(objects->at(1).schema),
-            R"({"type":"object","properties":{"name":{"const":"now"},"arguments":)"
-            R"({"type":"object"}},"required":["name","arguments"],"additionalProperties":false})");
-  EXPECT_EQ(call_shapes(*find_tool_format("glm"), weather_tools()).error().code, Code::unsupported);
-}
-
 }  // namespace
 }  // namespace loom::core

@@ -90,5 +90,47 @@ TEST(Gbnf, NestingIsBounded) {
   EXPECT_THAT(test::gbnf(deep).error().str(), HasSubstr("nested too deep"));
 }
 
+// What GBNF itself does not have: schemas, and text up to a mark.
+TEST(Gbnf, SchemasAndFreeTextStandInGrammars) {
+  struct Case {
+    const char *grammar, *text;
+    bool fits;
+  };
+  const Case cases[] = {
+      {"root ::= \"<\" %json {\"type\":\"integer\"} \">\"", "<12>", true},
+      {"root ::= \"<\" %json {\"type\":\"integer\"} \">\"", "<a>", false},
+      {"root ::= (%json {\"const\":\"}\\\"\"} \";\")+", "\"}\\\"\";\"}\\\"\";", true},
+      {"root ::= %json true \"!\"", "[1]!", true},
+      {"root ::= %json {\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"const\":1}}} | \"x\"", "1",
+       true},
+      {"root ::= %until \"</a>\" \"b\"", "any <</a>b", true},
+      {"root ::= %until \"</a>\" \"b\"", "any </a></a>b", false},
+      {"root ::= %until \"</a>\" \"b\"", "any ", false},
+      {"root ::= %text (\"<f>\" [0-9] | \"<g>\" \"x\")", "so", true},
+      {"root ::= %text (\"<f>\" [0-9] | \"<g>\" \"x\")", "so <f>3", true},
+      {"root ::= %text (\"<f>\" [0-9] | \"<g>\" \"x\")", "so <f>x", false},
+      {"root ::= %text (\"<f>\" [0-9] | \"<g>\" \"x\")", "so <f>3<g>x", false},
+      {"root ::= %text* (\"<f>\" [0-9] | \"<g>\" \"x\")", "so <f>3 or <g>x.", true},
+  };
+  for (const Case& c : cases) {
+    const auto program = test::gbnf(c.grammar);
+    ASSERT_TRUE(program.ok()) << c.grammar << program.error().str();
+    EXPECT_EQ(test::fits(*program, c.text), c.fits) << c.grammar << " " << c.text;
+  }
+  const std::pair<const char*, const char*> wrong[] = {
+      {"root ::= %jso 1", "after % there may be json, until or text"},
+      {"root ::= %json {\"type\":", "the schema"},
+      {"root ::= %json {\"not\":{}}", "#/not"},
+      {"root ::= %until \"\"", "an empty literal begins everywhere"},
+      {"root ::= %until a", "a literal was expected"},
+      {"root ::= %text (\"a\"", "a ) was expected"},
+  };
+  for (const auto& [grammar, message] : wrong) {
+    const auto program = test::gbnf(grammar);
+    ASSERT_FALSE(program.ok()) << grammar;
+    EXPECT_NE(program.error().str().find(message), std::string::npos) << program.error().str();
+  }
+}
+
 }  // namespace
 }  // namespace loom::core::grammar

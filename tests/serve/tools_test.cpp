@@ -144,9 +144,9 @@ TEST_F(ToolsServed, TheTemplateSeesToolsResultsAndVariables) {
 
 TEST_F(ToolsServed, WhatCannotBeHeldIsRefusedByName) {
   const Answer answer =
-      post("/v1/chat/completions", chat(cat("\"tool_choice\":\"required\",\"tools\":", kTools)));
+      post("/v1/chat/completions", chat(cat("\"tool_choice\":\"any of\",\"tools\":", kTools)));
   EXPECT_EQ(answer.status, 400);
-  EXPECT_THAT(answer.body, HasSubstr("tool_choice may be"));
+  EXPECT_THAT(answer.body, HasSubstr("tool_choice must be"));
   EXPECT_THAT(post("/v1/chat/completions", chat("\"tools\":[{\"type\":\"function\"}]")).body,
               HasSubstr("a function needs a name"));
   EXPECT_THAT(post("/v1/chat/completions", chat("\"chat_template_kwargs\":3")).body,
