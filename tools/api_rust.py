@@ -64,7 +64,7 @@ def _function(api, name: str) -> list[str]:
 
 def write_sys(api, table: dict, mark: str) -> str:
     out = [f"// {mark}",
-           "//! The C interface of Loom, `loom.h`, as it is; the types of the crate are over it.", "",
+           "//! The C interface of Loom, `loom.h`, as it is; the crate has its types over it.", "",
            "#![allow(non_camel_case_types)]", "", "use core::ffi::{c_char, c_void};", "",
            "/// Of this description; another number of loom_abi_version(): do not go on.",
            f"pub const LOOM_ABI_VERSION: u32 = {api.abi};", ""]  # fmt: skip
