@@ -1,4 +1,4 @@
-"""Direct: runs a session on NumPy arrays like those of the call before, with nothing described anew.
+"""Direct: runs a session on NumPy arrays like those of the call before, not described anew.
 
 A call through ctypes costs a microsecond; describing arrays to it costs several. Arrays of the same
 shape and type differ by their address alone, so that is all that is set here. Whatever does not fit

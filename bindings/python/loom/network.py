@@ -40,6 +40,8 @@ from .engine import Engine, engine_handle
 from .errors import BadFileError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from .bridge.plan import Plan
+    from .bridge.proof import Proof
     from .training import Evaluation, History
 
 Path = Union[str, "os.PathLike[str]"]
@@ -60,6 +62,9 @@ class Network(Handle):
     """Training changes a network; sessions keep the weights that it had when they were made."""
 
     _FREE = "loom_network_free"
+    # Of a network that loom.absorb() made: the proof that it held, and what it was made of.
+    proof: "Proof | None" = None
+    plan: "Plan | None" = None
 
     # ---- making and files ------------------------------------------------------------------------
 
