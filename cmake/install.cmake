@@ -27,11 +27,15 @@ endforeach()
 set_target_properties(loom_shared PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_link_libraries(loom_shared PRIVATE ${libraries})
-# Nothing of the standard library's templates, nor of others', is shown with ours.
+# Nothing of the standard library's templates, nor of others', is shown with ours. A project around this
+# one (bindings/python) may show less.
+if(NOT DEFINED LOOM_EXPORTS)
+  set(LOOM_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+endif()
 if(NOT APPLE)
   target_link_options(loom_shared PRIVATE LINKER:--no-undefined LINKER:--gc-sections
-    LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
-  set_target_properties(loom_shared PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+    LINKER:--version-script=${LOOM_EXPORTS})
+  set_target_properties(loom_shared PROPERTIES LINK_DEPENDS ${LOOM_EXPORTS})
 endif()
 
 install(TARGETS loom_static loom_shared EXPORT LoomTargets)

@@ -142,6 +142,7 @@ checks_with_build() {
   wait_for_more
   check "installed" tests/consumer/installed.py "$preset"
   check "Python package" tests/python/run.sh "$preset"
+  check "other languages" tests/tongues/run.sh "$preset"
   if have clang-format-14; then
     check "format" tools/format.sh --check
   else

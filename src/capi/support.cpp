@@ -133,17 +133,20 @@ Result<DType> dtype_of(loom_dtype dtype) {
 }
 
 Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name) {
-  const std::string what = std::string("the tensor '") + name + "'";
-  if (tensor == nullptr) return invalid(what + " is null");
+  // Texts are made where a call fails alone, so that one that works allocates no more than a shape.
+  const auto wrong = [name](const std::string& why) {
+    return invalid(std::string("the tensor '") + name + "' " + why);
+  };
+  if (tensor == nullptr) return wrong("is null");
   if (tensor->rank < 0 || tensor->rank > kMostRank || (tensor->rank > 0 && !tensor->shape))
-    return invalid(what + " has no shape, or more than 16 extents");
+    return wrong("has no shape, or more than 16 extents");
   LOOM_ASSIGN(const DType dtype, dtype_of(tensor->dtype));
   Shape shape(tensor->shape, tensor->shape + tensor->rank), strides;
   int64_t bytes = 0;
   const int64_t count = element_count(shape);
   if (count < 0 || __builtin_mul_overflow(count, int64_t{8}, &bytes))
-    return invalid(what + " has the shape " + shape_text(shape) + ", which nothing can have");
-  if (tensor->data == nullptr && count > 0) return invalid(what + " has no data");
+    return wrong("has the shape " + shape_text(shape) + ", which nothing can have");
+  if (tensor->data == nullptr && count > 0) return wrong("has no data");
   if (tensor->strides != nullptr) strides.assign(tensor->strides, tensor->strides + tensor->rank);
   return Tensor::borrow(tensor->data, dtype, std::move(shape), std::move(strides));
 }

@@ -146,6 +146,34 @@ class Networks(Scratch):
             with self.assertRaisesRegex(loom.InvalidArgumentError, "takes 2 inputs"):
                 session.run(x)
 
+    def test_arrays_like_those_before_take_a_shorter_way_to_the_same_bits(self):
+        net, random = small(), np.random.default_rng(3)
+        with net.session(max_batch=4) as session:
+            for case in range(300):
+                n, dtype = int(random.integers(1, 4)), random.choice(["f4", "f8", "i2", ">f4"])
+                x = (random.normal(size=(n, 8)) * 9).astype(dtype)
+                x = x[:, ::2] if random.random() < 0.3 else np.ascontiguousarray(x[:, :4])
+                x.flags.writeable = random.random() < 0.7
+                places = [None, np.empty((n, 3), "f4"), np.empty((n, 6), "f4")[:, ::2]]
+                out = places[int(random.integers(3))]
+                if x.dtype.byteorder == ">" or (out is not None and not out.flags.c_contiguous):
+                    with self.assertRaises((TypeError, loom.InvalidArgumentError)):
+                        session.run(x, out)
+                    continue
+                with self.subTest(case=case, dtype=dtype, strides=x.strides):
+                    y = session.run(x, out)
+                    self.assertTrue(out is None or y is out)
+                    self.assertTrue(same_bits(np.ascontiguousarray(y), net.predict(x)))
+            x = np.ones((2, 4), np.float32)
+            kept = [session.run(x * i) for i in range(3)]
+            self.assertTrue(all(same_bits(y, net.predict(x * i)) for i, y in enumerate(kept)))
+            with self.assertRaises(ValueError):  # may not be written
+                fixed = np.empty((2, 3), np.float32)
+                fixed.flags.writeable = False
+                session.run(x, fixed)
+        with self.assertRaises(ValueError):  # closed
+            session.run(x)
+
     def test_a_stateful_session_goes_on(self):
         net = loom.Sequential([loom.Rnn(2, 3), loom.Dense(3, 1)], input=(4, 2))
         x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 4, 2)

@@ -4,10 +4,13 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Type, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Type, TypeVar
 
 from . import _ffi
 from .errors import BY_CODE, LoomError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _NAMES = {"win32": "loom.dll", "darwin": "libloom.dylib"}
 
@@ -114,7 +117,7 @@ class FileBytes:
         self.arguments = (self.kept, len(self.kept), encoded(name))
 
 
-def is_bytes(source: Any) -> bool:
+def is_bytes(source: object) -> "TypeIs[bytes | bytearray | memoryview]":
     return isinstance(source, (bytes, bytearray, memoryview))
 
 

@@ -3,7 +3,7 @@
 import ctypes
 import sys
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _ffi
 from ._library import (
@@ -80,7 +80,7 @@ class Engine(Handle):
         """Bytes that networks, models, sessions and trainers of this engine hold now: weights,
         sessions, training, their total, its peak, and mapped weights, which are not in it."""
         held = report(_ffi.loom_memory, lib.loom_engine_get_memory, self.handle)
-        return {name: getattr(held, name) for name, _ in held._fields_[1:]}
+        return {row[0]: getattr(held, row[0]) for row in held._fields_[1:]}
 
     def __repr__(self) -> str:
         if self.closed:
@@ -89,7 +89,7 @@ class Engine(Handle):
         return f"<loom.Engine {info['device']}, {info['isa']}, {info['threads']} threads>"
 
 
-_sinks = []  # models and networks outlive their engine, and go on to tell
+_sinks: List[Any] = []  # models and networks outlive their engine, and go on to tell
 
 
 def _log_sink(log: Optional[Callable[[str, str], Any]]) -> Any:
@@ -101,15 +101,14 @@ def _log_sink(log: Optional[Callable[[str, str], Any]]) -> Any:
         try:
             wanted(name_of(_ffi.LOG_LEVEL, level), line.decode("utf-8", "replace"))
         except Exception as error:  # nobody is there to take it
-            sys.unraisablehook(
-                SimpleNamespace(
-                    exc_type=type(error),
-                    exc_value=error,
-                    exc_traceback=error.__traceback__,
-                    err_msg="in the log of a loom.Engine",
-                    object=wanted,
-                )
+            unraisable: Any = SimpleNamespace(
+                exc_type=type(error),
+                exc_value=error,
+                exc_traceback=error.__traceback__,
+                err_msg="in the log of a loom.Engine",
+                object=wanted,
             )
+            sys.unraisablehook(unraisable)
         return 0
 
     made = _ffi.loom_log_fn(told)

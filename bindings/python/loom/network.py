@@ -19,6 +19,7 @@ from typing import (
 )
 
 from . import _ffi
+from ._direct import Direct
 from ._layer import Layer
 from ._library import (
     Callbacks,
@@ -39,6 +40,8 @@ from .engine import Engine, engine_handle
 from .errors import BadFileError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from .bridge.plan import Plan
+    from .bridge.proof import Proof
     from .training import Evaluation, History
 
 Path = Union[str, "os.PathLike[str]"]
@@ -59,6 +62,9 @@ class Network(Handle):
     """Training changes a network; sessions keep the weights that it had when they were made."""
 
     _FREE = "loom_network_free"
+    # Of a network that loom.absorb() made: the proof that it held, and what it was made of.
+    proof: "Proof | None" = None
+    plan: "Plan | None" = None
 
     # ---- making and files ------------------------------------------------------------------------
 
@@ -342,6 +348,7 @@ class Session(Handle):
 
     _FREE = "loom_session_free"
     _network: Optional[Network] = None
+    _direct: Optional[Direct] = None
 
     def run(self, x: Any, out: Any = None) -> Any:
         """Inputs [n, ...] to float32 outputs [n, ...], into `out` if that is given.
@@ -349,15 +356,23 @@ class Session(Handle):
         Networks of several inputs or outputs: a dict of the inputs by their names
         (Network.inputs) to a dict of all outputs.
         """
+        direct = self._direct
+        if direct is not None and self._handle:
+            found = direct.run(x, out)
+            if found is not None:
+                return found
         if isinstance(x, dict):
             return self._run_all(x)
         inputs = as_tensor(x)
         if out is None:
-            return result(handle_from(lib.loom_session_run, self.handle, inputs.pointer))
+            made = result(handle_from(lib.loom_session_run, self.handle, inputs.pointer))
+            self._direct = Direct.after(self.handle, x, inputs, made)
+            return made
         place = as_tensor(out)
         if place.copied or (hasattr(out, "flags") and not out.flags.writeable):
             raise ValueError("'out' has to be an array that can be written in place")
         check(lib.loom_session_run_into(self.handle, inputs.pointer, place.pointer))
+        self._direct = Direct.after(self.handle, x, inputs, out)
         return out
 
     def _run_all(self, given: Dict[str, Any]) -> Dict[str, Any]:

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .engine import Engine
 from .layers import Dense
 from .network import Network, Sequential
-from .training import OPTIMIZERS, Dataset, Trainer
+from .optimizers import OPTIMIZERS
+from .training import Dataset, Trainer
 
 __all__ = ["LoomClassifier", "LoomRegressor"]
 
@@ -157,6 +158,8 @@ class LoomRegressor(RegressorMixin, _LoomEstimator):
 
     def fit(self, X: Any, y: Any) -> "LoomRegressor":
         """X: [n, features]; y: [n] or [n, outputs]."""
+        rows: Any
+        targets: Any
         rows, targets = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
         )

@@ -45,8 +45,7 @@ def absorb(
     proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
     if not proof.passed:
         raise ArithmeticError(f"the engine computes something else than the model: {proof.json()}")
-    network.proof = proof
-    network.plan = plan
+    network.proof, network.plan = proof, plan
     return network
 
 

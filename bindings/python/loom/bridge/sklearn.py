@@ -5,6 +5,7 @@ of its decision function otherwise; a transformer gives what transform() does; a
 [n, targets].
 """
 
+from importlib import import_module
 from typing import Any, Callable, Dict, List
 
 import numpy as np
@@ -25,9 +26,8 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 
 def plan_of(estimator: Any) -> Plan:
     """The plan of a fitted estimator; what has no rule is in its problems."""
-    import sklearn
-
-    plan = Plan("scikit-learn", sklearn.__version__, type(estimator).__name__)
+    version = import_module("sklearn").__version__
+    plan = Plan("scikit-learn", version, type(estimator).__name__)
     width = getattr(estimator, "n_features_in_", None)
     if width is None:
         plan.refuse(type(estimator).__name__, "it is not fitted: call fit() first")
@@ -39,9 +39,7 @@ def plan_of(estimator: Any) -> Plan:
 
 def native(estimator: Any, x: Any) -> Any:
     """What the estimator itself says, in the form that the absorbed network does."""
-    from sklearn.base import is_regressor
-
-    regresses = is_regressor(estimator)
+    regresses = import_module("sklearn.base").is_regressor(estimator)
     methods = ("predict_proba", "decision_function", "transform", "predict")
     for method in ("predict",) if regresses else methods:
         if hasattr(estimator, method):

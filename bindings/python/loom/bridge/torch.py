@@ -5,6 +5,7 @@ and buffers are read as they are at the time, in inference mode; the module's ow
 """
 
 import operator
+from importlib import import_module
 from typing import Any, Tuple
 
 import numpy as np
@@ -16,8 +17,7 @@ from .torch_graph import RULES, Graph
 
 def absorb_module(module: Any, inputs: Tuple[Any, ...]) -> Any:
     """The plan, the inputs as arrays, and what the module says of them (empty with problems)."""
-    import torch
-
+    torch: Any = import_module("torch")
     training = module.training
     try:
         module.eval()
@@ -36,8 +36,7 @@ def absorb_module(module: Any, inputs: Tuple[Any, ...]) -> Any:
 
 def _exported(module: Any, inputs: Tuple[Any, ...]) -> Any:
     """With an open batch where the module allows it; one of a single sample is shown as two."""
-    import torch
-
+    torch: Any = import_module("torch")
     batch = torch.export.Dim("batch", min=1)
     shown = tuple(torch.cat([i, i]) if i.dim() > 0 and i.shape[0] == 1 else i for i in inputs)
     dims = tuple({0: batch} if i.dim() > 0 else None for i in shown)

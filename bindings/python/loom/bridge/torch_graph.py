@@ -39,7 +39,7 @@ class Graph:
         """The name of a tensor of the plan; numbers and parameters become constants."""
         if hasattr(value, "op"):
             if value in self.names:
-                return self.names[value]
+                return str(self.names[value])
             return self.plan.constant(self.array(value))
         return self.plan.constant(np.float32(value), parameter=False)
 

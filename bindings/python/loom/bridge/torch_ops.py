@@ -93,7 +93,8 @@ def _(
     groups: int,
 ) -> str:
     if transposed:
-        return _transposed(g, x, weight, bias, stride, padding, output_padding, groups, dilation)
+        more = (bias, stride, padding, output_padding, groups, dilation)
+        return str(_transposed(g, x, weight, *more))
     return _convolution(g, x, weight, bias, stride, padding, dilation, groups)
 
 

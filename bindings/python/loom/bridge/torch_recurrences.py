@@ -28,7 +28,7 @@ def _recurrence(
     **attributes: Any,
 ) -> Tuple[str, List[List[str]]]:
     """Over x [time, batch, width]; the outputs, and the last states of every layer."""
-    each, directions, states = 4 if biased else 2, 2 if both else 1, []
+    each, directions, states, hidden = 4 if biased else 2, 2 if both else 1, [], 0
     for layer in range(layers):
         mats: List[List[Any]] = [[], [], []]
         for direction in range(directions):
