@@ -6,7 +6,7 @@
 set(LOOM_LEFT_OUT)
 set(LOOM_WITHOUT)
 if(NOT LOOM_ONNX)
-  list(APPEND LOOM_LEFT_OUT "^formats/onnx/")
+  list(APPEND LOOM_LEFT_OUT "^formats/onnx/" "^evaluate/")
 endif()
 if(NOT LOOM_ORIGINAL)
   list(APPEND LOOM_LEFT_OUT "^formats/original/")
@@ -34,7 +34,7 @@ if(LOOM_MINIMAL)
   if(LOOM_ARRAYS)
     message(FATAL_ERROR "LOOM_ARRAYS reads what training left, which LOOM_MINIMAL has no code for; leave one out")
   endif()
-  list(APPEND LOOM_LEFT_OUT "^mesh/" "^evolve/" "^insight/" "^capi/" "^lab/"
+  list(APPEND LOOM_LEFT_OUT "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^capi/" "^lab/"
     "^io/(append_file|array|csv|deflate|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory trained_model)

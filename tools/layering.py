@@ -44,6 +44,7 @@ ARROWS: dict[str, list[str]] = {
     "grammar": ["text"],
     "llm": ["bridge", "jinja", "grammar"],
     "formats/onnx": ["bridge"],
+    "evaluate": ["formats/onnx"],
     "formats/original": ["bridge"],
     "formats/universal": ["bridge"],
     "formats/config": ["llm"],
@@ -59,7 +60,7 @@ ARROWS: dict[str, list[str]] = {
     ],
     "evolve": ["convert"],
     "api": [
-        "chat", "evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu",
+        "chat", "evaluate", "evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu",
     ],
     "serve": ["api"],
     "capi": [],

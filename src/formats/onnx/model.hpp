@@ -3,6 +3,8 @@
 // numbers are those of onnx.proto.
 // Tensors that are read view the bytes of the file, which must outlive the model. Nothing a file
 // says names a path that is opened: tensors whose data lie in other files are refused.
+// Networks know tensors of the plain types alone; what also runs subgraphs, functions and narrow
+// types (src/evaluate) asks for OnnxReading::everything.
 #pragma once
 
 #include <span>
@@ -29,12 +31,24 @@ enum class OnnxType : int32_t {
   f64 = 11,
   u32 = 12,
   u64 = 13,
-  bf16 = 16
+  bf16 = 16,
+  // Read only by OnnxReading::everything.
+  f8e4m3fn = 17,
+  f8e4m3fnuz = 18,
+  f8e5m2 = 19,
+  f8e5m2fnuz = 20,
+  u4 = 21,
+  i4 = 22,
+  f4e2m1 = 23,
+  f8e8m0 = 24,
+  u2 = 25,
+  i2 = 26
 };
 std::string_view onnx_type_name(OnnxType type);
-size_t onnx_type_bytes(OnnxType type);  // 0: none that Loom reads
+size_t onnx_type_bytes(OnnxType type);  // of the plain types; 0: none of them
+int onnx_type_bits(OnnxType type);      // of every type above; 0: another
 
-// Row-major little-endian values.
+// Row-major little-endian values; those below 8 bits lie side by side, the first lowest.
 struct OnnxTensor {
   std::string name;
   OnnxType type = OnnxType::f32;
@@ -60,11 +74,16 @@ enum class OnnxAttributeType : int32_t {
   integer = 2,
   text = 3,
   tensor = 4,
+  graph = 5,
   reals = 6,
   integers = 7,
   texts = 8,
-  tensors = 9
+  tensors = 9,
+  graphs = 10,
+  type = 13
 };
+
+struct OnnxGraph;
 
 struct OnnxAttribute {
   std::string name;
@@ -76,6 +95,8 @@ struct OnnxAttribute {
   std::vector<int64_t> integers;
   std::vector<std::string> texts;
   std::vector<OnnxTensor> tensors;  // one of OnnxAttributeType::tensor
+  std::vector<OnnxGraph> graphs;    // one of OnnxAttributeType::graph
+  std::string reference;            // inside of a function: which attribute of its call holds it
 };
 
 struct OnnxNode {
@@ -91,8 +112,12 @@ struct OnnxDim {
   std::string symbol;
 };
 
+// What a value is: a tensor, a list of them, or perhaps none of either.
+enum class OnnxKind : uint8_t { tensor, sequence, optional };
+
 struct OnnxValue {
   std::string name;
+  OnnxKind kind = OnnxKind::tensor;
   OnnxType type = OnnxType::f32;
   bool has_shape = false;
   std::vector<OnnxDim> shape;
@@ -105,13 +130,25 @@ struct OnnxGraph {
   std::vector<OnnxValue> inputs, outputs, values;
 };
 
+// An operator that a model defines by others.
+struct OnnxFunction {
+  std::string name, domain;
+  std::vector<std::string> inputs, outputs;
+  std::vector<OnnxAttribute> defaults;
+  std::vector<OnnxNode> nodes;
+  std::vector<std::pair<std::string, int64_t>> opsets;
+};
+
 struct OnnxModel {
   int64_t ir_version = 0;
   std::string producer, producer_version;
   std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("" is ONNX itself), version
   std::vector<std::pair<std::string, std::string>> metadata;
   OnnxGraph graph;
+  std::vector<OnnxFunction> functions;
 };
+
+enum class OnnxReading : uint8_t { plain, everything };
 
 // Caps, per list.
 constexpr size_t kMaxOnnxNodes = size_t{1} << 20;
@@ -120,11 +157,14 @@ constexpr size_t kMaxOnnxNames = size_t{1} << 16;  // inputs or outputs of one n
 constexpr size_t kMaxOnnxAttributes = 1024;        // of one node
 constexpr size_t kMaxOnnxOpsets = 256;
 constexpr size_t kMaxOnnxRank = 8;
+constexpr size_t kMaxOnnxFunctions = 4096;
+constexpr int kMaxOnnxDepth = 16;  // of graphs in graphs
 constexpr uint64_t kMaxOnnxFile = (uint64_t{1} << 31) - 1;  // what protobuf itself allows
 
-// Errors: bad_file with the byte; unsupported (subgraphs, sparse tensors, functions, external data,
-// types we do not know), naming the node or tensor.
-Result<OnnxModel> parse_onnx(std::span<const std::byte> file, const std::string& where);
+// Errors: bad_file with the byte; unsupported (sparse tensors, strings, external data, types we do
+// not know; of plain reading also subgraphs, functions, sequences), naming the node or tensor.
+Result<OnnxModel> parse_onnx(std::span<const std::byte> file, const std::string& where,
+                             OnnxReading reading = OnnxReading::plain);
 // The bytes of the file: equal models are equal bytes. Errors: more than 2 GB.
 Result<std::string> onnx_bytes(const OnnxModel& model);
 

@@ -12,14 +12,33 @@ namespace {
 struct OnnxTypeRow {
   OnnxType type;
   std::string_view name;
-  size_t bytes;
+  int bits;
+  bool plain;  // also of networks
 };
 constexpr OnnxTypeRow kOnnxTypes[] = {
-    {OnnxType::f32, "float", 4},     {OnnxType::u8, "uint8", 1},     {OnnxType::i8, "int8", 1},
-    {OnnxType::u16, "uint16", 2},    {OnnxType::i16, "int16", 2},    {OnnxType::i32, "int32", 4},
-    {OnnxType::i64, "int64", 8},     {OnnxType::boolean, "bool", 1}, {OnnxType::f16, "float16", 2},
-    {OnnxType::f64, "double", 8},    {OnnxType::u32, "uint32", 4},   {OnnxType::u64, "uint64", 8},
-    {OnnxType::bf16, "bfloat16", 2},
+    {OnnxType::f32, "float", 32, true},
+    {OnnxType::u8, "uint8", 8, true},
+    {OnnxType::i8, "int8", 8, true},
+    {OnnxType::u16, "uint16", 16, true},
+    {OnnxType::i16, "int16", 16, true},
+    {OnnxType::i32, "int32", 32, true},
+    {OnnxType::i64, "int64", 64, true},
+    {OnnxType::boolean, "bool", 8, true},
+    {OnnxType::f16, "float16", 16, true},
+    {OnnxType::f64, "double", 64, true},
+    {OnnxType::u32, "uint32", 32, true},
+    {OnnxType::u64, "uint64", 64, true},
+    {OnnxType::bf16, "bfloat16", 16, true},
+    {OnnxType::f8e4m3fn, "float8e4m3fn", 8, false},
+    {OnnxType::f8e4m3fnuz, "float8e4m3fnuz", 8, false},
+    {OnnxType::f8e5m2, "float8e5m2", 8, false},
+    {OnnxType::f8e5m2fnuz, "float8e5m2fnuz", 8, false},
+    {OnnxType::f8e8m0, "float8e8m0", 8, false},
+    {OnnxType::u4, "uint4", 4, false},
+    {OnnxType::i4, "int4", 4, false},
+    {OnnxType::f4e2m1, "float4e2m1", 4, false},
+    {OnnxType::u2, "uint2", 2, false},
+    {OnnxType::i2, "int2", 2, false},
 };
 
 template <class T, class Out, class Convert>
@@ -58,7 +77,14 @@ std::string_view onnx_type_name(OnnxType type) {
 
 size_t onnx_type_bytes(OnnxType type) {
   for (const OnnxTypeRow& row : kOnnxTypes) {
-    if (row.type == type) return row.bytes;
+    if (row.type == type) return row.plain ? static_cast<size_t>(row.bits) / 8 : 0;
+  }
+  return 0;
+}
+
+int onnx_type_bits(OnnxType type) {
+  for (const OnnxTypeRow& row : kOnnxTypes) {
+    if (row.type == type) return row.bits;
   }
   return 0;
 }

@@ -16,6 +16,8 @@ ProtoWriter tensor(const OnnxTensor& t) {
   return out;
 }
 
+ProtoWriter graph(const OnnxGraph& g);
+
 ProtoWriter attribute(const OnnxAttribute& a) {
   ProtoWriter out;
   out.text(1, a.name);
@@ -32,6 +34,12 @@ ProtoWriter attribute(const OnnxAttribute& a) {
     case OnnxAttributeType::tensors:
       for (const OnnxTensor& t : a.tensors) out.message(10, tensor(t));
       break;
+    case OnnxAttributeType::graph:
+    case OnnxAttributeType::graphs:
+      for (const OnnxGraph& g : a.graphs)
+        out.message(a.type == OnnxAttributeType::graph ? 6 : 11, graph(g));
+      break;
+    case OnnxAttributeType::type: break;  // nothing that we make holds one
   }
   out.integer(20, static_cast<int64_t>(a.type));
   return out;

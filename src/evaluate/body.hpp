@@ -1,0 +1,57 @@
+// A graph made ready to run: names are places of a frame, constants are values, nodes are steps in
+// order with the operator that computes each. Made by plan.cpp, run by evaluator.cpp.
+#pragma once
+
+#include <deque>
+
+#include "evaluate/call.hpp"
+
+namespace loom::core::evaluate {
+
+// A row of the table of operators.
+struct Operator {
+  std::string_view domain;  // "": that of ONNX
+  std::string_view name;
+  Status (*run)(const Call&);
+  int least = 1, most = 1;       // inputs; most < 0: any number
+  std::string_view attributes;   // those that it knows, apart by spaces
+  enum : uint8_t { none = 0, lists = 1, random = 2, graphs = 4 };
+  uint8_t flags = none;  // lists: inputs may be sequences or absent; random: never a constant
+  // What it can make of constant inputs when the graph is opened; null: nothing.
+  Result<std::shared_ptr<const Prepared>> (*prepare)(const Call&) = nullptr;
+};
+// Null: there is none.
+const Operator* find_operator(std::string_view domain, std::string_view name);
+// All of them, for tables.
+std::span<const std::span<const Operator>> operator_families();
+
+struct Step {
+  const OnnxNode* node = nullptr;
+  const Operator* op = nullptr;
+  int64_t opset = 0;
+  std::vector<int> in, out;    // places; -1: left out
+  std::vector<int> around;     // read by graphs inside
+  std::vector<int> release;    // read for the last time
+  std::vector<std::unique_ptr<Body>> bodies;
+  std::shared_ptr<const Prepared> prepared;
+};
+
+struct Body {
+  std::vector<Slot> fixed;  // a place each; constants are there before the first step
+  std::vector<int> inputs, outputs;
+  std::vector<std::pair<int, int>> captures;  // place outside, place here
+  std::vector<Step> steps;
+};
+
+// Calls of functions that a model defines.
+extern const Operator kFunctionCall;
+
+// The graph and the functions of a model as steps. `kept` holds nodes that the model has not: those of
+// functions with the attributes of their calls. Errors: what is read and not there, and operators,
+// attributes and counts of inputs that are not known (unsupported, by name).
+Result<std::unique_ptr<Body>> plan(const OnnxModel& model, Runtime& rt,
+                                   std::deque<OnnxNode>& kept);
+Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt);
+Result<std::vector<Slot>> run_frame(const Body& body, std::vector<Slot> frame, Runtime& rt);
+
+}  // namespace loom::core::evaluate

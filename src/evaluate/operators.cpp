@@ -1,0 +1,27 @@
+// The table of operators: the rows of all families, by name. See body.hpp.
+#include <unordered_map>
+
+#include "evaluate/elementwise.hpp"
+
+namespace loom::core::evaluate {
+
+std::span<const std::span<const Operator>> operator_families() {
+  static const std::span<const Operator> kFamilies[] = {
+      unary_operators(),    pair_operators(),    cast_operators(),    shape_operators(),
+      layout_operators(),   gather_operators(),  reduce_operators(),  order_operators(),
+      product_operators(),  einsum_operators(),  conv_operators(),    pool_operators(),
+      norm_operators(),     control_operators(), sequence_operators(),
+  };
+  return kFamilies;
+}
+
+const Operator* find_operator(std::string_view domain, std::string_view name) {
+  for (const std::span<const Operator> family : operator_families()) {
+    for (const Operator& o : family) {
+      if (o.name == name && o.domain == domain) return &o;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace loom::core::evaluate

@@ -1,0 +1,231 @@
+// Shapes as values, and values as other shapes: nothing is moved here. See elementwise.hpp.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "evaluate/elementwise.hpp"
+
+namespace loom::core::evaluate {
+namespace {
+
+Status identity(const Call& c) {
+  c.out[0] = c.slot(0);
+  return {};
+}
+
+// Nothing is dropped when a graph is used; a mask, if asked for, is all true.
+Status dropout(const Call& c) {
+  if (c.has(2)) {
+    LOOM_ASSIGN(const double training, c.number(2, 0));
+    LOOM_ASSIGN(const double ratio, c.number(1, 0.5));
+    if (training != 0 && ratio != 0) return c.not_done("values dropped at random (training_mode)");
+  }
+  c.out[0] = c.slot(0);
+  if (!c.wants(1)) return {};
+  LOOM_ASSIGN(Value mask, c.make(OnnxType::boolean, c.value(0).dims));
+  std::memset(mask.data<uint8_t>(), 1, static_cast<size_t>(mask.count()));
+  return c.give(std::move(mask), 1);
+}
+
+Result<Value> list_value(const Call& c, const Dims& list, Dims dims) {
+  LOOM_ASSIGN(Value v, c.make(OnnxType::i64, std::move(dims)));
+  std::ranges::copy(list, v.data<int64_t>());
+  return v;
+}
+
+Status constant(const Call& c) {
+  if (c.node.attributes.size() != 1) return c.bad("must have one value");
+  const OnnxAttribute& a = c.node.attributes[0];
+  if (a.name == "value" && a.tensors.size() == 1) {
+    LOOM_ASSIGN(Value v, value_of(c.rt.memory, a.tensors[0]));
+    return c.give(std::move(v));
+  }
+  if (a.name == "value_int" || a.name == "value_ints") {
+    const bool one = a.name == "value_int";
+    LOOM_ASSIGN(Value v, one ? list_value(c, {a.integer}, {})
+                             : list_value(c, a.integers, {static_cast<int64_t>(a.integers.size())}));
+    return c.give(std::move(v));
+  }
+  if (a.name == "value_float" || a.name == "value_floats") {
+    const bool one = a.name == "value_float";
+    LOOM_ASSIGN(Value v, c.make(OnnxType::f32,
+                                one ? Dims{} : Dims{static_cast<int64_t>(a.reals.size())}));
+    if (one) *v.data<float>() = a.real;
+    else std::ranges::copy(a.reals, v.data<float>());
+    return c.give(std::move(v));
+  }
+  return c.not_done(cat("'", printable(a.name), "'"));
+}
+
+Status constant_of_shape(const Call& c) {
+  LOOM_ASSIGN(Dims dims, c.whole(0));
+  const OnnxAttribute* a = c.node.find("value");
+  if (a == nullptr || a->tensors.size() != 1) {
+    LOOM_ASSIGN(Value y, c.make(OnnxType::f32, std::move(dims)));
+    fill_zero(y);
+    return c.give(std::move(y));
+  }
+  LOOM_ASSIGN(const Value one, value_of(c.rt.memory, a->tensors[0]));
+  if (one.count() != 1) return c.bad("its value must be one number");
+  LOOM_ASSIGN(Value y, c.make(one.type, std::move(dims)));
+  fill(y, one);
+  return c.give(std::move(y));
+}
+
+Status shape_of(const Call& c) {
+  const Dims& dims = c.value(0).dims;
+  const auto rank = static_cast<int64_t>(dims.size());
+  const auto at = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
+  const int64_t start = at(c.integer("start", 0)), end = at(c.integer("end", rank));
+  Dims part;
+  if (start < end) part.assign(dims.begin() + start, dims.begin() + end);
+  const auto count = static_cast<int64_t>(part.size());
+  LOOM_ASSIGN(Value v, list_value(c, part, {count}));
+  return c.give(std::move(v));
+}
+
+Status size_of(const Call& c) {
+  LOOM_ASSIGN(Value v, list_value(c, {c.value(0).count()}, {}));
+  return c.give(std::move(v));
+}
+
+Status reshape(const Call& c) {
+  const Value& x = c.value(0);
+  Dims dims = c.list("shape");
+  if (c.has(1)) {
+    LOOM_ASSIGN(dims, c.whole(1));
+  }
+  const bool zeros = c.integer("allowzero", 0) != 0;
+  int64_t known = 1, open = -1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && !zeros) {
+      if (i >= x.dims.size()) return c.bad("a 0 in the shape where the input has no axis");
+      dims[i] = x.dims[i];
+    }
+    if (dims[i] < -1 || (dims[i] == -1 && open >= 0)) return c.bad("a shape that is none");
+    if (dims[i] == -1) open = static_cast<int64_t>(i);
+    else if (__builtin_mul_overflow(known, dims[i], &known)) return c.bad("too large a shape");
+  }
+  if (open >= 0) {
+    if (known == 0 || x.count() % known != 0) return c.bad("an extent that does not come out even");
+    dims[static_cast<size_t>(open)] = x.count() / known;
+    known = x.count();
+  }
+  if (known != x.count()) return c.bad(cat(x.count(), " values in a shape of ", known));
+  return c.give(x.seen_as(std::move(dims)));
+}
+
+Status flatten(const Call& c) {
+  const Value& x = c.value(0);
+  const int64_t given = c.integer("axis", 1);
+  const int64_t axis = given < 0 ? given + x.rank() : given;
+  if (axis < 0 || axis > x.rank()) return c.bad(cat("axis ", given));
+  const int64_t rows = product(x.dims, 0, static_cast<int>(axis));
+  return c.give(x.seen_as(Dims{rows, product(x.dims, static_cast<int>(axis), x.rank())}));
+}
+
+Result<Dims> axes_given(const Call& c) {
+  if (c.has(1)) return c.whole(1);
+  return c.list("axes");
+}
+
+Status squeeze(const Call& c) {
+  const Value& x = c.value(0);
+  LOOM_ASSIGN(const Dims list, axes_given(c));
+  LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, x.rank()));
+  const bool all = !c.has(1) && !c.given("axes");
+  Dims dims;
+  for (int a = 0; a < x.rank(); ++a) {
+    const int64_t extent = x.dims[static_cast<size_t>(a)];
+    const bool named = std::ranges::find(axes, a) != axes.end();
+    if (named && extent != 1) return c.bad(cat("axis ", a, " has an extent of ", extent));
+    if (!named && !(all && extent == 1)) dims.push_back(extent);
+  }
+  return c.give(x.seen_as(std::move(dims)));
+}
+
+Status unsqueeze(const Call& c) {
+  const Value& x = c.value(0);
+  LOOM_ASSIGN(const Dims list, axes_given(c));
+  const int rank = x.rank() + static_cast<int>(list.size());
+  if (rank > static_cast<int>(kMaxOnnxRank)) return c.not_done(cat("values of ", rank, " axes"));
+  LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, rank));
+  Dims dims;
+  size_t next = 0;
+  for (int a = 0; a < rank; ++a)
+    dims.push_back(std::ranges::find(axes, a) != axes.end() ? 1 : x.dims[next++]);
+  return c.give(x.seen_as(std::move(dims)));
+}
+
+template <class T>
+Status range_of(const Call& c, T start, T limit, T delta) {
+  if (delta == 0) return c.bad("a step of 0");
+  const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
+                                 static_cast<double>(delta));
+  if (!(count < 1e12)) return c.bad("too many values");
+  const auto n = std::max<int64_t>(0, static_cast<int64_t>(count));
+  LOOM_ASSIGN(Value y, c.make(sizeof(T) == 4                    ? OnnxType::f32
+                              : std::is_floating_point_v<T> ? OnnxType::f64
+                                                            : OnnxType::i64,
+                              {n}));
+  for (int64_t i = 0; i < n; ++i) y.data<T>()[i] = start + static_cast<T>(i) * delta;
+  return c.give_as(y, c.value(0).type);
+}
+
+Status range(const Call& c) {
+  LOOM_TRY(c.same_type(0, 1));
+  LOOM_TRY(c.same_type(0, 2));
+  const OnnxType type = c.value(0).type;
+  for (const size_t i : {0UL, 1UL, 2UL}) {
+    if (c.value(i).count() != 1) return c.bad("takes one number each");
+  }
+  OnnxType in = computing_type(type);
+  if (in == OnnxType::u64) in = OnnxType::i64;
+  LOOM_ASSIGN(const Value a, c.as(0, in));
+  LOOM_ASSIGN(const Value b, c.as(1, in));
+  LOOM_ASSIGN(const Value d, c.as(2, in));
+  const auto all = [&]<class T>(T) {
+    return range_of<T>(c, *a.data<T>(), *b.data<T>(), *d.data<T>());
+  };
+  if (in == OnnxType::f32) return all(float{});
+  return in == OnnxType::f64 ? all(double{}) : all(int64_t{});
+}
+
+Status eye_like(const Call& c) {
+  const Value& x = c.value(0);
+  if (x.rank() != 2) return c.bad("takes two axes");
+  const auto type = static_cast<OnnxType>(c.integer("dtype", static_cast<int64_t>(x.type)));
+  LOOM_ASSIGN(Value y, c.make(OnnxType::i64, x.dims));
+  fill_zero(y);
+  const int64_t k = c.integer("k", 0);
+  for (int64_t r = 0; r < x.dims[0]; ++r) {
+    if (k <= x.dims[1] && k >= -x.dims[0] && r + k >= 0 && r + k < x.dims[1])
+      y.data<int64_t>()[r * x.dims[1] + r + k] = 1;
+  }
+  if (element_bytes(type) == 0) return c.not_done("this dtype");
+  return c.give_as(y, type);
+}
+
+constexpr Operator kShapes[] = {
+    {"", "Identity", identity, 1, 1, "", Operator::lists},
+    {"", "Dropout", dropout, 1, 3, "seed ratio is_test"},
+    {"", "Constant", constant, 0, 0,
+     "value value_float value_floats value_int value_ints value_string value_strings"},
+    {"", "ConstantOfShape", constant_of_shape, 1, 1, "value"},
+    {"", "Shape", shape_of, 1, 1, "start end"},
+    {"", "Size", size_of, 1, 1, ""},
+    {"", "Reshape", reshape, 1, 2, "allowzero shape consumed_inputs"},
+    {"", "Flatten", flatten, 1, 1, "axis"},
+    {"", "Squeeze", squeeze, 1, 2, "axes"},
+    {"", "Unsqueeze", unsqueeze, 1, 2, "axes"},
+    {"", "Range", range, 3, 3, "stash_type"},
+    {"", "EyeLike", eye_like, 1, 1, "dtype k"},
+};
+
+}  // namespace
+
+std::span<const Operator> shape_operators() {
+  return kShapes;
+}
+
+}  // namespace loom::core::evaluate

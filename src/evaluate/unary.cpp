@@ -1,0 +1,292 @@
+// Functions of one value: the kernels of networks where they have one for f32, double precision
+// rounded once otherwise. See elementwise.hpp.
+#include <algorithm>
+#include <cmath>
+
+#include "base/dmath.hpp"
+#include "evaluate/elementwise.hpp"
+#include "evaluate/functions.hpp"
+
+namespace loom::core::evaluate {
+
+Result<Value> map_kernel(const Call& c, const Value& x, UnaryKind kind) {
+  LOOM_ASSIGN(Value y, c.make(OnnxType::f32, x.dims));
+  const int64_t n = x.count();
+  if (n == 0) return y;
+  auto* from = const_cast<float*>(x.data<float>());
+  LOOM_TRY(c.rt.recorder.unary({f32_vector(from, n), f32_vector(y.data<float>(), n), kind}));
+  LOOM_TRY(c.rt.recorder.flush());
+  return y;
+}
+
+Result<Value> map_real(const Call& c, const Value& x, double (*f)(double)) {
+  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
+  with_real(x.type, [&]<class T>(T) {
+    const T* from = x.data<T>();
+    T* to = y.data<T>();
+    c.parallel(x.count(), 20, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        to[i] = static_cast<T>(f(static_cast<double>(from[i])));
+    });
+  });
+  return y;
+}
+
+namespace {
+
+Status only_real(const Call& c) {
+  return is_real(c.value(0).type) ? Status{} : c.bad("takes floats");
+}
+
+template <double (*F)(double)>
+Status by_function(const Call& c) {
+  LOOM_TRY(only_real(c));
+  LOOM_ASSIGN(const Value x, c.widened(0));
+  LOOM_ASSIGN(const Value y, map_real(c, x, F));
+  return c.give_as(y, c.value(0).type);
+}
+
+template <UnaryKind K, double (*F)(double)>
+Status by_kernel(const Call& c) {
+  LOOM_TRY(only_real(c));
+  LOOM_ASSIGN(const Value x, c.widened(0));
+  if (x.type != OnnxType::f32) return by_function<F>(c);
+  LOOM_ASSIGN(const Value y, map_kernel(c, x, K));
+  return c.give_as(y, c.value(0).type);
+}
+
+// y = f(x) for a functor over any computing type.
+template <class F>
+Status by_functor(const Call& c, F f) {
+  LOOM_ASSIGN(const Value x, c.widened(0));
+  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
+  with_type(x.type, [&]<class T>(T) {
+    const T* from = x.data<T>();
+    T* to = y.data<T>();
+    c.parallel(x.count(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = f(from[i]);
+    });
+  });
+  return c.give_as(y, c.value(0).type);
+}
+template <class F>
+Status by_real_functor(const Call& c, F f) {
+  LOOM_TRY(only_real(c));
+  return by_functor(c, [&]<class T>(T v) {
+    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(f(v));
+    return v;
+  });
+}
+
+double sigmoid_of(double x) {
+  return x >= 0 ? 1 / (1 + dmath::exp(-x)) : dmath::exp(x) / (1 + dmath::exp(x));
+}
+double silu_of(double x) { return x * sigmoid_of(x); }
+double softplus_of(double x) {
+  return std::max(x, 0.0) + dmath::log1p(dmath::exp(-std::abs(x)));
+}
+double mish_of(double x) { return x * dmath::tanh(softplus_of(x)); }
+double hard_swish_of(double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }
+double square_root(double x) { return std::sqrt(x); }
+double reciprocal_of(double x) { return 1 / x; }
+double softsign_of(double x) { return x / (1 + std::abs(x)); }
+double gelu_of(double x) { return x * dmath::normal_cdf(x); }
+double gelu_tanh_of(double x) {
+  return 0.5 * x * (1 + dmath::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+double floor_of(double x) { return std::floor(x); }
+double ceil_of(double x) { return std::ceil(x); }
+double round_of(double x) { return std::nearbyint(x); }
+
+Status relu(const Call& c) {
+  return by_functor(c, []<class T>(T v) { return v < T{} ? T{} : v; });
+}
+Status negative(const Call& c) {
+  return by_functor(c, []<class T>(T v) {
+    if constexpr (std::is_floating_point_v<T>) return -v;
+    else return static_cast<T>(uint64_t{} - static_cast<uint64_t>(v));
+  });
+}
+Status absolute(const Call& c) {
+  return by_functor(c, []<class T>(T v) {
+    if constexpr (std::is_floating_point_v<T>) return std::abs(v);
+    else if constexpr (std::is_signed_v<T>)
+      return v < 0 ? static_cast<T>(uint64_t{} - static_cast<uint64_t>(v)) : v;
+    else return v;
+  });
+}
+Status sign_of(const Call& c) {
+  return by_functor(c, []<class T>(T v) {
+    return v > T{} ? T{1} : v < T{} ? static_cast<T>(-1) : v == v ? T{} : v;
+  });
+}
+
+Status leaky_relu(const Call& c) {
+  const auto alpha = static_cast<float>(c.real("alpha", 0.01F));
+  return by_real_functor(c, [=]<class T>(T v) { return v < 0 ? static_cast<T>(alpha) * v : v; });
+}
+Status elu(const Call& c) {
+  const double alpha = c.real("alpha", 1.0);
+  return by_real_functor(c, [=](double v) { return v < 0 ? alpha * dmath::expm1(v) : v; });
+}
+Status selu(const Call& c) {
+  const double alpha = c.real("alpha", 1.67326319217681884765625);
+  const double gamma = c.real("gamma", 1.05070102214813232421875);
+  return by_real_functor(c, [=](double v) {
+    return gamma * (v < 0 ? alpha * dmath::expm1(v) : v);
+  });
+}
+Status celu(const Call& c) {
+  const double alpha = c.real("alpha", 1.0);
+  return by_real_functor(
+      c, [=](double v) { return v < 0 ? alpha * dmath::expm1(v / alpha) : v; });
+}
+Status hard_sigmoid(const Call& c) {
+  const auto alpha = static_cast<float>(c.real("alpha", 0.2F));
+  const auto beta = static_cast<float>(c.real("beta", 0.5F));
+  return by_real_functor(c, [=]<class T>(T v) {
+    const T y = static_cast<T>(alpha) * v + static_cast<T>(beta);
+    return y < 0 ? T{} : y > 1 ? T{1} : y;
+  });
+}
+Status thresholded_relu(const Call& c) {
+  const double alpha = c.real("alpha", 1.0);
+  return by_real_functor(c, [=]<class T>(T v) { return v > static_cast<T>(alpha) ? v : T{}; });
+}
+Status shrink(const Call& c) {
+  const double lambda = c.real("lambd", 0.5), bias = c.real("bias", 0.0);
+  return by_functor(c, [=]<class T>(T v) {
+    const auto x = static_cast<double>(v);
+    return static_cast<T>(x < -lambda ? x + bias : x > lambda ? x - bias : 0);
+  });
+}
+Status swish(const Call& c) {
+  const double alpha = c.real("alpha", 1.0);
+  if (alpha == 1) return by_kernel<UnaryKind::silu, silu_of>(c);
+  return by_real_functor(c, [=](double v) { return v * sigmoid_of(alpha * v); });
+}
+Status gelu(const Call& c) {
+  const std::string how = c.text("approximate", "none");
+  if (how == "tanh") return by_kernel<UnaryKind::gelu_tanh, gelu_tanh_of>(c);
+  if (how != "none") return c.not_done(cat("approximate '", printable(how), "'"));
+  return by_kernel<UnaryKind::gelu_erf, gelu_of>(c);
+}
+
+Status not_of(const Call& c) {
+  if (c.value(0).type != OnnxType::boolean) return c.bad("takes bool");
+  LOOM_ASSIGN(Value y, c.make(OnnxType::boolean, c.value(0).dims));
+  const auto* from = c.value(0).data<uint8_t>();
+  for (int64_t i = 0, n = y.count(); i < n; ++i) y.data<uint8_t>()[i] = from[i] == 0 ? 1 : 0;
+  return c.give(std::move(y));
+}
+
+template <class F>
+Status float_test(const Call& c, F f) {
+  LOOM_TRY(only_real(c));
+  LOOM_ASSIGN(const Value x, c.as(0, OnnxType::f64));
+  LOOM_ASSIGN(Value y, c.make(OnnxType::boolean, x.dims));
+  for (int64_t i = 0, n = y.count(); i < n; ++i)
+    y.data<uint8_t>()[i] = f(x.data<double>()[i]) ? 1 : 0;
+  return c.give(std::move(y));
+}
+Status is_nan(const Call& c) {
+  return float_test(c, [](double v) { return std::isnan(v); });
+}
+Status is_inf(const Call& c) {
+  const bool below = c.integer("detect_negative", 1) != 0;
+  const bool above = c.integer("detect_positive", 1) != 0;
+  return float_test(
+      c, [=](double v) { return std::isinf(v) && (v < 0 ? below : above); });
+}
+
+Status bitwise_not(const Call& c) {
+  if (!is_whole(c.value(0).type)) return c.bad("takes whole numbers");
+  return by_functor(c, []<class T>(T v) {
+    if constexpr (std::is_floating_point_v<T>) return v;
+    else return static_cast<T>(~v);
+  });
+}
+
+// The limits are inputs, or before opset 11 attributes.
+Status clip(const Call& c) {
+  LOOM_ASSIGN(const Value x, c.widened(0));
+  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
+  Value limits[2];
+  for (const size_t k : {1UL, 2UL}) {
+    if (!c.has(k)) continue;
+    LOOM_TRY(c.same_type(0, k));
+    if (c.value(k).count() != 1) return c.bad("limits must be one number each");
+    LOOM_ASSIGN(limits[k - 1], c.widened(k));
+  }
+  with_type(x.type, [&]<class T>(T) {
+    bool low_given = c.has(1) || c.given("min"), high_given = c.has(2) || c.given("max");
+    T low = c.has(1) ? *limits[0].template data<T>() : static_cast<T>(c.real("min", 0));
+    T high = c.has(2) ? *limits[1].template data<T>() : static_cast<T>(c.real("max", 0));
+    const T* from = x.data<T>();
+    T* to = y.data<T>();
+    c.parallel(x.count(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T v = from[i];
+        if (low_given) v = v < low ? low : v;
+        if (high_given) v = v > high ? high : v;
+        to[i] = v;
+      }
+    });
+  });
+  return c.give_as(y, c.value(0).type);
+}
+
+using K = UnaryKind;
+constexpr Operator kUnary[] = {
+    {"", "Relu", relu, 1, 1, ""},
+    {"", "Sigmoid", by_kernel<K::sigmoid, sigmoid_of>, 1, 1, ""},
+    {"", "Tanh", by_kernel<K::tanh, dmath::tanh>, 1, 1, ""},
+    {"", "Exp", by_kernel<K::exp, dmath::exp>, 1, 1, ""},
+    {"", "Log", by_function<log_of>, 1, 1, ""},
+    {"", "Sqrt", by_kernel<K::sqrt, square_root>, 1, 1, ""},
+    {"", "Reciprocal", by_kernel<K::reciprocal, reciprocal_of>, 1, 1, ""},
+    {"", "Softplus", by_kernel<K::softplus, softplus_of>, 1, 1, ""},
+    {"", "Mish", by_kernel<K::mish, mish_of>, 1, 1, ""},
+    {"", "HardSwish", by_kernel<K::hard_swish, hard_swish_of>, 1, 1, ""},
+    {"", "Softsign", by_function<softsign_of>, 1, 1, ""},
+    {"", "Erf", by_function<dmath::erf>, 1, 1, ""},
+    {"", "Sin", by_function<dmath::sin>, 1, 1, ""},
+    {"", "Cos", by_function<dmath::cos>, 1, 1, ""},
+    {"", "Tan", by_function<tan>, 1, 1, ""},
+    {"", "Asin", by_function<asin>, 1, 1, ""},
+    {"", "Acos", by_function<acos>, 1, 1, ""},
+    {"", "Atan", by_function<atan>, 1, 1, ""},
+    {"", "Sinh", by_function<sinh>, 1, 1, ""},
+    {"", "Cosh", by_function<cosh>, 1, 1, ""},
+    {"", "Asinh", by_function<asinh>, 1, 1, ""},
+    {"", "Acosh", by_function<acosh>, 1, 1, ""},
+    {"", "Atanh", by_function<atanh>, 1, 1, ""},
+    {"", "Floor", by_function<floor_of>, 1, 1, ""},
+    {"", "Ceil", by_function<ceil_of>, 1, 1, ""},
+    {"", "Round", by_function<round_of>, 1, 1, ""},
+    {"", "Neg", negative, 1, 1, ""},
+    {"", "Abs", absolute, 1, 1, ""},
+    {"", "Sign", sign_of, 1, 1, ""},
+    {"", "LeakyRelu", leaky_relu, 1, 1, "alpha"},
+    {"", "Elu", elu, 1, 1, "alpha"},
+    {"", "Selu", selu, 1, 1, "alpha gamma"},
+    {"", "Celu", celu, 1, 1, "alpha"},
+    {"", "HardSigmoid", hard_sigmoid, 1, 1, "alpha beta"},
+    {"", "ThresholdedRelu", thresholded_relu, 1, 1, "alpha"},
+    {"", "Shrink", shrink, 1, 1, "bias lambd"},
+    {"", "Swish", swish, 1, 1, "alpha"},
+    {"", "Gelu", gelu, 1, 1, "approximate"},
+    {"", "Not", not_of, 1, 1, ""},
+    {"", "IsNaN", is_nan, 1, 1, ""},
+    {"", "IsInf", is_inf, 1, 1, "detect_negative detect_positive"},
+    {"", "BitwiseNot", bitwise_not, 1, 1, ""},
+    {"", "Clip", clip, 1, 3, "min max"},
+};
+
+}  // namespace
+
+std::span<const Operator> unary_operators() {
+  return kUnary;
+}
+
+}  // namespace loom::core::evaluate
