@@ -130,6 +130,10 @@ void TrainFlags::add_files(Command verb) {
       verb.option("--checkpoint", checkpoint,
                   "Save the run after each epoch: .entity (with hashes), or .safetensors");
   parts.excludes(file);
+  verb.option("--checkpoint-every", checkpoint_every,
+              "Save it after so many batches within an epoch too")
+      .range(1, kMany)
+      .needs(file);
   verb.flag("--resume", resume, "Go on from the checkpoint").needs(file);
   verb.option("--plot", plot, "Write the loss curve: .svg").excludes(parts);
   verb.option("--layer-stats", layer_stats,
@@ -200,6 +204,10 @@ void TrainFlags::add_method(Command verb) {
   verb.option("--class-weights", class_weights,
               "What each class counts in the loss: 1,2.5,1; or balanced, by how rare it is");
   verb.flag("--balance", balance, "Show every class equally often in an epoch, by --seed");
+  verb.option("--augment", augment,
+              "Change training samples anew in every epoch, by --seed: flip:SHARE, flip_vertical,\n"
+              "crop:PIXELS, rotate:DEGREES, scale:SHARE, brightness:SHARE, contrast, saturation,\n"
+              "mixup:ALPHA, cutmix:ALPHA; as crop:2,rotate:10 (docs/training.md)");
   verb.option("--freeze", freeze,
               "Parameters that keep their values, by the paths that loom info shows; * is any "
               "text: '(0, 0, 0, *)/weight'; may be repeated")
@@ -381,6 +389,7 @@ Result<TrainerOptions> TrainFlags::options() const {
   }
   LOOM_TRY(parse_class_weights(class_weights, o));
   o.balance = balance;
+  LOOM_ASSIGN(o.augment, parse_augment(augment));
   o.metrics = metrics;
   o.freeze = freeze;
   for (const std::string& rule : rate_for) {
@@ -424,6 +433,7 @@ FitOptions TrainFlags::fitting() const {
   o.epochs = epochs;
   o.early_stop = early_stop;
   o.checkpoint = checkpoint;
+  o.checkpoint_every = checkpoint_every;
   o.resume = resume;
   o.best = best;
   return o;

@@ -20,7 +20,7 @@ struct TrainFlags {
   int64_t warmup = 0, every = 10, patience = 5;
   std::vector<int64_t> milestones, heads;
   std::vector<std::string> freeze, rate_for, metrics;
-  std::string class_weights;
+  std::string class_weights, augment;
   bool balance = false;
   double ema = 0;
   int64_t swa = 0;
@@ -32,7 +32,7 @@ struct TrainFlags {
   uint64_t seed = 1;
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
   bool carry_feedback = false;
-  int64_t grad_checkpoint = 0, folds = 0, blank = 0;
+  int64_t grad_checkpoint = 0, checkpoint_every = 0, folds = 0, blank = 0;
   std::string checkpoint, output, best, plot, layer_stats, rule_stats, tensorboard;
   std::vector<std::string> telemetry;
 

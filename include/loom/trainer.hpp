@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "loom/augment.hpp"
 #include "loom/dataset.hpp"
 #include "loom/export.hpp"
 #include "loom/network.hpp"
@@ -168,6 +169,7 @@ struct TrainerOptions {
   std::vector<float> class_weights{};
   bool balanced_weights = false;
   bool balance = false;
+  Augment augment{};  // of the samples of fit(), not of validation and train_step()
   // Of validation and evaluate(): accuracy, topK (as top3), macro_f1, auc, ece of class labels;
   // accuracy, auc, ece, bce of targets 0 and 1; mae, r2 of numbers. docs/training.md
   std::vector<std::string> metrics{};
@@ -268,10 +270,11 @@ struct FitOptions {
   int64_t epochs = 10;     // in all; those done before (resume) count
   int64_t early_stop = 0;  // epochs without a better loss; 0: never
   std::string
-      checkpoint{};        // file written after each epoch; the one before is kept as PATH.previous
-  bool resume = false;     // go on from that file, with the bits of a run that never stopped
-  std::string best{};      // file of the weights with the least loss
-  bool keep_best = false;  // at the end the network has the best weights, not the last
+      checkpoint{};  // file written after each epoch; the one before is kept as PATH.previous
+  int64_t checkpoint_every = 0;  // batches after which it is written within an epoch too; 0: never
+  bool resume = false;           // go on from that file, with the bits of a run that never stopped
+  std::string best{};            // file of the weights with the least loss
+  bool keep_best = false;        // at the end the network has the best weights, not the last
   // After each batch and each epoch; false stops with Code::cancelled. What was trained stays.
   std::function<bool(int64_t done, int64_t steps, double loss)> on_batch{};
   std::function<bool(const Epoch&)> on_epoch{};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "api/mesh_impl.hpp"
+#include "api/own_loss.hpp"
 #include "api/trainer_options.hpp"
 #include "base/text.hpp"
 #include "io/file.hpp"
@@ -201,6 +202,8 @@ Status Trainer::Impl::create(const core::Dataset& data) {
   Engine::Impl& impl = engine.impl();
   const std::string where = net.origin != nullptr ? net.origin->path : "";
   LOOM_TRY(core::check_parameters(net.model.network, kCopies, impl.budget(), where));
+  plan.augment.shift = net.model.normalization.shift;
+  plan.augment.factor = net.model.normalization.scale;
   if (net.fresh) plan.start_seed = net.seed;  // the values that the network was packed from
   LOOM_ASSIGN(trainer,
               core::Trainer::create(net.model.network.grid, data, plan, *impl.ops, impl.pool));
@@ -225,52 +228,6 @@ Result<const core::Dataset*> Trainer::Impl::seen(const Dataset& data, core::Data
   return &copy;
 }
 
-namespace {
-
-// The outputs of the samples that there are as a tensor of the caller, and what it makes of them
-// back into those of the step.
-Result<double> ask_own_loss(const Trainer::OwnLoss& loss, const Shape& shape, const core::Tensor& y,
-                            const core::Tensor& dy) {
-  const int64_t count = element_count(shape), cols = y.cols();
-  LOOM_ASSIGN(Tensor outputs, Tensor::zeros(shape));
-  LOOM_ASSIGN(Tensor gradients, Tensor::zeros(shape));
-  LOOM_ASSIGN(const std::span<float> seen, outputs.mutable_values<float>());
-  for (int64_t r = 0; r < count / cols; ++r)
-    std::copy_n(y.f32_row(r), cols, seen.data() + r * cols);
-  LOOM_ASSIGN(const double value, loss(outputs, gradients));
-  if (gradients.dtype() != DType::float32 || gradients.shape() != shape) {
-    return invalid(cat("the gradients are ", dtype_name(gradients.dtype()), " ",
-                       shape_text(gradients.shape()), ", must be float32 ", shape_text(shape)));
-  }
-  LOOM_ASSIGN(const std::span<const float> given, gradients.values<float>());
-  for (int64_t r = 0; r < count / cols; ++r)
-    std::copy_n(given.data() + r * cols, cols, dy.f32_row(r));
-  return value;
-}
-
-// Targets that a trainer is made with where the caller's loss needs none.
-Status add_placeholders(const core::Network& network, bool labels, core::Dataset& samples) {
-  const int64_t rows = network.output().rows() / network.output()[0] * samples.samples;
-  const int64_t values = rows * (labels ? 1 : network.output().last());
-  if (labels) {
-    samples.labels.assign(static_cast<size_t>(values), 0);
-    samples.classes = 1;
-  } else {
-    samples.targets.assign(static_cast<size_t>(values), 0.0f);
-    samples.outputs = values / samples.samples;
-  }
-  return samples.check();
-}
-
-// The same of ctc: one label that is not the blank.
-Status add_sequences(const core::LossSpec& loss, core::Dataset& samples) {
-  samples.labels.assign(static_cast<size_t>(samples.samples), loss.blank == 0 ? 1 : 0);
-  samples.classes = 2;
-  return samples.check();
-}
-
-}  // namespace
-
 Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& loss, double rate) {
   core::Dataset copy;
   if (!trainer) {
@@ -282,8 +239,8 @@ Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& 
     LOOM_ASSIGN(const auto weights, network.impl().weights());
     const bool learned = options.loss == Loss::automatic && network.impl().trained;
     const core::LossSpec& spec = learned ? model().loss : plan.step.loss;
-    LOOM_TRY(spec.sequence() ? add_sequences(spec, made.data)
-                             : add_placeholders(*weights, labels, made.data));
+    LOOM_TRY(spec.sequence() ? core::add_sequences(spec, made.data)
+                             : core::add_placeholders(*weights, labels, made.data));
     const Dataset first(std::make_shared<Dataset::Impl>(std::move(made)));
     LOOM_TRY(prepare(first));
     LOOM_ASSIGN(const core::Dataset* samples, seen(first, copy));
@@ -296,7 +253,7 @@ Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& 
   LOOM_ASSIGN(
       const core::StepResult done,
       trainer->train_given(*samples, rate, [&](const core::Tensor& y, const core::Tensor& dy) {
-        return ask_own_loss(loss, shape, y, dy);
+        return core::ask_own_loss(loss, shape, y, dy);
       }));
   trained();
   return StepReport{done.loss, done.updated};
@@ -359,7 +316,14 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   };
   Result<core::EpochReport> report = [&] {
     const Turn turn(*this);
-    return trainer->epoch(train, validation, on_step, o.on_validation);
+    const auto save = [&] {
+      return keep(o, o.checkpoint, [this](const std::string& path) {
+        return core::save_checkpoint(path, model(), *trainer, run);
+      });
+    };
+    core::Trainer::Pause pause{o.checkpoint_every, {}};
+    if (o.checkpoint_every > 0 && !o.checkpoint.empty()) pause.save = save;
+    return trainer->epoch(train, validation, on_step, o.on_validation, pause);
   }();
   if (!report.ok()) return report.error();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -418,6 +382,8 @@ Status Trainer::Impl::begin(const core::Dataset& samples, const core::Dataset& h
 Result<History> Trainer::Impl::fit(const Dataset& train, const Dataset* validation,
                                    const FitOptions& o) {
   if (o.epochs < 1) return invalid(cat("epochs is ", o.epochs, ", must be at least 1"));
+  if (o.checkpoint_every < 0)
+    return invalid(cat("checkpoint_every is ", o.checkpoint_every, ", must be 0 or more"));
   LOOM_TRY(prepare(train));
   model().split = train.impl().split;
   core::Dataset train_copy, validation_copy;

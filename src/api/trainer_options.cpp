@@ -18,6 +18,21 @@ static_assert(static_cast<int>(loom::Rule::hebb) == static_cast<int>(RuleKind::h
 static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
 static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
+AugmentSpec augment_of(const loom::Augment& a) {
+  AugmentSpec spec;
+  spec.flip = a.flip;
+  spec.flip_vertical = a.flip_vertical;
+  spec.rotate = a.rotate;
+  spec.scale = a.scale;
+  spec.crop = a.crop;
+  spec.brightness = a.brightness;
+  spec.contrast = a.contrast;
+  spec.saturation = a.saturation;
+  spec.mixup = a.mixup;
+  spec.cutmix = a.cutmix;
+  return spec;
+}
+
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
   LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));
@@ -65,6 +80,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.balanced_weights = from.balanced_weights;
   o.balance = from.balance;
   o.metrics = from.metrics;
+  o.augment = augment_of(from.augment);
   o.seed = from.seed;
   return o;
 }
@@ -80,6 +96,9 @@ Status check_options(const loom::TrainerOptions& o) {
       return invalid(cat("class_weights has ", w, ", must be 0 or more"));
   }
   LOOM_TRY(check_metrics(o.metrics));
+  LOOM_TRY(check_augment(augment_of(o.augment)));
+  if (augment_of(o.augment).any() && o.optimizer.kind == loom::OptimizerKind::lbfgs)
+    return invalid("lbfgs needs the same samples in every update; leave augmentation out");
   if (o.balance && o.optimizer.kind == loom::OptimizerKind::lbfgs)
     return invalid("lbfgs needs every sample in every update; leave balance out");
   if (!(o.quantile > 0 && o.quantile < 1))
@@ -106,3 +125,17 @@ Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
 }
 
 }  // namespace loom::core
+
+namespace loom {
+
+Result<Augment> parse_augment(std::string_view text) {
+  LOOM_ASSIGN(const core::AugmentSpec spec, core::parse_augment(text));
+  return Augment{spec.flip,       spec.flip_vertical, spec.rotate,     spec.scale, spec.crop,
+                 spec.brightness, spec.contrast,      spec.saturation, spec.mixup, spec.cutmix};
+}
+
+std::string augment_text(const Augment& augment) {
+  return core::augment_text(core::augment_of(augment));
+}
+
+}  // namespace loom

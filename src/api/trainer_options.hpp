@@ -7,6 +7,7 @@
 namespace loom::core {
 
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from);
+AugmentSpec augment_of(const loom::Augment& augment);
 Status check_options(const loom::TrainerOptions& o);
 
 }  // namespace loom::core

@@ -1,13 +1,13 @@
 #include "learn/trainer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "base/text.hpp"
 #include "grid/init.hpp"
 #include "learn/ctc.hpp"
-#include "learn/step_builder.hpp"
+#include "learn/trainer_impl.hpp"
 
 namespace loom::core {
 namespace {
@@ -29,17 +29,6 @@ Status check_full_batches(const TrainerOptions& o, int64_t samples) {
                      samples));
 }
 
-// Places in a batch tensor, and where values come from.
-template <class T>
-void copy_rows(const std::vector<T>& from, int64_t samples, const std::vector<int64_t>& order,
-               int64_t first, int64_t count, T* to) {
-  const int64_t each = static_cast<int64_t>(from.size()) / samples;
-  for (int64_t i = 0; i < count; ++i) {
-    const T* row = from.data() + order[static_cast<size_t>(first + i)] * each;
-    std::copy_n(row, each, to + i * each);
-  }
-}
-
 // Adds the losses of the first `rows` rows to `sum`, one after the other over all batches: the sum
 // does not depend on how large they are. losses [heads, rows of a batch].
 void add_rows(const Tensor& losses, int64_t rows, double& sum) {
@@ -49,54 +38,6 @@ void add_rows(const Tensor& losses, int64_t rows, double& sum) {
 }
 
 }  // namespace
-
-// The forward pass and the loss, for evaluation.
-struct Forward {
-  StepTensors tensors;
-  FeedbackMemory feedback;
-  std::unique_ptr<Program> program;
-};
-
-struct Trainer::Impl {
-  TrainerOptions options;
-  std::unique_ptr<Network> network;
-  std::optional<TrainStep> step;
-  Forward forward;
-  TrainerProgress progress;
-  const Ops* ops = nullptr;
-  ThreadPool* pool = nullptr;
-  int64_t rows_per_sample = 1;
-  std::vector<float> class_weights;
-
-  bool sequences() const { return options.step.loss.sequence(); }
-  // What the loss is a mean over: rows of predictions, or samples.
-  int64_t parts() const { return sequences() ? 1 : rows_per_sample; }
-  Result<StepResult> sequence_step(const Dataset& data, const std::vector<int64_t>& order,
-                                   int64_t first, int64_t count, float each, double rate);
-  int64_t add_sequences(const Dataset& data, int64_t first, int64_t count, double& loss) const;
-  Status set_class_weights(const Dataset& data);
-  bool plain(const Dataset& data) const {
-    return data.weights.empty() && !data.ignored && class_weights.empty();
-  }
-  double weight_of(const Dataset& data, int64_t sample, int64_t row) const;
-  double counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
-                 int64_t count) const;
-  float share(const Dataset& data, int64_t count, double counted) const;
-  std::vector<int64_t> training_order(const Dataset& data) const;
-  Status inputs_fit(const Dataset& data) const;
-  Status fits(const Dataset& data) const;
-  void fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
-                   int64_t count, const Tensor& x) const;
-  void fill_targets(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
-                    int64_t count, const std::vector<Tensor>& targets, const Tensor& weight,
-                    float each) const;
-  int64_t hits(const Dataset& data, int64_t first, int64_t count) const;
-  Status make_forward();
-  Result<std::vector<InputRange>> observe_ranges(const Dataset& data, const OnSamples& on_samples);
-  void note(EpochReport& report);
-  Result<Evaluation> validate(Trainer& trainer, const Dataset& data,
-                              const OnSamples& on_samples) const;
-};
 
 Status Trainer::Impl::make_forward() {
   forward = {};
@@ -108,6 +49,23 @@ Status Trainer::Impl::make_forward() {
               Program::compile(std::move(trace), forward.tensors.pins(), *ops, *pool));
   forward.program = std::make_unique<Program>(std::move(program));
   return {};
+}
+
+std::vector<int64_t> Trainer::Impl::training_order(const Dataset& data) const {
+  if (options.balance) return balanced_order(data, options.seed, progress.epoch);
+  return order_of(data.samples, options.shuffle, options.seed, progress.epoch);
+}
+
+// Shares of classes take the place of labels.
+Status Trainer::Impl::mixing_fits() const {
+  if (!augmenter.mixes()) return {};
+  const LossSpec& loss = options.step.loss;
+  if (!class_weights.empty() || options.balance)
+    return invalid("mixup and cutmix go without weights and balance of classes");
+  if (labels && (loss.kind != LossKind::softmax_ce || !loss.heads.empty() || rows_per_sample != 1))
+    return invalid("mixup and cutmix of labels need softmax_ce with one row and one head");
+  if (options.step.rule.kind == RuleKind::back_propagation) return {};
+  return invalid("mixup and cutmix need the rule back-propagation");
 }
 
 Status Trainer::Impl::inputs_fit(const Dataset& data) const {
@@ -129,11 +87,10 @@ Status Trainer::Impl::fits(const Dataset& data) const {
   LOOM_TRY(data.check());
   LOOM_TRY(inputs_fit(data));
   // The recording reads one or the other.
-  if (data.has_labels() != options.step.class_ids) {
+  if (data.has_labels() != labels) {
     return invalid(
-        options.step.class_ids
-            ? "this trainer began with class labels, the dataset has numbers"
-            : "this trainer began with numbers as targets, the dataset has class labels");
+        labels ? "this trainer began with class labels, the dataset has numbers"
+               : "this trainer began with numbers as targets, the dataset has class labels");
   }
   const int64_t width = network->output().last();
   if (sequences()) return check_ctc(data, rows_per_sample, width, options.step.loss.blank);
@@ -160,122 +117,6 @@ Status Trainer::Impl::fits(const Dataset& data) const {
   if (data.outputs == width * rows_per_sample) return {};
   return invalid(cat("the network ends in ", network->output().str(),
                      ", a target of the dataset has ", data.outputs, " values"));
-}
-
-void Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>& order,
-                                int64_t first, int64_t count, const Tensor& x) const {
-  if (x.dtype == DType::i32) {
-    copy_rows(data.ids, data.samples, order, first, count, x.i32());
-  } else {
-    copy_rows(data.inputs, data.samples, order, first, count, x.f32());
-  }
-  // Rows beyond the data repeat the first one: real numbers, weight 0.
-  const int64_t each = x.shape.count() / x.shape[0];
-  for (int64_t i = count; i < x.shape[0]; ++i)
-    std::memcpy(x.data + i * each * 4, x.data, static_cast<size_t>(each) * 4);
-}
-
-// What a row counts in the loss: its sample, its class, and how many of its heads have a label.
-double Trainer::Impl::weight_of(const Dataset& data, int64_t sample, int64_t row) const {
-  const double weight =
-      data.weights.empty() ? 1.0 : static_cast<double>(data.weights[static_cast<size_t>(sample)]);
-  if (!data.has_labels() || sequences()) return weight;
-  const auto heads = static_cast<int64_t>(std::max<size_t>(options.step.loss.heads.size(), 1));
-  const int64_t at = (sample * rows_per_sample + row) * heads;
-  int64_t named = 0;
-  for (int64_t h = 0; h < heads; ++h)
-    named += data.ignores(data.labels[static_cast<size_t>(at + h)]) ? 0 : 1;
-  if (named == 0) return 0.0;
-  if (!class_weights.empty()) {
-    const auto label = static_cast<size_t>(data.labels[static_cast<size_t>(at)]);
-    return weight * static_cast<double>(class_weights[label]);
-  }
-  return weight;
-}
-
-// The sum of that over these samples; where nothing has a weight, how many rows there are.
-double Trainer::Impl::counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
-                              int64_t count) const {
-  if (plain(data)) return static_cast<double>(count * parts());
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t r = 0; r < parts(); ++r)
-      sum += weight_of(data, order[static_cast<size_t>(first + i)], r);
-  }
-  return sum;
-}
-
-// What makes a sum of losses their mean.
-float Trainer::Impl::share(const Dataset& data, int64_t count, double counted) const {
-  const int64_t times = options.step.accumulate;
-  if (plain(data)) return 1.0f / static_cast<float>(count * parts() * times);
-  return counted > 0 ? static_cast<float>(1.0 / (counted * static_cast<double>(times))) : 0.0f;
-}
-
-std::vector<int64_t> Trainer::Impl::training_order(const Dataset& data) const {
-  if (options.balance) return balanced_order(data, options.seed, progress.epoch);
-  return order_of(data.samples, options.shuffle, options.seed, progress.epoch);
-}
-
-Status Trainer::Impl::set_class_weights(const Dataset& data) {
-  const bool wanted = options.balanced_weights || !options.class_weights.empty();
-  if (!wanted && !options.balance) return {};
-  if (sequences() || !data.has_labels() || data.labels_per_sample() != 1) {
-    return invalid("weights and balance of classes need one class label per sample");
-  }
-  const int64_t width = network->output().last();
-  class_weights = options.class_weights;
-  if (options.balanced_weights) class_weights = loom::core::balanced_weights(data, width);
-  if (!wanted || static_cast<int64_t>(class_weights.size()) == width) return {};
-  return invalid(
-      cat(class_weights.size(), " class weights, must be ", width, ", one for each class"));
-}
-
-// `each`: the weight of a row that counts 1; rows beyond the samples weigh 0.
-void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>& order,
-                                 int64_t first, int64_t count, const std::vector<Tensor>& targets,
-                                 const Tensor& weight, float each) const {
-  for (size_t h = 0; h < targets.size(); ++h) {
-    const Tensor& target = targets[h];
-    std::fill_n(target.data, plain_bytes(target.dtype, target.shape), std::byte{});
-    if (target.dtype != DType::i32) {
-      copy_rows(data.targets, data.samples, order, first, count, target.f32());
-    } else {
-      // Labels lie as [sample][row of the prediction][head].
-      const auto heads = static_cast<int64_t>(targets.size());
-      for (int64_t i = 0; i < count * rows_per_sample; ++i) {
-        const int64_t sample = order[static_cast<size_t>(first + i / rows_per_sample)];
-        const int64_t row = sample * rows_per_sample + i % rows_per_sample;
-        const int32_t label = data.labels[static_cast<size_t>(row * heads) + h];
-        target.i32()[i] = data.ignores(label) ? -1 : label;
-      }
-    }
-  }
-  const int64_t rows = count * rows_per_sample;
-  for (int64_t r = 0; r < weight.shape.count(); ++r) weight.f32()[r] = r < rows ? each : 0.0f;
-  for (int64_t r = 0; r < rows && !plain(data); ++r) {
-    const int64_t sample = order[static_cast<size_t>(first + r / rows_per_sample)];
-    weight.f32()[r] *= static_cast<float>(weight_of(data, sample, r % rows_per_sample));
-  }
-}
-
-// Labels of samples [first, first + count) whose value is the first largest of its head.
-int64_t Trainer::Impl::hits(const Dataset& data, int64_t first, int64_t count) const {
-  const Tensor& y = forward.tensors.network.y;
-  const std::vector<int64_t> one = {y.cols()};
-  const std::vector<int64_t>& heads =
-      options.step.loss.heads.empty() ? one : options.step.loss.heads;
-  int64_t right = 0;
-  for (int64_t r = 0; r < count * rows_per_sample; ++r) {
-    const float* row = y.f32() + r * y.cols();
-    for (size_t h = 0; h < heads.size(); ++h) {
-      const auto best = std::max_element(row, row + heads[h]) - row;
-      const size_t at = static_cast<size_t>(first * rows_per_sample + r) * heads.size() + h;
-      if (data.labels[at] == best && !data.ignores(data.labels[at])) ++right;
-      row += heads[h];
-    }
-  }
-  return right;
 }
 
 // One step with the loss of the labels of whole samples; `each`: what a sample counts.
@@ -325,12 +166,15 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   impl->options = options;
   impl->ops = &ops;
   impl->pool = &pool;
-  impl->options.step.class_ids = data.has_labels();
+  impl->labels = data.has_labels();
+  LOOM_ASSIGN(impl->augmenter, Augmenter::create(options.augment, data, options.seed));
+  impl->options.step.class_ids = data.has_labels() && !impl->augmenter.mixes();
   LOOM_ASSIGN(Network network, Network::finalize(grid, data.sample.after(options.batch)));
   impl->network = std::make_unique<Network>(std::move(network));
   impl->rows_per_sample = impl->network->output().rows() / options.batch;
   LOOM_TRY(impl->fits(data));
   LOOM_TRY(impl->set_class_weights(data));
+  LOOM_TRY(impl->mixing_fits());
   LOOM_TRY(MetricScores::create(options.metrics, data, options.step.loss, 1));
   LOOM_TRY(
       init_params(*impl->network, options.dtype, options.start_seed.value_or(options.seed), pool));
@@ -340,7 +184,8 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
 }
 
 Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validation,
-                                   const OnStep& on_step, const OnSamples& on_validation) {
+                                   const OnStep& on_step, const OnSamples& on_validation,
+                                   const Pause& pause) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(train));
   const int64_t batch = s.options.batch;
@@ -349,12 +194,17 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   LOOM_TRY(s.step->set_present(train.samples - (steps - 1) * batch));  // the last one's
   EpochReport report;
   report.epoch = s.progress.epoch + 1;
-  double sum = 0, all = 0;
-  std::vector<double> counted;  // of the batches that were begun
-  LOOM_TRY(s.step->forget());
+  // An epoch that was left in its middle goes on there.
+  const EpochPlace from = std::exchange(s.progress.place, {});
+  if (from.batch >= steps)
+    return invalid(cat("the run that goes on has done ", from.batch, " batches of ", steps));
+  double sum = from.sum, all = from.counted;
+  report.dropped = from.dropped;
+  std::vector<double> counted(static_cast<size_t>(from.batch));  // of the batches that were begun
+  if (from.batch == 0) LOOM_TRY(s.step->forget());
   // Results come in groups where the device works while the next batches are made ready.
   const int64_t ahead = s.step->ahead();
-  int64_t done = 0;
+  int64_t done = from.batch;
   const auto note = [&](const std::vector<StepResult>& results) -> Status {
     for (const StepResult& result : results) {
       const double count = counted[static_cast<size_t>(done)];
@@ -371,39 +221,63 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
     }
     return {};
   };
-  for (int64_t i = 0; i < steps; ++i) {
-    const int64_t first = i * batch, count = std::min(batch, train.samples - first);
-    s.fill_inputs(train, order, first, count, s.step->x());
-    LOOM_TRY(s.step->set_present(count));
-    const double here = s.counted(train, order, first, count);
-    counted.push_back(s.plain(train) ? static_cast<double>(count) : here);
-    const float each = s.share(train, count, here);
+  for (int64_t i = from.batch; i < steps; ++i) {
     report.learning_rate = learning_rate(s.options.schedule, s.progress.epoch * steps + i,
                                          s.options.epochs * steps, steps, s.progress.plateau_drops);
-    if (s.sequences()) {
-      LOOM_ASSIGN(const StepResult result,
-                  s.sequence_step(train, order, first, count, each, report.learning_rate));
-      LOOM_TRY(note({result}));
-      continue;
-    }
-    s.fill_targets(train, order, first, count, s.step->targets(), s.step->weight(), each);
-    LOOM_TRY(s.step->begin(report.learning_rate));
+    LOOM_ASSIGN(const BatchBegun begun, s.begin_batch(train, order, i, report.learning_rate));
+    counted.push_back(begun.counted);
+    if (begun.result) LOOM_TRY(note({*begun.result}));
     add_links(*s.step, report.links);
-    if ((i + 1) % ahead != 0) continue;
-    LOOM_ASSIGN(const std::vector<StepResult> results, s.step->ready());
+    const bool pauses = pause.save && (i + 1) % pause.every == 0 && i + 1 < steps;
+    if ((i + 1) % ahead != 0 && !pauses) continue;
+    LOOM_ASSIGN(const std::vector<StepResult> results, pauses ? s.step->finish() : s.step->ready());
     LOOM_TRY(note(results));
+    if (pauses) LOOM_TRY(s.save_within({i + 1, report.dropped, sum, all}, pause));
   }
   LOOM_ASSIGN(const std::vector<StepResult> results, s.step->finish());
   LOOM_TRY(note(results));
   report.train_loss = all > 0 ? sum / all : 0.0;
-  share_links(report.links, steps);
-  const int64_t from = s.options.step.average.from;
-  if (from > 0 && report.epoch >= from) LOOM_TRY(s.step->average());
+  share_links(report.links, steps - from.batch);
+  const int64_t average_from = s.options.step.average.from;
+  if (average_from > 0 && report.epoch >= average_from) LOOM_TRY(s.step->average());
   if (validation.samples > 0) {
     LOOM_ASSIGN(report.validation, s.validate(*this, validation, on_validation));
   }
   s.note(report);
   return report;
+}
+
+// Batch `i` of an epoch: its result where it is there already.
+Result<BatchBegun> Trainer::Impl::begin_batch(const Dataset& train,
+                                              const std::vector<int64_t>& order, int64_t i,
+                                              double rate) {
+  const int64_t first = i * options.batch, count = std::min(options.batch, train.samples - first);
+  LOOM_TRY(fill_training(train, order, first, count));
+  const double here = counted(train, order, first, count);
+  const float each = share(train, count, here);
+  BatchBegun begun{plain(train) ? static_cast<double>(count) : here, {}};
+  if (sequences()) {
+    LOOM_ASSIGN(begun.result, sequence_step(train, order, first, count, each, rate));
+    return begun;
+  }
+  fill_targets(train, order, first, count, step->targets(), step->weight(), each);
+  if (augmenter.mixes()) {
+    const Tensor& target = step->targets()[0];
+    augmenter.targets(train, order, progress.epoch, first, count,
+                      target.shape.count() / options.batch, target.f32());
+  }
+  LOOM_TRY(step->begin(rate));
+  return begun;
+}
+
+// What the caller saves now says that this epoch is under way.
+Status Trainer::Impl::save_within(const EpochPlace& place, const Pause& pause) {
+  progress.place = place;
+  progress.updates = step->updates();
+  progress.pending = step->pending();
+  const Status saved = pause.save();
+  progress.place = {};
+  return saved;
 }
 
 Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {

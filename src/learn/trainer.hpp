@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "learn/augment.hpp"
 #include "learn/calibrate.hpp"
 #include "learn/dataset.hpp"
 #include "learn/links.hpp"
@@ -27,6 +28,7 @@ struct TrainerOptions {
   std::vector<float> class_weights;
   bool balanced_weights = false;  // of the data that create() is given, in place of class_weights
   std::vector<std::string> metrics;  // of the validation: learn/scores.hpp
+  AugmentSpec augment;               // of training alone
   bool balance = false;              // epochs show every class equally often: balanced_order()
   uint64_t seed = 1;
   std::optional<uint64_t> start_seed;  // of the starting weights; unset: seed
@@ -51,6 +53,12 @@ struct EpochReport {
   std::vector<LinkReport> links;  // with options.step.rule.stats
 };
 
+// Where an epoch was left: batches that are done, and what they come to so far.
+struct EpochPlace {
+  int64_t batch = 0, dropped = 0;
+  double sum = 0, counted = 0;
+};
+
 // What a run has come to, besides TrainStep::state(). Plain numbers, to be saved with it.
 struct TrainerProgress {
   int64_t epoch = 0;  // finished ones
@@ -59,6 +67,7 @@ struct TrainerProgress {
   int64_t stale = 0;    // epochs since the best
   int64_t plateau_stale = 0, plateau_drops = 0;
   double best_loss = 0;
+  EpochPlace place;  // of a run that was saved within an epoch
 };
 
 class Trainer {
@@ -75,11 +84,18 @@ class Trainer {
   using OnSamples = std::function<bool(int64_t done, int64_t total)>;
   // Called after each batch: steps done in this epoch, of how many, and the loss. false: stop now.
   using OnStep = std::function<bool(int64_t done, int64_t steps, double loss)>;
+  // After every so many batches but the last of an epoch `save` is called, while progress() says
+  // that the epoch is under way: a run that is restored from that goes on with the same bits.
+  struct Pause {
+    int64_t every = 0;
+    std::function<Status()> save;
+  };
   // One epoch over `train`, then `validation` when it has samples. Error cancelled when on_step
   // said stop. With options.step.carry_feedback every epoch begins new streams, and so does every
   // evaluation.
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
-                            const OnStep& on_step = {}, const OnSamples& on_validation = {});
+                            const OnStep& on_step = {}, const OnSamples& on_validation = {},
+                            const Pause& pause = {0, {}});
   // One step on one batch of at most options.batch samples, for loops of one's own. Its mean loss
   // is the result's; epochs and schedules know nothing of it.
   Result<StepResult> train_batch(const Dataset& batch, double rate);

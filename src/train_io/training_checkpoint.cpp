@@ -52,6 +52,12 @@ JsonValue progress_json(const TrainerProgress& progress) {
   JsonValue out = JsonValue::object();
   for (const ProgressField& f : kProgress) out.add(f.name, JsonValue::integer(progress.*f.member));
   out.add("best_loss", JsonValue::real(progress.best_loss));
+  const EpochPlace& place = progress.place;
+  if (place.batch == 0) return out;
+  out.add("batch", JsonValue::integer(place.batch));
+  out.add("batches_dropped", JsonValue::integer(place.dropped));
+  out.add("loss_sum", JsonValue::real(place.sum));
+  out.add("loss_counted", JsonValue::real(place.counted));
   return out;
 }
 
@@ -78,6 +84,12 @@ Result<TrainerProgress> read_progress(const JsonValue& json, const std::string& 
     LOOM_ASSIGN(progress.*f.member, read_count(json, f.name, where));
   }
   LOOM_ASSIGN(progress.best_loss, read_real(json, "best_loss", where));
+  if (json.find("batch") == nullptr) return progress;
+  EpochPlace& place = progress.place;
+  LOOM_ASSIGN(place.batch, read_count(json, "batch", where));
+  LOOM_ASSIGN(place.dropped, read_count(json, "batches_dropped", where));
+  LOOM_ASSIGN(place.sum, read_real(json, "loss_sum", where));
+  LOOM_ASSIGN(place.counted, read_real(json, "loss_counted", where));
   return progress;
 }
 
@@ -251,6 +263,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     add("class_weights", std::move(list));
   }
   if (o.balanced_weights) add("class_weights", text("balanced"));
+  if (o.augment.any()) add("augment", text(augment_text(o.augment)));
   if (o.balance) add("balance", JsonValue::boolean(true));
   if (o.step.native) add("native", JsonValue::boolean(true));
   if (o.step.carry_feedback) add("carry_feedback", JsonValue::boolean(true));

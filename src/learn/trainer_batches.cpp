@@ -1,0 +1,158 @@
+// Samples of a data set as the tensors of a batch, and what each row counts in the loss.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "learn/trainer_impl.hpp"
+
+namespace loom::core {
+namespace {
+
+// Places in a batch tensor, and where values come from.
+template <class T>
+void copy_rows(const std::vector<T>& from, int64_t samples, const std::vector<int64_t>& order,
+               int64_t first, int64_t count, T* to) {
+  const int64_t each = static_cast<int64_t>(from.size()) / samples;
+  for (int64_t i = 0; i < count; ++i) {
+    const T* row = from.data() + order[static_cast<size_t>(first + i)] * each;
+    std::copy_n(row, each, to + i * each);
+  }
+}
+
+// Rows beyond the data repeat the first one: real numbers, weight 0.
+void repeat_first(const Tensor& x, int64_t count) {
+  const int64_t each = x.shape.count() / x.shape[0];
+  for (int64_t i = count; i < x.shape[0]; ++i)
+    std::memcpy(x.data + i * each * 4, x.data, static_cast<size_t>(each) * 4);
+}
+
+}  // namespace
+
+void Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>& order,
+                                int64_t first, int64_t count, const Tensor& x) const {
+  if (x.dtype == DType::i32) {
+    copy_rows(data.ids, data.samples, order, first, count, x.i32());
+  } else {
+    copy_rows(data.inputs, data.samples, order, first, count, x.f32());
+  }
+  repeat_first(x, count);
+}
+
+// What a row counts in the loss: its sample, its class, and how many of its heads have a label.
+double Trainer::Impl::weight_of(const Dataset& data, int64_t sample, int64_t row) const {
+  const double weight =
+      data.weights.empty() ? 1.0 : static_cast<double>(data.weights[static_cast<size_t>(sample)]);
+  if (!data.has_labels() || sequences()) return weight;
+  const auto heads = static_cast<int64_t>(std::max<size_t>(options.step.loss.heads.size(), 1));
+  const int64_t at = (sample * rows_per_sample + row) * heads;
+  int64_t named = 0;
+  for (int64_t h = 0; h < heads; ++h)
+    named += data.ignores(data.labels[static_cast<size_t>(at + h)]) ? 0 : 1;
+  if (named == 0) return 0.0;
+  if (!class_weights.empty()) {
+    const auto label = static_cast<size_t>(data.labels[static_cast<size_t>(at)]);
+    return weight * static_cast<double>(class_weights[label]);
+  }
+  return weight;
+}
+
+// The sum of that over these samples; where nothing has a weight, how many rows there are.
+double Trainer::Impl::counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                              int64_t count) const {
+  if (plain(data)) return static_cast<double>(count * parts());
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t r = 0; r < parts(); ++r)
+      sum += weight_of(data, order[static_cast<size_t>(first + i)], r);
+  }
+  return sum;
+}
+
+// What makes a sum of losses their mean.
+float Trainer::Impl::share(const Dataset& data, int64_t count, double counted) const {
+  const int64_t times = options.step.accumulate;
+  if (plain(data)) return 1.0f / static_cast<float>(count * parts() * times);
+  return counted > 0 ? static_cast<float>(1.0 / (counted * static_cast<double>(times))) : 0.0f;
+}
+
+Status Trainer::Impl::set_class_weights(const Dataset& data) {
+  const bool wanted = options.balanced_weights || !options.class_weights.empty();
+  if (!wanted && !options.balance) return {};
+  if (sequences() || !data.has_labels() || data.labels_per_sample() != 1) {
+    return invalid("weights and balance of classes need one class label per sample");
+  }
+  const int64_t width = network->output().last();
+  class_weights = options.class_weights;
+  if (options.balanced_weights) class_weights = loom::core::balanced_weights(data, width);
+  if (!wanted || static_cast<int64_t>(class_weights.size()) == width) return {};
+  return invalid(
+      cat(class_weights.size(), " class weights, must be ", width, ", one for each class"));
+}
+
+// The same for training: as the epoch shows the samples.
+Status Trainer::Impl::fill_training(const Dataset& data, const std::vector<int64_t>& order,
+                                    int64_t first, int64_t count) {
+  const Tensor& x = step->x();
+  if (!augmenter.any()) {
+    fill_inputs(data, order, first, count, x);
+    return step->set_present(count);
+  }
+  augmenter.inputs(data, order, progress.epoch, first, count, x.f32(), *pool);
+  repeat_first(x, count);
+  return step->set_present(count);
+}
+
+// `each`: the weight of a row that counts 1; rows beyond the samples weigh 0.
+void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>& order,
+                                 int64_t first, int64_t count, const std::vector<Tensor>& targets,
+                                 const Tensor& weight, float each) const {
+  for (size_t h = 0; h < targets.size(); ++h) {
+    const Tensor& target = targets[h];
+    std::fill_n(target.data, plain_bytes(target.dtype, target.shape), std::byte{});
+    if (target.dtype != DType::i32 && data.has_labels()) {
+      // A class as a distribution, which mixed samples are trained with.
+      for (int64_t i = 0; i < count; ++i)
+        target.f32_row(i)[data.labels[static_cast<size_t>(order[static_cast<size_t>(first + i)])]] =
+            1.0f;
+    } else if (target.dtype != DType::i32) {
+      copy_rows(data.targets, data.samples, order, first, count, target.f32());
+    } else {
+      // Labels lie as [sample][row of the prediction][head].
+      const auto heads = static_cast<int64_t>(targets.size());
+      for (int64_t i = 0; i < count * rows_per_sample; ++i) {
+        const int64_t sample = order[static_cast<size_t>(first + i / rows_per_sample)];
+        const int64_t row = sample * rows_per_sample + i % rows_per_sample;
+        const int32_t label = data.labels[static_cast<size_t>(row * heads) + h];
+        target.i32()[i] = data.ignores(label) ? -1 : label;
+      }
+    }
+  }
+  const int64_t rows = count * rows_per_sample;
+  for (int64_t r = 0; r < weight.shape.count(); ++r) weight.f32()[r] = r < rows ? each : 0.0f;
+  for (int64_t r = 0; r < rows && !plain(data); ++r) {
+    const int64_t sample = order[static_cast<size_t>(first + r / rows_per_sample)];
+    weight.f32()[r] *= static_cast<float>(weight_of(data, sample, r % rows_per_sample));
+  }
+}
+
+// Labels of samples [first, first + count) whose value is the first largest of its head.
+int64_t Trainer::Impl::hits(const Dataset& data, int64_t first, int64_t count) const {
+  const Tensor& y = forward.tensors.network.y;
+  const std::vector<int64_t> one = {y.cols()};
+  const std::vector<int64_t>& heads =
+      options.step.loss.heads.empty() ? one : options.step.loss.heads;
+  int64_t right = 0;
+  for (int64_t r = 0; r < count * rows_per_sample; ++r) {
+    const float* row = y.f32() + r * y.cols();
+    for (size_t h = 0; h < heads.size(); ++h) {
+      const auto best = std::max_element(row, row + heads[h]) - row;
+      const size_t at = static_cast<size_t>(first * rows_per_sample + r) * heads.size() + h;
+      if (data.labels[at] == best && !data.ignores(data.labels[at])) ++right;
+      row += heads[h];
+    }
+  }
+  return right;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,71 @@
+// What a Trainer is made of. Private to the room.
+#pragma once
+
+#include "learn/step_builder.hpp"
+#include "learn/trainer.hpp"
+
+namespace loom::core {
+
+// The forward pass and the loss, for evaluation.
+struct Forward {
+  StepTensors tensors;
+  FeedbackMemory feedback;
+  std::unique_ptr<Program> program;
+};
+
+// What begin_batch() says: what the batch counts, and its result where it is there at once.
+struct BatchBegun {
+  double counted = 0;
+  std::optional<StepResult> result;
+};
+
+struct Trainer::Impl {
+  TrainerOptions options;
+  std::unique_ptr<Network> network;
+  std::optional<TrainStep> step;
+  Forward forward;
+  TrainerProgress progress;
+  const Ops* ops = nullptr;
+  ThreadPool* pool = nullptr;
+  int64_t rows_per_sample = 1;
+  std::vector<float> class_weights;
+  bool labels = false;  // the data set that it began with has class labels
+  Augmenter augmenter;
+
+  bool sequences() const { return options.step.loss.sequence(); }
+  // What the loss is a mean over: rows of predictions, or samples.
+  int64_t parts() const { return sequences() ? 1 : rows_per_sample; }
+  Result<StepResult> sequence_step(const Dataset& data, const std::vector<int64_t>& order,
+                                   int64_t first, int64_t count, float each, double rate);
+  int64_t add_sequences(const Dataset& data, int64_t first, int64_t count, double& loss) const;
+  Status set_class_weights(const Dataset& data);
+  bool plain(const Dataset& data) const {
+    return data.weights.empty() && !data.ignored && class_weights.empty();
+  }
+  double weight_of(const Dataset& data, int64_t sample, int64_t row) const;
+  double counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                 int64_t count) const;
+  float share(const Dataset& data, int64_t count, double counted) const;
+  std::vector<int64_t> training_order(const Dataset& data) const;
+  Result<BatchBegun> begin_batch(const Dataset& train, const std::vector<int64_t>& order, int64_t i,
+                                 double rate);
+  Status save_within(const EpochPlace& place, const Pause& pause);
+  Status mixing_fits() const;
+  Status inputs_fit(const Dataset& data) const;
+  Status fits(const Dataset& data) const;
+  void fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                   int64_t count, const Tensor& x) const;
+  Status fill_training(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                       int64_t count);
+  void fill_targets(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                    int64_t count, const std::vector<Tensor>& targets, const Tensor& weight,
+                    float each) const;
+  int64_t hits(const Dataset& data, int64_t first, int64_t count) const;
+  Status make_forward();
+  Result<std::vector<InputRange>> observe_ranges(const Dataset& data, const OnSamples& on_samples);
+  void note(EpochReport& report);
+  Result<Evaluation> validate(Trainer& trainer, const Dataset& data,
+                              const OnSamples& on_samples) const;
+};
+
+}  // namespace loom::core
