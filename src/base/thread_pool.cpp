@@ -372,7 +372,7 @@ void ThreadPool::barrier(int lane) {
   watch.end(me);
 }
 
-#else  // one lane, no threads
+#elif !defined(__wasi__)  // one lane, no threads
 
 struct ThreadPool::Impl {};
 

@@ -188,8 +188,8 @@ Status ModelParameters::add_normalization() {
     entry.shape = {static_cast<int64_t>(values->size())};
     entries_.push_back(std::move(entry));
     SourceWeight weight;
-    weight.rows = [values = values](int64_t first, int64_t count, float* out) -> Status {
-      std::copy_n(values->begin() + first, count, out);
+    weight.rows = [kept = values](int64_t first, int64_t count, float* out) -> Status {
+      std::copy_n(kept->begin() + first, count, out);
       return {};
     };
     weights_.push_back(std::move(weight));

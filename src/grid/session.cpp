@@ -184,6 +184,7 @@ Status Session::Impl::plan_memory() {
     if (!feedback.empty() && !feedback.tensors()[i].empty())
       kept.push_back(trace.find(outputs[i].data));
   }
+  LOOM_TRY(trace.named());
   first_slot.push_back(static_cast<int>(trace.tensors()));
   const auto end = static_cast<int64_t>(trace.commands().size());
   const std::vector<Lifetime> lives = trace.lifetimes();

@@ -1,10 +1,12 @@
 #include "insight/queue.hpp"
 
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
+#if LOOM_THREADS
+#include <condition_variable>
 #include <thread>
+#endif
 
 #include "base/text.hpp"
 
@@ -20,7 +22,9 @@ struct RecordQueue::State {
   size_t capacity = 0;
 
   std::mutex mutex;
+#if LOOM_THREADS
   std::condition_variable changed;
+#endif
   std::deque<Record> waiting;
   int64_t dropped = 0;
   bool closed = false, ended = false;
@@ -50,6 +54,7 @@ struct RecordQueue::State {
     each_sink([](Sink& sink) { return sink.flush(); });
   }
 
+#if LOOM_THREADS
   // Records are gathered for a while before they are written: a thread that woke for each of them
   // would take the core that a lane of the run is on.
   void run() {
@@ -75,6 +80,7 @@ struct RecordQueue::State {
     ended = true;
     changed.notify_all();
   }
+#endif
 };
 
 RecordQueue::RecordQueue(std::vector<std::unique_ptr<Sink>> sinks, size_t capacity)

@@ -57,7 +57,8 @@ Result<std::span<const std::byte>> ByteSource::next() {
     return std::span<const std::byte>(piece_).first(got);
   }
   const std::span<const std::byte> all = stored();
-  const auto piece = all.subspan(static_cast<size_t>(at_), std::min(kPiece, all.size() - at_));
+  const auto piece = all.subspan(static_cast<size_t>(at_),
+                                 static_cast<size_t>(std::min<uint64_t>(kPiece, all.size() - at_)));
   if (at_ >= kPiece) map_.release(at_ - kPiece, kPiece);
   at_ += piece.size();
   return piece;

@@ -1,9 +1,11 @@
-// Files where there are none: WebAssembly modules get bytes from their host (SafeTensors::parse,
-// Tokenizer::parse) and hand bytes back. Every path is refused by name, so that nothing else in the
-// library needs to know. The real file access is in file.cpp.
+// Files where there are none: a WebAssembly module gets bytes from its host and hands bytes back
+// (FileRef). Every path is refused by name, so that nothing else in the library needs to know. The
+// real file access is in file.cpp.
 #ifdef __wasi__
 
 #include "io/file.hpp"
+
+#include <algorithm>
 
 namespace loom::core {
 namespace {
@@ -15,9 +17,9 @@ Error no_files(const std::string& path) {
 }  // namespace
 
 Result<std::string> read_file(const FileRef& path, uint64_t max_bytes) {
-  if (!path.in_memory()) return no_files(path);
+  if (!path.in_memory()) return no_files(path.name());
   const std::span<const std::byte> bytes = path.bytes();
-  if (bytes.size() > max_bytes) return bad_file("larger than what is read of a text", path);
+  if (bytes.size() > max_bytes) return bad_file("larger than what is read of a text", path.name());
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -52,31 +54,50 @@ MappedFile& MappedFile::operator=(MappedFile&&) noexcept = default;
 MappedFile::~MappedFile() = default;
 void MappedFile::release(uint64_t, uint64_t) const {}
 
-Result<AtomicFile> AtomicFile::create(const FileRef& path) {
-  return no_files(path);
+Result<AtomicFile> AtomicFile::create(const FileRef& to) {
+  if (!to.in_memory()) return no_files(to.name());
+  AtomicFile file(to.name(), {}, -1);
+  file.out_ = to.out();
+  return file;
 }
+
+AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 
 AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
 AtomicFile::~AtomicFile() = default;
 
-Status AtomicFile::write(std::span<const std::byte>) {
-  return no_files(path_);
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  written_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  size_ += bytes.size();
+  return {};
 }
 
-Status AtomicFile::pad(uint64_t) {
-  return no_files(path_);
+Status AtomicFile::pad(uint64_t alignment) {
+  const uint64_t zeros = (alignment - size_ % alignment) % alignment;
+  written_.append(static_cast<size_t>(zeros), '\0');
+  size_ += zeros;
+  return {};
 }
 
-Status AtomicFile::rewrite(uint64_t, std::span<const std::byte>) {
-  return no_files(path_);
+Status AtomicFile::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
+  if (offset > size_ || bytes.size() > size_ - offset)
+    return make_error(Code::internal, "a rewrite beyond the end", path_);
+  std::copy_n(reinterpret_cast<const char*>(bytes.data()), bytes.size(),
+              written_.begin() + static_cast<std::ptrdiff_t>(offset));
+  return {};
 }
 
 Status AtomicFile::commit(const std::string&) {
-  return no_files(path_);
+  *out_ = std::move(written_);
+  return {};
 }
 
-Status write_file_atomic(const FileRef& path, std::span<const std::byte>, const std::string&) {
-  return no_files(path);
+Status write_file_atomic(const FileRef& path, std::span<const std::byte> bytes,
+                         const std::string& keep) {
+  LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  LOOM_TRY(file.write(bytes));
+  return file.commit(keep);
 }
 
 }  // namespace loom::core

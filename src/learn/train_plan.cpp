@@ -32,6 +32,7 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
   }
   const auto kept = static_cast<size_t>(trace.tensors());
   LOOM_TRY(record_step(trace, network, options, trained, nullptr, t, ops.device != nullptr));
+  LOOM_TRY(trace.named());
   std::vector<Tensor> persistent;
   for (size_t i = 0; i < kept; ++i) persistent.push_back(trace.tensor(static_cast<int64_t>(i)));
   std::vector<Tensor*> pins = t.pins();

@@ -5,12 +5,12 @@
 namespace loom::core {
 
 std::string_view op_name(OpId id) {
-  static constexpr std::string_view kNames[] = {
+  static constexpr std::string_view kOpNames[] = {
 #define LOOM_OP(name, Args) #name,
 #include "ops/ops.def"
 #undef LOOM_OP
   };
-  return kNames[static_cast<size_t>(id)];
+  return kOpNames[static_cast<size_t>(id)];
 }
 
 MemoryRange range_of(const Tensor& t) {

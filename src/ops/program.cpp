@@ -94,6 +94,7 @@ int64_t Program::planned_bytes(const Trace& trace, std::span<Tensor* const> pinn
 
 Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, const Ops& ops,
                                  ThreadPool& pool, ActivationMode mode) {
+  LOOM_TRY(trace.named());
   if (ops.device != nullptr && trace.notes().empty()) schedule(trace.commands());
   const ArenaPlan plan = plan_arena(trace, pinned, ops.device != nullptr);
   Program program;

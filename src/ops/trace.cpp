@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "base/memory_budget.hpp"
+#include "base/text.hpp"
 #include "ops/visit.hpp"
 
 namespace loom::core {
@@ -27,9 +29,19 @@ Tensor Trace::fresh(const Shape& shape, DType dtype) {
   t.row_stride = shape.last();
   t.data = virtual_address(next_);
   // A gap between neighbours: an empty tensor still has an address of its own.
-  next_ += round_up(plain_bytes(dtype, shape), 64) + 64;
+  const int64_t bytes = round_up(plain_bytes(dtype, shape), 64) + 64;
+  exhausted_ = exhausted_ || bytes > most_names_ - next_;
+  if (!exhausted_) next_ += bytes;
   tensors_.push_back(t);
   return t;
+}
+
+Status Trace::named() const {
+  if (!exhausted_) return {};
+  return make_error(Code::out_of_memory,
+                    cat("activations of more than ", size_text(static_cast<uint64_t>(most_names_)),
+                        " before they share memory, more than this machine can name; take a "
+                        "smaller batch"));
 }
 
 int64_t Trace::find(const std::byte* p) const {

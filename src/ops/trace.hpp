@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/result.hpp"
 #include "ops/ops.hpp"
 
 namespace loom::core {
@@ -22,12 +23,21 @@ struct Note {
   int64_t id = 0;  // what the writer of the note calls it
 };
 
+// Bytes that the names of one trace may cover: half of the address space, and never so many that
+// sums of them overflow (docs/decisions/0026-names-of-memory.md).
+constexpr int64_t kMostNames = int64_t{1} << (sizeof(void*) == 4 ? 31 : 60);
+
 class Trace {
  public:
   // `compute`: type of activations. differentiable: activations whose derivative needs more than
-  // their result are recorded as ops of their own, so that their input is kept.
-  explicit Trace(DType compute, bool differentiable = false)
-      : compute_(compute), differentiable_(differentiable) {}
+  // their result are recorded as ops of their own, so that their input is kept. `most_names`: bytes
+  // that all tensors together may have, for tests.
+  explicit Trace(DType compute, bool differentiable = false, int64_t most_names = kMostNames)
+      : compute_(compute), differentiable_(differentiable), most_names_(most_names) {}
+
+  // Whether every tensor has a name of its own; where not, nothing may be made of this trace.
+  // Errors: out_of_memory.
+  Status named() const;
 
   DType compute() const { return compute_; }
   bool differentiable() const { return differentiable_; }
@@ -56,7 +66,8 @@ class Trace {
   DType compute_;
   bool differentiable_;
   std::vector<Tensor> tensors_;  // ascending addresses
-  int64_t next_ = 0;
+  int64_t next_ = 0, most_names_;
+  bool exhausted_ = false;
   std::vector<Command> commands_;
   std::vector<Note> notes_;  // ascending commands
 };

@@ -31,6 +31,10 @@ endforeach()
 foreach(isa scalar ${isas})
   set_source_files_properties(${here}/isa_${isa}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
+# bindings/typescript links these two compiled once more, in place of those of the room.
+if(wasm IN_LIST isas)
+  set_source_files_properties(${here}/cpu.cpp ${here}/processor.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
 # GCC 12 reports its own intrinsics headers, and sums that are always written before they are read, as uninitialized.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   foreach(isa scalar ${isas})

@@ -105,7 +105,7 @@ Status HfExporter::write(const std::string& path) {
     out.dtype = parts.dtype;
     out.shape = parts.matrix ? std::vector<int64_t>{parts.rows, parts.cols}
                              : std::vector<int64_t>{parts.rows};
-    out.produce = [this, &parts = parts] { return values(parts); };
+    out.produce = [this, &kept = parts] { return values(kept); };
     outputs.push_back(std::move(out));
   }
   return write_safetensors(path, std::move(outputs), {{"format", "pt"}});

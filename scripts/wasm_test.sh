@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Tests Loom as WebAssembly: the golden hashes in Node.js, with the arithmetic of every host and with relaxed SIMD,
+# and on a host that does not fuse; then the TypeScript package, packed and installed into an empty folder, in
+# Node.js and in Chromium, beside the native library. Brings and builds what is missing; skips what cannot be had.
+#   scripts/wasm_test.sh             all of it
+#   scripts/wasm_test.sh hashes      the golden hashes alone
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$LOOM_ROOT"
+
+usage() {
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+hashes=no
+if [[ "${1:-}" == hashes ]]; then hashes=yes; shift; fi
+only_help "$@"
+
+passed=0 failed=0 skipped=0
+# count NAME COMMAND...: adds the last line of a run, "... N passed, N failed, N skipped", to the sums.
+count() {
+  local name="$1" output last
+  shift
+  output="$("$@" 2>&1)" || true
+  last="$(tail -n 1 <<<"$output")"
+  if [[ "$last" =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+    passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) skipped=$((skipped + BASH_REMATCH[3]))
+    if (( BASH_REMATCH[2] > 0 )); then printf '%s\n' "$output" >&2; else say "$name: $last"; fi
+  else
+    failed=$((failed + 1))
+    say "$name ended without a result:"
+    printf '%s\n' "$output" >&2
+  fi
+}
+finish() {
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  (( failed == 0 ))
+  exit
+}
+
+why="$(no_wasm)"
+[[ -n "$why" ]] || have node || why="Node.js is not installed"
+if [[ -n "$why" ]]; then
+  say "skipped: $why"
+  skipped=1
+  finish
+fi
+build_wasm loom_hash loom_hash_relaxed || die "the build for WebAssembly failed; see above"
+node="$(node_with_relaxed)"
+count "golden hashes" node tests/web/golden_node.mjs build/wasm/tests/golden/loom_hash.wasm
+if [[ -n "$node" ]]; then
+  relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
+  count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
+  count "a host that does not fuse" "$node" tests/web/unfused_node.mjs "$relaxed"
+else
+  say "skipped: no Node.js here knows relaxed SIMD, and none can be had from npm"
+  skipped=$((skipped + 2))
+fi
+if [[ "$hashes" == yes ]]; then finish; fi
+finish
