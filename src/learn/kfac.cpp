@@ -71,6 +71,11 @@ Result<Tensor> sum_of_products(Scribe& s, const Tensor& a, const Tensor& b) {
   return all;
 }
 
+// Rows [0, rows) and columns [0, cols) of a matrix.
+Tensor corner_of(const Tensor& t, int64_t rows, int64_t cols) {
+  return slice_cols(t.slice_rows(0, rows), 0, cols);
+}
+
 Result<Tensor> matrix_product(Scribe& s, const Tensor& a, const Tensor& b) {
   const Tensor y = s.fresh(Shape{a.rows(), b.cols()});
   LOOM_TRY(s.ops().gemm({a, b, y}));
@@ -162,9 +167,9 @@ Result<std::vector<Kfac::Layer>> Kfac::find(const Network& network, const TrainS
 
 Status Kfac::make(Layer& layer, const std::string& path, std::vector<Buffer>& memory,
                   std::vector<StateTensor>& state) {
-  const int64_t out = layer.weight.rows(), in = layer.weight.cols();
-  LOOM_ASSIGN(layer.in.factor, persistent(Shape{in, in}, memory));
-  LOOM_ASSIGN(layer.in.inverse, persistent(Shape{in, in}, memory));
+  const int64_t out = layer.weight.rows(), in = layer.weight.cols(), side = layer.in_side();
+  LOOM_ASSIGN(layer.in.factor, persistent(Shape{side, side}, memory));
+  LOOM_ASSIGN(layer.in.inverse, persistent(Shape{side, side}, memory));
   LOOM_ASSIGN(layer.out.factor, persistent(Shape{out, out}, memory));
   LOOM_ASSIGN(layer.out.inverse, persistent(Shape{out, out}, memory));
   state.push_back({path + "/kfac/in", layer.in.factor});
@@ -206,8 +211,8 @@ Result<int64_t> Kfac::planned_bytes(const Network& network, const TrainStepOptio
   LOOM_ASSIGN(const std::vector<Layer> layers, find(network, options, nullptr));
   int64_t bytes = 0;
   for (const Layer& layer : layers) {
-    const int64_t out = layer.weight.rows(), in = layer.weight.cols();
-    bytes += 4 * (2 * (out * out + in * in) + (layer.is_conv ? in * in : 0));
+    const int64_t out = layer.weight.rows(), in = layer.weight.cols(), side = in + 1;
+    bytes += 4 * (2 * (out * out + side * side) + (layer.is_conv ? in * in : 0));
   }
   return bytes;
 }
@@ -231,12 +236,39 @@ Status Kfac::add_conv(Scribe& s, const Layer& layer, const Use& use, const Tenso
   return s.ops().conv_dw({use.dz, use.dz, g, dot});
 }
 
+// A of the inputs with a 1 behind them, from `a` without it.
+Result<Tensor> Kfac::joined(Scribe& s, const Layer& layer, const Use& use, const Tensor& a) const {
+  const int64_t in = a.rows();
+  const Tensor sums = s.fresh(Shape{1, in}), all = s.fresh(Shape{in + 1, in + 1});
+  int64_t positions = 1;
+  if (layer.is_conv) {
+    positions = layer.shape.out_positions();
+    ConvShape one = layer.shape;
+    one.filters = 1;
+    const Tensor ones = s.fresh(Shape{use.x.rows(), positions});
+    LOOM_TRY(s.ops().fill({ones, 1.0f}));
+    LOOM_TRY(s.ops().conv_dw({use.x, ones, sums, one}));
+  } else {
+    Tensor vector = sums;
+    vector.shape = Shape{in};
+    LOOM_TRY(s.ops().reduce_cols({use.x, vector}));
+  }
+  LOOM_TRY(s.ops().unary({a, corner_of(all, in, in)}));
+  LOOM_TRY(s.ops().unary({as_matrix(sums, in, 1), slice_cols(all.slice_rows(0, in), in, 1)}));
+  const Tensor last = all.slice_rows(in, 1);
+  LOOM_TRY(s.ops().unary({sums, slice_cols(last, 0, in)}));
+  LOOM_TRY(s.ops().fill({cell(last, in), static_cast<float>(use.x.rows() * positions)}));
+  return all;
+}
+
 Status Kfac::record_layer(Scribe& s, const Layer& layer, const std::vector<Use>& uses,
                           double predictions, const Tensor& finite) const {
   double positions = 0;
   Tensor a, g;
   for (const Use& use : uses) {
-    const Tensor a_here = s.fresh(layer.in.factor.shape), g_here = s.fresh(layer.out.factor.shape);
+    const int64_t in = layer.weight.cols();
+    Tensor a_here = s.fresh(Shape{in, in});
+    const Tensor g_here = s.fresh(layer.out.factor.shape);
     if (layer.is_conv) {
       LOOM_TRY(add_conv(s, layer, use, a_here, g_here));
       positions += static_cast<double>(use.x.rows() * layer.shape.out_positions()) / predictions;
@@ -244,6 +276,9 @@ Status Kfac::record_layer(Scribe& s, const Layer& layer, const std::vector<Use>&
       LOOM_TRY(s.ops().gemm({use.x, use.x, a_here, true}));
       LOOM_TRY(s.ops().gemm({use.dz, use.dz, g_here, true}));
       positions += static_cast<double>(use.x.rows()) / predictions;
+    }
+    if (layer.bias >= 0) {
+      LOOM_ASSIGN(a_here, joined(s, layer, use, a_here));
     }
     const bool first = a.empty();
     if (!first) {
@@ -296,24 +331,27 @@ Result<std::vector<Tensor>> Kfac::record_directions(Scribe& s, const std::vector
                                                     const StepTensors& t) const {
   std::vector<Tensor> directions(trained.size());
   std::vector<Tensor> dots;
-  const auto add = [&](size_t i, const Tensor& direction, const Tensor& gradient) -> Status {
-    directions[i] = direction;
-    directions[i].shape = trained[i].gradient.shape;  // of a bias a vector
-    directions[i].row_stride = trained[i].gradient.row_stride;
-    LOOM_ASSIGN(const Tensor both, sum_of_products(s, direction, gradient));
-    dots.push_back(both);
-    return {};
-  };
   for (const Layer& layer : layers_) {
     const Tensor& gradient = trained[layer.trained].gradient;
-    LOOM_ASSIGN(const Tensor left, matrix_product(s, layer.out.inverse, gradient));
+    const int64_t out = gradient.rows(), in = gradient.cols();
+    Tensor whole = gradient;
+    if (layer.bias >= 0) {
+      whole = s.fresh(Shape{out, in + 1});
+      const Tensor& bias = trained[static_cast<size_t>(layer.bias)].gradient;
+      LOOM_TRY(s.ops().unary({gradient, corner_of(whole, out, in)}));
+      LOOM_TRY(s.ops().unary({as_matrix(bias, out, 1), slice_cols(whole, in, 1)}));
+    }
+    LOOM_ASSIGN(const Tensor left, matrix_product(s, layer.out.inverse, whole));
     LOOM_ASSIGN(const Tensor both, matrix_product(s, left, layer.in.inverse));
-    LOOM_TRY(add(layer.trained, both, gradient));
+    LOOM_ASSIGN(const Tensor change, sum_of_products(s, both, whole));
+    dots.push_back(change);
+    directions[layer.trained] = both;
     if (layer.bias < 0) continue;
     const auto bias = static_cast<size_t>(layer.bias);
-    const Tensor column = as_matrix(trained[bias].gradient, layer.out.inverse.rows(), 1);
-    LOOM_ASSIGN(const Tensor direction, matrix_product(s, layer.out.inverse, column));
-    LOOM_TRY(add(bias, direction, column));
+    directions[layer.trained] = s.fresh(gradient.shape);
+    directions[bias] = s.fresh(trained[bias].gradient.shape);
+    LOOM_TRY(s.ops().unary({corner_of(both, out, in), directions[layer.trained]}));
+    LOOM_TRY(s.ops().unary({slice_cols(both, in, 1), as_matrix(directions[bias], out, 1)}));
   }
   if (spec_.trust <= 0) return directions;
   const auto n = static_cast<int64_t>(dots.size());

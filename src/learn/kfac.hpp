@@ -7,7 +7,8 @@
 //   g   gradients of the loss with targets drawn from the prediction (softmax_ce, mse); of other
 //       losses those of the targets that are there
 //   pi  = sqrt((trace A / size of A) / (trace G / size of G)), l = sqrt(damping)
-//   direction of a weight W: (G + l / pi)^-1 dW (A + l pi)^-1; of its bias: (G + l / pi)^-1 db
+//   a   ends in a 1 where the layer has a bias, which is the last column of W then (section 2.1)
+//   direction of a weight W: (G + l / pi)^-1 dW (A + l pi)^-1
 //   step  nu = min(1, sqrt(trust / (rate^2 sum of direction * gradient))): the most that the
 //       prediction may change, as a divergence; then m = beta1 m + nu direction, W -= rate m
 // Inverses are taken every few updates from a Cholesky factor in doubles, on the host, with sums in
@@ -47,7 +48,8 @@ class Kfac {
 
   // Before step `batches`, from 0: how much of the averages stays.
   Status begin(int64_t batches, const Ops& ops) const;
-  bool due(int64_t updates) const { return updates % spec_.every == 0; }
+  // The first averages are those of few batches, and are soon better.
+  bool due(int64_t updates) const { return updates < spec_.every || updates % spec_.every == 0; }
   // New inverses. Factors that are not positive definite leave the old ones.
   Status invert(const Ops& ops, ThreadPool& pool) const;
 
@@ -61,6 +63,7 @@ class Kfac {
     int64_t bias = -1;  // into what is trained; -1: none
     bool is_conv = false;
     ConvShape shape;
+    int64_t in_side() const { return weight.cols() + (bias >= 0 ? 1 : 0); }
     Tensor identity;  // packed, [patch, patch]: a convolution with it gives the patches
     Side in, out;
   };
@@ -70,6 +73,8 @@ class Kfac {
               std::vector<StateTensor>& state);
   Status add_conv(Scribe& s, const Layer& layer, const Differentiator::Product& use,
                   const Tensor& a, const Tensor& g) const;
+  Result<Tensor> joined(Scribe& s, const Layer& layer, const Differentiator::Product& use,
+                        const Tensor& a) const;
   Status record_layer(Scribe& s, const Layer& layer,
                       const std::vector<Differentiator::Product>& uses, double predictions,
                       const Tensor& finite) const;

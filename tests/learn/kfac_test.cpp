@@ -87,29 +87,30 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     constexpr double kRate = 0.5;
     rig.run(1, kRate);
 
-    Grid2 g = empty_grid(n, out), a_factor = empty_grid(in, in), g_factor = empty_grid(out, out);
-    Grid2 dw = empty_grid(out, in), db = empty_grid(out, 1);
+    const size_t side = in + 1;  // the bias is the last column
+    Grid2 g = empty_grid(n, out), a_factor = empty_grid(side, side);
+    Grid2 g_factor = empty_grid(out, out), dw = empty_grid(out, side);
     for (size_t r = 0; r < n; ++r) {
       const double weight = static_cast<double>(rig.step().weight().f32()[r]);
       for (size_t i = 0; i < out; ++i) {
         double y = b[0][i];
         for (size_t k = 0; k < in; ++k) y += w[i][k] * x[r][k];
         g[r][i] = weight * std::clamp(y - t[r][i], -1.0, 1.0) / static_cast<double>(out);
-        db[i][0] += g[r][i];
-        for (size_t k = 0; k < in; ++k) dw[i][k] += g[r][i] * x[r][k];
+        for (size_t k = 0; k < side; ++k) dw[i][k] += g[r][i] * (k < in ? x[r][k] : 1.0);
       }
     }
     const auto count = static_cast<double>(n);
     for (size_t r = 0; r < n; ++r) {
-      for (size_t i = 0; i < in; ++i)
-        for (size_t k = 0; k < in; ++k) a_factor[i][k] += x[r][i] * x[r][k] / count;
+      for (size_t i = 0; i < side; ++i)
+        for (size_t k = 0; k < side; ++k)
+          a_factor[i][k] += (i < in ? x[r][i] : 1.0) * (k < in ? x[r][k] : 1.0) / count;
       for (size_t i = 0; i < out; ++i)
         for (size_t k = 0; k < out; ++k) g_factor[i][k] += count * g[r][i] * g[r][k];
     }
-    EXPECT_LT(farthest(a_factor, grid_of(kept_by(rig, at + "weight/kfac/in"), in, in)), 1e-5);
+    EXPECT_LT(farthest(a_factor, grid_of(kept_by(rig, at + "weight/kfac/in"), side, side)), 1e-5);
     EXPECT_LT(farthest(g_factor, grid_of(kept_by(rig, at + "weight/kfac/out"), out, out)), 1e-5);
     // The inverses are looked at by what they make of the factors; the step by them.
-    const Grid2 a_inverse = grid_of(kept_by(rig, at + "weight/kfac/in_inverse"), in, in);
+    const Grid2 a_inverse = grid_of(kept_by(rig, at + "weight/kfac/in_inverse"), side, side);
     const Grid2 g_inverse = grid_of(kept_by(rig, at + "weight/kfac/out_inverse"), out, out);
     const auto mean_diagonal = [](const Grid2& m) {
       double sum = 0;
@@ -117,17 +118,15 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
       return sum / static_cast<double>(m.size());
     };
     const double pi = std::sqrt(mean_diagonal(a_factor) / mean_diagonal(g_factor));
-    for (size_t i = 0; i < in; ++i) a_factor[i][i] += 0.1 * pi;
+    for (size_t i = 0; i < side; ++i) a_factor[i][i] += 0.1 * pi;
     for (size_t i = 0; i < out; ++i) g_factor[i][i] += 0.1 / pi;
     const Grid2 ones = multiplied(a_factor, a_inverse), others = multiplied(g_factor, g_inverse);
-    for (size_t i = 0; i < in; ++i) EXPECT_NEAR(ones[i][i], 1.0, 1e-3) << seed;
+    for (size_t i = 0; i < side; ++i) EXPECT_NEAR(ones[i][i], 1.0, 1e-3) << seed;
     for (size_t i = 0; i < out; ++i) EXPECT_NEAR(others[i][i], 1.0, 1e-3) << seed;
     const Grid2 direction = multiplied(multiplied(g_inverse, dw), a_inverse);
-    const Grid2 of_bias = multiplied(g_inverse, db);
     double change = 0;
     for (size_t i = 0; i < out; ++i) {
-      change += of_bias[i][0] * db[i][0];
-      for (size_t k = 0; k < in; ++k) change += direction[i][k] * dw[i][k];
+      for (size_t k = 0; k < side; ++k) change += direction[i][k] * dw[i][k];
     }
     const double trust = static_cast<double>(o.optimizer.curvature.trust);
     const double nu =
@@ -136,6 +135,9 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     for (size_t i = 0; i < out; ++i)
       for (size_t k = 0; k < in; ++k) wanted[i][k] -= kRate * nu * direction[i][k];
     EXPECT_LT(farthest(wanted, grid_of(kept_by(rig, at + "weight"), out, in)), 1e-4) << seed;
+    Grid2 bias = b;
+    for (size_t i = 0; i < out; ++i) bias[0][i] -= kRate * nu * direction[i][in];
+    EXPECT_LT(farthest(bias, grid_of(kept_by(rig, at + "bias"), 1, out)), 1e-4) << seed;
   }
 }
 
