@@ -157,7 +157,7 @@ Verb add_serve(Command app) {
       .range(0, 100000)
       .show_default();
   verb.option("--cache-type", f->cache_type,
-              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
+              "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
       .show_default();
   verb.option("--context", f->context,
               "Positions of each session (default: the model's, at most 2048)")

@@ -50,6 +50,7 @@ struct Bench {
   OpProfile prefill_profile, decode_profile;                        // of ops, on a CPU
   std::vector<webgpu::KernelTime> prefill_kernels, decode_kernels;  // on a GPU
   webgpu::Counts before_decode;
+  int64_t recordings = 0;  // passes of decoding whose commands were recorded, of all repetitions
   int64_t dispatches = 0;  // of one token on a GPU
   double submits = 0;      // which tokens share
   int64_t peak_memory = 0;
@@ -102,6 +103,7 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   const double start = now();
   if (!prompt.empty()) LOOM_TRY(session.feed(prompt));
   const double middle = now();
+  const int64_t recorded = session.recordings();
   decoded(true);
   session.set_profile(f.profile && bench != nullptr ? &bench->decode_profile : nullptr);
   LOOM_TRY(decode(session, f, vocab));
@@ -110,6 +112,7 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   if (bench == nullptr) return {};
   bench->prefill.add(f.prefill, middle - start);
   bench->decode.add(f.decode, end - middle);
+  bench->recordings += session.recordings() - recorded;
   return {};
 }
 
@@ -166,6 +169,7 @@ void print_json(const BenchFlags& f, const Engine& engine, const Model& model, c
   if (f.profile) {
     out.set("prefill_profile", profile_json(prefill_rows(f, b)));
     out.set("decode_profile", profile_json(decode_rows(f, b)));
+    if (engine.impl().gpu == nullptr) out.set("decode_passes_recorded", b.recordings);
   }
   out.print();
 }
@@ -199,6 +203,12 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
                                                   : "per repetition, as lane 0 sees it";
   print_profile(fmt::format("prefill {}, {}", f.prefill, seen), prefill_rows(f, b));
   print_profile(fmt::format("decode {}, {}", f.decode, seen), decode_rows(f, b));
+  if (engine.impl().gpu == nullptr) {
+    write_out(
+        fmt::format("{} of {} passes of decoding were recorded, the others ran the commands "
+                    "of the one before\n",
+                    b.recordings, f.decode * f.reps));
+  }
 }
 
 int run(const BenchFlags& f) {
@@ -279,7 +289,7 @@ Verb add_bench(Command app) {
   verb.option("--shape", f->shape, "A named shape; a wrong name lists them").show_default();
   verb.option("--dtype", f->dtype, "Number type of the weights").show_default();
   verb.option("--cache-type", f->cache_type,
-              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
+              "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
       .show_default();
   verb.option("--prefill", f->prefill, "Prompt tokens").range(0, 1 << 24).show_default();
   verb.option("--decode", f->decode, "Tokens fed one by one").range(0, 1 << 24).show_default();

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "loom/language_model.hpp"
 
@@ -22,6 +23,18 @@ struct BatchOptions {
   // is more.
   ModelSessionOptions session{};
   bool share_passes = true;  // false: texts take turns, each in passes of its own
+  // Positions whose keys and values are kept for all texts together; 0: as many as they could have
+  // (sequences * context). With fewer, a text begins when there is memory for its prompt and
+  // max_tokens, those that came first first; at least the context of one. Without shared passes
+  // there is no such bound.
+  int64_t positions = 0;
+};
+
+// Of what is kept of all texts.
+struct BatchCounts {
+  int64_t positions = 0;  // whose keys and values there is memory for
+  int64_t reused = 0;     // positions that reuse() found, of all calls
+  int64_t evicted = 0;    // positions that could have been found and whose memory was needed
 };
 
 // Not thread-safe: one thread at a time.
@@ -54,9 +67,23 @@ class LOOM_API Batch {
   bool shares_passes() const;
   int64_t context() const;                   // positions of a sequence
   int64_t position(int64_t sequence) const;  // tokens that it has read
-  // Forgets what a sequence without a text has read from `position` on.
+  // Forgets what a sequence without a text has read from `position` on. Where positions are bounded
+  // (BatchOptions), a text that starts may make the others forget all of it.
   void rewind(int64_t sequence, int64_t position);
-  int64_t bytes() const;  // memory of all; it stays the same
+  // A sequence without a text forgets what it has read and begins with the longest prefix of
+  // `prompt` that any sequence has read, as far as that is still kept, but for the last token,
+  // whose logits are needed. Returns how many tokens that is: start() goes on with the rest. What
+  // sequences have in common is kept once, in pages of 16 positions; pages that no sequence has any
+  // more stay until their memory is needed, and go one by one, the longest out of use first. The
+  // tokens of a text do not depend on any of this. Without shared passes: the prefix that this
+  // sequence itself has read.
+  int64_t reuse(int64_t sequence, std::span<const TokenId> prompt);
+  // What a sequence without a text has read as a file, and back: ModelSession::save_state(), whose
+  // files they are. Errors: as there, and invalid_argument where the sequence has a text.
+  Status save_state(int64_t sequence, const std::string& path) const;
+  Status load_state(int64_t sequence, const std::string& path);
+  BatchCounts counts() const;  // zeros without shared passes
+  int64_t bytes() const;       // memory of all; it stays the same
 
   struct LOOM_LOCAL Impl;
   explicit Batch(std::unique_ptr<Impl> impl);

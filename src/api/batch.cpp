@@ -15,6 +15,8 @@ struct Batch::Impl {
   // A text on its way, or what ended it.
   struct Text {
     core::Generator generator;
+    int64_t most;           // positions that it may have
+    bool admitted = false;  // has memory for them
     bool ended = false;
     Status failed{};
   };
@@ -43,13 +45,33 @@ struct Batch::Impl {
   bool has(int64_t sequence) const {
     return sequence >= 0 && sequence < static_cast<int64_t>(texts.size());
   }
+  Status check_idle(int64_t sequence) const {
+    if (has(sequence) && !texts[static_cast<size_t>(sequence)].has_value()) return {};
+    return core::invalid(core::cat("sequence ", sequence, " of ", texts.size(),
+                                   has(sequence) ? " has a text already" : " does not exist"));
+  }
   Text& text(int64_t sequence) { return *texts[static_cast<size_t>(sequence)]; }
 
   // What a step of a text said.
   void settle(int64_t sequence, const Result<bool>& more) {
     if (more.ok() && *more) return;
-    text(sequence).ended = true;
+    end(sequence);
     if (!more.ok()) text(sequence).failed = more.error();
+  }
+  void end(int64_t sequence) {
+    text(sequence).ended = true;
+    if (shared) shared->book(sequence, 0);
+  }
+
+  // Books memory for a text; sequences without one give theirs up where it does not suffice.
+  bool admit(int64_t sequence) {
+    Text& one = text(sequence);
+    if (one.admitted) return true;
+    for (int64_t s = 0; s < static_cast<int64_t>(texts.size()); ++s) {
+      if (shared->book(sequence, one.most)) return one.admitted = true;
+      if (!texts[static_cast<size_t>(s)].has_value()) shared->park(s);
+    }
+    return one.admitted = shared->book(sequence, one.most);
   }
   void forget_ended() {
     std::erase_if(order, [&](int64_t s) { return text(s).ended; });
@@ -60,8 +82,11 @@ struct Batch::Impl {
     pieces.clear();
     shares.clear();
     auto room = static_cast<size_t>(shared->rows());
-    size_t after = order.size();
-    for (const int64_t s : order) {
+    // A text that has to wait for memory lets none pass that came later.
+    const auto waits = std::ranges::find_if(order, [&](int64_t s) { return !admit(s); });
+    const std::span<const int64_t> admitted(order.begin(), waits);
+    size_t after = admitted.size();
+    for (const int64_t s : admitted) {
       --after;
       core::Generator& generator = text(s).generator;
       const Result<std::span<const TokenId>> next = generator.wants(room - after);
@@ -108,6 +133,7 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
   many.chunk = one.chunk;
   many.activations = one.activations;
   many.cache = one.cache;
+  many.positions = options.positions;
   auto impl = std::make_unique<Impl>(model);
   impl->texts.resize(static_cast<size_t>(options.sequences));
   Result<core::LlmBatch> shared = core::unsupported("passes are not to be shared");
@@ -135,10 +161,7 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
 Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
                     const GenerateOptions& options, const TextSink& sink) {
   Impl& b = *impl_;
-  if (!b.has(sequence) || b.texts[static_cast<size_t>(sequence)].has_value()) {
-    return core::invalid(core::cat("sequence ", sequence, " of ", sequences(),
-                                   b.has(sequence) ? " has a text already" : " does not exist"));
-  }
+  LOOM_TRY(b.check_idle(sequence));
   if (prompt.empty())
     return core::invalid("the prompt holds no token; a text needs at least one to begin with");
   // Here, so that a wrong token is no Error of a pass, which others share.
@@ -147,7 +170,10 @@ Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
   LOOM_ASSIGN(core::Generator generator,
               core::Generator::begin(b.reader(sequence), b.model.impl().model, prompt, options,
                                      sink, piece));
-  b.texts[static_cast<size_t>(sequence)].emplace(Impl::Text{std::move(generator)});
+  const int64_t length = b.reader(sequence).position() + static_cast<int64_t>(prompt.size());
+  const int64_t most = length + std::min(options.max_tokens, context());
+  b.texts[static_cast<size_t>(sequence)].emplace(
+      Impl::Text{std::move(generator), std::min(most, context())});
   b.order.push_back(sequence);
   return {};
 }
@@ -174,7 +200,7 @@ int64_t Batch::running() const {
 void Batch::cancel(int64_t sequence) {
   if (!running(sequence)) return;
   impl_->text(sequence).generator.cancel();
-  impl_->text(sequence).ended = true;
+  impl_->end(sequence);
   impl_->forget_ended();
 }
 
@@ -186,6 +212,7 @@ Result<Generation> Batch::take(int64_t sequence) {
   }
   Impl::Text text = std::move(b.text(sequence));
   b.texts[static_cast<size_t>(sequence)].reset();
+  if (b.shared) b.shared->publish(sequence);
   if (!text.failed.ok()) return text.failed.error();
   return text.generator.take();
 }
@@ -205,6 +232,36 @@ int64_t Batch::position(int64_t sequence) const {
 void Batch::rewind(int64_t sequence, int64_t position) {
   if (impl_->has(sequence) && !impl_->texts[static_cast<size_t>(sequence)].has_value())
     impl_->reader(sequence).rewind(std::max<int64_t>(position, 0));
+}
+int64_t Batch::reuse(int64_t sequence, std::span<const TokenId> prompt) {
+  Impl& b = *impl_;
+  if (!b.has(sequence) || b.texts[static_cast<size_t>(sequence)].has_value()) return 0;
+  prompt = prompt.first(prompt.empty() ? 0 : prompt.size() - 1);
+  if (b.shared) return b.shared->reuse(sequence, prompt);
+  core::TokenReader& own = b.reader(sequence);
+  own.rewind(std::ranges::mismatch(own.fed(), prompt).in1 - own.fed().begin());
+  return own.position();
+}
+
+Status Batch::save_state(int64_t sequence, const std::string& path) const {
+  LOOM_TRY(impl_->check_idle(sequence));
+  const auto i = static_cast<size_t>(sequence);
+  return impl_->shared ? impl_->shared->save_state(sequence, path)
+                       : impl_->alone[i].save_state(path);
+}
+
+Status Batch::load_state(int64_t sequence, const std::string& path) {
+  LOOM_TRY(impl_->check_idle(sequence));
+  const auto i = static_cast<size_t>(sequence);
+  return impl_->shared ? impl_->shared->load_state(sequence, path)
+                       : impl_->alone[i].load_state(path);
+}
+
+BatchCounts Batch::counts() const {
+  if (!impl_->shared) return {};
+  const core::PagePool& pool = impl_->shared->pool();
+  constexpr int64_t kPage = core::PagePool::kPage;
+  return {pool.pages() * kPage, pool.found(), pool.evicted() * kPage};
 }
 int64_t Batch::bytes() const {
   return impl_->bytes;

@@ -5,71 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/arena.hpp"
 #include "base/text.hpp"
-#include "grid/feedback.hpp"
-#include "grid/pass.hpp"
+#include "grid/session_impl.hpp"
 #include "ops/trace.hpp"
 
 namespace loom::core {
-
-struct Session::Impl {
-  const Network* network = nullptr;
-  SessionOptions options;
-  Shape max_input;
-  int64_t capacity = 0;
-  int64_t position = 0;
-  ArenaPlan plan;
-  std::vector<int> first_slot;  // of each cell, and behind the last
-  int next_slot = 0, end_slot = 0;
-  bool misplaced = false;  // a layer asked for other tensors than those that were planned
-  Buffer arena;
-  Buffer state_memory;
-  std::vector<KvCache> caches;  // [state]
-  Buffer place_memory;          // of a ragged session: RowPlace of every row
-  Tensor places;
-  // The ragged pass whose commands the recorder still holds: its input, how many rows of it went on
-  // to the last cells, and their output.
-  Tensor kept_input, kept_output;
-  int64_t kept_wanted = -1;
-  std::vector<Tensor> states;  // [state]: [sequences, width]
-  // What feedback links read in this pass, and what they will read in the next.
-  FeedbackMemory feedback, next_feedback;
-  Shape feedback_input;  // the input that `feedback` has the shapes for
-  std::vector<RopeTable> ropes;
-  std::unique_ptr<Recorder> recorder;
-  std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
-  bool forget_feedback = true;
-  // On a device: what it holds for this session, and where inputs of the caller go first.
-  Attached weights, state_attached, memory;
-  Buffer input;
-  // Inputs besides the first as the caller gave them, as commands read them, and zeros or copies
-  // that they may be.
-  std::vector<Tensor> given, received_inputs;
-  std::vector<Buffer> copies;
-  std::vector<Tensor> results;
-
-  Status attach();
-  Result<Tensor> received(const Tensor& x, Buffer& copy);
-  Status make_inputs();
-  Status receive_inputs(int64_t samples);
-  Status check_params(size_t first, size_t last);
-  Status plan_memory();
-  KvCache cache_of(const StateSpec& s) const;  // without memory yet
-  Status check_cache() const;
-  Status make_state();
-  Status make_places();
-  // Rows that layers see: of an Embedding's input one for each id.
-  int64_t rows_of(const Shape& shape) const {
-    return takes_ids(network->cells()[0].node.config) ? shape.count() : shape.rows();
-  }
-  Status begin_feedback(const Shape& shape);
-  Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
-  Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
-  Status record_ragged(const Tensor& x, int64_t wanted);
-  Pass pass();
-  Result<Tensor> next_tensor(const Shape& shape);
-};
 
 namespace {
 
@@ -91,15 +31,6 @@ Error broken_plan() {
                     "please report the network");
 }
 
-Tensor zeroed(std::byte* memory, DType dtype, const Shape& shape) {
-  Tensor t;
-  t.dtype = dtype;
-  t.shape = shape;
-  t.row_stride = shape.last();
-  t.data = memory;
-  return t;
-}
-
 }  // namespace
 
 Pass Session::Impl::pass() {
@@ -109,7 +40,7 @@ Pass Session::Impl::pass() {
   p.tensor = [this](const Shape& shape) { return next_tensor(shape); };
   p.ropes = &ropes;
   p.sequences = options.ragged ? 1 : options.sequences;
-  p.first = position;
+  p.first = options.ragged ? 0 : position;
   p.places = places;
   p.stateful = true;
   p.caches = &caches;
@@ -208,6 +139,10 @@ KvCache Session::Impl::cache_of(const StateSpec& s) const {
   KvCache cache{nullptr, nullptr, s.kv_heads, s.head_dim, capacity};
   cache.sequences = options.sequences;
   cache.dtype = options.cache;
+  if (options.pages > 0) {  // one memory, from which sequences have pages
+    cache.capacity = options.pages * 16;
+    cache.sequences = 1;
+  }
   return cache;
 }
 
@@ -215,7 +150,7 @@ Status Session::Impl::check_cache() const {
   const DTypeInfo& info = dtype_info(options.cache);
   if (!KvCache::can_hold(options.cache)) {
     return unsupported(cat("keys and values cannot be kept in ", info.name,
-                           "; choose float32, float16, bfloat16 or q8_0"));
+                           "; choose float32, float16, bfloat16, q8_0 or q4_0"));
   }
   if (options.cache == DType::f32) return {};
   if (recorder->ops().device != nullptr) {
@@ -235,6 +170,9 @@ Status Session::Impl::make_state() {
   const DType compute = recorder->ops().compute;
   const int64_t element = dtype_info(compute).bits / 8;
   int64_t bytes = 0;
+  if (options.pages > 0) {
+    LOOM_ASSIGN(page_memory, Buffer::allocate(options.sequences * (capacity / 16) * 4));
+  }
   for (const StateSpec& s : network->states()) {
     bytes += 2 * cache_of(s).bytes();
     bytes += round_up(s.width * options.sequences * element, 64);
@@ -262,40 +200,6 @@ Status Session::Impl::make_state() {
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
     ropes.push_back(std::move(table));
   }
-  return {};
-}
-
-namespace {
-
-// The first layer, in the order of the tree, that cannot run rows of several sequences.
-const Node* not_ragged(const Node& node) {
-  if (node.disabled()) return nullptr;
-  if (!node.config.def->ragged) return &node;
-  for (const Node& child : node.children) {
-    if (const Node* found = not_ragged(child)) return found;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-Status Session::Impl::make_places() {
-  if (!options.ragged) return {};
-  if (recorder->ops().device != nullptr)
-    return unsupported(
-        "passes of several sequences, each at a position of its own, run on the CPU");
-  if (network->has_links() || !network->more_inputs().empty())
-    return unsupported("a network with links or further inputs cannot run sequences together");
-  for (const GridNode& cell : network->cells()) {
-    const Node* bad = not_ragged(cell.node);
-    if (bad == nullptr) continue;
-    return unsupported(
-        cat(bad->config.def->name, " at ", cell.at.str(),
-            " looks at several rows of its input, so sequences cannot share a pass"));
-  }
-  const int64_t rows = rows_of(max_input);
-  LOOM_ASSIGN(place_memory, Buffer::allocate(rows * int64_t{sizeof(RowPlace)}));
-  places = zeroed(place_memory.data(), DType::i32, Shape{rows, 2});
   return {};
 }
 
@@ -381,6 +285,9 @@ Session::~Session() = default;
 Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPool& pool,
                                 const Shape& max_input, const SessionOptions& options) {
   LOOM_TRY(network.check_loaded());
+  if (options.pages < 0 || (options.pages > 0 && !options.ragged))
+    return invalid(
+        cat("a session cannot have ", options.pages, " pages; those are of ragged ones"));
   if (max_input.count() <= 0 || options.sequences < 1 ||
       (!options.ragged && max_input.rows() % options.sequences != 0)) {
     return invalid(cat("a session needs an input that splits into its sequences; got ",
@@ -452,27 +359,6 @@ Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y)
   return keep_feedback(outputs, first);
 }
 
-Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted) {
-  Tensor hidden, y;
-  const Status recorded = [&]() -> Status {
-    LOOM_TRY(run(x, 0, options.narrow_cell, hidden));
-    if (hidden.rows() != rows_of(x.shape)) {
-      return invalid(cat(rows_of(x.shape), " rows become ", hidden.shape.str(),
-                         " before the last cells, so none of them can go on alone"));
-    }
-    if (wanted == 0) return {};
-    return run(hidden.slice_rows(0, wanted), options.narrow_cell, network->cells().size(), y);
-  }();
-  if (!recorded.ok()) {
-    recorder->discard();
-    return recorded;
-  }
-  kept_input = x;
-  kept_output = y;
-  kept_wanted = wanted;
-  return {};
-}
-
 Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool fetch) {
   Impl& s = *impl_;
   s.kept_wanted = -1;
@@ -511,40 +397,6 @@ Status Session::give(const std::vector<Tensor>& inputs) {
   return {};
 }
 
-Result<Tensor> Session::forward_ragged(const Tensor& x, int64_t wanted) {
-  Impl& s = *impl_;
-  const bool kept = s.kept_wanted == wanted && s.kept_input.data == x.data &&
-                    s.kept_input.shape == x.shape && s.places.rows() == s.rows_of(x.shape);
-  if (!kept) {
-    s.kept_wanted = -1;
-    s.recorder->discard();
-    LOOM_TRY(s.record_ragged(x, wanted));
-  }
-  LOOM_TRY(s.recorder->run());
-  return s.kept_output;
-}
-
-Status Session::place(std::span<const RowPlace> rows) {
-  Impl& s = *impl_;
-  const auto count = static_cast<int64_t>(rows.size());
-  if (!s.options.ragged || count > s.rows_of(s.max_input)) {
-    return invalid(cat(count, " rows are placed; this session was made for ",
-                       s.options.ragged ? s.rows_of(s.max_input) : 0));
-  }
-  for (const RowPlace& row : rows) {
-    if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
-        row.position < s.capacity) {
-      continue;
-    }
-    return make_error(Code::out_of_range,
-                      cat("position ", row.position, " of sequence ", row.sequence,
-                          " is not among ", s.capacity, " of ", s.options.sequences));
-  }
-  std::memcpy(s.place_memory.data(), rows.data(), rows.size_bytes());
-  s.places = zeroed(s.place_memory.data(), DType::i32, Shape{count, 2});
-  return {};
-}
-
 const std::vector<Tensor>& Session::results() const {
   return impl_->results;
 }
@@ -569,7 +421,8 @@ int64_t Session::arena_bytes() const {
 }
 int64_t Session::state_bytes() const {
   int64_t bytes = impl_->state_memory.size() + impl_->feedback.memory().size() +
-                  impl_->next_feedback.memory().size() + impl_->place_memory.size();
+                  impl_->next_feedback.memory().size() + impl_->place_memory.size() +
+                  impl_->page_memory.size();
   for (const RopeTable& table : impl_->ropes) bytes += table.bytes();
   return bytes;
 }

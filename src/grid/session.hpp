@@ -29,6 +29,9 @@ struct SessionOptions {
   // before the pass; the session has no position then. For networks whose layers can
   // (LayerDef::ragged), on the host.
   bool ragged = false;
+  // Ragged sessions: groups of 16 positions that the caches hold for all sequences together; which
+  // of them a sequence has, the caller says (page_table()). 0: each has its max_positions.
+  int64_t pages = 0;
 };
 
 class Session {
@@ -65,7 +68,17 @@ class Session {
   // lies where it lay, nothing is recorded: the commands are the same, and ids and places are read
   // when they run.
   Result<Tensor> forward_ragged(const Tensor& x, int64_t wanted);
+  bool ragged() const;
+  // Passes of forward_ragged() whose commands were recorded; the others ran those of one before.
+  int64_t recordings() const;
 
+  // Of a session with pages: where positions 16 i to 16 i + 15 of a sequence are kept, a number
+  // below SessionOptions::pages each, read by passes from now on; zeros at first. Whoever writes it
+  // sees to it that rows of a pass write to no page that another sequence reads.
+  std::span<int32_t> page_table(int64_t sequence);
+  void copy_page(int32_t from, int32_t to);  // keys and values of all layers
+
+  // A count for callers; layers of ragged sessions do not see it.
   int64_t position() const;
   void advance(int64_t positions);
   void rewind(int64_t position);  // forgets everything from `position` on

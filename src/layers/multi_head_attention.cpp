@@ -5,6 +5,7 @@
 // the session's cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
+#include "ops/pages.hpp"
 
 namespace loom::core {
 namespace {
@@ -184,7 +185,7 @@ Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
     a.q = p.q;
     a.y = y;
     a.cache = call.cache();
-    a.length = a.cache.capacity;
+    a.length = positions_of(places, a.cache.capacity);
     a.places = places;
     LOOM_TRY(call.ops().kv_write({p.k, p.v, a.cache, 0, places}));
     return call.ops().attention(a);

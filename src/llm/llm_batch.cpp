@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {
@@ -34,15 +35,32 @@ class BatchReader final : public TokenReader {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::span<int32_t>> page_tables(Session& session, int64_t sequences) {
+  std::vector<std::span<int32_t>> tables;
+  for (int64_t s = 0; s < sequences; ++s) tables.push_back(session.page_table(s));
+  return tables;
+}
+
+int64_t pages_for(const LlmBatchOptions& options) {
+  const int64_t one = ceil_div(options.context, PagePool::kPage);
+  if (options.positions == 0) return one * options.sequences;
+  return std::min(ceil_div(options.positions, PagePool::kPage), one * options.sequences);
+}
+
+}  // namespace
+
 LlmBatch::LlmBatch(const LanguageModel& model, Session session, const LlmBatchOptions& options)
     : model_(&model),
       session_(std::move(session)),
+      options_(options),
       rows_(options.chunk),
-      context_(options.context),
-      states_(static_cast<size_t>(options.sequences)) {
+      states_(static_cast<size_t>(options.sequences)),
+      pool_(pages_for(options), page_tables(session_, options.sequences)) {
   ids_.reserve(static_cast<size_t>(rows_));
   places_.reserve(static_cast<size_t>(rows_));
-  for (State& state : states_) state.fed.reserve(static_cast<size_t>(context_));
+  for (State& state : states_) state.fed.reserve(static_cast<size_t>(options.context));
 }
 
 Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
@@ -51,6 +69,11 @@ Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, Th
   if (options.sequences < 1 || options.sequences > 4096)
     return invalid(cat("a batch has 1 to 4096 sequences; got ", options.sequences));
   LOOM_ASSIGN(options.context, checked_context(model, options.context));
+  if (options.positions != 0 && options.positions < options.context) {
+    return invalid(cat("keys and values of ", options.positions,
+                       " positions are to be kept, and a sequence alone may have ",
+                       options.context));
+  }
   const int64_t most = options.context * options.sequences;
   if (options.chunk <= 0) options.chunk = 256;
   options.chunk = std::clamp(options.chunk, options.sequences, most);
@@ -62,6 +85,7 @@ Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, Th
   s.narrow_cell = model.body_cells();
   s.narrow_rows = options.sequences;
   s.ragged = true;
+  s.pages = pages_for(options);
   LOOM_ASSIGN(Session session,
               Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s));
   return LlmBatch(model, std::move(session), options);
@@ -84,7 +108,7 @@ Status LlmBatch::check(std::span<const Piece> pieces) {
     const auto count = static_cast<int64_t>(piece.ids.size());
     rows += count;
     LOOM_TRY(check_tokens(*model_, piece.ids));
-    LOOM_TRY(check_room(position(piece.sequence), count, context_));
+    LOOM_TRY(check_room(position(piece.sequence), count, context()));
   }
   if (rows <= rows_) return {};
   return invalid(cat("a pass of ", rows, " tokens; this batch was made for ", rows_));
@@ -127,9 +151,28 @@ Result<Tensor> LlmBatch::pass(int64_t wanted) {
                   model_->source());
 }
 
+// Pages for the next tokens of a sequence.
+Status LlmBatch::make_room(int64_t sequence, int64_t count) {
+  const int64_t from = position(sequence);
+  copies_.clear();
+  const bool room = pool_.write(sequence, from, from + count, copies_);
+  for (const PagePool::Copy& copy : copies_) session_.copy_page(copy.from, copy.to);
+  if (room) return {};
+  return make_error(
+      Code::out_of_range,
+      cat("there is no memory for positions ", from, " to ", from + count - 1, " of sequence ",
+          sequence, ": ", pool_.pages() * PagePool::kPage, " are kept for all sequences"));
+}
+
 Status LlmBatch::feed(std::span<const Piece> pieces) {
   LOOM_TRY(check(pieces));
   if (pieces.empty()) return {};
+  for (const Piece& piece : pieces) {
+    const Status room = make_room(piece.sequence, static_cast<int64_t>(piece.ids.size()));
+    if (room.ok()) continue;
+    for (const Piece& other : pieces) pool_.rewind(other.sequence, position(other.sequence));
+    return room;
+  }
   for (State& state : states_) state.logits = {};
   const int64_t wanted = lay_out(pieces);
   LOOM_ASSIGN(const Tensor logits, pass(wanted));
@@ -137,6 +180,7 @@ Status LlmBatch::feed(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
     State& state = states_[static_cast<size_t>(piece.sequence)];
     state.fed.insert(state.fed.end(), piece.ids.begin(), piece.ids.end());
+    pool_.read(piece.sequence, state.fed);
     if (piece.logits) state.logits = {logits.f32_row(row++), static_cast<size_t>(logits.cols())};
   }
   return {};
@@ -145,6 +189,53 @@ Status LlmBatch::feed(std::span<const Piece> pieces) {
 void LlmBatch::rewind(int64_t sequence, int64_t position) {
   std::vector<TokenId>& fed = states_[static_cast<size_t>(sequence)].fed;
   fed.resize(std::min(fed.size(), static_cast<size_t>(std::max<int64_t>(position, 0))));
+  pool_.rewind(sequence, this->position(sequence));
+}
+
+int64_t LlmBatch::reuse(int64_t sequence, std::span<const TokenId> tokens) {
+  park(sequence);
+  const auto most = static_cast<size_t>(context());
+  const int64_t count = pool_.adopt(sequence, tokens.first(std::min(tokens.size(), most)));
+  const auto found = tokens.first(static_cast<size_t>(count));
+  states_[static_cast<size_t>(sequence)].fed.assign(found.begin(), found.end());
+  return count;
+}
+
+void LlmBatch::fork(int64_t from, int64_t to) {
+  rewind(to, 0);
+  pool_.share(from, to);
+  State& state = states_[static_cast<size_t>(to)];
+  state.fed = states_[static_cast<size_t>(from)].fed;
+  state.logits = {};
+}
+
+void LlmBatch::park(int64_t sequence) {
+  State& state = states_[static_cast<size_t>(sequence)];
+  pool_.release(sequence, state.fed);
+  state.fed.clear();
+  state.logits = {};
+}
+
+StateTarget LlmBatch::target(int64_t sequence) const {
+  return {model_,    options_.cache,    options_.activations,
+          context(), session_.caches(), pool_.table(sequence)};
+}
+
+Status LlmBatch::save_state(int64_t sequence, const FileRef& path) const {
+  return write_state(path, target(sequence), fed(sequence), logits(sequence));
+}
+
+Status LlmBatch::load_state(int64_t sequence, const FileRef& path) {
+  LOOM_ASSIGN(StateFile file, read_state(path, target(sequence)));
+  State& state = states_[static_cast<size_t>(sequence)];
+  park(sequence);
+  LOOM_TRY(make_room(sequence, static_cast<int64_t>(file.fed.size())));
+  restore_caches(file, target(sequence));
+  state.fed.assign(file.fed.begin(), file.fed.end());
+  pool_.read(sequence, state.fed);
+  state.loaded = std::move(file.logits);
+  state.logits = state.loaded;
+  return {};
 }
 
 std::unique_ptr<TokenReader> LlmBatch::reader(int64_t sequence) {

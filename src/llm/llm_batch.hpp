@@ -1,7 +1,8 @@
 // LlmBatch: several sequences of a LanguageModel that read their tokens in shared passes, so that
 // weights are read once for all of them. Each has a KV cache and a position of its own; rows of a
 // pass say where they belong (Session::place), and every op computes its rows one by one, so the
-// logits of a sequence have the bits that it gets alone. On the CPU.
+// logits of a sequence have the bits that it gets alone. Keys and values are kept in pages
+// (PagePool), so that what several sequences begin with is kept, and read, once. On the CPU.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "llm/model.hpp"
+#include "llm/page_pool.hpp"
+#include "llm/session_state.hpp"
 #include "llm/token_reader.hpp"
 
 namespace loom::core {
@@ -19,6 +22,8 @@ struct LlmBatchOptions {
   int64_t chunk = 256;  // tokens of a pass, of all sequences; at least one for each
   ActivationMode activations = ActivationMode::q8;
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
+  // That are kept for all sequences together, at least those of one; 0: as many as they could have.
+  int64_t positions = 0;
 };
 
 class LlmBatch {
@@ -46,12 +51,34 @@ class LlmBatch {
   std::span<const TokenId> fed(int64_t sequence) const { return at(sequence).fed; }
   int64_t position(int64_t sequence) const { return static_cast<int64_t>(at(sequence).fed.size()); }
   void rewind(int64_t sequence, int64_t position);
+
+  // The sequence forgets what it has read and begins with the longest prefix of `tokens` that some
+  // sequence has read, as far as it is still kept; returns how many tokens that is.
+  int64_t reuse(int64_t sequence, std::span<const TokenId> tokens);
+  // Books memory for the first `positions` of a sequence, so that no feed() up to there fails for
+  // want of it. False: there is not so much beside what others booked or have. 0: no more booked.
+  bool book(int64_t sequence, int64_t positions) { return pool_.book(sequence, positions); }
+  // `to` forgets what it has read and has read what `from` has; there are no logits of it.
+  void fork(int64_t from, int64_t to);
+  // Lets reuse() find all that the sequence has read, and not its full pages alone.
+  void publish(int64_t sequence) { pool_.publish(sequence, fed(sequence)); }
+  // Forgets what the sequence has read; it can be found by reuse() while the memory is not needed.
+  void park(int64_t sequence);
+  const PagePool& pool() const { return pool_; }
+
+  // What a sequence has read as a file, and back (LlmSession::save_state()); a session reads the
+  // files of a batch and a batch those of a session. After an Error of load_state() the sequence
+  // is as it was, or has read nothing where its memory was not enough.
+  Status save_state(int64_t sequence, const FileRef& path) const;
+  Status load_state(int64_t sequence, const FileRef& path);
+
   // One sequence as generation knows it; good as long as the batch stays where it is.
   std::unique_ptr<TokenReader> reader(int64_t sequence);
 
   int64_t sequences() const { return static_cast<int64_t>(states_.size()); }
   int64_t rows() const { return rows_; }  // tokens that a pass can take
-  int64_t context() const { return context_; }
+  int64_t context() const { return options_.context; }
+  int64_t recordings() const { return session_.recordings(); }
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
   void set_profile(OpProfile* profile) { session_.recorder().set_profile(profile); }
@@ -60,18 +87,24 @@ class LlmBatch {
   struct State {
     std::vector<TokenId> fed;
     std::span<const float> logits;
-    bool named = false;  // by a piece of the pass that is being checked
+    std::vector<float> loaded;  // logits of load_state()
+    bool named = false;         // by a piece of the pass that is being checked
   };
   LlmBatch(const LanguageModel& model, Session session, const LlmBatchOptions& options);
   const State& at(int64_t sequence) const { return states_[static_cast<size_t>(sequence)]; }
   Status check(std::span<const Piece> pieces);
+  Status make_room(int64_t sequence, int64_t count);
+  StateTarget target(int64_t sequence) const;
   int64_t lay_out(std::span<const Piece> pieces);
   Result<Tensor> pass(int64_t wanted);
 
   const LanguageModel* model_;
   Session session_;
-  int64_t rows_, context_;
+  LlmBatchOptions options_;
+  int64_t rows_;
   std::vector<State> states_;
+  PagePool pool_;
+  std::vector<PagePool::Copy> copies_;
   std::vector<TokenId> ids_;      // of the pass, row by row
   std::vector<RowPlace> places_;  // likewise
 };

@@ -28,6 +28,7 @@ LlmSession::LlmSession(const LanguageModel& model, Session session, ThreadPool& 
       options_(options),
       batch_(kFirstBatch) {
   ids_.resize(static_cast<size_t>(options.chunk));
+  places_.resize(static_cast<size_t>(options.chunk));
   fed_.reserve(static_cast<size_t>(options.context));
 }
 
@@ -38,6 +39,7 @@ Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops
   // A device is not full of 256 rows, and waits for each pass.
   if (options.chunk <= 0) options.chunk = ops.device != nullptr ? 2048 : 256;
   options.chunk = std::clamp<int64_t>(options.chunk, 1, options.context);
+  if (options.head_rows <= 0) options.head_rows = ops.device != nullptr ? 1 : 16;
   options.head_rows = std::clamp<int64_t>(options.head_rows, 1, options.chunk);
   LOOM_ASSIGN(Session session, make_session(model, ops, pool, options));
   LlmSession made(model, std::move(session), pool, options);
@@ -56,7 +58,15 @@ Result<Session> LlmSession::make_session(const LanguageModel& model, const Ops& 
   s.cache = options.cache;
   s.narrow_cell = model.body_cells();
   s.narrow_rows = options.head_rows;
-  return Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s);
+  const Shape most{1, options.chunk};
+  if (ops.device != nullptr) return Session::create(model.network(), ops, pool, most, s);
+  // Rows with places are those of one sequence too, and a pass of them is recorded once. Recurrent
+  // layers have no places.
+  SessionOptions placed = s;
+  placed.ragged = true;
+  Result<Session> made = Session::create(model.network(), ops, pool, most, placed);
+  if (made.ok() || made.error().code != Code::unsupported) return made;
+  return Session::create(model.network(), ops, pool, most, s);
 }
 
 Status LlmSession::check(std::span<const TokenId> ids) const {
@@ -82,8 +92,18 @@ Tensor LlmSession::ids_of(std::span<const TokenId> piece) {
   return ids_at(reinterpret_cast<std::byte*>(ids_.data()), static_cast<int64_t>(piece.size()));
 }
 
+// Where the rows of the next pass stand: from position() on, or the last of them before the others.
+Status LlmSession::place(int64_t count, bool last_first) {
+  const auto first = static_cast<int32_t>(position());
+  const auto shift = static_cast<int32_t>(last_first ? count - 1 : 0);
+  for (int32_t i = 0; i < static_cast<int32_t>(count); ++i)
+    places_[static_cast<size_t>(i)] = {0, first + (i + shift) % static_cast<int32_t>(count)};
+  return session_.place(std::span(places_).first(static_cast<size_t>(count)));
+}
+
 Result<Tensor> LlmSession::body(const Tensor& ids) {
   const int64_t count = ids.cols();
+  if (session_.ragged()) LOOM_TRY(place(count, false));
   LOOM_ASSIGN(const Tensor hidden, session_.forward(ids, 0, model_->body_cells()));
   // A network from a file may be of any shape; rows below are read by their numbers.
   if (hidden.rows() == count) return hidden;
@@ -95,7 +115,12 @@ Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows,
   const Tensor some = f32_matrix(hidden.f32_row(row), rows, hidden.cols());
   LOOM_ASSIGN(const Tensor logits, session_.forward(some, model_->body_cells(),
                                                     model_->network().cells().size(), fetch));
-  if (logits.rows() == rows && logits.cols() == model_->config().vocab_size) return logits;
+  LOOM_TRY(check_logits(logits, rows));
+  return logits;
+}
+
+Status LlmSession::check_logits(const Tensor& logits, int64_t rows) const {
+  if (logits.rows() == rows && logits.cols() == model_->config().vocab_size) return {};
   return bad_file(cat("its network is no decoder: the head gives ", logits.shape.str()),
                   model_->source());
 }
@@ -132,7 +157,31 @@ void LlmSession::rewind(int64_t position) {
   fed_.resize(std::min(fed_.size(), static_cast<size_t>(position)));
 }
 
+// A piece in one pass with places, whose commands are those of the pass before if that had as many
+// rows. The head sees the first rows, so the last token comes first.
+Status LlmSession::feed_placed(std::span<const TokenId> piece, bool last) {
+  const Tensor ids = ids_of(piece);
+  if (last) std::rotate(ids.i32(), ids.i32() + piece.size() - 1, ids.i32() + piece.size());
+  LOOM_TRY(place(ids.cols(), last));
+  LOOM_ASSIGN(const Tensor out, session_.forward_ragged(ids, last ? 1 : 0));
+  if (last) LOOM_TRY(check_logits(out, 1));
+  session_.advance(ids.cols());
+  if (last) logits_ = {out.f32(), static_cast<size_t>(out.cols())};
+  return {};
+}
+
+// Likewise, with the logits after every token.
+Result<Tensor> LlmSession::feed_whole(std::span<const TokenId> piece) {
+  const Tensor ids = ids_of(piece);
+  LOOM_TRY(place(ids.cols(), false));
+  LOOM_ASSIGN(const Tensor out, session_.forward_ragged(ids, ids.cols()));
+  LOOM_TRY(check_logits(out, ids.cols()));
+  session_.advance(ids.cols());
+  return out;
+}
+
 Status LlmSession::feed_piece(std::span<const TokenId> piece, bool last) {
+  if (session_.ragged()) return feed_placed(piece, last);
   LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
   session_.advance(static_cast<int64_t>(piece.size()));
   if (!last) return {};
@@ -250,6 +299,15 @@ Status LlmSession::feed_all(std::span<const TokenId> ids,
     const auto piece =
         ids.subspan(at, std::min(ids.size() - at, static_cast<size_t>(options_.chunk)));
     const auto count = static_cast<int64_t>(piece.size());
+    if (session_.ragged() && count <= options_.head_rows) {
+      LOOM_ASSIGN(const Tensor out, feed_whole(piece));
+      fed_.insert(fed_.end(), piece.begin(), piece.end());
+      for (int64_t r = 0; r < count; ++r) {
+        logits_ = {out.f32_row(r), static_cast<size_t>(out.cols())};
+        LOOM_TRY(sink(static_cast<int64_t>(at) + r, logits_));
+      }
+      continue;
+    }
     LOOM_ASSIGN(const Tensor hidden, body(ids_of(piece)));
     session_.advance(count);
     fed_.insert(fed_.end(), piece.begin(), piece.end());

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "io/byte_reader.hpp"
 #include "llm/model.hpp"
+#include "llm/session_state.hpp"
 #include "llm/token_reader.hpp"
 
 namespace loom::core {
@@ -15,7 +15,7 @@ namespace loom::core {
 struct LlmSessionOptions {
   int64_t context = 0;    // positions the cache holds; 0: the model's maximum, at most 2048
   int64_t chunk = 0;      // tokens per forward pass of a prompt; 0: 256, on a device 2048
-  int64_t head_rows = 1;  // positions whose logits are computed at a time
+  int64_t head_rows = 0;  // positions whose logits are computed at a time; 0: 16, on a device 1
   ActivationMode activations = ActivationMode::q8;
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
   // On a device: when it fails, feed() and feed_sampled() begin anew on the host with the tokens so
@@ -69,6 +69,9 @@ class LlmSession : public TokenReader {
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
+  // Passes that were recorded; the others ran the commands of one before (Session::recordings).
+  // Sessions on a device, and of networks with recurrent layers, record each, and tell 0.
+  int64_t recordings() const { return session_.recordings(); }
   void set_profile(OpProfile* profile) { session_.recorder().set_profile(profile); }
 
  private:
@@ -76,11 +79,8 @@ class LlmSession : public TokenReader {
              const LlmSessionOptions& options);
   static Result<Session> make_session(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
                                       const LlmSessionOptions& options);
-  struct StateCounts {
-    int64_t tokens, logits;
-  };
   Status check_state() const;
-  Result<StateCounts> read_header(ByteReader& in, uint64_t size) const;
+  StateTarget target() const;
   bool may_move_to_host() const;
   Status move_to_host();
   // try_it(), and again on the host where the device fails.
@@ -91,7 +91,11 @@ class LlmSession : public TokenReader {
   Status choose(const Tensor& logits, const DeviceSampling& how, int64_t index);
   Tensor drawn(int64_t index, int64_t count) const;
   Status check(std::span<const TokenId> ids) const;
+  Status feed_placed(std::span<const TokenId> piece, bool last);
+  Result<Tensor> feed_whole(std::span<const TokenId> piece);
+  Status place(int64_t count, bool last_first);
   Tensor ids_of(std::span<const TokenId> piece);
+  Status check_logits(const Tensor& logits, int64_t rows) const;
   Result<Tensor> body(const Tensor& ids);  // hidden states [1, T, width]
   // Logits [rows, vocab]; `fetch`: where the host reads them.
   Result<Tensor> head(const Tensor& hidden, int64_t row, int64_t rows, bool fetch = true);
@@ -101,9 +105,10 @@ class LlmSession : public TokenReader {
   ThreadPool* pool_;
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
-  std::vector<TokenId> fed_;  // up to position()
-  int64_t batch_;             // sample_batch() of a device
-  Buffer drawn_;              // what feed_sampled() found, where the next step reads it; candidates
+  std::vector<RowPlace> places_;  // of the rows of a pass, where the session is ragged
+  std::vector<TokenId> fed_;      // up to position()
+  int64_t batch_;                 // sample_batch() of a device
+  Buffer drawn_;  // what feed_sampled() found, where the next step reads it; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
   std::vector<float> hidden_;  // of hidden()

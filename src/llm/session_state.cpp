@@ -6,7 +6,8 @@
 //   8        P, tokens read;  8: V, logits (0 or the vocabulary)
 //   4 P      tokens;  4 V: logits, f32
 //   ...      per layer with a cache: keys, then values; of each the heads, of each the P positions,
-//            D numbers as the cache has them, and behind those their steps (KvCache)
+//            D numbers as the cache has them (of 4 bits two in a byte), and behind those their
+//            steps (KvCache)
 //   32       XXH3-128 of everything before, hex digits
 //
 // The size follows from P, V and the network, and is compared before anything is read. Positions
@@ -21,6 +22,7 @@
 #include "io/file.hpp"
 #include "io/hash.hpp"
 #include "llm/llm_session.hpp"
+#include "ops/pages.hpp"
 
 namespace loom::core {
 namespace {
@@ -31,15 +33,15 @@ constexpr int64_t kStateHeader = 8 + 32 + 8 + 8, kStateHash = 32;
 constexpr size_t kStateBuffer = size_t{1} << 20;
 
 // What keys and values depend on.
-Result<std::string> state_fingerprint(const LanguageModel& model, const LlmSessionOptions& o) {
-  LOOM_ASSIGN(GridSpec grid, decoder_grid(model.config()));
+Result<std::string> state_fingerprint(const StateTarget& of) {
+  LOOM_ASSIGN(GridSpec grid, decoder_grid(of.model->config()));
   BytesHash hash;
   const auto add = [&](std::string_view text) { hash.add(std::as_bytes(std::span(text))); };
   add(kStateNumerics);
   add(write_network({std::move(grid), Shape{1}}));
-  add(dtype_name(o.cache));
-  add(o.activations == ActivationMode::q8 ? "q8" : "f32");
-  for (const Param& param : model.network().params()) {
+  add(dtype_name(of.cache));
+  add(of.activations == ActivationMode::q8 ? "q8" : "f32");
+  for (const Param& param : of.model->network().params()) {
     add(dtype_name(param.tensor.dtype));
     hash.add({param.tensor.data, static_cast<size_t>(param.bytes())});
   }
@@ -56,16 +58,18 @@ int64_t position_bytes(const KvCache& cache) {
 // Calls f(where in the memory, bytes) for the numbers and steps of the first positions, in the
 // order of the file.
 template <class F>
-void each_stretch(const KvCache& cache, bool keys, int64_t positions, F&& f) {
+void each_stretch(const KvCache& cache, const int32_t* pages, bool keys, int64_t positions, F&& f) {
   std::byte* side = keys ? cache.keys : cache.values;
   const DTypeInfo& info = dtype_info(cache.dtype);
-  const int64_t unit = info.bits / 8, d = cache.head_dim;
-  const int64_t steps = info.block > 0 ? d / info.block : 0;
-  std::byte* behind = side + cache.sequence_numbers() * unit;
+  // Numbers of 4 bits go by bytes of two.
+  const int64_t unit = info.bits < 8 ? 1 : info.bits / 8;
+  const int64_t d = cache.head_dim * info.bits / 8 / unit;
+  const int64_t steps = info.block > 0 ? cache.head_dim / info.block : 0;
+  std::byte* behind = side + plain_bytes(cache.dtype, Shape{cache.sequence_numbers()});
   for (int64_t head = 0; head < cache.kv_heads; ++head) {
     for (int64_t p = 0; p < positions; ++p) {
-      const int64_t row = head * cache.capacity + p;
-      const int64_t group = head * (cache.capacity / 16) + p / 16, lane = p % 16;
+      const int64_t group = head * (cache.capacity / 16) + page_of(pages, p / 16), lane = p % 16;
+      const int64_t row = group * 16 + lane;
       if (!keys) {
         f(side + row * d * unit, d * unit);
         f(behind + row * steps * 2, steps * 2);
@@ -75,6 +79,10 @@ void each_stretch(const KvCache& cache, bool keys, int64_t positions, F&& f) {
       for (int64_t i = 0; i < steps; ++i) f(behind + ((group * steps + i) * 16 + lane) * 2, 2);
     }
   }
+}
+
+const int32_t* table(const StateTarget& of) {
+  return of.pages.empty() ? nullptr : of.pages.data();
 }
 
 int64_t cache_bytes(const std::vector<KvCache>& caches, int64_t positions) {
@@ -117,46 +125,26 @@ class StateWriter {
   Status status_;
 };
 
-}  // namespace
-
-Status LlmSession::check_state() const {
-  if (session_.recorder().ops().device != nullptr)
-    return unsupported("keys and values of this session are on the GPU; save one of the CPU");
-  for (const StateSpec& s : model_->network().states()) {
+Status no_recurrent_layers(const LanguageModel& model) {
+  for (const StateSpec& s : model.network().states()) {
     if (s.width > 0)
       return unsupported("the state of recurrent layers is not part of such a file",
-                         model_->source());
+                         model.source());
   }
   return {};
 }
 
-Status LlmSession::save_state(const FileRef& path) const {
-  LOOM_TRY(check_state());
-  LOOM_ASSIGN(const std::string fingerprint, state_fingerprint(*model_, options_));
-  LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  StateWriter out(file);
-  out.add(kStateMagic, sizeof(kStateMagic));
-  out.add(fingerprint.data(), static_cast<int64_t>(fingerprint.size()));
-  out.number(static_cast<uint64_t>(fed_.size()));
-  out.number(static_cast<uint64_t>(logits_.size()));
-  for (const TokenId id : fed_) out.number(static_cast<uint32_t>(id));
-  for (const float logit : logits_) out.number(std::bit_cast<uint32_t>(logit));
-  for (const KvCache& cache : session_.caches()) {
-    for (const bool keys : {true, false}) {
-      each_stretch(cache, keys, position(),
-                   [&](const std::byte* at, int64_t bytes) { out.add(at, bytes); });
-    }
-  }
-  LOOM_TRY(out.finish());
-  return file.commit();
-}
+struct StateCounts {
+  int64_t tokens, logits;
+};
 
 // Counts are checked against the session and the size of the file before anything is taken over.
-Result<LlmSession::StateCounts> LlmSession::read_header(ByteReader& in, uint64_t size) const {
+Result<StateCounts> read_header(ByteReader& in, uint64_t size, const StateTarget& to) {
+  const DecoderConfig& config = to.model->config();
   LOOM_ASSIGN(const auto magic, in.take(sizeof(kStateMagic), "the name of the format"));
   if (std::memcmp(magic.data(), kStateMagic, sizeof(kStateMagic)) != 0)
     return in.error("this is no state of a session, or one of another version");
-  LOOM_ASSIGN(const std::string wanted, state_fingerprint(*model_, options_));
+  LOOM_ASSIGN(const std::string wanted, state_fingerprint(to));
   LOOM_ASSIGN(const auto found, in.take(wanted.size(), "the fingerprint"));
   if (std::memcmp(found.data(), wanted.data(), wanted.size()) != 0) {
     return in.error(
@@ -165,50 +153,103 @@ Result<LlmSession::StateCounts> LlmSession::read_header(ByteReader& in, uint64_t
   }
   LOOM_ASSIGN(const uint64_t tokens, in.u64("the number of tokens"));
   LOOM_ASSIGN(const uint64_t logits, in.u64("the number of logits"));
-  if (logits != 0 && logits != static_cast<uint64_t>(model_->config().vocab_size))
-    return in.error(cat(logits, " logits; the vocabulary has ", model_->config().vocab_size));
-  if (tokens > static_cast<uint64_t>(model_->config().max_positions))
-    return in.error(
-        cat(tokens, " tokens; the model has ", model_->config().max_positions, " positions"));
+  if (logits != 0 && logits != static_cast<uint64_t>(config.vocab_size))
+    return in.error(cat(logits, " logits; the vocabulary has ", config.vocab_size));
+  if (tokens > static_cast<uint64_t>(config.max_positions))
+    return in.error(cat(tokens, " tokens; the model has ", config.max_positions, " positions"));
   const auto positions = static_cast<int64_t>(tokens);
   const int64_t whole = kStateHeader + 4 * (positions + static_cast<int64_t>(logits)) +
-                        cache_bytes(session_.caches(), positions) + kStateHash;
+                        cache_bytes(to.caches, positions) + kStateHash;
   if (static_cast<uint64_t>(whole) != size)
     return in.error(cat("the file has ", size, " bytes; ", tokens, " tokens need ", whole));
-  LOOM_TRY(check_room(0, positions, options_.context));
+  LOOM_TRY(check_room(0, positions, to.context));
   return StateCounts{positions, static_cast<int64_t>(logits)};
+}
+
+}  // namespace
+
+Status write_state(const FileRef& path, const StateTarget& from, std::span<const TokenId> fed,
+                   std::span<const float> logits) {
+  LOOM_TRY(no_recurrent_layers(*from.model));
+  LOOM_ASSIGN(const std::string fingerprint, state_fingerprint(from));
+  LOOM_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  StateWriter out(file);
+  out.add(kStateMagic, sizeof(kStateMagic));
+  out.add(fingerprint.data(), static_cast<int64_t>(fingerprint.size()));
+  out.number(static_cast<uint64_t>(fed.size()));
+  out.number(static_cast<uint64_t>(logits.size()));
+  for (const TokenId id : fed) out.number(static_cast<uint32_t>(id));
+  for (const float logit : logits) out.number(std::bit_cast<uint32_t>(logit));
+  for (const KvCache& cache : from.caches) {
+    for (const bool keys : {true, false}) {
+      each_stretch(cache, table(from), keys, static_cast<int64_t>(fed.size()),
+                   [&](const std::byte* at, int64_t bytes) { out.add(at, bytes); });
+    }
+  }
+  LOOM_TRY(out.finish());
+  return file.commit();
+}
+
+Result<StateFile> read_state(const FileRef& path, const StateTarget& to) {
+  LOOM_TRY(no_recurrent_layers(*to.model));
+  LOOM_ASSIGN(MappedFile file, MappedFile::open(path));
+  const std::span<const std::byte> bytes = file.bytes();
+  ByteReader in(bytes, path.name());
+  LOOM_ASSIGN(const StateCounts counts, read_header(in, bytes.size(), to));
+  const size_t hashed = bytes.size() - kStateHash;
+  if (std::memcmp(hash_hex(bytes.first(hashed)).data(), bytes.data() + hashed, kStateHash) != 0)
+    return in.error("its checksum does not fit; the file is damaged");
+  StateFile out;
+  LOOM_ASSIGN(const auto ids, in.take(static_cast<uint64_t>(4 * counts.tokens), "the tokens"));
+  out.fed.resize(static_cast<size_t>(counts.tokens));
+  for (size_t i = 0; i < out.fed.size(); ++i) out.fed[i] = load_le<int32_t>(ids.data() + 4 * i);
+  LOOM_TRY(check_tokens(*to.model, out.fed));
+  LOOM_ASSIGN(const auto values, in.take(static_cast<uint64_t>(4 * counts.logits), "the logits"));
+  out.logits.resize(static_cast<size_t>(counts.logits));
+  for (size_t i = 0; i < out.logits.size(); ++i)
+    out.logits[i] = load_le<float>(values.data() + 4 * i);
+  out.caches_at = in.offset();
+  out.file = std::move(file);
+  return out;
+}
+
+void restore_caches(const StateFile& file, const StateTarget& to) {
+  const std::byte* from = file.file.bytes().data() + file.caches_at;
+  for (const KvCache& cache : to.caches) {
+    for (const bool keys : {true, false}) {
+      each_stretch(cache, table(to), keys, static_cast<int64_t>(file.fed.size()),
+                   [&](std::byte* at, int64_t count) {
+                     std::memcpy(at, from, static_cast<size_t>(count));
+                     from += count;
+                   });
+    }
+  }
+}
+
+Status LlmSession::check_state() const {
+  if (session_.recorder().ops().device == nullptr) return {};
+  return unsupported("keys and values of this session are on the GPU; save one of the CPU");
+}
+
+StateTarget LlmSession::target() const {
+  return {model_, options_.cache, options_.activations, options_.context, session_.caches()};
+}
+
+Status LlmSession::save_state(const FileRef& path) const {
+  LOOM_TRY(check_state());
+  return write_state(path, target(), fed_, logits_);
 }
 
 Status LlmSession::load_state(const FileRef& path) {
   LOOM_TRY(check_state());
-  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  const std::span<const std::byte> bytes = file.bytes();
-  ByteReader in(bytes, path.name());
-  LOOM_ASSIGN(const StateCounts counts, read_header(in, bytes.size()));
-  const size_t hashed = bytes.size() - kStateHash;
-  if (std::memcmp(hash_hex(bytes.first(hashed)).data(), bytes.data() + hashed, kStateHash) != 0)
-    return in.error("its checksum does not fit; the file is damaged");
-  LOOM_ASSIGN(const auto ids, in.take(static_cast<uint64_t>(4 * counts.tokens), "the tokens"));
-  std::vector<TokenId> fed(static_cast<size_t>(counts.tokens));
-  for (size_t i = 0; i < fed.size(); ++i) fed[i] = load_le<int32_t>(ids.data() + 4 * i);
-  LOOM_TRY(check_tokens(*model_, fed));
-  LOOM_ASSIGN(const auto values, in.take(static_cast<uint64_t>(4 * counts.logits), "the logits"));
+  LOOM_ASSIGN(StateFile file, read_state(path, target()));
   // From here on nothing fails.
-  loaded_.resize(static_cast<size_t>(counts.logits));
-  for (size_t i = 0; i < loaded_.size(); ++i) loaded_[i] = load_le<float>(values.data() + 4 * i);
+  restore_caches(file, target());
+  loaded_ = std::move(file.logits);
   logits_ = loaded_;
-  const std::byte* from = bytes.data() + in.offset();
-  for (const KvCache& cache : session_.caches()) {
-    for (const bool keys : {true, false}) {
-      each_stretch(cache, keys, counts.tokens, [&](std::byte* at, int64_t count) {
-        std::memcpy(at, from, static_cast<size_t>(count));
-        from += count;
-      });
-    }
-  }
   session_.reset();
-  session_.advance(counts.tokens);
-  fed_.assign(fed.begin(), fed.end());
+  session_.advance(static_cast<int64_t>(file.fed.size()));
+  fed_.assign(file.fed.begin(), file.fed.end());
   return {};
 }
 

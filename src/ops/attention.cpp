@@ -13,7 +13,7 @@ bool KvCache::can_hold(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   const bool plain = info.kind == NumberKind::ieee && info.bits <= 32;
   const bool blocks = info.scale == ScaleRule::f16 && info.zero == ZeroRule::none &&
-                      info.block == 32 && info.bits == 8;
+                      info.block == 32 && (info.bits == 8 || info.bits == 4);
   return plain || blocks;
 }
 
@@ -73,9 +73,9 @@ Status sequences(std::string_view op, const Args& args) {
 Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t first) {
   if (places.empty()) return {};
   LOOM_TRY(plain(op, "places", places, DType::i32));
-  if (!(places.shape == Shape{rows, 2})) {
+  if (places.shape.rank() != 2 || places.rows() != rows || places.cols() < 2) {
     return broken(op, "places ", places.shape.str(), " must be ", Shape{rows, 2}.str(),
-                  ": a sequence and a position for each row");
+                  ": a sequence and a position for each row, then pages, if there are any");
   }
   if (first == 0) return {};
   return broken(op, "rows have places of their own and begin at ", first, ": one or the other");

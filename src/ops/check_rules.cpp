@@ -186,7 +186,7 @@ Status cache(std::string_view op, const KvCache& kv) {
   }
   if (!KvCache::can_hold(kv.dtype)) {
     return broken(op, "the cache is of ", dtype_name(kv.dtype),
-                  ": it must be float32, float16, bfloat16 or q8_0");
+                  ": it must be float32, float16, bfloat16, q8_0 or q4_0");
   }
   if (const int block = dtype_info(kv.dtype).block; block > 0 && kv.head_dim % block != 0) {
     return broken(op, "the cache is of ", dtype_name(kv.dtype), " and has heads of ", kv.head_dim,

@@ -106,8 +106,8 @@ struct Q8Rows {
 // The KV cache of one layer, for one sequence or several, in a number type of its own. K is stored
 // in groups of 16 positions so that scores of 16 positions are one vector: keys
 // [S][G][ceil(P/16)][D][16], values [S][G][P][D]. Types with a scale per block of 32 have blocks
-// along D; behind the codes of each sequence lie its scales, f16: keys [G][ceil(P/16)][D/32][16],
-// values [G][P][D/32].
+// along D; behind the codes lie f16 scales, keys [G][ceil(P/16)][D/32][16], values [G][P][D/32]. Of
+// 4 bits numbers d and d + 16 of a block share a byte: keys [S][G][P/16][D/2][16], values [.][D/2].
 struct KvCache {
   std::byte* keys = nullptr;
   std::byte* values = nullptr;
@@ -115,7 +115,7 @@ struct KvCache {
   int64_t sequences = 1;
   DType dtype = DType::f32;
 
-  // Whether there is a form of it for this type: f32, f16, bf16, q8_0.
+  // Whether there is a form of it for this type: f32, f16, bf16, q8_0, q4_0.
   static bool can_hold(DType dtype);
   // Of keys, and of values.
   int64_t sequence_numbers() const { return kv_heads * head_dim * capacity; }
@@ -143,8 +143,8 @@ inline KvCache f32_cache(float* keys, float* values, int64_t kv_heads, int64_t h
 struct RowPlace {
   int32_t sequence = 0, position = 0;
 };
-// The place of row r: what places [R, 2] (i32) holds, or position first + r of the only sequence
-// where there are none.
+// The place of row r: what places (i32, [R, 2], or [R, 2 + N] with pages) hold, or position first +
+// r of the only sequence where there are none.
 inline RowPlace place_of(const Tensor& places, int64_t r, int64_t first) {
   if (places.empty()) return {0, static_cast<int32_t>(first + r)};
   const int32_t* row = places.i32() + r * places.row_stride;

@@ -4,20 +4,13 @@
 #include <chrono>
 
 namespace loom::core {
-namespace {
-
-size_t common_prefix(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
                                                      const SchedulerOptions& options) {
   std::optional<Batch> batch;
   if (options.sessions > 0) {
-    LOOM_ASSIGN(batch,
-                Batch::create(model, {.sequences = options.sessions, .session = options.session}));
+    LOOM_ASSIGN(batch, Batch::create(model, {.sequences = options.sessions,
+                                             .session = options.session,
+                                             .positions = options.positions}));
   }
   std::unique_ptr<Scheduler> made(new Scheduler(options, std::move(batch)));
   made->slots_.resize(static_cast<size_t>(options.sessions));
@@ -115,35 +108,15 @@ std::unique_ptr<Job> Scheduler::take_waiting() {
   return job;
 }
 
-// The free sequence that has read most of the prompt; of equals the one not used for longest.
-Scheduler::Slot& Scheduler::best_slot(const std::vector<TokenId>& prompt) {
-  Slot* best = nullptr;
-  size_t most = 0;
-  for (Slot& slot : slots_) {
-    if (slot.job != nullptr) continue;
-    const size_t same = common_prefix(slot.fed, prompt);
-    if (best == nullptr || same > most || (same == most && slot.used < best->used)) {
-      best = &slot;
-      most = same;
-    }
-  }
-  return *best;
-}
-
 void Scheduler::begin(std::unique_ptr<Job> job) {
-  Slot& slot = best_slot(job->prompt);
-  // The logits of the last token are needed, so it is always read.
-  size_t same = common_prefix(slot.fed, job->prompt);
-  if (same == job->prompt.size() && same > 0) --same;
-  slot.cached = static_cast<int64_t>(same);
-  batch_->rewind(slot.sequence, slot.cached);
-  slot.fed = job->prompt;
-  slot.used = ++clock_;
+  Slot& slot = *std::ranges::find_if(slots_, [](const Slot& s) { return s.job == nullptr; });
+  slot.cached = batch_->reuse(slot.sequence, job->prompt);
   slot.job = std::move(job);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
-  const std::span<const TokenId> prompt(slot.job->prompt);
-  const Status started = batch_->start(slot.sequence, prompt.subspan(same), options);
+  const auto rest =
+      std::span<const TokenId>(slot.job->prompt).subspan(static_cast<size_t>(slot.cached));
+  const Status started = batch_->start(slot.sequence, rest, options);
   if (!started.ok()) finish(slot, started.error());
 }
 
@@ -161,11 +134,6 @@ void Scheduler::step() {
 }
 
 void Scheduler::finish(Slot& slot, Result<Generation> result) {
-  // What the sequence has read is the prompt and what was drawn, up to where it stands.
-  if (result.ok())
-    slot.fed.insert(slot.fed.end(), result->token_ids.begin(), result->token_ids.end());
-  const auto position = static_cast<size_t>(batch_->position(slot.sequence));
-  slot.fed.resize(std::min(slot.fed.size(), position));
   const std::unique_ptr<Job> job = std::move(slot.job);
   {
     const std::lock_guard lock(mutex_);

@@ -2,9 +2,9 @@
 // that have one are written together, a token each in every pass (loom/batch.hpp). One thread
 // computes; everything else may be called from any thread.
 //
-// A sequence keeps what it has read, and the next text that begins with the same tokens goes on
-// from there. The tokens of a text do not depend on any of this: not on the sequence, not on what
-// it held before, not on the other texts.
+// What sequences have read is kept while there is memory, and a text that begins with the same
+// tokens goes on from there, whichever sequence has it. The tokens of a text do not depend on any
+// of this: not on the sequence, not on what it held before, not on the other texts.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,9 @@ struct Job {
 };
 
 struct SchedulerOptions {
-  int64_t sessions = 4;  // texts that are written at the same time
-  int64_t waiting = 64;  // and those that wait for one of them to end
+  int64_t sessions = 4;   // texts that are written at the same time
+  int64_t waiting = 64;   // and those that wait for one of them to end
+  int64_t positions = 0;  // kept for all of them (BatchOptions::positions)
   ModelSessionOptions session;
 };
 
@@ -68,8 +69,6 @@ class Scheduler {
   // A sequence of the batch with the text that it writes, or none.
   struct Slot {
     int64_t sequence = 0;
-    std::vector<TokenId> fed;  // what it has read, up to its position
-    uint64_t used = 0;         // when last
     std::unique_ptr<Job> job;
     int64_t cached = 0;
   };
@@ -79,7 +78,6 @@ class Scheduler {
   void run();
   void end_all();
   std::unique_ptr<Job> take_waiting();
-  Slot& best_slot(const std::vector<TokenId>& prompt);
   void begin(std::unique_ptr<Job> job);
   void step();
   void finish(Slot& slot, Result<Generation> result);
@@ -89,7 +87,6 @@ class Scheduler {
   const SchedulerOptions options_;
   std::optional<Batch> batch_;  // of the thread that computes; none: no sessions
   std::vector<Slot> slots_;     // likewise
-  uint64_t clock_ = 0;          // likewise
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

@@ -88,10 +88,18 @@ Ids ragged_places() {
   return places;
 }
 
-// The memory of a cache in a type of its own; what no row writes are zeros.
+// The memory of a cache in a type of its own; what no row writes are zeros. Paged: one memory, from
+// which each sequence has pages in no order.
 struct TypedCache {
-  TypedCache(const Heads& h, int64_t capacity, int64_t sequences, DType dtype) {
-    cache = KvCache{nullptr, nullptr, h.kv_heads, h.width, capacity, sequences, dtype};
+  TypedCache(const Heads& h, int64_t capacity, int64_t sequences, DType dtype, bool paged = false) {
+    const int64_t spare = paged ? 48 : 0;
+    cache = KvCache{nullptr,
+                    nullptr,
+                    h.kv_heads,
+                    h.width,
+                    capacity * (paged ? sequences : 1) + spare,
+                    paged ? 1 : sequences,
+                    dtype};
     keys.resize(static_cast<size_t>(cache.bytes()));
     values.resize(keys.size());
     cache.keys = keys.data();
@@ -101,13 +109,27 @@ struct TypedCache {
   std::vector<std::byte> keys, values;
 };
 
+Ids paged_places(int64_t capacity, int64_t sequences) {
+  const int64_t pages = capacity / 16, all = pages * sequences + 3;
+  Ids places(std::size(kRagged), 2 + pages);
+  size_t at = 0;
+  for (const RaggedRow& row : kRagged) {
+    places.values()[at++] = 0;
+    places.values()[at++] = row.position;
+    for (int64_t i = 0; i < pages; ++i)
+      places.values()[at++] = static_cast<int32_t>(((row.sequence * pages + i) * 37 + 5) % all);
+  }
+  return places;
+}
+
 // What a type keeps of a number.
 std::vector<float> kept_by(DType dtype, const std::vector<float>& x) {
   std::vector<float> out = x;
   for (size_t i = 0; dtype_info(dtype).block > 0 && i + 32 <= x.size(); i += 32) {
     std::byte block[34];
-    encode_block_q8_0(x.data() + i, block);
-    decode_block_q8_0(block, out.data() + i);
+    const bool narrow = dtype_info(dtype).bits == 4;
+    (narrow ? encode_block_q4_0 : encode_block_q8_0)(x.data() + i, block);
+    (narrow ? decode_block_q4_0 : decode_block_q8_0)(block, out.data() + i);
   }
   for (size_t i = 0; dtype_info(dtype).block == 0 && i < x.size(); ++i)
     out[i] = static_cast<float>(simulate(dtype, static_cast<double>(x[i]), {}));
@@ -118,26 +140,30 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   constexpr auto kRows = static_cast<int64_t>(std::size(kRagged));
   constexpr int64_t kSequences = 4, kCapacity = 320;
   const int64_t cols = h.kv_heads * h.width;
-  const Ids places = ragged_places();
+  const Ids in_order = ragged_places(), in_pages = paged_places(kCapacity, kSequences);
   const Rows k(kRows, cols, 0, seed, Values::smooth), v(kRows, cols, 0, seed + 1, Values::smooth);
   const Rows q(kRows, h.heads * h.width, 3, seed + 2, Values::smooth);
   const std::string what = cat("ragged, ", dtype_name(dtype), ", ", h.heads, "/", h.kv_heads,
                                " heads of ", h.width, ", window ", window);
-  std::vector<float> whole;  // what attention gave, of all rows at once
-  expect_same_bits(what, [&](const Runner& run) {
-    TypedCache memory(h, kCapacity, kSequences, dtype);
+  std::vector<float> whole, paged;  // what attention gave, of all rows at once
+  const auto of_all = [&](const Runner& run, bool pages, std::vector<float>& found) {
+    TypedCache memory(h, kCapacity, kSequences, dtype, pages);
+    const Ids& places = pages ? in_pages : in_order;
     run(&Ops::kv_write, KvWriteArgs{k.tensor(), v.tensor(), memory.cache, 0, places.tensor()});
     const Rows y(kRows, h.heads * h.width, 1);
     AttentionArgs args{q.tensor(), y.tensor(), memory.cache, h.heads, 0, kCapacity, window, 0.125f};
     args.places = places.tensor();
     run(&Ops::attention, args, kCapacity);
-    whole = y.memory();
+    found = y.memory();
     Image image;
     image.add_bytes(memory.keys.data(), static_cast<int64_t>(memory.keys.size()));
     image.add_bytes(memory.values.data(), static_cast<int64_t>(memory.values.size()));
     image.add(y.memory());
     return image;
-  });
+  };
+  expect_same_bits(what, [&](const Runner& run) { return of_all(run, false, whole); });
+  expect_same_bits(what + ", paged", [&](const Runner& run) { return of_all(run, true, paged); });
+  EXPECT_EQ(paged, whole) << what;
   // Each row by itself, over a cache in f32 of what the type keeps of its numbers.
   std::vector<float> kept_k = kept_by(dtype, k.memory()), kept_v = kept_by(dtype, v.memory());
   TypedCache memory(h, kCapacity, kSequences, DType::f32);
@@ -195,7 +221,7 @@ void conform_attention() {
   conform_attention_of({4, 2, 16}, {3, 14, 0, true}, Values::wild, 7, 2.0f);
   // On devices rows at places of their own, and caches of other types, have no kernel yet.
   for (const Heads& h : tame_values() ? std::span<const Heads>() : std::span<const Heads>(kHeads)) {
-    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0}) {
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
       if (dtype_info(dtype).block > 0 && h.width % dtype_info(dtype).block != 0) continue;
       conform_ragged(h, 0, seed += 7, dtype);
       conform_ragged(h, 30, seed += 7, dtype);

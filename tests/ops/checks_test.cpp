@@ -290,7 +290,8 @@ TEST(Checks, RowsAtPlacesOfTheirOwn) {
   expect({
       {rope(places_of(3), 0, 0), ""},
       {rope(places_of(2), 0, 0),
-       "rope: places [2, 2] must be [3, 2]: a sequence and a position for each row"},
+       "rope: places [2, 2] must be [3, 2]: a sequence and a position for each row, "
+       "then pages, if there are any"},
       {rope(places_of(3), 1, 0),
        "rope: rows have places of their own and begin at 1: one or the other"},
       {rope(places_of(3), 0, 3),
@@ -298,9 +299,10 @@ TEST(Checks, RowsAtPlacesOfTheirOwn) {
       {write(two, places_of(3), 0), ""},
       {write(two, {}, 0), "kv_write: " + whose},
       {write(two, places_of(3, 1), 0),
-       "kv_write: places [3, 1] must be [3, 2]: a sequence and a position for each row"},
+       "kv_write: places [3, 1] must be [3, 2]: a sequence and a position for each row, "
+       "then pages, if there are any"},
       {write(integers, places_of(3), 0),
-       "kv_write: the cache is of int8: it must be float32, float16, bfloat16 or q8_0"},
+       "kv_write: the cache is of int8: it must be float32, float16, bfloat16, q8_0 or q4_0"},
       {write(blocks, places_of(3), 0),
        "kv_write: the cache is of q8_0 and has heads of 4: they must be a multiple of 32"},
       {write(none, places_of(3), 0), "kv_write: the cache is for 0 sequences"},

@@ -76,8 +76,8 @@ TEST(SameBytes, ForAnyScheduleInQ8) {
 TEST(SameBytes, ForAnyScheduleInQ4) {
   expect_same_bytes(DType::q4_0, 10, 4);
 }
-// By hand: LOOM_SCHEDULES=250 build/dev/tests/test_serve --gtest_filter='*Longer*'
-TEST(SameBytes, ForAsManySchedulesAsAskedForLonger) {
+// By hand: LOOM_SCHEDULES=100 build/dev/tests/test_serve --gtest_filter='*Threads*'
+TEST(SameBytes, ForAsManySchedulesOfThreadsAsAskedFor) {
   const char* many = std::getenv("LOOM_SCHEDULES");
   if (many == nullptr) GTEST_SKIP() << "LOOM_SCHEDULES is not set";
   uint32_t seed = 100;

@@ -4,48 +4,72 @@
 
 constexpr int kScoreBlocks = 4;  // 64 positions at a time
 
-// Numbers of a cache as they are stored. Where kBlocks, each is multiplied by the step of its block
-// of 32; the product is exact.
+// Numbers of a cache as they are stored: number d of `wide` side by side (16 positions of keys, or
+// one of values), from lane `i` on. Where kBlocks, each is multiplied by the step of its block of
+// 32; the product is exact.
 struct CacheF32 {
   static constexpr bool kBlocks = false;
-  static constexpr int64_t kBytes = 4;
-  static LOOM_INLINE Vf at(const std::byte* p, int64_t i) {
-    return vf_load(reinterpret_cast<const float*>(p) + i);
+  static constexpr int64_t kBits = 32;
+  static LOOM_INLINE Vf at(const std::byte* p, int64_t d, int64_t wide, int64_t i) {
+    return vf_load(reinterpret_cast<const float*>(p) + d * wide + i);
   }
 };
 struct CacheF16 {
   static constexpr bool kBlocks = false;
-  static constexpr int64_t kBytes = 2;
-  static LOOM_INLINE Vf at(const std::byte* p, int64_t i) {
-    return vf_from_f16(reinterpret_cast<const uint16_t*>(p) + i);
+  static constexpr int64_t kBits = 16;
+  static LOOM_INLINE Vf at(const std::byte* p, int64_t d, int64_t wide, int64_t i) {
+    return vf_from_f16(reinterpret_cast<const uint16_t*>(p) + d * wide + i);
   }
 };
 struct CacheBf16 {
   static constexpr bool kBlocks = false;
-  static constexpr int64_t kBytes = 2;
-  static LOOM_INLINE Vf at(const std::byte* p, int64_t i) {
-    return vf_from_bf16(reinterpret_cast<const uint16_t*>(p) + i);
+  static constexpr int64_t kBits = 16;
+  static LOOM_INLINE Vf at(const std::byte* p, int64_t d, int64_t wide, int64_t i) {
+    return vf_from_bf16(reinterpret_cast<const uint16_t*>(p) + d * wide + i);
   }
 };
 struct CacheQ8 {
   static constexpr bool kBlocks = true;
-  static constexpr int64_t kBytes = 1;
-  static LOOM_INLINE Vf at(const std::byte* p, int64_t i) {
-    return __builtin_convertvector(vi_from_i8(p + i), Vf);
+  static constexpr int64_t kBits = 8;
+  static LOOM_INLINE Vf at(const std::byte* p, int64_t d, int64_t wide, int64_t i) {
+    return __builtin_convertvector(vi_from_i8(p + d * wide + i), Vf);
+  }
+};
+// Numbers d and d + 16 of a block are in one byte.
+struct CacheQ4 {
+  static constexpr bool kBlocks = true;
+  static constexpr int64_t kBits = 4;
+  static LOOM_INLINE Vf at(const std::byte* p, int64_t d, int64_t wide, int64_t i) {
+    const Vi pairs = vi_from_u8(p + (d / 32 * 16 + d % 16) * wide + i);
+    return __builtin_convertvector(((pairs >> ((d & 16) / 4)) & 15) - 8, Vf);
   }
 };
 
-// Keys or values of one head of one sequence: numbers, and steps where there are any (f16).
+// Keys or values of one head of one sequence: numbers, steps where there are any (f16), and where
+// groups of 16 positions lie if not one after the other (ops/pages.hpp).
 struct CacheSide {
   const std::byte* numbers;
   const uint16_t* steps;
+  const int32_t* pages;
+  LOOM_INLINE int64_t group(int64_t g) const { return pages != nullptr ? pages[g] : g; }
+  // Positions from p on, up to `end`, that lie side by side: how far they go, and where p is.
+  LOOM_INLINE int64_t run_end(int64_t p, int64_t end) const {
+    const int64_t next = p / 16 * 16 + 16;
+    return pages != nullptr && next < end ? next : end;
+  }
+  LOOM_INLINE int64_t place(int64_t p) const {
+    return pages != nullptr ? int64_t{pages[p / 16]} * 16 + p % 16 : p;
+  }
 };
 template <class Cell>
-CacheSide cache_side(const KvCache& cache, const std::byte* all, int64_t sequence, int64_t head) {
-  const std::byte* own = all + sequence * cache.sequence_bytes();
+CacheSide cache_side(const KvCache& all, bool keys, const RowPlace& place, const int32_t* pages,
+                     int64_t head) {
+  const KvCache cache = all.sequence(place.sequence);
+  const std::byte* own = keys ? cache.keys : cache.values;
   const int64_t before = head * cache.capacity * cache.head_dim;
-  const std::byte* behind = own + cache.sequence_numbers() * Cell::kBytes;
-  return {own + before * Cell::kBytes, reinterpret_cast<const uint16_t*>(behind) + before / 32};
+  const std::byte* behind = own + cache.sequence_numbers() * Cell::kBits / 8;
+  return {own + before * Cell::kBits / 8, reinterpret_cast<const uint16_t*>(behind) + before / 32,
+          pages};
 }
 
 // scores[h][p] = q_h . k_p for p in [0, groups * 16) from group `first` on, not yet scaled; D <=
@@ -58,7 +82,7 @@ LOOM_INLINE void score_groups(const float* const* q, const CacheSide& keys, int6
     V16 s[H][kScoreBlocks];
     int64_t group[kScoreBlocks];
     LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) group[b] =
-        first + (g + b < groups ? g + b : groups - 1);
+        keys.group(first + (g + b < groups ? g + b : groups - 1));
     LOOM_UNROLL for (int h = 0; h < H; ++h) {
       LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) s[h][b] = set16(0.0f);
     }
@@ -72,11 +96,11 @@ LOOM_INLINE void score_groups(const float* const* q, const CacheSide& keys, int6
       }
       const std::byte* k[kScoreBlocks];
       LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) k[b] =
-          keys.numbers + group[b] * d * 16 * Cell::kBytes;
+          keys.numbers + group[b] * d * 16 * Cell::kBits / 8;
       for (int64_t j = from; j < from + span; ++j) {
         LOOM_UNROLL for (int b = 0; b < kScoreBlocks; ++b) {
           LOOM_EACH(i) {
-            Vf key = Cell::at(k[b], j * 16 + i * kW);
+            Vf key = Cell::at(k[b], j, 16, i * kW);
             if constexpr (Cell::kBlocks) key = key * step[b].v[i];
             LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] =
                 vf_fma(key, q[h][j], s[h][b].v[i]);
@@ -96,11 +120,16 @@ template <class Cell>
 LOOM_INLINE void value_steps(const CacheSide& values, int64_t d, int64_t begin, int64_t end,
                              float* out) {
   if constexpr (Cell::kBlocks) {
-    const uint16_t* from = values.steps + begin * (d / 32);
-    const int64_t count = (end - begin) * (d / 32);
-    int64_t i = 0;
-    for (; i + kW <= count; i += kW) vf_store(out + i, vf_from_f16(from + i));
-    for (; i < count; ++i) out[i] = f32_from_f16(from[i]);
+    for (int64_t p = begin; p < end;) {
+      const int64_t run = values.run_end(p, end) - p;
+      const uint16_t* from = values.steps + values.place(p) * (d / 32);
+      const int64_t count = run * (d / 32);
+      int64_t i = 0;
+      for (; i + kW <= count; i += kW) vf_store(out + i, vf_from_f16(from + i));
+      for (; i < count; ++i) out[i] = f32_from_f16(from[i]);
+      p += run;
+      out += count;
+    }
   }
 }
 
@@ -118,13 +147,18 @@ LOOM_INLINE void weigh_values(const float* weights, int64_t stride, const CacheS
     LOOM_UNROLL for (int h = 0; h < H; ++h) {
       LOOM_UNROLL for (int b = 0; b < B; ++b) s[h][b] = set16(0.0f);
     }
-    for (int64_t p = begin; p < end; ++p) {
-      LOOM_UNROLL for (int b = 0; b < B; ++b) {
-        LOOM_EACH(i) {
-          Vf v = Cell::at(values.numbers, p * d + col + b * 16 + i * kW);
-          if constexpr (Cell::kBlocks) v = v * steps[(p - begin) * (d / 32) + (col + b * 16) / 32];
-          LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] =
-              vf_fma(v, weights[h * stride + p], s[h][b].v[i]);
+    for (int64_t p = begin; p < end;) {
+      const int64_t run_end = values.run_end(p, end);
+      const std::byte* row = values.numbers + values.place(p) * d * Cell::kBits / 8;
+      for (; p < run_end; ++p, row += d * Cell::kBits / 8) {
+        LOOM_UNROLL for (int b = 0; b < B; ++b) {
+          LOOM_EACH(i) {
+            Vf v = Cell::at(row, col + b * 16, 1, i * kW);
+            if constexpr (Cell::kBlocks)
+              v = v * steps[(p - begin) * (d / 32) + (col + b * 16) / 32];
+            LOOM_UNROLL for (int h = 0; h < H; ++h) s[h][b].v[i] =
+                vf_fma(v, weights[h * stride + p], s[h][b].v[i]);
+          }
         }
       }
     }
@@ -145,8 +179,9 @@ void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   const int64_t kv = head / (a.heads / a.cache.kv_heads);
   const RowPlace place = place_of(a.places, row, a.first);
   const int64_t position = place.position;
-  const CacheSide keys = cache_side<Cell>(a.cache, a.cache.keys, place.sequence, kv);
-  const CacheSide values = cache_side<Cell>(a.cache, a.cache.values, place.sequence, kv);
+  const int32_t* pages = pages_of(a.places, row);
+  const CacheSide keys = cache_side<Cell>(a.cache, true, place, pages, kv);
+  const CacheSide values = cache_side<Cell>(a.cache, false, place, pages, kv);
   int64_t hi = a.causal ? position + 1 : a.length;
   if (!a.causal && a.window > 0 && position + a.window < hi) hi = position + a.window;
   int64_t lo = 0;
@@ -217,6 +252,7 @@ inline void attention(const AttentionArgs& a, const Lane& lane) {
   if (a.cache.dtype == DType::f32) return attention_of<CacheF32>(a, lane);
   if (a.cache.dtype == DType::f16) return attention_of<CacheF16>(a, lane);
   if (a.cache.dtype == DType::bf16) return attention_of<CacheBf16>(a, lane);
+  if (a.cache.dtype == DType::q4_0) return attention_of<CacheQ4>(a, lane);
   attention_of<CacheQ8>(a, lane);
 }
 
@@ -229,14 +265,15 @@ void kv_write_half(const KvWriteArgs& a, const Lane& lane) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const RowPlace place = place_of(a.places, r, a.first);
     const KvCache own = c.sequence(place.sequence);
-    const int64_t group = place.position / 16, in_group = place.position % 16;
+    const int64_t group = page_of(pages_of(a.places, r), place.position / 16);
+    const int64_t in_group = place.position % 16;
     for (int64_t head = 0; head < c.kv_heads; ++head) {
       const float* k = a.k.f32_row(r) + head * c.head_dim;
       const float* v = a.v.f32_row(r) + head * c.head_dim;
       auto* keys = reinterpret_cast<uint16_t*>(own.keys) +
-                   (head * (c.capacity / 16) + group) * c.head_dim * 16 + in_group;
+                   (head * (own.capacity / 16) + group) * c.head_dim * 16 + in_group;
       auto* values = reinterpret_cast<uint16_t*>(own.values) +
-                     (head * c.capacity + place.position) * c.head_dim;
+                     (head * own.capacity + group * 16 + in_group) * c.head_dim;
       for (int64_t d = 0; d < c.head_dim; ++d) {
         keys[d * 16] = kCode(k[d]);
         values[d] = kCode(v[d]);

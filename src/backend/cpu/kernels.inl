@@ -2,6 +2,7 @@
 // LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME. The standard and shared headers come
 // first, outside the namespace.
 #include "backend/cpu/set.hpp"
+#include "ops/pages.hpp"
 
 namespace loom::core::LOOM_ISA_NAMESPACE {
 namespace {

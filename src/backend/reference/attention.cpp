@@ -11,34 +11,52 @@
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
 #include "ops/fmath.hpp"
+#include "ops/pages.hpp"
 
 namespace loom::core::reference {
 namespace {
 
-// Where number d of a position lies, and its step where blocks have one.
+// Where number d of a position lies, and its step where blocks have one. Numbers of 4 bits are
+// counted in bytes, of which each holds two.
 struct CachePlace {
   int64_t number, step;
+  bool high = false;
 };
-CachePlace key_place(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
-  const int64_t group = kv_head * (cache.capacity / 16) + position / 16;
-  const int64_t lane = position % 16;
-  return {(group * cache.head_dim + d) * 16 + lane,
-          (group * (cache.head_dim / 32) + d / 32) * 16 + lane};
+bool two_in_a_byte(const KvCache& cache) {
+  return dtype_info(cache.dtype).bits == 4;
 }
-CachePlace value_place(const KvCache& cache, int64_t kv_head, int64_t position, int64_t d) {
-  const int64_t row = kv_head * cache.capacity + position;
-  return {row * cache.head_dim + d, row * (cache.head_dim / 32) + d / 32};
+// Number d among those of a position of a head.
+int64_t column(const KvCache& cache, int64_t d) {
+  return two_in_a_byte(cache) ? d / 32 * 16 + d % 16 : d;
+}
+int64_t columns(const KvCache& cache) {
+  return two_in_a_byte(cache) ? cache.head_dim / 2 : cache.head_dim;
+}
+CachePlace key_place(const KvCache& cache, const int32_t* pages, int64_t kv_head, int64_t position,
+                     int64_t d) {
+  const int64_t group = kv_head * (cache.capacity / 16) + page_of(pages, position / 16);
+  const int64_t lane = position % 16;
+  return {(group * columns(cache) + column(cache, d)) * 16 + lane,
+          (group * (cache.head_dim / 32) + d / 32) * 16 + lane, d % 32 >= 16};
+}
+CachePlace value_place(const KvCache& cache, const int32_t* pages, int64_t kv_head,
+                       int64_t position, int64_t d) {
+  const int64_t row = kv_head * cache.capacity + page_of(pages, position / 16) * 16 + position % 16;
+  return {row * columns(cache) + column(cache, d), row * (cache.head_dim / 32) + d / 32,
+          d % 32 >= 16};
 }
 
 // The steps of a side of the cache of one sequence stand behind its numbers.
 std::byte* step_at(const KvCache& cache, std::byte* side, int64_t step) {
-  return side + cache.sequence_numbers() + step * 2;
+  return side + plain_bytes(cache.dtype, Shape{cache.sequence_numbers()}) + step * 2;
 }
 
 float load_number(const KvCache& cache, std::byte* side, const CachePlace& at) {
   const DTypeInfo& info = dtype_info(cache.dtype);
   if (info.block > 0) {
-    const auto level = static_cast<int8_t>(side[at.number]);
+    const auto code = static_cast<uint8_t>(side[at.number]);
+    const int level = two_in_a_byte(cache) ? (at.high ? code >> 4 : code & 15) - 8
+                                           : static_cast<int>(static_cast<int8_t>(code));
     return static_cast<float>(level) *
            f32_from_f16(load_le<uint16_t>(step_at(cache, side, at.step)));
   }
@@ -53,9 +71,10 @@ void store_head(const KvCache& cache, std::byte* side, const float* x, Place pla
   const DTypeInfo& info = dtype_info(cache.dtype);
   for (int64_t d = 0; info.block > 0 && d < cache.head_dim; d += info.block) {
     std::byte block[34];
-    encode_block_q8_0(x + d, block);
+    (info.bits == 4 ? encode_block_q4_0 : encode_block_q8_0)(x + d, block);
     std::memcpy(step_at(cache, side, place(d).step), block, 2);
-    for (int64_t i = 0; i < info.block; ++i) side[place(d + i).number] = block[2 + i];
+    const int64_t bytes = info.block * info.bits / 8;
+    for (int64_t i = 0; i < bytes; ++i) side[place(d + i).number] = block[2 + i];
   }
   for (int64_t d = 0; info.block == 0 && d < cache.head_dim; ++d) {
     const int64_t at = place(d).number;
@@ -85,6 +104,7 @@ Visible visible(const AttentionArgs& args, int64_t position) {
 void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores) {
   const RowPlace place = place_of(args.places, row, args.first);
   const KvCache cache = args.cache.sequence(place.sequence);
+  const int32_t* pages = pages_of(args.places, row);
   const int64_t width = cache.head_dim;
   const int64_t kv_head = head / (args.heads / cache.kv_heads);
   const Visible seen = visible(args, place.position);
@@ -93,7 +113,8 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
   for (int64_t i = 0; i < n; ++i) {
     scores[i] = chunked_dot<float>(q, width, [&](int64_t d0, int64_t count, float* out) {
       for (int64_t d = 0; d < count; ++d)
-        out[d] = load_number(cache, cache.keys, key_place(cache, kv_head, seen.begin + i, d0 + d));
+        out[d] = load_number(cache, cache.keys,
+                             key_place(cache, pages, kv_head, seen.begin + i, d0 + d));
     });
   }
   float scale = args.scale;
@@ -107,7 +128,7 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
   for (int64_t d = 0; d < width; ++d) {
     y[d] = chunked_dot<float>(scores, n, [&](int64_t i0, int64_t count, float* out) {
       for (int64_t i = 0; i < count; ++i) {
-        const CachePlace at = value_place(cache, kv_head, seen.begin + i0 + i, d);
+        const CachePlace at = value_place(cache, pages, kv_head, seen.begin + i0 + i, d);
         out[i] = load_number(cache, cache.values, at);
       }
     });
@@ -149,12 +170,13 @@ void kv_write(const KvWriteArgs& args, const Lane& lane) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const RowPlace place = place_of(args.places, r, args.first);
     const KvCache cache = args.cache.sequence(place.sequence);
+    const int32_t* pages = pages_of(args.places, r);
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
       const int64_t from = head * cache.head_dim;
       store_head(cache, cache.keys, args.k.f32_row(r) + from,
-                 [&](int64_t d) { return key_place(cache, head, place.position, d); });
+                 [&](int64_t d) { return key_place(cache, pages, head, place.position, d); });
       store_head(cache, cache.values, args.v.f32_row(r) + from,
-                 [&](int64_t d) { return value_place(cache, head, place.position, d); });
+                 [&](int64_t d) { return value_place(cache, pages, head, place.position, d); });
     }
   }
 }

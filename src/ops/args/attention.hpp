@@ -46,9 +46,9 @@ struct KvWriteArgs {
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
 // `length` positions; with window > 0 only those nearer than `window`: |first + r - p| < window.
 // Head h reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as
-// c tanh(s / c). With `places` (RowPlace, [R, 2]) row r looks at the sequence, and stands at the
-// position, that they say when it runs, so that rows of several sequences share a pass; all
-// positions are below `length`, first is 0, and causal is true.
+// c tanh(s / c). With `places` ([R, 2], with pages [R, 2 + N]: ops/pages.hpp) row r looks at the
+// sequence, and stands at the position, that they say when it runs, so that rows of several
+// sequences share a pass; all positions are below `length`, first is 0, and causal is true.
 struct AttentionArgs {
   Tensor q, y;
   KvCache cache;

@@ -1,0 +1,82 @@
+// Session::Impl: what the files of Session have in common. Nobody else includes this.
+#pragma once
+
+#include "base/arena.hpp"
+#include "grid/feedback.hpp"
+#include "grid/pass.hpp"
+#include "grid/session.hpp"
+
+namespace loom::core {
+
+struct Session::Impl {
+  const Network* network = nullptr;
+  SessionOptions options;
+  Shape max_input;
+  int64_t capacity = 0;
+  int64_t position = 0;
+  ArenaPlan plan;
+  std::vector<int> first_slot;  // of each cell, and behind the last
+  int next_slot = 0, end_slot = 0;
+  bool misplaced = false;  // a layer asked for other tensors than those that were planned
+  Buffer arena;
+  Buffer state_memory;
+  std::vector<KvCache> caches;  // [state]
+  Buffer place_memory;          // of a ragged session: places of every row (ops/pages.hpp)
+  int64_t place_width = 2;
+  Buffer page_memory;  // of one with pages: their tables
+  int64_t recordings = 0;
+  Tensor places;
+  // The ragged pass whose commands the recorder still holds: its input, how many rows of it went on
+  // to the last cells, and their output.
+  Tensor kept_input, kept_output;
+  int64_t kept_wanted = -1;
+  std::vector<Tensor> states;  // [state]: [sequences, width]
+  // What feedback links read in this pass, and what they will read in the next.
+  FeedbackMemory feedback, next_feedback;
+  Shape feedback_input;  // the input that `feedback` has the shapes for
+  std::vector<RopeTable> ropes;
+  std::unique_ptr<Recorder> recorder;
+  std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
+  bool forget_feedback = true;
+  // On a device: what it holds for this session, and where inputs of the caller go first.
+  Attached weights, state_attached, memory;
+  Buffer input;
+  // Inputs besides the first as the caller gave them, as commands read them, and zeros or copies
+  // that they may be.
+  std::vector<Tensor> given, received_inputs;
+  std::vector<Buffer> copies;
+  std::vector<Tensor> results;
+
+  Status attach();
+  Result<Tensor> received(const Tensor& x, Buffer& copy);
+  Status make_inputs();
+  Status receive_inputs(int64_t samples);
+  Status check_params(size_t first, size_t last);
+  Status plan_memory();
+  KvCache cache_of(const StateSpec& s) const;  // without memory yet
+  Status check_cache() const;
+  Status make_state();
+  Status make_places();
+  // Rows that layers see: of an Embedding's input one for each id.
+  int64_t rows_of(const Shape& shape) const {
+    return takes_ids(network->cells()[0].node.config) ? shape.count() : shape.rows();
+  }
+  Status begin_feedback(const Shape& shape);
+  Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
+  Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
+  Status record_ragged(const Tensor& x, int64_t wanted);
+  Pass pass();
+  Result<Tensor> next_tensor(const Shape& shape);
+};
+
+// A tensor over memory of the session.
+inline Tensor zeroed(std::byte* memory, DType dtype, const Shape& shape) {
+  Tensor t;
+  t.dtype = dtype;
+  t.shape = shape;
+  t.row_stride = shape.last();
+  t.data = memory;
+  return t;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,141 @@
+// Ragged sessions: rows of several sequences in a pass, each at a place of its own, in a cache of
+// their own or in pages of one (ops/pages.hpp); and passes that are recorded once.
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.hpp"
+#include "grid/session_impl.hpp"
+
+namespace loom::core {
+namespace {
+
+// The first layer, in the order of the tree, that cannot run rows of several sequences.
+const Node* not_ragged(const Node& node) {
+  if (node.disabled()) return nullptr;
+  if (!node.config.def->ragged) return &node;
+  for (const Node& child : node.children) {
+    if (const Node* found = not_ragged(child)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status Session::Impl::make_places() {
+  if (!options.ragged) return {};
+  if (recorder->ops().device != nullptr)
+    return unsupported(
+        "passes of several sequences, each at a position of its own, run on the CPU");
+  if (network->has_links() || !network->more_inputs().empty())
+    return unsupported("a network with links or further inputs cannot run sequences together");
+  for (const GridNode& cell : network->cells()) {
+    const Node* bad = not_ragged(cell.node);
+    if (bad == nullptr) continue;
+    return unsupported(
+        cat(bad->config.def->name, " at ", cell.at.str(),
+            " looks at several rows of its input, so sequences cannot share a pass"));
+  }
+  const int64_t rows = rows_of(max_input);
+  place_width = 2 + (options.pages > 0 ? capacity / 16 : 0);
+  LOOM_ASSIGN(place_memory, Buffer::allocate(rows * place_width * 4));
+  places = zeroed(place_memory.data(), DType::i32, Shape{rows, place_width});
+  return {};
+}
+
+Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted) {
+  Tensor hidden, y;
+  const Status recorded = [&]() -> Status {
+    LOOM_TRY(run(x, 0, options.narrow_cell, hidden));
+    if (hidden.rows() != rows_of(x.shape)) {
+      return invalid(cat(rows_of(x.shape), " rows become ", hidden.shape.str(),
+                         " before the last cells, so none of them can go on alone"));
+    }
+    if (wanted == 0) return {};
+    return run(hidden.slice_rows(0, wanted), options.narrow_cell, network->cells().size(), y);
+  }();
+  if (!recorded.ok()) {
+    recorder->discard();
+    return recorded;
+  }
+  kept_input = x;
+  kept_output = y;
+  kept_wanted = wanted;
+  ++recordings;
+  return {};
+}
+
+Result<Tensor> Session::forward_ragged(const Tensor& x, int64_t wanted) {
+  Impl& s = *impl_;
+  const bool kept = s.kept_wanted == wanted && s.kept_input.data == x.data &&
+                    s.kept_input.shape == x.shape && s.places.rows() == s.rows_of(x.shape);
+  if (!kept) {
+    s.kept_wanted = -1;
+    s.recorder->discard();
+    LOOM_TRY(s.record_ragged(x, wanted));
+  }
+  LOOM_TRY(s.recorder->run());
+  return s.kept_output;
+}
+
+Status Session::place(std::span<const RowPlace> rows) {
+  Impl& s = *impl_;
+  const auto count = static_cast<int64_t>(rows.size());
+  if (!s.options.ragged || count > s.rows_of(s.max_input)) {
+    return invalid(cat(count, " rows are placed; this session was made for ",
+                       s.options.ragged ? s.rows_of(s.max_input) : 0));
+  }
+  for (const RowPlace& row : rows) {
+    if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
+        row.position < s.capacity) {
+      continue;
+    }
+    return make_error(Code::out_of_range,
+                      cat("position ", row.position, " of sequence ", row.sequence,
+                          " is not among ", s.capacity, " of ", s.options.sequences));
+  }
+  s.places = zeroed(s.place_memory.data(), DType::i32, Shape{count, s.place_width});
+  for (int64_t r = 0; r < count; ++r) {
+    const RowPlace& row = rows[static_cast<size_t>(r)];
+    int32_t* to = s.places.i32() + r * s.place_width;
+    const bool paged = s.options.pages > 0;
+    *to++ = paged ? 0 : row.sequence;
+    *to++ = row.position;
+    if (paged) std::ranges::copy_n(page_table(row.sequence).begin(), row.position / 16 + 1, to);
+  }
+  return {};
+}
+
+bool Session::ragged() const {
+  return impl_->options.ragged;
+}
+int64_t Session::recordings() const {
+  return impl_->recordings;
+}
+
+std::span<int32_t> Session::page_table(int64_t sequence) {
+  const int64_t pages = impl_->capacity / 16;
+  return {reinterpret_cast<int32_t*>(impl_->page_memory.data()) + sequence * pages,
+          static_cast<size_t>(pages)};
+}
+
+// Of each head the numbers of a page lie side by side, and behind those of all heads its steps.
+void Session::copy_page(int32_t from, int32_t to) {
+  const auto copy = [&](std::byte* pages, int64_t bytes) {
+    std::memcpy(pages + to * bytes, pages + from * bytes, static_cast<size_t>(bytes));
+  };
+  for (const KvCache& cache : impl_->caches) {
+    const DTypeInfo& info = dtype_info(cache.dtype);
+    const int64_t numbers = cache.head_dim * 16 * info.bits / 8;
+    const int64_t steps = info.block > 0 ? cache.head_dim / info.block * 16 * 2 : 0;
+    for (std::byte* side : {cache.keys, cache.values}) {
+      const int64_t groups = cache.capacity / 16;
+      std::byte* behind = side + cache.kv_heads * groups * numbers;
+      for (int64_t head = 0; head < cache.kv_heads; ++head) {
+        copy(side + head * groups * numbers, numbers);
+        copy(behind + head * groups * steps, steps);
+      }
+    }
+  }
+}
+
+}  // namespace loom::core

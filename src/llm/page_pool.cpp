@@ -1,0 +1,224 @@
+#include "llm/page_pool.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/hash.hpp"
+
+namespace loom::core {
+namespace {
+
+int64_t pages_of(int64_t positions) {
+  return (positions + PagePool::kPage - 1) / PagePool::kPage;
+}
+
+}  // namespace
+
+PagePool::PagePool(int64_t pages, std::vector<std::span<int32_t>> tables)
+    : pages_(static_cast<size_t>(pages)), states_(tables.size()) {
+  for (size_t s = 0; s < tables.size(); ++s) states_[s].table = tables[s];
+  for (int32_t p = 0; p < static_cast<int32_t>(pages); ++p) link(p, false);
+}
+
+void PagePool::link(int32_t p, bool first) {
+  page(p).before = first ? -1 : last_;
+  page(p).next = first ? first_ : -1;
+  if (page(p).before >= 0) page(page(p).before).next = p;
+  if (page(p).next >= 0) page(page(p).next).before = p;
+  if (first || first_ < 0) first_ = p;
+  if (!first || last_ < 0) last_ = p;
+}
+
+void PagePool::unlink(int32_t p) {
+  const Page& one = page(p);
+  (one.before >= 0 ? page(one.before).next : first_) = one.next;
+  (one.next >= 0 ? page(one.next).before : last_) = one.before;
+}
+
+void PagePool::own(int32_t p) {
+  if (page(p).owners++ == 0) unlink(p);
+}
+
+// What can be found waits at the end of the line, what nobody will look for at its front.
+void PagePool::disown(int32_t p) {
+  if (--page(p).owners == 0) link(p, page(p).id == 0);
+}
+
+// A page for one sequence to write to, or -1.
+int32_t PagePool::take() {
+  const int32_t p = first_;
+  if (p < 0) return -1;
+  if (page(p).id != 0) {
+    ++evicted_;
+    forget(p);
+  }
+  own(p);
+  return p;
+}
+
+// Two pairs of a parent and tokens may have one key, so whoever finds a page compares them; ids are
+// never given twice, so that a page is found by all of the tokens before it.
+uint64_t PagePool::key_of(uint64_t parent, std::span<const TokenId> tokens) {
+  std::byte bytes[sizeof(parent) + sizeof(Tokens)];
+  std::memcpy(bytes, &parent, sizeof(parent));
+  std::memcpy(bytes + sizeof(parent), tokens.data(), tokens.size_bytes());
+  return hash64({bytes, sizeof(parent) + tokens.size_bytes()});
+}
+
+void PagePool::index(int32_t p, uint64_t parent, std::span<const TokenId> tokens) {
+  Page& one = page(p);
+  one.id = next_id_++;
+  one.parent = parent;
+  one.count = static_cast<int32_t>(tokens.size());
+  std::ranges::copy(tokens, one.tokens.begin());
+  if (one.count == kPage) full_.try_emplace(key_of(parent, tokens), p);
+  children_[parent].push_back(p);
+}
+
+void PagePool::forget(int32_t p) {
+  Page& one = page(p);
+  if (one.count == kPage) {
+    const auto at = full_.find(key_of(one.parent, one.tokens));
+    if (at != full_.end() && at->second == p) full_.erase(at);
+  }
+  const auto siblings = children_.find(one.parent);
+  std::erase(siblings->second, p);
+  if (siblings->second.empty()) children_.erase(siblings);
+  one.id = one.parent = 0;
+}
+
+// The full page of these tokens behind `parent`, or -1.
+int32_t PagePool::find(uint64_t parent, std::span<const TokenId> tokens) {
+  const auto at = full_.find(key_of(parent, tokens));
+  if (at == full_.end()) return -1;
+  const Page& one = page(at->second);
+  return one.parent == parent && std::ranges::equal(one.tokens, tokens) ? at->second : -1;
+}
+
+// The page behind `parent` that begins with most of these tokens, and how many they are.
+int32_t PagePool::find_part(uint64_t parent, std::span<const TokenId> tokens, int64_t& count) {
+  int32_t best = -1;
+  count = 0;
+  const auto siblings = children_.find(parent);
+  if (siblings == children_.end()) return best;
+  for (const int32_t p : siblings->second) {
+    const std::span<const TokenId> own(page(p).tokens.data(), static_cast<size_t>(page(p).count));
+    const int64_t same = std::ranges::mismatch(own, tokens).in1 - own.begin();
+    if (same <= count) continue;
+    count = same;
+    best = p;
+  }
+  return best;
+}
+
+bool PagePool::write(int64_t sequence, int64_t from, int64_t to, std::vector<Copy>& copies) {
+  State& s = state(sequence);
+  for (int64_t i = from / kPage; i < pages_of(to); ++i) {
+    int32_t& mine = s.table[static_cast<size_t>(i)];
+    const bool has = i < s.used;
+    if (has && page(mine).owners == 1 && page(mine).id == 0) continue;
+    const int32_t before = mine;
+    // Given back first: where there is no other page, it is taken again, with what it holds.
+    if (has) disown(before);
+    const int32_t fresh = take();
+    if (fresh < 0) {
+      if (has) own(before);
+      rewind(sequence, from);
+      return false;
+    }
+    mine = fresh;
+    s.used = std::max(s.used, i + 1);
+    if (has && fresh != before && from > i * kPage) copies.push_back({before, fresh});
+  }
+  return true;
+}
+
+void PagePool::read(int64_t sequence, std::span<const TokenId> tokens) {
+  State& s = state(sequence);
+  const size_t full = tokens.size() / kPage;
+  for (size_t i = s.chain.size(); i < full; ++i) {
+    const std::span<const TokenId> these = tokens.subspan(i * kPage, kPage);
+    const uint64_t parent = parent_of(s);
+    int32_t& mine = s.table[i];
+    const int32_t known = find(parent, these);
+    if (known < 0) {
+      index(mine, parent, these);
+    } else if (known != mine) {  // another sequence read the same: one page is enough
+      own_instead(mine, known);
+    }
+    s.chain.push_back(page(mine).id);
+  }
+}
+
+void PagePool::own_instead(int32_t& mine, int32_t other) {
+  own(other);
+  disown(mine);
+  mine = other;
+}
+
+void PagePool::rewind(int64_t sequence, int64_t position) {
+  State& s = state(sequence);
+  const int64_t kept = pages_of(position);
+  while (s.used > kept) disown(s.table[static_cast<size_t>(--s.used)]);
+  s.chain.resize(std::min(s.chain.size(), static_cast<size_t>(position / kPage)));
+}
+
+void PagePool::publish(int64_t sequence, std::span<const TokenId> tokens) {
+  State& s = state(sequence);
+  read(sequence, tokens);
+  const auto rest = tokens.subspan(s.chain.size() * kPage);
+  if (rest.empty()) return;
+  const int32_t mine = s.table[s.chain.size()];
+  int64_t known = 0;
+  find_part(parent_of(s), rest, known);
+  const bool alone = page(mine).id == 0 && page(mine).owners == 1;
+  if (alone && known < static_cast<int64_t>(rest.size())) index(mine, parent_of(s), rest);
+}
+
+void PagePool::release(int64_t sequence, std::span<const TokenId> tokens) {
+  publish(sequence, tokens);
+  rewind(sequence, 0);
+}
+
+int64_t PagePool::adopt(int64_t sequence, std::span<const TokenId> tokens) {
+  State& s = state(sequence);
+  const auto add = [&](int32_t p) {
+    own(p);
+    s.table[static_cast<size_t>(s.used++)] = p;
+  };
+  size_t at = 0;
+  while (tokens.size() - at >= kPage) {
+    const int32_t p = find(parent_of(s), tokens.subspan(at, kPage));
+    if (p < 0) break;
+    add(p);
+    s.chain.push_back(page(p).id);
+    at += kPage;
+  }
+  int64_t part = 0;
+  const int32_t p = find_part(parent_of(s), tokens.subspan(at), part);
+  if (p >= 0) add(p);
+  const int64_t count = static_cast<int64_t>(at) + part;
+  found_ += count;
+  return count;
+}
+
+void PagePool::share(int64_t from, int64_t to) {
+  const State& source = state(from);
+  State& s = state(to);
+  std::ranges::copy(source.table.first(static_cast<size_t>(source.used)), s.table.begin());
+  s.used = source.used;
+  s.chain = source.chain;
+  for (int64_t i = 0; i < s.used; ++i) own(s.table[static_cast<size_t>(i)]);
+}
+
+bool PagePool::book(int64_t sequence, int64_t positions) {
+  int64_t all = pages_of(positions);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (static_cast<int64_t>(i) != sequence) all += std::max(states_[i].used, states_[i].booked);
+  }
+  if (positions > 0 && all > pages()) return false;
+  state(sequence).booked = pages_of(positions);
+  return true;
+}
+
+}  // namespace loom::core

@@ -1,0 +1,100 @@
+// PagePool: which pages of keys and values the sequences of a batch have. A page is 16 positions of
+// all layers. Sequences that begin with the same tokens have their pages in common: a page that is
+// full is found again by the page before it and its tokens, for as long as nobody needs its memory;
+// of those that no sequence has, the one longest out of use goes first. It moves no numbers: the
+// caller copies what copies() of a call say.
+//
+// Invariant: a page that can be found, or that two sequences have, is not written to.
+#pragma once
+
+#include <array>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "loom/generation.hpp"
+
+namespace loom::core {
+
+class PagePool {
+ public:
+  static constexpr int64_t kPage = 16;
+  struct Copy {
+    int32_t from, to;
+  };
+
+  // tables: of each sequence, as long as it may have pages; kept up to date.
+  PagePool(int64_t pages, std::vector<std::span<int32_t>> tables);
+
+  // Before positions [from, to) of a sequence are written: it gets pages of its own for them.
+  // copies: pages whose positions before `from` are to be copied, in this order. False: there are
+  // not so many, and the sequence has what it had up to `from`.
+  bool write(int64_t sequence, int64_t from, int64_t to, std::vector<Copy>& copies);
+  // What a sequence has read so far, after it was written: full pages can be found from here on.
+  void read(int64_t sequence, std::span<const TokenId> tokens);
+  // Gives back what lies behind `position`.
+  void rewind(int64_t sequence, int64_t position);
+  // Likewise, and the page that is not full as well. If it goes on, it goes on in a copy.
+  void publish(int64_t sequence, std::span<const TokenId> tokens);
+  // Gives back everything; `tokens`, which it had read, can be found while the memory lasts.
+  void release(int64_t sequence, std::span<const TokenId> tokens);
+  // A sequence without pages begins with those that hold the longest prefix of `tokens`. Returns
+  // how many tokens that is; positions behind are written to copies.
+  int64_t adopt(int64_t sequence, std::span<const TokenId> tokens);
+
+  // A sequence without pages begins with all of those of another.
+  void share(int64_t from, int64_t to);
+
+  // Books `positions` for a sequence, of which it may have none yet; write() up to there cannot
+  // fail then. False: with what the others have or booked there are not so many. 0: no more booked.
+  bool book(int64_t sequence, int64_t positions);
+
+  int64_t pages() const { return static_cast<int64_t>(pages_.size()); }
+  std::span<const int32_t> table(int64_t sequence) const {
+    return states_[static_cast<size_t>(sequence)].table;
+  }
+  int64_t used(int64_t sequence) const { return states_[static_cast<size_t>(sequence)].used; }
+  int64_t found() const { return found_; }      // positions that adopt() found, of all calls
+  int64_t evicted() const { return evicted_; }  // pages that could be found and were taken
+
+ private:
+  using Tokens = std::array<TokenId, kPage>;
+  struct Page {
+    int32_t owners = 0;              // sequences that have it
+    int32_t before = -1, next = -1;  // in the order of use, where owners is 0
+    uint64_t id = 0, parent = 0;     // where it can be found; ids are never given twice
+    int32_t count = 0;               // of tokens
+    Tokens tokens{};
+  };
+  struct State {
+    std::span<int32_t> table;
+    int64_t used = 0;
+    int64_t booked = 0;
+    std::vector<uint64_t> chain;  // ids of the full pages that it begins with
+  };
+  Page& page(int32_t p) { return pages_[static_cast<size_t>(p)]; }
+  State& state(int64_t s) { return states_[static_cast<size_t>(s)]; }
+  uint64_t parent_of(const State& s) const { return s.chain.empty() ? kRoot : s.chain.back(); }
+  void link(int32_t p, bool first);
+  void unlink(int32_t p);
+  void own(int32_t p);
+  void disown(int32_t p);
+  void own_instead(int32_t& mine, int32_t other);
+  int32_t take();
+  void forget(int32_t p);
+  void index(int32_t p, uint64_t parent, std::span<const TokenId> tokens);
+  int32_t find(uint64_t parent, std::span<const TokenId> tokens);
+  int32_t find_part(uint64_t parent, std::span<const TokenId> tokens, int64_t& count);
+  static uint64_t key_of(uint64_t parent, std::span<const TokenId> tokens);
+
+  static constexpr uint64_t kRoot = 1;
+  std::vector<Page> pages_;
+  std::vector<State> states_;
+  int32_t first_ = -1, last_ = -1;  // without owners: taken from the front
+  uint64_t next_id_ = kRoot + 1;
+  std::unordered_map<uint64_t, int32_t> full_;                   // by key_of
+  std::unordered_map<uint64_t, std::vector<int32_t>> children_;  // by parent
+  int64_t found_ = 0, evicted_ = 0;
+};
+
+}  // namespace loom::core

@@ -1,0 +1,186 @@
+// Random schedules of texts that share passes and memory: 1, 2, 4 or 8 slots; texts join, leave and
+// wait; prompts begin with what others read; memory is short, so that pages are taken away; prompts
+// are read in pieces of any size; slots are saved to files and restored in others; temperatures 0
+// and 1; any type of weights and of keys and values. Every text is that of a session alone, to the
+// bits of its log-probabilities.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "stories.hpp"
+
+namespace loom::core::test {
+namespace {
+
+constexpr int64_t kScheduleContext = 128;
+constexpr DType kWeights[] = {DType::float32, DType::float16, DType::q8_0, DType::q4_0};
+constexpr DType kCaches[] = {DType::float32, DType::float16, DType::q8_0, DType::q4_0};
+
+// What happened in all schedules, so that a test can tell that it tested something.
+struct Happened {
+  int64_t texts = 0, left = 0, reused = 0, evicted = 0, restored = 0;
+};
+
+class Schedule {
+ public:
+  Schedule(const Model& of, DType cache, uint32_t seed)
+      : model_(of), cache_(cache), random_(seed), seed_(seed) {}
+  ~Schedule() {
+    for (const Saved& one : saved_) std::remove(one.path.c_str());
+  }
+
+  void run(Happened& happened) {
+    make_batch();
+    asked_ = random_requests(random_, model_, 12);
+    writes_.assign(static_cast<size_t>(batch_->sequences()), -1);
+    for (int step = 0; step < 4000 && taken_ < asked_.size(); ++step) {
+      start_some(happened);
+      const Status passed = batch_->step();
+      ASSERT_TRUE(passed.ok()) << passed.error().str();
+      for (int64_t s = 0; s < batch_->sequences(); ++s) look_at(s, happened);
+      if (testing::Test::HasFailure()) return;
+    }
+    ASSERT_EQ(taken_, asked_.size()) << "seed " << seed_;
+    happened.texts += static_cast<int64_t>(asked_.size());
+    happened.reused += batch_->counts().reused;
+    happened.evicted += batch_->counts().evicted;
+  }
+
+ private:
+  struct Saved {
+    std::string path;
+    std::vector<TokenId> read;
+  };
+
+  size_t any(size_t most) { return random_() % (most + 1); }
+
+  void make_batch() {
+    BatchOptions options;
+    options.sequences = int64_t{1} << any(3);
+    options.session.context = kScheduleContext;
+    options.session.chunk = 1 + static_cast<int64_t>(any(39));
+    options.session.cache_type = cache_;
+    const size_t spare = static_cast<size_t>((options.sequences - 1) * kScheduleContext);
+    if (any(2) > 0) options.positions = kScheduleContext + static_cast<int64_t>(any(spare));
+    Result<Batch> made = Batch::create(model_, options);
+    ASSERT_TRUE(made.ok()) << made.error().str();
+    ASSERT_TRUE(made->shares_passes());
+    batch_.emplace(std::move(*made));
+  }
+
+  void start_some(Happened& happened) {
+    for (int64_t s = 0; s < batch_->sequences() && next_ < asked_.size(); ++s) {
+      if (writes_[static_cast<size_t>(s)] >= 0 || any(1) == 0) continue;
+      Asked& asked = asked_[next_];
+      asked.options.logprobs = true;
+      int64_t known = 0;
+      const Saved* from = saved_.empty() || any(2) > 0 ? nullptr : &saved_[any(saved_.size() - 1)];
+      if (from != nullptr && from->read.size() + 32 < kScheduleContext) {
+        const Status restored = batch_->load_state(s, from->path);
+        ASSERT_TRUE(restored.ok()) << restored.error().str();
+        asked.prompt.resize(std::min<size_t>(asked.prompt.size(), 8));
+        asked.prompt.insert(asked.prompt.begin(), from->read.begin(), from->read.end());
+        known = batch_->position(s);
+        ASSERT_EQ(known, static_cast<int64_t>(from->read.size()));
+        ++happened.restored;
+      } else if (any(3) > 0) {
+        known = batch_->reuse(s, asked.prompt);
+      } else {
+        batch_->rewind(s, 0);
+      }
+      const auto rest = std::span<const TokenId>(asked.prompt).subspan(static_cast<size_t>(known));
+      const Status started = batch_->start(s, rest, asked.options);
+      ASSERT_TRUE(started.ok()) << started.error().str();
+      writes_[static_cast<size_t>(s)] = static_cast<int>(next_++);
+    }
+  }
+
+  void look_at(int64_t s, Happened& happened) {
+    const int text = writes_[static_cast<size_t>(s)];
+    if (text < 0) return;
+    const Asked& asked = asked_[static_cast<size_t>(text)];
+    const bool gone = batch_->running(s) && any(60) == 0;
+    if (gone) batch_->cancel(s);
+    if (batch_->running(s)) return;
+    const Result<Generation> got = batch_->take(s);
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    writes_[static_cast<size_t>(s)] = -1;
+    ++taken_;
+    expect_alone(asked, *got, gone);
+    happened.left += gone ? 1 : 0;
+    if (any(3) == 0 && saved_.size() < 3) save(s, asked, *got);
+  }
+
+  void expect_alone(const Asked& asked, const Generation& got, bool gone) {
+    Result<ModelSession> session =
+        model_.session({.context = kScheduleContext, .cache_type = cache_});
+    ASSERT_TRUE(session.ok()) << session.error().str();
+    const Result<Generation> wanted = session->generate(asked.prompt, asked.options);
+    ASSERT_TRUE(wanted.ok()) << wanted.error().str();
+    const size_t count = gone ? got.token_ids.size() : wanted->token_ids.size();
+    ASSERT_LE(count, wanted->token_ids.size());
+    const auto first = [&](const auto& of) { return std::vector(of.begin(), of.begin() + count); };
+    EXPECT_EQ(got.token_ids, first(wanted->token_ids)) << "seed " << seed_;
+    EXPECT_EQ(got.logprobs, first(wanted->logprobs)) << "seed " << seed_;
+    if (gone) return;
+    EXPECT_EQ(got.text, wanted->text) << "seed " << seed_;
+    EXPECT_EQ(got.stop, wanted->stop) << "seed " << seed_;
+  }
+
+  void save(int64_t s, const Asked& asked, const Generation& got) {
+    std::vector<TokenId> read = asked.prompt;
+    read.insert(read.end(), got.token_ids.begin(), got.token_ids.end());
+    read.resize(std::min(read.size(), static_cast<size_t>(batch_->position(s))));
+    const std::filesystem::path folder = std::filesystem::temp_directory_path();
+    const std::string path =
+        folder / cat("loom_slot_", getpid(), "_", seed_, "_", saved_.size(), ".state");
+    const Status saved = batch_->save_state(s, path);
+    ASSERT_TRUE(saved.ok()) << saved.error().str();
+    saved_.push_back({path, std::move(read)});
+  }
+
+  const Model& model_;
+  DType cache_;
+  std::mt19937 random_;
+  uint32_t seed_;
+  std::optional<Batch> batch_;
+  std::vector<Asked> asked_;
+  std::vector<int> writes_;  // which text a sequence has
+  std::vector<Saved> saved_;
+  size_t next_ = 0, taken_ = 0;
+};
+
+void expect_schedules(int count, uint32_t seed) {
+  std::vector<Model> models;
+  for (const DType weights : kWeights) models.push_back(stories(weights, 2));
+  Happened happened;
+  for (int i = 0; i < count; ++i) {
+    const size_t pair = static_cast<size_t>(i) % 16;
+    Schedule schedule(models[pair % 4], kCaches[pair / 4], seed + static_cast<uint32_t>(i));
+    schedule.run(happened);
+    if (testing::Test::HasFailure()) return;
+  }
+  const std::string told = cat(count, " schedules: ", happened.texts, " texts, ", happened.left,
+                               " left, ", happened.reused, " positions reused, ", happened.evicted,
+                               " evicted, ", happened.restored, " slots restored\n");
+  std::fputs(told.c_str(), stdout);
+  EXPECT_GT(happened.left, 0);
+  EXPECT_GT(happened.reused, 20 * count);
+  EXPECT_GT(happened.evicted, count);
+  EXPECT_GT(happened.restored, count / 8);
+}
+
+TEST(SameBytes, ForAnyScheduleOfSlots) {
+  expect_schedules(16, 1);
+}
+// By hand: LOOM_SCHEDULES=1000 build/dev/tests/test_serve --gtest_filter='*AskedForLonger*'
+TEST(SameBytes, ForAsManySchedulesAsAskedForLonger) {
+  const char* many = std::getenv("LOOM_SCHEDULES");
+  if (many == nullptr) GTEST_SKIP() << "LOOM_SCHEDULES is not set";
+  expect_schedules(std::atoi(many), 1000);
+}
+
+}  // namespace
+}  // namespace loom::core::test
