@@ -1194,6 +1194,169 @@ LOOM_EXPORT loom_status loom_generation_get_info(const loom_generation *generati
 /* Null is fine. */
 LOOM_EXPORT void loom_generation_free(loom_generation *generation);
 
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* All functions as one table, for programs that find the library at run time: one
+ * symbol to look up. Functions are added at the end; `count` says how many there are. */
+typedef struct loom_api {
+  uint32_t abi;   /* LOOM_ABI_VERSION of the library */
+  uint32_t count; /* of the functions that follow */
+  uint32_t (*abi_version)(void);
+  const char *(*version)(void);
+  const char *(*last_error)(void);
+  loom_status (*last_error_code)(void);
+  const char *(*status_name)(loom_status status);
+  void (*free)(void *memory);
+  const char *(*dtype_name)(loom_dtype dtype);
+  loom_status (*dtype_parse)(const char *name, loom_dtype *out);
+  int32_t (*dtype_bits)(loom_dtype dtype);
+  loom_status (*array_zeros)(loom_dtype dtype, int32_t rank, const int64_t *shape, loom_array **out);
+  loom_status (*array_copy)(const loom_tensor *values, loom_array **out);
+  loom_status (*array_convert)(const loom_array *array, loom_dtype dtype, loom_array **out);
+  loom_status (*array_view)(const loom_array *array, loom_tensor *out);
+  void (*array_free)(loom_array *array);
+  loom_status (*array_to_dlpack)(const loom_array *array, void **out);
+  loom_status (*array_from_dlpack)(void *managed, loom_array **out);
+  loom_status (*array_to_dlpack_versioned)(const loom_array *array, void **out);
+  loom_status (*array_from_dlpack_versioned)(void *managed, loom_array **out);
+  loom_status (*arrays_save)(const char *path, const char *const *names, const loom_tensor *tensors,
+      int64_t count);
+  loom_status (*engine_create)(const loom_engine_options *options, loom_engine **out);
+  loom_status (*engine_shared)(loom_engine **out);
+  loom_status (*engine_get_info)(const loom_engine *engine, loom_engine_info *out);
+  loom_status (*engine_get_memory)(const loom_engine *engine, loom_memory *out);
+  void (*engine_free)(loom_engine *engine);
+  loom_status (*layer_types)(char **out);
+  loom_status (*network_from_json)(loom_engine *engine, const char *json,
+      const loom_load_options *options, loom_network **out);
+  loom_status (*network_load)(loom_engine *engine, const char *path, const loom_load_options *options,
+      loom_network **out);
+  loom_status (*network_load_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, const loom_load_options *options, loom_network **out);
+  loom_status (*network_save_memory)(const loom_network *network, loom_network_format format,
+      const loom_save_options *options, void **out, int64_t *size);
+  loom_status (*network_save)(const loom_network *network, const char *path,
+      const loom_save_options *options);
+  void (*network_free)(loom_network *network);
+  loom_status (*network_json)(const loom_network *network, char **out);
+  loom_status (*network_summary)(const loom_network *network, char **out);
+  loom_status (*network_get_info)(const loom_network *network, loom_network_info *out);
+  loom_status (*network_class)(const loom_network *network, int64_t index, char **out);
+  loom_status (*network_parameter_count)(const loom_network *network, int64_t *out);
+  loom_status (*network_parameter_info)(const loom_network *network, int64_t index,
+      loom_parameter_info *out);
+  loom_status (*network_parameter)(const loom_network *network, const char *name, loom_array **out);
+  loom_status (*network_set_parameter)(loom_network *network, const char *name,
+      const loom_tensor *values);
+  loom_status (*network_predict)(const loom_network *network, const loom_tensor *inputs,
+      loom_array **out);
+  loom_status (*network_probabilities)(const loom_network *network, const loom_tensor *outputs,
+      loom_array **out);
+  loom_status (*network_session)(const loom_network *network, const loom_session_options *options,
+      loom_session **out);
+  loom_status (*session_run)(loom_session *session, const loom_tensor *inputs, loom_array **out);
+  loom_status (*session_run_into)(loom_session *session, const loom_tensor *inputs,
+      const loom_tensor *outputs);
+  loom_status (*network_ports)(const loom_network *network, loom_port_fn sink, void *user);
+  loom_status (*session_run_ports)(loom_session *session, const loom_tensor *inputs, int64_t count,
+      loom_port_fn sink, void *user);
+  loom_status (*session_run_cells)(loom_session *session, const loom_tensor *inputs,
+      loom_cell_fn sink, void *user);
+  loom_status (*session_reset)(loom_session *session);
+  loom_status (*session_position)(const loom_session *session, int64_t *out);
+  loom_status (*session_bytes)(const loom_session *session, int64_t *out);
+  void (*session_free)(loom_session *session);
+  loom_status (*dataset_from_arrays)(const loom_tensor *x, const loom_tensor *y, loom_dataset **out);
+  loom_status (*dataset_from_file)(const char *path, const loom_network *network,
+      const loom_dataset_options *options, loom_dataset **out);
+  loom_status (*dataset_from_memory)(const void *bytes, int64_t size, const char *name,
+      const loom_network *network, const loom_dataset_options *options, loom_dataset **out);
+  loom_status (*dataset_get_info)(const loom_dataset *dataset, loom_dataset_info *out);
+  loom_status (*dataset_class)(const loom_dataset *dataset, int64_t index, char **out);
+  loom_status (*dataset_notes)(const loom_dataset *dataset, char **out);
+  loom_status (*dataset_x)(const loom_dataset *dataset, loom_array **out);
+  loom_status (*dataset_y)(const loom_dataset *dataset, loom_array **out);
+  loom_status (*dataset_split)(const loom_dataset *dataset, double share,
+      const loom_split_options *options, loom_dataset **first, loom_dataset **second);
+  void (*dataset_free)(loom_dataset *dataset);
+  loom_status (*trainer_create)(loom_network *network, const loom_trainer_options *options,
+      loom_trainer **out);
+  loom_status (*trainer_fit)(loom_trainer *trainer, const loom_dataset *train,
+      const loom_dataset *validation, const loom_fit_options *options, loom_history **out);
+  loom_status (*trainer_step)(loom_trainer *trainer, const loom_tensor *x, const loom_tensor *y,
+      const double *rate, loom_step_report *out);
+  loom_status (*trainer_step_with)(loom_trainer *trainer, const loom_tensor *x, loom_loss_fn loss,
+      void *user, const double *rate, loom_step_report *out);
+  loom_status (*trainer_bytes)(loom_trainer *trainer, int64_t *out);
+  loom_status (*trainer_evaluate)(loom_trainer *trainer, const loom_dataset *data,
+      loom_evaluation *out, loom_array **confusion);
+  loom_status (*trainer_evaluate_watched)(loom_trainer *trainer, const loom_dataset *data,
+      loom_progress_fn progress, void *user, loom_evaluation *out, loom_array **confusion);
+  loom_status (*trainer_weights_hash)(loom_trainer *trainer, char **out);
+  void (*trainer_free)(loom_trainer *trainer);
+  loom_status (*history_count)(const loom_history *history, int64_t *out);
+  loom_status (*history_epoch)(const loom_history *history, int64_t index, loom_epoch *out);
+  loom_status (*history_stopped_early)(const loom_history *history, int32_t *out);
+  void (*history_free)(loom_history *history);
+  loom_status (*model_load)(loom_engine *engine, const char *path, const loom_model_options *options,
+      loom_model **out);
+  loom_status (*model_load_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, const loom_model_options *options, loom_model **out);
+  loom_status (*model_random)(loom_engine *engine, const char *shape, loom_dtype dtype, uint64_t seed,
+      loom_model **out);
+  loom_status (*model_get_info)(const loom_model *model, loom_model_info *out);
+  void (*model_free)(loom_model *model);
+  loom_status (*tokenizer_load)(loom_engine *engine, const char *path, loom_tokenizer **out);
+  loom_status (*tokenizer_load_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, loom_tokenizer **out);
+  void (*tokenizer_free)(loom_tokenizer *tokenizer);
+  loom_status (*tokenizer_encode)(const loom_tokenizer *tokenizer, const char *text,
+      int32_t special_tokens, int32_t **ids, int64_t *count);
+  loom_status (*tokenizer_decode)(const loom_tokenizer *tokenizer, const int32_t *ids, int64_t count,
+      int32_t skip_special, char **out);
+  loom_status (*tokenizer_vocab_size)(const loom_tokenizer *tokenizer, int64_t *out);
+  loom_status (*tokenizer_special_tokens)(const loom_tokenizer *tokenizer, int32_t **ids,
+      int64_t *count);
+  loom_status (*tokenizer_token_id)(const loom_tokenizer *tokenizer, const char *token, int32_t *out);
+  loom_status (*model_tokenize)(const loom_model *model, const char *text, int32_t special_tokens,
+      int32_t **ids, int64_t *count);
+  loom_status (*model_detokenize)(const loom_model *model, const int32_t *ids, int64_t count,
+      int32_t skip_special, char **out);
+  loom_status (*model_render_chat)(const loom_model *model, const loom_chat_turn *turns,
+      int64_t count, const loom_chat_options *options, char **out);
+  loom_status (*model_tokenize_chat)(const loom_model *model, const loom_chat_turn *turns,
+      int64_t count, const loom_chat_options *options, int32_t **ids, int64_t *id_count);
+  loom_status (*model_start)(const loom_model *model, const loom_model_session_options *options,
+      loom_model_session **out);
+  loom_status (*model_session_feed)(loom_model_session *session, const int32_t *ids, int64_t count);
+  loom_status (*model_session_feed_watched)(loom_model_session *session, const int32_t *ids,
+      int64_t count, loom_progress_fn progress, void *user);
+  loom_status (*model_session_feed_all)(loom_model_session *session, const int32_t *ids,
+      int64_t count, loom_logits_fn sink, void *user);
+  loom_status (*model_session_logits)(const loom_model_session *session, const float **out,
+      int64_t *count);
+  loom_status (*model_session_generate)(loom_model_session *session, const char *prompt,
+      const loom_generate_options *options, loom_generation **out);
+  loom_status (*model_session_generate_ids)(loom_model_session *session, const int32_t *prompt,
+      int64_t count, const loom_generate_options *options, loom_generation **out);
+  loom_status (*model_session_position)(const loom_model_session *session, int64_t *position,
+      int64_t *context);
+  loom_status (*model_session_bytes)(const loom_model_session *session, int64_t *out);
+  loom_status (*model_session_rewind)(loom_model_session *session, int64_t position);
+  void (*model_session_free)(loom_model_session *session);
+  loom_status (*generation_text)(const loom_generation *generation, const char **out, int64_t *size);
+  loom_status (*generation_ids)(const loom_generation *generation, const int32_t **out,
+      int64_t *count);
+  loom_status (*generation_logprobs)(const loom_generation *generation, const float **out,
+      int64_t *count);
+  loom_status (*generation_get_info)(const loom_generation *generation, loom_generation_info *out);
+  void (*generation_free)(loom_generation *generation);
+} loom_api;
+
+/* The table of a library that has this interface; version: LOOM_ABI_VERSION of the header
+ * of the caller. Null where the library has another. Borrowed, for ever. */
+LOOM_EXPORT const loom_api *loom_get_api(uint32_t version);
+
 /* A loom_tensor over memory of the caller, without gaps: to initialize one with. */
 #define LOOM_TENSOR(dtype, values, rank, shape) {(dtype), (rank), (shape), 0, (void *)(values)}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import api_csharp
 import api_dart
+import api_frozen
 import api_go
 import api_java
 import api_rust
@@ -159,7 +160,7 @@ def c_struct(api: Api, struct: dict) -> list[str]:
 def c_call(before: str, call: dict, name: str) -> list[str]:
     """A declaration, broken between arguments where it is long."""
     returns = call.get("returns", "int32_t")
-    line = f"{before} {returns}{'' if returns.endswith('*') else ' '}{name}("
+    line = f"{before}{' ' if before else ''}{returns}{'' if returns.endswith('*') else ' '}{name}("
     args = [a.declared() for a in call["arguments"]] or ["void"]
     out = []
     for i, arg in enumerate(args):
@@ -254,10 +255,12 @@ HEADER_END = """\
 """
 
 
-def write_header(api: Api, table: dict) -> str:
+def write_header(api: Api, table: dict, frozen: dict[str, dict]) -> str:
     out = []
     for name in api.sections:
         out += c_section(api, table, name)
+    out += ["/* " + "---- the table ".ljust(WIDTH - 6, "-") + " */", ""]
+    out += api_frozen.write_table_header(api, frozen, lambda call, name: c_call("", call, name))
     return HEADER_TOP.format(mark=MARK, abi=api.abi) + "\n".join(out) + "\n" + HEADER_END
 
 
@@ -444,6 +447,10 @@ def in_order(text: str, table: dict) -> list[dict]:
     return found
 
 
+def described(root: Path = ROOT) -> Api:
+    return Api(tomllib.loads((root / "api/loom_api.toml").read_text()))
+
+
 def generated(root: Path = ROOT) -> dict[str, str]:
     """Path -> text of everything that derives from api/."""
     text = (root / "api/loom_api.toml").read_text()
@@ -453,8 +460,11 @@ def generated(root: Path = ROOT) -> dict[str, str]:
     layers = tomllib.loads((root / "api/layers.toml").read_text())
     import typescript_api  # which imports this module
 
+    frozen = api_frozen.releases(root)
     return {
-        "include/loom.h": write_header(api, table),
+        "include/loom.h": write_header(api, table, frozen),
+        "src/capi/table.cpp": api_frozen.write_table(api, frozen, MARK),
+        "tests/capi/frozen.c": api_frozen.write_asserts(frozen, api.abi, MARK),
         "tests/capi/layout.c": write_layout(api),
         "bindings/python/loom/_ffi.py": write_ffi(api, table),
         "bindings/python/loom/layers.py": write_layers(layers),

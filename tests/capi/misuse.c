@@ -141,7 +141,17 @@ static void test_files(void) {
   CHECK_FAILS(loom_model_load(NULL, "/nowhere", NULL, &model), LOOM_NOT_FOUND, "/nowhere");
 }
 
+static void test_table(void) {
+  const loom_api* api = loom_get_api(LOOM_ABI_VERSION);
+  CHECK(loom_get_api(LOOM_ABI_VERSION + 1) == NULL);
+  CHECK(api != NULL && api->abi == LOOM_ABI_VERSION);
+  CHECK(api->count == (sizeof(*api) - 2 * sizeof(uint32_t)) / sizeof(void (*)(void)));
+  CHECK(api->abi_version == loom_abi_version && api->network_predict == loom_network_predict);
+  CHECK(strcmp(api->version(), loom_version()) == 0);
+}
+
 void test_misuse(void) {
+  test_table();
   test_nulls();
   test_handles();
   test_sizes();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a wheel asks of a machine: nothing but glibc, of a version that the machine can be told by.
 
-  tests/python/audit.py WHEEL      prints the lowest manylinux tag that holds; exit 1 for stray libraries
+  tests/python/audit.py WHEEL     prints the lowest manylinux tag; exit 1 for stray libraries
 
 auditwheel reads the symbols of the library inside of the wheel. 2.28 would take an older toolchain:
 GCC 12 finds exceptions by a function that glibc has since 2.35.

@@ -1,6 +1,7 @@
 """Models of scikit-learn (and of PyTorch, where it is installed) absorbed with their proofs."""
 
 import contextlib
+import importlib.util
 import io
 import tempfile
 import unittest
@@ -22,6 +23,7 @@ X = np.random.default_rng(3).normal(size=(60, 5)).astype(np.float32)
 CLASSES = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.3)
 
 
+@unittest.skipIf(importlib.util.find_spec("sklearn") is None, "scikit-learn is not installed")
 class Sklearn(unittest.TestCase):
     def absorbed(self, model, target=None):
         fitted = model.fit(X) if target is None else model.fit(X, target)
