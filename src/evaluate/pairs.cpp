@@ -219,6 +219,10 @@ Status bit_shift(const Call& c) {
   if (direction == "LEFT")
     return bits_of(c, [](uint64_t a, uint64_t b) { return b < 64 ? a << b : 0; });
   if (direction != "RIGHT") return c.bad("direction must be LEFT or RIGHT");
+  if (is_signed(c.value(0).type))  // fills with the sign; a count below 0 is beyond the width
+    return bits_of(c, [](uint64_t a, uint64_t b) {
+      return static_cast<uint64_t>(static_cast<int64_t>(a) >> std::min<uint64_t>(b, 63));
+    });
   return bits_of(c, [](uint64_t a, uint64_t b) { return b < 64 ? a >> b : 0; });
 }
 
@@ -256,6 +260,11 @@ Status prelu(const Call& c) {
   LOOM_TRY(c.same_type(0, 1));
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(Value slope, c.widened(1));
+  if (c.opset < 7 && x.rank() > 1 && slope.count() == x.dims[1]) {  // one per channel
+    Dims by_channel(x.dims.size() - 1, 1);
+    by_channel[0] = x.dims[1];
+    slope = slope.seen_as(by_channel);
+  }
   LOOM_ASSIGN(const Dims dims, shape_of_both(c, x.dims, slope.dims));
   if (dims != x.dims) return c.bad("a slope that does not fit its input");
   LOOM_ASSIGN(Value y, c.make(x.type, dims));

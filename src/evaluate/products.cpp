@@ -244,7 +244,7 @@ Status det(const Call& c) {
 
 constexpr Operator kProducts[] = {
     {"", "MatMul", matmul_operator, 2, 2, "", Operator::none, prepare_matmul},
-    {"", "Gemm", gemm, 2, 3, "alpha beta transA transB", Operator::none, prepare_gemm},
+    {"", "Gemm", gemm, 2, 3, "alpha beta broadcast transA transB", Operator::none, prepare_gemm},
     {"", "Det", det, 1, 1, ""},
 };
 

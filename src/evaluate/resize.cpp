@@ -32,7 +32,8 @@ struct AxisSize {
 
 double source_of(const Resizing& r, const AxisSize& a, int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(a.in);
-  const auto out = static_cast<double>(a.out);
+  // Of scales the extent before it was rounded down, as the standard has it.
+  const double out = a.scale * in;
   if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (r.coordinates == "asymmetric") return x / a.scale;
   if (r.coordinates == "tf_crop_and_resize") {
@@ -42,7 +43,7 @@ double source_of(const Resizing& r, const AxisSize& a, int64_t i) {
   const double half = (x + 0.5) / a.scale - 0.5;
   if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : half;
   if (r.coordinates == "half_pixel_symmetric")
-    return in / 2 * (1 - out / (a.scale * in)) + half;
+    return in / 2 * (1 - static_cast<double>(a.out) / out) + half;
   return half;
 }
 

