@@ -265,6 +265,7 @@ Status add_blocks(const JsonValue& message, const std::string& where, std::vecto
 }
 
 Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messages) {
+  LOOM_TRY(service.writes());
   std::vector<ChatTurn> out;
   for (size_t i = 0; i < messages.elements().size(); ++i) {
     const JsonValue& message = messages.elements()[i];
@@ -274,8 +275,8 @@ Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messag
       LOOM_TRY(add_blocks(message, where, out));
       continue;
     }
-    LOOM_ASSIGN(const auto one, service.turns(list(message), "messages"));
-    out.insert(out.end(), one.begin(), one.end());
+    LOOM_ASSIGN(ChatTurn one, service.turn(message, where));
+    out.push_back(std::move(one));
   }
   if (out.empty()) return service.turns(messages);
   return out;
