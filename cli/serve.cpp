@@ -29,8 +29,8 @@ struct ServeFlags {
   int64_t models_most = 3, models_memory = 0, keep_alive = 300;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
   std::string defaults;
-  std::vector<std::string> allow_hosts, allow_origins, without;
-  bool strict_fields = false, no_thinking = false, quiet = false;
+  std::vector<std::string> allow_hosts, allow_origins, without, template_args;
+  bool strict_fields = false, no_thinking = false, openapi = false, quiet = false;
 };
 
 std::string last_part(std::string path) {
@@ -58,6 +58,22 @@ Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
   return keys;
 }
 
+// NAME=VALUE as a JSON object; values that are JSON are what they say, others are texts.
+Result<std::string> served_variables(const ServeFlags& f) {
+  core::JsonValue out = core::JsonValue::object();
+  if (f.no_thinking) out.add("enable_thinking", core::JsonValue::boolean(false));
+  for (const std::string& argument : f.template_args) {
+    const size_t equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Error{Code::invalid_argument, "--template-arg needs NAME=VALUE", argument, -1};
+    const std::string value = argument.substr(equals + 1);
+    Result<core::JsonValue> json = core::parse_json(value, "value");
+    out.add(argument.substr(0, equals),
+            json.ok() ? std::move(*json) : core::JsonValue::string(value));
+  }
+  return out.members().empty() ? std::string() : core::dump_json(out);
+}
+
 Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& engine) {
   core::LlmServerOptions options;
   options.address = f.host;
@@ -70,7 +86,7 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.models_most = f.models_most;
   options.models_memory = f.models_memory * 1000000;
   options.keep_seconds = f.keep_alive;
-  if (f.no_thinking) options.service.variables = R"({"enable_thinking": false})";
+  LOOM_ASSIGN(options.service.variables, served_variables(f));
   options.service.version = engine.info().version;
   options.service.strict = f.strict_fields;
   options.service.scheduler.sessions = f.parallel;
@@ -207,6 +223,10 @@ int run(const ServeFlags& f) {
   if (!engine.ok()) return fail(engine.error());
   Result<core::LlmServerOptions> options = options_of(f, *engine);
   if (!options.ok()) return fail(options.error());
+  if (f.openapi) {
+    write_line(core::LlmServer::openapi(*options));
+    return kDone;
+  }
   Result<core::LogLine> log = open_log(f.log);
   if (!log.ok()) return fail(log.error());
   options->log = std::move(*log);
@@ -266,6 +286,9 @@ Verb add_serve(Command app) {
   verb.flag("--no-thinking", f->no_thinking,
             "Templates that know the variable enable_thinking see it as false, unless a request "
             "says otherwise");
+  verb.option("--template-arg", f->template_args,
+              "NAME=VALUE that templates see as a variable, unless a request says otherwise")
+      .one_at_a_time();
   verb.option("--chat-template-file", f->template_file, "The same, from a file");
   verb.option("--host", f->host, "Number of the address; others need a key").show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
@@ -303,6 +326,8 @@ Verb add_serve(Command app) {
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);
+  verb.flag("--openapi", f->openapi,
+            "Write the OpenAPI 3.1 document of the routes, which is at /openapi.json, and end");
   verb.flag("--quiet", f->quiet, "Only the line with the address");
   return {verb, [f] { return run(*f); }};
 }

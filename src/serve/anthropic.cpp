@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -338,8 +339,9 @@ std::string stop_of(const Model& model, const Generation& text,
 }
 
 void add_anthropic(std::vector<Route>& routes) {
-  routes.push_back(text_route("/v1/messages", messages, errors()));
-  routes.push_back(text_route("/v1/messages/count_tokens", count, errors()));
+  const auto schema = [] { return schema_of<Request>(fields()); };
+  routes.push_back(text_route("/v1/messages", messages, errors(), schema));
+  routes.push_back(text_route("/v1/messages/count_tokens", count, errors(), schema));
 }
 
 }  // namespace loom::core

@@ -25,12 +25,14 @@ struct Route {
   bool open = false;                // needs no key
   const Dialect* errors = nullptr;  // how errors before the handler are told; null: as OpenAI does
   std::string_view part{};          // what LlmServerOptions::without calls it
+  std::function<JsonValue()> body{};  // of a POST: a JSON schema of what it reads
 };
 
 using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);
 // A POST with a JSON object as its body, for the model that it names; an Error is told as `errors`
 // does.
-Route text_route(std::string path, TextHandler handler, const Dialect& errors);
+Route text_route(std::string path, TextHandler handler, const Dialect& errors,
+                 std::function<JsonValue()> body = {});
 
 // A list of tokens; `name` is the field's. Errors: invalid_argument (one outside the vocabulary).
 Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,

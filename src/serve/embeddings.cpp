@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "io/base64.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -150,8 +151,7 @@ JsonValue usage_of(int64_t tokens) {
   return object("prompt_tokens", tokens, "total_tokens", tokens);
 }
 
-Status openai_embeddings(Service& service, const JsonValue& body,
-                         const std::shared_ptr<HttpReply>& reply) {
+const std::vector<VectorField>& openai_embeddings_fields() {
   static const std::vector<VectorField> fields = {
       input_field("input"),
       string_field("encoding_format", &VectorRequest::format),
@@ -159,8 +159,13 @@ Status openai_embeddings(Service& service, const JsonValue& body,
       option_text("prompt_name", &EmbedOptions::prompt_name),
       ignored_field<VectorRequest>("model"),
       ignored_field<VectorRequest>("user")};
+  return fields;
+}
+
+Status openai_embeddings(Service& service, const JsonValue& body,
+                         const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<VectorRequest>(body, openai_embeddings_fields(), service.strict(), request));
   if (request.format != "float" && request.format != "base64")
     return invalid(cat("encoding_format must be \"float\" or \"base64\"; got \"",
                        printable(request.format), "\""));
@@ -194,14 +199,18 @@ const VectorField kKeepAlive = {"keep_alive",
                                 }};
 
 // Times in nanoseconds, as Ollama tells them.
-Status ollama_embed(Service& service, const JsonValue& body,
-                    const std::shared_ptr<HttpReply>& reply) {
+const std::vector<VectorField>& ollama_embed_fields() {
   static const std::vector<VectorField> fields = {
       input_field("input"), kTruncate,
       kDimensions,          ignored_field<VectorRequest>("model"),
       kKeepAlive,           ignored_field<VectorRequest>("options")};
+  return fields;
+}
+
+Status ollama_embed(Service& service, const JsonValue& body,
+                    const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<VectorRequest>(body, ollama_embed_fields(), service.strict(), request));
   if (request.keep_alive) service.keep_alive(*request.keep_alive);
   const auto tell = [&service](const Vectors& found, double seconds) {
     JsonValue rows = JsonValue::array();
@@ -213,13 +222,17 @@ Status ollama_embed(Service& service, const JsonValue& body,
   return compute(service, std::move(request), reply, ollama_errors(), tell);
 }
 
-Status ollama_embeddings(Service& service, const JsonValue& body,
-                         const std::shared_ptr<HttpReply>& reply) {
+const std::vector<VectorField>& ollama_embeddings_fields() {
   static const std::vector<VectorField> fields = {input_field("prompt"),
                                                   ignored_field<VectorRequest>("model"), kKeepAlive,
                                                   ignored_field<VectorRequest>("options")};
+  return fields;
+}
+
+Status ollama_embeddings(Service& service, const JsonValue& body,
+                         const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<VectorRequest>(body, ollama_embeddings_fields(), service.strict(), request));
   if (request.input != nullptr && !request.input->is_string())
     return invalid(cat("prompt must be a text; got ", request.input->describe()));
   if (request.keep_alive) service.keep_alive(*request.keep_alive);
@@ -230,8 +243,7 @@ Status ollama_embeddings(Service& service, const JsonValue& body,
 }
 
 // llama.cpp gives a list of vectors for each text: one, or one per token.
-Status native_embedding(Service& service, const JsonValue& body,
-                        const std::shared_ptr<HttpReply>& reply) {
+const std::vector<VectorField>& native_embedding_fields() {
   static const std::vector<VectorField> fields = {
       input_field("content"),
       input_field("input"),
@@ -243,8 +255,13 @@ Status native_embedding(Service& service, const JsonValue& body,
          r.options.normalize = r.length == 2;
          return {};
        }}};
+  return fields;
+}
+
+Status native_embedding(Service& service, const JsonValue& body,
+                        const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<VectorRequest>(body, native_embedding_fields(), service.strict(), request));
   const auto tell = [](const Vectors& found, double) {
     JsonValue out = JsonValue::array();
     for (size_t i = 0; i < found.size(); ++i)
@@ -276,7 +293,7 @@ Result<std::vector<std::string>> read_documents(const JsonValue* value) {
   return out;
 }
 
-Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+const std::vector<BodyField<RankRequest>>& rank_fields() {
   static const std::vector<BodyField<RankRequest>> fields = {
       string_field("query", &RankRequest::query),
       kept_field("documents", &RankRequest::documents),
@@ -285,8 +302,12 @@ Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
                    RankRequest& r) { return take_int(v, name, 1, 1 << 24, r.top); }},
       bool_field("return_documents", &RankRequest::with_documents),
       ignored_field<RankRequest>("model")};
+  return fields;
+}
+
+Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   RankRequest request;
-  LOOM_TRY(take_fields<RankRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<RankRequest>(body, rank_fields(), service.strict(), request));
   if (request.query.empty()) return invalid("query is missing: a text");
   const bool list_alone = request.documents == nullptr && request.texts != nullptr;
   LOOM_ASSIGN(std::vector<std::string> documents,
@@ -318,16 +339,26 @@ Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   return taken ? Status() : Status(busy());
 }
 
+template <const std::vector<VectorField>& (*Table)()>
+JsonValue schema() {
+  return schema_of<VectorRequest>(Table());
+}
+
 }  // namespace
 
 void add_embeddings(std::vector<Route>& routes) {
-  routes.push_back(text_route("/v1/embeddings", openai_embeddings, openai_errors()));
-  routes.push_back(text_route("/api/embed", ollama_embed, ollama_errors()));
-  routes.push_back(text_route("/api/embeddings", ollama_embeddings, ollama_errors()));
+  routes.push_back(text_route("/v1/embeddings", openai_embeddings, openai_errors(),
+                              schema<openai_embeddings_fields>));
+  routes.push_back(
+      text_route("/api/embed", ollama_embed, ollama_errors(), schema<ollama_embed_fields>));
+  routes.push_back(text_route("/api/embeddings", ollama_embeddings, ollama_errors(),
+                              schema<ollama_embeddings_fields>));
   for (const char* path : {"/embedding", "/embeddings"})
-    routes.push_back(text_route(path, native_embedding, openai_errors()));
+    routes.push_back(
+        text_route(path, native_embedding, openai_errors(), schema<native_embedding_fields>));
   for (const char* path : {"/rerank", "/reranking", "/v1/rerank", "/v1/reranking"})
-    routes.push_back(text_route(path, rank, openai_errors()));
+    routes.push_back(text_route(path, rank, openai_errors(),
+                                [] { return schema_of<RankRequest>(rank_fields()); }));
 }
 
 }  // namespace loom::core

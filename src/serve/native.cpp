@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -388,7 +389,8 @@ void metrics(const Call& call) {
 
 void add_native(std::vector<Route>& routes) {
   for (const char* path : {"/completion", "/completions"})
-    routes.push_back(text_route(path, completion, openai_errors()));
+    routes.push_back(
+        text_route(path, completion, openai_errors(), [] { return schema_of<Request>(fields()); }));
   routes.push_back(text_route("/tokenize", tokenize, openai_errors()));
   routes.push_back(text_route("/detokenize", detokenize, openai_errors()));
   routes.push_back(text_route("/apply-template", apply_template, openai_errors()));

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -345,8 +346,9 @@ void add_ollama(std::vector<Route>& routes) {
   static const ErrorsOnly errors([](int, std::string_view, const Error& error) {
     return object("error", std::string_view(message_of(error)));
   });
-  routes.push_back(text_route("/api/generate", generate, errors));
-  routes.push_back(text_route("/api/chat", chat, errors));
+  const auto schema = [] { return schema_of<Request>(fields()); };
+  routes.push_back(text_route("/api/generate", generate, errors, schema));
+  routes.push_back(text_route("/api/chat", chat, errors, schema));
   routes.push_back(text_route("/api/show", show, errors));
   routes.push_back({"GET", "/api/tags", true, tags});
   routes.push_back({"GET", "/api/ps", true, running});

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -525,11 +526,13 @@ const Dialect& openai_errors() {
 }
 
 void add_openai(std::vector<Route>& routes) {
+  const auto chat_schema = [] { return schema_of<OpenAiRequest>(chat_fields()); };
   for (const char* path : {"/v1/chat/completions", "/chat/completions"})
-    routes.push_back(text_route(path, chat, openai_errors()));
+    routes.push_back(text_route(path, chat, openai_errors(), chat_schema));
   for (const char* path : {"/v1/chat/completions/input_tokens", "/chat/completions/input_tokens"})
-    routes.push_back(text_route(path, count_input, openai_errors()));
-  routes.push_back(text_route("/v1/completions", completions, openai_errors()));
+    routes.push_back(text_route(path, count_input, openai_errors(), chat_schema));
+  routes.push_back(text_route("/v1/completions", completions, openai_errors(),
+                              [] { return schema_of<OpenAiRequest>(completion_fields()); }));
   for (const char* path : {"/v1/models", "/models"}) routes.push_back({"GET", path, true, models});
   routes.push_back({"GET", "/v1/models/*", true, one_model});
 }

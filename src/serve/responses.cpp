@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -420,10 +421,11 @@ Status count(Service& service, const JsonValue& body, const std::shared_ptr<Http
 }  // namespace
 
 void add_responses(std::vector<Route>& routes) {
+  const auto schema = [] { return schema_of<Request>(fields()); };
   for (const char* path : {"/v1/responses", "/responses"})
-    routes.push_back(text_route(path, respond, openai_errors()));
+    routes.push_back(text_route(path, respond, openai_errors(), schema));
   for (const char* path : {"/v1/responses/input_tokens", "/responses/input_tokens"})
-    routes.push_back(text_route(path, count, openai_errors()));
+    routes.push_back(text_route(path, count, openai_errors(), schema));
 }
 
 }  // namespace loom::core

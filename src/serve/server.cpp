@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "serve/fields.hpp"
+#include "serve/openapi.hpp"
 
 namespace loom::core {
 namespace {
@@ -100,6 +101,16 @@ void refuse(HttpReply& reply, int status, std::string_view type, std::string mes
             std::move(headers));
 }
 
+void add_routes(std::vector<Route>& routes) {
+  add_openai(routes);
+  add_responses(routes);
+  add_anthropic(routes);
+  add_ollama(routes);
+  add_embeddings(routes);
+  add_native(routes);
+  add_page(routes);
+}
+
 std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
   std::vector<std::string> verbs;
   for (const Route& r : routes) {
@@ -110,7 +121,8 @@ std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
 
 }  // namespace
 
-Route text_route(std::string path, TextHandler handler, const Dialect& errors) {
+Route text_route(std::string path, TextHandler handler, const Dialect& errors,
+                 std::function<JsonValue()> schema) {
   const auto handle = [handler, &errors](const Call& call) {
     const auto read = [&]() -> Result<std::shared_ptr<JsonValue>> {
       LOOM_ASSIGN(JsonValue body, parse_json(call.request.body, "the body"));
@@ -132,7 +144,7 @@ Route text_route(std::string path, TextHandler handler, const Dialect& errors) {
     call.models.with(model != nullptr ? model->text() : std::string(), then,
                      [reply = call.reply] { return reply->gone(); });
   };
-  return {"POST", std::move(path), false, handle, false, &errors};
+  return {"POST", std::move(path), false, handle, false, &errors, {}, std::move(schema)};
 }
 
 std::string query_value(std::string_view query, std::string_view name) {
@@ -199,13 +211,8 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   }
   std::unique_ptr<LlmServer> made(new LlmServer(options));
   LlmServer* server = made.get();
-  add_openai(server->routes_);
-  add_responses(server->routes_);
-  add_anthropic(server->routes_);
-  add_ollama(server->routes_);
-  add_embeddings(server->routes_);
-  add_native(server->routes_);
-  add_page(server->routes_);
+  add_routes(server->routes_);
+  server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_,
@@ -241,6 +248,21 @@ LlmServer::~LlmServer() {
   }
   works_.clear();
   http_.reset();
+}
+
+std::string LlmServer::openapi(const LlmServerOptions& options) {
+  std::vector<Route> routes;
+  add_routes(routes);
+  return dump_json(openapi_of(routes, options.service.version));
+}
+
+void LlmServer::add_openapi() {
+  routes_.push_back(
+      {"GET", "/openapi.json", true, [](const Call& call) {
+         LlmServerOptions options;
+         options.service.version = call.models.options().service.version;
+         call.reply->send(200, {{"Content-Type", "application/json"}}, openapi(options));
+       }});
 }
 
 bool LlmServer::drain(int64_t milliseconds) {

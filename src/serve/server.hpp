@@ -47,6 +47,9 @@ class LlmServer {
                                                   const LlmServerOptions& options);
   ~LlmServer();
 
+  // The OpenAPI document that a server with these options has at /openapi.json.
+  static std::string openapi(const LlmServerOptions& options);
+
   uint16_t port() const { return http_->port(); }
   // Of the first model, which has to be in memory.
   const Service& service() const { return *models_->kept(); }
@@ -67,6 +70,7 @@ class LlmServer {
   bool good_key(const HttpRequest& request) const;
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
   Status leave_out(std::string_view part);
+  void add_openapi();
   void later(std::function<void()> work);
   void work();
 
