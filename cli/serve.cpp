@@ -4,14 +4,17 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
 #include <thread>
 
 #include "hub/name.hpp"
+#include "progress.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -19,12 +22,15 @@ namespace {
 
 struct ServeFlags {
   EngineFlags engine;
-  ModelFlags model;
+  MemoryFlags memory;
+  std::vector<std::string> models;
+  std::string folder, dtype, template_text, template_file;
   std::string host = "127.0.0.1", alias, key_file, log, cache_type = "float32";
+  int64_t models_most = 3, models_memory = 0, keep_alive = 300;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
   std::string defaults;
-  std::vector<std::string> allow_hosts, allow_origins, without;
-  bool strict_fields = false, quiet = false;
+  std::vector<std::string> allow_hosts, allow_origins, without, template_args;
+  bool strict_fields = false, no_thinking = false, openapi = false, quiet = false;
 };
 
 std::string last_part(std::string path) {
@@ -52,6 +58,22 @@ Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
   return keys;
 }
 
+// NAME=VALUE as a JSON object; values that are JSON are what they say, others are texts.
+Result<std::string> served_variables(const ServeFlags& f) {
+  core::JsonValue out = core::JsonValue::object();
+  if (f.no_thinking) out.add("enable_thinking", core::JsonValue::boolean(false));
+  for (const std::string& argument : f.template_args) {
+    const size_t equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Error{Code::invalid_argument, "--template-arg needs NAME=VALUE", argument, -1};
+    const std::string value = argument.substr(equals + 1);
+    Result<core::JsonValue> json = core::parse_json(value, "value");
+    out.add(argument.substr(0, equals),
+            json.ok() ? std::move(*json) : core::JsonValue::string(value));
+  }
+  return out.members().empty() ? std::string() : core::dump_json(out);
+}
+
 Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& engine) {
   core::LlmServerOptions options;
   options.address = f.host;
@@ -61,7 +83,10 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.origins = f.allow_origins;
   options.without = f.without;
   options.service.defaults = f.defaults;
-  options.service.name = f.alias.empty() ? last_part(f.model.folder) : f.alias;
+  options.models_most = f.models_most;
+  options.models_memory = f.models_memory * 1000000;
+  options.keep_seconds = f.keep_alive;
+  LOOM_ASSIGN(options.service.variables, served_variables(f));
   options.service.version = engine.info().version;
   options.service.strict = f.strict_fields;
   options.service.scheduler.sessions = f.parallel;
@@ -93,11 +118,98 @@ Result<core::LogLine> open_log(const std::string& path) {
   });
 }
 
+namespace fs = std::filesystem;
+
+int64_t size_of(const std::string& path) {
+  std::error_code bad;
+  if (!fs::is_directory(path, bad)) {
+    const auto size = fs::file_size(path, bad);
+    return bad ? 0 : static_cast<int64_t>(size);
+  }
+  int64_t sum = 0;
+  for (const auto& one : fs::directory_iterator(path, bad)) {
+    const auto size = one.is_regular_file(bad) ? one.file_size(bad) : 0;
+    if (one.path().extension() == ".safetensors" && !bad) sum += static_cast<int64_t>(size);
+  }
+  return sum;
+}
+
+// Models below a folder, in the order of their names: files, and folders with config.json.
+Result<std::vector<std::string>> models_below(const std::string& folder) {
+  std::error_code bad;
+  std::vector<std::string> out;
+  for (const auto& one : fs::directory_iterator(folder, bad)) {
+    const std::string end = one.path().extension().string();
+    const bool file = one.is_regular_file(bad) && (end == ".gguf" || end == ".entity");
+    if (file || fs::exists(one.path() / "config.json", bad)) out.push_back(one.path().string());
+  }
+  if (bad) return Error{Code::not_found, "the folder cannot be read", folder, -1};
+  std::ranges::sort(out);
+  return out;
+}
+
+Result<std::string> template_of(const ServeFlags& f) {
+  if (f.template_file.empty()) return f.template_text;
+  return read_text(f.template_file);
+}
+
+// What is loaded has to answer with text, unless it is an encoder.
+Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::string& path,
+                          const std::string& chat_template) {
+  Progress bar("loading", "tensors", f.quiet);
+  ModelOptions loading;
+  if (!f.dtype.empty()) {
+    LOOM_ASSIGN(loading.dtype, parse_dtype(f.dtype));
+  }
+  loading.chat_template = chat_template;
+  loading.progress = [&](int64_t done, int64_t total) {
+    bar.update(done, total);
+    return !interrupted();
+  };
+  LOOM_ASSIGN(Model model, Model::load(engine, path, loading));
+  if (!model.info().has_tokenizer)
+    return Error{Code::unsupported, "this model has no tokenizer, so it cannot answer with text",
+                 path, -1};
+  if (!f.quiet && !model.info().has_chat_template && !model.info().encoder)
+    note(last_part(path) + " has no chat template: it completes texts, and chats are refused");
+  return model;
+}
+
+Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engine& engine) {
+  std::vector<std::string> paths = f.models;
+  if (!f.folder.empty()) {
+    LOOM_ASSIGN(const std::vector<std::string> more, models_below(f.folder));
+    paths.insert(paths.end(), more.begin(), more.end());
+  }
+  if (paths.empty()) {
+    return Error{Code::invalid_argument, "no model to serve; name one, or a folder that has some",
+                 f.folder, -1};
+  }
+  LOOM_ASSIGN(const std::string chat_template, template_of(f));
+  std::vector<core::ModelEntry> out;
+  for (const std::string& path : paths) {
+    core::ModelEntry entry;
+    entry.name = last_part(path);
+    if (!f.alias.empty() && out.empty()) entry.name = f.alias;
+    entry.bytes = size_of(path);
+    entry.load = [&f, &engine, path, chat_template] {
+      return load_served(f, engine, path, chat_template);
+    };
+    if (entry.bytes == 0) return Error{Code::not_found, "there is no model", path, -1};
+    const auto same = [&](const core::ModelEntry& one) { return one.name == entry.name; };
+    if (std::ranges::any_of(out, same))
+      return Error{Code::invalid_argument, "two models have this name; serve one of them",
+                   entry.name, -1};
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
 // Until a signal; then texts under way may end.
 int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
   while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   stop_without_haste();
-  const core::SchedulerCounts counts = server.service().scheduler().counts();
+  const core::SchedulerCounts counts = server.models().counts();
   if (!f.quiet && counts.running + counts.waiting > 0)
     note(fmt::format("{} texts end first; a second signal ends them",
                      counts.running + counts.waiting));
@@ -107,27 +219,30 @@ int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
 }
 
 int run(const ServeFlags& f) {
-  Result<Engine> engine = f.engine.create(f.model.memory);
+  Result<Engine> engine = f.engine.create(f.memory);
   if (!engine.ok()) return fail(engine.error());
   Result<core::LlmServerOptions> options = options_of(f, *engine);
   if (!options.ok()) return fail(options.error());
+  if (f.openapi) {
+    write_line(core::LlmServer::openapi(*options));
+    return kDone;
+  }
   Result<core::LogLine> log = open_log(f.log);
   if (!log.ok()) return fail(log.error());
   options->log = std::move(*log);
-  Result<Model> model = f.model.load(*engine, f.quiet);
-  if (!model.ok()) return fail(model.error());
-  if (!model->info().has_tokenizer)
-    return fail(kUnsupported, "this model has no tokenizer, so it cannot answer with text");
-  if (!f.quiet && !model->info().has_chat_template)
-    note("this model has no chat template: it completes texts, and chats are refused");
+  Result<std::vector<core::ModelEntry>> entries = entries_of(f, *engine);
+  if (!entries.ok()) return fail(entries.error());
+  const size_t models = entries->size();
   Result<std::unique_ptr<core::LlmServer>> server =
-      core::LlmServer::start(std::move(*model), *options);
+      core::LlmServer::start(std::move(*entries), *options);
   if (!server.ok()) return fail(server.error());
   const bool six = f.host.find(':') != std::string::npos;
   write_line(fmt::format("listening at http://{}:{}", six ? "[" + f.host + "]" : f.host,
                          (*server)->port()));
   flush_out();
-  if (!f.quiet) {
+  if (!f.quiet && models > 1)
+    note(fmt::format("{} models, each loaded when it is asked for; stop with Ctrl-C", models));
+  if (!f.quiet && models == 1) {
     const core::Scheduler& scheduler = (*server)->service().scheduler();
     note(fmt::format("{}: {} sessions of {} positions, {:.1f} MB; stop with Ctrl-C",
                      (*server)->service().name(), f.parallel, scheduler.context(),
@@ -145,11 +260,39 @@ Verb add_serve(Command app) {
   verb.examples(
       "  loom serve models/stories.entity\n"
       "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \\\n"
-      "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Tell me a story.\"}]}'");
-  f->model.add(verb);
+      "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Tell me a story.\"}]}'\n"
+      "  loom serve a.gguf b.gguf --models-max 1\n"
+      "  loom serve --models-folder models --keep-alive 60");
+  verb.option("MODEL", f->models,
+              ".entity or .gguf files, folders with config.json, or names of models that were "
+              "pulled; of several each is loaded when it is asked for")
+      .names_model();
+  f->memory.add(verb);
+  verb.option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
+  verb.option("--models-folder", f->folder, "Serve the models in this folder as well");
+  verb.option("--models-max", f->models_most,
+              "Of several models, in memory at a time; the one not used for longest goes (0: all)")
+      .range(0, 1000)
+      .show_default();
+  verb.option("--models-memory", f->models_memory,
+              "MB that several models may take together (0: no bound)")
+      .range(0, int64_t{1} << 40)
+      .show_default();
+  verb.option("--keep-alive", f->keep_alive,
+              "Seconds that one of several models stays after its last request (-1: for ever)")
+      .range(-1, int64_t{1} << 30)
+      .show_default();
+  verb.option("--chat-template", f->template_text, "A chat template in the place of the model's");
+  verb.flag("--no-thinking", f->no_thinking,
+            "Templates that know the variable enable_thinking see it as false, unless a request "
+            "says otherwise");
+  verb.option("--template-arg", f->template_args,
+              "NAME=VALUE that templates see as a variable, unless a request says otherwise")
+      .one_at_a_time();
+  verb.option("--chat-template-file", f->template_file, "The same, from a file");
   verb.option("--host", f->host, "Number of the address; others need a key").show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
-  verb.option("--alias", f->alias, "Name of the model for clients (default: of the file)");
+  verb.option("--alias", f->alias, "Name of the (first) model for clients (default: of its file)");
   verb.option("--parallel", f->parallel, "Texts written at the same time, each with a KV cache")
       .range(1, 256)
       .show_default();
@@ -183,6 +326,8 @@ Verb add_serve(Command app) {
       .show_default();
   f->engine.add(verb);
   f->engine.add_device(verb);
+  verb.flag("--openapi", f->openapi,
+            "Write the OpenAPI 3.1 document of the routes, which is at /openapi.json, and end");
   verb.flag("--quiet", f->quiet, "Only the line with the address");
   return {verb, [f] { return run(*f); }};
 }

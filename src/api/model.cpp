@@ -85,6 +85,7 @@ Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef
                                        const ModelOptions& options) {
   core::LoadModelOptions load;
   load.progress = options.progress;
+  load.chat_template = options.chat_template;
   if (options.dtype) load.dtype = static_cast<core::DType>(*options.dtype);
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));

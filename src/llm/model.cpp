@@ -98,6 +98,10 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
   model.encoder_ = source.encoder;
   model.embedding_ = source.embedding;
   LOOM_TRY(model.take_text(source));
+  if (!options.chat_template.empty()) {
+    LOOM_ASSIGN(model.chat_, ChatTemplate::parse(options.chat_template, "the chat template"));
+    model.chat_source_ = options.chat_template;
+  }
   const bool as_it_lies = source.packed && options.dtype.value_or(*source.packed) == *source.packed;
   LOOM_ASSIGN(Network network, as_it_lies ? source.map() : make_network(source));
   model.network_ = std::make_unique<Network>(std::move(network));

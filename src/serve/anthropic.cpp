@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -265,6 +266,7 @@ Status add_blocks(const JsonValue& message, const std::string& where, std::vecto
 }
 
 Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messages) {
+  LOOM_TRY(service.writes());
   std::vector<ChatTurn> out;
   for (size_t i = 0; i < messages.elements().size(); ++i) {
     const JsonValue& message = messages.elements()[i];
@@ -274,8 +276,8 @@ Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messag
       LOOM_TRY(add_blocks(message, where, out));
       continue;
     }
-    LOOM_ASSIGN(const auto one, service.turns(list(message), "messages"));
-    out.insert(out.end(), one.begin(), one.end());
+    LOOM_ASSIGN(ChatTurn one, service.turn(message, where));
+    out.push_back(std::move(one));
   }
   if (out.empty()) return service.turns(messages);
   return out;
@@ -337,8 +339,9 @@ std::string stop_of(const Model& model, const Generation& text,
 }
 
 void add_anthropic(std::vector<Route>& routes) {
-  routes.push_back(text_route("/v1/messages", messages, errors()));
-  routes.push_back(text_route("/v1/messages/count_tokens", count, errors()));
+  const auto schema = [] { return schema_of<Request>(fields()); };
+  routes.push_back(text_route("/v1/messages", messages, errors(), schema));
+  routes.push_back(text_route("/v1/messages/count_tokens", count, errors(), schema));
 }
 
 }  // namespace loom::core

@@ -107,8 +107,26 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
           cat("chat_template_kwargs must be an object; got ", fields.variables->describe()));
     options.variables = dump_json(*fields.variables);
   }
+  if (!service.variables().empty()) {
+    LOOM_ASSIGN(const JsonValue unsaid, parse_json(service.variables(), "variables"));
+    LOOM_ASSIGN(JsonValue all,
+                parse_json(options.variables.empty() ? "{}" : options.variables, "variables"));
+    for (const auto& [key, value] : unsaid.members()) {
+      if (all.find(key) == nullptr) all.add(key, value);
+    }
+    options.variables = dump_json(all);
+  }
   options.tools = prompt.tools;
-  LOOM_ASSIGN(prompt.text, service.model().render_chat(turns, options));
+  options.reply = fields.begins_reply;
+  if (fields.continues) {
+    if (turns.empty() || turns.back().role != "assistant" || !turns.back().tool_calls.empty())
+      return invalid("continue_final_message needs a last message that an assistant wrote");
+    const std::span<const ChatTurn> before(turns.data(), turns.size() - 1);
+    LOOM_ASSIGN(prompt.text, service.model().render_chat(before, options));
+    prompt.text += turns.back().content;
+  } else {
+    LOOM_ASSIGN(prompt.text, service.model().render_chat(turns, options));
+  }
   LOOM_ASSIGN(prompt.ids, service.model().tokenize(prompt.text, false));
   const std::string& source = service.model().impl().model.chat_source();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;

@@ -16,6 +16,8 @@ struct ToolFields {
   const JsonValue* choice = nullptr;     // as OpenAI or Anthropic have it
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
   bool parallel = true;                  // false: only the first call of a reply counts
+  bool begins_reply = true;              // the prompt ends where a reply begins
+  bool continues = false;                // the last turn is the beginning of the reply
 };
 
 // A conversation as the model reads it, and who reads its replies.

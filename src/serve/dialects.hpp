@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "serve/service.hpp"
+#include "serve/models.hpp"
 
 namespace loom::core {
 
 // A request on its way through a handler.
 struct Call {
-  Service& service;
+  Models& models;
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
 };
@@ -25,15 +25,20 @@ struct Route {
   bool open = false;                // needs no key
   const Dialect* errors = nullptr;  // how errors before the handler are told; null: as OpenAI does
   std::string_view part{};          // what LlmServerOptions::without calls it
+  std::function<JsonValue()> body{};  // of a POST: a JSON schema of what it reads
 };
 
 using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);
-// A POST with a JSON object as its body; an Error is told as `errors` does.
-Route text_route(std::string path, TextHandler handler, const Dialect& errors);
+// A POST with a JSON object as its body, for the model that it names; an Error is told as `errors`
+// does.
+Route text_route(std::string path, TextHandler handler, const Dialect& errors,
+                 std::function<JsonValue()> body = {});
 
 // A list of tokens; `name` is the field's. Errors: invalid_argument (one outside the vocabulary).
 Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,
                                       std::string_view name);
+// A text, tokens, both in turn, or an object with a text. Errors: invalid_argument.
+Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt);
 // A text, a list of tokens, or a list of texts or lists. Errors: invalid_argument, naming `prompt`.
 Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
                                                        const JsonValue& value);
@@ -43,6 +48,13 @@ std::string stop_of(const Model& model, const Generation& text,
                     const std::vector<std::string>& stops);
 
 const Dialect& openai_errors();
+
+// A GET about a model that is in memory: the one of ?model=NAME, or the first; an error where there
+// is none.
+using ModelHandler = void (*)(Service&, const std::shared_ptr<HttpReply>&);
+std::function<void(const Call&)> about_model(ModelHandler handler);
+// The value of a field of a query, decoded; "": it is not there.
+std::string query_value(std::string_view query, std::string_view name);
 
 void add_openai(std::vector<Route>& routes);
 void add_responses(std::vector<Route>& routes);

@@ -1,13 +1,16 @@
 // Vectors and ranks over HTTP: /v1/embeddings of OpenAI, /api/embed and /api/embeddings of Ollama,
-// /embedding and /rerank of llama.cpp, the latter in the form of Jina and Cohere. Any model gives
-// vectors; one with a head of one label ranks. A request is computed by the thread that reads it,
-// so that one follows the other.
+// /embedding and /rerank of llama.cpp, the latter in the form of Jina and Cohere, or with `texts`
+// of TEI. Any model gives vectors; one with a head of one label ranks. The thread that reads
+// requests checks them; another one computes, one request after another, while the next are read.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/text.hpp"
 #include "io/base64.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -20,6 +23,7 @@ struct VectorRequest {
   EmbedOptions options;
   std::string format = "float";
   int64_t length = 2;  // embd_normalize of llama.cpp
+  std::optional<int64_t> keep_alive;
 };
 using VectorField = BodyField<VectorRequest>;
 
@@ -49,24 +53,29 @@ struct Inputs {
   size_t size() const { return texts.size() + ids.size(); }
 };
 
+// Where texts stand beside tokens, or in objects, all become tokens.
 Status read_input(const Service& service, const JsonValue& one, Inputs& to) {
-  if (one.is_string()) {
+  if (one.is_string() && to.ids.empty()) {
     to.texts.push_back(one.text());
-  } else if (one.is_array()) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, read_ids(service, one, "input"));
-    to.ids.push_back(std::move(ids));
-  } else {
-    return invalid(cat("input may hold texts or lists of tokens; got ", one.describe()));
+    return {};
   }
-  if (to.texts.empty() || to.ids.empty()) return {};
-  return invalid("input holds texts and tokens; send either");
+  if (!one.is_string() && !one.is_array() && !one.is_object())
+    return invalid(cat("input may hold texts or lists of tokens; got ", one.describe()));
+  for (const std::string& text : std::exchange(to.texts, {})) {
+    LOOM_ASSIGN(std::vector<TokenId> ids, service.model().tokenize(text));
+    to.ids.push_back(std::move(ids));
+  }
+  LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, one));
+  to.ids.push_back(std::move(ids));
+  return {};
 }
 
 Result<Inputs> read_inputs(const Service& service, const JsonValue* value) {
   if (value == nullptr) return invalid("input is missing: a text, tokens, or a list of them");
   Inputs inputs;
   const std::vector<JsonValue>& parts = value->elements();
-  if (value->is_string() || (!parts.empty() && parts.front().is_number())) {
+  const bool tokens = std::ranges::any_of(parts, [](auto& part) { return part.is_number(); });
+  if (value->is_string() || value->is_object() || tokens) {
     LOOM_TRY(read_input(service, *value, inputs));
     return inputs;
   }
@@ -78,15 +87,40 @@ Result<Inputs> read_inputs(const Service& service, const JsonValue* value) {
   return inputs;
 }
 
-Result<std::vector<TextEmbedding>> vectors(const Service& service, VectorRequest& request,
-                                           const std::shared_ptr<HttpReply>& reply) {
-  LOOM_ASSIGN(const Inputs inputs, read_inputs(service, request.input));
-  request.options.progress = [&](int64_t, int64_t) {
+using Vectors = std::vector<TextEmbedding>;
+using Tell = std::function<JsonValue(const Vectors& found, double seconds)>;
+
+void send_result(HttpReply& reply, const Dialect& errors, const Result<JsonValue>& result) {
+  if (result.ok()) return send_json(reply, 200, *result);
+  send_error(reply, errors, result.error());
+}
+
+Error busy() {
+  return make_error(Code::out_of_memory,
+                    "the server is busy: as many requests wait as may; try again in a moment");
+}
+
+// Has the vectors of a request computed, and told by `tell`.
+Status compute(Service& service, VectorRequest request, const std::shared_ptr<HttpReply>& reply,
+               const Dialect& errors, Tell tell) {
+  LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input));
+  request.input = nullptr;  // the body goes
+  EmbedOptions options = std::move(request.options);
+  options.progress = [&service, reply](int64_t, int64_t) {
     return !reply->gone() && !service.stopping();
   };
-  const Model& model = service.model();
-  return inputs.texts.empty() ? model.embed_tokens(inputs.ids, request.options)
-                              : model.embed(inputs.texts, request.options);
+  const bool taken = service.compute([&service, &errors, reply, tell = std::move(tell),
+                                      inputs = std::move(inputs), options = std::move(options)] {
+    const auto begin = std::chrono::steady_clock::now();
+    const Model& model = service.model();
+    const Result<Vectors> found = inputs.texts.empty() ? model.embed_tokens(inputs.ids, options)
+                                                       : model.embed(inputs.texts, options);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    send_result(*reply, errors,
+                found.ok() ? Result<JsonValue>(tell(*found, took.count()))
+                           : Result<JsonValue>(found.error()));
+  });
+  return taken ? Status() : Status(busy());
 }
 
 JsonValue numbers(const std::vector<float>& values) {
@@ -117,8 +151,7 @@ JsonValue usage_of(int64_t tokens) {
   return object("prompt_tokens", tokens, "total_tokens", tokens);
 }
 
-Status openai_embeddings(Service& service, const JsonValue& body,
-                         const std::shared_ptr<HttpReply>& reply) {
+const std::vector<VectorField>& openai_embeddings_fields() {
   static const std::vector<VectorField> fields = {
       input_field("input"),
       string_field("encoding_format", &VectorRequest::format),
@@ -126,66 +159,91 @@ Status openai_embeddings(Service& service, const JsonValue& body,
       option_text("prompt_name", &EmbedOptions::prompt_name),
       ignored_field<VectorRequest>("model"),
       ignored_field<VectorRequest>("user")};
+  return fields;
+}
+
+Status openai_embeddings(Service& service, const JsonValue& body,
+                         const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<VectorRequest>(body, openai_embeddings_fields(), service.strict(), request));
   if (request.format != "float" && request.format != "base64")
     return invalid(cat("encoding_format must be \"float\" or \"base64\"; got \"",
                        printable(request.format), "\""));
-  LOOM_ASSIGN(const std::vector<TextEmbedding> found, vectors(service, request, reply));
-  JsonValue data = JsonValue::array();
-  for (size_t i = 0; i < found.size(); ++i) {
-    const std::vector<float>& values = found[i].values;
-    data.push(object(
-        "object", "embedding", "index", i, "embedding",
-        request.format == "float" ? numbers(values) : JsonValue::string(packed_vector(values))));
-  }
-  send_json(*reply, 200,
-            object("object", "list", "data", std::move(data), "model",
-                   std::string_view(service.name()), "usage", usage_of(tokens_of(found))));
-  return {};
+  const bool plain = request.format == "float";
+  const auto tell = [plain, &service](const Vectors& found, double) {
+    JsonValue data = JsonValue::array();
+    for (size_t i = 0; i < found.size(); ++i) {
+      const std::vector<float>& values = found[i].values;
+      data.push(object("object", "embedding", "index", i, "embedding",
+                       plain ? numbers(values) : JsonValue::string(packed_vector(values))));
+    }
+    return object("object", "list", "data", std::move(data), "model",
+                  std::string_view(service.name()), "usage", usage_of(tokens_of(found)));
+  };
+  return compute(service, std::move(request), reply, openai_errors(), tell);
 }
 
+const Dialect& ollama_errors() {
+  static const ErrorsOnly dialect([](int, std::string_view, const Error& error) {
+    return object("error", std::string_view(message_of(error)));
+  });
+  return dialect;
+}
+
+// Taken while the fields are read.
+const VectorField kKeepAlive = {"keep_alive",
+                                [](const JsonValue& v, std::string_view name, VectorRequest& r) {
+                                  const Result<int64_t> seconds = read_keep_alive(v, name);
+                                  if (seconds.ok()) r.keep_alive = *seconds;
+                                  return seconds.ok() ? Status() : Status(seconds.error());
+                                }};
+
 // Times in nanoseconds, as Ollama tells them.
+const std::vector<VectorField>& ollama_embed_fields() {
+  static const std::vector<VectorField> fields = {
+      input_field("input"), kTruncate,
+      kDimensions,          ignored_field<VectorRequest>("model"),
+      kKeepAlive,           ignored_field<VectorRequest>("options")};
+  return fields;
+}
+
 Status ollama_embed(Service& service, const JsonValue& body,
                     const std::shared_ptr<HttpReply>& reply) {
-  static const std::vector<VectorField> fields = {input_field("input"),
-                                                  kTruncate,
-                                                  kDimensions,
-                                                  ignored_field<VectorRequest>("model"),
-                                                  ignored_field<VectorRequest>("keep_alive"),
-                                                  ignored_field<VectorRequest>("options")};
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
-  const auto begin = std::chrono::steady_clock::now();
-  LOOM_ASSIGN(const std::vector<TextEmbedding> found, vectors(service, request, reply));
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::steady_clock::now() - begin);
-  JsonValue rows = JsonValue::array();
-  for (const TextEmbedding& one : found) rows.push(numbers(one.values));
-  send_json(*reply, 200,
-            object("model", std::string_view(service.name()), "embeddings", std::move(rows),
-                   "total_duration", static_cast<int64_t>(took.count()), "load_duration", 0,
-                   "prompt_eval_count", tokens_of(found)));
-  return {};
+  LOOM_TRY(take_fields<VectorRequest>(body, ollama_embed_fields(), service.strict(), request));
+  if (request.keep_alive) service.keep_alive(*request.keep_alive);
+  const auto tell = [&service](const Vectors& found, double seconds) {
+    JsonValue rows = JsonValue::array();
+    for (const TextEmbedding& one : found) rows.push(numbers(one.values));
+    return object("model", std::string_view(service.name()), "embeddings", std::move(rows),
+                  "total_duration", static_cast<int64_t>(seconds * 1e9), "load_duration", 0,
+                  "prompt_eval_count", tokens_of(found));
+  };
+  return compute(service, std::move(request), reply, ollama_errors(), tell);
+}
+
+const std::vector<VectorField>& ollama_embeddings_fields() {
+  static const std::vector<VectorField> fields = {input_field("prompt"),
+                                                  ignored_field<VectorRequest>("model"), kKeepAlive,
+                                                  ignored_field<VectorRequest>("options")};
+  return fields;
 }
 
 Status ollama_embeddings(Service& service, const JsonValue& body,
                          const std::shared_ptr<HttpReply>& reply) {
-  static const std::vector<VectorField> fields = {
-      input_field("prompt"), ignored_field<VectorRequest>("model"),
-      ignored_field<VectorRequest>("keep_alive"), ignored_field<VectorRequest>("options")};
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<VectorRequest>(body, ollama_embeddings_fields(), service.strict(), request));
   if (request.input != nullptr && !request.input->is_string())
     return invalid(cat("prompt must be a text; got ", request.input->describe()));
-  LOOM_ASSIGN(const std::vector<TextEmbedding> found, vectors(service, request, reply));
-  send_json(*reply, 200, object("embedding", numbers(found.front().values)));
-  return {};
+  if (request.keep_alive) service.keep_alive(*request.keep_alive);
+  return compute(service, std::move(request), reply, ollama_errors(),
+                 [](const Vectors& found, double) {
+                   return object("embedding", numbers(found.front().values));
+                 });
 }
 
 // llama.cpp gives a list of vectors for each text: one, or one per token.
-Status native_embedding(Service& service, const JsonValue& body,
-                        const std::shared_ptr<HttpReply>& reply) {
+const std::vector<VectorField>& native_embedding_fields() {
   static const std::vector<VectorField> fields = {
       input_field("content"),
       input_field("input"),
@@ -197,19 +255,26 @@ Status native_embedding(Service& service, const JsonValue& body,
          r.options.normalize = r.length == 2;
          return {};
        }}};
+  return fields;
+}
+
+Status native_embedding(Service& service, const JsonValue& body,
+                        const std::shared_ptr<HttpReply>& reply) {
   VectorRequest request;
-  LOOM_TRY(take_fields<VectorRequest>(body, fields, service.strict(), request));
-  LOOM_ASSIGN(const std::vector<TextEmbedding> found, vectors(service, request, reply));
-  JsonValue out = JsonValue::array();
-  for (size_t i = 0; i < found.size(); ++i)
-    out.push(object("index", i, "embedding", list(numbers(found[i].values))));
-  send_json(*reply, 200, out);
-  return {};
+  LOOM_TRY(take_fields<VectorRequest>(body, native_embedding_fields(), service.strict(), request));
+  const auto tell = [](const Vectors& found, double) {
+    JsonValue out = JsonValue::array();
+    for (size_t i = 0; i < found.size(); ++i)
+      out.push(object("index", i, "embedding", list(numbers(found[i].values))));
+    return out;
+  };
+  return compute(service, std::move(request), reply, openai_errors(), tell);
 }
 
 struct RankRequest {
   std::string query;
   const JsonValue* documents = nullptr;
+  const JsonValue* texts = nullptr;  // documents, and the answer is a list alone
   int64_t top = 0;
   bool with_documents = false;
 };
@@ -228,53 +293,72 @@ Result<std::vector<std::string>> read_documents(const JsonValue* value) {
   return out;
 }
 
-Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+const std::vector<BodyField<RankRequest>>& rank_fields() {
   static const std::vector<BodyField<RankRequest>> fields = {
       string_field("query", &RankRequest::query),
       kept_field("documents", &RankRequest::documents),
+      kept_field("texts", &RankRequest::texts),
       {"top_n", [](const JsonValue& v, std::string_view name,
                    RankRequest& r) { return take_int(v, name, 1, 1 << 24, r.top); }},
       bool_field("return_documents", &RankRequest::with_documents),
       ignored_field<RankRequest>("model")};
+  return fields;
+}
+
+Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   RankRequest request;
-  LOOM_TRY(take_fields<RankRequest>(body, fields, service.strict(), request));
+  LOOM_TRY(take_fields<RankRequest>(body, rank_fields(), service.strict(), request));
   if (request.query.empty()) return invalid("query is missing: a text");
-  LOOM_ASSIGN(const std::vector<std::string> documents, read_documents(request.documents));
-  RerankOptions options;
-  options.progress = [&](int64_t, int64_t) { return !reply->gone() && !service.stopping(); };
-  LOOM_ASSIGN(const std::vector<Ranked> ranked,
-              service.model().rerank(request.query, documents, options));
-  JsonValue results = JsonValue::array();
-  int64_t tokens = 0;
-  for (const Ranked& one : ranked) {
-    tokens += one.tokens;
-    if (request.top > 0 && static_cast<int64_t>(results.elements().size()) >= request.top) continue;
-    JsonValue row = object("index", one.index, "relevance_score", static_cast<double>(one.score));
-    if (request.with_documents) {
+  const bool list_alone = request.documents == nullptr && request.texts != nullptr;
+  LOOM_ASSIGN(std::vector<std::string> documents,
+              read_documents(list_alone ? request.texts : request.documents));
+  const bool taken = service.compute([&service, reply, list_alone, query = request.query,
+                                      top = request.top, with = request.with_documents,
+                                      documents = std::move(documents)] {
+    RerankOptions options;
+    options.progress = [&](int64_t, int64_t) { return !reply->gone() && !service.stopping(); };
+    const Result<std::vector<Ranked>> ranked = service.model().rerank(query, documents, options);
+    if (!ranked.ok()) return send_error(*reply, openai_errors(), ranked.error());
+    int64_t tokens = 0;
+    JsonValue results = JsonValue::array();
+    for (const Ranked& one : *ranked) {
+      tokens += one.tokens;
+      if (top > 0 && static_cast<int64_t>(results.elements().size()) >= top) continue;
+      JsonValue row = object("index", one.index, list_alone ? "score" : "relevance_score",
+                             static_cast<double>(one.score));
       const std::string& text = documents[static_cast<size_t>(one.index)];
-      row.add("document", object("text", std::string_view(text)));
+      if (with && list_alone) row.add("text", json(text));
+      if (with && !list_alone) row.add("document", object("text", std::string_view(text)));
+      results.push(std::move(row));
     }
-    results.push(std::move(row));
-  }
-  send_json(*reply, 200,
-            object("model", std::string_view(service.name()), "object", "list", "usage",
-                   usage_of(tokens), "results", std::move(results)));
-  return {};
+    if (list_alone) return send_json(*reply, 200, results);
+    send_json(*reply, 200,
+              object("model", std::string_view(service.name()), "object", "list", "usage",
+                     usage_of(tokens), "results", std::move(results)));
+  });
+  return taken ? Status() : Status(busy());
+}
+
+template <const std::vector<VectorField>& (*Table)()>
+JsonValue schema() {
+  return schema_of<VectorRequest>(Table());
 }
 
 }  // namespace
 
 void add_embeddings(std::vector<Route>& routes) {
-  static const ErrorsOnly ollama([](int, std::string_view, const Error& error) {
-    return object("error", std::string_view(message_of(error)));
-  });
-  routes.push_back(text_route("/v1/embeddings", openai_embeddings, openai_errors()));
-  routes.push_back(text_route("/api/embed", ollama_embed, ollama));
-  routes.push_back(text_route("/api/embeddings", ollama_embeddings, ollama));
+  routes.push_back(text_route("/v1/embeddings", openai_embeddings, openai_errors(),
+                              schema<openai_embeddings_fields>));
+  routes.push_back(
+      text_route("/api/embed", ollama_embed, ollama_errors(), schema<ollama_embed_fields>));
+  routes.push_back(text_route("/api/embeddings", ollama_embeddings, ollama_errors(),
+                              schema<ollama_embeddings_fields>));
   for (const char* path : {"/embedding", "/embeddings"})
-    routes.push_back(text_route(path, native_embedding, openai_errors()));
+    routes.push_back(
+        text_route(path, native_embedding, openai_errors(), schema<native_embedding_fields>));
   for (const char* path : {"/rerank", "/reranking", "/v1/rerank", "/v1/reranking"})
-    routes.push_back(text_route(path, rank, openai_errors()));
+    routes.push_back(text_route(path, rank, openai_errors(),
+                                [] { return schema_of<RankRequest>(rank_fields()); }));
 }
 
 }  // namespace loom::core

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -50,6 +51,9 @@ Status take_fields(const JsonValue& body, std::span<const BodyField<T>> table, b
   }
   return {};
 }
+
+// Values of every kind of JSON, to find out which of them a field takes.
+const std::vector<std::pair<const char*, std::vector<JsonValue>>>& json_samples();
 
 // ---- writing ------------------------------------------------------------------------------------
 

@@ -1,7 +1,9 @@
 // llama.cpp's own routes that its clients use, health, and figures for Prometheus.
+#include "api/impl.hpp"
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -38,6 +40,8 @@ const std::vector<RequestField>& fields() {
       text_field<Request>("stop", take_stop),
       text_field<Request>("stream", take_stream),
       text_field<Request>("ignore_eos", take_ignore_eos),
+      text_field<Request>("return_progress", take_progress),
+      text_field<Request>("timings_per_token", take_timings),
       {"n_probs",
        [](const JsonValue& v, std::string_view name, Request& r) -> Status {
          int64_t& most = r.text.options.top_logprobs;
@@ -66,13 +70,27 @@ Request request_of_nobody() {
   return request;
 }
 
-JsonValue settings_of(const GenerateOptions& options, int64_t max_tokens) {
+// What cannot come has a bias of null, which stands for minus infinity.
+JsonValue biases_of(const Model& model, const GenerateOptions& options) {
+  JsonValue out = JsonValue::array();
+  for (const TokenBias& one : options.sampler.logit_bias)
+    out.push(object("token", one.id, "bias", static_cast<double>(one.bias)));
+  for (const TokenId id : options.sampler.banned_tokens)
+    out.push(object("token", id, "bias", JsonValue()));
+  for (const TokenId id : model.info().eos_ids) {
+    if (options.ignore_eos) out.push(object("token", id, "bias", JsonValue()));
+  }
+  return out;
+}
+
+JsonValue settings_of(const Model& model, const GenerateOptions& options, int64_t max_tokens) {
   const SamplerOptions& s = options.sampler;
-  return object("n_predict", max_tokens, "seed", static_cast<int64_t>(s.seed), "temperature",
-                static_cast<double>(s.temperature), "top_k", s.top_k, "top_p",
-                static_cast<double>(s.top_p), "min_p", static_cast<double>(s.min_p),
-                "repeat_penalty", static_cast<double>(s.repetition_penalty), "repeat_last_n",
-                s.repetition_window, "ignore_eos", options.ignore_eos);
+  return object("logit_bias", biases_of(model, options), "n_predict", max_tokens, "seed",
+                static_cast<int64_t>(s.seed), "temperature", static_cast<double>(s.temperature),
+                "top_k", s.top_k, "top_p", static_cast<double>(s.top_p), "min_p",
+                static_cast<double>(s.min_p), "repeat_penalty",
+                static_cast<double>(s.repetition_penalty), "repeat_last_n", s.repetition_window,
+                "ignore_eos", options.ignore_eos);
 }
 
 // The members that a client asked for, each under the path it asked by.
@@ -110,6 +128,13 @@ class Native final : public Dialect {
                false, "id_slot", 0);
     if (options_.logprobs && token != nullptr)
       out.add("completion_probabilities", list(chance(*token)));
+    add_timings(out);
+    return sse(out);
+  }
+  std::string progress(size_t i, const JsonValue& prompt_progress) override {
+    JsonValue out = object("index", i, "content", "", "tokens", JsonValue::array(), "stop", false,
+                           "id_slot", 0, "prompt_progress", prompt_progress);
+    add_timings(out);
     return sse(out);
   }
   std::string last(size_t i, const TextEnd& end) override { return sse(whole_of(i, "", end)); }
@@ -158,14 +183,15 @@ class Native final : public Dialect {
         return_tokens_ ? json_ids(g.token_ids) : JsonValue::array(), "id_slot", 0, "stop", true,
         "model", std::string_view(service_.name()), "tokens_predicted", written, "tokens_evaluated",
         prompt, "tokens_cached", prompt + g.decode_steps, "has_new_line",
-        g.text.find('\n') != std::string::npos, "truncated", false, "stop_type",
+        g.text.find('\n') != std::string::npos, "truncated", g.stop == StopReason::context,
+        "stop_type",
         g.stop == StopReason::eos ? "eos"
         : word                    ? "word"
                                   : "limit",
         "stopping_word",
         std::string_view(word ? stop_of(service_.model(), g, options_.stop) : std::string()));
-    add_members(out, "generation_settings", settings_of(options_, max_tokens_), "timings",
-                timings_of(end));
+    add_members(out, "generation_settings", settings_of(service_.model(), options_, max_tokens_),
+                "timings", timings_of(end));
     const Result<std::string> prompt_text = service_.model().detokenize(prompts_[i], false);
     out.add("prompt", json(std::string_view(prompt_text.ok() ? *prompt_text : "")));
     if (options_.logprobs) out.add("completion_probabilities", std::move(chances_[i]));
@@ -234,6 +260,10 @@ Status apply_template(Service& service, const JsonValue& body,
   fields.tools = body.find("tools");
   fields.choice = body.find("tool_choice");
   fields.variables = body.find("chat_template_kwargs");
+  if (const JsonValue* v = body.find("add_generation_prompt"))
+    LOOM_TRY(take_bool(*v, "add_generation_prompt", fields.begins_reply));
+  if (const JsonValue* v = body.find("continue_final_message"))
+    LOOM_TRY(take_bool(*v, "continue_final_message", fields.continues));
   LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, fields));
   send_json(*reply, 200, object("prompt", std::string_view(prompt.text)));
   return {};
@@ -243,38 +273,62 @@ void health(const Call& call) {
   send_json(*call.reply, 200, object("status", "ok"));
 }
 
-void props(const Call& call) {
-  const ModelInfo& info = call.service.model().info();
+void props(Service& service, const std::shared_ptr<HttpReply>& reply) {
+  const ModelInfo& info = service.model().info();
   Request unsaid = request_of_nobody();
-  (void)call.service.set_defaults(unsaid.text);  // were checked when the server began
+  (void)service.set_defaults(unsaid.text);  // were checked when the server began
   send_json(
-      *call.reply, 200,
+      *reply, 200,
       object("default_generation_settings",
-             object("n_ctx", call.service.scheduler().context(), "params",
-                    settings_of(unsaid.text.options, unsaid.text.max_tokens)),
-             "total_slots", call.service.sessions(), "model_path", std::string_view(info.source),
-             "model_alias", std::string_view(call.service.name()), "n_ctx",
-             call.service.scheduler().context(), "build_info",
-             std::string_view("loom " + call.service.version()), "has_chat_template",
-             info.has_chat_template, "system_fingerprint",
-             std::string_view(call.service.fingerprint())));
+             object("n_ctx", service.scheduler().context(), "params",
+                    settings_of(service.model(), unsaid.text.options, unsaid.text.max_tokens)),
+             "total_slots", service.sessions(), "model_path", std::string_view(info.source),
+             "model_alias", std::string_view(service.name()), "n_ctx",
+             service.scheduler().context(), "chat_template",
+             std::string_view(service.model().impl().model.chat_source()), "build_info",
+             std::string_view("loom " + service.version()), "has_chat_template",
+             info.has_chat_template, "is_sleeping", false, "system_fingerprint",
+             std::string_view(service.fingerprint())));
 }
 
 // Sessions are as good as each other, so those that write are told first.
-void slots(const Call& call) {
-  const Scheduler& scheduler = call.service.scheduler();
+void slots(Service& service, const std::shared_ptr<HttpReply>& reply) {
+  const Scheduler& scheduler = service.scheduler();
   const int64_t running = scheduler.counts().running;
   JsonValue out = JsonValue::array();
-  for (int64_t i = 0; i < call.service.sessions(); ++i) {
+  for (int64_t i = 0; i < service.sessions(); ++i) {
     out.push(object("id", i, "n_ctx", scheduler.context(), "is_processing", i < running,
                     "speculative", false));
   }
-  send_json(*call.reply, 200, std::move(out));
+  send_json(*reply, 200, std::move(out));
+}
+
+// llama.cpp's way to load a model before it is asked, or to let it go.
+void load_model(const Call& call, const std::string& name) {
+  call.models.with(
+      name,
+      [reply = call.reply](const Result<Models::Use>& use) {
+        if (!use.ok()) return send_error(*reply, openai_errors(), use.error());
+        send_json(*reply, 200, object("success", true));
+      },
+      [reply = call.reply] { return reply->gone(); });
+}
+void unload_model(const Call& call, const std::string& name) {
+  const Status done = call.models.unload(name);
+  if (!done.ok()) return send_error(*call.reply, openai_errors(), done.error());
+  send_json(*call.reply, 200, object("success", true));
+}
+template <void (*Do)(const Call&, const std::string& name)>
+void named_model(const Call& call) {
+  const Result<JsonValue> body = parse_json(call.request.body, "the body");
+  const JsonValue* name = body.ok() ? body->find("model") : nullptr;
+  if (name != nullptr && name->is_string()) return Do(call, name->text());
+  send_error(*call.reply, openai_errors(), invalid("model is missing: the name of a model"));
 }
 
 // The figures of our own, and under the names of llama.cpp those that its dashboards read.
 void metrics(const Call& call) {
-  const SchedulerCounts c = call.service.scheduler().counts();
+  const SchedulerCounts c = call.models.counts();
   const auto number = [](auto value) { return static_cast<double>(value); };
   const auto rate = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0; };
   const double read = number(c.prompt_tokens - c.cached_tokens), written = number(c.written_tokens);
@@ -308,17 +362,26 @@ void metrics(const Call& call) {
        rate(written, c.written_seconds)},
       {"llamacpp:requests_processing", "gauge", "Texts that are written now.", number(c.running)},
       {"llamacpp:requests_deferred", "gauge", "Texts that wait.", number(c.waiting)},
+      {"llamacpp:n_decode_total", "counter", "Passes through the model.", number(c.passes)},
+      {"llamacpp:n_tokens_max", "counter", "Tokens of the longest text with its prompt.",
+       number(c.longest)},
+      {"llamacpp:n_busy_slots_per_decode", "gauge", "Texts in a pass, on average.",
+       rate(number(c.pass_texts), number(c.passes))},
+      // Texts of a server are written without guesses.
+      {"llamacpp:spec_decode_num_draft_tokens_total", "counter", "Tokens guessed.", 0},
+      {"llamacpp:spec_decode_num_accepted_tokens_total", "counter", "Guesses that held.", 0},
+      {"llamacpp:spec_decode_num_drafts_total", "counter", "Guesses made.", 0},
   };
   std::string out;
   for (const Row& row : rows) out += metric(row.name, row.type, row.help, row.value);
-  const Figures& figures = call.service.figures();
+  const Figures& figures = call.models.figures();
   out += figures.first_token.text("loom_time_to_first_token_seconds",
                                   "From a request to its first token.");
   out += figures.token.text("loom_time_between_tokens_seconds", "Between two tokens of a request.");
   out += figures.request.text("loom_request_seconds", "From a request to the end of its texts.");
   call.reply->send(200,
                    {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"},
-                    {"Process-Start-Time-Unix", std::to_string(call.service.started())}},
+                    {"Process-Start-Time-Unix", std::to_string(call.models.started())}},
                    std::move(out));
 }
 
@@ -326,14 +389,17 @@ void metrics(const Call& call) {
 
 void add_native(std::vector<Route>& routes) {
   for (const char* path : {"/completion", "/completions"})
-    routes.push_back(text_route(path, completion, openai_errors()));
+    routes.push_back(
+        text_route(path, completion, openai_errors(), [] { return schema_of<Request>(fields()); }));
   routes.push_back(text_route("/tokenize", tokenize, openai_errors()));
   routes.push_back(text_route("/detokenize", detokenize, openai_errors()));
   routes.push_back(text_route("/apply-template", apply_template, openai_errors()));
   for (const char* path : {"/health", "/v1/health"})
     routes.push_back({"GET", path, true, health, true});
-  routes.push_back({"GET", "/props", true, props});
-  routes.push_back({"GET", "/slots", true, slots, false, nullptr, "slots"});
+  routes.push_back({"GET", "/props", true, about_model(props)});
+  routes.push_back({"GET", "/slots", true, about_model(slots), false, nullptr, "slots"});
+  routes.push_back({"POST", "/models/load", false, named_model<load_model>});
+  routes.push_back({"POST", "/models/unload", false, named_model<unload_model>});
   routes.push_back({"GET", "/metrics", true, metrics, false, nullptr, "metrics"});
 }
 

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <optional>
 
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -17,6 +19,7 @@ struct Request {
   const JsonValue* messages = nullptr;
   ToolFields tools;
   JsonValue variables;
+  std::optional<int64_t> keep_alive;  // seconds; -1: for ever
   bool raw = false;
 };
 using RequestField = BodyField<Request>;
@@ -50,7 +53,11 @@ const std::vector<RequestField>& option_fields() {
 const std::vector<RequestField>& fields() {
   static const std::vector<RequestField> table = {
       ignored_field<Request>("model"),
-      ignored_field<Request>("keep_alive"),
+      {"keep_alive",
+       [](const JsonValue& v, std::string_view name, Request& r) -> Status {
+         LOOM_ASSIGN(r.keep_alive, read_keep_alive(v, name));
+         return {};
+       }},
       string_field("prompt", &Request::prompt),
       string_field("system", &Request::system),
       kept_field("messages", &Request::messages),
@@ -88,13 +95,15 @@ const std::vector<RequestField>& fields() {
   return table;
 }
 
-std::string time_now() {
-  const std::time_t now = std::time(nullptr);
+std::string time_text(std::time_t when) {
   std::tm utc{};
-  gmtime_r(&now, &utc);
+  gmtime_r(&when, &utc);
   char text[32];
   const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return {text, length};
+}
+std::string time_now() {
+  return time_text(std::time(nullptr));
 }
 
 int64_t nanoseconds(double seconds) {
@@ -212,7 +221,23 @@ Result<Request> read(Service& service, const JsonValue& body) {
   LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<Request>(body, fields(), service.strict(), request));
   if (!request.text.has_seed) s.seed = new_seed();
+  if (request.keep_alive) service.keep_alive(*request.keep_alive);
   return request;
+}
+
+// Without a question a model is loaded, or with keep_alive 0 unloaded.
+Status only_load(const Service& service, const Request& request, bool chat, HttpReply& reply) {
+  const bool unloads = request.keep_alive.value_or(-1) == 0;
+  JsonValue out =
+      object("model", std::string_view(service.name()), "created_at", std::string_view(time_now()));
+  if (chat) {
+    out.add("message", object("role", "assistant", "content", ""));
+  } else {
+    out.add("response", json(""));
+  }
+  add_members(out, "done", true, "done_reason", unloads ? "unload" : "load");
+  send_json(reply, 200, std::move(out));
+  return {};
 }
 
 Status write(Service& service, Request request, std::vector<TokenId> prompt,
@@ -225,6 +250,7 @@ Status write(Service& service, Request request, std::vector<TokenId> prompt,
 Status generate(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   LOOM_ASSIGN(Request request, read(service, body));
   const Model& model = service.model();
+  if (request.prompt.empty()) return only_load(service, request, false, *reply);
   if (request.raw || !model.info().has_chat_template) {
     LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize(request.prompt));
     auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
@@ -241,6 +267,8 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
 Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   LOOM_ASSIGN(Request request, read(service, body));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
+  if (request.messages->is_array() && request.messages->elements().empty())
+    return only_load(service, request, true, *reply);
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
   if (!request.variables.is_null()) request.tools.variables = &request.variables;
   LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
@@ -259,24 +287,44 @@ JsonValue details(const Service& service) {
                 loom::dtype_name(info.dtype));
 }
 
-JsonValue row(const Service& service) {
-  return object("name", std::string_view(service.name()), "model", std::string_view(service.name()),
-                "modified_at", std::string_view(time_now()), "size", service.model().info().bytes,
-                "digest", std::string_view(service.fingerprint()), "details", details(service));
+// Of a model that is not loaded only the size of its file is known.
+JsonValue row_json(const Models& models, const Models::Row& row) {
+  const std::string_view name = row.name;
+  JsonValue out = object("name", name, "model", name, "modified_at",
+                         std::string_view(time_text(models.started())), "size", row.bytes);
+  if (row.service != nullptr) {
+    add_members(out, "digest", std::string_view(row.service->fingerprint()), "details",
+                details(*row.service));
+  } else {
+    add_members(out, "digest", "", "details",
+                object("parent_model", "", "format", "loom", "family", "", "families",
+                       JsonValue::array(), "parameter_size", "", "quantization_level", ""));
+  }
+  return out;
 }
 
 void tags(const Call& call) {
-  send_json(*call.reply, 200, object("models", list(row(call.service))));
+  JsonValue rows = JsonValue::array();
+  for (const Models::Row& row : call.models.list()) rows.push(row_json(call.models, row));
+  send_json(*call.reply, 200, object("models", std::move(rows)));
 }
 
 void running(const Call& call) {
-  JsonValue model = row(call.service);
-  add_members(model, "expires_at", "9999-12-31T23:59:59Z", "size_vram", 0);
-  send_json(*call.reply, 200, object("models", list(std::move(model))));
+  JsonValue rows = JsonValue::array();
+  for (const Models::Row& row : call.models.list()) {
+    if (row.service == nullptr) continue;
+    JsonValue one = row_json(call.models, row);
+    const std::string expires = row.expires < 0 ? "9999-12-31T23:59:59Z" : time_text(row.expires);
+    add_members(one, "expires_at", std::string_view(expires), "size_vram", 0, "context_length",
+                row.service->scheduler().context());
+    rows.push(std::move(one));
+  }
+  send_json(*call.reply, 200, object("models", std::move(rows)));
 }
 
 void version(const Call& call) {
-  send_json(*call.reply, 200, object("version", std::string_view(call.service.version())));
+  send_json(*call.reply, 200,
+            object("version", std::string_view(call.models.options().service.version)));
 }
 
 Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>& reply) {
@@ -298,8 +346,9 @@ void add_ollama(std::vector<Route>& routes) {
   static const ErrorsOnly errors([](int, std::string_view, const Error& error) {
     return object("error", std::string_view(message_of(error)));
   });
-  routes.push_back(text_route("/api/generate", generate, errors));
-  routes.push_back(text_route("/api/chat", chat, errors));
+  const auto schema = [] { return schema_of<Request>(fields()); };
+  routes.push_back(text_route("/api/generate", generate, errors, schema));
+  routes.push_back(text_route("/api/chat", chat, errors, schema));
   routes.push_back(text_route("/api/show", show, errors));
   routes.push_back({"GET", "/api/tags", true, tags});
   routes.push_back({"GET", "/api/ps", true, running});

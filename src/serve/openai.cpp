@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -13,7 +14,7 @@ struct OpenAiRequest {
   const JsonValue* messages = nullptr;
   const JsonValue* prompt = nullptr;
   ToolFields tools;
-  bool include_usage = false, echo = false;
+  bool include_usage = false, echo = false, verbose = false;
 };
 using OpenAiField = BodyField<OpenAiRequest>;
 
@@ -60,6 +61,8 @@ Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
       {"n", [](const JsonValue& v, std::string_view name,
                R& r) { return take_int(v, name, 1, 16, r.text.choices); }},
       {"stream_options", take_usage},
+      text_field<R>("return_progress", take_progress),
+      text_field<R>("timings_per_token", take_timings),
       text_field<R>("response_format", take_format),
       text_field<R>("grammar", take_grammar),
       text_field<R>("json_schema", take_schema),
@@ -91,6 +94,11 @@ const Fields& chat_fields() {
           {"parallel_tool_calls", [](const JsonValue& v, std::string_view name,
                                      R& r) { return take_bool(v, name, r.tools.parallel); }},
           {"chat_template_kwargs", take_variables},
+          bool_field("verbose", &R::verbose),
+          {"add_generation_prompt", [](const JsonValue& v, std::string_view name,
+                                       R& r) { return take_bool(v, name, r.tools.begins_reply); }},
+          {"continue_final_message", [](const JsonValue& v, std::string_view name,
+                                        R& r) { return take_bool(v, name, r.tools.continues); }},
           {"function_call", take_choice},
       },
       {"modalities", "prediction", "verbosity", "reasoning_effort"});
@@ -165,6 +173,19 @@ class OpenAiDialect : public Dialect {
     return openai_error(status, type, error);
   }
   bool tells_tokens() const override { return tells_; }
+  std::string progress(size_t i, const JsonValue& prompt_progress) override {
+    JsonValue out = head(true);
+    JsonValue choice = object("index", i, "finish_reason", JsonValue());
+    if (out.find("object")->text() == "text_completion") {
+      choice.add("text", json(""));
+    } else {
+      choice.add("delta", JsonValue::object());
+    }
+    out.add("choices", list(std::move(choice)));
+    add_timings(out);
+    out.add("prompt_progress", prompt_progress);
+    return sse(out);
+  }
 
  protected:
   JsonValue head(bool piece) const {
@@ -179,6 +200,7 @@ class OpenAiDialect : public Dialect {
     JsonValue out = head(true);
     out.add("choices", list(std::move(choice)));
     if (include_usage_) out.add("usage", JsonValue());
+    add_timings(out);
     return sse(out);
   }
   // What the id stands for by itself: a piece of a character may be no text.
@@ -201,8 +223,11 @@ class OpenAiDialect : public Dialect {
 class ChatDialect final : public OpenAiDialect {
  public:
   // `replies`: of each text, or none where replies are text alone.
-  ChatDialect(const Service& service, const OpenAiRequest& request, std::vector<ChatReply> replies)
+  ChatDialect(const Service& service, const OpenAiRequest& request, std::string prompt,
+              std::vector<ChatReply> replies)
       : OpenAiDialect(service, request, "chatcmpl-", "chat.completion"),
+        verbose_(request.verbose),
+        prompt_(std::move(prompt)),
         texts_(static_cast<size_t>(request.text.choices)),
         replies_(std::move(replies)) {}
 
@@ -239,6 +264,8 @@ class ChatDialect final : public OpenAiDialect {
     JsonValue out = head(false);
     out.add("choices", std::move(choices));
     out.add("usage", usage_of(texts, choices_));
+    out.add("timings", timings_of(texts.front()));
+    if (verbose_) out.add("__verbose", object("prompt", std::string_view(prompt_)));
     return out;
   }
 
@@ -316,6 +343,8 @@ class ChatDialect final : public OpenAiDialect {
     out.add("top_logprobs", std::move(top));
     return out;
   }
+  const bool verbose_;
+  const std::string prompt_;
   const size_t texts_;
   std::vector<ChatReply> replies_;
 };
@@ -364,6 +393,7 @@ class CompletionDialect final : public OpenAiDialect {
     JsonValue out = head(false);
     out.add("choices", std::move(choices));
     out.add("usage", usage_of(texts, choices_));
+    out.add("timings", timings_of(texts.front()));
     return out;
   }
 
@@ -419,7 +449,8 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, texts, "call_"));
   LOOM_TRY(prompt.apply(request.text.options));
   request.text.prompts.push_back(std::move(prompt.ids));
-  auto dialect = std::make_shared<ChatDialect>(service, request, std::move(replies));
+  auto dialect =
+      std::make_shared<ChatDialect>(service, request, std::move(prompt.text), std::move(replies));
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 
@@ -429,10 +460,10 @@ Status count_input(Service& service, const JsonValue& body,
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
-  LOOM_ASSIGN(const std::vector<TokenId> prompt, service.model().tokenize_chat(turns));
+  LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, request.tools));
   send_json(*reply, 200,
             object("object", "response.input_tokens", "input_tokens",
-                   static_cast<int64_t>(prompt.size())));
+                   static_cast<int64_t>(prompt.ids.size())));
   return {};
 }
 
@@ -451,86 +482,43 @@ Status completions(Service& service, const JsonValue& body,
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 
-JsonValue model_row(const Service& service) {
-  const ModelInfo& info = service.model().info();
-  return object("id", std::string_view(service.name()), "object", "model", "created",
-                service.started(), "owned_by", "loom", "meta",
-                object("n_ctx_train", info.context, "n_ctx", service.scheduler().context(),
-                       "n_vocab", info.vocab, "n_embd", info.width, "n_params", info.parameters,
-                       "size", info.bytes, "dtype", loom::dtype_name(info.dtype)));
+const char* state_name(Models::State state) {
+  return state == Models::State::loaded    ? "loaded"
+         : state == Models::State::loading ? "loading"
+                                           : "unloaded";
+}
+
+JsonValue model_row(const Models& models, const Models::Row& row) {
+  JsonValue out =
+      object("id", std::string_view(row.name), "object", "model", "created", models.started(),
+             "owned_by", "loom", "status", object("value", state_name(row.state)));
+  if (row.service == nullptr) return out;
+  const ModelInfo& info = row.service->model().info();
+  out.add("meta", object("n_ctx_train", info.context, "n_ctx", row.service->scheduler().context(),
+                         "n_vocab", info.vocab, "n_embd", info.width, "n_params", info.parameters,
+                         "size", info.bytes, "dtype", loom::dtype_name(info.dtype)));
+  return out;
 }
 
 void models(const Call& call) {
-  send_json(*call.reply, 200, object("object", "list", "data", list(model_row(call.service))));
+  JsonValue rows = JsonValue::array();
+  for (const Models::Row& row : call.models.list()) rows.push(model_row(call.models, row));
+  send_json(*call.reply, 200, object("object", "list", "data", std::move(rows)));
 }
 
 void one_model(const Call& call) {
   const std::string name = call.request.path.substr(std::string_view("/v1/models/").size());
-  if (name == call.service.name()) return send_json(*call.reply, 200, model_row(call.service));
+  std::vector<std::string> names;
+  for (const Models::Row& row : call.models.list()) {
+    if (row.name == name) return send_json(*call.reply, 200, model_row(call.models, row));
+    names.push_back(row.name);
+  }
   send_error(*call.reply, openai_errors(),
              make_error(Code::not_found,
-                        cat("no model ", printable(name), "; there is ", call.service.name())));
+                        cat("no model ", printable(name), "; there is ", join(names, ", "))));
 }
 
 }  // namespace
-
-Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,
-                                      std::string_view name) {
-  std::vector<TokenId> out;
-  const int64_t last = service.model().info().vocab - 1;
-  for (const JsonValue& id : value.elements()) {
-    int64_t number = 0;
-    LOOM_TRY(take_int(id, cat("a token of ", name), 0, last, number));
-    out.push_back(static_cast<TokenId>(number));
-  }
-  return out;
-}
-
-// A text, tokens, both in turn, or {"prompt_string": a text}. The tokenizer's own tokens stand
-// around a text that begins the prompt.
-static Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt) {
-  if (prompt.is_string()) return service.model().tokenize(prompt.text());
-  if (const JsonValue* text = prompt.find("prompt_string"); text != nullptr) {
-    const JsonValue* media = prompt.find("multimodal_data");
-    if (media != nullptr) LOOM_TRY(must_be_off(*media, "multimodal_data"));
-    if (text->is_string()) return service.model().tokenize(text->text());
-  }
-  if (!prompt.is_array())
-    return invalid(cat("prompt may hold texts or lists of tokens; got ", prompt.describe()));
-  if (std::ranges::none_of(prompt.elements(), [](auto& part) { return part.is_string(); }))
-    return read_ids(service, prompt, "prompt");
-  std::vector<TokenId> out;
-  for (const JsonValue& part : prompt.elements()) {
-    JsonValue one = JsonValue::array();
-    one.push(part);
-    LOOM_ASSIGN(const std::vector<TokenId> ids,
-                part.is_string() ? service.model().tokenize(part.text(), out.empty())
-                                 : read_ids(service, one, "prompt"));
-    out.insert(out.end(), ids.begin(), ids.end());
-  }
-  return out;
-}
-
-Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
-                                                       const JsonValue& value) {
-  std::vector<std::vector<TokenId>> out;
-  const std::vector<JsonValue>& parts = value.elements();
-  if (!value.is_array() || std::ranges::any_of(parts, [](auto& p) { return p.is_number(); })) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, value));
-    out.push_back(std::move(ids));
-    return out;
-  }
-  constexpr size_t kMost = 64;
-  if (parts.empty() || parts.size() > kMost) {
-    return invalid(cat("prompt must be a text, a list of tokens, or a list of 1 to ", kMost,
-                       " of them; got ", value.describe()));
-  }
-  for (const JsonValue& prompt : parts) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, prompt));
-    out.push_back(std::move(ids));
-  }
-  return out;
-}
 
 const Dialect& openai_errors() {
   static const ErrorsOnly dialect(openai_error);
@@ -538,10 +526,13 @@ const Dialect& openai_errors() {
 }
 
 void add_openai(std::vector<Route>& routes) {
+  const auto chat_schema = [] { return schema_of<OpenAiRequest>(chat_fields()); };
   for (const char* path : {"/v1/chat/completions", "/chat/completions"})
-    routes.push_back(text_route(path, chat, openai_errors()));
-  routes.push_back(text_route("/v1/chat/completions/input_tokens", count_input, openai_errors()));
-  routes.push_back(text_route("/v1/completions", completions, openai_errors()));
+    routes.push_back(text_route(path, chat, openai_errors(), chat_schema));
+  for (const char* path : {"/v1/chat/completions/input_tokens", "/chat/completions/input_tokens"})
+    routes.push_back(text_route(path, count_input, openai_errors(), chat_schema));
+  routes.push_back(text_route("/v1/completions", completions, openai_errors(),
+                              [] { return schema_of<OpenAiRequest>(completion_fields()); }));
   for (const char* path : {"/v1/models", "/models"}) routes.push_back({"GET", path, true, models});
   routes.push_back({"GET", "/v1/models/*", true, one_model});
 }

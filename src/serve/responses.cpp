@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -49,6 +50,8 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("top_p", take_top_p),
       text_field<Request>("seed", take_seed),
       text_field<Request>("stream", take_stream),
+      text_field<Request>("return_progress", take_progress),
+      text_field<Request>("timings_per_token", take_timings),
       {"text", take_text_format},
       {"tools",
        [](const JsonValue& v, std::string_view, Request& r) {
@@ -126,6 +129,10 @@ class Responses final : public Dialect {
     close_all();
     return response(status_of(end), &end);
   }
+  std::string progress(size_t, const JsonValue& prompt_progress) override {
+    return event("response.in_progress", "response", response("in_progress", nullptr),
+                 "prompt_progress", prompt_progress);
+  }
   JsonValue error(int status, std::string_view type, const Error& error) const override {
     return openai_error(status, type, error);
   }
@@ -141,6 +148,7 @@ class Responses final : public Dialect {
   std::string event(std::string_view name, Members... members) {
     JsonValue out = object("type", name, "sequence_number", sequence_++);
     add_members(out, std::move(members)...);
+    add_timings(out);
     return sse(out, name);
   }
   // An event of the item that is open.
@@ -304,9 +312,9 @@ class InputReader {
       return make_error(Code::unsupported, cat(where, " is of type ", type->describe(),
                                                "; messages, reasoning and calls of functions are "
                                                "read here"));
-    LOOM_ASSIGN(std::vector<ChatTurn> turns, service_.turns(list(item), where));
-    turns.front().reasoning = std::exchange(reasoning_, {});
-    turns_.push_back(std::move(turns.front()));
+    LOOM_ASSIGN(ChatTurn turn, service_.turn(item, where));
+    turn.reasoning = std::exchange(reasoning_, {});
+    turns_.push_back(std::move(turn));
     return {};
   }
   std::vector<ChatTurn> take() { return std::move(turns_); }
@@ -376,7 +384,7 @@ Result<std::vector<ChatTurn>> turns_of(const Service& service, const Request& re
   return turns;
 }
 
-Status respond(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+Result<Request> read(const Service& service, const JsonValue& body) {
   Request request;
   request.text.options.sampler.temperature = 1.0f;
   LOOM_TRY(service.set_defaults(request.text));
@@ -391,17 +399,33 @@ Status respond(Service& service, const JsonValue& body, const std::shared_ptr<Ht
   }
   LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, tools));
   LOOM_TRY(request.prompt.apply(request.text.options));
-  LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, request.prompt, 1, "call_"));
   request.text.prompts.push_back(request.prompt.ids);
+  return request;
+}
+
+Status respond(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(Request request, read(service, body));
+  LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, request.prompt, 1, "call_"));
   auto dialect = std::make_shared<Responses>(service, request, std::move(replies));
   return service.write(std::move(request.text), std::move(dialect), reply);
+}
+
+Status count(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+  LOOM_ASSIGN(const Request request, read(service, body));
+  send_json(*reply, 200,
+            object("object", "response.input_tokens", "input_tokens",
+                   request.text.prompts.front().size()));
+  return {};
 }
 
 }  // namespace
 
 void add_responses(std::vector<Route>& routes) {
+  const auto schema = [] { return schema_of<Request>(fields()); };
   for (const char* path : {"/v1/responses", "/responses"})
-    routes.push_back(text_route(path, respond, openai_errors()));
+    routes.push_back(text_route(path, respond, openai_errors(), schema));
+  for (const char* path : {"/v1/responses/input_tokens", "/responses/input_tokens"})
+    routes.push_back(text_route(path, count, openai_errors(), schema));
 }
 
 }  // namespace loom::core

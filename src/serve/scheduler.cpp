@@ -110,13 +110,15 @@ std::unique_ptr<Job> Scheduler::take_waiting() {
 
 void Scheduler::begin(std::unique_ptr<Job> job) {
   Slot& slot = *std::ranges::find_if(slots_, [](const Slot& s) { return s.job == nullptr; });
-  slot.cached = batch_->reuse(slot.sequence, job->prompt);
+  slot.cached = slot.told = batch_->reuse(slot.sequence, job->prompt);
   slot.job = std::move(job);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
-  const auto rest =
-      std::span<const TokenId>(slot.job->prompt).subspan(static_cast<size_t>(slot.cached));
-  const Status started = batch_->start(slot.sequence, rest, options);
+  const std::span<const TokenId> prompt(slot.job->prompt);
+  if (slot.job->progress)
+    slot.job->progress(slot.cached, slot.cached, static_cast<int64_t>(prompt.size()));
+  const Status started =
+      batch_->start(slot.sequence, prompt.subspan(static_cast<size_t>(slot.cached)), options);
   if (!started.ok()) finish(slot, started.error());
 }
 
@@ -126,11 +128,27 @@ void Scheduler::step() {
     if (slot.job != nullptr && slot.job->unwanted && slot.job->unwanted())
       batch_->cancel(slot.sequence);
   }
+  const int64_t texts = batch_->running();
   (void)batch_->step();
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.passes;
+    counts_.pass_texts += texts;
+  }
+  for (Slot& slot : slots_) tell_progress(slot);
   for (Slot& slot : slots_) {
     if (slot.job != nullptr && !batch_->running(slot.sequence))
       finish(slot, batch_->take(slot.sequence));
   }
+}
+
+// Of prompts that are read in several passes.
+void Scheduler::tell_progress(Slot& slot) {
+  if (slot.job == nullptr || !slot.job->progress) return;
+  const int64_t total = static_cast<int64_t>(slot.job->prompt.size());
+  const int64_t read = std::min(batch_->position(slot.sequence), total);
+  if (read > slot.told) slot.job->progress(read, slot.cached, total);
+  slot.told = std::max(slot.told, read);
 }
 
 void Scheduler::finish(Slot& slot, Result<Generation> result) {
@@ -154,6 +172,8 @@ void Scheduler::report(Job& job, Result<Generation> result, int64_t cached) {
       counts_.written_tokens += static_cast<int64_t>(result->token_ids.size());
       counts_.prompt_seconds += result->prefill_seconds;
       counts_.written_seconds += result->decode_seconds;
+      const auto written = static_cast<int64_t>(result->token_ids.size());
+      counts_.longest = std::max(counts_.longest, cached + result->prompt_tokens + written);
     }
   }
   if (job.done) job.done(std::move(result), cached);

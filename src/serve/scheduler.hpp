@@ -26,6 +26,9 @@ struct Job {
   std::vector<TokenId> prompt;
   GenerateOptions options;         // on_token may be set; prefill_progress is taken
   std::function<bool()> unwanted;  // asked between tokens; true ends it with `cancelled`
+  // While the prompt is read, the first time before any of it: tokens that are read, those among
+  // them that a sequence had read already, and how many there are.
+  std::function<void(int64_t read, int64_t cached, int64_t total)> progress;
   // Last, and once. cached: tokens of the prompt that a sequence had read already.
   std::function<void(Result<Generation> result, int64_t cached)> done;
 };
@@ -43,6 +46,8 @@ struct SchedulerCounts {
   int64_t texts = 0, cancelled = 0, failed = 0;
   int64_t prompt_tokens = 0, cached_tokens = 0, written_tokens = 0;
   double prompt_seconds = 0, written_seconds = 0;
+  int64_t passes = 0, pass_texts = 0;  // and texts in all of them
+  int64_t longest = 0;                 // tokens of prompt and text
 };
 
 class Scheduler {
@@ -70,7 +75,7 @@ class Scheduler {
   struct Slot {
     int64_t sequence = 0;
     std::unique_ptr<Job> job;
-    int64_t cached = 0;
+    int64_t cached = 0, told = 0;  // of the prompt; and what progress() was last told
   };
 
   Scheduler(const SchedulerOptions& options, std::optional<Batch> batch)
@@ -80,6 +85,7 @@ class Scheduler {
   std::unique_ptr<Job> take_waiting();
   void begin(std::unique_ptr<Job> job);
   void step();
+  void tell_progress(Slot& slot);
   void finish(Slot& slot, Result<Generation> result);
   void report(Job& job, Result<Generation> result, int64_t cached);
   bool busy() const;

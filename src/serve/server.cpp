@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "serve/fields.hpp"
+#include "serve/openapi.hpp"
 
 namespace loom::core {
 namespace {
@@ -42,21 +43,46 @@ bool matches(const Route& route, std::string_view path) {
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
+// A reply that passes everything on to another.
+class ReplyOver : public HttpReply {
+ public:
+  explicit ReplyOver(std::shared_ptr<HttpReply> reply) : reply_(std::move(reply)) {}
+  void send(int status, HttpHeaders headers, std::string body) override {
+    reply_->send(status, std::move(headers), std::move(body));
+  }
+  void begin(int status, HttpHeaders headers) override {
+    reply_->begin(status, std::move(headers));
+  }
+  void write(std::string piece) override { reply_->write(std::move(piece)); }
+  void end() override { reply_->end(); }
+  bool gone() const override { return reply_->gone(); }
+  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
+
+ protected:
+  std::shared_ptr<HttpReply> reply_;
+};
+
+// Holds the model until the reply is let go of.
+class HoldingReply final : public ReplyOver {
+ public:
+  HoldingReply(std::shared_ptr<HttpReply> reply, Models::Use use)
+      : ReplyOver(std::move(reply)), use_(std::move(use)) {}
+
+ private:
+  Models::Use use_;
+};
+
 // Lets a page of another origin read what it asked for.
-class ForOrigin final : public HttpReply {
+class ForOrigin final : public ReplyOver {
  public:
   ForOrigin(std::shared_ptr<HttpReply> reply, std::string_view origin)
-      : reply_(std::move(reply)), origin_(origin) {}
+      : ReplyOver(std::move(reply)), origin_(origin) {}
   void send(int status, HttpHeaders headers, std::string body) override {
     reply_->send(status, with_origin(std::move(headers)), std::move(body));
   }
   void begin(int status, HttpHeaders headers) override {
     reply_->begin(status, with_origin(std::move(headers)));
   }
-  void write(std::string piece) override { reply_->write(std::move(piece)); }
-  void end() override { reply_->end(); }
-  bool gone() const override { return reply_->gone(); }
-  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
 
  private:
   HttpHeaders with_origin(HttpHeaders headers) const {
@@ -64,7 +90,6 @@ class ForOrigin final : public HttpReply {
     headers.emplace_back("Vary", "Origin");
     return headers;
   }
-  std::shared_ptr<HttpReply> reply_;
   const std::string origin_;
 };
 
@@ -74,6 +99,16 @@ void refuse(HttpReply& reply, int status, std::string_view type, std::string mes
             object("error", object("message", std::string_view(message), "type", type, "param",
                                    JsonValue(), "code", status)),
             std::move(headers));
+}
+
+void add_routes(std::vector<Route>& routes) {
+  add_openai(routes);
+  add_responses(routes);
+  add_anthropic(routes);
+  add_ollama(routes);
+  add_embeddings(routes);
+  add_native(routes);
+  add_page(routes);
 }
 
 std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
@@ -86,34 +121,98 @@ std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
 
 }  // namespace
 
-Route text_route(std::string path, TextHandler handler, const Dialect& errors) {
+Route text_route(std::string path, TextHandler handler, const Dialect& errors,
+                 std::function<JsonValue()> schema) {
   const auto handle = [handler, &errors](const Call& call) {
-    const auto answer = [&]() -> Status {
-      LOOM_ASSIGN(const JsonValue body, parse_json(call.request.body, "the body"));
+    const auto read = [&]() -> Result<std::shared_ptr<JsonValue>> {
+      LOOM_ASSIGN(JsonValue body, parse_json(call.request.body, "the body"));
       if (!body.is_object())
         return invalid(cat("the body must be a JSON object; got ", body.describe()));
-      return handler(call.service, body, call.reply);
+      return std::make_shared<JsonValue>(std::move(body));
     };
-    const Status done = answer();
-    if (!done.ok()) send_error(*call.reply, errors, done.error());
+    const Result<std::shared_ptr<JsonValue>> body = read();
+    if (!body.ok()) return send_error(*call.reply, errors, body.error());
+    const JsonValue* model = (*body)->find("model");
+    if (model == nullptr && call.request.path.starts_with("/api/")) model = (*body)->find("name");
+    const auto then = [handler, &errors, body = *body,
+                       reply = call.reply](Result<Models::Use> use) {
+      if (!use.ok()) return send_error(*reply, errors, use.error());
+      const auto held = std::make_shared<HoldingReply>(reply, *use);
+      const Status done = handler(**use, *body, held);
+      if (!done.ok()) send_error(*held, errors, done.error());
+    };
+    call.models.with(model != nullptr ? model->text() : std::string(), then,
+                     [reply = call.reply] { return reply->gone(); });
   };
-  return {"POST", std::move(path), false, handle, false, &errors};
+  return {"POST", std::move(path), false, handle, false, &errors, {}, std::move(schema)};
+}
+
+std::string query_value(std::string_view query, std::string_view name) {
+  for (size_t at = 0; at < query.size();) {
+    const size_t end = std::min(query.find('&', at), query.size());
+    const std::string_view field = query.substr(at, end - at);
+    at = end + 1;
+    if (!field.starts_with(name) || field.substr(name.size(), 1) != "=") continue;
+    std::string out;
+    const std::string_view value = field.substr(name.size() + 1);
+    for (size_t i = 0; i < value.size(); ++i) {
+      const auto digit = [&](size_t k) {
+        constexpr std::string_view kHex = "0123456789abcdef";
+        const size_t found = k < value.size() ? kHex.find(to_lower_ascii(value.substr(k, 1)))
+                                              : std::string_view::npos;
+        return found == std::string_view::npos ? -1 : static_cast<int>(found);
+      };
+      if (value[i] == '%' && digit(i + 1) >= 0 && digit(i + 2) >= 0) {
+        out += static_cast<char>(digit(i + 1) * 16 + digit(i + 2));
+        i += 2;
+      } else {
+        out += value[i] == '+' ? ' ' : value[i];
+      }
+    }
+    return out;
+  }
+  return {};
+}
+
+std::function<void(const Call&)> about_model(ModelHandler handler) {
+  return [handler](const Call& call) {
+    const std::string name = query_value(call.request.query, "model");
+    Models::Use found;
+    if (name.empty()) found = call.models.first_loaded();
+    for (const Models::Row& row : call.models.list()) {
+      if (!name.empty() && row.name == name) found = row.service;
+    }
+    if (found != nullptr) return handler(*found, call.reply);
+    send_error(
+        *call.reply, openai_errors(),
+        make_error(Code::not_found, name.empty() ? "no model is in memory; a request loads one"
+                                                 : cat(printable(name), " is not in memory")));
+  };
 }
 
 Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServerOptions& options) {
+  std::vector<ModelEntry> one(1);
+  one.front().name = options.service.name;
+  return start(std::move(one), std::move(model), options);
+}
+
+Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> models,
+                                                    const LlmServerOptions& options) {
+  if (models.empty()) return invalid("there are no models to serve");
+  return start(std::move(models), std::nullopt, options);
+}
+
+Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entries,
+                                                    std::optional<Model> model,
+                                                    const LlmServerOptions& options) {
   if (is_number(options.address) && !is_loopback(options.address) && options.keys.empty()) {
     return invalid(cat("others can reach ", printable(options.address),
                        ": give keys with --api-key-file or LOOM_API_KEY, or listen at 127.0.0.1"));
   }
   std::unique_ptr<LlmServer> made(new LlmServer(options));
   LlmServer* server = made.get();
-  add_openai(server->routes_);
-  add_responses(server->routes_);
-  add_anthropic(server->routes_);
-  add_ollama(server->routes_);
-  add_embeddings(server->routes_);
-  add_native(server->routes_);
-  add_page(server->routes_);
+  add_routes(server->routes_);
+  server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_,
@@ -121,7 +220,11 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServer
                                  [server](HttpRequest request, std::shared_ptr<HttpReply> reply) {
                                    server->handle(std::move(request), std::move(reply));
                                  }));
-  LOOM_ASSIGN(server->service_, Service::create(std::move(model), options.service));
+  ModelsOptions models{options.service, options.models_most, options.models_memory,
+                       options.keep_seconds};
+  server->models_ = Models::create(std::move(entries), models,
+                                   [server](auto what) { server->later(std::move(what)); });
+  if (server->models_->single()) LOOM_TRY(server->models_->keep_first(std::move(model)));
   server->worker_ = std::thread([server] { server->work(); });
   server->reader_ = std::thread([server] { server->http_->run(); });
   return made;
@@ -134,9 +237,9 @@ LlmServer::~LlmServer() {
     stopping_ = true;
   }
   changed_.notify_all();
-  if (service_ != nullptr) service_->begin_stop();
+  if (models_ != nullptr) models_->begin_stop();
   if (worker_.joinable()) worker_.join();
-  if (service_ != nullptr) service_->stop();
+  if (models_ != nullptr) models_->stop();
   if (reader_.joinable()) {
     // What was written last goes out, if its clients take it.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -147,9 +250,24 @@ LlmServer::~LlmServer() {
   http_.reset();
 }
 
+std::string LlmServer::openapi(const LlmServerOptions& options) {
+  std::vector<Route> routes;
+  add_routes(routes);
+  return dump_json(openapi_of(routes, options.service.version));
+}
+
+void LlmServer::add_openapi() {
+  routes_.push_back(
+      {"GET", "/openapi.json", true, [](const Call& call) {
+         LlmServerOptions options;
+         options.service.version = call.models.options().service.version;
+         call.reply->send(200, {{"Content-Type", "application/json"}}, openapi(options));
+       }});
+}
+
 bool LlmServer::drain(int64_t milliseconds) {
   http_->refuse_more();
-  return service_->scheduler().drain(milliseconds);
+  return models_->drain(milliseconds);
 }
 
 // The page is as if it had never been; of the others clients learn that they are switched off.
@@ -275,9 +393,9 @@ void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
                   cat(printable(request.path), " takes ", verbs), {{"Allow", verbs}});
   }
   if (!may_pass(request, *route, *reply)) return;
-  if (route->quick) return route->handle({*service_, request, reply});
+  if (route->quick) return route->handle({*models_, request, reply});
   later([this, &found = *route, taken = std::move(request), answer = std::move(reply)] {
-    if (!answer->gone()) found.handle({*service_, taken, answer});
+    if (!answer->gone()) found.handle({*models_, taken, answer});
   });
 }
 

@@ -1,20 +1,23 @@
 // LlmServer: a model at an address, for programs that speak the dialects of OpenAI, Anthropic,
 // Ollama or llama.cpp. The same request gets the same bytes of text, whatever else is computed.
 //
-// Three threads: one reads and writes connections and answers what needs no computing, one reads
-// requests (JSON, templates, tokens), one computes texts.
+// Threads: one reads and writes connections and answers what needs no computing, one reads requests
+// (JSON, templates, tokens), one loads and unloads models; of each model one computes texts and one
+// vectors.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "serve/dialects.hpp"
 #include "serve/http.hpp"
+#include "serve/models.hpp"
 #include "serve/request_log.hpp"
 #include "serve/service.hpp"
 
@@ -28,8 +31,9 @@ struct LlmServerOptions {
   std::vector<std::string> origins;  // web pages that may ask; "*": all
   std::vector<std::string> without;  // parts that are not served: "page", "slots", "metrics"
   HttpLimits http;
-  ServiceOptions service;
-  LogLine log{};  // none: nothing is logged
+  ServiceOptions service;  // of one model; of several, of each
+  int64_t models_most = 3, models_memory = 0, keep_seconds = 300;  // as in ModelsOptions
+  LogLine log{};                                                   // none: nothing is logged
 };
 
 class LlmServer {
@@ -38,16 +42,27 @@ class LlmServer {
   // for the sessions; invalid_argument (an address that others reach, without a key; defaults that
   // are no fields of requests).
   static Result<std::unique_ptr<LlmServer>> start(Model model, const LlmServerOptions& options);
+  // Several, which are loaded when they are asked for; one alone is loaded now and stays.
+  static Result<std::unique_ptr<LlmServer>> start(std::vector<ModelEntry> models,
+                                                  const LlmServerOptions& options);
   ~LlmServer();
 
+  // The OpenAPI document that a server with these options has at /openapi.json.
+  static std::string openapi(const LlmServerOptions& options);
+
   uint16_t port() const { return http_->port(); }
-  const Service& service() const { return *service_; }
+  // Of the first model, which has to be in memory.
+  const Service& service() const { return *models_->kept(); }
+  Models& models() { return *models_; }
   // No new requests; waits until the texts under way are whole. False: they were not after so many
   // milliseconds, and end with an error in their streams when the server does.
   bool drain(int64_t milliseconds);
 
  private:
   explicit LlmServer(const LlmServerOptions& options) : options_(options) {}
+  static Result<std::unique_ptr<LlmServer>> start(std::vector<ModelEntry> entries,
+                                                  std::optional<Model> model,
+                                                  const LlmServerOptions& options);
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
   bool may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const;
   bool good_host(const HttpRequest& request) const;
@@ -55,12 +70,13 @@ class LlmServer {
   bool good_key(const HttpRequest& request) const;
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
   Status leave_out(std::string_view part);
+  void add_openapi();
   void later(std::function<void()> work);
   void work();
 
   const LlmServerOptions options_;
   std::vector<Route> routes_;
-  std::unique_ptr<Service> service_;
+  std::unique_ptr<Models> models_;  // before the replies that hold them
   std::unique_ptr<HttpServer> http_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

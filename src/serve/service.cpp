@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <random>
 
 #include "api/impl.hpp"
@@ -35,20 +36,39 @@ std::string fingerprint_of(const Model& model, loom::DType cache) {
 // computes, but the constructor.
 class TextRun : public std::enable_shared_from_this<TextRun> {
  public:
-  TextRun(bool stream, size_t texts, std::shared_ptr<Dialect> dialect,
+  TextRun(const TextRequest& request, size_t texts, std::shared_ptr<Dialect> dialect,
           std::shared_ptr<HttpReply> reply, Figures& figures)
-      : stream_(stream),
+      : stream_(request.stream),
+        progress_(request.return_progress && stream_),
+        timings_(request.timings_per_token && stream_),
         figures_(figures),
         open_(texts),
         ends_(texts),
         sent_(texts),
+        clocks_(texts),
         dialect_(std::move(dialect)),
         reply_(std::move(reply)) {}
 
   bool unwanted() const { return failed_ || reply_->gone(); }
 
+  void progress(size_t i, int64_t read, int64_t cached, int64_t total) {
+    if (!progress_ && !timings_) return;
+    TextClock& clock = clocks_[i];
+    if (read == cached) clock.begin = Clock::now();
+    clock.end.cached = cached;
+    clock.end.text.prompt_tokens = read - cached;
+    if (read > cached) clock.end.text.prefill_seconds = seconds_since(clock.begin);
+    if (!progress_ || unwanted()) return;
+    open_stream();
+    if (timings_) dialect_->set_timings(timings_of(clock.end));
+    const double passed = clock.end.text.prefill_seconds * 1e3;
+    reply_->write(dialect_->progress(
+        i, object("total", total, "cache", cached, "processed", read, "time_ms", passed)));
+  }
+
   bool token(size_t i, const Token& token) {
     measure();
+    if (timings_) count(i, token);
     const bool tells = dialect_->tells_tokens();
     if (!stream_) {
       if (tells) dialect_->note(i, token);
@@ -88,6 +108,23 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   static double seconds_since(Clock::time_point then) {
     return std::chrono::duration<double>(Clock::now() - then).count();
   }
+  // What timings_of() tells of a text that is not whole.
+  struct TextClock {
+    Clock::time_point begin{}, first{};
+    TextEnd end;
+  };
+  void count(size_t i, const Token& token) {
+    TextClock& clock = clocks_[i];
+    if (clock.end.text.token_ids.empty()) {
+      clock.first = Clock::now();
+      clock.end.text.prefill_seconds = seconds_since(clock.begin);
+    } else {
+      ++clock.end.text.decode_steps;
+      clock.end.text.decode_seconds = seconds_since(clock.first);
+    }
+    clock.end.text.token_ids.push_back(token.id);
+    dialect_->set_timings(timings_of(clock.end));
+  }
   // The time to the first token of all, and then between tokens, of whichever text.
   void measure() {
     (first_ ? figures_.first_token : figures_.token).add(seconds_since(before_));
@@ -120,7 +157,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     reply_->end();
   }
 
-  const bool stream_;
+  const bool stream_, progress_, timings_;
   Figures& figures_;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point before_ = begin_;
@@ -128,6 +165,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   size_t open_;
   std::vector<TextEnd> ends_;
   std::vector<size_t> sent_;  // bytes of each text
+  std::vector<TextClock> clocks_;
   std::shared_ptr<Dialect> dialect_;
   std::shared_ptr<HttpReply> reply_;
   bool begun_ = false, failed_ = false;
@@ -138,18 +176,16 @@ Status check(const TextRequest& request, int64_t context) {
     const auto size = static_cast<int64_t>(prompt.size());
     if (size == 0)
       return invalid("the prompt holds no token; a text needs at least one to begin with");
-    if (size > context) {
-      return make_error(Code::out_of_range, cat("the prompt has ", size, " tokens and the context ",
-                                                context, "; send less text"));
-    }
+    if (size > context) return too_long(size, context);
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options) {
-  std::unique_ptr<Service> made(new Service(std::move(model), options));
+Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options,
+                                                 Figures& figures) {
+  std::unique_ptr<Service> made(new Service(std::move(model), options, figures));
   if (!options.defaults.empty()) {
     LOOM_ASSIGN(made->defaults_, parse_json(options.defaults, "the defaults"));
     if (!made->defaults_.is_object())
@@ -187,6 +223,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
                       const std::shared_ptr<HttpReply>& reply) {
   LOOM_TRY(writes());
   LOOM_TRY(check(request, scheduler_->context()));
+  LOOM_TRY(take_bias_texts(request));
   const auto all = static_cast<int64_t>(request.prompts.size()) * request.choices;
   const int64_t most = options_.scheduler.sessions + options_.scheduler.waiting;
   if (all > most)
@@ -198,8 +235,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   }
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
-  const auto run =
-      std::make_shared<TextRun>(request.stream, texts, std::move(dialect), reply, figures_);
+  const auto run = std::make_shared<TextRun>(request, texts, std::move(dialect), reply, figures_);
   std::vector<std::unique_ptr<Job>> jobs;
   for (size_t i = 0; i < texts; ++i) {
     auto job = std::make_unique<Job>();
@@ -209,6 +245,11 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     job->options.sampler.seed =
         choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));
     job->options.on_token = [run, i](const Token& token) { return run->token(i, token); };
+    if (request.stream && (request.return_progress || request.timings_per_token)) {
+      job->progress = [run, i](int64_t read, int64_t cached, int64_t total) {
+        run->progress(i, read, cached, total);
+      };
+    }
     job->unwanted = [run] { return run->unwanted(); };
     job->done = [run, i](Result<Generation> result, int64_t cached) {
       run->done(i, std::move(result), cached);
@@ -222,6 +263,39 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   return {};
 }
 
+Status Service::take_bias_texts(TextRequest& request) const {
+  for (const auto& [text, bias] : request.bias_texts) {
+    LOOM_ASSIGN(const std::vector<TokenId> ids, model_.tokenize(text, false));
+    for (const TokenId id : ids) {
+      SamplerOptions& s = request.options.sampler;
+      const auto same = [&](const TokenBias& one) { return one.id == id; };
+      if (bias <= -100.0f) {
+        s.banned_tokens.push_back(id);
+      } else if (std::ranges::none_of(s.logit_bias, same)) {
+        s.logit_bias.push_back({id, bias});
+      }
+    }
+  }
+  return {};
+}
+
+Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& where) const {
+  const JsonValue* role = message.find("role");
+  if (role == nullptr || !role->is_string())
+    return invalid(cat(where, ".role must be a string, \"user\" or another"));
+  ChatTurn turn;
+  turn.role = role->text() == "developer" ? "system" : role->text();
+  LOOM_TRY(take_turn_fields(message, where, turn));
+  const JsonValue* content = message.find("content");
+  if (content == nullptr && turn.tool_calls.empty())
+    return invalid(cat(where, ".content is missing"));
+  turn.null_content = content == nullptr || content->is_null();
+  if (content != nullptr) {
+    LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
+  }
+  return turn;
+}
+
 Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
                                              std::string_view name) const {
   LOOM_TRY(writes());
@@ -229,22 +303,8 @@ Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
     return invalid(cat(name, " must be a list of messages; got ", messages.describe()));
   std::vector<ChatTurn> out;
   for (size_t i = 0; i < messages.elements().size(); ++i) {
-    const JsonValue& message = messages.elements()[i];
-    const std::string where = cat(name, "[", i, "]");
-    const JsonValue* role = message.find("role");
-    if (role == nullptr || !role->is_string())
-      return invalid(cat(where, ".role must be a string, \"user\" or another"));
-    ChatTurn turn;
-    turn.role = role->text() == "developer" ? "system" : role->text();
-    LOOM_TRY(take_turn_fields(message, where, turn));
-    const JsonValue* content = message.find("content");
-    if (content == nullptr && turn.tool_calls.empty())
-      return invalid(cat(where, ".content is missing"));
-    turn.null_content = content == nullptr || content->is_null();
-    if (content != nullptr) {
-      LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
-    }
-    out.push_back(std::move(turn));
+    LOOM_ASSIGN(ChatTurn one, turn(messages.elements()[i], cat(name, "[", i, "]")));
+    out.push_back(std::move(one));
   }
   return out;
 }
@@ -345,12 +405,28 @@ std::string message_of(const Error& error) {
   return placed ? error.str() : error.message;
 }
 
+Error too_long(int64_t tokens, int64_t context) {
+  return Error{
+      Code::out_of_range,
+      cat("the prompt has ", tokens, " tokens, which exceeds the available context size of ",
+          context, "; send less text"),
+      cat(tokens, " of ", context), -1};
+}
+
+std::optional<std::pair<int64_t, int64_t>> read_too_long(const Error& error) {
+  const size_t of = error.where.find(" of ");
+  if (error.code != Code::out_of_range || of == std::string::npos) return {};
+  return std::pair(std::atoll(error.where.c_str()), std::atoll(error.where.c_str() + of + 4));
+}
+
 JsonValue openai_error(int status, std::string_view type, const Error& error) {
-  const bool too_long = error.code == Code::out_of_range;
-  return object(
-      "error",
-      object("message", std::string_view(message_of(error)), "type", type, "param", JsonValue(),
-             "code", too_long ? json("context_length_exceeded") : json(int64_t{status})));
+  const auto counts = read_too_long(error);
+  JsonValue out = object(
+      "message", std::string_view(message_of(error)), "type",
+      counts ? std::string_view("exceed_context_size_error") : type, "param", JsonValue(), "code",
+      error.code == Code::out_of_range ? json("context_length_exceeded") : json(int64_t{status}));
+  if (counts) add_members(out, "n_prompt_tokens", counts->first, "n_ctx", counts->second);
+  return object("error", std::move(out));
 }
 
 }  // namespace loom::core

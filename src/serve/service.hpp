@@ -1,8 +1,10 @@
 // What all dialects share: a model, who computes its texts, and the way from a request to them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "serve/figures.hpp"
 #include "serve/http.hpp"
 #include "serve/scheduler.hpp"
+#include "serve/work_queue.hpp"
 
 namespace loom::core {
 
@@ -24,6 +27,10 @@ struct TextRequest {
   bool has_seed = false;               // without one it is drawn, and told
   bool no_repetition_penalty = false;  // whatever the options say
   bool stream = false;
+  // What clients ask for in streams: how far the prompt is read, and timings with every piece.
+  bool return_progress = false, timings_per_token = false;
+  // Texts whose tokens have a bias; -100 and less: are banned.
+  std::vector<std::pair<std::string, float>> bias_texts;
 };
 
 // A text of a request that has ended.
@@ -43,6 +50,8 @@ class Dialect {
   virtual std::string piece(size_t i, std::string_view text, const Token* token) = 0;
   virtual std::string last(size_t i, const TextEnd& end) = 0;
   virtual std::string finish(const std::vector<TextEnd>&) { return {}; }
+  // Of text number i: {"total", "cache", "processed", "time_ms"}, as llama.cpp has it.
+  virtual std::string progress(size_t /*i*/, const JsonValue& /*prompt_progress*/) { return {}; }
   virtual std::string broken(const Error& error) = 0;
   virtual std::string_view stream_type() const { return "text/event-stream"; }
   // Not a stream: all of it, after note() of every token with tells_tokens().
@@ -52,6 +61,17 @@ class Dialect {
   virtual JsonValue error(int status, std::string_view type, const Error& error) const = 0;
 
   virtual bool tells_tokens() const { return false; }
+
+  // Timings of a text that is not whole yet, which the next message carries.
+  void set_timings(JsonValue timings) { timings_ = std::move(timings); }
+
+ protected:
+  void add_timings(JsonValue& to) const {
+    if (!timings_.is_null()) to.add("timings", timings_);
+  }
+
+ private:
+  JsonValue timings_;
 };
 
 // Tells errors that come before there is a request to make a dialect of.
@@ -86,21 +106,26 @@ struct ServiceOptions {
   // A JSON object of fields of /completion: what a request has that does not say otherwise, in
   // the place of its dialect's own defaults. Empty: those.
   std::string defaults;
+  // A JSON object of variables that chat templates see, unless a request says otherwise:
+  // {"enable_thinking": false}. Empty: none.
+  std::string variables;
 };
 
 class Service {
  public:
-  static Result<std::unique_ptr<Service>> create(Model model, const ServiceOptions& options);
+  // `figures` outlives it.
+  static Result<std::unique_ptr<Service>> create(Model model, const ServiceOptions& options,
+                                                 Figures& figures);
 
   const Model& model() const { return model_; }
   const std::string& name() const { return options_.name; }
   const std::string& version() const { return options_.version; }
   int64_t sessions() const { return options_.scheduler.sessions; }
   bool strict() const { return options_.strict; }
+  const std::string& variables() const { return options_.variables; }
   // Names what decides about the bits of a text besides the request: the weights, their dtype and
   // the numerics contract.
   const std::string& fingerprint() const { return fingerprint_; }
-  const Figures& figures() const { return figures_; }
   Scheduler& scheduler() { return *scheduler_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   int64_t started() const { return started_; }  // seconds since 1970
@@ -112,7 +137,21 @@ class Service {
   void begin_stop() { stopping_ = true; }
   bool stopping() const { return stopping_; }
   // Ends all texts; those under way are told so.
-  void stop() { scheduler_->stop(); }
+  void stop() {
+    begin_stop();
+    vectors_.stop();
+    scheduler_->stop();
+  }
+
+  // Vectors and ranks are computed here, in the order in which they were asked for. False: as many
+  // wait as may.
+  bool compute(std::function<void()> work) { return vectors_.add(std::move(work)); }
+
+  // How many seconds the model stays when nobody uses it any more, instead of what the server says;
+  // -1: for ever. Taken by Models when the use ends.
+  static constexpr int64_t kUnsaid = INT64_MIN;
+  void keep_alive(int64_t seconds) { keep_alive_ = seconds; }
+  int64_t take_keep_alive() { return keep_alive_.exchange(kUnsaid); }
 
   // Checks the request and has its texts written; the dialect tells them through the reply. An
   // Error, and nothing was begun: invalid_argument, out_of_range (a prompt longer than the
@@ -123,23 +162,32 @@ class Service {
   // Errors: unsupported, where the model is an encoder.
   Status writes() const;
 
+  // What the biases of texts are in tokens.
+  Status take_bias_texts(TextRequest& request) const;
+
   // A conversation in JSON, as most dialects write it: a list of {role, content} in the field
   // `name`.
   Result<std::vector<ChatTurn>> turns(const JsonValue& messages,
                                       std::string_view name = "messages") const;
+  Result<ChatTurn> turn(const JsonValue& message, const std::string& where) const;
 
  private:
-  Service(Model model, ServiceOptions options)
-      : model_(std::move(model)), options_(std::move(options)) {}
+  Service(Model model, ServiceOptions options, Figures& figures)
+      : model_(std::move(model)),
+        options_(std::move(options)),
+        figures_(figures),
+        vectors_(static_cast<size_t>(std::max<int64_t>(options_.scheduler.waiting, 1))) {}
 
   Model model_;
   ServiceOptions options_;
   JsonValue defaults_;
   std::string fingerprint_;
   int64_t started_ = 0;
-  Figures figures_;  // before the scheduler, whose thread fills it
+  Figures& figures_;
   std::unique_ptr<Scheduler> scheduler_;
   std::atomic<bool> stopping_{false};
+  std::atomic<int64_t> keep_alive_{kUnsaid};
+  WorkQueue vectors_;
 };
 
 // Content of a message: a text, or a list of parts that are texts.
@@ -161,6 +209,11 @@ ErrorKind kind_of(const Error& error);
 void send_json(HttpReply& reply, int status, const JsonValue& body, HttpHeaders headers = {});
 // An error in the form of a dialect; 429 with the time after which to try again.
 void send_error(HttpReply& reply, const Dialect& dialect, const Error& error);
+
+// A prompt longer than the context. The counts travel in `where`, for dialects that tell them.
+Error too_long(int64_t tokens, int64_t context);
+// {tokens, context} of such an error.
+std::optional<std::pair<int64_t, int64_t>> read_too_long(const Error& error);
 
 // What is wrong, and where in the body if it is not JSON.
 std::string message_of(const Error& error);

@@ -58,6 +58,14 @@ Status take_stream(const JsonValue& value, std::string_view name, TextRequest& t
   return take_bool(value, name, to.stream);
 }
 
+Status take_progress(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_bool(value, name, to.return_progress);
+}
+
+Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_bool(value, name, to.timings_per_token);
+}
+
 Status take_ignore_eos(const JsonValue& value, std::string_view name, TextRequest& to) {
   return take_bool(value, name, to.options.ignore_eos);
 }
@@ -142,6 +150,13 @@ Status add_bias(const JsonValue& id, const JsonValue& bias, std::string_view nam
                 TextRequest& to) {
   SamplerOptions& s = to.options.sampler;
   int64_t token = 0;
+  if (id.is_string()) {
+    float amount = -100;
+    const bool never = bias.is_bool() && !bias.as_bool(name).value_or(true);
+    if (!never) LOOM_TRY(take_real(bias, cat(name, " of a text"), -1000, 1000, amount));
+    to.bias_texts.emplace_back(id.text(), amount);
+    return {};
+  }
   LOOM_TRY(take_int(id, cat("a token of ", name), 0, INT32_MAX, token));
   if (bias.is_bool() && !bias.as_bool(name).value_or(true)) {
     s.banned_tokens.push_back(static_cast<TokenId>(token));
@@ -167,8 +182,8 @@ Status take_logit_bias(const JsonValue& value, std::string_view name, TextReques
   for (const JsonValue::Member& m : value.members()) {
     const bool number = !m.first.empty() && m.first.size() < 10 &&
                         m.first.find_first_not_of("0123456789") == std::string::npos;
-    if (!number) return invalid(cat(name, " has tokens for keys; got ", printable(m.first)));
-    LOOM_TRY(add_bias(JsonValue::integer(std::stoll(m.first)), m.second, name, to));
+    LOOM_TRY(add_bias(number ? JsonValue::integer(std::stoll(m.first)) : JsonValue::string(m.first),
+                      m.second, name, to));
   }
   for (const JsonValue& pair : value.elements()) {
     if (pair.elements().size() != 2)

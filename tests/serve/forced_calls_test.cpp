@@ -171,7 +171,8 @@ TEST_F(ForcedHermes, WhatCannotBeHeldToIsNamed) {
 
 TEST_F(ForcedHermes, ResponsesHaveCallsAsItems) {
   const std::string ask = R"({"input":[{"role":"user","content":"x"},
-      {"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"h"}]},
+      {"type":"reasoning","id":"rs_1","summary":[],
+       "content":[{"type":"reasoning_text","text":"h"}]},
       {"type":"function_call","call_id":"c1","name":"now","arguments":"{}"},
       {"type":"function_call_output","call_id":"c1","output":"noon"}],"seed":5,
       "max_output_tokens":1400,"tool_choice":"required","parallel_tool_calls":false,"tools":[

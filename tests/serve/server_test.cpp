@@ -191,8 +191,8 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
        "response_format.type must be \"text\", \"json_object\" or \"json_schema\"; got \"xml\""},
       {chat, R"({"messages":[],"response_format":{"type":"json_schema"}})", 400,
        "response_format.json_schema.schema is missing"},
-      {chat, R"({"messages":[],"logit_bias":{"a":1}})", 400,
-       "logit_bias has tokens for keys; got a"},
+      {chat, R"({"messages":[],"logit_bias":[[1]]})", 400,
+       "logit_bias is a list of [token, bias]; got an array"},
       {chat,
        R"({"messages":[{"role":"user","content":"a"}],"response_format":{"type":"json_schema",
           "json_schema":{"schema":{"properties":{"a":{"not":{}}}}}}})",
@@ -217,8 +217,8 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
        "input must be a text, a list of tokens, or a list of 1 to 2048 of them; got 7"},
       {"/v1/embeddings", R"({"input":"a","encoding_format":"hex"})", 400,
        "encoding_format must be \"float\" or \"base64\"; got \"hex\""},
-      {"/v1/embeddings", R"({"input":["a",[1]]})", 400,
-       "input holds texts and tokens; send either"},
+      {"/v1/embeddings", R"({"input":["a",[true]]})", 400,
+       "a token of prompt must be a whole number from 0 to 1023; got true"},
       {"/rerank", R"({"query":"a","documents":[]})", 400,
        "documents must be a list of 1 to 2048 texts"},
       {"/completion", R"({"prompt":"a","grammar":"root ::= a"})", 400,
@@ -237,7 +237,11 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
   for (int i = 0; i < 200; ++i) words += " story";
   const Answer longer = post("/v1/completions", cat(R"({"prompt":")", words, "\"}"));
   EXPECT_EQ(longer.json().find("error")->find("code")->text(), "context_length_exceeded");
-  EXPECT_EQ(message(longer), "the prompt has 200 tokens and the context 128; send less text");
+  EXPECT_EQ(message(longer),
+            "the prompt has 200 tokens, which exceeds the available context size of 128; "
+            "send less text");
+  EXPECT_EQ(longer.json().find("error")->find("type")->text(), "exceed_context_size_error");
+  EXPECT_EQ(*longer.json().find("error")->find("n_ctx")->as_int(""), 128);
 }
 
 TEST_F(Served, UnknownFieldsAreIgnoredUnlessStrict) {

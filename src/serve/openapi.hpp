@@ -1,0 +1,39 @@
+// What the server understands, as an OpenAPI 3.1 document: of each route its method and path, and
+// of those that read JSON the fields of their tables. https://spec.openapis.org/oas/v3.1.0
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/dialects.hpp"
+#include "serve/fields.hpp"
+
+namespace loom::core {
+
+JsonValue openapi_of(const std::vector<Route>& routes, std::string_view version);
+
+// Of a table of fields, a schema of the body. What a field may hold is asked of the field itself:
+// the kinds of JSON whose samples it takes. null is as good as absent everywhere.
+template <class T>
+JsonValue schema_of(std::span<const BodyField<T>> table) {
+  JsonValue properties = JsonValue::object();
+  for (const BodyField<T>& field : table) {
+    JsonValue kinds = list("null");
+    for (const auto& [kind, samples] : json_samples()) {
+      const bool taken = std::ranges::any_of(samples, [&](const JsonValue& sample) {
+        T to{};
+        return !field.take || field.take(sample, field.name, to).ok();
+      });
+      if (taken) kinds.push(json(kind));
+    }
+    const bool any = kinds.elements().size() == 1;  // no sample is like what it takes
+    properties.add(std::string(field.name),
+                   any ? JsonValue::object() : object("type", std::move(kinds)));
+  }
+  return object("type", "object", "properties", std::move(properties));
+}
+
+}  // namespace loom::core

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# schemathesis (PyPI) asks a server what its OpenAPI document says may be asked, and what it does not: no answer may
+# be a 500, and none may lose the connection. The last line counts. Skipped where the package cannot be had.
+#   tests/outside/openapi_check.sh [PRESET] [CASES]    CASES: of each operation (default 25)
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+preset="${1:-dev}" cases="${2:-25}"
+loom="build/$preset/cli/loom"
+python="$(python_with "$LOOM_ROOT/build/openapi_python" schemathesis)" || {
+  say "skipped: $python"
+  printf '0 passed, 0 failed, 1 skipped\n'
+  exit 0
+}
+
+work="$(mktemp -d)"
+"$loom" serve models/stories.entity --port 0 --quiet --context 128 --defaults '{"n_predict": 8}' > "$work/said" &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 300); do
+  grep -q listening "$work/said" && break
+  sleep 0.1
+done
+address="$(sed -n 's/^listening at //p' "$work/said")"
+[[ -n "$address" ]] || die "the server did not start"
+
+"$loom" serve --openapi > "$work/openapi.json"
+status=0
+"$python" -m schemathesis.cli run "$work/openapi.json" --url "$address" --checks not_a_server_error \
+  --max-examples "$cases" --seed 1 --generation-deterministic --no-color --request-timeout 60 \
+  --workers 1 > "$work/report" 2>&1 || status=$?
+tail -n 25 "$work/report"
+kill -0 "$server" || { say "the server ended"; status=1; }
+if (( status == 0 )); then printf '1 passed, 0 failed\n'; else printf '0 passed, 1 failed\n'; fi
+exit "$status"
