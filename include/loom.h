@@ -964,9 +964,13 @@ typedef struct loom_chat_options {
   uint32_t struct_size; /* sizeof(loom_chat_options), which the caller sets */
   int32_t no_reply; /* 1: does not end where the assistant begins to speak */
   const char *date; /* the day that a template may tell, "2024-07-26"; null: today, in UTC */
+  /* functions that the model may call, a JSON array as OpenAI has it; null: none */
+  const char *tools;
+  const char *documents; /* a JSON array that some templates quote; null: none */
+  const char *variables; /* a JSON object that the template sees too; null: none */
 } loom_chat_options;
 #define LOOM_CHAT_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_chat_options), 0, 0}
+  {(uint32_t)sizeof(loom_chat_options), 0, 0, 0, 0, 0}
 
 /* What a conversation takes. */
 typedef struct loom_model_session_options {
@@ -974,9 +978,11 @@ typedef struct loom_model_session_options {
   int64_t context; /* positions of the KV cache; 0: the model's, at most 2048 */
   int64_t chunk; /* tokens per forward pass of a prompt; changes speed, never bits; 0: 256 */
   loom_activations activations;
+  int32_t has_cache_type; /* 1: `cache_type` counts */
+  loom_dtype cache_type; /* of keys and values: float32, float16, bfloat16, q8_0; unset: float32 */
 } loom_model_session_options;
 #define LOOM_MODEL_SESSION_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_model_session_options), 0, 0, 0}
+  {(uint32_t)sizeof(loom_model_session_options), 0, 0, 0, 0, 0}
 
 /* The layout is frozen. */
 typedef struct loom_token_choice {
@@ -996,6 +1002,12 @@ typedef struct loom_token {
 } loom_token;
 #define LOOM_TOKEN_INIT \
   {(uint32_t)sizeof(loom_token), 0, 0, 0, 0, 0, 0}
+
+/* The layout is frozen. */
+typedef struct loom_token_bias {
+  int32_t id;
+  float bias; /* added to the logit */
+} loom_token_bias;
 
 /* After each token of the text. 0: go on; anything else ends generation with
  * LOOM_STOP_CANCELLED. */
@@ -1026,10 +1038,40 @@ typedef struct loom_generate_options {
   loom_token_fn on_token; /* null: none */
   loom_progress_fn on_prefill; /* while the prompt is read; null: none */
   void *user; /* handed to both */
+  float frequency_penalty; /* logits lose it for every time that the window has the token */
+  float presence_penalty; /* and this once (OpenAI) */
+  int64_t no_repeat_ngram; /* no run of so many tokens comes twice; 0: off */
+  float dry_multiplier; /* penalty of what would go on with a repetition; 0: off */
+  float dry_base; /* 0: 1.75 */
+  int64_t dry_allowed_length; /* 0: 2 */
+  int64_t dry_window; /* tokens to look back; 0: all */
+  /* texts no repetition reaches over, [dry_breaker_count]; null: the usual */
+  const char *const *dry_breakers;
+  int32_t dry_breaker_count;
+  float typical_p; /* keep the share whose surprise is nearest to the entropy; 0: 1 */
+  float top_n_sigma; /* keep logits within n deviations of the largest; 0: off */
+  float xtc_probability; /* of keeping only the least likely of those above the threshold */
+  float xtc_threshold; /* 0: 0.1 */
+  float dynamic_range; /* of the temperature, by the entropy; 0: off */
+  float dynamic_exponent; /* 0: 1 */
+  int64_t mirostat; /* 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off */
+  float mirostat_tau; /* bits; 0: 5 */
+  float mirostat_eta; /* 0: 0.1 */
+  const loom_token_bias *logit_bias; /* [logit_bias_count] */
+  const int32_t *banned_tokens; /* never drawn, [banned_token_count] */
+  const char *const *banned_strings; /* texts that are never spelled, [banned_string_count] */
+  int32_t logit_bias_count;
+  int32_t banned_token_count;
+  int32_t banned_string_count;
+  int32_t special_text; /* 1: marks of a chat are text too, for loom_reply_parser */
+  const char *grammar; /* what the text may be, in GBNF; null: anything */
+  const char *json_schema; /* or a JSON schema of draft 2020-12; not both */
+  int32_t lookup; /* 1: tokens are guessed from what followed before; the text stays the same */
+  int64_t guesses; /* at a time, 1 to 64; 0: 8 */
 } loom_generate_options;
 #define LOOM_GENERATE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_generate_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-  0, 0}
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* How it went. */
 typedef struct loom_generation_info {
@@ -1041,9 +1083,11 @@ typedef struct loom_generation_info {
   int64_t decode_steps; /* forward passes after the prompt */
   double prefill_seconds; /* reading the prompt */
   double decode_seconds; /* everything after it */
+  int64_t guessed; /* tokens that were guessed, with options.lookup */
+  int64_t accepted; /* of these, those that were drawn */
 } loom_generation_info;
 #define LOOM_GENERATION_INFO_INIT \
-  {(uint32_t)sizeof(loom_generation_info), 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_generation_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* An .entity file, a GGUF file, or a Hugging Face folder. `*out` is transferred. Errors:
  * not_found, bad_file (with file and offset), unsupported (a field this engine does not honour,
@@ -1194,10 +1238,188 @@ LOOM_EXPORT loom_status loom_generation_get_info(const loom_generation *generati
 /* Null is fine. */
 LOOM_EXPORT void loom_generation_free(loom_generation *generation);
 
+/* What the session has read, as a file: a session of the same model goes on from it with the
+ * very bits. Errors: unsupported (on a GPU), io_error. One thread at a time. */
+LOOM_EXPORT loom_status loom_model_session_save_state(const loom_model_session *session,
+    const char *path);
+
+/* The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file
+ * (damaged, or of another model), out_of_range (more tokens than this context has room for). One
+ * thread at a time. */
+LOOM_EXPORT loom_status loom_model_session_load_state(loom_model_session *session,
+    const char *path);
+
+/* ---- replies --------------------------------------------------------------------------------- */
+
+/* What a model writes in a conversation, told apart into text, reasoning and calls of tools
+ * while it appears. Generate with options.special_text, and hand each piece of text over. */
+
+/* What a piece of a reply is. */
+typedef int32_t loom_reply_kind;
+enum {
+  LOOM_REPLY_TEXT = 0,
+  LOOM_REPLY_REASONING = 1,
+  LOOM_REPLY_CALL = 2, /* a call begins; the text is the function's name */
+  LOOM_REPLY_ARGUMENTS = 3 /* more of the JSON text of its arguments */
+};
+
+typedef struct loom_reply_parser loom_reply_parser; /* Reads one reply. */
+
+/* A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go
+ * on; anything else ends the call with LOOM_CANCELLED. */
+typedef int32_t (*loom_reply_fn)(void *user, loom_reply_kind kind, const char *text, int32_t call);
+
+/* How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_model_tool_format(const loom_model *model, char **out);
+
+/* Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
+ * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+ * array of functions). */
+LOOM_EXPORT loom_status loom_model_reply_parser(const loom_model *model, const char *prompt,
+    const char *tools, loom_reply_parser **out);
+
+/* More text of the reply; `sink` is told what is certain by now. How the text is cut does not
+ * matter. One thread at a time. */
+LOOM_EXPORT loom_status loom_reply_parser_feed(loom_reply_parser *parser, const char *text,
+    loom_reply_fn sink, void *user);
+
+/* No more text comes: tells what was held back. One thread at a time. */
+LOOM_EXPORT loom_status loom_reply_parser_finish(loom_reply_parser *parser, loom_reply_fn sink,
+    void *user);
+
+/* What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out`
+ * is transferred: loom_free(). Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_reply_parser_problem(const loom_reply_parser *parser, int32_t call,
+    char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_reply_parser_free(loom_reply_parser *parser);
+
+/* ---- vectors of texts ------------------------------------------------------------------------ */
+
+/* Texts as vectors that can be compared, and documents by how well they answer a query. */
+
+/* How the states of the tokens of a text become one vector. MODEL: as the model's files say. */
+typedef int32_t loom_pooling;
+enum {
+  LOOM_POOLING_MODEL = 0,
+  LOOM_POOLING_MEAN = 1,
+  LOOM_POOLING_CLS = 2, /* the first */
+  LOOM_POOLING_LAST = 3,
+  LOOM_POOLING_MAX = 4, /* the largest of each value */
+  LOOM_POOLING_WEIGHTED_MEAN = 5, /* by place */
+  LOOM_POOLING_MEAN_SQRT_LEN = 6 /* their sum over the root of their number */
+};
+
+/* Texts are borrowed during the call. */
+typedef struct loom_embed_options {
+  uint32_t struct_size; /* sizeof(loom_embed_options), which the caller sets */
+  loom_pooling pooling;
+  int32_t has_normalize; /* 1: `normalize` counts; unset: as the model's files say, or else 1 */
+  int32_t normalize; /* 1: vectors of length 1 */
+  int32_t no_truncate; /* 1: a text too long is an error; else it loses its end */
+  const char *prompt_name; /* a prompt of the model by its name; null: its default one */
+  const char *prompt; /* a prompt as text, in its place; null: none */
+  int64_t max_tokens; /* of a text; 0: what the model takes */
+  int64_t dimensions; /* the first so many values of each vector; 0: all */
+  loom_progress_fn progress; /* texts done and in all; null: none */
+  void *user; /* handed to `progress` */
+} loom_embed_options;
+#define LOOM_EMBED_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_embed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* How documents are read. */
+typedef struct loom_rerank_options {
+  uint32_t struct_size; /* sizeof(loom_rerank_options), which the caller sets */
+  int64_t max_tokens; /* of query and document together; 0: what the model takes */
+  int32_t no_truncate; /* 1: a pair too long is an error; else the longer text loses its end */
+  loom_progress_fn progress; /* documents done and in all; null: none */
+  void *user; /* handed to `progress` */
+} loom_rerank_options;
+#define LOOM_RERANK_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_rerank_options), 0, 0, 0, 0}
+
+/* The layout is frozen. */
+typedef struct loom_ranked {
+  int64_t index; /* of the document */
+  float logit; /* what the model's head says */
+  float score; /* 1 / (1 + exp(-logit)) */
+  int64_t tokens; /* of query and document, special ones included */
+} loom_ranked;
+
+/* Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does
+ * not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+ * out_of_range (a text too long with no_truncate), cancelled. */
+LOOM_EXPORT loom_status loom_model_embed(const loom_model *model, const char *const *texts,
+    int64_t count, const loom_embed_options *options, loom_array **out);
+
+/* Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed.
+ * Errors: unsupported (a model whose head is not one score), those of loom_model_embed(). */
+LOOM_EXPORT loom_status loom_model_rerank(const loom_model *model, const char *query,
+    const char *const *documents, int64_t count, const loom_rerank_options *options,
+    loom_ranked *out);
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+/* Several texts of one model that share each pass through the weights, so that eight take little
+ * longer than one. Each has the tokens that loom_model_session_generate() draws, whoever joins
+ * or leaves. */
+
+typedef struct loom_batch loom_batch; /* Texts that are written together. */
+
+/* What texts of a batch take. */
+typedef struct loom_batch_options {
+  uint32_t struct_size; /* sizeof(loom_batch_options), which the caller sets */
+  int64_t sequences; /* texts at the same time, at most 4096; 0: 4 */
+  int64_t context; /* positions of each; 0: the model's, at most 2048 */
+  int64_t chunk; /* tokens of prompts in a pass, of all together; 0: 256 */
+  int32_t has_cache_type; /* 1: `cache_type` counts */
+  loom_dtype cache_type; /* of keys and values; unset: float32 */
+} loom_batch_options;
+#define LOOM_BATCH_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_batch_options), 0, 0, 0, 0, 0}
+
+/* Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
+ * out_of_memory. */
+LOOM_EXPORT loom_status loom_model_batch(const loom_model *model, const loom_batch_options *options,
+    loom_batch **out);
+
+/* A text in a sequence that has none; its prompt goes on from where the sequence is. Nothing is
+ * computed yet. The callbacks of `options` are called by loom_batch_step(). Errors:
+ * invalid_argument, out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_start(loom_batch *batch, int64_t sequence, const int32_t *prompt,
+    int64_t count, const loom_generate_options *options);
+
+/* One pass, in which every text that runs reads its last token, or a part of its prompt. One
+ * thread at a time. */
+LOOM_EXPORT loom_status loom_batch_step(loom_batch *batch);
+
+/* How many texts have not ended. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_running(const loom_batch *batch, int64_t *out);
+
+/* 1: the sequence has a text that has not ended. Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_is_running(const loom_batch *batch, int64_t sequence,
+    int32_t *out);
+
+/* Ends a text with LOOM_STOP_CANCELLED. Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_cancel(loom_batch *batch, int64_t sequence);
+
+/* The text of a sequence that has ended, and no more a text in it. `*out` is transferred.
+ * Errors: the one that ended it, invalid_argument (none, or one that runs). One thread at a
+ * time. */
+LOOM_EXPORT loom_status loom_batch_take(loom_batch *batch, int64_t sequence, loom_generation **out);
+
+/* Forgets what a sequence without a text has read from `position` on. Errors: out_of_range. One
+ * thread at a time. */
+LOOM_EXPORT loom_status loom_batch_rewind(loom_batch *batch, int64_t sequence, int64_t position);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_batch_free(loom_batch *batch);
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* All functions as one table, for programs that find the library at run time: one
- * symbol to look up. Functions are added at the end; `count` says how many there are. */
+ * symbol to look up. Functions are added at the end; `count` says how many. */
 typedef struct loom_api {
   uint32_t abi;   /* LOOM_ABI_VERSION of the library */
   uint32_t count; /* of the functions that follow */
@@ -1351,10 +1573,36 @@ typedef struct loom_api {
       int64_t *count);
   loom_status (*generation_get_info)(const loom_generation *generation, loom_generation_info *out);
   void (*generation_free)(loom_generation *generation);
+  loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
+  loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
+  loom_status (*model_tool_format)(const loom_model *model, char **out);
+  loom_status (*model_reply_parser)(const loom_model *model, const char *prompt, const char *tools,
+      loom_reply_parser **out);
+  loom_status (*reply_parser_feed)(loom_reply_parser *parser, const char *text, loom_reply_fn sink,
+      void *user);
+  loom_status (*reply_parser_finish)(loom_reply_parser *parser, loom_reply_fn sink, void *user);
+  loom_status (*reply_parser_problem)(const loom_reply_parser *parser, int32_t call, char **out);
+  void (*reply_parser_free)(loom_reply_parser *parser);
+  loom_status (*model_embed)(const loom_model *model, const char *const *texts, int64_t count,
+      const loom_embed_options *options, loom_array **out);
+  loom_status (*model_rerank)(const loom_model *model, const char *query,
+      const char *const *documents, int64_t count, const loom_rerank_options *options,
+      loom_ranked *out);
+  loom_status (*model_batch)(const loom_model *model, const loom_batch_options *options,
+      loom_batch **out);
+  loom_status (*batch_start)(loom_batch *batch, int64_t sequence, const int32_t *prompt,
+      int64_t count, const loom_generate_options *options);
+  loom_status (*batch_step)(loom_batch *batch);
+  loom_status (*batch_running)(const loom_batch *batch, int64_t *out);
+  loom_status (*batch_is_running)(const loom_batch *batch, int64_t sequence, int32_t *out);
+  loom_status (*batch_cancel)(loom_batch *batch, int64_t sequence);
+  loom_status (*batch_take)(loom_batch *batch, int64_t sequence, loom_generation **out);
+  loom_status (*batch_rewind)(loom_batch *batch, int64_t sequence, int64_t position);
+  void (*batch_free)(loom_batch *batch);
 } loom_api;
 
-/* The table of a library that has this interface; version: LOOM_ABI_VERSION of the header
- * of the caller. Null where the library has another. Borrowed, for ever. */
+/* The table of a library that has this interface; version: LOOM_ABI_VERSION of the
+ * caller's header. Null where the library has another. Borrowed, for ever. */
 LOOM_EXPORT const loom_api *loom_get_api(uint32_t version);
 
 /* A loom_tensor over memory of the caller, without gaps: to initialize one with. */

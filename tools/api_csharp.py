@@ -8,6 +8,7 @@ from api_types import comment, function_doc, in_section_order, listed, parse, ty
 
 _SCALARS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "uint64_t": "ulong",
             "float": "float", "double": "double"}  # fmt: skip
+_ADDRESSES = ("loom_chat_turn", "loom_ranked", "loom_tensor")  # the caller lays these out
 _RESERVED = {"out", "in", "ref", "params", "object", "string", "checked", "fixed"}
 
 
@@ -49,7 +50,7 @@ def argument_type(api, text: str) -> str:
         return "IntPtr" if all(c.pointees) else "out IntPtr"
     if c.kind in ("scalar", "enum") and not c.pointees[0]:
         return f"out {_scalar(c)}"
-    if c.kind == "struct" and c.base not in ("loom_chat_turn", "loom_tensor"):
+    if c.kind == "struct" and c.base not in _ADDRESSES:
         return f"ref {raw_name(c.base)}"
     return "IntPtr"
 

@@ -159,7 +159,7 @@ def write_asserts(frozen: dict[str, dict], abi: int, mark: str) -> str:
 def write_table_header(api, frozen: dict[str, dict], declared) -> list[str]:
     """The struct of pointers for loom.h. declared(call, name): a declaration as lines."""
     out = ["/* All functions as one table, for programs that find the library at run time: one",
-           " * symbol to look up. Functions are added at the end; `count` says how many there are. */",
+           " * symbol to look up. Functions are added at the end; `count` says how many. */",
            "typedef struct loom_api {",
            "  uint32_t abi;   /* LOOM_ABI_VERSION of the library */",
            "  uint32_t count; /* of the functions that follow */"]  # fmt: skip
@@ -167,8 +167,8 @@ def write_table_header(api, frozen: dict[str, dict], declared) -> list[str]:
         lines = declared(api.functions[name], f"(*{name.removeprefix('loom_')})")
         out += [f"  {line}" for line in lines]
     out += ["} loom_api;", "",
-            "/* The table of a library that has this interface; version: LOOM_ABI_VERSION of the header",
-            " * of the caller. Null where the library has another. Borrowed, for ever. */",
+            "/* The table of a library that has this interface; version: LOOM_ABI_VERSION of the",
+            " * caller's header. Null where the library has another. Borrowed, for ever. */",
             "LOOM_EXPORT const loom_api *loom_get_api(uint32_t version);", ""]  # fmt: skip
     return out
 

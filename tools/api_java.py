@@ -8,6 +8,7 @@ from api_types import comment, function_doc, in_section_order, listed, parse, ty
 
 _SCALARS = {"int32_t": "int", "uint32_t": "int", "int64_t": "long", "uint64_t": "long",
             "float": "float", "double": "double"}  # fmt: skip
+_LISTS = ("loom_chat_turn", "loom_ranked")  # of structs, in memory that the caller lays out
 _REFERENCES = {"int": "IntByReference", "long": "LongByReference", "double": "DoubleByReference",
                "float": "FloatByReference"}  # fmt: skip
 
@@ -37,8 +38,7 @@ def argument_type(api, text: str) -> str:
         return "String"
     if c.kind in ("scalar", "enum") and not c.pointees[0]:
         return _REFERENCES[_scalar(c)]
-    # Arrays of tensors and of turns are memory that the caller lays out.
-    return type_name(c.base) if c.kind == "struct" and c.base != "loom_chat_turn" else "Pointer"
+    return type_name(c.base) if c.kind == "struct" and c.base not in _LISTS else "Pointer"
 
 
 def _doc(text: str, indent: str) -> list[str]:

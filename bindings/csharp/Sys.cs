@@ -232,6 +232,34 @@ namespace Loom
         Cancelled = 4,
     }
 
+    /// <summary>What a piece of a reply is.</summary>
+    public enum ReplyKind
+    {
+        Text = 0,
+        Reasoning = 1,
+        /// <summary>a call begins; the text is the function's name</summary>
+        Call = 2,
+        /// <summary>more of the JSON text of its arguments</summary>
+        Arguments = 3,
+    }
+
+    /// <summary>How the states of the tokens of a text become one vector. MODEL: as the model's
+    /// files say.</summary>
+    public enum Pooling
+    {
+        Model = 0,
+        Mean = 1,
+        /// <summary>the first</summary>
+        Cls = 2,
+        Last = 3,
+        /// <summary>the largest of each value</summary>
+        Max = 4,
+        /// <summary>by place</summary>
+        WeightedMean = 5,
+        /// <summary>their sum over the root of their number</summary>
+        MeanSqrtLen = 6,
+    }
+
     internal sealed class ArrayHandle : SafeHandle
     {
         public ArrayHandle() : base(IntPtr.Zero, true) { }
@@ -349,6 +377,28 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_tokenizer_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class ReplyParserHandle : SafeHandle
+    {
+        public ReplyParserHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_reply_parser_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class BatchHandle : SafeHandle
+    {
+        public BatchHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_batch_free(handle);
             return true;
         }
     }
@@ -1061,6 +1111,13 @@ namespace Loom
         public int no_reply;
         /// <summary>the day that a template may tell, "2024-07-26"; null: today, in UTC</summary>
         public IntPtr date;
+        /// <summary>functions that the model may call, a JSON array as OpenAI has it; null:
+        /// none</summary>
+        public IntPtr tools;
+        /// <summary>a JSON array that some templates quote; null: none</summary>
+        public IntPtr documents;
+        /// <summary>a JSON object that the template sees too; null: none</summary>
+        public IntPtr variables;
 
         public static CChatOptions Sized()
         {
@@ -1081,6 +1138,10 @@ namespace Loom
         /// 256</summary>
         public long chunk;
         public int activations;
+        /// <summary>1: `cache_type` counts</summary>
+        public int has_cache_type;
+        /// <summary>of keys and values: float32, float16, bfloat16, q8_0; unset: float32</summary>
+        public int cache_type;
 
         public static CModelSessionOptions Sized()
         {
@@ -1121,6 +1182,15 @@ namespace Loom
             made.struct_size = (uint)Marshal.SizeOf(typeof(CToken));
             return made;
         }
+    }
+
+    /// <summary>The layout is frozen.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CTokenBias
+    {
+        public int id;
+        /// <summary>added to the logit</summary>
+        public float bias;
     }
 
     /// <summary>After each token of the text. 0: go on; anything else ends generation with
@@ -1175,6 +1245,62 @@ namespace Loom
         public CProgressFn on_prefill;
         /// <summary>handed to both</summary>
         public IntPtr user;
+        /// <summary>logits lose it for every time that the window has the token</summary>
+        public float frequency_penalty;
+        /// <summary>and this once (OpenAI)</summary>
+        public float presence_penalty;
+        /// <summary>no run of so many tokens comes twice; 0: off</summary>
+        public long no_repeat_ngram;
+        /// <summary>penalty of what would go on with a repetition; 0: off</summary>
+        public float dry_multiplier;
+        /// <summary>0: 1.75</summary>
+        public float dry_base;
+        /// <summary>0: 2</summary>
+        public long dry_allowed_length;
+        /// <summary>tokens to look back; 0: all</summary>
+        public long dry_window;
+        /// <summary>texts no repetition reaches over, [dry_breaker_count]; null: the
+        /// usual</summary>
+        public IntPtr dry_breakers;
+        public int dry_breaker_count;
+        /// <summary>keep the share whose surprise is nearest to the entropy; 0: 1</summary>
+        public float typical_p;
+        /// <summary>keep logits within n deviations of the largest; 0: off</summary>
+        public float top_n_sigma;
+        /// <summary>of keeping only the least likely of those above the threshold</summary>
+        public float xtc_probability;
+        /// <summary>0: 0.1</summary>
+        public float xtc_threshold;
+        /// <summary>of the temperature, by the entropy; 0: off</summary>
+        public float dynamic_range;
+        /// <summary>0: 1</summary>
+        public float dynamic_exponent;
+        /// <summary>1, 2: keep the surprise near tau (Basu et al., 2021); 0: off</summary>
+        public long mirostat;
+        /// <summary>bits; 0: 5</summary>
+        public float mirostat_tau;
+        /// <summary>0: 0.1</summary>
+        public float mirostat_eta;
+        /// <summary>[logit_bias_count]</summary>
+        public IntPtr logit_bias;
+        /// <summary>never drawn, [banned_token_count]</summary>
+        public IntPtr banned_tokens;
+        /// <summary>texts that are never spelled, [banned_string_count]</summary>
+        public IntPtr banned_strings;
+        public int logit_bias_count;
+        public int banned_token_count;
+        public int banned_string_count;
+        /// <summary>1: marks of a chat are text too, for loom_reply_parser</summary>
+        public int special_text;
+        /// <summary>what the text may be, in GBNF; null: anything</summary>
+        public IntPtr grammar;
+        /// <summary>or a JSON schema of draft 2020-12; not both</summary>
+        public IntPtr json_schema;
+        /// <summary>1: tokens are guessed from what followed before; the text stays the
+        /// same</summary>
+        public int lookup;
+        /// <summary>at a time, 1 to 64; 0: 8</summary>
+        public long guesses;
 
         public static CGenerateOptions Sized()
         {
@@ -1201,11 +1327,113 @@ namespace Loom
         public double prefill_seconds;
         /// <summary>everything after it</summary>
         public double decode_seconds;
+        /// <summary>tokens that were guessed, with options.lookup</summary>
+        public long guessed;
+        /// <summary>of these, those that were drawn</summary>
+        public long accepted;
 
         public static CGenerationInfo Sized()
         {
             CGenerationInfo made = default(CGenerationInfo);
             made.struct_size = (uint)Marshal.SizeOf(typeof(CGenerationInfo));
+            return made;
+        }
+    }
+
+    /// <summary>A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of
+    /// text. 0: go on; anything else ends the call with LOOM_CANCELLED.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal delegate int CReplyFn(IntPtr user, int kind, IntPtr text, int call);
+
+    /// <summary>Texts are borrowed during the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CEmbedOptions
+    {
+        public uint struct_size;
+        public int pooling;
+        /// <summary>1: `normalize` counts; unset: as the model's files say, or else 1</summary>
+        public int has_normalize;
+        /// <summary>1: vectors of length 1</summary>
+        public int normalize;
+        /// <summary>1: a text too long is an error; else it loses its end</summary>
+        public int no_truncate;
+        /// <summary>a prompt of the model by its name; null: its default one</summary>
+        public IntPtr prompt_name;
+        /// <summary>a prompt as text, in its place; null: none</summary>
+        public IntPtr prompt;
+        /// <summary>of a text; 0: what the model takes</summary>
+        public long max_tokens;
+        /// <summary>the first so many values of each vector; 0: all</summary>
+        public long dimensions;
+        /// <summary>texts done and in all; null: none</summary>
+        public CProgressFn progress;
+        /// <summary>handed to `progress`</summary>
+        public IntPtr user;
+
+        public static CEmbedOptions Sized()
+        {
+            CEmbedOptions made = default(CEmbedOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CEmbedOptions));
+            return made;
+        }
+    }
+
+    /// <summary>How documents are read.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CRerankOptions
+    {
+        public uint struct_size;
+        /// <summary>of query and document together; 0: what the model takes</summary>
+        public long max_tokens;
+        /// <summary>1: a pair too long is an error; else the longer text loses its end</summary>
+        public int no_truncate;
+        /// <summary>documents done and in all; null: none</summary>
+        public CProgressFn progress;
+        /// <summary>handed to `progress`</summary>
+        public IntPtr user;
+
+        public static CRerankOptions Sized()
+        {
+            CRerankOptions made = default(CRerankOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CRerankOptions));
+            return made;
+        }
+    }
+
+    /// <summary>The layout is frozen.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CRanked
+    {
+        /// <summary>of the document</summary>
+        public long index;
+        /// <summary>what the model's head says</summary>
+        public float logit;
+        /// <summary>1 / (1 + exp(-logit))</summary>
+        public float score;
+        /// <summary>of query and document, special ones included</summary>
+        public long tokens;
+    }
+
+    /// <summary>What texts of a batch take.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CBatchOptions
+    {
+        public uint struct_size;
+        /// <summary>texts at the same time, at most 4096; 0: 4</summary>
+        public long sequences;
+        /// <summary>positions of each; 0: the model's, at most 2048</summary>
+        public long context;
+        /// <summary>tokens of prompts in a pass, of all together; 0: 256</summary>
+        public long chunk;
+        /// <summary>1: `cache_type` counts</summary>
+        public int has_cache_type;
+        /// <summary>of keys and values; unset: float32</summary>
+        public int cache_type;
+
+        public static CBatchOptions Sized()
+        {
+            CBatchOptions made = default(CBatchOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CBatchOptions));
             return made;
         }
     }
@@ -1894,5 +2122,134 @@ namespace Loom
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_generation_free(IntPtr generation);
+
+        /// <summary>What the session has read, as a file: a session of the same model goes on from
+        /// it with the very bits. Errors: unsupported (on a GPU), io_error. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_session_save_state(
+            ModelSessionHandle session, IntPtr path
+        );
+
+        /// <summary>The reverse. The file is checked whole before anything changes. Errors:
+        /// not_found, bad_file (damaged, or of another model), out_of_range (more tokens than this
+        /// context has room for). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_session_load_state(
+            ModelSessionHandle session, IntPtr path
+        );
+
+        /// <summary>How the model writes calls of tools; "": it knows none. `*out` is transferred:
+        /// loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_tool_format(ModelHandle model, out IntPtr @out);
+
+        /// <summary>Reads what the model writes after `prompt`, which loom_model_render_chat() gave
+        /// for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools
+        /// that are no JSON array of functions).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_reply_parser(
+            ModelHandle model, IntPtr prompt, IntPtr tools, out ReplyParserHandle @out
+        );
+
+        /// <summary>More text of the reply; `sink` is told what is certain by now. How the text is
+        /// cut does not matter. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_reply_parser_feed(
+            ReplyParserHandle parser, IntPtr text, CReplyFn sink, IntPtr user
+        );
+
+        /// <summary>No more text comes: tells what was held back. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_reply_parser_finish(
+            ReplyParserHandle parser, CReplyFn sink, IntPtr user
+        );
+
+        /// <summary>What is wrong with a call (no such tool, a field that its schema forbids); "":
+        /// nothing. `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_reply_parser_problem(
+            ReplyParserHandle parser, int call, out IntPtr @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_reply_parser_free(IntPtr parser);
+
+        /// <summary>Vectors float32 [count, dimensions], in the order of the texts; what stands
+        /// beside a text does not change its bits. `*out` is transferred. Errors: not_found (no
+        /// tokenizer, no such prompt), out_of_range (a text too long with no_truncate),
+        /// cancelled.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_embed(
+            ModelHandle model, IntPtr texts, long count, ref CEmbedOptions options, out ArrayHandle
+            @out
+        );
+
+        /// <summary>Writes `count` entries to `out`, best first; of equal ones the first. Texts are
+        /// borrowed. Errors: unsupported (a model whose head is not one score), those of
+        /// loom_model_embed().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_rerank(
+            ModelHandle model, IntPtr query, IntPtr documents, long count, ref CRerankOptions
+            options, IntPtr @out
+        );
+
+        /// <summary>Takes all memory that the texts need. `*out` is transferred. Errors:
+        /// invalid_argument, out_of_memory.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_batch(
+            ModelHandle model, ref CBatchOptions options, out BatchHandle @out
+        );
+
+        /// <summary>A text in a sequence that has none; its prompt goes on from where the sequence
+        /// is. Nothing is computed yet. The callbacks of `options` are called by loom_batch_step().
+        /// Errors: invalid_argument, out_of_range. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_start(
+            BatchHandle batch, long sequence, IntPtr prompt, long count, ref CGenerateOptions
+            options
+        );
+
+        /// <summary>One pass, in which every text that runs reads its last token, or a part of its
+        /// prompt. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_step(BatchHandle batch);
+
+        /// <summary>How many texts have not ended. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_running(BatchHandle batch, out long @out);
+
+        /// <summary>1: the sequence has a text that has not ended. Errors: out_of_range. One thread
+        /// at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_is_running(
+            BatchHandle batch, long sequence, out int @out
+        );
+
+        /// <summary>Ends a text with LOOM_STOP_CANCELLED. Errors: out_of_range. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_cancel(BatchHandle batch, long sequence);
+
+        /// <summary>The text of a sequence that has ended, and no more a text in it. `*out` is
+        /// transferred. Errors: the one that ended it, invalid_argument (none, or one that runs).
+        /// One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_take(
+            BatchHandle batch, long sequence, out GenerationHandle @out
+        );
+
+        /// <summary>Forgets what a sequence without a text has read from `position` on. Errors:
+        /// out_of_range. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_rewind(
+            BatchHandle batch, long sequence, long position
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_batch_free(IntPtr batch);
     }
 }

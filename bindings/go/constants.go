@@ -520,3 +520,66 @@ func (v Stop) String() string {
 	}
 	return strconv.Itoa(int(v))
 }
+
+// ReplyKind: What a piece of a reply is.
+type ReplyKind int32
+
+const (
+	ReplyKindText      ReplyKind = 0
+	ReplyKindReasoning ReplyKind = 1
+	// a call begins; the text is the function's name
+	ReplyKindCall ReplyKind = 2
+	// more of the JSON text of its arguments
+	ReplyKindArguments ReplyKind = 3
+)
+
+var replyKindNames = []string{
+	"text",
+	"reasoning",
+	"call",
+	"arguments",
+}
+
+// String is the name of the value, or its number where a newer library gave it.
+func (v ReplyKind) String() string {
+	if v >= 0 && int(v) < len(replyKindNames) {
+		return replyKindNames[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Pooling: How the states of the tokens of a text become one vector. MODEL: as the model's files
+// say.
+type Pooling int32
+
+const (
+	PoolingModel Pooling = 0
+	PoolingMean  Pooling = 1
+	// the first
+	PoolingCls  Pooling = 2
+	PoolingLast Pooling = 3
+	// the largest of each value
+	PoolingMax Pooling = 4
+	// by place
+	PoolingWeightedMean Pooling = 5
+	// their sum over the root of their number
+	PoolingMeanSqrtLen Pooling = 6
+)
+
+var poolingNames = []string{
+	"model",
+	"mean",
+	"cls",
+	"last",
+	"max",
+	"weighted_mean",
+	"mean_sqrt_len",
+}
+
+// String is the name of the value, or its number where a newer library gave it.
+func (v Pooling) String() string {
+	if v >= 0 && int(v) < len(poolingNames) {
+		return poolingNames[v]
+	}
+	return strconv.Itoa(int(v))
+}

@@ -18,7 +18,36 @@ SamplerOptions sampler_options(const loom_generate_options& from) {
   to.repetition_penalty = non_zero(from.repetition_penalty, to.repetition_penalty);
   if (from.has_repetition_window != 0) to.repetition_window = from.repetition_window;
   to.seed = from.seed;
+  to.frequency_penalty = from.frequency_penalty;
+  to.presence_penalty = from.presence_penalty;
+  to.no_repeat_ngram = from.no_repeat_ngram;
+  to.dry.multiplier = from.dry_multiplier;
+  to.dry.base = non_zero(from.dry_base, to.dry.base);
+  to.dry.allowed_length = non_zero(from.dry_allowed_length, to.dry.allowed_length);
+  to.dry.window = from.dry_window;
+  to.typical_p = non_zero(from.typical_p, to.typical_p);
+  to.top_n_sigma = from.top_n_sigma;
+  to.xtc_probability = from.xtc_probability;
+  to.xtc_threshold = non_zero(from.xtc_threshold, to.xtc_threshold);
+  to.dynamic_range = from.dynamic_range;
+  to.dynamic_exponent = non_zero(from.dynamic_exponent, to.dynamic_exponent);
+  to.mirostat = from.mirostat;
+  to.mirostat_tau = non_zero(from.mirostat_tau, to.mirostat_tau);
+  to.mirostat_eta = non_zero(from.mirostat_eta, to.mirostat_eta);
   return to;
+}
+
+// The lists of the sampler.
+Status read_lists(const loom_generate_options& from, SamplerOptions& to) {
+  LOOM_ASSIGN(to.dry.breakers, texts_of(from.dry_breakers, from.dry_breaker_count, "dry_breakers"));
+  LOOM_ASSIGN(const auto biases, list_of(from.logit_bias, from.logit_bias_count, "logit_bias"));
+  for (const loom_token_bias& bias : biases) to.logit_bias.push_back({bias.id, bias.bias});
+  LOOM_ASSIGN(const auto banned,
+              list_of(from.banned_tokens, from.banned_token_count, "banned_tokens"));
+  to.banned_tokens.assign(banned.begin(), banned.end());
+  LOOM_ASSIGN(to.banned_strings,
+              texts_of(from.banned_strings, from.banned_string_count, "banned_strings"));
+  return {};
 }
 
 // Tells the caller of each token. The text of a token is a part of a longer one, so it is copied to
@@ -41,21 +70,25 @@ std::function<bool(const Token&)> token_sink(const loom_generate_options& from) 
   };
 }
 
-Result<GenerateOptions> generate_options(const loom_generate_options* given) {
+}  // namespace
+
+Result<loom::GenerateOptions> loom::capi::generate_options(const loom_generate_options* given) {
   LOOM_ASSIGN(const loom_generate_options from, options_of(given, "loom_generate_options"));
   GenerateOptions to;
   to.max_tokens = non_zero(from.max_tokens, to.max_tokens);
   to.sampler = sampler_options(from);
-  LOOM_ASSIGN(const auto stops, list_of(from.stop, from.stop_count, "stop"));
-  for (const char* stop : stops) {
-    LOOM_ASSIGN(std::string text, text_of(stop, "stop"));
-    to.stop.push_back(std::move(text));
-  }
+  LOOM_TRY(read_lists(from, to.sampler));
+  LOOM_ASSIGN(to.stop, texts_of(from.stop, from.stop_count, "stop"));
   LOOM_ASSIGN(const auto ends, list_of(from.eos_ids, from.eos_count, "eos_ids"));
   to.eos_ids.assign(ends.begin(), ends.end());
   to.ignore_eos = from.ignore_eos != 0;
   to.logprobs = from.logprobs != 0;
   to.top_logprobs = from.top_logprobs;
+  to.special_text = from.special_text != 0;
+  to.grammar = text_or(from.grammar, "");
+  to.json_schema = text_or(from.json_schema, "");
+  to.lookup = from.lookup != 0;
+  to.guesses = non_zero(from.guesses, to.guesses);
   if (from.on_token != nullptr) to.on_token = token_sink(from);
   if (from.on_prefill != nullptr) {
     to.prefill_progress = [from](int64_t done, int64_t total) {
@@ -64,6 +97,8 @@ Result<GenerateOptions> generate_options(const loom_generate_options* given) {
   }
   return to;
 }
+
+namespace {
 
 Status give_generation(loom_generation** out, Result<Generation> made) {
   if (!made.ok()) return made.error();
@@ -181,6 +216,22 @@ loom_status loom_model_session_rewind(loom_model_session* session, int64_t posit
   });
 }
 
+loom_status loom_model_session_save_state(const loom_model_session* session, const char* path) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const ModelSession* object, object_of(session));
+    LOOM_ASSIGN(const std::string to, text_of(path, "path"));
+    return object->save_state(to);
+  });
+}
+
+loom_status loom_model_session_load_state(loom_model_session* session, const char* path) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(ModelSession * object, object_of(session));
+    LOOM_ASSIGN(const std::string from, text_of(path, "path"));
+    return object->load_state(from);
+  });
+}
+
 void loom_model_session_free(loom_model_session* session) {
   free_handle(session);
 }
@@ -232,6 +283,8 @@ loom_status loom_generation_get_info(const loom_generation* generation, loom_gen
     info.decode_steps = object->decode_steps;
     info.prefill_seconds = object->prefill_seconds;
     info.decode_seconds = object->decode_seconds;
+    info.guessed = object->guessed;
+    info.accepted = object->accepted;
     return give_report(out, info, "loom_generation_info");
   });
 }

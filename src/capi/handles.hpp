@@ -24,7 +24,9 @@ enum class Kind : uint8_t {
   model,
   model_session,
   generation,
-  tokenizer
+  tokenizer,
+  reply_parser,
+  batch
 };
 
 // The kind and the object behind an opaque type.
@@ -47,6 +49,8 @@ LOOM_HANDLE(loom_model, model, Model)
 LOOM_HANDLE(loom_model_session, model_session, ModelSession)
 LOOM_HANDLE(loom_generation, generation, Generation)
 LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
+LOOM_HANDLE(loom_reply_parser, reply_parser, ReplyParser)
+LOOM_HANDLE(loom_batch, batch, Batch)
 #undef LOOM_HANDLE
 
 // The value of a new handle; 0 where there are too many. May throw std::bad_alloc.

@@ -57,6 +57,9 @@ Result<Conversation> conversation_of(const loom_chat_turn* turns, int64_t count,
   LOOM_ASSIGN(const loom_chat_options from, options_of(options, "loom_chat_options"));
   made.options.reply = from.no_reply == 0;
   made.options.date = text_or(from.date, "");
+  made.options.tools = text_or(from.tools, "");
+  made.options.documents = text_or(from.documents, "");
+  made.options.variables = text_or(from.variables, "");
   return made;
 }
 
@@ -171,6 +174,9 @@ loom_status loom_model_start(const loom_model* model, const loom_model_session_o
     how.context = from.context;
     how.chunk = non_zero(from.chunk, how.chunk);
     LOOM_ASSIGN(how.activations, enum_of<Activations>(from.activations, 3, "activations"));
+    if (from.has_cache_type != 0) {
+      LOOM_ASSIGN(how.cache_type, dtype_of(from.cache_type));
+    }
     LOOM_ASSIGN(ModelSession session, object->session(how));
     return give(out, std::move(session));
   });

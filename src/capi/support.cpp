@@ -127,6 +127,16 @@ Result<std::string> text_of(const char* text, const char* name) {
   return std::string(text);
 }
 
+Result<std::vector<std::string>> texts_of(const char* const* texts, int64_t count,
+                                          const char* name) {
+  LOOM_ASSIGN(const auto given, list_of(texts, count, name));
+  std::vector<std::string> out;
+  for (const char* text : given) {
+    LOOM_ASSIGN(out.emplace_back(), text_of(text, name));
+  }
+  return out;
+}
+
 Result<DType> dtype_of(loom_dtype dtype) {
   static const auto kCount = static_cast<int32_t>(dtype_names().size());
   return enum_of<DType>(dtype, kCount, "dtype");

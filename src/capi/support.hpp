@@ -92,6 +92,9 @@ Result<std::string> text_of(const char* text, const char* name);
 inline std::string text_or(const char* text, std::string_view otherwise) {
   return std::string(text == nullptr ? otherwise : std::string_view(text));
 }
+// Texts of the caller. Errors: invalid_argument (null, or one of them is).
+Result<std::vector<std::string>> texts_of(const char* const* texts, int64_t count,
+                                          const char* name);
 // A list of the caller. Errors: invalid_argument (null, or less than none).
 template <class T>
 Result<std::span<const T>> list_of(const T* values, int64_t count, const char* name) {
@@ -120,6 +123,7 @@ Result<E> enum_of(int32_t value, int32_t count, const char* name) {
 }
 // The memory of the caller as a Tensor that borrows it.
 Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name);
+Result<GenerateOptions> generate_options(const loom_generate_options* given);
 // The engine of a handle, or the shared one.
 Result<Engine> engine_of(const loom_engine* engine);
 

@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 107,
+      1, 126,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -114,6 +114,25 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_generation_logprobs,
       &loom_generation_get_info,
       &loom_generation_free,
+      &loom_model_session_save_state,
+      &loom_model_session_load_state,
+      &loom_model_tool_format,
+      &loom_model_reply_parser,
+      &loom_reply_parser_feed,
+      &loom_reply_parser_finish,
+      &loom_reply_parser_problem,
+      &loom_reply_parser_free,
+      &loom_model_embed,
+      &loom_model_rerank,
+      &loom_model_batch,
+      &loom_batch_start,
+      &loom_batch_step,
+      &loom_batch_running,
+      &loom_batch_is_running,
+      &loom_batch_cancel,
+      &loom_batch_take,
+      &loom_batch_rewind,
+      &loom_batch_free,
   };
   return version == kApi.abi ? &kApi : nullptr;
 }

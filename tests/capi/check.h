@@ -51,6 +51,7 @@ void test_misuse(void);
 void test_cycles(void);
 void test_threads(void);
 void test_memory(void);
+void test_writing(void);
 void test_bits(void);
 
 #endif

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
                 {"cycles", test_cycles},
                 {"threads", test_threads},
                 {"memory", test_memory},
+                {"writing", test_writing},
                 {"bits", test_bits}};
   int found = 0;
   CHECK(loom_layout_holds == 1);
@@ -50,7 +51,7 @@ int main(int argc, char** argv) {
     kTests[i].run();
   }
   if (!found) {
-    printf("usage: %s networks|training|models|misuse|cycles|threads|memory|bits\n", argv[0]);
+    printf("usage: %s networks|training|models|misuse|cycles|threads|memory|writing|bits\n", argv[0]);
     return 2;
   }
   printf("%s: %d failed\n", argv[1], failures);

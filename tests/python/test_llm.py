@@ -1,5 +1,6 @@
 """Stories from Python."""
 
+import tempfile
 import threading
 import unittest
 
@@ -35,6 +36,65 @@ class Stories(unittest.TestCase):
         del token
         self.assertEqual(threading.active_count(), before)
         self.assertTrue(self.llm.generate(PROMPT, max_tokens=20).startswith(BEGINNING))
+
+    def test_every_option_of_the_sampler_arrives(self):
+        how = {"max_tokens": 60, "temperature": 1.2, "seed": 5}
+        plain = self.llm.generate("One day", **how)
+        cases = [{"frequency_penalty": 1.5}, {"presence_penalty": 1.5}, {"no_repeat_ngram": 2},
+                 {"typical_p": 0.3}, {"top_n_sigma": 0.5}, {"mirostat": 2}, {"dynamic_range": 1.0},
+                 {"banned_strings": ["the"]}, {"xtc_probability": 1.0},
+                 {"dry_multiplier": 5.0, "dry_allowed_length": 1}]  # fmt: skip
+        for case in cases:
+            with self.subTest(case):
+                self.assertNotEqual(self.llm.generate("One day", **how, **case), plain)
+        first = plain.token_ids[0]
+        banned = self.llm.generate("One day", **how, banned_tokens=[first])
+        self.assertNotIn(first, banned.token_ids)
+        biased = self.llm.generate("One day", **how, logit_bias={first: -100.0})
+        self.assertEqual(banned, biased)
+        guessed = self.llm.generate("One day", **how, lookup=True, guesses=3)
+        self.assertEqual(guessed, plain)
+        with self.assertRaisesRegex(TypeError, "'temprature' is no option"):
+            self.llm.generate("One day", temprature=1)
+
+    def test_texts_are_held_to_grammars_and_schemas(self):
+        said = self.llm.generate("Is it?", grammar='root ::= " yes" | " no"')
+        self.assertIn(said, (" yes", " no"))
+        self.assertEqual(said.stop, "eos")
+        schema = {"enum": ["red", "blue"]}
+        self.assertIn(self.llm.generate("A: ", json_schema=schema), ('"red"', '"blue"'))
+        with self.assertRaises(loom.InvalidArgumentError):
+            self.llm.generate("A: ", grammar="root ::= missing")
+
+    def test_a_batch_writes_what_each_text_is_alone(self):
+        prompts = [PROMPT, "The little fox", "One day", "A boy", "Mum said"]
+        how = {"max_tokens": 15, "temperature": 0.8, "seed": 2}
+        made = self.llm.generate_batch(prompts, sequences=2, **how)
+        self.assertEqual(made, [self.llm.generate(prompt, **how) for prompt in prompts])
+        self.assertEqual(made[0].stop, "length")
+
+    def test_a_text_goes_on_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.llm.generate(PROMPT, max_tokens=5)
+            self.llm.save_state(folder + "/read.state")
+            goes_on = self.llm.continue_(" and then", max_tokens=12)
+            self.llm.generate("something else", max_tokens=3)
+            self.llm.load_state(folder + "/read.state")
+            self.assertEqual(self.llm.continue_(" and then", max_tokens=12), goes_on)
+            with self.assertRaises(loom.NotFoundError):
+                self.llm.load_state(folder + "/nothing")
+
+    def test_vectors_replies_and_tools(self):
+        two = self.llm.embed(["a cat", "the sun is up"], pooling="mean")
+        self.assertEqual(two.shape[0], 2)
+        np.testing.assert_allclose(np.linalg.norm(two, axis=1), 1, rtol=1e-5)
+        self.assertTrue((self.llm.embed("a cat", pooling="mean") == two[0]).all())
+        with self.assertRaises(loom.UnsupportedError):
+            self.llm.rerank("cat", ["a cat"])
+        made = self.llm.chat("Hello", max_tokens=8)
+        self.assertEqual(made.reply.text.strip(), made.strip())
+        self.assertEqual((made.reply.reasoning, made.reply.calls), ("", []))
+        self.assertIsInstance(self.llm.tool_format, str)
 
     def test_calls_stand_alone(self):
         first = self.llm.generate(PROMPT, max_tokens=20)

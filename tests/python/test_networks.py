@@ -318,6 +318,8 @@ class Arrays(unittest.TestCase):
         self.assertEqual(array.tolist()[0][0], 7)
         again = np.from_dlpack(array)
         self.assertTrue(np.shares_memory(again, x))
+        if np.lib.NumpyVersion(np.__version__) < "2.1.0":  # it knows DLPack as read-only alone
+            return
         self.assertTrue(again.flags.writeable)
         del array, x
         self.assertEqual(again[0, 0], 7)

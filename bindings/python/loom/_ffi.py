@@ -128,6 +128,16 @@ SCHEDULE = {
 CLIP = {"none": 0, "norm": 1, "layer": 2, "value": 3}
 NORMALIZE = {"as_trained": 0, "none": 1, "standard": 2, "range": 3}
 STOP = {"eos": 0, "string": 1, "length": 2, "context": 3, "cancelled": 4}
+REPLY_KIND = {"text": 0, "reasoning": 1, "call": 2, "arguments": 3}
+POOLING = {
+    "model": 0,
+    "mean": 1,
+    "cls": 2,
+    "last": 3,
+    "max": 4,
+    "weighted_mean": 5,
+    "mean_sqrt_len": 6,
+}
 
 
 class loom_tensor(Structure):
@@ -529,6 +539,9 @@ class loom_chat_options(Structure):
         ("struct_size", c_uint32),
         ("no_reply", c_int32),
         ("date", c_char_p),
+        ("tools", c_char_p),
+        ("documents", c_char_p),
+        ("variables", c_char_p),
     ]
 
 
@@ -540,6 +553,8 @@ class loom_model_session_options(Structure):
         ("context", c_int64),
         ("chunk", c_int64),
         ("activations", c_int32),
+        ("has_cache_type", c_int32),
+        ("cache_type", c_int32),
     ]
 
 
@@ -563,6 +578,15 @@ class loom_token(Structure):
         ("logprob", c_float),
         ("top_count", c_int32),
         ("top", POINTER(loom_token_choice)),
+    ]
+
+
+class loom_token_bias(Structure):
+    """The layout is frozen."""
+
+    _fields_ = [
+        ("id", c_int32),
+        ("bias", c_float),
     ]
 
 
@@ -596,6 +620,35 @@ class loom_generate_options(Structure):
         ("on_token", loom_token_fn),
         ("on_prefill", loom_progress_fn),
         ("user", c_void_p),
+        ("frequency_penalty", c_float),
+        ("presence_penalty", c_float),
+        ("no_repeat_ngram", c_int64),
+        ("dry_multiplier", c_float),
+        ("dry_base", c_float),
+        ("dry_allowed_length", c_int64),
+        ("dry_window", c_int64),
+        ("dry_breakers", POINTER(c_char_p)),
+        ("dry_breaker_count", c_int32),
+        ("typical_p", c_float),
+        ("top_n_sigma", c_float),
+        ("xtc_probability", c_float),
+        ("xtc_threshold", c_float),
+        ("dynamic_range", c_float),
+        ("dynamic_exponent", c_float),
+        ("mirostat", c_int64),
+        ("mirostat_tau", c_float),
+        ("mirostat_eta", c_float),
+        ("logit_bias", POINTER(loom_token_bias)),
+        ("banned_tokens", POINTER(c_int32)),
+        ("banned_strings", POINTER(c_char_p)),
+        ("logit_bias_count", c_int32),
+        ("banned_token_count", c_int32),
+        ("banned_string_count", c_int32),
+        ("special_text", c_int32),
+        ("grammar", c_char_p),
+        ("json_schema", c_char_p),
+        ("lookup", c_int32),
+        ("guesses", c_int64),
     ]
 
 
@@ -611,6 +664,65 @@ class loom_generation_info(Structure):
         ("decode_steps", c_int64),
         ("prefill_seconds", c_double),
         ("decode_seconds", c_double),
+        ("guessed", c_int64),
+        ("accepted", c_int64),
+    ]
+
+
+loom_reply_fn = CFUNCTYPE(c_int32, c_void_p, c_int32, c_char_p, c_int32)
+
+
+class loom_embed_options(Structure):
+    """Texts are borrowed during the call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("pooling", c_int32),
+        ("has_normalize", c_int32),
+        ("normalize", c_int32),
+        ("no_truncate", c_int32),
+        ("prompt_name", c_char_p),
+        ("prompt", c_char_p),
+        ("max_tokens", c_int64),
+        ("dimensions", c_int64),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
+    ]
+
+
+class loom_rerank_options(Structure):
+    """How documents are read."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("max_tokens", c_int64),
+        ("no_truncate", c_int32),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
+    ]
+
+
+class loom_ranked(Structure):
+    """The layout is frozen."""
+
+    _fields_ = [
+        ("index", c_int64),
+        ("logit", c_float),
+        ("score", c_float),
+        ("tokens", c_int64),
+    ]
+
+
+class loom_batch_options(Structure):
+    """What texts of a batch take."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("sequences", c_int64),
+        ("context", c_int64),
+        ("chunk", c_int64),
+        ("has_cache_type", c_int32),
+        ("cache_type", c_int32),
     ]
 
 
@@ -722,6 +834,25 @@ SIGNATURES = {
     "loom_generation_logprobs": (c_int32, [c_void_p, POINTER(POINTER(c_float)), POINTER(c_int64)]),
     "loom_generation_get_info": (c_int32, [c_void_p, POINTER(loom_generation_info)]),
     "loom_generation_free": (None, [c_void_p]),
+    "loom_model_session_save_state": (c_int32, [c_void_p, c_char_p]),
+    "loom_model_session_load_state": (c_int32, [c_void_p, c_char_p]),
+    "loom_model_tool_format": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_model_reply_parser": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
+    "loom_reply_parser_feed": (c_int32, [c_void_p, c_char_p, loom_reply_fn, c_void_p]),
+    "loom_reply_parser_finish": (c_int32, [c_void_p, loom_reply_fn, c_void_p]),
+    "loom_reply_parser_problem": (c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),
+    "loom_reply_parser_free": (None, [c_void_p]),
+    "loom_model_embed": (c_int32, [c_void_p, POINTER(c_char_p), c_int64, POINTER(loom_embed_options), POINTER(c_void_p)]),
+    "loom_model_rerank": (c_int32, [c_void_p, c_char_p, POINTER(c_char_p), c_int64, POINTER(loom_rerank_options), POINTER(loom_ranked)]),
+    "loom_model_batch": (c_int32, [c_void_p, POINTER(loom_batch_options), POINTER(c_void_p)]),
+    "loom_batch_start": (c_int32, [c_void_p, c_int64, POINTER(c_int32), c_int64, POINTER(loom_generate_options)]),
+    "loom_batch_step": (c_int32, [c_void_p]),
+    "loom_batch_running": (c_int32, [c_void_p, POINTER(c_int64)]),
+    "loom_batch_is_running": (c_int32, [c_void_p, c_int64, POINTER(c_int32)]),
+    "loom_batch_cancel": (c_int32, [c_void_p, c_int64]),
+    "loom_batch_take": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_batch_rewind": (c_int32, [c_void_p, c_int64, c_int64]),
+    "loom_batch_free": (None, [c_void_p]),
 }
 
 

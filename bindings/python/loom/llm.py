@@ -1,9 +1,22 @@
 """LLM: a language model that writes, a token at a time if that is asked for."""
 
 import ctypes
+import json
 import queue
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from . import _ffi
 from ._library import (
@@ -20,7 +33,9 @@ from ._library import (
     sized,
     text_from,
 )
-from .arrays import dtype_name, dtype_number, numpy_module
+from ._replies import Batch, Reply, read_reply
+from ._sampling import c_texts, generate_options
+from .arrays import dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Path
 
@@ -47,6 +62,7 @@ class Generation(str):
     prompt_tokens: int
     prefill_seconds: float
     decode_seconds: float
+    reply: "Optional[Reply]" = None  # of LLM.chat()
 
 
 class Tokenizer(Handle):
@@ -108,6 +124,14 @@ class Tokenizer(Handle):
 
     def __repr__(self) -> str:
         return "<loom.Tokenizer, closed>" if self.closed else f"<loom.Tokenizer {self.vocab_size}>"
+
+
+class Ranked(NamedTuple):
+    """A document of LLM.rerank()."""
+
+    document: int  # its index
+    score: float  # 0 to 1
+    logit: float
 
 
 class _Session(Handle):
@@ -235,25 +259,55 @@ class LLM(Handle):
         )
 
     def render_chat(
-        self, turns: Sequence[Turn], *, reply: bool = True, date: Optional[str] = None
+        self,
+        turns: Sequence[Turn],
+        *,
+        reply: bool = True,
+        date: Optional[str] = None,
+        tools: Any = None,
+        documents: Any = None,
+        variables: Any = None,
     ) -> str:
-        """The conversation as the model's chat template writes it."""
-        return text_from(lib.loom_model_render_chat, self.handle, *self._talk(turns, reply, date))
+        """The conversation as the model's chat template writes it. tools, documents: lists of plain
+        data, as OpenAI has tools; variables: a dict that the template sees too."""
+        more = (tools, documents, variables)
+        return text_from(
+            lib.loom_model_render_chat, self.handle, *self._talk(turns, reply, date, *more)
+        )
 
     def tokenize_chat(
-        self, turns: Sequence[Turn], *, reply: bool = True, date: Optional[str] = None
+        self,
+        turns: Sequence[Turn],
+        *,
+        reply: bool = True,
+        date: Optional[str] = None,
+        tools: Any = None,
+        documents: Any = None,
+        variables: Any = None,
     ) -> List[int]:
+        """The ids of render_chat()."""
+        more = (tools, documents, variables)
         return _taken_ids(
-            lib.loom_model_tokenize_chat, self.handle, *self._talk(turns, reply, date)
+            lib.loom_model_tokenize_chat, self.handle, *self._talk(turns, reply, date, *more)
         )
 
     @staticmethod
-    def _talk(turns: Sequence[Turn], reply: bool, date: Optional[str]) -> Tuple[Any, ...]:
+    def _talk(
+        turns: Sequence[Turn], reply: bool, date: Optional[str], *more: Any
+    ) -> Tuple[Any, ...]:
         rows = []
         for turn in turns:
             pair = (turn["role"], turn["content"]) if isinstance(turn, Mapping) else turn
             rows.append(_ffi.loom_chat_turn(encoded(pair[0]), encoded(pair[1])))
-        options = sized(_ffi.loom_chat_options, no_reply=not reply, date=encoded(date))
+        tools, documents, variables = [None if m is None else json.dumps(m) for m in more]
+        options = sized(
+            _ffi.loom_chat_options,
+            no_reply=not reply,
+            date=encoded(date),
+            tools=encoded(tools),
+            documents=encoded(documents),
+            variables=encoded(variables),
+        )
         return (_ffi.loom_chat_turn * len(rows))(*rows), len(rows), ctypes.byref(options)
 
     # ---- writing ---------------------------------------------------------------------------------
@@ -277,8 +331,16 @@ class LLM(Handle):
         top_logprobs: int = 0,
         on_token: Optional[Callable[[Token], Any]] = None,
         on_prefill: Optional[Callable[[int, int], Any]] = None,
+        rewind: bool = True,
+        **more: Any,
     ) -> Generation:
         """New text after `prompt`, a text or tokens. temperature 0: always the likeliest token.
+
+        more: frequency_penalty, presence_penalty, no_repeat_ngram, dry_multiplier, dry_base,
+        dry_allowed_length, dry_window, dry_breakers, typical_p, top_n_sigma, xtc_probability,
+        xtc_threshold, dynamic_range, dynamic_exponent, mirostat, mirostat_tau, mirostat_eta,
+        logit_bias ({id: bias}), banned_tokens, banned_strings, special_text, lookup, guesses (see
+        docs/sampling.md); grammar (GBNF) or json_schema (a dict, or text): what the text may be.
 
         Equal arguments give equal text, on any machine. on_token(token) and on_prefill(done, total)
         end it by returning False.
@@ -287,13 +349,10 @@ class LLM(Handle):
                                    ("repetition_penalty", repetition_penalty, 1e-9)):  # fmt: skip
             if not value >= least:
                 raise ValueError(f"{name} is {value}, must be above 0")
-        texts = [stop] if isinstance(stop, str) else list(stop)
-        stops = (ctypes.c_char_p * len(texts))(*[encoded(text) for text in texts])
-        ends = _ids(eos_ids)
         callbacks = Callbacks()
         seen = None if on_token is None else lambda t: on_token(_token(t, logprobs))
-        options = sized(
-            _ffi.loom_generate_options,
+        options = generate_options(
+            more,
             max_tokens=max_tokens,
             temperature=temperature,
             top_p=top_p,
@@ -304,22 +363,23 @@ class LLM(Handle):
             repetition_window=repetition_window,
             ignore_eos=ignore_eos,
             seed=seed,
-            stop=ctypes.cast(stops, ctypes.POINTER(ctypes.c_char_p)),
-            stop_count=len(texts),
-            eos_ids=ctypes.cast(ends, ctypes.POINTER(ctypes.c_int32)),
-            eos_count=len(eos_ids),
+            stop=[stop] if isinstance(stop, str) else list(stop),
+            eos_ids=eos_ids,
             logprobs=logprobs,
             top_logprobs=top_logprobs,
             on_token=callbacks.wrap(_ffi.loom_token_fn, seen),
             on_prefill=callbacks.wrap(_ffi.loom_progress_fn, on_prefill),
         )
-        return self._run(prompt, options, callbacks)
+        return self._run(prompt, options, callbacks, rewind)
 
-    def _run(self, prompt: Prompt, options: Any, callbacks: Callbacks) -> Generation:
+    def _run(
+        self, prompt: Prompt, options: Any, callbacks: Callbacks, rewind: bool
+    ) -> Generation:
         out = ctypes.c_void_p()
         with self._lock:
             session = self._session.handle
-            check(lib.loom_model_session_rewind(session, 0))
+            if rewind:
+                check(lib.loom_model_session_rewind(session, 0))
             if isinstance(prompt, str):
                 code = lib.loom_model_session_generate(
                     session, encoded(prompt), ctypes.byref(options), ctypes.byref(out)
@@ -379,12 +439,118 @@ class LLM(Handle):
             worker.join()
 
     def chat(
-        self, turns: Union[str, Sequence[Turn]], *, date: Optional[str] = None, **options: Any
+        self,
+        turns: Union[str, Sequence[Turn]],
+        *,
+        date: Optional[str] = None,
+        tools: Any = None,
+        documents: Any = None,
+        variables: Any = None,
+        **options: Any,
     ) -> Generation:
         """The assistant's next turn: turns are (role, content), or {"role", "content"}, or one
-        text of the user. The options are those of generate()."""
+        text of the user. The options are those of generate(), and of render_chat(). Its `reply` is
+        told apart into text, reasoning and calls of tools."""
         given: Sequence[Turn] = [("user", turns)] if isinstance(turns, str) else turns
-        return self.generate(self.tokenize_chat(given, date=date), **options)
+        seen = {"date": date, "tools": tools, "documents": documents, "variables": variables}
+        prompt = self.render_chat(given, **seen)
+        options.setdefault("special_text", tools is not None)
+        made = self.generate(self.tokenize_chat(given, **seen), **options)
+        made.reply = self.parse_reply(made, prompt=prompt, tools=tools)
+        return made
+
+    @property
+    def tool_format(self) -> str:
+        """How the model writes calls of tools; "": it knows none."""
+        return text_from(lib.loom_model_tool_format, self.handle)
+
+    def parse_reply(self, text: str, *, prompt: str = "", tools: Any = None) -> "Reply":
+        """A reply told apart. prompt: what render_chat() gave, for the same tools."""
+        words = encoded(None if tools is None else json.dumps(tools))
+        handle = handle_from(lib.loom_model_reply_parser, self.handle, encoded(prompt), words)
+        return read_reply(handle, text)
+
+    # ---- vectors ---------------------------------------------------------------------------------
+
+    def embed(
+        self,
+        texts: Union[str, Sequence[str]],
+        *,
+        pooling: str = "model",
+        normalize: Optional[bool] = None,
+        prompt_name: Optional[str] = None,
+        prompt: Optional[str] = None,
+        max_tokens: int = 0,
+        truncate: bool = True,
+        dimensions: int = 0,
+        progress: Optional[Callable[[int, int], Any]] = None,
+    ) -> Any:
+        """Vectors float32 [texts, dimensions], of one text [dimensions]. pooling: "model", as its
+        files say, or "mean", "cls", "last", "max", "weighted_mean", "mean_sqrt_len"."""
+        callbacks = Callbacks()
+        options = sized(
+            _ffi.loom_embed_options,
+            pooling=number_of(_ffi.POOLING, pooling, "pooling"),
+            has_normalize=normalize is not None,
+            normalize=bool(normalize),
+            no_truncate=not truncate,
+            prompt_name=encoded(prompt_name),
+            prompt=encoded(prompt),
+            max_tokens=max_tokens,
+            dimensions=dimensions,
+            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
+        )
+        given = [texts] if isinstance(texts, str) else list(texts)
+        out = ctypes.c_void_p()
+        callbacks.check(
+            lib.loom_model_embed(
+                self.handle, c_texts(given), len(given), ctypes.byref(options), ctypes.byref(out)
+            )
+        )
+        made = result(out.value or 0)
+        return made[0] if isinstance(texts, str) and numpy_module() is not None else made
+
+    def rerank(
+        self, query: str, documents: Sequence[str], *, max_tokens: int = 0, truncate: bool = True
+    ) -> List[Ranked]:
+        """The documents by how well they answer the query, best first."""
+        options = sized(
+            _ffi.loom_rerank_options, max_tokens=max_tokens, no_truncate=not truncate
+        )
+        out = (_ffi.loom_ranked * max(1, len(documents)))()
+        given = c_texts(list(documents))
+        check(
+            lib.loom_model_rerank(
+                self.handle, encoded(query), given, len(documents), ctypes.byref(options), out
+            )
+        )
+        return [Ranked(r.index, r.score, r.logit) for r in out[: len(documents)]]
+
+    def generate_batch(
+        self, prompts: Sequence[Prompt], *, sequences: int = 4, **options: Any
+    ) -> List[Generation]:
+        """What generate() gives for each prompt, written together, so many at a time. The options
+        are those of generate(), but for callbacks."""
+        ids = [self.tokenize(p) if isinstance(p, str) else list(p) for p in prompts]
+        how = generate_options({}, **options)
+        with Batch(self, sequences) as batch:
+            return batch.write(ids, how)
+
+    # ---- what was read ---------------------------------------------------------------------------
+
+    def save_state(self, path: Path) -> None:
+        """What the last call has read, as a file: keys, values, logits."""
+        with self._lock:
+            check(lib.loom_model_session_save_state(self._session.handle, encoded(path)))
+
+    def load_state(self, path: Path) -> None:
+        """The reverse; continue_() goes on from there with the very bits."""
+        with self._lock:
+            check(lib.loom_model_session_load_state(self._session.handle, encoded(path)))
+
+    def continue_(self, text: Prompt = "", **options: Any) -> Generation:
+        """As generate(), but from where the last call, or load_state(), has read to."""
+        return self.generate(text, rewind=False, **options)
 
     def logits(
         self, prompt: Prompt, *, progress: Optional[Callable[[int, int], Any]] = None

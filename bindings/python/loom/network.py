@@ -170,6 +170,23 @@ class Network(Handle):
         finally:
             lib.loom_free(out)
 
+    def to_torch(self) -> Any:
+        """A torch.nn.Sequential in evaluation mode with the weights of now: of chains of Dense,
+        LayerNorm, Embedding, Softmax, Flatten and Dropout. UnsupportedError names another cell."""
+        from .bridge.give_back import to_torch
+
+        return to_torch(self, json.loads(self.json()))
+
+    def to_onnx(self, path: Path) -> None:
+        """save(), whatever the path ends in."""
+        with open(path, "wb") as file:
+            file.write(self.save_bytes("onnx"))
+
+    def to_safetensors(self, path: Path) -> None:
+        """The parameters by their names, whatever the path ends in."""
+        with open(path, "wb") as file:
+            file.write(self.save_bytes("safetensors"))
+
     def __reduce__(self) -> Any:
         return Network.load, (self.save_bytes(),)
 

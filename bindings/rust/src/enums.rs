@@ -598,3 +598,77 @@ impl Default for Stop {
         Self::Eos
     }
 }
+
+/// What a piece of a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum ReplyKind {
+    Text = 0,
+    Reasoning = 1,
+    /// a call begins; the text is the function's name
+    Call = 2,
+    /// more of the JSON text of its arguments
+    Arguments = 3,
+}
+
+impl ReplyKind {
+    /// None: a number of a newer library.
+    pub fn from_raw(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Text),
+            1 => Some(Self::Reasoning),
+            2 => Some(Self::Call),
+            3 => Some(Self::Arguments),
+            _ => None,
+        }
+    }
+}
+
+impl Default for ReplyKind {
+    /// What a zeroed option means.
+    fn default() -> Self {
+        Self::Text
+    }
+}
+
+/// How the states of the tokens of a text become one vector. MODEL: as the model's files say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum Pooling {
+    Model = 0,
+    Mean = 1,
+    /// the first
+    Cls = 2,
+    Last = 3,
+    /// the largest of each value
+    Max = 4,
+    /// by place
+    WeightedMean = 5,
+    /// their sum over the root of their number
+    MeanSqrtLen = 6,
+}
+
+impl Pooling {
+    /// None: a number of a newer library.
+    pub fn from_raw(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Model),
+            1 => Some(Self::Mean),
+            2 => Some(Self::Cls),
+            3 => Some(Self::Last),
+            4 => Some(Self::Max),
+            5 => Some(Self::WeightedMean),
+            6 => Some(Self::MeanSqrtLen),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Pooling {
+    /// What a zeroed option means.
+    fn default() -> Self {
+        Self::Model
+    }
+}

@@ -205,6 +205,29 @@ pub const LOOM_STOP_CONTEXT: loom_stop = 3;
 /// a callback said so
 pub const LOOM_STOP_CANCELLED: loom_stop = 4;
 
+/// What a piece of a reply is.
+pub type loom_reply_kind = i32;
+pub const LOOM_REPLY_TEXT: loom_reply_kind = 0;
+pub const LOOM_REPLY_REASONING: loom_reply_kind = 1;
+/// a call begins; the text is the function's name
+pub const LOOM_REPLY_CALL: loom_reply_kind = 2;
+/// more of the JSON text of its arguments
+pub const LOOM_REPLY_ARGUMENTS: loom_reply_kind = 3;
+
+/// How the states of the tokens of a text become one vector. MODEL: as the model's files say.
+pub type loom_pooling = i32;
+pub const LOOM_POOLING_MODEL: loom_pooling = 0;
+pub const LOOM_POOLING_MEAN: loom_pooling = 1;
+/// the first
+pub const LOOM_POOLING_CLS: loom_pooling = 2;
+pub const LOOM_POOLING_LAST: loom_pooling = 3;
+/// the largest of each value
+pub const LOOM_POOLING_MAX: loom_pooling = 4;
+/// by place
+pub const LOOM_POOLING_WEIGHTED_MEAN: loom_pooling = 5;
+/// their sum over the root of their number
+pub const LOOM_POOLING_MEAN_SQRT_LEN: loom_pooling = 6;
+
 #[repr(C)]
 pub struct loom_array {
     _private: [u8; 0],
@@ -257,6 +280,16 @@ pub struct loom_generation {
 
 #[repr(C)]
 pub struct loom_tokenizer {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_reply_parser {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_batch {
     _private: [u8; 0],
 }
 
@@ -1313,6 +1346,12 @@ pub struct loom_chat_options {
     pub no_reply: i32,
     /// the day that a template may tell, "2024-07-26"; null: today, in UTC
     pub date: *const c_char,
+    /// functions that the model may call, a JSON array as OpenAI has it; null: none
+    pub tools: *const c_char,
+    /// a JSON array that some templates quote; null: none
+    pub documents: *const c_char,
+    /// a JSON object that the template sees too; null: none
+    pub variables: *const c_char,
 }
 
 impl Default for loom_chat_options {
@@ -1326,10 +1365,13 @@ impl Default for loom_chat_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_chat_options>() == 16);
+    assert!(core::mem::size_of::<loom_chat_options>() == 40);
     assert!(core::mem::offset_of!(loom_chat_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_chat_options, no_reply) == 4);
     assert!(core::mem::offset_of!(loom_chat_options, date) == 8);
+    assert!(core::mem::offset_of!(loom_chat_options, tools) == 16);
+    assert!(core::mem::offset_of!(loom_chat_options, documents) == 24);
+    assert!(core::mem::offset_of!(loom_chat_options, variables) == 32);
 };
 
 /// What a conversation takes.
@@ -1342,6 +1384,10 @@ pub struct loom_model_session_options {
     /// tokens per forward pass of a prompt; changes speed, never bits; 0: 256
     pub chunk: i64,
     pub activations: loom_activations,
+    /// 1: `cache_type` counts
+    pub has_cache_type: i32,
+    /// of keys and values: float32, float16, bfloat16, q8_0; unset: float32
+    pub cache_type: loom_dtype,
 }
 
 impl Default for loom_model_session_options {
@@ -1355,11 +1401,13 @@ impl Default for loom_model_session_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_model_session_options>() == 32);
+    assert!(core::mem::size_of::<loom_model_session_options>() == 40);
     assert!(core::mem::offset_of!(loom_model_session_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_model_session_options, context) == 8);
     assert!(core::mem::offset_of!(loom_model_session_options, chunk) == 16);
     assert!(core::mem::offset_of!(loom_model_session_options, activations) == 24);
+    assert!(core::mem::offset_of!(loom_model_session_options, has_cache_type) == 28);
+    assert!(core::mem::offset_of!(loom_model_session_options, cache_type) == 32);
 };
 
 /// The layout is frozen.
@@ -1424,6 +1472,30 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_token, top) == 32);
 };
 
+/// The layout is frozen.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_token_bias {
+    pub id: i32,
+    /// added to the logit
+    pub bias: f32,
+}
+
+impl Default for loom_token_bias {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let made: Self = unsafe { core::mem::zeroed() };
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_token_bias>() == 8);
+    assert!(core::mem::offset_of!(loom_token_bias, id) == 0);
+    assert!(core::mem::offset_of!(loom_token_bias, bias) == 4);
+};
+
 /// After each token of the text. 0: go on; anything else ends generation with LOOM_STOP_CANCELLED.
 pub type loom_token_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, token: *const loom_token
@@ -1475,6 +1547,60 @@ pub struct loom_generate_options {
     pub on_prefill: loom_progress_fn,
     /// handed to both
     pub user: *mut c_void,
+    /// logits lose it for every time that the window has the token
+    pub frequency_penalty: f32,
+    /// and this once (OpenAI)
+    pub presence_penalty: f32,
+    /// no run of so many tokens comes twice; 0: off
+    pub no_repeat_ngram: i64,
+    /// penalty of what would go on with a repetition; 0: off
+    pub dry_multiplier: f32,
+    /// 0: 1.75
+    pub dry_base: f32,
+    /// 0: 2
+    pub dry_allowed_length: i64,
+    /// tokens to look back; 0: all
+    pub dry_window: i64,
+    /// texts no repetition reaches over, \[dry_breaker_count\]; null: the usual
+    pub dry_breakers: *const *const c_char,
+    pub dry_breaker_count: i32,
+    /// keep the share whose surprise is nearest to the entropy; 0: 1
+    pub typical_p: f32,
+    /// keep logits within n deviations of the largest; 0: off
+    pub top_n_sigma: f32,
+    /// of keeping only the least likely of those above the threshold
+    pub xtc_probability: f32,
+    /// 0: 0.1
+    pub xtc_threshold: f32,
+    /// of the temperature, by the entropy; 0: off
+    pub dynamic_range: f32,
+    /// 0: 1
+    pub dynamic_exponent: f32,
+    /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off
+    pub mirostat: i64,
+    /// bits; 0: 5
+    pub mirostat_tau: f32,
+    /// 0: 0.1
+    pub mirostat_eta: f32,
+    /// \[logit_bias_count\]
+    pub logit_bias: *const loom_token_bias,
+    /// never drawn, \[banned_token_count\]
+    pub banned_tokens: *const i32,
+    /// texts that are never spelled, \[banned_string_count\]
+    pub banned_strings: *const *const c_char,
+    pub logit_bias_count: i32,
+    pub banned_token_count: i32,
+    pub banned_string_count: i32,
+    /// 1: marks of a chat are text too, for loom_reply_parser
+    pub special_text: i32,
+    /// what the text may be, in GBNF; null: anything
+    pub grammar: *const c_char,
+    /// or a JSON schema of draft 2020-12; not both
+    pub json_schema: *const c_char,
+    /// 1: tokens are guessed from what followed before; the text stays the same
+    pub lookup: i32,
+    /// at a time, 1 to 64; 0: 8
+    pub guesses: i64,
 }
 
 impl Default for loom_generate_options {
@@ -1488,7 +1614,7 @@ impl Default for loom_generate_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_generate_options>() == 120);
+    assert!(core::mem::size_of::<loom_generate_options>() == 288);
     assert!(core::mem::offset_of!(loom_generate_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_generate_options, max_tokens) == 8);
     assert!(core::mem::offset_of!(loom_generate_options, temperature) == 16);
@@ -1509,6 +1635,35 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_generate_options, on_token) == 96);
     assert!(core::mem::offset_of!(loom_generate_options, on_prefill) == 104);
     assert!(core::mem::offset_of!(loom_generate_options, user) == 112);
+    assert!(core::mem::offset_of!(loom_generate_options, frequency_penalty) == 120);
+    assert!(core::mem::offset_of!(loom_generate_options, presence_penalty) == 124);
+    assert!(core::mem::offset_of!(loom_generate_options, no_repeat_ngram) == 128);
+    assert!(core::mem::offset_of!(loom_generate_options, dry_multiplier) == 136);
+    assert!(core::mem::offset_of!(loom_generate_options, dry_base) == 140);
+    assert!(core::mem::offset_of!(loom_generate_options, dry_allowed_length) == 144);
+    assert!(core::mem::offset_of!(loom_generate_options, dry_window) == 152);
+    assert!(core::mem::offset_of!(loom_generate_options, dry_breakers) == 160);
+    assert!(core::mem::offset_of!(loom_generate_options, dry_breaker_count) == 168);
+    assert!(core::mem::offset_of!(loom_generate_options, typical_p) == 172);
+    assert!(core::mem::offset_of!(loom_generate_options, top_n_sigma) == 176);
+    assert!(core::mem::offset_of!(loom_generate_options, xtc_probability) == 180);
+    assert!(core::mem::offset_of!(loom_generate_options, xtc_threshold) == 184);
+    assert!(core::mem::offset_of!(loom_generate_options, dynamic_range) == 188);
+    assert!(core::mem::offset_of!(loom_generate_options, dynamic_exponent) == 192);
+    assert!(core::mem::offset_of!(loom_generate_options, mirostat) == 200);
+    assert!(core::mem::offset_of!(loom_generate_options, mirostat_tau) == 208);
+    assert!(core::mem::offset_of!(loom_generate_options, mirostat_eta) == 212);
+    assert!(core::mem::offset_of!(loom_generate_options, logit_bias) == 216);
+    assert!(core::mem::offset_of!(loom_generate_options, banned_tokens) == 224);
+    assert!(core::mem::offset_of!(loom_generate_options, banned_strings) == 232);
+    assert!(core::mem::offset_of!(loom_generate_options, logit_bias_count) == 240);
+    assert!(core::mem::offset_of!(loom_generate_options, banned_token_count) == 244);
+    assert!(core::mem::offset_of!(loom_generate_options, banned_string_count) == 248);
+    assert!(core::mem::offset_of!(loom_generate_options, special_text) == 252);
+    assert!(core::mem::offset_of!(loom_generate_options, grammar) == 256);
+    assert!(core::mem::offset_of!(loom_generate_options, json_schema) == 264);
+    assert!(core::mem::offset_of!(loom_generate_options, lookup) == 272);
+    assert!(core::mem::offset_of!(loom_generate_options, guesses) == 280);
 };
 
 /// How it went.
@@ -1528,6 +1683,10 @@ pub struct loom_generation_info {
     pub prefill_seconds: f64,
     /// everything after it
     pub decode_seconds: f64,
+    /// tokens that were guessed, with options.lookup
+    pub guessed: i64,
+    /// of these, those that were drawn
+    pub accepted: i64,
 }
 
 impl Default for loom_generation_info {
@@ -1541,7 +1700,7 @@ impl Default for loom_generation_info {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_generation_info>() == 56);
+    assert!(core::mem::size_of::<loom_generation_info>() == 72);
     assert!(core::mem::offset_of!(loom_generation_info, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_generation_info, stop) == 4);
     assert!(core::mem::offset_of!(loom_generation_info, prompt_tokens) == 8);
@@ -1550,6 +1709,167 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_generation_info, decode_steps) == 32);
     assert!(core::mem::offset_of!(loom_generation_info, prefill_seconds) == 40);
     assert!(core::mem::offset_of!(loom_generation_info, decode_seconds) == 48);
+    assert!(core::mem::offset_of!(loom_generation_info, guessed) == 56);
+    assert!(core::mem::offset_of!(loom_generation_info, accepted) == 64);
+};
+
+/// A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go on;
+/// anything else ends the call with LOOM_CANCELLED.
+pub type loom_reply_fn = Option<unsafe extern "C" fn(
+    user: *mut c_void, kind: loom_reply_kind, text: *const c_char, call: i32
+) -> i32>;
+
+/// Texts are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_embed_options {
+    pub struct_size: u32,
+    pub pooling: loom_pooling,
+    /// 1: `normalize` counts; unset: as the model's files say, or else 1
+    pub has_normalize: i32,
+    /// 1: vectors of length 1
+    pub normalize: i32,
+    /// 1: a text too long is an error; else it loses its end
+    pub no_truncate: i32,
+    /// a prompt of the model by its name; null: its default one
+    pub prompt_name: *const c_char,
+    /// a prompt as text, in its place; null: none
+    pub prompt: *const c_char,
+    /// of a text; 0: what the model takes
+    pub max_tokens: i64,
+    /// the first so many values of each vector; 0: all
+    pub dimensions: i64,
+    /// texts done and in all; null: none
+    pub progress: loom_progress_fn,
+    /// handed to `progress`
+    pub user: *mut c_void,
+}
+
+impl Default for loom_embed_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_embed_options>() == 72);
+    assert!(core::mem::offset_of!(loom_embed_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_embed_options, pooling) == 4);
+    assert!(core::mem::offset_of!(loom_embed_options, has_normalize) == 8);
+    assert!(core::mem::offset_of!(loom_embed_options, normalize) == 12);
+    assert!(core::mem::offset_of!(loom_embed_options, no_truncate) == 16);
+    assert!(core::mem::offset_of!(loom_embed_options, prompt_name) == 24);
+    assert!(core::mem::offset_of!(loom_embed_options, prompt) == 32);
+    assert!(core::mem::offset_of!(loom_embed_options, max_tokens) == 40);
+    assert!(core::mem::offset_of!(loom_embed_options, dimensions) == 48);
+    assert!(core::mem::offset_of!(loom_embed_options, progress) == 56);
+    assert!(core::mem::offset_of!(loom_embed_options, user) == 64);
+};
+
+/// How documents are read.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_rerank_options {
+    pub struct_size: u32,
+    /// of query and document together; 0: what the model takes
+    pub max_tokens: i64,
+    /// 1: a pair too long is an error; else the longer text loses its end
+    pub no_truncate: i32,
+    /// documents done and in all; null: none
+    pub progress: loom_progress_fn,
+    /// handed to `progress`
+    pub user: *mut c_void,
+}
+
+impl Default for loom_rerank_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_rerank_options>() == 40);
+    assert!(core::mem::offset_of!(loom_rerank_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_rerank_options, max_tokens) == 8);
+    assert!(core::mem::offset_of!(loom_rerank_options, no_truncate) == 16);
+    assert!(core::mem::offset_of!(loom_rerank_options, progress) == 24);
+    assert!(core::mem::offset_of!(loom_rerank_options, user) == 32);
+};
+
+/// The layout is frozen.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_ranked {
+    /// of the document
+    pub index: i64,
+    /// what the model's head says
+    pub logit: f32,
+    /// 1 / (1 + exp(-logit))
+    pub score: f32,
+    /// of query and document, special ones included
+    pub tokens: i64,
+}
+
+impl Default for loom_ranked {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let made: Self = unsafe { core::mem::zeroed() };
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_ranked>() == 24);
+    assert!(core::mem::offset_of!(loom_ranked, index) == 0);
+    assert!(core::mem::offset_of!(loom_ranked, logit) == 8);
+    assert!(core::mem::offset_of!(loom_ranked, score) == 12);
+    assert!(core::mem::offset_of!(loom_ranked, tokens) == 16);
+};
+
+/// What texts of a batch take.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_batch_options {
+    pub struct_size: u32,
+    /// texts at the same time, at most 4096; 0: 4
+    pub sequences: i64,
+    /// positions of each; 0: the model's, at most 2048
+    pub context: i64,
+    /// tokens of prompts in a pass, of all together; 0: 256
+    pub chunk: i64,
+    /// 1: `cache_type` counts
+    pub has_cache_type: i32,
+    /// of keys and values; unset: float32
+    pub cache_type: loom_dtype,
+}
+
+impl Default for loom_batch_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_batch_options>() == 40);
+    assert!(core::mem::offset_of!(loom_batch_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_batch_options, sequences) == 8);
+    assert!(core::mem::offset_of!(loom_batch_options, context) == 16);
+    assert!(core::mem::offset_of!(loom_batch_options, chunk) == 24);
+    assert!(core::mem::offset_of!(loom_batch_options, has_cache_type) == 32);
+    assert!(core::mem::offset_of!(loom_batch_options, cache_type) == 36);
 };
 
 extern "C" {
@@ -2111,4 +2431,106 @@ extern "C" {
 
     /// Null is fine.
     pub fn loom_generation_free(generation: *mut loom_generation);
+
+    /// What the session has read, as a file: a session of the same model goes on from it with the
+    /// very bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
+    pub fn loom_model_session_save_state(
+        session: *const loom_model_session, path: *const c_char
+    ) -> loom_status;
+
+    /// The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file
+    /// (damaged, or of another model), out_of_range (more tokens than this context has room for).
+    /// One thread at a time.
+    pub fn loom_model_session_load_state(
+        session: *mut loom_model_session, path: *const c_char
+    ) -> loom_status;
+
+    /// How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
+    pub fn loom_model_tool_format(model: *const loom_model, out: *mut *mut c_char) -> loom_status;
+
+    /// Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
+    /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+    /// array of functions).
+    pub fn loom_model_reply_parser(
+        model: *const loom_model, prompt: *const c_char, tools: *const c_char, out: *mut *mut
+        loom_reply_parser
+    ) -> loom_status;
+
+    /// More text of the reply; `sink` is told what is certain by now. How the text is cut does not
+    /// matter. One thread at a time.
+    pub fn loom_reply_parser_feed(
+        parser: *mut loom_reply_parser, text: *const c_char, sink: loom_reply_fn, user: *mut c_void
+    ) -> loom_status;
+
+    /// No more text comes: tells what was held back. One thread at a time.
+    pub fn loom_reply_parser_finish(
+        parser: *mut loom_reply_parser, sink: loom_reply_fn, user: *mut c_void
+    ) -> loom_status;
+
+    /// What is wrong with a call (no such tool, a field that its schema forbids); "": nothing.
+    /// `*out` is transferred: loom_free(). Errors: out_of_range. One thread at a time.
+    pub fn loom_reply_parser_problem(
+        parser: *const loom_reply_parser, call: i32, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_reply_parser_free(parser: *mut loom_reply_parser);
+
+    /// Vectors float32 \[count, dimensions\], in the order of the texts; what stands beside a text
+    /// does not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such
+    /// prompt), out_of_range (a text too long with no_truncate), cancelled.
+    pub fn loom_model_embed(
+        model: *const loom_model, texts: *const *const c_char, count: i64, options: *const
+        loom_embed_options, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed.
+    /// Errors: unsupported (a model whose head is not one score), those of loom_model_embed().
+    pub fn loom_model_rerank(
+        model: *const loom_model, query: *const c_char, documents: *const *const c_char, count: i64,
+        options: *const loom_rerank_options, out: *mut loom_ranked
+    ) -> loom_status;
+
+    /// Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
+    /// out_of_memory.
+    pub fn loom_model_batch(
+        model: *const loom_model, options: *const loom_batch_options, out: *mut *mut loom_batch
+    ) -> loom_status;
+
+    /// A text in a sequence that has none; its prompt goes on from where the sequence is. Nothing
+    /// is computed yet. The callbacks of `options` are called by loom_batch_step(). Errors:
+    /// invalid_argument, out_of_range. One thread at a time.
+    pub fn loom_batch_start(
+        batch: *mut loom_batch, sequence: i64, prompt: *const i32, count: i64, options: *const
+        loom_generate_options
+    ) -> loom_status;
+
+    /// One pass, in which every text that runs reads its last token, or a part of its prompt. One
+    /// thread at a time.
+    pub fn loom_batch_step(batch: *mut loom_batch) -> loom_status;
+
+    /// How many texts have not ended. One thread at a time.
+    pub fn loom_batch_running(batch: *const loom_batch, out: *mut i64) -> loom_status;
+
+    /// 1: the sequence has a text that has not ended. Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_is_running(
+        batch: *const loom_batch, sequence: i64, out: *mut i32
+    ) -> loom_status;
+
+    /// Ends a text with LOOM_STOP_CANCELLED. Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_cancel(batch: *mut loom_batch, sequence: i64) -> loom_status;
+
+    /// The text of a sequence that has ended, and no more a text in it. `*out` is transferred.
+    /// Errors: the one that ended it, invalid_argument (none, or one that runs). One thread at a
+    /// time.
+    pub fn loom_batch_take(
+        batch: *mut loom_batch, sequence: i64, out: *mut *mut loom_generation
+    ) -> loom_status;
+
+    /// Forgets what a sequence without a text has read from `position` on. Errors: out_of_range.
+    /// One thread at a time.
+    pub fn loom_batch_rewind(batch: *mut loom_batch, sequence: i64, position: i64) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_batch_free(batch: *mut loom_batch);
 }

@@ -218,6 +218,31 @@ abstract final class loom_stop {
   static const int LOOM_STOP_CANCELLED = 4;
 }
 
+/// What a piece of a reply is.
+abstract final class loom_reply_kind {
+  static const int LOOM_REPLY_TEXT = 0;
+  static const int LOOM_REPLY_REASONING = 1;
+  /// a call begins; the text is the function's name
+  static const int LOOM_REPLY_CALL = 2;
+  /// more of the JSON text of its arguments
+  static const int LOOM_REPLY_ARGUMENTS = 3;
+}
+
+/// How the states of the tokens of a text become one vector. MODEL: as the model's files say.
+abstract final class loom_pooling {
+  static const int LOOM_POOLING_MODEL = 0;
+  static const int LOOM_POOLING_MEAN = 1;
+  /// the first
+  static const int LOOM_POOLING_CLS = 2;
+  static const int LOOM_POOLING_LAST = 3;
+  /// the largest of each value
+  static const int LOOM_POOLING_MAX = 4;
+  /// by place
+  static const int LOOM_POOLING_WEIGHTED_MEAN = 5;
+  /// their sum over the root of their number
+  static const int LOOM_POOLING_MEAN_SQRT_LEN = 6;
+}
+
 final class loom_array extends Opaque {}
 
 final class loom_engine extends Opaque {}
@@ -239,6 +264,10 @@ final class loom_model_session extends Opaque {}
 final class loom_generation extends Opaque {}
 
 final class loom_tokenizer extends Opaque {}
+
+final class loom_reply_parser extends Opaque {}
+
+final class loom_batch extends Opaque {}
 
 /// An array of numbers. The layout is frozen.
 final class loom_tensor extends Struct {
@@ -896,6 +925,12 @@ final class loom_chat_options extends Struct {
   external int no_reply;
   /// the day that a template may tell, "2024-07-26"; null: today, in UTC
   external Pointer<Uint8> date;
+  /// functions that the model may call, a JSON array as OpenAI has it; null: none
+  external Pointer<Uint8> tools;
+  /// a JSON array that some templates quote; null: none
+  external Pointer<Uint8> documents;
+  /// a JSON object that the template sees too; null: none
+  external Pointer<Uint8> variables;
 }
 
 /// What a conversation takes.
@@ -910,6 +945,12 @@ final class loom_model_session_options extends Struct {
   external int chunk;
   @Int32()
   external int activations;
+  /// 1: `cache_type` counts
+  @Int32()
+  external int has_cache_type;
+  /// of keys and values: float32, float16, bfloat16, q8_0; unset: float32
+  @Int32()
+  external int cache_type;
 }
 
 /// The layout is frozen.
@@ -939,6 +980,15 @@ final class loom_token extends Struct {
   external int top_count;
   /// the likeliest tokens there, best first, [top_count]
   external Pointer<loom_token_choice> top;
+}
+
+/// The layout is frozen.
+final class loom_token_bias extends Struct {
+  @Int32()
+  external int id;
+  /// added to the logit
+  @Float()
+  external double bias;
 }
 
 /// After each token of the text. 0: go on; anything else ends generation with LOOM_STOP_CANCELLED.
@@ -1001,6 +1051,83 @@ final class loom_generate_options extends Struct {
   external Pointer<NativeFunction<loom_progress_fn>> on_prefill;
   /// handed to both
   external Pointer<Void> user;
+  /// logits lose it for every time that the window has the token
+  @Float()
+  external double frequency_penalty;
+  /// and this once (OpenAI)
+  @Float()
+  external double presence_penalty;
+  /// no run of so many tokens comes twice; 0: off
+  @Int64()
+  external int no_repeat_ngram;
+  /// penalty of what would go on with a repetition; 0: off
+  @Float()
+  external double dry_multiplier;
+  /// 0: 1.75
+  @Float()
+  external double dry_base;
+  /// 0: 2
+  @Int64()
+  external int dry_allowed_length;
+  /// tokens to look back; 0: all
+  @Int64()
+  external int dry_window;
+  /// texts no repetition reaches over, [dry_breaker_count]; null: the usual
+  external Pointer<Pointer<Uint8>> dry_breakers;
+  @Int32()
+  external int dry_breaker_count;
+  /// keep the share whose surprise is nearest to the entropy; 0: 1
+  @Float()
+  external double typical_p;
+  /// keep logits within n deviations of the largest; 0: off
+  @Float()
+  external double top_n_sigma;
+  /// of keeping only the least likely of those above the threshold
+  @Float()
+  external double xtc_probability;
+  /// 0: 0.1
+  @Float()
+  external double xtc_threshold;
+  /// of the temperature, by the entropy; 0: off
+  @Float()
+  external double dynamic_range;
+  /// 0: 1
+  @Float()
+  external double dynamic_exponent;
+  /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off
+  @Int64()
+  external int mirostat;
+  /// bits; 0: 5
+  @Float()
+  external double mirostat_tau;
+  /// 0: 0.1
+  @Float()
+  external double mirostat_eta;
+  /// [logit_bias_count]
+  external Pointer<loom_token_bias> logit_bias;
+  /// never drawn, [banned_token_count]
+  external Pointer<Int32> banned_tokens;
+  /// texts that are never spelled, [banned_string_count]
+  external Pointer<Pointer<Uint8>> banned_strings;
+  @Int32()
+  external int logit_bias_count;
+  @Int32()
+  external int banned_token_count;
+  @Int32()
+  external int banned_string_count;
+  /// 1: marks of a chat are text too, for loom_reply_parser
+  @Int32()
+  external int special_text;
+  /// what the text may be, in GBNF; null: anything
+  external Pointer<Uint8> grammar;
+  /// or a JSON schema of draft 2020-12; not both
+  external Pointer<Uint8> json_schema;
+  /// 1: tokens are guessed from what followed before; the text stays the same
+  @Int32()
+  external int lookup;
+  /// at a time, 1 to 64; 0: 8
+  @Int64()
+  external int guesses;
 }
 
 /// How it went.
@@ -1026,6 +1153,100 @@ final class loom_generation_info extends Struct {
   /// everything after it
   @Double()
   external double decode_seconds;
+  /// tokens that were guessed, with options.lookup
+  @Int64()
+  external int guessed;
+  /// of these, those that were drawn
+  @Int64()
+  external int accepted;
+}
+
+/// A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go on;
+/// anything else ends the call with LOOM_CANCELLED.
+typedef loom_reply_fn = Int32 Function(Pointer<Void>, Int32, Pointer<Uint8>, Int32);
+
+/// Texts are borrowed during the call.
+final class loom_embed_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  @Int32()
+  external int pooling;
+  /// 1: `normalize` counts; unset: as the model's files say, or else 1
+  @Int32()
+  external int has_normalize;
+  /// 1: vectors of length 1
+  @Int32()
+  external int normalize;
+  /// 1: a text too long is an error; else it loses its end
+  @Int32()
+  external int no_truncate;
+  /// a prompt of the model by its name; null: its default one
+  external Pointer<Uint8> prompt_name;
+  /// a prompt as text, in its place; null: none
+  external Pointer<Uint8> prompt;
+  /// of a text; 0: what the model takes
+  @Int64()
+  external int max_tokens;
+  /// the first so many values of each vector; 0: all
+  @Int64()
+  external int dimensions;
+  /// texts done and in all; null: none
+  external Pointer<NativeFunction<loom_progress_fn>> progress;
+  /// handed to `progress`
+  external Pointer<Void> user;
+}
+
+/// How documents are read.
+final class loom_rerank_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// of query and document together; 0: what the model takes
+  @Int64()
+  external int max_tokens;
+  /// 1: a pair too long is an error; else the longer text loses its end
+  @Int32()
+  external int no_truncate;
+  /// documents done and in all; null: none
+  external Pointer<NativeFunction<loom_progress_fn>> progress;
+  /// handed to `progress`
+  external Pointer<Void> user;
+}
+
+/// The layout is frozen.
+final class loom_ranked extends Struct {
+  /// of the document
+  @Int64()
+  external int index;
+  /// what the model's head says
+  @Float()
+  external double logit;
+  /// 1 / (1 + exp(-logit))
+  @Float()
+  external double score;
+  /// of query and document, special ones included
+  @Int64()
+  external int tokens;
+}
+
+/// What texts of a batch take.
+final class loom_batch_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// texts at the same time, at most 4096; 0: 4
+  @Int64()
+  external int sequences;
+  /// positions of each; 0: the model's, at most 2048
+  @Int64()
+  external int context;
+  /// tokens of prompts in a pass, of all together; 0: 256
+  @Int64()
+  external int chunk;
+  /// 1: `cache_type` counts
+  @Int32()
+  external int has_cache_type;
+  /// of keys and values; unset: float32
+  @Int32()
+  external int cache_type;
 }
 
 /// The functions of a library that DynamicLibrary.open() gave.
@@ -1527,6 +1748,99 @@ class LoomLibrary {
   /// Null is fine.
   late final loom_generation_free =
       library.lookupFunction<_loom_generation_free_native, _loom_generation_free_dart>('loom_generation_free');
+
+  /// What the session has read, as a file: a session of the same model goes on from it with the
+  /// very bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
+  late final loom_model_session_save_state =
+      library.lookupFunction<_loom_model_session_save_state_native, _loom_model_session_save_state_dart>('loom_model_session_save_state');
+
+  /// The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file
+  /// (damaged, or of another model), out_of_range (more tokens than this context has room for). One
+  /// thread at a time.
+  late final loom_model_session_load_state =
+      library.lookupFunction<_loom_model_session_load_state_native, _loom_model_session_load_state_dart>('loom_model_session_load_state');
+
+  /// How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
+  late final loom_model_tool_format =
+      library.lookupFunction<_loom_model_tool_format_native, _loom_model_tool_format_dart>('loom_model_tool_format');
+
+  /// Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
+  /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+  /// array of functions).
+  late final loom_model_reply_parser =
+      library.lookupFunction<_loom_model_reply_parser_native, _loom_model_reply_parser_dart>('loom_model_reply_parser');
+
+  /// More text of the reply; `sink` is told what is certain by now. How the text is cut does not
+  /// matter. One thread at a time.
+  late final loom_reply_parser_feed =
+      library.lookupFunction<_loom_reply_parser_feed_native, _loom_reply_parser_feed_dart>('loom_reply_parser_feed');
+
+  /// No more text comes: tells what was held back. One thread at a time.
+  late final loom_reply_parser_finish =
+      library.lookupFunction<_loom_reply_parser_finish_native, _loom_reply_parser_finish_dart>('loom_reply_parser_finish');
+
+  /// What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out`
+  /// is transferred: loom_free(). Errors: out_of_range. One thread at a time.
+  late final loom_reply_parser_problem =
+      library.lookupFunction<_loom_reply_parser_problem_native, _loom_reply_parser_problem_dart>('loom_reply_parser_problem');
+
+  /// Null is fine.
+  late final loom_reply_parser_free =
+      library.lookupFunction<_loom_reply_parser_free_native, _loom_reply_parser_free_dart>('loom_reply_parser_free');
+
+  /// Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does
+  /// not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+  /// out_of_range (a text too long with no_truncate), cancelled.
+  late final loom_model_embed =
+      library.lookupFunction<_loom_model_embed_native, _loom_model_embed_dart>('loom_model_embed');
+
+  /// Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed.
+  /// Errors: unsupported (a model whose head is not one score), those of loom_model_embed().
+  late final loom_model_rerank =
+      library.lookupFunction<_loom_model_rerank_native, _loom_model_rerank_dart>('loom_model_rerank');
+
+  /// Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
+  /// out_of_memory.
+  late final loom_model_batch =
+      library.lookupFunction<_loom_model_batch_native, _loom_model_batch_dart>('loom_model_batch');
+
+  /// A text in a sequence that has none; its prompt goes on from where the sequence is. Nothing is
+  /// computed yet. The callbacks of `options` are called by loom_batch_step(). Errors:
+  /// invalid_argument, out_of_range. One thread at a time.
+  late final loom_batch_start =
+      library.lookupFunction<_loom_batch_start_native, _loom_batch_start_dart>('loom_batch_start');
+
+  /// One pass, in which every text that runs reads its last token, or a part of its prompt. One
+  /// thread at a time.
+  late final loom_batch_step =
+      library.lookupFunction<_loom_batch_step_native, _loom_batch_step_dart>('loom_batch_step');
+
+  /// How many texts have not ended. One thread at a time.
+  late final loom_batch_running =
+      library.lookupFunction<_loom_batch_running_native, _loom_batch_running_dart>('loom_batch_running');
+
+  /// 1: the sequence has a text that has not ended. Errors: out_of_range. One thread at a time.
+  late final loom_batch_is_running =
+      library.lookupFunction<_loom_batch_is_running_native, _loom_batch_is_running_dart>('loom_batch_is_running');
+
+  /// Ends a text with LOOM_STOP_CANCELLED. Errors: out_of_range. One thread at a time.
+  late final loom_batch_cancel =
+      library.lookupFunction<_loom_batch_cancel_native, _loom_batch_cancel_dart>('loom_batch_cancel');
+
+  /// The text of a sequence that has ended, and no more a text in it. `*out` is transferred.
+  /// Errors: the one that ended it, invalid_argument (none, or one that runs). One thread at a
+  /// time.
+  late final loom_batch_take =
+      library.lookupFunction<_loom_batch_take_native, _loom_batch_take_dart>('loom_batch_take');
+
+  /// Forgets what a sequence without a text has read from `position` on. Errors: out_of_range. One
+  /// thread at a time.
+  late final loom_batch_rewind =
+      library.lookupFunction<_loom_batch_rewind_native, _loom_batch_rewind_dart>('loom_batch_rewind');
+
+  /// Null is fine.
+  late final loom_batch_free =
+      library.lookupFunction<_loom_batch_free_native, _loom_batch_free_dart>('loom_batch_free');
 }
 
 typedef _loom_abi_version_native = Uint32 Function();
@@ -2045,3 +2359,93 @@ typedef _loom_generation_get_info_dart = int Function(
 );
 typedef _loom_generation_free_native = Void Function(Pointer<loom_generation>);
 typedef _loom_generation_free_dart = void Function(Pointer<loom_generation>);
+typedef _loom_model_session_save_state_native = Int32 Function(
+    Pointer<loom_model_session>, Pointer<Uint8>
+);
+typedef _loom_model_session_save_state_dart = int Function(
+    Pointer<loom_model_session>, Pointer<Uint8>
+);
+typedef _loom_model_session_load_state_native = Int32 Function(
+    Pointer<loom_model_session>, Pointer<Uint8>
+);
+typedef _loom_model_session_load_state_dart = int Function(
+    Pointer<loom_model_session>, Pointer<Uint8>
+);
+typedef _loom_model_tool_format_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_tool_format_dart = int Function(Pointer<loom_model>, Pointer<Pointer<Uint8>>);
+typedef _loom_model_reply_parser_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<loom_reply_parser>>
+);
+typedef _loom_model_reply_parser_dart = int Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<loom_reply_parser>>
+);
+typedef _loom_reply_parser_feed_native = Int32 Function(
+    Pointer<loom_reply_parser>, Pointer<Uint8>, Pointer<NativeFunction<loom_reply_fn>>,
+    Pointer<Void>
+);
+typedef _loom_reply_parser_feed_dart = int Function(
+    Pointer<loom_reply_parser>, Pointer<Uint8>, Pointer<NativeFunction<loom_reply_fn>>,
+    Pointer<Void>
+);
+typedef _loom_reply_parser_finish_native = Int32 Function(
+    Pointer<loom_reply_parser>, Pointer<NativeFunction<loom_reply_fn>>, Pointer<Void>
+);
+typedef _loom_reply_parser_finish_dart = int Function(
+    Pointer<loom_reply_parser>, Pointer<NativeFunction<loom_reply_fn>>, Pointer<Void>
+);
+typedef _loom_reply_parser_problem_native = Int32 Function(
+    Pointer<loom_reply_parser>, Int32, Pointer<Pointer<Uint8>>
+);
+typedef _loom_reply_parser_problem_dart = int Function(
+    Pointer<loom_reply_parser>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_reply_parser_free_native = Void Function(Pointer<loom_reply_parser>);
+typedef _loom_reply_parser_free_dart = void Function(Pointer<loom_reply_parser>);
+typedef _loom_model_embed_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Pointer<Uint8>>, Int64, Pointer<loom_embed_options>,
+    Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_embed_dart = int Function(
+    Pointer<loom_model>, Pointer<Pointer<Uint8>>, int, Pointer<loom_embed_options>,
+    Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_rerank_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Pointer<Uint8>>, Int64,
+    Pointer<loom_rerank_options>, Pointer<loom_ranked>
+);
+typedef _loom_model_rerank_dart = int Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Pointer<Uint8>>, int, Pointer<loom_rerank_options>,
+    Pointer<loom_ranked>
+);
+typedef _loom_model_batch_native = Int32 Function(
+    Pointer<loom_model>, Pointer<loom_batch_options>, Pointer<Pointer<loom_batch>>
+);
+typedef _loom_model_batch_dart = int Function(
+    Pointer<loom_model>, Pointer<loom_batch_options>, Pointer<Pointer<loom_batch>>
+);
+typedef _loom_batch_start_native = Int32 Function(
+    Pointer<loom_batch>, Int64, Pointer<Int32>, Int64, Pointer<loom_generate_options>
+);
+typedef _loom_batch_start_dart = int Function(
+    Pointer<loom_batch>, int, Pointer<Int32>, int, Pointer<loom_generate_options>
+);
+typedef _loom_batch_step_native = Int32 Function(Pointer<loom_batch>);
+typedef _loom_batch_step_dart = int Function(Pointer<loom_batch>);
+typedef _loom_batch_running_native = Int32 Function(Pointer<loom_batch>, Pointer<Int64>);
+typedef _loom_batch_running_dart = int Function(Pointer<loom_batch>, Pointer<Int64>);
+typedef _loom_batch_is_running_native = Int32 Function(Pointer<loom_batch>, Int64, Pointer<Int32>);
+typedef _loom_batch_is_running_dart = int Function(Pointer<loom_batch>, int, Pointer<Int32>);
+typedef _loom_batch_cancel_native = Int32 Function(Pointer<loom_batch>, Int64);
+typedef _loom_batch_cancel_dart = int Function(Pointer<loom_batch>, int);
+typedef _loom_batch_take_native = Int32 Function(
+    Pointer<loom_batch>, Int64, Pointer<Pointer<loom_generation>>
+);
+typedef _loom_batch_take_dart = int Function(
+    Pointer<loom_batch>, int, Pointer<Pointer<loom_generation>>
+);
+typedef _loom_batch_rewind_native = Int32 Function(Pointer<loom_batch>, Int64, Int64);
+typedef _loom_batch_rewind_dart = int Function(Pointer<loom_batch>, int, int);
+typedef _loom_batch_free_native = Void Function(Pointer<loom_batch>);
+typedef _loom_batch_free_dart = void Function(Pointer<loom_batch>);

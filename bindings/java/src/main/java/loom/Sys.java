@@ -1142,7 +1142,7 @@ public interface Sys extends Library {
   /**
    * How a conversation is written.
    */
-  @Structure.FieldOrder({"struct_size", "no_reply", "date"})
+  @Structure.FieldOrder({"struct_size", "no_reply", "date", "tools", "documents", "variables"})
   class ChatOptions extends Structure {
     public int struct_size;
     /**
@@ -1153,6 +1153,18 @@ public interface Sys extends Library {
      * the day that a template may tell, "2024-07-26"; null: today, in UTC
      */
     public Pointer date;
+    /**
+     * functions that the model may call, a JSON array as OpenAI has it; null: none
+     */
+    public Pointer tools;
+    /**
+     * a JSON array that some templates quote; null: none
+     */
+    public Pointer documents;
+    /**
+     * a JSON object that the template sees too; null: none
+     */
+    public Pointer variables;
 
     public ChatOptions() {
       struct_size = size();
@@ -1168,7 +1180,9 @@ public interface Sys extends Library {
   /**
    * What a conversation takes.
    */
-  @Structure.FieldOrder({"struct_size", "context", "chunk", "activations"})
+  @Structure.FieldOrder({
+      "struct_size", "context", "chunk", "activations", "has_cache_type", "cache_type"
+  })
   class ModelSessionOptions extends Structure {
     public int struct_size;
     /**
@@ -1180,6 +1194,14 @@ public interface Sys extends Library {
      */
     public long chunk;
     public int activations;
+    /**
+     * 1: `cache_type` counts
+     */
+    public int has_cache_type;
+    /**
+     * of keys and values: float32, float16, bfloat16, q8_0; unset: float32
+     */
+    public int cache_type;
 
     public ModelSessionOptions() {
       struct_size = size();
@@ -1250,6 +1272,27 @@ public interface Sys extends Library {
   }
 
   /**
+   * The layout is frozen.
+   */
+  @Structure.FieldOrder({"id", "bias"})
+  class TokenBias extends Structure {
+    public int id;
+    /**
+     * added to the logit
+     */
+    public float bias;
+
+    public TokenBias() {
+    }
+
+    /** What lies at an address. */
+    public TokenBias(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * After each token of the text. 0: go on; anything else ends generation with LOOM_STOP_CANCELLED.
    */
   interface TokenFn extends Callback {
@@ -1269,7 +1312,13 @@ public interface Sys extends Library {
   @Structure.FieldOrder({
       "struct_size", "max_tokens", "temperature", "top_p", "min_p", "repetition_penalty", "top_k",
       "has_repetition_window", "ignore_eos", "repetition_window", "seed", "stop", "eos_ids",
-      "stop_count", "eos_count", "logprobs", "top_logprobs", "on_token", "on_prefill", "user"
+      "stop_count", "eos_count", "logprobs", "top_logprobs", "on_token", "on_prefill", "user",
+      "frequency_penalty", "presence_penalty", "no_repeat_ngram", "dry_multiplier", "dry_base",
+      "dry_allowed_length", "dry_window", "dry_breakers", "dry_breaker_count", "typical_p",
+      "top_n_sigma", "xtc_probability", "xtc_threshold", "dynamic_range", "dynamic_exponent",
+      "mirostat", "mirostat_tau", "mirostat_eta", "logit_bias", "banned_tokens", "banned_strings",
+      "logit_bias_count", "banned_token_count", "banned_string_count", "special_text", "grammar",
+      "json_schema", "lookup", "guesses"
   })
   class GenerateOptions extends Structure {
     public int struct_size;
@@ -1343,6 +1392,110 @@ public interface Sys extends Library {
      * handed to both
      */
     public Pointer user;
+    /**
+     * logits lose it for every time that the window has the token
+     */
+    public float frequency_penalty;
+    /**
+     * and this once (OpenAI)
+     */
+    public float presence_penalty;
+    /**
+     * no run of so many tokens comes twice; 0: off
+     */
+    public long no_repeat_ngram;
+    /**
+     * penalty of what would go on with a repetition; 0: off
+     */
+    public float dry_multiplier;
+    /**
+     * 0: 1.75
+     */
+    public float dry_base;
+    /**
+     * 0: 2
+     */
+    public long dry_allowed_length;
+    /**
+     * tokens to look back; 0: all
+     */
+    public long dry_window;
+    /**
+     * texts no repetition reaches over, [dry_breaker_count]; null: the usual
+     */
+    public Pointer dry_breakers;
+    public int dry_breaker_count;
+    /**
+     * keep the share whose surprise is nearest to the entropy; 0: 1
+     */
+    public float typical_p;
+    /**
+     * keep logits within n deviations of the largest; 0: off
+     */
+    public float top_n_sigma;
+    /**
+     * of keeping only the least likely of those above the threshold
+     */
+    public float xtc_probability;
+    /**
+     * 0: 0.1
+     */
+    public float xtc_threshold;
+    /**
+     * of the temperature, by the entropy; 0: off
+     */
+    public float dynamic_range;
+    /**
+     * 0: 1
+     */
+    public float dynamic_exponent;
+    /**
+     * 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off
+     */
+    public long mirostat;
+    /**
+     * bits; 0: 5
+     */
+    public float mirostat_tau;
+    /**
+     * 0: 0.1
+     */
+    public float mirostat_eta;
+    /**
+     * [logit_bias_count]
+     */
+    public Pointer logit_bias;
+    /**
+     * never drawn, [banned_token_count]
+     */
+    public Pointer banned_tokens;
+    /**
+     * texts that are never spelled, [banned_string_count]
+     */
+    public Pointer banned_strings;
+    public int logit_bias_count;
+    public int banned_token_count;
+    public int banned_string_count;
+    /**
+     * 1: marks of a chat are text too, for loom_reply_parser
+     */
+    public int special_text;
+    /**
+     * what the text may be, in GBNF; null: anything
+     */
+    public Pointer grammar;
+    /**
+     * or a JSON schema of draft 2020-12; not both
+     */
+    public Pointer json_schema;
+    /**
+     * 1: tokens are guessed from what followed before; the text stays the same
+     */
+    public int lookup;
+    /**
+     * at a time, 1 to 64; 0: 8
+     */
+    public long guesses;
 
     public GenerateOptions() {
       struct_size = size();
@@ -1360,7 +1513,7 @@ public interface Sys extends Library {
    */
   @Structure.FieldOrder({
       "struct_size", "stop", "prompt_tokens", "tokens", "unknown_tokens", "decode_steps",
-      "prefill_seconds", "decode_seconds"
+      "prefill_seconds", "decode_seconds", "guessed", "accepted"
   })
   class GenerationInfo extends Structure {
     public int struct_size;
@@ -1386,6 +1539,14 @@ public interface Sys extends Library {
      * everything after it
      */
     public double decode_seconds;
+    /**
+     * tokens that were guessed, with options.lookup
+     */
+    public long guessed;
+    /**
+     * of these, those that were drawn
+     */
+    public long accepted;
 
     public GenerationInfo() {
       struct_size = size();
@@ -1393,6 +1554,178 @@ public interface Sys extends Library {
 
     /** What lies at an address. */
     public GenerationInfo(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go
+   * on; anything else ends the call with LOOM_CANCELLED.
+   */
+  interface ReplyFn extends Callback {
+    int invoke(Pointer user, int kind, Pointer text, int call);
+  }
+
+  /**
+   * Texts are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "pooling", "has_normalize", "normalize", "no_truncate", "prompt_name",
+      "prompt", "max_tokens", "dimensions", "progress", "user"
+  })
+  class EmbedOptions extends Structure {
+    public int struct_size;
+    public int pooling;
+    /**
+     * 1: `normalize` counts; unset: as the model's files say, or else 1
+     */
+    public int has_normalize;
+    /**
+     * 1: vectors of length 1
+     */
+    public int normalize;
+    /**
+     * 1: a text too long is an error; else it loses its end
+     */
+    public int no_truncate;
+    /**
+     * a prompt of the model by its name; null: its default one
+     */
+    public Pointer prompt_name;
+    /**
+     * a prompt as text, in its place; null: none
+     */
+    public Pointer prompt;
+    /**
+     * of a text; 0: what the model takes
+     */
+    public long max_tokens;
+    /**
+     * the first so many values of each vector; 0: all
+     */
+    public long dimensions;
+    /**
+     * texts done and in all; null: none
+     */
+    public ProgressFn progress;
+    /**
+     * handed to `progress`
+     */
+    public Pointer user;
+
+    public EmbedOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public EmbedOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How documents are read.
+   */
+  @Structure.FieldOrder({"struct_size", "max_tokens", "no_truncate", "progress", "user"})
+  class RerankOptions extends Structure {
+    public int struct_size;
+    /**
+     * of query and document together; 0: what the model takes
+     */
+    public long max_tokens;
+    /**
+     * 1: a pair too long is an error; else the longer text loses its end
+     */
+    public int no_truncate;
+    /**
+     * documents done and in all; null: none
+     */
+    public ProgressFn progress;
+    /**
+     * handed to `progress`
+     */
+    public Pointer user;
+
+    public RerankOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public RerankOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * The layout is frozen.
+   */
+  @Structure.FieldOrder({"index", "logit", "score", "tokens"})
+  class Ranked extends Structure {
+    /**
+     * of the document
+     */
+    public long index;
+    /**
+     * what the model's head says
+     */
+    public float logit;
+    /**
+     * 1 / (1 + exp(-logit))
+     */
+    public float score;
+    /**
+     * of query and document, special ones included
+     */
+    public long tokens;
+
+    public Ranked() {
+    }
+
+    /** What lies at an address. */
+    public Ranked(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * What texts of a batch take.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "sequences", "context", "chunk", "has_cache_type", "cache_type"
+  })
+  class BatchOptions extends Structure {
+    public int struct_size;
+    /**
+     * texts at the same time, at most 4096; 0: 4
+     */
+    public long sequences;
+    /**
+     * positions of each; 0: the model's, at most 2048
+     */
+    public long context;
+    /**
+     * tokens of prompts in a pass, of all together; 0: 256
+     */
+    public long chunk;
+    /**
+     * 1: `cache_type` counts
+     */
+    public int has_cache_type;
+    /**
+     * of keys and values; unset: float32
+     */
+    public int cache_type;
+
+    public BatchOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public BatchOptions(Pointer at) {
       super(at);
       read();
     }
@@ -2053,4 +2386,121 @@ public interface Sys extends Library {
    * Null is fine.
    */
   void loom_generation_free(Pointer generation);
+
+  /**
+   * What the session has read, as a file: a session of the same model goes on from it with the very
+   * bits. Errors: unsupported (on a GPU), io_error. One thread at a time.
+   */
+  int loom_model_session_save_state(Pointer session, String path);
+
+  /**
+   * The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file
+   * (damaged, or of another model), out_of_range (more tokens than this context has room for). One
+   * thread at a time.
+   */
+  int loom_model_session_load_state(Pointer session, String path);
+
+  /**
+   * How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
+   */
+  int loom_model_tool_format(Pointer model, PointerByReference out);
+
+  /**
+   * Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
+   * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
+   * array of functions).
+   */
+  int loom_model_reply_parser(Pointer model, String prompt, String tools, PointerByReference out);
+
+  /**
+   * More text of the reply; `sink` is told what is certain by now. How the text is cut does not
+   * matter. One thread at a time.
+   */
+  int loom_reply_parser_feed(Pointer parser, String text, ReplyFn sink, Pointer user);
+
+  /**
+   * No more text comes: tells what was held back. One thread at a time.
+   */
+  int loom_reply_parser_finish(Pointer parser, ReplyFn sink, Pointer user);
+
+  /**
+   * What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out`
+   * is transferred: loom_free(). Errors: out_of_range. One thread at a time.
+   */
+  int loom_reply_parser_problem(Pointer parser, int call, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_reply_parser_free(Pointer parser);
+
+  /**
+   * Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does
+   * not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt),
+   * out_of_range (a text too long with no_truncate), cancelled.
+   */
+  int loom_model_embed(
+      Pointer model, Pointer texts, long count, EmbedOptions options, PointerByReference out
+  );
+
+  /**
+   * Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed.
+   * Errors: unsupported (a model whose head is not one score), those of loom_model_embed().
+   */
+  int loom_model_rerank(
+      Pointer model, String query, Pointer documents, long count, RerankOptions options, Pointer out
+  );
+
+  /**
+   * Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
+   * out_of_memory.
+   */
+  int loom_model_batch(Pointer model, BatchOptions options, PointerByReference out);
+
+  /**
+   * A text in a sequence that has none; its prompt goes on from where the sequence is. Nothing is
+   * computed yet. The callbacks of `options` are called by loom_batch_step(). Errors:
+   * invalid_argument, out_of_range. One thread at a time.
+   */
+  int loom_batch_start(
+      Pointer batch, long sequence, Pointer prompt, long count, GenerateOptions options
+  );
+
+  /**
+   * One pass, in which every text that runs reads its last token, or a part of its prompt. One
+   * thread at a time.
+   */
+  int loom_batch_step(Pointer batch);
+
+  /**
+   * How many texts have not ended. One thread at a time.
+   */
+  int loom_batch_running(Pointer batch, LongByReference out);
+
+  /**
+   * 1: the sequence has a text that has not ended. Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_is_running(Pointer batch, long sequence, IntByReference out);
+
+  /**
+   * Ends a text with LOOM_STOP_CANCELLED. Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_cancel(Pointer batch, long sequence);
+
+  /**
+   * The text of a sequence that has ended, and no more a text in it. `*out` is transferred. Errors:
+   * the one that ended it, invalid_argument (none, or one that runs). One thread at a time.
+   */
+  int loom_batch_take(Pointer batch, long sequence, PointerByReference out);
+
+  /**
+   * Forgets what a sequence without a text has read from `position` on. Errors: out_of_range. One
+   * thread at a time.
+   */
+  int loom_batch_rewind(Pointer batch, long sequence, long position);
+
+  /**
+   * Null is fine.
+   */
+  void loom_batch_free(Pointer batch);
 }

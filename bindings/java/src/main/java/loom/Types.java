@@ -485,4 +485,71 @@ public final class Types {
       return null;
     }
   }
+
+  /**
+   * What a piece of a reply is.
+   */
+  public enum ReplyKind {
+    TEXT(0),
+    REASONING(1),
+    /**
+     * a call begins; the text is the function's name
+     */
+    CALL(2),
+    /**
+     * more of the JSON text of its arguments
+     */
+    ARGUMENTS(3);
+
+    /** In the C interface. */
+    public final int number;
+
+    ReplyKind(int number) {
+      this.number = number;
+    }
+
+    /** Null: a number of a newer library. */
+    public static ReplyKind of(int number) {
+      for (ReplyKind value : values()) if (value.number == number) return value;
+      return null;
+    }
+  }
+
+  /**
+   * How the states of the tokens of a text become one vector. MODEL: as the model's files say.
+   */
+  public enum Pooling {
+    MODEL(0),
+    MEAN(1),
+    /**
+     * the first
+     */
+    CLS(2),
+    LAST(3),
+    /**
+     * the largest of each value
+     */
+    MAX(4),
+    /**
+     * by place
+     */
+    WEIGHTED_MEAN(5),
+    /**
+     * their sum over the root of their number
+     */
+    MEAN_SQRT_LEN(6);
+
+    /** In the C interface. */
+    public final int number;
+
+    Pooling(int number) {
+      this.number = number;
+    }
+
+    /** Null: a number of a newer library. */
+    public static Pooling of(int number) {
+      for (Pooling value : values()) if (value.number == number) return value;
+      return null;
+    }
+  }
 }

@@ -1,0 +1,134 @@
+// Vectors and ranks of texts, and replies told apart.
+#include "capi/support.hpp"
+
+static_assert(LOOM_REPLY_ARGUMENTS == static_cast<int>(loom::ReplyPiece::Kind::arguments));
+static_assert(LOOM_POOLING_MEAN_SQRT_LEN == static_cast<int>(loom::TextPooling::mean_sqrt_len) + 1);
+
+namespace {
+
+using namespace loom;
+using namespace loom::capi;
+
+Result<EmbedOptions> embed_options(const loom_embed_options* given) {
+  LOOM_ASSIGN(const loom_embed_options from, options_of(given, "loom_embed_options"));
+  EmbedOptions to;
+  if (from.pooling != LOOM_POOLING_MODEL) {
+    LOOM_ASSIGN(to.pooling, enum_of<TextPooling>(from.pooling - 1, 6, "pooling"));
+  }
+  if (from.has_normalize != 0) to.normalize = from.normalize != 0;
+  to.prompt_name = text_or(from.prompt_name, "");
+  if (from.prompt != nullptr) to.prompt = from.prompt;
+  to.max_tokens = from.max_tokens;
+  to.truncate = from.no_truncate == 0;
+  to.dimensions = from.dimensions;
+  to.progress = progress_of(from.progress, from.user);
+  return to;
+}
+
+Status tell(const std::vector<ReplyPiece>& pieces, loom_reply_fn sink, void* user) {
+  for (const ReplyPiece& piece : pieces) {
+    const auto kind = static_cast<loom_reply_kind>(piece.kind);
+    if (sink(user, kind, piece.text.c_str(), piece.call) != 0)
+      return Error{Code::cancelled, "the callback stopped the call", {}};
+  }
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+loom_status loom_model_embed(const loom_model* model, const char* const* texts, int64_t count,
+                             const loom_embed_options* options, loom_array** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const std::vector<std::string> from, texts_of(texts, count, "texts"));
+    if (from.empty()) return invalid("'texts' has none; give at least one");
+    LOOM_ASSIGN(const EmbedOptions how, embed_options(options));
+    LOOM_ASSIGN(const std::vector<TextEmbedding> found, object->embed(from, how));
+    const auto width = static_cast<int64_t>(found.front().values.size());
+    LOOM_ASSIGN(Tensor made, Tensor::zeros({count, width}));
+    LOOM_ASSIGN(const std::span<float> to, made.mutable_values<float>());
+    for (size_t i = 0; i < found.size(); ++i)
+      std::copy_n(found[i].values.data(), width, to.data() + static_cast<int64_t>(i) * width);
+    return give(out, std::move(made));
+  });
+}
+
+loom_status loom_model_rerank(const loom_model* model, const char* query,
+                              const char* const* documents, int64_t count,
+                              const loom_rerank_options* options, loom_ranked* out) {
+  return guarded([&]() -> Status {
+    if (out == nullptr) return invalid("'out' is null; give a place to write");
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const std::string asked, text_of(query, "query"));
+    LOOM_ASSIGN(const std::vector<std::string> from, texts_of(documents, count, "documents"));
+    LOOM_ASSIGN(const loom_rerank_options given, options_of(options, "loom_rerank_options"));
+    RerankOptions how;
+    how.max_tokens = given.max_tokens;
+    how.truncate = given.no_truncate == 0;
+    how.progress = progress_of(given.progress, given.user);
+    LOOM_ASSIGN(const std::vector<Ranked> found, object->rerank(asked, from, how));
+    for (size_t i = 0; i < found.size(); ++i)
+      out[i] = {found[i].index, found[i].logit, found[i].score, found[i].tokens};
+    return {};
+  });
+}
+
+loom_status loom_model_tool_format(const loom_model* model, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    return give_text(out, object->tool_format());
+  });
+}
+
+loom_status loom_model_reply_parser(const loom_model* model, const char* prompt, const char* tools,
+                                    loom_reply_parser** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const std::string before, text_of(prompt, "prompt"));
+    LOOM_ASSIGN(ReplyParser parser, object->reply_parser(before, text_or(tools, "")));
+    return give(out, std::move(parser));
+  });
+}
+
+loom_status loom_reply_parser_feed(loom_reply_parser* parser, const char* text, loom_reply_fn sink,
+                                   void* user) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(ReplyParser * object, object_of(parser));
+    LOOM_ASSIGN(const std::string more, text_of(text, "text"));
+    if (sink == nullptr) return invalid("'sink' is null; give a callback");
+    return tell(object->feed(more), sink, user);
+  });
+}
+
+loom_status loom_reply_parser_finish(loom_reply_parser* parser, loom_reply_fn sink, void* user) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(ReplyParser * object, object_of(parser));
+    if (sink == nullptr) return invalid("'sink' is null; give a callback");
+    return tell(object->finish(), sink, user);
+  });
+}
+
+loom_status loom_reply_parser_problem(const loom_reply_parser* parser, int32_t call, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const ReplyParser* object, object_of(parser));
+    const std::vector<ToolCall>& calls = object->reply().calls;
+    if (call < 0 || static_cast<size_t>(call) >= calls.size()) {
+      return Error{Code::out_of_range,
+                   "call " + std::to_string(call) + " of " + std::to_string(calls.size()),
+                   {}};
+    }
+    return give_text(out, calls[static_cast<size_t>(call)].problem);
+  });
+}
+
+void loom_reply_parser_free(loom_reply_parser* parser) {
+  free_handle(parser);
+}
+
+}  // extern "C"
