@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
       add_ensemble(app),
       add_mesh(app),
       add_evolve(app),
+      add_darts(app),
       add_compare(app),
 #ifdef LOOM_SERVE
       add_serve(app),

@@ -36,6 +36,7 @@ Verb add_cluster(Command app);
 Verb add_ensemble(Command app);
 Verb add_mesh(Command app);
 Verb add_evolve(Command app);
+Verb add_darts(Command app);
 Verb add_pull(Command app);
 Verb add_list(Command app);
 Verb add_show(Command app);

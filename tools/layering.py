@@ -174,6 +174,8 @@ COMPARES_KINDS = {
     "src/convert/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
     "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
     "src/evolve/grid_change.cpp": "which layers have units that can be copied, split and left out",
+    "src/evolve/darts_cells.cpp": "which layers have alternatives of the same shapes",
+    "src/evolve/darts.cpp": "which layers draw numbers, whose differences say nothing",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 

@@ -8,6 +8,7 @@
 #include "loom/chat.hpp"            // IWYU pragma: export
 #include "loom/cluster.hpp"         // IWYU pragma: export
 #include "loom/convert.hpp"         // IWYU pragma: export
+#include "loom/darts.hpp"           // IWYU pragma: export
 #include "loom/dataset.hpp"         // IWYU pragma: export
 #include "loom/dna.hpp"             // IWYU pragma: export
 #include "loom/dtype.hpp"           // IWYU pragma: export

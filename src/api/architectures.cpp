@@ -10,45 +10,17 @@
 
 #include "api/impl.hpp"
 #include "api/network_impl.hpp"
+#include "api/scored_data.hpp"
 #include "base/text.hpp"
-#include "bridge/network_json.hpp"
 #include "evolve/architectures.hpp"
 #include "io/file.hpp"
 #include "learn/trainer.hpp"
-#include "train_io/dataset_files.hpp"
 
 namespace loom::core {
-
-// Samples that train and samples that score, normalized, and how.
-struct ScoredData {
-  Dataset train, held;
-  Normalization normalization;
-  std::vector<std::string> names;
-  std::optional<SplitRecord> split;
-};
 
 namespace {
 
 constexpr double kFailedLoss = 1e9;  // of a network whose training came to no finite number
-
-Result<ScoredData> split_data(const loom::Dataset& data, const ArchitectureSpec& spec) {
-  if (!data.has_labels() && !data.has_targets())
-    return invalid("the samples are inputs alone; evolution needs labels or targets");
-  LOOM_ASSIGN(const loom::Dataset::Parts parts,
-              data.split(1 - spec.training.validation, {.seed = spec.seed}));
-  ScoredData out;
-  out.train = parts.first.impl().data;
-  out.held = parts.second.impl().data;
-  out.names = data.classes();
-  out.split = parts.first.impl().split;
-  if (out.train.inputs.empty()) return out;
-  out.normalization =
-      find_normalization(out.train, static_cast<NormalizeKind>(spec.training.normalize));
-  if (out.normalization.empty()) return out;
-  LOOM_TRY(normalize(out.train, out.normalization));
-  LOOM_TRY(normalize(out.held, out.normalization));
-  return out;
-}
 
 TrainerOptions trainer_options(const ArchitectureSpec& spec, const Dataset& train) {
   TrainerOptions o;
@@ -214,7 +186,9 @@ Result<ArchitectureSearch> ArchitectureSearch::create(const Network& seed, const
   LOOM_ASSIGN(const core::ArchitectureSpec spec, core::spec_of(options));
   LOOM_ASSIGN(core::GridGenome genome, core::genome_of(seed));
   LOOM_ASSIGN(core::Architectures all, core::Architectures::create(std::move(genome), spec));
-  LOOM_ASSIGN(core::ScoredData scored, core::split_data(data, spec));
+  const core::ArchitectureTraining& how = spec.training;
+  LOOM_ASSIGN(core::ScoredData scored,
+              core::split_scored(data, how.validation, spec.seed, how.normalize));
   return ArchitectureSearch(std::make_shared<Impl>(std::move(all), std::move(scored),
                                                    &core::cpu_ops(seed.impl().engine.impl().isa)));
 }
@@ -222,7 +196,9 @@ Result<ArchitectureSearch> ArchitectureSearch::create(const Network& seed, const
 Result<ArchitectureSearch> ArchitectureSearch::load(const std::string& path, const Dataset& data) {
   LOOM_ASSIGN(const std::string text, core::read_file(path, uint64_t{256} << 20));
   LOOM_ASSIGN(core::Architectures all, core::Architectures::from_text(text, path));
-  LOOM_ASSIGN(core::ScoredData scored, core::split_data(data, all.spec()));
+  const core::ArchitectureTraining& how = all.spec().training;
+  LOOM_ASSIGN(core::ScoredData scored,
+              core::split_scored(data, how.validation, all.spec().seed, how.normalize));
   return ArchitectureSearch(
       std::make_shared<Impl>(std::move(all), std::move(scored), &core::cpu_ops(core::best_isa())));
 }
@@ -297,27 +273,7 @@ std::vector<std::string> ArchitectureSearch::objectives() const {
 Result<Network> ArchitectureSearch::network(int64_t id, const std::optional<Engine>& engine) const {
   for (const core::ArchitectureMember& m : impl_->population.members()) {
     if (m.id != id) continue;
-    LOOM_ASSIGN(const core::NetworkSpec spec, m.genome.spec());
-    LoadOptions how{.seed = impl_->population.spec().seed};
-    how.engine = engine;
-    LOOM_ASSIGN(Network out, Network::from_json(core::write_network(spec), how));
-    LOOM_ASSIGN(const core::Network row, m.genome.finalized(1));
-    for (const core::Param& param : row.params()) {
-      const core::GenePlace place = core::gene_place(param);
-      const auto& values = m.genome.cells[place.cell].values;
-      const auto held = values.find(place.name);
-      if (held == values.end()) continue;
-      const Shape shape = core::public_shape(param.spec.shape);
-      LOOM_TRY(out.set_parameter(param.path, Tensor::view(held->second.data(), shape)));
-    }
-    core::TrainedModel& known = out.impl().model;
-    known.normalization = impl_->data.normalization;
-    known.names = impl_->data.names;
-    known.split = impl_->data.split;
-    known.loss.kind =
-        impl_->data.train.has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
-    out.impl().trained = true;
-    return out;
+    return core::network_of(m.genome, impl_->data, impl_->population.spec().seed, engine);
   }
   return Error{Code::not_found, core::cat("no member has the id ", id), {}, -1};
 }

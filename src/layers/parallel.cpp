@@ -10,6 +10,9 @@
 //                 those of the first branches), renormalized; every expert still runs. balance adds
 //                 the loss of Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i,
 //                 f the share of samples an expert is kept for, P its mean weight
+//   mixed         y = sum w_i y_i, w = softmax(alpha), alpha being parameters of the layer itself:
+//   a
+//                 cell that architecture search has not decided yet (Liu, Simonyan and Yang, 2019)
 // A disabled child is the identity.
 #include "base/text.hpp"
 #include "layers/largest.hpp"
@@ -19,8 +22,8 @@ namespace {
 
 enum { kCombine, kTopK, kBalance, kRows, kCols, kTargets };
 constexpr FieldDesc kFields[] = {
-    {"combine", FieldType::text, 0, 0, 0, "concat", "concat, add, avg, grid_scatter or filter",
-     "combine_mode"},
+    {"combine", FieldType::text, 0, 0, 0, "concat",
+     "concat, add, avg, grid_scatter, filter or mixed", "combine_mode"},
     {"top_k", FieldType::integer, 0, 0, 4096, "", "filter: experts kept per sample; 0: all"},
     {"balance", FieldType::real, 0, 0, 1e3, "", "filter: weight of the load-balance loss"},
     {"rows", FieldType::integer, 0, 0, 4096, "", "grid_scatter: rows"},
@@ -33,6 +36,9 @@ bool has_gate(const LayerConfig& c) {
 }
 size_t branches(const LayerConfig& c) {
   return c.children.size() - (has_gate(c) ? 1 : 0);
+}
+bool mixes(const LayerConfig& c) {
+  return c.text(kCombine) == "mixed";
 }
 bool scatters(const LayerConfig& c) {
   return c.text(kCombine) == "grid_scatter" && c.integer(kRows) * c.integer(kCols) > 0;
@@ -52,9 +58,9 @@ Result<Shape> child_shape(const LayerConfig& c, size_t i, const Shape& in) {
 Status check_fields(const LayerConfig& c) {
   const std::string_view mode = c.text(kCombine);
   if (mode != "concat" && mode != "add" && mode != "avg" && mode != "grid_scatter" &&
-      mode != "filter") {
+      mode != "filter" && mode != "mixed") {
     return invalid(cat("Parallel: unknown combine '", printable(mode),
-                       "'; known are concat, add, avg, grid_scatter, filter"));
+                       "'; known are concat, add, avg, grid_scatter, filter, mixed"));
   }
   if (c.children.size() < (has_gate(c) ? 2u : 1u)) {
     return invalid(cat("Parallel ", mode, " needs at least ",
@@ -91,6 +97,10 @@ Status check_gate(const LayerConfig& c, const Shape& in) {
   if (in[0] > 0 && gate.count() == in[0] * static_cast<int64_t>(branches(c))) return {};
   return invalid(cat("Parallel: the gate gives ", gate.str(), ", must give ", branches(c),
                      " values per sample, one per branch"));
+}
+
+void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
+  if (mixes(c)) out.push_back({"alpha", Shape{static_cast<int64_t>(branches(c))}, Init::zeros});
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -214,6 +224,13 @@ Result<Tensor> weighted_sum(ForwardCall& call, const std::vector<Tensor>& parts,
   return sum;
 }
 
+// One weight for every branch, whatever the sample.
+Result<Tensor> mixed_weights(ForwardCall& call, int64_t count) {
+  LOOM_ASSIGN(const Tensor p, call.tensor(Shape{1, count}));
+  LOOM_TRY(call.ops().softmax({as_matrix(call.param(0), 1, count), p, 1.0f}));
+  return p;
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   LOOM_ASSIGN(const Shape shape, infer(c, call.x().shape));
@@ -226,8 +243,11 @@ Result<Tensor> forward(ForwardCall& call) {
     return y;
   }
   Tensor weights;
+  const auto all = static_cast<int64_t>(parts.size());
   if (has_gate(c)) {
-    LOOM_ASSIGN(weights, gate_weights(call, static_cast<int64_t>(parts.size())));
+    LOOM_ASSIGN(weights, gate_weights(call, all));
+  } else if (mixes(c)) {
+    LOOM_ASSIGN(weights, mixed_weights(call, all));
   }
   LOOM_ASSIGN(y, weighted_sum(call, parts, weights));
   if (c.text(kCombine) == "avg") {
@@ -255,6 +275,7 @@ const LayerDef kParallel = {.kind = LayerKind::parallel,
                             .name = "Parallel",
                             .fields = kFields,
                             .container = true,
+                            .params = params,
                             .infer = infer,
                             .forward = forward,
                             .example = example};

@@ -35,7 +35,8 @@ inline loom::Network dense_row(const std::vector<int64_t>& widths, uint64_t seed
                                loom::DType dtype = loom::DType::float32) {
   std::vector<Layer> layers;
   for (size_t i = 0; i + 1 < widths.size(); ++i)
-    layers.push_back(Dense{.in = widths[i], .out = widths[i + 1], .activation = Activation::tanh});
+    layers.push_back(
+        Dense{.in = widths[i], .out = widths[i + 1], .activation = loom::Activation::tanh});
   return loom::Network::sequential(std::move(layers),
                                    {.input = {widths[0]}, .seed = seed, .dtype = dtype})
       .value();

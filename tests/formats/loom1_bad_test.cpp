@@ -133,7 +133,7 @@ const Bad kFields[] = {
     {one(R"("type":"Parallel","combine_mode":"gated","parallel_branches":[{"type":"Dense",)"
          R"("input_height":2,"output_height":2}])"),
      "cell (0, 0, 0, 0) does not fit the input: Parallel: unknown combine 'gated'; known are "
-     "concat, add, avg, grid_scatter, filter"},
+     "concat, add, avg, grid_scatter, filter, mixed"},
     {one(R"("type":"Parallel","parallel_branches":[{"type":"Dense","is_remote_link":true}])"),
      "at byte 114: layers[0].parallel_branches[0]: a link inside a container runs another cell's "
      "layer here, which Loom does not do; put the layer itself in its place"},
