@@ -9,6 +9,7 @@ Each line is a check; the exit code is 1 if one fails.
 
 import concurrent.futures
 import contextlib
+import json
 import subprocess
 import sys
 from typing import Callable, Iterator
@@ -135,7 +136,8 @@ def openai_checks(checks: Checks, url: str) -> None:
         refused(openai.BadRequestError, lambda: client.chat.completions.create(
             **say, tools=[{"type": "function", "function": {"name": "f"}}]))
         refused(openai.BadRequestError,
-                lambda: client.embeddings.create(model="stories", input="a"))
+                lambda: client.embeddings.create(model="stories", input=[]))
+        assert len(client.embeddings.create(model="stories", input=["a", "b"]).data) == 2
 
     def at_once() -> None:
         """openai: thirty-two chats at once are those that came alone"""
@@ -247,6 +249,71 @@ def ollama_checks(checks: Checks, url: str) -> None:
         checks.run(check)
 
 
+# Shows how a call is written, which the model of the tree does not.
+CALLING = ("{% if tools %}<tool_call>{{ tools | tojson }}{% endif %}{% for m in messages %}"
+           "{{ m.role }}: {{ m.content }}{% endfor %}")
+SCHEMA = {"type": "object", "required": ["days", "unit"], "additionalProperties": False,
+          "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 9},
+                         "unit": {"enum": ["c", "f"]}}}
+
+
+def is_forecast(arguments: dict) -> bool:
+    return arguments["unit"] in ("c", "f") and 1 <= arguments["days"] <= 9 and len(arguments) == 2
+
+
+def calls_checks(checks: Checks, url: str) -> None:
+    client = openai.OpenAI(base_url=url + "/v1", api_key="any", max_retries=0)
+    function = {"name": "forecast", "description": "The weather.", "parameters": SCHEMA}
+
+    def chat() -> None:
+        """openai: a chat that has to call does, streamed and whole"""
+        ask = {"model": "stories", "messages": STORY, "seed": 5, "max_tokens": 200,
+               "tools": [{"type": "function", "function": function}], "tool_choice": "required",
+               "parallel_tool_calls": False}
+        call = client.chat.completions.create(**ask).choices[0].message.tool_calls[0]
+        assert call.function.name == "forecast"
+        assert is_forecast(json.loads(call.function.arguments))
+        with client.chat.completions.stream(**ask) as events:
+            for _ in events:
+                pass
+            said = events.get_final_completion().choices[0].message.tool_calls[0]
+        assert said.function.arguments == call.function.arguments
+
+    def responses() -> None:
+        """openai: a response that has to call does, streamed and whole, and takes the result"""
+        ask = {"model": "stories", "max_output_tokens": 200, "parallel_tool_calls": False,
+               "tools": [{"type": "function", "strict": True, **function}],
+               "tool_choice": {"type": "function", "name": "forecast"}, "temperature": 0}
+        first = client.responses.create(**ask, input="Rain?")
+        assert [item.type for item in first.output] == ["function_call"]
+        assert is_forecast(json.loads(first.output[0].arguments))
+        parts = list(client.responses.create(**ask, input="Rain?", stream=True))
+        assert parts[-1].type == "response.completed"
+        assert "".join(part.delta for part in parts if part.type.endswith("arguments.delta")) == \
+            first.output[0].arguments
+        call = first.output[0]
+        again = client.responses.create(
+            model="stories", max_output_tokens=8,
+            input=[{"role": "user", "content": "Rain?"}, call.to_dict(),
+                   {"type": "function_call_output", "call_id": call.call_id, "output": "none"}])
+        assert again.output[0].type == "message"
+
+    def messages() -> None:
+        """anthropic: a message that has to call does, streamed and whole"""
+        other = anthropic.Anthropic(base_url=url, api_key="any", max_retries=0)
+        ask = {"model": "stories", "messages": STORY, "max_tokens": 200,
+               "extra_body": {"seed": 5},
+               "tools": [{"name": "forecast", "input_schema": SCHEMA}],
+               "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+        whole = other.messages.create(**ask)
+        assert whole.stop_reason == "tool_use" and is_forecast(whole.content[0].input)
+        with other.messages.stream(**ask) as events:
+            assert events.get_final_message().content[0].input == whole.content[0].input
+
+    for check in (chat, responses, messages):
+        checks.run(check)
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__)
@@ -257,6 +324,8 @@ def main() -> int:
         responses_checks(checks, url)
         anthropic_checks(checks, url)
         ollama_checks(checks, url)
+    with served(sys.argv[1], sys.argv[2], "--chat-template", CALLING) as url:
+        calls_checks(checks, url)
     print(f"{checks.done - checks.failed} of {checks.done} hold; "
           f"openai {openai.__version__}, anthropic {anthropic.__version__}")
     return 1 if checks.failed else 0

@@ -117,7 +117,9 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
     options.variables = dump_json(all);
   }
   options.tools = prompt.tools;
-  options.reply = fields.begins_reply;
+  options.reply = fields.continues || fields.begins_reply.value_or(true);
+  if (fields.continues && fields.begins_reply.value_or(false))
+    return invalid("continue_final_message and add_generation_prompt; ask for one of them");
   if (fields.continues) {
     if (turns.empty() || turns.back().role != "assistant" || !turns.back().tool_calls.empty())
       return invalid("continue_final_message needs a last message that an assistant wrote");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct ToolFields {
   const JsonValue* choice = nullptr;     // as OpenAI or Anthropic have it
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
   bool parallel = true;                  // false: only the first call of a reply counts
-  bool begins_reply = true;              // the prompt ends where a reply begins
+  std::optional<bool> begins_reply;      // the prompt ends where a reply begins; unsaid: yes
   bool continues = false;                // the last turn is the beginning of the reply
 };
 

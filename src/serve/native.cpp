@@ -261,7 +261,7 @@ Status apply_template(Service& service, const JsonValue& body,
   fields.choice = body.find("tool_choice");
   fields.variables = body.find("chat_template_kwargs");
   if (const JsonValue* v = body.find("add_generation_prompt"))
-    LOOM_TRY(take_bool(*v, "add_generation_prompt", fields.begins_reply));
+    LOOM_TRY(take_bool(*v, "add_generation_prompt", fields.begins_reply.emplace()));
   if (const JsonValue* v = body.find("continue_final_message"))
     LOOM_TRY(take_bool(*v, "continue_final_message", fields.continues));
   LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, fields));

@@ -95,8 +95,10 @@ const Fields& chat_fields() {
                                      R& r) { return take_bool(v, name, r.tools.parallel); }},
           {"chat_template_kwargs", take_variables},
           bool_field("verbose", &R::verbose),
-          {"add_generation_prompt", [](const JsonValue& v, std::string_view name,
-                                       R& r) { return take_bool(v, name, r.tools.begins_reply); }},
+          {"add_generation_prompt",
+           [](const JsonValue& v, std::string_view name, R& r) {
+             return take_bool(v, name, r.tools.begins_reply.emplace());
+           }},
           {"continue_final_message", [](const JsonValue& v, std::string_view name,
                                         R& r) { return take_bool(v, name, r.tools.continues); }},
           {"function_call", take_choice},

@@ -59,7 +59,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     clock.end.text.prompt_tokens = read - cached;
     if (read > cached) clock.end.text.prefill_seconds = seconds_since(clock.begin);
     if (!progress_ || unwanted()) return;
-    open_stream();
+    open_stream();  // whose first message has no timings
     if (timings_) dialect_->set_timings(timings_of(clock.end));
     const double passed = clock.end.text.prefill_seconds * 1e3;
     reply_->write(dialect_->progress(
@@ -77,6 +77,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     sent_[i] += token.text.size();
     if (tells || !token.text.empty()) {
       open_stream();
+      if (timings_) dialect_->set_timings(timings_of(clocks_[i].end));
       reply_->write(dialect_->piece(i, token.text, tells ? &token : nullptr));
     }
     return !unwanted();
@@ -123,7 +124,6 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
       clock.end.text.decode_seconds = seconds_since(clock.first);
     }
     clock.end.text.token_ids.push_back(token.id);
-    dialect_->set_timings(timings_of(clock.end));
   }
   // The time to the first token of all, and then between tokens, of whichever text.
   void measure() {

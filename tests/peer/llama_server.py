@@ -4,6 +4,7 @@
 Every model that the suite asks for is the one in LOOM_PEER_MODEL. Flags that only change speed or
 memory there mean nothing here; one that nobody knows ends the program, so that its test fails.
 """
+import datetime
 import json
 import os
 import sys
@@ -32,7 +33,7 @@ TEMPLATES = {
 def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[str]:
     """What `loom serve` is called with; a key goes into the environment."""
     out, hidden, defaults = [], {"slots", "metrics"}, {}
-    context, sessions = None, 1
+    context, sessions, thinking = None, 1, True
     rest = iter(arguments)
     for flag in rest:
         if flag in IGNORED:
@@ -73,14 +74,19 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
             name = next(rest)
             out += ["--chat-template", TEMPLATES.get(name, name)]
         elif flag == "--reasoning":
-            if next(rest) == "off":
-                out += ["--no-thinking"]
+            thinking = next(rest) != "off"
         elif flag == "--chat-template-file":
             # Those of the source distribution, wherever the suite says they are.
             name = os.path.basename(next(rest))
             out += ["--chat-template-file", os.path.join(environment["LOOM_PEER_TEMPLATES"], name)]
         else:
             raise SystemExit(f"no flag of `loom serve` stands for {flag}")
+    # Variables that llama-server gives to every template.
+    today = datetime.date.today()
+    for name, value in (("enable_thinking", json.dumps(thinking)),
+                        ("date_string", today.strftime("%d %b %Y")),
+                        ("datetime", today.strftime("%b %d %Y"))):
+        out += ["--template-arg", f"{name}={value}"]
     out += ["--parallel", str(sessions)]
     if context:
         most = int(environment.get("LOOM_PEER_CONTEXT", "0")) or context
