@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "beams.hpp"
 #include "chat.hpp"
 #include "memory_report.hpp"
 #include "progress.hpp"
@@ -28,8 +29,10 @@ struct RunFlags {
        no_echo = false, json = false, quiet = false;
   Option prompt_option;
   SamplingFlags sampling;
-  std::string draft;  // a model
-  int64_t guesses = 8, texts = 1;
+  std::string draft;      // a model
+  std::string lookup_in;  // a text
+  int64_t guesses = 8, texts = 1, beams = 0;
+  double length_penalty = 1.0;
   int64_t context = 0, chunk = 0;
   std::string cache_type = "float32";
   MemoryReport memory;
@@ -81,6 +84,7 @@ class Runner {
   int complete(const std::string& prompt) {
     Result<std::vector<TokenId>> ids = model_.tokenize(prompt);
     if (!ids.ok()) return fail(ids.error());
+    if (f_.beams > 0) return search(prompt, *ids);
     Result<ModelSession> session = make_session(static_cast<int64_t>(ids->size()));
     if (!session.ok()) return fail(session.error());
     f_.memory.mark("session made");
@@ -130,6 +134,19 @@ class Runner {
   }
 
  private:
+  // The likeliest texts, of which --n are written.
+  int search(const std::string& prompt, const std::vector<TokenId>& ids) {
+    const Result<ModelSessionOptions> session = session_options(static_cast<int64_t>(ids.size()));
+    if (!session.ok()) return fail(session.error());
+    BeamOptions options;
+    options.num_beams = f_.beams;
+    options.max_tokens = generate_.max_tokens;
+    options.length_penalty = f_.length_penalty;
+    options.session = *session;
+    return write_beams(model_, prompt, ids, std::move(options),
+                       {f_.texts, f_.json, f_.quiet, f_.no_echo});
+  }
+
   // What the model says of sampling and the command line does not; said once.
   Status suggest(SamplerOptions& sampler) const {
     LOOM_ASSIGN(const std::optional<SamplerOptions> suggested, model_.suggested_sampling());
@@ -290,6 +307,13 @@ int run(RunFlags& f) {
   const bool chat = f.chat || saved || (no_text && stdin_is_terminal());
   const bool asks_person = chat && no_text;
   const bool for_chat = !f.tools_file.empty() || !f.template_args.empty() || f.no_thinking;
+  if (f.beams > 0 && (chat || !beams_alone(f.command.value()))) {
+    return fail(kUsage,
+                "--beams finds the likeliest texts: it goes with --max-tokens, --length-penalty "
+                "and --n, and with no other option of how tokens are drawn, and no chat");
+  }
+  if (f.beams > 0 && f.texts > f.beams)
+    return fail(kUsage, "--n cannot be more than --beams, which is how many texts are found");
   if (!chat && for_chat)
     return fail(kUsage, "--tools, --template-arg and --no-thinking are for a chat; add --chat");
   Result<std::string> prompt = f.prompt;
@@ -300,6 +324,8 @@ int run(RunFlags& f) {
   Result<GenerateOptions> options = f.sampling.options(*limit);
   if (!options.ok()) return fail(options.error());
   if (!f.draft.empty()) options->guesses = f.guesses;
+  if (!f.lookup_in.empty() && f.sampling.lookup == 0)
+    return fail(kUsage, "--lookup-in says where --lookup N looks; add --lookup 8");
   Result<Engine> engine = f.engine.create(f.model.memory);
   if (!engine.ok()) return fail(engine.error());
   f.memory.begin(*engine);
@@ -321,6 +347,14 @@ int run(RunFlags& f) {
     if (!loaded.ok()) return fail(loaded.error());
     draft = std::move(*loaded);
   }
+  std::optional<LookupText> lookup_text;
+  if (!f.lookup_in.empty()) {
+    const Result<std::string> text = read_text(f.lookup_in, *limit);
+    if (!text.ok()) return fail(text.error());
+    const Result<std::vector<TokenId>> ids = model->tokenize(*text);
+    if (!ids.ok()) return fail(ids.error());
+    options->lookup_text = &lookup_text.emplace(*ids);
+  }
   Runner runner(f, std::move(*options), *engine, *model, draft.has_value() ? &*draft : nullptr);
   const int code = chat ? runner.chat(asks_person ? nullptr : &*prompt) : runner.complete(*prompt);
   const Status told = f.memory.finish("run", f.quiet || f.json);
@@ -336,6 +370,7 @@ Verb add_run(Command app) {
       "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
       "  loom run models/stories.entity -p \"The name is\" --json-schema schema.json\n"
       "  loom run models/stories.entity -p \"Once\" --temperature 1 --n 3 --min-p 0.05\n"
+      "  loom run models/stories.entity -p \"Once\" --beams 4 --max-tokens 30\n"
       "  loom run models/stories.entity --chat\n"
       "  printf 'Tell me a story.\\nAnd then?\\n' | loom run models/stories.entity --chat");
   f->command = verb;
@@ -373,12 +408,23 @@ Verb add_run(Command app) {
       .range(1, 64)
       .show_default()
       .needs(draft);
+  verb.option("--lookup-in", f->lookup_in,
+              "A text file that --lookup looks in as well: what the model wrote or will quote");
   verb.option("--n", f->texts, "Texts to write, each with a seed of its own")
       .range(1, 1024)
       .show_default()
       .excludes(chat);
+  const Option beams =
+      verb.option("--beams", f->beams,
+                  "Write the likeliest text that following N texts at a time finds; 0: draw tokens")
+          .range(0, 64)
+          .show_default();
+  verb.option("--length-penalty", f->length_penalty,
+              "Of a text of n tokens: the sum of log-probabilities is divided by n^this")
+      .show_default()
+      .needs(beams);
   verb.option("--cache-type", f->cache_type,
-              "Number type of keys and values: float32, float16, bfloat16 or q8_0")
+              "Number type of keys and values: float32, float16, bfloat16, q8_0 or q4_0")
       .show_default();
   verb.option("--context", f->context, "Positions to keep (default: as many as needed)")
       .range(0, int64_t{1} << 40);

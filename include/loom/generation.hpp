@@ -16,6 +16,7 @@ namespace loom {
 
 using TokenId = int32_t;
 
+class LookupText;
 class ModelSession;
 
 struct TokenBias {
@@ -108,10 +109,12 @@ struct GenerateOptions {
   std::string json_schema{};
   // Speculative decoding: tokens are guessed and checked several at a time. The tokens drawn are
   // those without it, whatever is guessed. Guesses: of a smaller model with the same vocabulary, in
-  // a session that is used for nothing else until the text has ended, or what followed the last
-  // tokens where they stood before.
+  // a session that is used for nothing else until the text has ended; or what followed the last
+  // tokens where they stood before, in this text or in another one (loom/lookup.hpp), which stays
+  // with the caller and is asked first.
   ModelSession* draft = nullptr;
   bool lookup = false;
+  const LookupText* lookup_text = nullptr;
   int64_t guesses = 8;  // at a time; 1 to 64
   // Called for every token that is part of the text; false stops with `cancelled`.
   std::function<bool(const Token& token)> on_token{};

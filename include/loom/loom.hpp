@@ -5,6 +5,7 @@
 
 #include "loom/architectures.hpp"   // IWYU pragma: export
 #include "loom/batch.hpp"           // IWYU pragma: export
+#include "loom/beams.hpp"           // IWYU pragma: export
 #include "loom/chat.hpp"            // IWYU pragma: export
 #include "loom/cluster.hpp"         // IWYU pragma: export
 #include "loom/convert.hpp"         // IWYU pragma: export
@@ -23,6 +24,7 @@
 #include "loom/inspect.hpp"         // IWYU pragma: export
 #include "loom/language_model.hpp"  // IWYU pragma: export
 #include "loom/layers.hpp"          // IWYU pragma: export
+#include "loom/lookup.hpp"          // IWYU pragma: export
 #include "loom/memory_history.hpp"  // IWYU pragma: export
 #include "loom/merge.hpp"           // IWYU pragma: export
 #include "loom/mesh.hpp"            // IWYU pragma: export

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "loom/lookup.hpp"
 
 namespace loom::core {
 namespace {
@@ -14,7 +15,7 @@ constexpr size_t kLongestKey = 4;
 }  // namespace
 
 Result<Guesser> Guesser::create(const GenerateOptions& options, LlmSession* draft, int64_t vocab) {
-  const bool wanted = draft != nullptr || options.lookup;
+  const bool wanted = draft != nullptr || options.lookup || options.lookup_text != nullptr;
   if (wanted && (options.guesses < 1 || options.guesses > kMostGuesses))
     return invalid(cat("guesses must be from 1 to ", kMostGuesses, "; got ", options.guesses));
   if (draft != nullptr && draft->model().config().vocab_size != vocab) {
@@ -27,6 +28,8 @@ Result<Guesser> Guesser::create(const GenerateOptions& options, LlmSession* draf
   Guesser out(std::move(sampler));
   out.draft_ = draft;
   out.lookup_ = options.lookup;
+  out.text_ = options.lookup_text;
+  out.vocab_ = vocab;
   out.most_ = static_cast<size_t>(std::max<int64_t>(options.guesses, 0));
   return out;
 }
@@ -36,10 +39,24 @@ Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler&
   out.clear();
   most = std::min(most, most_);
   if (most == 0) return {};
-  if (lookup_) look_up(history, most, out);
+  if (text_ != nullptr) ask_text(history, most, out);
+  if (out.empty() && lookup_) look_up(history, most, out);
   if (!out.empty() || draft_ == nullptr) return {};
   sampler_.follow(drawing);
   return ask_draft(history, most, out);
+}
+
+// One token after the other, as long as the text is sure of them.
+void Guesser::ask_text(std::vector<TokenId>& history, size_t most,
+                       std::vector<TokenId>& out) const {
+  const size_t known = history.size();
+  while (out.size() < most) {
+    const TokenId id = text_->next(history);
+    if (id < 0 || id >= vocab_) break;
+    out.push_back(id);
+    history.push_back(id);
+  }
+  history.resize(known);
 }
 
 // What followed the last place where the end of the text stood before: of its last four tokens, or

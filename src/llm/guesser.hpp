@@ -17,7 +17,7 @@ class Guesser {
   // invalid_argument (another vocabulary, a count out of range).
   static Result<Guesser> create(const GenerateOptions& options, LlmSession* draft, int64_t vocab);
 
-  bool guesses() const { return draft_ != nullptr || lookup_; }
+  bool guesses() const { return draft_ != nullptr || lookup_ || text_ != nullptr; }
   // At most `most` tokens after `history`, best guess first; maybe none. `drawing`: who will draw
   // them, so that a draft draws with the same random numbers.
   Status guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
@@ -26,11 +26,14 @@ class Guesser {
  private:
   explicit Guesser(Sampler sampler) : sampler_(std::move(sampler)) {}
   Status ask_draft(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out);
+  void ask_text(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out) const;
   static void look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out);
 
   LlmSession* draft_ = nullptr;
   bool lookup_ = false;
+  const LookupText* text_ = nullptr;
   size_t most_ = 0;
+  int64_t vocab_ = 0;
   Sampler sampler_;
 };
 

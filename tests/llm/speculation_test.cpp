@@ -2,9 +2,14 @@
 // temperature, and leaves the session as plain decoding leaves it.
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <random>
 
+#include "base/text.hpp"
 #include "llm/stories.hpp"
+#include "loom/lookup.hpp"
 
 namespace loom::core {
 namespace {
@@ -89,6 +94,136 @@ TEST(Speculation, ReadsLessOftenThanItWrites) {
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text->accepted, text->guessed) << "the model guesses what it draws";
   EXPECT_LT(text->passes * 7, text->decode_steps + 7);
+}
+
+// Texts that the model writes at temperature 1, one after the other, from the ways in which its
+// stories begin.
+const std::string kBeginnings[] = {"Once upon a time", "Tom had a red",   "Lily and her",
+                                   "One day, a",       "There was a big", "The little"};
+std::vector<TokenId> written_by(const LanguageModel& model, int texts, uint64_t seed) {
+  std::vector<TokenId> all;
+  LlmSession session = test::session(model);
+  for (int i = 0; i < texts; ++i) {
+    GenerateOptions options;
+    options.max_tokens = 200;
+    options.sampler.temperature = 1.0f;
+    options.sampler.seed = seed + static_cast<uint64_t>(i);
+    const std::vector<TokenId> prompt = test::encode(model, kBeginnings[i % 6]);
+    session.rewind(0);
+    const Result<Generation> text = generate(session, model, prompt, options);
+    EXPECT_TRUE(text.ok());
+    all.insert(all.end(), prompt.begin(), prompt.end());
+    all.insert(all.end(), text->token_ids.begin(), text->token_ids.end());
+    all.push_back(0);
+  }
+  return all;
+}
+
+struct Contest {
+  int64_t tokens = 0, guessed = 0, accepted = 0;
+  double plain = 0, fast = 0;
+};
+
+// LOOM_GUESSES: tokens that are guessed at a time.
+int64_t guesses_of_contest() {
+  const char* many = std::getenv("LOOM_GUESSES");
+  return many != nullptr ? std::atoi(many) : 6;
+}
+
+// Seconds of this process, whatever else the machine does.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// One prompt, without guesses and with those of a text, in turn.
+void contest(const LanguageModel& model, const LookupText& text, LlmSession& session,
+             std::mt19937_64& engine, float temperature, Contest& sum) {
+  std::vector<TokenId> prompt = written_by(model, 1, engine());
+  prompt.resize(2 + engine() % std::min<size_t>(prompt.size() - 1, 30));
+  GenerateOptions options;
+  options.max_tokens = 120;
+  options.sampler.temperature = temperature;
+  options.sampler.seed = engine();
+  const auto timed = [&](double& seconds) {
+    session.rewind(0);
+    const double begin = processor_seconds();
+    Result<Generation> written = generate(session, model, prompt, options);
+    seconds += processor_seconds() - begin;
+    return written;
+  };
+  const Result<Generation> plain = timed(sum.plain);
+  options.lookup_text = &text;
+  options.guesses = guesses_of_contest();
+  const Result<Generation> fast = timed(sum.fast);
+  ASSERT_TRUE(plain.ok() && fast.ok());
+  ASSERT_EQ(fast->token_ids, plain->token_ids);
+  ASSERT_EQ(fast->text, plain->text);
+  ASSERT_EQ(fast->stop, plain->stop);
+  sum.tokens += static_cast<int64_t>(plain->token_ids.size());
+  sum.guessed += fast->guessed;
+  sum.accepted += fast->accepted;
+}
+
+// By hand: LOOM_PROMPTS=1000 build/dev/tests/test_llm --gtest_filter='*WritesTheSame*'
+TEST(Speculation, WritesTheSameWithGuessesOfATextThatTheModelWrote) {
+  const char* many = std::getenv("LOOM_PROMPTS");
+  const int prompts = many != nullptr ? std::atoi(many) : 24;
+  const LanguageModel& model = test::stories();
+  const LookupText text(written_by(model, many != nullptr ? 1500 : 100, 1));
+  ThreadPool one(1);
+  LlmSession session = *LlmSession::create(model, cpu_ops(best_isa()), one, {});
+  std::mt19937_64 engine(11);
+  for (const float temperature : {0.0f, 1.0f}) {
+    Contest sum;
+    for (int i = 0; i < prompts / 2; ++i) {
+      contest(model, text, session, engine, temperature, sum);
+      if (HasFatalFailure()) return;
+    }
+    std::fputs(cat("temperature ", temperature, ": ", prompts / 2, " prompts, ", sum.tokens,
+                   " tokens the same; ", sum.accepted, " of ", sum.guessed, " guesses right, ",
+                   static_cast<double>(static_cast<int64_t>(sum.plain / sum.fast * 100)) / 100,
+                   " x as fast\n")
+                   .c_str(),
+               stdout);
+    EXPECT_GT(sum.accepted, sum.guessed / 10);
+  }
+}
+
+TEST(LookupTexts, KnowWhatFollowedMostOften) {
+  const std::vector<TokenId> text = {1, 2, 3, 1, 2, 4, 1, 2, 4, 9, 2, 5};
+  const LookupText lookup(text);
+  const auto next = [&](std::vector<TokenId> history, double share = 0.0) {
+    return lookup.next(history, share);
+  };
+  EXPECT_EQ(next({1, 2}), 4);
+  EXPECT_EQ(next({7, 1, 2}), 4);  // the longest end that is there
+  EXPECT_EQ(next({3, 1, 2}), 4);  // once
+  EXPECT_EQ(next({9, 2}), 5);
+  EXPECT_EQ(next({2}), 4);  // two of four
+  EXPECT_EQ(next({2}, 0.6), -1);
+  EXPECT_EQ(next({5}), -1);  // nothing followed
+  EXPECT_EQ(next({77}), -1);
+  EXPECT_EQ(next({}), -1);
+  EXPECT_EQ(LookupText({}).next(text), -1);
+}
+
+// Guesses of a text of another vocabulary are no tokens of the model.
+TEST(LookupTexts, GuessNoTokenThatTheModelHasNot) {
+  const LanguageModel& model = test::stories();
+  std::vector<TokenId> prompt = test::encode(model, "Once upon");
+  std::vector<TokenId> strange;
+  for (int i = 0; i < 50; ++i) {
+    strange.insert(strange.end(), prompt.begin(), prompt.end());
+    strange.push_back(1 << 20);
+  }
+  const LookupText text(strange);
+  LlmSession session = test::session(model);
+  GenerateOptions options;
+  options.max_tokens = 8;
+  options.lookup_text = &text;
+  const Result<Generation> got = generate(session, model, prompt, options);
+  ASSERT_TRUE(got.ok()) << got.error().str();
+  EXPECT_EQ(got->token_ids.size(), 8u);
 }
 
 TEST(Speculation, RefusesAnotherVocabulary) {
