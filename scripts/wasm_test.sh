@@ -58,4 +58,45 @@ else
   skipped=$((skipped + 2))
 fi
 if [[ "$hashes" == yes ]]; then finish; fi
+
+# The package as others get it: packed, and installed into an empty folder.
+have npm || { say "skipped: npm is not installed"; skipped=$((skipped + 1)); finish; }
+tarball="$(scripts/wasm_package.sh)" || { failed=$((failed + 1)); finish; }
+tarball="$PWD/$tarball"
+empty="$(mktemp -d)"
+trap 'rm -rf "$empty"' EXIT
+(cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
+  die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
+cp tests/web/package.test.mjs tests/web/suite.mjs tests/web/node_run.mjs "$empty/"
+library="$(ls build/dev/libloom.so 2>/dev/null || true)"
+if [[ -z "$library" ]]; then
+  say "skipped: build/dev/libloom.so, which the package is compared with, was not built"
+  skipped=$((skipped + 1))
+  finish
+fi
+LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python python3 tests/web/native.py >"$empty/native.json"
+for program in node "$node"; do
+  [[ -n "$program" ]] || continue
+  count "package in Node.js $("$program" --version)" env LOOM_NATIVE="$empty/native.json" LOOM_TREE="$PWD" \
+    "$program" "$empty/node_run.mjs"
+  if [[ "$program" == "$node" || "$node" == "$(command -v node)" ]]; then break; fi
+done
+
+packages=build/page_node
+if ! have chromium; then
+  say "skipped: chromium is not installed"
+  skipped=$((skipped + 1))
+  finish
+fi
+if [[ ! -d "$packages/node_modules/axe-core" ]]; then
+  mkdir -p "$packages"
+  npm install --silent --no-audit --no-fund --prefix "$packages" playwright-core@1 axe-core@4 >/dev/null 2>&1 || {
+    say "skipped: playwright-core and axe-core cannot be had from npm"
+    skipped=$((skipped + 1))
+    finish
+  }
+fi
+cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm "$empty/"
+count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
+  "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"
 finish

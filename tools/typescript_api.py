@@ -57,7 +57,8 @@ def wasm_kind(api: Api, member: Variable) -> str:
         return "callback"
     if type_ in api.enums:
         return f"enum:{type_script_name(type_)}"
-    if type_ == "int32_t" and (member.name.startswith("has_") or re.match(r"[01]:", member.doc)):
+    told = member.name.startswith("has_") or re.search(r"(^|: )[01]: ", member.doc)
+    if type_ == "int32_t" and told:
         return "bool"
     return WASM_KINDS[type_]
 

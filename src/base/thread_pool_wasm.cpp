@@ -65,6 +65,11 @@ extern "C" __attribute__((export_name("loom_host_worker"))) void loom_host_worke
   }
 }
 
+// Lanes that a region can have by now: one more than there are workers that wait for orders.
+extern "C" __attribute__((export_name("loom_host_lanes"))) int loom_host_lanes() {
+  return ThreadPool::available_cores();
+}
+
 struct ThreadPool::Impl {};
 
 int ThreadPool::available_cores() {

@@ -15,7 +15,13 @@ struct LastError {
   loom_status code = LOOM_OK;
   char text[kMostText] = "";
 };
+#ifdef __wasi__
+// One thread calls a module: lanes are workers that never do. Objects that are compiled for shared
+// memory must have nothing per thread, for lld 19 misplaces it where the memory is not shared.
+LastError last_error;
+#else
 thread_local LastError last_error;
+#endif
 
 loom_status keep(loom_status code, std::string_view text) noexcept {
   last_error.code = code;

@@ -3,6 +3,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <utility>
 #if LOOM_THREADS
 #include <condition_variable>
 #include <thread>
@@ -121,10 +122,10 @@ int64_t RecordQueue::dropped() const {
   return state_->dropped;
 }
 
+#if LOOM_THREADS
 Status RecordQueue::close(std::chrono::milliseconds most) {
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->closed = true;
-#if LOOM_THREADS
   state_->changed.notify_all();
   if (!state_->changed.wait_for(lock, most, [this] { return state_->ended; })) {
     const auto left = static_cast<int64_t>(state_->waiting.size());
@@ -133,17 +134,19 @@ Status RecordQueue::close(std::chrono::milliseconds most) {
     return make_error(Code::io_error, cat("telemetry: a sink did not end within ", most.count(),
                                           " ms; ", left, " records that waited were dropped"));
   }
-#else
-  (void)most;
-  if (!std::exchange(state_->ended, true)) {
-    lock.unlock();
-    state_->flush();
-    state_->sinks.clear();
-    lock.lock();
-  }
-#endif
   if (state_->error) return *state_->error;
   return {};
 }
+#else
+Status RecordQueue::close(std::chrono::milliseconds) {
+  state_->closed = true;
+  if (!std::exchange(state_->ended, true)) {
+    state_->flush();
+    state_->sinks.clear();
+  }
+  if (state_->error) return *state_->error;
+  return {};
+}
+#endif
 
 }  // namespace loom::core

@@ -82,7 +82,10 @@ Result<Buffer> Buffer::allocate(int64_t bytes) {
 // Bytes that are not zeroed, and so not touched, yet.
 Result<Buffer> Buffer::aligned(int64_t bytes, int64_t align) {
   const int64_t size = round_up(bytes > 0 ? bytes : 1, align);
-  void* memory = std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
+  // More than an object may have, where addresses have 32 bits, is not there either.
+  void* memory = size > PTRDIFF_MAX
+                     ? nullptr
+                     : std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
   if (memory == nullptr) {
     return make_error(Code::out_of_memory, cat("no memory for a buffer of ", bytes, " bytes"));
   }
@@ -101,7 +104,9 @@ Result<Buffer> Buffer::aligned(int64_t bytes, int64_t align) {
 Result<Buffer> Buffer::reserve(int64_t bytes) {
   if (bytes < 0) return invalid("a buffer of negative size was asked for");
   constexpr int64_t kAlign = 64;
-  auto* block = static_cast<std::byte*>(std::calloc(static_cast<size_t>(bytes + kAlign), 1));
+  const int64_t size = bytes + kAlign;
+  auto* block = static_cast<std::byte*>(
+      size > PTRDIFF_MAX ? nullptr : std::calloc(static_cast<size_t>(size), 1));
   if (block == nullptr) {
     return make_error(Code::out_of_memory, cat("no memory for a buffer of ", bytes, " bytes"));
   }

@@ -293,7 +293,7 @@ export const loom_load_options = {
     open_extent: [32, "i64"],
     progress: [40, "callback"],
     user: [44, "pointer"],
-    borrow: [48, "i32"],
+    borrow: [48, "bool"],
   },
 } as const;
 
@@ -308,7 +308,7 @@ export interface LoadOptions {
   /** of axes that an ONNX file leaves open, besides the batch; 0: an error */
   openExtent?: number;
   /** loom_network_load_memory(): 1: bytes are not copied; they stay, see there */
-  borrow?: number;
+  borrow?: boolean;
 }
 
 /** How a network is written. */
@@ -795,7 +795,7 @@ export const loom_model_options = {
     dtype: [8, "enum:Dtype"],
     progress: [12, "callback"],
     user: [16, "pointer"],
-    borrow: [20, "i32"],
+    borrow: [20, "bool"],
   },
 } as const;
 
@@ -804,7 +804,7 @@ export interface ModelOptions {
   /** of the weights; unset: as stored */
   dtype?: Dtype;
   /** loom_model_load_memory(): 1: bytes are not copied; they stay, see there */
-  borrow?: number;
+  borrow?: boolean;
 }
 
 /** What a model is. */

@@ -66,6 +66,9 @@ void __wrap_free(void* memory) {
 __attribute__((export_name("loom_host_allocate"))) void* loom_host_allocate(size_t bytes) {
   return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
+__attribute__((export_name("loom_host_free"))) void loom_host_free(void* memory) {
+  free(memory);
+}
 }
 
 void* operator new(size_t bytes) {

@@ -1,0 +1,14 @@
+export { LoomError, type ErrorCode } from "./errors.js";
+export * as layers from "./layers.js";
+export { sequential, type Axes, type Layer, type NetworkDescription } from "./layer.js";
+export type { NumberArray, Tensor } from "./memory.js";
+export { host, type Host, type Variant } from "./module.js";
+export type { Source } from "./files.js";
+export type { TokenData, Turn } from "./protocol.js";
+export {
+  Dataset, LLM, Loom, Network, Session, tensor, Tokenizer, Trainer, type CallOptions, type FileOptions, type FitOptions,
+  type GenerateOptions, type Generation, type InitOptions, type Prompt,
+} from "./client.js";
+export type {
+  Dtype, EngineInfo, Epoch, Evaluation, ModelInfo, NetworkFormat, NetworkInfo, SessionOptions, TrainerOptions,
+} from "./ffi.js";

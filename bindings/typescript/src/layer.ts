@@ -1,0 +1,32 @@
+/** One number for all axes, or one per axis. */
+export type Axes = number | readonly number[];
+
+/** A layer as the JSON of a network has it. layers.ts has a function per kind. */
+export interface Layer {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** Fields that are undefined take their defaults. */
+export function layer(type: string, fields: Record<string, unknown>, children?: readonly Layer[]): Layer {
+  const out: Record<string, unknown> = { type };
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) out[name] = value;
+  if (children !== undefined) out["children"] = children;
+  return out as Layer;
+}
+
+/** A row of layers as the description of a network. `input`: the shape of one sample. */
+export function sequential(layers: readonly Layer[], input: Axes): NetworkDescription {
+  const shape = typeof input === "number" ? [input] : [...input];
+  const cells = layers.map((one, i) => ({ at: [0, 0, i, 0], ...one }));
+  return { loom: 1, grid: [1, 1, layers.length, 1], input: shape, cells };
+}
+
+/** What `loom new` and Network.json() write. */
+export interface NetworkDescription {
+  readonly loom: 1;
+  readonly grid: readonly number[];
+  readonly input: readonly number[];
+  readonly cells: readonly object[];
+  readonly [field: string]: unknown;
+}

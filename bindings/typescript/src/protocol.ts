@@ -1,0 +1,117 @@
+/** What an engine's worker and its client say to each other. */
+
+import type * as ffi from "./ffi.js";
+import type { Source } from "./files.js";
+import type { Tensor } from "./memory.js";
+import type { LaneStart, Variant } from "./module.js";
+
+/** A message channel's end, of a page's worker or of Node.js. */
+export interface Port {
+  post(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  listen(handler: (message: never) => void): void;
+}
+
+/** How work is cancelled while a worker computes: by a word of shared memory, or, where none can be shared, by an
+ * address that stops to exist. */
+export interface CancelToken {
+  readonly word?: SharedArrayBuffer;
+  readonly url?: string;
+}
+
+export interface StartOptions {
+  readonly threads: number;
+  readonly variant?: Variant | undefined;
+  /** Modules by variant, in place of those of the package. */
+  readonly modules?: Partial<Record<Variant, string | Uint8Array>> | undefined;
+  readonly memoryLimit?: number | undefined;
+}
+
+export type Handle = number;
+
+export interface LoadOptions {
+  readonly cache?: boolean | undefined;
+  readonly name?: string | undefined;
+}
+
+/** Name of an operation -> its arguments and its result. */
+export interface Operations {
+  start(options: StartOptions): { variant: Variant; notes: string[] } & ffi.EngineInfo;
+  memory(): ffi.Memory & { heap: number };
+  free(handle: Handle): void;
+  layerTypes(): string[];
+
+  networkFromJson(json: string, options: object): Handle;
+  networkLoad(source: Source, load: LoadOptions, options: object): Handle;
+  networkSave(handle: Handle, format: ffi.NetworkFormat, options: object): Uint8Array;
+  networkInfo(handle: Handle): ffi.NetworkInfo;
+  networkText(handle: Handle, what: "json" | "summary"): string;
+  networkClasses(handle: Handle): string[];
+  networkParameters(handle: Handle): ffi.ParameterInfo[];
+  networkParameter(handle: Handle, name: string): Tensor;
+  networkSetParameter(handle: Handle, name: string, values: Tensor): void;
+  networkPredict(handle: Handle, inputs: Tensor): Tensor;
+  networkProbabilities(handle: Handle, outputs: Tensor): Tensor;
+
+  sessionOpen(network: Handle, options: object): Handle;
+  sessionRun(handle: Handle, inputs: Tensor): Tensor;
+  sessionCells(handle: Handle, inputs: Tensor): { at: number[]; layer: string; values: Tensor }[];
+  sessionReset(handle: Handle): void;
+
+  datasetFromArrays(x: Tensor, y: Tensor | null): Handle;
+  datasetLoad(source: Source, load: LoadOptions, network: Handle | null, options: object): Handle;
+  datasetInfo(handle: Handle): ffi.DatasetInfo;
+  datasetArray(handle: Handle, which: "x" | "y"): Tensor;
+  datasetSplit(handle: Handle, share: number, options: object): [Handle, Handle];
+
+  trainerCreate(network: Handle, options: object): Handle;
+  trainerFit(handle: Handle, train: Handle, validation: Handle | null, options: object): ffi.Epoch[];
+  trainerStep(handle: Handle, x: Tensor, y: Tensor, rate: number | null): ffi.StepReport;
+  trainerEvaluate(handle: Handle, data: Handle): ffi.Evaluation;
+  trainerHash(handle: Handle): string;
+
+  modelLoad(source: Source, load: LoadOptions, options: object): Handle;
+  modelInfo(handle: Handle): ffi.ModelInfo;
+  modelTokenize(handle: Handle, text: string, specialTokens: boolean): Int32Array;
+  modelDetokenize(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
+  modelChat(handle: Handle, turns: readonly Turn[], options: object): { text: string; ids: Int32Array };
+  modelGenerate(handle: Handle, prompt: string | Int32Array, options: object, session: object): GenerationData;
+  modelLogits(handle: Handle, ids: Int32Array): Float32Array;
+
+  tokenizerLoad(source: Source, load: LoadOptions): Handle;
+  tokenizerEncode(handle: Handle, text: string, specialTokens: boolean): Int32Array;
+  tokenizerDecode(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
+  tokenizerSize(handle: Handle): number;
+}
+
+export interface Turn {
+  readonly role: string;
+  readonly content: string;
+}
+
+export interface TokenData {
+  readonly id: number;
+  readonly text: string;
+  /** With `logprobs`. */
+  readonly logprob: number;
+}
+
+export interface GenerationData extends ffi.GenerationInfo {
+  readonly text: string;
+  readonly ids: Int32Array;
+}
+
+export interface Request {
+  readonly id: number;
+  readonly operation: keyof Operations;
+  readonly args: readonly unknown[];
+  readonly cancel?: CancelToken | undefined;
+}
+export type Reply =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: { readonly code?: string; readonly message: string } }
+  | { readonly id: number; readonly event: string; readonly value: unknown };
+
+/** What a lane's worker gets in place of requests. */
+export interface LaneMessage {
+  readonly lane: LaneStart;
+}

@@ -1,0 +1,65 @@
+/** The worker of an engine in Node.js, and each of its lanes. */
+
+import { open, readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parentPort, Worker, workerData } from "node:worker_threads";
+
+import { LoomError } from "./errors.js";
+import type { Opened } from "./files.js";
+import { Loaded, type LaneStart, type Variant } from "./module.js";
+import { Server, type Platform } from "./server.js";
+
+const files: Record<Variant, string> = {
+  simd: "loom.wasm",
+  relaxed: "loom-relaxed.wasm",
+  threads: "loom-threads.wasm",
+  "relaxed-threads": "loom-relaxed-threads.wasm",
+};
+const kPiece = 4 << 20;
+
+async function compile(variant: Variant): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(await readFile(new URL(`./wasm/${files[variant]}`, import.meta.url)));
+}
+
+function lane(start: LaneStart): Promise<void> {
+  const worker = new Worker(new URL(import.meta.url), { workerData: { lane: start } });
+  worker.unref();
+  return new Promise((resolve, reject) => worker.on("message", () => resolve()).on("error", reject));
+}
+
+async function readPath(text: string): Promise<Opened> {
+  const path = text.startsWith("file:") ? fileURLToPath(text) : text;
+  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+    const code = error.code === "ENOENT" ? "not_found" : "io_error";
+    throw new LoomError(code, `${path}: ${error.code === "ENOENT" ? "there is no such file" : error.message}`);
+  });
+  const { size } = await file.stat();
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    const buffer = new Uint8Array(Math.min(kPiece, Math.max(size, 1)));
+    try {
+      for (;;) {
+        const { bytesRead } = await file.read(buffer, 0, buffer.length);
+        if (bytesRead === 0) return;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await file.close();
+    }
+  }
+  return { name: path, size, pieces };
+}
+
+const port = parentPort;
+const start = (workerData as { lane?: LaneStart } | null)?.lane;
+if (port !== null && start !== undefined) {
+  const loaded = await Loaded.create(start.module, start);
+  port.postMessage("ready");
+  loaded.exports.loom_host_worker();
+} else if (port !== null) {
+  const platform: Platform = { module: compile, lane, readPath, cores: availableParallelism() };
+  new Server(platform).serve({
+    post: (message, transfer = []) => port.postMessage(message, [...transfer]),
+    listen: (handler) => void port.on("message", handler as (message: unknown) => void),
+  });
+}

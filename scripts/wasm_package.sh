@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds the TypeScript package of bindings/typescript: the modules of WebAssembly (install_wasm.sh brings what
+# they need), JavaScript and types by the compiler of TypeScript from npm, and a tarball in build/web. Prints its path.
+#   scripts/wasm_package.sh
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$LOOM_ROOT"
+
+usage() {
+  sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+only_help "$@"
+why="$(no_wasm)"
+[[ -z "$why" ]] || die "$why"
+build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads || die "the build for WebAssembly failed; see above"
+
+packages=build/web/packages
+if [[ ! -x "$packages/node_modules/.bin/tsc" ]]; then
+  mkdir -p "$packages"
+  npm install --silent --no-audit --no-fund --prefix "$packages" typescript@5 @types/node@20 >/dev/null 2>&1 ||
+    die "typescript cannot be had from npm"
+fi
+to=build/web/package
+rm -rf "$to"
+mkdir -p "$to/dist/wasm"
+"$packages/node_modules/.bin/tsc" -p bindings/typescript --outDir "$to/dist" --typeRoots "$packages/node_modules/@types"
+built=build/wasm/bindings/typescript/wasm
+cp "$built/loom_simd.wasm" "$to/dist/wasm/loom.wasm"
+cp "$built/loom_relaxed_simd.wasm" "$to/dist/wasm/loom-relaxed.wasm"
+cp "$built/loom_threads.wasm" "$to/dist/wasm/loom-threads.wasm"
+cp "$built/loom_relaxed_threads.wasm" "$to/dist/wasm/loom-relaxed-threads.wasm"
+cp bindings/typescript/package.json bindings/typescript/README.md LICENSE "$to/"
+(cd "$to" && npm pack --silent --pack-destination .. >/dev/null)
+ls build/web/*.tgz

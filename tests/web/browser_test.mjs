@@ -1,0 +1,87 @@
+// The package and the golden hashes in Chromium without a window, driven by Playwright.
+//   NODE_PATH=packages/node_modules node tests/web/browser_test.mjs PACKAGE NATIVE.json HASHES
+// PACKAGE: the folder of the installed package; HASHES: the folder with loom_hash.wasm and loom_hash_relaxed.wasm.
+import { mkdtempSync, copyFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { serveFiles } from "./serve.mjs";
+
+const require = createRequire(join(process.env.NODE_PATH, "package.json"));
+const { chromium } = require("playwright-core");
+const [folder, native, hashes] = process.argv.slice(2);
+const tree = fileURLToPath(new URL("../../", import.meta.url));
+const root = mkdtempSync(join(tmpdir(), "loom-web-"));
+copyFileSync(native, join(root, "native.json"));
+const server = await serveFiles({ "/": root, "/tree/": tree, "/package/": folder, "/hashes/": hashes });
+const quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+  "--disable-background-networking", "--disable-component-update"];
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: quiet });
+
+let passed = 0, failed = 0;
+function count(where, name, error) {
+  if (error === null) return ++passed;
+  ++failed;
+  return console.error(`${where}: ${name}: ${error}`);
+}
+async function open(alone = false) {
+  const page = await (await browser.newContext()).newPage();
+  page.on("pageerror", (error) => count("page", "no error in the page", String(error)));
+  await page.goto(`${server.address}/tree/tests/web/page.html${alone ? "?alone" : ""}`);
+  await page.waitForFunction(() => window.loomTests !== undefined);
+  return page;
+}
+function all(where, { results }) {
+  for (const { name, error } of results) count(where, name, error);
+}
+
+try {
+  let page = await open();
+  const { relaxed, shared } = await page.evaluate(() => window.loomTests.host());
+  count("isolated page", "memory can be shared", shared ? null : "it cannot");
+  for (const [variant, threads] of [["simd", 1], ["relaxed", 1], ["threads", 2], ["relaxed-threads", 2]]) {
+    if (variant.startsWith("relaxed") && !relaxed) continue;
+    const run = await page.evaluate(([name, lanes]) => window.loomTests.suite(name, lanes), [variant, threads]);
+    all(variant, run);
+    count(variant, "lanes", run.info.threads === threads ? null : `${run.info.threads}`);
+  }
+
+  server.asked.length = 0;
+  all("cache", await page.evaluate(() => window.loomTests.cache()));
+  const ranges = server.asked.filter(({ path, range }) => path.endsWith("stories.entity") && range !== null).map(({ range }) => range);
+  const begins = ranges.filter(([first, last]) => last > 0).map(([first]) => first);
+  const once = new Set(begins).size === begins.length && begins.length > 1;
+  count("cache", "every piece is brought once", once ? null : JSON.stringify(ranges));
+
+  const first = await page.evaluate(() => window.loomTests.firstToken());
+  console.error(`first token ${first.toFixed(0)} ms after the file is there`);
+  const { longest, tokens, seconds } = await page.evaluate(() => window.loomTests.responsive());
+  console.error(`${tokens} tokens in ${seconds.toFixed(2)} s; the page waited ${longest.toFixed(0)} ms at most`);
+  count("page", "goes on while the engine computes", longest < 1000 ? null : `waited ${longest} ms`);
+
+  for (const [file, isa] of [["loom_hash.wasm", ""], ...(relaxed ? [["loom_hash_relaxed.wasm", ""]] : [])]) {
+    const told = await page.evaluate(([name, set]) => new Promise((resolve) => {
+      const worker = new Worker("/tree/tests/web/hash_worker.mjs", { type: "module" });
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = (event) => resolve({ count: 0, differing: [event.message], isa: set });
+      worker.postMessage({ url: `/hashes/${name}`, isa: set });
+    }), [file, isa]);
+    passed += told.count - told.differing.length;
+    for (const line of told.differing) count(`hashes, ${told.isa}`, "golden", line);
+    console.error(`golden hashes in Chromium, ${told.isa}: ${told.count - told.differing.length} of ${told.count}`);
+  }
+
+  // A page whose server does not isolate it: one thread, and signals are heard all the same.
+  page = await open(true);
+  const alone = await page.evaluate(() => window.loomTests.some([
+    "a story is the native one, token by token and as a whole", "a signal ends a text where it is", "a signal ends training"]));
+  all("page that is not isolated", alone);
+  count("page that is not isolated", "says why it has one thread", alone.info.notes.join().includes("Cross-Origin") ? null : alone.info.notes.join());
+} finally {
+  await browser.close();
+  server.stop();
+}
+console.log(`Chromium: ${passed} passed, ${failed} failed, 0 skipped`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,34 @@
+// The package in Node.js.   LOOM_NATIVE=native.json LOOM_TREE=. node --test tests/web/package.test.mjs
+// It is imported by name, from where it is installed.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import * as package_ from "@loom-engine/loom";
+
+import { cases } from "./suite.mjs";
+
+const tree = process.env.LOOM_TREE ?? ".";
+const kit = {
+  ...package_,
+  source: (path) => join(tree, path),
+  bytes: async (path) => new Uint8Array(readFileSync(join(tree, path))),
+  native: JSON.parse(readFileSync(process.env.LOOM_NATIVE, "utf8")),
+};
+const { relaxed, shared } = package_.host();
+const variants = [["simd", 1], ...(relaxed ? [["relaxed", 1]] : []), ...(shared ? [["threads", 3]] : []),
+  ...(relaxed && shared ? [["relaxed-threads", 3]] : [])];
+
+for (const [variant, threads] of variants) {
+  test(variant, async (t) => {
+    const loom = await package_.init({ variant, threads });
+    try {
+      assert.equal(loom.info.variant, variant);
+      assert.equal(loom.info.threads, threads);
+      for (const [name, body] of Object.entries(cases)) await t.test(name, () => body(kit, loom));
+    } finally {
+      loom.close();
+    }
+  });
+}

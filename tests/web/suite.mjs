@@ -1,0 +1,235 @@
+// The suite of the TypeScript package, for any host: what it gives is compared with the native library
+// (native.py), and what it refuses with what is promised. `kit` is what the host brings:
+//   init, LoomError, tensor, layers   of the package
+//   source(path)                      a file of the tree as a page or Node.js names it
+//   bytes(path)                       its bytes
+//   native                            what native.py printed
+
+const encoder = new TextEncoder();
+
+export async function hash(data) {
+  const bytes = typeof data === "string" ? encoder.encode(data) : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  const digest = await crypto.subtle.digest("SHA-256", bytes.slice());
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function equal(got, wanted, what) {
+  const [a, b] = [JSON.stringify(got), JSON.stringify(wanted)];
+  if (a !== b) throw new Error(`${what}: got ${a}, wanted ${b}`);
+}
+function holds(truth, what) {
+  if (!truth) throw new Error(what);
+}
+
+// The code of the error that `body` ends with, and its line.
+async function refusal(kit, body) {
+  try {
+    await body();
+  } catch (error) {
+    holds(error instanceof kit.LoomError, `not a LoomError: ${error.stack ?? error}`);
+    holds(!error.message.includes("\n") && error.message.length > 10, `not one line that helps: ${error.message}`);
+    return error;
+  }
+  throw new Error("nothing was refused");
+}
+
+async function unpacked(kit, path) {
+  const stream = new Blob([await kit.bytes(path)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// The digits of examples/data: what trains, and what tests.
+async function digits(kit, loom, net, part) {
+  const x = await loom.loadDataset(kit.source(`examples/data/digits${part}.gz`), { network: net, inputsOnly: true });
+  const labels = (await unpacked(kit, `examples/data/digit-labels${part}.gz`)).subarray(8);
+  const data = await loom.dataset(await x.x(), kit.tensor(Int32Array.from(labels)));
+  x.close();
+  return data;
+}
+
+const kPrompt = "Once upon a time";
+const kDrawn = { maxTokens: 60, temperature: 0.8, topK: 40, seed: 7 };
+
+export const cases = {
+  async "a story is the native one, token by token and as a whole"(kit, loom) {
+    const llm = await loom.load(kit.source("models/stories.entity"));
+    const { stories } = kit.native;
+    const likeliest = await llm.generate(kPrompt, { maxTokens: 40 });
+    equal(likeliest.text, stories.likeliest, "the likeliest text");
+    equal([...likeliest.ids], stories.ids, "its ids");
+    equal(likeliest.stop, "length", "why it ended");
+    let text = "";
+    for await (const token of llm.stream(kPrompt, kDrawn)) text += token.text;
+    equal(text, stories.drawn, "the drawn text");
+    equal(await hash(await llm.logits(await llm.tokenize(kPrompt))), stories.logits, "bits of the logits");
+    llm.close();
+  },
+
+  async "digits are learned with the native bits"(kit, loom) {
+    const { layers } = kit, wanted = kit.native.digits;
+    const net = await loom.network([layers.Dense(784, 32, { activation: "relu" }), layers.Dense(32, 10)],
+      { input: 784, seed: 3 });
+    const train = await digits(kit, loom, net, ""), test = await digits(kit, loom, net, "-test");
+    const trainer = await net.trainer({ optimizer: "adam", rate: 1e-3, batch: 50, seed: 1 });
+    const epochs = [];
+    for await (const epoch of trainer.epochs(train, { epochs: 3, validation: test })) epochs.push(epoch);
+    equal(epochs.map((e) => e.trainLoss), wanted.losses, "losses");
+    equal(epochs.map((e) => e.validationLoss), wanted.validation, "validation losses");
+    equal(epochs[2].validationAccuracy, wanted.accuracy, "accuracy");
+    equal(await trainer.weightsHash(), wanted.hash, "hash of the weights");
+    equal(await hash((await net.predict(await test.x())).data), wanted.outputs, "bits of the outputs");
+    equal(await hash(await net.save("entity", { dtype: "int8" })), wanted.file, "bytes of the file");
+    for (const made of [trainer, train, test, net]) made.close();
+  },
+
+  async "a network is saved, loaded and asked in every format"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(3, 5, { activation: "tanh" }), layers.Dense(5, 2)], { input: 3, seed: 5 });
+    const x = tensor(Float32Array.from([1, 2, 3, -1, 0.5, 0.25]), [2, 3]);
+    const wanted = await net.predict(x);
+    equal(wanted.shape, [2, 2], "shape of the outputs");
+    for (const [format, name] of [["entity", "a.entity"], ["onnx", "a.onnx"], ["npz", "a.npz"], ["safetensors", "a.safetensors"], ["json", "a.json"]]) {
+      const back = await loom.loadNetwork(await net.save(format), { name });
+      equal([...(await back.predict(x)).data], [...wanted.data], format);
+      back.close();
+    }
+    net.close();
+  },
+
+  async "parameters are read, set and seen"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(2, 1)], { input: 2 });
+    const names = (await net.parameters()).map((p) => p.name);
+    equal(names, ["(0, 0, 0, 0)/weight", "(0, 0, 0, 0)/bias"], "names");
+    await net.setParameter(names[0], tensor(Float32Array.from([2, -1]), [1, 2]));
+    await net.setParameter(names[1], tensor(Float32Array.from([0.5])));
+    equal([...(await net.predict(tensor(Float32Array.from([3, 4]), [1, 2]))).data], [2.5], "2 * 3 - 4 + 0.5");
+    equal([...(await net.parameter(names[0])).data], [2, -1], "weights");
+    net.close();
+  },
+
+  async "a session tells what every cell gives"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(2, 3), layers.Dense(3, 1)], { input: 2 });
+    const session = await net.session();
+    const cells = await session.cells(tensor(Float32Array.from([1, 1]), [1, 2]));
+    equal(cells.map((cell) => [cell.at, cell.layer, cell.values.shape]),
+      [[[0, 0, 0, 0], "Dense", [1, 3]], [[0, 0, 1, 0], "Dense", [1, 1]]], "cells");
+    session.close();
+    net.close();
+  },
+
+  async "text goes to tokens and back"(kit, loom) {
+    const tokenizer = await loom.tokenizer(kit.source("models/stories.entity"));
+    const text = "The little fox — naïve, 3 €, 狐 🦊!";
+    equal(await tokenizer.decode(await tokenizer.encode(text)), text, "a text with all kinds of characters");
+    holds((await tokenizer.vocabSize()) > 100, "a vocabulary");
+    tokenizer.close();
+  },
+
+  async "reading tells how far it is"(kit, loom) {
+    const seen = [];
+    const llm = await loom.load(kit.source("models/stories.entity"), { onProgress: (done, total) => seen.push([done, total]) });
+    const [done, total] = seen.at(-1);
+    holds(done === total && total > 100000, `ends at the size: ${done} of ${total}`);
+    llm.close();
+  },
+
+  async "a signal ends a text where it is"(kit, loom) {
+    const llm = await loom.load(kit.source("models/stories.entity"));
+    const ending = new AbortController();
+    let tokens = 0;
+    const result = await llm.generate(kPrompt, {
+      maxTokens: 480, ignoreEos: true, context: 512, signal: ending.signal,
+      onToken: () => { if (++tokens === 5) ending.abort(); },
+    });
+    equal(result.stop, "cancelled", "why it ended");
+    holds(result.tokens >= 5 && result.tokens < 470, `ended soon: ${result.tokens}`);
+    // Leaving the loop ends the work as well, and the engine goes on.
+    for await (const token of llm.stream(kPrompt, { maxTokens: 480, ignoreEos: true, context: 512 })) if (token.id >= 0) break;
+    equal((await llm.generate(kPrompt, { maxTokens: 40 })).text, kit.native.stories.likeliest, "the next text");
+    llm.close();
+  },
+
+  async "a signal ends training"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(4, 64), layers.Dense(64, 1)], { input: 4 });
+    const data = await loom.dataset(tensor(new Float32Array(4000), [1000, 4]), tensor(new Float32Array(1000), [1000, 1]));
+    const trainer = await net.trainer({ batch: 4 });
+    const ending = new AbortController();
+    const error = await refusal(kit, () => trainer.fit(data, { epochs: 1000, signal: ending.signal, onEpoch: () => ending.abort() }));
+    equal(error.code, "cancelled", "its code");
+    for (const made of [trainer, data, net]) made.close();
+  },
+
+  async "damaged files are refused by name, place and reason"(kit, loom) {
+    const whole = await kit.bytes("models/stories.entity");
+    const cut = await refusal(kit, () => loom.load(whole.slice(0, whole.length / 2), { name: "cut.entity" }));
+    equal(cut.code, "bad_file", "a file that is cut short");
+    holds(cut.message.includes("cut.entity"), cut.message);
+    const other = whole.slice();
+    other.fill(0xff, 64, 4096);
+    equal((await refusal(kit, () => loom.load(other))).code, "bad_file", "a file with other bytes");
+    equal((await refusal(kit, () => loom.load(encoder.encode("no model at all")))).code, "bad_file", "a text");
+    equal((await refusal(kit, () => loom.load(kit.source("models/nothing.entity")))).code, "not_found", "no file");
+    const llm = await loom.load(whole);
+    equal((await llm.generate(kPrompt, { maxTokens: 40 })).text, kit.native.stories.likeliest, "the whole file, after that");
+    llm.close();
+  },
+
+  async "wrong options and shapes are refused with the names there are"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(2, 1)], { input: 2 });
+    const option = await refusal(kit, () => net.trainer({ optimiser: "adam" }));
+    equal(option.code, "invalid_argument", "its code");
+    holds(option.message.includes("optimizer"), option.message);
+    holds((await refusal(kit, () => net.trainer({ optimizer: "adma" }))).message.includes("adamw"), "names of optimizers");
+    equal((await refusal(kit, () => net.predict(tensor(new Float32Array(3), [2, 2])))).code, "invalid_argument", "a shape");
+    equal((await refusal(kit, () => net.predict(tensor(new Float32Array(9), [3, 3])))).code, "invalid_argument", "a width");
+    equal((await refusal(kit, () => loom.network([layers.Dense(2, 1)]))).code, "invalid_argument", "no input");
+    net.close();
+    equal((await refusal(kit, () => net.predict(tensor(new Float32Array(2), [1, 2])))).code, "invalid_argument", "closed");
+  },
+
+  async "memory that runs out is an error, and a new engine goes on"(kit) {
+    const loom = await kit.init({ threads: 1 });
+    const { layers } = kit;
+    const error = await refusal(kit, () => loom.network([layers.Dense(40000, 40000)], { input: 40000 }));
+    equal(error.code, "out_of_memory", `its code (${error.message})`);
+    loom.close();
+    equal((await refusal(kit, () => loom.memory())).code, "lost", "a closed engine");
+    const next = await kit.init({ threads: 1 });
+    const net = await next.network([layers.Dense(2, 1)], { input: 2 });
+    equal((await net.predict(kit.tensor(new Float32Array(2), [1, 2]))).shape, [1, 1], "the next engine");
+    next.close();
+  },
+
+  async "200 models are loaded and closed in the same memory"(kit, loom) {
+    const bytes = await kit.bytes("models/stories.entity");
+    let after = 0;
+    for (let i = 0; i < 200; ++i) {
+      const llm = await loom.load(bytes);
+      if (i % 50 === 0) await llm.generate(kPrompt, { maxTokens: 2 });
+      llm.close();
+      if (i === 20) after = (await loom.memory()).heap;
+    }
+    const { heap, total } = await loom.memory();
+    equal([heap, total], [after, 0], "heap and bytes held");
+  },
+};
+
+// Runs all cases against an engine of `options`; tell(name, error or null) hears of each.
+export async function runSuite(kit, options, tell) {
+  const loom = await kit.init(options);
+  for (const [name, body] of Object.entries(cases)) {
+    try {
+      await body(kit, loom);
+      tell(name, null);
+    } catch (error) {
+      tell(name, error);
+    }
+  }
+  const info = loom.info;
+  loom.close();
+  return info;
+}
