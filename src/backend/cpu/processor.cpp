@@ -16,10 +16,15 @@ bool runs_scalar() {
 }
 
 #if defined(__x86_64__)
-// __builtin_cpu_supports asks the operating system too: whether it keeps the wide registers.
+// __builtin_cpu_supports asks the operating system too: whether it keeps the wide registers. Clang
+// 14 does not know its word for half precision, which needs the registers of AVX2.
+static bool converts_halves() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 bool runs_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") &&
-         __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  return __builtin_cpu_supports("avx2") && converts_halves() && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi2");
 }
 bool runs_avxvnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
