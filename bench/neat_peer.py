@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""NEAT of Loom beside neat-python on XOR in one run: networks until one is right, and seconds.
+"""NEAT of Loom beside neat-python in one run: networks until a task is solved, and seconds.
 
-Both count the same way: a run ends with the first generation in which any network has all four
-answers on the right side of 0.5, and every network of every generation counts. neat-python runs in
-one thread with its usual settings for XOR (population 150, weights of +-30, sigmoid), Loom in one
-lane with those of `loom bench neat`.
+Two tasks. XOR: a run ends with the first generation in which any network has all four answers on
+the right side of 0.5. Cart-pole (equations and starts of src/lab/cart_pole.hpp, in Python here):
+any network balances 1000 steps from each of five starts. Every network of every generation counts.
+neat-python runs in one thread with its usual settings for XOR (population 150, weights of +-30,
+sigmoid) on both, Loom in one lane with those of `loom bench neat`.
 
   python3 -m venv work && work/bin/pip install neat-python
   bench/neat_peer.py --python work/bin/python --seeds 10
@@ -13,6 +14,7 @@ Exit status: 0; 77 when neat-python is not there.
 """
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -52,7 +54,7 @@ initial_connection = full_direct
 node_add_prob = 0.2
 node_delete_prob = 0.2
 num_hidden = 0
-num_inputs = 2
+num_inputs = {inputs}
 num_outputs = 1
 response_init_mean = 1.0
 response_init_stdev = 0.0
@@ -85,8 +87,38 @@ min_species_size = 2
 """
 
 
-def peer_run(neat, path, seed, generations):
-    """Evaluations and seconds of one run of neat-python; None where it does not solve XOR."""
+def judge_xor(network):
+    """Fitness, and whether it is solved."""
+    answers = [network.activate((a, b))[0] for a in (0, 1) for b in (0, 1)]
+    distance = sum(abs(w - y) for w, y in zip((0, 1, 1, 0), answers))
+    right = all((y > 0.5) == bool(w) for w, y in zip((0, 1, 1, 0), answers))
+    return (4 - distance) ** 2, right
+
+
+def judge_cart(network):
+    steps = 0
+    for i in range(5):
+        side = i - 2
+        x, v, angle, speed = 0.4 * side, -0.2 * side, 0.03 * side, 0.1 * (i * 3 % 5 - 2)
+        for _ in range(1000):
+            right = network.activate((x / 2.4, v / 2, angle / 0.21, speed / 2))[0] > 0.5
+            sin, cos = math.sin(angle), math.cos(angle)
+            pull = ((10 if right else -10) + 0.05 * speed * speed * sin) / 1.1
+            turn = (9.8 * sin - cos * pull) / (0.5 * (4 / 3 - 0.1 * cos * cos / 1.1))
+            push = pull - 0.05 * turn * cos / 1.1
+            x, v, angle, speed = (x + 0.02 * v, v + 0.02 * push, angle + 0.02 * speed,
+                                  speed + 0.02 * turn)
+            if not (abs(x) <= 2.4 and abs(angle) <= 12 * math.pi / 180):
+                break
+            steps += 1
+    return steps / 5000, steps == 5000
+
+
+TASKS = {"xor": ("XOR", 2, judge_xor), "cart-pole": ("cart-pole", 4, judge_cart)}
+
+
+def peer_run(neat, path, seed, generations, judge_one):
+    """Evaluations and seconds of one run of neat-python; None where it does not solve the task."""
     import random
 
     random.seed(seed)
@@ -98,10 +130,7 @@ def peer_run(neat, path, seed, generations):
     def judge(genomes, config):
         for _, genome in genomes:
             network = neat.nn.FeedForwardNetwork.create(genome, config)
-            answers = [network.activate((a, b))[0] for a in (0, 1) for b in (0, 1)]
-            distance = sum(abs(w - y) for w, y in zip((0, 1, 1, 0), answers))
-            genome.fitness = (4 - distance) ** 2
-            right = all((y > 0.5) == bool(w) for w, y in zip((0, 1, 1, 0), answers))
+            genome.fitness, right = judge_one(network)
             seen["solved"] = seen["solved"] or right
         seen["evaluations"] += len(genomes)
         if seen["solved"]:
@@ -115,45 +144,53 @@ def peer_run(neat, path, seed, generations):
     return seen["evaluations"] if seen["solved"] else None, time.monotonic() - begin
 
 
-def peer(seeds, first):
+def peer(task, seeds, first):
     """Runs inside of the interpreter that has neat-python; prints JSON."""
     import neat
 
+    _, inputs, judge = TASKS[task]
     with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
-        file.write(CONFIG)
+        file.write(CONFIG.replace("{inputs}", str(inputs)))
         file.flush()
-        runs = [peer_run(neat, file.name, first + i, 300) for i in range(seeds)]
+        runs = [peer_run(neat, file.name, first + i, 300, judge) for i in range(seeds)]
     print(json.dumps({"evaluations": [r[0] for r in runs], "seconds": [r[1] for r in runs]}))
+
+
+def compare(task, args):
+    seeds = ["--seeds", str(args.seeds), "--first-seed", str(args.first_seed)]
+    theirs = json.loads(subprocess.run([args.python, __file__, "--peer", task, *seeds], check=True,
+                                       capture_output=True, text=True).stdout)
+    ours = json.loads(subprocess.run(
+        [args.loom, "bench", "neat", "--task", task, "--json", "--threads", "1", "--quiet"] + seeds,
+        check=True, capture_output=True, text=True).stdout)
+    solved = [e for e in theirs["evaluations"] if e is not None]
+    median = statistics.median(e if e is not None else float("inf") for e in theirs["evaluations"])
+    name = TASKS[task][0]
+    print(f"{name + ', neat-python':<24}{len(solved):>7}/{args.seeds:<2}{median:>18.0f}"
+          f"{statistics.median(theirs['seconds']):>17.4f}")
+    print(f"{name + ', Loom':<24}{ours['solved']:>7}/{args.seeds:<2}"
+          f"{ours['median_evaluations']:>18.0f}{ours['median_seconds']:>17.4f}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="an interpreter with neat-python")
     parser.add_argument("--loom", default="build/dev/cli/loom")
+    parser.add_argument("--task", choices=["all", *TASKS], default="all")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--peer", choices=list(TASKS), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.peer:
-        return peer(args.seeds, args.first_seed)
+        return peer(args.peer, args.seeds, args.first_seed)
     found = subprocess.run([args.python, "-c", "import neat"], capture_output=True, check=False)
     if found.returncode != 0:
         print("skipped: neat-python is not there; pip install neat-python")
         return 77
-    seeds = ["--seeds", str(args.seeds), "--first-seed", str(args.first_seed)]
-    theirs = json.loads(subprocess.run([args.python, __file__, "--peer", *seeds], check=True,
-                                       capture_output=True, text=True).stdout)
-    ours = json.loads(subprocess.run(
-        [args.loom, "bench", "neat", "--task", "xor", "--json", "--threads", "1", "--quiet"]
-        + seeds,
-        check=True, capture_output=True, text=True).stdout)
-    solved = [e for e in theirs["evaluations"] if e is not None]
-    median = statistics.median(e if e is not None else float("inf") for e in theirs["evaluations"])
-    print(f"{'XOR':<14}{'solved':>10}{'median networks':>18}{'median seconds':>17}")
-    print(f"{'neat-python':<14}{len(solved):>7}/{args.seeds:<2}{median:>18.0f}"
-          f"{statistics.median(theirs['seconds']):>17.4f}")
-    print(f"{'Loom':<14}{ours['solved']:>7}/{args.seeds:<2}{ours['median_evaluations']:>18.0f}"
-          f"{ours['median_seconds']:>17.4f}")
+    print(f"{'task':<24}{'solved':>10}{'median networks':>18}{'median seconds':>17}")
+    for task in TASKS:
+        if args.task in ("all", task):
+            compare(task, args)
     return 0
 
 

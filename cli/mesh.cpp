@@ -36,6 +36,9 @@ struct MeshFlags {
   int64_t epochs = 10, bptt = 8, stride = 0, batch = 1, budget = 0;
   std::string optimizer = "adam", loss;
   double rate = 2e-3, clip = 0;
+  std::string rule = "back-propagation";
+  double rule_beta = 0.6, rule_gate = -1;
+  bool rule_steady = false;
 
   void add(Command verb);
   Result<MeshOptions> options(const Engine& on) const;
@@ -276,6 +279,10 @@ Result<MeshTrainerOptions> training_options(const MeshFlags& f) {
   if (f.clip > 0) o.clip_limit = static_cast<float>(f.clip);
   o.seed = f.seed;
   o.memory = static_cast<uint64_t>(f.budget) << 20;
+  LOOM_ASSIGN(o.rule, parse_rule(f.rule));
+  o.rule_beta = f.rule_beta;
+  if (f.rule_gate >= 0) o.rule_gate = f.rule_gate;
+  o.rule_steady = f.rule_steady;
   return o;
 }
 
@@ -357,6 +364,7 @@ Verb add_mesh_train(Command mesh) {
   verb.examples(
       "  loom mesh train net.json stream.csv --bptt 16 -o net.entity\n"
       "  loom mesh train net.json stream.npz --bptt 32 --stride 8 --carry --batch 4\n"
+      "  loom mesh train net.json stream.csv --rule dfa --bptt 16\n"
       "  loom mesh train net.json stream.csv --link 0,0,0,0=2,0,0,0 --svg mesh.svg");
   f->add(verb);
   verb.option("--epochs", f->epochs, "Times the stream is seen")
@@ -377,6 +385,18 @@ Verb add_mesh_train(Command mesh) {
   verb.option("--loss", f->loss, "mse, mae, huber, softmax_ce, bce, kl, cosine (default: by DATA)");
   verb.option("--rate", f->rate, "Learning rate").range(0.0, 1e3).show_default();
   verb.option("--clip", f->clip, "Largest norm of all gradients together").range(0.0, 1e9);
+  verb.option("--rule", f->rule, "back-propagation, chain, dfa, drtp, diff-project").show_default();
+  verb.option("--rule-beta", f->rule_beta,
+              "diff-project: share of the way from the prediction to the target")
+      .range(0.001, 1.0)
+      .show_default();
+  verb.option(
+          "--rule-gate", f->rule_gate,
+          "Cells whose budget is below it learn nothing in that window; 0: no budgets (default: "
+          "0.2 of chain, else 0)")
+      .range(0.0, 0.999);
+  verb.flag("--rule-steady", f->rule_steady,
+            "dfa, drtp: cells learn from the error of the same tick, not of the same sample");
   verb.option("-o,--output", f->output, "Write the trained network: .entity or .safetensors");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);

@@ -264,6 +264,12 @@ void TrainFlags::add_averages(Command verb) {
               "forward-forward: deviation of the pattern that a label adds to the input")
       .range(0.0, 1e6)
       .show_default();
+  verb.option(
+          "--rule-temperature", rule_temperature,
+          "forward-forward: what goodness is divided by, as a sum of squares; 0: the numbers of "
+          "a layer, so that it is their mean")
+      .range(0.0, 1e6)
+      .show_default();
   verb.option("--lookahead", lookahead,
               "STEPS,SHARE, as 5,0.5: after so many updates back to slow weights, which moved by "
               "that share");
@@ -373,6 +379,7 @@ Result<TrainerOptions> TrainFlags::options() const {
   o.rule_inverse_rate = rule_inverse_rate;
   o.rule_threshold = rule_threshold;
   o.rule_label_scale = rule_label_scale;
+  o.rule_temperature = rule_temperature;
   LOOM_ASSIGN(o.schedule.kind, parse_schedule(schedule));
   o.schedule.floor = floor;
   o.schedule.gamma = gamma;

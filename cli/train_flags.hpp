@@ -28,7 +28,7 @@ struct TrainFlags {
   double rule_beta = 0.6, rule_gate = -1, rule_noise = 0.1, rule_inverse_rate = 2e-3;
   double damping = -1, trust = -1;
   int64_t inverse_every = 0;
-  double rule_threshold = 2, rule_label_scale = 1;
+  double rule_threshold = 2, rule_label_scale = 1, rule_temperature = 0;
   uint64_t seed = 1;
   bool no_shuffle = false, resume = false, json = false, quiet = false, native = false;
   bool carry_feedback = false;

@@ -1,5 +1,5 @@
-// loom bench neat: how many networks NEAT tries until it has solved XOR and double pole balancing
-// without velocities, beside the figures of the paper.
+// loom bench neat: how many networks NEAT tries until it has solved XOR, one pole on a cart, and
+// double pole balancing without velocities, beside the figures of the paper.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "evolve/genome_network.hpp"
 #include "evolve/neat.hpp"
 #include "lab.hpp"
+#include "lab/cart_pole.hpp"
 #include "lab/double_pole.hpp"
 
 namespace loom::core::cli {
@@ -35,8 +36,9 @@ using Solver = std::function<std::optional<size_t>(
     const NeatPopulation& population, Networks& networks, const std::vector<double>& fitness)>;
 
 struct Task {
+  const char* option;
   const char* name;
-  double paper;  // evaluations on average: Stanley and Miikkulainen, 2002
+  double paper;  // evaluations on average: Stanley and Miikkulainen, 2002; 0: they have no figure
   NeatSpec spec;
   int64_t generations;
   double (*fitness)(GenomeNetwork&);
@@ -81,6 +83,24 @@ Solver xor_solver() {
       if (answer_xor(networks[i]).right) return i;
     }
     return std::nullopt;
+  };
+}
+
+// ---- one pole ----------------------------------------------------------------------------------
+
+double cart_pole_fitness(GenomeNetwork& network) {
+  return cart_fitness([&network]() -> CartController {
+    network.reset();
+    return [&network](const std::array<float, 4>& seen) { return output(network, seen); };
+  });
+}
+
+Solver cart_solver() {
+  return [](const NeatPopulation&, Networks&,
+            const std::vector<double>& fitness) -> std::optional<size_t> {
+    const auto best = std::ranges::max_element(fitness);
+    if (*best < 1) return std::nullopt;
+    return static_cast<size_t>(best - fitness.begin());
   };
 }
 
@@ -154,8 +174,11 @@ std::vector<Task> tasks() {
   poles.rates.weight_step = 1.8;
   poles.rates.weight_difference = 3.0;
   poles.threshold = 4.0;
-  return {{"XOR", 4755, gate, 300, xor_fitness, xor_solver},
-          {"double pole, no velocities", 33184, poles, 100, poles_fitness, poles_solver}};
+  NeatSpec cart;
+  cart.shape = {.inputs = 4, .outputs = 1};
+  return {{"xor", "XOR", 4755, gate, 300, xor_fitness, xor_solver},
+          {"cart-pole", "cart-pole", 0, cart, 300, cart_pole_fitness, cart_solver},
+          {"poles", "double pole, no velocities", 33184, poles, 100, poles_fitness, poles_solver}};
 }
 
 struct Trial {
@@ -214,30 +237,33 @@ void print(const NeatFlags& f, const Task& task, const std::vector<Trial>& trial
         .set("solved", solved)
         .set("median_evaluations", middle)
         .set("mean_evaluations", sum / n)
-        .set("paper_evaluations", task.paper)
+        .set("paper_evaluations", task.paper > 0 ? task.paper : std::nan(""))
         .set("mean_hidden", hidden / std::max(1.0, static_cast<double>(solved)))
         .set("median_seconds", median(seconds))
         .print();
     return;
   }
-  write_out(
-      fmt::format("{:<28} {:>4} of {:<4} {:>9.0f} {:>9.0f} {:>9.0f} {:>8.2f} {:>9.3f} s  {}\n",
-                  task.name, solved, trials.size(), middle, sum / n, task.paper,
-                  hidden / std::max(1.0, static_cast<double>(solved)), median(seconds),
-                  middle <= task.paper ? "held" : "NOT HELD"));
+  const std::string paper = task.paper > 0 ? fmt::format("{:.0f}", task.paper) : "";
+  const char* held = task.paper <= 0 ? "" : middle <= task.paper ? "held" : "NOT HELD";
+  write_out(fmt::format("{:<28} {:>4} of {:<4} {:>9.0f} {:>9.0f} {:>9} {:>8.2f} {:>9.3f} s  {}\n",
+                        task.name, solved, trials.size(), middle, sum / n, paper,
+                        hidden / std::max(1.0, static_cast<double>(solved)), median(seconds),
+                        held));
 }
 
 int run(const NeatFlags& f) {
-  if (f.task != "all" && f.task != "xor" && f.task != "poles")
+  const std::vector<Task> all = tasks();
+  const bool known = f.task == "all" ||
+                     std::ranges::any_of(all, [&](const Task& t) { return f.task == t.option; });
+  if (!known)
     return fail(loom::cli::kUsage,
-                "--task " + loom::printable(f.task) + ": choose all, xor or poles");
+                "--task " + loom::printable(f.task) + ": choose all, xor, cart-pole or poles");
   ThreadPool pool(f.threads);
   if (!f.json)
     write_out(fmt::format("{:<28} {:<12} {:>9} {:>9} {:>9} {:>8} {:>11}\n", "task", "solved",
                           "median", "mean", "paper", "hidden", "median"));
-  const std::vector<Task> all = tasks();
   for (size_t k = 0; k < all.size(); ++k) {
-    if (f.task == (k == 0 ? "poles" : "xor")) continue;
+    if (f.task != "all" && f.task != all[k].option) continue;
     std::vector<Trial> trials;
     Progress bar(all[k].name, "seeds", f.quiet);
     for (int64_t s = 0; s < f.seeds; ++s) {
@@ -260,9 +286,9 @@ int run(const NeatFlags& f) {
 Verb add_bench_neat(Command app) {
   auto f = std::make_shared<NeatFlags>();
   const Command verb = app.find("bench").command(
-      "neat", "Networks that evolution tries until XOR and double pole balancing are solved.");
+      "neat", "Networks that evolution tries until XOR, cart-pole and double poles are solved.");
   verb.examples("  loom bench neat --seeds 20\n  loom bench neat --task poles --seeds 5 --json");
-  verb.option("--task", f->task, "all, xor, poles").show_default();
+  verb.option("--task", f->task, "all, xor, cart-pole, poles").show_default();
   verb.option("--seeds", f->seeds, "Runs of each task").range(1, 10000).show_default();
   verb.option("--first-seed", f->first_seed, "Of the first run").range(0, 1 << 30).show_default();
   verb.option("--threads", f->threads, "Lanes; 0: all cores").range(0, 1024);

@@ -103,6 +103,14 @@ struct MeshTrainerOptions {
   float clip_limit = 1;
   uint64_t seed = 1;
   uint64_t memory = 0;  // bytes that windows, gradients and moments may take; 0: no limit
+  // Learning rules through ticks: back_propagation, chain, dfa, drtp, diff_project. docs/mesh.md
+  Rule rule = Rule::back_propagation;
+  double rule_beta = 0.6;  // diff_project: share of the way to the target
+  // Budgets below it close a cell; 0: no budgets. Unset: 0.2 of chain, 0 of others.
+  std::optional<double> rule_gate{};
+  // dfa, drtp: cells learn from the error of the same tick, not from that of the sample that they
+  // see. Right at a fixed point alone.
+  bool rule_steady = false;
 };
 
 struct MeshEpoch {

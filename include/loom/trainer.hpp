@@ -195,9 +195,12 @@ struct TrainerOptions {
   double rule_inverse_rate = 2e-3;  // dtp: learning rate of the inverses
   double rule_threshold = 2;        // forward_forward: goodness that parts right labels from wrong
   double rule_label_scale = 1;      // forward_forward: deviation of the pattern of a label
-  bool carry_feedback = false;      // docs/state.md
-  int64_t checkpoint_cells = 0;     // gradient checkpointing in groups of so many cells; 0: none
-  std::optional<Engine> engine{};   // unset: that of the network
+  // forward_forward: a label is right with the probability sigmoid((sum of squares - threshold x
+  // numbers) / temperature); 0: the temperature is the numbers of the layer.
+  double rule_temperature = 0;
+  bool carry_feedback = false;     // docs/state.md
+  int64_t checkpoint_cells = 0;    // gradient checkpointing in groups of so many cells; 0: none
+  std::optional<Engine> engine{};  // unset: that of the network
 };
 
 // Of classes: precision = right of those called so, recall = found of those that are so.

@@ -73,6 +73,10 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
     plan.step.loss.kind = static_cast<core::LossKind>(static_cast<int>(options.loss) - 1);
   plan.step.clip = {static_cast<core::ClipKind>(options.clip), options.clip_limit};
   plan.step.seed = options.seed;
+  plan.step.rule.kind = static_cast<core::RuleKind>(options.rule);
+  plan.step.rule.beta = static_cast<float>(options.rule_beta);
+  if (options.rule_gate) plan.step.rule.gate = static_cast<float>(*options.rule_gate);
+  plan.steady = options.rule_steady;
   plan.window = options.window;
   plan.stride = options.stride;
   plan.budget = options.memory;

@@ -60,6 +60,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   rule.inverse_rate = static_cast<float>(from.rule_inverse_rate);
   rule.threshold = static_cast<float>(from.rule_threshold);
   rule.label_scale = static_cast<float>(from.rule_label_scale);
+  rule.temperature = static_cast<float>(from.rule_temperature);
   o.step.native = from.native;
   o.step.carry_feedback = from.carry_feedback;
   o.step.checkpoint_cells = from.checkpoint_cells;

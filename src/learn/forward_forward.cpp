@@ -63,7 +63,7 @@ class Contrasts {
     return {};
   }
 
-  // dL/dh = +-w sigmoid(+-(G - theta)) 2 h / numbers.
+  // dL/dh = +-w sigmoid(+-(G - theta) n / T) 2 h / T, n being the numbers and T the temperature.
   Status judge(const Tensor& output, bool right) {
     const int64_t numbers = output.shape.count() / batch_;
     const Tensor h = as_matrix(output, batch_, numbers);
@@ -71,12 +71,17 @@ class Contrasts {
     LOOM_ASSIGN(const Tensor squares, s_.unary(h, UnaryKind::square));
     LOOM_TRY(s_.ops().reduce({squares, vector_of(goodness), ReduceKind::mean}));
     LOOM_ASSIGN(Tensor beyond, s_.binary(goodness, options_.rule.threshold, BinaryKind::sub));
+    const float heat = options_.rule.temperature;
+    const auto count = static_cast<float>(numbers);
+    if (heat > 0) {
+      LOOM_ASSIGN(beyond, s_.binary(beyond, count / heat, BinaryKind::mul));
+    }
     if (right) {
       LOOM_ASSIGN(beyond, s_.unary(beyond, UnaryKind::neg));
     }
     LOOM_ASSIGN(const Tensor share, s_.unary(beyond, UnaryKind::sigmoid));
     LOOM_ASSIGN(const Tensor weighted, s_.binary(share, weights(), BinaryKind::mul));
-    const float slope = (right ? -2.0f : 2.0f) / static_cast<float>(numbers);
+    const float slope = (right ? -2.0f : 2.0f) / (heat > 0 ? heat : count);
     LOOM_ASSIGN(const Tensor factor, s_.binary(weighted, slope, BinaryKind::mul));
     LOOM_ASSIGN(Tensor gradient, s_.binary(h, factor, BinaryKind::mul));
     gradient.shape = output.shape;

@@ -5,8 +5,28 @@
 #include "base/text.hpp"
 #include "learn/budgets.hpp"
 #include "learn/signals.hpp"
+#include "learn/tick_signals.hpp"
 
 namespace loom::core {
+
+Result<RowPair> rows_between(const Shape& from, const Shape& to, int64_t batch, bool by_sample) {
+  const int64_t rows = from.rows();
+  if (!by_sample && rows == to.rows()) return RowPair{from.last(), to.last()};
+  if ((by_sample || rows == batch) && from.count() % batch == 0 && to.count() % batch == 0)
+    return RowPair{from.count() / batch, to.count() / batch};
+  return invalid("has neither a row per row of the prediction nor one prediction per sample");
+}
+
+Result<Tensor> random_matrix(const Shape& shape, uint64_t seed, uint64_t stream,
+                             std::vector<Buffer>& memory) {
+  LOOM_ASSIGN(Tensor b, persistent(shape, memory));
+  const Rng rng(seed, kSignalStream + stream);
+  const float most = std::sqrt(3.0f / static_cast<float>(shape[0]));
+  for (int64_t i = 0; i < shape.count(); ++i)
+    b.f32()[i] = (2.0f * rng.uniform(static_cast<uint64_t>(i)) - 1.0f) * most;
+  return b;
+}
+
 namespace {
 
 constexpr int64_t kMostNumbers = int64_t{1} << 26;  // of one matrix
@@ -31,30 +51,6 @@ bool has_params(const Node& node) {
 void note_block(const Node& node, size_t block, std::vector<size_t>& blocks) {
   for (const int p : node.params) blocks[static_cast<size_t>(p)] = block;
   for (const Node& child : node.children) note_block(child, block, blocks);
-}
-
-// How rows of the numbers `from` become rows of the numbers `to`: row by row where there are
-// equally many, else sample by sample.
-struct RowPair {
-  int64_t from = 0, to = 0;
-};
-Result<RowPair> rows_between(const Shape& from, const Shape& to, int64_t batch, bool by_sample) {
-  const int64_t rows = from.rows();
-  if (!by_sample && rows == to.rows()) return RowPair{from.last(), to.last()};
-  if ((by_sample || rows == batch) && from.count() % batch == 0 && to.count() % batch == 0)
-    return RowPair{from.count() / batch, to.count() / batch};
-  return invalid("has neither a row per row of the prediction nor one prediction per sample");
-}
-
-// Uniform with variance 1 / rows.
-Result<Tensor> random_matrix(const Shape& shape, uint64_t seed, uint64_t stream,
-                             std::vector<Buffer>& memory) {
-  LOOM_ASSIGN(Tensor b, persistent(shape, memory));
-  const Rng rng(seed, kSignalStream + stream);
-  const float most = std::sqrt(3.0f / static_cast<float>(shape[0]));
-  for (int64_t i = 0; i < shape.count(); ++i)
-    b.f32()[i] = (2.0f * rng.uniform(static_cast<uint64_t>(i)) - 1.0f) * most;
-  return b;
 }
 
 class Planner {
@@ -87,7 +83,6 @@ class Planner {
       return invalid(cat("beta is ", r.beta, ", must be above 0 and at most 1"));
     if (!(r.least_budget() >= 0 && r.least_budget() < 1))
       return invalid(cat("the gate is ", r.least_budget(), ", must be at least 0 and below 1"));
-    if (options_.forward) return invalid(cat(the_rule, " is not for meshes"));
     if (options_.optimizer.lbfgs())
       return invalid("L-BFGS follows the gradient of the loss; choose another optimizer or rule");
     const bool needs_targets = rule_ == RuleKind::drtp || rule_ == RuleKind::hebb;
@@ -234,6 +229,7 @@ Result<SignalPlan> make_plan(const Network& network, const TrainStepOptions& opt
   if (plain && options.rule.has_budgets())
     return invalid("back-propagation has no gate; choose the rule chain");
   if (plain && !options.rule.stats) return SignalPlan();
+  if (options.ticks != nullptr) return make_tick_plan(network, options, memory);
   return Planner(network, options, memory, state).make();
 }
 

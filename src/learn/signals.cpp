@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "learn/budgets.hpp"
+#include "learn/tick_signals.hpp"
 
 namespace loom::core {
 namespace {
@@ -97,7 +98,7 @@ class Signals {
   Result<Tensor> projected(size_t i, const Tensor& above) {
     LOOM_ASSIGN(const Tensor plain, plain_weight(i));
     LOOM_ASSIGN(const Tensor factors,
-                factors_of(plain, std::sqrt(static_cast<float>(plain.rows()))));
+                column_factors(s_, plain, std::sqrt(static_cast<float>(plain.rows()))));
     LOOM_ASSIGN(const Tensor below,
                 product(as_matrix(above, above.shape.count() / plain.rows(), plain.rows()), plain));
     return s_.binary(below, factors, BinaryKind::mul);
@@ -220,7 +221,7 @@ class Signals {
   }
   Result<Tensor> hebb(size_t i) {
     LOOM_ASSIGN(const Tensor plain, plain_weight(i));
-    LOOM_ASSIGN(const Tensor factors, factors_of(plain, 1.0f));
+    LOOM_ASSIGN(const Tensor factors, column_factors(s_, plain, 1.0f));
     LOOM_ASSIGN(const Tensor below, product(target_, plain));
     LOOM_ASSIGN(target_, s_.binary(below, factors, BinaryKind::mul));
     return away_from(as_matrix(output(i), target_.rows(), target_.cols()));
@@ -243,24 +244,6 @@ class Signals {
     return plain;
   }
 
-  // share / sum of magnitudes of every column, or 0 where the sum is 0.01 or less.
-  Result<Tensor> factors_of(const Tensor& plain, float share) {
-    constexpr float kLeast = 0.01f;
-    LOOM_ASSIGN(const Tensor sizes, s_.unary(plain, UnaryKind::abs));
-    const Tensor column = s_.fresh(Shape{plain.cols()});
-    LOOM_TRY(s_.ops().reduce_cols({sizes, column}));
-    const Tensor sums = as_matrix(column, 1, plain.cols());
-    LOOM_ASSIGN(const Tensor beyond, s_.binary(sums, kLeast, BinaryKind::sub));
-    LOOM_ASSIGN(const Tensor turned, s_.unary(beyond, UnaryKind::neg));
-    LOOM_ASSIGN(const Tensor small, s_.unary(turned, UnaryKind::step));
-    LOOM_ASSIGN(const Tensor minus, s_.unary(small, UnaryKind::neg));
-    LOOM_ASSIGN(const Tensor large, s_.binary(minus, 1.0f, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor safe, s_.binary(sums, kLeast, BinaryKind::max));
-    LOOM_ASSIGN(const Tensor inverses, s_.unary(safe, UnaryKind::reciprocal));
-    LOOM_ASSIGN(const Tensor kept, s_.binary(inverses, large, BinaryKind::mul));
-    return s_.binary(kept, share, BinaryKind::mul);
-  }
-
   Trace& trace_;
   Scribe s_;
   const Network& network_;
@@ -275,6 +258,23 @@ class Signals {
 };
 
 }  // namespace
+
+Result<Tensor> column_factors(Scribe& s, const Tensor& plain, float share) {
+  constexpr float kLeast = 0.01f;
+  LOOM_ASSIGN(const Tensor sizes, s.unary(plain, UnaryKind::abs));
+  const Tensor column = s.fresh(Shape{plain.cols()});
+  LOOM_TRY(s.ops().reduce_cols({sizes, column}));
+  const Tensor sums = as_matrix(column, 1, plain.cols());
+  LOOM_ASSIGN(const Tensor beyond, s.binary(sums, kLeast, BinaryKind::sub));
+  LOOM_ASSIGN(const Tensor turned, s.unary(beyond, UnaryKind::neg));
+  LOOM_ASSIGN(const Tensor small, s.unary(turned, UnaryKind::step));
+  LOOM_ASSIGN(const Tensor minus, s.unary(small, UnaryKind::neg));
+  LOOM_ASSIGN(const Tensor large, s.binary(minus, 1.0f, BinaryKind::add));
+  LOOM_ASSIGN(const Tensor safe, s.binary(sums, kLeast, BinaryKind::max));
+  LOOM_ASSIGN(const Tensor inverses, s.unary(safe, UnaryKind::reciprocal));
+  LOOM_ASSIGN(const Tensor kept, s.binary(inverses, large, BinaryKind::mul));
+  return s.binary(kept, share, BinaryKind::mul);
+}
 
 // Of classes t is what the gradient of softmax and cross-entropy, w (p - t), leaves when w p is
 // taken away: no label is looked at, and those that count nothing have weight 0.
@@ -336,6 +336,7 @@ Status record_signals(Trace& trace, const Network& network, const TrainStepOptio
                       StepTensors& t, const Tensor& dy, Differentiator& d) {
   const RuleKind rule = options.rule.kind;
   if (t.plan == nullptr || (rule == RuleKind::back_propagation && !options.rule.stats)) return {};
+  if (options.ticks != nullptr) return record_tick_signals(trace, network, options, t, dy, d);
   const bool needs_targets = rule == RuleKind::drtp || rule == RuleKind::hebb;
   if (needs_targets && t.targets.empty()) {
     return invalid(cat(rule_name(rule),

@@ -42,6 +42,7 @@ struct SignalCut {
   Tensor random;     // B_k, of rules that have one; V_k of dtp
   int weight = -1;   // parameter W of the Dense that is the block above, for diff_project and hebb
   Tensor bias;       // c_k of dtp
+  int slot = -1;     // of a mesh: learn/tick_signals.hpp
   Tensor random_v, bias_v;  // means of squares of the gradients of V and c
 };
 
@@ -50,6 +51,7 @@ struct SignalPlan {
   std::vector<SignalCut> cuts;  // first to last
   std::vector<size_t> blocks;   // of every parameter: how many cuts stand before its cell
   Tensor labels;                // forward_forward: [classes, numbers of a sample]
+  std::optional<size_t> top;    // the cell of the prediction; unset: the last
   Tensor stats;                 // [cuts + 1, kLinkNumbers], where RuleSpec::stats is set
 };
 
@@ -69,6 +71,17 @@ Result<Tensor> run_again(Trace& trace, const Network& network, const TrainStepOp
 // -w t as a matrix of the shape of dy.
 Result<Tensor> minus_targets(Scribe& s, const TrainStepOptions& options, const StepTensors& t,
                              const Tensor& dy);
+// share / the sum of the magnitudes of every column of a weight, 0 where that is 0.01 or less.
+Result<Tensor> column_factors(Scribe& s, const Tensor& plain, float share);
+// How rows of the numbers `from` become rows of the numbers `to`: row by row where there are
+// equally many, else sample by sample.
+struct RowPair {
+  int64_t from = 0, to = 0;
+};
+Result<RowPair> rows_between(const Shape& from, const Shape& to, int64_t batch, bool by_sample);
+// Uniform with variance 1 / rows.
+Result<Tensor> random_matrix(const Shape& shape, uint64_t seed, uint64_t stream,
+                             std::vector<Buffer>& memory);
 // Status: a signal can take the place of the gradient of h, the output at a cut.
 Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, RuleKind rule);
 // Streams of random numbers of rules: not those of layers and of rounding.

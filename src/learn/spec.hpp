@@ -110,6 +110,7 @@ struct RuleSpec {
   float inverse_rate = 2e-3f;  // dtp: rate of the inverses, which RMSprop trains
   float threshold = 2.0f;      // forward_forward: goodness that parts right labels from wrong
   float label_scale = 1.0f;    // forward_forward: deviation of the pattern of a label
+  float temperature = 0.0f;    // forward_forward: of the goodness; 0: the numbers of a layer
   bool stats = false;          // TrainStep::link_stats() is wanted
 
   bool has_beta() const {

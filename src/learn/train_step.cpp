@@ -489,7 +489,7 @@ std::vector<size_t> TrainStep::link_cells() const {
   std::vector<size_t> cells;
   if (impl_->plan.stats.empty()) return cells;
   for (const SignalCut& cut : impl_->plan.cuts) cells.push_back(cut.below);
-  cells.push_back(impl_->network->cells().size() - 1);
+  cells.push_back(impl_->plan.top.value_or(impl_->network->cells().size() - 1));
   return cells;
 }
 

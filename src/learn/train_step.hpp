@@ -21,6 +21,8 @@
 
 namespace loom::core {
 
+struct TickPass;
+
 struct TrainStepOptions {
   LossSpec loss;
   OptimizerSpec optimizer;
@@ -60,6 +62,9 @@ struct TrainStepOptions {
   // Records the forward pass in place of trace_network(), for networks that run otherwise: the
   // ticks of a mesh. Empty: one pass over the cells.
   std::function<Result<TracedNetwork>(Trace& trace, const TraceOptions& options)> forward;
+  // With `forward`: what it recorded, for learning rules (learn/tick_signals.hpp). It must outlive
+  // the step, at the same address.
+  const TickPass* ticks = nullptr;
   // Recorded behind everything else of a step: what the next one begins with.
   std::function<Status(const TracedNetwork& network, Recorder& recorder)> finish;
 };

@@ -4,9 +4,51 @@
 
 #include "base/memory_budget.hpp"
 #include "base/text.hpp"
+#include "learn/tick_signals.hpp"
 #include "mesh/unroll.hpp"
 
 namespace loom::core {
+
+namespace {
+
+void add_params(const Node& node, std::vector<int>& params) {
+  if (node.disabled()) return;
+  params.insert(params.end(), node.params.begin(), node.params.end());
+  for (const Node& child : node.children) add_params(child, params);
+}
+
+// What rules know of the slots.
+TickPass tick_pass(const Network& network, const MeshTopology& topology, size_t output) {
+  TickPass pass;
+  pass.output = static_cast<int>(output);
+  pass.slots.resize(topology.slots().size());
+  const auto reads = [&](const MeshInput& input, size_t reader) {
+    if (input.kind != MeshInput::Kind::slot) return;
+    std::vector<int>& readers = pass.slots[static_cast<size_t>(input.index)].readers;
+    const auto j = static_cast<int>(reader);
+    if (readers.empty() || readers.back() != j) readers.push_back(j);
+  };
+  for (size_t k = 0; k < pass.slots.size(); ++k) {
+    const MeshSlot& from = topology.slots()[k];
+    TickSlot& slot = pass.slots[k];
+    slot.name = from.str();
+    slot.identity = from.cell < 0;
+    slot.out = from.out;
+    slot.fill = from.fill;
+    reads(from.first, k);
+    if (from.two) reads(from.second, k);
+    for (size_t i = 0; i < network.cells().size(); ++i) {
+      if (network.cells()[i].at == from.at) slot.cell = i;
+    }
+    if (slot.identity) continue;
+    const Node& node = network.cells()[slot.cell].node;
+    add_params(node, slot.params);
+    if (node.config.def->name == "Dense") slot.dense = node.params[0];
+  }
+  return pass;
+}
+
+}  // namespace
 
 struct MeshTrainer::Impl {
   const Network* network = nullptr;
@@ -16,6 +58,7 @@ struct MeshTrainer::Impl {
   size_t output = 0;  // slot
   MeshMemory memory;  // what the window begins with
   Attached attached;
+  TickPass pass;    // what it made of the slots
   Unrolled window;  // as it was recorded last; its tensors are names alone by then
   std::optional<TrainStep> step;
   std::vector<bool> held;
@@ -53,6 +96,9 @@ Status MeshTrainer::Impl::begin(const Network& net, const GridSpec& grid, const 
     return invalid(cat(slot.str(), " is to be trained, but nothing ever reaches it"));
   }
   held.assign(topology.slots().size(), false);
+  pass = tick_pass(net, topology, output);
+  pass.steady = options.steady;
+  pass.values.resize(static_cast<size_t>(options.window) + 1);
   return {};
 }
 
@@ -60,6 +106,7 @@ TrainStepOptions MeshTrainer::Impl::step_options() {
   TrainStepOptions o = options.step;
   o.carry_feedback = false;
   o.forward = [this](Trace& trace, const TraceOptions& t) { return record(trace, t); };
+  o.ticks = &pass;
   o.finish = [this](const TracedNetwork&, Recorder& recorder) { return keep(recorder); };
   return o;
 }
@@ -71,6 +118,7 @@ Result<TracedNetwork> MeshTrainer::Impl::record(Trace& trace, const TraceOptions
   u.seed = o.seed;
   if (planning) memory = MeshMemory::planned(topology, *network, trace);
   LOOM_ASSIGN(window, unroll(topology, *network, memory, trace, u));
+  pass.values = window.slots;
   TracedNetwork t;
   t.x = window.x[0];
   t.step = window.step;

@@ -4,7 +4,8 @@
 // begins there. (Williams and Peng, 1990: k2 = window, k1 = stride.) A window that overlaps the one
 // before runs its ticks again with the weights as they are now.
 //
-// Losses, masters, number types, clipping and optimizers are those of TrainStep.
+// Losses, masters, number types, clipping and optimizers are those of TrainStep; learning rules
+// those of learn/tick_signals.hpp.
 #pragma once
 
 #include <memory>
@@ -20,6 +21,7 @@ struct MeshTrainOptions {
   int64_t window = 8;           // ticks
   int64_t stride = 0;           // 0: as many as the window
   std::optional<Coord> output;  // the cell that is trained; unset: the last
+  bool steady = false;          // of rules: learn/tick_signals.hpp
   uint64_t budget = 0;          // bytes that windows, gradients and moments may take; 0: no limit
 };
 

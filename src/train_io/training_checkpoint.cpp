@@ -240,6 +240,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     const bool contrasts = rule.kind == RuleKind::forward_forward;
     if (contrasts) add("rule_threshold", real(rule.threshold));
     if (contrasts) add("rule_label_scale", real(rule.label_scale));
+    if (contrasts && rule.temperature > 0) add("rule_temperature", real(rule.temperature));
   }
   if (o.step.optimizer.kfac()) {
     const KfacSpec& curvature = o.step.optimizer.curvature;

@@ -30,7 +30,9 @@ double sigmoid(double x) {
 // The weights after one step, from those before it: the state of `rig` in doubles.
 class ContrastOracle {
  public:
-  ContrastOracle(const RuleCase& c, TrainRig& rig) : c_(c), n_(static_cast<size_t>(c.batch)) {
+  // heat: the temperature; 0: the numbers of the layer.
+  ContrastOracle(const RuleCase& c, TrainRig& rig, double heat)
+      : c_(c), n_(static_cast<size_t>(c.batch)), heat_(heat) {
     const auto size = [&](size_t i) { return static_cast<size_t>(c.widths[i]); };
     for (size_t k = 0; k + 1 < c.widths.size(); ++k) {
       for (const StateTensor& p : rig.step().state()) {
@@ -82,13 +84,14 @@ class ContrastOracle {
               bool right, double rate) {
     const Grid2 h = forward(w, b, k, x);
     const auto width = static_cast<double>(h[0].size());
+    const double heat = heat_ > 0 ? heat_ : width;
     for (size_t r = 0; r < n_; ++r) {
-      double goodness = 0;
-      for (const double v : h[r]) goodness += v * v / width;
-      const double share = right ? -sigmoid(2.0 - goodness) : sigmoid(goodness - 2.0);
+      double goodness = -2.0 * width;
+      for (const double v : h[r]) goodness += v * v;
+      const double share = right ? -sigmoid(-goodness / heat) : sigmoid(goodness / heat);
       for (size_t o = 0; o < h[r].size(); ++o) {
         const double slope = c_.tanh ? 1 - h[r][o] * h[r][o] : h[r][o] > 0 ? 1.0 : 0.0;
-        const double d = rows_[r] * share * 2.0 * h[r][o] / width * slope;
+        const double d = rows_[r] * share * 2.0 * h[r][o] / heat * slope;
         b_[k][0][o] -= rate * d;
         for (size_t i = 0; i < x[r].size(); ++i) w_[k][o][i] -= rate * d * x[r][i];
       }
@@ -114,6 +117,7 @@ class ContrastOracle {
 
   const RuleCase& c_;
   size_t n_;
+  double heat_;
   std::vector<Grid2> w_, b_;
   Grid2 x_, patterns_;
   std::vector<size_t> labels_;
@@ -124,11 +128,17 @@ TEST(ForwardForward, ChangesTheWeightsOfRandomNetworksAsItsFormulasSay) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const RuleCase c = contrast_case(seed);
     SCOPED_TRACE(c.str());
-    TrainRig rig(c.grid(), Shape{c.batch, c.widths[0]}, DType::f32, c.options());
+    TrainStepOptions options = c.options();
+    options.rule.temperature = seed % 3 == 0 ? 0.0f : 0.5f * static_cast<float>(seed % 5 + 1);
+    TrainRig rig(c.grid(), Shape{c.batch, c.widths[0]}, DType::f32, options);
     ASSERT_TRUE(rig.ready());
-    ContrastOracle oracle(c, rig);
-    rig.run(1, 0.5);
-    oracle.step(0.5);
+    ContrastOracle oracle(c, rig, static_cast<double>(options.rule.temperature));
+    // A low temperature makes gradients as much larger; the step stays what it was.
+    constexpr double kMostWide = 9;
+    const auto heat = static_cast<double>(options.rule.temperature);
+    const double rate = 0.5 * (heat > 0 ? heat / kMostWide : 1.0);
+    rig.run(1, rate);
+    oracle.step(rate);
     for (size_t k = 0; k + 1 < c.widths.size(); ++k) {
       const auto rows = static_cast<size_t>(c.widths[k + 1]);
       const auto cols = static_cast<size_t>(c.widths[k]);
