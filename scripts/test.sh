@@ -160,6 +160,7 @@ checks_with_build() {
   check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
   check "chat page in a browser" tests/outside/page_check.sh "$preset"
   check "llama.cpp's tests of its server" tests/peer/run.sh "$preset"
+  check "schemathesis beside the OpenAPI document" tests/outside/openapi_check.sh "$preset" 5
   check "jsonschema and llguidance beside grammars" tests/outside/grammar_check.sh "build/$preset/tests/grammar_runner" 40
   check "transformers beside encoders" tests/outside/embed_check.sh "$preset"
   fuzz_corpora

@@ -98,7 +98,8 @@ Models::Use Models::use(Slot& slot, bool touch) {
 void Models::release(Slot& slot, bool touch) {
   const std::lock_guard lock(mutex_);
   const int64_t asked = slot.service->take_keep_alive();
-  const int64_t keep = asked != Service::kUnsaid ? asked : options_.keep_seconds;
+  int64_t keep = asked != Service::kUnsaid ? asked : options_.keep_seconds;
+  if (single()) keep = -1;
   if (touch || asked != Service::kUnsaid) {
     slot.used = Clock::now();
     slot.expires = keep < 0 ? Clock::time_point::max() : slot.used + std::chrono::seconds(keep);
@@ -127,6 +128,7 @@ void Models::with(const std::string& name, std::function<void(Result<Use>)> then
 }
 
 Status Models::unload(const std::string& name) {
+  if (single()) return unsupported("the only model of a server stays in memory");
   const std::lock_guard lock(mutex_);
   LOOM_ASSIGN(Slot * slot, find(name));
   slot->expires = Clock::now();

@@ -62,7 +62,7 @@ class Models {
   // it waits.
   void with(const std::string& name, std::function<void(Result<Use>)> then,
             std::function<bool()> unwanted);
-  // It goes as soon as nobody uses it. Errors: not_found.
+  // It goes as soon as nobody uses it. Errors: not_found; unsupported (the only one, which stays).
   Status unload(const std::string& name);
 
   // All of them, in the order of the entries; looking does not keep them.

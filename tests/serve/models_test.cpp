@@ -162,6 +162,27 @@ TEST(KeepAlive, IsReadAsOllamaWritesIt) {
     EXPECT_FALSE(read_keep_alive(*parse_json(text, "keep"), "keep_alive").ok()) << text;
 }
 
+TEST(OneModel, StaysWhateverIsSaidOfIt) {
+  LlmServerOptions options;
+  options.port = 0;
+  options.service.name = "stories";
+  options.service.version = "test";
+  options.service.scheduler.session.context = 64;
+  options.keep_seconds = 0;
+  const auto server = LlmServer::start(stories(), options);
+  ASSERT_TRUE(server.ok());
+  const auto post = [&](std::string_view path, const char* body) {
+    return ask((*server)->port(), "POST", path, body).status;
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(post("/api/generate", R"({"model":"any","keep_alive":0})"), 200);
+    EXPECT_EQ(post("/completion", R"({"prompt":"a","n_predict":1})"), 200);
+    EXPECT_EQ(post("/models/unload", R"({"model":"stories"})"), 400);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ((*server)->service().name(), "stories");
+}
+
 // Two models, of which one has room, asked by many at once; some leave, some have them unloaded.
 TEST_F(SeveralModels, WriteTheSameTextsWhoeverElseAsksAndWhateverIsUnloaded) {
   start([](LlmServerOptions& options) { options.models_most = 1; });
