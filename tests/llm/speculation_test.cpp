@@ -102,7 +102,8 @@ const std::string kBeginnings[] = {"Once upon a time", "Tom had a red",   "Lily 
                                    "One day, a",       "There was a big", "The little"};
 std::vector<TokenId> written_by(const LanguageModel& model, int texts, uint64_t seed) {
   std::vector<TokenId> all;
-  LlmSession session = test::session(model);
+  ThreadPool one(1);
+  LlmSession session = *LlmSession::create(model, cpu_ops(best_isa()), one, {});
   for (int i = 0; i < texts; ++i) {
     GenerateOptions options;
     options.max_tokens = 200;

@@ -16,74 +16,68 @@
 namespace loom::core::reference {
 namespace {
 
-// Where number d of a position lies, and its step where blocks have one. Numbers of 4 bits are
-// counted in bytes, of which each holds two.
-struct CachePlace {
-  int64_t number, step;
-  bool high = false;
+// Where the numbers of a position of one head lie, and the steps of its blocks where it has any:
+// the first, and how far the next is. Numbers of 4 bits are counted in bytes of two: d and d + 16.
+struct CacheLine {
+  int64_t number, next_number, step, next_step;
 };
-bool two_in_a_byte(const KvCache& cache) {
-  return dtype_info(cache.dtype).bits == 4;
-}
-// Number d among those of a position of a head.
-int64_t column(const KvCache& cache, int64_t d) {
-  return two_in_a_byte(cache) ? d / 32 * 16 + d % 16 : d;
-}
 int64_t columns(const KvCache& cache) {
-  return two_in_a_byte(cache) ? cache.head_dim / 2 : cache.head_dim;
+  return dtype_info(cache.dtype).bits == 4 ? cache.head_dim / 2 : cache.head_dim;
 }
-CachePlace key_place(const KvCache& cache, const int32_t* pages, int64_t kv_head, int64_t position,
-                     int64_t d) {
+CacheLine key_line(const KvCache& cache, const int32_t* pages, int64_t kv_head, int64_t position) {
   const int64_t group = kv_head * (cache.capacity / 16) + page_of(pages, position / 16);
   const int64_t lane = position % 16;
-  return {(group * columns(cache) + column(cache, d)) * 16 + lane,
-          (group * (cache.head_dim / 32) + d / 32) * 16 + lane, d % 32 >= 16};
+  return {group * columns(cache) * 16 + lane, 16, group * (cache.head_dim / 32) * 16 + lane, 16};
 }
-CachePlace value_place(const KvCache& cache, const int32_t* pages, int64_t kv_head,
-                       int64_t position, int64_t d) {
-  const int64_t row = kv_head * cache.capacity + page_of(pages, position / 16) * 16 + position % 16;
-  return {row * columns(cache) + column(cache, d), row * (cache.head_dim / 32) + d / 32,
-          d % 32 >= 16};
+CacheLine value_line(const KvCache& cache, const int32_t* pages, int64_t kv_head,
+                     int64_t position) {
+  const int64_t page = page_of(pages, position / 16);
+  const int64_t row = kv_head * cache.capacity + page * 16 + position % 16;
+  return {row * columns(cache), 1, row * (cache.head_dim / 32), 1};
 }
 
 // The steps of a side of the cache of one sequence stand behind its numbers.
-std::byte* step_at(const KvCache& cache, std::byte* side, int64_t step) {
-  return side + plain_bytes(cache.dtype, Shape{cache.sequence_numbers()}) + step * 2;
+std::byte* step_at(const KvCache& cache, std::byte* side, const CacheLine& line, int64_t d) {
+  return side + plain_bytes(cache.dtype, Shape{cache.sequence_numbers()}) +
+         (line.step + d / 32 * line.next_step) * 2;
 }
 
-float load_number(const KvCache& cache, std::byte* side, const CachePlace& at) {
+float load_number(const KvCache& cache, std::byte* side, const CacheLine& line, int64_t d) {
   const DTypeInfo& info = dtype_info(cache.dtype);
   if (info.block > 0) {
-    const auto code = static_cast<uint8_t>(side[at.number]);
-    const int level = two_in_a_byte(cache) ? (at.high ? code >> 4 : code & 15) - 8
-                                           : static_cast<int>(static_cast<int8_t>(code));
+    const int64_t column = info.bits == 4 ? d / 32 * 16 + d % 16 : d;
+    const auto code = static_cast<uint8_t>(side[line.number + column * line.next_number]);
+    const int level = info.bits == 4 ? (d % 32 < 16 ? code & 15 : code >> 4) - 8
+                                     : static_cast<int>(static_cast<int8_t>(code));
     return static_cast<float>(level) *
-           f32_from_f16(load_le<uint16_t>(step_at(cache, side, at.step)));
+           f32_from_f16(load_le<uint16_t>(step_at(cache, side, line, d)));
   }
-  if (info.bits == 32) return reinterpret_cast<const float*>(side)[at.number];
-  const uint16_t code = load_le<uint16_t>(side + at.number * 2);
+  const int64_t at = line.number + d * line.next_number;
+  if (info.bits == 32) return reinterpret_cast<const float*>(side)[at];
+  const uint16_t code = load_le<uint16_t>(side + at * 2);
   return static_cast<float>(decode_value(cache.dtype, code));
 }
 
-// Writes the D numbers of one head at one position; place(d) says where.
-template <class Place>
-void store_head(const KvCache& cache, std::byte* side, const float* x, Place place) {
+// Writes the D numbers of one head at one position.
+void store_head(const KvCache& cache, std::byte* side, const float* x, const CacheLine& line) {
   const DTypeInfo& info = dtype_info(cache.dtype);
   for (int64_t d = 0; info.block > 0 && d < cache.head_dim; d += info.block) {
     std::byte block[34];
     (info.bits == 4 ? encode_block_q4_0 : encode_block_q8_0)(x + d, block);
-    std::memcpy(step_at(cache, side, place(d).step), block, 2);
-    const int64_t bytes = info.block * info.bits / 8;
-    for (int64_t i = 0; i < bytes; ++i) side[place(d + i).number] = block[2 + i];
+    std::memcpy(step_at(cache, side, line, d), block, 2);
+    const int64_t bytes = info.block * info.bits / 8, first = d * info.bits / 8;
+    for (int64_t i = 0; i < bytes; ++i)
+      side[line.number + (first + i) * line.next_number] = block[2 + i];
   }
-  for (int64_t d = 0; info.block == 0 && d < cache.head_dim; ++d) {
-    const int64_t at = place(d).number;
-    if (info.bits == 32) {
-      reinterpret_cast<float*>(side)[at] = x[d];
-    } else {
-      const auto code = static_cast<uint16_t>(encode_value(cache.dtype, static_cast<double>(x[d])));
-      std::memcpy(side + at * 2, &code, 2);
-    }
+  if (info.block > 0) return;
+  if (info.bits == 32) {
+    float* to = reinterpret_cast<float*>(side) + line.number;
+    for (int64_t d = 0; d < cache.head_dim; ++d) to[d * line.next_number] = x[d];
+    return;
+  }
+  for (int64_t d = 0; d < cache.head_dim; ++d) {
+    const auto code = static_cast<uint16_t>(encode_value(cache.dtype, static_cast<double>(x[d])));
+    std::memcpy(side + (line.number + d * line.next_number) * 2, &code, 2);
   }
 }
 
@@ -111,10 +105,9 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
   const int64_t n = seen.end - seen.begin;
   const float* q = args.q.f32_row(row) + head * width;
   for (int64_t i = 0; i < n; ++i) {
+    const CacheLine key = key_line(cache, pages, kv_head, seen.begin + i);
     scores[i] = chunked_dot<float>(q, width, [&](int64_t d0, int64_t count, float* out) {
-      for (int64_t d = 0; d < count; ++d)
-        out[d] = load_number(cache, cache.keys,
-                             key_place(cache, pages, kv_head, seen.begin + i, d0 + d));
+      for (int64_t d = 0; d < count; ++d) out[d] = load_number(cache, cache.keys, key, d0 + d);
     });
   }
   float scale = args.scale;
@@ -128,8 +121,8 @@ void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores)
   for (int64_t d = 0; d < width; ++d) {
     y[d] = chunked_dot<float>(scores, n, [&](int64_t i0, int64_t count, float* out) {
       for (int64_t i = 0; i < count; ++i) {
-        const CachePlace at = value_place(cache, pages, kv_head, seen.begin + i0 + i, d);
-        out[i] = load_number(cache, cache.values, at);
+        const CacheLine value = value_line(cache, pages, kv_head, seen.begin + i0 + i);
+        out[i] = load_number(cache, cache.values, value, d);
       }
     });
   }
@@ -174,9 +167,9 @@ void kv_write(const KvWriteArgs& args, const Lane& lane) {
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
       const int64_t from = head * cache.head_dim;
       store_head(cache, cache.keys, args.k.f32_row(r) + from,
-                 [&](int64_t d) { return key_place(cache, pages, head, place.position, d); });
+                 key_line(cache, pages, head, place.position));
       store_head(cache, cache.values, args.v.f32_row(r) + from,
-                 [&](int64_t d) { return value_place(cache, pages, head, place.position, d); });
+                 value_line(cache, pages, head, place.position));
     }
   }
 }
