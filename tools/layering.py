@@ -60,7 +60,8 @@ ARROWS: dict[str, list[str]] = {
     ],
     "evolve": ["convert"],
     "api": [
-        "chat", "evaluate", "evolve", "insight", "mesh", "backend/reference", "backend/cpu", "backend/webgpu",
+        "chat", "evaluate", "evolve", "insight", "mesh",
+        "backend/reference", "backend/cpu", "backend/webgpu",
     ],
     "serve": ["api"],
     "capi": [],

@@ -1,5 +1,5 @@
-// Attention as ONNX has it (opsets 23 on), rotary positions, attention by a running state, and the gate of
-// SwiGLU. Products by the kernels of networks, in f32. Formulas: onnx.ai.
+// Attention as ONNX has it (opsets 23 on), rotary positions, attention by a running state, and the
+// gate of SwiGLU. Products by the kernels of networks, in f32. Formulas: onnx.ai.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -163,7 +163,8 @@ void weigh_row(const Attended& a, float* row, float* shown, int64_t mode, int64_
 Status attention(const Call& c) {
   LOOM_ASSIGN(const Attended a, attended(c));
   const OnnxType type = c.value(0).type;
-  const int64_t size = a.q.dims[3], width = a.v.dims[3], mode = c.integer("qk_matmul_output_mode", 0);
+  const int64_t size = a.q.dims[3], width = a.v.dims[3],
+                mode = c.integer("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) return c.bad("qk_matmul_output_mode is none");
   const double scale = c.real("scale", 1 / std::sqrt(static_cast<double>(size)));
   LOOM_ASSIGN(Value scaled, c.make(OnnxType::f32, a.q.dims));
@@ -179,10 +180,9 @@ Status attention(const Call& c) {
     return r / a.heads * a.groups + r % a.heads / (a.heads / a.groups);
   };
   for (int64_t r = 0; r < a.batch * a.heads; ++r)
-    LOOM_TRY(multiply(c, scaled.data<float>() + r * a.rows * size,
-                      a.k.data<float>() + group(r) * a.cols * size,
-                      scores.data<float>() + r * a.rows * a.cols,
-                      {a.rows, size, a.cols, false, true}));
+    LOOM_TRY(multiply(
+        c, scaled.data<float>() + r * a.rows * size, a.k.data<float>() + group(r) * a.cols * size,
+        scores.data<float>() + r * a.rows * a.cols, {a.rows, size, a.cols, false, true}));
   LOOM_TRY(c.rt.recorder.flush());
   c.parallel(a.batch * a.heads * a.rows, 10.0 * static_cast<double>(a.cols),
              [&](int64_t begin, int64_t end) {
@@ -286,7 +286,9 @@ Status linear_attention(const Call& c) {
       k.last() != q.last() / heads * groups)
     return c.bad("queries, keys and values that do not fit");
   const int64_t b = q.dims[0], t = q.dims[1], dk = q.last() / heads, dv = v.last() / groups;
-  const auto rows_fit = [&](const Value& x) { return x.rank() == 3 && x.dims[0] == b && x.dims[1] == t; };
+  const auto rows_fit = [&](const Value& x) {
+    return x.rank() == 3 && x.dims[0] == b && x.dims[1] == t;
+  };
   if (!rows_fit(k) || !rows_fit(v) || (gated && !rows_fit(in[4])) || (delta && !rows_fit(in[5])))
     return c.bad("inputs of other batches or lengths");
   const int64_t decays = gated ? in[4].last() / groups : 0, betas = delta ? in[5].last() : 0;
@@ -307,11 +309,11 @@ Status linear_attention(const Call& c) {
   for (int64_t r = 0; r < b * groups * t; ++r) {
     const int64_t step = r % t, g = r / t % groups, n = r / t / groups, at = n * t + step;
     double* s = state.data<double>() + (n * groups + g) * dk * dv;
-    step_state({dk, dv, k.data<float>() + (at * groups + g) * dk,
-                v.data<float>() + (at * groups + g) * dv,
-                gated ? in[4].data<float>() + (at * groups + g) * decays : nullptr,
-                delta ? in[5].data<float>() + at * betas + (betas == 1 ? 0 : g) : nullptr, decays},
-               s, fresh.data());
+    step_state(
+        {dk, dv, k.data<float>() + (at * groups + g) * dk, v.data<float>() + (at * groups + g) * dv,
+         gated ? in[4].data<float>() + (at * groups + g) * decays : nullptr,
+         delta ? in[5].data<float>() + at * betas + (betas == 1 ? 0 : g) : nullptr, decays},
+        s, fresh.data());
     for (int64_t h = g * (heads / groups); h < (g + 1) * (heads / groups); ++h) {
       for (int64_t m = 0; m < dv; ++m) {
         double sum = 0;
@@ -357,8 +359,7 @@ Status causal_conv(const Call& c) {
       for (int64_t j = 0; j < k; ++j)
         sum += static_cast<double>(line[static_cast<size_t>(i + j)]) *
                static_cast<double>(w.data<float>()[r % ch * k + j]);
-      y.data<float>()[r * n + i] =
-          static_cast<float>(silu ? sum / (1 + dmath::exp(-sum)) : sum);
+      y.data<float>()[r * n + i] = static_cast<float>(silu ? sum / (1 + dmath::exp(-sum)) : sum);
     }
     std::copy_n(line.begin() + n, k - 1, present.data<float>() + r * (k - 1));
   }

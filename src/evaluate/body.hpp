@@ -13,8 +13,8 @@ struct Operator {
   std::string_view domain;  // "": that of ONNX
   std::string_view name;
   Status (*run)(const Call&);
-  int least = 1, most = 1;       // inputs; most < 0: any number
-  std::string_view attributes;   // those that it knows, apart by spaces
+  int least = 1, most = 1;      // inputs; most < 0: any number
+  std::string_view attributes;  // those that it knows, apart by spaces
   enum : uint8_t { none = 0, lists = 1, random = 2, graphs = 4 };
   uint8_t flags = none;  // lists: inputs may be sequences or absent; random: never a constant
   // What it can make of constant inputs when the graph is opened; null: nothing.
@@ -29,9 +29,9 @@ struct Step {
   const OnnxNode* node = nullptr;
   const Operator* op = nullptr;
   int64_t opset = 0;
-  std::vector<int> in, out;    // places; -1: left out
-  std::vector<int> around;     // read by graphs inside
-  std::vector<int> release;    // read for the last time
+  std::vector<int> in, out;  // places; -1: left out
+  std::vector<int> around;   // read by graphs inside
+  std::vector<int> release;  // read for the last time
   std::vector<std::unique_ptr<Body>> bodies;
   std::shared_ptr<const Prepared> prepared;
 };
@@ -46,11 +46,10 @@ struct Body {
 // Calls of functions that a model defines.
 extern const Operator kFunctionCall;
 
-// The graph and the functions of a model as steps. `kept` holds nodes that the model has not: those of
-// functions with the attributes of their calls. Errors: what is read and not there, and operators,
-// attributes and counts of inputs that are not known (unsupported, by name).
-Result<std::unique_ptr<Body>> plan(const OnnxModel& model, Runtime& rt,
-                                   std::deque<OnnxNode>& kept);
+// The graph and the functions of a model as steps. `kept` holds nodes that the model has not: those
+// of functions with the attributes of their calls. Errors: what is read and not there, and
+// operators, attributes and counts of inputs that are not known (unsupported, by name).
+Result<std::unique_ptr<Body>> plan(const OnnxModel& model, Runtime& rt, std::deque<OnnxNode>& kept);
 Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt);
 Result<std::vector<Slot>> run_frame(const Body& body, std::vector<Slot> frame, Runtime& rt);
 

@@ -55,8 +55,10 @@ double bin_value(const Align& a, const T* image, int64_t height, int64_t width, 
   const double left = x0 + static_cast<double>(bin % a.cols) * bin_w;
   double sum = 0, most = 0;
   for (int64_t i = 0; i < down * over; ++i) {
-    const double y = top + (static_cast<double>(i / over) + 0.5) * bin_h / static_cast<double>(down);
-    const double x = left + (static_cast<double>(i % over) + 0.5) * bin_w / static_cast<double>(over);
+    const double y =
+        top + (static_cast<double>(i / over) + 0.5) * bin_h / static_cast<double>(down);
+    const double x =
+        left + (static_cast<double>(i % over) + 0.5) * bin_w / static_cast<double>(over);
     const Corners c = corners_of(y, x, height, width);
     for (int k = 0; k < 4; ++k) {
       const double v = c.weight[k] * static_cast<double>(image[c.at[k]]);
@@ -80,9 +82,13 @@ Status roi_align(const Call& c) {
   const bool half = c.text("coordinate_transformation_mode",
                            c.opset >= 16 ? "half_pixel" : "output_half_pixel") == "half_pixel";
   if (mode != "avg" && mode != "max") return c.bad("mode is none");
-  const Align a{c.integer("output_height", 1), c.integer("output_width", 1),
-                c.integer("sampling_ratio", 0), c.real("spatial_scale", 1), half ? 0.5 : 0,
-                mode == "max", !half};
+  const Align a{c.integer("output_height", 1),
+                c.integer("output_width", 1),
+                c.integer("sampling_ratio", 0),
+                c.real("spatial_scale", 1),
+                half ? 0.5 : 0,
+                mode == "max",
+                !half};
   if (a.samples < 0 || a.samples > 4096) return c.bad("sampling_ratio is none");
   LOOM_ASSIGN(Value y, c.make(x.type, {rois.dims[0], x.dims[1], a.rows, a.cols}));
   const int64_t bins = a.rows * a.cols, size = x.dims[2] * x.dims[3];
@@ -96,9 +102,8 @@ Status roi_align(const Call& c) {
                    const int64_t box = r / x.dims[1], n = batch[static_cast<size_t>(box)];
                    const T* image = x.data<T>() + (n * x.dims[1] + r % x.dims[1]) * size;
                    for (int64_t i = 0; i < bins; ++i)
-                     y.data<T>()[r * bins + i] =
-                         static_cast<T>(bin_value(a, image, x.dims[2], x.dims[3],
-                                                  rois.data<double>() + box * 4, i));
+                     y.data<T>()[r * bins + i] = static_cast<T>(bin_value(
+                         a, image, x.dims[2], x.dims[3], rois.data<double>() + box * 4, i));
                  }
                });
   });
@@ -109,8 +114,7 @@ struct Box {
   float top, left, bottom, right;
 };
 Box box_of(const float* p, bool centered) {
-  if (centered)
-    return {p[1] - p[3] / 2, p[0] - p[2] / 2, p[1] + p[3] / 2, p[0] + p[2] / 2};
+  if (centered) return {p[1] - p[3] / 2, p[0] - p[2] / 2, p[1] + p[3] / 2, p[0] + p[2] / 2};
   return {std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]), std::max(p[1], p[3])};
 }
 bool overlap(const Box& a, const Box& b, float limit) {
@@ -146,9 +150,8 @@ Status non_max_suppression(const Call& c) {
     for (const int64_t i : order) {
       if (static_cast<int64_t>(kept.size()) >= most) break;
       const Box b = box_of(box + i * 4, centered);
-      if (std::ranges::any_of(kept, [&](const Box& k) {
-            return overlap(k, b, static_cast<float>(overlap_limit));
-          }))
+      if (std::ranges::any_of(
+              kept, [&](const Box& k) { return overlap(k, b, static_cast<float>(overlap_limit)); }))
         continue;
       kept.push_back(b);
       found.insert(found.end(), {r / classes, r % classes, i});

@@ -70,10 +70,9 @@ Result<std::vector<int>> Call::axes(const Dims& list, int rank) const {
 }
 
 Error Call::bad(std::string_view why) const {
-  return invalid(cat("node '", printable(node.name.empty() && !node.outputs.empty()
-                                             ? node.outputs[0]
-                                             : node.name),
-                     "' (", printable(node.op), "): ", why));
+  return invalid(cat(
+      "node '", printable(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name),
+      "' (", printable(node.op), "): ", why));
 }
 
 Error Call::not_done(std::string_view what) const {

@@ -24,6 +24,7 @@ struct Runtime {
   ThreadPool& pool;
   Recorder& recorder;  // kernels of the backend
   int depth = 0;       // graphs inside of graphs
+  Profile* profile = nullptr;
 };
 
 // What an operator made of its constant inputs when the graph was opened: packed weights, say.
@@ -116,8 +117,7 @@ class SideBySide {
     for (size_t a = 0; a < dims.size(); ++a) {
       if (dims[a] == 1) continue;
       bool merges = !dims_.empty();
-      for (size_t k = 0; merges && k < N; ++k)
-        merges = steps_[k].back() == steps[k][a] * dims[a];
+      for (size_t k = 0; merges && k < N; ++k) merges = steps_[k].back() == steps[k][a] * dims[a];
       if (merges) {
         dims_.back() *= dims[a];
         for (size_t k = 0; k < N; ++k) steps_[k].back() = steps[k][a];

@@ -1,5 +1,5 @@
-// Other types for the same numbers: Cast and its kin, and linear quantization, exact in its integers.
-// See elementwise.hpp.
+// Other types for the same numbers: Cast and its kin, and linear quantization, exact in its
+// integers. See elementwise.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -12,15 +12,17 @@ Result<Casting> casting_of(const Call& c) {
   Casting how;
   how.saturate = c.integer("saturate", 1) != 0;
   const std::string rounding = c.text("round_mode", "up");
-  if (rounding == "down") how.rounding = RoundingUp::down;
-  else if (rounding == "nearest") how.rounding = RoundingUp::nearest;
-  else if (rounding != "up") return c.bad("round_mode must be up, down or nearest");
+  if (rounding == "down")
+    how.rounding = RoundingUp::down;
+  else if (rounding == "nearest")
+    how.rounding = RoundingUp::nearest;
+  else if (rounding != "up")
+    return c.bad("round_mode must be up, down or nearest");
   return how;
 }
 
 Status cast_to(const Call& c, OnnxType to) {
-  if (element_bytes(to) == 0)
-    return c.not_done(cat("values of type ", static_cast<int32_t>(to)));
+  if (element_bytes(to) == 0) return c.not_done(cat("values of type ", static_cast<int32_t>(to)));
   LOOM_ASSIGN(const Casting how, casting_of(c));
   LOOM_ASSIGN(Value y, cast(c.rt.memory, c.value(0), to, how));
   return c.give(std::move(y));
@@ -140,8 +142,7 @@ Status dequantize(const Call& c) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
       const double z = c.has(2) ? zero.data<double>()[s] : 0;
-      y.data<float>()[at] =
-          static_cast<float>(x.data<double>()[at] - z) * scale.data<float>()[s];
+      y.data<float>()[at] = static_cast<float>(x.data<double>()[at] - z) * scale.data<float>()[s];
     }
   });
   const auto asked = static_cast<OnnxType>(c.integer("output_dtype", 0));

@@ -6,6 +6,8 @@
 namespace loom::core::evaluate {
 namespace {
 
+constexpr int64_t kMostSteps = int64_t{1} << 24;  // of a Loop
+
 Status give_all(const Call& c, std::vector<Slot> made) {
   if (made.size() < c.out.size()) return c.bad("its graph gives fewer values than the node");
   for (size_t i = 0; i < c.out.size(); ++i) c.out[i] = std::move(made[i]);
@@ -13,8 +15,7 @@ Status give_all(const Call& c, std::vector<Slot> made) {
 }
 
 Result<bool> truth(const Call& c, const Slot& s) {
-  if (s.kind != Slot::Kind::tensor || s.tensor.count() != 1 ||
-      s.tensor.type != OnnxType::boolean)
+  if (s.kind != Slot::Kind::tensor || s.tensor.count() != 1 || s.tensor.type != OnnxType::boolean)
     return c.bad("a condition must be one bool");
   return *s.tensor.data<uint8_t>() != 0;
 }
@@ -52,7 +53,8 @@ Result<Value> stacked(const Call& c, const std::vector<Slot>& list, int64_t axis
     if (list[i].kind != Slot::Kind::tensor || x.dims != first.dims || x.type != first.type)
       return c.bad("values of several steps that differ in shape or type");
     move(c, x, y,
-         {x.dims, steps_of(x.dims), to, 0, static_cast<int64_t>(i) * steps[static_cast<size_t>(at)]});
+         {x.dims, steps_of(x.dims), to, 0,
+          static_cast<int64_t>(i) * steps[static_cast<size_t>(at)]});
   }
   return y;
 }
@@ -69,8 +71,10 @@ Result<Value> of_no_steps(const Call& c, std::string_view attribute, size_t outp
 
 Result<Value> number_value(const Call& c, OnnxType type, int64_t v) {
   LOOM_ASSIGN(Value out, c.make(type, {}));
-  if (type == OnnxType::i64) *out.data<int64_t>() = v;
-  else *out.data<uint8_t>() = v != 0 ? 1 : 0;
+  if (type == OnnxType::i64)
+    *out.data<int64_t>() = v;
+  else
+    *out.data<uint8_t>() = v != 0 ? 1 : 0;
   return out;
 }
 
@@ -92,6 +96,7 @@ Status loop_operator(const Call& c) {
   if (body.outputs.size() < state.size() + 1) return c.bad("its body gives too few values");
   std::vector<std::vector<Slot>> scans(body.outputs.size() - 1 - state.size());
   for (int64_t i = 0; i < most && goes_on; ++i) {
+    if (i >= kMostSteps) return c.bad(cat("has not ended after ", kMostSteps, " steps"));
     LOOM_ASSIGN(Value number, number_value(c, OnnxType::i64, i));
     LOOM_ASSIGN(Value condition, number_value(c, OnnxType::boolean, 1));
     std::vector<Slot> inputs{Slot::of(std::move(number)), Slot::of(std::move(condition))};
@@ -163,9 +168,8 @@ Result<std::vector<Slot>> scan(const Call& c, const Body& body, Scanned s) {
   std::vector<Slot> out = std::move(s.state);
   for (size_t k = 0; k < scans.size(); ++k) {
     if (entry(out_back, k) != 0) std::ranges::reverse(scans[k]);
-    LOOM_ASSIGN(Value y, scans[k].empty()
-                             ? of_no_steps(c, "body", k + states, entry(out_axes, k))
-                             : stacked(c, scans[k], entry(out_axes, k)));
+    LOOM_ASSIGN(Value y, scans[k].empty() ? of_no_steps(c, "body", k + states, entry(out_axes, k))
+                                          : stacked(c, scans[k], entry(out_axes, k)));
     out.push_back(Slot::of(std::move(y)));
   }
   return out;

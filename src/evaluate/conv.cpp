@@ -1,5 +1,5 @@
-// Convolutions: f32 by the kernels of networks, weights that are constants being packed once; double
-// and whole numbers by plain loops. See windows.hpp.
+// Convolutions: f32 by the kernels of networks, weights that are constants being packed once;
+// double and whole numbers by plain loops. See windows.hpp.
 #include <algorithm>
 
 #include "evaluate/windows.hpp"
@@ -90,13 +90,11 @@ Result<std::shared_ptr<const Prepared>> prepare_conv(const Call& c) {
       c.value(1).count() == 0)
     return {nullptr};
   const Value& w = c.value(1);
-  LOOM_ASSIGN(auto packed,
-              pack_rows(c, w.data<float>(), w.dims[0], w.count() / w.dims[0]));
+  LOOM_ASSIGN(auto packed, pack_rows(c, w.data<float>(), w.dims[0], w.count() / w.dims[0]));
   return {std::move(packed)};
 }
 
-Result<Tensor> packed_weights(const Call& c, const Value& w,
-                              std::shared_ptr<PackedMatrix>& made) {
+Result<Tensor> packed_weights(const Call& c, const Value& w, std::shared_ptr<PackedMatrix>& made) {
   if (c.prepared != nullptr) return static_cast<const PackedMatrix&>(*c.prepared).w;
   LOOM_ASSIGN(made, pack_rows(c, w.data<float>(), w.dims[0], w.count() / w.dims[0]));
   return made->w;
@@ -153,8 +151,8 @@ Status conv(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-// Geometry of a transposed convolution: that of the convolution whose gradient it is, which goes from
-// y to x.
+// Geometry of a transposed convolution: that of the convolution whose gradient it is, which goes
+// from y to x.
 Result<Windows> transposed_windows(const Call& c, const Dims& x, const Dims& w) {
   Windows out;
   out.axes = static_cast<int>(x.size()) - 2;

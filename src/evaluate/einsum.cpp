@@ -1,5 +1,5 @@
-// Einsum: sums of products by letters. Two operands whose letters make a batched product of matrices
-// are one; everything else is summed place by place.
+// Einsum: sums of products by letters. Two operands whose letters make a batched product of
+// matrices are one; everything else is summed place by place.
 #include <algorithm>
 #include <map>
 
@@ -21,8 +21,8 @@ constexpr char kFirstHidden = '0';  // letters of an ellipsis: '0' is its last a
 Result<std::string> letters(const Call& c, std::string_view term, int rank, int& hidden) {
   std::string out;
   const size_t dots = term.find("...");
-  const auto named = static_cast<int>(
-      std::ranges::count_if(term, [](char ch) { return ch != '.'; }));
+  const auto named =
+      static_cast<int>(std::ranges::count_if(term, [](char ch) { return ch != '.'; }));
   if (dots == std::string_view::npos && rank >= 0 && named != rank)
     return c.bad("an operand with another number of axes");
   const int more = rank >= 0 ? rank - named : hidden;
@@ -105,7 +105,8 @@ Dims extents(const Equation& e, const std::string& labels) {
   return out;
 }
 
-// Operands are taken together one by one over all letters, then what is not in the result is summed.
+// Operands are taken together one by one over all letters, then what is not in the result is
+// summed.
 Result<Value> by_places(const Call& c, const Equation& e, const std::vector<Value>& in) {
   std::string all = e.out;
   for (const auto& [l, n] : e.extents) {
@@ -151,9 +152,12 @@ Roles roles_of(const Equation& e) {
     const bool a = e.in[0].find(l) != std::string::npos, b = e.in[1].find(l) != std::string::npos;
     const bool y = e.out.find(l) != std::string::npos;
     for (const std::string& term : e.in) r.product = r.product && std::ranges::count(term, l) <= 1;
-    if (a && b) (y ? r.batch : r.inner).push_back(l);
-    else if (y) (a ? r.left : r.right).push_back(l);
-    else r.product = false;
+    if (a && b)
+      (y ? r.batch : r.inner).push_back(l);
+    else if (y)
+      (a ? r.left : r.right).push_back(l);
+    else
+      r.product = false;
   }
   return r;
 }

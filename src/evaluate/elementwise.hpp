@@ -12,8 +12,8 @@ Result<Value> map_kernel(const Call& c, const Value& x, UnaryKind kind);
 // y[i] = f(a[i], b[i]) with broadcasting; R is what f gives.
 template <class T, class R, class F>
 void map_pairs(const Call& c, const Value& a, const Value& b, Value& y, F f) {
-  const SideBySide<3> walk(y.dims, {broadcast_steps(a.dims, y.dims),
-                                    broadcast_steps(b.dims, y.dims), steps_of(y.dims)});
+  const SideBySide<3> walk(
+      y.dims, {broadcast_steps(a.dims, y.dims), broadcast_steps(b.dims, y.dims), steps_of(y.dims)});
   const T* pa = a.data<T>();
   const T* pb = b.data<T>();
   R* py = y.data<R>();

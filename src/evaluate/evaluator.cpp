@@ -2,6 +2,7 @@
 #include "evaluate/evaluator.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "evaluate/body.hpp"
 
@@ -21,8 +22,8 @@ Status run_function(const Call& c) {
 
 }  // namespace
 
-const Operator kFunctionCall = {"", "function", run_function, 0, -1, "",
-                                Operator::lists | Operator::graphs};
+const Operator kFunctionCall = {
+    "", "function", run_function, 0, -1, "", Operator::lists | Operator::graphs};
 
 Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
   static const Slot kNothing;
@@ -40,8 +41,8 @@ Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
     in[i] = step.in[i] < 0 ? &kNothing : &frame[static_cast<size_t>(step.in[i])];
     const Slot::Kind kind = in[i]->kind;
     if ((step.op->flags & Operator::lists) != 0) continue;
-    if (kind == Slot::Kind::tensor || (kind == Slot::Kind::absent && step.in[i] < 0 &&
-                                       static_cast<int>(i) >= step.op->least))
+    if (kind == Slot::Kind::tensor ||
+        (kind == Slot::Kind::absent && step.in[i] < 0 && static_cast<int>(i) >= step.op->least))
       continue;
     return invalid(cat("node '", printable(step.node->name), "' (", printable(step.node->op),
                        "): input ", i, " is no tensor"));
@@ -58,16 +59,29 @@ Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
   LOOM_TRY(step.op->run(call));
   for (size_t i = 0; i < step.out.size(); ++i) {
     if (step.out[i] < 0) continue;
-    if (out[i].kind == Slot::Kind::absent)
-      return call.not_done(cat("its output ", i));
+    if (out[i].kind == Slot::Kind::absent) return call.not_done(cat("its output ", i));
     frame[static_cast<size_t>(step.out[i])] = std::move(out[i]);
   }
   return {};
 }
 
+static Status timed_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
+  const auto start = std::chrono::steady_clock::now();
+  LOOM_TRY(run_step(step, frame, rt));
+  const auto taken = std::chrono::steady_clock::now() - start;
+  OperatorTime& time = (*rt.profile)[step.node->op];
+  ++time.calls;
+  time.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+  return {};
+}
+
 Result<std::vector<Slot>> run_frame(const Body& body, std::vector<Slot> frame, Runtime& rt) {
   for (const Step& step : body.steps) {
-    LOOM_TRY(run_step(step, frame, rt));
+    if (rt.profile == nullptr) {
+      LOOM_TRY(run_step(step, frame, rt));
+    } else {
+      LOOM_TRY(timed_step(step, frame, rt));
+    }
     for (const int i : step.release) frame[static_cast<size_t>(i)] = {};
   }
   std::vector<Slot> out;
@@ -85,7 +99,7 @@ Result<std::vector<Slot>> run_body(const Call& c, const Body& body, std::vector<
     frame[static_cast<size_t>(body.inputs[i])] = std::move(inputs[i]);
   for (const auto& [outside, here] : body.captures)
     frame[static_cast<size_t>(here)] = c.outer[static_cast<size_t>(outside)];
-  Runtime deeper{c.rt.memory, c.rt.pool, c.rt.recorder, c.rt.depth + 1};
+  Runtime deeper{c.rt.memory, c.rt.pool, c.rt.recorder, c.rt.depth + 1, c.rt.profile};
   return run_frame(body, std::move(frame), deeper);
 }
 
@@ -140,6 +154,9 @@ const std::vector<OnnxValue>& Evaluator::outputs() const {
 Memory& Evaluator::memory() {
   return *impl_->memory;
 }
+void Evaluator::set_profile(Profile* profile) {
+  impl_->rt.profile = profile;
+}
 int64_t Evaluator::steps() const {
   return static_cast<int64_t>(impl_->body->steps.size());
 }
@@ -156,8 +173,8 @@ Status check_input(const OnnxValue& want, const Slot& have) {
                        onnx_type_name(v.type), " given"));
   if (!want.has_shape) return {};
   if (want.shape.size() != v.dims.size())
-    return invalid(cat(who, " has ", want.shape.size(), " axes in the file, ", v.dims.size(),
-                       " given"));
+    return invalid(
+        cat(who, " has ", want.shape.size(), " axes in the file, ", v.dims.size(), " given"));
   for (size_t a = 0; a < v.dims.size(); ++a) {
     if (want.shape[a].extent > 0 && want.shape[a].extent != v.dims[a])
       return invalid(cat(who, ": axis ", a, " is ", want.shape[a].extent, " in the file, ",

@@ -1,8 +1,8 @@
 // A graph of ONNX that runs as it stands, node by node: every type of the standard, whole numbers
-// exact, shapes that depend on data, control flow, functions, lists. It is the way for files that no
-// Network can hold: a Network has fixed shapes and one type, and in return gradients, training, fused
-// layers and a GPU. Here everything runs on the CPU; convolutions, products, pooling and the like by
-// the kernels of networks (ops/), the rest by bodies of this room. One run at a time.
+// exact, shapes that depend on data, control flow, functions, lists. It is the way for files that
+// no Network can hold: a Network has fixed shapes and one type, and in return gradients, training,
+// fused layers and a GPU. Here everything runs on the CPU; convolutions, products, pooling and the
+// like by the kernels of networks (ops/), the rest by bodies of this room. One run at a time.
 #pragma once
 
 #include <deque>
@@ -28,12 +28,13 @@ class Evaluator {
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) noexcept;
 
-  // `ops` (of the CPU) and `pool` must outlive it. Errors: those of parse_onnx, and what no operator
-  // computes, by node, operator and reason (unsupported).
+  // `ops` (of the CPU) and `pool` must outlive it. Errors: those of parse_onnx, and what no
+  // operator computes, by node, operator and reason (unsupported).
   static Result<Evaluator> load(const FileRef& path, const Ops& ops, ThreadPool& pool,
                                 const EvaluatorOptions& options = {});
 
-  // What a run takes and gives, in the order of the file. Inputs with a value of their own are none.
+  // What a run takes and gives, in the order of the file. Inputs with a value of their own are
+  // none.
   const std::vector<OnnxValue>& inputs() const;
   const std::vector<OnnxValue>& outputs() const;
   Memory& memory();
@@ -43,6 +44,8 @@ class Evaluator {
   // Errors: another number of inputs, types that are not those of the file, ranks and known extents
   // too; what a node finds wrong with its inputs, by node.
   Result<std::vector<Slot>> run(std::vector<Slot> inputs);
+  // From now on runs add their times there; null: no more.
+  void set_profile(Profile* profile);
 
  private:
   struct Impl;

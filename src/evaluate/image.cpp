@@ -1,5 +1,5 @@
-// Pictures sampled at computed places: GridSample, AffineGrid, DeformConv, Col2Im. Places and weights
-// are in double precision. Formulas: onnx.ai; PyTorch's grid_sample.
+// Pictures sampled at computed places: GridSample, AffineGrid, DeformConv, Col2Im. Places and
+// weights are in double precision. Formulas: onnx.ai; PyTorch's grid_sample.
 #include <algorithm>
 #include <cmath>
 
@@ -76,8 +76,10 @@ template <class T>
 double sampled(const Sampler& s, const T* image, const double* place) {
   AxisTaps t[3];
   for (int a = 0; a < 3; ++a) {
-    if (a < s.axes) t[a] = axis_taps(s, place[a], s.extent[a]);
-    else t[a].count = 1, t[a].weight[0] = 1;
+    if (a < s.axes)
+      t[a] = axis_taps(s, place[a], s.extent[a]);
+    else
+      t[a].count = 1, t[a].weight[0] = 1;
   }
   double sum = 0;
   for (int k = 0; k < t[2].count; ++k) {
@@ -98,13 +100,19 @@ Result<Sampler> sampler_of(const Call& c, const Value& x) {
   if (s.axes < 2 || s.axes > 3) return c.not_done(cat(s.axes, " spatial axes"));
   for (int a = 0; a < s.axes; ++a) s.extent[a] = x.dims[static_cast<size_t>(x.rank() - 1 - a)];
   const std::string mode = c.text("mode", "linear"), pad = c.text("padding_mode", "zeros");
-  if (mode == "nearest") s.order = 0;
-  else if (mode == "cubic" || mode == "bicubic") s.order = 3;
-  else if (mode != "linear" && mode != "bilinear") return c.bad("mode is none");
+  if (mode == "nearest")
+    s.order = 0;
+  else if (mode == "cubic" || mode == "bicubic")
+    s.order = 3;
+  else if (mode != "linear" && mode != "bilinear")
+    return c.bad("mode is none");
   if (s.order == 3 && s.axes == 3) return c.not_done("cubic sampling of volumes");
-  if (pad == "border") s.beyond = Beyond::border;
-  else if (pad == "reflection") s.beyond = Beyond::reflection;
-  else if (pad != "zeros") return c.bad("padding_mode is none");
+  if (pad == "border")
+    s.beyond = Beyond::border;
+  else if (pad == "reflection")
+    s.beyond = Beyond::reflection;
+  else if (pad != "zeros")
+    return c.bad("padding_mode is none");
   s.corners = c.integer("align_corners", 0) != 0;
   return s;
 }
@@ -162,8 +170,10 @@ Status affine_grid(const Call& c) {
       const int64_t n = size[static_cast<size_t>(axes + 1 - a)];
       const auto k = static_cast<double>(rest % n), extent = static_cast<double>(n);
       rest /= n;
-      if (corners) at[a] = n == 1 ? 0 : 2 * k / (extent - 1) - 1;
-      else at[a] = (2 * k + 1) / extent - 1;
+      if (corners)
+        at[a] = n == 1 ? 0 : 2 * k / (extent - 1) - 1;
+      else
+        at[a] = (2 * k + 1) / extent - 1;
     }
     for (int64_t a = 0; a < axes; ++a) {
       double sum = 0;
@@ -248,25 +258,27 @@ Status deform_conv(const Call& c) {
   sampler.extent[0] = s.in[2], sampler.extent[1] = s.in[1];
   LOOM_ASSIGN(Value columns, c.make(OnnxType::f64, {batch, s.channels, taps, out}));
   with_real(x.type, [&]<class T>(T) {
-    c.parallel(batch * s.channels, 40.0 * static_cast<double>(taps * out),
-               [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const int64_t n = r / s.channels, part = r % s.channels / (s.channels / parts);
-        for (int64_t i = 0; i < taps * out; ++i) {
-          const int64_t tap = i / out, o = i % out;
-          const double* move_by =
-              offset.data<double>() + ((n * parts + part) * 2 * taps + 2 * tap) * out + o;
-          const double at[2] = {
-              static_cast<double>(o % s.out[2] * s.stride[2] - s.pad[2] +
-                                  tap % s.kernel[2] * s.dilation[2]) + move_by[out],
-              static_cast<double>(o / s.out[2] * s.stride[1] - s.pad[1] +
-                                  tap / s.kernel[2] * s.dilation[1]) + move_by[0]};
-          double v = sampled(sampler, x.data<T>() + r * s.in_positions(), at);
-          if (c.has(4)) v *= mask.data<double>()[((n * parts + part) * taps + tap) * out + o];
-          columns.data<double>()[r * taps * out + i] = v;
-        }
-      }
-    });
+    c.parallel(
+        batch * s.channels, 40.0 * static_cast<double>(taps * out),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const int64_t n = r / s.channels, part = r % s.channels / (s.channels / parts);
+            for (int64_t i = 0; i < taps * out; ++i) {
+              const int64_t tap = i / out, o = i % out;
+              const double* move_by =
+                  offset.data<double>() + ((n * parts + part) * 2 * taps + 2 * tap) * out + o;
+              const double at[2] = {static_cast<double>(o % s.out[2] * s.stride[2] - s.pad[2] +
+                                                        tap % s.kernel[2] * s.dilation[2]) +
+                                        move_by[out],
+                                    static_cast<double>(o / s.out[2] * s.stride[1] - s.pad[1] +
+                                                        tap / s.kernel[2] * s.dilation[1]) +
+                                        move_by[0]};
+              double v = sampled(sampler, x.data<T>() + r * s.in_positions(), at);
+              if (c.has(4)) v *= mask.data<double>()[((n * parts + part) * taps + tap) * out + o];
+              columns.data<double>()[r * taps * out + i] = v;
+            }
+          }
+        });
   });
   LOOM_ASSIGN(const Value weights, cast(c.rt.memory, w, OnnxType::f64));
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, {batch, s.filters, s.out[1], s.out[2]}));
@@ -286,8 +298,7 @@ constexpr Operator kImages[] = {
     {"", "GridSample", grid_sample, 2, 2, "align_corners mode padding_mode"},
     {"", "AffineGrid", affine_grid, 2, 2, "align_corners"},
     {"", "Col2Im", col2im, 3, 3, "dilations pads strides"},
-    {"", "DeformConv", deform_conv, 3, 5,
-     "dilations group kernel_shape offset_group pads strides"},
+    {"", "DeformConv", deform_conv, 3, 5, "dilations group kernel_shape offset_group pads strides"},
 };
 
 }  // namespace

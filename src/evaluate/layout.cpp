@@ -1,4 +1,5 @@
-// Elements in other places: every operator here is a few strided moves (call.hpp). See elementwise.hpp.
+// Elements in other places: every operator here is a few strided moves (call.hpp). See
+// elementwise.hpp.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -74,8 +75,7 @@ Status slice(const Call& c) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   if (steps.empty()) steps.assign(starts.size(), 1);
-  if (ends.size() != starts.size() || axes.size() != starts.size() ||
-      steps.size() != starts.size())
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
     return c.bad("starts, ends, axes and steps of different lengths");
   LOOM_ASSIGN(const std::vector<int> which, c.axes(axes, x.rank()));
   Move m{x.dims, steps_of(x.dims), {}, 0, 0};
@@ -84,9 +84,7 @@ Status slice(const Call& c) {
     const int64_t n = x.dims[a], step = steps[i];
     if (step == 0 || step == INT64_MIN) return c.bad("a step of 0");
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-    const auto place = [&](int64_t v) {
-      return std::clamp<int64_t>(v < 0 ? v + n : v, low, high);
-    };
+    const auto place = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + n : v, low, high); };
     const int64_t start = place(starts[i]), end = place(ends[i]);
     // An end before the first place, going down, is written as below -n.
     const int64_t distance = step > 0 ? end - start : start - end;
@@ -194,8 +192,7 @@ Result<Value> pad_axis(const Call& c, const Value& x, size_t a, int64_t before, 
            padded_place(i + run - before, x.dims[a], mode) == from + run)
       ++run;
     layer[a] = run;
-    if (from >= 0)
-      move(c, x, y, {layer, x_steps, y_steps, from * x_steps[a], i * y_steps[a]});
+    if (from >= 0) move(c, x, y, {layer, x_steps, y_steps, from * x_steps[a], i * y_steps[a]});
     i += run;
   }
   return y;
@@ -275,8 +272,9 @@ Status depth_to_space(const Call& c) {
   const bool depth_first = mode == "DCR";
   if (!depth_first && mode != "CRD") return c.bad("mode must be DCR or CRD");
   const Value cut = x.seen_as(depth_first ? Dims{n, b, b, ch, h, w} : Dims{n, ch, b, b, h, w});
-  LOOM_ASSIGN(Value y, permuted(c, cut, depth_first ? std::vector<int>{0, 3, 4, 1, 5, 2}
-                                                    : std::vector<int>{0, 1, 4, 2, 5, 3}));
+  LOOM_ASSIGN(Value y, permuted(c, cut,
+                                depth_first ? std::vector<int>{0, 3, 4, 1, 5, 2}
+                                            : std::vector<int>{0, 1, 4, 2, 5, 3}));
   return c.give(y.seen_as(Dims{n, ch, h * b, w * b}));
 }
 
@@ -289,8 +287,9 @@ Status space_to_depth(const Call& c) {
   const Value cut = x.seen_as(Dims{n, ch, h, b, w, b});
   const std::string mode = c.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") return c.bad("mode must be DCR or CRD");
-  LOOM_ASSIGN(Value y, permuted(c, cut, mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4}
-                                                      : std::vector<int>{0, 1, 3, 5, 2, 4}));
+  LOOM_ASSIGN(Value y, permuted(c, cut,
+                                mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4}
+                                              : std::vector<int>{0, 1, 3, 5, 2, 4}));
   return c.give(y.seen_as(Dims{n, ch * b * b, h, w}));
 }
 

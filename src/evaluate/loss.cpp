@@ -112,7 +112,8 @@ Status adagrad(const Call& c) {
 }
 
 Status adam(const Call& c) {
-  const double a = c.real("alpha", 0.9F), b = c.real("beta", 0.999F), eps = c.real("epsilon", 1e-6F);
+  const double a = c.real("alpha", 0.9F), b = c.real("beta", 0.999F),
+               eps = c.real("epsilon", 1e-6F);
   const double norm = c.real("norm_coefficient", 0), after = c.real("norm_coefficient_post", 0);
   return updated(c, 2, [=](double* v, double rate, double step) {
     const double g = norm * v[0] + v[1];
@@ -140,8 +141,7 @@ constexpr Operator kLosses[] = {
     {"", "NegativeLogLikelihoodLoss", negative_log_likelihood, 2, 3, "ignore_index reduction"},
     {"", "SoftmaxCrossEntropyLoss", softmax_cross_entropy, 2, 3, "ignore_index reduction"},
     {kTraining, "Adagrad", adagrad, 3, -1, "decay_factor epsilon norm_coefficient"},
-    {kTraining, "Adam", adam, 3, -1,
-     "alpha beta epsilon norm_coefficient norm_coefficient_post"},
+    {kTraining, "Adam", adam, 3, -1, "alpha beta epsilon norm_coefficient norm_coefficient_post"},
     {kTraining, "Momentum", momentum, 3, -1, "alpha beta mode norm_coefficient"},
 };
 

@@ -213,24 +213,23 @@ Status lrn(const Call& c) {
   const int64_t inner = product(x.dims, 2, x.rank());
   LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
   with_real(x.type, [&]<class T>(T) {
-    c.parallel(x.dims[0] * channels, 20.0 * static_cast<double>(inner),
-               [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const int64_t ch = r % channels, sample = r - ch;
-        const int64_t low = std::max<int64_t>(0, ch - (size - 1) / 2);
-        const int64_t high = std::min(channels - 1, ch + size / 2);
-        for (int64_t i = 0; i < inner; ++i) {
-          double sum = 0;
-          for (int64_t k = low; k <= high; ++k) {
-            const auto v = static_cast<double>(x.data<T>()[(sample + k) * inner + i]);
-            sum += v * v;
+    c.parallel(
+        x.dims[0] * channels, 20.0 * static_cast<double>(inner), [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const int64_t ch = r % channels, sample = r - ch;
+            const int64_t low = std::max<int64_t>(0, ch - (size - 1) / 2);
+            const int64_t high = std::min(channels - 1, ch + size / 2);
+            for (int64_t i = 0; i < inner; ++i) {
+              double sum = 0;
+              for (int64_t k = low; k <= high; ++k) {
+                const auto v = static_cast<double>(x.data<T>()[(sample + k) * inner + i]);
+                sum += v * v;
+              }
+              y.data<T>()[r * inner + i] = static_cast<T>(
+                  static_cast<double>(x.data<T>()[r * inner + i]) / pow(bias + share * sum, beta));
+            }
           }
-          y.data<T>()[r * inner + i] =
-              static_cast<T>(static_cast<double>(x.data<T>()[r * inner + i]) /
-                             pow(bias + share * sum, beta));
-        }
-      }
-    });
+        });
   });
   return c.give_as(y, c.value(0).type);
 }
@@ -247,9 +246,8 @@ Status lp_normalization(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(x.type, moved.dims));
   with_real(x.type, [&]<class T>(T) {
     for (int64_t r = 0; r < y.count(); r += n) {
-      const double sum = folded_sum<double>(moved.data<T>() + r, n, [=](double v) {
-        return p == 1 ? std::abs(v) : v * v;
-      });
+      const double sum = folded_sum<double>(moved.data<T>() + r, n,
+                                            [=](double v) { return p == 1 ? std::abs(v) : v * v; });
       const double norm = p == 1 ? sum : std::sqrt(sum);
       for (int64_t i = r; i < r + n; ++i)
         y.data<T>()[i] =

@@ -7,13 +7,12 @@ namespace loom::core::evaluate {
 
 std::span<const std::span<const Operator>> operator_families() {
   static const std::span<const Operator> kFamilies[] = {
-      unary_operators(),    pair_operators(),    cast_operators(),    shape_operators(),
-      layout_operators(),   gather_operators(),  reduce_operators(),  order_operators(),
-      product_operators(),  einsum_operators(),  conv_operators(),    pool_operators(),
-      norm_operators(),     recurrent_operators(), attention_operators(), resize_operators(),
-      image_operators(),    box_operators(),     loss_operators(),    quantized_operators(),
-      signal_operators(),
-      control_operators(),  sequence_operators(),
+      unary_operators(),   pair_operators(),      cast_operators(),      shape_operators(),
+      layout_operators(),  gather_operators(),    reduce_operators(),    order_operators(),
+      product_operators(), einsum_operators(),    conv_operators(),      pool_operators(),
+      norm_operators(),    recurrent_operators(), attention_operators(), resize_operators(),
+      image_operators(),   box_operators(),       loss_operators(),      quantized_operators(),
+      signal_operators(),  control_operators(),   sequence_operators(),
   };
   return kFamilies;
 }

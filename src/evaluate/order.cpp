@@ -55,8 +55,8 @@ Status give_list(const Call& c, const Dims& list, size_t i) {
   return c.give(std::move(v), i);
 }
 
-// Parts of x along an axis (or its elements), each once: where each stands for the first time, which
-// one each part is, how often it is there.
+// Parts of x along an axis (or its elements), each once: where each stands for the first time,
+// which one each part is, how often it is there.
 struct Distinct {
   Dims first, inverse, counts;
 };

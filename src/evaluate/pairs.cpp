@@ -1,5 +1,5 @@
-// Functions of two values and more, with broadcasting: arithmetic, comparisons, logic, bits, choice.
-// Whole numbers wrap; their division cuts towards 0, and by 0 gives 0. See elementwise.hpp.
+// Functions of two values and more, with broadcasting: arithmetic, comparisons, logic, bits,
+// choice. Whole numbers wrap; their division cuts towards 0, and by 0 gives 0. See elementwise.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -45,8 +45,10 @@ T remainder_of(T a, T b, bool of_dividend) {
 // Sums of whole numbers wrap.
 template <class T, class F>
 T wrapping(T a, T b, F f) {
-  if constexpr (std::is_floating_point_v<T>) return f(a, b);
-  else return static_cast<T>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  if constexpr (std::is_floating_point_v<T>)
+    return f(a, b);
+  else
+    return static_cast<T>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
 }
 
 template <class T>
@@ -145,8 +147,10 @@ Status power(const Call& c) {
   LOOM_ASSIGN(const Value a, c.as(0, in));
   LOOM_ASSIGN(const Value b, c.as(1, in));
   LOOM_ASSIGN(Value y, c.make(in, dims));
-  if (whole) map_pairs<int64_t, int64_t>(c, a, b, y, integer_power);
-  else map_pairs<double, double>(c, a, b, y, pow);
+  if (whole)
+    map_pairs<int64_t, int64_t>(c, a, b, y, integer_power);
+  else
+    map_pairs<double, double>(c, a, b, y, pow);
   return c.give_as(y, c.value(0).type);
 }
 

@@ -54,10 +54,9 @@ class Planner {
   Result<int64_t> opset_of(const OnnxNode& n, const Scope& s) const;
   const OnnxFunction* function_of(const OnnxNode& n) const;
   Error at(const OnnxNode& n, std::string_view why) const {
-    return unsupported(cat("node '", printable(n.name.empty() && !n.outputs.empty() ? n.outputs[0]
-                                                                                     : n.name),
-                           "' (", n.domain.empty() ? "" : cat(printable(n.domain), ":"),
-                           printable(n.op), "): ", why));
+    return unsupported(cat(
+        "node '", printable(n.name.empty() && !n.outputs.empty() ? n.outputs[0] : n.name), "' (",
+        n.domain.empty() ? "" : cat(printable(n.domain), ":"), printable(n.op), "): ", why));
   }
 
   const OnnxModel& model_;

@@ -25,8 +25,8 @@ Result<Pooling> pooling(const Call& c) {
   if (type != OnnxType::f32 && !exact_in_float(type))
     return c.not_done(cat("pooling of ", onnx_type_name(type)));
   LOOM_ASSIGN(p.x, c.as(0, OnnxType::f32));
-  LOOM_ASSIGN(p.windows, windows_of(c, p.x.dims, c.list("kernel_shape"),
-                                    c.integer("ceil_mode", 0) != 0));
+  LOOM_ASSIGN(p.windows,
+              windows_of(c, p.x.dims, c.list("kernel_shape"), c.integer("ceil_mode", 0) != 0));
   ConvShape& s = p.windows.shape;
   s.channels = s.filters = s.groups = p.x.dims[1];
   LOOM_ASSIGN(p.y, c.make(OnnxType::f32, p.windows.out_dims(p.x.dims[0], p.x.dims[1])));
@@ -97,7 +97,8 @@ Status average_pool(const Call& c) {
 Result<Value> powers(const Call& c, const Value& x, double p) {
   LOOM_ASSIGN(Value y, c.make(OnnxType::f32, x.dims));
   for (int64_t i = 0, n = x.count(); i < n; ++i)
-    y.data<float>()[i] = static_cast<float>(pow(std::abs(static_cast<double>(x.data<float>()[i])), p));
+    y.data<float>()[i] =
+        static_cast<float>(pow(std::abs(static_cast<double>(x.data<float>()[i])), p));
   return y;
 }
 

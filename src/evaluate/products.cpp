@@ -84,8 +84,10 @@ Result<Value> matmul(const Call& c, const Value& a, const Value& b) {
         const T* left = a.data<T>() + (place[0] + i * step[0]) * m.p.m * m.p.k;
         const T* right = b.data<T>() + (place[1] + i * step[1]) * m.p.k * m.p.n;
         T* to = y.data<T>() + (place[2] + i * step[2]) * m.p.m * m.p.n;
-        if constexpr (std::is_same_v<T, float>) status = multiply(c, left, right, to, m.p);
-        else multiply<T>(c, left, right, to, m.p);
+        if constexpr (std::is_same_v<T, float>)
+          status = multiply(c, left, right, to, m.p);
+        else
+          multiply<T>(c, left, right, to, m.p);
       }
     });
   });
@@ -208,7 +210,9 @@ Status gemm(const Call& c) {
 // The determinant of the last two axes, by elimination with pivots, in double precision.
 double determinant(std::vector<double> a, int64_t n) {
   double out = 1;
-  const auto at = [&](int64_t r, int64_t k) -> double& { return a[static_cast<size_t>(r * n + k)]; };
+  const auto at = [&](int64_t r, int64_t k) -> double& {
+    return a[static_cast<size_t>(r * n + k)];
+  };
   for (int64_t k = 0; k < n; ++k) {
     int64_t best = k;
     for (int64_t r = k + 1; r < n; ++r) {

@@ -14,8 +14,8 @@ struct PackedMatrix : Prepared {
 Result<std::shared_ptr<PackedMatrix>> pack_rows(const Call& c, const float* rows, int64_t count,
                                                 int64_t cols);
 
-// y [M, N] (+)= A B for one type of computing; A is [M, K], or [K, M] transposed, B likewise. Float:
-// the kernels of the backend, which only record (flush the recorder).
+// y [M, N] (+)= A B for one type of computing; A is [M, K], or [K, M] transposed, B likewise.
+// Float: the kernels of the backend, which only record (flush the recorder).
 struct Product {
   int64_t m, k, n;
   bool a_transposed = false, b_transposed = false;

@@ -1,5 +1,5 @@
-// Products and convolutions of whole numbers: exact in 64 bits, then rounded once where the operator
-// asks for quantized results. See products.hpp and windows.hpp.
+// Products and convolutions of whole numbers: exact in 64 bits, then rounded once where the
+// operator asks for quantized results. See products.hpp and windows.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -33,8 +33,8 @@ Status matmul_integer(const Call& c) {
   return c.give_as(y, OnnxType::i32);
 }
 
-// clamp(round(sum * (a_scale * b_scale / y_scale)) + y_zero), scales being one number or one per place
-// along `axis` of y.
+// clamp(round(sum * (a_scale * b_scale / y_scale)) + y_zero), scales being one number or one per
+// place along `axis` of y.
 Status requantized(const Call& c, const Value& sums, const size_t scales[3], size_t zero,
                    int axis) {
   const OnnxType type = c.value(zero).type;
@@ -82,8 +82,8 @@ Result<Value> conv_sums(const Call& c, const Value& x, const Value& w) {
       w.dims[1] != s.channels / s.groups)
     return c.bad("channels, groups and weights that do not fit");
   LOOM_ASSIGN(Value y, c.make(OnnxType::i64, win.out_dims(x.dims[0], s.filters)));
-  convolve_plainly<int64_t>(c, x.data<int64_t>(), w.data<int64_t>(), y.data<int64_t>(),
-                            x.dims[0], s);
+  convolve_plainly<int64_t>(c, x.data<int64_t>(), w.data<int64_t>(), y.data<int64_t>(), x.dims[0],
+                            s);
   return y;
 }
 

@@ -1,44 +1,49 @@
-// RNN, LSTM and GRU with every attribute: directions, initial states, lengths, peepholes, clip, layout,
-// any activations. Products of the inputs for all steps are one product of matrices; those of the
-// states one per step, both on the kernels of networks. Gates are in double precision, rounded once.
+// RNN, LSTM and GRU with every attribute: directions, initial states, lengths, peepholes, clip,
+// layout, any activations, in f32. Products of the inputs for all steps are one product of
+// matrices, those of the states one per step, both on the kernels of networks with weights that are
+// packed once.
 #include <algorithm>
 #include <cmath>
 
-#include "base/dmath.hpp"
 #include "evaluate/products.hpp"
+#include "ops/fmath.hpp"
 
 namespace loom::core::evaluate {
 namespace {
 
-
-// The functions that ONNX names for recurrent operators, and their alpha and beta where it is silent.
+// The functions that ONNX names for recurrent operators, and their alpha and beta where it is
+// silent.
 struct FunctionRow {
   std::string_view name;
-  double alpha, beta;
-  double (*f)(double x, double alpha, double beta);
+  float alpha, beta;
+  float (*f)(float x, float alpha, float beta);
 };
 constexpr FunctionRow kFunctions[] = {
-    {"Sigmoid", 0, 0, [](double x, double, double) { return 1 / (1 + dmath::exp(-x)); }},
-    {"Tanh", 0, 0, [](double x, double, double) { return dmath::tanh(x); }},
-    {"Relu", 0, 0, [](double x, double, double) { return x > 0 ? x : 0; }},
-    {"Affine", 1, 0, [](double x, double a, double b) { return a * x + b; }},
-    {"LeakyRelu", 0.01, 0, [](double x, double a, double) { return x < 0 ? a * x : x; }},
-    {"ThresholdedRelu", 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
-    {"ScaledTanh", 1, 1, [](double x, double a, double b) { return a * dmath::tanh(b * x); }},
-    {"HardSigmoid", 0.2, 0.5,
-     [](double x, double a, double b) { return std::clamp(a * x + b, 0.0, 1.0); }},
-    {"Elu", 1, 0, [](double x, double a, double) { return x < 0 ? a * dmath::expm1(x) : x; }},
-    {"Softsign", 0, 0, [](double x, double, double) { return x / (1 + std::abs(x)); }},
-    {"Softplus", 0, 0,
-     [](double x, double, double) {
-       return std::max(x, 0.0) + dmath::log1p(dmath::exp(-std::abs(x)));
-     }},
+    {"Sigmoid", 0, 0, [](float x, float, float) { return fmath::sigmoid<float>(x); }},
+    {"Tanh", 0, 0, [](float x, float, float) { return fmath::tanh<float>(x); }},
+    {"Relu", 0, 0, [](float x, float, float) { return x > 0 ? x : 0; }},
+    {"Affine", 1, 0, [](float x, float a, float b) { return a * x + b; }},
+    {"LeakyRelu", 0.01F, 0, [](float x, float a, float) { return x < 0 ? a * x : x; }},
+    {"ThresholdedRelu", 1, 0, [](float x, float a, float) { return x > a ? x : 0; }},
+    {"ScaledTanh", 1, 1, [](float x, float a, float b) { return a * fmath::tanh<float>(b * x); }},
+    {"HardSigmoid", 0.2F, 0.5F,
+     [](float x, float a, float b) { return std::clamp(a * x + b, 0.0F, 1.0F); }},
+    {"Elu", 1, 0,
+     [](float x, float a, float) { return x < 0 ? a * (fmath::exp<float>(x) - 1) : x; }},
+    {"Softsign", 0, 0, [](float x, float, float) { return x / (1 + std::abs(x)); }},
+    {"Softplus", 0, 0, [](float x, float, float) { return fmath::softplus<float>(x); }},
 };
 
 struct Activity {
   const FunctionRow* row;
-  double alpha, beta;
-  double operator()(double x) const { return row->f(x, alpha, beta); }
+  float alpha, beta;
+  float operator()(float x) const { return row->f(x, alpha, beta); }
+};
+
+// Weights as the kernels read them: a product of the inputs and one of the states per direction; of
+// a GRU also the last gate's part of the latter.
+struct PackedRecurrence : Prepared {
+  std::vector<std::shared_ptr<PackedMatrix>> w, r, last;
 };
 
 // What one recurrent operator is about: gates of H rows each, in the operator's own order.
@@ -46,11 +51,11 @@ struct Recurrence {
   int64_t steps, batch, width, hidden, directions;
   int gates;
   bool batch_first;
-  double clip;
+  float clip;
   std::vector<Activity> functions;  // of all directions, one after the other
   std::vector<int> backwards;
   Dims lengths;
-  Value x, w, r, b, h, c, p;  // double but for the products' operands
+  Value x, w, r, b, h, c, p;
 };
 
 Status add_functions(const Call& c, Recurrence& o, std::initializer_list<std::string_view> usual) {
@@ -72,9 +77,9 @@ Status add_functions(const Call& c, Recurrence& o, std::initializer_list<std::st
       // Numbers are given in order to the functions that take them.
       const bool takes = row->alpha != 0 || row->beta != 0;
       if (takes && alphas != nullptr && next_alpha < alphas->reals.size())
-        a.alpha = static_cast<double>(alphas->reals[next_alpha++]);
+        a.alpha = alphas->reals[next_alpha++];
       if (takes && row->beta != 0 && betas != nullptr && next_beta < betas->reals.size())
-        a.beta = static_cast<double>(betas->reals[next_beta++]);
+        a.beta = betas->reals[next_beta++];
       o.functions.push_back(a);
     }
   }
@@ -84,8 +89,10 @@ Status add_functions(const Call& c, Recurrence& o, std::initializer_list<std::st
 Status add_directions(const Call& c, Recurrence& o) {
   const std::string direction = c.text("direction", "forward");
   o.backwards = {direction == "reverse" ? 1 : 0};
-  if (direction == "bidirectional") o.backwards = {0, 1};
-  else if (direction != "forward" && direction != "reverse") return c.bad("direction is none");
+  if (direction == "bidirectional")
+    o.backwards = {0, 1};
+  else if (direction != "forward" && direction != "reverse")
+    return c.bad("direction is none");
   o.directions = static_cast<int64_t>(o.backwards.size());
   return {};
 }
@@ -99,8 +106,7 @@ Result<Value> state_of(const Call& c, const Recurrence& o, size_t i) {
   LOOM_ASSIGN(const Value v, c.as(i, OnnxType::f32));
   if (!o.batch_first) return v.dims == want ? Result<Value>(v) : c.bad("a state that does not fit");
   if (v.dims != Dims{o.batch, o.directions, o.hidden}) return c.bad("a state that does not fit");
-  move(c, v, out,
-       {want, {o.hidden, o.directions * o.hidden, 1}, steps_of(want)});
+  move(c, v, out, {want, {o.hidden, o.directions * o.hidden, 1}, steps_of(want)});
   return out;
 }
 
@@ -111,7 +117,7 @@ Result<Recurrence> recurrence(const Call& c, int gates,
     return c.not_done("recurrence in this type");
   o.gates = gates;
   o.batch_first = c.integer("layout", 0) != 0;
-  o.clip = c.real("clip", 0);
+  o.clip = static_cast<float>(c.real("clip", 0));
   LOOM_TRY(add_directions(c, o));
   LOOM_ASSIGN(o.x, c.as(0, OnnxType::f32));
   LOOM_ASSIGN(o.w, c.as(1, OnnxType::f32));
@@ -120,7 +126,8 @@ Result<Recurrence> recurrence(const Call& c, int gates,
   o.steps = o.x.dims[o.batch_first ? 1 : 0], o.batch = o.x.dims[o.batch_first ? 0 : 1];
   o.width = o.x.dims[2], o.hidden = o.r.dims[2];
   const int64_t rows = gates * o.hidden;
-  if (o.w.dims != Dims{o.directions, rows, o.width} || o.r.dims != Dims{o.directions, rows, o.hidden})
+  if (o.w.dims != Dims{o.directions, rows, o.width} ||
+      o.r.dims != Dims{o.directions, rows, o.hidden})
     return c.bad("weights that do not fit");
   if (c.integer("hidden_size", o.hidden) != o.hidden) return c.bad("hidden_size differs");
   if (o.batch_first) {
@@ -146,58 +153,97 @@ Result<Recurrence> recurrence(const Call& c, int gates,
   return o;
 }
 
-// One direction while it runs.
+// One direction while it runs: sums of the gates of one step for all samples, and the states [N,
+// H].
 struct Run {
   const Recurrence& o;
   int64_t direction;
-  const float* gx;        // [T, N, gates H]: products of the inputs
-  const float* gh;        // [N, gates H] of the state
-  float *h, *cell;        // [N, H]
+  const float* gh;  // [N, gates H]: products of the state
+  float *h, *cell;
+  const float* bias;  // of the gates: of the input, then of the state
+  const PackedMatrix* last;
   const Activity& function(int k) const {
     const auto each = static_cast<int64_t>(o.functions.size()) / o.directions;
     return o.functions[static_cast<size_t>(direction * each + k)];
   }
-  double clipped(double v) const { return o.clip > 0 ? std::clamp(v, -o.clip, o.clip) : v; }
-  // Both biases of a gate's row.
-  double bias(int64_t row) const {
-    const float* b = o.b.data<float>() + direction * 2 * o.gates * o.hidden;
-    return static_cast<double>(b[row]) + static_cast<double>(b[o.gates * o.hidden + row]);
-  }
-  double half_bias(int64_t row, bool recurrent) const {
-    const float* b = o.b.data<float>() + direction * 2 * o.gates * o.hidden;
-    return static_cast<double>(b[row + (recurrent ? o.gates * o.hidden : 0)]);
-  }
+  float clipped(float v) const { return o.clip > 0 ? std::clamp(v, -o.clip, o.clip) : v; }
+  float both_biases(int64_t row) const { return bias[row] + bias[o.gates * o.hidden + row]; }
 };
 
-// Steps a direction through time: `cell(run, sample, gates of the input)` writes the new state of a
-// sample. y [T, D, N, H].
+Status product_of(const Call& c, const float* x, int64_t rows, const PackedMatrix& w, float* y) {
+  MatmulArgs m;
+  m.x = f32_matrix(const_cast<float*>(x), rows, w.w.cols());
+  m.w = w.w;
+  m.y = f32_matrix(y, rows, w.w.rows());
+  LOOM_TRY(c.rt.recorder.matmul(m));
+  return c.rt.recorder.flush();
+}
+
+Result<std::shared_ptr<const PackedRecurrence>> pack_recurrence(const Call& c, bool with_last) {
+  auto out = std::make_shared<PackedRecurrence>();
+  const Value &w = c.value(1), &r = c.value(2);
+  const int64_t rows = r.dims[1], width = w.dims[2], hidden = r.dims[2];
+  for (int64_t d = 0; d < w.dims[0]; ++d) {
+    const float* state = r.data<float>() + d * rows * hidden;
+    LOOM_ASSIGN(auto in, pack_rows(c, w.data<float>() + d * rows * width, rows, width));
+    LOOM_ASSIGN(auto back, pack_rows(c, state, rows, hidden));
+    out->w.push_back(std::move(in));
+    out->r.push_back(std::move(back));
+    if (!with_last) continue;
+    LOOM_ASSIGN(auto last, pack_rows(c, state + (rows - hidden) * hidden, hidden, hidden));
+    out->last.push_back(std::move(last));
+  }
+  return std::shared_ptr<const PackedRecurrence>(std::move(out));
+}
+
+template <bool Last>
+Result<std::shared_ptr<const Prepared>> prepare_recurrence(const Call& c) {
+  for (const size_t i : {1UL, 2UL}) {
+    if (!c.has(i) || c.value(i).type != OnnxType::f32 || c.value(i).rank() != 3 ||
+        c.value(i).count() == 0)
+      return {nullptr};
+  }
+  const Dims &w = c.value(1).dims, &r = c.value(2).dims;
+  if (w[0] != r[0] || w[1] != r[1] || r[1] < r[2]) return {nullptr};
+  LOOM_ASSIGN(auto made, pack_recurrence(c, Last));
+  return std::shared_ptr<const Prepared>(std::move(made));
+}
+
+// Steps a direction through time: `step(run, gates of the inputs, places)` writes the new states of
+// the samples that are still running. y [T, D, N, H].
 template <class Cell>
-Status run_direction(const Call& c, const Recurrence& o, int64_t d, Value& y, float* h, float* cell,
-                     Cell step) {
+Status run_direction(const Call& c, const Recurrence& o, const PackedRecurrence& weights, int64_t d,
+                     Value& y, float* h, float* cell, Cell step) {
   const int64_t rows = o.gates * o.hidden;
   LOOM_ASSIGN(Value gx, c.make(OnnxType::f32, {o.steps, o.batch, rows}));
   LOOM_ASSIGN(Value gh, c.make(OnnxType::f32, {o.batch, rows}));
-  LOOM_TRY(multiply(c, o.x.data<float>(), o.w.data<float>() + d * rows * o.width, gx.data<float>(),
-                    {o.steps * o.batch, o.width, rows, false, true}));
-  LOOM_TRY(c.rt.recorder.flush());
-  LOOM_ASSIGN(const auto packed,
-              pack_rows(c, o.r.data<float>() + d * rows * o.hidden, rows, o.hidden));
-  const Run run{o, d, gx.data<float>(), gh.data<float>(), h, cell};
-  for (int64_t k = 0; k < o.steps; ++k) {
-    MatmulArgs m;
-    m.x = f32_matrix(h, o.batch, o.hidden);
-    m.w = packed->w;
-    m.y = f32_matrix(gh.data<float>(), o.batch, rows);
-    LOOM_TRY(c.rt.recorder.matmul(m));
-    LOOM_TRY(c.rt.recorder.flush());
-    for (int64_t n = 0; n < o.batch; ++n) {
+  const auto k = static_cast<size_t>(d);
+  if (o.steps > 0)
+    LOOM_TRY(product_of(c, o.x.data<float>(), o.steps * o.batch, *weights.w[k], gx.data<float>()));
+  const Run run{o,
+                d,
+                gh.data<float>(),
+                h,
+                cell,
+                o.b.data<float>() + d * 2 * rows,
+                weights.last.empty() ? nullptr : weights.last[k].get()};
+  std::vector<const float*> at(static_cast<size_t>(o.batch));
+  for (int64_t s = 0; s < o.steps; ++s) {
+    LOOM_TRY(product_of(c, h, o.batch, *weights.r[k], gh.data<float>()));
+    const auto place = [&](int64_t n) {
       const int64_t length = o.lengths[static_cast<size_t>(n)];
-      const bool back = o.backwards[static_cast<size_t>(d)] != 0;
-      const int64_t t = back ? length - 1 - k : k;
-      if (k >= length) continue;
-      LOOM_TRY(step(run, n, run.gx + (t * o.batch + n) * rows));
-      std::copy_n(h + n * o.hidden, o.hidden,
-                  y.data<float>() + ((t * o.directions + d) * o.batch + n) * o.hidden);
+      return s >= length ? int64_t{-1} : o.backwards[k] != 0 ? length - 1 - s : s;
+    };
+    for (int64_t n = 0; n < o.batch; ++n) {
+      const int64_t t = place(n);
+      at[static_cast<size_t>(n)] = t < 0 ? nullptr : gx.data<float>() + (t * o.batch + n) * rows;
+    }
+    LOOM_TRY(step(run, at));
+    for (int64_t n = 0; n < o.batch; ++n) {
+      const int64_t t = place(n);
+      if (t >= 0)
+        std::copy_n(h + n * o.hidden, o.hidden,
+                    y.data<float>() + ((t * o.directions + d) * o.batch + n) * o.hidden);
     }
   }
   return {};
@@ -235,35 +281,68 @@ Result<Value> copied(const Call& c, const Value& v) {
 }
 
 template <class Cell>
-Status run_recurrence(const Call& c, Recurrence& o, bool has_cell, Cell step) {
+Status run_recurrence(const Call& c, Recurrence& o, bool has_cell, bool with_last, Cell step) {
+  std::shared_ptr<const PackedRecurrence> made;
+  const auto* weights = static_cast<const PackedRecurrence*>(c.prepared);
+  if (weights == nullptr && o.hidden > 0 && o.width > 0) {
+    Slot slots[3] = {c.slot(0), Slot::of(o.w), Slot::of(o.r)};
+    const Slot* in[3] = {slots, slots + 1, slots + 2};
+    LOOM_ASSIGN(made, pack_recurrence(Call(c.node, c.opset, c.rt, in, {}), with_last));
+    weights = made.get();
+  }
   LOOM_ASSIGN(Value y, c.make(OnnxType::f32, {o.steps, o.directions, o.batch, o.hidden}));
   fill_zero(y);
   LOOM_ASSIGN(o.h, copied(c, o.h));
   if (has_cell) {
     LOOM_ASSIGN(o.c, copied(c, o.c));
   }
-  if (o.batch > 0 && o.hidden > 0) {
+  if (o.batch > 0 && weights != nullptr) {
     const int64_t size = o.batch * o.hidden;
     for (int64_t d = 0; d < o.directions; ++d)
-      LOOM_TRY(run_direction(c, o, d, y, o.h.data<float>() + d * size,
+      LOOM_TRY(run_direction(c, o, *weights, d, y, o.h.data<float>() + d * size,
                              has_cell ? o.c.data<float>() + d * size : nullptr, step));
   }
   return give_results(c, o, y, has_cell ? &o.c : nullptr);
 }
 
+using GateRows = std::vector<const float*>;
+
 Status rnn(const Call& c) {
   LOOM_ASSIGN(Recurrence o, recurrence(c, 1, {"Tanh"}));
-  return run_recurrence(c, o, false, [](const Run& r, int64_t n, const float* gx) -> Status {
+  return run_recurrence(c, o, false, false, [](const Run& r, const GateRows& at) -> Status {
     const int64_t H = r.o.hidden;
-    for (int64_t i = 0; i < H; ++i) {
-      const double sum = static_cast<double>(gx[i]) + static_cast<double>(r.gh[n * H + i]);
-      r.h[n * H + i] = static_cast<float>(r.function(0)(r.clipped(sum + r.bias(i))));
+    for (int64_t n = 0; n < r.o.batch; ++n) {
+      const float* gx = at[static_cast<size_t>(n)];
+      for (int64_t i = 0; gx != nullptr && i < H; ++i) {
+        const float sum = gx[i] + r.gh[n * H + i] + r.both_biases(i);
+        r.h[n * H + i] = r.function(0)(r.clipped(sum));
+      }
     }
     return {};
   });
 }
 
-// Gates i, o, f, c; peepholes i, o, f.
+// One sample of an LSTM: gates i, o, f, c; peepholes i, o, f.
+void step_lstm(const Run& r, int64_t n, const float* gx, bool coupled) {
+  const int64_t H = r.o.hidden;
+  const float* peep = r.o.p.data<float>() + r.direction * 3 * H;
+  const float* gh = r.gh + n * 4 * H;
+  for (int64_t i = 0; i < H; ++i) {
+    const auto gate = [&](int64_t k, float more) {
+      const int64_t row = k * H + i;
+      return r.clipped(gx[row] + gh[row] + r.both_biases(row) + more);
+    };
+    const auto hole = [&](int64_t k, float cell) { return peep[k * H + i] * cell; };
+    const float before = r.cell[n * H + i];
+    const float in = r.function(0)(gate(0, hole(0, before)));
+    const float forget = coupled ? 1 - in : r.function(0)(gate(2, hole(2, before)));
+    const float cell = forget * before + in * r.function(1)(gate(3, 0));
+    const float out = r.function(0)(gate(1, hole(1, cell)));
+    r.cell[n * H + i] = cell;
+    r.h[n * H + i] = out * r.function(2)(cell);
+  }
+}
+
 Status lstm(const Call& c) {
   LOOM_ASSIGN(Recurrence o, recurrence(c, 4, {"Sigmoid", "Tanh", "Tanh"}));
   LOOM_ASSIGN(o.c, state_of(c, o, 6));
@@ -275,80 +354,67 @@ Status lstm(const Call& c) {
     o.p = p;
   }
   const bool coupled = c.integer("input_forget", 0) != 0;
-  return run_recurrence(c, o, true, [=](const Run& r, int64_t n, const float* gx) -> Status {
-    const int64_t H = r.o.hidden;
-    const float* peep = r.o.p.data<float>() + r.direction * 3 * H;
-    const float* gh = r.gh + n * 4 * H;
-    for (int64_t i = 0; i < H; ++i) {
-      const auto gate = [&](int64_t k, double more) {
-        const int64_t row = k * H + i;
-        return r.clipped(static_cast<double>(gx[row]) + static_cast<double>(gh[row]) +
-                         r.bias(row) + more);
-      };
-      const auto before = static_cast<double>(r.cell[n * H + i]);
-      const auto hole = [&](int64_t k, double cell) {
-        return static_cast<double>(peep[k * H + i]) * cell;
-      };
-      const double in = r.function(0)(gate(0, hole(0, before)));
-      const double forget = coupled ? 1 - in : r.function(0)(gate(2, hole(2, before)));
-      const double cell = forget * before + in * r.function(1)(gate(3, 0));
-      const double out = r.function(0)(gate(1, hole(1, cell)));
-      r.cell[n * H + i] = static_cast<float>(cell);
-      r.h[n * H + i] = static_cast<float>(out * r.function(2)(cell));
+  return run_recurrence(c, o, true, false, [=](const Run& r, const GateRows& at) -> Status {
+    for (int64_t n = 0; n < r.o.batch; ++n) {
+      if (at[static_cast<size_t>(n)] != nullptr)
+        step_lstm(r, n, at[static_cast<size_t>(n)], coupled);
     }
     return {};
   });
 }
 
-// Gates z, r, h. Reset after the product of the state (linear_before_reset), or before it, where that
-// product is formed for each sample from the reset state.
+// Gates z, r, h. The reset comes after the product of the state (linear_before_reset), or before
+// it: then that product is formed of the reset states of all samples.
+Status step_gru(const Call& c, const Run& r, const GateRows& at, bool after, Value& scratch) {
+  const int64_t H = r.o.hidden, batch = r.o.batch;
+  float* update = scratch.data<float>();
+  float* reset = update + batch * H;
+  float* part = reset + batch * H;
+  for (int64_t n = 0; n < batch; ++n) {
+    const float* gx = at[static_cast<size_t>(n)];
+    const float* gh = r.gh + n * 3 * H;
+    for (int64_t i = 0; i < H; ++i) {
+      const float z = gx == nullptr ? 0 : gx[i] + gh[i] + r.both_biases(i);
+      const float s = gx == nullptr ? 0 : gx[H + i] + gh[H + i] + r.both_biases(H + i);
+      update[n * H + i] = r.function(0)(r.clipped(z));
+      reset[n * H + i] = r.function(0)(r.clipped(s)) * (after ? 1 : r.h[n * H + i]);
+    }
+  }
+  if (!after) LOOM_TRY(product_of(c, reset, batch, *r.last, part));
+  for (int64_t n = 0; n < batch; ++n) {
+    const float* gx = at[static_cast<size_t>(n)];
+    for (int64_t i = 0; gx != nullptr && i < H; ++i) {
+      const int64_t row = 2 * H + i, place = n * H + i;
+      const float back = r.bias[3 * H + row];
+      const float state =
+          after ? reset[place] * (r.gh[n * 3 * H + row] + back) : part[place] + back;
+      const float fresh = r.function(1)(r.clipped(gx[row] + state + r.bias[row]));
+      r.h[place] = (1 - update[place]) * fresh + update[place] * r.h[place];
+    }
+  }
+  return {};
+}
+
 Status gru(const Call& c) {
   LOOM_ASSIGN(Recurrence o, recurrence(c, 3, {"Sigmoid", "Tanh"}));
   const bool after = c.integer("linear_before_reset", 0) != 0;
-  return run_recurrence(c, o, false, [=](const Run& r, int64_t n, const float* gx) -> Status {
-    const int64_t H = r.o.hidden;
-    const float* gh = r.gh + n * 3 * H;
-    float* h = r.h + n * H;
-    std::vector<double> update(static_cast<size_t>(H)), reset(static_cast<size_t>(H));
-    for (int64_t i = 0; i < 2 * H; ++i) {
-      const double sum = static_cast<double>(gx[i]) + static_cast<double>(gh[i]) + r.bias(i);
-      (i < H ? update[static_cast<size_t>(i)] : reset[static_cast<size_t>(i - H)]) =
-          r.function(0)(r.clipped(sum));
-    }
-    std::vector<double> fresh(static_cast<size_t>(H));
-    const float* weights = r.o.r.data<float>() + (r.direction * 3 + 2) * H * H;
-    for (int64_t i = 0; i < H; ++i) {
-      const int64_t row = 2 * H + i;
-      double part = 0;
-      if (after) {
-        part = reset[static_cast<size_t>(i)] *
-               (static_cast<double>(gh[row]) + r.half_bias(row, true));
-      } else {
-        for (int64_t k = 0; k < H; ++k)
-          part += static_cast<double>(weights[i * H + k]) * reset[static_cast<size_t>(k)] *
-                  static_cast<double>(h[k]);
-        part += r.half_bias(row, true);
-      }
-      const double sum = static_cast<double>(gx[row]) + part + r.half_bias(row, false);
-      fresh[static_cast<size_t>(i)] = r.function(1)(r.clipped(sum));
-    }
-    for (int64_t i = 0; i < H; ++i) {
-      const double z = update[static_cast<size_t>(i)];
-      h[i] = static_cast<float>((1 - z) * fresh[static_cast<size_t>(i)] +
-                                z * static_cast<double>(h[i]));
-    }
-    return {};
+  LOOM_ASSIGN(Value scratch, c.make(OnnxType::f32, {3, o.batch, o.hidden}));
+  return run_recurrence(c, o, false, true, [&](const Run& r, const GateRows& at) -> Status {
+    return step_gru(c, r, at, after, scratch);
   });
 }
 
 constexpr Operator kRecurrent[] = {
     {"", "RNN", rnn, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout"},
+     "activation_alpha activation_beta activations clip direction hidden_size layout",
+     Operator::none, prepare_recurrence<false>},
     {"", "LSTM", lstm, 3, 8,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout"},
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
+     Operator::none, prepare_recurrence<false>},
     {"", "GRU", gru, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout "
-     "linear_before_reset output_sequence"},
+     "linear_before_reset output_sequence",
+     Operator::none, prepare_recurrence<true>},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Reductions over any axes, and what is like them: softmax, running sums, places of extremes. Sums of
-// floats are in double precision, lane by lane (rows.hpp), so that bits depend on nothing else; sums
-// of whole numbers wrap.
+// Reductions over any axes, and what is like them: softmax, running sums, places of extremes. Sums
+// of floats are in double precision, lane by lane (rows.hpp), so that bits depend on nothing else;
+// sums of whole numbers wrap.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -150,8 +150,10 @@ Dims without(const Dims& dims, const std::vector<int>& axes, bool keep) {
   Dims out;
   for (size_t a = 0; a < dims.size(); ++a) {
     const bool gone = std::ranges::find(axes, static_cast<int>(a)) != axes.end();
-    if (!gone) out.push_back(dims[a]);
-    else if (keep) out.push_back(1);
+    if (!gone)
+      out.push_back(dims[a]);
+    else if (keep)
+      out.push_back(1);
   }
   return out;
 }
@@ -171,8 +173,10 @@ Status reduce(const Call& c) {
       return;
     }
     each_row<T>(c, moved, n, y.data<T>(), [](const T* row, int64_t m) {
-      if constexpr (std::is_floating_point_v<T>) return reduced_real(K, row, m);
-      else return reduced_whole(K, row, m);
+      if constexpr (std::is_floating_point_v<T>)
+        return reduced_real(K, row, m);
+      else
+        return reduced_whole(K, row, m);
     });
   });
   return c.give_as(y, c.value(0).type);
@@ -187,7 +191,8 @@ Status arg_extreme(const Call& c) {
   LOOM_ASSIGN(const Value moved, axes_last(c, x, {axis}, order));
   const int64_t n = x.dims[static_cast<size_t>(axis)];
   if (n == 0) return c.bad("an axis without values");
-  LOOM_ASSIGN(Value y, c.make(OnnxType::i64, without(x.dims, {axis}, c.integer("keepdims", 1) != 0)));
+  LOOM_ASSIGN(Value y,
+              c.make(OnnxType::i64, without(x.dims, {axis}, c.integer("keepdims", 1) != 0)));
   with_type(x.type, [&]<class T>(T) {
     each_row<T>(c, moved, n, y.data<int64_t>(), [=](const T* row, int64_t m) {
       int64_t best = 0;

@@ -1,5 +1,5 @@
-// Resize and Upsample: one axis after the other, each output place being a weighted sum of a few input
-// places (one for nearest). Formulas: onnx.ai, Resize.
+// Resize and Upsample: one axis after the other, each output place being a weighted sum of a few
+// input places (one for nearest). Formulas: onnx.ai, Resize.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -150,14 +150,13 @@ Status resize_by(const Call& c, const Resizing& r, const std::vector<int>& axes,
                  const std::vector<AxisSize>& sizes) {
   const bool nearest = r.mode == Mode::nearest;
   const OnnxType type = c.value(0).type;
-  LOOM_ASSIGN(Value x, nearest || type == OnnxType::f32 ? Result<Value>(c.value(0))
-                       : is_real(type) && type != OnnxType::f64
-                           ? c.as(0, OnnxType::f32)
-                           : c.as(0, OnnxType::f64));
+  LOOM_ASSIGN(Value x, nearest || type == OnnxType::f32         ? Result<Value>(c.value(0))
+                       : is_real(type) && type != OnnxType::f64 ? c.as(0, OnnxType::f32)
+                                                                : c.as(0, OnnxType::f64));
   std::vector<std::vector<Taps>> all(axes.size());
   for (size_t k = 0; k < axes.size(); ++k) {
-    const bool whole = r.coordinates != "tf_crop_and_resize" && sizes[k].in == sizes[k].out &&
-                       sizes[k].scale == 1;
+    const bool whole =
+        r.coordinates != "tf_crop_and_resize" && sizes[k].in == sizes[k].out && sizes[k].scale == 1;
     if (whole) continue;
     if (sizes[k].in == 0) return c.bad("an empty axis");
     for (int64_t i = 0; i < sizes[k].out; ++i) all[k].push_back(taps_of(r, sizes[k], i));

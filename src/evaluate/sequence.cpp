@@ -138,14 +138,16 @@ Status concat_list(const Call& c) {
 }
 
 Status optional(const Call& c) {
-  if (c.in.empty()) c.out[0].kind = Slot::Kind::none;
-  else c.out[0] = c.slot(0);
+  if (c.in.empty())
+    c.out[0].kind = Slot::Kind::none;
+  else
+    c.out[0] = c.slot(0);
   return {};
 }
 Status has_element(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(OnnxType::boolean, {}));
-  const bool there = !c.in.empty() && c.slot(0).kind != Slot::Kind::none &&
-                     c.slot(0).kind != Slot::Kind::absent;
+  const bool there =
+      !c.in.empty() && c.slot(0).kind != Slot::Kind::none && c.slot(0).kind != Slot::Kind::absent;
   *y.data<uint8_t>() = there ? 1 : 0;
   return c.give(std::move(y));
 }

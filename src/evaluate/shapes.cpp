@@ -42,16 +42,19 @@ Status constant(const Call& c) {
   }
   if (a.name == "value_int" || a.name == "value_ints") {
     const bool one = a.name == "value_int";
-    LOOM_ASSIGN(Value v, one ? list_value(c, {a.integer}, {})
-                             : list_value(c, a.integers, {static_cast<int64_t>(a.integers.size())}));
+    LOOM_ASSIGN(Value v,
+                one ? list_value(c, {a.integer}, {})
+                    : list_value(c, a.integers, {static_cast<int64_t>(a.integers.size())}));
     return c.give(std::move(v));
   }
   if (a.name == "value_float" || a.name == "value_floats") {
     const bool one = a.name == "value_float";
-    LOOM_ASSIGN(Value v, c.make(OnnxType::f32,
-                                one ? Dims{} : Dims{static_cast<int64_t>(a.reals.size())}));
-    if (one) *v.data<float>() = a.real;
-    else std::ranges::copy(a.reals, v.data<float>());
+    LOOM_ASSIGN(Value v,
+                c.make(OnnxType::f32, one ? Dims{} : Dims{static_cast<int64_t>(a.reals.size())}));
+    if (one)
+      *v.data<float>() = a.real;
+    else
+      std::ranges::copy(a.reals, v.data<float>());
     return c.give(std::move(v));
   }
   return c.not_done(cat("'", printable(a.name), "'"));
@@ -103,8 +106,10 @@ Status reshape(const Call& c) {
       dims[i] = x.dims[i];
     }
     if (dims[i] < -1 || (dims[i] == -1 && open >= 0)) return c.bad("a shape that is none");
-    if (dims[i] == -1) open = static_cast<int64_t>(i);
-    else if (__builtin_mul_overflow(known, dims[i], &known)) return c.bad("too large a shape");
+    if (dims[i] == -1)
+      open = static_cast<int64_t>(i);
+    else if (__builtin_mul_overflow(known, dims[i], &known))
+      return c.bad("too large a shape");
   }
   if (open >= 0) {
     if (known == 0 || x.count() % known != 0) return c.bad("an extent that does not come out even");
@@ -164,7 +169,7 @@ Status range_of(const Call& c, T start, T limit, T delta) {
                                  static_cast<double>(delta));
   if (!(count < 1e12)) return c.bad("too many values");
   const auto n = std::max<int64_t>(0, static_cast<int64_t>(count));
-  LOOM_ASSIGN(Value y, c.make(sizeof(T) == 4                    ? OnnxType::f32
+  LOOM_ASSIGN(Value y, c.make(sizeof(T) == 4                ? OnnxType::f32
                               : std::is_floating_point_v<T> ? OnnxType::f64
                                                             : OnnxType::i64,
                               {n}));

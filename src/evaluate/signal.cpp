@@ -1,5 +1,5 @@
-// Signals: the discrete Fourier transform in double precision, its short-time form, windows, mel filters.
-// Formulas: onnx.ai.
+// Signals: the discrete Fourier transform in double precision, its short-time form, windows, mel
+// filters. Formulas: onnx.ai.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -24,8 +24,8 @@ struct Angles {
   }
 };
 
-// One transform of `in` values, `n` long (zeros behind them, or cut), to `out` values; parts are real,
-// imaginary. Sums ascend.
+// One transform of `in` values, `n` long (zeros behind them, or cut), to `out` values; parts are
+// real, imaginary. Sums ascend.
 struct Line {
   std::vector<double> real, imaginary;
 };
@@ -124,23 +124,23 @@ Status stft(const Call& c) {
   const int64_t frames = (length - n) / step + 1, out = half ? n / 2 + 1 : n;
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, {x.dims[0], frames, out, 2}));
   const Angles angles(n, false);
-  c.parallel(x.dims[0] * frames, 2.0 * static_cast<double>(n * out),
-             [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const double* from = x.data<double>() + (r / frames * length + r % frames * step) * parts;
-      Line line;
-      for (int64_t i = 0; i < n; ++i) {
-        const double w = c.has(2) ? window.data<double>()[i] : 1;
-        line.real.push_back(from[i * parts] * w);
-        line.imaginary.push_back(parts == 2 ? from[i * parts + 1] * w : 0);
-      }
-      const Line made = transformed(line, n, out, angles);
-      for (int64_t k = 0; k < out; ++k) {
-        y.data<double>()[(r * out + k) * 2] = made.real[static_cast<size_t>(k)];
-        y.data<double>()[(r * out + k) * 2 + 1] = made.imaginary[static_cast<size_t>(k)];
-      }
-    }
-  });
+  c.parallel(
+      x.dims[0] * frames, 2.0 * static_cast<double>(n * out), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          const double* from = x.data<double>() + (r / frames * length + r % frames * step) * parts;
+          Line line;
+          for (int64_t i = 0; i < n; ++i) {
+            const double w = c.has(2) ? window.data<double>()[i] : 1;
+            line.real.push_back(from[i * parts] * w);
+            line.imaginary.push_back(parts == 2 ? from[i * parts + 1] * w : 0);
+          }
+          const Line made = transformed(line, n, out, angles);
+          for (int64_t k = 0; k < out; ++k) {
+            y.data<double>()[(r * out + k) * 2] = made.real[static_cast<size_t>(k)];
+            y.data<double>()[(r * out + k) * 2 + 1] = made.imaginary[static_cast<size_t>(k)];
+          }
+        }
+      });
   return c.give_as(y, c.value(0).type);
 }
 
@@ -159,9 +159,15 @@ Status window_of(const Call& c, double a, double b, double d) {
   }
   return c.give_as(y, type);
 }
-Status hann(const Call& c) { return window_of(c, 0.5, 0.5, 0); }
-Status hamming(const Call& c) { return window_of(c, 25.0 / 46, 21.0 / 46, 0); }
-Status blackman(const Call& c) { return window_of(c, 0.42, 0.5, 0.08); }
+Status hann(const Call& c) {
+  return window_of(c, 0.5, 0.5, 0);
+}
+Status hamming(const Call& c) {
+  return window_of(c, 25.0 / 46, 21.0 / 46, 0);
+}
+Status blackman(const Call& c) {
+  return window_of(c, 0.42, 0.5, 0.08);
+}
 
 // Triangles over the bins of a spectrum, even on the mel scale.
 Status mel_weights(const Call& c) {
@@ -182,7 +188,8 @@ Status mel_weights(const Call& c) {
   for (int64_t i = 0; i < bands + 2; ++i) {
     const double hertz =
         700 * dmath::expm1((static_cast<double>(i) * step + mel(low)) / 2595 * log10);
-    edge.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
+    edge.push_back(
+        static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
     if (edge.back() >= bins) return c.bad("an edge beyond the spectrum");
   }
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, {bins, bands}));
@@ -192,7 +199,8 @@ Status mel_weights(const Call& c) {
     const int64_t right = edge[static_cast<size_t>(b) + 2];
     if (top == left) y.data<double>()[top * bands + b] = 1;
     for (int64_t j = left; top > left && j <= top; ++j)
-      y.data<double>()[j * bands + b] = static_cast<double>(j - left) / static_cast<double>(top - left);
+      y.data<double>()[j * bands + b] =
+          static_cast<double>(j - left) / static_cast<double>(top - left);
     for (int64_t j = top; j < right; ++j)
       y.data<double>()[j * bands + b] =
           static_cast<double>(right - j) / static_cast<double>(right - top);

@@ -134,7 +134,7 @@ namespace {
 // A float of few bits: exponent and mantissa, and what its codes beyond the numbers mean.
 struct SmallFloat {
   int exponent, mantissa, bias;
-  uint8_t most;      // code of the largest finite value
+  uint8_t most;       // code of the largest finite value
   int infinity, nan;  // codes, or -1
 };
 SmallFloat small_float(OnnxType type) {
@@ -172,7 +172,8 @@ uint8_t small_float_code(OnnxType type, double v, const Casting& how) {
   const bool negative = std::signbit(v);
   const auto sign = static_cast<uint8_t>(negative ? 1 << sign_bit : 0);
   if (std::isnan(v))
-    return f.nan < 0 ? static_cast<uint8_t>(1 << sign_bit) : static_cast<uint8_t>(one_zero ? f.nan : f.nan | sign);
+    return f.nan < 0 ? static_cast<uint8_t>(1 << sign_bit)
+                     : static_cast<uint8_t>(one_zero ? f.nan : f.nan | sign);
   const auto beyond = [&] {
     if (how.saturate || f.nan < 0) return static_cast<uint8_t>(f.most | sign);
     if (f.infinity >= 0) return static_cast<uint8_t>(f.infinity | sign);
@@ -201,8 +202,8 @@ float small_float_value(OnnxType type, uint8_t code) {
   const int exponent = low >> f.mantissa;
   const int part = low & ((1 << f.mantissa) - 1);
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(part), 1 - f.bias - f.mantissa);
-  return sign * std::ldexp(static_cast<float>(part + (1 << f.mantissa)),
-                           exponent - f.bias - f.mantissa);
+  return sign *
+         std::ldexp(static_cast<float>(part + (1 << f.mantissa)), exponent - f.bias - f.mantissa);
 }
 
 namespace {
@@ -286,7 +287,8 @@ void write_half(Value& to, Read read, int64_t n) {
     if constexpr (std::is_same_v<From, float>) {
       out[i] = half ? f16_from_f32(read(i)) : bf16_from_f32(read(i));
     } else {
-      out[i] = static_cast<uint16_t>(encode_value(half ? DType::f16 : DType::bf16, static_cast<double>(read(i))));
+      out[i] = static_cast<uint16_t>(
+          encode_value(half ? DType::f16 : DType::bf16, static_cast<double>(read(i))));
     }
   }
 }

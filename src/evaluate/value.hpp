@@ -1,12 +1,13 @@
-// Values of a graph that is run as it stands: arrays of any type that ONNX has, whole numbers exact,
-// with shapes that may depend on data; lists of them; and none. A value never changes once it was
-// given; whoever holds it keeps its memory. Not here: the tensors of networks (tensor/tensor.hpp),
-// which have one type to compute in and fixed shapes.
+// Values of a graph that is run as it stands: arrays of any type that ONNX has, whole numbers
+// exact, with shapes that may depend on data; lists of them; and none. A value never changes once
+// it was given; whoever holds it keeps its memory. Not here: the tensors of networks
+// (tensor/tensor.hpp), which have one type to compute in and fixed shapes.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "formats/onnx/model.hpp"
@@ -31,17 +32,17 @@ class Memory : public std::enable_shared_from_this<Memory> {
   int64_t limit_, held_ = 0;
 };
 
-// Bytes of one element in memory: types below 8 bits take a byte each, whole numbers by their value,
-// floats by their code; types of 16 bits and below are kept as codes.
+// Bytes of one element in memory: types below 8 bits take a byte each, whole numbers by their
+// value, floats by their code; types of 16 bits and below are kept as codes.
 int element_bytes(OnnxType type);
 
 // Types that operators compute in. Narrower ones are widened before and rounded or wrapped after,
 // so that an operator has four forms at most.
 //   float16, bfloat16, float8, float4 -> f32; int8 to int64 -> i64; bool, uint8 to uint64 -> u64
 OnnxType computing_type(OnnxType type);
-bool is_real(OnnxType type);     // a float of any width
-bool is_signed(OnnxType type);   // a whole number below 0 is possible
-bool is_whole(OnnxType type);    // int or uint, no bool
+bool is_real(OnnxType type);    // a float of any width
+bool is_signed(OnnxType type);  // a whole number below 0 is possible
+bool is_whole(OnnxType type);   // int or uint, no bool
 
 class Value {
  public:
@@ -68,6 +69,12 @@ class Value {
  private:
   std::shared_ptr<const Buffer> memory_;
 };
+
+// How long operators took, by name: with what runs inside of them.
+struct OperatorTime {
+  int64_t calls = 0, nanoseconds = 0;
+};
+using Profile = std::map<std::string, OperatorTime, std::less<>>;
 
 // What a name of a graph stands for.
 struct Slot {

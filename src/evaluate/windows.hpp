@@ -35,8 +35,8 @@ void convolve_plainly(const Call& c, const T* x, const T* w, T* y, int64_t batch
         T sum{};
         for (int64_t k = 0; k < patch; ++k) {
           const int64_t tap = k % s.taps();
-          const int64_t t[3] = {tap / (s.kernel[1] * s.kernel[2]),
-                                tap / s.kernel[2] % s.kernel[1], tap % s.kernel[2]};
+          const int64_t t[3] = {tap / (s.kernel[1] * s.kernel[2]), tap / s.kernel[2] % s.kernel[1],
+                                tap % s.kernel[2]};
           int64_t place = k / s.taps();
           bool inside = true;
           for (int a = 0; a < 3; ++a) {

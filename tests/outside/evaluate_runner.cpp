@@ -1,13 +1,16 @@
-// What tests/outside/onnx_standard.py drives: ONNX files run as they stand, one per line of stdin, an
-// answer per line of stdout, so that a file that ends the process is known by its line.
-//   MODEL.onnx INPUTS.onnx OUTPUTS.onnx [SECONDS]
-//   -> ok [MILLISECONDS] | refused MESSAGE (by name, before anything runs or by an operator) | failed MESSAGE
-// Inputs and outputs are models without nodes: their initializers are the values, "0", "1" ..., those
-// of a list "0/0", "0/1" ...; the metadata "kinds" has a letter each: t tensor, s list, n none. Types
-// below 8 bits come out as int8 and uint8. With SECONDS a run is timed: the median of those that fit
-// into that time. A model that is asked for again stays open.
+// What tests/outside/onnx_standard.py drives: ONNX files run as they stand, one per line of stdin,
+// an answer per line of stdout, so that a file that ends the process is known by its line.
+//   MODEL.onnx INPUTS.onnx OUTPUTS.onnx [SECONDS [profile]]
+//   -> ok [MILLISECONDS] | refused MESSAGE (by name, before anything runs or by an operator) |
+//   failed MESSAGE
+// Inputs and outputs are models without nodes: their initializers are the values, "0", "1" ...,
+// those of a list "0/0", "0/1" ...; the metadata "kinds" has a letter each: t tensor, s list, n
+// none. Types below 8 bits come out as int8 and uint8. With SECONDS a run is timed: the median of
+// those that fit into that time. A model that is asked for again stays open. The first argument of
+// the program: threads, 2 without it.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -36,8 +39,10 @@ Result<std::vector<Slot>> read_values(const std::string& path, Memory& memory) {
     for (const OnnxTensor& t : model.graph.initializers) {
       if (t.name != name && t.name.rfind(name + "/", 0) != 0) continue;
       LOOM_ASSIGN(Value v, value_of(memory, t));
-      if (kinds[i] == 's') list.push_back(Slot::of(std::move(v)));
-      else slot = Slot::of(std::move(v));
+      if (kinds[i] == 's')
+        list.push_back(Slot::of(std::move(v)));
+      else
+        slot = Slot::of(std::move(v));
     }
     out.push_back(kinds[i] == 's' ? Slot::of(std::move(list)) : slot);
   }
@@ -48,8 +53,7 @@ void append(OnnxModel& model, const Value& v, std::string name) {
   OnnxTensor t;
   t.name = std::move(name);
   t.type = v.type;
-  if (onnx_type_bits(v.type) < 8)
-    t.type = is_signed(v.type) ? OnnxType::i8 : OnnxType::u8;
+  if (onnx_type_bits(v.type) < 8) t.type = is_signed(v.type) ? OnnxType::i8 : OnnxType::u8;
   t.shape = v.dims;
   const auto* bytes = v.data<std::byte>();
   t.own.assign(bytes, bytes + v.bytes());
@@ -76,6 +80,7 @@ Status write_values(const std::string& path, const std::vector<Slot>& values) {
 struct Case {
   std::string model, inputs, outputs;
   double seconds = 0;
+  bool profile = false;
 };
 
 // The median of runs, three at least, in milliseconds.
@@ -111,21 +116,32 @@ Result<std::string> run(const Case& c, ThreadPool& pool, Opened& open) {
   LOOM_TRY(write_values(c.outputs, made));
   if (c.seconds <= 0) return std::string("ok");
   LOOM_ASSIGN(const double ms, timed(open.evaluator, values, c.seconds));
+  if (!c.profile) return cat("ok ", ms);
+  Profile profile;
+  open.evaluator.set_profile(&profile);
+  LOOM_TRY(open.evaluator.run(values));
+  open.evaluator.set_profile(nullptr);
+  for (const auto& [name, time] : profile)
+    std::cerr << static_cast<double>(time.nanoseconds) / 1e6 << " ms " << time.calls << " " << name
+              << "\n";
   return cat("ok ", ms);
 }
 
 }  // namespace
 }  // namespace loom::core::evaluate
 
-int main() {
-  loom::core::ThreadPool pool(2);
+int main(int argc, char** argv) {
+  loom::core::ThreadPool pool(argc > 1 ? std::atoi(argv[1]) : 2);
   std::string line;
   loom::core::evaluate::Opened open;
   while (std::getline(std::cin, line)) {
     loom::core::evaluate::Case c;
-    std::istringstream(line) >> c.model >> c.inputs >> c.outputs >> c.seconds;
+    std::string profile;
+    std::istringstream(line) >> c.model >> c.inputs >> c.outputs >> c.seconds >> profile;
+    c.profile = profile == "profile";
     const loom::Result<std::string> done = loom::core::evaluate::run(c, pool, open);
-    if (done.ok()) std::cout << *done << std::endl;
+    if (done.ok())
+      std::cout << *done << std::endl;
     else
       std::cout << (done.error().code == loom::Code::unsupported ? "refused " : "failed ")
                 << done.error().str() << std::endl;

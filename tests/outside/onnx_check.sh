@@ -28,6 +28,10 @@ if (( $# == 0 )) && [[ -n "$library" ]]; then
   LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
     tests/outside/onnx_ports.py | tee -a "$log" || status=1
 fi
+# The standard's own tests, as they stand.
+if (( $# == 0 )) && [[ -x "build/$preset/tests/evaluate_runner" ]]; then
+  "$python" tests/outside/onnx_standard.py --program "build/$preset/tests/evaluate_runner" | tee -a "$log" || status=1
+fi
 awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
   END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$log"
 exit "$status"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The tests that the ONNX standard ships (package onnx, onnx.backend.test) in Loom's evaluator: every
-type, several inputs and outputs, control flow, lists.
+"""The tests that the ONNX standard ships (package onnx, onnx.backend.test) in Loom's evaluator:
+every type, several inputs and outputs, control flow, lists.
 
   onnx_standard.py --program build/dev/tests/evaluate_runner [--kinds node,simple,pytorch-operator]
                    [--filter TEXT] [--verbose] [--table FILE]
 
 A test is right when types, shapes and values are those that the standard demands (rtol and atol of
-the test, at least 1e-4 and 1e-6 for floats; whole numbers and truths exactly), refused when Loom says
-that it does not compute it, wrong otherwise. The last lines: a table by operator, and the sum. Exit
-status 1 if any is wrong.
+the test, at least 1e-4 and 1e-6 for floats; whole numbers and truths exactly), refused when Loom
+says that it does not compute it, wrong otherwise. The last lines: a table by operator, and the sum.
+Exit status 1 if any is wrong.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def as_tensor(value, name):
 
 
 def save_values(values, path):
-    """Values as a model without nodes (see evaluate_runner.cpp). False: one is no tensor or list."""
+    """Values as a model without nodes (see evaluate_runner.cpp). False: some are strings."""
     kinds, tensors = "", []
     for i, value in enumerate(values):
         if value is None:
@@ -211,8 +211,11 @@ def main():
         for why, n in reasons.most_common():
             print(f"{n:5} {why}")
     everything = sum(total.values())
-    print(f"{everything} tests: {total['right']} right ({100 * total['right'] / max(everything, 1):.1f} %), "
+    share = 100 * total["right"] / max(everything, 1)
+    print(f"{everything} tests: {total['right']} right ({share:.1f} %), "
           f"{total['wrong']} wrong, {total['refused']} refused, {total['strings']} of strings")
+    skipped = total["refused"] + total["strings"]
+    print(f"{total['right']} passed, {total['wrong']} failed, {skipped} skipped")
     return 1 if total["wrong"] else 0
 
 

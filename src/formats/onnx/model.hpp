@@ -158,7 +158,7 @@ constexpr size_t kMaxOnnxAttributes = 1024;        // of one node
 constexpr size_t kMaxOnnxOpsets = 256;
 constexpr size_t kMaxOnnxRank = 8;
 constexpr size_t kMaxOnnxFunctions = 4096;
-constexpr int kMaxOnnxDepth = 16;  // of graphs in graphs
+constexpr int kMaxOnnxDepth = 16;                           // of graphs in graphs
 constexpr uint64_t kMaxOnnxFile = (uint64_t{1} << 31) - 1;  // what protobuf itself allows
 
 // Errors: bad_file with the byte; unsupported (sparse tensors, strings, external data, types we do

@@ -1,6 +1,8 @@
 // Graphs, nodes and attributes of ONNX files: see read.hpp.
 #include "formats/onnx/read.hpp"
 
+#include <algorithm>
+
 namespace loom::core {
 namespace {
 
@@ -40,7 +42,7 @@ Status OnnxReader::list_field(const ProtoReader& in, const ProtoField& f, OnnxAt
 }
 
 Status OnnxReader::attribute_field(const ProtoReader& in, const ProtoField& f, const OnnxNode& node,
-                               OnnxAttribute& out, uint32_t& held) {
+                                   OnnxAttribute& out, uint32_t& held) {
   if (held != 0 && held != f.number) return in.error(f, "value", "an attribute of two types");
   const bool single = f.number < 6;
   if (single && held == f.number) return in.error(f, "value", "stands twice");
@@ -74,9 +76,9 @@ Status OnnxReader::attribute_field(const ProtoReader& in, const ProtoField& f, c
       break;
     default: break;
   }
-  return not_known(
-      cat("node '", printable(node.name), "' (", printable(node.op), "): its attribute '",
-          printable(out.name), "' holds a subgraph, a sparse tensor or a type; none is read"));
+  return not_known(cat("node '", printable(node.name), "' (", printable(node.op),
+                       "): its attribute '", printable(out.name),
+                       "' holds a subgraph, a sparse tensor or a type; none is read"));
 }
 
 Result<OnnxAttribute> OnnxReader::attribute(ProtoReader in, const OnnxNode& node) {
@@ -118,11 +120,11 @@ Status OnnxReader::value_of(const ProtoReader& in, const std::vector<ProtoField>
   if (held != 0 && held != wanted)
     return in.error(cat("attribute '", printable(out.name), "' says it is of type ", type,
                         ", but holds another"));
-  const bool empty = (wanted == 5 && out.tensors.size() != 1) ||
-                     (wanted == 6 && out.graphs.size() != 1);
+  const bool empty =
+      (wanted == 5 && out.tensors.size() != 1) || (wanted == 6 && out.graphs.size() != 1);
   if (empty && out.reference.empty())
-    return in.error(cat("attribute '", printable(out.name), "' has no ",
-                        wanted == 5 ? "tensor" : "graph"));
+    return in.error(
+        cat("attribute '", printable(out.name), "' has no ", wanted == 5 ? "tensor" : "graph"));
   out.type = static_cast<OnnxAttributeType>(type);
   return {};
 }
@@ -167,7 +169,10 @@ Result<OnnxDim> OnnxReader::dim(ProtoReader in) {
     if (f.number == 1) {
       LOOM_TRY(once.check(in, f, "dim_value"));
       LOOM_ASSIGN(out.extent, in.integer(f, "dim_value"));
-      if (out.extent < 0) return in.error(f, "dim_value", cat(out.extent, " is below 0"));
+      // Some exporters write an open extent as -1.
+      if (out.extent < 0 && !everything())
+        return in.error(f, "dim_value", cat(out.extent, " is below 0"));
+      out.extent = std::max<int64_t>(out.extent, -1);
     } else if (f.number == 2) {
       LOOM_TRY(once.check(in, f, "dim_param"));
       LOOM_ASSIGN(out.symbol, in.text(f, "dim_param"));

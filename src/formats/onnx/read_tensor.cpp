@@ -1,4 +1,5 @@
-// Tensors of ONNX files: see read.hpp. A tensor holds exactly the values of its shape, in one place.
+// Tensors of ONNX files: see read.hpp. A tensor holds exactly the values of its shape, in one
+// place.
 #include <algorithm>
 #include <cstring>
 
@@ -33,8 +34,9 @@ bool narrow_to(OnnxType type, const std::vector<int64_t>& values, std::vector<st
     case OnnxType::i32: return narrow<int32_t>(values, out);
     case OnnxType::i16: return narrow<int16_t>(values, out);
     case OnnxType::i8: return narrow<int8_t>(values, out);
-    default: return onnx_type_bits(type) == 16 ? narrow<uint16_t>(values, out)
-                                               : narrow<uint8_t>(values, out);
+    default:
+      return onnx_type_bits(type) == 16 ? narrow<uint16_t>(values, out)
+                                        : narrow<uint8_t>(values, out);
   }
 }
 

@@ -1,0 +1,277 @@
+// Graphs that run as they stand: types, control flow, what is refused and how, damaged files. What
+// every operator computes is compared with the standard's own tests by
+// tests/outside/onnx_standard.py.
+#include "evaluate/evaluator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/cpu/cpu.hpp"
+#include "base/text.hpp"
+#include "evaluate/body.hpp"
+
+namespace loom::core::evaluate {
+namespace {
+
+OnnxAttribute whole_attribute(std::string name, int64_t value) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.integer = value;
+  return a;
+}
+
+OnnxAttribute graph_attribute(std::string name, OnnxGraph graph) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = OnnxAttributeType::graph;
+  a.graphs.push_back(std::move(graph));
+  return a;
+}
+
+OnnxNode node(std::string op, std::vector<std::string> inputs, std::vector<std::string> outputs,
+              std::vector<OnnxAttribute> attributes = {}) {
+  OnnxNode n;
+  n.name = cat(op, " of ", outputs.empty() ? "nothing" : outputs[0]);
+  n.op = std::move(op);
+  n.inputs = std::move(inputs);
+  n.outputs = std::move(outputs);
+  n.attributes = std::move(attributes);
+  return n;
+}
+
+OnnxValue value(std::string name, OnnxType type) {
+  OnnxValue v;
+  v.name = std::move(name);
+  v.type = type;
+  return v;
+}
+
+OnnxModel model_of(OnnxGraph graph, int64_t opset = 20) {
+  OnnxModel m;
+  m.ir_version = 8;
+  m.opsets = {{"", opset}};
+  m.graph = std::move(graph);
+  return m;
+}
+
+template <class T>
+Value array(Memory& memory, OnnxType type, Dims dims, const std::vector<T>& values) {
+  Value v = *Value::make(memory, type, std::move(dims));
+  std::copy(values.begin(), values.end(), v.data<T>());
+  return v;
+}
+template <class T>
+std::vector<T> values_of(const Slot& s) {
+  return {s.tensor.data<T>(), s.tensor.data<T>() + s.tensor.count()};
+}
+
+struct Rig {
+  ThreadPool pool{1};
+  std::string bytes;
+  Result<Evaluator> load(const OnnxModel& model) {
+    bytes = *onnx_bytes(model);
+    return open(bytes);
+  }
+  Result<Evaluator> open(const std::string& file) {
+    return Evaluator::load(FileRef::of_bytes("test.onnx", std::as_bytes(std::span(file))),
+                           cpu_ops(best_isa()), pool);
+  }
+};
+
+OnnxGraph two_inputs(std::string op, OnnxType type, std::vector<OnnxAttribute> attributes = {}) {
+  OnnxGraph g;
+  g.inputs = {value("a", type), value("b", type)};
+  g.outputs = {value("y", type)};
+  g.nodes = {node(std::move(op), {"a", "b"}, {"y"}, std::move(attributes))};
+  return g;
+}
+
+template <class T>
+std::vector<T> run_pair(const std::string& op, OnnxType type, const std::vector<T>& a,
+                        const std::vector<T>& b) {
+  Rig rig;
+  Result<Evaluator> e = rig.load(model_of(two_inputs(op, type)));
+  EXPECT_TRUE(e.ok()) << e.error().str();
+  const Dims dims{static_cast<int64_t>(a.size())};
+  std::vector<Slot> in{Slot::of(array(e->memory(), type, dims, a)),
+                       Slot::of(array(e->memory(), type, dims, b))};
+  const Result<std::vector<Slot>> y = e->run(std::move(in));
+  EXPECT_TRUE(y.ok()) << y.error().str();
+  EXPECT_EQ((*y)[0].tensor.type, type);
+  return values_of<T>((*y)[0]);
+}
+
+TEST(Evaluate, WholeNumbersWrapAsTheirTypeDoes) {
+  EXPECT_EQ(run_pair<int8_t>("Add", OnnxType::i8, {127, -128, 5}, {1, -1, 6}),
+            (std::vector<int8_t>{-128, 127, 11}));
+  EXPECT_EQ(run_pair<uint16_t>("Mul", OnnxType::u16, {65535, 256}, {2, 256}),
+            (std::vector<uint16_t>{65534, 0}));
+  EXPECT_EQ(run_pair<int64_t>("Add", OnnxType::i64, {INT64_MAX, (int64_t{1} << 53) + 1}, {1, 1}),
+            (std::vector<int64_t>{INT64_MIN, (int64_t{1} << 53) + 2}));
+}
+
+TEST(Evaluate, DivisionOfWholeNumbersNeverEndsTheProcess) {
+  EXPECT_EQ(run_pair<int64_t>("Div", OnnxType::i64, {7, -7, 5, INT64_MIN}, {2, 2, 0, -1}),
+            (std::vector<int64_t>{3, -3, 0, INT64_MIN}));
+  EXPECT_EQ(run_pair<int64_t>("Mod", OnnxType::i64, {7, -7, 5, INT64_MIN}, {3, 3, 0, -1}),
+            (std::vector<int64_t>{1, 2, 0, 0}));
+}
+
+TEST(Evaluate, SmallFloatsRoundToNearestEvenAndSaturate) {
+  const Casting saturating, open{.saturate = false};
+  EXPECT_EQ(
+      small_float_value(OnnxType::f8e4m3fn, small_float_code(OnnxType::f8e4m3fn, 1000, saturating)),
+      448.0F);
+  EXPECT_TRUE(std::isnan(
+      small_float_value(OnnxType::f8e4m3fn, small_float_code(OnnxType::f8e4m3fn, 1000, open))));
+  for (const OnnxType type :
+       {OnnxType::f8e4m3fn, OnnxType::f8e4m3fnuz, OnnxType::f8e5m2, OnnxType::f8e5m2fnuz}) {
+    for (int code = 0; code < 256; ++code) {  // every number is its own nearest one
+      const float v = small_float_value(type, static_cast<uint8_t>(code));
+      if (std::isfinite(v)) {
+        EXPECT_EQ(small_float_code(type, v, saturating), code);
+      }
+    }
+  }
+}
+
+// y = a > 0 ? a + b : a - b, b being read from outside of the branches.
+OnnxGraph branch(const std::string& op) {
+  OnnxGraph g;
+  g.outputs = {value("r", OnnxType::f32)};
+  g.nodes = {node(op, {"a", "b"}, {"r"})};
+  return g;
+}
+
+TEST(Evaluate, BranchesReadWhatIsAroundThem) {
+  OnnxGraph g;
+  g.inputs = {value("c", OnnxType::boolean), value("a", OnnxType::f32), value("b", OnnxType::f32)};
+  g.outputs = {value("y", OnnxType::f32)};
+  g.nodes = {node("If", {"c"}, {"y"},
+                  {graph_attribute("then_branch", branch("Add")),
+                   graph_attribute("else_branch", branch("Sub"))})};
+  Rig rig;
+  Result<Evaluator> e = rig.load(model_of(g));
+  ASSERT_TRUE(e.ok()) << e.error().str();
+  for (const bool yes : {true, false}) {
+    std::vector<Slot> in{
+        Slot::of(array<uint8_t>(e->memory(), OnnxType::boolean, {}, {uint8_t{yes}})),
+        Slot::of(array<float>(e->memory(), OnnxType::f32, {2}, {5, 1})),
+        Slot::of(array<float>(e->memory(), OnnxType::f32, {2}, {2, 3}))};
+    const auto y = e->run(std::move(in));
+    ASSERT_TRUE(y.ok()) << y.error().str();
+    EXPECT_EQ(values_of<float>((*y)[0]),
+              yes ? (std::vector<float>{7, 4}) : (std::vector<float>{3, -2}));
+  }
+}
+
+// s = s + i while i < n; what each step has goes to a scan output.
+TEST(Evaluate, LoopsCarryStatesAndStackWhatTheyGive) {
+  OnnxGraph body;
+  body.inputs = {value("i", OnnxType::i64), value("go", OnnxType::boolean),
+                 value("s", OnnxType::i64)};
+  body.outputs = {value("go_on", OnnxType::boolean), value("t", OnnxType::i64),
+                  value("seen", OnnxType::i64)};
+  body.nodes = {node("Add", {"s", "i"}, {"t"}), node("Identity", {"go"}, {"go_on"}),
+                node("Identity", {"t"}, {"seen"})};
+  OnnxGraph g;
+  g.inputs = {value("n", OnnxType::i64), value("s0", OnnxType::i64)};
+  g.outputs = {value("sum", OnnxType::i64), value("all", OnnxType::i64)};
+  g.nodes = {node("Loop", {"n", "", "s0"}, {"sum", "all"}, {graph_attribute("body", body)})};
+  Rig rig;
+  Result<Evaluator> e = rig.load(model_of(g));
+  ASSERT_TRUE(e.ok()) << e.error().str();
+  const auto y = e->run({Slot::of(array<int64_t>(e->memory(), OnnxType::i64, {}, {4})),
+                         Slot::of(array<int64_t>(e->memory(), OnnxType::i64, {}, {10}))});
+  ASSERT_TRUE(y.ok()) << y.error().str();
+  EXPECT_EQ(values_of<int64_t>((*y)[0]), (std::vector<int64_t>{16}));
+  EXPECT_EQ(values_of<int64_t>((*y)[1]), (std::vector<int64_t>{10, 11, 13, 16}));
+}
+
+struct Refusal {
+  std::string what;
+  OnnxGraph graph;
+  std::string message;
+};
+
+TEST(Evaluate, WhatIsNotKnownIsRefusedByNameWhenTheGraphIsOpened) {
+  const std::vector<Refusal> refusals = {
+      {"an operator", two_inputs("Frobnicate", OnnxType::f32),
+       "(Frobnicate): an operator that Loom does not know"},
+      {"an attribute", two_inputs("Add", OnnxType::f32, {whole_attribute("colour", 3)}),
+       "(Add): its attribute 'colour' is not known"},
+      {"a count of inputs", two_inputs("Relu", OnnxType::f32), "(Relu): has 2 inputs"},
+  };
+  for (const Refusal& r : refusals) {
+    Rig rig;
+    const Result<Evaluator> e = rig.load(model_of(r.graph));
+    ASSERT_FALSE(e.ok()) << r.what;
+    EXPECT_EQ(e.error().code, Code::unsupported) << r.what;
+    EXPECT_NE(e.error().str().find(r.message), std::string::npos) << e.error().str();
+  }
+}
+
+TEST(Evaluate, InputsAreComparedWithTheFile) {
+  Rig rig;
+  Result<Evaluator> e = rig.load(model_of(two_inputs("Add", OnnxType::f32)));
+  ASSERT_TRUE(e.ok());
+  const Slot right = Slot::of(array<float>(e->memory(), OnnxType::f32, {2}, {1, 2}));
+  const Slot other = Slot::of(array<int64_t>(e->memory(), OnnxType::i64, {2}, {1, 2}));
+  const Slot longer = Slot::of(array<float>(e->memory(), OnnxType::f32, {3}, {1, 2, 3}));
+  EXPECT_FALSE(e->run({right}).ok());
+  EXPECT_NE(e->run({right, other}).error().str().find("'b' is float in the file, int64 given"),
+            std::string::npos);
+  EXPECT_NE(e->run({right, longer}).error().str().find("(Add): shapes that do not fit"),
+            std::string::npos);
+}
+
+TEST(Evaluate, ValuesHaveALimitOfMemory) {
+  OnnxGraph g;
+  g.inputs = {value("n", OnnxType::i64)};
+  g.outputs = {value("y", OnnxType::f32)};
+  g.nodes = {node("ConstantOfShape", {"n"}, {"y"})};
+  Rig rig;
+  rig.bytes = *onnx_bytes(model_of(g));
+  Result<Evaluator> e =
+      Evaluator::load(FileRef::of_bytes("test.onnx", std::as_bytes(std::span(rig.bytes))),
+                      cpu_ops(best_isa()), rig.pool, {.memory_limit = 1 << 20});
+  ASSERT_TRUE(e.ok());
+  const auto y =
+      e->run({Slot::of(array<int64_t>(e->memory(), OnnxType::i64, {2}, {1 << 16, 1 << 16}))});
+  ASSERT_FALSE(y.ok());
+  EXPECT_EQ(y.error().code, Code::out_of_memory);
+}
+
+TEST(Evaluate, CutAndFlippedFilesEndInAnError) {
+  OnnxGraph g;
+  g.inputs = {value("c", OnnxType::boolean), value("a", OnnxType::f32), value("b", OnnxType::f32)};
+  g.outputs = {value("y", OnnxType::f32)};
+  g.nodes = {node("If", {"c"}, {"y"},
+                  {graph_attribute("then_branch", branch("Add")),
+                   graph_attribute("else_branch", branch("Sub"))})};
+  const std::string whole = *onnx_bytes(model_of(g));
+  Rig rig;
+  for (size_t n = 0; n < whole.size(); ++n) (void)rig.open(whole.substr(0, n));
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string bad = whole;
+      bad[at] = static_cast<char>(bad[at] ^ (1 << bit));
+      (void)rig.open(bad);
+    }
+  }
+}
+
+TEST(Evaluate, EveryOperatorHasANameOfItsOwn) {
+  std::vector<std::string> names;
+  for (const auto family : operator_families()) {
+    for (const Operator& o : family) names.push_back(cat(o.domain, ":", o.name));
+  }
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+  EXPECT_GT(names.size(), 180U);
+}
+
+}  // namespace
+}  // namespace loom::core::evaluate
