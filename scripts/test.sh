@@ -99,7 +99,8 @@ unit_tests() {
 
 # What only later steps need is installed while the first ones build and run.
 fetch_more() {
-  { scripts/install_deps.sh --tests more && scripts/install_gpu.sh --tests && scripts/install_arm64.sh; } >"$log.fetch" 2>&1 &
+  { scripts/install_deps.sh --tests more && scripts/install_gpu.sh --tests && scripts/install_arm64.sh &&
+    scripts/install_wasm.sh; } >"$log.fetch" 2>&1 &
   fetching=$!
 }
 
@@ -158,6 +159,7 @@ checks_with_build() {
   check "absorbed models" tests/outside/absorb_check.sh "$preset"
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
   check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
+  check "wasm" scripts/wasm_test.sh
   check "chat page in a browser" tests/outside/page_check.sh "$preset"
   check "llama.cpp's tests of its server" tests/peer/run.sh "$preset"
   check "schemathesis beside the OpenAPI document" tests/outside/openapi_check.sh "$preset" 5
