@@ -154,6 +154,22 @@ export type Normalize = keyof typeof Normalize;
 export const Stop = {eos: 0, string: 1, length: 2, context: 3, cancelled: 4} as const;
 export type Stop = keyof typeof Stop;
 
+/** What a piece of a reply is. */
+export const ReplyKind = {text: 0, reasoning: 1, call: 2, arguments: 3} as const;
+export type ReplyKind = keyof typeof ReplyKind;
+
+/** How the states of the tokens of a text become one vector. MODEL: as the model's files say. */
+export const Pooling = {
+  model: 0,
+  mean: 1,
+  cls: 2,
+  last: 3,
+  max: 4,
+  weighted_mean: 5,
+  mean_sqrt_len: 6,
+} as const;
+export type Pooling = keyof typeof Pooling;
+
 /** An array of numbers. The layout is frozen. */
 export const loom_tensor = {
   name: "loom_tensor", size: 20, sized: false,
@@ -875,11 +891,14 @@ export interface ChatTurn {
 
 /** How a conversation is written. */
 export const loom_chat_options = {
-  name: "loom_chat_options", size: 12, sized: true,
+  name: "loom_chat_options", size: 24, sized: true,
   fields: {
     struct_size: [0, "u32"],
     no_reply: [4, "bool"],
     date: [8, "text"],
+    tools: [12, "text"],
+    documents: [16, "text"],
+    variables: [20, "text"],
   },
 } as const;
 
@@ -889,16 +908,24 @@ export interface ChatOptions {
   noReply?: boolean;
   /** the day that a template may tell, "2024-07-26"; null: today, in UTC */
   date?: string;
+  /** functions that the model may call, a JSON array as OpenAI has it; null: none */
+  tools?: string;
+  /** a JSON array that some templates quote; null: none */
+  documents?: string;
+  /** a JSON object that the template sees too; null: none */
+  variables?: string;
 }
 
 /** What a conversation takes. */
 export const loom_model_session_options = {
-  name: "loom_model_session_options", size: 32, sized: true,
+  name: "loom_model_session_options", size: 40, sized: true,
   fields: {
     struct_size: [0, "u32"],
     context: [8, "i64"],
     chunk: [16, "i64"],
     activations: [24, "enum:Activations"],
+    has_cache_type: [28, "bool"],
+    cache_type: [32, "enum:Dtype"],
   },
 } as const;
 
@@ -909,6 +936,8 @@ export interface ModelSessionOptions {
   /** tokens per forward pass of a prompt; changes speed, never bits; 0: 256 */
   chunk?: number;
   activations?: Activations;
+  /** of keys and values: float32, float16, bfloat16, q8_0; unset: float32 */
+  cacheType?: Dtype;
 }
 
 /** The layout is frozen. */
@@ -950,9 +979,25 @@ export interface Token {
   logprob: number;
 }
 
+/** The layout is frozen. */
+export const loom_token_bias = {
+  name: "loom_token_bias", size: 8, sized: false,
+  fields: {
+    id: [0, "i32"],
+    bias: [4, "f32"],
+  },
+} as const;
+
+/** The layout is frozen. */
+export interface TokenBias {
+  id: number;
+  /** added to the logit */
+  bias: number;
+}
+
 /** How the next tokens are chosen. Texts and lists are borrowed during the call. */
 export const loom_generate_options = {
-  name: "loom_generate_options", size: 104, sized: true,
+  name: "loom_generate_options", size: 240, sized: true,
   fields: {
     struct_size: [0, "u32"],
     max_tokens: [8, "i64"],
@@ -974,6 +1019,35 @@ export const loom_generate_options = {
     on_token: [88, "callback"],
     on_prefill: [92, "callback"],
     user: [96, "pointer"],
+    frequency_penalty: [100, "f32"],
+    presence_penalty: [104, "f32"],
+    no_repeat_ngram: [112, "i64"],
+    dry_multiplier: [120, "f32"],
+    dry_base: [124, "f32"],
+    dry_allowed_length: [128, "i64"],
+    dry_window: [136, "i64"],
+    dry_breakers: [144, "text list"],
+    dry_breaker_count: [148, "i32"],
+    typical_p: [152, "f32"],
+    top_n_sigma: [156, "f32"],
+    xtc_probability: [160, "f32"],
+    xtc_threshold: [164, "f32"],
+    dynamic_range: [168, "f32"],
+    dynamic_exponent: [172, "f32"],
+    mirostat: [176, "i64"],
+    mirostat_tau: [184, "f32"],
+    mirostat_eta: [188, "f32"],
+    logit_bias: [192, "pointer"],
+    banned_tokens: [196, "i32 list"],
+    banned_strings: [200, "text list"],
+    logit_bias_count: [204, "i32"],
+    banned_token_count: [208, "i32"],
+    banned_string_count: [212, "i32"],
+    special_text: [216, "bool"],
+    grammar: [220, "text"],
+    json_schema: [224, "text"],
+    lookup: [228, "bool"],
+    guesses: [232, "i64"],
   },
 } as const;
 
@@ -1005,11 +1079,62 @@ export interface GenerateOptions {
   logprobs?: boolean;
   /** fills loom_token.top with so many */
   topLogprobs?: number;
+  /** logits lose it for every time that the window has the token */
+  frequencyPenalty?: number;
+  /** and this once (OpenAI) */
+  presencePenalty?: number;
+  /** no run of so many tokens comes twice; 0: off */
+  noRepeatNgram?: number;
+  /** penalty of what would go on with a repetition; 0: off */
+  dryMultiplier?: number;
+  /** 0: 1.75 */
+  dryBase?: number;
+  /** 0: 2 */
+  dryAllowedLength?: number;
+  /** tokens to look back; 0: all */
+  dryWindow?: number;
+  /** texts no repetition reaches over, [dry_breaker_count]; null: the usual */
+  dryBreakers?: readonly string[];
+  dryBreakerCount?: number;
+  /** keep the share whose surprise is nearest to the entropy; 0: 1 */
+  typicalP?: number;
+  /** keep logits within n deviations of the largest; 0: off */
+  topNSigma?: number;
+  /** of keeping only the least likely of those above the threshold */
+  xtcProbability?: number;
+  /** 0: 0.1 */
+  xtcThreshold?: number;
+  /** of the temperature, by the entropy; 0: off */
+  dynamicRange?: number;
+  /** 0: 1 */
+  dynamicExponent?: number;
+  /** 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off */
+  mirostat?: number;
+  /** bits; 0: 5 */
+  mirostatTau?: number;
+  /** 0: 0.1 */
+  mirostatEta?: number;
+  /** never drawn, [banned_token_count] */
+  bannedTokens?: readonly number[];
+  /** texts that are never spelled, [banned_string_count] */
+  bannedStrings?: readonly string[];
+  bannedTokenCount?: number;
+  bannedStringCount?: number;
+  /** 1: marks of a chat are text too, for loom_reply_parser */
+  specialText?: boolean;
+  /** what the text may be, in GBNF; null: anything */
+  grammar?: string;
+  /** or a JSON schema of draft 2020-12; not both */
+  jsonSchema?: string;
+  /** 1: tokens are guessed from what followed before; the text stays the same */
+  lookup?: boolean;
+  /** at a time, 1 to 64; 0: 8 */
+  guesses?: number;
 }
 
 /** How it went. */
 export const loom_generation_info = {
-  name: "loom_generation_info", size: 56, sized: true,
+  name: "loom_generation_info", size: 72, sized: true,
   fields: {
     struct_size: [0, "u32"],
     stop: [4, "enum:Stop"],
@@ -1019,6 +1144,8 @@ export const loom_generation_info = {
     decode_steps: [32, "i64"],
     prefill_seconds: [40, "f64"],
     decode_seconds: [48, "f64"],
+    guessed: [56, "i64"],
+    accepted: [64, "i64"],
   },
 } as const;
 
@@ -1036,6 +1163,113 @@ export interface GenerationInfo {
   prefillSeconds: number;
   /** everything after it */
   decodeSeconds: number;
+  /** tokens that were guessed, with options.lookup */
+  guessed: number;
+  /** of these, those that were drawn */
+  accepted: number;
+}
+
+/** Texts are borrowed during the call. */
+export const loom_embed_options = {
+  name: "loom_embed_options", size: 56, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    pooling: [4, "enum:Pooling"],
+    has_normalize: [8, "bool"],
+    normalize: [12, "bool"],
+    no_truncate: [16, "bool"],
+    prompt_name: [20, "text"],
+    prompt: [24, "text"],
+    max_tokens: [32, "i64"],
+    dimensions: [40, "i64"],
+    progress: [48, "callback"],
+    user: [52, "pointer"],
+  },
+} as const;
+
+/** Texts are borrowed during the call. */
+export interface EmbedOptions {
+  pooling?: Pooling;
+  /** 1: vectors of length 1 */
+  normalize?: boolean;
+  /** 1: a text too long is an error; else it loses its end */
+  noTruncate?: boolean;
+  /** a prompt of the model by its name; null: its default one */
+  promptName?: string;
+  /** a prompt as text, in its place; null: none */
+  prompt?: string;
+  /** of a text; 0: what the model takes */
+  maxTokens?: number;
+  /** the first so many values of each vector; 0: all */
+  dimensions?: number;
+}
+
+/** How documents are read. */
+export const loom_rerank_options = {
+  name: "loom_rerank_options", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    max_tokens: [8, "i64"],
+    no_truncate: [16, "bool"],
+    progress: [20, "callback"],
+    user: [24, "pointer"],
+  },
+} as const;
+
+/** How documents are read. */
+export interface RerankOptions {
+  /** of query and document together; 0: what the model takes */
+  maxTokens?: number;
+  /** 1: a pair too long is an error; else the longer text loses its end */
+  noTruncate?: boolean;
+}
+
+/** The layout is frozen. */
+export const loom_ranked = {
+  name: "loom_ranked", size: 24, sized: false,
+  fields: {
+    index: [0, "i64"],
+    logit: [8, "f32"],
+    score: [12, "f32"],
+    tokens: [16, "i64"],
+  },
+} as const;
+
+/** The layout is frozen. */
+export interface Ranked {
+  /** of the document */
+  index: number;
+  /** what the model's head says */
+  logit: number;
+  /** 1 / (1 + exp(-logit)) */
+  score: number;
+  /** of query and document, special ones included */
+  tokens: number;
+}
+
+/** What texts of a batch take. */
+export const loom_batch_options = {
+  name: "loom_batch_options", size: 40, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    sequences: [8, "i64"],
+    context: [16, "i64"],
+    chunk: [24, "i64"],
+    has_cache_type: [32, "bool"],
+    cache_type: [36, "enum:Dtype"],
+  },
+} as const;
+
+/** What texts of a batch take. */
+export interface BatchOptions {
+  /** texts at the same time, at most 4096; 0: 4 */
+  sequences?: number;
+  /** positions of each; 0: the model's, at most 2048 */
+  context?: number;
+  /** tokens of prompts in a pass, of all together; 0: 256 */
+  chunk?: number;
+  /** of keys and values; unset: float32 */
+  cacheType?: Dtype;
 }
 
 export const callbackNames = [
@@ -1048,6 +1282,7 @@ export const callbackNames = [
   "loom_loss_fn",
   "loom_token_fn",
   "loom_logits_fn",
+  "loom_reply_fn",
 ] as const;
 export type CallbackName = (typeof callbackNames)[number];
 
@@ -1268,4 +1503,42 @@ export interface Functions {
   loom_generation_get_info(generation: number, out: number): number;
   /** Null is fine. */
   loom_generation_free(generation: number): void;
+  /** What the session has read, as a file: a session of the same model goes on from it with the very bits. Errors: unsupported (on a GPU), io_error. */
+  loom_model_session_save_state(session: number, path: number): number;
+  /** The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file (damaged, or of another model), out_of_range (more tokens than this context has room for). */
+  loom_model_session_load_state(session: number, path: number): number;
+  /** How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free(). */
+  loom_model_tool_format(model: number, out: number): number;
+  /** Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON array of functions). */
+  loom_model_reply_parser(model: number, prompt: number, tools: number, out: number): number;
+  /** More text of the reply; `sink` is told what is certain by now. How the text is cut does not matter. */
+  loom_reply_parser_feed(parser: number, text: number, sink: number, user: number): number;
+  /** No more text comes: tells what was held back. */
+  loom_reply_parser_finish(parser: number, sink: number, user: number): number;
+  /** What is wrong with a call (no such tool, a field that its schema forbids); "": nothing. `*out` is transferred: loom_free(). Errors: out_of_range. */
+  loom_reply_parser_problem(parser: number, call: number, out: number): number;
+  /** Null is fine. */
+  loom_reply_parser_free(parser: number): void;
+  /** Vectors float32 [count, dimensions], in the order of the texts; what stands beside a text does not change its bits. `*out` is transferred. Errors: not_found (no tokenizer, no such prompt), out_of_range (a text too long with no_truncate), cancelled. */
+  loom_model_embed(model: number, texts: number, count: bigint, options: number, out: number): number;
+  /** Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed. Errors: unsupported (a model whose head is not one score), those of loom_model_embed(). */
+  loom_model_rerank(model: number, query: number, documents: number, count: bigint, options: number, out: number): number;
+  /** Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument, out_of_memory. */
+  loom_model_batch(model: number, options: number, out: number): number;
+  /** A text in a sequence that has none; its prompt goes on from where the sequence is. Nothing is computed yet. The callbacks of `options` are called by loom_batch_step(). Errors: invalid_argument, out_of_range. */
+  loom_batch_start(batch: number, sequence: bigint, prompt: number, count: bigint, options: number): number;
+  /** One pass, in which every text that runs reads its last token, or a part of its prompt. */
+  loom_batch_step(batch: number): number;
+  /** How many texts have not ended. */
+  loom_batch_running(batch: number, out: number): number;
+  /** 1: the sequence has a text that has not ended. Errors: out_of_range. */
+  loom_batch_is_running(batch: number, sequence: bigint, out: number): number;
+  /** Ends a text with LOOM_STOP_CANCELLED. Errors: out_of_range. */
+  loom_batch_cancel(batch: number, sequence: bigint): number;
+  /** The text of a sequence that has ended, and no more a text in it. `*out` is transferred. Errors: the one that ended it, invalid_argument (none, or one that runs). */
+  loom_batch_take(batch: number, sequence: bigint, out: number): number;
+  /** Forgets what a sequence without a text has read from `position` on. Errors: out_of_range. */
+  loom_batch_rewind(batch: number, sequence: bigint, position: bigint): number;
+  /** Null is fine. */
+  loom_batch_free(batch: number): void;
 }

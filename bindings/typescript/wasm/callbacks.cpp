@@ -15,6 +15,7 @@ extern "C" HOST("loom_epoch_fn") int32_t host_loom_epoch_fn(void *user, const lo
 extern "C" HOST("loom_loss_fn") int32_t host_loom_loss_fn(void *user, const loom_tensor *outputs, const loom_tensor *gradients, double *loss);
 extern "C" HOST("loom_token_fn") int32_t host_loom_token_fn(void *user, const loom_token *token);
 extern "C" HOST("loom_logits_fn") int32_t host_loom_logits_fn(void *user, int64_t position, const float *logits, int64_t count);
+extern "C" HOST("loom_reply_fn") int32_t host_loom_reply_fn(void *user, loom_reply_kind kind, const char *text, int32_t call);
 
 // The callback of that place in callbackNames (bindings/typescript/src/ffi.ts);
 // null: there is none.
@@ -30,6 +31,7 @@ void *loom_host_callback(int32_t index) {
     case 6: return reinterpret_cast<void *>(host_loom_loss_fn);
     case 7: return reinterpret_cast<void *>(host_loom_token_fn);
     case 8: return reinterpret_cast<void *>(host_loom_logits_fn);
+    case 9: return reinterpret_cast<void *>(host_loom_reply_fn);
   }
   return nullptr;
 }
