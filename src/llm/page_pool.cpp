@@ -1,7 +1,6 @@
 #include "llm/page_pool.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "io/hash.hpp"
 
@@ -41,14 +40,14 @@ void PagePool::own(int32_t p) {
 
 // What can be found waits at the end of the line, what nobody will look for at its front.
 void PagePool::disown(int32_t p) {
-  if (--page(p).owners == 0) link(p, page(p).id == 0);
+  if (--page(p).owners == 0) link(p, !page(p).known);
 }
 
 // A page for one sequence to write to, or -1.
 int32_t PagePool::take() {
   const int32_t p = first_;
   if (p < 0) return -1;
-  if (page(p).id != 0) {
+  if (page(p).known) {
     ++evicted_;
     forget(p);
   }
@@ -56,52 +55,57 @@ int32_t PagePool::take() {
   return p;
 }
 
-// Two pairs of a parent and tokens may have one key, so whoever finds a page compares them; ids are
-// never given twice, so that a page is found by all of the tokens before it.
-uint64_t PagePool::key_of(uint64_t parent, std::span<const TokenId> tokens) {
-  std::byte bytes[sizeof(parent) + sizeof(Tokens)];
-  std::memcpy(bytes, &parent, sizeof(parent));
-  std::memcpy(bytes + sizeof(parent), tokens.data(), tokens.size_bytes());
-  return hash64({bytes, sizeof(parent) + tokens.size_bytes()});
+namespace {
+
+uint64_t key_of(std::span<const TokenId> tokens) {
+  return hash64(std::as_bytes(tokens));
 }
 
-void PagePool::index(int32_t p, uint64_t parent, std::span<const TokenId> tokens) {
+}  // namespace
+
+void PagePool::index(int32_t p, int32_t parent, std::span<const TokenId> tokens) {
   Page& one = page(p);
-  one.id = next_id_++;
+  int32_t& first = first_after(parent);
+  one.known = true;
   one.parent = parent;
+  one.child = -1;
+  one.older = -1;
+  one.sibling = first;
+  if (first >= 0) page(first).older = p;
+  first = p;
+  one.key = key_of(tokens);
   one.count = static_cast<int32_t>(tokens.size());
   std::ranges::copy(tokens, one.tokens.begin());
-  if (one.count == kPage) full_.try_emplace(key_of(parent, tokens), p);
-  children_[parent].push_back(p);
 }
 
+// Those that follow it cannot be found any more: what they hold depends on all tokens before.
 void PagePool::forget(int32_t p) {
   Page& one = page(p);
-  if (one.count == kPage) {
-    const auto at = full_.find(key_of(one.parent, one.tokens));
-    if (at != full_.end() && at->second == p) full_.erase(at);
+  for (int32_t c = one.child; c >= 0; c = page(c).sibling) page(c).parent = kOrphan;
+  one.child = -1;
+  if (one.parent != kOrphan) {
+    (one.older >= 0 ? page(one.older).sibling : first_after(one.parent)) = one.sibling;
+    if (one.sibling >= 0) page(one.sibling).older = one.older;
   }
-  const auto siblings = children_.find(one.parent);
-  std::erase(siblings->second, p);
-  if (siblings->second.empty()) children_.erase(siblings);
-  one.id = one.parent = 0;
+  one.parent = kOrphan;
+  one.known = false;
 }
 
 // The full page of these tokens behind `parent`, or -1.
-int32_t PagePool::find(uint64_t parent, std::span<const TokenId> tokens) {
-  const auto at = full_.find(key_of(parent, tokens));
-  if (at == full_.end()) return -1;
-  const Page& one = page(at->second);
-  return one.parent == parent && std::ranges::equal(one.tokens, tokens) ? at->second : -1;
+int32_t PagePool::find(int32_t parent, std::span<const TokenId> tokens) {
+  const uint64_t key = key_of(tokens);
+  for (int32_t p = first_after(parent); p >= 0; p = page(p).sibling) {
+    const Page& one = page(p);
+    if (one.count == kPage && one.key == key && std::ranges::equal(one.tokens, tokens)) return p;
+  }
+  return -1;
 }
 
 // The page behind `parent` that begins with most of these tokens, and how many they are.
-int32_t PagePool::find_part(uint64_t parent, std::span<const TokenId> tokens, int64_t& count) {
+int32_t PagePool::find_part(int32_t parent, std::span<const TokenId> tokens, int64_t& count) {
   int32_t best = -1;
   count = 0;
-  const auto siblings = children_.find(parent);
-  if (siblings == children_.end()) return best;
-  for (const int32_t p : siblings->second) {
+  for (int32_t p = first_after(parent); p >= 0; p = page(p).sibling) {
     const std::span<const TokenId> own(page(p).tokens.data(), static_cast<size_t>(page(p).count));
     const int64_t same = std::ranges::mismatch(own, tokens).in1 - own.begin();
     if (same <= count) continue;
@@ -116,7 +120,7 @@ bool PagePool::write(int64_t sequence, int64_t from, int64_t to, std::vector<Cop
   for (int64_t i = from / kPage; i < pages_of(to); ++i) {
     int32_t& mine = s.table[static_cast<size_t>(i)];
     const bool has = i < s.used;
-    if (has && page(mine).owners == 1 && page(mine).id == 0) continue;
+    if (has && page(mine).owners == 1 && !page(mine).known) continue;
     const int32_t before = mine;
     // Given back first: where there is no other page, it is taken again, with what it holds.
     if (has) disown(before);
@@ -135,18 +139,17 @@ bool PagePool::write(int64_t sequence, int64_t from, int64_t to, std::vector<Cop
 
 void PagePool::read(int64_t sequence, std::span<const TokenId> tokens) {
   State& s = state(sequence);
-  const size_t full = tokens.size() / kPage;
-  for (size_t i = s.chain.size(); i < full; ++i) {
+  const auto full = static_cast<int64_t>(tokens.size()) / kPage;
+  for (; s.full < full; ++s.full) {
+    const auto i = static_cast<size_t>(s.full);
     const std::span<const TokenId> these = tokens.subspan(i * kPage, kPage);
-    const uint64_t parent = parent_of(s);
     int32_t& mine = s.table[i];
-    const int32_t known = find(parent, these);
-    if (known < 0) {
-      index(mine, parent, these);
-    } else if (known != mine) {  // another sequence read the same: one page is enough
-      own_instead(mine, known);
+    const int32_t other = find(parent_of(s), these);
+    if (other < 0) {
+      index(mine, parent_of(s), these);
+    } else if (other != mine) {  // another sequence read the same: one page is enough
+      own_instead(mine, other);
     }
-    s.chain.push_back(page(mine).id);
   }
 }
 
@@ -160,18 +163,18 @@ void PagePool::rewind(int64_t sequence, int64_t position) {
   State& s = state(sequence);
   const int64_t kept = pages_of(position);
   while (s.used > kept) disown(s.table[static_cast<size_t>(--s.used)]);
-  s.chain.resize(std::min(s.chain.size(), static_cast<size_t>(position / kPage)));
+  s.full = std::min(s.full, position / kPage);
 }
 
 void PagePool::publish(int64_t sequence, std::span<const TokenId> tokens) {
   State& s = state(sequence);
   read(sequence, tokens);
-  const auto rest = tokens.subspan(s.chain.size() * kPage);
+  const auto rest = tokens.subspan(static_cast<size_t>(s.full * kPage));
   if (rest.empty()) return;
-  const int32_t mine = s.table[s.chain.size()];
+  const int32_t mine = s.table[static_cast<size_t>(s.full)];
   int64_t known = 0;
   find_part(parent_of(s), rest, known);
-  const bool alone = page(mine).id == 0 && page(mine).owners == 1;
+  const bool alone = !page(mine).known && page(mine).owners == 1;
   if (alone && known < static_cast<int64_t>(rest.size())) index(mine, parent_of(s), rest);
 }
 
@@ -191,7 +194,7 @@ int64_t PagePool::adopt(int64_t sequence, std::span<const TokenId> tokens) {
     const int32_t p = find(parent_of(s), tokens.subspan(at, kPage));
     if (p < 0) break;
     add(p);
-    s.chain.push_back(page(p).id);
+    ++s.full;
     at += kPage;
   }
   int64_t part = 0;
@@ -207,7 +210,7 @@ void PagePool::share(int64_t from, int64_t to) {
   State& s = state(to);
   std::ranges::copy(source.table.first(static_cast<size_t>(source.used)), s.table.begin());
   s.used = source.used;
-  s.chain = source.chain;
+  s.full = source.full;
   for (int64_t i = 0; i < s.used; ++i) own(s.table[static_cast<size_t>(i)]);
 }
 

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "loom/generation.hpp"
@@ -59,22 +58,32 @@ class PagePool {
 
  private:
   using Tokens = std::array<TokenId, kPage>;
+  static constexpr int32_t kRoot = -1, kOrphan = -2;
   struct Page {
     int32_t owners = 0;              // sequences that have it
     int32_t before = -1, next = -1;  // in the order of use, where owners is 0
-    uint64_t id = 0, parent = 0;     // where it can be found; ids are never given twice
-    int32_t count = 0;               // of tokens
+    // Where it can be found: its place in the list of those that follow a page (kRoot: none), and
+    // the first of those that follow it. kOrphan: the page before is gone, and nobody finds it.
+    bool known = false;
+    int32_t parent = kOrphan, child = -1, sibling = -1, older = -1;
+    uint64_t key = 0;   // of the tokens
+    int32_t count = 0;  // of them
     Tokens tokens{};
   };
   struct State {
     std::span<int32_t> table;
     int64_t used = 0;
     int64_t booked = 0;
-    std::vector<uint64_t> chain;  // ids of the full pages that it begins with
+    int64_t full = 0;  // pages that it begins with, and that can be found as a prefix
   };
   Page& page(int32_t p) { return pages_[static_cast<size_t>(p)]; }
   State& state(int64_t s) { return states_[static_cast<size_t>(s)]; }
-  uint64_t parent_of(const State& s) const { return s.chain.empty() ? kRoot : s.chain.back(); }
+  static int32_t parent_of(const State& s) {
+    return s.full == 0 ? kRoot : s.table[static_cast<size_t>(s.full) - 1];
+  }
+  int32_t& first_after(int32_t parent) {
+    return parent == kRoot ? root_child_ : page(parent).child;
+  }
   void link(int32_t p, bool first);
   void unlink(int32_t p);
   void own(int32_t p);
@@ -82,18 +91,14 @@ class PagePool {
   void own_instead(int32_t& mine, int32_t other);
   int32_t take();
   void forget(int32_t p);
-  void index(int32_t p, uint64_t parent, std::span<const TokenId> tokens);
-  int32_t find(uint64_t parent, std::span<const TokenId> tokens);
-  int32_t find_part(uint64_t parent, std::span<const TokenId> tokens, int64_t& count);
-  static uint64_t key_of(uint64_t parent, std::span<const TokenId> tokens);
+  void index(int32_t p, int32_t parent, std::span<const TokenId> tokens);
+  int32_t find(int32_t parent, std::span<const TokenId> tokens);
+  int32_t find_part(int32_t parent, std::span<const TokenId> tokens, int64_t& count);
 
-  static constexpr uint64_t kRoot = 1;
   std::vector<Page> pages_;
   std::vector<State> states_;
   int32_t first_ = -1, last_ = -1;  // without owners: taken from the front
-  uint64_t next_id_ = kRoot + 1;
-  std::unordered_map<uint64_t, int32_t> full_;                   // by key_of
-  std::unordered_map<uint64_t, std::vector<int32_t>> children_;  // by parent
+  int32_t root_child_ = -1;
   int64_t found_ = 0, evicted_ = 0;
 };
 
