@@ -28,7 +28,7 @@ struct ProtoField {
 // The fields of one message, in file order. `file` and `message` outlive the reader.
 class ProtoReader {
  public:
-  static constexpr int kMaxDepth = 100;  // as in protobuf itself
+  static constexpr int kMaxDepth = 100;                    // as in protobuf itself
   static constexpr uint64_t kMaxText = uint64_t{1} << 20;  // bytes of one string
 
   // The whole file as a message called `message` in Errors.
