@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
       add_train(app),
       add_eval(app),
       add_predict(app),
+      add_onnx(app),
       add_perplexity(app),
       add_info(app),
       add_tokenize(app),

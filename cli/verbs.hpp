@@ -27,6 +27,7 @@ Verb add_new(Command app);
 Verb add_train(Command app);
 Verb add_eval(Command app);
 Verb add_predict(Command app);
+Verb add_onnx(Command app);
 Verb add_convert(Command app);
 Verb add_diff(Command app);
 Verb add_quantize(Command app);

@@ -17,6 +17,7 @@
 #include "loom/engine.hpp"          // IWYU pragma: export
 #include "loom/ensemble.hpp"        // IWYU pragma: export
 #include "loom/evaluation.hpp"      // IWYU pragma: export
+#include "loom/evaluator.hpp"       // IWYU pragma: export
 #include "loom/evolve.hpp"          // IWYU pragma: export
 #include "loom/files.hpp"           // IWYU pragma: export
 #include "loom/generation.hpp"      // IWYU pragma: export

@@ -131,6 +131,9 @@ struct NamedTensor {
   Tensor tensor;
 };
 #ifndef LOOM_MINIMAL
+// An array of .npy, .idx, or, by its name, of .npz and .safetensors, in the type that it has there
+// (truths: uint8). Errors: those of reading, not_found.
+LOOM_API Result<Tensor> load_array(const std::string& path, const std::string& name = {});
 // Writes arrays as .npz, which NumPy reads. Errors: invalid_argument (another ending, bfloat16),
 // io_error.
 LOOM_API Status save_arrays(const std::string& path, const std::vector<NamedTensor>& arrays);

@@ -1,4 +1,8 @@
 // Arrays as files.
+#include <algorithm>
+#include <cstring>
+
+#include "io/array_file.hpp"
 #include "io/npy_write.hpp"
 #include "loom/tensor.hpp"
 
@@ -22,7 +26,38 @@ core::ElementType element_type(DType dtype) {
   }
 }
 
+DType plain_dtype(core::ElementType type) {
+  using enum core::ElementType;
+  switch (type) {
+    case f64: return DType::float64;
+    case f16: return DType::float16;
+    case bf16: return DType::bfloat16;
+    case i64: return DType::int64;
+    case i32: return DType::int32;
+    case i16: return DType::int16;
+    case i8: return DType::int8;
+    case u64: return DType::uint64;
+    case u32: return DType::uint32;
+    case u16: return DType::uint16;
+    case boolean:
+    case u8: return DType::uint8;
+    default: return DType::float32;
+  }
+}
+
 }  // namespace
+
+Result<Tensor> load_array(const std::string& path, const std::string& name) {
+  LOOM_ASSIGN(core::ArrayFile file, core::ArrayFile::open(path));
+  LOOM_ASSIGN(const core::ArrayView view, file.find(name));
+  auto bytes = std::make_shared<std::vector<std::byte>>(view.data.begin(), view.data.end());
+  const size_t each = core::element_bytes(view.type);
+  for (size_t i = 0; view.big_endian && i + each <= bytes->size(); i += each)
+    std::reverse(bytes->begin() + static_cast<std::ptrdiff_t>(i),
+                 bytes->begin() + static_cast<std::ptrdiff_t>(i + each));
+  const std::byte* at = bytes->data();
+  return Tensor::borrow(at, plain_dtype(view.type), view.shape, {}, std::move(bytes));
+}
 
 Status save_arrays(const std::string& path, const std::vector<NamedTensor>& arrays) {
   if (!path.ends_with(".npz"))

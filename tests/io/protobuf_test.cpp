@@ -134,7 +134,7 @@ TEST(Protobuf, StopsAtItsDepth) {
   const auto field = reader.next();
   ASSERT_TRUE(field.ok());
   expect_error(reader.enter(*field, "N"), Code::bad_file,
-               "f: at byte 30: N.N: nested deeper than 16 messages");
+               "f: at byte 235: N.N: nested deeper than 100 messages");
 }
 
 TEST(Protobuf, ReadsPackedAndSingleValuesAlike) {

@@ -117,10 +117,10 @@ enum class OnnxKind : uint8_t { tensor, sequence, optional };
 
 struct OnnxValue {
   std::string name;
-  OnnxKind kind = OnnxKind::tensor;
   OnnxType type = OnnxType::f32;
   bool has_shape = false;
   std::vector<OnnxDim> shape;
+  OnnxKind kind = OnnxKind::tensor;
 };
 
 struct OnnxGraph {
