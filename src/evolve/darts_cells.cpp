@@ -281,7 +281,9 @@ Result<BranchChoice> choose_branches(const GridGenome& mixed,
       for (size_t k = 0; k < count; ++k) {
         BranchChoice& one = next.emplace_back(begun);
         one.branches.push_back(k);
-        one.parameters += sizes[k];
+        // What is disabled has its parameters inside of a mixture, and none where it stands alone.
+        const bool nothing = mixed.cells[cells[i].cell].layer.children[k].disabled;
+        one.parameters += nothing ? 0 : sizes[k];
         one.score += std::log(std::max(weights[i][k], 1e-300));
       }
     }

@@ -468,7 +468,13 @@ TEST(DartsCells, OfEveryKindGiveNetworksThatFitAndKeepTheCellItselfFirst) {
       for (size_t k = 0; k < cells[c].branches.size(); ++k) {
         BranchChoice one = own;
         one.branches[c] = k;
-        EXPECT_TRUE(decided(mixed, one).finalized(2).ok()) << cells[c].branches[k];
+        const auto alone = decided(mixed, one).finalized(2);
+        ASSERT_TRUE(alone.ok()) << cells[c].branches[k];
+        std::vector<std::vector<double>> this_one = first;
+        this_one[c].assign(cells[c].branches.size(), 0.01);
+        this_one[c][k] = 0.9;
+        EXPECT_EQ(choose_branches(mixed, this_one, 0)->parameters, alone->param_count())
+            << cells[c].branches[k];
       }
     }
   }
