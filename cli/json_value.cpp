@@ -14,6 +14,7 @@ struct JsonCopy {
     } else if (from.is_number_integer()) {
       value.integer_ = from.get<int64_t>();
     }
+    if (from.is_number()) value.number_ = from.get<double>();
     value.is_array_ = from.is_array();
     if (from.is_array())
       for (const nlohmann::json& element : from) value.elements_.push_back(of(element));

@@ -27,6 +27,7 @@ class JsonValue {
   // "" and nothing where it is of another kind.
   const std::string& text() const { return text_; }
   std::optional<int64_t> integer() const { return integer_; }
+  std::optional<double> number() const { return number_; }  // whole or not
   bool is_array() const { return is_array_; }
 
   // find(name)->text(), or "".
@@ -36,6 +37,7 @@ class JsonValue {
   friend struct JsonCopy;
   std::string text_;
   std::optional<int64_t> integer_;
+  std::optional<double> number_;
   bool is_array_ = false;
   std::vector<JsonValue> elements_;
   std::vector<std::pair<std::string, JsonValue>> members_;

@@ -30,6 +30,7 @@ int run(int argc, char** argv) {
       add_rm(app),
       add_new(app),
       add_train(app),
+      add_search(app),
       add_eval(app),
       add_predict(app),
       add_onnx(app),

@@ -413,7 +413,7 @@ Result<TrainerOptions> TrainFlags::options() const {
 }
 
 Result<Network> TrainFlags::open(const Engine& on) const {
-  LoadOptions load{.seed = seed, .engine = on};
+  LoadOptions load{.seed = seed, .for_training = true, .engine = on};
   if (!dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(dtype));
   }

@@ -25,6 +25,7 @@ Verb add_embed(Command app);
 Verb add_rerank(Command app);
 Verb add_new(Command app);
 Verb add_train(Command app);
+Verb add_search(Command app);
 Verb add_eval(Command app);
 Verb add_predict(Command app);
 Verb add_onnx(Command app);

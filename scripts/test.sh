@@ -157,6 +157,7 @@ checks_with_build() {
   check "jinja2 beside chat templates" tests/outside/template_check.sh "$preset"
   check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
   check "absorbed models" tests/outside/absorb_check.sh "$preset"
+  check "trained beside PyTorch" tests/outside/torch_networks_check.sh "$preset"
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
   check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
   check "wasm" scripts/wasm_test.sh

@@ -81,6 +81,9 @@ struct LoadOptions {
   std::optional<DType> dtype{};  // of the matrices; unset: as the file has them
   uint64_t seed = 1;             // of weights that the file does not have
   std::string weights{};         // a file of weights for a file that describes a network
+  // Batch norms of an ONNX file stay layers, which are trained with the statistics of batches; else
+  // they go into the weights before them, which predicts faster.
+  bool for_training = false;
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an error
   std::optional<Engine> engine{};  // unset: Engine::shared()
   // Parameters read and in all; false stops with Code::cancelled.

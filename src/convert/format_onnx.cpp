@@ -31,8 +31,10 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
 
 Result<OpenedModel> open_onnx(const Found& file) {
   const FileRef& path = file.path;
-  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = file.options.open_extent,
-                                                         .take_normalization = true}));
+  LOOM_ASSIGN(ImportedNetwork imported,
+              load_onnx(path, {.open_extent = file.options.open_extent,
+                               .take_normalization = true,
+                               .for_training = file.options.for_training}));
   OpenedModel model;
   model.format = "ONNX";
   model.notes = std::move(imported.notes);

@@ -8,9 +8,10 @@
 namespace loom::core {
 namespace {
 
-enum { kShape };
+enum { kShape, kTrained };
 constexpr FieldDesc kFields[] = {
     {"shape", FieldType::list, 1, 1, 1 << 24, "", "its extents"},
+    {"trained", FieldType::boolean, 1, 0, 1, "", "training changes them; 0: they stay as they are"},
 };
 
 Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape>) {
@@ -26,7 +27,7 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape>) {
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   int64_t count = 1;
   for (const int64_t extent : c.list(kShape)) count *= extent;
-  out.push_back({"value", Shape{count}, Init::normal1});
+  out.push_back({"value", Shape{count}, Init::normal1, c.flag(kTrained)});
 }
 
 Result<Tensor> forward(ForwardCall& call) {

@@ -650,9 +650,10 @@ class Constant(Layer):
     """Values stored with the weights; it reads nothing. Without a batch: broadcast by its reader."""
 
     shape: Axes = (1,)
+    trained: bool = True
 
     TYPE = "Constant"
-    _NAMES = {"shape": "shape"}
+    _NAMES = {"shape": "shape", "trained": "trained"}
 
 
 @dataclass(frozen=True)

@@ -76,14 +76,15 @@ Result<std::vector<int64_t>> GraphImport::list(const OnnxNode& n, size_t i,
   return c->integers();
 }
 
-Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const Constant& c) {
+Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const Constant& c,
+                                                        bool trained) {
   if (c.count() > left_)
     return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
   left_ -= c.count();
   if (c.dims.size() > static_cast<size_t>(Shape::kMaxRank) || c.count() < 1)
     return refuse(n, cat("a constant of ", c.dims.size(), " axes and ", c.count(), " values"));
   const std::vector<int64_t> dims = c.dims.empty() ? std::vector<int64_t>{1} : c.dims;
-  LOOM_ASSIGN(Value made, emit(n, LayerKind::constant, {{"shape", dims}}, {},
+  LOOM_ASSIGN(Value made, emit(n, LayerKind::constant, {{"shape", dims}, {"trained", trained}}, {},
                                {{"value", Shape{c.count()}, shared(c.floats())}}));
   made.scalar = c.dims.empty();
   return made;
@@ -101,7 +102,8 @@ Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
   }
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (!is_float(c->type)) return refuse(n, "computes with whole numbers beside computed values");
-  return constant_stream(n, *c);
+  // Numbers of a formula and what the graph computes itself are no weights.
+  return constant_stream(n, *c, v->tensor != nullptr && c->count() > 1);
 }
 
 Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,

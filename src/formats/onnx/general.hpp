@@ -82,7 +82,8 @@ class GraphImport {
                                     std::vector<int64_t> otherwise);
   // Input i as a stream: a constant becomes a node.
   Result<Value> stream(const OnnxNode& n, size_t i);
-  Result<Value> constant_stream(const OnnxNode& n, const Constant& c);
+  // trained: it is a weight.
+  Result<Value> constant_stream(const OnnxNode& n, const Constant& c, bool trained = false);
   Result<Value> emit(const OnnxNode& n, LayerKind kind, const std::vector<Field>& fields,
                      const std::vector<Value>& inputs, std::vector<ItemParam> params = {});
   Status define(const OnnxNode& n, Value value, size_t output = 0);

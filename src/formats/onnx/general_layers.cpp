@@ -148,8 +148,8 @@ Result<GraphImport::Value> GraphImport::per_channel(const OnnxNode& n, const Val
   }
   std::vector<int64_t> dims(static_cast<size_t>(x.shape.rank() - 1), 1);
   dims[0] = channels;
-  LOOM_ASSIGN(const Value a, constant_stream(n, Constant{dims, OnnxType::f32, scale}));
-  LOOM_ASSIGN(const Value b, constant_stream(n, Constant{dims, OnnxType::f32, shift}));
+  LOOM_ASSIGN(const Value a, constant_stream(n, Constant{dims, OnnxType::f32, scale}, true));
+  LOOM_ASSIGN(const Value b, constant_stream(n, Constant{dims, OnnxType::f32, shift}, true));
   LOOM_ASSIGN(const Value scaled, binary(n, "mul", x, a));
   return binary(n, "add", scaled, b);
 }
@@ -169,6 +169,19 @@ Status GraphImport::batch_norm_node(const OnnxNode& n) {
     if (c->dims != std::vector<int64_t>{x.shape[1]})
       return refuse(n, cat("input ", i, " is not one value per channel"));
     p.push_back(c->floats());
+  }
+  if (options_.for_training) {
+    const Shape each{x.shape[1]};
+    std::vector<ItemParam> params = {{"gamma", each, shared(p[0])},
+                                     {"beta", each, shared(p[1])},
+                                     {"running_mean", each, shared(p[2])},
+                                     {"running_var", each, shared(p[3])}};
+    // ONNX weighs the running value, the layer the batch.
+    const double momentum = 1 - attribute_real(n, "momentum", 0.9f);
+    LOOM_ASSIGN(Value y, emit(n, LayerKind::batch_norm,
+                              {{"channels", x.shape[1]}, {"eps", eps}, {"momentum", momentum}}, {x},
+                              std::move(params)));
+    return define(n, std::move(y));
   }
   std::vector<double> scale, shift;
   for (size_t i = 0; i < p[0].size(); ++i) {

@@ -70,6 +70,11 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
   }
+  const auto normed = [](const OnnxNode& n) { return n.op == "BatchNormalization"; };
+  if (options.for_training && std::ranges::any_of(model.graph.nodes, normed)) {
+    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    if (all.ok()) return all;
+  }
   Result<ImportedNetwork> made = import_by<Lowering>(model, where, options);
   if (made.ok() || made.error().code != Code::unsupported) return made;
   // Patterns know what newer exporters write; what is wrong with an older file the nodes say.

@@ -43,6 +43,9 @@ struct OnnxImportOptions {
   // A shift and a scale of the input, before anything else reads it, become
   // ImportedNetwork::normalization instead of layers. The caller then applies it.
   bool take_normalization = false;
+  // Batch norms stay layers, which training takes statistics for, and do not go into the weights of
+  // the layers before them; as far as a graph of nodes reads the file.
+  bool for_training = false;
 };
 
 // `model` may be of any opset from 17 on.

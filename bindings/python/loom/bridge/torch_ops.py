@@ -408,6 +408,11 @@ def _(g: Graph, x: Any, dim: int, half_to_float: Any = None) -> str:
     return g.op("LogSoftmax", x, axis=int(dim))
 
 
+def _untrained(g: Graph, values: Any) -> str:
+    """Numbers that are no weights, as a mask: only initializers are trained."""
+    return g.op("Identity", g.plan.constant(values, parameter=False))
+
+
 @rule("aten.scaled_dot_product_attention.default")
 def _(
     g: Graph,
@@ -430,9 +435,9 @@ def _(
     scores = g.op("Mul", g.op("MatMul", q, turned), g.number(factor))
     if causal:
         low = np.triu(np.full((g.fixed(q, -2), g.fixed(k, -2)), -1e30), 1)
-        scores = g.op("Add", scores, g.plan.constant(low, parameter=False))
+        scores = g.op("Add", scores, _untrained(g, low))
     if mask is not None:
         given = g.array(mask)
         values = np.where(given, 0.0, -1e30) if given.dtype == bool else np.maximum(given, -1e30)
-        scores = g.op("Add", scores, g.plan.constant(values, parameter=False))
+        scores = g.op("Add", scores, _untrained(g, values))
     return g.op("MatMul", g.op("Softmax", scores, axis=-1), v)

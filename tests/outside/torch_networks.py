@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Networks of PyTorch opened, compared and trained beside PyTorch.
+
+  torch_networks.py LOOM [--onnx] [WORD ...]      those whose name has one of the words
+
+Each network has its published size and random weights. It is written as ONNX with an open batch, by
+the bridge of loom.absorb, or with --onnx by torch.onnx. `loom predict` has to agree with the module
+in eval mode within 1e-4 of its largest output, and one epoch of `loom train` with one of PyTorch on
+the same batches, from the same weights, in train mode (dropout has the rate 0: its masks are no two
+programs' matter): the loss of every batch within 1e-3 of max(1, loss). SGD with momentum, eight
+batches. The last line counts.
+"""
+
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import loom
+import loom.bridge
+import torch_zoo
+
+warnings.simplefilter("ignore")
+logging.disable(logging.WARNING)
+BATCH, BATCHES, BOUND = 4, 8, 1e-3
+FORM = "{:<20} {:>11} {:>10} {:>10} {:>16}  {}"
+
+
+class Refused(Exception):
+    pass
+
+
+def run(program, *arguments):
+    ran = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    if ran.returncode != 0:
+        raise Refused(ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else "died")
+    return ran.stdout
+
+
+def export(case, folder):
+    path = folder / "net.onnx"
+    batch = torch.export.Dim("batch", min=2, max=64)
+    torch.onnx.export(case.module.eval(), (case.inputs[:BATCH],), str(path), dynamo=True,
+                      dynamic_shapes=({0: batch},), optimize=False, verbose=False,
+                      external_data=False, input_names=["x"], output_names=["y"])
+    return path
+
+
+def absorb(case, folder):
+    """The ONNX file that loom.absorb reads what it made from; its batch norms are trained."""
+    path = folder / "net.onnx"
+    plan = loom.absorb(case.module.eval(), case.inputs[:BATCH], plan_only=True)
+    if plan.problems:
+        raise Refused("; ".join(map(str, plan.problems)))
+    path.write_bytes(plan.serialize())
+    return path
+
+
+def agreement(program, case, path, folder):
+    """Largest distance over max(1, largest value)."""
+    np.save(folder / "x.npy", case.inputs.numpy())
+    run(program, "predict", path, folder / "x.npy", "-o", folder / "y.npz", "--quiet")
+    got = np.load(folder / "y.npz")["outputs"]
+    with torch.no_grad():
+        want = case.module.eval()(case.inputs).numpy()
+    got = got.reshape(want.shape)
+    return float(np.abs(got - want).max() / max(1.0, np.abs(want).max()))
+
+
+def torch_losses(case):
+    module = case.module.train()
+    step = torch.optim.SGD(module.parameters(), lr=case.rate, momentum=0.9)
+    losses = []
+    for first in range(0, BATCH * BATCHES, BATCH):
+        step.zero_grad()
+        loss = case.loss(module(case.inputs[first:first + BATCH]),
+                         case.targets[first:first + BATCH])
+        loss.backward()
+        step.step()
+        losses.append(float(loss))
+    return losses
+
+
+def loom_losses(program, case, path, folder):
+    np.savez(folder / "data.npz", x=case.inputs.numpy(), y=case.targets.numpy())
+    told = folder / "told.jsonl"
+    run(program, "train", path, folder / "data.npz", "--optimizer", "momentum", "--rate",
+         case.rate, "--schedule", "constant", "--no-shuffle", "--batch", BATCH, "--epochs", 1,
+         "--loss", case.kind, "--telemetry", told, "--quiet", *case.flags)
+    records = [json.loads(line) for line in told.read_text().splitlines()]
+    return [r["value"] for r in records if r.get("name", r.get("tag")) == "loss/batch"]
+
+
+def check(program, case, made_by):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = made_by(case, folder)
+        apart = agreement(program, case, path, folder)
+        ours = loom_losses(program, case, path, folder)
+    theirs = torch_losses(case)
+    if len(ours) != len(theirs):
+        raise Refused(f"{len(ours)} losses were told, {len(theirs)} batches trained")
+    curve = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(ours, theirs))
+    return apart, curve, theirs
+
+
+def main(program, words):
+    made_by = export if "--onnx" in words else absorb
+    words = [w for w in words if w != "--onnx"]
+    torch.set_num_threads(1)
+    passed = failed = 0
+    print(FORM.format("network", "parameters", "predict", "losses", "first -> last", ""))
+    for name, make in torch_zoo.NETWORKS.items():
+        if words and not any(w.lower() in name.lower() for w in words):
+            continue
+        torch.manual_seed(1)
+        case = make(BATCH * BATCHES)
+        count = sum(p.numel() for p in case.module.parameters())
+        try:
+            apart, curve, losses = check(program, case, made_by)
+        except Refused as error:
+            failed += 1
+            print(FORM.format(name, count, "", "", "", error), flush=True)
+            continue
+        good = apart <= 1e-4 and curve <= BOUND
+        passed, failed = passed + good, failed + (not good)
+        print(FORM.format(name, count, f"{apart:.1e}", f"{curve:.1e}",
+                          f"{losses[0]:.3f} -> {losses[-1]:.3f}", "" if good else "FAILED"),
+              flush=True)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

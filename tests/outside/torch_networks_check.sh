@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Networks that are defined in PyTorch, opened, compared and trained beside it (torch_networks.py). The last line
+# counts. PyTorch is large, so it is used where LOOM_TORCH_PYTHON names a Python that has it, or python3 does;
+# else it is skipped.
+#   tests/outside/torch_networks_check.sh [PRESET] [--onnx] [WORD ...]    with words: networks whose names have one
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+preset="${1:-dev}"
+shift || true
+python="${LOOM_TORCH_PYTHON:-python3}"
+"$python" -c 'import torch, numpy' 2> /dev/null || {
+  say "skipped: $python has no PyTorch; LOOM_TORCH_PYTHON names one that has"
+  printf '0 passed, 0 failed, 1 skipped\n'
+  exit 0
+}
+library="$LOOM_ROOT/build/$preset/libloom.so"
+[[ -f "$library" ]] || die "$library is not there; build it with LOOM_INSTALL=ON"
+PYTHONPATH="bindings/python" LOOM_LIBRARY="$library" exec "$python" tests/outside/torch_networks.py \
+  "build/$preset/cli/loom" "$@"
