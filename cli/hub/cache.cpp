@@ -288,7 +288,7 @@ Result<FileLock> FileLock::try_take(const std::string& path, bool shared) {
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
   FileLock lock;
-  lock.descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  lock.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock.descriptor_ < 0)
     return Error{Code::io_error, fmt::format("cannot be made: {}", std::strerror(errno)), path, -1};
   if (flock(lock.descriptor_, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return lock;

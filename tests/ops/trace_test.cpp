@@ -37,7 +37,8 @@ TEST(Trace, NoProgramIsMadeOfOneWhoseNamesRanOut) {
   Trace trace(DType::f32, false, 64);
   trace.fresh(Shape{1024});
   ThreadPool pool(1);
-  const Result<Program> program = Program::compile(std::move(trace), {}, cpu_ops(best_isa()), pool);
+  const Result<core::Program> program =
+      core::Program::compile(std::move(trace), {}, cpu_ops(best_isa()), pool);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, Code::out_of_memory);
 }

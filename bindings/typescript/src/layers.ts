@@ -177,8 +177,8 @@ export function MatMul(options: { transposeA?: boolean; transposeB?: boolean } =
 }
 
 /** Values stored with the weights; it reads nothing. Without a batch: broadcast by its reader. */
-export function Constant(options: { shape?: Axes } = {}): Layer {
-  return layer("Constant", { shape: options.shape });
+export function Constant(options: { shape?: Axes; trained?: boolean } = {}): Layer {
+  return layer("Constant", { shape: options.shape, trained: options.trained });
 }
 
 /** Another input of the network, by name: a node that reads any value of the batch. */
