@@ -109,10 +109,11 @@ TEST(MemoryHistories, RefuseTimesThatCannotBe) {
 TEST(MemoryJson, HasAMemberForEachSeriesInMegabytes) {
   MemorySample s = sample("loaded", 100, 50, 300);
   s.seconds = 0.5;
-  EXPECT_EQ(memory_json("load", {s}),
-            R"({"session":"load","samples":[{"elapsed_sec":0.5,"label":"loaded",)"
-            R"("host_weights_mb":100,"host_sessions_mb":0,"host_training_mb":0,"mapped_mb":0,)"
-            R"("vram_total_mb":50,"process_rss_mb":300,"process_peak_rss_mb":0}]})");
+  EXPECT_EQ(
+      memory_json("load", {s}),
+      R"({"session":"load","samples":[{"elapsed_sec":0.5,"label":"loaded",)"
+      R"("host_weights_mb":100.0,"host_sessions_mb":0.0,"host_training_mb":0.0,"mapped_mb":0.0,)"
+      R"("vram_total_mb":50.0,"process_rss_mb":300.0,"process_peak_rss_mb":0.0}]})");
 }
 
 }  // namespace

@@ -187,11 +187,12 @@ TEST(Cli, BenchNeedsNoFile) {
       "bench llm --shape tiny --dtype int8 --prefill 5 --decode 3 --reps 2 --threads 1 --profile "
       "--json");
   const JsonValue value = parse(json.out);
-  EXPECT_THAT(keys(value),
-              ElementsAre("shape", "dtype", "activations", "isa", "threads", "reps",
-                          "prefill_tokens", "prefill_tokens_per_s", "prefill_tokens_per_s_max",
-                          "decode_tokens", "decode_tokens_per_s", "decode_tokens_per_s_max",
-                          "weight_bytes", "peak_rss_bytes", "prefill_profile", "decode_profile"));
+  EXPECT_THAT(
+      keys(value),
+      ElementsAre("shape", "dtype", "activations", "isa", "threads", "reps", "prefill_tokens",
+                  "prefill_tokens_per_s", "prefill_tokens_per_s_max", "decode_tokens",
+                  "decode_tokens_per_s", "decode_tokens_per_s_max", "weight_bytes",
+                  "peak_rss_bytes", "prefill_profile", "decode_profile", "decode_passes_recorded"));
   EXPECT_GT(value.find("decode_tokens_per_s")->as_double("").value(), 0);
   EXPECT_GT(value.find("decode_profile")->elements().size(), 3u);
 }
