@@ -53,7 +53,9 @@ Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 MemoryUse Engine::memory() const {
   MemoryUse use = impl_->books->use();
+#ifndef LOOM_WITHOUT_WEBGPU
   if (impl_->gpu != nullptr) use.device = impl_->gpu->bytes();
+#endif
   return use;
 }
 

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "api/impl.hpp"
 #include "base/text.hpp"
 #include "io/json.hpp"
 #include "io/process_memory.hpp"
+
+#if LOOM_THREADS
+#include <condition_variable>
+#include <thread>
+#endif
 
 namespace loom {
 namespace {
@@ -73,6 +76,7 @@ struct MemoryHistory::Impl {
     every *= 2;
   }
 
+#if LOOM_THREADS
   void watch() {
     std::unique_lock lock(mutex);
     while (!stopped) {
@@ -92,14 +96,18 @@ struct MemoryHistory::Impl {
     if (watcher.joinable()) watcher.join();
   }
 
+  std::condition_variable wake;
+  bool stopped = false;
+  std::thread watcher;
+#else
+  void end() {}
+#endif
+
   Engine engine;
   std::function<double()> clock;
   double every, start = 0;
   std::mutex mutex;
-  std::condition_variable wake;
-  bool stopped = false;
   std::vector<MemorySample> samples;
-  std::thread watcher;
 };
 
 MemoryHistory::MemoryHistory(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

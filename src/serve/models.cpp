@@ -95,16 +95,21 @@ Models::Use Models::use(Slot& slot, bool touch) {
   return Use(slot.service.get(), [this, &slot, touch](Service*) { release(slot, touch); });
 }
 
+// Whoever leaves last decides: what was said last of how long it stays holds for all that used it
+// together. While there are users it stays in any case.
 void Models::release(Slot& slot, bool touch) {
   const std::lock_guard lock(mutex_);
+  slot.touched = slot.touched || touch;
+  if (--slot.users > 0) return;
   const int64_t asked = slot.service->take_keep_alive();
   int64_t keep = asked != Service::kUnsaid ? asked : options_.keep_seconds;
   if (single()) keep = -1;
-  if (touch || asked != Service::kUnsaid) {
+  if (slot.touched || asked != Service::kUnsaid) {
     slot.used = Clock::now();
     slot.expires = keep < 0 ? Clock::time_point::max() : slot.used + std::chrono::seconds(keep);
   }
-  if (--slot.users == 0) changed_.notify_all();
+  slot.touched = false;
+  changed_.notify_all();
 }
 
 void Models::with(const std::string& name, std::function<void(Result<Use>)> then,
@@ -210,7 +215,7 @@ void Models::run() {
     std::erase_if(queue_, [](const Wanted& one) { return one.unwanted && one.unwanted(); });
     if (!queue_.empty() && queue_.front().slot->service == nullptr) {
       load_next(lock);
-    } else if (queue_.empty()) {
+    } else if (queue_.empty() && !stopping_) {  // unload_expired() let go of the lock
       const Clock::time_point next = next_expiry();
       if (next == Clock::time_point::max()) {
         changed_.wait(lock);

@@ -90,6 +90,7 @@ class Models {
     State state = State::unloaded;
     std::unique_ptr<Service> service;
     int64_t users = 0, bytes = 0;
+    bool touched = false;  // one of the users asked for a text, and did not only look
     Clock::time_point used{}, expires = Clock::time_point::max();
   };
   struct Wanted {

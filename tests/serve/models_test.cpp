@@ -152,6 +152,22 @@ TEST_F(SeveralModels, KeepAliveSaysHowLongOneStays) {
   EXPECT_THAT(loaded(), HasSubstr("large.entity "));
 }
 
+// Whoever only looks uses a model too, for a moment.
+TEST_F(SeveralModels, KeepAliveHoldsWhoeverElseLooks) {
+  start();
+  std::atomic<bool> ended = false;
+  std::thread looking([&] {
+    while (!ended) get("/api/ps");
+  });
+  for (int i = 0; i < 30; ++i) {
+    post("/api/generate", R"({"model":"small.gguf","keep_alive":"5m"})");
+    post("/api/generate", R"({"model":"small.gguf","keep_alive":0})");
+    EXPECT_EQ(wait_for(""), "") << i;
+  }
+  ended = true;
+  looking.join();
+}
+
 TEST(KeepAlive, IsReadAsOllamaWritesIt) {
   const std::pair<const char*, int64_t> good[] = {
       {"300", 300}, {"0", 0},         {"-1", -1},      {"\"5m\"", 300}, {"\"1.5h\"", 5400},
