@@ -1,8 +1,14 @@
 // Attention over the KV cache, read as it is stored. Heads that share a kv head run together, so
-// each key and value is loaded once for up to four of them. Scores of 16 positions are one vector
+// each key and value is loaded once for up to kHeadsAtOnce of them. Scores of 16 positions are one vector
 // (keys are stored [position/16][D][16]); chains and sums follow rules 2 and 4 of docs/numerics.md.
 
 constexpr int kScoreBlocks = 4;  // 64 positions at a time
+
+#if LOOM_SIMD_WIDTH == 4 && !defined(__aarch64__)
+constexpr int kHeadsAtOnce = 2;  // 16 registers of 128 bits: more heads spill, and cost code
+#else
+constexpr int kHeadsAtOnce = 4;
+#endif
 
 // Numbers of a cache as they are stored: number d of `wide` side by side (16 positions of keys, or
 // one of values), from lane `i` on. Where kBlocks, each is multiplied by the step of its block of
@@ -210,16 +216,18 @@ void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   }
 }
 
-// Heads [begin, end) of one row, up to four of one kv head at a time.
+// Heads [begin, end) of one row, up to kHeadsAtOnce of one kv head at a time.
 template <class Cell>
 void attend_heads(const AttentionArgs& a, int64_t row, int64_t begin, int64_t end, float* scores) {
   const int64_t shared = a.heads / a.cache.kv_heads;
   for (int64_t h = begin; h < end;) {
     const int64_t group_end = (h / shared + 1) * shared;
     const int64_t limit = group_end < end ? group_end : end;
-    const int64_t n = limit - h < 4 ? limit - h : 4;
-    if (n == 4) attend<4, Cell>(a, row, h, scores);
-    if (n == 3) attend<3, Cell>(a, row, h, scores);
+    const int64_t n = limit - h < kHeadsAtOnce ? limit - h : kHeadsAtOnce;
+    if constexpr (kHeadsAtOnce == 4) {
+      if (n == 4) attend<4, Cell>(a, row, h, scores);
+      if (n == 3) attend<3, Cell>(a, row, h, scores);
+    }
     if (n == 2) attend<2, Cell>(a, row, h, scores);
     if (n == 1) attend<1, Cell>(a, row, h, scores);
     h += n;

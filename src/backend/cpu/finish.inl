@@ -6,10 +6,13 @@
 constexpr int kQ8TileRows = 6, kQ8TileGroups = 2, kQ8FewGroups = 2;
 #elif LOOM_SIMD_WIDTH == 8
 constexpr int kQ8TileRows = 4, kQ8TileGroups = 1, kQ8FewGroups = 1;
-#else
-// ARM64 has 32 registers, which three rows of two groups fill: GCC 12 then spills (counted; no such
-// processor measured it).
+#elif defined(__aarch64__)
+// 32 registers, which three rows of two groups fill: GCC 12 then spills (counted; no such processor
+// measured it).
 constexpr int kQ8TileRows = 2, kQ8TileGroups = 2, kQ8FewGroups = 2;
+#else
+// 16 registers of 128 bits (SSE2, WebAssembly): a second group spills, and costs code.
+constexpr int kQ8TileRows = 2, kQ8TileGroups = 1, kQ8FewGroups = 1;
 #endif
 
 LOOM_INLINE float decode_step(ScaleRule rule, const R16& g, const std::byte* group, int64_t block,
