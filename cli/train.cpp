@@ -176,6 +176,7 @@ FitOptions Training::callbacks() {
   o.on_begin = [this](const std::string& path, int64_t epochs) { on_begin(path, epochs); };
   if (!f_.layer_stats.empty())
     o.on_layer = [this](const LayerStats& s) { layer_stats_ += stats_line(s); };
+  if (told_ && f_.tells_passes()) o.on_pass = [this](const LayerPass& p) { told_->pass(p); };
   if (!f_.rule_stats.empty()) o.on_link = [this](const LinkStats& s) { links_.push_back(s); };
   o.keep = [this](const std::string& path, const Keeper::Save& save) {
     keeper_.save(path, save);
@@ -185,7 +186,8 @@ FitOptions Training::callbacks() {
 }
 
 Status Training::run() {
-  if (told_ && !f_.tensorboard.empty()) told_->picture(p_.network);
+  if (told_ && (!f_.tensorboard.empty() || f_.tells_passes())) told_->picture(p_.network);
+  if (told_) told_->begin_run(f_.network);
   Result<History> history = p_.validation ? trainer_.fit(p_.train, *p_.validation, callbacks())
                                           : trainer_.fit(p_.train, callbacks());
   end_telling();

@@ -146,7 +146,8 @@ void TrainFlags::add_files(Command verb) {
   verb.option("--telemetry", telemetry,
               "Tell losses, metrics and speed while it runs: FILE.jsonl gets a line for each,\n"
               "FILE.prom the last values for Prometheus, http://HOST:PORT/PATH posts of lines,\n"
-              "udp://HOST:PORT a datagram each; several are separated by commas")
+              "udp://HOST:PORT a datagram each, tanhi://HOST:PORT one for each layer that a batch\n"
+              "goes through, for viewers of the grid; several are separated by commas")
       .split_at(',')
       .excludes(parts);
   verb.option("--tensorboard", tensorboard,
@@ -313,14 +314,25 @@ Result<std::optional<Telemetry>> TrainFlags::told() const {
   if (telemetry.empty() && tensorboard.empty()) return std::optional<Telemetry>();
   TelemetryOptions o;
   o.tensorboard = tensorboard;
-  for (const std::string& path : telemetry)
-    (path.starts_with("http://")  ? o.http
-     : path.starts_with("udp://") ? o.udp
-     : path.ends_with(".prom")    ? o.prometheus
-                                  : o.json_lines) =
-        path.starts_with("udp://") ? path.substr(std::string_view("udp://").size()) : path;
+  for (const std::string& path : telemetry) {
+    const size_t scheme = path.find("://");
+    const std::string rest = scheme == std::string::npos ? path : path.substr(scheme + 3);
+    if (path.starts_with("http://"))
+      o.http = path;
+    else if (path.starts_with("udp://"))
+      o.udp = rest;
+    else if (path.starts_with("tanhi://"))
+      o.tanhi = rest;
+    else
+      (path.ends_with(".prom") ? o.prometheus : o.json_lines) = path;
+  }
   LOOM_ASSIGN(Telemetry telling, Telemetry::open(o));
   return std::optional<Telemetry>(std::move(telling));
+}
+
+bool TrainFlags::tells_passes() const {
+  return std::any_of(telemetry.begin(), telemetry.end(),
+                     [](const std::string& path) { return path.starts_with("tanhi://"); });
 }
 
 Status TrainFlags::check_outputs() const {
@@ -328,7 +340,8 @@ Status TrainFlags::check_outputs() const {
   const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
   Outputs outputs;
   for (const std::string& path : telemetry) {
-    if (path.starts_with("http://") || path.starts_with("udp://")) continue;
+    if (path.starts_with("http://") || path.starts_with("udp://") || path.starts_with("tanhi://"))
+      continue;
     const auto same = [&](const std::string& other) {
       return other.find("://") == std::string::npos &&
              other.ends_with(".prom") == path.ends_with(".prom");

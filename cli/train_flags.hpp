@@ -41,6 +41,7 @@ struct TrainFlags {
   FitOptions fitting() const;  // without callbacks
   // Where the run tells how it goes; none where nothing asks for it.
   Result<std::optional<Telemetry>> told() const;
+  bool tells_passes() const;  // of layers, to a viewer
   Result<Network> open(const Engine& engine) const;
   // How samples are read for that network.
   Result<DatasetOptions> reading(const DataFlags& from, const NetworkInfo& info) const;

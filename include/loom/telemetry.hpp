@@ -34,16 +34,20 @@ struct TelemetryOptions {
   // "host:port": a datagram for each line, of at most 1400 bytes; what is longer says "cut". "":
   // none.
   std::string udp{};
+  // "host:port" (17481 where no port is given): a datagram for each layer that a batch goes
+  // through, as viewers of the TANHI protocol read them (docs/telemetry.md), of at most 1400 bytes.
+  // Give picture() first, and pass() as FitOptions::on_pass. "": none.
+  std::string tanhi{};
   // Gets the lines of JSON too, on a thread of its own. An Error ends it, and close() gives it.
   std::function<Status(std::string_view line)> on_line{};
-  int64_t queue = 4096;             // records that may wait; more are dropped
+  int64_t queue = 4096;  // records that may wait (layers' passes: 1024); more are dropped
   std::function<double()> clock{};  // seconds since 1970; unset: that of the system
 };
 
 // Functions may be called from several threads at once.
 class LOOM_API Telemetry {
  public:
-  // Errors: invalid_argument (no sink, queue below 1), those of files.
+  // Errors: invalid_argument (no sink, queue below 1, no such address), those of files.
   static Result<Telemetry> open(const TelemetryOptions& options);
   Telemetry(Telemetry&&) noexcept;
   Telemetry& operator=(Telemetry&&) noexcept;
@@ -55,12 +59,17 @@ class LOOM_API Telemetry {
   Status histogram(std::string_view tag, int64_t step, const Tensor& values);
   // The cells of a network and who reads whom.
   void picture(const Network& network);
+  // A layer that a batch went through: of use to `tanhi` alone, which also gets the begin of a run.
+  void pass(const LayerPass& pass);
+  void begin_run(std::string_view label);
   // An epoch's losses, metrics, rate, gradient norm, dropped updates and speed, by its number.
   void epoch(const Epoch& epoch);
   // A histogram of every parameter, "weights/" before its name.
   Status weights(int64_t step, const Network& network);
 
   int64_t dropped() const;  // records that found the queue full
+  // Layers' passes that found theirs full, of 1024: viewers see them as gaps in `seq`.
+  int64_t passes_dropped() const;
   // Writes what waits, for at most `most`; nothing is taken afterwards. Errors: the first of a
   // sink, which got nothing after it; io_error where a sink did not end in time.
   Status close(std::chrono::milliseconds most = std::chrono::milliseconds(5000));

@@ -252,6 +252,16 @@ struct LayerStats {
   int64_t active = 0, total = 0;  // values beyond 1e-6 from 0, and all
 };
 
+// A layer that a batch just went through, forward or backward. Times are nanoseconds since 1970, by
+// a clock that never steps back during a run; they hold the work of this layer alone.
+struct LayerPass {
+  Coord at;
+  std::string type;       // "Dense"
+  bool backward = false;  // the gradient of its output has come
+  int64_t begin_ns = 0, end_ns = 0;
+  std::vector<int64_t> shape;  // of its output
+};
+
 // How a learning rule sees a layer, on the mean over the batches of an epoch: docs/rules.md.
 struct LinkStats {
   int64_t epoch = 0;
@@ -284,6 +294,9 @@ struct FitOptions {
   // While validation runs, in samples; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> on_validation{};
   std::function<void(const LayerStats&)> on_layer{};  // given to the first fit() of a trainer
+  // In every batch, for every layer; given to the first fit() of a trainer. Called on the thread
+  // that trains, which waits for it.
+  std::function<void(const LayerPass&)> on_pass{};
   // After each epoch, for every layer in front of one with parameters and the last; given to the
   // first fit() of a trainer.
   std::function<void(const LinkStats&)> on_link{};

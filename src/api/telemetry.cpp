@@ -1,5 +1,7 @@
 #include "loom/telemetry.hpp"
 
+#include <atomic>
+
 #include "api/network_impl.hpp"
 #include "base/text.hpp"
 #include "insight/queue.hpp"
@@ -27,6 +29,34 @@ int64_t parameters_of(const Network& network, const Coord& at) {
   return count;
 }
 
+Place place_of(const Coord& at) {
+  return {at.z, at.y, at.x, at.l};
+}
+
+void add_branches(const LayerConfig& layer, std::vector<std::string>& out) {
+  for (const LayerConfig& child : layer.children) out.emplace_back(child.def->name);
+}
+
+PictureCell picture_cell(const Network& network, const GridNode& cell) {
+  PictureCell out;
+  out.at = place_of(cell.at);
+  out.parameters = parameters_of(network, cell.at);
+  bool matrix = false;
+  for (const Param& param : network.params()) {
+    if (!(param.cell == cell.at) || matrix) continue;
+    out.dtype = static_cast<int>(param.tensor.dtype);
+    matrix = param.tensor.shape.rank() > 1;
+  }
+  if (cell.link >= 0)
+    out.links.push_back(place_of(network.cells()[static_cast<size_t>(cell.link)].at));
+  const LayerConfig& layer = cell.node.config;
+  add_branches(layer, out.branches);
+  for (size_t i = 0; i < layer.def->fields.size(); ++i) {
+    if (layer.def->fields[i].name == "combine") out.combine = layer.text(static_cast<int>(i));
+  }
+  return out;
+}
+
 // The cells in the order of computation. A cell reads the one before it, or what its link names.
 std::vector<PictureNode> picture_of(const Network& network) {
   std::vector<PictureNode> nodes{{"input", "Placeholder", {}, {}}};
@@ -42,6 +72,7 @@ std::vector<PictureNode> picture_of(const Network& network) {
       node.inputs.push_back(picture_name(network, static_cast<size_t>(cell.link)));
     node.attributes.emplace_back("parameters", cat(parameters_of(network, cell.at)));
     if (cell.feedback) node.attributes.emplace_back("feedback", "true");
+    node.cell = picture_cell(network, cell);
     nodes.push_back(std::move(node));
   }
   return nodes;
@@ -70,8 +101,9 @@ Result<std::vector<std::unique_ptr<Sink>>> sinks_of(const TelemetryOptions& opti
     sinks.push_back(std::move(sink));
   }
   if (options.on_line) sinks.push_back(line_sink(options.on_line));
-  if (sinks.empty())
-    return invalid("telemetry needs json_lines, tensorboard, prometheus, http, udp or on_line");
+  if (sinks.empty() && options.tanhi.empty())
+    return invalid(
+        "telemetry needs json_lines, tensorboard, prometheus, http, udp, tanhi or on_line");
   if (options.queue < 1) return invalid(cat("queue is ", options.queue, ", must be at least 1"));
   return sinks;
 }
@@ -96,6 +128,9 @@ struct Telemetry::Impl {
 
   std::function<double()> clock;
   core::RecordQueue queue;
+  // Passes of layers come by the thousand: in a queue of their own they crowd nothing out.
+  std::optional<core::RecordQueue> grid;
+  std::atomic<int64_t> passes = 0;  // and begins of runs
 };
 
 Telemetry::Telemetry(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -106,7 +141,14 @@ Telemetry::~Telemetry() = default;
 Result<Telemetry> Telemetry::open(const TelemetryOptions& options) {
   const double now = options.clock ? options.clock() : core::system_seconds();
   LOOM_ASSIGN(auto sinks, core::sinks_of(options, now));
-  return Telemetry(std::make_unique<Impl>(std::move(sinks), options));
+  auto impl = std::make_unique<Impl>(std::move(sinks), options);
+  if (!options.tanhi.empty()) {
+    constexpr size_t kPasses = 1024;
+    std::vector<std::unique_ptr<core::Sink>> viewer(1);
+    LOOM_ASSIGN(viewer[0], core::tanhi_sink(options.tanhi));
+    impl->grid.emplace(std::move(viewer), kPasses);
+  }
+  return Telemetry(std::move(impl));
 }
 
 void Telemetry::scalar(std::string_view tag, int64_t step, double value) {
@@ -131,7 +173,27 @@ void Telemetry::picture(const Network& network) {
   if (!weights.ok()) return;  // a trainer that failed; whoever asks it for weights is told
   core::Record r = impl_->record(core::Record::Kind::picture, "network", 0);
   r.nodes = core::picture_of(**weights);
+  if (impl_->grid) impl_->grid->push(r);
   impl_->queue.push(std::move(r));
+}
+
+void Telemetry::pass(const LayerPass& pass) {
+  if (!impl_->grid) return;
+  core::Record r;  // without a clock's time: it has its own
+  r.kind = core::Record::Kind::pass;
+  r.step = ++impl_->passes;
+  r.pass = {{pass.at.z, pass.at.y, pass.at.x, pass.at.l},
+            pass.type,
+            pass.backward,
+            pass.begin_ns,
+            pass.end_ns,
+            pass.shape};
+  impl_->grid->push(std::move(r));
+}
+
+void Telemetry::begin_run(std::string_view label) {
+  if (!impl_->grid) return;
+  impl_->grid->push(impl_->record(core::Record::Kind::sweep, label, ++impl_->passes));
 }
 
 void Telemetry::epoch(const Epoch& e) {
@@ -157,7 +219,12 @@ int64_t Telemetry::dropped() const {
   return impl_->queue.dropped();
 }
 
+int64_t Telemetry::passes_dropped() const {
+  return impl_->grid ? impl_->grid->dropped() : 0;
+}
+
 Status Telemetry::close(std::chrono::milliseconds most) {
+  if (impl_->grid) LOOM_TRY(impl_->grid->close(most));
   return impl_->queue.close(most);
 }
 

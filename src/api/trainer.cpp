@@ -88,6 +88,7 @@ struct Trainer::Impl {
   core::TrainingRun run;
   bool ahead = false;      // the network lacks the newest weights
   bool last_step = false;  // of an epoch
+  int64_t passed_ns = 0;   // when the layer before ended, or the batch began
   bool computes = false;   // has the engine's turn
   core::Holding held;
 
@@ -115,6 +116,7 @@ struct Trainer::Impl {
                const FitOptions& options);
   Status resume(const FitOptions& options);
   void watch_layers(const FitOptions& options);
+  void tell_pass(const core::LayerEvent& event, const FitOptions& options);
   Status keep(const FitOptions& options, const std::string& path,
               const std::function<Status(const std::string&)>& save);
   Status save(const Epoch& done, const FitOptions& options);
@@ -280,9 +282,32 @@ Status Trainer::Impl::resume(const FitOptions& o) {
   return {};
 }
 
-// Hands what layers give in the last step of each epoch to `on_layer`.
+// Nanoseconds since 1970, by a clock that never steps back.
+int64_t steady_ns() {
+  using std::chrono::duration_cast, std::chrono::nanoseconds;
+  const auto of = [](auto time) {
+    return duration_cast<nanoseconds>(time.time_since_epoch()).count();
+  };
+  static const int64_t between =
+      of(std::chrono::system_clock::now()) - of(std::chrono::steady_clock::now());
+  return of(std::chrono::steady_clock::now()) + between;
+}
+
+void Trainer::Impl::tell_pass(const core::LayerEvent& e, const FitOptions& o) {
+  LayerPass pass{
+      {e.at.z, e.at.y, e.at.x, e.at.l}, std::string(e.kind), e.backward, passed_ns, 0, {}};
+  pass.end_ns = steady_ns();
+  for (int i = 0; i < e.values.shape.rank(); ++i) pass.shape.push_back(e.values.shape[i]);
+  o.on_pass(pass);
+  passed_ns = steady_ns();  // without what the listener took
+}
+
+// Hands every layer's pass to `on_pass`, and what it gives in the last step of each epoch to
+// `on_layer`.
 void Trainer::Impl::watch_layers(const FitOptions& o) {
-  trainer->step().observe([this, on_layer = o.on_layer](const core::LayerEvent& e) {
+  trainer->step().observe([this, o](const core::LayerEvent& e) {
+    if (o.on_pass) tell_pass(e, o);
+    const auto& on_layer = o.on_layer;
     if (!last_step || !on_layer) return;
     const core::LayerStats s = core::layer_stats(e.values);
     on_layer({trainer->progress().epoch + 1,
@@ -310,9 +335,12 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   const Clock::time_point start = Clock::now();
   ahead = true;
   last_step = train.samples <= plan.batch;
+  passed_ns = steady_ns();
   const auto on_step = [&](int64_t done, int64_t steps, double loss) {
     last_step = done + 1 == steps;
-    return !o.on_batch || o.on_batch(done, steps, loss);
+    const bool go_on = !o.on_batch || o.on_batch(done, steps, loss);
+    if (o.on_pass) passed_ns = steady_ns();
+    return go_on;
   };
   Result<core::EpochReport> report = [&] {
     const Turn turn(*this);
@@ -366,9 +394,10 @@ Status Trainer::Impl::begin(const core::Dataset& samples, const core::Dataset& h
                             const FitOptions& o) {
   plan.epochs = o.epochs;
   plan.early_stop = o.early_stop;
-  if (o.on_layer && trainer && !plan.step.observed)
-    return invalid("on_layer must be given to the first fit() of a trainer");
-  if (o.on_layer) plan.step.observed = true;
+  const bool observed = o.on_layer || o.on_pass;
+  if (observed && trainer && !plan.step.observed)
+    return invalid("on_layer and on_pass must be given to the first fit() of a trainer");
+  if (observed) plan.step.observed = true;
   if (o.on_link && trainer && !plan.step.rule.stats)
     return invalid("on_link must be given to the first fit() of a trainer");
   if (o.on_link) plan.step.rule.stats = true;

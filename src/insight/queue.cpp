@@ -49,7 +49,7 @@ struct RecordQueue::State {
   }
 
   void write(const Record& record) {
-    each_sink([&](Sink& sink) { return sink.write(record); });
+    each_sink([&](Sink& sink) { return sink.takes(record.kind) ? sink.write(record) : Status(); });
   }
   void flush() {
     each_sink([](Sink& sink) { return sink.flush(); });

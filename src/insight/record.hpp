@@ -2,7 +2,9 @@
 // are spread, or what a network is made of. Sinks (sink.hpp) write records down.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,21 +24,45 @@ struct Histogram {
 // none where no value is finite.
 Histogram make_histogram(std::span<const float> values, int bins = 30);
 
+// Where a cell is: z, y, x, l.
+using Place = std::array<int64_t, 4>;
+
+// What a cell of the grid is made of, for viewers that draw the grid.
+struct PictureCell {
+  Place at{};
+  int dtype = 0;           // the number of its matrices' type
+  int64_t parameters = 0;  // of the cell and of what it holds
+  std::vector<Place> links;
+  std::string combine;                // of a Parallel
+  std::vector<std::string> branches;  // types of what it holds
+};
+
 // One node of the picture of a network.
 struct PictureNode {
   std::string name, type;
   std::vector<std::string> inputs;  // names of other nodes
   std::vector<std::pair<std::string, std::string>> attributes;
+  std::optional<PictureCell> cell{};  // unset: the input
+};
+
+// A layer that a run just went through.
+struct LayerPassed {
+  Place at{};
+  std::string type;
+  bool backward = false;
+  int64_t begin_ns = 0, end_ns = 0;  // since 1970
+  std::vector<int64_t> shape;        // of its output
 };
 
 struct Record {
-  enum class Kind : uint8_t { scalar, histogram, picture } kind = Kind::scalar;
-  std::string tag;  // "loss/train"
-  int64_t step = 0;
+  enum class Kind : uint8_t { scalar, histogram, picture, pass, sweep } kind = Kind::scalar;
+  std::string tag;   // "loss/train"
+  int64_t step = 0;  // of a pass and a sweep: how many of both were told so far
   double wall = 0;   // seconds since 1970
   double value = 0;  // of a scalar
   Histogram histogram{};
   std::vector<PictureNode> nodes{};  // of a picture
+  LayerPassed pass{};                // of a pass; a sweep, which begins a run, has its tag alone
 };
 
 }  // namespace loom::core

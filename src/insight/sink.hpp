@@ -14,6 +14,10 @@ namespace loom::core {
 class Sink {
  public:
   virtual ~Sink() = default;
+  // Whether records of this kind are its affair. Passes of layers are many: few sinks want them.
+  virtual bool takes(Record::Kind kind) const {
+    return kind != Record::Kind::pass && kind != Record::Kind::sweep;
+  }
   virtual Status write(const Record& record) = 0;
   // What was written can be read by others. Called a few times a second, where nothing waits.
   virtual Status flush() { return {}; }
@@ -44,5 +48,11 @@ Result<std::unique_ptr<Sink>> http_sink(const std::string& url, double seconds =
 // Sends a datagram for each line to "host:port". One of more than 1400 bytes goes without what is
 // in it, as {"wall": .., "step": .., "tag": .., "cut": true}. Nobody has to listen.
 Result<std::unique_ptr<Sink>> udp_sink(const std::string& address);
+// Sends a datagram of the TANHI protocol ("v": "tanhi1") for each pass of a layer to "host[:port]":
+// where the layer is, what it is and links to (of the picture that came before), when it began and
+// ended. Never more than 1400 bytes: what a layer holds is cut first, then its links, each to the
+// protocol's most (32 and 48) anyway.
+Result<std::unique_ptr<Sink>> tanhi_sink(const std::string& address);
+constexpr int kTanhiPort = 17481;
 
 }  // namespace loom::core

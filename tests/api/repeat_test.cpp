@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <random>
+#include <tuple>
 
 #include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
@@ -164,6 +166,36 @@ TEST(Repeat, TheSameBitsOnEveryInstructionSetAndWithEveryNumberOfThreads) {
       ASSERT_EQ(got->weights, want->weights) << isa;
       ASSERT_EQ(got->losses, want->losses) << isa;
     }
+  }
+}
+
+TEST(Repeat, ARunThatIsWatchedHasTheSameBitsAndEveryLayerIsSeenOnceABatchEachWay) {
+  for (int64_t seed = 200; seed < 200 + repeat_cases(); ++seed) {
+    const RepeatCase c = random_case(static_cast<uint64_t>(seed));
+    SCOPED_TRACE(std::to_string(seed) + ": " + c.text + " " + c.network);
+    const Result<Outcome> want = train(c, {.threads = 1}, {});
+    ASSERT_TRUE(want.ok()) << want.error().str();
+    using Side = std::tuple<int64_t, int64_t, int64_t, int64_t, bool>;
+    std::map<Side, int64_t> passes, stats;
+    int64_t last = 0;
+    FitOptions how;
+    how.on_pass = [&](const LayerPass& p) {
+      ++passes[{p.at.z, p.at.y, p.at.x, p.at.l, p.backward}];
+      EXPECT_LE(last, p.begin_ns);
+      EXPECT_LE(p.begin_ns, p.end_ns);
+      EXPECT_FALSE(p.shape.empty());
+      last = p.end_ns;
+    };
+    how.on_layer = [&](const LayerStats& s) {
+      ++stats[{s.at.z, s.at.y, s.at.x, s.at.l, s.backward}];
+    };
+    const Result<Outcome> got = train(c, {.threads = 1}, how);
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    EXPECT_TRUE(*got == *want);
+    ASSERT_FALSE(passes.empty());
+    EXPECT_EQ(passes.size(), stats.size());
+    for (const auto& [side, count] : passes) EXPECT_EQ(count, c.epochs * c.steps);
+    for (const auto& [side, count] : stats) EXPECT_EQ(count, c.epochs);
   }
 }
 

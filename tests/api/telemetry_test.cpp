@@ -105,10 +105,11 @@ TEST(Telemetry, RefusesWhatHasNowhereToGo) {
     TelemetryOptions options;
     const char* says;
   } cases[] = {
-      {{}, "needs json_lines, tensorboard, prometheus, http, udp or on_line"},
+      {{}, "needs json_lines, tensorboard, prometheus, http, udp, tanhi or on_line"},
       {{.json_lines = testing::TempDir() + "x.jsonl", .queue = 0}, "queue is 0"},
       {{.json_lines = "no/such/folder/x.jsonl"}, "cannot write"},
       {{.json_lines = testing::TempDir()}, "this is a folder"},
+      {{.tanhi = "127.0.0.1:x"}, "127.0.0.1:x"},
       {{.tensorboard = "no/such/folder"}, "cannot make the folder"},
   };
   for (const auto& c : cases) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "insight/queue.hpp"
+#include "io/json.hpp"
 #include "io/socket.hpp"
 
 #if LOOM_THREADS && (defined(__unix__) || defined(__APPLE__))
@@ -197,6 +198,114 @@ TEST(UdpSink, WithoutAnyoneWhoListensDoesNotFail) {
   }
   const std::unique_ptr<Sink> sink = udp_sink("127.0.0.1:" + std::to_string(port)).value();
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(sink->write(scalar(i)).ok());
+}
+
+// What a viewer gets, line by line.
+class Viewer {
+ public:
+  std::string address() const { return "127.0.0.1:" + std::to_string(server_.port()); }
+  std::string receive() {
+    char buffer[4096];
+    pollfd one{server_.handle(), POLLIN, 0};
+    if (poll(&one, 1, 5000) != 1) return {};
+    const auto got = ::recv(server_.handle(), buffer, sizeof(buffer), 0);
+    return {buffer, static_cast<size_t>(std::max<ssize_t>(got, 0))};
+  }
+
+ private:
+  Loopback server_{SOCK_DGRAM};
+};
+
+Record picture_of_one(size_t links, size_t branches) {
+  Record r;
+  r.kind = Record::Kind::picture;
+  PictureNode node{"z0_y0_x1_l2_Parallel", "Parallel", {}, {}};
+  node.cell = PictureCell{{0, 0, 1, 2}, 3, 650, {}, "concat", {}};
+  for (size_t i = 0; i < links; ++i) node.cell->links.push_back({0, 0, 0, static_cast<int64_t>(i)});
+  node.cell->branches.assign(branches, "MultiHeadAttention");
+  r.nodes = {{"input", "Placeholder", {}, {}}, node};
+  return r;
+}
+
+Record pass_of_it(int64_t number, bool backward) {
+  Record r;
+  r.kind = Record::Kind::pass;
+  r.step = number;
+  r.pass = {{0, 0, 1, 2}, "Parallel", backward, 1000, 2500, {32, 10}};
+  return r;
+}
+
+TEST(TanhiSink, TellsWhereALayerIsWhatItHoldsAndHowLongItTook) {
+  Viewer viewer;
+  const std::unique_ptr<Sink> sink = tanhi_sink(viewer.address()).value();
+  ASSERT_TRUE(sink->write(picture_of_one(1, 2)).ok());
+  ASSERT_TRUE(sink->write(pass_of_it(7, true)).ok());
+  const std::string line = viewer.receive();
+  EXPECT_EQ(line,
+            R"({"v":"tanhi1","seq":7,"phase":"bwd","idx":0,"z":0,"y":0,"x":1,"l":2,)"
+            R"("layer":"Parallel","dtype":3,"connections":650,"t0_ns":1000,"t1_ns":2500,)"
+            R"("shape":[32,10],"links":[{"z":0,"y":0,"x":0,"l":0}],"combine":"concat","branches":[)"
+            R"({"type":"MultiHeadAttention","slot":0,"remote":false,"tz":0,"ty":0,"tx":1,"tl":2},)"
+            R"({"type":"MultiHeadAttention","slot":1,"remote":false,"tz":0,"ty":0,"tx":1,"tl":2}]})"
+            "\n");
+}
+
+TEST(TanhiSink, KeepsDatagramsToWhatEveryNetworkCarriesAndTheProtocolsMost) {
+  for (const auto& [links, branches] : std::vector<std::pair<size_t, size_t>>{
+           {0, 500}, {500, 0}, {500, 500}, {12, 0}, {0, 12}, {0, 0}}) {
+    Viewer viewer;
+    const std::unique_ptr<Sink> sink = tanhi_sink(viewer.address()).value();
+    ASSERT_TRUE(sink->write(picture_of_one(links, branches)).ok());
+    ASSERT_TRUE(sink->write(pass_of_it(1, false)).ok());
+    const std::string line = viewer.receive();
+    EXPECT_LE(line.size(), 1400U);
+    const JsonValue seen = parse_json(line, "a datagram", {}).value();
+    const JsonValue* all_links = seen.find("links");
+    const JsonValue* all_branches = seen.find("branches");
+    ASSERT_NE(all_links, nullptr);
+    EXPECT_LE(all_links->elements().size(), std::min<size_t>(links, 48));
+    EXPECT_EQ(all_links->elements().size() > 0, links > 0);
+    EXPECT_EQ(all_branches != nullptr, branches > 0);
+    if (all_branches != nullptr) {
+      EXPECT_LE(all_branches->elements().size(), std::min<size_t>(branches, 32));
+    }
+    if (links <= 12 && branches == 0) {
+      EXPECT_EQ(all_links->elements().size(), links);
+    }
+  }
+}
+
+TEST(TanhiSink, LeavesNumbersToOthersAndOthersLeavePassesToIt) {
+  Viewer viewer;
+  const std::unique_ptr<Sink> sink = tanhi_sink(viewer.address()).value();
+  const std::unique_ptr<Sink> lines = line_sink([](std::string_view) { return Status(); });
+  EXPECT_FALSE(sink->takes(Record::Kind::scalar));
+  EXPECT_TRUE(sink->takes(Record::Kind::pass));
+  EXPECT_TRUE(lines->takes(Record::Kind::scalar));
+  EXPECT_FALSE(lines->takes(Record::Kind::pass));
+  EXPECT_FALSE(lines->takes(Record::Kind::sweep));
+  EXPECT_FALSE(tanhi_sink("127.0.0.1:none").ok());
+  EXPECT_TRUE(tanhi_sink("127.0.0.1").ok());
+}
+
+TEST(TanhiSink, BehindAFullQueueDropsAndLeavesGapsInTheCount) {
+  Viewer viewer;
+  std::vector<std::unique_ptr<Sink>> sinks;
+  sinks.push_back(tanhi_sink(viewer.address()).value());
+  RecordQueue queue(std::move(sinks), 4);
+  constexpr int kPasses = 100;
+  for (int i = 1; i <= kPasses; ++i) queue.push(pass_of_it(i, false));
+  const int64_t dropped = queue.dropped();
+  EXPECT_GE(dropped, 1);
+  ASSERT_TRUE(queue.close().ok());
+  int64_t got = 0, last = 0;
+  for (; got + dropped < kPasses; ++got) {
+    const JsonValue seen = parse_json(viewer.receive(), "a datagram", {}).value();
+    const int64_t number = seen.find("seq")->as_int("seq").value();
+    EXPECT_GT(number, last);
+    last = number;
+  }
+  EXPECT_EQ(got + dropped, kPasses);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Attention over the KV cache, read as it is stored. Heads that share a kv head run together, so
-// each key and value is loaded once for up to kHeadsAtOnce of them. Scores of 16 positions are one vector
-// (keys are stored [position/16][D][16]); chains and sums follow rules 2 and 4 of docs/numerics.md.
+// each key and value is loaded once for up to kHeadsAtOnce of them. Scores of 16 positions are one
+// vector (keys are stored [position/16][D][16]); chains and sums follow rules 2 and 4 of
+// docs/numerics.md.
 
 constexpr int kScoreBlocks = 4;  // 64 positions at a time
 

@@ -1,0 +1,138 @@
+// The TANHI protocol: a datagram with one object of JSON and an end of line for each layer that a
+// run goes through, for viewers that light up the grid as it works. `seq` counts what was told, so
+// a gap in it is what found the queue full.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "insight/sink.hpp"
+#include "io/json.hpp"
+#include "io/socket.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr size_t kMostLinks = 48, kMostBranches = 32;
+
+JsonValue whole(int64_t value) {
+  return JsonValue::integer(value);
+}
+
+void add_place(JsonValue& object, const Place& at, std::string_view before = "") {
+  constexpr std::array<std::string_view, 4> kNames = {"z", "y", "x", "l"};
+  for (size_t i = 0; i < kNames.size(); ++i) object.add(cat(before, kNames[i]), whole(at[i]));
+}
+
+// One layer that was passed, with at most so many links and branches.
+std::string pass_line(const Record& record, const PictureCell* cell, size_t index, size_t links,
+                      size_t branches) {
+  const LayerPassed& pass = record.pass;
+  JsonValue line = JsonValue::object(), shape = JsonValue::array();
+  line.add("v", JsonValue::string("tanhi1"));
+  line.add("seq", whole(record.step));
+  line.add("phase", JsonValue::string(pass.backward ? "bwd" : "fwd"));
+  line.add("idx", whole(static_cast<int64_t>(index)));
+  add_place(line, pass.at);
+  line.add("layer", JsonValue::string(pass.type));
+  line.add("dtype", whole(cell != nullptr ? cell->dtype : 0));
+  line.add("connections", whole(cell != nullptr ? cell->parameters : 0));
+  line.add("t0_ns", whole(pass.begin_ns));
+  line.add("t1_ns", whole(pass.end_ns));
+  for (const int64_t extent : pass.shape) shape.push(whole(extent));
+  line.add("shape", std::move(shape));
+  JsonValue all_links = JsonValue::array();
+  for (size_t i = 0; cell != nullptr && i < std::min(links, cell->links.size()); ++i) {
+    JsonValue link = JsonValue::object();
+    add_place(link, cell->links[i]);
+    all_links.push(std::move(link));
+  }
+  line.add("links", std::move(all_links));
+  if (cell != nullptr && !cell->branches.empty()) {
+    if (!cell->combine.empty()) line.add("combine", JsonValue::string(cell->combine));
+    JsonValue all = JsonValue::array();
+    for (size_t i = 0; i < std::min(branches, cell->branches.size()); ++i) {
+      JsonValue branch = JsonValue::object();
+      branch.add("type", JsonValue::string(cell->branches[i]));
+      branch.add("slot", whole(static_cast<int64_t>(i)));
+      branch.add("remote", JsonValue::boolean(false));
+      add_place(branch, pass.at, "t");
+      all.push(std::move(branch));
+    }
+    line.add("branches", std::move(all));
+  }
+  return dump_json(line) + "\n";
+}
+
+class TanhiDatagrams final : public Sink {
+ public:
+  explicit TanhiDatagrams(Socket socket) : socket_(std::move(socket)) {}
+
+  bool takes(Record::Kind kind) const override {
+    return kind == Record::Kind::picture || kind == Record::Kind::pass ||
+           kind == Record::Kind::sweep;
+  }
+
+  // Where nobody listens the system may say so; the run does not care.
+  Status write(const Record& record) override {
+    constexpr double kSeconds = 0.1;
+    if (record.kind == Record::Kind::picture) {
+      remember(record.nodes);
+    } else {
+      (void)socket_.send(record.kind == Record::Kind::pass ? pass(record) : sweep(record),
+                         kSeconds);
+    }
+    return {};
+  }
+
+ private:
+  static constexpr size_t kMostDatagram = 1400;
+
+  void remember(const std::vector<PictureNode>& nodes) {
+    cells_.clear();
+    for (const PictureNode& node : nodes) {
+      if (node.cell) cells_.emplace(node.cell->at, std::pair(cells_.size(), *node.cell));
+    }
+  }
+
+  std::string pass(const Record& record) {
+    const auto known = cells_.find(record.pass.at);
+    const PictureCell* cell = known == cells_.end() ? nullptr : &known->second.second;
+    const size_t index = cell == nullptr ? 0 : known->second.first;
+    size_t links = kMostLinks, branches = kMostBranches;
+    for (;;) {
+      std::string line = pass_line(record, cell, index, links, branches);
+      if (line.size() <= kMostDatagram || links + branches == 0) return line;
+      (branches > 0 ? branches : links) /= 2;
+    }
+  }
+
+  // Tells viewers to clear what the run before left.
+  std::string sweep(const Record& record) {
+    constexpr size_t kMostLabel = 100;
+    const auto now = static_cast<int64_t>(record.wall * 1e9);
+    JsonValue line = JsonValue::object();
+    line.add("v", JsonValue::string("tanhi1"));
+    line.add("seq", whole(record.step));
+    line.add("phase", JsonValue::string("sweep"));
+    line.add("idx", whole(0));
+    add_place(line, Place{});
+    line.add("t0_ns", whole(now));
+    line.add("t1_ns", whole(now));
+    line.add("label", JsonValue::string(printable(record.tag.substr(0, kMostLabel))));
+    return dump_json(line) + "\n";
+  }
+
+  Socket socket_;
+  std::map<Place, std::pair<size_t, PictureCell>> cells_;  // with their order
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> tanhi_sink(const std::string& address) {
+  LOOM_ASSIGN(const HostPort to, parse_host_port(address, kTanhiPort));
+  LOOM_ASSIGN(Socket socket, Socket::connect(SocketKind::datagram, to, 1.0));
+  return std::unique_ptr<Sink>(std::make_unique<TanhiDatagrams>(std::move(socket)));
+}
+
+}  // namespace loom::core
