@@ -55,8 +55,8 @@ ARROWS: dict[str, list[str]] = {
     "mesh": ["learn"],
     "train_io": ["learn", "bridge"],
     "convert": [
-        "train_io", "formats/entity", "formats/gguf", "formats/hf", "formats/onnx",
-        "formats/original", "formats/universal",
+        "train_io", "evaluate", "backend/reference", "formats/entity", "formats/gguf",
+        "formats/hf", "formats/onnx", "formats/original", "formats/universal",
     ],
     "evolve": ["convert"],
     "api": [

@@ -5,6 +5,10 @@
 #ifndef LOOM_WITHOUT_ONNX
 #include "formats/onnx/export.hpp"
 #include "formats/onnx/import.hpp"
+#ifndef LOOM_WITHOUT_EVALUATE
+#include "backend/reference/reference.hpp"
+#include "evaluate/folder.hpp"
+#endif
 #endif
 
 namespace loom::core {
@@ -29,12 +33,20 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
   return {};
 }
 
+OnnxFolder constants() {
+#ifndef LOOM_WITHOUT_EVALUATE
+  return evaluate::evaluating_folder(reference_ops());
+#else
+  return {};
+#endif
+}
+
 Result<OpenedModel> open_onnx(const Found& file) {
   const FileRef& path = file.path;
-  LOOM_ASSIGN(ImportedNetwork imported,
-              load_onnx(path, {.open_extent = file.options.open_extent,
-                               .take_normalization = true,
-                               .for_training = file.options.for_training}));
+  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = file.options.open_extent,
+                                                         .take_normalization = true,
+                                                         .for_training = file.options.for_training,
+                                                         .folder = constants()}));
   OpenedModel model;
   model.format = "ONNX";
   model.notes = std::move(imported.notes);

@@ -131,10 +131,26 @@ Result<Evaluator> Evaluator::load(const FileRef& path, const Ops& ops, ThreadPoo
   out.impl_ = std::make_unique<Impl>(std::move(file), ops, pool, options.memory_limit);
   Impl& m = *out.impl_;
   LOOM_ASSIGN(m.model, parse_onnx(m.file.bytes(), path, OnnxReading::everything));
+  LOOM_TRY(out.open(path));
+  return out;
+}
+
+Result<Evaluator> Evaluator::of(OnnxModel model, const Ops& ops, ThreadPool& pool,
+                                const EvaluatorOptions& options) {
+  Evaluator out;
+  out.impl_ = std::make_unique<Impl>(MappedFile(), ops, pool, options.memory_limit);
+  out.impl_->model = std::move(model);
+  LOOM_TRY(out.open(""));
+  return out;
+}
+
+// Plans the model at hand.
+Status Evaluator::open(const std::string& where) {
+  Impl& m = *impl_;
   Result<std::unique_ptr<Body>> made = plan(m.model, m.rt, m.kept);
   if (!made.ok()) {
     Error error = made.error();
-    if (error.where.empty()) error.where = path;
+    if (error.where.empty()) error.where = where;
     return error;
   }
   m.body = std::move(*made);
@@ -142,7 +158,7 @@ Result<Evaluator> Evaluator::load(const FileRef& path, const Ops& ops, ThreadPoo
     const auto same = [&](const OnnxTensor& t) { return t.name == v.name; };
     if (std::ranges::none_of(m.model.graph.initializers, same)) m.inputs.push_back(v);
   }
-  return out;
+  return {};
 }
 
 const std::vector<OnnxValue>& Evaluator::inputs() const {

@@ -32,6 +32,9 @@ class Evaluator {
   // operator computes, by node, operator and reason (unsupported).
   static Result<Evaluator> load(const FileRef& path, const Ops& ops, ThreadPool& pool,
                                 const EvaluatorOptions& options = {});
+  // Of a model in memory; the bytes that its tensors view must outlive it.
+  static Result<Evaluator> of(OnnxModel model, const Ops& ops, ThreadPool& pool,
+                              const EvaluatorOptions& options = {});
 
   // What a run takes and gives, in the order of the file. Inputs with a value of their own are
   // none.
@@ -49,6 +52,7 @@ class Evaluator {
 
  private:
   struct Impl;
+  Status open(const std::string& where);
   std::unique_ptr<Impl> impl_;
 };
 

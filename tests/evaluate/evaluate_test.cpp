@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "evaluate/body.hpp"
+#include "evaluate/folder.hpp"
 
 namespace loom::core::evaluate {
 namespace {
@@ -271,6 +272,22 @@ TEST(Evaluate, EveryOperatorHasANameOfItsOwn) {
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
   EXPECT_GT(names.size(), 180U);
+}
+
+TEST(EvaluateFolder, ComputesOneNodeOfConstants) {
+  const OnnxFolder fold = evaluating_folder(cpu_ops(best_isa()));
+  const std::vector<float> x = {1, 2, 3};
+  const OnnxTensor tensor = onnx_tensor("t", {3}, std::span<const float>(x));
+  const OnnxTensor* inputs[] = {&tensor};
+  const auto sums = fold(node("ReduceSum", {"t"}, {"y"}), 20, inputs);
+  ASSERT_TRUE(sums.ok()) << sums.error().str();
+  ASSERT_EQ(sums->size(), 1u);
+  EXPECT_EQ(*onnx_f32((*sums)[0]), (std::vector<float>{6}));
+  const auto pair = fold(node("TopK", {"t", "k"}, {"", "places"}), 20, inputs);
+  EXPECT_FALSE(pair.ok());
+  const auto list = fold(node("SequenceConstruct", {"t"}, {"y"}), 20, inputs);
+  ASSERT_FALSE(list.ok());
+  EXPECT_EQ(list.error().message, "its constant output is no tensor");
 }
 
 }  // namespace

@@ -252,6 +252,88 @@ TEST(OnnxOperators, RunRecurrencesBackwardsAsForwardsOverWhatIsTurnedAround) {
   expect_values(chain, {x[0], x[1], x[2]}, want, 1e-6f);
 }
 
+TEST(OnnxOperators, CastAsAnotherValueIsTyped) {
+  expect_values(
+      {{{"CastLike", {"whole", "x"}, {}}, {"Mul", {"x", "v0"}, {}}}, {whole("whole", {1}, {3})}},
+      {1, -2, 0.5f, 4}, {3, -6, 1.5f, 12});
+}
+
+// Lists are known while the file is read: SplitToSequence, changes, one item, the join of all.
+TEST(OnnxOperators, TakeListsApartAndJoinThem) {
+  const std::vector<OnnxTensor> constants = {whole("one", {}, {1}), whole("widths", {2}, {1, 3}),
+                                             whole("last", {}, {-1}), whole("two", {}, {2})};
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  const Step split = {"SplitToSequence", {"x", "widths"}, {number("axis", 1)}};
+  expect_values({{split, {"SequenceAt", {"v0", "last"}, {}}}, constants}, x, {2, 3, 4, 6, 7, 8});
+  // [1 .. 4] -> 1, 2, 3, 4 -> without the third -> x behind the first -> beside each other.
+  expect_values({{{"SplitToSequence", {"x", "one"}, {number("axis", 1)}},
+                  {"SequenceErase", {"v0", "two"}, {}},
+                  {"SequenceInsert", {"v1", "x", "one"}, {}},
+                  {"ConcatFromSequence", {"v2"}, {number("axis", -1)}}},
+                 constants},
+                x, {1, 1, 2, 3, 4, 2, 4, 5, 5, 6, 7, 8, 6, 8});
+  // The same without kept axes, along a new one.
+  expect_values({{{"SplitToSequence", {"x"}, {number("axis", 1), number("keepdims", 0)}},
+                  {"ConcatFromSequence", {"v0"}, {number("axis", 1), number("new_axis", 1)}}},
+                 constants},
+                x, x);
+}
+
+TEST(OnnxOperators, RefuseListsWhereValuesAreRead) {
+  const Step split = {"SplitToSequence", {"x"}, {number("axis", 1)}};
+  const auto list = import_onnx(model_of({{split, {"Relu", {"v0"}, {}}}, {}}), "f");
+  ASSERT_FALSE(list.ok());
+  EXPECT_EQ(list.error().str(), "f: node 'n1' (Relu): input 0 is a list");
+  const auto far = import_onnx(
+      model_of({{split, {"SequenceAt", {"v0", "nine"}, {}}}, {whole("nine", {}, {9})}}), "f");
+  ASSERT_FALSE(far.ok());
+  EXPECT_EQ(far.error().str(), "f: node 'n1' (SequenceAt): item 9 of a list of 4");
+}
+
+// Constant places of any shape, and of several axes at once.
+TEST(OnnxOperators, GatherConstantPlacesOfAnyShape) {
+  const std::vector<float> x = {0, 1, 2, 3, 10, 11, 12, 13};
+  expect_values(
+      {{{"Gather", {"x", "at"}, {number("axis", 1)}}}, {whole("at", {2, 2}, {3, 0, -2, 1})}}, x,
+      {3, 0, 2, 1, 13, 10, 12, 11});
+  expect_values(
+      {{{"Transpose", {"x"}, {}}, {"GatherND", {"v0", "at"}, {}}, {"Transpose", {"v1"}, {}}},
+       {whole("at", {3, 1}, {2, 2, -4})}},
+      x, {2, 2, 0, 12, 12, 10});
+}
+
+// A row that every sample of an open batch gets in front of its own: the class token of a ViT.
+TEST(OnnxOperators, ExpandConstantsForEverySample) {
+  const std::vector<OnnxTensor> constants = {floats("row", {1, 2}, {7, 8}), whole("at", {1}, {0}),
+                                             whole("two", {1}, {2})};
+  expect_values({{{"Shape", {"x"}, {}},
+                  {"Gather", {"v0", "at"}, {}},
+                  {"Concat", {"v1", "two"}, {number("axis", 0)}},
+                  {"Expand", {"row", "v2"}, {}},
+                  {"Concat", {"v3", "x"}, {number("axis", 1)}}},
+                 constants},
+                {1, 2, 3, 4, 5, 6, 7, 8}, {7, 8, 1, 2, 3, 4, 7, 8, 5, 6, 7, 8});
+}
+
+// What this room does not fold is computed by whoever imports: here a cosine.
+TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
+  const OnnxModel model =
+      model_of({{{"Cos", {"c"}, {}}, {"Mul", {"x", "v0"}, {}}}, {floats("c", {4}, {0, 1, 2, 3})}});
+  EXPECT_FALSE(import_onnx(model, "f").ok());
+  int asked = 0;
+  const auto made = import_onnx(
+      model, "f",
+      {.folder = [&](const OnnxNode& n, int64_t,
+                     std::span<const OnnxTensor* const> in) -> Result<std::vector<OnnxTensor>> {
+        ++asked;
+        EXPECT_EQ(n.op, "Cos");
+        EXPECT_EQ(in.size(), 1u);
+        return std::vector<OnnxTensor>{floats("", {4}, {1, 2, 3, 4})};
+      }});
+  EXPECT_TRUE(made.ok()) << made.error().str();
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(OnnxOperators, RefuseWholeNumbersThatAFloatDoesNotCount) {
   const auto made =
       import_onnx(model_of({{{"ArgMax", {"x"}, {number("axis", 1)}}, {"Mul", {"v0", "large"}, {}}},

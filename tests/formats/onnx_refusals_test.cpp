@@ -123,7 +123,7 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
 TEST(OnnxRefusals, NameWhatTheModelAsksFor) {
   OnnxModel old = model_of(node("Relu", {"x"}));
   old.opsets = {{"", 6}};
-  expect_refused(old, "opset 6 is not read; export with one from 7 to 23");
+  expect_refused(old, "opset 6 is not read; export with one from 7 to 28");
   OnnxModel none = model_of(node("Relu", {"x"}));
   none.opsets = {{"ai.onnx.ml", 3}};
   expect_refused(none, "the model imports no opset of ONNX itself");
@@ -250,14 +250,14 @@ TEST(OnnxRefusals, ValuesThatDependOnTheBatch) {
 TEST(OnnxRefusals, StopModelsThatGrow) {
   OnnxModel grows = model_of(node("Relu", {"x"}));
   grows.graph.nodes.clear();
-  const std::vector<int64_t> million = {1, 1 << 20};
-  grows.graph.initializers.push_back(onnx_tensor("shape", {2}, std::span(million)));
+  const std::vector<int64_t> millions = {1, 1 << 22};
+  grows.graph.initializers.push_back(onnx_tensor("shape", {2}, std::span(millions)));
   const std::vector<float> pair = {1, 2};
   grows.graph.initializers.push_back(onnx_tensor("pair", {2, 1}, std::span(pair)));
   OnnxNode too_large = node("Expand", {"pair", "shape"});
   grows.graph.nodes = {too_large};
   expect_refused(grows,
-                 "node 'n' (Expand): a constant of more than 1048576 values, or no shape at all");
+                 "node 'n' (Expand): a constant of more than 4194304 values, or no shape at all");
   const std::vector<int64_t> half = {1, 1 << 19};
   grows.graph.initializers.push_back(onnx_tensor("half", {2}, std::span(half)));
   grows.graph.nodes.clear();

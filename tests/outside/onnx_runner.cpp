@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "backend/reference/reference.hpp"
 #include "base/bits.hpp"
 #include "bridge/random_network.hpp"
+#include "evaluate/folder.hpp"
 #include "formats/onnx/import.hpp"
 #include "io/file.hpp"
 
@@ -61,7 +63,9 @@ Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPo
 }
 
 std::string answer(const Case& c, ThreadPool& pool) {
-  const Result<ImportedNetwork> imported = load_onnx(c.model, {.take_normalization = c.apart});
+  const Result<ImportedNetwork> imported = load_onnx(
+      c.model,
+      {.take_normalization = c.apart, .folder = evaluate::evaluating_folder(reference_ops())});
   if (!imported.ok()) return cat("refused ", imported.error().str());
   const Result<std::string> done = run(*imported, c, pool);
   if (done.ok()) return *done;

@@ -301,6 +301,49 @@ class WaveNet(nn.Module):
         return self.o(F.relu(self.a(F.relu(total)))).transpose(1, 2)
 
 
+class Classifier(nn.Module):
+    """A recurrence over words, read at its last step."""
+
+    def __init__(self, vocab=60, width=16, hidden=24, classes=4):
+        super().__init__()
+        self.e, self.r = nn.Embedding(vocab, width), nn.LSTM(width, hidden, batch_first=True)
+        for name, bias in self.r.named_parameters():  # see Crnn
+            if name.startswith("bias_hh"):
+                nn.init.zeros_(bias).requires_grad_(False)
+        self.o = nn.Linear(hidden, classes)
+
+    def forward(self, ids):
+        return self.o(self.r(self.e(ids))[1][0][-1])
+
+
+class Encoder(nn.Module):
+    """PyTorch's own encoder, whose heads are laid out across the batch."""
+
+    def __init__(self, d=16, classes=4):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(d, 4, 32, dropout=0.0, batch_first=True)
+        self.i, self.o = nn.Linear(6, d), nn.Linear(d, classes)
+        self.e = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, x):
+        return self.o(self.e(self.i(x)).mean(1))
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(),
+                         nn.Linear(32, 4))
+
+
+def small_cnn():
+    return nn.Sequential(conv(1, 8), nn.MaxPool2d(2), conv(8, 16), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(256, 4))
+
+
+def in_classes(module, inputs, rate=0.01):
+    return Case(module, inputs, torch.randint(0, 4, (len(inputs),)), "softmax_ce",
+                F.cross_entropy, rate)
+
+
 def classified(module, n, side=32, rate=0.01):
     return Case(module, torch.randn(n, 3, side, side), torch.randint(0, 10, (n,)), "softmax_ce",
                 F.cross_entropy, rate)
@@ -321,6 +364,10 @@ def spelled(scores, labels):
 # Where norms take statistics of few values roundings grow from step to step (PyTorch in float32 is
 # 1e-2 away from itself in float64 after eight steps of ResNet-18 at 1e-3): small rates there.
 NETWORKS = {
+    "MLP": lambda n: in_classes(mlp(), torch.randn(n, 6)),
+    "CNN": lambda n: in_classes(small_cnn(), torch.randn(n, 1, 16, 16)),
+    "LSTM classifier": lambda n: in_classes(Classifier(), torch.randint(0, 60, (n, 10))),
+    "Encoder": lambda n: in_classes(Encoder(), torch.randn(n, 10, 6)),
     "ResNet-18": lambda n: classified(resnet18(), n, 64, 1e-4),
     "MobileNetV3 small": lambda n: classified(mobilenet_v3_small(), n, 64),
     "EfficientNet-B0": lambda n: classified(efficientnet_b0(), n, 64),

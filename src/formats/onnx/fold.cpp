@@ -1,6 +1,7 @@
 // Constants from constants: what exporters compute about shapes and masks. Every result is at most
 // kMaxFolded values (or one that stands for all), and indices are checked. See values.hpp.
 #include <algorithm>
+#include <cstring>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
@@ -493,6 +494,41 @@ Result<Constant> constant_of(const OnnxTensor& tensor) {
   for (const int64_t v : whole)
     out.values.push_back(std::clamp(static_cast<double>(v), -kExact, kExact));
   return out;
+}
+
+Result<OnnxTensor> tensor_of(const Constant& constant) {
+  OnnxTensor out;
+  out.type = constant.type;
+  out.shape = constant.dims;
+  const size_t bytes = onnx_type_bytes(constant.type);
+  out.own.resize(static_cast<size_t>(constant.count()) * bytes);
+  for (int64_t i = 0; i < constant.count(); ++i) {
+    const double v = constant.at(i);
+    std::byte* at = out.own.data() + static_cast<size_t>(i) * bytes;
+    if (!is_float(constant.type)) {
+      if (v >= kExact || v <= -kExact) return unsupported("a whole number beyond 2^53");
+      const auto whole = static_cast<int64_t>(v);
+      std::memcpy(at, &whole, bytes);  // little-endian, as files are
+    } else if (constant.type == OnnxType::f64) {
+      std::memcpy(at, &v, bytes);
+    } else {
+      const auto f = static_cast<float>(v);
+      const uint16_t half = constant.type == OnnxType::f16 ? f16_from_f32(f) : bf16_from_f32(f);
+      std::memcpy(at, bytes == 4 ? static_cast<const void*>(&f) : &half, bytes);
+    }
+  }
+  return out;
+}
+
+OnnxNode cast_of(const OnnxNode& node, OnnxType type) {
+  OnnxNode cast = node;
+  cast.op = "Cast";
+  cast.inputs.resize(1);
+  OnnxAttribute to;
+  to.name = "to";
+  to.integer = static_cast<int64_t>(type);
+  cast.attributes.push_back(std::move(to));
+  return cast;
 }
 
 bool folds(const OnnxNode& node) {

@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kLeastGeneral = 7, kMostGeneral = 23;
+constexpr int64_t kLeastGeneral = 7, kMostGeneral = 28;
 // Values that a model may make beyond its own, and how often each of its own may be copied.
 constexpr int64_t kFree = int64_t{1} << 21, kCopiesOfEach = 24;
 
@@ -83,7 +83,16 @@ Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const
   left_ -= c.count();
   if (c.dims.size() > static_cast<size_t>(Shape::kMaxRank) || c.count() < 1)
     return refuse(n, cat("a constant of ", c.dims.size(), " axes and ", c.count(), " values"));
-  const std::vector<int64_t> dims = c.dims.empty() ? std::vector<int64_t>{1} : c.dims;
+  std::vector<int64_t> dims = c.dims.empty() ? std::vector<int64_t>{1} : c.dims;
+  if (c.values.size() == 1 && batch_ == open_batch_) {
+    // One number for all samples, however many there are.
+    const auto axis = std::ranges::find(dims, batch_);
+    if (axis != dims.end()) {
+      *axis = 1;
+      LOOM_ASSIGN(const Value one, constant_stream(n, Constant{dims, c.type, c.values}, trained));
+      return for_each_sample(n, one, static_cast<int>(axis - dims.begin()));
+    }
+  }
   LOOM_ASSIGN(Value made, emit(n, LayerKind::constant, {{"shape", dims}, {"trained", trained}}, {},
                                {{"value", Shape{c.count()}, shared(c.floats())}}));
   made.scalar = c.dims.empty();
@@ -93,6 +102,7 @@ Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const
 Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const Value* v, value(n, i));
   if (!v->is_constant()) {
+    if (v->items != nullptr) return refuse(n, "its input is a list");
     if (v->at.node < kGraphInput)
       return refuse(n, cat("its input '", printable(n.inputs[i]),
                            "' is a function that no layer computes by itself"));
@@ -188,102 +198,55 @@ double GraphImport::bound_of(const Made& made, const std::vector<Value>& inputs)
 
 std::span<const GraphImport::Row> GraphImport::rows() {
   using G = GraphImport;
+  // clang-format off
   static constexpr Row kRows[] = {
-      {"Identity", &G::same_node},
-      {"Dropout", &G::same_node},
-      {"Cast", &G::cast_node},
-      {"Shape", &G::shape_node},
-      {"Size", &G::shape_node},
-      {"Reshape", &G::reshape_node},
-      {"Flatten", &G::reshape_node},
-      {"Squeeze", &G::reshape_node},
-      {"Unsqueeze", &G::reshape_node},
-      {"Transpose", &G::transpose_node},
-      {"Slice", &G::slice_node},
-      {"Split", &G::split_node},
-      {"Concat", &G::concat_node},
-      {"Expand", &G::expand_node},
-      {"Gather", &G::gather_node},
-      {"Add", &G::binary_node},
-      {"Sub", &G::binary_node},
-      {"Mul", &G::binary_node},
-      {"Div", &G::binary_node},
-      {"Max", &G::binary_node},
-      {"Min", &G::binary_node},
-      {"Sum", &G::binary_node},
-      {"Mean", &G::binary_node},
-      {"Pow", &G::pow_node},
-      {"Clip", &G::clip_node},
-      {"LeakyRelu", &G::leaky_node},
-      {"PRelu", &G::leaky_node},
-      {"Elu", &G::leaky_node},
-      {"Selu", &G::leaky_node},
-      {"Celu", &G::leaky_node},
-      {"Gelu", &G::gelu_node},
-      {"HardSigmoid", &G::hard_sigmoid_node},
-      {"Softmax", &G::softmax_node},
-      {"LogSoftmax", &G::softmax_node},
-      {"ReduceSum", &G::reduce_node},
-      {"ReduceMean", &G::reduce_node},
-      {"ReduceMax", &G::reduce_node},
-      {"ReduceMin", &G::reduce_node},
-      {"ReduceL1", &G::reduce_node},
-      {"ReduceL2", &G::reduce_node},
-      {"ReduceSumSquare", &G::reduce_node},
-      {"ReduceLogSum", &G::reduce_node},
-      {"ReduceLogSumExp", &G::reduce_node},
-      {"MatMul", &G::matmul_node},
-      {"Gemm", &G::gemm_node},
-      {"Conv", &G::conv_node},
-      {"ConvTranspose", &G::conv_node},
-      {"MaxPool", &G::pool_node},
-      {"AveragePool", &G::pool_node},
-      {"LpPool", &G::pool_node},
-      {"GlobalMaxPool", &G::pool_node},
-      {"GlobalAveragePool", &G::pool_node},
-      {"GlobalLpPool", &G::pool_node},
+      {"Identity", &G::same_node}, {"Dropout", &G::same_node}, {"Cast", &G::cast_node},
+      {"SplitToSequence", &G::split_to_list_node}, {"SequenceConstruct", &G::make_list_node},
+      {"SequenceAt", &G::list_item_node}, {"SequenceLength", &G::list_length_node},
+      {"SequenceInsert", &G::change_list_node}, {"SequenceErase", &G::change_list_node},
+      {"ConcatFromSequence", &G::join_list_node}, {"Shape", &G::shape_node},
+      {"Size", &G::shape_node}, {"Reshape", &G::reshape_node}, {"Flatten", &G::reshape_node},
+      {"Squeeze", &G::reshape_node}, {"Unsqueeze", &G::reshape_node},
+      {"Transpose", &G::transpose_node}, {"Slice", &G::slice_node}, {"Split", &G::split_node},
+      {"Concat", &G::concat_node}, {"Expand", &G::expand_node}, {"Gather", &G::gather_node},
+      {"GatherND", &G::gather_nd_node}, {"Add", &G::binary_node}, {"Sub", &G::binary_node},
+      {"Mul", &G::binary_node}, {"Div", &G::binary_node}, {"Max", &G::binary_node},
+      {"Min", &G::binary_node}, {"Sum", &G::binary_node}, {"Mean", &G::binary_node},
+      {"Pow", &G::pow_node}, {"Clip", &G::clip_node}, {"LeakyRelu", &G::leaky_node},
+      {"PRelu", &G::leaky_node}, {"Elu", &G::leaky_node}, {"Selu", &G::leaky_node},
+      {"Celu", &G::leaky_node}, {"Gelu", &G::gelu_node}, {"HardSigmoid", &G::hard_sigmoid_node},
+      {"Softmax", &G::softmax_node}, {"LogSoftmax", &G::softmax_node},
+      {"ReduceSum", &G::reduce_node}, {"ReduceMean", &G::reduce_node},
+      {"ReduceMax", &G::reduce_node}, {"ReduceMin", &G::reduce_node}, {"ReduceL1", &G::reduce_node},
+      {"ReduceL2", &G::reduce_node}, {"ReduceSumSquare", &G::reduce_node},
+      {"ReduceLogSum", &G::reduce_node}, {"ReduceLogSumExp", &G::reduce_node},
+      {"MatMul", &G::matmul_node}, {"Gemm", &G::gemm_node}, {"Conv", &G::conv_node},
+      {"ConvTranspose", &G::conv_node}, {"MaxPool", &G::pool_node}, {"AveragePool", &G::pool_node},
+      {"LpPool", &G::pool_node}, {"GlobalMaxPool", &G::pool_node},
+      {"GlobalAveragePool", &G::pool_node}, {"GlobalLpPool", &G::pool_node},
       {"BatchNormalization", &G::batch_norm_node},
       {"InstanceNormalization", &G::instance_norm_node},
-      {"LayerNormalization", &G::layer_norm_node},
-      {"Pad", &G::pad_node},
-      {"DepthToSpace", &G::blocks_node},
-      {"SpaceToDepth", &G::blocks_node},
-      {"Equal", &G::compare_node},
-      {"Greater", &G::compare_node},
-      {"GreaterOrEqual", &G::compare_node},
-      {"Less", &G::compare_node},
-      {"LessOrEqual", &G::compare_node},
-      {"And", &G::logic_node},
-      {"Or", &G::logic_node},
-      {"Xor", &G::logic_node},
-      {"Not", &G::logic_node},
-      {"Where", &G::where_node},
-      {"Floor", &G::round_node},
-      {"Ceil", &G::round_node},
-      {"Round", &G::round_node},
-      {"Sign", &G::round_node},
-      {"Softsign", &G::round_node},
-      {"ThresholdedRelu", &G::round_node},
-      {"ArgMax", &G::arg_node},
-      {"ArgMin", &G::arg_node},
-      {"OneHot", &G::one_hot_node},
-      {"GatherElements", &G::gather_elements_node},
-      {"LRN", &G::lrn_node},
-      {"Tile", &G::tile_node},
-      {"Trilu", &G::trilu_node},
-      {"Resize", &G::resize_node},
-      {"Upsample", &G::resize_node},
-      {"LSTM", &G::recurrent_node},
-      {"GRU", &G::recurrent_node},
-      {"RNN", &G::recurrent_node},
+      {"LayerNormalization", &G::layer_norm_node}, {"Pad", &G::pad_node},
+      {"DepthToSpace", &G::blocks_node}, {"SpaceToDepth", &G::blocks_node},
+      {"Equal", &G::compare_node}, {"Greater", &G::compare_node},
+      {"GreaterOrEqual", &G::compare_node}, {"Less", &G::compare_node},
+      {"LessOrEqual", &G::compare_node}, {"And", &G::logic_node}, {"Or", &G::logic_node},
+      {"Xor", &G::logic_node}, {"Not", &G::logic_node}, {"Where", &G::where_node},
+      {"Floor", &G::round_node}, {"Ceil", &G::round_node}, {"Round", &G::round_node},
+      {"Sign", &G::round_node}, {"Softsign", &G::round_node}, {"ThresholdedRelu", &G::round_node},
+      {"ArgMax", &G::arg_node}, {"ArgMin", &G::arg_node}, {"OneHot", &G::one_hot_node},
+      {"GatherElements", &G::gather_elements_node}, {"LRN", &G::lrn_node}, {"Tile", &G::tile_node},
+      {"Trilu", &G::trilu_node}, {"Resize", &G::resize_node}, {"Upsample", &G::resize_node},
+      {"LSTM", &G::recurrent_node}, {"GRU", &G::recurrent_node}, {"RNN", &G::recurrent_node},
   };
+  // clang-format on
   return kRows;
 }
 
 bool GraphImport::reads_all(const OnnxModel& model) {
   return std::ranges::all_of(model.graph.nodes, [](const OnnxNode& n) {
     const auto named = [&](const Row& row) { return row.op == n.op; };
-    return n.op == "Constant" || folds(n) || expr_knows(n.op, 1) ||
+    return n.op == "Constant" || n.op == "CastLike" || folds(n) || expr_knows(n.op, 1) ||
            std::ranges::any_of(rows(), named);
   });
 }
@@ -296,6 +259,7 @@ Status GraphImport::fold_node(const OnnxNode& n) {
     LOOM_ASSIGN(inputs.back(), constant(n, i));
   }
   Result<Constant> made = fold(n, inputs);
+  if (!made.ok() && options_.folder) return fold_elsewhere(n);
   if (!made.ok()) return refuse(n, made.error().message);
   left_ -= static_cast<int64_t>(made->values.size());
   if (left_ < 0)
@@ -303,6 +267,68 @@ Status GraphImport::fold_node(const OnnxNode& n) {
   Value out;
   out.constant = std::make_shared<const Constant>(std::move(*made));
   return define(n, std::move(out));
+}
+
+// Whether the folder of the options is asked: not for what only moves or names constants, nor for
+// what has an extent for each sample of an open batch.
+bool GraphImport::folds_elsewhere(const OnnxNode& n) const {
+  if (!options_.folder || folds(n) || moves_only(n.op)) return false;
+  constexpr std::string_view kOwn[] = {"Unsqueeze", "Shape", "Size", "Dropout"};
+  if (std::ranges::find(kOwn, n.op) != std::end(kOwn) || n.op.find("Sequence") != n.op.npos)
+    return false;
+  return std::ranges::none_of(n.inputs, [&](const std::string& name) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return false;
+    const Value& v = found->second;
+    const std::vector<int64_t>& dims = v.tensor != nullptr ? v.tensor->shape : v.constant->dims;
+    return batch_ == open_batch_ && std::ranges::find(dims, batch_) != dims.end();
+  });
+}
+
+// Constants by the operators of whoever imports. What they make is copied as weights are.
+Status GraphImport::fold_elsewhere(const OnnxNode& n) {
+  std::vector<OnnxTensor> made;
+  made.reserve(n.inputs.size());
+  std::vector<const OnnxTensor*> inputs;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    inputs.push_back(nullptr);
+    if (!has_input(n, i)) continue;
+    LOOM_ASSIGN(const Value* v, value(n, i));
+    inputs.back() = v->tensor;
+    if (v->tensor != nullptr) continue;
+    LOOM_ASSIGN(const ConstantRef c, constant(n, i));
+    if (c->count() > kMaxFolded) return refuse(n, cat("a constant of more than ", kMaxFolded));
+    LOOM_ASSIGN(OnnxTensor tensor, tensor_of(*c));
+    made.push_back(std::move(tensor));
+    inputs.back() = &made.back();
+  }
+  Result<std::vector<OnnxTensor>> out = options_.folder(n, opset_, inputs);
+  if (!out.ok()) return refuse(n, out.error().message);
+  for (size_t i = 0; i < out->size(); ++i) {
+    LOOM_ASSIGN(Constant c, constant_of((*out)[i]));
+    left_ -= static_cast<int64_t>(c.values.size());
+    if (left_ < 0) return refuse(n, "the model copies its values too often");
+    result_ = c.type;
+    Value v;
+    v.constant = std::make_shared<const Constant>(std::move(c));
+    LOOM_TRY(define(n, std::move(v), i));
+  }
+  return {};
+}
+
+// An Expand of different numbers to every sample of an open batch: a node, which knows how many
+// there are.
+bool GraphImport::grows_with_batch(const OnnxNode& n) const {
+  if (n.op != "Expand" || batch_ != open_batch_) return false;
+  const Result<const Value*> x = value(n, 0), to = value(n, 1);
+  const auto holds_batch = [&](const Value& v) {
+    if (v.constant == nullptr) return false;  // the file does not know the number
+    return std::ranges::find(v.constant->values, static_cast<double>(batch_)) !=
+           v.constant->values.end();
+  };
+  const bool varies =
+      (*x)->tensor != nullptr ? (*x)->tensor->count() > 1 : (*x)->constant->values.size() > 1;
+  return varies && holds_batch(**to);
 }
 
 Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
@@ -327,15 +353,21 @@ Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
 Status GraphImport::node(const OnnxNode& n) {
   if (!n.domain.empty() && n.domain != "ai.onnx")
     return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
-  LOOM_ASSIGN(result_, checked(n));
-  if (n.op == "Constant") return same_node(n);
+  if (n.op == "CastLike") {
+    LOOM_ASSIGN(const OnnxType like, checked(n));
+    return node(cast_of(n, like));
+  }
   bool known = !n.inputs.empty();
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
     LOOM_ASSIGN(const Value* v, value(n, i));
     known = known && v->is_constant();
   }
-  if (known && folds(n)) return fold_node(n);
+  if (known && folds_elsewhere(n)) return fold_elsewhere(n);
+  LOOM_ASSIGN(result_, checked(n));
+  if (n.op == "Constant") return same_node(n);
+  LOOM_TRY(check_lists(n));
+  if (known && folds(n) && !grows_with_batch(n)) return fold_node(n);
   for (const Row& row : rows()) {
     if (row.op == n.op) return (this->*row.handle)(n);
   }

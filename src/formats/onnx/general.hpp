@@ -36,6 +36,7 @@ class GraphImport {
     // What it is as a function of another value, value by value; null: not known.
     ExprRef f;
     GraphValue base{-2, 0};
+    std::shared_ptr<const std::vector<Value>> items;  // of a list; then it is nothing else
     bool is_constant() const { return constant != nullptr || tensor != nullptr; }
     int rank() const { return scalar ? 0 : shape.rank(); }
   };
@@ -69,6 +70,10 @@ class GraphImport {
   // general.cpp: the walk
   Status node(const OnnxNode& n);
   Status fold_node(const OnnxNode& n);
+  bool folds_elsewhere(const OnnxNode& n) const;
+  Status fold_elsewhere(const OnnxNode& n);
+  bool grows_with_batch(const OnnxNode& n) const;
+  Status check_lists(const OnnxNode& n) const;
   // What the node gives, after a look at all that it asks for.
   Result<OnnxType> checked(const OnnxNode& n) const;
   Error refuse(const OnnxNode& n, std::string_view reason) const;
@@ -177,6 +182,19 @@ class GraphImport {
   Status blocks_node(const OnnxNode& n);
   Status instance_norm_node(const OnnxNode& n);
 
+  // general_lists.cpp
+  Result<Value> list_of(const OnnxNode& n, size_t i) const;
+  Result<int64_t> place_in(const OnnxNode& n, size_t i, size_t items, bool behind);
+  Result<Value> sliced(const OnnxNode& n, const Value& x, int64_t axis, int64_t first,
+                       int64_t last);
+  Result<Value> without_axis(const OnnxNode& n, const Value& x, int64_t axis);
+  Status split_to_list_node(const OnnxNode& n);
+  Status make_list_node(const OnnxNode& n);
+  Status list_item_node(const OnnxNode& n);
+  Status list_length_node(const OnnxNode& n);
+  Status change_list_node(const OnnxNode& n);
+  Status join_list_node(const OnnxNode& n);
+
   // general_shapes.cpp
   Status same_node(const OnnxNode& n);
   Status shape_node(const OnnxNode& n);
@@ -187,6 +205,10 @@ class GraphImport {
   Status concat_node(const OnnxNode& n);
   Status expand_node(const OnnxNode& n);
   Status gather_node(const OnnxNode& n);
+  Status gather_nd_node(const OnnxNode& n);
+  Result<Value> picked(const OnnxNode& n, const Value& x, int64_t axis,
+                       std::vector<int64_t> places);
+  Result<Value> for_each_sample(const OnnxNode& n, const Value& x, int axis);
   Result<Value> view(const OnnxNode& n, const Value& x, const std::vector<int64_t>& dims);
   Result<std::vector<int64_t>> reshaped(const OnnxNode& n, const std::vector<int64_t>& have);
 

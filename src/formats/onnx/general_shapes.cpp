@@ -9,6 +9,7 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kToEnd = int64_t{1} << 52;
+constexpr size_t kMostRuns = 1024;  // of places that are taken out of an axis
 
 int64_t product(const std::vector<int64_t>& dims, size_t first, size_t last) {
   int64_t n = 1;
@@ -290,23 +291,42 @@ Status GraphImport::concat_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
+// x, which has an extent of 1 at an axis, for every sample of the batch along it.
+Result<GraphImport::Value> GraphImport::for_each_sample(const OnnxNode& n, const Value& x,
+                                                        int axis) {
+  std::vector<int64_t> order;
+  for (int i = 0; i < x.shape.rank(); ++i) order.push_back(i);
+  std::swap(order[0], order[static_cast<size_t>(axis)]);  // its own inverse
+  Value y = x;
+  if (axis > 0) {
+    LOOM_ASSIGN(y, emit(n, LayerKind::transpose, {{"axes", order}}, {y}));
+  }
+  LOOM_ASSIGN(y, emit(n, LayerKind::expand, {{"shape", std::vector<int64_t>{1}}},
+                      {y, values_.at(input_name_)}));
+  if (axis > 0) return emit(n, LayerKind::transpose, {{"axes", order}}, {y});
+  return y;
+}
+
 Status GraphImport::expand_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
   LOOM_ASSIGN(std::vector<int64_t> to, list(n, 1, "shape", {}));
   if (to.empty() || (!x.scalar && to == axis_extents(x.shape))) return define(n, x);
-  std::vector<Value> inputs = {x};
+  std::vector<int> samples;  // axes that are the batch of the input, whatever it is
   const int missing = static_cast<int>(to.size()) - x.shape.rank();
   for (size_t i = 0; i < to.size(); ++i) {
     const int axis = static_cast<int>(i) - missing;
     const int64_t have = axis >= 0 && !x.scalar ? x.shape[axis] : 1;
     if (to[i] == have) {
       to[i] = 1;
-    } else if (i == 0 && to[i] == batch_ && batch_ == open_batch_) {
-      to[i] = 1;  // the batch of the input, whatever it is
-      inputs.push_back(values_.at(input_name_));
+    } else if (to[i] == batch_ && batch_ == open_batch_) {
+      to[i] = 1;
+      samples.push_back(static_cast<int>(i) - std::min(missing, 0));
     }
   }
-  LOOM_ASSIGN(Value y, emit(n, LayerKind::expand, {{"shape", to}}, inputs));
+  LOOM_ASSIGN(Value y, emit(n, LayerKind::expand, {{"shape", to}}, {x}));
+  for (const int axis : samples) {
+    LOOM_ASSIGN(y, for_each_sample(n, y, axis));
+  }
   return define(n, std::move(y));
 }
 
@@ -334,35 +354,81 @@ Status GraphImport::gather_node(const OnnxNode& n) {
   LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
   LOOM_ASSIGN(const Value x, stream(n, 0));
   if (axis < 0) axis += x.shape.rank();
-  if (axis < 0 || axis >= x.shape.rank() || at->dims.size() > 1 || at->count() < 1 ||
-      at->count() > 4096)
+  if (axis < 0 || axis >= x.shape.rank() || at->count() < 1 || at->count() > kMaxFolded)
     return refuse(n, "places that are no list of an axis that exists");
-  const int64_t extent = x.shape[static_cast<int>(axis)];
-  std::vector<Value> parts;
   std::vector<int64_t> list = at->integers();
   list.resize(static_cast<size_t>(at->count()), list[0]);
-  for (size_t i = 0; i < list.size();) {
-    size_t end = i + 1;
-    for (int64_t& p : list) p += p < 0 ? extent : 0;
-    while (end < list.size() && list[end] == list[end - 1] + 1) ++end;
-    if (list[i] < 0 || list[i] >= extent) return refuse(n, "a place outside of its axis");
-    LOOM_ASSIGN(const Value part, emit(n, LayerKind::slice,
-                                       {{"starts", std::vector<int64_t>{list[i]}},
-                                        {"ends", std::vector<int64_t>{list[end - 1] + 1}},
-                                        {"axes", std::vector<int64_t>{axis}}},
-                                       {x}));
-    parts.push_back(part);
-    i = end;
-  }
-  Value y = parts[0];
-  if (parts.size() > 1) {
-    LOOM_ASSIGN(y, emit(n, LayerKind::concat, {{"axis", axis}}, parts));
-  }
-  if (at->dims.empty()) {
+  LOOM_ASSIGN(Value y, picked(n, x, axis, std::move(list)));
+  if (at->dims.size() != 1) {
     std::vector<int64_t> dims = axis_extents(y.shape);
     dims.erase(dims.begin() + axis);
+    dims.insert(dims.begin() + axis, at->dims.begin(), at->dims.end());
     LOOM_ASSIGN(y, view(n, y, dims));
   }
+  return define(n, std::move(y));
+}
+
+// The places `list` of an axis: slices, as few as there are runs of equal steps.
+Result<GraphImport::Value> GraphImport::picked(const OnnxNode& n, const Value& x, int64_t axis,
+                                               std::vector<int64_t> list) {
+  const int64_t extent = x.shape[static_cast<int>(axis)];
+  for (int64_t& p : list) p += p < 0 ? extent : 0;
+  if (std::ranges::any_of(list, [&](int64_t p) { return p < 0 || p >= extent; }))
+    return refuse(n, "a place outside of its axis");
+  std::vector<Value> parts;
+  for (size_t i = 0, end = 0; i < list.size(); i = end) {
+    const int64_t step = i + 1 < list.size() ? list[i + 1] - list[i] : 1;
+    for (end = i + 1; end < list.size() && list[end] == list[end - 1] + step; ++end) continue;
+    const bool run = step == 1 || (step > 1 && end - i > 2);
+    if (!run) end = i + 1;
+    if (run && step == 1 && static_cast<int64_t>(end - i) == extent) {
+      parts.push_back(x);  // all of it, in its order
+      continue;
+    }
+    if (parts.size() >= kMostRuns)
+      return refuse(n, cat("places of more than ", kMostRuns, " runs"));
+    using List = std::vector<int64_t>;
+    LOOM_ASSIGN(const Value part, emit(n, LayerKind::slice,
+                                       {{"starts", List{list[i]}},
+                                        {"ends", List{list[end - 1] + 1}},
+                                        {"axes", List{axis}},
+                                        {"steps", List{run ? step : 1}}},
+                                       {x}));
+    parts.push_back(part);
+  }
+  if (parts.size() == 1) return parts[0];
+  return emit(n, LayerKind::concat, {{"axis", axis}}, parts);
+}
+
+// Constant places in several axes at once: those axes become one.
+Status GraphImport::gather_nd_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value x, stream(n, 0));
+  LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
+  const int64_t width = at->dims.empty() ? 0 : at->dims.back();
+  if (attribute(n, "batch_dims", 0) != 0) return refuse(n, "batch_dims other than 0");
+  if (width < 1 || width > x.shape.rank() || at->count() < 1 || at->count() > kMaxFolded)
+    return refuse(n, "places that do not fit the axes of its input");
+  const std::vector<int64_t> have = axis_extents(x.shape), all = at->integers();
+  std::vector<int64_t> list, flat = {product(have, 0, static_cast<size_t>(width))};
+  for (int64_t i = 0; i < at->count(); i += width) {
+    int64_t place = 0;
+    for (int64_t k = 0; k < width; ++k) {
+      const int64_t extent = have[static_cast<size_t>(k)];
+      int64_t p = all[all.size() == 1 ? 0 : static_cast<size_t>(i + k)];
+      p += p < 0 ? extent : 0;
+      if (p < 0 || p >= extent) return refuse(n, "a place outside of its axis");
+      place = place * extent + p;
+    }
+    list.push_back(place);
+  }
+  flat.insert(flat.end(), have.begin() + width, have.end());
+  std::vector<int64_t> dims(at->dims.begin(), at->dims.end() - 1);
+  dims.insert(dims.end(), have.begin() + width, have.end());
+  if (dims.size() > static_cast<size_t>(Shape::kMaxRank))
+    return refuse(n, cat("a shape of ", dims.size(), " axes; ", Shape::kMaxRank, " are read"));
+  LOOM_ASSIGN(const Value row, view(n, x, flat));
+  LOOM_ASSIGN(const Value taken, picked(n, row, 0, std::move(list)));
+  LOOM_ASSIGN(Value y, view(n, taken, dims));
   return define(n, std::move(y));
 }
 

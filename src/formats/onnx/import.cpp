@@ -81,7 +81,7 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
   const auto own = [](const auto& o) { return o.first.empty() || o.first == "ai.onnx"; };
   const auto opset = std::ranges::find_if(model.opsets, own);
   const bool older = opset != model.opsets.end() && opset->second < 17;
-  if (!older && !GraphImport::reads_all(model)) return made;
+  if (!older && !options.folder && !GraphImport::reads_all(model)) return made;
   return import_by<GraphImport>(model, where, options);
 }
 

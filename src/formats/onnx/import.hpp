@@ -7,6 +7,8 @@
 // root are a norm. Afterwards Network::finalize checks the whole.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,11 @@ struct ImportedNetwork {
   Status fill(Network& made, ThreadPool& pool, DType dtype) const;
 };
 
+// Computes a node all of whose inputs are known, as the standard says it: what the importer itself
+// does not fold. An input that is left out is null. One tensor for each output, or an Error.
+using OnnxFolder = std::function<Result<std::vector<OnnxTensor>>(
+    const OnnxNode& node, int64_t opset, std::span<const OnnxTensor* const> inputs)>;
+
 struct OnnxImportOptions {
   int64_t open_extent = 0;  // of axes but the batch that the file leaves open; 0: an Error
   // A shift and a scale of the input, before anything else reads it, become
@@ -46,9 +53,10 @@ struct OnnxImportOptions {
   // Batch norms stay layers, which training takes statistics for, and do not go into the weights of
   // the layers before them; as far as a graph of nodes reads the file.
   bool for_training = false;
+  OnnxFolder folder = {};  // none: such a node is refused (evaluate/folder.hpp has one)
 };
 
-// `model` may be of any opset from 17 on.
+// `model` may be of any opset from 7 on.
 Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
                                     const OnnxImportOptions& options = {});
 Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options = {});

@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kLeastImport = 17, kMostImport = 23;
+constexpr int64_t kLeastImport = 17, kMostImport = 28;
 constexpr int64_t kMaxOnnxSample = int64_t{1} << 31;
 constexpr int64_t kMaxOnnxExtent = int64_t{1} << 24;
 // Values that any model may make, and how often each of its own may be copied.
@@ -488,6 +488,7 @@ Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
 Status Lowering::node(const OnnxNode& n) {
   if (!is_onnx(n)) return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
   LOOM_ASSIGN(result_, checked(n));
+  if (n.op == "CastLike") return node(cast_of(n, result_));
   if (n.op == "Cast" && attribute(n, "saturate", 1) != 1)
     return refuse(n, "saturate is for types of 8 bits, which are not read");
   LOOM_ASSIGN(const bool normalizes_input, normalizes(n));
@@ -506,6 +507,7 @@ Status Lowering::node(const OnnxNode& n) {
       LOOM_ASSIGN(inputs.back(), constant(n, i));
     }
     Result<Constant> made = fold(n, inputs);
+    if (!made.ok() && options_.folder) return refuse(n, made.error().message);
     if (!made.ok()) return bad_file(made.error().message, where_);
     LOOM_TRY(spend(n, static_cast<int64_t>(made->values.size())));
     Lowered out;

@@ -15,7 +15,7 @@
 
 namespace loom::core {
 
-constexpr int64_t kMaxFolded = int64_t{1} << 20;  // values of a constant that folding makes
+constexpr int64_t kMaxFolded = int64_t{1} << 22;  // values of a constant that folding makes
 
 // Numbers known while reading. One value stands for all where dims say more (uniform).
 struct Constant {
@@ -35,6 +35,11 @@ using ConstantRef = std::shared_ptr<const Constant>;
 int64_t attribute(const OnnxNode& node, std::string_view name, int64_t otherwise);
 
 Result<Constant> constant_of(const OnnxTensor& tensor);
+// The same as a tensor that owns its values. Errors: whole numbers beyond 2^53, of which a Constant
+// does not know which they were.
+Result<OnnxTensor> tensor_of(const Constant& constant);
+// A CastLike as the Cast that it is, to the type of its second input.
+OnnxNode cast_of(const OnnxNode& node, OnnxType type);
 // Constants from constants: shape arithmetic and masks. fold() only where folds() says so.
 bool folds(const OnnxNode& node);
 Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inputs);
