@@ -10,9 +10,9 @@ from typing import Any, List, Optional
 from ..errors import InvalidArgumentError
 from ..network import Network
 from .plan import Plan, Problem, Step, Unabsorbable
-from .proof import Proof, prove
+from .proof import Proof, prove, verify_proof
 
-__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb"]
+__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb", "verify_proof"]
 
 
 def absorb(
@@ -31,7 +31,7 @@ def absorb(
     axis of each is the batch, and any batch may be asked later. plan_only: returns the Plan, whose
     `problems` are all that has no rule; nothing is built. The engine has to agree with the model
     within |a - b| <= abs_tol + rel_tol |b|, and with itself in a fresh process bit for bit
-    (`fresh_process`); the Network's `proof` tells.
+    (`fresh_process`); the Network's `proof` tells, and its .entity file carries it.
 
     Raises Unabsorbable (an UnsupportedError) with every problem, InvalidArgumentError where the
     inputs or the kind of the model do not fit, and ArithmeticError where the proof fails.
@@ -44,8 +44,8 @@ def absorb(
     network = Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
     proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
     if not proof.passed:
-        raise ArithmeticError(f"the engine computes something else than the model: {proof.json()}")
-    network.proof, network.plan = proof, plan
+        raise ArithmeticError(f"the engine computes something else than the model: {proof}")
+    network.plan = plan
     return network
 
 
