@@ -49,6 +49,25 @@ def digest(arrays: Sequence[Any]) -> str:
     return out.hexdigest()
 
 
+def compare(wanted: Any, got: Any, abs_tol: float, rel_tol: float) -> Dict[str, Any]:
+    """The figures of a proof, of what no Network computed. Shapes have to be equal."""
+    wanted = np.asarray(wanted, dtype=np.float32).ravel()
+    got = np.asarray(got, dtype=np.float32).ravel()
+    far = np.abs(wanted.astype(np.float64) - got)
+    size = np.abs(wanted.astype(np.float64))
+    beyond = np.flatnonzero(~(far <= abs_tol + rel_tol * size))
+    bits = [a.view(np.int32).astype(np.int64) for a in (wanted, got)]
+    ordered = [np.where(b < 0, -(b & 0x7FFFFFFF), b) for b in bits]
+    lengths = np.linalg.norm(wanted.astype(np.float64)) * np.linalg.norm(got.astype(np.float64))
+    return {
+        "max_abs": float(far.max(initial=0.0)),
+        "max_rel": float((far[size > 1e-6] / size[size > 1e-6]).max(initial=0.0)),
+        "max_ulp": int(np.abs(ordered[0] - ordered[1]).max(initial=0)),
+        "cosine": float((wanted.astype(np.float64) * got).sum() / lengths) if lengths else 1.0,
+        "first_beyond": int(beyond[0]) if beyond.size else -1,
+    }
+
+
 class Proof:
     """`passed`, the figures of each output, and hashes of inputs, expected outputs and outputs.
 
@@ -172,24 +191,30 @@ def _compared(
     )
 
 
+def ask_fresh(program: str, *arguments: str) -> str:
+    """What a program prints in a fresh process, with this package to import."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode != 0:
+        raise InternalError(f"a fresh process cannot ask the saved file: {ended.stderr[-300:]}")
+    return ended.stdout
+
+
 def _climb(network: Network, inputs: Sequence[Any], engine: str) -> None:
     """The rungs of the saved file, both in one fresh process."""
     with tempfile.TemporaryDirectory(prefix="loom_proof_") as folder:
         paths = [os.path.join(folder, n) for n in ("net.entity", "in.npz")]
         network.save(paths[0])
         np.savez(paths[1], **{f"i{k:04}": a for k, a in enumerate(inputs)})
-        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-        ended = subprocess.run(
-            [sys.executable, "-c", _FRESH, *paths],
-            env={**os.environ, "PYTHONPATH": search},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if ended.returncode != 0:
-        raise InternalError(f"a fresh process cannot ask the saved file: {ended.stderr[-300:]}")
-    for rung, found in json.loads(ended.stdout).items():
+        said = ask_fresh(_FRESH, *paths)
+    for rung, found in json.loads(said).items():
         if found != engine:
             raise InternalError(
                 f"the saved file computes other bits than the network it was made of (rung {rung})"
