@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
       core::cli::add_verify(app),
       core::cli::add_verify_training(app),
       core::cli::add_verify_files(app),
+      add_verify_proof(app),
       core::cli::add_doctor(app),
       add_convert(app),
       add_diff(app),

@@ -427,6 +427,17 @@ typedef int32_t (*loom_port_fn)(void *user, const loom_port *port);
 /* A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_cell_fn)(void *user, const loom_cell *cell);
 
+/* What a proof says beside its numbers. */
+typedef struct loom_prove_options {
+  uint32_t struct_size; /* sizeof(loom_prove_options), which the caller sets */
+  const char *source; /* framework, version and model: "PyTorch 2.5.1: Sequential"; null: "" */
+  const char *rungs; /* what was compared; null: "native, engine" */
+  double abs_tol; /* of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none */
+  double rel_tol; /* 0: 1e-4; below 0: none */
+} loom_prove_options;
+#define LOOM_PROVE_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_prove_options), 0, 0, 0, 0}
+
 /* Names of the layer kinds, one a line. `*out` is transferred: free it with loom_free(). */
 LOOM_EXPORT loom_status loom_layer_types(char **out);
 
@@ -455,6 +466,23 @@ LOOM_EXPORT loom_status loom_network_save_memory(const loom_network *network,
 /* The format is that of the ending. A file that is there is replaced as a whole or not at all. */
 LOOM_EXPORT loom_status loom_network_save(const loom_network *network, const char *path,
     const loom_save_options *options);
+
+/* Runs the network on the inputs and compares with what its source computed for them. Where that
+ * holds, the network carries the proof until its weights change, and .entity files keep it. All
+ * is borrowed during the call; `*out` is transferred: a JSON object with "holds", "problem",
+ * hashes and figures. */
+LOOM_EXPORT loom_status loom_network_prove(loom_network *network, const loom_tensor *inputs,
+    int64_t input_count, const loom_tensor *expected, int64_t expected_count,
+    const loom_prove_options *options, char **out);
+
+/* The proof that a network carries, as the section of its file: a JSON object. `*out` is
+ * transferred: loom_free(). Errors: not_found. */
+LOOM_EXPORT loom_status loom_network_proof(const loom_network *network, char **out);
+
+/* Repeats the proof: the same bits for the same inputs, and hashes that are those of the file.
+ * `*out` is transferred: a JSON object with "holds", "problem", "text" (one line), hashes and
+ * figures. Errors: not_found. */
+LOOM_EXPORT loom_status loom_network_verify_proof(const loom_network *network, char **out);
 
 /* Null is fine. Sessions and trainers of it live on. */
 LOOM_EXPORT void loom_network_free(loom_network *network);
@@ -1573,6 +1601,11 @@ typedef struct loom_api {
       int64_t *count);
   loom_status (*generation_get_info)(const loom_generation *generation, loom_generation_info *out);
   void (*generation_free)(loom_generation *generation);
+  loom_status (*network_prove)(loom_network *network, const loom_tensor *inputs, int64_t input_count,
+      const loom_tensor *expected, int64_t expected_count, const loom_prove_options *options,
+      char **out);
+  loom_status (*network_proof)(const loom_network *network, char **out);
+  loom_status (*network_verify_proof)(const loom_network *network, char **out);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_tool_format)(const loom_model *model, char **out);

@@ -738,6 +738,28 @@ namespace Loom
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CCellFn(IntPtr user, IntPtr cell);
 
+    /// <summary>What a proof says beside its numbers.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CProveOptions
+    {
+        public uint struct_size;
+        /// <summary>framework, version and model: "PyTorch 2.5.1: Sequential"; null: ""</summary>
+        public IntPtr source;
+        /// <summary>what was compared; null: "native, engine"</summary>
+        public IntPtr rungs;
+        /// <summary>of |a - b| &lt;= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none</summary>
+        public double abs_tol;
+        /// <summary>0: 1e-4; below 0: none</summary>
+        public double rel_tol;
+
+        public static CProveOptions Sized()
+        {
+            CProveOptions made = default(CProveOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CProveOptions));
+            return made;
+        }
+    }
+
     /// <summary>How a file is read. Texts are borrowed during the call.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CDatasetOptions
@@ -1618,6 +1640,29 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_network_save(
             NetworkHandle network, IntPtr path, ref CSaveOptions options
+        );
+
+        /// <summary>Runs the network on the inputs and compares with what its source computed for
+        /// them. Where that holds, the network carries the proof until its weights change, and
+        /// .entity files keep it. All is borrowed during the call; `*out` is transferred: a JSON
+        /// object with "holds", "problem", hashes and figures.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_prove(
+            NetworkHandle network, IntPtr inputs, long input_count, IntPtr expected, long
+            expected_count, ref CProveOptions options, out IntPtr @out
+        );
+
+        /// <summary>The proof that a network carries, as the section of its file: a JSON object.
+        /// `*out` is transferred: loom_free(). Errors: not_found.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_proof(NetworkHandle network, out IntPtr @out);
+
+        /// <summary>Repeats the proof: the same bits for the same inputs, and hashes that are those
+        /// of the file. `*out` is transferred: a JSON object with "holds", "problem", "text" (one
+        /// line), hashes and figures. Errors: not_found.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_verify_proof(
+            NetworkHandle network, out IntPtr @out
         );
 
         /// <summary>Null is fine. Sessions and trainers of it live on.</summary>

@@ -30,6 +30,7 @@
 #include "loom/merge.hpp"           // IWYU pragma: export
 #include "loom/mesh.hpp"            // IWYU pragma: export
 #include "loom/network.hpp"         // IWYU pragma: export
+#include "loom/proof.hpp"           // IWYU pragma: export
 #include "loom/result.hpp"          // IWYU pragma: export
 #include "loom/session.hpp"         // IWYU pragma: export
 #include "loom/telemetry.hpp"       // IWYU pragma: export

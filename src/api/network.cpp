@@ -134,7 +134,13 @@ Result<std::shared_ptr<loom::Network::Impl>> loaded(
   engine.impl().tell(LogLevel::info,
                      cat(source.path.empty() ? "the description" : source.path, ": a network of ",
                          network.param_count(), " parameters in ", dtype_name(impl->model.dtype)));
+  // Weights packed in another type compute other bits.
+  std::shared_ptr<const ProofRecord> proof;
+  if (!dtype) {
+    LOOM_ASSIGN(proof, read_proof(source));
+  }
   impl->set_weights(std::move(network));
+  impl->set_proof(std::move(proof));
   impl->origin = std::move(weights);
   return impl;
 }
@@ -263,7 +269,7 @@ Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, cons
   return core::loaded(std::move(opened), options, std::move(weights));
 }
 
-Status save_file(const Network::Impl& network, const std::shared_ptr<const core::Network>& weights,
+Status save_file(Network::Impl& network, const std::shared_ptr<const core::Network>& weights,
                  const core::FileRef& path, const SaveOptions& options) {
   core::OpenedModel model;
   model.format = "network";
@@ -271,6 +277,8 @@ Status save_file(const Network::Impl& network, const std::shared_ptr<const core:
   if (options.dtype) trained.dtype = *core::dtype_of(options.dtype);
   model.network = std::make_unique<core::LoadedSource>(trained, network.trained, weights);
   model.network->path = path.name();
+  LOOM_ASSIGN(const auto proof, network.proof());
+  if (proof != nullptr) core::add_proof(proof, *model.network);
   core::ConvertOptions convert;
   convert.dtype = core::dtype_of(options.dtype);
   convert.with_weights = options.with_weights;

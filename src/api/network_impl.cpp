@@ -29,6 +29,18 @@ void Network::Impl::set_weights(core::Network network) {
   const std::lock_guard lock(mutex_);
   weights_ = std::shared_ptr<const core::Network>(counted, &counted->network);
   origin.reset();
+  proof_.reset();
+}
+
+Result<std::shared_ptr<const core::ProofRecord>> Network::Impl::proof() {
+  LOOM_TRY(weights());  // a trainer may have others, which no proof is of
+  const std::lock_guard lock(mutex_);
+  return proof_;
+}
+
+void Network::Impl::set_proof(std::shared_ptr<const core::ProofRecord> proof) {
+  const std::lock_guard lock(mutex_);
+  proof_ = std::move(proof);
 }
 
 }  // namespace loom

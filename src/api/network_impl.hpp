@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "api/impl.hpp"
+#include "bridge/proof.hpp"
 #include "loom/dataset.hpp"
 #include "loom/network.hpp"
 #include "train_io/training_files.hpp"
@@ -30,9 +31,13 @@ struct Network::Impl {
   // The weights, up to date. What it points to never changes: others take its place.
   Result<std::shared_ptr<const core::Network>> weights();
   void set_weights(core::Network network);
+  // The proof of the weights of now; null: there is none. New weights have none.
+  Result<std::shared_ptr<const core::ProofRecord>> proof();
+  void set_proof(std::shared_ptr<const core::ProofRecord> proof);
 
  private:
   std::mutex mutex_;
+  std::shared_ptr<const core::ProofRecord> proof_;
   std::shared_ptr<const core::Network> weights_;
 };
 

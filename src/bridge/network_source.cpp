@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
+#include "bridge/proof.hpp"
 #include "dtype/dtype_tally.hpp"
 
 namespace loom::core {
@@ -63,6 +64,17 @@ JsonValue with_dtype_of(const std::vector<EntityOutput>& params, const JsonValue
     out.add(key, named ? JsonValue::string(std::string(dtype_name(matrices.most()))) : value);
   }
   return out;
+}
+
+// Are the parameters written as they are? A proof is of the very bits.
+Result<bool> written_as_stored(const Network& network, const NetworkSource& source,
+                               const PackPolicy& policy) {
+  if (policy.adjust) return false;
+  for (const Param& param : network.params()) {
+    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    if (param.spec.matrix() && policy.dtype(param, weight.stored) != weight.stored) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -126,12 +138,21 @@ Status save_network(const FileRef& path, const NetworkSource& source,
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   PackPolicy policy = options.policy;
   if (!policy.dtype) policy.dtype = [](const Param&, DType stored) { return stored; };
+  bool proven = source.sections.find(kProofSection) != nullptr;
+  if (proven) {
+    LOOM_ASSIGN(proven, written_as_stored(network, source, policy));
+  }
   LOOM_ASSIGN(std::vector<EntityOutput> params, packed_outputs(network, source, policy, pool));
   JsonValue header = JsonValue::object();
   header.add("network", network_json(source.spec));
-  for (const auto& [key, value] : source.sections.members())
-    header.add(key, key == "model" ? with_dtype_of(params, value) : value);
-  std::vector<EntityOutput> blobs = source.blobs;
+  for (const auto& [key, value] : source.sections.members()) {
+    if (key != kProofSection || proven)
+      header.add(key, key == "model" ? with_dtype_of(params, value) : value);
+  }
+  std::vector<EntityOutput> blobs;
+  for (const EntityOutput& blob : source.blobs) {
+    if (proven || !blob.path.starts_with(kProofFolder)) blobs.push_back(blob);
+  }
   for (EntityOutput& param : params) blobs.push_back(std::move(param));
   return write_entity(path, header, blobs, options.progress);
 }

@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 126,
+      1, 129,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -114,6 +114,9 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_generation_logprobs,
       &loom_generation_get_info,
       &loom_generation_free,
+      &loom_network_prove,
+      &loom_network_proof,
+      &loom_network_verify_proof,
       &loom_model_session_save_state,
       &loom_model_session_load_state,
       &loom_model_tool_format,

@@ -24,7 +24,8 @@ constexpr Part kParts[] = {{'d', "the description of the network"},
                            {'w', "the weights"},
                            {'m', "the loss and the names of classes"},
                            {'n', "the normalization of inputs"},
-                           {'t', "the state of training"}};
+                           {'t', "the state of training"},
+                           {'p', "the proof"}};
 
 std::string parts_of(const NetworkSource& source) {
   std::string letters = source.fresh ? "d" : "dw";
@@ -36,6 +37,7 @@ std::string parts_of(const NetworkSource& source) {
   };
   if (under("input/")) letters += 'n';
   if (under("state/") || source.sections.find("training") != nullptr) letters += 't';
+  if (source.sections.find("proof") != nullptr) letters += 'p';
   return letters;
 }
 

@@ -1,6 +1,7 @@
 #include "evolve/made_weights.hpp"
 
 #include "bridge/network_source.hpp"
+#include "bridge/proof.hpp"
 
 namespace loom::core {
 namespace {
@@ -68,12 +69,13 @@ class MadeNetwork : public NetworkSource {
     const NetworkSource& from = *like_->network;
     path = from.path;
     dtype = from.dtype;
-    // The state of a training is that of the old weights.
+    // The state of a training is that of the old weights, and so is a proof.
     for (const auto& [name, section] : from.sections.members()) {
-      if (name != "training") sections.add(name, section);
+      if (name != "training" && name != kProofSection) sections.add(name, section);
     }
     for (const EntityOutput& blob : from.blobs) {
-      if (!blob.path.starts_with("state/")) blobs.push_back(blob);
+      if (!blob.path.starts_with("state/") && !blob.path.starts_with(kProofFolder))
+        blobs.push_back(blob);
     }
   }
   Result<SourceWeight> weight(const Param& param) const override {

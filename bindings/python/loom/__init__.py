@@ -112,6 +112,13 @@ def absorb(model: Any, example_inputs: Any = None, **options: Any) -> Any:
     return bridge.absorb(model, example_inputs, **options)
 
 
+def verify_proof(path: "Union[str, os.PathLike[str]]", *, engine: Any = None) -> Any:
+    """Repeats the proof in the file of an absorbed model; see loom.bridge.verify_proof()."""
+    from . import bridge
+
+    return bridge.verify_proof(path, engine=engine)
+
+
 __version__ = _lib.loom_version().decode()
 
 __all__ = [
@@ -195,4 +202,5 @@ __all__ = [
     "absorb",
     "layers",
     "load",
+    "verify_proof",
 ]

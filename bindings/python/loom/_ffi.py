@@ -317,6 +317,18 @@ loom_port_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_port))
 loom_cell_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_cell))
 
 
+class loom_prove_options(Structure):
+    """What a proof says beside its numbers."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("source", c_char_p),
+        ("rungs", c_char_p),
+        ("abs_tol", c_double),
+        ("rel_tol", c_double),
+    ]
+
+
 class loom_dataset_options(Structure):
     """How a file is read. Texts are borrowed during the call."""
 
@@ -757,6 +769,9 @@ SIGNATURES = {
     "loom_network_load_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(loom_load_options), POINTER(c_void_p)]),
     "loom_network_save_memory": (c_int32, [c_void_p, c_int32, POINTER(loom_save_options), POINTER(c_void_p), POINTER(c_int64)]),
     "loom_network_save": (c_int32, [c_void_p, c_char_p, POINTER(loom_save_options)]),
+    "loom_network_prove": (c_int32, [c_void_p, POINTER(loom_tensor), c_int64, POINTER(loom_tensor), c_int64, POINTER(loom_prove_options), POINTER(c_void_p)]),
+    "loom_network_proof": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_network_verify_proof": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_network_free": (None, [c_void_p]),
     "loom_network_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_network_summary": (c_int32, [c_void_p, POINTER(c_void_p)]),

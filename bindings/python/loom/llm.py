@@ -5,6 +5,7 @@ import json
 import queue
 import threading
 from typing import (
+    TYPE_CHECKING,
     Any,
     Callable,
     Dict,
@@ -38,6 +39,9 @@ from ._sampling import c_texts, generate_options
 from .arrays import dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Path
+
+if TYPE_CHECKING:
+    from .bridge.proof import Proof
 
 _STOPS = {value: name for name, value in _ffi.STOP.items()}
 Prompt = Union[str, Sequence[int]]
@@ -186,6 +190,7 @@ class LLM(Handle):
     """
 
     _FREE = "loom_model_free"
+    proof: "Optional[Proof]" = None  # of one that loom.absorb() made
 
     def __init__(
         self,

@@ -62,8 +62,7 @@ class Network(Handle):
     """Training changes a network; sessions keep the weights that it had when they were made."""
 
     _FREE = "loom_network_free"
-    # Of a network that loom.absorb() made: the proof that it held, and what it was made of.
-    proof: "Proof | None" = None
+    # Of a network that loom.absorb() made: what it was made of.
     plan: "Plan | None" = None
 
     # ---- making and files ------------------------------------------------------------------------
@@ -169,6 +168,13 @@ class Network(Handle):
             return ctypes.string_at(out.value or 0, size.value)
         finally:
             lib.loom_free(out)
+
+    @property
+    def proof(self) -> "Proof | None":
+        """That of loom.absorb(), also after loading; None once the weights have changed."""
+        from .bridge.proof import carried
+
+        return carried(self)
 
     def to_torch(self) -> Any:
         """A torch.nn.Sequential in evaluation mode with the weights of now: of chains of Dense,

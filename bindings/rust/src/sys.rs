@@ -774,6 +774,40 @@ pub type loom_cell_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, cell: *const loom_cell
 ) -> i32>;
 
+/// What a proof says beside its numbers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_prove_options {
+    pub struct_size: u32,
+    /// framework, version and model: "PyTorch 2.5.1: Sequential"; null: ""
+    pub source: *const c_char,
+    /// what was compared; null: "native, engine"
+    pub rungs: *const c_char,
+    /// of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none
+    pub abs_tol: f64,
+    /// 0: 1e-4; below 0: none
+    pub rel_tol: f64,
+}
+
+impl Default for loom_prove_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_prove_options>() == 40);
+    assert!(core::mem::offset_of!(loom_prove_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_prove_options, source) == 8);
+    assert!(core::mem::offset_of!(loom_prove_options, rungs) == 16);
+    assert!(core::mem::offset_of!(loom_prove_options, abs_tol) == 24);
+    assert!(core::mem::offset_of!(loom_prove_options, rel_tol) == 32);
+};
+
 /// How a file is read. Texts are borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -2007,6 +2041,26 @@ extern "C" {
     /// The format is that of the ending. A file that is there is replaced as a whole or not at all.
     pub fn loom_network_save(
         network: *const loom_network, path: *const c_char, options: *const loom_save_options
+    ) -> loom_status;
+
+    /// Runs the network on the inputs and compares with what its source computed for them. Where
+    /// that holds, the network carries the proof until its weights change, and .entity files keep
+    /// it. All is borrowed during the call; `*out` is transferred: a JSON object with "holds",
+    /// "problem", hashes and figures.
+    pub fn loom_network_prove(
+        network: *mut loom_network, inputs: *const loom_tensor, input_count: i64, expected: *const
+        loom_tensor, expected_count: i64, options: *const loom_prove_options, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The proof that a network carries, as the section of its file: a JSON object. `*out` is
+    /// transferred: loom_free(). Errors: not_found.
+    pub fn loom_network_proof(network: *const loom_network, out: *mut *mut c_char) -> loom_status;
+
+    /// Repeats the proof: the same bits for the same inputs, and hashes that are those of the file.
+    /// `*out` is transferred: a JSON object with "holds", "problem", "text" (one line), hashes and
+    /// figures. Errors: not_found.
+    pub fn loom_network_verify_proof(
+        network: *const loom_network, out: *mut *mut c_char
     ) -> loom_status;
 
     /// Null is fine. Sessions and trainers of it live on.

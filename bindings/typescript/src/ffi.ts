@@ -491,6 +491,30 @@ export interface Port {
   ids: number;
 }
 
+/** What a proof says beside its numbers. */
+export const loom_prove_options = {
+  name: "loom_prove_options", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    source: [4, "text"],
+    rungs: [8, "text"],
+    abs_tol: [16, "f64"],
+    rel_tol: [24, "f64"],
+  },
+} as const;
+
+/** What a proof says beside its numbers. */
+export interface ProveOptions {
+  /** framework, version and model: "PyTorch 2.5.1: Sequential"; null: "" */
+  source?: string;
+  /** what was compared; null: "native, engine" */
+  rungs?: string;
+  /** of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none */
+  absTol?: number;
+  /** 0: 1e-4; below 0: none */
+  relTol?: number;
+}
+
 /** How a file is read. Texts are borrowed during the call. */
 export const loom_dataset_options = {
   name: "loom_dataset_options", size: 48, sized: true,
@@ -1349,6 +1373,12 @@ export interface Functions {
   loom_network_save_memory(network: number, format: number, options: number, out: number, size: number): number;
   /** The format is that of the ending. A file that is there is replaced as a whole or not at all. */
   loom_network_save(network: number, path: number, options: number): number;
+  /** Runs the network on the inputs and compares with what its source computed for them. Where that holds, the network carries the proof until its weights change, and .entity files keep it. All is borrowed during the call; `*out` is transferred: a JSON object with "holds", "problem", hashes and figures. */
+  loom_network_prove(network: number, inputs: number, input_count: bigint, expected: number, expected_count: bigint, options: number, out: number): number;
+  /** The proof that a network carries, as the section of its file: a JSON object. `*out` is transferred: loom_free(). Errors: not_found. */
+  loom_network_proof(network: number, out: number): number;
+  /** Repeats the proof: the same bits for the same inputs, and hashes that are those of the file. `*out` is transferred: a JSON object with "holds", "problem", "text" (one line), hashes and figures. Errors: not_found. */
+  loom_network_verify_proof(network: number, out: number): number;
   /** Null is fine. Sessions and trainers of it live on. */
   loom_network_free(network: number): void;
   /** The description, without weights. `*out` is transferred: loom_free(). */

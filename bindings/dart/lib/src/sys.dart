@@ -550,6 +550,22 @@ typedef loom_port_fn = Int32 Function(Pointer<Void>, Pointer<loom_port>);
 /// A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED.
 typedef loom_cell_fn = Int32 Function(Pointer<Void>, Pointer<loom_cell>);
 
+/// What a proof says beside its numbers.
+final class loom_prove_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// framework, version and model: "PyTorch 2.5.1: Sequential"; null: ""
+  external Pointer<Uint8> source;
+  /// what was compared; null: "native, engine"
+  external Pointer<Uint8> rungs;
+  /// of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none
+  @Double()
+  external double abs_tol;
+  /// 0: 1e-4; below 0: none
+  @Double()
+  external double rel_tol;
+}
+
 /// How a file is read. Texts are borrowed during the call.
 final class loom_dataset_options extends Struct {
   @Uint32()
@@ -1392,6 +1408,24 @@ class LoomLibrary {
   late final loom_network_save =
       library.lookupFunction<_loom_network_save_native, _loom_network_save_dart>('loom_network_save');
 
+  /// Runs the network on the inputs and compares with what its source computed for them. Where that
+  /// holds, the network carries the proof until its weights change, and .entity files keep it. All
+  /// is borrowed during the call; `*out` is transferred: a JSON object with "holds", "problem",
+  /// hashes and figures.
+  late final loom_network_prove =
+      library.lookupFunction<_loom_network_prove_native, _loom_network_prove_dart>('loom_network_prove');
+
+  /// The proof that a network carries, as the section of its file: a JSON object. `*out` is
+  /// transferred: loom_free(). Errors: not_found.
+  late final loom_network_proof =
+      library.lookupFunction<_loom_network_proof_native, _loom_network_proof_dart>('loom_network_proof');
+
+  /// Repeats the proof: the same bits for the same inputs, and hashes that are those of the file.
+  /// `*out` is transferred: a JSON object with "holds", "problem", "text" (one line), hashes and
+  /// figures. Errors: not_found.
+  late final loom_network_verify_proof =
+      library.lookupFunction<_loom_network_verify_proof_native, _loom_network_verify_proof_dart>('loom_network_verify_proof');
+
   /// Null is fine. Sessions and trainers of it live on.
   late final loom_network_free =
       library.lookupFunction<_loom_network_free_native, _loom_network_free_dart>('loom_network_free');
@@ -1954,6 +1988,22 @@ typedef _loom_network_save_native = Int32 Function(
 );
 typedef _loom_network_save_dart = int Function(
     Pointer<loom_network>, Pointer<Uint8>, Pointer<loom_save_options>
+);
+typedef _loom_network_prove_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_tensor>, Int64, Pointer<loom_tensor>, Int64,
+    Pointer<loom_prove_options>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_prove_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_tensor>, int, Pointer<loom_tensor>, int,
+    Pointer<loom_prove_options>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_proof_native = Int32 Function(Pointer<loom_network>, Pointer<Pointer<Uint8>>);
+typedef _loom_network_proof_dart = int Function(Pointer<loom_network>, Pointer<Pointer<Uint8>>);
+typedef _loom_network_verify_proof_native = Int32 Function(
+    Pointer<loom_network>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_verify_proof_dart = int Function(
+    Pointer<loom_network>, Pointer<Pointer<Uint8>>
 );
 typedef _loom_network_free_native = Void Function(Pointer<loom_network>);
 typedef _loom_network_free_dart = void Function(Pointer<loom_network>);

@@ -9,10 +9,11 @@ from typing import Any, List, Optional
 
 from ..errors import InvalidArgumentError
 from ..network import Network
+from . import transformers
 from .plan import Plan, Problem, Step, Unabsorbable
-from .proof import Proof, prove
+from .proof import Proof, prove, verify_proof
 
-__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb"]
+__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb", "verify_proof"]
 
 
 def absorb(
@@ -23,29 +24,50 @@ def absorb(
     abs_tol: float = 1e-5,
     rel_tol: float = 1e-4,
     fresh_process: bool = True,
+    tokenizer: Any = None,
+    folder: Optional[str] = None,
     engine: Any = None,
 ) -> Any:
-    """A model of scikit-learn or PyTorch as a Network, proven on the example inputs.
+    """A model of another framework as a Network, proven on the example inputs.
 
     example_inputs: an array, or a tuple of them, in the order of the model's arguments; the first
     axis of each is the batch, and any batch may be asked later. plan_only: returns the Plan, whose
     `problems` are all that has no rule; nothing is built. The engine has to agree with the model
     within |a - b| <= abs_tol + rel_tol |b|, and with itself in a fresh process bit for bit
-    (`fresh_process`); the Network's `proof` tells.
+    (`fresh_process`); the Network's `proof` tells, and its .entity file carries it.
+
+    A causal language model of transformers becomes an LLM, by the loader of Hugging Face folders:
+    example_inputs are then token ids [1, T], or left out; `tokenizer` is a fast one of transformers,
+    without which the LLM takes ids alone; `folder` keeps what is read (config.json,
+    model.safetensors, tokenizer.json), for `loom convert` and others.
 
     Raises Unabsorbable (an UnsupportedError) with every problem, InvalidArgumentError where the
     inputs or the kind of the model do not fit, and ArithmeticError where the proof fails.
     """
-    planet = _planet_of(model)
     inputs = _listed(example_inputs)
+    if transformers.is_language_model(model):
+        return transformers.absorb_language_model(
+            model,
+            inputs,
+            tokenizer=tokenizer,
+            folder=folder,
+            plan_only=plan_only,
+            abs_tol=abs_tol,
+            rel_tol=rel_tol,
+            fresh_process=fresh_process,
+            engine=engine,
+        )
+    if tokenizer is not None or folder is not None:
+        raise InvalidArgumentError("tokenizer and folder are for language models of transformers")
+    planet = _planet_of(model)
     plan, inputs, expected = planet(model, inputs)
     if plan_only:
         return plan
     network = Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
     proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
     if not proof.passed:
-        raise ArithmeticError(f"the engine computes something else than the model: {proof.json()}")
-    network.proof, network.plan = proof, plan
+        raise ArithmeticError(f"the engine computes something else than the model: {proof}")
+    network.plan = plan
     return network
 
 

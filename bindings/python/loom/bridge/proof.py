@@ -1,112 +1,144 @@
 """The proof of an absorbed model: what the source framework computed, and what the engine does.
 
-Rungs: the source in its own process; the engine on the network that was just built; the engine on
-the saved file, in a fresh process. The engine's rungs have to agree bit for bit, and with the
-source within |a - b| <= abs + rel |b|.
+Rungs: the source in its own process ("native"); the engine on the network that was just built
+("engine"); the engine on the saved file in a fresh process ("file"); the same file there through
+the sessions of this package ("wheel"). The last three have to agree bit for bit, and with the
+source within |a - b| <= abs + rel |b|. The network carries the proof, and its .entity file does.
 """
 
+import ctypes
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import InternalError
+from .. import _ffi
+from .._library import encoded, lib, sized, text_from
+from ..arrays import as_tensor
+from ..errors import InternalError, NotFoundError
+from ..network import Network
 
-_ASK = """
+_FRESH = """
 import sys
-import numpy as np
-import loom
-inputs = np.load(sys.argv[2])
-names = [n for n in inputs.files if n != "::dtype"]
-network = loom.Network.load(sys.argv[1])
-from loom.bridge.proof import ask
-np.savez(sys.argv[3], *ask(network, [inputs[n] for n in names]))
+from loom.bridge.proof import climb_fresh
+climb_fresh(*sys.argv[1:])
 """
+_HERE = "native, engine"
 
 
-def ask(network: Any, inputs: Sequence[Any]) -> List[Any]:
+def ask(network: Network, inputs: Sequence[Any]) -> List[Any]:
     """What the network says, as a list of arrays, one for each output."""
     given = {port.name: array for port, array in zip(network.inputs, inputs)}
-    with network.session(max_batch=max(1, len(inputs[0]))) as session:
+    samples = inputs[0].shape[0] if inputs[0].ndim else 1
+    with network.session(max_batch=max(1, samples)) as session:
         return [np.asarray(v, dtype=np.float32) for v in session.run(given).values()]
 
 
 def digest(arrays: Sequence[Any]) -> str:
-    """SHA-256 over dtypes, shapes and little-endian bytes."""
+    """SHA-256 over, for each array, a line "float32 2x3" and its little-endian bytes."""
     out = hashlib.sha256()
     for array in arrays:
         array = np.ascontiguousarray(array)
-        out.update(f"{array.dtype.str}{array.shape}".encode())
-        out.update(array.tobytes())
+        out.update(f"{array.dtype.name} {'x'.join(map(str, array.shape))}\n".encode())
+        out.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
     return out.hexdigest()
 
 
-def _ulps(a: Any, b: Any) -> int:
-    """The largest distance in float32 numbers that lie between a and b."""
-
-    def ordered(x: Any) -> Any:
-        bits = np.ascontiguousarray(x, dtype=np.float32).view(np.int32).astype(np.int64)
-        return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
-
-    return int(np.abs(ordered(a) - ordered(b)).max()) if a.size else 0
-
-
 def compare(wanted: Any, got: Any, abs_tol: float, rel_tol: float) -> Dict[str, Any]:
-    """How far `got` is from `wanted`, and the first place beyond the tolerance."""
-    wanted = np.asarray(wanted, dtype=np.float64)
-    got = np.asarray(got, dtype=np.float64)
-    if wanted.shape != got.shape:
-        return {"shapes": [list(wanted.shape), list(got.shape)], "pass": False}
-    difference = np.abs(wanted - got)
-    far = np.flatnonzero(~(difference <= abs_tol + rel_tol * np.abs(wanted)))
-    large = np.abs(wanted) > 1e-6  # relative differences mean nothing below
-    norms = np.linalg.norm(wanted) * np.linalg.norm(got)
+    """The figures of a proof, of what no Network computed. Shapes have to be equal."""
+    wanted = np.asarray(wanted, dtype=np.float32).ravel()
+    got = np.asarray(got, dtype=np.float32).ravel()
+    far = np.abs(wanted.astype(np.float64) - got)
+    size = np.abs(wanted.astype(np.float64))
+    beyond = np.flatnonzero(~(far <= abs_tol + rel_tol * size))
+    bits = [a.view(np.int32).astype(np.int64) for a in (wanted, got)]
+    ordered = [np.where(b < 0, -(b & 0x7FFFFFFF), b) for b in bits]
+    lengths = np.linalg.norm(wanted.astype(np.float64)) * np.linalg.norm(got.astype(np.float64))
     return {
-        "max_abs": float(difference.max()) if difference.size else 0.0,
-        "max_rel": float((difference[large] / np.abs(wanted[large])).max()) if large.any() else 0.0,
-        "max_ulp": _ulps(wanted.astype(np.float32), got.astype(np.float32)),
-        "cosine": float((wanted * got).sum() / norms) if norms > 0 else 1.0,
-        "first_beyond": int(far[0]) if far.size else None,
-        "pass": far.size == 0,
+        "max_abs": float(far.max(initial=0.0)),
+        "max_rel": float((far[size > 1e-6] / size[size > 1e-6]).max(initial=0.0)),
+        "max_ulp": int(np.abs(ordered[0] - ordered[1]).max(initial=0)),
+        "cosine": float((wanted.astype(np.float64) * got).sum() / lengths) if lengths else 1.0,
+        "first_beyond": int(beyond[0]) if beyond.size else -1,
     }
 
 
 class Proof:
-    """`passed`, the figures of each output, and hashes of the inputs and of every rung."""
+    """`passed`, the figures of each output, and hashes of inputs, expected outputs and outputs.
+
+    `str(proof)` is one line. Networks that loom.absorb() made have one, and so do their files.
+    """
 
     def __init__(self, report: Dict[str, Any]) -> None:
         self.report = report
 
     @property
     def passed(self) -> bool:
-        return bool(self.report["passed"])
+        return bool(self.report.get("holds", True))
+
+    @property
+    def problem(self) -> str:
+        """Why it does not hold; "" where it does."""
+        return str(self.report.get("problem", ""))
+
+    @property
+    def source(self) -> str:
+        """Framework, version and model: "PyTorch 2.5.1: Sequential"."""
+        return str(self.report["source"])
+
+    @property
+    def rungs(self) -> Tuple[str, ...]:
+        """What was compared."""
+        return tuple(self.report["rungs"].split(", "))
 
     @property
     def max_abs(self) -> float:
-        return max((o.get("max_abs", float("inf")) for o in self.report["outputs"]), default=0.0)
-
-    def save(self, path: "str | os.PathLike[str]") -> None:
-        """The report with inputs and expected outputs, for `python -m loom.bridge.verify`."""
-        arrays = {f"input{i}": a for i, a in enumerate(self.report["_inputs"])}
-        arrays.update({f"expected{i}": a for i, a in enumerate(self.report["_expected"])})
-        with open(path, "wb") as file:
-            np.savez(file, report=np.frombuffer(self.json().encode(), np.uint8), **arrays)
+        return max((float(o["max_abs"] or 0) for o in self.report["outputs"]), default=0.0)
 
     def json(self) -> str:
-        return json.dumps({k: v for k, v in self.report.items() if not k.startswith("_")}, indent=1)
+        return json.dumps(self.report, indent=1)
+
+    def __str__(self) -> str:
+        if "text" in self.report:  # of a comparison that was made here
+            return str(self.report["text"])
+        return (
+            f"the proof holds: {self.source}; rungs {', '.join(self.rungs)}; "
+            f"max abs {self.max_abs:.2g}"
+        )
 
     def __repr__(self) -> str:
         verdict = "holds" if self.passed else "FAILED"
-        return f"<loom.bridge.Proof {verdict}: max abs {self.max_abs:.3g}, {self.report['source']}>"
+        return f"<loom.bridge.Proof {verdict}: max abs {self.max_abs:.3g}, {self.source}>"
+
+
+def verify_proof(path: Any, *, engine: Any = None) -> Proof:
+    """Repeats the proof in a file on this machine, as `loom verify proof` does.
+
+    The Proof that is returned tells whether it holds (`passed`) and if not, why (`problem`). Raises
+    NotFoundError where the file carries none, and BadFileError where it is damaged.
+    """
+    network = Network.load(path, engine=engine)
+    try:
+        return Proof(json.loads(text_from(lib.loom_network_verify_proof, network.handle)))
+    except NotFoundError as error:
+        raise NotFoundError(f"{path}: {error}") from None
+
+
+def carried(network: Network) -> "Proof | None":
+    """The proof that a network carries; None: it has none, or was changed since."""
+    try:
+        return Proof(json.loads(text_from(lib.loom_network_proof, network.handle)))
+    except NotFoundError:
+        return None
 
 
 def prove(
-    network: Any,
+    network: Network,
     inputs: Sequence[Any],
     expected: Sequence[Any],
     source: str,
@@ -114,47 +146,84 @@ def prove(
     rel_tol: float,
     fresh_process: bool,
 ) -> Proof:
-    """Climbs the rungs. Raises InternalError where the engine disagrees with itself."""
-    got = ask(network, inputs)
-    outputs = [compare(w, g, abs_tol, rel_tol) for w, g in zip(expected, got)]
-    rungs = {"native": digest([np.float32(e) for e in expected]), "engine": digest(got)}
-    if fresh_process:
-        rungs["fresh process"] = digest(_ask_fresh(network, inputs))
-        if rungs["fresh process"] != rungs["engine"]:
-            raise InternalError(
-                "the saved file computes other bits than the network it was made of"
-            )
-    whole = len(got) == len(expected) and all(o["pass"] for o in outputs)
+    """Climbs the rungs; where all hold, the network carries the proof.
+
+    Raises InternalError where the engine disagrees with itself.
+    """
+    said = _compared(network, inputs, expected, source, abs_tol, rel_tol, _HERE)
+    if not said.passed or not fresh_process:
+        return said
+    _climb(network, inputs, said.report["outputs_sha256"])
+    rungs = f"{_HERE}, file, wheel"
+    return _compared(network, inputs, expected, source, abs_tol, rel_tol, rungs)
+
+
+def _compared(
+    network: Network,
+    inputs: Sequence[Any],
+    expected: Sequence[Any],
+    source: str,
+    abs_tol: float,
+    rel_tol: float,
+    rungs: str,
+) -> Proof:
+    options = sized(
+        _ffi.loom_prove_options,
+        source=encoded(source),
+        rungs=encoded(rungs),
+        abs_tol=abs_tol if abs_tol > 0 else -1.0,
+        rel_tol=rel_tol if rel_tol > 0 else -1.0,
+    )
+    given = [as_tensor(a) for a in inputs]
+    wanted = [as_tensor(np.asarray(e, dtype=np.float32)) for e in expected]
     return Proof(
-        {
-            "schema": "loom.proof/1",
-            "source": source,
-            "tolerance": {"abs": abs_tol, "rel": rel_tol},
-            "inputs": digest(inputs),
-            "rungs": rungs,
-            "outputs": outputs,
-            "passed": whole,
-            "_inputs": list(inputs),
-            "_expected": list(expected),
-        }
+        json.loads(
+            text_from(
+                lib.loom_network_prove,
+                network.handle,
+                (_ffi.loom_tensor * len(given))(*[t.tensor for t in given]),
+                len(given),
+                (_ffi.loom_tensor * len(wanted))(*[t.tensor for t in wanted]),
+                len(wanted),
+                ctypes.byref(options),
+            )
+        )
     )
 
 
-def _ask_fresh(network: Any, inputs: Sequence[Any]) -> List[Any]:
+def ask_fresh(program: str, *arguments: str) -> str:
+    """What a program prints in a fresh process, with this package to import."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode != 0:
+        raise InternalError(f"a fresh process cannot ask the saved file: {ended.stderr[-300:]}")
+    return ended.stdout
+
+
+def _climb(network: Network, inputs: Sequence[Any], engine: str) -> None:
+    """The rungs of the saved file, both in one fresh process."""
     with tempfile.TemporaryDirectory(prefix="loom_proof_") as folder:
-        paths = [os.path.join(folder, n) for n in ("net.entity", "in.npz", "out.npz")]
+        paths = [os.path.join(folder, n) for n in ("net.entity", "in.npz")]
         network.save(paths[0])
         np.savez(paths[1], **{f"i{k:04}": a for k, a in enumerate(inputs)})
-        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-        ended = subprocess.run(
-            [sys.executable, "-c", _ASK, *paths],
-            env={**os.environ, "PYTHONPATH": search},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if ended.returncode != 0:
-            raise InternalError(f"a fresh process cannot ask the saved file: {ended.stderr[-300:]}")
-        said = np.load(paths[2])
-        return [said[n] for n in said.files]
+        said = ask_fresh(_FRESH, *paths)
+    for rung, found in json.loads(said).items():
+        if found != engine:
+            raise InternalError(
+                f"the saved file computes other bits than the network it was made of (rung {rung})"
+            )
+
+
+def climb_fresh(path: str, arrays: str) -> None:
+    """What the fresh process does: prints the hashes of its two rungs as JSON."""
+    held = np.load(arrays)
+    proof = verify_proof(path)
+    wheel = ask(Network.load(path), [held[n] for n in held.files])
+    print(json.dumps({"file": proof.report["outputs_sha256"], "wheel": digest(wheel)}))

@@ -538,6 +538,40 @@ public interface Sys extends Library {
   }
 
   /**
+   * What a proof says beside its numbers.
+   */
+  @Structure.FieldOrder({"struct_size", "source", "rungs", "abs_tol", "rel_tol"})
+  class ProveOptions extends Structure {
+    public int struct_size;
+    /**
+     * framework, version and model: "PyTorch 2.5.1: Sequential"; null: ""
+     */
+    public Pointer source;
+    /**
+     * what was compared; null: "native, engine"
+     */
+    public Pointer rungs;
+    /**
+     * of |a - b| &lt;= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none
+     */
+    public double abs_tol;
+    /**
+     * 0: 1e-4; below 0: none
+     */
+    public double rel_tol;
+
+    public ProveOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public ProveOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * How a file is read. Texts are borrowed during the call.
    */
   @Structure.FieldOrder({
@@ -1904,6 +1938,30 @@ public interface Sys extends Library {
    * The format is that of the ending. A file that is there is replaced as a whole or not at all.
    */
   int loom_network_save(Pointer network, String path, SaveOptions options);
+
+  /**
+   * Runs the network on the inputs and compares with what its source computed for them. Where that
+   * holds, the network carries the proof until its weights change, and .entity files keep it. All
+   * is borrowed during the call; `*out` is transferred: a JSON object with "holds", "problem",
+   * hashes and figures.
+   */
+  int loom_network_prove(
+      Pointer network, Tensor inputs, long input_count, Tensor expected, long expected_count,
+      ProveOptions options, PointerByReference out
+  );
+
+  /**
+   * The proof that a network carries, as the section of its file: a JSON object. `*out` is
+   * transferred: loom_free(). Errors: not_found.
+   */
+  int loom_network_proof(Pointer network, PointerByReference out);
+
+  /**
+   * Repeats the proof: the same bits for the same inputs, and hashes that are those of the file.
+   * `*out` is transferred: a JSON object with "holds", "problem", "text" (one line), hashes and
+   * figures. Errors: not_found.
+   */
+  int loom_network_verify_proof(Pointer network, PointerByReference out);
 
   /**
    * Null is fine. Sessions and trainers of it live on.
