@@ -26,7 +26,10 @@ enum class Kind : uint8_t {
   generation,
   tokenizer,
   reply_parser,
-  batch
+  batch,
+  population,
+  genome,
+  mesh
 };
 
 // The kind and the object behind an opaque type.
@@ -51,6 +54,9 @@ LOOM_HANDLE(loom_generation, generation, Generation)
 LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
 LOOM_HANDLE(loom_reply_parser, reply_parser, ReplyParser)
 LOOM_HANDLE(loom_batch, batch, Batch)
+LOOM_HANDLE(loom_population, population, Population)
+LOOM_HANDLE(loom_genome, genome, Genome)
+LOOM_HANDLE(loom_mesh, mesh, Mesh)
 #undef LOOM_HANDLE
 
 // The value of a new handle; 0 where there are too many. May throw std::bad_alloc.

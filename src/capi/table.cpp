@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 126,
+      1, 150,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -133,6 +133,30 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_batch_take,
       &loom_batch_rewind,
       &loom_batch_free,
+      &loom_population_create,
+      &loom_population_get_info,
+      &loom_population_report_of,
+      &loom_population_genome,
+      &loom_population_best,
+      &loom_population_run,
+      &loom_population_tell,
+      &loom_population_free,
+      &loom_genome_get_info,
+      &loom_genome_run,
+      &loom_genome_reset,
+      &loom_genome_network,
+      &loom_genome_json,
+      &loom_genome_free,
+      &loom_network_compare_dna,
+      &loom_network_dna,
+      &loom_network_splice,
+      &loom_mesh_create,
+      &loom_mesh_set_input,
+      &loom_mesh_tick,
+      &loom_mesh_output,
+      &loom_mesh_get_info,
+      &loom_mesh_reset,
+      &loom_mesh_free,
   };
   return version == kApi.abi ? &kApi : nullptr;
 }

@@ -3,12 +3,15 @@
   LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python python3 tests/web/native.py
 """
 
+import ctypes
 import hashlib
 import json
 import struct
 import sys
 
 import loom
+from loom import _ffi
+from loom._library import check, handle_from, lib, sized, text_from
 
 PROMPT = "Once upon a time"
 DRAWN = {"temperature": 0.8, "top_k": 40, "seed": 7}
@@ -63,5 +66,44 @@ def stories() -> dict:
     }
 
 
-json.dump({"digits": digits(), "stories": stories()}, sys.stdout, indent=1)
+def array_from(function, *arguments) -> "list[float]":
+    """The values of a float32 array that a call gives."""
+    array = handle_from(function, *arguments)
+    view = _ffi.loom_tensor()
+    check(lib.loom_array_view(array, ctypes.byref(view)))
+    count = 1
+    for i in range(view.rank):
+        count *= view.shape[i]
+    values = list(ctypes.cast(view.data, ctypes.POINTER(ctypes.c_float))[:count])
+    lib.loom_array_free(array)
+    return values
+
+
+def evolution() -> dict:
+    """A population that learns XOR, by the functions of the C interface."""
+    options = sized(_ffi.loom_neat_options, inputs=2, population=60, has_seed=1, seed=7)
+    population = handle_from(lib.loom_population_create, ctypes.byref(options))
+    x = (ctypes.c_float * 8)(0, 0, 0, 1, 1, 0, 1, 1)
+    rows = _ffi.loom_tensor(
+        dtype=_ffi.DTYPE["float32"],
+        rank=2,
+        shape=(ctypes.c_int64 * 2)(4, 2),
+        data=ctypes.cast(x, ctypes.c_void_p),
+    )
+    for _ in range(40):
+        y = array_from(lib.loom_population_run, population, ctypes.byref(rows))
+        fitness = (ctypes.c_double * 60)()
+        for genome in range(60):
+            off = sum((y[genome * 4 + i] - wanted) ** 2 / 4 for i, wanted in enumerate((0, 1, 1, 0)))
+            fitness[genome] = 1 / (1 + off)
+        check(lib.loom_population_tell(population, fitness, 60))
+    best = handle_from(lib.loom_population_best, population)
+    out = {"best": text_from(lib.loom_genome_json, best)}
+    lib.loom_genome_free(best)
+    lib.loom_population_free(population)
+    return out
+
+
+whole = {"digits": digits(), "stories": stories(), "evolution": evolution()}
+json.dump(whole, sys.stdout, indent=1)
 print()

@@ -34,7 +34,7 @@ export interface LoadOptions {
 }
 
 /** Name of an operation -> its arguments and its result. */
-export interface Operations {
+export interface Operations extends EvolutionOperations {
   start(options: StartOptions): { variant: Variant; notes: string[] } & ffi.EngineInfo;
   memory(): ffi.Memory & { heap: number };
   free(handle: Handle): void;
@@ -81,6 +81,34 @@ export interface Operations {
   tokenizerEncode(handle: Handle, text: string, specialTokens: boolean): Int32Array;
   tokenizerDecode(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
   tokenizerSize(handle: Handle): number;
+}
+
+/** Those of evolution_server.ts. */
+export interface EvolutionOperations {
+  populationCreate(options: object): Handle;
+  populationInfo(handle: Handle): ffi.PopulationInfo;
+  populationReport(handle: Handle, generation: number): ffi.PopulationReport;
+  populationRun(handle: Handle, inputs: Tensor): Tensor;
+  populationTell(handle: Handle, fitness: Float64Array): void;
+  populationGenome(handle: Handle, index: number): Handle;
+  populationBest(handle: Handle): Handle;
+
+  genomeInfo(handle: Handle): ffi.GenomeInfo;
+  genomeRun(handle: Handle, inputs: Tensor): Tensor;
+  genomeReset(handle: Handle): void;
+  genomeJson(handle: Handle): string;
+  genomeNetwork(handle: Handle): Handle;
+
+  networkCompareDna(a: Handle, b: Handle, mode: ffi.DnaMode): string;
+  networkDna(handle: Handle, at: string): Tensor;
+  networkSplice(a: Handle, b: Handle, options: object): Handle;
+
+  meshCreate(network: Handle, options: object): Handle;
+  meshInfo(handle: Handle): ffi.MeshInfo;
+  meshSetInput(handle: Handle, inputs: Tensor): void;
+  meshTick(handle: Handle, count: number): void;
+  meshOutput(handle: Handle): Tensor;
+  meshReset(handle: Handle): void;
 }
 
 export interface Turn {
