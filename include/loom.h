@@ -1661,6 +1661,43 @@ LOOM_EXPORT loom_status loom_mesh_reset(loom_mesh *mesh);
 /* Null is fine. */
 LOOM_EXPORT void loom_mesh_free(loom_mesh *mesh);
 
+/* ---- model files ----------------------------------------------------------------------------- */
+
+/* What is in a file with a model, without running it. */
+
+typedef struct loom_model_file loom_model_file; /* Never changes. */
+
+/* Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+ * Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
+LOOM_EXPORT loom_status loom_model_file_open(loom_engine *engine, const char *path,
+    loom_model_file **out);
+
+/* The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
+ * used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+ * they are copied. */
+LOOM_EXPORT loom_status loom_model_file_open_memory(loom_engine *engine, const void *bytes,
+    int64_t size, const char *name, int32_t borrow, loom_model_file **out);
+
+/* One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
+ * type, settings, in, out, notes, parameters}] of which each stands before those below it,
+ * tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture,
+ * layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
+ * `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_model_file_json(const loom_model_file *file, char **out);
+
+/* Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+ * out_of_range, unsupported (a type without values). */
+LOOM_EXPORT loom_status loom_model_file_values(const loom_model_file *file, int64_t tensor,
+    loom_array **out);
+
+/* XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+ * loom_free(). Errors: out_of_range. */
+LOOM_EXPORT loom_status loom_model_file_hash(const loom_model_file *file, int64_t tensor,
+    char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_model_file_free(loom_model_file *file);
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* All functions as one table, for programs that find the library at run time: one
@@ -1874,6 +1911,13 @@ typedef struct loom_api {
   loom_status (*mesh_get_info)(const loom_mesh *mesh, loom_mesh_info *out);
   loom_status (*mesh_reset)(loom_mesh *mesh);
   void (*mesh_free)(loom_mesh *mesh);
+  loom_status (*model_file_open)(loom_engine *engine, const char *path, loom_model_file **out);
+  loom_status (*model_file_open_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, int32_t borrow, loom_model_file **out);
+  loom_status (*model_file_json)(const loom_model_file *file, char **out);
+  loom_status (*model_file_values)(const loom_model_file *file, int64_t tensor, loom_array **out);
+  loom_status (*model_file_hash)(const loom_model_file *file, int64_t tensor, char **out);
+  void (*model_file_free)(loom_model_file *file);
 } loom_api;
 
 /* The table of a library that has this interface; version: LOOM_ABI_VERSION of the

@@ -460,6 +460,17 @@ namespace Loom
         }
     }
 
+    internal sealed class ModelFileHandle : SafeHandle
+    {
+        public ModelFileHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_model_file_free(handle);
+            return true;
+        }
+    }
+
     /// <summary>An array of numbers. The layout is frozen.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CTensor
@@ -2657,5 +2668,48 @@ namespace Loom
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_mesh_free(IntPtr mesh);
+
+        /// <summary>Any file or folder that can be loaded; weights stay where they are. `*out` is
+        /// transferred. Errors: not_found, bad_file (with file and offset), unsupported,
+        /// out_of_memory.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_open(
+            EngineHandle engine, IntPtr path, out ModelFileHandle @out
+        );
+
+        /// <summary>The same of a file in memory, which errors call `name`; null: "the bytes".
+        /// borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay
+        /// as long as `*out` does; 0: they are copied.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_open_memory(
+            EngineHandle engine, IntPtr bytes, long size, IntPtr name, int borrow, out
+            ModelFileHandle @out
+        );
+
+        /// <summary>One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers
+        /// [{depth, at, type, settings, in, out, notes, parameters}] of which each stands before
+        /// those below it, tensors [{name, dtype, shape, bytes}], and decoder, null for a network,
+        /// or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context,
+        /// tokenizer_tokens}. `*out` is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_json(ModelFileHandle file, out IntPtr @out);
+
+        /// <summary>Values of a tensor by its place in the list, as float32. `*out` is transferred.
+        /// Errors: out_of_range, unsupported (a type without values).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_values(
+            ModelFileHandle file, long tensor, out ArrayHandle @out
+        );
+
+        /// <summary>XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is
+        /// transferred: loom_free(). Errors: out_of_range.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_hash(
+            ModelFileHandle file, long tensor, out IntPtr @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_model_file_free(IntPtr file);
     }
 }

@@ -29,7 +29,8 @@ enum class Kind : uint8_t {
   batch,
   population,
   genome,
-  mesh
+  mesh,
+  model_file
 };
 
 // The kind and the object behind an opaque type.
@@ -57,6 +58,7 @@ LOOM_HANDLE(loom_batch, batch, Batch)
 LOOM_HANDLE(loom_population, population, Population)
 LOOM_HANDLE(loom_genome, genome, Genome)
 LOOM_HANDLE(loom_mesh, mesh, Mesh)
+LOOM_HANDLE(loom_model_file, model_file, ModelFile)
 #undef LOOM_HANDLE
 
 // The value of a new handle; 0 where there are too many. May throw std::bad_alloc.

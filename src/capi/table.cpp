@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 150,
+      1, 156,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -157,6 +157,12 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_mesh_get_info,
       &loom_mesh_reset,
       &loom_mesh_free,
+      &loom_model_file_open,
+      &loom_model_file_open_memory,
+      &loom_model_file_json,
+      &loom_model_file_values,
+      &loom_model_file_hash,
+      &loom_model_file_free,
   };
   return version == kApi.abi ? &kApi : nullptr;
 }

@@ -171,6 +171,36 @@ export const cases = {
     net.close();
   },
 
+  async "a file tells what is in it without being run"(kit, loom) {
+    const file = await loom.open(kit.source("models/stories.entity"));
+    const told = await file.json();
+    equal([told.format, told.decoder.architecture, told.decoder.width], ["entity", "LlamaForCausalLM", 192], "its model");
+    holds(told.layers.some((layer) => layer.depth === 1 && layer.type === "MultiHeadAttention"), "layers below cells");
+    const text = told.tensors.findIndex((tensor) => tensor.dtype === "text");
+    const matrix = told.tensors.findIndex((tensor) => tensor.shape.length === 2);
+    equal((await file.values(matrix)).shape, told.tensors[matrix].shape, "shape of its values");
+    equal((await file.hash(matrix)).length, 32, "digits of its hash");
+    equal((await refusal(kit, () => file.values(text))).code, "unsupported", "values of a text");
+    equal((await refusal(kit, () => file.values(100000))).code, "out_of_range", "no such tensor");
+    equal((await refusal(kit, () => loom.open(encoder.encode("no model at all")))).code, "bad_file", "a text");
+    file.close();
+    const { layers } = kit, net = await loom.network([layers.Dense(2, 3)], { input: 2, seed: 5 });
+    const saved = await loom.open(await net.save(), { name: "small.entity" });
+    const at = (await saved.json()).tensors.findIndex((tensor) => tensor.shape.length === 2);
+    equal([...(await saved.values(at)).data], [...(await net.parameter("(0, 0, 0, 0)/weight")).data], "weights");
+    saved.close();
+    net.close();
+  },
+
+  async "models of random weights have the native logits in every number type"(kit, loom) {
+    for (const [dtype, wanted] of Object.entries(kit.native.bits.logits)) {
+      const llm = await loom.randomModel("shakespeare", { dtype, seed: 1 });
+      const prompt = Int32Array.from({ length: 113 }, (_, i) => (i * 7919 + 13) % llm.info.vocab);
+      equal(await hash(await llm.logits(prompt)), wanted, dtype);
+      llm.close();
+    }
+  },
+
   async "text goes to tokens and back"(kit, loom) {
     const tokenizer = await loom.tokenizer(kit.source("models/stories.entity"));
     const text = "The little fox — naïve, 3 €, 狐 🦊!";

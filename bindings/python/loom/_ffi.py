@@ -993,6 +993,12 @@ SIGNATURES = {
     "loom_mesh_get_info": (c_int32, [c_void_p, POINTER(loom_mesh_info)]),
     "loom_mesh_reset": (c_int32, [c_void_p]),
     "loom_mesh_free": (None, [c_void_p]),
+    "loom_model_file_open": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_model_file_open_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, c_int32, POINTER(c_void_p)]),
+    "loom_model_file_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_model_file_values": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_model_file_hash": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_model_file_free": (None, [c_void_p]),
 }
 
 

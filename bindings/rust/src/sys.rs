@@ -327,6 +327,11 @@ pub struct loom_mesh {
     _private: [u8; 0],
 }
 
+#[repr(C)]
+pub struct loom_model_file {
+    _private: [u8; 0],
+}
+
 /// An array of numbers. The layout is frozen.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -3000,4 +3005,40 @@ extern "C" {
 
     /// Null is fine.
     pub fn loom_mesh_free(mesh: *mut loom_mesh);
+
+    /// Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+    /// Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
+    pub fn loom_model_file_open(
+        engine: *mut loom_engine, path: *const c_char, out: *mut *mut loom_model_file
+    ) -> loom_status;
+
+    /// The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they
+    /// are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out`
+    /// does; 0: they are copied.
+    pub fn loom_model_file_open_memory(
+        engine: *mut loom_engine, bytes: *const c_void, size: i64, name: *const c_char, borrow: i32,
+        out: *mut *mut loom_model_file
+    ) -> loom_status;
+
+    /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes \[text\], layers \[{depth, at,
+    /// type, settings, in, out, notes, parameters}\] of which each stands before those below it,
+    /// tensors \[{name, dtype, shape, bytes}\], and decoder, null for a network, or {architecture,
+    /// layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
+    /// `*out` is transferred: loom_free().
+    pub fn loom_model_file_json(file: *const loom_model_file, out: *mut *mut c_char) -> loom_status;
+
+    /// Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+    /// out_of_range, unsupported (a type without values).
+    pub fn loom_model_file_values(
+        file: *const loom_model_file, tensor: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+    /// loom_free(). Errors: out_of_range.
+    pub fn loom_model_file_hash(
+        file: *const loom_model_file, tensor: i64, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_model_file_free(file: *mut loom_model_file);
 }

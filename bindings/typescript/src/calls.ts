@@ -8,7 +8,8 @@ import type { Loaded } from "./module.js";
 import type { Handle } from "./protocol.js";
 
 export type Kind =
-  | "network" | "session" | "dataset" | "trainer" | "model" | "tokenizer" | "population" | "genome" | "mesh";
+  | "network" | "session" | "dataset" | "trainer" | "model" | "tokenizer" | "population" | "genome" | "mesh"
+  | "model_file";
 interface Entry {
   readonly kind: Kind;
   readonly address: number;

@@ -310,6 +310,36 @@ export class Tokenizer extends Closable {
   }
 }
 
+/** A file with a model as it lies: what is in it, without running it. */
+export class ModelFile extends Closable {
+  async json(): Promise<FileDescription> {
+    return JSON.parse(await this.link.ask("fileJson", [this.handle])) as FileDescription;
+  }
+  /** Values of a tensor by its place in the list. Errors: "unsupported" (a text). */
+  values(tensor: number): Promise<Tensor> {
+    return this.link.ask("fileValues", [this.handle, tensor]);
+  }
+  /** XXH3-128 of its stored bytes. */
+  hash(tensor: number): Promise<string> {
+    return this.link.ask("fileHash", [this.handle, tensor]);
+  }
+}
+
+/** What ModelFile.json() tells. A layer stands before those below it, which are a `depth` deeper. */
+export interface FileDescription {
+  readonly format: string;
+  readonly grid: string;
+  readonly parameters: number;
+  readonly notes: readonly string[];
+  readonly layers: readonly { readonly depth: number; readonly at: string; readonly type: string; readonly settings: string;
+    readonly in: string; readonly out: string; readonly notes: string; readonly parameters: number }[];
+  readonly tensors: readonly { readonly name: string; readonly dtype: string; readonly shape: readonly number[];
+    readonly bytes: number }[];
+  /** null: a network. */
+  readonly decoder: null | { readonly architecture: string; readonly layers: number; readonly width: number;
+    readonly vocab: number; readonly context: number; readonly [field: string]: number | string };
+}
+
 // ---- the engine -----------------------------------------------------------------------------------
 
 function progressOf({ onProgress }: FileOptions): Events {
@@ -362,6 +392,20 @@ export class Loom {
     void onProgress;
     const handle = await this.#link.ask("modelLoad", [source, { cache, name }, more], progressOf(options), signal);
     return new LLM(this.#link, handle, await this.#link.ask("modelInfo", [handle]));
+  }
+
+  /** A language model of a named shape with random weights, the same for the same seed everywhere. No tokenizer. */
+  async randomModel(shape: string, { dtype = "float32", seed = 1 }: { dtype?: ffi.Dtype; seed?: number } = {}):
+    Promise<LLM> {
+    const handle = await this.#link.ask("modelRandom", [shape, dtype, seed]);
+    return new LLM(this.#link, handle, await this.#link.ask("modelInfo", [handle]));
+  }
+
+  /** Looks into any file that can be loaded. */
+  async open(source: Source, options: FileOptions = {}): Promise<ModelFile> {
+    const { cache, name, signal } = options;
+    const handle = await this.#link.ask("fileOpen", [source, { cache, name }], progressOf(options), signal);
+    return new ModelFile(this.#link, handle);
   }
 
   /** That of a model, or a tokenizer.json. */

@@ -1827,4 +1827,16 @@ export interface Functions {
   loom_mesh_reset(mesh: number): number;
   /** Null is fine. */
   loom_mesh_free(mesh: number): void;
+  /** Any file or folder that can be loaded; weights stay where they are. `*out` is transferred. Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
+  loom_model_file_open(engine: number, path: number, out: number): number;
+  /** The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0: they are copied. */
+  loom_model_file_open_memory(engine: number, bytes: number, size: bigint, name: number, borrow: number, out: number): number;
+  /** One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type, settings, in, out, notes, parameters}] of which each stands before those below it, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
+  loom_model_file_json(file: number, out: number): number;
+  /** Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors: out_of_range, unsupported (a type without values). */
+  loom_model_file_values(file: number, tensor: bigint, out: number): number;
+  /** XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred: loom_free(). Errors: out_of_range. */
+  loom_model_file_hash(file: number, tensor: bigint, out: number): number;
+  /** Null is fine. */
+  loom_model_file_free(file: number): void;
 }

@@ -70,6 +70,7 @@ export interface Operations extends EvolutionOperations {
   trainerHash(handle: Handle): string;
 
   modelLoad(source: Source, load: LoadOptions, options: object): Handle;
+  modelRandom(shape: string, dtype: ffi.Dtype, seed: number): Handle;
   modelInfo(handle: Handle): ffi.ModelInfo;
   modelTokenize(handle: Handle, text: string, specialTokens: boolean): Int32Array;
   modelDetokenize(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
@@ -81,6 +82,11 @@ export interface Operations extends EvolutionOperations {
   tokenizerEncode(handle: Handle, text: string, specialTokens: boolean): Int32Array;
   tokenizerDecode(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
   tokenizerSize(handle: Handle): number;
+
+  fileOpen(source: Source, load: LoadOptions): Handle;
+  fileJson(handle: Handle): string;
+  fileValues(handle: Handle, tensor: number): Tensor;
+  fileHash(handle: Handle, tensor: number): string;
 }
 
 /** Those of evolution_server.ts. */

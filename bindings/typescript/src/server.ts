@@ -403,6 +403,10 @@ export class Server {
 
     modelLoad: (context, source, load, options) =>
       this.#borrowed(context, "model", source, load, ffi.loom_model_options, options),
+    modelRandom: (_, shape, dtype, seed) => this.#calls.add("model", this.#calls.out((scope, out, m) => {
+      const name = m.memory.text(scope, shape), type = ffi.Dtype[dtype];
+      return m.call((f) => f.loom_model_random(this.#engine, name, type, BigInt(seed), out));
+    })),
     modelInfo: (_, handle) => this.#calls.report(ffi.loom_model_info, (at, m) =>
       m.call((f) => f.loom_model_get_info(this.#calls.at(handle, "model"), at))),
     modelTokenize: (_, handle, text, special) => this.#calls.ids((scope, ids, count, m) => {
@@ -441,6 +445,26 @@ export class Server {
       this.#calls.check(m.call((f) => f.loom_tokenizer_vocab_size(this.#calls.at(handle, "tokenizer"), out)));
       return Number(m.memory.view.getBigInt64(out, true));
     }),
+
+    fileOpen: async (context, source, load) => {
+      const file = await this.#read(context, source, load);
+      try {
+        const address = this.#calls.out((scope, out, m) => {
+          const name = m.memory.text(scope, file.name), size = BigInt(file.size);
+          return m.call((f) => f.loom_model_file_open_memory(this.#engine, file.address, size, name, 1, out));
+        });
+        return this.#calls.add("model_file", address, file.address);
+      } catch (error) {
+        if ((error as LoomError).code !== "internal") this.#calls.module.memory.free(file.address);
+        throw error;
+      }
+    },
+    fileJson: (_, handle) => this.#calls.text((_scope, out, m) =>
+      m.call((f) => f.loom_model_file_json(this.#calls.at(handle, "model_file"), out))),
+    fileValues: (_, handle, tensor) => this.#calls.array(this.#calls.out((_scope, out, m) =>
+      m.call((f) => f.loom_model_file_values(this.#calls.at(handle, "model_file"), BigInt(tensor), out)))),
+    fileHash: (_, handle, tensor) => this.#calls.text((_scope, out, m) =>
+      m.call((f) => f.loom_model_file_hash(this.#calls.at(handle, "model_file"), BigInt(tensor), out))),
 
     ...evolutionOperations(this.#calls, () => this.#engine),
   };

@@ -15,6 +15,7 @@ const addresses: Record<Variant, () => URL> = {
 const scope = globalThis as unknown as {
   postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;
   addEventListener(type: "message", handler: (event: MessageEvent) => void, options?: { once: boolean }): void;
+  readonly location: { readonly href: string };
   readonly navigator: { readonly hardwareConcurrency: number };
 };
 
@@ -27,7 +28,9 @@ async function compile(variant: Variant): Promise<WebAssembly.Module> {
 }
 
 function lane(start: LaneStart): Promise<void> {
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "loom lane" });
+  // This very file, by the address that it has now: bundlers take no worker that asks for itself.
+  const here = scope.location.href;
+  const worker = new Worker(here, { type: "module", name: "loom lane" });
   return new Promise((resolve, reject) => {
     worker.addEventListener("message", () => resolve());
     worker.addEventListener("error", (event) => reject(new Error(event.message)));

@@ -296,6 +296,8 @@ final class loom_genome extends Opaque {}
 
 final class loom_mesh extends Opaque {}
 
+final class loom_model_file extends Opaque {}
+
 /// An array of numbers. The layout is frozen.
 final class loom_tensor extends Struct {
   /// a plain type
@@ -2182,6 +2184,39 @@ class LoomLibrary {
   /// Null is fine.
   late final loom_mesh_free =
       library.lookupFunction<_loom_mesh_free_native, _loom_mesh_free_dart>('loom_mesh_free');
+
+  /// Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+  /// Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
+  late final loom_model_file_open =
+      library.lookupFunction<_loom_model_file_open_native, _loom_model_file_open_dart>('loom_model_file_open');
+
+  /// The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
+  /// used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+  /// they are copied.
+  late final loom_model_file_open_memory =
+      library.lookupFunction<_loom_model_file_open_memory_native, _loom_model_file_open_memory_dart>('loom_model_file_open_memory');
+
+  /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
+  /// type, settings, in, out, notes, parameters}] of which each stands before those below it,
+  /// tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture,
+  /// layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
+  /// `*out` is transferred: loom_free().
+  late final loom_model_file_json =
+      library.lookupFunction<_loom_model_file_json_native, _loom_model_file_json_dart>('loom_model_file_json');
+
+  /// Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+  /// out_of_range, unsupported (a type without values).
+  late final loom_model_file_values =
+      library.lookupFunction<_loom_model_file_values_native, _loom_model_file_values_dart>('loom_model_file_values');
+
+  /// XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+  /// loom_free(). Errors: out_of_range.
+  late final loom_model_file_hash =
+      library.lookupFunction<_loom_model_file_hash_native, _loom_model_file_hash_dart>('loom_model_file_hash');
+
+  /// Null is fine.
+  late final loom_model_file_free =
+      library.lookupFunction<_loom_model_file_free_native, _loom_model_file_free_dart>('loom_model_file_free');
 }
 
 typedef _loom_abi_version_native = Uint32 Function();
@@ -2892,3 +2927,36 @@ typedef _loom_mesh_reset_native = Int32 Function(Pointer<loom_mesh>);
 typedef _loom_mesh_reset_dart = int Function(Pointer<loom_mesh>);
 typedef _loom_mesh_free_native = Void Function(Pointer<loom_mesh>);
 typedef _loom_mesh_free_dart = void Function(Pointer<loom_mesh>);
+typedef _loom_model_file_open_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_open_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_open_memory_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Void>, Int64, Pointer<Uint8>, Int32,
+    Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_open_memory_dart = int Function(
+    Pointer<loom_engine>, Pointer<Void>, int, Pointer<Uint8>, int, Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_json_native = Int32 Function(
+    Pointer<loom_model_file>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_json_dart = int Function(
+    Pointer<loom_model_file>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_values_native = Int32 Function(
+    Pointer<loom_model_file>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_file_values_dart = int Function(
+    Pointer<loom_model_file>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_file_hash_native = Int32 Function(
+    Pointer<loom_model_file>, Int64, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_hash_dart = int Function(
+    Pointer<loom_model_file>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_free_native = Void Function(Pointer<loom_model_file>);
+typedef _loom_model_file_free_dart = void Function(Pointer<loom_model_file>);

@@ -2972,4 +2972,45 @@ public interface Sys extends Library {
    * Null is fine.
    */
   void loom_mesh_free(Pointer mesh);
+
+  /**
+   * Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+   * Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
+   */
+  int loom_model_file_open(Pointer engine, String path, PointerByReference out);
+
+  /**
+   * The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
+   * used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+   * they are copied.
+   */
+  int loom_model_file_open_memory(
+      Pointer engine, Pointer bytes, long size, String name, int borrow, PointerByReference out
+  );
+
+  /**
+   * One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type,
+   * settings, in, out, notes, parameters}] of which each stands before those below it, tensors
+   * [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
+   * width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
+   * transferred: loom_free().
+   */
+  int loom_model_file_json(Pointer file, PointerByReference out);
+
+  /**
+   * Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+   * out_of_range, unsupported (a type without values).
+   */
+  int loom_model_file_values(Pointer file, long tensor, PointerByReference out);
+
+  /**
+   * XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+   * loom_free(). Errors: out_of_range.
+   */
+  int loom_model_file_hash(Pointer file, long tensor, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_model_file_free(Pointer file);
 }
