@@ -68,7 +68,7 @@ empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
   die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
-cp tests/web/package.test.mjs tests/web/suite.mjs tests/web/node_run.mjs tests/web/docs_run.mjs "$empty/"
+cp tests/web/{package.test,suite,compat_suite,node_run,docs_run}.mjs "$empty/"
 count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
 library="$(ls build/dev/libloom.so 2>/dev/null || true)"
 if [[ -z "$library" ]]; then

@@ -42,6 +42,7 @@ export interface Operations extends EvolutionOperations {
 
   networkFromJson(json: string, options: object): Handle;
   networkLoad(source: Source, load: LoadOptions, options: object): Handle;
+  networkFromBytes(bytes: Uint8Array, name: string, options: object): Handle;
   networkSave(handle: Handle, format: ffi.NetworkFormat, options: object): Uint8Array;
   networkInfo(handle: Handle): ffi.NetworkInfo;
   networkText(handle: Handle, what: "json" | "summary"): string;

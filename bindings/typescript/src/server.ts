@@ -314,6 +314,12 @@ export class Server {
     })),
     networkLoad: (context, source, load, options) =>
       this.#borrowed(context, "network", source, load, ffi.loom_load_options, options),
+    networkFromBytes: (_, bytes, name, options) => this.#calls.add("network", this.#calls.out((scope, out, m) => {
+      const at = scope.keep(m.memory.allocate(bytes.length));
+      m.memory.bytes(at, bytes.length).set(bytes);
+      const called = m.memory.text(scope, name), how = m.memory.options(scope, ffi.loom_load_options, options);
+      return m.call((f) => f.loom_network_load_memory(this.#engine, at, BigInt(bytes.length), called, how, out));
+    })),
     networkSave: (_, handle, format, options) => this.#saved(handle, format, options),
     networkInfo: (_, handle) => this.#calls.report(ffi.loom_network_info, (at, m) =>
       m.call((f) => f.loom_network_get_info(this.#calls.at(handle, "network"), at))),
