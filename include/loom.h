@@ -1444,6 +1444,288 @@ LOOM_EXPORT loom_status loom_batch_rewind(loom_batch *batch, int64_t sequence, i
 /* Null is fine. */
 LOOM_EXPORT void loom_batch_free(loom_batch *batch);
 
+/* ---- evolution ------------------------------------------------------------------------------- */
+
+/* Populations of networks that grow (NEAT: Stanley and Miikkulainen, 2002): ask every genome,
+ * then tell how fit each is, and the next generation takes their place. Beside it, how alike two
+ * networks are, and children of two. Equal options and fitness give equal bits.
+ * docs/evolution.md has the rules. */
+
+/* When two cells can be alike at all. STRICT asks for equal number types too. */
+typedef int32_t loom_dna_mode;
+enum {
+  LOOM_DNA_FUNCTIONAL = 0, /* counts of weights must be equal */
+  LOOM_DNA_STRICT = 1,
+  LOOM_DNA_ALIGNED = 2, /* other widths too: what both have */
+  LOOM_DNA_PERMUTATION = 3 /* hidden units may stand in another order */
+};
+
+/* How the weights of two parents become those of a child. */
+typedef int32_t loom_splice_mode;
+enum {
+  LOOM_SPLICE_BLEND = 0, /* shares of both */
+  LOOM_SPLICE_POINT = 1, /* the first ones from a, the others from b */
+  LOOM_SPLICE_UNIFORM = 2 /* each from one of the two */
+};
+
+/* Genomes of one generation, with the best of all before it. */
+typedef struct loom_population loom_population;
+/* One individual, with the memory of its own run. It never changes, and outlives its population. */
+typedef struct loom_genome loom_genome;
+
+/* What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
+typedef struct loom_neat_options {
+  uint32_t struct_size; /* sizeof(loom_neat_options), which the caller sets */
+  int64_t inputs; /* 0: 1 */
+  int64_t outputs; /* 0: 1 */
+  int64_t population; /* genomes; 0: 150 */
+  int32_t has_seed; /* 1: `seed` counts */
+  uint64_t seed; /* unset: 1 */
+  int32_t recurrent; /* 1: connections may close cycles; all nodes fire at once */
+  /* 1: the first genomes have no connections; else each input meets each output */
+  int32_t unconnected;
+  const char *output; /* activation of the outputs; null: "sigmoid" */
+  const char *hidden; /* activation of new nodes; null: "sigmoid" */
+  double slope; /* a node is activation(slope x sum); 0: 4.9 */
+  int32_t has_add_node; /* 1: `add_node` counts */
+  double add_node; /* probability that a child has a new node; unset: 0.03 */
+  int32_t has_add_connection; /* 1: `add_connection` counts */
+  double add_connection; /* and of a new connection; unset: 0.3 */
+  double weight_step; /* 0: 2.5 */
+  double threshold; /* distance up to which genomes are of one species; 0: 2 */
+} loom_neat_options;
+#define LOOM_NEAT_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_neat_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* A population as it is. */
+typedef struct loom_population_info {
+  uint32_t struct_size; /* sizeof(loom_population_info), which the caller sets */
+  int64_t size; /* genomes */
+  int64_t inputs;
+  int64_t outputs;
+  int32_t recurrent; /* 1: connections may close cycles */
+  int64_t generation; /* those told so far */
+  double best_fitness; /* of all that were told; -infinity before the first */
+  uint64_t seed;
+} loom_population_info;
+#define LOOM_POPULATION_INFO_INIT \
+  {(uint32_t)sizeof(loom_population_info), 0, 0, 0, 0, 0, 0, 0}
+
+/* A generation that was told. */
+typedef struct loom_population_report {
+  uint32_t struct_size; /* sizeof(loom_population_report), which the caller sets */
+  int64_t generation; /* the first is 0 */
+  int64_t evaluations; /* with this generation's */
+  double best;
+  double mean;
+  double worst;
+  int64_t failed; /* members whose fitness is no finite number */
+  int64_t hidden; /* nodes of its best */
+  int64_t connections; /* of its best */
+  int64_t species;
+} loom_population_report;
+#define LOOM_POPULATION_REPORT_INIT \
+  {(uint32_t)sizeof(loom_population_report), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* What a genome is made of. */
+typedef struct loom_genome_info {
+  uint32_t struct_size; /* sizeof(loom_genome_info), which the caller sets */
+  int64_t inputs;
+  int64_t outputs;
+  int64_t hidden; /* nodes */
+  int64_t connections; /* enabled ones */
+  int32_t recurrent; /* 1: connections may close cycles */
+} loom_genome_info;
+#define LOOM_GENOME_INFO_INIT \
+  {(uint32_t)sizeof(loom_genome_info), 0, 0, 0, 0, 0}
+
+/* How two networks are crossed. */
+typedef struct loom_splice_options {
+  uint32_t struct_size; /* sizeof(loom_splice_options), which the caller sets */
+  loom_splice_mode mode;
+  int32_t original; /* 1: shares by the formula of the original project */
+  int32_t has_alpha; /* 1: `alpha` counts */
+  double alpha; /* BLEND without fitness: the share of b; unset: 0.5 */
+  int32_t has_split; /* 1: `split` counts */
+  double split; /* POINT: the share of a; unset: 0.5 */
+  int32_t has_fitness_a; /* 1: `fitness_a` counts */
+  double fitness_a; /* higher is better; give both or none */
+  int32_t has_fitness_b; /* 1: `fitness_b` counts */
+  double fitness_b;
+  int32_t has_seed; /* 1: `seed` counts */
+  uint64_t seed; /* of UNIFORM; unset: 1 */
+} loom_splice_options;
+#define LOOM_SPLICE_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_splice_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* `*out` is transferred. Errors: invalid_argument, naming the option. */
+LOOM_EXPORT loom_status loom_population_create(const loom_neat_options *options,
+    loom_population **out);
+
+/* Fills `out`, whose struct_size the caller has set. One thread at a time. */
+LOOM_EXPORT loom_status loom_population_get_info(const loom_population *population,
+    loom_population_info *out);
+
+/* Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a
+ * time. */
+LOOM_EXPORT loom_status loom_population_report_of(const loom_population *population,
+    int64_t generation, loom_population_report *out);
+
+/* A genome of this generation. `*out` is transferred. Errors: invalid_argument (no such index).
+ * One thread at a time. */
+LOOM_EXPORT loom_status loom_population_genome(const loom_population *population, int64_t index,
+    loom_genome **out);
+
+/* The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+ * (none was). One thread at a time. */
+LOOM_EXPORT loom_status loom_population_best(const loom_population *population, loom_genome **out);
+
+/* What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows,
+ * outputs], each row by itself; of a recurrent population they are steps, one after the other,
+ * from a new beginning. `*out` is transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_population_run(const loom_population *population,
+    const loom_tensor *inputs, loom_array **out);
+
+/* The fitness of every genome, higher is better: the next generation takes their place. What is
+ * no finite number is below all others. Errors: invalid_argument (another count). One thread at
+ * a time. */
+LOOM_EXPORT loom_status loom_population_tell(loom_population *population, const double *fitness,
+    int64_t count);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_population_free(loom_population *population);
+
+/* Fills `out`, whose struct_size the caller has set. */
+LOOM_EXPORT loom_status loom_genome_get_info(const loom_genome *genome, loom_genome_info *out);
+
+/* Rows [rows, inputs] to float32 [rows, outputs]. A recurrent genome goes on from the last call.
+ * `*out` is transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_genome_run(loom_genome *genome, const loom_tensor *inputs,
+    loom_array **out);
+
+/* A recurrent genome begins anew. One thread at a time. */
+LOOM_EXPORT loom_status loom_genome_reset(loom_genome *genome);
+
+/* The same function as a network of Dense layers, with the same bits; engine null: the shared
+ * one. `*out` is transferred. Errors: unsupported (a recurrent genome). */
+LOOM_EXPORT loom_status loom_genome_network(const loom_genome *genome, loom_engine *engine,
+    loom_network **out);
+
+/* Nodes and connections: all that it takes to run it elsewhere (docs/evolution.md). `*out` is
+ * transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_genome_json(const loom_genome *genome, char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_genome_free(loom_genome *genome);
+
+/* How alike two networks are, cell by cell, as JSON: overall_overlap, coverage, layer_overlaps
+ * {"z,y,x,l": overlap}, logic_shifts, and more (docs/evolution.md). `*out` is transferred:
+ * loom_free(). */
+LOOM_EXPORT loom_status loom_network_compare_dna(const loom_network *a, const loom_network *b,
+    loom_dna_mode mode, char **out);
+
+/* The signature of a cell "z,y,x,l": its weights as a vector of length 1, float64. `*out` is
+ * transferred. Errors: not_found. */
+LOOM_EXPORT loom_status loom_network_dna(const loom_network *network, const char *at,
+    loom_array **out);
+
+/* A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
+ * `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
+LOOM_EXPORT loom_status loom_network_splice(const loom_network *a, const loom_network *b,
+    const loom_splice_options *options, loom_network **out);
+
+/* ---- mesh ------------------------------------------------------------------------------------ */
+
+/* A network that ticks: in a tick every cell fires once, on what was committed the tick before,
+ * so a row of L layers shows a sample after L ticks, and from then on one result per tick
+ * (docs/mesh.md). */
+
+typedef struct loom_mesh loom_mesh; /* Keeps the weights that the network had when it was made. */
+
+/* How cells fire. */
+typedef struct loom_mesh_options {
+  uint32_t struct_size; /* sizeof(loom_mesh_options), which the caller sets */
+  int64_t batch; /* streams side by side; 0: 1 */
+  int32_t zero_fill; /* 1: cells whose source has nothing yet fire on zeros; else they hold */
+  int32_t carry; /* 1: recurrent layers go on from the tick before */
+  int32_t float_activations; /* 1: activations stay float where weights have block scales */
+} loom_mesh_options;
+#define LOOM_MESH_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_mesh_options), 0, 0, 0, 0}
+
+/* A mesh as it is. */
+typedef struct loom_mesh_info {
+  uint32_t struct_size; /* sizeof(loom_mesh_info), which the caller sets */
+  int64_t cells;
+  int64_t ticks; /* since the last reset */
+  int64_t stale; /* cells that did not fire in the last tick */
+  int64_t latency; /* ticks from a sample to its result; -1: it never comes */
+  int64_t bytes; /* memory that it took */
+} loom_mesh_info;
+#define LOOM_MESH_INFO_INIT \
+  {(uint32_t)sizeof(loom_mesh_info), 0, 0, 0, 0, 0}
+
+/* `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory. */
+LOOM_EXPORT loom_status loom_mesh_create(const loom_network *network,
+    const loom_mesh_options *options, loom_mesh **out);
+
+/* What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors:
+ * invalid_argument. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_set_input(loom_mesh *mesh, const loom_tensor *inputs);
+
+/* So many ticks. Errors: invalid_argument (less than none). One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_tick(loom_mesh *mesh, int64_t count);
+
+/* What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
+ * transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_output(const loom_mesh *mesh, loom_array **out);
+
+/* Fills `out`, whose struct_size the caller has set. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_get_info(const loom_mesh *mesh, loom_mesh_info *out);
+
+/* Nothing is held, tick 0. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_reset(loom_mesh *mesh);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_mesh_free(loom_mesh *mesh);
+
+/* ---- model files ----------------------------------------------------------------------------- */
+
+/* What is in a file with a model, without running it. */
+
+typedef struct loom_model_file loom_model_file; /* Never changes. */
+
+/* Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+ * Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
+LOOM_EXPORT loom_status loom_model_file_open(loom_engine *engine, const char *path,
+    loom_model_file **out);
+
+/* The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
+ * used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+ * they are copied. */
+LOOM_EXPORT loom_status loom_model_file_open_memory(loom_engine *engine, const void *bytes,
+    int64_t size, const char *name, int32_t borrow, loom_model_file **out);
+
+/* One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
+ * type, settings, in, out, notes, parameters}] of which each stands before those below it,
+ * tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture,
+ * layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
+ * `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_model_file_json(const loom_model_file *file, char **out);
+
+/* Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+ * out_of_range, unsupported (a type without values). */
+LOOM_EXPORT loom_status loom_model_file_values(const loom_model_file *file, int64_t tensor,
+    loom_array **out);
+
+/* XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+ * loom_free(). Errors: out_of_range. */
+LOOM_EXPORT loom_status loom_model_file_hash(const loom_model_file *file, int64_t tensor,
+    char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_model_file_free(loom_model_file *file);
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* All functions as one table, for programs that find the library at run time: one
@@ -1632,6 +1914,43 @@ typedef struct loom_api {
   loom_status (*batch_take)(loom_batch *batch, int64_t sequence, loom_generation **out);
   loom_status (*batch_rewind)(loom_batch *batch, int64_t sequence, int64_t position);
   void (*batch_free)(loom_batch *batch);
+  loom_status (*population_create)(const loom_neat_options *options, loom_population **out);
+  loom_status (*population_get_info)(const loom_population *population, loom_population_info *out);
+  loom_status (*population_report_of)(const loom_population *population, int64_t generation,
+      loom_population_report *out);
+  loom_status (*population_genome)(const loom_population *population, int64_t index,
+      loom_genome **out);
+  loom_status (*population_best)(const loom_population *population, loom_genome **out);
+  loom_status (*population_run)(const loom_population *population, const loom_tensor *inputs,
+      loom_array **out);
+  loom_status (*population_tell)(loom_population *population, const double *fitness, int64_t count);
+  void (*population_free)(loom_population *population);
+  loom_status (*genome_get_info)(const loom_genome *genome, loom_genome_info *out);
+  loom_status (*genome_run)(loom_genome *genome, const loom_tensor *inputs, loom_array **out);
+  loom_status (*genome_reset)(loom_genome *genome);
+  loom_status (*genome_network)(const loom_genome *genome, loom_engine *engine, loom_network **out);
+  loom_status (*genome_json)(const loom_genome *genome, char **out);
+  void (*genome_free)(loom_genome *genome);
+  loom_status (*network_compare_dna)(const loom_network *a, const loom_network *b, loom_dna_mode mode,
+      char **out);
+  loom_status (*network_dna)(const loom_network *network, const char *at, loom_array **out);
+  loom_status (*network_splice)(const loom_network *a, const loom_network *b,
+      const loom_splice_options *options, loom_network **out);
+  loom_status (*mesh_create)(const loom_network *network, const loom_mesh_options *options,
+      loom_mesh **out);
+  loom_status (*mesh_set_input)(loom_mesh *mesh, const loom_tensor *inputs);
+  loom_status (*mesh_tick)(loom_mesh *mesh, int64_t count);
+  loom_status (*mesh_output)(const loom_mesh *mesh, loom_array **out);
+  loom_status (*mesh_get_info)(const loom_mesh *mesh, loom_mesh_info *out);
+  loom_status (*mesh_reset)(loom_mesh *mesh);
+  void (*mesh_free)(loom_mesh *mesh);
+  loom_status (*model_file_open)(loom_engine *engine, const char *path, loom_model_file **out);
+  loom_status (*model_file_open_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, int32_t borrow, loom_model_file **out);
+  loom_status (*model_file_json)(const loom_model_file *file, char **out);
+  loom_status (*model_file_values)(const loom_model_file *file, int64_t tensor, loom_array **out);
+  loom_status (*model_file_hash)(const loom_model_file *file, int64_t tensor, char **out);
+  void (*model_file_free)(loom_model_file *file);
 } loom_api;
 
 /* The table of a library that has this interface; version: LOOM_ABI_VERSION of the

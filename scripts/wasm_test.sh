@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests Loom as WebAssembly: the golden hashes in Node.js, with the arithmetic of every host and with relaxed SIMD,
 # and on a host that does not fuse; then the TypeScript package, packed and installed into an empty folder, in
-# Node.js and in Chromium, beside the native library. Brings and builds what is missing; skips what cannot be had.
+# Node.js and in Chromium, beside the native library, and the site of web/. Builds what is missing; skips what
+# cannot be had.
 #   scripts/wasm_test.sh             all of it
 #   scripts/wasm_test.sh hashes      the golden hashes alone
 set -euo pipefail
@@ -10,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 hashes=no
@@ -67,7 +68,7 @@ empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
   die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
-cp tests/web/package.test.mjs tests/web/suite.mjs tests/web/node_run.mjs tests/web/docs_run.mjs "$empty/"
+cp tests/web/{package.test,suite,compat_suite,node_run,docs_run}.mjs "$empty/"
 count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
 library="$(ls build/dev/libloom.so 2>/dev/null || true)"
 if [[ -z "$library" ]]; then
@@ -100,4 +101,5 @@ fi
 cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm "$empty/"
 count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
   "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"
+count "the site of web/" scripts/web_site.sh --test
 finish

@@ -260,6 +260,30 @@ namespace Loom
         MeanSqrtLen = 6,
     }
 
+    /// <summary>When two cells can be alike at all. STRICT asks for equal number types
+    /// too.</summary>
+    public enum DnaMode
+    {
+        /// <summary>counts of weights must be equal</summary>
+        Functional = 0,
+        Strict = 1,
+        /// <summary>other widths too: what both have</summary>
+        Aligned = 2,
+        /// <summary>hidden units may stand in another order</summary>
+        Permutation = 3,
+    }
+
+    /// <summary>How the weights of two parents become those of a child.</summary>
+    public enum SpliceMode
+    {
+        /// <summary>shares of both</summary>
+        Blend = 0,
+        /// <summary>the first ones from a, the others from b</summary>
+        Point = 1,
+        /// <summary>each from one of the two</summary>
+        Uniform = 2,
+    }
+
     internal sealed class ArrayHandle : SafeHandle
     {
         public ArrayHandle() : base(IntPtr.Zero, true) { }
@@ -399,6 +423,50 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_batch_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class PopulationHandle : SafeHandle
+    {
+        public PopulationHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_population_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class GenomeHandle : SafeHandle
+    {
+        public GenomeHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_genome_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class MeshHandle : SafeHandle
+    {
+        public MeshHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_mesh_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class ModelFileHandle : SafeHandle
+    {
+        public ModelFileHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_model_file_free(handle);
             return true;
         }
     }
@@ -1460,6 +1528,210 @@ namespace Loom
         }
     }
 
+    /// <summary>What is not here is as docs/evolution.md has it. Texts are borrowed during the
+    /// call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CNeatOptions
+    {
+        public uint struct_size;
+        /// <summary>0: 1</summary>
+        public long inputs;
+        /// <summary>0: 1</summary>
+        public long outputs;
+        /// <summary>genomes; 0: 150</summary>
+        public long population;
+        /// <summary>1: `seed` counts</summary>
+        public int has_seed;
+        /// <summary>unset: 1</summary>
+        public ulong seed;
+        /// <summary>1: connections may close cycles; all nodes fire at once</summary>
+        public int recurrent;
+        /// <summary>1: the first genomes have no connections; else each input meets each
+        /// output</summary>
+        public int unconnected;
+        /// <summary>activation of the outputs; null: "sigmoid"</summary>
+        public IntPtr output;
+        /// <summary>activation of new nodes; null: "sigmoid"</summary>
+        public IntPtr hidden;
+        /// <summary>a node is activation(slope x sum); 0: 4.9</summary>
+        public double slope;
+        /// <summary>1: `add_node` counts</summary>
+        public int has_add_node;
+        /// <summary>probability that a child has a new node; unset: 0.03</summary>
+        public double add_node;
+        /// <summary>1: `add_connection` counts</summary>
+        public int has_add_connection;
+        /// <summary>and of a new connection; unset: 0.3</summary>
+        public double add_connection;
+        /// <summary>0: 2.5</summary>
+        public double weight_step;
+        /// <summary>distance up to which genomes are of one species; 0: 2</summary>
+        public double threshold;
+
+        public static CNeatOptions Sized()
+        {
+            CNeatOptions made = default(CNeatOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CNeatOptions));
+            return made;
+        }
+    }
+
+    /// <summary>A population as it is.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CPopulationInfo
+    {
+        public uint struct_size;
+        /// <summary>genomes</summary>
+        public long size;
+        public long inputs;
+        public long outputs;
+        /// <summary>1: connections may close cycles</summary>
+        public int recurrent;
+        /// <summary>those told so far</summary>
+        public long generation;
+        /// <summary>of all that were told; -infinity before the first</summary>
+        public double best_fitness;
+        public ulong seed;
+
+        public static CPopulationInfo Sized()
+        {
+            CPopulationInfo made = default(CPopulationInfo);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CPopulationInfo));
+            return made;
+        }
+    }
+
+    /// <summary>A generation that was told.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CPopulationReport
+    {
+        public uint struct_size;
+        /// <summary>the first is 0</summary>
+        public long generation;
+        /// <summary>with this generation's</summary>
+        public long evaluations;
+        public double best;
+        public double mean;
+        public double worst;
+        /// <summary>members whose fitness is no finite number</summary>
+        public long failed;
+        /// <summary>nodes of its best</summary>
+        public long hidden;
+        /// <summary>of its best</summary>
+        public long connections;
+        public long species;
+
+        public static CPopulationReport Sized()
+        {
+            CPopulationReport made = default(CPopulationReport);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CPopulationReport));
+            return made;
+        }
+    }
+
+    /// <summary>What a genome is made of.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CGenomeInfo
+    {
+        public uint struct_size;
+        public long inputs;
+        public long outputs;
+        /// <summary>nodes</summary>
+        public long hidden;
+        /// <summary>enabled ones</summary>
+        public long connections;
+        /// <summary>1: connections may close cycles</summary>
+        public int recurrent;
+
+        public static CGenomeInfo Sized()
+        {
+            CGenomeInfo made = default(CGenomeInfo);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CGenomeInfo));
+            return made;
+        }
+    }
+
+    /// <summary>How two networks are crossed.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CSpliceOptions
+    {
+        public uint struct_size;
+        public int mode;
+        /// <summary>1: shares by the formula of the original project</summary>
+        public int original;
+        /// <summary>1: `alpha` counts</summary>
+        public int has_alpha;
+        /// <summary>BLEND without fitness: the share of b; unset: 0.5</summary>
+        public double alpha;
+        /// <summary>1: `split` counts</summary>
+        public int has_split;
+        /// <summary>POINT: the share of a; unset: 0.5</summary>
+        public double split;
+        /// <summary>1: `fitness_a` counts</summary>
+        public int has_fitness_a;
+        /// <summary>higher is better; give both or none</summary>
+        public double fitness_a;
+        /// <summary>1: `fitness_b` counts</summary>
+        public int has_fitness_b;
+        public double fitness_b;
+        /// <summary>1: `seed` counts</summary>
+        public int has_seed;
+        /// <summary>of UNIFORM; unset: 1</summary>
+        public ulong seed;
+
+        public static CSpliceOptions Sized()
+        {
+            CSpliceOptions made = default(CSpliceOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CSpliceOptions));
+            return made;
+        }
+    }
+
+    /// <summary>How cells fire.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMeshOptions
+    {
+        public uint struct_size;
+        /// <summary>streams side by side; 0: 1</summary>
+        public long batch;
+        /// <summary>1: cells whose source has nothing yet fire on zeros; else they hold</summary>
+        public int zero_fill;
+        /// <summary>1: recurrent layers go on from the tick before</summary>
+        public int carry;
+        /// <summary>1: activations stay float where weights have block scales</summary>
+        public int float_activations;
+
+        public static CMeshOptions Sized()
+        {
+            CMeshOptions made = default(CMeshOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CMeshOptions));
+            return made;
+        }
+    }
+
+    /// <summary>A mesh as it is.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMeshInfo
+    {
+        public uint struct_size;
+        public long cells;
+        /// <summary>since the last reset</summary>
+        public long ticks;
+        /// <summary>cells that did not fire in the last tick</summary>
+        public long stale;
+        /// <summary>ticks from a sample to its result; -1: it never comes</summary>
+        public long latency;
+        /// <summary>memory that it took</summary>
+        public long bytes;
+
+        public static CMeshInfo Sized()
+        {
+            CMeshInfo made = default(CMeshInfo);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CMeshInfo));
+            return made;
+        }
+    }
+
     internal static class Sys
     {
         private const string Library = "loom";
@@ -2296,5 +2568,193 @@ namespace Loom
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_batch_free(IntPtr batch);
+
+        /// <summary>`*out` is transferred. Errors: invalid_argument, naming the option.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_create(
+            ref CNeatOptions options, out PopulationHandle @out
+        );
+
+        /// <summary>Fills `out`, whose struct_size the caller has set. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_get_info(
+            PopulationHandle population, ref CPopulationInfo @out
+        );
+
+        /// <summary>Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One
+        /// thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_report_of(
+            PopulationHandle population, long generation, ref CPopulationReport @out
+        );
+
+        /// <summary>A genome of this generation. `*out` is transferred. Errors: invalid_argument
+        /// (no such index). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_genome(
+            PopulationHandle population, long index, out GenomeHandle @out
+        );
+
+        /// <summary>The best of all generations that were told. `*out` is transferred. Errors:
+        /// invalid_argument (none was). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_best(
+            PopulationHandle population, out GenomeHandle @out
+        );
+
+        /// <summary>What every genome gives for each row of inputs [rows, inputs], numbers: float32
+        /// [size, rows, outputs], each row by itself; of a recurrent population they are steps, one
+        /// after the other, from a new beginning. `*out` is transferred. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_run(
+            PopulationHandle population, IntPtr inputs, out ArrayHandle @out
+        );
+
+        /// <summary>The fitness of every genome, higher is better: the next generation takes their
+        /// place. What is no finite number is below all others. Errors: invalid_argument (another
+        /// count). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_tell(
+            PopulationHandle population, IntPtr fitness, long count
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_population_free(IntPtr population);
+
+        /// <summary>Fills `out`, whose struct_size the caller has set.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_genome_get_info(GenomeHandle genome, ref CGenomeInfo @out);
+
+        /// <summary>Rows [rows, inputs] to float32 [rows, outputs]. A recurrent genome goes on from
+        /// the last call. `*out` is transferred. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_genome_run(
+            GenomeHandle genome, IntPtr inputs, out ArrayHandle @out
+        );
+
+        /// <summary>A recurrent genome begins anew. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_genome_reset(GenomeHandle genome);
+
+        /// <summary>The same function as a network of Dense layers, with the same bits; engine
+        /// null: the shared one. `*out` is transferred. Errors: unsupported (a recurrent
+        /// genome).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_genome_network(
+            GenomeHandle genome, EngineHandle engine, out NetworkHandle @out
+        );
+
+        /// <summary>Nodes and connections: all that it takes to run it elsewhere
+        /// (docs/evolution.md). `*out` is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_genome_json(GenomeHandle genome, out IntPtr @out);
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_genome_free(IntPtr genome);
+
+        /// <summary>How alike two networks are, cell by cell, as JSON: overall_overlap, coverage,
+        /// layer_overlaps {"z,y,x,l": overlap}, logic_shifts, and more (docs/evolution.md). `*out`
+        /// is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_compare_dna(
+            NetworkHandle a, NetworkHandle b, int mode, out IntPtr @out
+        );
+
+        /// <summary>The signature of a cell "z,y,x,l": its weights as a vector of length 1,
+        /// float64. `*out` is transferred. Errors: not_found.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_dna(
+            NetworkHandle network, IntPtr at, out ArrayHandle @out
+        );
+
+        /// <summary>A child: a, with the layers that stand at the same place in b, of the same
+        /// shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone,
+        /// nothing in common).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_network_splice(
+            NetworkHandle a, NetworkHandle b, ref CSpliceOptions options, out NetworkHandle @out
+        );
+
+        /// <summary>`*out` is transferred. Errors: invalid_argument (cells that do not meet),
+        /// out_of_memory.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_create(
+            NetworkHandle network, ref CMeshOptions options, out MeshHandle @out
+        );
+
+        /// <summary>What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors:
+        /// invalid_argument. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_set_input(MeshHandle mesh, IntPtr inputs);
+
+        /// <summary>So many ticks. Errors: invalid_argument (less than none). One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_tick(MeshHandle mesh, long count);
+
+        /// <summary>What the last cell committed last, float32 [batch, ...]; zeros before it fired.
+        /// `*out` is transferred. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_output(MeshHandle mesh, out ArrayHandle @out);
+
+        /// <summary>Fills `out`, whose struct_size the caller has set. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_get_info(MeshHandle mesh, ref CMeshInfo @out);
+
+        /// <summary>Nothing is held, tick 0. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_reset(MeshHandle mesh);
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_mesh_free(IntPtr mesh);
+
+        /// <summary>Any file or folder that can be loaded; weights stay where they are. `*out` is
+        /// transferred. Errors: not_found, bad_file (with file and offset), unsupported,
+        /// out_of_memory.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_open(
+            EngineHandle engine, IntPtr path, out ModelFileHandle @out
+        );
+
+        /// <summary>The same of a file in memory, which errors call `name`; null: "the bytes".
+        /// borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay
+        /// as long as `*out` does; 0: they are copied.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_open_memory(
+            EngineHandle engine, IntPtr bytes, long size, IntPtr name, int borrow, out
+            ModelFileHandle @out
+        );
+
+        /// <summary>One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers
+        /// [{depth, at, type, settings, in, out, notes, parameters}] of which each stands before
+        /// those below it, tensors [{name, dtype, shape, bytes}], and decoder, null for a network,
+        /// or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context,
+        /// tokenizer_tokens}. `*out` is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_json(ModelFileHandle file, out IntPtr @out);
+
+        /// <summary>Values of a tensor by its place in the list, as float32. `*out` is transferred.
+        /// Errors: out_of_range, unsupported (a type without values).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_values(
+            ModelFileHandle file, long tensor, out ArrayHandle @out
+        );
+
+        /// <summary>XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is
+        /// transferred: loom_free(). Errors: out_of_range.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_file_hash(
+            ModelFileHandle file, long tensor, out IntPtr @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_model_file_free(IntPtr file);
     }
 }

@@ -583,3 +583,57 @@ func (v Pooling) String() string {
 	}
 	return strconv.Itoa(int(v))
 }
+
+// DnaMode: When two cells can be alike at all. STRICT asks for equal number types too.
+type DnaMode int32
+
+const (
+	// counts of weights must be equal
+	DnaModeFunctional DnaMode = 0
+	DnaModeStrict     DnaMode = 1
+	// other widths too: what both have
+	DnaModeAligned DnaMode = 2
+	// hidden units may stand in another order
+	DnaModePermutation DnaMode = 3
+)
+
+var dnaModeNames = []string{
+	"functional",
+	"strict",
+	"aligned",
+	"permutation",
+}
+
+// String is the name of the value, or its number where a newer library gave it.
+func (v DnaMode) String() string {
+	if v >= 0 && int(v) < len(dnaModeNames) {
+		return dnaModeNames[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// SpliceMode: How the weights of two parents become those of a child.
+type SpliceMode int32
+
+const (
+	// shares of both
+	SpliceModeBlend SpliceMode = 0
+	// the first ones from a, the others from b
+	SpliceModePoint SpliceMode = 1
+	// each from one of the two
+	SpliceModeUniform SpliceMode = 2
+)
+
+var spliceModeNames = []string{
+	"blend",
+	"point",
+	"uniform",
+}
+
+// String is the name of the value, or its number where a newer library gave it.
+func (v SpliceMode) String() string {
+	if v >= 0 && int(v) < len(spliceModeNames) {
+		return spliceModeNames[v]
+	}
+	return strconv.Itoa(int(v))
+}

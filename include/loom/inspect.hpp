@@ -16,6 +16,7 @@
 #include "loom/files.hpp"
 #include "loom/language_model.hpp"
 #include "loom/result.hpp"
+#include "loom/tensor.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
@@ -67,6 +68,9 @@ class LOOM_API ModelFile {
   // Its layers one by one, each before those below it.
   void layers(const std::function<void(const LayerInfo&)>& each) const;
   const std::vector<StoredTensor>& tensors() const;  // empty: the file holds a description alone
+  // Values of a tensor as float32, in its shape. Errors: out_of_range, unsupported (a type without
+  // values: "text"), bad_file, out_of_memory.
+  Result<Tensor> values(size_t tensor) const;
   // XXH3-128 of the bytes of a tensor, as hexadecimal digits.
   Result<std::string> hash(size_t tensor) const;
 

@@ -138,6 +138,17 @@ void ModelFile::layers(const std::function<void(const LayerInfo&)>& each) const 
                       [&](const core::LayerReport& r) { each(core::layer_info(r)); });
 }
 
+Result<Tensor> ModelFile::values(size_t tensor) const {
+  if (tensor >= impl_->tensors.size())
+    return core::make_error(Code::out_of_range, "the file has no tensor of that number");
+  const StoredTensor& stored = impl_->tensors[tensor];
+  LOOM_ASSIGN(Tensor out, Tensor::zeros(stored.shape));
+  LOOM_ASSIGN(const std::span<float> to, out.mutable_values<float>());
+  LOOM_TRY(impl_->file->to_f32(tensor, 0, stored.count, to.data()));
+  impl_->file->release(tensor);
+  return out;
+}
+
 Result<std::string> ModelFile::hash(size_t tensor) const {
   if (tensor >= impl_->tensors.size())
     return core::make_error(Code::out_of_range, "the file has no tensor of that number");

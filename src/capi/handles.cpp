@@ -14,16 +14,17 @@ namespace {
 
 // A handle from its low bits up: slot + 1, kind, generation.
 constexpr int kBits = sizeof(uintptr_t) * 8;
-constexpr int kSlotBits = kBits == 64 ? 28 : 20, kKindBits = 4;
+constexpr int kSlotBits = kBits == 64 ? 28 : 19, kKindBits = 5;
 constexpr uintptr_t kSlotMask = (uintptr_t{1} << kSlotBits) - 1;
 constexpr uintptr_t kKindMask = (uintptr_t{1} << kKindBits) - 1;
 constexpr uint32_t kFirstChunk = 256;
 constexpr uint32_t kNoSlot = UINT32_MAX;
 
-constexpr std::array<std::string_view, 14> kNames = {
+constexpr std::array<std::string_view, 18> kNames = {
     "handle",          "loom_array",     "loom_engine",       "loom_network", "loom_session",
     "loom_dataset",    "loom_trainer",   "loom_history",      "loom_model",   "loom_model_session",
-    "loom_generation", "loom_tokenizer", "loom_reply_parser", "loom_batch"};
+    "loom_generation", "loom_tokenizer", "loom_reply_parser", "loom_batch",   "loom_population",
+    "loom_genome",     "loom_mesh",      "loom_model_file"};
 
 struct Slot {
   std::atomic<uintptr_t> handle{0};  // 0: free

@@ -26,7 +26,11 @@ enum class Kind : uint8_t {
   generation,
   tokenizer,
   reply_parser,
-  batch
+  batch,
+  population,
+  genome,
+  mesh,
+  model_file
 };
 
 // The kind and the object behind an opaque type.
@@ -51,6 +55,10 @@ LOOM_HANDLE(loom_generation, generation, Generation)
 LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
 LOOM_HANDLE(loom_reply_parser, reply_parser, ReplyParser)
 LOOM_HANDLE(loom_batch, batch, Batch)
+LOOM_HANDLE(loom_population, population, Population)
+LOOM_HANDLE(loom_genome, genome, Genome)
+LOOM_HANDLE(loom_mesh, mesh, Mesh)
+LOOM_HANDLE(loom_model_file, model_file, ModelFile)
 #undef LOOM_HANDLE
 
 // The value of a new handle; 0 where there are too many. May throw std::bad_alloc.

@@ -53,5 +53,6 @@ void test_threads(void);
 void test_memory(void);
 void test_writing(void);
 void test_bits(void);
+void test_evolution(void);
 
 #endif

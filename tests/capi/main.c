@@ -34,15 +34,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kTests[] = {{"networks", test_networks},
-                {"training", test_training},
-                {"models", test_models},
-                {"misuse", test_misuse},
-                {"cycles", test_cycles},
-                {"threads", test_threads},
-                {"memory", test_memory},
-                {"writing", test_writing},
-                {"bits", test_bits}};
+  } kTests[] = {{"networks", test_networks}, {"training", test_training},
+                {"models", test_models},     {"misuse", test_misuse},
+                {"cycles", test_cycles},     {"threads", test_threads},
+                {"memory", test_memory},     {"writing", test_writing},
+                {"bits", test_bits},         {"evolution", test_evolution}};
   int found = 0;
   CHECK(loom_layout_holds == 1);
   for (size_t i = 0; i < sizeof(kTests) / sizeof(kTests[0]); ++i) {
@@ -51,7 +47,9 @@ int main(int argc, char** argv) {
     kTests[i].run();
   }
   if (!found) {
-    printf("usage: %s networks|training|models|misuse|cycles|threads|memory|writing|bits\n", argv[0]);
+    printf(
+        "usage: %s networks|training|models|misuse|cycles|threads|memory|writing|bits|evolution\n",
+        argv[0]);
     return 2;
   }
   printf("%s: %d failed\n", argv[1], failures);

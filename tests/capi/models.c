@@ -161,7 +161,8 @@ static void test_watched_feeding(const loom_model* model) {
   CHECK(memcmp(before, logits, (size_t)vocab * sizeof(float)) == 0);
   CHECK_OK(loom_model_session_rewind(session, 0));
   struct watched some = {0, 1, 0, 0};
-  CHECK_FAILS(loom_model_session_feed_watched(session, ids, kCount, watch, &some), LOOM_CANCELLED, "");
+  CHECK_FAILS(loom_model_session_feed_watched(session, ids, kCount, watch, &some), LOOM_CANCELLED,
+              "");
   CHECK_OK(loom_model_session_position(session, &position, &context));
   CHECK(some.calls == 1 && position == some.done && position < kCount);
   CHECK_OK(loom_model_session_rewind(session, 0));
@@ -211,7 +212,8 @@ static void test_tokenizer(const loom_model* model, const char* path) {
   const int32_t wrong = 1 << 30;
   char* none = NULL;
   CHECK_FAILS(loom_tokenizer_decode(tokenizer, &wrong, 1, 1, &none), LOOM_OUT_OF_RANGE, "");
-  CHECK_FAILS(loom_tokenizer_token_id(tokenizer, "no such token", &id), LOOM_NOT_FOUND, "no such token");
+  CHECK_FAILS(loom_tokenizer_token_id(tokenizer, "no such token", &id), LOOM_NOT_FOUND,
+              "no such token");
   CHECK_FAILS(loom_tokenizer_encode((loom_tokenizer*)model, text, 0, &specials, &count),
               LOOM_INVALID_ARGUMENT, "a loom_model was given for a loom_tokenizer");
   loom_tokenizer* other = NULL;
@@ -240,7 +242,65 @@ static void test_chat(const loom_model* model) {
   }
 }
 
+/* A file tells what is in it, without being run: the same from its bytes. */
+static void test_files(void) {
+  loom_model_file *file = NULL, *again = NULL;
+  CHECK_OK(loom_model_file_open(NULL, getenv("LOOM_TEST_MODEL"), &file));
+  char *json = NULL, *hash = NULL;
+  CHECK_OK(loom_model_file_json(file, &json));
+  CHECK(strstr(json, "\"format\":\"entity\"") != NULL);
+  CHECK(strstr(json, "\"architecture\":\"LlamaForCausalLM\",\"layers\":4,\"width\":192") != NULL);
+  CHECK(strstr(json, "\"type\":\"MultiHeadAttention\"") != NULL);
+  loom_array* values = NULL;
+  CHECK(loom_model_file_values(file, 0, &values) != LOOM_OK);
+  CHECK(strstr(loom_last_error(), "is a text") != NULL);
+  int64_t tensor = 1;
+  while (tensor < 100 && loom_model_file_values(file, tensor, &values) != LOOM_OK) ++tensor;
+  loom_tensor view;
+  CHECK_OK(loom_array_view(values, &view));
+  CHECK(view.dtype == LOOM_FLOAT32 && view.rank >= 1 && view.shape[0] > 1);
+  loom_array_free(values);
+  CHECK_OK(loom_model_file_hash(file, 0, &hash));
+  CHECK(strlen(hash) == 32);
+  CHECK_FAILS(loom_model_file_values(file, -1, &values), LOOM_OUT_OF_RANGE, "no tensor");
+  CHECK_FAILS(loom_model_file_hash(file, 1 << 20, &hash), LOOM_OUT_OF_RANGE, "no tensor");
+  CHECK_FAILS(loom_model_file_open(NULL, "nothing.entity", &again), LOOM_NOT_FOUND, "nothing");
+  CHECK_FAILS(loom_model_file_open_memory(NULL, "no model", 8, "text", 0, &again), LOOM_BAD_FILE,
+              "text");
+  loom_free(json);
+  loom_model_file_free(file);
+  loom_model_file_free(NULL);
+
+  /* Of a network: its weights, in the order of the file. */
+  loom_network* net = NULL;
+  void* bytes = NULL;
+  int64_t size = 0;
+  CHECK_OK(loom_network_from_json(NULL, kNetworkJson, NULL, &net));
+  CHECK_OK(loom_network_save_memory(net, LOOM_FORMAT_ENTITY, NULL, &bytes, &size));
+  CHECK_OK(loom_model_file_open_memory(NULL, bytes, size, "net.entity", 0, &again));
+  loom_free(bytes);
+  loom_array* wanted = NULL;
+  loom_tensor first;
+  CHECK_OK(loom_network_parameter(net, "(0, 0, 0, 0)/weight", &wanted));
+  CHECK_OK(loom_array_view(wanted, &first));
+  CHECK_OK(loom_model_file_json(again, &json));
+  CHECK(strstr(json, "\"decoder\":null") != NULL && strstr(json, "weight") != NULL);
+  loom_free(json);
+  int found = 0;
+  for (int64_t i = 0; i < 4 && loom_model_file_values(again, i, &values) == LOOM_OK; ++i) {
+    CHECK_OK(loom_array_view(values, &view));
+    if (view.rank == 2 && view.shape[0] == 16)
+      found += memcmp(view.data, first.data, 16 * 4 * sizeof(float)) == 0;
+    loom_array_free(values);
+  }
+  CHECK(found == 1);
+  loom_array_free(wanted);
+  loom_model_file_free(again);
+  loom_network_free(net);
+}
+
 void test_models(void) {
+  test_files();
   const char* path = getenv("LOOM_TEST_MODEL");
   if (path == NULL) path = "models/stories.entity";
   loom_model* model = NULL;

@@ -48,6 +48,8 @@ try {
     count(variant, "lanes", run.info.threads === threads ? null : `${run.info.threads}`);
   }
 
+  all("compat", await page.evaluate(() => window.loomTests.compat()));
+
   server.asked.length = 0;
   all("cache", await page.evaluate(() => window.loomTests.cache()));
   const ranges = server.asked.filter(({ path, range }) => path.endsWith("stories.entity") && range !== null).map(({ range }) => range);

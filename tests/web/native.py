@@ -1,14 +1,19 @@
 """What the native library gives for the cases of tests/web/suite.mjs, as JSON: texts, losses, bits.
 
-  LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python python3 tests/web/native.py
+  LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python python3 tests/web/native.py [--site]
+
+--site: the hashes alone that the page "Same bits" shows (web/native.json).
 """
 
+import ctypes
 import hashlib
 import json
 import struct
 import sys
 
 import loom
+from loom import _ffi
+from loom._library import check, handle_from, lib, report, sized, text_from
 
 PROMPT = "Once upon a time"
 DRAWN = {"temperature": 0.8, "top_k": 40, "seed": 7}
@@ -63,5 +68,81 @@ def stories() -> dict:
     }
 
 
-json.dump({"digits": digits(), "stories": stories()}, sys.stdout, indent=1)
+def array_from(function, *arguments) -> "list[float]":
+    """The values of a float32 array that a call gives."""
+    array = handle_from(function, *arguments)
+    view = _ffi.loom_tensor()
+    check(lib.loom_array_view(array, ctypes.byref(view)))
+    count = 1
+    for i in range(view.rank):
+        count *= view.shape[i]
+    values = list(ctypes.cast(view.data, ctypes.POINTER(ctypes.c_float))[:count])
+    lib.loom_array_free(array)
+    return values
+
+
+def evolution() -> dict:
+    """A population that learns XOR, by the functions of the C interface."""
+    options = sized(_ffi.loom_neat_options, inputs=2, population=60, has_seed=1, seed=7)
+    population = handle_from(lib.loom_population_create, ctypes.byref(options))
+    x = (ctypes.c_float * 8)(0, 0, 0, 1, 1, 0, 1, 1)
+    rows = _ffi.loom_tensor(
+        dtype=_ffi.DTYPE["float32"],
+        rank=2,
+        shape=(ctypes.c_int64 * 2)(4, 2),
+        data=ctypes.cast(x, ctypes.c_void_p),
+    )
+    for _ in range(40):
+        y = array_from(lib.loom_population_run, population, ctypes.byref(rows))
+        fitness = (ctypes.c_double * 60)()
+        for genome in range(60):
+            answers = zip(y[genome * 4 : genome * 4 + 4], (0, 1, 1, 0))
+            off = sum((got - wanted) ** 2 / 4 for got, wanted in answers)
+            fitness[genome] = 1 / (1 + off)
+        check(lib.loom_population_tell(population, fitness, 60))
+    best = handle_from(lib.loom_population_best, population)
+    out = {
+        "best": text_from(lib.loom_genome_json, best),
+        "outputs": bits(array_from(lib.loom_genome_run, best, ctypes.byref(rows))),
+    }
+    lib.loom_genome_free(best)
+    lib.loom_population_free(population)
+    return out
+
+
+def bits_table() -> dict:
+    """Hashes of logits after the last of 113 tokens, of random weights in several number types."""
+    out = {}
+    for dtype in ("float32", "bfloat16", "q8_0", "q4_0", "ternary", "q4_k", "q6_k"):
+        model = handle_from(lib.loom_model_random, None, b"shakespeare", _ffi.DTYPE[dtype], 1)
+        info = report(_ffi.loom_model_info, lib.loom_model_get_info, model)
+        session = handle_from(lib.loom_model_start, model, None)
+        ids = (ctypes.c_int32 * 113)(*((i * 7919 + 13) % info.vocab for i in range(113)))
+        check(lib.loom_model_session_feed(session, ids, 113))
+        at, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_int64()
+        check(lib.loom_model_session_logits(session, ctypes.byref(at), ctypes.byref(count)))
+        out[dtype] = bits(at[: count.value])
+        lib.loom_model_session_free(session)
+        lib.loom_model_free(model)
+    return {"logits": out}
+
+
+def site_table(whole: dict) -> dict:
+    """web/native.json: one hash for each line of the page "Same bits"."""
+    return {
+        "logits": whole["bits"]["logits"],
+        "weights": whole["digits"]["hash"],
+        "outputs": whole["digits"]["outputs"],
+        "story": hashlib.sha256(whole["stories"]["drawn"].encode()).hexdigest(),
+        "evolved": whole["evolution"]["outputs"],
+    }
+
+
+whole = {
+    "digits": digits(),
+    "stories": stories(),
+    "evolution": evolution(),
+    "bits": bits_table(),
+}
+json.dump(site_table(whole) if "--site" in sys.argv[1:] else whole, sys.stdout, indent=1)
 print()

@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import * as package_ from "@loom-engine/loom";
+import * as compat_ from "@loom-engine/loom/compat";
 
+import { compatCases } from "./compat_suite.mjs";
 import { cases } from "./suite.mjs";
 
 const tree = process.env.LOOM_TREE ?? ".";
@@ -32,3 +34,13 @@ for (const [variant, threads] of variants) {
     }
   });
 }
+
+test("compat", async (t) => {
+  const loom = await package_.init({ threads: 1 }), compat = await compat_.init();
+  compat_.install(compat);
+  try {
+    for (const [name, body] of Object.entries(compatCases)) await t.test(name, () => body(compat, { ...kit, loom }));
+  } finally {
+    loom.close();
+  }
+});

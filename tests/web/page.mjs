@@ -1,6 +1,8 @@
 // The suite in a page: browser_test.mjs calls these.
 import * as package_ from "/package/dist/index.js";
+import * as compat_ from "/package/dist/compat.js";
 
+import { compatCases } from "./compat_suite.mjs";
 import { cases, runSuite } from "./suite.mjs";
 
 const kit = async () => ({
@@ -33,6 +35,15 @@ window.loomTests = {
   async suite(variant, threads) {
     const info = await runSuite(await kit(), { variant, threads }, tell);
     return { info, results: take() };
+  },
+
+  // The names of the original, on the page's own thread.
+  async compat() {
+    const all = await kit(), loom = await package_.init({ threads: 1 }), compat = await compat_.init();
+    compat_.install(compat);
+    for (const [name, body] of Object.entries(compatCases)) await one(name, () => body(compat, { ...all, loom }));
+    loom.close();
+    return { results: take() };
   },
 
   // Cases of the suite by name, with the engine that init() chooses here.

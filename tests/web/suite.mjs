@@ -119,6 +119,88 @@ export const cases = {
     net.close();
   },
 
+  async "a population grows the native genes, and its network gives the genome's bits"(kit, loom) {
+    const population = await loom.population({ inputs: 2, population: 60, seed: 7 });
+    const x = kit.tensor(Float32Array.from([0, 0, 0, 1, 1, 0, 1, 1]), [4, 2]), wanted = [0, 1, 1, 0];
+    equal((await refusal(kit, () => population.best())).code, "invalid_argument", "the best of none");
+    for (let generation = 0; generation < 40; ++generation) {
+      const { data, shape } = await population.run(x);
+      equal(shape, [60, 4, 1], "shape of the answers");
+      const fitness = Array.from({ length: 60 }, (_, genome) =>
+        1 / (1 + wanted.reduce((sum, want, i) => sum + (data[genome * 4 + i] - want) ** 2 / 4, 0)));
+      await population.tell(fitness);
+      equal((await population.report(generation)).best, Math.max(...fitness), "the best of a generation");
+    }
+    equal((await population.info()).generation, 40, "generations");
+    const best = await population.best(), net = await loom.genomeNetwork(best);
+    equal(await best.json(), JSON.parse(kit.native.evolution.best), "genes of the best");
+    equal([...(await net.predict(x)).data], [...(await best.run(x)).data], "its network");
+    equal((await refusal(kit, () => population.tell([1]))).code, "invalid_argument", "too few fitnesses");
+    for (const made of [net, best, population]) made.close();
+  },
+
+  async "networks are compared and crossed"(kit, loom) {
+    const { layers } = kit;
+    const made = async (seed) => loom.network([layers.Dense(3, 4), layers.Dense(4, 2)], { input: 3, seed });
+    const a = await made(1), b = await made(2);
+    const same = await a.compareDna(a, "strict");
+    equal(Object.values(same.layer_overlaps).map((v) => v.toFixed(12)), ["1.000000000000", "1.000000000000"], "a twin");
+    holds((await a.compareDna(b)).overall_overlap < 0.99, "other weights are other signatures");
+    const length = (await a.dna("0,0,0,0")).data.reduce((sum, v) => sum + v * v, 0);
+    holds(Math.abs(length - 1) < 1e-12, `a signature has length 1: ${length}`);
+    const child = await a.splice(b, { mode: "point", split: 0 });
+    equal((await child.compareDna(b)).overall_overlap, (await b.compareDna(b)).overall_overlap, "all of b");
+    equal((await refusal(kit, () => a.splice(b, { fitnessA: 1 }))).code, "invalid_argument", "one fitness alone");
+    equal((await refusal(kit, () => a.dna("7,7,7,7"))).code, "not_found", "no such cell");
+    for (const one of [a, b, child]) one.close();
+  },
+
+  async "a mesh shows a sample after as many ticks as there are layers"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(3, 4, { activation: "tanh" }), layers.Dense(4, 2)], { input: 3, seed: 1 });
+    const x = tensor(Float32Array.from([1, -2, 0.5]), [1, 3]);
+    const mesh = await net.mesh();
+    await mesh.setInput(x);
+    await mesh.tick();
+    equal([...(await mesh.output()).data], [0, 0], "after one tick");
+    await mesh.tick();
+    equal([...(await mesh.output()).data], [...(await net.predict(x)).data], "after two");
+    const { ticks, latency } = await mesh.info();
+    equal([ticks, latency], [2, 2], "ticks and latency");
+    mesh.close();
+    net.close();
+  },
+
+  async "a file tells what is in it without being run"(kit, loom) {
+    const file = await loom.open(kit.source("models/stories.entity"));
+    const told = await file.json();
+    equal([told.format, told.decoder.architecture, told.decoder.width], ["entity", "LlamaForCausalLM", 192], "its model");
+    holds(told.layers.some((layer) => layer.depth === 1 && layer.type === "MultiHeadAttention"), "layers below cells");
+    const text = told.tensors.findIndex((tensor) => tensor.dtype === "text");
+    const matrix = told.tensors.findIndex((tensor) => tensor.shape.length === 2);
+    equal((await file.values(matrix)).shape, told.tensors[matrix].shape, "shape of its values");
+    equal((await file.hash(matrix)).length, 32, "digits of its hash");
+    equal((await refusal(kit, () => file.values(text))).code, "unsupported", "values of a text");
+    equal((await refusal(kit, () => file.values(100000))).code, "out_of_range", "no such tensor");
+    equal((await refusal(kit, () => loom.open(encoder.encode("no model at all")))).code, "bad_file", "a text");
+    file.close();
+    const { layers } = kit, net = await loom.network([layers.Dense(2, 3)], { input: 2, seed: 5 });
+    const saved = await loom.open(await net.save(), { name: "small.entity" });
+    const at = (await saved.json()).tensors.findIndex((tensor) => tensor.shape.length === 2);
+    equal([...(await saved.values(at)).data], [...(await net.parameter("(0, 0, 0, 0)/weight")).data], "weights");
+    saved.close();
+    net.close();
+  },
+
+  async "models of random weights have the native logits in every number type"(kit, loom) {
+    for (const [dtype, wanted] of Object.entries(kit.native.bits.logits)) {
+      const llm = await loom.randomModel("shakespeare", { dtype, seed: 1 });
+      const prompt = Int32Array.from({ length: 113 }, (_, i) => (i * 7919 + 13) % llm.info.vocab);
+      equal(await hash(await llm.logits(prompt)), wanted, dtype);
+      llm.close();
+    }
+  },
+
   async "text goes to tokens and back"(kit, loom) {
     const tokenizer = await loom.tokenizer(kit.source("models/stories.entity"));
     const text = "The little fox — naïve, 3 €, 狐 🦊!";

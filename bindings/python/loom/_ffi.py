@@ -138,6 +138,8 @@ POOLING = {
     "weighted_mean": 5,
     "mean_sqrt_len": 6,
 }
+DNA_MODE = {"functional": 0, "strict": 1, "aligned": 2, "permutation": 3}
+SPLICE_MODE = {"blend": 0, "point": 1, "uniform": 2}
 
 
 class loom_tensor(Structure):
@@ -738,6 +740,120 @@ class loom_batch_options(Structure):
     ]
 
 
+class loom_neat_options(Structure):
+    """What is not here is as docs/evolution.md has it. Texts are borrowed during the call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("inputs", c_int64),
+        ("outputs", c_int64),
+        ("population", c_int64),
+        ("has_seed", c_int32),
+        ("seed", c_uint64),
+        ("recurrent", c_int32),
+        ("unconnected", c_int32),
+        ("output", c_char_p),
+        ("hidden", c_char_p),
+        ("slope", c_double),
+        ("has_add_node", c_int32),
+        ("add_node", c_double),
+        ("has_add_connection", c_int32),
+        ("add_connection", c_double),
+        ("weight_step", c_double),
+        ("threshold", c_double),
+    ]
+
+
+class loom_population_info(Structure):
+    """A population as it is."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("size", c_int64),
+        ("inputs", c_int64),
+        ("outputs", c_int64),
+        ("recurrent", c_int32),
+        ("generation", c_int64),
+        ("best_fitness", c_double),
+        ("seed", c_uint64),
+    ]
+
+
+class loom_population_report(Structure):
+    """A generation that was told."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("generation", c_int64),
+        ("evaluations", c_int64),
+        ("best", c_double),
+        ("mean", c_double),
+        ("worst", c_double),
+        ("failed", c_int64),
+        ("hidden", c_int64),
+        ("connections", c_int64),
+        ("species", c_int64),
+    ]
+
+
+class loom_genome_info(Structure):
+    """What a genome is made of."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("inputs", c_int64),
+        ("outputs", c_int64),
+        ("hidden", c_int64),
+        ("connections", c_int64),
+        ("recurrent", c_int32),
+    ]
+
+
+class loom_splice_options(Structure):
+    """How two networks are crossed."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("mode", c_int32),
+        ("original", c_int32),
+        ("has_alpha", c_int32),
+        ("alpha", c_double),
+        ("has_split", c_int32),
+        ("split", c_double),
+        ("has_fitness_a", c_int32),
+        ("fitness_a", c_double),
+        ("has_fitness_b", c_int32),
+        ("fitness_b", c_double),
+        ("has_seed", c_int32),
+        ("seed", c_uint64),
+    ]
+
+
+class loom_mesh_options(Structure):
+    """How cells fire."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("batch", c_int64),
+        ("zero_fill", c_int32),
+        ("carry", c_int32),
+        ("float_activations", c_int32),
+    ]
+
+
+class loom_mesh_info(Structure):
+    """A mesh as it is."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("cells", c_int64),
+        ("ticks", c_int64),
+        ("stale", c_int64),
+        ("latency", c_int64),
+        ("bytes", c_int64),
+    ]
+
+
 SIGNATURES = {
     "loom_abi_version": (c_uint32, []),
     "loom_version": (c_char_p, []),
@@ -868,6 +984,36 @@ SIGNATURES = {
     "loom_batch_take": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_batch_rewind": (c_int32, [c_void_p, c_int64, c_int64]),
     "loom_batch_free": (None, [c_void_p]),
+    "loom_population_create": (c_int32, [POINTER(loom_neat_options), POINTER(c_void_p)]),
+    "loom_population_get_info": (c_int32, [c_void_p, POINTER(loom_population_info)]),
+    "loom_population_report_of": (c_int32, [c_void_p, c_int64, POINTER(loom_population_report)]),
+    "loom_population_genome": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_population_best": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_population_run": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(c_void_p)]),
+    "loom_population_tell": (c_int32, [c_void_p, POINTER(c_double), c_int64]),
+    "loom_population_free": (None, [c_void_p]),
+    "loom_genome_get_info": (c_int32, [c_void_p, POINTER(loom_genome_info)]),
+    "loom_genome_run": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(c_void_p)]),
+    "loom_genome_reset": (c_int32, [c_void_p]),
+    "loom_genome_network": (c_int32, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "loom_genome_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_genome_free": (None, [c_void_p]),
+    "loom_network_compare_dna": (c_int32, [c_void_p, c_void_p, c_int32, POINTER(c_void_p)]),
+    "loom_network_dna": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_network_splice": (c_int32, [c_void_p, c_void_p, POINTER(loom_splice_options), POINTER(c_void_p)]),
+    "loom_mesh_create": (c_int32, [c_void_p, POINTER(loom_mesh_options), POINTER(c_void_p)]),
+    "loom_mesh_set_input": (c_int32, [c_void_p, POINTER(loom_tensor)]),
+    "loom_mesh_tick": (c_int32, [c_void_p, c_int64]),
+    "loom_mesh_output": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_mesh_get_info": (c_int32, [c_void_p, POINTER(loom_mesh_info)]),
+    "loom_mesh_reset": (c_int32, [c_void_p]),
+    "loom_mesh_free": (None, [c_void_p]),
+    "loom_model_file_open": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_model_file_open_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, c_int32, POINTER(c_void_p)]),
+    "loom_model_file_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_model_file_values": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_model_file_hash": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_model_file_free": (None, [c_void_p]),
 }
 
 

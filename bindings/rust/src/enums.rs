@@ -672,3 +672,69 @@ impl Default for Pooling {
         Self::Model
     }
 }
+
+/// When two cells can be alike at all. STRICT asks for equal number types too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum DnaMode {
+    /// counts of weights must be equal
+    Functional = 0,
+    Strict = 1,
+    /// other widths too: what both have
+    Aligned = 2,
+    /// hidden units may stand in another order
+    Permutation = 3,
+}
+
+impl DnaMode {
+    /// None: a number of a newer library.
+    pub fn from_raw(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Functional),
+            1 => Some(Self::Strict),
+            2 => Some(Self::Aligned),
+            3 => Some(Self::Permutation),
+            _ => None,
+        }
+    }
+}
+
+impl Default for DnaMode {
+    /// What a zeroed option means.
+    fn default() -> Self {
+        Self::Functional
+    }
+}
+
+/// How the weights of two parents become those of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum SpliceMode {
+    /// shares of both
+    Blend = 0,
+    /// the first ones from a, the others from b
+    Point = 1,
+    /// each from one of the two
+    Uniform = 2,
+}
+
+impl SpliceMode {
+    /// None: a number of a newer library.
+    pub fn from_raw(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Blend),
+            1 => Some(Self::Point),
+            2 => Some(Self::Uniform),
+            _ => None,
+        }
+    }
+}
+
+impl Default for SpliceMode {
+    /// What a zeroed option means.
+    fn default() -> Self {
+        Self::Blend
+    }
+}

@@ -228,6 +228,25 @@ pub const LOOM_POOLING_WEIGHTED_MEAN: loom_pooling = 5;
 /// their sum over the root of their number
 pub const LOOM_POOLING_MEAN_SQRT_LEN: loom_pooling = 6;
 
+/// When two cells can be alike at all. STRICT asks for equal number types too.
+pub type loom_dna_mode = i32;
+/// counts of weights must be equal
+pub const LOOM_DNA_FUNCTIONAL: loom_dna_mode = 0;
+pub const LOOM_DNA_STRICT: loom_dna_mode = 1;
+/// other widths too: what both have
+pub const LOOM_DNA_ALIGNED: loom_dna_mode = 2;
+/// hidden units may stand in another order
+pub const LOOM_DNA_PERMUTATION: loom_dna_mode = 3;
+
+/// How the weights of two parents become those of a child.
+pub type loom_splice_mode = i32;
+/// shares of both
+pub const LOOM_SPLICE_BLEND: loom_splice_mode = 0;
+/// the first ones from a, the others from b
+pub const LOOM_SPLICE_POINT: loom_splice_mode = 1;
+/// each from one of the two
+pub const LOOM_SPLICE_UNIFORM: loom_splice_mode = 2;
+
 #[repr(C)]
 pub struct loom_array {
     _private: [u8; 0],
@@ -290,6 +309,26 @@ pub struct loom_reply_parser {
 
 #[repr(C)]
 pub struct loom_batch {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_population {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_genome {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_mesh {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_model_file {
     _private: [u8; 0],
 }
 
@@ -1906,6 +1945,322 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_batch_options, cache_type) == 36);
 };
 
+/// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_neat_options {
+    pub struct_size: u32,
+    /// 0: 1
+    pub inputs: i64,
+    /// 0: 1
+    pub outputs: i64,
+    /// genomes; 0: 150
+    pub population: i64,
+    /// 1: `seed` counts
+    pub has_seed: i32,
+    /// unset: 1
+    pub seed: u64,
+    /// 1: connections may close cycles; all nodes fire at once
+    pub recurrent: i32,
+    /// 1: the first genomes have no connections; else each input meets each output
+    pub unconnected: i32,
+    /// activation of the outputs; null: "sigmoid"
+    pub output: *const c_char,
+    /// activation of new nodes; null: "sigmoid"
+    pub hidden: *const c_char,
+    /// a node is activation(slope x sum); 0: 4.9
+    pub slope: f64,
+    /// 1: `add_node` counts
+    pub has_add_node: i32,
+    /// probability that a child has a new node; unset: 0.03
+    pub add_node: f64,
+    /// 1: `add_connection` counts
+    pub has_add_connection: i32,
+    /// and of a new connection; unset: 0.3
+    pub add_connection: f64,
+    /// 0: 2.5
+    pub weight_step: f64,
+    /// distance up to which genomes are of one species; 0: 2
+    pub threshold: f64,
+}
+
+impl Default for loom_neat_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_neat_options>() == 128);
+    assert!(core::mem::offset_of!(loom_neat_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_neat_options, inputs) == 8);
+    assert!(core::mem::offset_of!(loom_neat_options, outputs) == 16);
+    assert!(core::mem::offset_of!(loom_neat_options, population) == 24);
+    assert!(core::mem::offset_of!(loom_neat_options, has_seed) == 32);
+    assert!(core::mem::offset_of!(loom_neat_options, seed) == 40);
+    assert!(core::mem::offset_of!(loom_neat_options, recurrent) == 48);
+    assert!(core::mem::offset_of!(loom_neat_options, unconnected) == 52);
+    assert!(core::mem::offset_of!(loom_neat_options, output) == 56);
+    assert!(core::mem::offset_of!(loom_neat_options, hidden) == 64);
+    assert!(core::mem::offset_of!(loom_neat_options, slope) == 72);
+    assert!(core::mem::offset_of!(loom_neat_options, has_add_node) == 80);
+    assert!(core::mem::offset_of!(loom_neat_options, add_node) == 88);
+    assert!(core::mem::offset_of!(loom_neat_options, has_add_connection) == 96);
+    assert!(core::mem::offset_of!(loom_neat_options, add_connection) == 104);
+    assert!(core::mem::offset_of!(loom_neat_options, weight_step) == 112);
+    assert!(core::mem::offset_of!(loom_neat_options, threshold) == 120);
+};
+
+/// A population as it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_population_info {
+    pub struct_size: u32,
+    /// genomes
+    pub size: i64,
+    pub inputs: i64,
+    pub outputs: i64,
+    /// 1: connections may close cycles
+    pub recurrent: i32,
+    /// those told so far
+    pub generation: i64,
+    /// of all that were told; -infinity before the first
+    pub best_fitness: f64,
+    pub seed: u64,
+}
+
+impl Default for loom_population_info {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_population_info>() == 64);
+    assert!(core::mem::offset_of!(loom_population_info, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_population_info, size) == 8);
+    assert!(core::mem::offset_of!(loom_population_info, inputs) == 16);
+    assert!(core::mem::offset_of!(loom_population_info, outputs) == 24);
+    assert!(core::mem::offset_of!(loom_population_info, recurrent) == 32);
+    assert!(core::mem::offset_of!(loom_population_info, generation) == 40);
+    assert!(core::mem::offset_of!(loom_population_info, best_fitness) == 48);
+    assert!(core::mem::offset_of!(loom_population_info, seed) == 56);
+};
+
+/// A generation that was told.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_population_report {
+    pub struct_size: u32,
+    /// the first is 0
+    pub generation: i64,
+    /// with this generation's
+    pub evaluations: i64,
+    pub best: f64,
+    pub mean: f64,
+    pub worst: f64,
+    /// members whose fitness is no finite number
+    pub failed: i64,
+    /// nodes of its best
+    pub hidden: i64,
+    /// of its best
+    pub connections: i64,
+    pub species: i64,
+}
+
+impl Default for loom_population_report {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_population_report>() == 80);
+    assert!(core::mem::offset_of!(loom_population_report, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_population_report, generation) == 8);
+    assert!(core::mem::offset_of!(loom_population_report, evaluations) == 16);
+    assert!(core::mem::offset_of!(loom_population_report, best) == 24);
+    assert!(core::mem::offset_of!(loom_population_report, mean) == 32);
+    assert!(core::mem::offset_of!(loom_population_report, worst) == 40);
+    assert!(core::mem::offset_of!(loom_population_report, failed) == 48);
+    assert!(core::mem::offset_of!(loom_population_report, hidden) == 56);
+    assert!(core::mem::offset_of!(loom_population_report, connections) == 64);
+    assert!(core::mem::offset_of!(loom_population_report, species) == 72);
+};
+
+/// What a genome is made of.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_genome_info {
+    pub struct_size: u32,
+    pub inputs: i64,
+    pub outputs: i64,
+    /// nodes
+    pub hidden: i64,
+    /// enabled ones
+    pub connections: i64,
+    /// 1: connections may close cycles
+    pub recurrent: i32,
+}
+
+impl Default for loom_genome_info {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_genome_info>() == 48);
+    assert!(core::mem::offset_of!(loom_genome_info, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_genome_info, inputs) == 8);
+    assert!(core::mem::offset_of!(loom_genome_info, outputs) == 16);
+    assert!(core::mem::offset_of!(loom_genome_info, hidden) == 24);
+    assert!(core::mem::offset_of!(loom_genome_info, connections) == 32);
+    assert!(core::mem::offset_of!(loom_genome_info, recurrent) == 40);
+};
+
+/// How two networks are crossed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_splice_options {
+    pub struct_size: u32,
+    pub mode: loom_splice_mode,
+    /// 1: shares by the formula of the original project
+    pub original: i32,
+    /// 1: `alpha` counts
+    pub has_alpha: i32,
+    /// BLEND without fitness: the share of b; unset: 0.5
+    pub alpha: f64,
+    /// 1: `split` counts
+    pub has_split: i32,
+    /// POINT: the share of a; unset: 0.5
+    pub split: f64,
+    /// 1: `fitness_a` counts
+    pub has_fitness_a: i32,
+    /// higher is better; give both or none
+    pub fitness_a: f64,
+    /// 1: `fitness_b` counts
+    pub has_fitness_b: i32,
+    pub fitness_b: f64,
+    /// 1: `seed` counts
+    pub has_seed: i32,
+    /// of UNIFORM; unset: 1
+    pub seed: u64,
+}
+
+impl Default for loom_splice_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_splice_options>() == 88);
+    assert!(core::mem::offset_of!(loom_splice_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_splice_options, mode) == 4);
+    assert!(core::mem::offset_of!(loom_splice_options, original) == 8);
+    assert!(core::mem::offset_of!(loom_splice_options, has_alpha) == 12);
+    assert!(core::mem::offset_of!(loom_splice_options, alpha) == 16);
+    assert!(core::mem::offset_of!(loom_splice_options, has_split) == 24);
+    assert!(core::mem::offset_of!(loom_splice_options, split) == 32);
+    assert!(core::mem::offset_of!(loom_splice_options, has_fitness_a) == 40);
+    assert!(core::mem::offset_of!(loom_splice_options, fitness_a) == 48);
+    assert!(core::mem::offset_of!(loom_splice_options, has_fitness_b) == 56);
+    assert!(core::mem::offset_of!(loom_splice_options, fitness_b) == 64);
+    assert!(core::mem::offset_of!(loom_splice_options, has_seed) == 72);
+    assert!(core::mem::offset_of!(loom_splice_options, seed) == 80);
+};
+
+/// How cells fire.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_mesh_options {
+    pub struct_size: u32,
+    /// streams side by side; 0: 1
+    pub batch: i64,
+    /// 1: cells whose source has nothing yet fire on zeros; else they hold
+    pub zero_fill: i32,
+    /// 1: recurrent layers go on from the tick before
+    pub carry: i32,
+    /// 1: activations stay float where weights have block scales
+    pub float_activations: i32,
+}
+
+impl Default for loom_mesh_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_mesh_options>() == 32);
+    assert!(core::mem::offset_of!(loom_mesh_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_mesh_options, batch) == 8);
+    assert!(core::mem::offset_of!(loom_mesh_options, zero_fill) == 16);
+    assert!(core::mem::offset_of!(loom_mesh_options, carry) == 20);
+    assert!(core::mem::offset_of!(loom_mesh_options, float_activations) == 24);
+};
+
+/// A mesh as it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_mesh_info {
+    pub struct_size: u32,
+    pub cells: i64,
+    /// since the last reset
+    pub ticks: i64,
+    /// cells that did not fire in the last tick
+    pub stale: i64,
+    /// ticks from a sample to its result; -1: it never comes
+    pub latency: i64,
+    /// memory that it took
+    pub bytes: i64,
+}
+
+impl Default for loom_mesh_info {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_mesh_info>() == 48);
+    assert!(core::mem::offset_of!(loom_mesh_info, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_mesh_info, cells) == 8);
+    assert!(core::mem::offset_of!(loom_mesh_info, ticks) == 16);
+    assert!(core::mem::offset_of!(loom_mesh_info, stale) == 24);
+    assert!(core::mem::offset_of!(loom_mesh_info, latency) == 32);
+    assert!(core::mem::offset_of!(loom_mesh_info, bytes) == 40);
+};
+
 extern "C" {
     /// LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on.
     pub fn loom_abi_version() -> u32;
@@ -2587,4 +2942,157 @@ extern "C" {
 
     /// Null is fine.
     pub fn loom_batch_free(batch: *mut loom_batch);
+
+    /// `*out` is transferred. Errors: invalid_argument, naming the option.
+    pub fn loom_population_create(
+        options: *const loom_neat_options, out: *mut *mut loom_population
+    ) -> loom_status;
+
+    /// Fills `out`, whose struct_size the caller has set. One thread at a time.
+    pub fn loom_population_get_info(
+        population: *const loom_population, out: *mut loom_population_info
+    ) -> loom_status;
+
+    /// Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a
+    /// time.
+    pub fn loom_population_report_of(
+        population: *const loom_population, generation: i64, out: *mut loom_population_report
+    ) -> loom_status;
+
+    /// A genome of this generation. `*out` is transferred. Errors: invalid_argument (no such
+    /// index). One thread at a time.
+    pub fn loom_population_genome(
+        population: *const loom_population, index: i64, out: *mut *mut loom_genome
+    ) -> loom_status;
+
+    /// The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+    /// (none was). One thread at a time.
+    pub fn loom_population_best(
+        population: *const loom_population, out: *mut *mut loom_genome
+    ) -> loom_status;
+
+    /// What every genome gives for each row of inputs \[rows, inputs\], numbers: float32 \[size,
+    /// rows, outputs\], each row by itself; of a recurrent population they are steps, one after the
+    /// other, from a new beginning. `*out` is transferred. One thread at a time.
+    pub fn loom_population_run(
+        population: *const loom_population, inputs: *const loom_tensor, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// The fitness of every genome, higher is better: the next generation takes their place. What
+    /// is no finite number is below all others. Errors: invalid_argument (another count). One
+    /// thread at a time.
+    pub fn loom_population_tell(
+        population: *mut loom_population, fitness: *const f64, count: i64
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_population_free(population: *mut loom_population);
+
+    /// Fills `out`, whose struct_size the caller has set.
+    pub fn loom_genome_get_info(
+        genome: *const loom_genome, out: *mut loom_genome_info
+    ) -> loom_status;
+
+    /// Rows \[rows, inputs\] to float32 \[rows, outputs\]. A recurrent genome goes on from the last
+    /// call. `*out` is transferred. One thread at a time.
+    pub fn loom_genome_run(
+        genome: *mut loom_genome, inputs: *const loom_tensor, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// A recurrent genome begins anew. One thread at a time.
+    pub fn loom_genome_reset(genome: *mut loom_genome) -> loom_status;
+
+    /// The same function as a network of Dense layers, with the same bits; engine null: the shared
+    /// one. `*out` is transferred. Errors: unsupported (a recurrent genome).
+    pub fn loom_genome_network(
+        genome: *const loom_genome, engine: *mut loom_engine, out: *mut *mut loom_network
+    ) -> loom_status;
+
+    /// Nodes and connections: all that it takes to run it elsewhere (docs/evolution.md). `*out` is
+    /// transferred: loom_free().
+    pub fn loom_genome_json(genome: *const loom_genome, out: *mut *mut c_char) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_genome_free(genome: *mut loom_genome);
+
+    /// How alike two networks are, cell by cell, as JSON: overall_overlap, coverage, layer_overlaps
+    /// {"z,y,x,l": overlap}, logic_shifts, and more (docs/evolution.md). `*out` is transferred:
+    /// loom_free().
+    pub fn loom_network_compare_dna(
+        a: *const loom_network, b: *const loom_network, mode: loom_dna_mode, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The signature of a cell "z,y,x,l": its weights as a vector of length 1, float64. `*out` is
+    /// transferred. Errors: not_found.
+    pub fn loom_network_dna(
+        network: *const loom_network, at: *const c_char, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
+    /// `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
+    pub fn loom_network_splice(
+        a: *const loom_network, b: *const loom_network, options: *const loom_splice_options, out:
+        *mut *mut loom_network
+    ) -> loom_status;
+
+    /// `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory.
+    pub fn loom_mesh_create(
+        network: *const loom_network, options: *const loom_mesh_options, out: *mut *mut loom_mesh
+    ) -> loom_status;
+
+    /// What the mesh reads until it is replaced: \[batch, ...\]. It is copied. Errors:
+    /// invalid_argument. One thread at a time.
+    pub fn loom_mesh_set_input(mesh: *mut loom_mesh, inputs: *const loom_tensor) -> loom_status;
+
+    /// So many ticks. Errors: invalid_argument (less than none). One thread at a time.
+    pub fn loom_mesh_tick(mesh: *mut loom_mesh, count: i64) -> loom_status;
+
+    /// What the last cell committed last, float32 \[batch, ...\]; zeros before it fired. `*out` is
+    /// transferred. One thread at a time.
+    pub fn loom_mesh_output(mesh: *const loom_mesh, out: *mut *mut loom_array) -> loom_status;
+
+    /// Fills `out`, whose struct_size the caller has set. One thread at a time.
+    pub fn loom_mesh_get_info(mesh: *const loom_mesh, out: *mut loom_mesh_info) -> loom_status;
+
+    /// Nothing is held, tick 0. One thread at a time.
+    pub fn loom_mesh_reset(mesh: *mut loom_mesh) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_mesh_free(mesh: *mut loom_mesh);
+
+    /// Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+    /// Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
+    pub fn loom_model_file_open(
+        engine: *mut loom_engine, path: *const c_char, out: *mut *mut loom_model_file
+    ) -> loom_status;
+
+    /// The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they
+    /// are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out`
+    /// does; 0: they are copied.
+    pub fn loom_model_file_open_memory(
+        engine: *mut loom_engine, bytes: *const c_void, size: i64, name: *const c_char, borrow: i32,
+        out: *mut *mut loom_model_file
+    ) -> loom_status;
+
+    /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes \[text\], layers \[{depth, at,
+    /// type, settings, in, out, notes, parameters}\] of which each stands before those below it,
+    /// tensors \[{name, dtype, shape, bytes}\], and decoder, null for a network, or {architecture,
+    /// layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
+    /// `*out` is transferred: loom_free().
+    pub fn loom_model_file_json(file: *const loom_model_file, out: *mut *mut c_char) -> loom_status;
+
+    /// Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+    /// out_of_range, unsupported (a type without values).
+    pub fn loom_model_file_values(
+        file: *const loom_model_file, tensor: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+    /// loom_free(). Errors: out_of_range.
+    pub fn loom_model_file_hash(
+        file: *const loom_model_file, tensor: i64, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_model_file_free(file: *mut loom_model_file);
 }

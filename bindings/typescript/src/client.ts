@@ -1,12 +1,13 @@
 /** The engine as a program sees it: everything is asked of a worker, so that whoever calls never waits. */
 
 import type * as ffi from "./ffi.js";
-import { LoomError, revived } from "./errors.js";
+import { LoomError } from "./errors.js";
+import { Genome, Mesh, Population } from "./evolution.js";
 import type { Source } from "./files.js";
 import { sequential, type Axes, type Layer, type NetworkDescription } from "./layer.js";
+import { Closable, dispose, Link, type Events, type Started } from "./link.js";
 import type { NumberArray, Tensor } from "./memory.js";
-import type { CancelToken, GenerationData, Handle, Operations, Port, Reply, Request, StartOptions, TokenData, Turn }
-  from "./protocol.js";
+import type { GenerationData, Handle, Operations, StartOptions, TokenData, Turn } from "./protocol.js";
 import type { Variant } from "./module.js";
 
 export interface InitOptions {
@@ -18,14 +19,6 @@ export interface InitOptions {
   readonly modules?: Partial<Record<Variant, string | Uint8Array>>;
   /** Bytes that reading files may take. */
   readonly memoryLimit?: number;
-}
-
-/** A worker that was started, as this host starts them. */
-export interface Started {
-  readonly port: Port;
-  terminate(): void;
-  /** Is told when the worker ends by itself. */
-  onEnd(handler: (why: string) => void): void;
 }
 
 export interface CallOptions {
@@ -42,92 +35,16 @@ export interface FileOptions extends CallOptions {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
+/** What Network.compareDna() tells; docs/evolution.md has the rest. */
+export interface DnaComparison {
+  readonly overall_overlap: number;
+  readonly coverage: number;
+  readonly layer_overlaps: Readonly<Record<string, number>>;
+  readonly logic_shifts: readonly { readonly source_pos: string; readonly target_pos: string; readonly overlap: number }[];
+  readonly [field: string]: unknown;
+}
+
 export type Prompt = string | ArrayLike<number>;
-
-/** `Symbol.dispose` where the host has it. */
-const dispose: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
-
-type Events = Readonly<Record<string, (value: never) => void>>;
-
-interface Waiting {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: Error) => void;
-  readonly events: Events;
-}
-
-function cancelToken(signal: AbortSignal): { token: CancelToken; cancel(): void; end(): void } {
-  const isolated = (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true;
-  if (typeof SharedArrayBuffer === "function" && isolated) {
-    const word = new SharedArrayBuffer(4);
-    const cancel = (): void => void Atomics.store(new Int32Array(word), 0, 1);
-    signal.addEventListener("abort", cancel);
-    return { token: { word }, cancel, end: () => signal.removeEventListener("abort", cancel) };
-  }
-  // No memory can be shared: the worker looks whether this address still exists.
-  const url = URL.createObjectURL(new Blob(["go on"]));
-  const cancel = (): void => URL.revokeObjectURL(url);
-  signal.addEventListener("abort", cancel);
-  return { token: { url }, cancel, end: () => (signal.removeEventListener("abort", cancel), cancel()) };
-}
-
-/** The connection to a worker. */
-class Link {
-  readonly #waiting = new Map<number, Waiting>();
-  #next = 1;
-  #over: LoomError | null = null;
-
-  constructor(readonly started: Started) {
-    started.port.listen((reply: Reply) => this.#take(reply));
-    started.onEnd((why) => this.end(new LoomError("lost", `the engine's worker ended: ${why}; make a new engine`)));
-  }
-
-  #take(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.id);
-    if (waiting === undefined) return;
-    if ("event" in reply) return waiting.events[reply.event]?.(reply.value as never);
-    this.#waiting.delete(reply.id);
-    if ("error" in reply) waiting.reject(revived(reply.error));
-    else waiting.resolve(reply.result);
-  }
-
-  end(why: LoomError): void {
-    this.#over ??= why;
-    this.started.terminate();
-    for (const waiting of this.#waiting.values()) waiting.reject(this.#over);
-    this.#waiting.clear();
-  }
-
-  async ask<K extends keyof Operations>(operation: K, args: Parameters<Operations[K]>, events: Events = {},
-    signal?: AbortSignal): Promise<ReturnType<Operations[K]>> {
-    if (this.#over !== null) throw this.#over;
-    if (signal?.aborted === true) throw new LoomError("cancelled", `${operation}: cancelled before it began`);
-    const cancelling = signal === undefined ? null : cancelToken(signal);
-    try {
-      return await new Promise((resolve, reject) => {
-        const id = this.#next++;
-        this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, events });
-        this.started.port.post({ id, operation, args, cancel: cancelling?.token } satisfies Request);
-      });
-    } finally {
-      cancelling?.end();
-    }
-  }
-}
-
-/** What is closed at once by close(), and at the end of its block by `using`. */
-abstract class Closable {
-  #closed = false;
-  constructor(protected readonly link: Link, protected readonly handle: Handle) {}
-  /** Frees the memory. Twice is fine. */
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    void this.link.ask("free", [this.handle]).catch(() => undefined);
-  }
-  [dispose](): void {
-    this.close();
-  }
-}
 
 function ids(values: ArrayLike<number>): Int32Array {
   return values instanceof Int32Array ? values : Int32Array.from(values);
@@ -185,6 +102,23 @@ export class Network extends Closable {
   }
   async trainer(options: ffi.TrainerOptions = {}): Promise<Trainer> {
     return new Trainer(this.link, await this.link.ask("trainerCreate", [this.handle, options]));
+  }
+  /** How alike two networks are, cell by cell. */
+  async compareDna(other: Network, mode: ffi.DnaMode = "functional"): Promise<DnaComparison> {
+    return JSON.parse(await this.link.ask("networkCompareDna", [this.handle, other.handle, mode])) as DnaComparison;
+  }
+  /** The signature of a cell "z,y,x,l": its weights as a vector of length 1. */
+  dna(at: string): Promise<Tensor> {
+    return this.link.ask("networkDna", [this.handle, at]);
+  }
+  /** A child: this network, with the layers that the other has at the same place crossed. */
+  async splice(other: Network, options: ffi.SpliceOptions = {}): Promise<Network> {
+    const handle = await this.link.ask("networkSplice", [this.handle, other.handle, options]);
+    return new Network(this.link, handle, await this.link.ask("networkInfo", [handle]));
+  }
+  /** The network as one that ticks. */
+  async mesh(options: ffi.MeshOptions = {}): Promise<Mesh> {
+    return new Mesh(this.link, await this.link.ask("meshCreate", [this.handle, options]));
   }
   /** For Dataset.load. */
   get id(): Handle {
@@ -376,6 +310,36 @@ export class Tokenizer extends Closable {
   }
 }
 
+/** A file with a model as it lies: what is in it, without running it. */
+export class ModelFile extends Closable {
+  async json(): Promise<FileDescription> {
+    return JSON.parse(await this.link.ask("fileJson", [this.handle])) as FileDescription;
+  }
+  /** Values of a tensor by its place in the list. Errors: "unsupported" (a text). */
+  values(tensor: number): Promise<Tensor> {
+    return this.link.ask("fileValues", [this.handle, tensor]);
+  }
+  /** XXH3-128 of its stored bytes. */
+  hash(tensor: number): Promise<string> {
+    return this.link.ask("fileHash", [this.handle, tensor]);
+  }
+}
+
+/** What ModelFile.json() tells. A layer stands before those below it, which are a `depth` deeper. */
+export interface FileDescription {
+  readonly format: string;
+  readonly grid: string;
+  readonly parameters: number;
+  readonly notes: readonly string[];
+  readonly layers: readonly { readonly depth: number; readonly at: string; readonly type: string; readonly settings: string;
+    readonly in: string; readonly out: string; readonly notes: string; readonly parameters: number }[];
+  readonly tensors: readonly { readonly name: string; readonly dtype: string; readonly shape: readonly number[];
+    readonly bytes: number }[];
+  /** null: a network. */
+  readonly decoder: null | { readonly architecture: string; readonly layers: number; readonly width: number;
+    readonly vocab: number; readonly context: number; readonly [field: string]: number | string };
+}
+
 // ---- the engine -----------------------------------------------------------------------------------
 
 function progressOf({ onProgress }: FileOptions): Events {
@@ -430,6 +394,20 @@ export class Loom {
     return new LLM(this.#link, handle, await this.#link.ask("modelInfo", [handle]));
   }
 
+  /** A language model of a named shape with random weights, the same for the same seed everywhere. No tokenizer. */
+  async randomModel(shape: string, { dtype = "float32", seed = 1 }: { dtype?: ffi.Dtype; seed?: number } = {}):
+    Promise<LLM> {
+    const handle = await this.#link.ask("modelRandom", [shape, dtype, seed]);
+    return new LLM(this.#link, handle, await this.#link.ask("modelInfo", [handle]));
+  }
+
+  /** Looks into any file that can be loaded. */
+  async open(source: Source, options: FileOptions = {}): Promise<ModelFile> {
+    const { cache, name, signal } = options;
+    const handle = await this.#link.ask("fileOpen", [source, { cache, name }], progressOf(options), signal);
+    return new ModelFile(this.#link, handle);
+  }
+
   /** That of a model, or a tokenizer.json. */
   async tokenizer(source: Source, options: FileOptions = {}): Promise<Tokenizer> {
     const { cache, name, signal } = options;
@@ -451,6 +429,15 @@ export class Loom {
   }
   async #dataset(handle: Handle): Promise<Dataset> {
     return new Dataset(this.#link, handle, await this.#link.ask("datasetInfo", [handle]));
+  }
+
+  /** A population that grows. */
+  async population(options: ffi.NeatOptions = {}): Promise<Population> {
+    return new Population(this.#link, await this.#link.ask("populationCreate", [options]));
+  }
+  /** The network of a genome, with the same bits. */
+  async genomeNetwork(genome: Genome): Promise<Network> {
+    return this.#network(await this.#link.ask("genomeNetwork", [genome.id]));
   }
 
   /** Bytes that the objects of the engine hold, and all memory of the module, which never shrinks. */

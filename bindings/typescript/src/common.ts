@@ -6,9 +6,11 @@ export { host, type Host, type Variant } from "./module.js";
 export type { Source } from "./files.js";
 export type { TokenData, Turn } from "./protocol.js";
 export {
-  Dataset, LLM, Loom, Network, Session, tensor, Tokenizer, Trainer, type CallOptions, type FileOptions, type FitOptions,
-  type GenerateOptions, type Generation, type InitOptions, type Prompt,
+  Dataset, LLM, Loom, ModelFile, Network, Session, tensor, Tokenizer, Trainer, type CallOptions, type DnaComparison,
+  type FileDescription, type FileOptions, type FitOptions, type GenerateOptions, type Generation, type InitOptions, type Prompt,
 } from "./client.js";
+export { Genome, Mesh, Population, type GenomeDescription } from "./evolution.js";
 export type {
-  Dtype, EngineInfo, Epoch, Evaluation, ModelInfo, NetworkFormat, NetworkInfo, SessionOptions, TrainerOptions,
+  DnaMode, Dtype, EngineInfo, Epoch, Evaluation, GenomeInfo, MeshInfo, MeshOptions, ModelInfo, NeatOptions, NetworkFormat,
+  NetworkInfo, PopulationInfo, PopulationReport, SessionOptions, SpliceOptions, TrainerOptions,
 } from "./ffi.js";

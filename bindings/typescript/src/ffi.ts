@@ -170,6 +170,14 @@ export const Pooling = {
 } as const;
 export type Pooling = keyof typeof Pooling;
 
+/** When two cells can be alike at all. STRICT asks for equal number types too. */
+export const DnaMode = {functional: 0, strict: 1, aligned: 2, permutation: 3} as const;
+export type DnaMode = keyof typeof DnaMode;
+
+/** How the weights of two parents become those of a child. */
+export const SpliceMode = {blend: 0, point: 1, uniform: 2} as const;
+export type SpliceMode = keyof typeof SpliceMode;
+
 /** An array of numbers. The layout is frozen. */
 export const loom_tensor = {
   name: "loom_tensor", size: 20, sized: false,
@@ -1296,6 +1304,236 @@ export interface BatchOptions {
   cacheType?: Dtype;
 }
 
+/** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
+export const loom_neat_options = {
+  name: "loom_neat_options", size: 120, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    inputs: [8, "i64"],
+    outputs: [16, "i64"],
+    population: [24, "i64"],
+    has_seed: [32, "bool"],
+    seed: [40, "u64"],
+    recurrent: [48, "bool"],
+    unconnected: [52, "bool"],
+    output: [56, "text"],
+    hidden: [60, "text"],
+    slope: [64, "f64"],
+    has_add_node: [72, "bool"],
+    add_node: [80, "f64"],
+    has_add_connection: [88, "bool"],
+    add_connection: [96, "f64"],
+    weight_step: [104, "f64"],
+    threshold: [112, "f64"],
+  },
+} as const;
+
+/** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
+export interface NeatOptions {
+  /** 0: 1 */
+  inputs?: number;
+  /** 0: 1 */
+  outputs?: number;
+  /** genomes; 0: 150 */
+  population?: number;
+  /** unset: 1 */
+  seed?: number | bigint;
+  /** 1: connections may close cycles; all nodes fire at once */
+  recurrent?: boolean;
+  /** 1: the first genomes have no connections; else each input meets each output */
+  unconnected?: boolean;
+  /** activation of the outputs; null: "sigmoid" */
+  output?: string;
+  /** activation of new nodes; null: "sigmoid" */
+  hidden?: string;
+  /** a node is activation(slope x sum); 0: 4.9 */
+  slope?: number;
+  /** probability that a child has a new node; unset: 0.03 */
+  addNode?: number;
+  /** and of a new connection; unset: 0.3 */
+  addConnection?: number;
+  /** 0: 2.5 */
+  weightStep?: number;
+  /** distance up to which genomes are of one species; 0: 2 */
+  threshold?: number;
+}
+
+/** A population as it is. */
+export const loom_population_info = {
+  name: "loom_population_info", size: 64, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    size: [8, "i64"],
+    inputs: [16, "i64"],
+    outputs: [24, "i64"],
+    recurrent: [32, "bool"],
+    generation: [40, "i64"],
+    best_fitness: [48, "f64"],
+    seed: [56, "u64"],
+  },
+} as const;
+
+/** A population as it is. */
+export interface PopulationInfo {
+  /** genomes */
+  size: number;
+  inputs: number;
+  outputs: number;
+  /** 1: connections may close cycles */
+  recurrent: boolean;
+  /** those told so far */
+  generation: number;
+  /** of all that were told; -infinity before the first */
+  bestFitness: number;
+  seed: number | bigint;
+}
+
+/** A generation that was told. */
+export const loom_population_report = {
+  name: "loom_population_report", size: 80, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    generation: [8, "i64"],
+    evaluations: [16, "i64"],
+    best: [24, "f64"],
+    mean: [32, "f64"],
+    worst: [40, "f64"],
+    failed: [48, "i64"],
+    hidden: [56, "i64"],
+    connections: [64, "i64"],
+    species: [72, "i64"],
+  },
+} as const;
+
+/** A generation that was told. */
+export interface PopulationReport {
+  /** the first is 0 */
+  generation: number;
+  /** with this generation's */
+  evaluations: number;
+  best: number;
+  mean: number;
+  worst: number;
+  /** members whose fitness is no finite number */
+  failed: number;
+  /** nodes of its best */
+  hidden: number;
+  /** of its best */
+  connections: number;
+  species: number;
+}
+
+/** What a genome is made of. */
+export const loom_genome_info = {
+  name: "loom_genome_info", size: 48, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    inputs: [8, "i64"],
+    outputs: [16, "i64"],
+    hidden: [24, "i64"],
+    connections: [32, "i64"],
+    recurrent: [40, "bool"],
+  },
+} as const;
+
+/** What a genome is made of. */
+export interface GenomeInfo {
+  inputs: number;
+  outputs: number;
+  /** nodes */
+  hidden: number;
+  /** enabled ones */
+  connections: number;
+  /** 1: connections may close cycles */
+  recurrent: boolean;
+}
+
+/** How two networks are crossed. */
+export const loom_splice_options = {
+  name: "loom_splice_options", size: 88, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    mode: [4, "enum:SpliceMode"],
+    original: [8, "bool"],
+    has_alpha: [12, "bool"],
+    alpha: [16, "f64"],
+    has_split: [24, "bool"],
+    split: [32, "f64"],
+    has_fitness_a: [40, "bool"],
+    fitness_a: [48, "f64"],
+    has_fitness_b: [56, "bool"],
+    fitness_b: [64, "f64"],
+    has_seed: [72, "bool"],
+    seed: [80, "u64"],
+  },
+} as const;
+
+/** How two networks are crossed. */
+export interface SpliceOptions {
+  mode?: SpliceMode;
+  /** 1: shares by the formula of the original project */
+  original?: boolean;
+  /** BLEND without fitness: the share of b; unset: 0.5 */
+  alpha?: number;
+  /** POINT: the share of a; unset: 0.5 */
+  split?: number;
+  /** higher is better; give both or none */
+  fitnessA?: number;
+  fitnessB?: number;
+  /** of UNIFORM; unset: 1 */
+  seed?: number | bigint;
+}
+
+/** How cells fire. */
+export const loom_mesh_options = {
+  name: "loom_mesh_options", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    batch: [8, "i64"],
+    zero_fill: [16, "bool"],
+    carry: [20, "bool"],
+    float_activations: [24, "bool"],
+  },
+} as const;
+
+/** How cells fire. */
+export interface MeshOptions {
+  /** streams side by side; 0: 1 */
+  batch?: number;
+  /** 1: cells whose source has nothing yet fire on zeros; else they hold */
+  zeroFill?: boolean;
+  /** 1: recurrent layers go on from the tick before */
+  carry?: boolean;
+  /** 1: activations stay float where weights have block scales */
+  floatActivations?: boolean;
+}
+
+/** A mesh as it is. */
+export const loom_mesh_info = {
+  name: "loom_mesh_info", size: 48, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    cells: [8, "i64"],
+    ticks: [16, "i64"],
+    stale: [24, "i64"],
+    latency: [32, "i64"],
+    bytes: [40, "i64"],
+  },
+} as const;
+
+/** A mesh as it is. */
+export interface MeshInfo {
+  cells: number;
+  /** since the last reset */
+  ticks: number;
+  /** cells that did not fire in the last tick */
+  stale: number;
+  /** ticks from a sample to its result; -1: it never comes */
+  latency: number;
+  /** memory that it took */
+  bytes: number;
+}
+
 export const callbackNames = [
   "loom_log_fn",
   "loom_progress_fn",
@@ -1571,4 +1809,64 @@ export interface Functions {
   loom_batch_rewind(batch: number, sequence: bigint, position: bigint): number;
   /** Null is fine. */
   loom_batch_free(batch: number): void;
+  /** `*out` is transferred. Errors: invalid_argument, naming the option. */
+  loom_population_create(options: number, out: number): number;
+  /** Fills `out`, whose struct_size the caller has set. */
+  loom_population_get_info(population: number, out: number): number;
+  /** Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. */
+  loom_population_report_of(population: number, generation: bigint, out: number): number;
+  /** A genome of this generation. `*out` is transferred. Errors: invalid_argument (no such index). */
+  loom_population_genome(population: number, index: bigint, out: number): number;
+  /** The best of all generations that were told. `*out` is transferred. Errors: invalid_argument (none was). */
+  loom_population_best(population: number, out: number): number;
+  /** What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows, outputs], each row by itself; of a recurrent population they are steps, one after the other, from a new beginning. `*out` is transferred. */
+  loom_population_run(population: number, inputs: number, out: number): number;
+  /** The fitness of every genome, higher is better: the next generation takes their place. What is no finite number is below all others. Errors: invalid_argument (another count). */
+  loom_population_tell(population: number, fitness: number, count: bigint): number;
+  /** Null is fine. */
+  loom_population_free(population: number): void;
+  /** Fills `out`, whose struct_size the caller has set. */
+  loom_genome_get_info(genome: number, out: number): number;
+  /** Rows [rows, inputs] to float32 [rows, outputs]. A recurrent genome goes on from the last call. `*out` is transferred. */
+  loom_genome_run(genome: number, inputs: number, out: number): number;
+  /** A recurrent genome begins anew. */
+  loom_genome_reset(genome: number): number;
+  /** The same function as a network of Dense layers, with the same bits; engine null: the shared one. `*out` is transferred. Errors: unsupported (a recurrent genome). */
+  loom_genome_network(genome: number, engine: number, out: number): number;
+  /** Nodes and connections: all that it takes to run it elsewhere (docs/evolution.md). `*out` is transferred: loom_free(). */
+  loom_genome_json(genome: number, out: number): number;
+  /** Null is fine. */
+  loom_genome_free(genome: number): void;
+  /** How alike two networks are, cell by cell, as JSON: overall_overlap, coverage, layer_overlaps {"z,y,x,l": overlap}, logic_shifts, and more (docs/evolution.md). `*out` is transferred: loom_free(). */
+  loom_network_compare_dna(a: number, b: number, mode: number, out: number): number;
+  /** The signature of a cell "z,y,x,l": its weights as a vector of length 1, float64. `*out` is transferred. Errors: not_found. */
+  loom_network_dna(network: number, at: number, out: number): number;
+  /** A child: a, with the layers that stand at the same place in b, of the same shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
+  loom_network_splice(a: number, b: number, options: number, out: number): number;
+  /** `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory. */
+  loom_mesh_create(network: number, options: number, out: number): number;
+  /** What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument. */
+  loom_mesh_set_input(mesh: number, inputs: number): number;
+  /** So many ticks. Errors: invalid_argument (less than none). */
+  loom_mesh_tick(mesh: number, count: bigint): number;
+  /** What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is transferred. */
+  loom_mesh_output(mesh: number, out: number): number;
+  /** Fills `out`, whose struct_size the caller has set. */
+  loom_mesh_get_info(mesh: number, out: number): number;
+  /** Nothing is held, tick 0. */
+  loom_mesh_reset(mesh: number): number;
+  /** Null is fine. */
+  loom_mesh_free(mesh: number): void;
+  /** Any file or folder that can be loaded; weights stay where they are. `*out` is transferred. Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
+  loom_model_file_open(engine: number, path: number, out: number): number;
+  /** The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0: they are copied. */
+  loom_model_file_open_memory(engine: number, bytes: number, size: bigint, name: number, borrow: number, out: number): number;
+  /** One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type, settings, in, out, notes, parameters}] of which each stands before those below it, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
+  loom_model_file_json(file: number, out: number): number;
+  /** Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors: out_of_range, unsupported (a type without values). */
+  loom_model_file_values(file: number, tensor: bigint, out: number): number;
+  /** XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred: loom_free(). Errors: out_of_range. */
+  loom_model_file_hash(file: number, tensor: bigint, out: number): number;
+  /** Null is fine. */
+  loom_model_file_free(file: number): void;
 }

@@ -1,6 +1,7 @@
 /** Loom in a browser. */
 
-import { Loom, type InitOptions, type Started } from "./client.js";
+import { Loom, type InitOptions } from "./client.js";
+import type { Started } from "./link.js";
 import type { Port } from "./protocol.js";
 
 export * from "./common.js";

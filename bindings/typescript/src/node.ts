@@ -2,8 +2,9 @@
 
 import { Worker } from "node:worker_threads";
 
-import { Loom, type InitOptions, type Started } from "./client.js";
+import { Loom, type InitOptions } from "./client.js";
 import { LoomError } from "./errors.js";
+import type { Started } from "./link.js";
 import type { Port } from "./protocol.js";
 
 export * from "./common.js";

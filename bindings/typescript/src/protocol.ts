@@ -34,7 +34,7 @@ export interface LoadOptions {
 }
 
 /** Name of an operation -> its arguments and its result. */
-export interface Operations {
+export interface Operations extends EvolutionOperations {
   start(options: StartOptions): { variant: Variant; notes: string[] } & ffi.EngineInfo;
   memory(): ffi.Memory & { heap: number };
   free(handle: Handle): void;
@@ -42,6 +42,7 @@ export interface Operations {
 
   networkFromJson(json: string, options: object): Handle;
   networkLoad(source: Source, load: LoadOptions, options: object): Handle;
+  networkFromBytes(bytes: Uint8Array, name: string, options: object): Handle;
   networkSave(handle: Handle, format: ffi.NetworkFormat, options: object): Uint8Array;
   networkInfo(handle: Handle): ffi.NetworkInfo;
   networkText(handle: Handle, what: "json" | "summary"): string;
@@ -70,6 +71,7 @@ export interface Operations {
   trainerHash(handle: Handle): string;
 
   modelLoad(source: Source, load: LoadOptions, options: object): Handle;
+  modelRandom(shape: string, dtype: ffi.Dtype, seed: number): Handle;
   modelInfo(handle: Handle): ffi.ModelInfo;
   modelTokenize(handle: Handle, text: string, specialTokens: boolean): Int32Array;
   modelDetokenize(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
@@ -81,6 +83,39 @@ export interface Operations {
   tokenizerEncode(handle: Handle, text: string, specialTokens: boolean): Int32Array;
   tokenizerDecode(handle: Handle, ids: Int32Array, skipSpecial: boolean): string;
   tokenizerSize(handle: Handle): number;
+
+  fileOpen(source: Source, load: LoadOptions): Handle;
+  fileJson(handle: Handle): string;
+  fileValues(handle: Handle, tensor: number): Tensor;
+  fileHash(handle: Handle, tensor: number): string;
+}
+
+/** Those of evolution_server.ts. */
+export interface EvolutionOperations {
+  populationCreate(options: object): Handle;
+  populationInfo(handle: Handle): ffi.PopulationInfo;
+  populationReport(handle: Handle, generation: number): ffi.PopulationReport;
+  populationRun(handle: Handle, inputs: Tensor): Tensor;
+  populationTell(handle: Handle, fitness: Float64Array): void;
+  populationGenome(handle: Handle, index: number): Handle;
+  populationBest(handle: Handle): Handle;
+
+  genomeInfo(handle: Handle): ffi.GenomeInfo;
+  genomeRun(handle: Handle, inputs: Tensor): Tensor;
+  genomeReset(handle: Handle): void;
+  genomeJson(handle: Handle): string;
+  genomeNetwork(handle: Handle): Handle;
+
+  networkCompareDna(a: Handle, b: Handle, mode: ffi.DnaMode): string;
+  networkDna(handle: Handle, at: string): Tensor;
+  networkSplice(a: Handle, b: Handle, options: object): Handle;
+
+  meshCreate(network: Handle, options: object): Handle;
+  meshInfo(handle: Handle): ffi.MeshInfo;
+  meshSetInput(handle: Handle, inputs: Tensor): void;
+  meshTick(handle: Handle, count: number): void;
+  meshOutput(handle: Handle): Tensor;
+  meshReset(handle: Handle): void;
 }
 
 export interface Turn {

@@ -1,33 +1,21 @@
 /** The worker of an engine in a browser, and each of its lanes. */
 
-import { Loaded, type LaneStart, type Variant } from "./module.js";
+import { Loaded, type LaneStart } from "./module.js";
+import { compile } from "./modules.js";
 import type { LaneMessage } from "./protocol.js";
 import { Server, type Platform } from "./server.js";
-
-// Each address stands whole, so that bundlers find the files.
-const addresses: Record<Variant, () => URL> = {
-  simd: () => new URL("./wasm/loom.wasm", import.meta.url),
-  relaxed: () => new URL("./wasm/loom-relaxed.wasm", import.meta.url),
-  threads: () => new URL("./wasm/loom-threads.wasm", import.meta.url),
-  "relaxed-threads": () => new URL("./wasm/loom-relaxed-threads.wasm", import.meta.url),
-};
 
 const scope = globalThis as unknown as {
   postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;
   addEventListener(type: "message", handler: (event: MessageEvent) => void, options?: { once: boolean }): void;
+  readonly location: { readonly href: string };
   readonly navigator: { readonly hardwareConcurrency: number };
 };
 
-async function compile(variant: Variant): Promise<WebAssembly.Module> {
-  const response = await fetch(addresses[variant]());
-  if (response.headers.get("content-type")?.startsWith("application/wasm") === true) {
-    return WebAssembly.compileStreaming(response);
-  }
-  return WebAssembly.compile(await response.arrayBuffer());
-}
-
 function lane(start: LaneStart): Promise<void> {
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "loom lane" });
+  // This very file, by the address that it has now: bundlers take no worker that asks for itself.
+  const here = scope.location.href;
+  const worker = new Worker(here, { type: "module", name: "loom lane" });
   return new Promise((resolve, reject) => {
     worker.addEventListener("message", () => resolve());
     worker.addEventListener("error", (event) => reject(new Error(event.message)));

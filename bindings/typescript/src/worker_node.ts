@@ -1,26 +1,17 @@
 /** The worker of an engine in Node.js, and each of its lanes. */
 
-import { open, readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 
 import { LoomError } from "./errors.js";
 import type { Opened } from "./files.js";
-import { Loaded, type LaneStart, type Variant } from "./module.js";
+import { Loaded, type LaneStart } from "./module.js";
+import { compile } from "./modules_node.js";
 import { Server, type Platform } from "./server.js";
 
-const files: Record<Variant, string> = {
-  simd: "loom.wasm",
-  relaxed: "loom-relaxed.wasm",
-  threads: "loom-threads.wasm",
-  "relaxed-threads": "loom-relaxed-threads.wasm",
-};
 const kPiece = 4 << 20;
-
-async function compile(variant: Variant): Promise<WebAssembly.Module> {
-  return WebAssembly.compile(await readFile(new URL(`./wasm/${files[variant]}`, import.meta.url)));
-}
 
 function lane(start: LaneStart): Promise<void> {
   const worker = new Worker(new URL(import.meta.url), { workerData: { lane: start } });

@@ -243,6 +243,27 @@ abstract final class loom_pooling {
   static const int LOOM_POOLING_MEAN_SQRT_LEN = 6;
 }
 
+/// When two cells can be alike at all. STRICT asks for equal number types too.
+abstract final class loom_dna_mode {
+  /// counts of weights must be equal
+  static const int LOOM_DNA_FUNCTIONAL = 0;
+  static const int LOOM_DNA_STRICT = 1;
+  /// other widths too: what both have
+  static const int LOOM_DNA_ALIGNED = 2;
+  /// hidden units may stand in another order
+  static const int LOOM_DNA_PERMUTATION = 3;
+}
+
+/// How the weights of two parents become those of a child.
+abstract final class loom_splice_mode {
+  /// shares of both
+  static const int LOOM_SPLICE_BLEND = 0;
+  /// the first ones from a, the others from b
+  static const int LOOM_SPLICE_POINT = 1;
+  /// each from one of the two
+  static const int LOOM_SPLICE_UNIFORM = 2;
+}
+
 final class loom_array extends Opaque {}
 
 final class loom_engine extends Opaque {}
@@ -268,6 +289,14 @@ final class loom_tokenizer extends Opaque {}
 final class loom_reply_parser extends Opaque {}
 
 final class loom_batch extends Opaque {}
+
+final class loom_population extends Opaque {}
+
+final class loom_genome extends Opaque {}
+
+final class loom_mesh extends Opaque {}
+
+final class loom_model_file extends Opaque {}
 
 /// An array of numbers. The layout is frozen.
 final class loom_tensor extends Struct {
@@ -1265,6 +1294,208 @@ final class loom_batch_options extends Struct {
   external int cache_type;
 }
 
+/// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
+final class loom_neat_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// 0: 1
+  @Int64()
+  external int inputs;
+  /// 0: 1
+  @Int64()
+  external int outputs;
+  /// genomes; 0: 150
+  @Int64()
+  external int population;
+  /// 1: `seed` counts
+  @Int32()
+  external int has_seed;
+  /// unset: 1
+  @Uint64()
+  external int seed;
+  /// 1: connections may close cycles; all nodes fire at once
+  @Int32()
+  external int recurrent;
+  /// 1: the first genomes have no connections; else each input meets each output
+  @Int32()
+  external int unconnected;
+  /// activation of the outputs; null: "sigmoid"
+  external Pointer<Uint8> output;
+  /// activation of new nodes; null: "sigmoid"
+  external Pointer<Uint8> hidden;
+  /// a node is activation(slope x sum); 0: 4.9
+  @Double()
+  external double slope;
+  /// 1: `add_node` counts
+  @Int32()
+  external int has_add_node;
+  /// probability that a child has a new node; unset: 0.03
+  @Double()
+  external double add_node;
+  /// 1: `add_connection` counts
+  @Int32()
+  external int has_add_connection;
+  /// and of a new connection; unset: 0.3
+  @Double()
+  external double add_connection;
+  /// 0: 2.5
+  @Double()
+  external double weight_step;
+  /// distance up to which genomes are of one species; 0: 2
+  @Double()
+  external double threshold;
+}
+
+/// A population as it is.
+final class loom_population_info extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// genomes
+  @Int64()
+  external int size;
+  @Int64()
+  external int inputs;
+  @Int64()
+  external int outputs;
+  /// 1: connections may close cycles
+  @Int32()
+  external int recurrent;
+  /// those told so far
+  @Int64()
+  external int generation;
+  /// of all that were told; -infinity before the first
+  @Double()
+  external double best_fitness;
+  @Uint64()
+  external int seed;
+}
+
+/// A generation that was told.
+final class loom_population_report extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// the first is 0
+  @Int64()
+  external int generation;
+  /// with this generation's
+  @Int64()
+  external int evaluations;
+  @Double()
+  external double best;
+  @Double()
+  external double mean;
+  @Double()
+  external double worst;
+  /// members whose fitness is no finite number
+  @Int64()
+  external int failed;
+  /// nodes of its best
+  @Int64()
+  external int hidden;
+  /// of its best
+  @Int64()
+  external int connections;
+  @Int64()
+  external int species;
+}
+
+/// What a genome is made of.
+final class loom_genome_info extends Struct {
+  @Uint32()
+  external int struct_size;
+  @Int64()
+  external int inputs;
+  @Int64()
+  external int outputs;
+  /// nodes
+  @Int64()
+  external int hidden;
+  /// enabled ones
+  @Int64()
+  external int connections;
+  /// 1: connections may close cycles
+  @Int32()
+  external int recurrent;
+}
+
+/// How two networks are crossed.
+final class loom_splice_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  @Int32()
+  external int mode;
+  /// 1: shares by the formula of the original project
+  @Int32()
+  external int original;
+  /// 1: `alpha` counts
+  @Int32()
+  external int has_alpha;
+  /// BLEND without fitness: the share of b; unset: 0.5
+  @Double()
+  external double alpha;
+  /// 1: `split` counts
+  @Int32()
+  external int has_split;
+  /// POINT: the share of a; unset: 0.5
+  @Double()
+  external double split;
+  /// 1: `fitness_a` counts
+  @Int32()
+  external int has_fitness_a;
+  /// higher is better; give both or none
+  @Double()
+  external double fitness_a;
+  /// 1: `fitness_b` counts
+  @Int32()
+  external int has_fitness_b;
+  @Double()
+  external double fitness_b;
+  /// 1: `seed` counts
+  @Int32()
+  external int has_seed;
+  /// of UNIFORM; unset: 1
+  @Uint64()
+  external int seed;
+}
+
+/// How cells fire.
+final class loom_mesh_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// streams side by side; 0: 1
+  @Int64()
+  external int batch;
+  /// 1: cells whose source has nothing yet fire on zeros; else they hold
+  @Int32()
+  external int zero_fill;
+  /// 1: recurrent layers go on from the tick before
+  @Int32()
+  external int carry;
+  /// 1: activations stay float where weights have block scales
+  @Int32()
+  external int float_activations;
+}
+
+/// A mesh as it is.
+final class loom_mesh_info extends Struct {
+  @Uint32()
+  external int struct_size;
+  @Int64()
+  external int cells;
+  /// since the last reset
+  @Int64()
+  external int ticks;
+  /// cells that did not fire in the last tick
+  @Int64()
+  external int stale;
+  /// ticks from a sample to its result; -1: it never comes
+  @Int64()
+  external int latency;
+  /// memory that it took
+  @Int64()
+  external int bytes;
+}
+
 /// The functions of a library that DynamicLibrary.open() gave.
 class LoomLibrary {
   LoomLibrary(this.library);
@@ -1875,6 +2106,151 @@ class LoomLibrary {
   /// Null is fine.
   late final loom_batch_free =
       library.lookupFunction<_loom_batch_free_native, _loom_batch_free_dart>('loom_batch_free');
+
+  /// `*out` is transferred. Errors: invalid_argument, naming the option.
+  late final loom_population_create =
+      library.lookupFunction<_loom_population_create_native, _loom_population_create_dart>('loom_population_create');
+
+  /// Fills `out`, whose struct_size the caller has set. One thread at a time.
+  late final loom_population_get_info =
+      library.lookupFunction<_loom_population_get_info_native, _loom_population_get_info_dart>('loom_population_get_info');
+
+  /// Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a
+  /// time.
+  late final loom_population_report_of =
+      library.lookupFunction<_loom_population_report_of_native, _loom_population_report_of_dart>('loom_population_report_of');
+
+  /// A genome of this generation. `*out` is transferred. Errors: invalid_argument (no such index).
+  /// One thread at a time.
+  late final loom_population_genome =
+      library.lookupFunction<_loom_population_genome_native, _loom_population_genome_dart>('loom_population_genome');
+
+  /// The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+  /// (none was). One thread at a time.
+  late final loom_population_best =
+      library.lookupFunction<_loom_population_best_native, _loom_population_best_dart>('loom_population_best');
+
+  /// What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows,
+  /// outputs], each row by itself; of a recurrent population they are steps, one after the other,
+  /// from a new beginning. `*out` is transferred. One thread at a time.
+  late final loom_population_run =
+      library.lookupFunction<_loom_population_run_native, _loom_population_run_dart>('loom_population_run');
+
+  /// The fitness of every genome, higher is better: the next generation takes their place. What is
+  /// no finite number is below all others. Errors: invalid_argument (another count). One thread at
+  /// a time.
+  late final loom_population_tell =
+      library.lookupFunction<_loom_population_tell_native, _loom_population_tell_dart>('loom_population_tell');
+
+  /// Null is fine.
+  late final loom_population_free =
+      library.lookupFunction<_loom_population_free_native, _loom_population_free_dart>('loom_population_free');
+
+  /// Fills `out`, whose struct_size the caller has set.
+  late final loom_genome_get_info =
+      library.lookupFunction<_loom_genome_get_info_native, _loom_genome_get_info_dart>('loom_genome_get_info');
+
+  /// Rows [rows, inputs] to float32 [rows, outputs]. A recurrent genome goes on from the last call.
+  /// `*out` is transferred. One thread at a time.
+  late final loom_genome_run =
+      library.lookupFunction<_loom_genome_run_native, _loom_genome_run_dart>('loom_genome_run');
+
+  /// A recurrent genome begins anew. One thread at a time.
+  late final loom_genome_reset =
+      library.lookupFunction<_loom_genome_reset_native, _loom_genome_reset_dart>('loom_genome_reset');
+
+  /// The same function as a network of Dense layers, with the same bits; engine null: the shared
+  /// one. `*out` is transferred. Errors: unsupported (a recurrent genome).
+  late final loom_genome_network =
+      library.lookupFunction<_loom_genome_network_native, _loom_genome_network_dart>('loom_genome_network');
+
+  /// Nodes and connections: all that it takes to run it elsewhere (docs/evolution.md). `*out` is
+  /// transferred: loom_free().
+  late final loom_genome_json =
+      library.lookupFunction<_loom_genome_json_native, _loom_genome_json_dart>('loom_genome_json');
+
+  /// Null is fine.
+  late final loom_genome_free =
+      library.lookupFunction<_loom_genome_free_native, _loom_genome_free_dart>('loom_genome_free');
+
+  /// How alike two networks are, cell by cell, as JSON: overall_overlap, coverage, layer_overlaps
+  /// {"z,y,x,l": overlap}, logic_shifts, and more (docs/evolution.md). `*out` is transferred:
+  /// loom_free().
+  late final loom_network_compare_dna =
+      library.lookupFunction<_loom_network_compare_dna_native, _loom_network_compare_dna_dart>('loom_network_compare_dna');
+
+  /// The signature of a cell "z,y,x,l": its weights as a vector of length 1, float64. `*out` is
+  /// transferred. Errors: not_found.
+  late final loom_network_dna =
+      library.lookupFunction<_loom_network_dna_native, _loom_network_dna_dart>('loom_network_dna');
+
+  /// A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
+  /// `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
+  late final loom_network_splice =
+      library.lookupFunction<_loom_network_splice_native, _loom_network_splice_dart>('loom_network_splice');
+
+  /// `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory.
+  late final loom_mesh_create =
+      library.lookupFunction<_loom_mesh_create_native, _loom_mesh_create_dart>('loom_mesh_create');
+
+  /// What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors:
+  /// invalid_argument. One thread at a time.
+  late final loom_mesh_set_input =
+      library.lookupFunction<_loom_mesh_set_input_native, _loom_mesh_set_input_dart>('loom_mesh_set_input');
+
+  /// So many ticks. Errors: invalid_argument (less than none). One thread at a time.
+  late final loom_mesh_tick =
+      library.lookupFunction<_loom_mesh_tick_native, _loom_mesh_tick_dart>('loom_mesh_tick');
+
+  /// What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
+  /// transferred. One thread at a time.
+  late final loom_mesh_output =
+      library.lookupFunction<_loom_mesh_output_native, _loom_mesh_output_dart>('loom_mesh_output');
+
+  /// Fills `out`, whose struct_size the caller has set. One thread at a time.
+  late final loom_mesh_get_info =
+      library.lookupFunction<_loom_mesh_get_info_native, _loom_mesh_get_info_dart>('loom_mesh_get_info');
+
+  /// Nothing is held, tick 0. One thread at a time.
+  late final loom_mesh_reset =
+      library.lookupFunction<_loom_mesh_reset_native, _loom_mesh_reset_dart>('loom_mesh_reset');
+
+  /// Null is fine.
+  late final loom_mesh_free =
+      library.lookupFunction<_loom_mesh_free_native, _loom_mesh_free_dart>('loom_mesh_free');
+
+  /// Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+  /// Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
+  late final loom_model_file_open =
+      library.lookupFunction<_loom_model_file_open_native, _loom_model_file_open_dart>('loom_model_file_open');
+
+  /// The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
+  /// used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+  /// they are copied.
+  late final loom_model_file_open_memory =
+      library.lookupFunction<_loom_model_file_open_memory_native, _loom_model_file_open_memory_dart>('loom_model_file_open_memory');
+
+  /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
+  /// type, settings, in, out, notes, parameters}] of which each stands before those below it,
+  /// tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture,
+  /// layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
+  /// `*out` is transferred: loom_free().
+  late final loom_model_file_json =
+      library.lookupFunction<_loom_model_file_json_native, _loom_model_file_json_dart>('loom_model_file_json');
+
+  /// Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+  /// out_of_range, unsupported (a type without values).
+  late final loom_model_file_values =
+      library.lookupFunction<_loom_model_file_values_native, _loom_model_file_values_dart>('loom_model_file_values');
+
+  /// XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+  /// loom_free(). Errors: out_of_range.
+  late final loom_model_file_hash =
+      library.lookupFunction<_loom_model_file_hash_native, _loom_model_file_hash_dart>('loom_model_file_hash');
+
+  /// Null is fine.
+  late final loom_model_file_free =
+      library.lookupFunction<_loom_model_file_free_native, _loom_model_file_free_dart>('loom_model_file_free');
 }
 
 typedef _loom_abi_version_native = Uint32 Function();
@@ -2499,3 +2875,138 @@ typedef _loom_batch_rewind_native = Int32 Function(Pointer<loom_batch>, Int64, I
 typedef _loom_batch_rewind_dart = int Function(Pointer<loom_batch>, int, int);
 typedef _loom_batch_free_native = Void Function(Pointer<loom_batch>);
 typedef _loom_batch_free_dart = void Function(Pointer<loom_batch>);
+typedef _loom_population_create_native = Int32 Function(
+    Pointer<loom_neat_options>, Pointer<Pointer<loom_population>>
+);
+typedef _loom_population_create_dart = int Function(
+    Pointer<loom_neat_options>, Pointer<Pointer<loom_population>>
+);
+typedef _loom_population_get_info_native = Int32 Function(
+    Pointer<loom_population>, Pointer<loom_population_info>
+);
+typedef _loom_population_get_info_dart = int Function(
+    Pointer<loom_population>, Pointer<loom_population_info>
+);
+typedef _loom_population_report_of_native = Int32 Function(
+    Pointer<loom_population>, Int64, Pointer<loom_population_report>
+);
+typedef _loom_population_report_of_dart = int Function(
+    Pointer<loom_population>, int, Pointer<loom_population_report>
+);
+typedef _loom_population_genome_native = Int32 Function(
+    Pointer<loom_population>, Int64, Pointer<Pointer<loom_genome>>
+);
+typedef _loom_population_genome_dart = int Function(
+    Pointer<loom_population>, int, Pointer<Pointer<loom_genome>>
+);
+typedef _loom_population_best_native = Int32 Function(
+    Pointer<loom_population>, Pointer<Pointer<loom_genome>>
+);
+typedef _loom_population_best_dart = int Function(
+    Pointer<loom_population>, Pointer<Pointer<loom_genome>>
+);
+typedef _loom_population_run_native = Int32 Function(
+    Pointer<loom_population>, Pointer<loom_tensor>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_population_run_dart = int Function(
+    Pointer<loom_population>, Pointer<loom_tensor>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_population_tell_native = Int32 Function(
+    Pointer<loom_population>, Pointer<Double>, Int64
+);
+typedef _loom_population_tell_dart = int Function(Pointer<loom_population>, Pointer<Double>, int);
+typedef _loom_population_free_native = Void Function(Pointer<loom_population>);
+typedef _loom_population_free_dart = void Function(Pointer<loom_population>);
+typedef _loom_genome_get_info_native = Int32 Function(
+    Pointer<loom_genome>, Pointer<loom_genome_info>
+);
+typedef _loom_genome_get_info_dart = int Function(Pointer<loom_genome>, Pointer<loom_genome_info>);
+typedef _loom_genome_run_native = Int32 Function(
+    Pointer<loom_genome>, Pointer<loom_tensor>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_genome_run_dart = int Function(
+    Pointer<loom_genome>, Pointer<loom_tensor>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_genome_reset_native = Int32 Function(Pointer<loom_genome>);
+typedef _loom_genome_reset_dart = int Function(Pointer<loom_genome>);
+typedef _loom_genome_network_native = Int32 Function(
+    Pointer<loom_genome>, Pointer<loom_engine>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_genome_network_dart = int Function(
+    Pointer<loom_genome>, Pointer<loom_engine>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_genome_json_native = Int32 Function(Pointer<loom_genome>, Pointer<Pointer<Uint8>>);
+typedef _loom_genome_json_dart = int Function(Pointer<loom_genome>, Pointer<Pointer<Uint8>>);
+typedef _loom_genome_free_native = Void Function(Pointer<loom_genome>);
+typedef _loom_genome_free_dart = void Function(Pointer<loom_genome>);
+typedef _loom_network_compare_dna_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_network>, Int32, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_compare_dna_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_network>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_network_dna_native = Int32 Function(
+    Pointer<loom_network>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_network_dna_dart = int Function(
+    Pointer<loom_network>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_network_splice_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_network>, Pointer<loom_splice_options>,
+    Pointer<Pointer<loom_network>>
+);
+typedef _loom_network_splice_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_network>, Pointer<loom_splice_options>,
+    Pointer<Pointer<loom_network>>
+);
+typedef _loom_mesh_create_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_mesh_options>, Pointer<Pointer<loom_mesh>>
+);
+typedef _loom_mesh_create_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_mesh_options>, Pointer<Pointer<loom_mesh>>
+);
+typedef _loom_mesh_set_input_native = Int32 Function(Pointer<loom_mesh>, Pointer<loom_tensor>);
+typedef _loom_mesh_set_input_dart = int Function(Pointer<loom_mesh>, Pointer<loom_tensor>);
+typedef _loom_mesh_tick_native = Int32 Function(Pointer<loom_mesh>, Int64);
+typedef _loom_mesh_tick_dart = int Function(Pointer<loom_mesh>, int);
+typedef _loom_mesh_output_native = Int32 Function(Pointer<loom_mesh>, Pointer<Pointer<loom_array>>);
+typedef _loom_mesh_output_dart = int Function(Pointer<loom_mesh>, Pointer<Pointer<loom_array>>);
+typedef _loom_mesh_get_info_native = Int32 Function(Pointer<loom_mesh>, Pointer<loom_mesh_info>);
+typedef _loom_mesh_get_info_dart = int Function(Pointer<loom_mesh>, Pointer<loom_mesh_info>);
+typedef _loom_mesh_reset_native = Int32 Function(Pointer<loom_mesh>);
+typedef _loom_mesh_reset_dart = int Function(Pointer<loom_mesh>);
+typedef _loom_mesh_free_native = Void Function(Pointer<loom_mesh>);
+typedef _loom_mesh_free_dart = void Function(Pointer<loom_mesh>);
+typedef _loom_model_file_open_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_open_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_open_memory_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Void>, Int64, Pointer<Uint8>, Int32,
+    Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_open_memory_dart = int Function(
+    Pointer<loom_engine>, Pointer<Void>, int, Pointer<Uint8>, int, Pointer<Pointer<loom_model_file>>
+);
+typedef _loom_model_file_json_native = Int32 Function(
+    Pointer<loom_model_file>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_json_dart = int Function(
+    Pointer<loom_model_file>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_values_native = Int32 Function(
+    Pointer<loom_model_file>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_file_values_dart = int Function(
+    Pointer<loom_model_file>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_file_hash_native = Int32 Function(
+    Pointer<loom_model_file>, Int64, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_hash_dart = int Function(
+    Pointer<loom_model_file>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_file_free_native = Void Function(Pointer<loom_model_file>);
+typedef _loom_model_file_free_dart = void Function(Pointer<loom_model_file>);

@@ -1766,6 +1766,340 @@ public interface Sys extends Library {
   }
 
   /**
+   * What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "inputs", "outputs", "population", "has_seed", "seed", "recurrent",
+      "unconnected", "output", "hidden", "slope", "has_add_node", "add_node", "has_add_connection",
+      "add_connection", "weight_step", "threshold"
+  })
+  class NeatOptions extends Structure {
+    public int struct_size;
+    /**
+     * 0: 1
+     */
+    public long inputs;
+    /**
+     * 0: 1
+     */
+    public long outputs;
+    /**
+     * genomes; 0: 150
+     */
+    public long population;
+    /**
+     * 1: `seed` counts
+     */
+    public int has_seed;
+    /**
+     * unset: 1
+     */
+    public long seed;
+    /**
+     * 1: connections may close cycles; all nodes fire at once
+     */
+    public int recurrent;
+    /**
+     * 1: the first genomes have no connections; else each input meets each output
+     */
+    public int unconnected;
+    /**
+     * activation of the outputs; null: "sigmoid"
+     */
+    public Pointer output;
+    /**
+     * activation of new nodes; null: "sigmoid"
+     */
+    public Pointer hidden;
+    /**
+     * a node is activation(slope x sum); 0: 4.9
+     */
+    public double slope;
+    /**
+     * 1: `add_node` counts
+     */
+    public int has_add_node;
+    /**
+     * probability that a child has a new node; unset: 0.03
+     */
+    public double add_node;
+    /**
+     * 1: `add_connection` counts
+     */
+    public int has_add_connection;
+    /**
+     * and of a new connection; unset: 0.3
+     */
+    public double add_connection;
+    /**
+     * 0: 2.5
+     */
+    public double weight_step;
+    /**
+     * distance up to which genomes are of one species; 0: 2
+     */
+    public double threshold;
+
+    public NeatOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public NeatOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * A population as it is.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "size", "inputs", "outputs", "recurrent", "generation", "best_fitness", "seed"
+  })
+  class PopulationInfo extends Structure {
+    public int struct_size;
+    /**
+     * genomes
+     */
+    public long size;
+    public long inputs;
+    public long outputs;
+    /**
+     * 1: connections may close cycles
+     */
+    public int recurrent;
+    /**
+     * those told so far
+     */
+    public long generation;
+    /**
+     * of all that were told; -infinity before the first
+     */
+    public double best_fitness;
+    public long seed;
+
+    public PopulationInfo() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public PopulationInfo(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * A generation that was told.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "generation", "evaluations", "best", "mean", "worst", "failed", "hidden",
+      "connections", "species"
+  })
+  class PopulationReport extends Structure {
+    public int struct_size;
+    /**
+     * the first is 0
+     */
+    public long generation;
+    /**
+     * with this generation's
+     */
+    public long evaluations;
+    public double best;
+    public double mean;
+    public double worst;
+    /**
+     * members whose fitness is no finite number
+     */
+    public long failed;
+    /**
+     * nodes of its best
+     */
+    public long hidden;
+    /**
+     * of its best
+     */
+    public long connections;
+    public long species;
+
+    public PopulationReport() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public PopulationReport(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * What a genome is made of.
+   */
+  @Structure.FieldOrder({"struct_size", "inputs", "outputs", "hidden", "connections", "recurrent"})
+  class GenomeInfo extends Structure {
+    public int struct_size;
+    public long inputs;
+    public long outputs;
+    /**
+     * nodes
+     */
+    public long hidden;
+    /**
+     * enabled ones
+     */
+    public long connections;
+    /**
+     * 1: connections may close cycles
+     */
+    public int recurrent;
+
+    public GenomeInfo() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public GenomeInfo(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How two networks are crossed.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "mode", "original", "has_alpha", "alpha", "has_split", "split",
+      "has_fitness_a", "fitness_a", "has_fitness_b", "fitness_b", "has_seed", "seed"
+  })
+  class SpliceOptions extends Structure {
+    public int struct_size;
+    public int mode;
+    /**
+     * 1: shares by the formula of the original project
+     */
+    public int original;
+    /**
+     * 1: `alpha` counts
+     */
+    public int has_alpha;
+    /**
+     * BLEND without fitness: the share of b; unset: 0.5
+     */
+    public double alpha;
+    /**
+     * 1: `split` counts
+     */
+    public int has_split;
+    /**
+     * POINT: the share of a; unset: 0.5
+     */
+    public double split;
+    /**
+     * 1: `fitness_a` counts
+     */
+    public int has_fitness_a;
+    /**
+     * higher is better; give both or none
+     */
+    public double fitness_a;
+    /**
+     * 1: `fitness_b` counts
+     */
+    public int has_fitness_b;
+    public double fitness_b;
+    /**
+     * 1: `seed` counts
+     */
+    public int has_seed;
+    /**
+     * of UNIFORM; unset: 1
+     */
+    public long seed;
+
+    public SpliceOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public SpliceOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How cells fire.
+   */
+  @Structure.FieldOrder({"struct_size", "batch", "zero_fill", "carry", "float_activations"})
+  class MeshOptions extends Structure {
+    public int struct_size;
+    /**
+     * streams side by side; 0: 1
+     */
+    public long batch;
+    /**
+     * 1: cells whose source has nothing yet fire on zeros; else they hold
+     */
+    public int zero_fill;
+    /**
+     * 1: recurrent layers go on from the tick before
+     */
+    public int carry;
+    /**
+     * 1: activations stay float where weights have block scales
+     */
+    public int float_activations;
+
+    public MeshOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public MeshOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * A mesh as it is.
+   */
+  @Structure.FieldOrder({"struct_size", "cells", "ticks", "stale", "latency", "bytes"})
+  class MeshInfo extends Structure {
+    public int struct_size;
+    public long cells;
+    /**
+     * since the last reset
+     */
+    public long ticks;
+    /**
+     * cells that did not fire in the last tick
+     */
+    public long stale;
+    /**
+     * ticks from a sample to its result; -1: it never comes
+     */
+    public long latency;
+    /**
+     * memory that it took
+     */
+    public long bytes;
+
+    public MeshInfo() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public MeshInfo(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on.
    */
   int loom_abi_version();
@@ -2561,4 +2895,180 @@ public interface Sys extends Library {
    * Null is fine.
    */
   void loom_batch_free(Pointer batch);
+
+  /**
+   * `*out` is transferred. Errors: invalid_argument, naming the option.
+   */
+  int loom_population_create(NeatOptions options, PointerByReference out);
+
+  /**
+   * Fills `out`, whose struct_size the caller has set. One thread at a time.
+   */
+  int loom_population_get_info(Pointer population, PopulationInfo out);
+
+  /**
+   * Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a time.
+   */
+  int loom_population_report_of(Pointer population, long generation, PopulationReport out);
+
+  /**
+   * A genome of this generation. `*out` is transferred. Errors: invalid_argument (no such index).
+   * One thread at a time.
+   */
+  int loom_population_genome(Pointer population, long index, PointerByReference out);
+
+  /**
+   * The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+   * (none was). One thread at a time.
+   */
+  int loom_population_best(Pointer population, PointerByReference out);
+
+  /**
+   * What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows,
+   * outputs], each row by itself; of a recurrent population they are steps, one after the other,
+   * from a new beginning. `*out` is transferred. One thread at a time.
+   */
+  int loom_population_run(Pointer population, Tensor inputs, PointerByReference out);
+
+  /**
+   * The fitness of every genome, higher is better: the next generation takes their place. What is
+   * no finite number is below all others. Errors: invalid_argument (another count). One thread at a
+   * time.
+   */
+  int loom_population_tell(Pointer population, Pointer fitness, long count);
+
+  /**
+   * Null is fine.
+   */
+  void loom_population_free(Pointer population);
+
+  /**
+   * Fills `out`, whose struct_size the caller has set.
+   */
+  int loom_genome_get_info(Pointer genome, GenomeInfo out);
+
+  /**
+   * Rows [rows, inputs] to float32 [rows, outputs]. A recurrent genome goes on from the last call.
+   * `*out` is transferred. One thread at a time.
+   */
+  int loom_genome_run(Pointer genome, Tensor inputs, PointerByReference out);
+
+  /**
+   * A recurrent genome begins anew. One thread at a time.
+   */
+  int loom_genome_reset(Pointer genome);
+
+  /**
+   * The same function as a network of Dense layers, with the same bits; engine null: the shared
+   * one. `*out` is transferred. Errors: unsupported (a recurrent genome).
+   */
+  int loom_genome_network(Pointer genome, Pointer engine, PointerByReference out);
+
+  /**
+   * Nodes and connections: all that it takes to run it elsewhere (docs/evolution.md). `*out` is
+   * transferred: loom_free().
+   */
+  int loom_genome_json(Pointer genome, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_genome_free(Pointer genome);
+
+  /**
+   * How alike two networks are, cell by cell, as JSON: overall_overlap, coverage, layer_overlaps
+   * {"z,y,x,l": overlap}, logic_shifts, and more (docs/evolution.md). `*out` is transferred:
+   * loom_free().
+   */
+  int loom_network_compare_dna(Pointer a, Pointer b, int mode, PointerByReference out);
+
+  /**
+   * The signature of a cell "z,y,x,l": its weights as a vector of length 1, float64. `*out` is
+   * transferred. Errors: not_found.
+   */
+  int loom_network_dna(Pointer network, String at, PointerByReference out);
+
+  /**
+   * A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
+   * `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
+   */
+  int loom_network_splice(Pointer a, Pointer b, SpliceOptions options, PointerByReference out);
+
+  /**
+   * `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory.
+   */
+  int loom_mesh_create(Pointer network, MeshOptions options, PointerByReference out);
+
+  /**
+   * What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument.
+   * One thread at a time.
+   */
+  int loom_mesh_set_input(Pointer mesh, Tensor inputs);
+
+  /**
+   * So many ticks. Errors: invalid_argument (less than none). One thread at a time.
+   */
+  int loom_mesh_tick(Pointer mesh, long count);
+
+  /**
+   * What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
+   * transferred. One thread at a time.
+   */
+  int loom_mesh_output(Pointer mesh, PointerByReference out);
+
+  /**
+   * Fills `out`, whose struct_size the caller has set. One thread at a time.
+   */
+  int loom_mesh_get_info(Pointer mesh, MeshInfo out);
+
+  /**
+   * Nothing is held, tick 0. One thread at a time.
+   */
+  int loom_mesh_reset(Pointer mesh);
+
+  /**
+   * Null is fine.
+   */
+  void loom_mesh_free(Pointer mesh);
+
+  /**
+   * Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
+   * Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
+   */
+  int loom_model_file_open(Pointer engine, String path, PointerByReference out);
+
+  /**
+   * The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are
+   * used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0:
+   * they are copied.
+   */
+  int loom_model_file_open_memory(
+      Pointer engine, Pointer bytes, long size, String name, int borrow, PointerByReference out
+  );
+
+  /**
+   * One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type,
+   * settings, in, out, notes, parameters}] of which each stands before those below it, tensors
+   * [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
+   * width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
+   * transferred: loom_free().
+   */
+  int loom_model_file_json(Pointer file, PointerByReference out);
+
+  /**
+   * Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:
+   * out_of_range, unsupported (a type without values).
+   */
+  int loom_model_file_values(Pointer file, long tensor, PointerByReference out);
+
+  /**
+   * XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred:
+   * loom_free(). Errors: out_of_range.
+   */
+  int loom_model_file_hash(Pointer file, long tensor, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_model_file_free(Pointer file);
 }

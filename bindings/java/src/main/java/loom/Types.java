@@ -552,4 +552,67 @@ public final class Types {
       return null;
     }
   }
+
+  /**
+   * When two cells can be alike at all. STRICT asks for equal number types too.
+   */
+  public enum DnaMode {
+    /**
+     * counts of weights must be equal
+     */
+    FUNCTIONAL(0),
+    STRICT(1),
+    /**
+     * other widths too: what both have
+     */
+    ALIGNED(2),
+    /**
+     * hidden units may stand in another order
+     */
+    PERMUTATION(3);
+
+    /** In the C interface. */
+    public final int number;
+
+    DnaMode(int number) {
+      this.number = number;
+    }
+
+    /** Null: a number of a newer library. */
+    public static DnaMode of(int number) {
+      for (DnaMode value : values()) if (value.number == number) return value;
+      return null;
+    }
+  }
+
+  /**
+   * How the weights of two parents become those of a child.
+   */
+  public enum SpliceMode {
+    /**
+     * shares of both
+     */
+    BLEND(0),
+    /**
+     * the first ones from a, the others from b
+     */
+    POINT(1),
+    /**
+     * each from one of the two
+     */
+    UNIFORM(2);
+
+    /** In the C interface. */
+    public final int number;
+
+    SpliceMode(int number) {
+      this.number = number;
+    }
+
+    /** Null: a number of a newer library. */
+    public static SpliceMode of(int number) {
+      for (SpliceMode value : values()) if (value.number == number) return value;
+      return null;
+    }
+  }
 }

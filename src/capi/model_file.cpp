@@ -1,0 +1,183 @@
+// What is in a file with a model.
+#include "capi/support.hpp"
+#include "loom/inspect.hpp"
+
+namespace {
+
+using namespace loom;
+using namespace loom::capi;
+
+// A JSON text that grows. Members are written by name, elements without one.
+class Json {
+ public:
+  void open(char bracket, std::string_view name = {}) {
+    begin(name);
+    text_ += bracket;
+    first_ = true;
+  }
+  void close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+  }
+  void add(std::string_view name, std::string_view value) {
+    begin(name);
+    quote(value);
+  }
+  void add(std::string_view name, int64_t value) {
+    begin(name);
+    text_ += std::to_string(value);
+  }
+  void null(std::string_view name) {
+    begin(name);
+    text_ += "null";
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void begin(std::string_view name) {
+    if (!first_) text_ += ',';
+    first_ = false;
+    if (name.empty()) return;
+    quote(name);
+    text_ += ':';
+  }
+  void quote(std::string_view value) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    text_ += '"';
+    for (const char c : value) {
+      const auto byte = static_cast<uint8_t>(c);
+      if (byte < 0x20) {
+        text_.append("\\u00").append({kDigits[byte >> 4], kDigits[byte & 15]});
+        continue;
+      }
+      if (c == '"' || c == '\\') text_ += '\\';
+      text_ += c;
+    }
+    text_ += '"';
+  }
+
+  std::string text_;
+  bool first_ = true;
+};
+
+void add_layers(Json& json, const ModelFile& file) {
+  json.open('[', "layers");
+  file.layers([&](const LayerInfo& layer) {
+    json.open('{');
+    json.add("depth", layer.depth);
+    json.add("at", layer.at);
+    json.add("type", layer.type);
+    json.add("settings", layer.settings);
+    json.add("in", layer.in);
+    json.add("out", layer.out);
+    json.add("notes", layer.notes);
+    json.add("parameters", layer.parameters);
+    json.close('}');
+  });
+  json.close(']');
+}
+
+void add_tensors(Json& json, const ModelFile& file) {
+  json.open('[', "tensors");
+  for (const StoredTensor& tensor : file.tensors()) {
+    json.open('{');
+    json.add("name", tensor.name);
+    json.add("dtype", tensor.dtype);
+    json.open('[', "shape");
+    for (const int64_t extent : tensor.shape) json.add({}, extent);
+    json.close(']');
+    json.add("bytes", tensor.bytes);
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void add_decoder(Json& json, const std::optional<DecoderInfo>& decoder) {
+  if (!decoder) return json.null("decoder");
+  json.open('{', "decoder");
+  json.add("architecture", decoder->architecture);
+  json.add("layers", decoder->layers);
+  json.add("width", decoder->width);
+  json.add("inner_width", decoder->inner_width);
+  json.add("heads", decoder->heads);
+  json.add("kv_heads", decoder->kv_heads);
+  json.add("head_dim", decoder->head_dim);
+  json.add("vocab", decoder->vocab);
+  json.add("context", decoder->context);
+  json.add("tokenizer_tokens", decoder->tokenizer_tokens);
+  json.close('}');
+}
+
+// The place of a tensor; one that is none becomes one that the file does not have either.
+size_t place_of(int64_t tensor) {
+  return tensor < 0 ? SIZE_MAX : static_cast<size_t>(tensor);
+}
+
+}  // namespace
+
+extern "C" {
+
+loom_status loom_model_file_open(loom_engine* engine, const char* path, loom_model_file** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const std::string from, text_of(path, "path"));
+    LOOM_ASSIGN(const Engine on, engine_of(engine));
+    LOOM_ASSIGN(ModelFile file, ModelFile::open(from, on));
+    return give(out, std::move(file));
+  });
+}
+
+loom_status loom_model_file_open_memory(loom_engine* engine, const void* bytes, int64_t size,
+                                        const char* name, int32_t borrow, loom_model_file** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const FileBytes from, file_of(bytes, size, name, borrow != 0));
+    LOOM_ASSIGN(const Engine on, engine_of(engine));
+    LOOM_ASSIGN(ModelFile file, ModelFile::open(from, on));
+    return give(out, std::move(file));
+  });
+}
+
+loom_status loom_model_file_json(const loom_model_file* file, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const ModelFile* object, object_of(file));
+    Json json;
+    json.open('{');
+    json.add("format", object->format());
+    json.add("grid", object->grid());
+    json.add("parameters", object->parameters());
+    json.open('[', "notes");
+    for (const std::string& note : object->notes()) json.add({}, note);
+    json.close(']');
+    add_layers(json, *object);
+    add_tensors(json, *object);
+    add_decoder(json, object->decoder());
+    json.close('}');
+    return give_text(out, json.text());
+  });
+}
+
+loom_status loom_model_file_values(const loom_model_file* file, int64_t tensor, loom_array** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const ModelFile* object, object_of(file));
+    LOOM_ASSIGN(Tensor values, object->values(place_of(tensor)));
+    return give(out, std::move(values));
+  });
+}
+
+loom_status loom_model_file_hash(const loom_model_file* file, int64_t tensor, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const ModelFile* object, object_of(file));
+    LOOM_ASSIGN(const std::string hash, object->hash(place_of(tensor)));
+    return give_text(out, hash);
+  });
+}
+
+void loom_model_file_free(loom_model_file* file) {
+  free_handle(file);
+}
+
+}  // extern "C"
