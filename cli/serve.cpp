@@ -25,12 +25,13 @@ struct ServeFlags {
   MemoryFlags memory;
   std::vector<std::string> models;
   std::string folder, dtype, template_text, template_file;
-  std::string host = "127.0.0.1", alias, key_file, log, cache_type = "float32";
+  std::string host = "127.0.0.1", alias, tags, key_file, log, cache_type = "float32";
   int64_t models_most = 3, models_memory = 0, keep_alive = 300;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
   std::string defaults;
   std::vector<std::string> allow_hosts, allow_origins, without, template_args;
-  bool strict_fields = false, no_thinking = false, openapi = false, quiet = false;
+  bool strict_fields = false, no_thinking = false, no_prefill = false, verbose = false,
+       openapi = false, quiet = false;
 };
 
 std::string last_part(std::string path) {
@@ -89,6 +90,8 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   LOOM_ASSIGN(options.service.variables, served_variables(f));
   options.service.version = engine.info().version;
   options.service.strict = f.strict_fields;
+  options.service.prefill = !f.no_prefill;
+  options.service.verbose = f.verbose;
   options.service.scheduler.sessions = f.parallel;
   options.service.scheduler.waiting = f.queue;
   options.service.scheduler.session.context = f.context;
@@ -175,6 +178,18 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
   return model;
 }
 
+// "a,b" in parts, without empty ones and without those that were there before.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (!word.empty() && std::ranges::find(out, word) == out.end()) out.push_back(std::move(word));
+  }
+  return out;
+}
+
 Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engine& engine) {
   std::vector<std::string> paths = f.models;
   if (!f.folder.empty()) {
@@ -190,13 +205,23 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
   for (const std::string& path : paths) {
     core::ModelEntry entry;
     entry.name = last_part(path);
-    if (!f.alias.empty() && out.empty()) entry.name = f.alias;
+    if (out.empty()) {
+      entry.tags = words_of(f.tags);
+      entry.aliases = words_of(f.alias);
+      if (!entry.aliases.empty()) {
+        entry.name = entry.aliases.front();
+        entry.aliases.erase(entry.aliases.begin());
+      }
+    }
     entry.bytes = size_of(path);
     entry.load = [&f, &engine, path, chat_template] {
       return load_served(f, engine, path, chat_template);
     };
     if (entry.bytes == 0) return Error{Code::not_found, "there is no model", path, -1};
-    const auto same = [&](const core::ModelEntry& one) { return one.name == entry.name; };
+    const auto same = [&](const core::ModelEntry& one) {
+      return one.name == entry.name ||
+             std::ranges::find(one.aliases, entry.name) != one.aliases.end();
+    };
     if (std::ranges::any_of(out, same))
       return Error{Code::invalid_argument, "two models have this name; serve one of them",
                    entry.name, -1};
@@ -292,7 +317,15 @@ Verb add_serve(Command app) {
   verb.option("--chat-template-file", f->template_file, "The same, from a file");
   verb.option("--host", f->host, "Number of the address; others need a key").show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
-  verb.option("--alias", f->alias, "Name of the (first) model for clients (default: of its file)");
+  verb.option("--alias", f->alias,
+              "Name of the (first) model for clients (default: of its file); after commas, others "
+              "by which they may ask for it");
+  verb.option("--tags", f->tags,
+              "Words about the (first) model that /v1/models tells, with commas");
+  verb.flag(
+      "--no-prefill-assistant", f->no_prefill,
+      "A conversation that ends with a turn of the assistant gets a new one, unless a request "
+      "says continue_final_message");
   verb.option("--parallel", f->parallel, "Texts written at the same time, each with a KV cache")
       .range(1, 256)
       .show_default();
@@ -320,6 +353,8 @@ Verb add_serve(Command app) {
       .one_at_a_time();
   verb.option("--log", f->log,
               "Add a line of JSON for each request to this file; no prompt and no text is in it");
+  verb.flag("--verbose", f->verbose,
+            "Chats of OpenAI's dialect tell the prompt that their template made (__verbose)");
   verb.flag("--strict-fields", f->strict_fields, "Refuse fields of requests that are not known");
   verb.option("--grace", f->grace, "Seconds for texts under way after Ctrl-C")
       .range(0, 86400)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/impl.hpp"
+#include "api/think_splitter.hpp"
 #include "base/text.hpp"
 #include "chat/tool_format.hpp"
 #include "serve/fields.hpp"
@@ -80,6 +81,32 @@ Result<ToolCall> call_of(const JsonValue& json, const std::string& where) {
   return call;
 }
 
+// A reply that has begun follows where replies begin. One that nobody asked to go on with is not
+// put where the template lets a model think first.
+Status render(const Service& service, const std::vector<ChatTurn>& turns, const ToolFields& fields,
+              ChatOptions& options, std::string& text) {
+  const bool asked = fields.continues.value_or(false);
+  if (asked && fields.begins_reply.value_or(false))
+    return invalid("continue_final_message and add_generation_prompt; ask for one of them");
+  const bool can = !turns.empty() && turns.back().role == "assistant" &&
+                   turns.back().tool_calls.empty() && turns.back().reasoning.empty();
+  if (asked && !can)
+    return invalid("continue_final_message needs a last message that an assistant wrote");
+  const bool unsaid = !fields.continues.has_value() && !fields.begins_reply.has_value();
+  if (asked || (unsaid && can && service.prefill())) {
+    options.reply = true;
+    const std::span<const ChatTurn> before(turns.data(), turns.size() - 1);
+    LOOM_ASSIGN(text, service.model().render_chat(before, options));
+    if (asked || !opens_thinking(text)) {
+      text += turns.back().content;
+      return {};
+    }
+  }
+  options.reply = fields.begins_reply.value_or(true);
+  LOOM_ASSIGN(text, service.model().render_chat(turns, options));
+  return {};
+}
+
 }  // namespace
 
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,
@@ -117,18 +144,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
     options.variables = dump_json(all);
   }
   options.tools = prompt.tools;
-  options.reply = fields.continues || fields.begins_reply.value_or(true);
-  if (fields.continues && fields.begins_reply.value_or(false))
-    return invalid("continue_final_message and add_generation_prompt; ask for one of them");
-  if (fields.continues) {
-    if (turns.empty() || turns.back().role != "assistant" || !turns.back().tool_calls.empty())
-      return invalid("continue_final_message needs a last message that an assistant wrote");
-    const std::span<const ChatTurn> before(turns.data(), turns.size() - 1);
-    LOOM_ASSIGN(prompt.text, service.model().render_chat(before, options));
-    prompt.text += turns.back().content;
-  } else {
-    LOOM_ASSIGN(prompt.text, service.model().render_chat(turns, options));
-  }
+  LOOM_TRY(render(service, turns, fields, options, prompt.text));
   LOOM_ASSIGN(prompt.ids, service.model().tokenize(prompt.text, false));
   const std::string& source = service.model().impl().model.chat_source();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;

@@ -18,7 +18,9 @@ struct ToolFields {
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
   bool parallel = true;                  // false: only the first call of a reply counts
   std::optional<bool> begins_reply;      // the prompt ends where a reply begins; unsaid: yes
-  bool continues = false;                // the last turn is the beginning of the reply
+  // The last turn is the beginning of the reply; unsaid: where an assistant wrote it, and the
+  // server goes on with such turns (ServiceOptions::prefill).
+  std::optional<bool> continues;
 };
 
 // A conversation as the model reads it, and who reads its replies.

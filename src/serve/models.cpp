@@ -77,7 +77,9 @@ Result<Models::Slot*> Models::find(const std::string& name) {
   std::string_view wanted = name;
   if (wanted.ends_with(":latest")) wanted.remove_suffix(7);
   for (const auto& slot : slots_) {
-    if (slot->entry.name == wanted) return slot.get();
+    const std::vector<std::string>& more = slot->entry.aliases;
+    const bool called = std::ranges::find(more, wanted) != more.end();
+    if (slot->entry.name == wanted || called) return slot.get();
   }
   for (const auto& slot : slots_) {
     if (stem_of(slot->entry.name) == stem_of(wanted)) return slot.get();
@@ -146,7 +148,8 @@ std::vector<Models::Row> Models::list() {
   const std::lock_guard lock(mutex_);
   std::vector<Row> out;
   for (const auto& slot : slots_) {
-    Row row{slot->entry.name, slot->state, slot->bytes, -1, nullptr};
+    Row row{slot->entry.name, slot->state,         slot->bytes,     -1,
+            nullptr,          slot->entry.aliases, slot->entry.tags};
     if (slot->users == 0 && slot->expires != Clock::time_point::max()) {
       row.expires =
           unix_seconds() +

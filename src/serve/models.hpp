@@ -24,6 +24,8 @@ struct ModelEntry {
   std::string name;                     // for clients
   std::function<Result<Model>()> load;  // called by the thread that loads
   int64_t bytes = 0;                    // that it will take, as far as can be told: of its file
+  std::vector<std::string> aliases{};   // more names by which clients may ask for it
+  std::vector<std::string> tags{};      // words about it, which are told and mean nothing here
 };
 
 struct ModelsOptions {
@@ -44,6 +46,7 @@ class Models {
     int64_t bytes = 0;
     int64_t expires = -1;  // seconds since 1970; -1: never, or it is in use
     Use service;           // null: not loaded
+    std::vector<std::string> aliases{}, tags{};
   };
   // Where what waited for a model goes on: a thread that computes no texts.
   using Post = std::function<void(std::function<void()>)>;

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
+#include "serve/infill.hpp"
 #include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
@@ -14,6 +15,7 @@ struct Request {
   const JsonValue* prompt = nullptr;
   bool return_tokens = false;
   std::vector<std::string> response_fields;  // "a/b": of the object a the member b
+  InfillParts infill;                        // of /infill
 };
 using RequestField = BodyField<Request>;
 
@@ -56,6 +58,28 @@ const std::vector<RequestField>& fields() {
       ignored_field<Request>("id_slot"),
       ignored_field<Request>("n_keep"),
   });
+  return table;
+}
+
+// Of /infill: those of /completion, and what stands around the hole.
+const std::vector<RequestField>& infill_fields() {
+  static const std::vector<RequestField> table = [] {
+    std::vector<RequestField> all = fields();
+    const auto text = [](std::string InfillParts::*where) {
+      return [where](const JsonValue& v, std::string_view name, Request& r) {
+        return take_text(v, name, r.infill.*where);
+      };
+    };
+    all.push_back({"input_prefix", text(&InfillParts::prefix)});
+    all.push_back({"input_suffix", text(&InfillParts::suffix)});
+    all.push_back(
+        {"input_extra", [](const JsonValue& v, std::string_view name, Request& r) -> Status {
+           LOOM_ASSIGN(r.infill.files, read_infill_files(v, name));
+           return {};
+         }});
+    std::ranges::find(all, "prompt", &RequestField::name)->take = text(&InfillParts::begin);
+    return all;
+  }();
   return table;
 }
 
@@ -220,6 +244,19 @@ Status completion(Service& service, const JsonValue& body,
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 
+Status infill(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
+  Request request = request_of_nobody();
+  LOOM_TRY(service.set_defaults(request.text));
+  LOOM_TRY(take_fields<Request>(body, infill_fields(), service.strict(), request));
+  if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
+  request.infill.max_tokens = request.text.max_tokens;
+  LOOM_ASSIGN(InfillPrompt prompt, infill_prompt(service, request.infill));
+  request.text.prompts.push_back(std::move(prompt.ids));
+  request.text.options.eos_ids = std::move(prompt.ends);
+  auto dialect = std::make_shared<Native>(service, request);
+  return service.write(std::move(request.text), std::move(dialect), reply);
+}
+
 Status tokenize(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   std::string content;
   bool special = false, pieces = false;
@@ -263,7 +300,7 @@ Status apply_template(Service& service, const JsonValue& body,
   if (const JsonValue* v = body.find("add_generation_prompt"))
     LOOM_TRY(take_bool(*v, "add_generation_prompt", fields.begins_reply.emplace()));
   if (const JsonValue* v = body.find("continue_final_message"))
-    LOOM_TRY(take_bool(*v, "continue_final_message", fields.continues));
+    LOOM_TRY(take_bool(*v, "continue_final_message", fields.continues.emplace()));
   LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, fields));
   send_json(*reply, 200, object("prompt", std::string_view(prompt.text)));
   return {};
@@ -391,6 +428,8 @@ void add_native(std::vector<Route>& routes) {
   for (const char* path : {"/completion", "/completions"})
     routes.push_back(
         text_route(path, completion, openai_errors(), [] { return schema_of<Request>(fields()); }));
+  routes.push_back(text_route("/infill", infill, openai_errors(),
+                              [] { return schema_of<Request>(infill_fields()); }));
   routes.push_back(text_route("/tokenize", tokenize, openai_errors()));
   routes.push_back(text_route("/detokenize", detokenize, openai_errors()));
   routes.push_back(text_route("/apply-template", apply_template, openai_errors()));

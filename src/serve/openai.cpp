@@ -1,6 +1,8 @@
 // OpenAI's chat completions and completions, streamed or whole, and the list of models.
 #include "serve/dialects.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/openapi.hpp"
@@ -99,8 +101,10 @@ const Fields& chat_fields() {
            [](const JsonValue& v, std::string_view name, R& r) {
              return take_bool(v, name, r.tools.begins_reply.emplace());
            }},
-          {"continue_final_message", [](const JsonValue& v, std::string_view name,
-                                        R& r) { return take_bool(v, name, r.tools.continues); }},
+          {"continue_final_message",
+           [](const JsonValue& v, std::string_view name, R& r) {
+             return take_bool(v, name, r.tools.continues.emplace());
+           }},
           {"function_call", take_choice},
       },
       {"modalities", "prediction", "verbosity", "reasoning_effort"});
@@ -434,6 +438,7 @@ class CompletionDialect final : public OpenAiDialect {
 Result<OpenAiRequest> read(const Service& service, const JsonValue& body, const Fields& fields) {
   OpenAiRequest request;
   request.text.options.sampler.temperature = 1.0f;
+  request.verbose = service.verbose();
   LOOM_TRY(service.set_defaults(request.text));
   LOOM_TRY(take_fields<OpenAiRequest>(body, fields, service.strict(), request));
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
@@ -494,6 +499,10 @@ JsonValue model_row(const Models& models, const Models::Row& row) {
   JsonValue out =
       object("id", std::string_view(row.name), "object", "model", "created", models.started(),
              "owned_by", "loom", "status", object("value", state_name(row.state)));
+  JsonValue aliases = list(std::string_view(row.name)), tags = JsonValue::array();
+  for (const std::string& alias : row.aliases) aliases.push(json(std::string_view(alias)));
+  for (const std::string& tag : row.tags) tags.push(json(std::string_view(tag)));
+  add_members(out, "aliases", std::move(aliases), "tags", std::move(tags));
   if (row.service == nullptr) return out;
   const ModelInfo& info = row.service->model().info();
   out.add("meta", object("n_ctx_train", info.context, "n_ctx", row.service->scheduler().context(),
@@ -512,7 +521,8 @@ void one_model(const Call& call) {
   const std::string name = call.request.path.substr(std::string_view("/v1/models/").size());
   std::vector<std::string> names;
   for (const Models::Row& row : call.models.list()) {
-    if (row.name == name) return send_json(*call.reply, 200, model_row(call.models, row));
+    const bool called = std::ranges::find(row.aliases, name) != row.aliases.end();
+    if (row.name == name || called) return send_json(*call.reply, 200, model_row(call.models, row));
     names.push_back(row.name);
   }
   send_error(*call.reply, openai_errors(),

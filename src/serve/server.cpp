@@ -180,7 +180,8 @@ std::function<void(const Call&)> about_model(ModelHandler handler) {
     Models::Use found;
     if (name.empty()) found = call.models.first_loaded();
     for (const Models::Row& row : call.models.list()) {
-      if (!name.empty() && row.name == name) found = row.service;
+      const bool called = std::ranges::find(row.aliases, name) != row.aliases.end();
+      if (!name.empty() && (row.name == name || called)) found = row.service;
     }
     if (found != nullptr) return handler(*found, call.reply);
     send_error(

@@ -103,6 +103,10 @@ struct ServiceOptions {
   std::string version;  // of the engine
   SchedulerOptions scheduler;
   bool strict = false;  // unknown fields are errors
+  // A conversation whose last turn is an assistant's is gone on with there, unless a request says
+  // otherwise.
+  bool prefill = true;
+  bool verbose = false;  // as if every chat of OpenAI's dialect said "verbose": true
   // A JSON object of fields of /completion: what a request has that does not say otherwise, in
   // the place of its dialect's own defaults. Empty: those.
   std::string defaults;
@@ -122,6 +126,8 @@ class Service {
   const std::string& version() const { return options_.version; }
   int64_t sessions() const { return options_.scheduler.sessions; }
   bool strict() const { return options_.strict; }
+  bool prefill() const { return options_.prefill; }
+  bool verbose() const { return options_.verbose; }
   const std::string& variables() const { return options_.variables; }
   // Names what decides about the bits of a text besides the request: the weights, their dtype and
   // the numerics contract.

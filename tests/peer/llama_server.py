@@ -12,9 +12,9 @@ import sys
 # Flags with a value, and those without one, that change nothing that a client can see.
 IGNORED_VALUES = {"--hf-repo", "--hf-file", "--model", "--model-url", "--ubatch-size", "-fa",
                   "--n-gpu-layers", "-ctk", "-ctv", "--cache-ram", "--reasoning-format",
-                  "--pooling", "--tags", "--grp-attn-n", "--grp-attn-w"}
+                  "--pooling", "--grp-attn-n", "--grp-attn-w"}
 IGNORED = {"--offline", "--cont-batching", "--kv-unified", "--swa-full", "--jinja", "--no-jinja",
-           "--no-cache-idle-slots", "--verbose", "--embedding", "--reranking"}
+           "--no-cache-idle-slots", "--embedding", "--reranking"}
 # Names of templates that llama.cpp has built in.
 TEMPLATES = {
     "chatml": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
@@ -42,6 +42,8 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
             hidden.discard(flag[2:])
         elif flag == "--no-slots":
             hidden.add("slots")
+        elif flag == "--verbose":
+            out += ["--verbose"]
         elif flag == "--no-ui":
             hidden.add("page")
         elif flag in IGNORED_VALUES:
@@ -52,7 +54,10 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
             for address in next(rest).split(","):
                 out += ["--host", address]
         elif flag == "--alias":
-            out += ["--alias", next(rest)]
+            # llama-server has them in order of the alphabet; the first names the model.
+            out += ["--alias", ",".join(sorted(next(rest).split(",")))]
+        elif flag == "--tags":
+            out += ["--tags", next(rest)]
         elif flag == "--batch-size":
             out += ["--chunk", next(rest)]
         elif flag == "--threads":

@@ -77,6 +77,29 @@ class SeveralModels : public testing::Test {
   std::unique_ptr<LlmServer> server_;
 };
 
+TEST_F(SeveralModels, AnswerToTheirAliasesAndTellTheirTags) {
+  LlmServerOptions options;
+  options.port = 0;
+  options.service.version = "test";
+  options.service.scheduler.session.context = 64;
+  std::vector<ModelEntry> entries;
+  entries.push_back({"first", [this] { return load(DType::q8_0); }, 1, {"code", "fim"}, {"small"}});
+  entries.push_back({"second", [this] { return load(DType::float32); }, 1});
+  Result<std::unique_ptr<LlmServer>> server = LlmServer::start(std::move(entries), options);
+  ASSERT_TRUE(server.ok()) << server.error().str();
+  server_ = std::move(*server);
+  EXPECT_EQ(text_of(post("/v1/completions", question("fim", 3))), alone(DType::q8_0, 3));
+  EXPECT_EQ(loads_, 1);
+  const JsonValue all = get("/v1/models").json();
+  const std::vector<JsonValue>& rows = all.find("data")->elements();
+  EXPECT_EQ(dump_json(*rows[0].find("aliases")), R"(["first","code","fim"])");
+  EXPECT_EQ(dump_json(*rows[0].find("tags")), R"(["small"])");
+  EXPECT_EQ(dump_json(*rows[1].find("aliases")), R"(["second"])");
+  EXPECT_EQ(get("/v1/models/code").json().find("id")->text(), "first");
+  EXPECT_EQ(get("/props?model=code").status, 200);
+  EXPECT_EQ(post("/v1/completions", question("firs", 3)).status, 404);
+}
+
 TEST_F(SeveralModels, AreLoadedWhenTheyAreAskedFor) {
   start();
   EXPECT_EQ(loads_, 0);
