@@ -44,7 +44,8 @@ Verb add_list(Command app);
 Verb add_show(Command app);
 Verb add_rm(Command app);
 Verb add_compare(Command app);
-Verb add_serve(Command app);  // where LOOM_SERVE is on
+Verb add_serve(Command app);   // where LOOM_SERVE is on
+Verb add_donate(Command app);  // where LOOM_DONATE is on
 
 // Options that many verbs share.
 
