@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "donate/server.hpp"
+#include "io/json.hpp"
 
 namespace loom::core {
 
