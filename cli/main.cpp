@@ -67,6 +67,9 @@ int run(int argc, char** argv) {
 #ifdef LOOM_SERVE
       add_serve(app),
 #endif
+#ifdef LOOM_DONATE
+      add_donate(app),
+#endif
   };
   if (argc == 1) {
     write_out(line.help());

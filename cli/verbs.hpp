@@ -45,7 +45,8 @@ Verb add_show(Command app);
 Verb add_rm(Command app);
 Verb add_verify_proof(Command app);  // after core::cli::add_verify
 Verb add_compare(Command app);
-Verb add_serve(Command app);  // where LOOM_SERVE is on
+Verb add_serve(Command app);   // where LOOM_SERVE is on
+Verb add_donate(Command app);  // where LOOM_DONATE is on
 
 // Options that many verbs share.
 

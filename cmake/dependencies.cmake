@@ -1,5 +1,5 @@
 # Third-party libraries, each behind one room: JSON, hashes and zlib in io, regular
-# expressions in text, HTTP in serve. The names begin with LOOM_, so that a project around Loom can look for its own.
+# expressions in text, HTTP in serve, sockets and OpenSSL in donate. The names begin with LOOM_, so that a project around Loom can look for its own.
 find_path(LOOM_NLOHMANN_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(LOOM_XXHASH_INCLUDE xxhash.h REQUIRED)
 if(NOT LOOM_MINIMAL)
@@ -26,5 +26,16 @@ if(LOOM_SERVE)
   # GCC warns that its thread sanitizer does not see the fences of Asio.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND LOOM_SANITIZE MATCHES "thread")
     target_compile_options(loom_serve PRIVATE -Wno-tsan)
+  endif()
+endif()
+if(LOOM_DONATE_HERE)
+  target_include_directories(loom_donate SYSTEM PRIVATE ${LOOM_ASIO_INCLUDE})
+  target_compile_definitions(loom_donate PRIVATE BOOST_ERROR_CODE_HEADER_ONLY BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+  target_link_libraries(loom_donate PRIVATE OpenSSL::Crypto)
+  # In unity builds it stays alone: its names are those that Asio's examples have too.
+  set_source_files_properties(src/donate/listener.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # GCC warns that its thread sanitizer does not see the fences of Asio.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND LOOM_SANITIZE MATCHES "thread")
+    target_compile_options(loom_donate PRIVATE -Wno-tsan)
   endif()
 endif()

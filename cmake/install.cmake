@@ -3,9 +3,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The rooms of the library, without those that measure and prove it, or serve it.
+# The rooms of the library, without those that measure and prove it, serve it or lend it.
 get_property(rooms GLOBAL PROPERTY LOOM_ROOMS)
-list(REMOVE_ITEM rooms lab serve)
+list(REMOVE_ITEM rooms lab serve donate)
 set(objects)
 foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:loom_${room}>)

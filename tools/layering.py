@@ -64,6 +64,7 @@ ARROWS: dict[str, list[str]] = {
         "backend/reference", "backend/cpu", "backend/webgpu",
     ],
     "serve": ["api"],
+    "donate": ["api"],
     "capi": [],
     "puzzle": ["evolve"],
     "lab": ["convert", "insight", "puzzle", "backend/reference", "backend/cpu"],
@@ -71,7 +72,7 @@ ARROWS: dict[str, list[str]] = {
 
 
 # Rooms that are no part of the library, each with the one file of the program that starts it.
-FRONTS: dict[str, str] = {"cli/serve.cpp": "src/serve/"}
+FRONTS: dict[str, str] = {"cli/serve.cpp": "src/serve/", "cli/donate.cpp": "src/donate/"}
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,12 @@ HEADER_RULES = [
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
-    Rule("Boost", r"boost/", ("src/serve/http.cpp",), "connections live in src/serve/http.cpp"),
+    Rule("Boost", r"boost/", ("src/serve/http.cpp", "src/donate/listener.cpp"),
+         "connections live in src/serve/http.cpp and src/donate/listener.cpp"),
     Rule("libcurl", r"curl/", ("cli/hub/http.cpp",), "the library needs no network"),
     Rule("libedit", r"histedit\.h$", ("cli/line_editor_edit.cpp",), "use line_editor.hpp"),
-    Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp",), "use hub/digest.hpp"),
+    Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp", "src/donate/secret.cpp"),
+         "use hub/digest.hpp, in src/donate secret.hpp"),
     Rule(
         "xxHash", r"xxhash", ("src/io/hash.cpp",), "use io/hash.hpp"
     ),

@@ -31,6 +31,8 @@ class Socket {
 
   // All bytes. Errors: io_error (closed, or not done in time).
   Status send(std::string_view bytes, double seconds);
+  // Would receive() return at once, within so many seconds? Bytes wait, or the end, or an error.
+  bool readable(double seconds) const { return wait(false, seconds).ok(); }
   // Some bytes, at most `most`; none: the other side closed. Errors: io_error.
   Result<std::string> receive(size_t most, double seconds);
 

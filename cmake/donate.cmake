@@ -1,0 +1,11 @@
+# loom donate: Boost.Asio for connections, OpenSSL for checksums and proofs; a build without them leaves it out.
+set(LOOM_DONATE_HERE OFF)
+if(LOOM_DONATE)
+  find_path(LOOM_ASIO_INCLUDE boost/asio/io_context.hpp)
+  find_package(OpenSSL 3.0 COMPONENTS Crypto)
+  if(LOOM_ASIO_INCLUDE AND OPENSSL_FOUND)
+    set(LOOM_DONATE_HERE ON)
+  else()
+    message(STATUS "loom donate is left out: Boost.Asio or OpenSSL is missing (Debian: libboost1.81-dev, libssl-dev)")
+  endif()
+endif()

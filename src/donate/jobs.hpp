@@ -1,0 +1,53 @@
+// Jobs of all connections in one line: first come, first served, by a fixed number of workers. The
+// line is bounded; who comes when it is full is told so at once.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace loom::core {
+
+struct DonateJob {
+  std::function<void(size_t worker)> run;
+  std::function<void()> drop;  // in its place, where the line ends before its turn
+};
+
+class DonateJobs {
+ public:
+  // Neither may be 0.
+  DonateJobs(size_t capacity, size_t workers);
+  ~DonateJobs();
+
+  // Errors: out_of_range "queue full", cancelled (it stops).
+  Status add(DonateJob job);
+  int64_t depth() const;        // jobs that wait
+  int64_t in_progress() const;  // jobs that run
+  int64_t capacity() const { return static_cast<int64_t>(capacity_); }
+
+  // Jobs that run should end: asked by what runs them.
+  bool hurry() const;
+  // Takes no more, drops what waits, and gives what runs so long to end before hurry(). Returns
+  // when nothing runs. True: nothing had to hurry.
+  bool stop(std::chrono::milliseconds grace);
+
+ private:
+  void work(size_t worker);
+
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_, idle_;
+  std::deque<DonateJob> waiting_;
+  int64_t running_ = 0;
+  bool stopping_ = false, hurry_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace loom::core

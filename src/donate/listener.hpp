@@ -1,0 +1,76 @@
+// Connections of "donate compute": frames in, frames out, each with a limit on its time. The only
+// part that listens; Boost.Asio does it, and listener.cpp alone sees it.
+//
+// One thread, that of run(), reads and writes, so that frames of one connection never interleave.
+// It never parses and never computes. A connection is read one frame at a time: the next one is
+// read when what handles it asks for it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "donate/frame.hpp"
+
+namespace loom::core {
+
+// A connection, for whoever answers on it. Any thread; after it was lost, nothing happens.
+class DonateLine {
+ public:
+  virtual ~DonateLine() = default;
+  // One message, whole. Messages go out in the order of these calls.
+  virtual void send(std::string json) = 0;
+  // Reads the next frame.
+  virtual void next() = 0;
+  // So many more answers are awaited on it: as long as there are any, a client may be silent.
+  virtual void await(int64_t more) = 0;
+  // What was sent goes out; then it ends, and nothing more is read.
+  virtual void finish() = 0;
+  virtual void allow(uint32_t most) = 0;  // bytes of a frame, from the next one on
+  // Nobody needs an answer any more.
+  virtual bool gone() const = 0;
+};
+
+// What one connection says. Called on the thread of run(), and must not wait.
+class DonateEars {
+ public:
+  virtual ~DonateEars() = default;
+  virtual void opened(const std::shared_ptr<DonateLine>& line) = 0;
+  virtual void heard(const std::shared_ptr<DonateLine>& line, std::string frame) = 0;
+};
+
+struct DonateLimits {
+  int64_t connections = 64;
+  uint64_t frames = 256u << 20;             // bytes of all frames that are not handled yet
+  uint32_t first_frame = kDonateFrameMost;  // bytes, until allow()
+  uint64_t waiting_bytes = 1 << 20;         // of answers; above it nothing more is read
+  // For a frame from its first byte to its last, for silence between frames while no answer is
+  // awaited, and for a frame to be taken by the client.
+  std::chrono::milliseconds time{30000};
+};
+
+class DonateListener {
+ public:
+  using Make = std::function<std::shared_ptr<DonateEars>()>;
+  // Listens at `port` of `address`, an IPv4 or IPv6 number; port 0: one that is free. `make` is
+  // asked for each connection. Errors: invalid_argument (no such address), io_error, naming it.
+  static Result<std::unique_ptr<DonateListener>> listen(const std::string& address, uint16_t port,
+                                                        const DonateLimits& limits, Make make);
+  virtual ~DonateListener() = default;
+  virtual uint16_t port() const = 0;
+  virtual int64_t connections() const = 0;
+  // Until stop().
+  virtual void run() = 0;
+  // From any thread: no new connections.
+  virtual void refuse_more() = 0;
+  // From any thread: what was sent goes out within the time, then run() returns.
+  virtual void stop(std::chrono::milliseconds grace) = 0;
+};
+
+// Does the number name this machine alone? A name counts as one that others reach.
+bool is_donate_loopback(const std::string& address);
+
+}  // namespace loom::core

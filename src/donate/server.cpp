@@ -1,0 +1,110 @@
+#include "donate/server.hpp"
+
+#include <utility>
+
+#include "base/memory_budget.hpp"
+#include "base/text.hpp"
+#include "donate/peer.hpp"
+
+namespace loom::core {
+namespace {
+
+// What a stranger may make this machine hold before the secret was proven.
+constexpr uint32_t kFirstFrame = 4096;
+
+Status check_options(const DonateOptions& o) {
+  if ((o.model == nullptr) == (o.mount == nullptr))
+    return make_error(Code::internal, "a server has a model, or mounts one");
+  if (!is_donate_loopback(o.address) && o.secret.empty()) {
+    return invalid(cat("others can reach ", printable(o.address),
+                       ": give a secret with --secret-file, or listen at 127.0.0.1"));
+  }
+  if (!o.secret.empty() && o.secret.size() < kDonateSecretLeast) {
+    return invalid(
+        cat("a secret of ", o.secret.size(), " bytes; it needs at least ", kDonateSecretLeast));
+  }
+  if (o.queue < 1 || o.workers < 1 || o.max_bytes < 1)
+    return invalid("a server needs a worker, a place in its queue and a byte for models");
+  return {};
+}
+
+}  // namespace
+
+DonateServer::DonateServer(const DonateOptions& options)
+    : options_(options),
+      account_(std::make_shared<DonateAccount>(options.max_bytes)),
+      jobs_(static_cast<size_t>(options.queue), static_cast<size_t>(options.workers)),
+      model_(options.model) {}
+
+Result<std::unique_ptr<DonateServer>> DonateServer::start(const DonateOptions& options) {
+  LOOM_TRY(check_options(options));
+  std::unique_ptr<DonateServer> made(new DonateServer(options));
+  DonateServer* server = made.get();
+  DonateLimits limits = options.limits;
+  if (!options.secret.empty()) limits.first_frame = kFirstFrame;
+  LOOM_ASSIGN(server->listener_,
+              DonateListener::listen(options.address, static_cast<uint16_t>(options.port), limits,
+                                     [server] { return std::make_shared<DonatePeer>(*server); }));
+  server->messages_ = std::thread([server] { server->read_messages(); });
+  server->reader_ = std::thread([server] { server->listener_->run(); });
+  return made;
+}
+
+DonateServer::~DonateServer() {
+  stop(std::chrono::milliseconds(0));
+}
+
+// In this order: no new clients; jobs end and are answered; nothing is read any more; what was
+// answered goes out, if its clients take it.
+bool DonateServer::stop(std::chrono::milliseconds grace) {
+  constexpr std::chrono::milliseconds kFarewell{1000};
+  if (listener_ != nullptr) listener_->refuse_more();
+  const bool in_time = jobs_.stop(grace);
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (messages_.joinable()) messages_.join();
+  if (reader_.joinable()) {
+    listener_->stop(kFarewell);
+    reader_.join();
+  }
+  works_.clear();
+  return in_time;
+}
+
+void DonateServer::later(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    works_.push_back(std::move(work));
+  }
+  changed_.notify_one();
+}
+
+void DonateServer::read_messages() {
+  for (;;) {
+    std::function<void()> next;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !works_.empty(); });
+      if (stopping_) return;
+      next = std::move(works_.front());
+      works_.pop_front();
+    }
+    next();
+  }
+}
+
+std::shared_ptr<DonateModel> DonateServer::model() const {
+  const std::lock_guard lock(mutex_);
+  return model_;
+}
+
+void DonateServer::mounted(std::shared_ptr<DonateModel> model) {
+  const std::lock_guard lock(mutex_);
+  model_.swap(model);  // the one before ends with the argument, after the lock
+}
+
+}  // namespace loom::core
