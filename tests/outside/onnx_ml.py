@@ -4,8 +4,8 @@
   onnx_ml.py --program build/dev/tests/evaluate_runner [--count 300] [--seed 1] [--verbose]
 
 Each case is one operator with random attributes, or, where the package skl2onnx is there, a model
-of scikit-learn that was trained on random numbers. Right: the same labels, and numbers within 1e-5 of
-the largest. The last line counts. Exit status 1 if any is wrong.
+of scikit-learn that was trained on random numbers. Right: the same labels, and numbers within 1e-5
+of the largest. The last line counts. Exit status 1 if any is wrong.
 """
 
 import argparse
