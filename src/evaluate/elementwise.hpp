@@ -67,5 +67,6 @@ std::span<const Operator> sequence_operators();
 std::span<const Operator> quantized_operators();
 std::span<const Operator> ml_operators();
 std::span<const Operator> tree_operators();
+std::span<const Operator> svm_operators();
 
 }  // namespace loom::core::evaluate

@@ -12,7 +12,8 @@ std::span<const std::span<const Operator>> operator_families() {
       product_operators(), einsum_operators(),    conv_operators(),      pool_operators(),
       norm_operators(),    recurrent_operators(), attention_operators(), resize_operators(),
       image_operators(),   box_operators(),       loss_operators(),      quantized_operators(),
-      signal_operators(),  control_operators(),   sequence_operators(),
+      signal_operators(),  control_operators(),   sequence_operators(),  ml_operators(),
+      tree_operators(),    svm_operators(),
   };
   return kFamilies;
 }

@@ -274,6 +274,65 @@ TEST(Evaluate, EveryOperatorHasANameOfItsOwn) {
   EXPECT_GT(names.size(), 180U);
 }
 
+OnnxAttribute listed(std::string name, std::vector<int64_t> integers, std::vector<float> reals = {},
+                     std::vector<std::string> texts = {}) {
+  OnnxAttribute a;
+  a.name = std::move(name);
+  a.type = !integers.empty() ? OnnxAttributeType::integers
+           : !reals.empty()  ? OnnxAttributeType::reals
+                             : OnnxAttributeType::texts;
+  a.integers = std::move(integers);
+  a.reals = std::move(reals);
+  a.texts = std::move(texts);
+  return a;
+}
+
+// x <= 0.5 ? class 4 : (class 7 half the time), of one tree.
+OnnxModel tree_model(std::vector<int64_t> yes, std::vector<int64_t> no, int64_t of_class = 1) {
+  OnnxNode n =
+      node("TreeEnsembleClassifier", {"x"}, {"label", "scores"},
+           {listed("nodes_treeids", {0, 0, 0}), listed("nodes_nodeids", {0, 1, 2}),
+            listed("nodes_featureids", {1, 0, 0}), listed("nodes_truenodeids", yes),
+            listed("nodes_falsenodeids", no), listed("nodes_values", {}, {0.5f, 0, 0}),
+            listed("nodes_modes", {}, {}, {"BRANCH_LEQ", "LEAF", "LEAF"}),
+            listed("class_treeids", {0, 0, 0}), listed("class_nodeids", {1, 2, 2}),
+            listed("class_ids", {0, 0, of_class}), listed("class_weights", {}, {1, 0.25f, 0.75f}),
+            listed("classlabels_int64s", {4, 7})});
+  n.domain = "ai.onnx.ml";
+  OnnxGraph g;
+  g.nodes = {n};
+  g.inputs = {value("x", OnnxType::f32)};
+  g.outputs = {value("label", OnnxType::i64), value("scores", OnnxType::f32)};
+  OnnxModel m = model_of(g);
+  m.opsets.emplace_back("ai.onnx.ml", 3);
+  return m;
+}
+
+TEST(EvaluateMl, TreesGiveLabelsAndScores) {
+  ThreadPool pool(1);
+  auto graph = Evaluator::of(tree_model({1, 0, 0}, {2, 0, 0}), cpu_ops(best_isa()), pool);
+  ASSERT_TRUE(graph.ok()) << graph.error().str();
+  const auto out = graph->run(
+      {Slot::of(array<float>(graph->memory(), OnnxType::f32, {2, 2}, {9, 0.5f, 9, 0.75f}))});
+  ASSERT_TRUE(out.ok()) << out.error().str();
+  const auto* labels = (*out)[0].tensor.data<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(labels, labels + 2), (std::vector<int64_t>{4, 7}));
+  const auto* scores = (*out)[1].tensor.data<float>();
+  EXPECT_EQ(std::vector<float>(scores, scores + 4), (std::vector<float>{1, 0, 0.25f, 0.75f}));
+}
+
+TEST(EvaluateMl, TreesThatLeadNowhereOrBackAreRefused) {
+  ThreadPool pool(1);
+  const auto error = [&](const OnnxModel& m) {
+    const auto graph = Evaluator::of(m, cpu_ops(best_isa()), pool);
+    return graph.ok() ? "" : graph.error().message;
+  };
+  const std::string who = "node 'TreeEnsembleClassifier of label' (TreeEnsembleClassifier): ";
+  EXPECT_EQ(error(tree_model({1, 0, 0}, {3, 0, 0})), who + "node 0 of tree 0 leads nowhere");
+  EXPECT_EQ(error(tree_model({1, 0, 0}, {0, 0, 0})), who + "a tree that leads back into itself");
+  EXPECT_EQ(error(tree_model({1, 0, 0}, {2, 0, 0}, 2)), who + "weight 2 is of no node or no class");
+}
+
 TEST(EvaluateFolder, ComputesOneNodeOfConstants) {
   const OnnxFolder fold = evaluating_folder(cpu_ops(best_isa()));
   const std::vector<float> x = {1, 2, 3};

@@ -104,7 +104,7 @@ TEST(OnnxRefusals, NameTheNodeTheOperatorAndTheReason) {
        "input 'x' leaves axis 1 open ('') or too large; give its extent "
        "with --open-extent",
        {-1, int64_t{1} << 40}},
-      {node("Relu", {"x"}), "input 'x' has 1 axes; a batch and 1 to 4 more are read", {4}},
+      {node("Relu", {"x"}), "input 'x' has 0 axes; a batch and 0 to 4 more are read", {}},
       {node("Gather", {"w", "x"}),
        "node 'n' (Gather): input 1 holds float values, which it does not take"},
       {node("Expand", {"w", "b"}),

@@ -5,13 +5,15 @@
 
 Each network has its published size and random weights. It is written as ONNX with an open batch, by
 the bridge of loom.absorb, or with --onnx by torch.onnx: "plain" as torch.export sees it (where no
-way is given), "optimized" by its own passes, "script" by the older exporter in opset 17. `loom predict` has to agree with the module
-in eval mode within 1e-4 of its largest output, and one epoch of `loom train` with one of PyTorch on
-the same batches, from the same weights, in train mode (dropout has the rate 0: its masks are no two
-programs' matter): the loss of every batch within 1e-3 of max(1, loss). SGD with momentum, eight
-batches. The other ways change what is trained: the optimizer takes batch norms into the weights
-before them, and both keep parameters that begin with equal values once. There losses have to be
-numbers, and how far apart they are is shown. The last line counts.
+way is given), "optimized" by its own passes, "script" by the older exporter in opset 17.
+`loom predict` has to agree with the module in eval mode within 1e-4 of its largest output, and one
+epoch of `loom train` with one of PyTorch on the same batches, from the same weights, in train mode
+(dropout has the rate 0: its masks are no two programs' matter): the loss of every batch within 1e-3
+of max(1, loss). SGD with momentum, eight batches.
+
+The other ways change what is trained: the optimizer takes batch norms into the weights before them,
+and both keep parameters that begin with equal values once. There losses have to be numbers, and how
+far apart they are is shown. The last line counts.
 """
 
 import json

@@ -56,8 +56,8 @@ Status GraphImport::read_first(const OnnxValue& given) {
   ids_ = given.type == OnnxType::i64 || given.type == OnnxType::i32;
   if (!ids_ && !is_float(given.type))
     return unsupported(cat(who, " holds ", onnx_type_name(given.type), " values"), where_);
-  if (given.shape.size() < 2 || given.shape.size() >= Shape::kMaxRank)
-    return unsupported(cat(who, " has ", given.shape.size(), " axes; a batch and 1 to ",
+  if (given.shape.empty() || given.shape.size() >= Shape::kMaxRank)
+    return unsupported(cat(who, " has ", given.shape.size(), " axes; a batch and 0 to ",
                            Shape::kMaxRank - 2, " more are read"),
                        where_);
   batch_ = given.shape[0].extent >= 1 ? given.shape[0].extent : open_batch_;
@@ -70,11 +70,19 @@ Status GraphImport::read_first(const OnnxValue& given) {
     dims.push_back(extent);
     count *= extent;
   }
+  const bool numbers = dims.empty();  // one a sample: a network has them as rows of one
+  if (numbers) dims.push_back(1);
   for (size_t i = dims.size(); i-- > 0;) sample_ = sample_.after(dims[i]);
   input_name_ = given.name;
   Value x;
   x.at = {};
   x.shape = sample_.after(batch_);
+  if (numbers && !ids_) {
+    OnnxNode n;
+    n.op = "input";
+    n.name = given.name;
+    LOOM_ASSIGN(x, view(n, x, {batch_}));
+  }
   x.type = given.type;
   values_.emplace(given.name, std::move(x));
   return {};

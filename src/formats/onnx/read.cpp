@@ -229,7 +229,21 @@ Status OnnxReader::type(ProtoReader in, OnnxValue& out) {
         LOOM_TRY(type(deeper, out));
       }
       --depth_;
-      out.kind = kind;
+      // What gives a list of maps here gives their values (src/evaluate/ml.hpp).
+      out.kind = maps_ ? OnnxKind::tensor : kind;
+      maps_ = false;
+    } else if (everything() && f.number == 5) {
+      LOOM_ASSIGN(ProtoReader inner, in.enter(f, "TypeProto.Map"));
+      if (depth_ >= kMaxOnnxDepth) return in.error(f, "type", "types inside of types too deep");
+      ++depth_;
+      while (!inner.done()) {
+        LOOM_ASSIGN(const ProtoField element, inner.next());
+        if (element.number != 2) continue;
+        LOOM_ASSIGN(const ProtoReader deeper, inner.enter(element, "TypeProto"));
+        LOOM_TRY(type(deeper, out));
+      }
+      --depth_;
+      maps_ = true;
     } else if (f.number == 4 || f.number == 5 || f.number == 8 || f.number == 9) {
       return not_known(cat("value '", printable(out.name),
                            "' is no plain tensor; sequences, maps, "
@@ -401,6 +415,7 @@ Status OnnxReader::model_field(const ProtoReader& in, const ProtoField& f, ReadO
     LOOM_ASSIGN(const ProtoReader inner, in.enter(f, "OperatorSetIdProto"));
     LOOM_ASSIGN(auto made, opset(inner));
     for (const auto& before : out.opsets) {
+      if (before == made) return {};  // said twice; skl2onnx does
       if (before.first == made.first)
         return in.error(f, "opset_import", cat("'", printable(made.first), "' stands twice"));
     }

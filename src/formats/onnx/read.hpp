@@ -82,7 +82,8 @@ class OnnxReader {
   std::span<const std::byte> file_;
   const std::string& where_;
   OnnxReading reading_;
-  int depth_ = 0;  // graphs inside of graphs
+  int depth_ = 0;      // graphs inside of graphs
+  bool maps_ = false;  // of the type under way
 };
 
 }  // namespace loom::core
