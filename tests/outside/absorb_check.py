@@ -31,9 +31,16 @@ def cases():
         yield from (("torch", n, m, x) for n, m, x in absorb_torch.modules())
     except ImportError as error:
         print(f"PyTorch is not there: {error}", file=sys.stderr)
+    try:
+        import absorb_jax
+
+        yield from (("jax", n, m, x) for n, m, x in absorb_jax.modules())
+    except ImportError as error:
+        print(f"JAX or flax is not there: {error}", file=sys.stderr)
 
 
 def main(words):
+    words = [w for w in words if w != "--quick"]  # without the rungs of a fresh process
     passed = failed = 0
     print(
         FORM.format(
@@ -41,10 +48,10 @@ def main(words):
         )
     )
     for framework, name, model, inputs in cases():
-        if words and not any(w.lower() in name.lower() for w in words):
+        if words and not any(w.lower() in f"{framework} {name}".lower() for w in words):
             continue
         try:
-            net = loom.absorb(model, inputs)
+            net = loom.absorb(model, inputs, fresh_process="--quick" not in sys.argv)
         except (loom.LoomError, ArithmeticError) as error:
             failed += 1
             said = "; ".join(map(str, error.problems)) if isinstance(error, Unabsorbable) else error
