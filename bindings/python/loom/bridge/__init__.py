@@ -80,6 +80,8 @@ def _listed(example_inputs: Any) -> List[Any]:
 
 def _planet_of(model: Any) -> Any:
     bases = [c.__module__.split(".")[0] for c in type(model).__mro__]
+    if "keras" in bases:
+        return _keras
     if "torch" in bases:
         return _torch
     if "sklearn" in bases:
@@ -88,9 +90,17 @@ def _planet_of(model: Any) -> Any:
         return _jax
     raise InvalidArgumentError(
         f"{type(model).__module__}.{type(model).__qualname__} is no model that can be absorbed: "
-        "give a torch.nn.Module, a fitted estimator of scikit-learn, a function of JAX or a module "
-        "of flax"
+        "give a torch.nn.Module, a Keras model, a fitted estimator of scikit-learn, a function of "
+        "JAX or a module of flax"
     )
+
+
+def _keras(model: Any, inputs: List[Any]) -> Any:
+    from . import keras as rules
+
+    if not inputs:
+        raise InvalidArgumentError("a Keras model needs example_inputs, a tuple of arrays")
+    return rules.absorb_model(model, inputs)
 
 
 def _jax(function: Any, inputs: List[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
+from ..errors import UnsupportedError
 from . import jax_ops, jax_shapes  # noqa: F401  they fill the table of rules
 from .jax_graph import ELEMENTWISE, LAZY, RULES, JaxGraph, Value, extents
 from .plan import Plan
@@ -64,7 +65,11 @@ def _traced(function: Any, arrays: List[Any]) -> Any:
         return jax.make_jaxpr(function)(*shown)
     except Exception:  # JAX raises errors of many kinds for a batch that it has to know
         fixed = [jax.ShapeDtypeStruct(a.shape, k) for a, k in zip(arrays, kinds)]
-        return jax.make_jaxpr(function)(*fixed)
+        try:
+            return jax.make_jaxpr(function)(*fixed)
+        except Exception as error:
+            first = str(error).strip().splitlines()[:1] or [type(error).__name__]
+            raise UnsupportedError(f"JAX cannot trace the model: {first[0]}") from error
 
 
 def _plan_of(function: Any, closed: Any, arrays: List[Any]) -> Plan:

@@ -142,6 +142,8 @@ def _(g: JaxGraph, which: Value, *cases: Value, **params: Any) -> Value:
         return which.note[1]  # ids of a table: those below zero are not taken
     if len(cases) != 2:
         raise NotImplementedError("a choice among more than two")
+    if which.array is not None and len({bool(w) for w in np.ravel(np.asarray(which.array))}) == 1:
+        return g.full(cases[int(np.ravel(np.asarray(which.array))[0])], g.shape)
     return g.elementwise("Where", which, *(_finite(c) for c in (cases[1], cases[0])))
 
 
