@@ -1,8 +1,8 @@
 """Models of other frameworks absorbed and proven, one line each; the last line counts.
 
 python tests/outside/absorb_check.py [--quick] [sklearn] [torch] [keras] [jax] [WORD ...]
-The planets that are named, all without; models whose names have one of the words. --quick leaves the rungs
-of a fresh process out. A framework that is not installed is said and skipped.
+The planets that are named, all without; models whose names have one of the words. --quick leaves
+the rungs of a fresh process out. A framework that is not installed is said and skipped.
 """
 
 import importlib

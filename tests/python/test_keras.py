@@ -1,4 +1,4 @@
-"""Keras models absorbed, trained on and given back; skipped where Keras or its backend is absent."""
+"""Keras models absorbed, trained on and given back; skipped where Keras is absent."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Networks back as modules of PyTorch and models of Keras: chains of layers, with the weights of now.
+"""Networks back as modules of PyTorch and models of Keras: chains, with the weights of now.
 
 Network.to_torch() and to_keras() call it. Every field of a layer is read; one that the framework
 cannot follow is an error that names the cell, so that what is given back computes what the network

@@ -1,8 +1,8 @@
-"""Keras 3: what a model's backend makes of it in inference, JAX's jaxpr or PyTorch's exported graph.
+"""Keras 3: what a model's backend makes of it in inference, a jaxpr or PyTorch's exported graph.
 
-Functional, sequential and subclassed models alike: layers called twice, operators and loops count as
-they are executed. Kernels, gates and paddings are then those of the backend's operations, so no rule
-of Keras' own layouts can be wrong. The scopes of JAX hold the names of layers.
+Functional, sequential and subclassed models alike: layers called twice, operators and loops count
+as they are executed. Kernels, gates and paddings are then those of the backend's operations, so no
+rule of Keras' own layouts can be wrong. The scopes of JAX hold the names of layers.
 """
 
 from importlib import import_module
