@@ -1,9 +1,11 @@
 """Models of other frameworks absorbed and proven, one line each; the last line counts.
 
-python tests/outside/absorb_check.py [WORD ...]    those whose name has one of the words
-Needs loom, and scikit-learn or torch; a framework that is not installed is said and skipped.
+python tests/outside/absorb_check.py [--quick] [sklearn] [torch] [keras] [jax] [WORD ...]
+The planets that are named, all without; models whose names have one of the words. --quick leaves
+the rungs of a fresh process out. A framework that is not installed is said and skipped.
 """
 
+import importlib
 import sys
 import warnings
 
@@ -14,37 +16,43 @@ warnings.simplefilter("ignore")
 FORM = "{:<12} {:<42} {:>6} {:>10} {:>9} {:>9} {:>7}  {}"
 
 
-def cases():
-    """(framework, name, model, example inputs)."""
-    try:
-        import absorb_sklearn as planet
+# Of each planet: its module here, the name it has in the table, and what it is called.
+PLANETS = [
+    ("absorb_sklearn", "sklearn", "scikit-learn"),
+    ("absorb_torch", "torch", "PyTorch"),
+    ("absorb_keras", "keras", "Keras"),
+    ("absorb_jax", "jax", "JAX or flax"),
+]
 
-        yield from (("sklearn", n, m, planet.X) for n, m in planet.estimators())
-    except ImportError as error:
-        print(f"scikit-learn is not there: {error}", file=sys.stderr)
-    try:
-        import torch
 
-        torch.set_num_threads(1)
-        import absorb_torch
-
-        yield from (("torch", n, m, x) for n, m, x in absorb_torch.modules())
-    except ImportError as error:
-        print(f"PyTorch is not there: {error}", file=sys.stderr)
+def cases(planets):
+    """(framework, name, model, example inputs) of those that are installed."""
+    for module, name, called in PLANETS:
+        if planets and name not in planets:
+            continue
+        try:
+            planet = importlib.import_module(module)
+        except ImportError as error:
+            print(f"{called} is not there: {error}", file=sys.stderr)
+            continue
+        yield from ((name, *case) for case in planet.modules())
 
 
 def main(words):
+    words = [w for w in words if w != "--quick"]  # without the rungs of a fresh process
     passed = failed = 0
     print(
         FORM.format(
             "framework", "model", "nodes", "parameters", "max abs", "max rel", "max ULP", ""
         )
     )
-    for framework, name, model, inputs in cases():
+    names = [p[1] for p in PLANETS]
+    planets, words = [w for w in words if w in names], [w for w in words if w not in names]
+    for framework, name, model, inputs in cases(planets):
         if words and not any(w.lower() in name.lower() for w in words):
             continue
         try:
-            net = loom.absorb(model, inputs)
+            net = loom.absorb(model, inputs, fresh_process="--quick" not in sys.argv)
         except (loom.LoomError, ArithmeticError) as error:
             failed += 1
             said = "; ".join(map(str, error.problems)) if isinstance(error, Unabsorbable) else error

@@ -24,6 +24,11 @@ TARGET = X[:, 0] * 2 + CLASSES
 BOTH = np.stack([TARGET, X[:, 1] - TARGET], 1)
 
 
+def modules():
+    """(name, estimator, example inputs)."""
+    yield from ((name, model, X) for name, model in estimators())
+
+
 def estimators():
     """(name, estimator) of all; each is fitted when it is asked for."""
     lm, pp, dc, en, nn = linear_model, preprocessing, decomposition, ensemble, neural_network

@@ -199,6 +199,77 @@ class Torch(unittest.TestCase):
         self.assertEqual(net.predict(X[:1]).shape, (1, 5))
         self.assertEqual(net.plan.parameters, 30)  # the tied layer once, the unused one never
 
+    def test_each_broken_rule_turns_its_proof_red(self):
+        from loom.bridge import torch_ops, torch_recurrences  # noqa: F401  the rules
+        from loom.bridge.torch_graph import RULES, Graph
+        from torch import nn
+
+        torch.manual_seed(1)
+        x, rows = torch.randn(3, 5) * 3, torch.randn(2, 4, 6)
+        pictures = torch.randn(2, 4, 7, 6)
+        gates = torch_recurrences._GATES
+        read = Graph.array
+
+        def turned(self, node):  # a square weight is transposed, which no shape tells
+            array = read(self, node)
+            square = array is not None and array.ndim == 2 and len(set(array.shape)) == 1
+            return array.T if square else array
+
+        def without(self, node):  # every bias and every row of statistics is forgotten
+            array = read(self, node)
+            return array * 0 if array is not None and array.ndim == 1 else array
+
+        def swapped(self, node):  # the rows of queries and of keys
+            array = read(self, node)
+            if array is None or array.ndim != 2 or array.shape[0] != 3 * array.shape[1]:
+                return array
+            return np.concatenate([array[6:12], array[:6], array[12:]])
+
+        def flipped(self, node):
+            array = read(self, node)
+            return array[..., ::-1].copy() if array is not None and array.ndim == 4 else array
+
+        class First(nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.r = kind(6, 6, batch_first=True)
+
+            def forward(self, x):
+                return self.r(x)[0]
+
+        attention = nn.TransformerEncoderLayer(6, 2, 9, 0.0, batch_first=True)
+        eps = lambda g, x, shape, w, b, eps=1e-5, c=True: norm(
+            g, x, shape, w, b, 1e-6
+        )  # noqa: E731
+        exact = lambda g, x, approximate="none": gelu(g, x, "tanh")  # noqa: E731
+        norm, gelu = RULES["aten.layer_norm.default"], RULES["aten.gelu.default"]
+        cases = [
+            ("transposed", nn.Linear(5, 5), x, (Graph, "array", turned)),
+            ("bias dropped", nn.Linear(5, 5), x, (Graph, "array", without)),
+            ("kernel flipped", nn.Conv2d(4, 3, (3, 2)), pictures, (Graph, "array", flipped)),
+            ("queries and keys", attention, rows, (Graph, "array", swapped)),
+            ("epsilon", nn.LayerNorm(5, eps=0.1), x, (RULES, "aten.layer_norm.default", eps)),
+            ("kind of GELU", nn.GELU(), x, (RULES, "aten.gelu.default", exact)),
+            ("gates of LSTM", First(nn.LSTM), rows, (gates, "LSTM", [0, 1, 2, 3])),
+            ("gates of GRU", First(nn.GRU), rows, (gates, "GRU", [0, 1, 2])),
+        ]
+        for name, module, given, (where, what, broken) in cases:
+            with torch.no_grad():
+                for parameter in module.parameters():
+                    parameter.add_(torch.randn(parameter.shape) * 0.3)
+            table = isinstance(where, dict)
+            kept = where[what] if table else getattr(where, what)
+            put = where.__setitem__ if table else lambda k, v, w=where: setattr(w, k, v)
+            absorb = lambda: loom.absorb(module, (given,), fresh_process=False)  # noqa: B023, E731
+            with self.subTest(name):
+                self.assertTrue(absorb().proof.passed)
+                put(what, broken)
+                try:
+                    with self.assertRaises(ArithmeticError):
+                        absorb()
+                finally:
+                    put(what, kept)
+
     def test_what_was_absorbed_and_trained_on_goes_back(self):
         from torch import nn
 

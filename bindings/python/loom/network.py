@@ -183,6 +183,12 @@ class Network(Handle):
 
         return to_torch(self, json.loads(self.json()))
 
+    def to_keras(self) -> Any:
+        """The same as a keras.Sequential, on whatever backend Keras has."""
+        from .bridge.give_back import to_keras
+
+        return to_keras(self, json.loads(self.json()))
+
     def to_onnx(self, path: Path) -> None:
         """save(), whatever the path ends in."""
         with open(path, "wb") as file:

@@ -5,6 +5,7 @@ net.proof            # what the framework computed, and what the engine does in 
 loom.absorb(model, example_inputs=x, plan_only=True)   # all that has no rule, at once
 """
 
+import sys
 from typing import Any, List, Optional
 
 from ..errors import InvalidArgumentError
@@ -37,7 +38,7 @@ def absorb(
     (`fresh_process`); the Network's `proof` tells, and its .entity file carries it.
 
     A causal language model of transformers becomes an LLM, by the loader of Hugging Face folders:
-    example_inputs are then token ids [1, T], or left out; `tokenizer` is a fast one of transformers,
+    example_inputs are then token ids [1, T], or left out; `tokenizer` is a fast one of its kind,
     without which the LLM takes ids alone; `folder` keeps what is read (config.json,
     model.safetensors, tokenizer.json), for `loom convert` and others.
 
@@ -79,14 +80,35 @@ def _listed(example_inputs: Any) -> List[Any]:
 
 def _planet_of(model: Any) -> Any:
     bases = [c.__module__.split(".")[0] for c in type(model).__mro__]
+    if "keras" in bases:
+        return _keras
     if "torch" in bases:
         return _torch
     if "sklearn" in bases:
         return _sklearn
+    if "flax" in bases or ("jax" in sys.modules and callable(model)):
+        return _jax
     raise InvalidArgumentError(
         f"{type(model).__module__}.{type(model).__qualname__} is no model that can be absorbed: "
-        "give a torch.nn.Module or a fitted estimator of scikit-learn"
+        "give a torch.nn.Module, a Keras model, a fitted estimator of scikit-learn, a function of "
+        "JAX or a module of flax"
     )
+
+
+def _keras(model: Any, inputs: List[Any]) -> Any:
+    from . import keras as rules
+
+    if not inputs:
+        raise InvalidArgumentError("a Keras model needs example_inputs, a tuple of arrays")
+    return rules.absorb_model(model, inputs)
+
+
+def _jax(function: Any, inputs: List[Any]) -> Any:
+    from . import jax as rules
+
+    if not inputs:
+        raise InvalidArgumentError("a function of JAX needs example_inputs, a tuple of arrays")
+    return rules.absorb_function(function, inputs)
 
 
 def _sklearn(estimator: Any, inputs: List[Any]) -> Any:

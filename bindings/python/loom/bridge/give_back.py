@@ -1,11 +1,14 @@
-"""Networks back as modules of PyTorch: chains of layers that torch.nn has, with the weights of now.
+"""Networks back as modules of PyTorch and models of Keras: chains, with the weights of now.
 
-Network.to_torch() calls it. Every field of a layer is read; one that torch.nn cannot follow is an
-error that names the cell, so that what is given back computes what the network does.
+Network.to_torch() and to_keras() call it. Every field of a layer is read; one that the framework
+cannot follow is an error that names the cell, so that what is given back computes what the network
+does.
 """
 
 from importlib import import_module
 from typing import Any, Callable, Dict, List
+
+import numpy as np
 
 from ..errors import UnsupportedError
 
@@ -34,10 +37,11 @@ _NONE = object()
 
 
 class _Cell:
-    """A cell of a network's description, with its parameters as tensors of torch."""
+    """A cell of a network's description, with its parameters. who: the framework, for messages."""
 
-    def __init__(self, network: Any, cell: Dict[str, Any], torch: Any) -> None:
-        self.network, self.cell, self.torch, self.used = network, cell, torch, {"at", "type"}
+    def __init__(self, network: Any, cell: Dict[str, Any], framework: Any, who: str) -> None:
+        self.network, self.cell, self.who, self.used = network, cell, who, {"at", "type"}
+        self.torch = framework
         self.where = f"({', '.join(str(i) for i in cell['at'])})"
 
     def refuse(self, why: str) -> UnsupportedError:
@@ -55,12 +59,15 @@ class _Cell:
             if name in self.used or name in _OF_VARIANTS:
                 continue
             if value != _NEUTRAL.get(name, _NONE):
-                raise self.refuse(f"torch.nn has nothing for '{name}': {value}")
+                raise self.refuse(f"{self.who} has nothing for '{name}': {value}")
+
+    def value(self, name: str) -> Any:
+        """A parameter as an array."""
+        return np.asarray(self.network.parameter(f"{self.where}/{name}"), dtype=np.float32)
 
     def fill(self, parameter: Any, name: str) -> None:
-        values = self.network.parameter(f"{self.where}/{name}")
         with self.torch.no_grad():
-            parameter.copy_(self.torch.tensor(values).reshape(parameter.shape))
+            parameter.copy_(self.torch.tensor(self.value(name)).reshape(parameter.shape))
 
 
 def _dense(c: _Cell, nn: Any) -> List[Any]:
@@ -99,8 +106,67 @@ _RULES: Dict[str, Callable[[_Cell, Any], List[Any]]] = {
 }
 
 
-def to_torch(network: Any, description: Dict[str, Any]) -> Any:
-    torch: Any = import_module("torch")
+# ---- Keras ---------------------------------------------------------------------------------------
+
+_KERAS_ACTIVATIONS = {
+    "linear": "linear",
+    "relu": "relu",
+    "silu": "silu",
+    "gelu_erf": "gelu",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "mish": "mish",
+    "softplus": "softplus",
+    "elu": "elu",
+}
+
+
+def _keras_dense(c: _Cell, layers: Any) -> Any:
+    activation = c.field("activation")
+    if activation not in _KERAS_ACTIVATIONS:
+        raise c.refuse(f"Keras has no activation '{activation}'")
+    name, biased = _KERAS_ACTIVATIONS[activation], c.field("bias")
+    made = layers.Dense(c.field("out"), name, use_bias=biased)
+    made.build((None, c.field("in")))
+    made.set_weights([c.value("weight").T, *([c.value("bias")] if biased else [])])
+    return made
+
+
+def _keras_layer_norm(c: _Cell, layers: Any) -> Any:
+    made = layers.LayerNormalization(epsilon=c.field("eps"))
+    made.build((None, c.field("width")))
+    made.set_weights([c.value("gamma"), c.value("beta")])
+    return made
+
+
+def _keras_embedding(c: _Cell, layers: Any) -> Any:
+    made = layers.Embedding(c.field("vocab"), c.field("width"))
+    made.build((None,))
+    made.set_weights([c.value("weight")])
+    return made
+
+
+def _keras_flatten(c: _Cell, layers: Any) -> Any:
+    if c.field("first") != 1:
+        raise c.refuse("Keras flattens all axes but the batch")
+    return layers.Flatten()
+
+
+_KERAS_RULES: Dict[str, Callable[[_Cell, Any], Any]] = {
+    "Dense": _keras_dense,
+    "LayerNorm": _keras_layer_norm,
+    "Embedding": _keras_embedding,
+    "Softmax": lambda c, layers: layers.Softmax(),
+    "Flatten": _keras_flatten,
+    "Dropout": lambda c, layers: layers.Dropout(c.field("rate")),
+}
+
+
+# ---- chains --------------------------------------------------------------------------------------
+
+
+def _cells_of(network: Any, description: Dict[str, Any], framework: Any, who: str) -> List[_Cell]:
+    """The cells of a chain; UnsupportedError of what is none."""
     if network.info["normalizes"]:
         raise UnsupportedError(
             "the network shifts and scales its inputs, which is no layer; save it as ONNX instead"
@@ -109,14 +175,35 @@ def to_torch(network: Any, description: Dict[str, Any]) -> Any:
     more = sorted(set(description) - known)
     if more:
         raise UnsupportedError(f"a network with {', '.join(more)} is no chain of layers")
-    layers: List[Any] = []
-    for each in description["cells"]:
-        cell = _Cell(network, each, torch)
-        if cell.cell["type"] not in _RULES:
-            raise cell.refuse(f"it has no rule; those are {', '.join(_RULES)}")
+    cells = [_Cell(network, each, framework, who) for each in description["cells"]]
+    for cell in cells:
         for link in ("link", "shared_with", "share", "feedback", "children"):
-            if each.get(link):
+            if cell.cell.get(link):
                 raise cell.refuse(f"it has '{link}', and a chain has none")
-        layers += _RULES[cell.cell["type"]](cell, torch.nn)
+    return cells
+
+
+def _rule_of(cell: _Cell, rules: Dict[str, Any]) -> Any:
+    if cell.cell["type"] not in rules:
+        raise cell.refuse(f"it has no rule; those are {', '.join(rules)}")
+    return rules[cell.cell["type"]]
+
+
+def to_torch(network: Any, description: Dict[str, Any]) -> Any:
+    torch: Any = import_module("torch")
+    layers: List[Any] = []
+    for cell in _cells_of(network, description, torch, "torch.nn"):
+        layers += _rule_of(cell, _RULES)(cell, torch.nn)
         cell.check()
     return torch.nn.Sequential(*layers).eval()
+
+
+def to_keras(network: Any, description: Dict[str, Any]) -> Any:
+    keras: Any = import_module("keras")
+    ids = network.info["takes_ids"]
+    shape = network.info["input"]
+    layers: List[Any] = [keras.Input(shape, dtype="int32" if ids else "float32")]
+    for cell in _cells_of(network, description, keras, "Keras"):
+        layers.append(_rule_of(cell, _KERAS_RULES)(cell, keras.layers))
+        cell.check()
+    return keras.Sequential(layers)

@@ -29,7 +29,7 @@ def absorb_module(module: Any, inputs: Tuple[Any, ...]) -> Any:
             said = module(*inputs)
     finally:
         module.train(training)
-    outputs = said if isinstance(said, (tuple, list)) else [said]
+    outputs = import_module("torch.utils._pytree").tree_leaves(said)  # as export lists them
     arrays = [np.ascontiguousarray(i.detach().cpu().numpy()) for i in inputs]
     return plan, arrays, [o.detach().cpu().float().numpy() for o in outputs]
 

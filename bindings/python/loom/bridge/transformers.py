@@ -1,8 +1,8 @@
 """Language models of `transformers` by their class: what config and weights say, as an LLM.
 
-The live object is written as a folder of config.json, model.safetensors and tokenizer.json and read by
-the loader of Hugging Face folders: that loader knows the architectures, and refuses every field of a
-config that it does not follow. Nothing is asked of transformers' own way to save.
+The live object is written as a folder of config.json, model.safetensors and tokenizer.json and read
+by the loader of Hugging Face folders: that loader knows the architectures, and refuses every field
+of a config that it does not follow. Nothing is asked of the own way of transformers to save.
 """
 
 import copy
