@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "chat_line.hpp"
@@ -68,6 +69,7 @@ class ChatFace {
         person_(person) {}
 
   int ask(const std::string& question) {
+    results_.clear();
     return reply([&](const GenerateOptions& options, const ReplySink& sink) {
       return chat_.say(question, options, sink);
     });
@@ -106,6 +108,7 @@ class ChatFace {
     if (!text.ok()) return fail(text.error());
     const Status status = chat_.restore(*text, path);
     if (!status.ok()) return fail(status.error());
+    results_.clear();
     if (!chat_.turns().empty()) options_ = chat_.turns().back().options;
     if (!flags_.quiet) note(fmt::format("{}: {} turns", path, chat_.turns().size()));
     return kDone;
@@ -113,12 +116,13 @@ class ChatFace {
 
   int replay(const std::string& path) {
     if (const int code = load(path); code != kDone) return code;
-    const size_t turns = chat_.turns().size();
+    const auto is_reply = [](const ConversationTurn& turn) { return turn.role == "assistant"; };
+    const auto replies = std::ranges::count_if(chat_.turns(), is_reply);
     const Result<int64_t> differs = chat_.replay();
     if (!differs.ok()) return fail_reply(differs.error());
     if (*differs >= 0)
       return fail(kMismatch, fmt::format("{}: turn {} came out otherwise", path, *differs + 1));
-    write_line(fmt::format("{} replies, all the same", turns / 2));
+    write_line(fmt::format("{} replies, all the same", replies));
     return kDone;
   }
 
@@ -172,8 +176,10 @@ class ChatFace {
     if (command == "load")
       return rest.empty() ? fail(kUsage, "/load needs the name of a file") : load(rest);
     if (command == "regenerate") return regenerate();
+    if (command == "result") return give(rest);
     if (command == "clear") {
       chat_.clear();
+      results_.clear();
       note("the chat begins anew");
     }
     return kDone;
@@ -214,6 +220,21 @@ class ChatFace {
     if (!status.ok()) return fail(status.error());
     if (!flags_.quiet) note(fmt::format("{}: {} turns", path, chat_.turns().size()));
     return kDone;
+  }
+
+  // One result after the other; the reply comes when every call has its own.
+  int give(const std::string& result) {
+    const size_t calls = chat_.turns().empty() ? 0 : chat_.turns().back().tool_calls.size();
+    if (calls == 0) return fail(kUsage, "the last reply asks for no call");
+    results_.push_back({result});
+    if (results_.size() < calls) {
+      if (!flags_.quiet) note(fmt::format("{} of {} calls have a result", results_.size(), calls));
+      return kDone;
+    }
+    const std::vector<ToolResult> all = std::exchange(results_, {});
+    return reply([&](const GenerateOptions& options, const ReplySink& sink) {
+      return chat_.give(all, options, sink);
+    });
   }
 
   int regenerate() {
@@ -294,6 +315,7 @@ class ChatFace {
   const ChatFlags& flags_;
   Chat chat_;
   GenerateOptions options_;
+  std::vector<ToolResult> results_;  // of the calls of the last reply, until all have one
   bool hide_, person_, ended_ = false;
 };
 

@@ -23,6 +23,7 @@ constexpr ChatCommand kChatCommands[] = {
     {"system", "/system TEXT", "what the model is told before the chat; without TEXT: shows it"},
     {"clear", "/clear", "begin anew; the system text stays"},
     {"regenerate", "/regenerate", "the last reply once more, with the next seed"},
+    {"result", "/result TEXT", "what a call of the last reply gave; one line for each call"},
     {"save", "/save FILE", "write the chat as JSON"},
     {"load", "/load FILE", "go on with a chat that was saved"},
     {"show", "/show", "model, settings, turns and how full the context is"},

@@ -20,6 +20,8 @@
 namespace loom::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct ServeFlags {
   EngineFlags engine;
   MemoryFlags memory;
@@ -28,10 +30,11 @@ struct ServeFlags {
   std::string host = "127.0.0.1", alias, tags, key_file, log, cache_type = "float32";
   int64_t models_most = 3, models_memory = 0, keep_alive = 300;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
-  std::string defaults;
+  std::string defaults, slot_folder;
+  int64_t slot_most = 64, resume = 60;
   std::vector<std::string> allow_hosts, allow_origins, without, template_args;
   bool strict_fields = false, no_thinking = false, no_prefill = false, verbose = false,
-       openapi = false, quiet = false;
+       context_shift = false, openapi = false, quiet = false;
 };
 
 std::string last_part(std::string path) {
@@ -92,6 +95,13 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.service.strict = f.strict_fields;
   options.service.prefill = !f.no_prefill;
   options.service.verbose = f.verbose;
+  options.service.resume.seconds = f.resume;
+  options.service.context_shift = f.context_shift;
+  std::error_code bad;
+  if (!f.slot_folder.empty() && !fs::is_directory(f.slot_folder, bad))
+    return Error{Code::not_found, "there is no such folder for --slot-save-path", f.slot_folder,
+                 -1};
+  options.service.slots = {f.slot_folder, f.slot_most};
   options.service.scheduler.sessions = f.parallel;
   options.service.scheduler.waiting = f.queue;
   options.service.scheduler.session.context = f.context;
@@ -120,8 +130,6 @@ Result<core::LogLine> open_log(const std::string& path) {
     file->out << line << '\n' << std::flush;
   });
 }
-
-namespace fs = std::filesystem;
 
 int64_t size_of(const std::string& path) {
   std::error_code bad;
@@ -276,6 +284,24 @@ int run(const ServeFlags& f) {
   return wait_and_stop(**server, f);
 }
 
+// What is kept of texts, and what is forgotten.
+void add_kept_options(const Command& verb, ServeFlags& f) {
+  verb.flag(
+      "--context-shift", f.context_shift,
+      "A text whose context is full forgets a part of it and goes on, unless its request says "
+      "otherwise");
+  verb.option("--slot-save-path", f.slot_folder,
+              "Folder in which POST /slots/ID?action=save and restore keep states of sequences");
+  verb.option("--slot-save-max", f.slot_most, "Files that may lie there")
+      .range(1, 1 << 20)
+      .show_default();
+  verb.option("--resume", f.resume,
+              "Seconds that a stream whose request says \"resumable\": true goes on without a "
+              "reader, and can be read after its end (0: never)")
+      .range(0, 86400)
+      .show_default();
+}
+
 }  // namespace
 
 Verb add_serve(Command app) {
@@ -338,6 +364,7 @@ Verb add_serve(Command app) {
   verb.option("--context", f->context,
               "Positions of each session (default: the model's, at most 2048)")
       .range(0, int64_t{1} << 40);
+  add_kept_options(verb, *f);
   verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
       .range(1, 1 << 20)
       .show_default();

@@ -70,6 +70,9 @@ class LOOM_API Batch {
   // Forgets what a sequence without a text has read from `position` on. Where positions are bounded
   // (BatchOptions), a text that starts may make the others forget all of it.
   void rewind(int64_t sequence, int64_t position);
+  // A sequence without a text forgets what it has read, and no reuse() finds it any more, but for
+  // beginnings that another sequence has as well.
+  void erase(int64_t sequence);
   // A sequence without a text forgets what it has read and begins with the longest prefix of
   // `prompt` that any sequence has read, as far as that is still kept, but for the last token,
   // whose logits are needed. Returns how many tokens that is: start() goes on with the rest. What

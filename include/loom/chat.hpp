@@ -40,14 +40,22 @@ struct ConversationOptions {
 };
 
 struct ConversationTurn {
-  std::string role;     // "user", "assistant"
-  std::string content;  // of an assistant: without what it thought
+  std::string role;     // "user", "assistant", "tool"
+  std::string content;  // of an assistant: without what it thought; of a tool: what it gave
+  // Of a tool: the call that it answers, and its function.
+  std::string tool_call_id{}, name{};
   // Of an assistant alone.
   std::string thinking;  // between <think> and </think>
   std::vector<ToolCall> tool_calls{};
   GenerateOptions options;  // it was asked for with them: sampler, max_tokens, stop, ignore_eos
   StopReason stop = StopReason::eos;
   int64_t tokens = 0;  // that were drawn
+};
+
+// What a call gave, as text; often JSON.
+struct ToolResult {
+  std::string content;
+  std::string id{};  // of the call; "": of the first one that has no result yet
 };
 
 struct Reply {
@@ -76,6 +84,12 @@ class LOOM_API Chat {
   // before. A reply that was stopped before its first token leaves no turn either.
   Result<Reply> say(std::string_view text, const GenerateOptions& options = {},
                     const ReplySink& sink = {});
+  // Adds the results of the calls of the last reply, one for each, in the order of the calls, and
+  // the reply to them. Calls have ids: what the model gave them, or "call" and five digits, which
+  // count them. Errors: invalid_argument (the last reply has no calls, a call without a result,
+  // a result without a call), and those of say(); the turns then are as before.
+  Result<Reply> give(std::span<const ToolResult> results, const GenerateOptions& options = {},
+                     const ReplySink& sink = {});
   // The last reply once more, in place of it. Errors: invalid_argument (there is none), and the
   // above.
   Result<Reply> regenerate(const GenerateOptions& options = {}, const ReplySink& sink = {});
@@ -96,7 +110,8 @@ class LOOM_API Chat {
   int64_t used() const;     // positions that are read
   bool has_template() const;
 
-  // The turns with their settings as JSON; restore() takes the place of what is there. Errors:
+  // The turns with their settings, and the tools, documents and variables of the template, as JSON;
+  // restore() takes the place of what is there. Errors:
   // bad_file, naming the field.
   std::string to_json() const;
   Status restore(std::string_view json, const std::string& where = "the conversation");

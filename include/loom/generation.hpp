@@ -103,6 +103,17 @@ struct GenerateOptions {
       false;                 // tokens that are marks of a chat are text too: ReplyParser reads them
   bool logprobs = false;     // fills Token::logprob and Generation::logprobs
   int64_t top_logprobs = 0;  // and Token::top with so many
+  // Both tell the probabilities that the draw was made by, which are those after temperature,
+  // penalties and cuts, of the tokens that were left by them; a token that is chosen without a draw
+  // has 1.
+  bool logprobs_of_draw = false;
+  // When the context is full: a part of what was read is forgotten, what follows it is read again
+  // in its place, and the text goes on, as one would whose prompt had never had that part (context
+  // shift, as llama.cpp calls it, which moves keys in the place of reading again). Not together
+  // with guesses, nor for recurrent layers.
+  bool shift_context = false;
+  int64_t keep_tokens = 0;   // of the beginning of all that was read: are never forgotten
+  int64_t shift_tokens = 0;  // are forgotten at a time; 0: half of what may be
   // What the text may be: a grammar in GBNF (root rule `root`), or a JSON schema as JSON (draft
   // 2020-12, docs/sampling.md); not both. It ends where the grammar ends. Needs a tokenizer.
   std::string grammar{};
@@ -146,6 +157,7 @@ struct Generation {
   int64_t prompt_tokens = 0;
   int64_t unknown_tokens = 0;    // of token_ids, those that the tokenizer has no text for
   int64_t decode_steps = 0;      // tokens fed after the prompt whose logits were used
+  int64_t forgotten_tokens = 0;  // by GenerateOptions::shift_context
   int64_t guessed = 0;           // tokens that were guessed
   int64_t accepted = 0;          // of these, those that were drawn
   int64_t passes = 0;            // forward passes after the prompt, where tokens were guessed

@@ -233,6 +233,11 @@ void Batch::rewind(int64_t sequence, int64_t position) {
   if (impl_->has(sequence) && !impl_->texts[static_cast<size_t>(sequence)].has_value())
     impl_->reader(sequence).rewind(std::max<int64_t>(position, 0));
 }
+void Batch::erase(int64_t sequence) {
+  if (!impl_->check_idle(sequence).ok()) return;
+  if (impl_->shared) return impl_->shared->erase(sequence);
+  impl_->reader(sequence).rewind(0);
+}
 int64_t Batch::reuse(int64_t sequence, std::span<const TokenId> prompt) {
   Impl& b = *impl_;
   if (!b.has(sequence) || b.texts[static_cast<size_t>(sequence)].has_value()) return 0;

@@ -97,11 +97,19 @@ Result<std::string> Chat::Impl::render() const {
     seen.back().role = "system";
     seen.back().content = system;
   }
+  // What was thought before calls belongs to the reply that goes on behind their results.
+  size_t asked = turns.size();
+  while (asked > first && turns[asked - 1].role != "user") --asked;
   for (size_t i = first; i < turns.size(); ++i) {
+    const ConversationTurn& turn = turns[i];
     seen.push_back({});
-    seen.back().role = turns[i].role;
-    seen.back().content = turns[i].content;
-    seen.back().tool_calls = turns[i].tool_calls;
+    seen.back().role = turn.role;
+    seen.back().content = turn.content;
+    seen.back().null_content = turn.content.empty() && !turn.tool_calls.empty();
+    seen.back().tool_calls = turn.tool_calls;
+    seen.back().tool_call_id = turn.tool_call_id;
+    seen.back().name = turn.name;
+    if (i >= asked && !turn.tool_calls.empty()) seen.back().reasoning = turn.thinking;
   }
   return model.render_chat(seen, templating);
 }
@@ -195,6 +203,7 @@ Result<Reply> Chat::Impl::answer(const GenerateOptions& options, const ReplySink
 
 Result<Reply> Chat::Impl::reply_to_last(const GenerateOptions& options, const ReplySink& sink) {
   LOOM_ASSIGN(Reply reply, answer(options, sink));
+  name_calls(reply.tool_calls);
   if (reply.generation.stop == StopReason::cancelled && reply.generation.token_ids.empty())
     return reply;
   ConversationTurn turn;
@@ -209,6 +218,65 @@ Result<Reply> Chat::Impl::reply_to_last(const GenerateOptions& options, const Re
   turn.stop = reply.generation.stop;
   turn.tokens = static_cast<int64_t>(reply.generation.token_ids.size());
   turns.push_back(std::move(turn));
+  return reply;
+}
+
+// Nine letters and digits, as some families of models want ids to be.
+void Chat::Impl::name_calls(std::vector<ToolCall>& calls) const {
+  size_t count = 0;
+  for (const ConversationTurn& turn : turns) count += turn.tool_calls.size();
+  for (ToolCall& call : calls) {
+    const std::string number = std::to_string(++count);
+    if (!call.id.empty()) continue;
+    call.id = "call" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
+  }
+}
+
+Result<std::vector<ConversationTurn>> Chat::Impl::result_turns(
+    std::span<const ToolResult> results) const {
+  if (turns.empty() || turns.back().tool_calls.empty())
+    return core::invalid("the last reply asks for no call, so there is nothing to give");
+  std::vector<const ToolResult*> of(turns.back().tool_calls.size());
+  for (const ToolResult& result : results) {
+    size_t at = 0;
+    const auto fits = [&](size_t i) {
+      return of[i] == nullptr && (result.id.empty() || result.id == turns.back().tool_calls[i].id);
+    };
+    while (at < of.size() && !fits(at)) ++at;
+    if (at == of.size()) {
+      return core::invalid(result.id.empty()
+                               ? core::cat(results.size(), " results for ", of.size(), " calls")
+                               : core::cat("no call waits for a result with the id '",
+                                           core::printable(result.id), "'"));
+    }
+    of[at] = &result;
+  }
+  std::vector<ConversationTurn> out;
+  for (size_t i = 0; i < of.size(); ++i) {
+    const ToolCall& call = turns.back().tool_calls[i];
+    if (of[i] == nullptr) {
+      return core::invalid(core::cat("the call of '", core::printable(call.name), "' (",
+                                     core::printable(call.id), ") has no result yet"));
+    }
+    out.push_back({});
+    out.back().role = "tool";
+    out.back().content = of[i]->content;
+    out.back().tool_call_id = call.id;
+    out.back().name = call.name;
+  }
+  return out;
+}
+
+Result<Reply> Chat::Impl::add(std::vector<ConversationTurn> more, const GenerateOptions& options,
+                              const ReplySink& sink) {
+  const size_t first_before = first, turns_before = turns.size();
+  const size_t added = more.size();
+  for (ConversationTurn& turn : more) turns.push_back(std::move(turn));
+  Result<Reply> reply = reply_to_last(options, sink);
+  if (turns.size() == turns_before + added) {  // no reply, no question
+    turns.resize(turns_before);
+    first = first_before;
+  }
   return reply;
 }
 
@@ -243,17 +311,16 @@ Result<Chat> Model::chat(const ConversationOptions& options) const {
 
 Result<Reply> Chat::say(std::string_view text, const GenerateOptions& options,
                         const ReplySink& sink) {
-  Impl& impl = *impl_;
-  const size_t first_before = impl.first, turns_before = impl.turns.size();
-  impl.turns.push_back({});
-  impl.turns.back().role = "user";
-  impl.turns.back().content = text;
-  Result<Reply> reply = impl.reply_to_last(options, sink);
-  if (impl.turns.size() == turns_before + 1) {  // no reply, no question
-    impl.turns.pop_back();
-    impl.first = first_before;
-  }
-  return reply;
+  std::vector<ConversationTurn> question(1);
+  question[0].role = "user";
+  question[0].content = text;
+  return impl_->add(std::move(question), options, sink);
+}
+
+Result<Reply> Chat::give(std::span<const ToolResult> results, const GenerateOptions& options,
+                         const ReplySink& sink) {
+  LOOM_ASSIGN(std::vector<ConversationTurn> turns, impl_->result_turns(results));
+  return impl_->add(std::move(turns), options, sink);
 }
 
 Result<Reply> Chat::regenerate(const GenerateOptions& options, const ReplySink& sink) {
@@ -274,18 +341,27 @@ Result<Reply> Chat::regenerate(const GenerateOptions& options, const ReplySink& 
 Result<int64_t> Chat::replay() {
   const std::vector<ConversationTurn> wanted = impl_->turns;
   clear();
-  for (size_t i = 0; i + 1 < wanted.size(); i += 2) {
-    const ConversationTurn& reply = wanted[i + 1];
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    // The question, or what calls gave, up to the reply.
+    const size_t from = i;
+    while (i < wanted.size() && wanted[i].role != "assistant") ++i;
+    if (i == wanted.size()) break;
+    const ConversationTurn& reply = wanted[i];
     GenerateOptions options = reply.options;
     if (reply.stop == StopReason::cancelled) options.max_tokens = reply.tokens;
-    LOOM_TRY(say(wanted[i].content, options));
-    if (impl_->turns.size() != i + 2) return static_cast<int64_t>(i + 1);
+    const auto begin = wanted.begin() + static_cast<std::ptrdiff_t>(from);
+    LOOM_TRY(impl_->add({begin, wanted.begin() + static_cast<std::ptrdiff_t>(i)}, options, {}));
+    if (impl_->turns.size() != i + 1) return static_cast<int64_t>(i);
     ConversationTurn& got = impl_->turns.back();
     if (reply.stop == StopReason::cancelled && got.content.starts_with(reply.content) &&
         got.thinking.starts_with(reply.thinking))
       got = reply;  // what was held back when it was stopped is no part of it
-    if (got.content != reply.content || got.thinking != reply.thinking)
-      return static_cast<int64_t>(i + 1);
+    const auto same = [](const ToolCall& a, const ToolCall& b) {
+      return a.name == b.name && a.arguments == b.arguments;
+    };
+    if (got.content != reply.content || got.thinking != reply.thinking ||
+        !std::ranges::equal(got.tool_calls, reply.tool_calls, same))
+      return static_cast<int64_t>(i);
   }
   return int64_t{-1};
 }

@@ -28,13 +28,20 @@ struct Chat::Impl {
   Result<Prompt> prompt() const;
   // The same with room for a reply and `more` tokens, where need be with fewer turns.
   Result<Prompt> fitting_prompt(int64_t more);
-  // The oldest question and its reply go, unless it is the last one.
+  // The oldest question and all up to the next one go, unless it is the last one.
   bool drop_one();
   // Reads what is new of `ids` and goes on from there.
   Result<Generation> generate(std::vector<TokenId> ids, const GenerateOptions& options,
                               const TextSink& sink, int64_t& reused);
   Result<Reply> answer(const GenerateOptions& options, const ReplySink& sink);
-  // The last turn is a question; its reply becomes a turn, unless nothing was said.
+  // Turns that are added together with their reply, or not at all.
+  Result<Reply> add(std::vector<ConversationTurn> more, const GenerateOptions& options,
+                    const ReplySink& sink);
+  // Of the last reply's calls, as turns.
+  Result<std::vector<ConversationTurn>> result_turns(std::span<const ToolResult> results) const;
+  void name_calls(std::vector<ToolCall>& calls) const;
+  // The last turn is a question, or what calls gave; its reply becomes a turn, unless nothing was
+  // said.
   Result<Reply> reply_to_last(const GenerateOptions& options, const ReplySink& sink);
 };
 

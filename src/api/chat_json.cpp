@@ -1,4 +1,6 @@
 // A conversation as JSON, and back.
+#include <algorithm>
+
 #include "api/chat_impl.hpp"
 #include "base/text.hpp"
 #include "io/json.hpp"
@@ -10,6 +12,7 @@ using core::JsonValue;
 
 constexpr const char* kChatFormat = "loom-chat";
 constexpr int64_t kChatVersion = 1;
+constexpr int64_t kChatWithTools = 2;  // has turns of tools, which version 1 has not
 constexpr StopReason kStops[] = {StopReason::eos, StopReason::stop_string, StopReason::length,
                                  StopReason::context, StopReason::cancelled};
 
@@ -48,6 +51,10 @@ JsonValue turn_json(const ConversationTurn& turn) {
   JsonValue out = JsonValue::object();
   out.add("role", JsonValue::string(turn.role));
   out.add("content", JsonValue::string(turn.content));
+  if (turn.role == "tool") {
+    out.add("tool_call_id", JsonValue::string(turn.tool_call_id));
+    out.add("name", JsonValue::string(turn.name));
+  }
   if (turn.role != "assistant") return out;
   if (!turn.thinking.empty()) out.add("thinking", JsonValue::string(turn.thinking));
   if (!turn.tool_calls.empty()) out.add("tool_calls", calls_json(turn.tool_calls));
@@ -137,14 +144,51 @@ Result<std::vector<ToolCall>> read_calls(const JsonValue* list, const std::strin
   return calls;
 }
 
-Result<ConversationTurn> read_turn(const JsonValue& json, bool question, const std::string& where) {
+// Questions and replies in turn; behind a reply with calls, a result of each and another reply.
+class TurnOrder {
+ public:
+  Status take(const ConversationTurn& turn, const ChatFields& fields) {
+    const bool may_ask = replied_, may_give = given_ < calls_.size();
+    if (turn.role == "tool") {
+      if (!may_give) return fields.wrong("role", "is tool, and no call waits for a result");
+      if (turn.tool_call_id != calls_[given_].id)
+        return fields.wrong("tool_call_id", "is not that of the call");
+      ++given_;
+      replied_ = false;
+      return {};
+    }
+    if (turn.role == "user") {
+      if (!may_ask) return fields.wrong("role", "is not assistant");
+      calls_.clear();
+      replied_ = false;
+    } else {
+      if (turn.role != "assistant" || replied_)
+        return fields.wrong("role", replied_ ? "is not user" : "is not assistant");
+      if (may_give) return fields.wrong("role", "is not tool, and a call has no result");
+      calls_ = turn.tool_calls;
+      replied_ = true;
+    }
+    given_ = 0;
+    return {};
+  }
+  bool whole() const { return replied_; }
+
+ private:
+  std::vector<ToolCall> calls_;  // of the last reply
+  size_t given_ = 0;             // results of them
+  bool replied_ = true;          // the last turn is a reply, or there is none
+};
+
+Result<ConversationTurn> read_turn(const JsonValue& json, const std::string& where) {
   const ChatFields fields(json, where);
   ConversationTurn turn;
   LOOM_ASSIGN(turn.role, fields.text("role"));
-  if (turn.role != (question ? "user" : "assistant"))
-    return fields.wrong("role", question ? "is not user" : "is not assistant");
   LOOM_ASSIGN(turn.content, fields.text("content"));
-  if (question) return turn;
+  if (turn.role == "tool") {
+    LOOM_ASSIGN(turn.tool_call_id, fields.text("tool_call_id"));
+    LOOM_ASSIGN(turn.name, fields.text("name"));
+  }
+  if (turn.role != "assistant") return turn;
   LOOM_ASSIGN(turn.thinking, fields.text("thinking", false));
   LOOM_ASSIGN(turn.tool_calls, read_calls(json.find("tool_calls"), where + ": tool_calls"));
   LOOM_ASSIGN(turn.tokens, fields.integer("tokens"));
@@ -162,15 +206,27 @@ Result<ConversationTurn> read_turn(const JsonValue& json, bool question, const s
   return turn;
 }
 
+// What else the template sees, each as JSON in a text.
+constexpr std::pair<const char*, std::string ChatOptions::*> kTemplating[] = {
+    {"tools", &ChatOptions::tools},
+    {"documents", &ChatOptions::documents},
+    {"variables", &ChatOptions::variables}};
+
 }  // namespace
 
 std::string Chat::to_json() const {
   JsonValue out = JsonValue::object();
   out.add("format", JsonValue::string(kChatFormat));
-  out.add("version", JsonValue::integer(kChatVersion));
+  const auto of_tool = [](const ConversationTurn& turn) { return turn.role == "tool"; };
+  const bool tools = std::ranges::any_of(impl_->turns, of_tool);
+  out.add("version", JsonValue::integer(tools ? kChatWithTools : kChatVersion));
   out.add("model", JsonValue::string(impl_->model.info().source));
   out.add("system", JsonValue::string(impl_->system));
   out.add("date", JsonValue::string(impl_->templating.date));
+  for (const auto& [name, member] : kTemplating) {
+    const std::string& json = impl_->templating.*member;
+    if (!json.empty()) out.add(name, JsonValue::string(json));
+  }
   out.add("context", JsonValue::integer(context()));
   out.add("reserve", JsonValue::integer(impl_->reserve));
   out.add("on_full", JsonValue::string(std::string(when_full_name(impl_->on_full))));
@@ -186,27 +242,40 @@ Status Chat::restore(std::string_view json, const std::string& where) {
   const ChatFields fields(root, where);
   LOOM_ASSIGN(const std::string format, fields.text("format"));
   LOOM_ASSIGN(const int64_t version, fields.integer("version"));
-  if (format != kChatFormat || version != kChatVersion)
+  if (format != kChatFormat || (version != kChatVersion && version != kChatWithTools))
     return core::make_error(Code::bad_file, "is no conversation that this version reads", where);
   LOOM_ASSIGN(std::string system, fields.text("system"));
-  LOOM_ASSIGN(std::string date, fields.text("date"));
+  ChatOptions templating = impl_->templating;
+  LOOM_ASSIGN(templating.date, fields.text("date"));
+  for (const auto& [name, member] : kTemplating) {
+    LOOM_ASSIGN(std::string kept, fields.text(name, false));
+    if (kept.empty()) continue;
+    LOOM_TRY(core::parse_json(kept, core::cat(where, ": ", name)));
+    templating.*member = std::move(kept);
+  }
   LOOM_ASSIGN(const std::string full, fields.text("on_full"));
   LOOM_ASSIGN(const WhenFull on_full, parse_when_full(full));
   LOOM_ASSIGN(const int64_t first, fields.integer("first_turn"));
   const JsonValue* list = root.find("turns");
   if (list == nullptr || !list->is_array()) return fields.missing("turns");
   std::vector<ConversationTurn> turns;
+  TurnOrder order;
   for (const JsonValue& turn : list->elements()) {
-    const size_t i = turns.size();
-    LOOM_ASSIGN(ConversationTurn read,
-                read_turn(turn, i % 2 == 0, core::cat(where, ": turn ", i + 1)));
+    const std::string place = core::cat(where, ": turn ", turns.size() + 1);
+    LOOM_ASSIGN(ConversationTurn read, read_turn(turn, place));
+    LOOM_TRY(order.take(read, ChatFields(turn, place)));
     turns.push_back(std::move(read));
   }
-  if (turns.size() % 2 != 0) return fields.wrong("turns", "end with a question");
-  if (first < 0 || first % 2 != 0 || first > static_cast<int64_t>(turns.size()))
+  const auto of_tool = [](const ConversationTurn& turn) { return turn.role == "tool"; };
+  if ((version == kChatWithTools) != std::ranges::any_of(turns, of_tool))
+    return fields.wrong("version", "is that of other turns");
+  if (!order.whole()) return fields.wrong("turns", "end with a question");
+  const auto count = static_cast<int64_t>(turns.size());
+  if (first < 0 || first > count ||
+      (first < count && turns[static_cast<size_t>(first)].role != "user"))
     return fields.wrong("first_turn", "is no question of the turns");
   impl_->system = std::move(system);
-  impl_->templating.date = std::move(date);
+  impl_->templating = std::move(templating);
   impl_->on_full = on_full;
   impl_->turns = std::move(turns);
   impl_->first = static_cast<size_t>(first);

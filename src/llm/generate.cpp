@@ -161,6 +161,9 @@ struct Generator::State {
   size_t piece;                  // of it in a step
   size_t asked = 0;              // of it, by wants()
   std::vector<TokenId> found;    // drawn last; the last one is not fed
+  // What is read again after a part was forgotten, and how much of it was; empty: nothing.
+  std::vector<TokenId> again;
+  size_t reread = 0;
   Generation result;
   Sampler sampler;
   TextRules rules;
@@ -180,7 +183,10 @@ struct Generator::State {
           "no token is left to draw: all are banned, or no token of this model goes on with the "
           "grammar");
     }
-    if (wants_chances()) chances.look(logits, id, options.top_logprobs);
+    if (wants_chances() && options.logprobs_of_draw)
+      chances.logprob = sampler.chances(id, options.top_logprobs, chances.top);
+    else if (wants_chances())
+      chances.look(logits, id, options.top_logprobs);
     return id;
   }
   bool show(TokenId id, std::string_view text) const {
@@ -318,6 +324,31 @@ struct Generator::State {
     return piece_read(next.size());
   }
 
+  // The context is full: a part behind what is kept goes, and the rest has to be read again, with
+  // the token that was drawn last.
+  void forget() {
+    const std::span<const TokenId> fed = session.fed();
+    const size_t most = fed.size() - std::min<size_t>(fed.size(), 4);
+    const size_t kept = std::min(static_cast<size_t>(options.keep_tokens), most);
+    const size_t free = fed.size() - kept;
+    const auto wanted = static_cast<size_t>(options.shift_tokens);
+    const size_t gone = std::clamp<size_t>(wanted > 0 ? wanted : free / 2, 1, free);
+    again.assign(fed.begin() + static_cast<std::ptrdiff_t>(kept + gone), fed.end());
+    again.push_back(found.back());
+    reread = 0;
+    session.rewind(static_cast<int64_t>(kept));
+    result.forgotten_tokens += static_cast<int64_t>(gone);
+  }
+
+  // The token after one that was fed.
+  Result<std::optional<StopReason>> after_step() {
+    again.clear();
+    ++result.decode_steps;
+    LOOM_ASSIGN(const TokenId id, draw(session.logits()));
+    found.assign(1, id);
+    return take_found();
+  }
+
   // Draws the first token of the text.
   Result<std::optional<StopReason>> draw_first() {
     if (options.max_tokens == 0) return std::optional(StopReason::length);
@@ -330,7 +361,12 @@ struct Generator::State {
   // Draws, and feeds what was drawn before.
   Result<std::optional<StopReason>> decode() {
     if (found.empty()) return draw_first();
-    if (session.position() == session.context()) return std::optional(StopReason::context);
+    if (session.position() == session.context()) {
+      if (!options.shift_context) return std::optional(StopReason::context);
+      forget();
+      LOOM_TRY(session.feed(again));
+      return after_step();
+    }
     const int64_t before = session.position();
     LOOM_TRY(guess());
     if (!guesses.empty()) {
@@ -384,8 +420,17 @@ struct Generator::State {
     if (!ended && found.empty()) {
       LOOM_TRY(stepped(draw_first(), false, 0));
     }
-    if (!ended && session.position() == session.context()) end(StopReason::context);
+    if (!ended && again.empty() && session.position() == session.context()) {
+      if (options.shift_context)
+        forget();
+      else
+        end(StopReason::context);
+    }
     if (ended) return std::span<const TokenId>();
+    if (!again.empty()) {
+      asked = std::min(most, again.size() - reread);
+      return std::span<const TokenId>(again).subspan(reread, asked);
+    }
     return std::span<const TokenId>(found).last(1);
   }
 
@@ -396,10 +441,9 @@ struct Generator::State {
       if (stop.has_value() || read < prompt) return stop;
       return draw_first();
     }
-    ++result.decode_steps;
-    LOOM_ASSIGN(const TokenId id, draw(session.logits()));
-    found.assign(1, id);
-    return take_found();
+    if (!again.empty()) reread += asked;
+    if (reread < again.size()) return std::optional<StopReason>();
+    return after_step();
   }
 
   Result<bool> took(double seconds) {
@@ -423,6 +467,14 @@ Status check(const TokenReader& session, const LanguageModel& model,
     return invalid(cat("top_logprobs must be from 0 to ", model.config().vocab_size, "; got ",
                        options.top_logprobs));
   }
+  if (options.keep_tokens < 0 || options.shift_tokens < 0)
+    return invalid("the tokens to keep and to forget must be 0 or more");
+  const auto recurrent = [](const StateSpec& s) { return s.width > 0; };
+  if (options.shift_context && std::ranges::any_of(model.network().states(), recurrent))
+    return unsupported("a context with recurrent layers cannot forget a part of it");
+  const bool guesses = options.draft != nullptr || options.lookup || options.lookup_text != nullptr;
+  if (options.shift_context && guesses)
+    return invalid("shift_context and guesses; ask for one of them");
   if (!options.stop.empty() && model.tokenizer() == nullptr)
     return invalid("stop strings need a tokenizer, and this model has none");
   return {};
@@ -461,6 +513,7 @@ Result<std::span<const TokenId>> Generator::wants(size_t most) {
   return state_->wants(most);
 }
 bool Generator::wants_logits() const {
+  if (!state_->again.empty()) return state_->reread + state_->asked >= state_->again.size();
   return state_->read + state_->asked >= state_->prompt;
 }
 Result<bool> Generator::took(double seconds) {

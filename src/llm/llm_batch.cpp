@@ -216,6 +216,13 @@ void LlmBatch::park(int64_t sequence) {
   state.logits = {};
 }
 
+void LlmBatch::erase(int64_t sequence) {
+  State& state = states_[static_cast<size_t>(sequence)];
+  pool_.erase(sequence);
+  state.fed.clear();
+  state.logits = {};
+}
+
 StateTarget LlmBatch::target(int64_t sequence) const {
   return {model_,    options_.cache,    options_.activations,
           context(), session_.caches(), pool_.table(sequence)};

@@ -64,6 +64,8 @@ class LlmBatch {
   void publish(int64_t sequence) { pool_.publish(sequence, fed(sequence)); }
   // Forgets what the sequence has read; it can be found by reuse() while the memory is not needed.
   void park(int64_t sequence);
+  // Forgets it for good, but for what another sequence has as well.
+  void erase(int64_t sequence);
   const PagePool& pool() const { return pool_; }
 
   // What a sequence has read as a file, and back (LlmSession::save_state()); a session reads the

@@ -183,6 +183,15 @@ void PagePool::release(int64_t sequence, std::span<const TokenId> tokens) {
   rewind(sequence, 0);
 }
 
+void PagePool::erase(int64_t sequence) {
+  const State& s = state(sequence);
+  for (int64_t i = 0; i < s.used; ++i) {
+    const int32_t p = s.table[static_cast<size_t>(i)];
+    if (page(p).owners == 1 && page(p).known) forget(p);
+  }
+  rewind(sequence, 0);
+}
+
 int64_t PagePool::adopt(int64_t sequence, std::span<const TokenId> tokens) {
   State& s = state(sequence);
   const auto add = [&](int32_t p) {

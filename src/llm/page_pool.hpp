@@ -37,6 +37,8 @@ class PagePool {
   void publish(int64_t sequence, std::span<const TokenId> tokens);
   // Gives back everything; `tokens`, which it had read, can be found while the memory lasts.
   void release(int64_t sequence, std::span<const TokenId> tokens);
+  // Gives back everything, and what no other sequence has cannot be found any more.
+  void erase(int64_t sequence);
   // A sequence without pages begins with those that hold the longest prefix of `tokens`. Returns
   // how many tokens that is; positions behind are written to copies.
   int64_t adopt(int64_t sequence, std::span<const TokenId> tokens);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/dmath.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "ops/fmath.hpp"
@@ -255,7 +256,29 @@ TokenId Sampler::draw(double uniform) {
     }
     count = std::max<size_t>(kept, 1);
   }
+  left_ = count;
+  mass_ = mass;
   return walk(count, uniform * mass);
+}
+
+float Sampler::chances(TokenId drawn, int64_t most, std::vector<TokenChoice>& top) {
+  top.clear();
+  if (left_ == 0) {
+    if (most > 0) top.push_back({drawn, 0.0f});
+    return 0.0f;
+  }
+  const size_t shown = std::min(left_, static_cast<size_t>(most));
+  if (!listed_) sort_until(shown);
+  const auto chance = [&](size_t i) {
+    return static_cast<float>(dmath::log((listed_ ? weights_[i] : weight(i)) / mass_));
+  };
+  for (size_t i = 0; i < shown; ++i) {
+    if ((listed_ ? weights_[i] : weight(i)) > 0.0) top.push_back({candidates_[i].id, chance(i)});
+  }
+  for (size_t i = 0; i < left_; ++i) {
+    if (candidates_[i].id == drawn) return chance(i);
+  }
+  return 0.0f;
 }
 
 std::optional<DeviceSampling> Sampler::on_device() const {
@@ -277,6 +300,8 @@ TokenId Sampler::next(std::span<const float> logits, std::span<const TokenId> hi
   const uint64_t index = draws_++;
   adjust(logits, history, allowed);
   if (candidates_.empty()) return kNoToken;
+  left_ = 0;
+  listed_ = false;
   if (options_.temperature <= 0.0f) return greedy();
   if (needs_cuts()) return draw_cut(index);
   return draw(uniform53(options_.seed, 0, index));

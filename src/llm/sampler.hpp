@@ -44,6 +44,9 @@ class Sampler {
   static constexpr TokenId kNoToken = -1;
   TokenId next(std::span<const float> logits, std::span<const TokenId> history,
                std::span<const uint64_t> allowed = {});
+  // How next() came to the token that it gave: natural logarithms of the probabilities that the
+  // draw was made by, of that token and, in `top`, of the likeliest `most` of those that were left.
+  float chances(TokenId drawn, int64_t most, std::vector<TokenChoice>& top);
 
  private:
   struct Candidate {
@@ -94,8 +97,13 @@ class Sampler {
   size_t sorted_ = 0;                  // candidates in their final order
   float best_ = 0.0f;                  // the largest logit
   float temperature_ = 0.0f;           // of this draw
-  std::vector<uint32_t> counts_;       // per token: how often it is in the window; all 0 between
-  std::vector<uint8_t> banned_;        // per token, in this draw
+  // Of the draw: the first candidates, among which it was, and the sum of their weights. 0: it was
+  // none, the best one was taken. listed_: the weights are in weights_.
+  size_t left_ = 0;
+  double mass_ = 0.0;
+  bool listed_ = false;
+  std::vector<uint32_t> counts_;  // per token: how often it is in the window; all 0 between
+  std::vector<uint8_t> banned_;   // per token, in this draw
   bool any_banned_ = false;
   std::vector<bool> breaker_;     // per token
   std::vector<uint32_t> repeat_;  // DRY: per token of the history

@@ -157,6 +157,9 @@ TokenId Sampler::draw_cut(uint64_t index) {
   cut_likely(count, index);
   double mass = 0.0, sum = 0.0;
   for (size_t i = 0; i < count; ++i) mass += weights_[i];
+  left_ = count;
+  mass_ = mass;
+  listed_ = true;
   for (size_t i = 0; i < count; ++i) {
     sum += weights_[i];
     const bool rest = i + 1 == count || weights_[i + 1] == 0.0;
@@ -205,6 +208,8 @@ TokenId Sampler::draw_mirostat(double uniform) {
   size_t count = options_.mirostat == 1 ? mirostat_count(all) : surprise_limit(all);
   sort_until(count);
   const double total = total_weight(count);
+  left_ = count;
+  mass_ = total;
   const TokenId id = walk(count, uniform * total);
   size_t at = 0;
   while (candidates_[at].id != id) ++at;

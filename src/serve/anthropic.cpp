@@ -37,6 +37,7 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("seed", take_seed),
       text_field<Request>("stop_sequences", take_stop),
       text_field<Request>("stream", take_stream),
+      text_field<Request>("resumable", take_resumable),
       kept_field("tools", &Request::tools),
       kept_field("tool_choice", &Request::choice),
       {"thinking", take_thinking},
@@ -110,6 +111,7 @@ class Messages final : public Dialect {
   JsonValue error(int, std::string_view type, const Error& error) const override {
     return anthropic_error(type, error);
   }
+  std::string_view id() const override { return id_; }
 
  private:
   JsonValue blocks() {

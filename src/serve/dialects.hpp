@@ -17,6 +17,12 @@ struct Call {
   const std::shared_ptr<HttpReply>& reply;
 };
 
+struct QueryField {
+  std::string_view name;
+  std::vector<std::string_view> values;  // that it may have; empty: any
+  bool required = false;
+};
+
 struct Route {
   std::string method;
   std::string path;    // a * at its end stands for any rest
@@ -26,6 +32,7 @@ struct Route {
   const Dialect* errors = nullptr;  // how errors before the handler are told; null: as OpenAI does
   std::string_view part{};          // what LlmServerOptions::without calls it
   std::function<JsonValue()> body{};  // of a POST: a JSON schema of what it reads
+  std::vector<QueryField> query{};    // behind the ? of its address
 };
 
 using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);
@@ -33,6 +40,13 @@ using TextHandler = Status (*)(Service&, const JsonValue& body, const std::share
 // does.
 Route text_route(std::string path, TextHandler handler, const Dialect& errors,
                  std::function<JsonValue()> body = {});
+
+// Likewise, with the request that it came by. An empty body is {} where `empty` says so.
+using RequestHandler =
+    std::function<Status(Service&, const HttpRequest& request, const JsonValue& body,
+                         const std::shared_ptr<HttpReply>& reply)>;
+Route model_route(std::string path, RequestHandler handler, const Dialect& errors,
+                  std::function<JsonValue()> body = {}, bool empty = false);
 
 // A list of tokens; `name` is the field's. Errors: invalid_argument (one outside the vocabulary).
 Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,
@@ -61,6 +75,8 @@ void add_responses(std::vector<Route>& routes);
 void add_anthropic(std::vector<Route>& routes);
 void add_ollama(std::vector<Route>& routes);
 void add_embeddings(std::vector<Route>& routes);  // of all of them, and ranks
+void add_slots(std::vector<Route>& routes);       // states of sequences in files
+void add_streams(std::vector<Route>& routes);     // taken up again
 void add_page(std::vector<Route>& routes);        // a chat in the browser
 void add_native(std::vector<Route>& routes);      // llama.cpp's own, health and metrics
 

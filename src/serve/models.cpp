@@ -40,7 +40,9 @@ int64_t bytes_of(const Service& service) {
 
 std::unique_ptr<Models> Models::create(std::vector<ModelEntry> entries,
                                        const ModelsOptions& options, Post post) {
-  std::unique_ptr<Models> made(new Models(options, std::move(post)));
+  ModelsOptions own = options;
+  own.service.streams = std::make_shared<Streams>(options.service.resume);
+  std::unique_ptr<Models> made(new Models(own, std::move(post)));
   for (ModelEntry& entry : entries) {
     auto slot = std::make_unique<Slot>();
     slot->bytes = entry.bytes;

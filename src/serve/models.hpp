@@ -77,6 +77,7 @@ class Models {
   const ModelsOptions& options() const { return options_; }
   int64_t started() const { return started_; }
   const Figures& figures() const { return figures_; }
+  Streams& streams() { return *options_.service.streams; }
   // Of all texts since the server began, of models that went too.
   SchedulerCounts counts();
 

@@ -1,4 +1,6 @@
 // llama.cpp's own routes that its clients use, health, and figures for Prometheus.
+#include <cmath>
+
 #include "api/impl.hpp"
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
@@ -53,10 +55,14 @@ const std::vector<RequestField>& fields() {
        }},
       text_field<Request>("grammar", take_grammar),
       text_field<Request>("json_schema", take_schema),
-      // Whatever is said of them, the same request gets the same text.
+      {"id_slot", [](const JsonValue& v, std::string_view name,
+                     Request& r) { return take_int(v, name, -1, INT32_MAX, r.text.sequence); }},
+      {"post_sampling_probs",
+       [](const JsonValue& v, std::string_view name, Request& r) {
+         return take_bool(v, name, r.text.options.logprobs_of_draw);
+       }},
+      // Whatever is said of it, the same request gets the same text.
       ignored_field<Request>("cache_prompt"),
-      ignored_field<Request>("id_slot"),
-      ignored_field<Request>("n_keep"),
   });
   return table;
 }
@@ -143,13 +149,16 @@ class Native final : public Dialect {
         many_(request.text.prompts.size() > 1),
         prompts_(request.text.prompts),
         response_fields_(request.response_fields),
+        slots_(request.text.prompts.size()),
         chances_(request.text.prompts.size(), JsonValue::array()) {}
+
+  void began(size_t i, int64_t sequence) override { slots_[i] = sequence; }
 
   std::string piece(size_t i, std::string_view text, const Token* token) override {
     JsonValue out =
         object("index", i, "content", text, "tokens",
                token == nullptr ? JsonValue::array() : json_ids(std::span(&token->id, 1)), "stop",
-               false, "id_slot", 0);
+               false, "id_slot", slots_[i]);
     if (options_.logprobs && token != nullptr)
       out.add("completion_probabilities", list(chance(*token)));
     add_timings(out);
@@ -157,7 +166,7 @@ class Native final : public Dialect {
   }
   std::string progress(size_t i, const JsonValue& prompt_progress) override {
     JsonValue out = object("index", i, "content", "", "tokens", JsonValue::array(), "stop", false,
-                           "id_slot", 0, "prompt_progress", prompt_progress);
+                           "id_slot", slots_[i], "prompt_progress", prompt_progress);
     add_timings(out);
     return sse(out);
   }
@@ -187,14 +196,19 @@ class Native final : public Dialect {
     const std::string shown = text.ok() ? *text : std::string();
     JsonValue bytes = JsonValue::array();
     for (const char c : shown) bytes.push(JsonValue::integer(static_cast<unsigned char>(c)));
-    return object("id", id, "token", std::string_view(shown), "bytes", std::move(bytes), "logprob",
-                  static_cast<double>(logprob));
+    JsonValue out = object("id", id, "token", std::string_view(shown), "bytes", std::move(bytes));
+    const double value = static_cast<double>(logprob);
+    if (options_.logprobs_of_draw)
+      out.add("prob", json(std::exp(value)));
+    else
+      out.add("logprob", json(value));
+    return out;
   }
   JsonValue chance(const Token& token) const {
     JsonValue out = one(token.id, token.logprob);
     JsonValue top = JsonValue::array();
     for (const TokenChoice& choice : token.top) top.push(one(choice.id, choice.logprob));
-    out.add("top_logprobs", std::move(top));
+    out.add(options_.logprobs_of_draw ? "top_probs" : "top_logprobs", std::move(top));
     return out;
   }
   JsonValue whole_of(size_t i, std::string_view text, const TextEnd& end) {
@@ -204,11 +218,11 @@ class Native final : public Dialect {
     const bool word = g.stop == StopReason::stop_string;
     JsonValue out = object(
         "index", i, "content", text, "tokens",
-        return_tokens_ ? json_ids(g.token_ids) : JsonValue::array(), "id_slot", 0, "stop", true,
-        "model", std::string_view(service_.name()), "tokens_predicted", written, "tokens_evaluated",
-        prompt, "tokens_cached", prompt + g.decode_steps, "has_new_line",
-        g.text.find('\n') != std::string::npos, "truncated", g.stop == StopReason::context,
-        "stop_type",
+        return_tokens_ ? json_ids(g.token_ids) : JsonValue::array(), "id_slot", slots_[i], "stop",
+        true, "model", std::string_view(service_.name()), "tokens_predicted", written,
+        "tokens_evaluated", prompt, "tokens_cached", prompt + g.decode_steps, "has_new_line",
+        g.text.find('\n') != std::string::npos, "truncated",
+        g.stop == StopReason::context || g.forgotten_tokens > 0, "stop_type",
         g.stop == StopReason::eos ? "eos"
         : word                    ? "word"
                                   : "limit",
@@ -228,6 +242,7 @@ class Native final : public Dialect {
   const bool stream_, return_tokens_, many_;
   const std::vector<std::vector<TokenId>> prompts_;
   const std::vector<std::string> response_fields_;
+  std::vector<int64_t> slots_;  // sequences that write the texts
   std::vector<JsonValue> chances_;
 };
 
@@ -328,14 +343,13 @@ void props(Service& service, const std::shared_ptr<HttpReply>& reply) {
              std::string_view(service.fingerprint())));
 }
 
-// Sessions are as good as each other, so those that write are told first.
 void slots(Service& service, const std::shared_ptr<HttpReply>& reply) {
   const Scheduler& scheduler = service.scheduler();
-  const int64_t running = scheduler.counts().running;
+  const std::vector<bool> busy = scheduler.busy_sequences();
   JsonValue out = JsonValue::array();
   for (int64_t i = 0; i < service.sessions(); ++i) {
-    out.push(object("id", i, "n_ctx", scheduler.context(), "is_processing", i < running,
-                    "speculative", false));
+    out.push(object("id", i, "n_ctx", scheduler.context(), "is_processing",
+                    static_cast<bool>(busy[static_cast<size_t>(i)]), "speculative", false));
   }
   send_json(*reply, 200, std::move(out));
 }

@@ -179,6 +179,7 @@ class OpenAiDialect : public Dialect {
     return openai_error(status, type, error);
   }
   bool tells_tokens() const override { return tells_; }
+  std::string_view id() const override { return id_; }
   std::string progress(size_t i, const JsonValue& prompt_progress) override {
     JsonValue out = head(true);
     JsonValue choice = object("index", i, "finish_reason", JsonValue());

@@ -39,10 +39,20 @@ JsonValue operation(const Route& route) {
     out.add("requestBody", object("required", true, "content",
                                   object("application/json", object("schema", std::move(schema)))));
   }
+  JsonValue parameters = JsonValue::array();
   if (route.path.ends_with('*')) {
-    out.add("parameters", list(object("name", "name", "in", "path", "required", true, "schema",
-                                      object("type", "string", "minLength", 1))));
+    parameters.push(object("name", "name", "in", "path", "required", true, "schema",
+                           object("type", "string", "minLength", 1)));
   }
+  for (const QueryField& field : route.query) {
+    JsonValue schema = object("type", "string");
+    JsonValue values = JsonValue::array();
+    for (const std::string_view value : field.values) values.push(json(value));
+    if (!field.values.empty()) schema.add("enum", std::move(values));
+    parameters.push(object("name", field.name, "in", "query", "required", field.required, "schema",
+                           std::move(schema)));
+  }
+  if (!parameters.elements().empty()) out.add("parameters", std::move(parameters));
   if (route.open) out.add("security", JsonValue::array());
   return out;
 }

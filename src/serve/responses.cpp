@@ -50,6 +50,7 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("top_p", take_top_p),
       text_field<Request>("seed", take_seed),
       text_field<Request>("stream", take_stream),
+      text_field<Request>("resumable", take_resumable),
       text_field<Request>("return_progress", take_progress),
       text_field<Request>("timings_per_token", take_timings),
       {"text", take_text_format},
@@ -136,6 +137,7 @@ class Responses final : public Dialect {
   JsonValue error(int status, std::string_view type, const Error& error) const override {
     return openai_error(status, type, error);
   }
+  std::string_view id() const override { return id_; }
 
  private:
   using Kind = ReplyPiece::Kind;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/result.hpp"
+
 namespace loom::core {
 Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
                                                      const SchedulerOptions& options) {
@@ -14,6 +16,7 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
   }
   std::unique_ptr<Scheduler> made(new Scheduler(options, std::move(batch)));
   made->slots_.resize(static_cast<size_t>(options.sessions));
+  made->busy_.resize(made->slots_.size());
   for (int64_t i = 0; i < options.sessions; ++i) made->slots_[static_cast<size_t>(i)].sequence = i;
   made->thread_ = std::thread([scheduler = made.get()] { scheduler->run(); });
   return made;
@@ -47,6 +50,17 @@ bool Scheduler::add(std::vector<std::unique_ptr<Job>> jobs) {
   return true;
 }
 
+bool Scheduler::when_idle(int64_t sequence, Idle what) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool room = static_cast<int64_t>(idle_.size()) <= options_.waiting;
+    if (stopping_ || !room || sequence < 0 || sequence >= options_.sessions) return false;
+    idle_.emplace_back(sequence, std::move(what));
+  }
+  changed_.notify_all();
+  return true;
+}
+
 bool Scheduler::drain(int64_t milliseconds) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
@@ -60,6 +74,11 @@ SchedulerCounts Scheduler::counts() const {
   return out;
 }
 
+std::vector<bool> Scheduler::busy_sequences() const {
+  const std::lock_guard lock(mutex_);
+  return busy_;
+}
+
 bool Scheduler::busy() const {
   return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.job != nullptr; });
 }
@@ -69,9 +88,11 @@ void Scheduler::run() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !waiting_.empty() || busy(); });
+      changed_.wait(lock,
+                    [&] { return stopping_ || !waiting_.empty() || !idle_.empty() || busy(); });
       if (stopping_) break;
     }
+    call_idle();
     while (std::unique_ptr<Job> job = take_waiting()) begin(std::move(job));
     step();
   }
@@ -84,6 +105,12 @@ void Scheduler::end_all() {
     batch_->cancel(slot.sequence);
     finish(slot, batch_->take(slot.sequence));
   }
+  std::deque<std::pair<int64_t, Idle>> idle;
+  {
+    const std::lock_guard lock(mutex_);
+    idle.swap(idle_);
+  }
+  for (const auto& [sequence, what] : idle) what(make_error(Code::cancelled, "the server stops"));
   for (;;) {
     std::unique_ptr<Job> job;
     {
@@ -98,18 +125,47 @@ void Scheduler::end_all() {
   }
 }
 
-// Who waits first, if a sequence is free; counted as running from here on.
+// Before texts begin, so that what waits for a sequence is not kept from it by one text after the
+// other.
+void Scheduler::call_idle() {
+  std::vector<Idle> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(idle_, [&](std::pair<int64_t, Idle>& one) {
+      if (slots_[static_cast<size_t>(one.first)].job != nullptr) return false;
+      ready.push_back(std::move(one.second));
+      return true;
+    });
+  }
+  for (const Idle& what : ready) what(&*batch_);
+}
+
+// The sequence that could write a text now, or null.
+Scheduler::Slot* Scheduler::free_slot(const Job& job) {
+  const auto fits = [&](const Slot& slot) {
+    return slot.job == nullptr && (job.sequence < 0 || job.sequence == slot.sequence);
+  };
+  const auto found = std::ranges::find_if(slots_, fits);
+  return found == slots_.end() ? nullptr : &*found;
+}
+
+// Who waits first, if a sequence is free that it may have; counted as running from here on.
 std::unique_ptr<Job> Scheduler::take_waiting() {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty() || counts_.running >= options_.sessions || stopping_) return nullptr;
-  std::unique_ptr<Job> job = std::move(waiting_.front());
-  waiting_.pop_front();
+  if (stopping_) return nullptr;
+  const auto found = std::ranges::find_if(
+      waiting_, [&](const std::unique_ptr<Job>& job) { return free_slot(*job) != nullptr; });
+  if (found == waiting_.end()) return nullptr;
+  std::unique_ptr<Job> job = std::move(*found);
+  waiting_.erase(found);
   ++counts_.running;
+  busy_[static_cast<size_t>(free_slot(*job)->sequence)] = true;
   return job;
 }
 
 void Scheduler::begin(std::unique_ptr<Job> job) {
-  Slot& slot = *std::ranges::find_if(slots_, [](const Slot& s) { return s.job == nullptr; });
+  Slot& slot = *free_slot(*job);
+  if (job->began) job->began(slot.sequence);
   slot.cached = slot.told = batch_->reuse(slot.sequence, job->prompt);
   slot.job = std::move(job);
   GenerateOptions options = slot.job->options;
@@ -156,6 +212,7 @@ void Scheduler::finish(Slot& slot, Result<Generation> result) {
   {
     const std::lock_guard lock(mutex_);
     --counts_.running;
+    busy_[static_cast<size_t>(slot.sequence)] = false;
   }
   report(*job, std::move(result), slot.cached);
 }

@@ -25,7 +25,10 @@ namespace loom::core {
 struct Job {
   std::vector<TokenId> prompt;
   GenerateOptions options;         // on_token may be set; prefill_progress is taken
+  int64_t sequence = -1;           // that writes it; -1: any
   std::function<bool()> unwanted;  // asked between tokens; true ends it with `cancelled`
+  // First, if it comes to that: the sequence that writes it.
+  std::function<void(int64_t sequence)> began;
   // While the prompt is read, the first time before any of it: tokens that are read, those among
   // them that a sequence had read already, and how many there are.
   std::function<void(int64_t read, int64_t cached, int64_t total)> progress;
@@ -63,9 +66,15 @@ class Scheduler {
   bool add(std::unique_ptr<Job> job);
   // All of them or none, for several texts of one request.
   bool add(std::vector<std::unique_ptr<Job>> jobs);
+  // Calls `what` from the thread that computes, as soon as the sequence writes no text; with an
+  // Error where the scheduler stops before. False: as many such calls wait as may.
+  using Idle = std::function<void(Result<Batch*> batch)>;
+  bool when_idle(int64_t sequence, Idle what);
   // Waits until nothing runs or waits; false after so many milliseconds.
   bool drain(int64_t milliseconds);
   SchedulerCounts counts() const;
+  // Of each sequence, whether it writes a text.
+  std::vector<bool> busy_sequences() const;
   // Positions of a sequence, and bytes of all; 0 where there are no sessions.
   int64_t context() const { return batch_ ? batch_->context() : 0; }
   int64_t bytes() const { return batch_ ? batch_->bytes() : 0; }
@@ -82,6 +91,8 @@ class Scheduler {
       : options_(options), batch_(std::move(batch)) {}
   void run();
   void end_all();
+  void call_idle();
+  Slot* free_slot(const Job& job);
   std::unique_ptr<Job> take_waiting();
   void begin(std::unique_ptr<Job> job);
   void step();
@@ -97,6 +108,8 @@ class Scheduler {
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Job>> waiting_;
+  std::deque<std::pair<int64_t, Idle>> idle_;
+  std::vector<bool> busy_;
   SchedulerCounts counts_;
   bool stopping_ = false;
   std::thread thread_;

@@ -108,6 +108,8 @@ void add_routes(std::vector<Route>& routes) {
   add_ollama(routes);
   add_embeddings(routes);
   add_native(routes);
+  add_slots(routes);
+  add_streams(routes);
   add_page(routes);
 }
 
@@ -123,8 +125,19 @@ std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
 
 Route text_route(std::string path, TextHandler handler, const Dialect& errors,
                  std::function<JsonValue()> schema) {
-  const auto handle = [handler, &errors](const Call& call) {
+  return model_route(
+      std::move(path),
+      [handler](Service& service, const HttpRequest&, const JsonValue& body,
+                const std::shared_ptr<HttpReply>& reply) { return handler(service, body, reply); },
+      errors, std::move(schema));
+}
+
+Route model_route(std::string path, RequestHandler handler, const Dialect& errors,
+                  std::function<JsonValue()> schema, bool empty) {
+  const auto handle = [handler = std::move(handler), &errors, empty](const Call& call) {
     const auto read = [&]() -> Result<std::shared_ptr<JsonValue>> {
+      if (empty && call.request.body.empty())
+        return std::make_shared<JsonValue>(JsonValue::object());
       LOOM_ASSIGN(JsonValue body, parse_json(call.request.body, "the body"));
       if (!body.is_object())
         return invalid(cat("the body must be a JSON object; got ", body.describe()));
@@ -134,11 +147,15 @@ Route text_route(std::string path, TextHandler handler, const Dialect& errors,
     if (!body.ok()) return send_error(*call.reply, errors, body.error());
     const JsonValue* model = (*body)->find("model");
     if (model == nullptr && call.request.path.starts_with("/api/")) model = (*body)->find("name");
-    const auto then = [handler, &errors, body = *body,
+    auto about = std::make_shared<HttpRequest>();
+    about->path = call.request.path;
+    about->query = call.request.query;
+    about->headers = call.request.headers;
+    const auto then = [handler, &errors, body = *body, about,
                        reply = call.reply](Result<Models::Use> use) {
       if (!use.ok()) return send_error(*reply, errors, use.error());
       const auto held = std::make_shared<HoldingReply>(reply, *use);
-      const Status done = handler(**use, *body, held);
+      const Status done = handler(**use, *about, *body, held);
       if (!done.ok()) send_error(*held, errors, done.error());
     };
     call.models.with(model != nullptr ? model->text() : std::string(), then,
@@ -341,12 +358,13 @@ bool LlmServer::good_key(const HttpRequest& request) const {
 bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
   if (request.method != "OPTIONS" || origin.empty() || !good_origin(request)) return false;
-  reply.send(204,
-             {{"Access-Control-Allow-Origin", std::string(origin)},
-              {"Access-Control-Allow-Methods", "GET, POST"},
-              {"Access-Control-Allow-Headers", "authorization, content-type, x-api-key"},
-              {"Access-Control-Max-Age", "600"}},
-             {});
+  reply.send(
+      204,
+      {{"Access-Control-Allow-Origin", std::string(origin)},
+       {"Access-Control-Allow-Methods", "GET, POST, DELETE"},
+       {"Access-Control-Allow-Headers", "authorization, content-type, last-event-id, x-api-key"},
+       {"Access-Control-Max-Age", "600"}},
+      {});
   return true;
 }
 

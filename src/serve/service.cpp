@@ -50,6 +50,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
         reply_(std::move(reply)) {}
 
   bool unwanted() const { return failed_ || reply_->gone(); }
+  void began(size_t i, int64_t sequence) { dialect_->began(i, sequence); }
 
   void progress(size_t i, int64_t read, int64_t cached, int64_t total) {
     if (!progress_ && !timings_) return;
@@ -206,6 +207,7 @@ Status Service::set_defaults(TextRequest& request) const {
     TextRequest text;
   };
   static const std::vector<BodyField<Defaults>> fields = text_defaults<Defaults>();
+  request.options.shift_context = options_.context_shift;
   if (!defaults_.is_object()) return {};
   Defaults taken{std::move(request)};
   const Status status = take_fields<Defaults>(defaults_, fields, true, taken);
@@ -233,14 +235,23 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     s.repetition_penalty = 1.0f;
     s.frequency_penalty = s.presence_penalty = 0.0f;
   }
+  if (request.sequence >= sessions())
+    return invalid(
+        cat("id_slot must be from 0 to ", sessions() - 1, ", or -1; got ", request.sequence));
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
-  const auto run = std::make_shared<TextRun>(request, texts, std::move(dialect), reply, figures_);
+  LOOM_ASSIGN(std::shared_ptr<HttpReply> to, kept_reply(request, *dialect, reply));
+  const auto run =
+      std::make_shared<TextRun>(request, texts, std::move(dialect), std::move(to), figures_);
   std::vector<std::unique_ptr<Job>> jobs;
   for (size_t i = 0; i < texts; ++i) {
     auto job = std::make_unique<Job>();
     job->prompt = request.prompts[i / choices];
+    job->sequence = request.sequence;
     job->options = request.options;
+    const auto length = static_cast<int64_t>(job->prompt.size());
+    job->options.keep_tokens =
+        request.keep < 0 ? length : std::clamp<int64_t>(request.keep, 1, length);
     job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
     job->options.sampler.seed =
         choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));
@@ -251,6 +262,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
       };
     }
     job->unwanted = [run] { return run->unwanted(); };
+    job->began = [run, i](int64_t sequence) { run->began(i, sequence); };
     job->done = [run, i](Result<Generation> result, int64_t cached) {
       run->done(i, std::move(result), cached);
     };
@@ -261,6 +273,21 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
                       "the server is busy: as many texts wait as may; try again in a moment");
   }
   return {};
+}
+
+Result<std::shared_ptr<HttpReply>> Service::kept_reply(
+    const TextRequest& request, const Dialect& dialect,
+    const std::shared_ptr<HttpReply>& reply) const {
+  if (!request.resumable || !request.stream || options_.streams == nullptr) return reply;
+  if (options_.streams->limits().seconds == 0)
+    return unsupported("resumable: this server keeps no streams (--resume)");
+  const std::string_view id = dialect.id();
+  std::shared_ptr<HttpReply> kept =
+      options_.streams->keep(id.empty() ? new_id("stream_") : std::string(id), reply);
+  if (kept != nullptr) return kept;
+  return make_error(Code::out_of_memory,
+                    "the server is busy: as many resumable streams are on their way as may; try "
+                    "again in a moment");
 }
 
 Status Service::take_bias_texts(TextRequest& request) const {

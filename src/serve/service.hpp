@@ -14,6 +14,7 @@
 #include "serve/figures.hpp"
 #include "serve/http.hpp"
 #include "serve/scheduler.hpp"
+#include "serve/streams.hpp"
 #include "serve/work_queue.hpp"
 
 namespace loom::core {
@@ -27,8 +28,11 @@ struct TextRequest {
   bool has_seed = false;               // without one it is drawn, and told
   bool no_repetition_penalty = false;  // whatever the options say
   bool stream = false;
+  bool resumable = false;  // the stream is kept (Streams)
   // What clients ask for in streams: how far the prompt is read, and timings with every piece.
   bool return_progress = false, timings_per_token = false;
+  int64_t keep = 0;       // tokens of the prompt that a context shift keeps, -1: all; one at least
+  int64_t sequence = -1;  // that writes the texts, one after the other; -1: any
   // Texts whose tokens have a bias; -100 and less: are banned.
   std::vector<std::pair<std::string, float>> bias_texts;
 };
@@ -47,6 +51,8 @@ class Dialect {
   // A stream, in the bytes that clients read: before anything else; a piece of text number i; its
   // end; the end of all; an error that ends it early. `token`: with tells_tokens(), what was drawn.
   virtual std::string first() { return {}; }
+  // Text number i is written by this sequence; before anything else of it.
+  virtual void began(size_t /*i*/, int64_t /*sequence*/) {}
   virtual std::string piece(size_t i, std::string_view text, const Token* token) = 0;
   virtual std::string last(size_t i, const TextEnd& end) = 0;
   virtual std::string finish(const std::vector<TextEnd>&) { return {}; }
@@ -61,6 +67,8 @@ class Dialect {
   virtual JsonValue error(int status, std::string_view type, const Error& error) const = 0;
 
   virtual bool tells_tokens() const { return false; }
+  // By which clients know the reply; "": it has none.
+  virtual std::string_view id() const { return {}; }
 
   // Timings of a text that is not whole yet, which the next message carries.
   void set_timings(JsonValue timings) { timings_ = std::move(timings); }
@@ -98,6 +106,12 @@ JsonValue timings_of(const TextEnd& end);
 // "data: {...}" and an empty line: an event of a stream; with a name "event: NAME" before it.
 std::string sse(const JsonValue& data, std::string_view name = {});
 
+// Where states of sequences may be saved by requests.
+struct SlotFiles {
+  std::string folder;  // "": nowhere
+  int64_t most = 64;   // files that may lie there
+};
+
 struct ServiceOptions {
   std::string name;     // of the model, for clients
   std::string version;  // of the engine
@@ -106,7 +120,11 @@ struct ServiceOptions {
   // A conversation whose last turn is an assistant's is gone on with there, unless a request says
   // otherwise.
   bool prefill = true;
-  bool verbose = false;  // as if every chat of OpenAI's dialect said "verbose": true
+  bool context_shift = false;  // of texts whose requests do not say (GenerateOptions)
+  SlotFiles slots{};
+  StreamLimits resume{};
+  std::shared_ptr<Streams> streams{};  // of all models of a server, which makes it
+  bool verbose = false;                // as if every chat of OpenAI's dialect said "verbose": true
   // A JSON object of fields of /completion: what a request has that does not say otherwise, in
   // the place of its dialect's own defaults. Empty: those.
   std::string defaults;
@@ -128,6 +146,7 @@ class Service {
   bool strict() const { return options_.strict; }
   bool prefill() const { return options_.prefill; }
   bool verbose() const { return options_.verbose; }
+  const SlotFiles& slot_files() const { return options_.slots; }
   const std::string& variables() const { return options_.variables; }
   // Names what decides about the bits of a text besides the request: the weights, their dtype and
   // the numerics contract.
@@ -183,6 +202,10 @@ class Service {
         options_(std::move(options)),
         figures_(figures),
         vectors_(static_cast<size_t>(std::max<int64_t>(options_.scheduler.waiting, 1))) {}
+
+  // Where the text goes: to `reply`, and where the request says so to those who resume it.
+  Result<std::shared_ptr<HttpReply>> kept_reply(const TextRequest& request, const Dialect& dialect,
+                                                const std::shared_ptr<HttpReply>& reply) const;
 
   Model model_;
   ServiceOptions options_;

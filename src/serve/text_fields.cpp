@@ -62,6 +62,22 @@ Status take_progress(const JsonValue& value, std::string_view name, TextRequest&
   return take_bool(value, name, to.return_progress);
 }
 
+Status take_context_shift(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_bool(value, name, to.options.shift_context);
+}
+
+Status take_keep(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_int(value, name, -1, INT32_MAX, to.keep);
+}
+
+Status take_discard(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_int(value, name, 0, INT32_MAX, to.options.shift_tokens);
+}
+
+Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_bool(value, name, to.resumable);
+}
+
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to) {
   return take_bool(value, name, to.timings_per_token);
 }

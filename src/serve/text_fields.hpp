@@ -37,6 +37,11 @@ Status take_dry_length(const JsonValue& value, std::string_view name, TextReques
 Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: all
 Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_progress(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_context_shift(const JsonValue& value, std::string_view name, TextRequest& to);
+// Tokens that a context shift keeps (-1: the prompt) and forgets (0: half).
+Status take_keep(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_discard(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to);
 // {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token; a
 // text in the place of an ID stands for its tokens.
@@ -70,6 +75,10 @@ inline constexpr NamedField kLlamaFields[] = {
     {"dry_allowed_length", take_dry_length},
     {"dry_penalty_last_n", take_dry_window},
     {"dry_sequence_breakers", take_dry_breakers},
+    {"context_shift", take_context_shift},
+    {"n_keep", take_keep},
+    {"n_discard", take_discard},
+    {"resumable", take_resumable},
 };
 
 // Of a request R, which has its TextRequest as `text`.

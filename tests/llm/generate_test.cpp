@@ -121,6 +121,53 @@ TEST(Generate, EndsWhenTheContextIsFull) {
   EXPECT_EQ(told.result.token_ids, tell(tokens(17)).result.token_ids);
 }
 
+// What is left is read by a session that has seen nothing else, for every token anew.
+std::vector<TokenId> with_forgetting(const std::vector<TokenId>& prompt, size_t context,
+                                     size_t keep, size_t shift, size_t count) {
+  const LanguageModel& model = test::stories();
+  std::vector<TokenId> seen = prompt, out;
+  while (out.size() < count) {
+    if (seen.size() > context) {
+      const size_t kept = std::min(keep, context - 4);
+      const size_t free = context - kept;
+      const size_t gone = std::min(shift > 0 ? shift : free / 2, free);
+      const auto from = seen.begin() + static_cast<std::ptrdiff_t>(kept);
+      seen.erase(from, from + static_cast<std::ptrdiff_t>(gone));
+    }
+    LlmSession session = test::session(model, {});
+    EXPECT_TRUE(session.feed(seen).ok());
+    const std::span<const float> logits = session.logits();
+    out.push_back(
+        static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+    seen.push_back(out.back());
+  }
+  return out;
+}
+
+TEST(Generate, ForgetsAPartOfAFullContextWhereItMay) {
+  const std::vector<TokenId> prompt = test::encode(test::stories(), "Once upon a time");
+  const struct {
+    int64_t context, keep, shift;
+  } cases[] = {{20, 0, 0},  {20, 4, 0},  {20, 4, 1}, {20, 4, 16},
+               {20, 4, 99}, {20, 99, 0}, {6, 0, 0}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE("keep " + std::to_string(c.keep) + ", forget " + std::to_string(c.shift));
+    GenerateOptions options = tokens(45);
+    options.ignore_eos = true;
+    options.shift_context = true;
+    options.keep_tokens = c.keep;
+    options.shift_tokens = c.shift;
+    LlmSessionOptions small;
+    small.context = c.context;
+    const Told told = tell(options, small);
+    EXPECT_EQ(told.result.stop, StopReason::length);
+    EXPECT_GT(told.result.forgotten_tokens, 0);
+    EXPECT_EQ(told.result.token_ids,
+              with_forgetting(prompt, static_cast<size_t>(c.context), static_cast<size_t>(c.keep),
+                              static_cast<size_t>(c.shift), 45));
+  }
+}
+
 TEST(Generate, EndsWhenACallbackSaysSo) {
   const LanguageModel& model = test::stories();
   const std::vector<TokenId> prompt = test::encode(model, "Once upon a time");
@@ -156,6 +203,21 @@ TEST(Generate, OfAPromptReadInPiecesIsTheSame) {
   const Told pieces = tell(options, {}, prompt);
   EXPECT_EQ(pieces.result.token_ids, plain.result.token_ids);
   EXPECT_EQ(last, plain.result.prompt_tokens);
+}
+
+TEST(Generate, ForgetsNothingBesideGuesses) {
+  const LanguageModel& model = test::stories();
+  LlmSession session = test::session(model);
+  GenerateOptions options = tokens(8);
+  options.shift_context = true;
+  options.lookup = true;
+  const std::vector<TokenId> prompt = test::encode(model, "Once");
+  EXPECT_THAT(generate(session, model, prompt, options).error().str(),
+              HasSubstr("shift_context and guesses"));
+  options.lookup = false;
+  options.keep_tokens = -1;
+  EXPECT_THAT(generate(session, model, prompt, options).error().str(),
+              HasSubstr("must be 0 or more"));
 }
 
 TEST(Generate, GoesOnFromWhatTheSessionHolds) {

@@ -103,12 +103,17 @@ class RandomPool {
     const auto sequence = static_cast<int64_t>(s);
     Tokens& text = rig.texts[s];
     const auto length = static_cast<int64_t>(text.size());
-    switch (any(6)) {
+    switch (any(7)) {
       case 0:
         text.resize(static_cast<size_t>(any(length)));
         rig.pool.rewind(sequence, static_cast<int64_t>(text.size()));
         return;
       case 1: rig.pool.publish(sequence, text); return;
+      case 7:
+        if (any(2) > 0) return;
+        rig.pool.erase(sequence);
+        text.clear();
+        return;
       case 2: {
         rig.pool.release(sequence, text);
         const Tokens wanted = some(any(capacity));
@@ -159,6 +164,20 @@ TEST(PagePools, KeepCommonBeginningsOnce) {
   EXPECT_EQ(rig.tables[1][1], rig.tables[0][1]);
   EXPECT_NE(rig.tables[1][2], rig.tables[0][2]);
   rig.expect_own_texts(0);
+}
+
+TEST(PagePools, NeverFindWhatWasErasedButForWhatAnotherHas) {
+  Rig rig(8, 3, 64);
+  const Tokens text(40, 1);
+  ASSERT_TRUE(rig.feed(0, text));
+  rig.pool.publish(0, rig.texts[0]);
+  ASSERT_EQ(rig.pool.adopt(1, Tokens(20, 1)), 20);  // the first page, and a part of the second
+  rig.pool.erase(0);
+  rig.texts[0].clear();
+  EXPECT_EQ(rig.pool.adopt(2, text), 32);
+  rig.pool.erase(2);
+  rig.pool.erase(1);
+  EXPECT_EQ(rig.pool.adopt(2, text), 0);
 }
 
 TEST(PagePools, HaveOnePageOfWhatTwoSequencesReadAtOnce) {

@@ -33,6 +33,7 @@ class SamplerOracle {
 
   int next(const std::vector<float>& logits, const std::vector<TokenId>& history) {
     const uint64_t index = draws_++;
+    drawn_by_.clear();
     std::vector<double> v(logits.begin(), logits.end());
     for (const TokenBias& b : o_.logit_bias) v[static_cast<size_t>(b.id)] += b.bias;
     penalties(v, history);
@@ -58,8 +59,11 @@ class SamplerOracle {
     top_p(left);
     xtc(left, philox_uniform(o_.seed, 1, index));
     // Without cuts the sampler walks in its final order as well.
+    drawn_by_ = left;
     return draw(left, u);
   }
+  // What next() drew by, the likeliest first; empty: it took the best without a draw.
+  const std::vector<Chance>& drawn_by() const { return drawn_by_; }
 
  private:
   void penalties(std::vector<double>& v, const std::vector<TokenId>& history) const {
@@ -208,6 +212,7 @@ class SamplerOracle {
     }
     c.resize(keep);
     normalize(c);
+    drawn_by_ = c;
     const int id = draw(c, u);
     for (const Chance& x : c) {
       if (x.id == id)
@@ -220,8 +225,38 @@ class SamplerOracle {
   SamplerOptions o_;
   std::vector<int> breakers_;
   double mu_;
+  std::vector<Chance> drawn_by_;
   uint64_t draws_ = 0;
 };
+
+// What the sampler says that it drew by, beside the oracle.
+void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle, int64_t most) {
+  constexpr double kClose = 1e-4;  // the sampler's logits and exponentials are floats
+  std::vector<TokenChoice> top;
+  const float own = sampler.chances(drawn, most, top);
+  const std::vector<Chance>& wanted = oracle.drawn_by();
+  if (wanted.empty()) {
+    EXPECT_EQ(own, 0.0f);
+    ASSERT_EQ(top.size(), static_cast<size_t>(most > 0));
+    if (most > 0) {
+      EXPECT_EQ(top[0].id, drawn);
+    }
+    return;
+  }
+  const auto same = [&](const Chance& c) { return c.id == drawn; };
+  const auto found = std::find_if(wanted.begin(), wanted.end(), same);
+  ASSERT_NE(found, wanted.end());
+  EXPECT_NEAR(std::exp(own), found->p, kClose);
+  EXPECT_LE(top.size(), std::min(wanted.size(), static_cast<size_t>(most)));
+  for (size_t i = 0; i < std::min(wanted.size(), static_cast<size_t>(most)); ++i) {
+    if (i >= top.size()) {  // what has no probability is not told
+      EXPECT_LT(wanted[i].p, kClose);
+      continue;
+    }
+    EXPECT_EQ(top[i].id, wanted[i].id);
+    EXPECT_NEAR(std::exp(top[i].logprob), wanted[i].p, kClose);
+  }
+}
 
 class RandomSampling {
  public:
@@ -309,6 +344,7 @@ TEST(SamplerOracle, AgreesOnRandomOptionsLogitsAndHistories) {
       const std::vector<float> logits = random.logits(vocab);
       const TokenId id = sampler->next(logits, history);
       ASSERT_EQ(id, oracle.next(logits, history)) << "draw " << n;
+      if (id >= 0) expect_chances(*sampler, id, oracle, random.whole(0, 12));
       ++draws;
       none += id < 0 ? 1 : 0;
       if (id >= 0) history.push_back(id);

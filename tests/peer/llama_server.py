@@ -42,8 +42,10 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
             hidden.discard(flag[2:])
         elif flag == "--no-slots":
             hidden.add("slots")
-        elif flag == "--verbose":
-            out += ["--verbose"]
+        elif flag in ("--verbose", "--context-shift"):
+            out += [flag]
+        elif flag == "--slot-save-path":
+            out += [flag, next(rest)]
         elif flag == "--no-ui":
             hidden.add("page")
         elif flag in IGNORED_VALUES:

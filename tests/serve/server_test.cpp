@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "client.hpp"
+#include "serve/fields.hpp"
 #include "stories.hpp"
 
 namespace loom::core::test {
@@ -551,6 +552,9 @@ TEST_F(Served, ManyClientsGetTheSameBytesAsEachAlone) {
         body.add("max_tokens", JsonValue::integer(a.options.max_tokens));
         if (!a.options.stop.empty()) body.add("stop", JsonValue::string(a.options.stop[0]));
         body.add("stream", JsonValue::boolean(i % 2 == 0));
+        add_members(body, "ignore_eos", a.options.ignore_eos, "context_shift",
+                    a.options.shift_context, "n_keep", a.options.keep_tokens, "n_discard",
+                    a.options.shift_tokens);
         const Answer answer = post("/v1/completions", dump_json(body));
         texts[i] = i % 2 == 0 ? joined(answer.body, "", "text")
                               : answer.json().find("choices")->elements()[0].find("text")->text();

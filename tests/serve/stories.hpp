@@ -49,6 +49,12 @@ inline std::vector<Asked> random_requests(std::mt19937& random, const Model& mod
     if (random() % 3 == 0) s.repetition_penalty = 1.3f;
     if (random() % 3 == 0) one.options.stop = {"was"};
     one.options.max_tokens = static_cast<int64_t>(random() % 30);
+    if (random() % 6 == 0) {  // longer than the context, whose parts are forgotten
+      one.options.shift_context = one.options.ignore_eos = true;
+      one.options.keep_tokens = 1 + static_cast<int64_t>(random() % one.prompt.size());
+      one.options.shift_tokens = static_cast<int64_t>(random() % 50);
+      one.options.max_tokens += 130;
+    }
     out.push_back(std::move(one));
   }
   return out;
