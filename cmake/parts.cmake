@@ -23,6 +23,9 @@ endif()
 if(NOT LOOM_WEBGPU)
   list(APPEND LOOM_LEFT_OUT "^backend/webgpu/" "^api/gpu_cache")
 endif()
+if(NOT LOOM_SCALAR)
+  list(APPEND LOOM_LEFT_OUT "^backend/cpu/isa_scalar")
+endif()
 if(LOOM_MINIMAL)
   list(APPEND LOOM_WITHOUT LOOM_WITHOUT_EVALUATE)
 endif()
@@ -37,7 +40,13 @@ if(LOOM_MINIMAL)
   if(LOOM_ARRAYS)
     message(FATAL_ERROR "LOOM_ARRAYS reads what training left, which LOOM_MINIMAL has no code for; leave one out")
   endif()
-  list(APPEND LOOM_LEFT_OUT "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^capi/" "^lab/"
+  # The C interface is how a page reaches a module; other small builds are C++.
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+    set(LOOM_ONLY_capi arrays generation handles library model network session support tokenizer)
+  else()
+    list(APPEND LOOM_LEFT_OUT "^capi/")
+  endif()
+  list(APPEND LOOM_LEFT_OUT "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
     "^io/(append_file|array|csv|deflate|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory trained_model)
@@ -45,6 +54,9 @@ if(LOOM_MINIMAL)
     open_model packing write_model)
   set(LOOM_ONLY_api chat chat_json dtype engine files gpu_cache layers model model_session names network network_impl
     network_session templates tensor suggested_sampling text think_splitter tokenizer)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+    list(APPEND LOOM_ONLY_api reply)  # turns of a conversation come through the C interface
+  endif()
 endif()
 
 # loom_kept(ROOM SOURCES): takes from the list of that name what this build leaves out.

@@ -2,6 +2,9 @@
 # library stays as direct as in a program. WebAssembly here has no shared libraries.
 get_property(LOOM_POSITION_INDEPENDENT GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
 
+# Where the time goes; LOOM_SMALL leaves these rooms as they are.
+set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
+
 # loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
 # its link line; the layering check compares the #includes with the same list. A room shows its headers
 # and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
@@ -30,6 +33,9 @@ function(loom_room path)
   # program does not use can be left out of it.
   set_target_properties(loom_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(loom_${name} PRIVATE -ffunction-sections -fdata-sections)
+  if(LOOM_SMALL AND NOT path MATCHES "${LOOM_ARITHMETIC}")
+    target_compile_options(loom_${name} PRIVATE -Oz)
+  endif()
   target_include_directories(loom_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(loom_${name} PUBLIC loom_flags ${ARG_DEPENDS})
 endfunction()

@@ -156,11 +156,18 @@ no_wasm() {
   fi
 }
 
-# build_wasm TARGET...: silent unless it fails.
+# build_wasm TARGET..., and build_wasm_inference TARGET... of the preset for inference alone: silent unless it fails.
 build_wasm() {
-  local log status=0
+  build_quietly wasm "$@"
+}
+build_wasm_inference() {
+  build_quietly wasm-inference "$@"
+}
+build_quietly() {
+  local preset="$1" log status=0
+  shift
   log="$(mktemp)"
-  { configure wasm && build wasm --target "$@"; } >"$log" 2>&1 || status=$?
+  { configure "$preset" && build "$preset" --target "$@"; } >"$log" 2>&1 || status=$?
   if (( status != 0 )); then tail -n 60 "$log" >&2; fi
   rm -f "$log"
   return "$status"

@@ -14,7 +14,8 @@ usage() {
 only_help "$@"
 why="$(no_wasm)"
 [[ -z "$why" ]] || die "$why"
-build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads || die "the build for WebAssembly failed; see above"
+build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads loom_core loom_relaxed_core &&
+  build_wasm_inference loom_inference loom_relaxed_inference || die "the build for WebAssembly failed; see above"
 
 packages=build/web/packages
 if [[ ! -x "$packages/node_modules/.bin/tsc" ]]; then
@@ -31,6 +32,11 @@ cp "$built/loom_simd.wasm" "$to/dist/wasm/loom.wasm"
 cp "$built/loom_relaxed_simd.wasm" "$to/dist/wasm/loom-relaxed.wasm"
 cp "$built/loom_threads.wasm" "$to/dist/wasm/loom-threads.wasm"
 cp "$built/loom_relaxed_threads.wasm" "$to/dist/wasm/loom-relaxed-threads.wasm"
+cp "$built/loom_core.wasm" "$to/dist/wasm/loom-core.wasm"
+cp "$built/loom_relaxed_core.wasm" "$to/dist/wasm/loom-core-relaxed.wasm"
+built=build/wasm-inference/bindings/typescript/wasm
+cp "$built/loom_inference.wasm" "$to/dist/wasm/loom-inference.wasm"
+cp "$built/loom_relaxed_inference.wasm" "$to/dist/wasm/loom-inference-relaxed.wasm"
 cp bindings/typescript/package.json bindings/typescript/README.md LICENSE "$to/"
 (cd "$to" && npm pack --silent --pack-destination .. >/dev/null)
 ls build/web/*.tgz

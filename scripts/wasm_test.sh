@@ -64,6 +64,9 @@ if [[ "$hashes" == yes ]]; then finish; fi
 have npm || { say "skipped: npm is not installed"; skipped=$((skipped + 1)); finish; }
 tarball="$(scripts/wasm_package.sh)" || { failed=$((failed + 1)); finish; }
 tarball="$PWD/$tarball"
+modules=build/web/package/dist/wasm
+count "sizes" node tests/web/size_test.mjs whole="$modules/loom.wasm" core="$modules/loom-core.wasm" \
+  inference="$modules/loom-inference.wasm"
 empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||

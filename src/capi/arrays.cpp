@@ -49,6 +49,7 @@ void loom_array_free(loom_array* array) {
   free_handle(array);
 }
 
+#ifndef LOOM_MINIMAL
 loom_status loom_arrays_save(const char* path, const char* const* names, const loom_tensor* tensors,
                              int64_t count) {
   return guarded([&]() -> Status {
@@ -64,5 +65,6 @@ loom_status loom_arrays_save(const char* path, const char* const* names, const l
     return save_arrays(file, arrays);
   });
 }
+#endif
 
 }  // extern "C"

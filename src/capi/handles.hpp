@@ -46,19 +46,21 @@ LOOM_HANDLE(loom_array, array, Tensor)
 LOOM_HANDLE(loom_engine, engine, Engine)
 LOOM_HANDLE(loom_network, network, Network)
 LOOM_HANDLE(loom_session, session, Session)
-LOOM_HANDLE(loom_dataset, dataset, Dataset)
-LOOM_HANDLE(loom_trainer, trainer, Trainer)
-LOOM_HANDLE(loom_history, history, History)
 LOOM_HANDLE(loom_model, model, Model)
 LOOM_HANDLE(loom_model_session, model_session, ModelSession)
 LOOM_HANDLE(loom_generation, generation, Generation)
 LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
+#ifndef LOOM_MINIMAL  // whose headers declare no more
+LOOM_HANDLE(loom_dataset, dataset, Dataset)
+LOOM_HANDLE(loom_trainer, trainer, Trainer)
+LOOM_HANDLE(loom_history, history, History)
 LOOM_HANDLE(loom_reply_parser, reply_parser, ReplyParser)
 LOOM_HANDLE(loom_batch, batch, Batch)
 LOOM_HANDLE(loom_population, population, Population)
 LOOM_HANDLE(loom_genome, genome, Genome)
 LOOM_HANDLE(loom_mesh, mesh, Mesh)
 LOOM_HANDLE(loom_model_file, model_file, ModelFile)
+#endif
 #undef LOOM_HANDLE
 
 // The value of a new handle; 0 where there are too many. May throw std::bad_alloc.

@@ -44,3 +44,25 @@ test("compat", async (t) => {
     loom.close();
   }
 });
+
+// Modules without a part, in place of the whole one.
+for (const part of ["core", "inference"]) {
+  const name = `@loom-engine/loom/wasm/loom-${part}${relaxed ? "-relaxed" : ""}.wasm`;
+  test(`the module ${part}`, async (t) => {
+    const bytes = new Uint8Array(readFileSync(new URL(import.meta.resolve(name))));
+    const variant = relaxed ? "relaxed" : "simd";
+    const loom = await package_.init({ threads: 1, variant, modules: { [variant]: bytes } });
+    const story = "a story is the native one, token by token and as a whole";
+    const more = part === "core" ? ["digits are learned with the native bits", "a signal ends training"] : [];
+    try {
+      for (const one of [story, "text goes to tokens and back", "parameters are read, set and seen", ...more]) {
+        await t.test(one, () => cases[one](kit, loom));
+      }
+      await t.test("what it was made without is refused by name", async () => {
+        await assert.rejects(() => loom.population(), { code: "unsupported", message: /loom_population_create/ });
+      });
+    } finally {
+      loom.close();
+    }
+  });
+}

@@ -97,6 +97,19 @@ function wasi(memory: () => WebAssembly.Memory): Record<string, (...args: never[
   };
 }
 
+/** A module that was made without a part says so where one of its functions is called. */
+function saysWhatIsMissing(exports: Exports): Exports {
+  return new Proxy(exports, {
+    get(target, name): unknown {
+      const found: unknown = Reflect.get(target, name);
+      if (found !== undefined || !String(name).startsWith("loom_")) return found;
+      return () => {
+        throw new LoomError("unsupported", `this module was made without ${String(name)}(); take the whole one`);
+      };
+    },
+  });
+}
+
 /** An instance, and the callbacks that calls of it may come back through. */
 export class Loaded {
   readonly memory: Memory;
@@ -137,7 +150,7 @@ export class Loaded {
       else group[name] = (user: number, ...args: (number | bigint)[]) => box.loaded?.back(user, args) ?? 1;
     }
     const instance = await WebAssembly.instantiate(module, imports);
-    const exports = instance.exports as unknown as Exports;
+    const exports = saysWhatIsMissing(instance.exports as unknown as Exports);
     memory ??= exports.memory;
     if (memory === undefined) throw new LoomError("bad_file", "the module has no memory; it is not one of Loom");
     box.loaded = new Loaded(module, exports, memory, start !== undefined);

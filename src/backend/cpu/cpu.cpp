@@ -22,7 +22,11 @@ struct IsaRow {
   { #id, runs_##id, isa_##id::fill_ops, isa_##id::fill_probe }
 #define LOOM_ELSEWHERE(id) \
   { #id, nullptr, nullptr, nullptr }
+#ifdef LOOM_WITHOUT_SCALAR
+#define LOOM_ISA_ANY LOOM_ELSEWHERE
+#else
 #define LOOM_ISA_ANY LOOM_HERE
+#endif
 #define LOOM_ISA_X86 LOOM_ELSEWHERE
 #define LOOM_ISA_ARM64 LOOM_ELSEWHERE
 #define LOOM_ISA_WASM LOOM_ELSEWHERE

@@ -1,0 +1,31 @@
+// What the modules take on the wire, held to budgets: bytes after brotli, as a server sends them.
+//   node tests/web/size_test.mjs NAME=FILE...       a file that is not there is skipped
+// Before a budget is raised docs/decisions says why.
+import { existsSync, readFileSync } from "node:fs";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+// Bytes. Wanted in the end: core 1.2 MB, inference 0.6 MB (docs/decisions/0054-small-modules.md).
+const kBudgets = { whole: 1_400_000, core: 1_320_000, inference: 890_000 };
+
+let passed = 0, failed = 0, skipped = 0;
+for (const argument of process.argv.slice(2)) {
+  const [name, file] = argument.split("=");
+  if (!existsSync(file)) {
+    console.error(`skipped: ${name}: ${file} was not built`);
+    ++skipped;
+    continue;
+  }
+  const bytes = readFileSync(file), params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24,
+    [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+  const size = brotliCompressSync(bytes, { params }).length, budget = kBudgets[name];
+  const text = `${name}: ${bytes.length} bytes, gzip ${gzipSync(bytes, { level: 9 }).length}, brotli ${size}`;
+  if (size <= budget) {
+    ++passed;
+    console.error(text);
+  } else {
+    ++failed;
+    console.error(`${text}, budget ${budget}`);
+  }
+}
+console.log(`sizes: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+process.exitCode = failed === 0 ? 0 : 1;
