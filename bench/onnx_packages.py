@@ -11,8 +11,9 @@ part of the largest value of its output, the time of a run in both with two thre
 Loom is faster). Files with the same bytes count once. Of a file that differs by more than 1e-4 the
 row also says how far the peer without its optimizations is from itself, and, where no operator is
 quantized, how far both are from what the same file gives in double precision (of the reference
-implementation of the standard; where that does not run it, of Loom). The last line counts, with the geometric mean
-of the ratios. Exit status 1 where a file differs by more than 1e-4; 77 without the peer.
+implementation of the standard; where that does not run it, of Loom). The last line counts, with the
+geometric mean of the ratios. Exit status 1 where a file differs by more than 1e-4; 77 without the
+peer.
 """
 import argparse
 import collections

@@ -45,12 +45,13 @@ struct Chain {
   std::vector<OnnxTensor> constants;
   OnnxType type = OnnxType::f32;
   std::vector<int64_t> sample = {4};
+  int64_t opset = 20;
 };
 
 OnnxModel model_of(const Chain& chain) {
   OnnxModel m;
   m.ir_version = 9;
-  m.opsets = {{"", 20}};
+  m.opsets = {{"", chain.opset}};
   std::vector<int64_t> dims = chain.sample;
   dims.insert(dims.begin(), -1);
   m.graph.inputs = {value("x", dims, OnnxType::f32)};
@@ -313,6 +314,32 @@ TEST(OnnxOperators, ExpandConstantsForEverySample) {
                   {"Concat", {"v3", "x"}, {number("axis", 1)}}},
                  constants},
                 {1, 2, 3, 4, 5, 6, 7, 8}, {7, 8, 1, 2, 3, 4, 7, 8, 5, 6, 7, 8});
+}
+
+// With a scale of 0 all keys that a query sees weigh the same.
+Chain attention(std::vector<OnnxAttribute> more, std::vector<std::string> masks,
+                std::vector<OnnxTensor> constants) {
+  more.insert(more.end(),
+              {number("q_num_heads", 2), number("kv_num_heads", 1), onnx_attribute("scale", 0.0f)});
+  std::vector<std::string> inputs = {"v0", "x", "x"};
+  inputs.insert(inputs.end(), masks.begin(), masks.end());
+  return {{{"Concat", {"x", "x"}, {number("axis", 2)}}, {"Attention", inputs, more}},
+          std::move(constants),
+          OnnxType::f32,
+          {2, 2},
+          23};
+}
+
+TEST(OnnxOperators, AttendByHeadsThatShareKeysUnderMasks) {
+  const std::vector<float> x = {1, 2, 3, 4};
+  expect_values(attention({}, {}, {}), x, {2, 3, 2, 3, 2, 3, 2, 3});
+  expect_values(attention({number("is_causal", 1)}, {}, {}), x, {1, 2, 1, 2, 2, 3, 2, 3});
+  expect_values(attention({}, {"mask"}, {floats("mask", {2, 2}, {-kInf, 0, 0, -kInf})}), x,
+                {3, 4, 3, 4, 1, 2, 1, 2});
+  const auto blind = import_onnx(
+      model_of(attention({}, {"mask"}, {floats("mask", {2, 2}, {0, 0, -kInf, -kInf})})), "f");
+  ASSERT_FALSE(blind.ok());
+  EXPECT_EQ(blind.error().str(), "f: node 'n1' (Attention): a mask with a query that sees no key");
 }
 
 // What this room does not fold is computed by whoever imports: here a cosine.

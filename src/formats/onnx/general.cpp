@@ -200,6 +200,7 @@ std::span<const GraphImport::Row> GraphImport::rows() {
   using G = GraphImport;
   // clang-format off
   static constexpr Row kRows[] = {
+      {"Attention", &G::attention_node},
       {"Identity", &G::same_node}, {"Dropout", &G::same_node}, {"Cast", &G::cast_node},
       {"SplitToSequence", &G::split_to_list_node}, {"SequenceConstruct", &G::make_list_node},
       {"SequenceAt", &G::list_item_node}, {"SequenceLength", &G::list_length_node},

@@ -182,6 +182,12 @@ class GraphImport {
   Status blocks_node(const OnnxNode& n);
   Status instance_norm_node(const OnnxNode& n);
 
+  // general_attention.cpp
+  Result<Value> by_heads(const OnnxNode& n, size_t i, std::string_view attribute_of_heads);
+  Result<Value> repeated_heads(const OnnxNode& n, const Value& x, int64_t heads);
+  Result<Value> score_mask(const OnnxNode& n, int64_t rows, int64_t cols);
+  Status attention_node(const OnnxNode& n);
+
   // general_lists.cpp
   Result<Value> list_of(const OnnxNode& n, size_t i) const;
   Result<int64_t> place_in(const OnnxNode& n, size_t i, size_t items, bool behind);

@@ -56,6 +56,12 @@ constexpr std::string_view kResize =
 constexpr std::string_view kResizeAxes =
     "antialias:g axes:I coordinate_transformation_mode:s cubic_coeff_a:f exclude_outside:g "
     "extrapolation_value:f keep_aspect_ratio_policy:s mode:s nearest_mode:s ";
+constexpr std::string_view kAttention =
+    "is_causal:g kv_num_heads:i q_num_heads:i qk_matmul_output_mode:i scale:f softcap:f "
+    "softmax_precision:i ";
+constexpr std::string_view kWindowed =
+    "is_causal:g kv_num_heads:i left_window_size:i q_num_heads:i qk_matmul_output_mode:i "
+    "right_window_size:i scale:f softcap:f softmax_precision:i ";
 constexpr size_t kMany = 4096;
 constexpr std::string_view kConstant =
     "value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s "
@@ -185,6 +191,9 @@ constexpr Signature kSignatures[] = {
     {"Relu", 1, kNewest, "S", 1, 1, 'S', ""},
     {"LeakyRelu", 1, kNewest, "F", 1, 1, 'F', "alpha:f "},
     {"Elu", 1, kNewest, "F", 1, 1, 'F', "alpha:f "},
+    {"Attention", 23, 23, "FFFaFF", 3, 4, 'F', kAttention},
+    {"Attention", 24, 24, "FFFaFFl", 3, 4, 'F', kAttention},
+    {"Attention", 25, kNewest, "FFFaFFl", 3, 4, 'F', kWindowed},
     {"Gelu", 20, kNewest, "F", 1, 1, 'F', "approximate:s "},
     {"Mish", 18, kNewest, "F", 1, 1, 'F', ""},
     {"HardSwish", 14, kNewest, "F", 1, 1, 'F', ""},
