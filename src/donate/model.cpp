@@ -62,6 +62,10 @@ Result<std::shared_ptr<DonateModel>> donate_model(std::vector<Model> models, int
   std::vector<DonatedLanguageModel::Worker> workers;
   for (Model& model : models) {
     LOOM_ASSIGN(ModelSession session, model.session({.context = context}));
+    // Weights are compared with their hashes when they are first used: now, so that a damaged model
+    // takes nobody's place.
+    constexpr TokenId kAny[] = {0};
+    LOOM_TRY(session.feed(kAny));
     workers.push_back({std::move(model), std::move(session)});
   }
   return std::shared_ptr<DonateModel>(

@@ -37,7 +37,8 @@ using DonateMount =
     std::function<Result<std::shared_ptr<DonateModel>>(std::shared_ptr<const DonatedModel> pushed)>;
 
 // One handle for each worker, each on an engine of its own; sessions of `context` positions are
-// made at once. `keep` lives as long as the model. Errors: those of Model::session().
+// made at once, and each reads a token, which compares weights with their hashes. `keep` lives as
+// long as the model. Errors: those of Model::session() and of feed().
 Result<std::shared_ptr<DonateModel>> donate_model(std::vector<Model> models, int64_t context,
                                                   std::shared_ptr<const DonatedModel> keep = {});
 // Pushed bytes are an .entity or GGUF file; their weights are used where they lie, by all engines.
