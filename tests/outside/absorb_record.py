@@ -17,7 +17,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "data" / "absorbed"
 WANTED = {
     "sklearn": ["RandomForestClassifier of 3 classes", "MLPClassifier of 3 classes", "Pipeline 0"],
     "torch": ["square dense, no bias", "LSTM tagger", "GRU tagger", "siamese"],
-    "keras": ["strides, same"],
+    "keras": ["strides, same", "LSTM, both ways", "GRU, reset before"],
     "jax": ["linen causal block"],
 }
 
