@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Models of scikit-learn and PyTorch, absorbed and proven (absorb_check.py). The last line counts. scikit-learn comes
-# from PyPI into build/; PyTorch is large, so it is used where LOOM_ABSORB_PYTHON names a Python that has both.
-#   tests/outside/absorb_check.sh [PRESET] [WORD ...]    with words: models whose names have one of them
+# Models of scikit-learn, PyTorch, Keras and JAX, absorbed and proven (absorb_check.py). The last line counts. scikit-learn
+# comes from PyPI into build/; the others are large, so they are used where LOOM_ABSORB_PYTHON names a Python that has them.
+#   tests/outside/absorb_check.sh [PRESET] [--quick] [PLANET ...] [WORD ...]    with words: models whose names have one of them
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"

@@ -9,7 +9,7 @@ import loom
 import numpy as np
 from loom.bridge import verify
 from loom.bridge.proof import digest, prove, verify_proof
-from support import PROGRAM, Scratch, needs_program
+from support import PROGRAM, ROOT, Scratch, needs_program
 
 X = np.random.default_rng(7).normal(size=(6, 4)).astype(np.float32)
 
@@ -124,6 +124,16 @@ class Proofs(Scratch):
             [sys.executable, "-m", "loom.bridge.verify", str(good)], capture_output=True, text=True
         )
         self.assertEqual((again.returncode, again.stdout.count("\n")), (0, 1))
+
+    def test_recorded_networks_of_every_planet_hold_without_their_frameworks(self):
+        files = sorted((ROOT / "tests" / "data" / "absorbed").glob("*.entity"))
+        planets = {f.name.split("_")[0] for f in files}
+        self.assertLessEqual({"sklearn", "torch", "jax", "keras"}, planets)
+        for path in files:
+            with self.subTest(path.name):
+                said = loom.verify_proof(path)
+                self.assertTrue(said.passed, str(said))
+                self.assertEqual(said.rungs, ("native", "engine", "file", "wheel"))
 
     @needs_program
     def test_the_program_repeats_it(self):

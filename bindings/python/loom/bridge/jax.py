@@ -107,7 +107,7 @@ def _run(graph: JaxGraph, jaxpr: Any, consts: List[Value], inputs: List[Value]) 
         if hasattr(atom, "val"):
             return _constant(np.asarray(atom.val))
         found = values.get(atom)
-        if found is None:
+        if not isinstance(found, Value):
             raise LookupError  # what it is computed of was refused
         return found
 

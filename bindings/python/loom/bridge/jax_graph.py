@@ -43,6 +43,12 @@ class Value(NamedTuple):
     name: str = ""
     note: Optional[Tuple[Any, ...]] = None
 
+    def noted(self) -> "Value":
+        """The value that the note speaks of."""
+        assert self.note is not None
+        found: Value = self.note[1]
+        return found
+
 
 def extents(shape: Sequence[Any]) -> List[Any]:
     return [int(d) if isinstance(d, (int, np.integer)) else str(d) for d in shape]

@@ -139,7 +139,7 @@ def _(g: JaxGraph, x: Value, new_dtype: Any = None, **params: Any) -> Value:
 @rule("select_n")
 def _(g: JaxGraph, which: Value, *cases: Value, **params: Any) -> Value:
     if which.note is not None and which.note[0] == "negative":
-        return which.note[1]  # ids of a table: those below zero are not taken
+        return which.noted()  # ids of a table: those below zero are not taken
     if len(cases) != 2:
         raise NotImplementedError("a choice among more than two")
     if which.array is not None and len({bool(w) for w in np.ravel(np.asarray(which.array))}) == 1:
@@ -215,7 +215,7 @@ def _(
         raise NotImplementedError("groups of the batch")
     x = g.transposed(x, dimension_numbers.lhs_spec)
     kernel = np.transpose(g.known(w, "a kernel"), dimension_numbers.rhs_spec)
-    back = np.argsort(dimension_numbers.out_spec)
+    back = np.argsort(dimension_numbers.out_spec).tolist()
     shape = [g.shape[i] for i in dimension_numbers.out_spec]
     low, high = [int(p[0]) for p in padding], [int(p[1]) for p in padding]
     if any(d != 1 for d in lhs_dilation):

@@ -158,7 +158,7 @@ def _pooled(kind: str) -> Any:
             name = g.op("AveragePool", x, pads=pads, count_include_pad=1, **options)
             name = g.op("Mul", name, g.number(float(np.prod(window))))
         shape = [g.shape[i] for i in order]
-        return g.transposed(Value(shape, name=name), np.argsort(order))
+        return g.transposed(Value(shape, name=name), np.argsort(order).tolist())
 
     return made
 
@@ -212,6 +212,5 @@ def _(
             raise NotImplementedError("places of several axes")
         index = g.plan.constant(array[..., 0].astype(np.int64))
     else:
-        assert places.note is not None
-        index = places.note[1].name
+        index = places.noted().name
     return g.made(g.op("Gather", table, index, axis=0))
