@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "client.hpp"
+#include "serve/fields.hpp"
 #include "serve/server.hpp"
 #include "stories.hpp"
 
