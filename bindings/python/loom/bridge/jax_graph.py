@@ -30,7 +30,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 # Others whose rules take operands that are repeated; all the rest are given them in full.
 LAZY = set(
-    "broadcast_in_dim transpose clamp stop_gradient copy copy_p reduce_precision tile "
+    "broadcast_in_dim dot_general split transpose clamp "
+    "stop_gradient copy copy_p reduce_precision tile "
     "optimization_barrier convert_element_type".split()
 )
 
@@ -127,9 +128,9 @@ class JaxGraph:
             return value
         if open_axes != [0] or self.first is None:
             raise NotImplementedError("a repetition over the open batch that is not the first axis")
-        rows = self.op("Flatten", self.first, axis=1)
         if self.first.note == ("ids",):
-            rows = self.op("Cast", rows, to=1)
+            raise NotImplementedError("a repetition over the open batch where the input is ids")
+        rows = self.op("Flatten", self.first, axis=1)
         zero = self.op("Mul", self.op("ReduceMin", rows, self.ints(1), keepdims=1), self.number(0))
         zero = self.op("Reshape", zero, self.ints(-1, *[1] * (len(target) - 1)))
         return Value(list(target), name=self.op("Add", zero, value))

@@ -162,6 +162,8 @@ def _finite(value: Value) -> Value:
 def _(g: JaxGraph, a: Value, b: Value, dimension_numbers: Any = None, **params: Any) -> Value:
     """As [batch, rows, sum] times [batch, sum, columns]; the result is in that order too."""
     (sum_a, sum_b), (batch_a, batch_b) = dimension_numbers
+    shared_a, shared_b = [*sum_a, *batch_a], [*sum_b, *batch_b]
+    a, b = _repeated(g, a, b, shared_a, shared_b), _repeated(g, b, a, shared_b, shared_a)
     rows = [i for i in range(len(a.shape)) if i not in (*sum_a, *batch_a)]
     columns = [i for i in range(len(b.shape)) if i not in (*sum_b, *batch_b)]
     left = g.transposed(a, [*batch_a, *rows, *sum_a])
@@ -173,6 +175,14 @@ def _(g: JaxGraph, a: Value, b: Value, dimension_numbers: Any = None, **params: 
     left = _merged(g, left, n, len(rows), k)
     right = _merged(g, right, n, k, len(columns))
     return Value(out, name=g.reshaped(g.op("MatMul", left, right), out))
+
+
+def _repeated(g: JaxGraph, mine: Value, theirs: Value, axes: List[int], others: List[int]) -> Value:
+    """With repetitions carried out along the axes that both have; rows may stay one."""
+    wanted = list(mine.shape)
+    for i, j in zip(axes, others):
+        wanted[i] = theirs.shape[j] if wanted[i] == 1 else wanted[i]
+    return g.full(mine, wanted)
 
 
 def _merged(g: JaxGraph, value: Value, batch: int, *groups: int) -> Value:

@@ -94,6 +94,8 @@ def _(
 
 @rule("split")
 def _(g: JaxGraph, x: Value, sizes: Sequence[int] = (), axis: int = 0, **params: Any) -> Any:
+    if x.shape[axis] == 1:
+        x = g.full(x, [*x.shape[:axis], int(sum(sizes)), *x.shape[axis + 1 :]])
     counts = g.ints(*sizes)
     names = g.plan.ops("Split", g.name(x), counts, outputs=len(sizes), axis=int(axis))
     shapes = [[*x.shape[:axis], int(s), *x.shape[axis + 1 :]] for s in sizes]
@@ -204,6 +206,11 @@ def _(
         and extents(slice_sizes)[1:] == table.shape[1:]
     )
     known = places.array is not None
+    axes = tuple(numbers.start_index_map)
+    along = axes == tuple(numbers.collapsed_slice_dims) and len(axes) == 1
+    if known and along and len(places.shape) == 2 and axes[0] not in numbers.offset_dims:
+        index = g.plan.constant(np.asarray(places.array)[:, 0].astype(np.int64))
+        return g.made(g.op("Gather", table, index, axis=int(axes[0])))
     if not rows or not (known or (places.note is not None and places.note[0] == "places")):
         raise NotImplementedError("a gather that is no look-up of rows by ids of the input")
     if known:
