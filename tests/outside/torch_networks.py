@@ -12,13 +12,12 @@ epoch of `loom train` with one of PyTorch on the same batches, from the same wei
 of max(1, loss). SGD with momentum, eight batches.
 
 The other ways change what is trained: the optimizer takes batch norms into the weights before them,
-and both keep parameters that begin with equal values once. There losses have to be numbers, and how
-far apart they are is shown. The last line counts.
+and both keep parameters that begin with equal values once. There the loss of the first batch has to
+agree where no batch norm is, and how far the others are apart is shown. The last line counts.
 """
 
 import json
 import logging
-import math
 import subprocess
 import sys
 import tempfile
@@ -118,8 +117,16 @@ def check(program, case, made_by):
     theirs = torch_losses(case)
     if len(ours) != len(theirs):
         raise Refused(f"{len(ours)} losses were told, {len(theirs)} batches trained")
-    curve = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(ours, theirs))
+    curve = [abs(a - b) / max(1.0, abs(b)) for a, b in zip(ours, theirs)]
     return apart, curve, theirs
+
+
+def agrees(case, way, curve):
+    """Whether the losses are near enough, for what this way of writing the file keeps."""
+    if way == "plain":
+        return max(curve) <= BOUND
+    norms = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in case.module.modules())
+    return norms or curve[0] <= BOUND
 
 
 def main(program, words):
@@ -128,7 +135,6 @@ def main(program, words):
     way = (asked or "").partition("=")[2] or "plain"
     if way not in ("plain", "optimized", "script"):
         sys.exit(f"no way '{way}': plain, optimized or script")
-    bound = BOUND if way == "plain" else math.inf
     made_by = absorb if asked is None else lambda case, folder: export(case, folder, way)
     torch.set_num_threads(1)
     passed = failed = 0
@@ -145,9 +151,9 @@ def main(program, words):
             failed += 1
             print(FORM.format(name, count, "", "", "", error), flush=True)
             continue
-        good = apart <= 1e-4 and curve <= bound
+        good = apart <= 1e-4 and agrees(case, way, curve)
         passed, failed = passed + good, failed + (not good)
-        print(FORM.format(name, count, f"{apart:.1e}", f"{curve:.1e}",
+        print(FORM.format(name, count, f"{apart:.1e}", f"{max(curve):.1e}",
                           f"{losses[0]:.3f} -> {losses[-1]:.3f}", "" if good else "FAILED"),
               flush=True)
     print(f"{passed} passed, {failed} failed, 0 skipped")
