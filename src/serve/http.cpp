@@ -1,5 +1,6 @@
 #include "serve/http.hpp"
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -184,6 +185,7 @@ class Server final : public HttpServer {
     for (Connection* c : std::vector<Connection*>(open_)) c->shut();
     io.restart();
     io.poll();
+    ended_ = true;
   }
 
   Status open(const std::string& address, uint16_t port) {
@@ -227,6 +229,7 @@ class Server final : public HttpServer {
     --count_;
   }
   bool accepting() const { return acceptor_.is_open(); }
+  void connect(Socket socket);
 
   uint64_t bodies = 0;  // bytes, of all connections
 
@@ -237,6 +240,7 @@ class Server final : public HttpServer {
   // Connections leave this list when the context ends with what waits in it, so it lives longer.
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
+  std::atomic<bool> ended_{false};  // nobody runs the context any more
   uint16_t port_ = 0;
 
  public:
@@ -250,7 +254,7 @@ class Server final : public HttpServer {
       if (!failed && count_.load() < limits.connections) {
         ErrorCode ignored;
         socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-        std::make_shared<Connection>(*this, std::move(socket))->start();
+        connect(std::move(socket));
       }
       if (failed == asio::error::no_descriptors) return accept_later();
       accept();
@@ -266,6 +270,16 @@ class Server final : public HttpServer {
 
   Acceptor acceptor_;
 };
+
+// The thread that answers may be the last to need a connection; lists, sockets and timers are of
+// the server's thread, which takes it down therefore.
+void Server::connect(Socket socket) {
+  const auto take_down = [this](Connection* connection) {
+    std::unique_ptr<Connection> last(connection);
+    if (!ended_) asio::dispatch(io, [last = std::move(last)] {});
+  };
+  std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)->start();
+}
 
 Connection::Connection(Server& server, Socket socket)
     : server_(server),
