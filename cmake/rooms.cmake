@@ -5,6 +5,10 @@ get_property(LOOM_POSITION_INDEPENDENT GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LI
 # Where the time goes; LOOM_SMALL leaves these rooms as they are.
 set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 
+# What runs once for a file, a conversation or a call. For speed it would take a third more room in every
+# program and wheel (docs/decisions/0055), for no time that anyone measures.
+set(LOOM_COLD "^(formats/.*|convert|bridge|capi|insight|chat|jinja|serve|donate|lab|puzzle)$")
+
 # loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
 # its link line; the layering check compares the #includes with the same list. A room shows its headers
 # and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
@@ -35,6 +39,8 @@ function(loom_room path)
   target_compile_options(loom_${name} PRIVATE -ffunction-sections -fdata-sections)
   if(LOOM_SMALL AND NOT path MATCHES "${LOOM_ARITHMETIC}")
     target_compile_options(loom_${name} PRIVATE -Oz)
+  elseif(path MATCHES "${LOOM_COLD}" AND NOT MSVC AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_options(loom_${name} PRIVATE -Os)
   endif()
   target_include_directories(loom_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(loom_${name} PUBLIC loom_flags ${ARG_DEPENDS})

@@ -10,6 +10,7 @@
 
 #include "bridge/entity_network.hpp"
 #include "bridge/proof.hpp"
+#include "e2e/temp_folder.hpp"
 #include "io/sha256.hpp"
 
 namespace loom {
@@ -31,11 +32,10 @@ Proof proof_of(const Network& network, float off = 0) {
 
 class ProofTest : public ::testing::Test {
  protected:
-  ProofTest() : path_(std::filesystem::temp_directory_path() / "loom_proof_test.entity") {
+  ProofTest() {
     EXPECT_TRUE(prove(net_, proof_of(net_)).or_exit().holds);
     EXPECT_TRUE(net_.save(path_.string()).ok());
   }
-  ~ProofTest() override { std::filesystem::remove(path_); }
 
   using Change = std::function<void(core::JsonValue&, std::vector<core::EntityOutput>&)>;
   // The file with other contents, and hashes of blobs and header that fit them.
@@ -62,8 +62,9 @@ class ProofTest : public ::testing::Test {
     return report.ok() ? report->problem : report.error().str();
   }
 
+  const core::test::TempFolder folder_;
   Network net_ = small_network(1);
-  std::filesystem::path path_;
+  const std::filesystem::path path_ = std::filesystem::path(folder_.path()) / "proof.entity";
 };
 
 // The section "proof" with one member replaced; null: taken away.

@@ -24,7 +24,7 @@ from counted import run_counted  # noqa: E402
 BUILD = ROOT / "build" / "minimal"
 STORY = ROOT / "models" / "stories.entity"
 # Megabytes of the stripped program. Before it is raised docs/decisions says why.
-BUDGET = 7.9
+BUDGET = 7.5
 
 # file, its first bytes, what the build says of it
 LEFT_OUT = [

@@ -77,7 +77,7 @@ TEST_F(Messages, OfALineThatIsWrong) {
       {"bench lm", kUsage,
        "there is no command 'loom bench lm'; did you mean 'llm'?; see loom bench --help"},
       {"verify", kUsage,
-       "loom verify: a command has to follow, one of hash, training, files; see loom verify "
+       "loom verify: a command has to follow, one of hash, training, files, proof; see loom verify "
        "--help"},
       {"run", kUsage, "MODEL is required; see loom run --help"},
       {"convert $E", kUsage, "OUT is required; see loom convert --help"},

@@ -387,12 +387,12 @@ Result<GraphImport::Value> GraphImport::picked(const OnnxNode& n, const Value& x
     }
     if (parts.size() >= kMostRuns)
       return refuse(n, cat("places of more than ", kMostRuns, " runs"));
-    using List = std::vector<int64_t>;
+    using Axes = std::vector<int64_t>;
     LOOM_ASSIGN(const Value part, emit(n, LayerKind::slice,
-                                       {{"starts", List{list[i]}},
-                                        {"ends", List{list[end - 1] + 1}},
-                                        {"axes", List{axis}},
-                                        {"steps", List{run ? step : 1}}},
+                                       {{"starts", Axes{list[i]}},
+                                        {"ends", Axes{list[end - 1] + 1}},
+                                        {"axes", Axes{axis}},
+                                        {"steps", Axes{run ? step : 1}}},
                                        {x}));
     parts.push_back(part);
   }
