@@ -32,7 +32,7 @@ option(LOOM_CORE_ONLY "Only the rooms up to grid: no files, no text, no program"
 option(LOOM_THREADS "Use threads; OFF builds a single-threaded library" ON)
 option(LOOM_WASM_RELAXED "WebAssembly: add the kernels with relaxed SIMD, which not every host takes" OFF)
 option(LOOM_SCALAR "Kernels without vectors, for processors that have none of the others; OFF: WebAssembly with SIMD" ON)
-option(LOOM_SMALL "Optimize for size what does no arithmetic" OFF)
+option(LOOM_SMALL "Optimize for size what does no arithmetic; constants of ONNX files are folded by the importer alone" OFF)
 option(LOOM_EMULATE_FMA "Build as for a processor without fused multiply-add: slow, same bits" OFF)
 set(LOOM_SANITIZE "" CACHE STRING "Sanitizers for every target: address, undefined, thread, or a comma list")
 set(LOOM_COVERAGE OFF CACHE BOOL "Instrument for gcovr")

@@ -26,7 +26,7 @@ endif()
 if(NOT LOOM_SCALAR)
   list(APPEND LOOM_LEFT_OUT "^backend/cpu/isa_scalar")
 endif()
-if(LOOM_MINIMAL)
+if(LOOM_MINIMAL OR LOOM_SMALL)  # constants of ONNX files are folded by the importer alone
   list(APPEND LOOM_WITHOUT LOOM_WITHOUT_EVALUATE)
 endif()
 foreach(part ONNX ORIGINAL GGUF HF ARRAYS WEBGPU)
