@@ -7,6 +7,7 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 
 # What runs once for a file, a conversation or a call. For speed it would take a third more room in every
 # program and wheel (docs/decisions/0055), for no time that anyone measures.
+# Whoever chooses the level (build types None and Debug) gets it everywhere.
 set(LOOM_COLD "^(formats/.*|convert|bridge|capi|insight|chat|jinja|serve|donate|lab|puzzle|train_io)$")
 
 # loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
@@ -39,7 +40,7 @@ function(loom_room path)
   target_compile_options(loom_${name} PRIVATE -ffunction-sections -fdata-sections)
   if(LOOM_SMALL AND NOT path MATCHES "${LOOM_ARITHMETIC}")
     target_compile_options(loom_${name} PRIVATE -Oz)
-  elseif(path MATCHES "${LOOM_COLD}" AND NOT MSVC AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  elseif(path MATCHES "${LOOM_COLD}" AND NOT MSVC AND CMAKE_BUILD_TYPE MATCHES "^Rel")
     target_compile_options(loom_${name} PRIVATE -Os)
   endif()
   target_include_directories(loom_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
