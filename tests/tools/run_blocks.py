@@ -17,9 +17,11 @@ Closes with "N passed, N failed, N skipped".
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,9 +34,13 @@ from markdown import Block, blocks  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "models" / "README.md",
         *sorted((ROOT / "docs").glob("*.md"))]  # fmt: skip
-# Stops at the first command that fails, and says which line of the block that is.
-STRICT = """set -Eeuo pipefail
-trap 'printf "line %s of the block: %s\\n" "$((LINENO - 2))" "$BASH_COMMAND" >&2' ERR
+# Stops at the first command that fails, and says which line of the block that is. Whose reader had
+# enough (`| head -3`) has not failed: 141 is the signal that says so.
+STRICT = """set -Euo pipefail
+failed() {
+  (( $1 == 141 )) || { printf 'line %s of the block: %s\\n' "$(($2 - 5))" "$3" >&2; exit "$1"; }
+}
+trap 'failed $? "$LINENO" "$BASH_COMMAND"' ERR
 """
 # Figures that differ from run to run: times, rates, and the memory a process took.
 _VARYING = re.compile(r"\d[\d,.]*(?= (?:s|ms|us|MB|kB|samples/s|tokens/s|tok/s)\b)")
@@ -51,12 +57,24 @@ class Workspace:
         self.bin.mkdir()
         (self.bin / "loom").symlink_to(loom)
 
-    def run(self, script: str) -> subprocess.CompletedProcess:
+    def run(self, script: str, limit: float = 900) -> subprocess.CompletedProcess:
+        """What the block left running (a server, where a command failed) is ended too."""
         path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
-        return subprocess.run(
-            ["bash", "-c", STRICT + script], cwd=self.folder, env={**os.environ, "PATH": path},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900,
-        )  # fmt: skip
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            ran = subprocess.Popen(
+                ["bash", "-c", f"{STRICT}{script}\n:"],
+                cwd=self.folder, env={**os.environ, "PATH": path},
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+            )  # fmt: skip
+            try:
+                ran.wait(limit)
+            except subprocess.TimeoutExpired:
+                err.write(f"stopped after {limit} s\n")
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(ran.pid, signal.SIGKILL)
+            status = ran.wait()
+            out.seek(0), err.seek(0)
+            return subprocess.CompletedProcess(ran.args, status, out.read(), err.read())
 
 
 def steady(text: str) -> list[str]:

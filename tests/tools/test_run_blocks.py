@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+import time
 import unittest
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -31,6 +32,7 @@ CASES = {
     "commands that succeed": (sh("loom a\nloom b"), (1, 0, 0)),
     "a command that fails in the middle": (sh("loom fail\nloom b"), (0, 1, 0)),
     "a command that fails in a pipe": (sh("loom fail | cat"), (0, 1, 0)),
+    "a pipe whose reader had enough": (sh("yes | head -n 1"), (1, 0, 0)),
     "a variable that no one sets": (sh("loom $NOWHERE"), (0, 1, 0)),
     "a program that is not there": (sh("lom a"), (0, 1, 0)),
     "files of a block are there for the next one": (
@@ -84,6 +86,11 @@ class RunBlocks(unittest.TestCase):
         for name, (text, wanted) in CASES.items():
             with self.subTest(name):
                 self.assertEqual(self.check("# Page\n\n" + text), wanted)
+
+    def test_what_a_failing_block_left_running_is_ended(self):
+        start = time.monotonic()
+        self.assertEqual(self.check("# Page\n\n" + sh("sleep 100 &\nloom fail")), (0, 1, 0))
+        self.assertLess(time.monotonic() - start, 50)
 
     def test_stale_output_is_rewritten_when_asked_to(self):
         text = "# A\n\n" + sh("loom write x.txt\ncat x.txt") + shown("unmade") + "The end.\n"
