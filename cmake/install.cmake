@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 # The rooms of the library, without those that measure and prove it, serve it or lend it.
 get_property(rooms GLOBAL PROPERTY LOOM_ROOMS)
-list(REMOVE_ITEM rooms lab serve donate)
+list(REMOVE_ITEM rooms lab net serve donate)
 set(objects)
 foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:loom_${room}>)

@@ -1,11 +1,8 @@
 #include "donate/listener.hpp"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
@@ -16,23 +13,16 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "net/tcp.hpp"
 
 namespace loom::core {
 namespace {
 
-namespace asio = boost::asio;
-using Executor = asio::io_context::executor_type;
-using TcpSocket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
-using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
-using ErrorCode = boost::system::error_code;
-
 class Listener;
 
-class Line final : public DonateLine, public std::enable_shared_from_this<Line> {
+class Connection final : public DonateConnection, public std::enable_shared_from_this<Connection> {
  public:
-  Line(Listener& listener, TcpSocket socket);
+  Connection(Listener& listener, TcpSocket socket);
   void start();
   void shut();
 
@@ -59,8 +49,8 @@ class Line final : public DonateLine, public std::enable_shared_from_this<Line> 
 
   Listener& listener_;
   TcpSocket socket_;
-  Timer reading_timer_, writing_timer_;
-  std::shared_ptr<DonateEars> ears_;
+  TcpTimer reading_timer_, writing_timer_;
+  std::shared_ptr<DonateHandler> handler_;
   DonateHead head_{};
   std::string body_;
   size_t have_ = 0, length_ = 0;
@@ -71,8 +61,8 @@ class Line final : public DonateLine, public std::enable_shared_from_this<Line> 
   std::atomic<uint32_t> most_;
   std::atomic<bool> lost_{false};
   bool wants_next_ = false, silent_ = false, writing_ = false;
-  bool deaf_ = false;       // nothing more is read
-  bool finishing_ = false;  // what is in queue_ is the last
+  bool reading_ended_ = false;  // nothing more is read
+  bool finishing_ = false;      // what is in queue_ is the last
   bool ended_ = false;
   std::array<char, 4096> discarded_{};
 };
@@ -82,26 +72,26 @@ class Listener final : public DonateListener {
   Listener(const DonateLimits& most, Make what)
       : limits(most), make(std::move(what)), acceptor_(io), stop_timer_(io) {}
   ~Listener() override {
-    for (const auto& line : std::vector<std::shared_ptr<Line>>(open_)) line->shut();
+    for (const auto& connection : std::vector<std::shared_ptr<Connection>>(open_))
+      connection->shut();
     io.restart();
     io.poll();
   }
 
   Status open(const std::string& address, uint16_t port);
-  uint16_t port() const override { return port_; }
+  uint16_t port() const override { return acceptor_.port(); }
   int64_t connections() const override { return count_.load(); }
   void run() override { io.run(); }
   void refuse_more() override {
-    asio::post(io, [this] {
-      ErrorCode ignored;
-      acceptor_.close(ignored);
-    });
+    asio::post(io, [this] { acceptor_.close(); });
   }
   void stop(std::chrono::milliseconds grace) override {
     asio::post(io, [this, end = std::chrono::steady_clock::now() + grace] { try_stop(end); });
   }
 
-  void remove(const std::shared_ptr<Line>& line) { count_ -= std::erase(open_, line); }
+  void remove(const std::shared_ptr<Connection>& connection) {
+    count_ -= std::erase(open_, connection);
+  }
 
   const DonateLimits limits;
   const Make make;
@@ -109,101 +99,67 @@ class Listener final : public DonateListener {
   asio::io_context io;
 
  private:
-  void accept();
-  void accept_later();
   void try_stop(std::chrono::steady_clock::time_point end);
 
-  // Those that are not shut. Others may hold a line for longer, but what it shares with the
+  // Those that are not shut. Others may hold a connection for longer, but what it shares with the
   // listener is touched on one thread alone.
-  std::vector<std::shared_ptr<Line>> open_;
+  std::vector<std::shared_ptr<Connection>> open_;
   std::atomic<int64_t> count_{0};
-  uint16_t port_ = 0;
-  Acceptor acceptor_;
-  Timer stop_timer_;
+  TcpAcceptor acceptor_;
+  TcpTimer stop_timer_;
 };
 
 Status Listener::open(const std::string& address, uint16_t port) {
-  ErrorCode failed;
-  const asio::ip::address number = asio::ip::make_address(address, failed);
-  if (failed) {
-    return invalid(cat("no IPv4 or IPv6 number: ", printable(address),
-                       "; take 127.0.0.1 for this machine alone, 0.0.0.0 for all"));
-  }
-  const asio::ip::tcp::endpoint at(number, port);
-  acceptor_.open(at.protocol(), failed);
-  if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
-  if (!failed) acceptor_.bind(at, failed);
-  if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
-  if (failed) {
-    return make_error(Code::io_error,
-                      cat("cannot listen at ", address, " port ", port, ": ", failed.message()));
-  }
-  port_ = acceptor_.local_endpoint(failed).port();
-  accept();
+  LOOM_TRY(acceptor_.open(address, port));
+  // Above the limit the newest is closed.
+  acceptor_.accept([this] { return count_.load() >= limits.connections; },
+                   [this](TcpSocket socket) {
+                     open_.push_back(std::make_shared<Connection>(*this, std::move(socket)));
+                     ++count_;
+                     open_.back()->start();
+                   });
   return {};
 }
 
-void Listener::accept() {
-  acceptor_.async_accept([this](const ErrorCode& failed, TcpSocket socket) {
-    if (!acceptor_.is_open()) return;
-    // Above the limit the newest is closed at the door.
-    if (!failed && count_.load() < limits.connections) {
-      ErrorCode ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      open_.push_back(std::make_shared<Line>(*this, std::move(socket)));
-      ++count_;
-      open_.back()->start();
-    }
-    if (failed == asio::error::no_descriptors) return accept_later();
-    accept();
-  });
-}
-
-// Without a free descriptor accepting again at once would turn in a circle.
-void Listener::accept_later() {
-  auto timer = std::make_shared<Timer>(io, std::chrono::milliseconds(100));
-  timer->async_wait([this, timer](const ErrorCode&) {
-    if (acceptor_.is_open()) accept();
-  });
-}
-
 void Listener::try_stop(std::chrono::steady_clock::time_point end) {
-  const bool written = std::ranges::all_of(open_, [](const auto& line) { return line->written(); });
+  const bool written =
+      std::ranges::all_of(open_, [](const auto& connection) { return connection->written(); });
   if (written || std::chrono::steady_clock::now() >= end) {
-    for (const auto& line : std::vector<std::shared_ptr<Line>>(open_)) line->shut();
+    for (const auto& connection : std::vector<std::shared_ptr<Connection>>(open_))
+      connection->shut();
     return io.stop();
   }
   stop_timer_.expires_after(std::chrono::milliseconds(10));
-  stop_timer_.async_wait([this, end](const ErrorCode&) { try_stop(end); });
+  stop_timer_.async_wait([this, end](const TcpError&) { try_stop(end); });
 }
 
-Line::Line(Listener& listener, TcpSocket socket)
+Connection::Connection(Listener& listener, TcpSocket socket)
     : listener_(listener),
       socket_(std::move(socket)),
       reading_timer_(listener.io),
       writing_timer_(listener.io),
       most_(listener.limits.first_frame) {}
 
-void Line::start() {
-  ears_ = listener_.make();
-  ears_->opened(shared_from_this());
+void Connection::start() {
+  handler_ = listener_.make();
+  handler_->on_open(shared_from_this());
 }
 
 // On the thread of run(), or where it has ended.
-void Line::shut() {
+void Connection::shut() {
   if (lost_.exchange(true)) return;
   listener_.frames -= std::exchange(booked_, 0);  // nothing more is booked
-  ErrorCode ignored;
+  TcpError ignored;
   socket_.close(ignored);
   reading_timer_.cancel();
   writing_timer_.cancel();
-  ears_.reset();
+  handler_.reset();
   listener_.remove(shared_from_this());
 }
 
 // ---- reading ------------------------------------------------------------------------------------
 
-void Line::next() {
+void Connection::next() {
   asio::post(listener_.io, [me = shared_from_this()] {
     me->listener_.frames -= std::exchange(me->booked_, 0);
     me->wants_next_ = true;
@@ -211,7 +167,7 @@ void Line::next() {
   });
 }
 
-void Line::await(int64_t more) {
+void Connection::await(int64_t more) {
   asio::post(listener_.io, [me = shared_from_this(), more] {
     me->awaited_ += more;
     if (me->silent_) me->watch_silence();
@@ -220,45 +176,45 @@ void Line::await(int64_t more) {
 
 // A client that waits for an answer has nothing to say; one that does not has to say something, or
 // its place goes to another.
-void Line::watch_silence() {
+void Connection::watch_silence() {
   reading_timer_.cancel();
-  if (awaited_ > 0 || lost_ || deaf_) return;
+  if (awaited_ > 0 || lost_ || reading_ended_) return;
   reading_timer_.expires_after(listener_.limits.time);
-  reading_timer_.async_wait([weak = weak_from_this()](const ErrorCode& cancelled) {
-    const std::shared_ptr<Line> me = weak.lock();
+  reading_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
+    const std::shared_ptr<Connection> me = weak.lock();
     if (!cancelled && me != nullptr) me->shut();
   });
 }
 
 // Nothing is read from a client that does not take its answers.
-void Line::read_head() {
-  if (!wants_next_ || lost_ || deaf_ || waiting_ > listener_.limits.waiting_bytes) return;
+void Connection::read_head() {
+  if (!wants_next_ || lost_ || reading_ended_ || waiting_ > listener_.limits.waiting_bytes) return;
   wants_next_ = false;
   silent_ = true;
   watch_silence();
   // The first byte alone: with it the time of the frame begins.
   asio::async_read(
       socket_, asio::buffer(head_.data(), 1),
-      [me = shared_from_this()](const ErrorCode& failed, size_t) {
+      [me = shared_from_this()](const TcpError& failed, size_t) {
         me->silent_ = false;
-        if (me->deaf_) return;
+        if (me->reading_ended_) return;
         if (failed) return me->shut();
         me->reading_timer_.expires_after(me->listener_.limits.time);
-        me->reading_timer_.async_wait([weak = me->weak_from_this()](const ErrorCode& cancelled) {
-          const std::shared_ptr<Line> late = weak.lock();
+        me->reading_timer_.async_wait([weak = me->weak_from_this()](const TcpError& cancelled) {
+          const std::shared_ptr<Connection> late = weak.lock();
           if (!cancelled && late != nullptr)
             late->refuse(make_error(Code::io_error, "the frame was not whole in time"));
         });
         asio::async_read(me->socket_, asio::buffer(me->head_.data() + 1, kDonateHead - 1),
-                         [me](const ErrorCode& broken, size_t) {
-                           if (me->deaf_) return;
+                         [me](const TcpError& broken, size_t) {
+                           if (me->reading_ended_) return;
                            if (broken) return me->shut();
                            me->read_body();
                          });
       });
 }
 
-void Line::read_body() {
+void Connection::read_body() {
   const Result<uint32_t> length = donate_length(head_, most_);
   if (!length.ok()) return refuse(length.error());
   body_.clear();
@@ -267,7 +223,7 @@ void Line::read_body() {
   read_more();
 }
 
-bool Line::book(size_t room) {
+bool Connection::book(size_t room) {
   const uint64_t more = room - booked_;
   if (listener_.frames + more > listener_.limits.frames) return false;
   listener_.frames += more;
@@ -276,12 +232,12 @@ bool Line::book(size_t room) {
 }
 
 // Where nothing is read into the body.
-void Line::release() {
+void Connection::release() {
   listener_.frames -= std::exchange(booked_, 0);
   body_ = {};
 }
 
-void Line::read_more() {
+void Connection::read_more() {
   if (have_ == body_.size()) {
     const size_t room = donate_room(have_, length_);
     if (!book(room)) {
@@ -291,8 +247,8 @@ void Line::read_more() {
     body_.resize(room);
   }
   socket_.async_read_some(asio::buffer(body_.data() + have_, body_.size() - have_),
-                          [me = shared_from_this()](const ErrorCode& failed, size_t count) {
-                            if (me->deaf_) return;
+                          [me = shared_from_this()](const TcpError& failed, size_t count) {
+                            if (me->reading_ended_) return;
                             if (failed) return me->shut();
                             me->have_ += count;
                             if (me->have_ < me->length_) return me->read_more();
@@ -300,15 +256,15 @@ void Line::read_more() {
                           });
 }
 
-void Line::got_frame() {
+void Connection::got_frame() {
   reading_timer_.cancel();
   std::string frame = std::exchange(body_, {});
-  if (ears_ != nullptr) ears_->heard(shared_from_this(), std::move(frame));
+  if (handler_ != nullptr) handler_->on_frame(shared_from_this(), std::move(frame));
 }
 
 // What comes after such a frame cannot be told apart.
-void Line::refuse(const Error& why) {
-  deaf_ = true;
+void Connection::refuse(const Error& why) {
+  reading_ended_ = true;
   reading_timer_.cancel();
   std::string text;
   for (const char c : why.message) text += c == '"' || c == '\\' ? '\'' : c;
@@ -318,7 +274,7 @@ void Line::refuse(const Error& why) {
 
 // ---- writing ------------------------------------------------------------------------------------
 
-void Line::send(std::string json) {
+void Connection::send(std::string json) {
   asio::post(listener_.io, [me = shared_from_this(), frame = donate_frame(json)]() mutable {
     if (me->lost_ || me->ended_) return;
     me->waiting_ += frame.size();
@@ -327,19 +283,19 @@ void Line::send(std::string json) {
   });
 }
 
-void Line::write_next() {
+void Connection::write_next() {
   if (queue_.empty()) {
     if (finishing_) end();
     return;
   }
   writing_ = true;
   writing_timer_.expires_after(listener_.limits.time);
-  writing_timer_.async_wait([weak = weak_from_this()](const ErrorCode& cancelled) {
-    const std::shared_ptr<Line> me = weak.lock();
+  writing_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
+    const std::shared_ptr<Connection> me = weak.lock();
     if (!cancelled && me != nullptr) me->shut();
   });
   asio::async_write(socket_, asio::buffer(queue_.front()),
-                    [me = shared_from_this()](const ErrorCode& failed, size_t) {
+                    [me = shared_from_this()](const TcpError& failed, size_t) {
                       me->writing_ = false;
                       me->writing_timer_.cancel();
                       if (failed) return me->shut();
@@ -350,37 +306,37 @@ void Line::write_next() {
                     });
 }
 
-void Line::finish() {
+void Connection::finish() {
   asio::post(listener_.io, [me = shared_from_this()] {
     if (me->lost_ || std::exchange(me->finishing_, true)) return;
-    me->deaf_ = true;
+    me->reading_ended_ = true;
     if (!me->writing_) me->write_next();
   });
 }
 
 // A socket that is closed while bytes of the client wait in it resets the connection, and the last
 // message may be lost on the way. So what still comes is read for a moment, and forgotten.
-void Line::end() {
+void Connection::end() {
   if (std::exchange(ended_, true)) return;
   constexpr std::chrono::seconds kFarewell{2};
-  ErrorCode ignored;
+  TcpError ignored;
   socket_.cancel(ignored);  // what was being read is of no more interest
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   reading_timer_.expires_after(
       std::min<std::chrono::milliseconds>(kFarewell, listener_.limits.time));
-  reading_timer_.async_wait([weak = weak_from_this()](const ErrorCode& cancelled) {
-    const std::shared_ptr<Line> me = weak.lock();
+  reading_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
+    const std::shared_ptr<Connection> me = weak.lock();
     if (!cancelled && me != nullptr) me->shut();
   });
-  ears_.reset();
+  handler_.reset();
   // After the end of what was cancelled.
   asio::post(listener_.io, [me = shared_from_this()] { me->release(); });
   discard();
 }
 
-void Line::discard() {
+void Connection::discard() {
   socket_.async_read_some(asio::buffer(discarded_),
-                          [me = shared_from_this()](const ErrorCode& failed, size_t) {
+                          [me = shared_from_this()](const TcpError& failed, size_t) {
                             if (failed && failed != asio::error::operation_aborted)
                               return me->shut();
                             if (!me->lost_) me->discard();
@@ -396,15 +352,6 @@ Result<std::unique_ptr<DonateListener>> DonateListener::listen(const std::string
   auto listener = std::make_unique<Listener>(limits, std::move(make));
   LOOM_TRY(listener->open(address, port));
   return std::unique_ptr<DonateListener>(std::move(listener));
-}
-
-bool is_donate_loopback(const std::string& address) {
-  ErrorCode failed;
-  const asio::ip::address number = asio::ip::make_address(address, failed);
-  if (failed) return false;
-  if (number.is_v6() && number.to_v6().is_v4_mapped())
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, number.to_v6()).is_loopback();
-  return number.is_loopback();
 }
 
 }  // namespace loom::core

@@ -18,9 +18,9 @@
 namespace loom::core {
 
 // A connection, for whoever answers on it. Any thread; after it was lost, nothing happens.
-class DonateLine {
+class DonateConnection {
  public:
-  virtual ~DonateLine() = default;
+  virtual ~DonateConnection() = default;
   // One message, whole. Messages go out in the order of these calls.
   virtual void send(std::string json) = 0;
   // Reads the next frame.
@@ -35,11 +35,11 @@ class DonateLine {
 };
 
 // What one connection says. Called on the thread of run(), and must not wait.
-class DonateEars {
+class DonateHandler {
  public:
-  virtual ~DonateEars() = default;
-  virtual void opened(const std::shared_ptr<DonateLine>& line) = 0;
-  virtual void heard(const std::shared_ptr<DonateLine>& line, std::string frame) = 0;
+  virtual ~DonateHandler() = default;
+  virtual void on_open(const std::shared_ptr<DonateConnection>& connection) = 0;
+  virtual void on_frame(const std::shared_ptr<DonateConnection>& connection, std::string frame) = 0;
 };
 
 struct DonateLimits {
@@ -54,7 +54,7 @@ struct DonateLimits {
 
 class DonateListener {
  public:
-  using Make = std::function<std::shared_ptr<DonateEars>()>;
+  using Make = std::function<std::shared_ptr<DonateHandler>()>;
   // Listens at `port` of `address`, an IPv4 or IPv6 number; port 0: one that is free. `make` is
   // asked for each connection. Errors: invalid_argument (no such address), io_error, naming it.
   static Result<std::unique_ptr<DonateListener>> listen(const std::string& address, uint16_t port,
@@ -69,8 +69,5 @@ class DonateListener {
   // From any thread: what was sent goes out within the time, then run() returns.
   virtual void stop(std::chrono::milliseconds grace) = 0;
 };
-
-// Does the number name this machine alone? A name counts as one that others reach.
-bool is_donate_loopback(const std::string& address);
 
 }  // namespace loom::core

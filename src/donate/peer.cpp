@@ -18,7 +18,7 @@ constexpr int64_t kMostTokens = 1 << 20;
 using Compute = std::function<Result<JsonValue>(size_t worker)>;
 
 struct Answer {
-  std::shared_ptr<DonateLine> line;
+  std::shared_ptr<DonateConnection> connection;
   std::string type, job_id;
   const char* field;  // that the value goes to
 
@@ -32,8 +32,8 @@ struct Answer {
       out.add("error", JsonValue::string(value.error().str()));
     }
     out.add("queue_depth", JsonValue::integer(depth));
-    line->send(dump_json(out));
-    line->await(-1);
+    connection->send(dump_json(out));
+    connection->await(-1);
   }
 };
 
@@ -47,15 +47,15 @@ JsonValue error_of(const Error& why, const JsonValue* message) {
 }
 
 Status add_job(DonateJobs& jobs, const Answer& answer, Compute compute) {
-  answer.line->await(1);
+  answer.connection->await(1);
   DonateJob job;
   job.run = [&jobs, answer, compute = std::move(compute)](size_t worker) {
-    if (answer.line->gone()) return;
+    if (answer.connection->gone()) return;
     answer.send(compute(worker), jobs.depth());
   };
   job.drop = [answer] { answer.send(make_error(Code::cancelled, "the server stops"), 0); };
   const Status added = jobs.add(std::move(job));
-  if (!added.ok()) answer.line->await(-1);
+  if (!added.ok()) answer.connection->await(-1);
   return added;
 }
 
@@ -71,48 +71,48 @@ JsonValue hello_of(const DonateOptions& options, const std::string& challenge) {
 
 }  // namespace
 
-void DonatePeer::opened(const Line& line) {
+void DonatePeer::on_open(const Connection& connection) {
   if (!server_.options_.secret.empty()) {
     Result<std::string> challenge = donate_challenge();
     if (!challenge.ok()) {
-      line->send(dump_json(donate_error(challenge.error().str())));
-      return line->finish();
+      connection->send(dump_json(donate_error(challenge.error().str())));
+      return connection->finish();
     }
     challenge_ = std::move(*challenge);
   }
   trusted_ = challenge_.empty();
-  line->send(dump_json(hello_of(server_.options_, challenge_)));
-  line->next();
+  connection->send(dump_json(hello_of(server_.options_, challenge_)));
+  connection->next();
 }
 
-void DonatePeer::heard(const Line& line, std::string frame) {
-  server_.later([me = shared_from_this(), line, text = std::move(frame)] {
-    switch (me->handle(line, text)) {
-      case Then::next: return line->next();
+void DonatePeer::on_frame(const Connection& connection, std::string frame) {
+  server_.later([me = shared_from_this(), connection, text = std::move(frame)] {
+    switch (me->handle(connection, text)) {
+      case Then::next: return connection->next();
       case Then::wait: return;
-      case Then::finish: return line->finish();
+      case Then::finish: return connection->finish();
     }
   });
 }
 
-DonatePeer::Then DonatePeer::handle(const Line& line, const std::string& frame) {
+DonatePeer::Then DonatePeer::handle(const Connection& connection, const std::string& frame) {
   const Result<JsonValue> message = read_donate_message(frame);
   if (!message.ok()) {
-    line->send(dump_json(error_of(message.error(), nullptr)));
+    connection->send(dump_json(error_of(message.error(), nullptr)));
     return trusted_ ? Then::next : Then::finish;
   }
   if (donate_type(*message) == "hello" || !trusted_) {
     const Status greeted = greet(*message);
     if (greeted.ok()) {
-      line->allow(kDonateFrameMost);
+      connection->allow(kDonateFrameMost);
       return Then::next;
     }
-    line->send(dump_json(error_of(greeted.error(), nullptr)));
+    connection->send(dump_json(error_of(greeted.error(), nullptr)));
     return Then::finish;
   }
-  const Result<Then> then = answer(line, *message);
+  const Result<Then> then = answer(connection, *message);
   if (then.ok()) return *then;
-  line->send(dump_json(error_of(then.error(), &*message)));
+  connection->send(dump_json(error_of(then.error(), &*message)));
   return Then::next;
 }
 
@@ -131,19 +131,20 @@ Status DonatePeer::greet(const JsonValue& message) {
   return {};
 }
 
-Result<DonatePeer::Then> DonatePeer::answer(const Line& line, const JsonValue& message) {
+Result<DonatePeer::Then> DonatePeer::answer(const Connection& connection,
+                                            const JsonValue& message) {
   const std::string_view type = donate_type(message);
-  if (type == "model_commit") return commit(line);
+  if (type == "model_commit") return commit(connection);
   if (type == "model_begin") {
     LOOM_TRY(begin(message));
   } else if (type == "weights_chunk") {
     LOOM_TRY(chunk(message));
   } else if (type == "infer") {
-    LOOM_TRY(infer(line, message));
+    LOOM_TRY(infer(connection, message));
   } else if (type == "prompt") {
-    LOOM_TRY(prompt(line, message));
+    LOOM_TRY(prompt(connection, message));
   } else if (type == "queue_status") {
-    tell_queue(line);
+    tell_queue(connection);
   } else {
     return invalid(cat("unknown type ", printable(type)));
   }
@@ -185,34 +186,36 @@ Status DonatePeer::chunk(const JsonValue& message) {
 
 // Mounting takes its turn among the jobs, and the connection is silent until it is done: what was
 // asked before is answered by the model before, what is asked behind it by the new one.
-Result<DonatePeer::Then> DonatePeer::commit(const Line& line) {
+Result<DonatePeer::Then> DonatePeer::commit(const Connection& connection) {
   LOOM_TRY(pushing());
-  const auto status = [](const Line& to, bool ok, const std::string& what) {
+  const auto status = [](const Connection& to, bool ok, const std::string& what) {
     JsonValue out = donate_message("model_status");
     out.add("ok", JsonValue::boolean(ok));
     out.add("message", JsonValue::string(what));
     to->send(dump_json(out));
   };
-  const auto refuse = [line, status](const Error& why) { status(line, false, why.str()); };
+  const auto refuse = [connection, status](const Error& why) {
+    status(connection, false, why.str());
+  };
   const Result<std::shared_ptr<const DonatedModel>> pushed = upload_.commit();
   if (!pushed.ok()) {
     refuse(pushed.error());
     return Then::next;
   }
   DonateJob job;
-  job.run = [me = shared_from_this(), line, status, refuse, pushed = *pushed](size_t) {
+  job.run = [me = shared_from_this(), connection, status, refuse, pushed = *pushed](size_t) {
     Result<std::shared_ptr<DonateModel>> model = me->server_.options_.mount(pushed);
     if (model.ok()) {
       me->server_.mounted(std::move(*model));
-      status(line, true, "mounted");
+      status(connection, true, "mounted");
     } else {
       refuse(model.error());
     }
-    line->next();
+    connection->next();
   };
-  job.drop = [line, refuse] {
+  job.drop = [connection, refuse] {
     refuse(make_error(Code::cancelled, "the server stops"));
-    line->finish();
+    connection->finish();
   };
   const Status added = server_.jobs_.add(std::move(job));
   if (added.ok()) return Then::wait;
@@ -220,45 +223,46 @@ Result<DonatePeer::Then> DonatePeer::commit(const Line& line) {
   return Then::next;
 }
 
-Status DonatePeer::infer(const Line& line, const JsonValue& message) {
+Status DonatePeer::infer(const Connection& connection, const JsonValue& message) {
   LOOM_ASSIGN(const std::string id, donate_text(message, "job_id", kMostJobId));
   LOOM_ASSIGN(std::vector<int32_t> ids, donate_ids(message, "input_ids"));
   LOOM_ASSIGN(int64_t most, donate_count(message, "max_tokens", 0, kMostTokens, 0));
   if (most == 0) most = kDonateInferTokens;
   const std::shared_ptr<DonateModel> model = server_.model();
   if (model == nullptr) return invalid("model not mounted");
-  const Answer answer{line, "infer_result", id, "output_ids"};
-  return add_job(server_.jobs_, answer,
-                 [model, line, most, ids = std::move(ids), &jobs = server_.jobs_](size_t worker) {
-                   const auto go_on = [&] { return !line->gone() && !jobs.hurry(); };
-                   return model->infer(worker, ids, most, go_on).transform(donate_list);
-                 });
+  const Answer answer{connection, "infer_result", id, "output_ids"};
+  return add_job(
+      server_.jobs_, answer,
+      [model, connection, most, ids = std::move(ids), &jobs = server_.jobs_](size_t worker) {
+        const auto go_on = [&] { return !connection->gone() && !jobs.hurry(); };
+        return model->infer(worker, ids, most, go_on).transform(donate_list);
+      });
 }
 
-Status DonatePeer::prompt(const Line& line, const JsonValue& message) {
+Status DonatePeer::prompt(const Connection& connection, const JsonValue& message) {
   LOOM_ASSIGN(const std::string id, donate_text(message, "job_id", kMostJobId));
   LOOM_ASSIGN(std::string text, donate_text(message, "prompt", kDonateFrameMost));
   LOOM_ASSIGN(int64_t most, donate_count(message, "max_out", 0, kMostTokens, 0));
   if (most == 0) most = kDonatePromptTokens;
   const std::shared_ptr<DonateModel> model = server_.model();
   if (model == nullptr) return invalid("model not mounted");
-  const Answer answer{line, "prompt_result", id, "text"};
+  const Answer answer{connection, "prompt_result", id, "text"};
   return add_job(
       server_.jobs_, answer,
-      [model, line, most, text = std::move(text), &jobs = server_.jobs_](size_t worker) {
-        const auto go_on = [&] { return !line->gone() && !jobs.hurry(); };
+      [model, connection, most, text = std::move(text), &jobs = server_.jobs_](size_t worker) {
+        const auto go_on = [&] { return !connection->gone() && !jobs.hurry(); };
         return model->prompt(worker, text, most, go_on).transform([](std::string written) {
           return JsonValue::string(std::move(written));
         });
       });
 }
 
-void DonatePeer::tell_queue(const Line& line) const {
+void DonatePeer::tell_queue(const Connection& connection) const {
   JsonValue out = donate_message("queue_status");
   out.add("depth", JsonValue::integer(server_.jobs_.depth()));
   out.add("capacity", JsonValue::integer(server_.jobs_.capacity()));
   out.add("in_progress", JsonValue::integer(server_.jobs_.in_progress()));
-  line->send(dump_json(out));
+  connection->send(dump_json(out));
 }
 
 }  // namespace loom::core

@@ -10,27 +10,27 @@
 
 namespace loom::core {
 
-class DonatePeer final : public DonateEars, public std::enable_shared_from_this<DonatePeer> {
+class DonatePeer final : public DonateHandler, public std::enable_shared_from_this<DonatePeer> {
  public:
   explicit DonatePeer(DonateServer& server) : server_(server), upload_(server.account_) {}
-  void opened(const std::shared_ptr<DonateLine>& line) override;
-  void heard(const std::shared_ptr<DonateLine>& line, std::string frame) override;
+  void on_open(const std::shared_ptr<DonateConnection>& connection) override;
+  void on_frame(const std::shared_ptr<DonateConnection>& connection, std::string frame) override;
 
  private:
-  using Line = std::shared_ptr<DonateLine>;
+  using Connection = std::shared_ptr<DonateConnection>;
   // What is to be done after a message was handled.
   enum class Then : uint8_t { next, wait, finish };
 
-  Then handle(const Line& line, const std::string& frame);
-  Result<Then> answer(const Line& line, const JsonValue& message);
+  Then handle(const Connection& connection, const std::string& frame);
+  Result<Then> answer(const Connection& connection, const JsonValue& message);
   Status greet(const JsonValue& message);
   Status begin(const JsonValue& message);
   Status chunk(const JsonValue& message);
-  Result<Then> commit(const Line& line);
-  void mount(const Line& line, const std::shared_ptr<const DonatedModel>& pushed);
-  Status infer(const Line& line, const JsonValue& message);
-  Status prompt(const Line& line, const JsonValue& message);
-  void tell_queue(const Line& line) const;
+  Result<Then> commit(const Connection& connection);
+  void mount(const Connection& connection, const std::shared_ptr<const DonatedModel>& pushed);
+  Status infer(const Connection& connection, const JsonValue& message);
+  Status prompt(const Connection& connection, const JsonValue& message);
+  void tell_queue(const Connection& connection) const;
   Status pushing() const;
 
   DonateServer& server_;

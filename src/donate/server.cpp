@@ -5,6 +5,7 @@
 #include "base/memory_budget.hpp"
 #include "base/text.hpp"
 #include "donate/peer.hpp"
+#include "net/address.hpp"
 
 namespace loom::core {
 namespace {
@@ -15,7 +16,7 @@ constexpr uint32_t kFirstFrame = 4096;
 Status check_options(const DonateOptions& o) {
   if ((o.model == nullptr) == (o.mount == nullptr))
     return make_error(Code::internal, "a server has a model, or mounts one");
-  if (!is_donate_loopback(o.address) && o.secret.empty()) {
+  if (!is_loopback(o.address) && o.secret.empty()) {
     return invalid(cat("others can reach ", printable(o.address),
                        ": give a secret with --secret-file, or listen at 127.0.0.1"));
   }

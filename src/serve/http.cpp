@@ -1,10 +1,7 @@
 #include "serve/http.hpp"
 
 #include <boost/asio/dispatch.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -19,17 +16,11 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
+#include "net/tcp.hpp"
 
 namespace loom::core {
 
-namespace asio = boost::asio;
 namespace http = boost::beast::http;
-using Executor = asio::io_context::executor_type;
-using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
-using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
-using ErrorCode = boost::system::error_code;
 
 namespace {
 
@@ -83,7 +74,7 @@ std::string chunk_of(std::string_view piece) {
 }
 
 // Which answer a broken request gets.
-int status_of(const ErrorCode& why) {
+int status_of(const TcpError& why) {
   if (why == http::error::body_limit) return 413;
   if (why == http::error::header_limit) return 431;
   if (why == http::error::bad_version) return 505;
@@ -96,7 +87,7 @@ class Server;
 // reply is under way it reads on, so that a client that goes away is seen.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Server& server, Socket socket);
+  Connection(Server& server, TcpSocket socket);
   ~Connection();
   void start() { read_request(); }
   void shut();
@@ -121,8 +112,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release_body();
 
   Server& server_;
-  Socket socket_;
-  Timer timer_;
+  TcpSocket socket_;
+  TcpTimer timer_;
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::deque<std::string> queue_;  // bytes to write
@@ -189,34 +180,18 @@ class Server final : public HttpServer {
   }
 
   Status open(const std::string& address, uint16_t port) {
-    ErrorCode failed;
-    const asio::ip::address number = asio::ip::make_address(address, failed);
-    if (failed) {
-      return make_error(Code::invalid_argument,
-                        cat("no IPv4 or IPv6 number: ", printable(address),
-                            "; take 127.0.0.1 for this machine alone, 0.0.0.0 for all"));
-    }
-    const asio::ip::tcp::endpoint at(number, port);
-    acceptor_.open(at.protocol(), failed);
-    if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
-    if (!failed) acceptor_.bind(at, failed);
-    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
-    if (failed)
-      return make_error(Code::io_error,
-                        cat("cannot listen at ", address, " port ", port, ": ", failed.message()));
-    port_ = acceptor_.local_endpoint(failed).port();
-    accept();
+    LOOM_TRY(acceptor_.open(address, port));
+    // Above the limit the newest waits at the door for nothing: it is closed.
+    acceptor_.accept([this] { return count_.load() >= limits.connections; },
+                     [this](TcpSocket socket) { connect(std::move(socket)); });
     return {};
   }
 
-  uint16_t port() const override { return port_; }
+  uint16_t port() const override { return acceptor_.port(); }
   int64_t connections() const override { return count_.load(); }
   void run() override { io.run(); }
   void refuse_more() override {
-    asio::post(io, [this] {
-      ErrorCode ignored;
-      acceptor_.close(ignored);
-    });
+    asio::post(io, [this] { acceptor_.close(); });
   }
   void stop() override { io.stop(); }
 
@@ -229,7 +204,7 @@ class Server final : public HttpServer {
     --count_;
   }
   bool accepting() const { return acceptor_.is_open(); }
-  void connect(Socket socket);
+  void connect(TcpSocket socket);
 
   uint64_t bodies = 0;  // bytes, of all connections
 
@@ -241,39 +216,17 @@ class Server final : public HttpServer {
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
   std::atomic<bool> ended_{false};  // nobody runs the context any more
-  uint16_t port_ = 0;
 
  public:
   asio::io_context io;
 
  private:
-  void accept() {
-    acceptor_.async_accept([this](const ErrorCode& failed, Socket socket) {
-      if (!acceptor_.is_open()) return;
-      // Above the limit the newest waits at the door for nothing: it is closed.
-      if (!failed && count_.load() < limits.connections) {
-        ErrorCode ignored;
-        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-        connect(std::move(socket));
-      }
-      if (failed == asio::error::no_descriptors) return accept_later();
-      accept();
-    });
-  }
-  // Without a free descriptor accepting again at once would turn in a circle.
-  void accept_later() {
-    auto timer = std::make_shared<Timer>(io, std::chrono::milliseconds(100));
-    timer->async_wait([this, timer](const ErrorCode&) {
-      if (acceptor_.is_open()) accept();
-    });
-  }
-
-  Acceptor acceptor_;
+  TcpAcceptor acceptor_;
 };
 
 // The thread that answers may be the last to need a connection; lists, sockets and timers are of
 // the server's thread, which takes it down therefore.
-void Server::connect(Socket socket) {
+void Server::connect(TcpSocket socket) {
   const auto take_down = [this](Connection* connection) {
     std::unique_ptr<Connection> last(connection);
     if (!ended_) asio::dispatch(io, [last = std::move(last)] {});
@@ -281,7 +234,7 @@ void Server::connect(Socket socket) {
   std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)->start();
 }
 
-Connection::Connection(Server& server, Socket socket)
+Connection::Connection(Server& server, TcpSocket socket)
     : server_(server),
       socket_(std::move(socket)),
       timer_(server.io),
@@ -309,14 +262,14 @@ void Connection::release_body() {
 
 void Connection::shut() {
   lost_ = true;
-  ErrorCode ignored;
+  TcpError ignored;
   socket_.close(ignored);
   timer_.cancel();
 }
 
 void Connection::deadline(std::chrono::milliseconds time) {
   timer_.expires_after(time);
-  timer_.async_wait([weak = weak_from_this()](const ErrorCode& cancelled) {
+  timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
     const std::shared_ptr<Connection> me = weak.lock();
     if (!cancelled && me != nullptr) me->shut();
   });
@@ -331,7 +284,7 @@ void Connection::read_request() {
   // The header first: a body that is too large is refused before it is sent, and a client that asks
   // whether it may go on (curl, above 1 KiB) is told so.
   http::async_read_header(
-      socket_, buffer_, *parser_, [me = shared_from_this()](const ErrorCode& failed, size_t) {
+      socket_, buffer_, *parser_, [me = shared_from_this()](const TcpError& failed, size_t) {
         if (failed == http::error::end_of_stream || failed == asio::error::operation_aborted)
           return me->shut();
         if (failed.category() != http::make_error_code(http::error::bad_method).category() &&
@@ -345,12 +298,12 @@ void Connection::read_request() {
         if (expects != me->parser_->get().end() &&
             same_name({expects->value().data(), expects->value().size()}, "100-continue")) {
           static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-          ErrorCode ignored;
+          TcpError ignored;
           me->socket_.non_blocking(true, ignored);  // the one thread must not wait for this client
           me->socket_.write_some(asio::buffer(go_on), ignored);
         }
         http::async_read(
-            me->socket_, me->buffer_, *me->parser_, [me](const ErrorCode& broken, size_t) {
+            me->socket_, me->buffer_, *me->parser_, [me](const TcpError& broken, size_t) {
               if (broken &&
                   broken.category() != http::make_error_code(http::error::bad_method).category())
                 return me->shut();
@@ -402,7 +355,7 @@ void Connection::watch() {
   if (watching_ || buffer_.size() > 0) return;
   watching_ = true;
   socket_.async_read_some(buffer_.prepare(1024),
-                          [me = shared_from_this()](const ErrorCode& failed, size_t count) {
+                          [me = shared_from_this()](const TcpError& failed, size_t count) {
                             me->watching_ = false;
                             if (failed) return me->shut();
                             me->buffer_.commit(count);
@@ -432,7 +385,7 @@ void Connection::write_next() {
   writing_ = true;
   deadline(server_.limits.write_time);
   asio::async_write(socket_, asio::buffer(queue_.front()),
-                    [me = shared_from_this()](const ErrorCode& failed, size_t) {
+                    [me = shared_from_this()](const TcpError& failed, size_t) {
                       me->writing_ = false;
                       me->timer_.cancel();
                       if (failed) return me->shut();
@@ -447,7 +400,7 @@ void Connection::finish_reply() {
   replying_ = false;
   last_ = false;
   if (!keep_alive_) {
-    ErrorCode ignored;
+    TcpError ignored;
     socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     return shut();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "net/address.hpp"
 #include "serve/fields.hpp"
 #include "serve/openapi.hpp"
 
@@ -15,10 +16,6 @@ bool same_secret(std::string_view a, std::string_view b) {
   for (size_t i = 0; i < a.size(); ++i)
     different |= static_cast<unsigned char>(a[i] ^ (b.empty() ? '\1' : b[i % b.size()]));
   return different == 0;
-}
-
-bool is_loopback(std::string_view address) {
-  return address == "::1" || address.substr(0, 4) == "127.";
 }
 
 // "localhost:8080" and "[::1]:8080" without the port.
