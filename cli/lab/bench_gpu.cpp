@@ -206,6 +206,10 @@ int run(GpuFlags f) {
 
 }  // namespace
 
+double warm_up_seconds(const webgpu::Backend* gpu) {
+  return gpu == nullptr || gpu->adapter().software ? 0 : 1;
+}
+
 Verb add_bench_gpu(Command app) {
   auto f = std::make_shared<GpuFlags>();
   const Command verb =

@@ -132,6 +132,7 @@ Result<std::vector<ProfileRow>> profile_of(LayerRun& run, webgpu::Backend& gpu) 
 
 Result<Timing> measure(LayerRun& run, bool train, const LayersFlags& f, const Mode& mode) {
   std::vector<double> times;
+  for (const double begin = now(); now() - begin < warm_up_seconds(mode.gpu);) LOOM_TRY(run.run(8));
   const double start = now();
   webgpu::Counts before_run;
   for (int i = 0; i < 3; ++i) {

@@ -89,6 +89,8 @@ class Lab {
   Result<double> time(std::span<const Args> turns) {
     constexpr int kTimes = 7;
     LOOM_TRY(recorder_.reserve(256, 1, 32768, 16));
+    for (const double begin = now(); now() - begin < warm_up_seconds(&gpu_);)
+      LOOM_TRY(run(turns, list_of(turns)));
     LOOM_ASSIGN(const double first, run(turns, 1));
     LOOM_ASSIGN(const double once, run(turns, 2));
     const double most = seconds_ / kTimes / std::max(std::min(first, once), 1e-7);

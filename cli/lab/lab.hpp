@@ -4,6 +4,10 @@
 
 #include "../verbs.hpp"
 
+namespace loom::core::webgpu {
+class Backend;
+}
+
 namespace loom::core::cli {
 
 // The rooms have commands and options of their own.
@@ -27,6 +31,11 @@ Verb add_doctor(Command app);
 
 // The mean of the two in the middle where their number is even. At least one value.
 double median(std::vector<double> values);
+
+// How long to work before a measurement: the clocks of a GPU that had nothing to do are a fifth of
+// what they are under load, and rise within a second. 0 without a GPU, and for drivers that compute
+// on the CPU.
+double warm_up_seconds(const webgpu::Backend* gpu);
 
 // For --kind with a word that is no layer kind; lists those there are.
 Error unknown_kind(const std::string& word);
