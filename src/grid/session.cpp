@@ -153,11 +153,17 @@ Status Session::Impl::check_cache() const {
                            "; choose float32, float16, bfloat16, q8_0 or q4_0"));
   }
   if (options.cache == DType::f32) return {};
-  if (recorder->ops().device != nullptr) {
-    return unsupported(
-        cat("on a GPU keys and values are kept in float32; ", info.name, " is for the CPU"));
+  const bool device = recorder->ops().device != nullptr;
+  if (device && info.block > 0) {
+    return unsupported(cat("on a GPU keys and values are kept in float32, float16 or bfloat16; ",
+                           info.name, " is for the CPU"));
   }
   for (const StateSpec& s : network->states()) {
+    if (device && s.head_dim % 2 != 0) {
+      return unsupported(cat("keys and values of ", s.head_dim,
+                             " numbers per head cannot be kept in ", info.name,
+                             " on a GPU; choose float32"));
+    }
     if (info.block == 0 || s.head_dim % info.block == 0) continue;
     return unsupported(cat("keys and values of ", s.head_dim,
                            " numbers per head cannot be kept in ", info.name,

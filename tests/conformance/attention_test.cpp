@@ -136,6 +136,33 @@ std::vector<float> kept_by(DType dtype, const std::vector<float>& x) {
   return out;
 }
 
+// One sequence in order, in a type of the cache's own: what is kept, to the bit, and what attention
+// gives over it, after rows from `first` on were written behind others.
+void conform_typed(const Heads& h, const Span& span, DType dtype, uint64_t seed) {
+  const int64_t cols = h.kv_heads * h.width, length = span.first + span.rows;
+  const Rows before(span.first, cols, 0, seed, Values::smooth);
+  const Rows k(span.rows, cols, 1, seed + 1, Values::smooth),
+      v(span.rows, cols, 0, seed + 2, Values::smooth);
+  const Rows q(span.rows, h.heads * h.width, 0, seed + 3, Values::smooth);
+  const int64_t capacity = (length + 15) / 16 * 16 + 16;
+  const std::string what = cat(dtype_name(dtype), ", ", h.heads, "/", h.kv_heads, " heads of ",
+                               h.width, ", ", span.rows, " rows from ", span.first);
+  expect_same_bits(what, [&](const Runner& run) {
+    TypedCache memory(h, capacity, 1, dtype);
+    const Rows y(span.rows, h.heads * h.width, 1);
+    run(&Ops::kv_write, KvWriteArgs{before.tensor(), before.tensor(), memory.cache, 0});
+    run(&Ops::kv_write, KvWriteArgs{k.tensor(), v.tensor(), memory.cache, span.first});
+    AttentionArgs args{q.tensor(), y.tensor(),  memory.cache, h.heads,    span.first,
+                       length,     span.window, 0.125f,       span.causal};
+    run(&Ops::attention, args, length);
+    Image image;
+    image.add_bytes(memory.keys.data(), static_cast<int64_t>(memory.keys.size()));
+    image.add_bytes(memory.values.data(), static_cast<int64_t>(memory.values.size()));
+    image.add(y.memory());
+    return image;
+  });
+}
+
 void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) {
   constexpr auto kRows = static_cast<int64_t>(std::size(kRagged));
   constexpr int64_t kSequences = 4, kCapacity = 320;
@@ -219,7 +246,13 @@ void conform_attention() {
   conform_attention_of({4, 2, 16}, {3, 14, 0, true}, Values::wild, 5);
   conform_attention_of({4, 2, 16}, {3, 0, 0, true}, Values::wild, 6);
   conform_attention_of({4, 2, 16}, {3, 14, 0, true}, Values::wild, 7, 2.0f);
-  // On devices rows at places of their own, and caches of other types, have no kernel yet.
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const Heads& h : kHeads) {
+      for (const Span& span : kSpans)
+        if (span.rows > 0) conform_typed(h, span, dtype, seed += 7);
+    }
+  }
+  // On devices rows at places of their own, and caches of types with blocks, have no kernel yet.
   for (const Heads& h : tame_values() ? std::span<const Heads>() : std::span<const Heads>(kHeads)) {
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
       if (dtype_info(dtype).block > 0 && h.width % dtype_info(dtype).block != 0) continue;

@@ -1,9 +1,11 @@
 // What a decoder layer records for one token around its attention, run as a whole and command by
 // command. Both must leave the same values in what is still read, and the same cache.
 #include <cmath>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "conformance/support.hpp"
+#include "dtype/codec.hpp"
 #include "ops/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
@@ -21,6 +23,7 @@ struct Case {
   float soft_cap = 0.0f;
   int64_t dispatches = 2;
   bool keys_read = false;  // those that are rotated, after the list
+  DType cache = DType::f32;
 };
 
 std::string name_of(const Case& c) {
@@ -48,6 +51,9 @@ class Token {
         keys(1, c.kv_heads * c.width * capacity, 0, 8, Values::smooth),
         values(1, c.kv_heads * c.width * capacity, 0, 9, Values::smooth) {
     cache = f32_cache(keys.tensor().f32(), values.tensor().f32(), c.kv_heads, c.width, capacity);
+    cache.dtype = c.cache;
+    if (c.cache == DType::f32) return;
+    for (const Rows* side : {&keys, &values}) in_halves(side->tensor(), c.cache);
   }
 
   std::vector<MemoryRange> ranges() const {
@@ -96,6 +102,14 @@ class Token {
 
  private:
   static constexpr int64_t kOut = 40;
+  // The first half of the memory has all of it then.
+  static void in_halves(const Tensor& side, DType dtype) {
+    std::vector<uint16_t> codes;
+    for (int64_t i = 0; i < side.shape.count(); ++i)
+      codes.push_back(static_cast<uint16_t>(encode_value(dtype, side.f32()[i])));
+    std::memset(side.data, 0, codes.size() * sizeof(float));
+    std::memcpy(side.data, codes.data(), codes.size() * sizeof(uint16_t));
+  }
   static int64_t half(const Case& c) { return (c.rotary_dim > 0 ? c.rotary_dim : c.width) / 2; }
   Rows q, k, v, before, cos, sin;
   Packed wo;
@@ -159,6 +173,11 @@ constexpr Case kCases[] = {
     {DType::q4_0, kF32, 4, 2, 64, 75, 0, 0, 0.5f},
     {DType::q4_0, kF32, 4, 2, 32, 75, 0, 0, 0.0f, 2, true},
     {DType::q4_0, kF32, 4, 2, 32, 20, 0, 0, 0.0f, 2, true},
+    {DType::q4_0, kF32, 9, 3, 64, 0, 0, 0, 0.0f, 2, false, DType::f16},
+    {DType::q4_0, kF32, 9, 3, 64, 63, 0, 0, 0.0f, 2, false, DType::f16},
+    {DType::q4_0, kF32, 9, 3, 64, 64, 0, 0, 0.0f, 2, false, DType::bf16},
+    {DType::q8_0, kF32, 2, 1, 32, 1900, 0, 0, 0.0f, 2, false, DType::f16},
+    {DType::q4_0, kF32, 4, 2, 32, 151, 40, 16, 0.0f, 2, true, DType::bf16},
 };
 
 TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {

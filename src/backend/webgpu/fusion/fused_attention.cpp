@@ -9,7 +9,7 @@ namespace {
 
 bool same_cache(const KvCache& a, const KvCache& b) {
   return a.keys == b.keys && a.values == b.values && a.kv_heads == b.kv_heads &&
-         a.head_dim == b.head_dim && a.capacity == b.capacity;
+         a.head_dim == b.head_dim && a.capacity == b.capacity && a.dtype == b.dtype;
 }
 
 // Whether workgroups that are done may write y while others still read: each has one head of it,

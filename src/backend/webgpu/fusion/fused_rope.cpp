@@ -3,6 +3,7 @@
 #include "backend/webgpu/kernels/rope_write.hpp"
 
 #include "backend/webgpu/fusion/fuse.hpp"
+#include "backend/webgpu/kernels/cache.hpp"
 
 namespace loom::core::webgpu {
 namespace {
@@ -72,7 +73,7 @@ bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
   const auto* k = args_at<RopeArgs>(rest, 1);
   const auto* write = args_at<KvWriteArgs>(rest, 2);
   if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
-  if (!write->places.empty() || write->cache.dtype != DType::f32) return false;
+  if (!write->places.empty() || !reads_cache(write->cache)) return false;
   run = {q, k, write, dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
   return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
          write->cache.head_dim == k->x.cols() / k->heads;
@@ -81,6 +82,8 @@ bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
   RopeWrite run;
   if (!take_rope_write(rest, run)) return 0;
+  // Of halves two positions share a word, which two invocations would write.
+  if (run.write->cache.dtype != DType::f32) return 0;
   const auto& [q, k, write, kept] = run;
   for (const Tensor* input : {&q->x, &k->x, &write->v}) {
     const bool same =

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "backend/webgpu/kernels/attend.hpp"
+#include "backend/webgpu/kernels/cache.hpp"
 #include "backend/webgpu/kernels/row_products.hpp"
 
 namespace loom::core::webgpu {
@@ -48,22 +49,22 @@ fn run(row: u32, lane: u32) {
     let x = min(position, last);
     let key = (kv_head * (p.capacity / 16u) + x / 16u) * width * 16u + x % 16u;
     var key_part: array<f32, width / 4u>;
-    for (var d = 0u; d < width / 4u; d++) { key_part[d] = keys_at(key + (first + d) * 16u); }
+    for (var d = 0u; d < width / 4u; d++) { key_part[d] = key_number(key + (first + d) * 16u); }
     var value_part: array<f32, 16u * chunks>;
     for (var c = 0u; c < chunks; c++) {
       let d = min(c * 64u + one, width - 1u);
       for (var j = 0u; j < 16u; j++) {
         let at = min(start + slice * 16u + j, last);
-        value_part[c * 16u + j] = values_at((kv_head * p.capacity + at) * width + d);
+        value_part[c * 16u + j] = value_number((kv_head * p.capacity + at) * width + d);
       }
     }
     if (round == 0u) {
       for (var c = 0u; c < chunks; c++) {
-        newest_value[c] = value_of_newest(kv_head, min(c * 64u + one, width - 1u));
+        newest_value[c] = as_kept(value_of_newest(kv_head, min(c * 64u + one, width - 1u)));
       }
       for (var d = lane; d < width; d += lanes) {
         query[d] = query_of(head, d);
-        newest_key[d] = key_of_newest(kv_head, d);
+        newest_key[d] = as_kept(key_of_newest(kv_head, d));
       }
     }
     workgroupBarrier();
@@ -146,9 +147,12 @@ fn value_of_newest(kv_head: u32, d: u32) -> f32 { return v_at(kv_head * width + 
 fn keep_newest(kv_head: u32, lane: u32) {
   let group = kv_head * (p.capacity / 16u) + p.newest / 16u;
   for (var d = lane; d < width; d += lanes) {
-    keys_set((group * width + d) * 16u + p.newest % 16u, newest_key[d]);
-    kept_set(kv_head * width + d, newest_key[d]);
-    values_set((kv_head * p.capacity + p.newest) * width + d, v_at(kv_head * width + d));
+    keep_key((group * width + d) * 16u + p.newest % 16u, newest_key[d]);
+    if (has_kept) { kept_set(kv_head * width + d, key_of_newest(kv_head, d)); }
+  }
+  for (var d = 2u * lane; d < width; d += 2u * lanes) {
+    let own = kv_head * width + d;
+    keep_values((kv_head * p.capacity + p.newest) * width + d, v_at(own), v_at(own + 1u));
   }
 }
 )";
@@ -159,15 +163,14 @@ void with_newest(Call& call, const RopeWrite& run) {
   const RopeArgs& q = *run.q;
   const KvCache& cache = run.write->cache;
   const int64_t rotary_dim = q.rotary_dim > 0 ? q.rotary_dim : cache.head_dim;
-  call.text(kWithNewest)
+  cache_numbers(call, cache, Access::update)
+      .text(kWithNewest)
       .read("q", q.x)
       .read("k", run.k->x)
       .read("v", run.write->v)
       .read("cos", q.cos)
       .read("sin", q.sin)
       .write("kept", run.kept)
-      .floats("keys", cache.f32_keys(), Access::update)
-      .floats("values", cache.f32_values(), Access::update)
       .value("half", rotary_dim / 2)
       .value("turn", q.first)
       .value("sign", q.inverse ? -1.0f : 1.0f);
@@ -199,8 +202,7 @@ Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
   if (run != nullptr) {
     with_newest(call, *run);
   } else {
-    call.text(kAsTheyAre).read("q", args.q);
-    call.floats("keys", cache.f32_keys()).floats("values", cache.f32_values());
+    cache_numbers(call, cache).text(kAsTheyAre).read("q", args.q);
   }
   if (row.splits > 1) {
     call.write("y", Tensor{}).floats("part", part, Access::write);

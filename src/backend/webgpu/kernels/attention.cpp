@@ -4,6 +4,7 @@
 // width.
 #include "backend/webgpu/kernels/attend.hpp"
 #include "backend/webgpu/kernels/attend_one.hpp"
+#include "backend/webgpu/kernels/cache.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "base/text.hpp"
 
@@ -89,15 +90,41 @@ fn run(i: u32) {
 }
 )"};
 
+// Of halves an invocation makes a word: a key of two positions, of which one may lie outside of
+// what is written and stays as it was; two numbers of a value.
+constexpr Kernel kKvWriteHalves{"kv_write_halves", R"(
+fn run(i: u32) {
+  if (i < p.key_words) {
+    let c = i % p.cols;
+    let word = p.first / 2u + i / p.cols;
+    let group = c / p.head_width * (p.capacity / 16u) + word / 8u;
+    let at = (group * p.head_width + c % p.head_width) * 8u + word % 8u;
+    var made = keys_word(at);
+    for (var position = 2u * word; position < 2u * word + 2u; position++) {
+      if (position >= p.first && position < p.first + p.rows) {
+        made = with_half(made, position, k_at((position - p.first) * p.k_s + c));
+      }
+    }
+    keys_put(at, made);
+    return;
+  }
+  let r = (i - p.key_words) / (p.cols / 2u);
+  let c = (i - p.key_words) % (p.cols / 2u) * 2u;
+  let row = c / p.head_width * p.capacity + p.first + r;
+  let x = r * p.v_s + c;
+  keep_values(row * p.head_width + c % p.head_width, v_at(x), v_at(x + 1u));
+}
+)"};
+
 // Keys and values in a cache: neighbouring lanes read neighbouring positions of a key.
 constexpr std::string_view kFromCache = R"(
 fn key_at(at: RowAt, position: u32, d: u32) -> f32 {
   let x = min(position, p.length - 1u);
   let group = at.kv_head * (p.capacity / 16u) + x / 16u;
-  return keys_at((group * p.head_width + d) * 16u + x % 16u);
+  return key_number((group * p.head_width + d) * 16u + x % 16u);
 }
 fn value_at(at: RowAt, position: u32, d: u32) -> f32 {
-  return values_at((at.kv_head * p.capacity + position) * p.head_width + d);
+  return value_number((at.kv_head * p.capacity + position) * p.head_width + d);
 }
 fn hidden(at: RowAt, position: u32) -> bool { return false; }
 )";
@@ -198,15 +225,16 @@ int64_t per_split(int64_t positions, int64_t groups) {
   return round_up(ceil_div(positions, splits), kStep);
 }
 
-// Rows of several sequences, and caches of other types than f32, have no kernel here yet; the
-// caller falls back, or says so.
+// Rows of several sequences, and caches of types with blocks, have no kernel here yet; the caller
+// falls back, or says so.
 Status in_order(std::string_view op, const Tensor& places) {
   if (places.empty()) return {};
   return unsupported(cat(op, ": no kernel for rows at places of their own"));
 }
-Status plain_cache(std::string_view op, const KvCache& cache) {
-  if (cache.dtype == DType::f32) return {};
-  return unsupported(cat(op, ": no kernel for a cache of ", dtype_name(cache.dtype)));
+Status known_cache(std::string_view op, const KvCache& cache) {
+  if (reads_cache(cache)) return {};
+  return unsupported(cat(op, ": no kernel for a cache of ", cache.head_dim, " numbers per head in ",
+                         dtype_name(cache.dtype)));
 }
 
 }  // namespace
@@ -233,24 +261,29 @@ Status rope(Frame& frame, const RopeArgs& args) {
 
 Status kv_write(Frame& frame, const KvWriteArgs& args) {
   LOOM_TRY(in_order("kv_write", args.places));
-  LOOM_TRY(plain_cache("kv_write", args.cache));
+  LOOM_TRY(known_cache("kv_write", args.cache));
   if (args.k.rows() == 0) return {};
   const KvCache& cache = args.cache;
-  return Call(frame, kKvWrite)
+  const int64_t rows = args.k.rows(), cols = args.k.cols();
+  const bool halves = cache.dtype != DType::f32;
+  Call call(frame, halves ? kKvWriteHalves : kKvWrite);
+  cache_numbers(call, cache, Access::update)
       .read("k", args.k)
       .read("v", args.v)
-      .floats("keys", cache.f32_keys(), Access::write)
-      .floats("values", cache.f32_values(), Access::write)
-      .value("cols", args.k.cols())
+      .value("cols", cols)
       .value("head_width", cache.head_dim)
       .value("capacity", cache.capacity)
-      .value("first", args.first)
-      .items(args.k.rows() * args.k.cols());
+      .value("first", args.first);
+  if (!halves) return call.items(rows * cols);
+  const int64_t key_words = ((args.first + rows - 1) / 2 - args.first / 2 + 1) * cols;
+  return call.value("rows", rows)
+      .value("key_words", key_words)
+      .items(key_words + rows * (cols / 2));
 }
 
 Status attention(Frame& frame, const AttentionArgs& args) {
   LOOM_TRY(in_order("attention", args.places));
-  LOOM_TRY(plain_cache("attention", args.cache));
+  LOOM_TRY(known_cache("attention", args.cache));
   const KvCache& cache = args.cache;
   const AttendWork work{
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,
@@ -271,8 +304,8 @@ Status attention(Frame& frame, const AttentionArgs& args) {
     LOOM_TRY(attend_one(frame, args, row, part));
   } else {
     Call call(frame, kAttend);
-    call.text(kQueries).text(kFromCache).read("q", args.q).read("mask", Tensor{});
-    call.floats("keys", cache.f32_keys()).floats("values", cache.f32_values());
+    cache_numbers(call, cache).text(kQueries).text(kFromCache);
+    call.read("q", args.q).read("mask", Tensor{});
     call.write("y", args.y);
     splits > 1 ? call.floats("part", part, Access::write) : call.write("part", Tensor{});
     LOOM_TRY(describe(call, work, tile, tiles, false)

@@ -1,0 +1,88 @@
+#include "backend/webgpu/kernels/cache.hpp"
+
+namespace loom::core::webgpu {
+namespace {
+
+constexpr std::string_view kFloatCache = R"(
+fn key_number(i: u32) -> f32 { return keys_at(i); }
+fn value_number(i: u32) -> f32 { return values_at(i); }
+fn as_kept(x: f32) -> f32 { return x; }
+)";
+
+constexpr std::string_view kKeepFloats = R"(
+fn keep_key(i: u32, x: f32) { keys_set(i, x); }
+fn keep_values(i: u32, x: f32, y: f32) {
+  values_set(i, x);
+  values_set(i + 1u, y);
+}
+)";
+
+// Codes are rounded to nearest even in integers: how WGSL's own conversion rounds is up to the
+// device.
+constexpr std::string_view kF16 = R"(
+fn half_code(x: f32) -> u32 {
+  let bits = bitcast<u32>(x);
+  let a = bits & 0x7fffffffu;
+  let sign = (bits >> 16u) & 0x8000u;
+  if (a >= 0x477ff000u) { return sign | select(0x7c00u, 0x7e00u, a > 0x7f800000u); }
+  if (a >= 0x38800000u) {
+    let t = a - 0x38000000u;
+    return sign | ((t + 0xfffu + ((t >> 13u) & 1u)) >> 13u);
+  }
+  let shift = 126u - (a >> 23u);
+  if (shift > 24u) { return sign; }
+  let m = (a & 0x7fffffu) | 0x800000u;
+  let code = m >> shift;
+  let rest = m & ((1u << shift) - 1u);
+  let tie = 1u << (shift - 1u);
+  return sign | (code + u32(rest > tie || (rest == tie && (code & 1u) == 1u)));
+}
+fn half_value(code: u32) -> f32 { return unpack2x16float(code).x; }
+)";
+
+constexpr std::string_view kBF16 = R"(
+fn half_code(x: f32) -> u32 {
+  let bits = bitcast<u32>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) { return (bits >> 16u) | 0x40u; }
+  return (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
+}
+fn half_value(code: u32) -> f32 { return bitcast<f32>(code << 16u); }
+)";
+
+constexpr std::string_view kHalfCache = R"(
+fn half_of(word: u32, i: u32) -> f32 { return half_value((word >> (i % 2u * 16u)) & 0xffffu); }
+fn key_number(i: u32) -> f32 { return half_of(keys_word(i / 2u), i); }
+fn value_number(i: u32) -> f32 { return half_of(values_word(i / 2u), i); }
+fn as_kept(x: f32) -> f32 { return half_value(half_code(x)); }
+fn with_half(word: u32, i: u32, x: f32) -> u32 {
+  let shift = i % 2u * 16u;
+  return (word & (0xffff0000u >> shift)) | (half_code(x) << shift);
+}
+)";
+
+constexpr std::string_view kKeepHalves = R"(
+fn keep_key(i: u32, x: f32) { keys_put(i / 2u, with_half(keys_word(i / 2u), i, x)); }
+fn keep_values(i: u32, x: f32, y: f32) {
+  values_put(i / 2u, half_code(x) | (half_code(y) << 16u));
+}
+)";
+
+}  // namespace
+
+bool reads_cache(const KvCache& cache) {
+  const bool half = cache.dtype == DType::f16 || cache.dtype == DType::bf16;
+  return cache.dtype == DType::f32 || (half && cache.head_dim % 2 == 0);
+}
+
+Call& cache_numbers(Call& call, const KvCache& cache, Access access) {
+  if (cache.dtype == DType::f32) {
+    call.floats("keys", cache.f32_keys(), access).floats("values", cache.f32_values(), access);
+    call.text(kFloatCache);
+    return access == Access::read ? call : call.text(kKeepFloats);
+  }
+  call.words("keys", cache.keys, access).words("values", cache.values, access);
+  call.text(cache.dtype == DType::f16 ? kF16 : kBF16).text(kHalfCache);
+  return access == Access::read ? call : call.text(kKeepHalves);
+}
+
+}  // namespace loom::core::webgpu
