@@ -121,6 +121,7 @@ struct Batch::Impl {
         shares.push_back({s, again.size(), true});
         continue;
       }
+      text(s).known.clear();  // from here on a shift of the context may go back to before its end
       core::Generator& generator = text(s).generator;
       const Result<std::span<const TokenId>> next = generator.wants(room - after);
       if (!next.ok() || next->empty()) {

@@ -227,6 +227,17 @@ TEST_F(TightMemory, IsGivenUpByTextsThatWaitForOneBeforeThem) {
   expect(1, short_);
 }
 
+TEST_F(TightMemory, IsNoReasonToReadAgainWhatAShiftForgot) {
+  Asked shifts = short_;
+  shifts.options.max_tokens = 150;
+  shifts.options.ignore_eos = shifts.options.shift_context = true;
+  shifts.options.keep_tokens = 2;
+  shifts.options.shift_tokens = 40;
+  write(1, shifts, batch_->reuse(1, shifts.prompt));
+  steps(1000);
+  expect(1, shifts);
+}
+
 TEST_F(TightMemory, IsTakenFromAStateThatNobodyGoesOnFrom) {
   batch_->rewind(1, 0);
   write(0, long_);
