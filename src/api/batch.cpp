@@ -15,8 +15,9 @@ struct Batch::Impl {
   // A text on its way, or what ended it.
   struct Text {
     core::Generator generator;
-    int64_t most;           // positions that it may have
-    bool admitted = false;  // has memory for them
+    int64_t most;                // positions that it may have
+    std::vector<TokenId> known;  // what its sequence had read before; read again if it had to go
+    bool admitted = false;       // has memory for them
     bool ended = false;
     Status failed{};
   };
@@ -24,6 +25,7 @@ struct Batch::Impl {
   struct Share {
     int64_t sequence;
     size_t rows;
+    bool again;  // of what it had read before
   };
 
   explicit Impl(const Model& of) : model(of) {}
@@ -63,15 +65,37 @@ struct Batch::Impl {
     if (shared) shared->book(sequence, 0);
   }
 
-  // Books memory for a text; sequences without one give theirs up where it does not suffice.
+  // Until there is memory enough, sequences give theirs up that write no text, and then those whose
+  // text has no place yet, who came last first. False: it is never enough.
+  template <typename Enough>
+  bool free_until(int64_t but, const Enough& enough) {
+    if (enough()) return true;
+    const auto give_up = [&](int64_t s) {
+      shared->park(s);
+      return enough();
+    };
+    for (int64_t s = 0; s < static_cast<int64_t>(texts.size()); ++s) {
+      const std::optional<Text>& one = texts[static_cast<size_t>(s)];
+      if (s != but && (!one.has_value() || one->ended) && give_up(s)) return true;
+    }
+    for (auto s = order.rbegin(); s != order.rend(); ++s) {
+      if (*s != but && !text(*s).admitted && give_up(*s)) return true;
+    }
+    return false;
+  }
+
+  // Books memory for a text, which finds what is left of what its sequence had read.
   bool admit(int64_t sequence) {
     Text& one = text(sequence);
     if (one.admitted) return true;
-    for (int64_t s = 0; s < static_cast<int64_t>(texts.size()); ++s) {
-      if (shared->book(sequence, one.most)) return one.admitted = true;
-      if (!texts[static_cast<size_t>(s)].has_value()) shared->park(s);
-    }
-    return one.admitted = shared->book(sequence, one.most);
+    one.admitted = free_until(sequence, [&] { return shared->book(sequence, one.most); });
+    if (one.admitted && !rest_of(sequence).empty()) shared->reuse(sequence, one.known);
+    return one.admitted;
+  }
+  // What a text has to read again.
+  std::span<const TokenId> rest_of(int64_t sequence) {
+    const std::span<const TokenId> known = text(sequence).known;
+    return known.subspan(std::min(known.size(), static_cast<size_t>(shared->position(sequence))));
   }
   void forget_ended() {
     std::erase_if(order, [&](int64_t s) { return text(s).ended; });
@@ -82,12 +106,22 @@ struct Batch::Impl {
     pieces.clear();
     shares.clear();
     auto room = static_cast<size_t>(shared->rows());
+    // States that were loaded and prefixes that were found took memory which others were promised.
+    free_until(-1, [&] { return !shared->pool().overbooked(); });
     // A text that has to wait for memory lets none pass that came later.
     const auto waits = std::ranges::find_if(order, [&](int64_t s) { return !admit(s); });
     const std::span<const int64_t> admitted(order.begin(), waits);
     size_t after = admitted.size();
     for (const int64_t s : admitted) {
       --after;
+      if (const std::span<const TokenId> rest = rest_of(s); !rest.empty()) {
+        const auto again = rest.first(std::min(rest.size(), room - after));
+        room -= again.size();
+        pieces.push_back({s, again, false});
+        shares.push_back({s, again.size(), true});
+        continue;
+      }
+      text(s).known.clear();  // from here on a shift of the context may go back to before its end
       core::Generator& generator = text(s).generator;
       const Result<std::span<const TokenId>> next = generator.wants(room - after);
       if (!next.ok() || next->empty()) {
@@ -96,7 +130,7 @@ struct Batch::Impl {
       }
       room -= next->size();
       pieces.push_back({s, *next, generator.wants_logits()});
-      shares.push_back({s, next->size()});
+      shares.push_back({s, next->size(), false});
     }
   }
 
@@ -109,6 +143,7 @@ struct Batch::Impl {
     size_t rows = 0;
     for (const Share& share : shares) rows += share.rows;
     for (const Share& share : shares) {
+      if (share.again && status.ok()) continue;
       const double part = static_cast<double>(share.rows) / static_cast<double>(rows);
       settle(share.sequence, status.ok() ? text(share.sequence).generator.took(seconds * part)
                                          : Result<bool>(status.error()));
@@ -172,8 +207,9 @@ Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
                                      sink, piece));
   const int64_t length = b.reader(sequence).position() + static_cast<int64_t>(prompt.size());
   const int64_t most = length + std::min(options.max_tokens, context());
+  const std::span<const TokenId> known = b.reader(sequence).fed();
   b.texts[static_cast<size_t>(sequence)].emplace(
-      Impl::Text{std::move(generator), std::min(most, context())});
+      Impl::Text{std::move(generator), std::min(most, context()), {known.begin(), known.end()}});
   b.order.push_back(sequence);
   return {};
 }

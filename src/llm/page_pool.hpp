@@ -49,6 +49,8 @@ class PagePool {
   // Books `positions` for a sequence, of which it may have none yet; write() up to there cannot
   // fail then. False: with what the others have or booked there are not so many. 0: no more booked.
   bool book(int64_t sequence, int64_t positions);
+  // Sequences have pages that others booked, so that a write() may fail.
+  bool overbooked() const;
 
   int64_t pages() const { return static_cast<int64_t>(pages_.size()); }
   std::span<const int32_t> table(int64_t sequence) const {

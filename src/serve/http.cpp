@@ -94,6 +94,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Of Reply; any thread.
   void answer(uint64_t number, std::string bytes, bool last);
+  // Nothing more comes of a reply that was begun: its client sees that it is not whole.
+  void abandon(uint64_t number);
   bool lost() const { return lost_.load(); }
   bool too_slow() const { return waiting_.load() > limit_; }
   bool keeps_alive() const { return keep_alive_; }
@@ -134,7 +136,7 @@ class Reply final : public HttpReply {
   // A handler that forgot its reply must not leave the client waiting.
   ~Reply() override {
     if (!begun_) send(500, {}, "");
-    if (!ended_) end();
+    if (!ended_) connection_->abandon(number_);
   }
   void send(int status, HttpHeaders headers, std::string body) override {
     if (std::exchange(begun_, true)) return;
@@ -350,17 +352,19 @@ void Connection::got_request() {
 }
 
 // Reads while the reply is made: the end of the stream means that nobody waits for it. What comes
-// instead is the next request, and is kept.
+// instead is the next request, and is kept, up to the size of a header.
 void Connection::watch() {
-  if (watching_ || buffer_.size() > 0) return;
+  if (watching_ || buffer_.size() >= server_.limits.header_bytes) return;
   watching_ = true;
-  socket_.async_read_some(buffer_.prepare(1024),
-                          [me = shared_from_this()](const TcpError& failed, size_t count) {
-                            me->watching_ = false;
-                            if (failed) return me->shut();
-                            me->buffer_.commit(count);
-                            if (!me->replying_) me->read_request();
-                          });
+  socket_.async_read_some(
+      buffer_.prepare(1024), [me = shared_from_this()](const TcpError& failed, size_t count) {
+        me->watching_ = false;
+        const bool called_off = failed == asio::error::operation_aborted && !me->lost_;
+        if (failed && !called_off) return me->shut();
+        me->buffer_.commit(count);
+        if (!me->replying_) return me->read_request();
+        me->watch();
+      });
 }
 
 void Connection::answer(uint64_t number, std::string bytes, bool last) {
@@ -375,6 +379,15 @@ void Connection::answer(uint64_t number, std::string bytes, bool last) {
                me->last_ = me->last_ || last;
                if (!me->writing_) me->write_next();
              });
+}
+
+void Connection::abandon(uint64_t number) {
+  asio::post(server_.io, [me = shared_from_this(), number] {
+    if (me->lost_ || number != me->number_ || !me->replying_) return;
+    me->keep_alive_ = false;
+    me->last_ = true;
+    if (!me->writing_) me->write_next();
+  });
 }
 
 void Connection::write_next() {
@@ -404,9 +417,11 @@ void Connection::finish_reply() {
     socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     return shut();
   }
-  // Where the watch still reads, it begins the next request with what it finds.
-  if (watching_) return deadline(server_.limits.idle_time);
-  read_request();
+  if (!watching_) return read_request();
+  // The watch begins the next request with what it finds; where a part of it is here already, now.
+  deadline(server_.limits.idle_time);
+  TcpError ignored;
+  if (buffer_.size() > 0) socket_.cancel(ignored);
 }
 
 }  // namespace

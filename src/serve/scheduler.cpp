@@ -63,8 +63,9 @@ bool Scheduler::when_idle(int64_t sequence, Idle what) {
 
 bool Scheduler::drain(int64_t milliseconds) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
-                           [&] { return counts_.running == 0 && waiting_.empty(); });
+  return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] {
+    return counts_.running == 0 && waiting_.empty() && idle_.empty();
+  });
 }
 
 SchedulerCounts Scheduler::counts() const {
@@ -138,6 +139,7 @@ void Scheduler::call_idle() {
     });
   }
   for (const Idle& what : ready) what(&*batch_);
+  if (!ready.empty()) changed_.notify_all();
 }
 
 // The sequence that could write a text now, or null.

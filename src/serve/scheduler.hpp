@@ -70,7 +70,7 @@ class Scheduler {
   // Error where the scheduler stops before. False: as many such calls wait as may.
   using Idle = std::function<void(Result<Batch*> batch)>;
   bool when_idle(int64_t sequence, Idle what);
-  // Waits until nothing runs or waits; false after so many milliseconds.
+  // Waits until nothing runs or waits, for a sequence neither; false after so many milliseconds.
   bool drain(int64_t milliseconds);
   SchedulerCounts counts() const;
   // Of each sequence, whether it writes a text.

@@ -249,6 +249,57 @@ TEST_F(Http, SeesThatAClientIsGone) {
   reply->send(200, {}, "to nobody");
 }
 
+// What came behind the request is kept for later, and the end of the stream is seen all the same.
+TEST_F(Http, SeesThatAClientIsGoneThatSentMoreThanItsRequest) {
+  start();
+  for (const char* more : {"\r\n", "GET /next HT"}) {
+    std::shared_ptr<HttpReply> reply;
+    {
+      Socket socket(port());
+      socket.send(cat("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n", more));
+      reply = kept();
+      ASSERT_NE(reply, nullptr);
+    }
+    for (int i = 0; i < 100 && !reply->gone(); ++i) std::this_thread::sleep_for(milliseconds(10));
+    EXPECT_TRUE(reply->gone()) << more;
+    kept_.reset();
+  }
+}
+
+TEST_F(Http, TheNextRequestMayComeWhileTheFirstIsAnswered) {
+  start();
+  for (const bool whole : {true, false}) {
+    Socket socket(port());
+    socket.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::shared_ptr<HttpReply> reply = kept();
+    ASSERT_NE(reply, nullptr);
+    const std::string next = "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    socket.send(whole ? next : next.substr(0, 12));
+    std::this_thread::sleep_for(milliseconds(20));
+    reply->send(200, {}, "first");
+    EXPECT_NE(socket.receive().find("first"), std::string::npos);
+    if (!whole) socket.send(next.substr(12));
+    EXPECT_NE(socket.receive_all(2000).find("GET /next"), std::string::npos);
+    kept_.reset();
+  }
+}
+
+// A reader would take what it got for the whole.
+TEST_F(Http, AStreamThatNobodyEndedIsNotWhole) {
+  start();
+  Socket socket(port());
+  socket.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::shared_ptr<HttpReply> reply = kept();
+  ASSERT_NE(reply, nullptr);
+  reply->begin(200, {});
+  reply->write("a part");
+  kept_.reset();
+  reply.reset();
+  const std::string all = socket.receive_all(2000);
+  EXPECT_TRUE(socket.ended());
+  EXPECT_TRUE(all.ends_with("6\r\na part\r\n")) << all;
+}
+
 // A connection is in lists of the server's own thread, which takes it out of them whoever was the
 // last to need it.
 TEST_F(Http, AConnectionThatAnotherThreadNeededLastIsTakenDownByTheServersOwn) {

@@ -164,6 +164,32 @@ TEST(Schedulers, TakeNoMoreThanMayWait) {
   EXPECT_TRUE(second.get().ok());
 }
 
+// What waits for a sequence to end its text is work too: a state that is to be saved, say.
+TEST(Schedulers, AreNotDrainedWhileSomebodyWaitsForASequence) {
+  const Model model = stories();
+  auto scheduler = Scheduler::create(model, small(1));
+  ASSERT_TRUE(scheduler.ok());
+  std::promise<void> ended, go;
+  auto job = std::make_unique<Job>();
+  job->prompt = *model.tokenize("Tom");
+  job->options.max_tokens = 2;
+  job->done = [&](const Result<Generation>&, int64_t) {
+    ended.set_value();
+    go.get_future().wait();
+  };
+  std::promise<bool> called;
+  ASSERT_TRUE((*scheduler)->add(std::move(job)));
+  ended.get_future().wait();  // nothing runs or waits any more
+  ASSERT_TRUE((*scheduler)->when_idle(0, [&](const Result<Batch*>& batch) {
+    called.set_value(batch.ok());
+  }));
+  EXPECT_FALSE((*scheduler)->drain(20));
+  go.set_value();
+  EXPECT_TRUE((*scheduler)->drain(10000));
+  (*scheduler)->stop();
+  EXPECT_TRUE(called.get_future().get());
+}
+
 TEST(Schedulers, TellErrorsAndEndWhatRunsWhenTheyStop) {
   const Model model = stories();
   auto scheduler = Scheduler::create(model, small(1));

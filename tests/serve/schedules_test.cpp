@@ -152,6 +152,102 @@ class Schedule {
   size_t next_ = 0, taken_ = 0;
 };
 
+// Memory for one whole sequence, and three texts: what the second and the third begin with takes
+// pages that the first was promised, and they wait in the way of whoever came before them.
+class TightMemory : public testing::Test {
+ protected:
+  TightMemory() : model_(stories()) {
+    Result<Batch> made = Batch::create(
+        model_,
+        {.sequences = 3, .session = {.context = kScheduleContext}, .positions = kScheduleContext});
+    EXPECT_TRUE(made.ok()) << made.error().str();
+    batch_.emplace(std::move(*made));
+    long_.prompt = *model_.tokenize("Tom had a red ball.");
+    long_.options.max_tokens = 110;
+    long_.options.ignore_eos = true;
+    short_.prompt = *model_.tokenize(
+        "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+        "park with her big dog and her friends.");
+    short_.options.max_tokens = 4;
+    Asked before = short_;
+    before.prompt.pop_back();
+    before.options.max_tokens = 1;
+    write(1, before);
+    steps(100);
+    EXPECT_TRUE(batch_->take(1).ok());
+    path_ = std::filesystem::temp_directory_path() / cat("loom_tight_", getpid(), ".state");
+    batch_->rewind(1, static_cast<int64_t>(before.prompt.size()));
+    EXPECT_TRUE(batch_->save_state(1, path_).ok());
+  }
+  ~TightMemory() override { std::remove(path_.c_str()); }
+
+  void write(int64_t sequence, const Asked& asked, int64_t known = 0) {
+    const auto rest = std::span<const TokenId>(asked.prompt).subspan(static_cast<size_t>(known));
+    EXPECT_TRUE(batch_->start(sequence, rest, asked.options).ok());
+  }
+  void steps(int most) {
+    for (int i = 0; i < most && batch_->running() > 0; ++i) {
+      const Status passed = batch_->step();
+      ASSERT_TRUE(passed.ok()) << passed.error().str();
+    }
+  }
+  void expect(int64_t sequence, const Asked& asked) {
+    ASSERT_FALSE(batch_->running(sequence)) << sequence;
+    const Result<Generation> got = batch_->take(sequence);
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    EXPECT_EQ(got->token_ids, alone(model_, asked).token_ids);
+  }
+
+  const Model model_;
+  std::optional<Batch> batch_;
+  std::string path_;
+  Asked long_, short_;
+};
+
+TEST_F(TightMemory, IsKeptForTheTextThatRuns) {
+  batch_->rewind(1, 0);
+  write(0, long_);
+  steps(3);
+  ASSERT_TRUE(batch_->load_state(1, path_).ok());
+  write(1, short_, batch_->position(1));
+  write(2, short_, batch_->reuse(2, short_.prompt));
+  steps(1000);
+  expect(0, long_);
+  expect(1, short_);
+  expect(2, short_);
+}
+
+TEST_F(TightMemory, IsGivenUpByTextsThatWaitForOneBeforeThem) {
+  const int64_t known = batch_->reuse(1, short_.prompt);
+  EXPECT_GT(known, 16);
+  write(0, long_);
+  write(1, short_, known);
+  steps(1000);
+  expect(0, long_);
+  expect(1, short_);
+}
+
+TEST_F(TightMemory, IsNoReasonToReadAgainWhatAShiftForgot) {
+  Asked shifts = short_;
+  shifts.options.max_tokens = 150;
+  shifts.options.ignore_eos = shifts.options.shift_context = true;
+  shifts.options.keep_tokens = 2;
+  shifts.options.shift_tokens = 40;
+  write(1, shifts, batch_->reuse(1, shifts.prompt));
+  steps(1000);
+  expect(1, shifts);
+}
+
+TEST_F(TightMemory, IsTakenFromAStateThatNobodyGoesOnFrom) {
+  batch_->rewind(1, 0);
+  write(0, long_);
+  steps(3);
+  ASSERT_TRUE(batch_->load_state(1, path_).ok());
+  steps(1000);
+  EXPECT_EQ(batch_->position(1), 0);
+  expect(0, long_);
+}
+
 void expect_schedules(int count, uint32_t seed) {
   std::vector<Model> models;
   for (const DType weights : kWeights)
