@@ -87,34 +87,6 @@ inline void pool_one(const PoolArgs& args, const PoolRow& r, int64_t out) {
 
 // ---- sixteen outputs in a row ----
 
-// p[0], p[2], .. p[30].
-#if LOOM_SIMD_WIDTH > 1
-template <int... J>
-LOOM_INLINE Vf every_second(Vf a, Vf b, std::integer_sequence<int, J...>) {
-  return __builtin_shufflevector(a, b, (J < kW / 2 ? 2 * J : 2 * J + 1)...);
-}
-#endif
-LOOM_INLINE V16 load16_second(const float* p) {
-  V16 r;
-#if LOOM_SIMD_WIDTH == 1
-  LOOM_EACH(i) r.v[i] = Vf{p[2 * i]};
-#else
-  // The second load begins one value early: nothing behind the last value is read.
-  LOOM_EACH(i) {
-    r.v[i] = every_second(vf_load(p + 2 * kW * i), vf_load(p + 2 * kW * i + kW - 1),
-                          std::make_integer_sequence<int, kW>{});
-  }
-#endif
-  return r;
-}
-LOOM_INLINE V16 load16_every(const float* p, int64_t stride) {
-  if (stride == 1) return load16(p);
-  if (stride == 2) return load16_second(p);
-  float values[16];
-  for (int64_t i = 0; i < 16; ++i) values[i] = p[i * stride];
-  return load16(values);
-}
-
 // Outputs [out, out + 16), whose taps along the last axis are all inside.
 inline void pool_block_max(const PoolArgs& args, const PoolRow& r, int64_t out) {
   const ConvShape& s = args.shape;

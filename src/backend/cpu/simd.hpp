@@ -197,6 +197,34 @@ LOOM_INLINE V16 add16(const V16& a, const V16& b) {
   LOOM_EACH(i) r.v[i] = a.v[i] + b.v[i];
   return r;
 }
+// p[0], p[2], .. p[30].
+#if LOOM_SIMD_WIDTH > 1
+template <int... J>
+LOOM_INLINE Vf every_second(Vf a, Vf b, std::integer_sequence<int, J...>) {
+  return __builtin_shufflevector(a, b, (J < kW / 2 ? 2 * J : 2 * J + 1)...);
+}
+#endif
+LOOM_INLINE V16 load16_second(const float* p) {
+  V16 r;
+#if LOOM_SIMD_WIDTH == 1
+  LOOM_EACH(i) r.v[i] = Vf{p[2 * i]};
+#else
+  // The second load begins one value early: nothing behind the last value is read.
+  LOOM_EACH(i) {
+    r.v[i] = every_second(vf_load(p + 2 * kW * i), vf_load(p + 2 * kW * i + kW - 1),
+                          std::make_integer_sequence<int, kW>{});
+  }
+#endif
+  return r;
+}
+LOOM_INLINE V16 load16_every(const float* p, int64_t stride) {
+  if (stride == 1) return load16(p);
+  if (stride == 2) return load16_second(p);
+  float values[16];
+  for (int64_t i = 0; i < 16; ++i) values[i] = p[i * stride];
+  return load16(values);
+}
+
 // A chunk sum as the first of a total: chunk sums are added from +0, and -0 counts as +0. It
 // matters because a chain of tiny negative products may end at -0, while the same chain with places
 // that count as zeros, as attention adds them, ends at +0.
