@@ -53,6 +53,9 @@ int main(int argc, char** argv) {
     const loom::Tensor out = session.run(loom::Tensor::view(x.data(), {1, width})).or_exit();
     y[0] += static_cast<float>(out.rank());
   });
+  const double cpp_into = least(rounds, calls, [&] {
+    session.run_into(loom::Tensor::view(x.data(), {1, width}), y).or_exit();
+  });
 
   const std::string json = net.json();
   loom_engine* c_engine = nullptr;
@@ -77,5 +80,6 @@ int main(int argc, char** argv) {
   loom_session_free(c_session);
   loom_network_free(c_net);
   loom_engine_free(c_engine);
-  std::printf("{\"cpp\": %.1f, \"c\": %.1f, \"c_into\": %.1f}\n", cpp, c_run, c_into);
+  std::printf("{\"cpp\": %.1f, \"cpp_into\": %.1f, \"c\": %.1f, \"c_into\": %.1f}\n", cpp, cpp_into,
+              c_run, c_into);
 }

@@ -5,9 +5,9 @@
 
 A network of one Dense 1 x 1, whose arithmetic is next to nothing, and one of 1 x 512 x 512, on one
 thread. The three languages take turns; each number is the least of many rounds, so that a busy
-machine disturbs it little. Exit 1 where a limit is passed: C into memory of the caller 100 ns over
-C++ (an array that is handed out takes some 50 more), Python 2 us over C++, the wide network through
-Python 1.3 times the time of C++.
+machine disturbs it little. _into: the result goes into memory of the caller. Exit 1 where a limit is
+passed: C 100 ns over C++, both into memory of the caller (the handle of an array that is handed out
+takes some 100 more), Python 2 us over C++, the wide network through Python 1.3 times the time of C++.
 """
 
 import json
@@ -84,11 +84,12 @@ def main() -> int:
     build = Path(words[0] if words else "build/dev").resolve()
     narrow, wide = measured(build, 1), measured(build, 512)
     print("ns per call          1 x 1   over C++   1 x 512 x 512   ratio")
-    for name in ("cpp", "c", "c_into", "python", "python_into"):
-        print(f"{name:<15}{narrow[name]:>11.0f}{narrow[name] - narrow['cpp']:>11.0f}"
+    for name in ("cpp", "cpp_into", "c", "c_into", "python", "python_into"):
+        beside = narrow["cpp_into" if name.endswith("_into") else "cpp"]
+        print(f"{name:<15}{narrow[name]:>11.0f}{narrow[name] - beside:>11.0f}"
               f"{wide[name]:>16.0f}{wide[name] / wide['cpp']:>8.2f}")  # fmt: skip
     held = {
-        "C into memory of the caller, 100 ns": narrow["c_into"] - narrow["cpp"] <= 100,
+        "C into memory of the caller, 100 ns": narrow["c_into"] - narrow["cpp_into"] <= 100,
         "Python, 2 us": narrow["python"] - narrow["cpp"] <= 2000,
         "Python, 1 x 512 x 512, 1.3": wide["python"] <= 1.3 * wide["cpp"],
     }

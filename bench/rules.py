@@ -8,6 +8,10 @@ which sees the 8,000 alone (6,400 train, 1,600 validate) and other seeds.
   bench/rules.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
   bench/rules.py LOOM IMAGES LABELS --only mlp --seeds 1,2,3
   bench/rules.py LOOM IMAGES LABELS --tune --only 'mlp dtp' --set rate=0.0005
+  bench/rules.py LOOM IMAGES LABELS --jobs 16 --results runs.jsonl
+
+With --results every run is added to FILE as it ends, and what FILE has is not run again: a table that
+was cut short goes on where it stood. Lines of other settings are left alone.
 
 Exit status: 0; 1 when a mean is below its floor, which the table then says.
 """
@@ -21,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 TRAIN, TEST, TUNE = 8000, 2000, 1600
 
@@ -63,6 +68,22 @@ def cnn(activation, norm=False):
     return {"loom": 1, "input": [1, 28, 28], "layers": [
         {"type": "CNN2", "channels": 1, "filters": 8, "kernel": 3, "stride": 2, "padding": 1,
          "activation": activation}, second, dense]}
+
+
+def attention(activation, width=32, read_width=64, norm=False):
+    """The rows of a picture look at each other; the last layers see all of them."""
+    look = {"type": "Sequential", "children": [
+        {"type": "MultiHeadAttention", "width": width, "heads": 4, "kv_heads": 4,
+         "head_dim": width // 4, "causal": False},
+        {"type": "Dense", "in": width, "out": width, "activation": activation}]}
+    read = {"type": "Dense", "in": 28 * width, "out": read_width, "activation": activation}
+    last = {"type": "Dense", "in": read_width, "out": 10}
+    if norm:
+        look, read, last = (
+            {"type": "Sequential", "children": [{"type": "RMSNorm", "width": n}, layer]}
+            for n, layer in ((width, look), (width, read), (read_width, last)))
+    return {"loom": 1, "input": [28, 28], "layers": [
+        {"type": "Dense", "in": 28, "out": width, "activation": activation}, look, read, last]}
 
 
 def lstm(hidden=32):
@@ -108,10 +129,20 @@ RUNS = [
     Run("lstm chain", "chain", lstm(), 93.0),
     Run("lstm diff-project", "diff-project", lstm(), 92.0),
     Run("lstm dtp", "dtp", lstm(), 90.0),
-    Run("lstm fixed-dtp", "fixed-dtp", lstm(), 90.0),
-    Run("lstm dfa", "dfa", lstm(), 90.0),
-    Run("lstm drtp", "drtp", lstm(), 85.0),
-    Run("lstm forward-forward", "forward-forward", lstm(), 80.0, rule_label_scale=0.03),
+    Run("lstm fixed-dtp", "fixed-dtp", lstm(), 90.0, epochs=20, rate=0.005),
+    Run("lstm dfa", "dfa", lstm(), 90.0, epochs=20, rate=0.005),
+    Run("lstm drtp", "drtp", lstm(), 85.0, epochs=30, rate=0.005),
+    Run("lstm forward-forward", "forward-forward", lstm(), 80.0, epochs=20, rule_label_scale=0.3,
+        rule_threshold=0.3, rule_temperature=8),
+    Run("attention back-propagation", "back-propagation", attention("relu"), 93.0),
+    Run("attention chain", "chain", attention("relu"), 93.0),
+    Run("attention diff-project", "diff-project", attention("relu"), 92.0),
+    Run("attention dtp", "dtp", attention("tanh"), 90.0),
+    Run("attention fixed-dtp", "fixed-dtp", attention("tanh"), 90.0, epochs=20, rate=0.005),
+    Run("attention dfa", "dfa", attention("tanh"), 90.0, epochs=20, rate=0.005),
+    Run("attention drtp", "drtp", attention("tanh"), 85.0, epochs=30, rate=0.005),
+    Run("attention forward-forward", "forward-forward", attention("relu", read_width=400, norm=True), 80.0,
+        rule_label_scale=0.3, rule_threshold=1, rule_temperature=8),
 ]
 
 
@@ -144,7 +175,7 @@ def write_parts(images, labels, folder, tune, channels):
 
 def train(loom, run, seed, folder):
     part = os.path.join(folder, "pictures" if len(run.net["input"]) == 3 else "rows")
-    net = os.path.join(folder, run.name.replace(" ", "_") + ".json")
+    net = os.path.join(folder, f"{run.name.replace(' ', '_')}_{seed}.json")
     with open(net, "w", encoding="utf-8") as f:
         json.dump(run.net, f)
     command = [loom, "train", net, os.path.join(part, "train.idx"),
@@ -161,44 +192,89 @@ def train(loom, run, seed, folder):
     return 100 * report["accuracy"], report["seconds"]
 
 
+class Results:
+    """What runs gave, by the settings that they had; kept in a file of JSON lines where one is named."""
+
+    def __init__(self, path):
+        self.path, self.known, self.lock = path, {}, threading.Lock()
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                for line in f:
+                    entry = json.loads(line)
+                    self.known[entry["key"]] = entry["accuracy"], entry["seconds"]
+
+    @staticmethod
+    def key(run, seed, tune):
+        return json.dumps([run.name, run.rule, run.net, run.flags, seed, tune], sort_keys=True)
+
+    def add(self, key, got):
+        with self.lock:
+            self.known[key] = got
+            if self.path:
+                with open(self.path, "a", encoding="utf-8") as f:
+                    print(json.dumps({"key": key, "accuracy": got[0], "seconds": got[1]}), file=f)
+
+
+def row(run, got):
+    """A line of the table, and whether the mean is below the floor."""
+    scores = [score for score, _ in got]
+    mean = statistics.fmean(scores)
+    spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
+    missed = run.floor is not None and mean < run.floor
+    floor = "" if run.floor is None else f"{run.floor:.1f} %"
+    return (f"| {run.name} | {mean:.2f} % | {spread:.2f} | {min(scores):.2f} % | "
+            f"{floor + (' MISSED' if missed else '')} | "
+            f"{'' if run.goal is None else f'{run.goal:.1f} %'} | {len(scores)} | "
+            f"{statistics.fmean(s for _, s in got):.0f} |"), missed
+
+
+def table(args, runs, seeds, folder):
+    """Trains what is not known yet and prints the rows in their order; how many missed their floor."""
+    results = Results(args.results)
+
+    def one(job):
+        key = results.key(*job, args.tune)
+        if key not in results.known:
+            results.add(key, train(args.loom, *job, folder))
+        return results.known[key]
+
+    below = 0
+    print("| run | mean | spread (standard deviation) | least | floor | goal | seeds | s per run |")
+    print("|---|---|---|---|---|---|---|---|")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        waiting = [(run, [pool.submit(one, (run, seed)) for seed in seeds]) for run in runs]
+        for run, jobs in waiting:
+            line, missed = row(run, [job.result() for job in jobs])
+            below += missed
+            print(line, flush=True)
+    return below
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("loom")
     parser.add_argument("images")
     parser.add_argument("labels")
-    parser.add_argument("--only", default="", help="runs whose name has this text")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="runs whose name has this text, in the order of the texts; may be repeated")
     parser.add_argument("--seeds", default="", help="default: 1,2,3,4,5; with --tune 101,102")
     parser.add_argument("--tune", action="store_true", help="on a part of the training samples")
     parser.add_argument("--set", action="append", default=[], metavar="FLAG=VALUE",
                         help="a flag of loom train for all runs; may be repeated")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, a thread each")
+    parser.add_argument("--results", metavar="FILE", help="JSON lines, a run each: see above")
     args = parser.parse_args()
     seeds = [int(s) for s in (args.seeds or ("101,102" if args.tune else "1,2,3,4,5")).split(",")]
-    runs = [run for run in RUNS if args.only in run.name]
+    runs = [run for text in args.only or [""] for run in RUNS if text in run.name]
     for run in runs:
         run.flags.update(dict(pair.split("=", 1) for pair in args.set))
-    below = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in ("rows", "pictures"):
             os.mkdir(os.path.join(folder, name))
             write_parts(args.images, args.labels, os.path.join(folder, name), args.tune,
                         name == "pictures")
-        print("| run | mean | spread (standard deviation) | least | floor | goal | s per run |")
-        print("|---|---|---|---|---|---|---|")
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for run in runs:
-                got = list(pool.map(lambda seed, r=run: train(args.loom, r, seed, folder), seeds))
-                scores = [score for score, _ in got]
-                mean = statistics.fmean(scores)
-                spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
-                missed = run.floor is not None and mean < run.floor
-                below += missed
-                floor = "" if run.floor is None else f"{run.floor:.1f} %"
-                print(f"| {run.name} | {mean:.2f} % | {spread:.2f} | {min(scores):.2f} % | "
-                      f"{floor + (' MISSED' if missed else '')} | "
-                      f"{'' if run.goal is None else f'{run.goal:.1f} %'} | "
-                      f"{statistics.fmean(s for _, s in got):.0f} |", flush=True)
+        below = table(args, runs, seeds, folder)
     return 1 if below else 0
 
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "loom/export.hpp"
@@ -38,6 +39,9 @@ class LOOM_API Session {
   // Errors: invalid_argument (another shape, an id outside the table), out_of_memory; then nothing
   // happened.
   Result<Tensor> run(const Tensor& inputs);
+  // The same into memory of the caller, which the inputs do not lie in. shape: what the caller
+  // takes it for; empty: any with that many numbers. Errors: also invalid_argument (another shape).
+  Status run_into(const Tensor& inputs, std::span<float> to, std::span<const int64_t> shape = {});
   // The same with all inputs and outputs, in the order of NetworkInfo. A batch that shares an input
   // or an output is computed at once: it has exactly max_batch samples then.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);

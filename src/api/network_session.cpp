@@ -33,6 +33,8 @@ struct Session::Impl {
   Result<core::Session*> session_for(int64_t samples);
   Status run_piece(std::span<const Tensor> inputs, int64_t first, int64_t count,
                    std::span<const Output> to);
+  template <class Place>
+  Status compute(std::span<const Tensor> inputs, size_t wanted, const Place& place);
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, size_t wanted);
   Result<std::vector<Tensor>> prepared(std::span<const Tensor> inputs, int64_t samples) const;
 };
@@ -146,8 +148,9 @@ Result<std::vector<Tensor>> Session::Impl::prepared(std::span<const Tensor> inpu
   return out;
 }
 
-// The first `wanted` outputs of the network.
-Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, size_t wanted) {
+// The first `wanted` outputs of the network, each into what place(index, shape) gives for it.
+template <class Place>
+Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, const Place& place) {
   LOOM_ASSIGN(const core::Shape shape, core::batch_shape(*network, inputs[0]));
   const int64_t samples = shape[0], most = options.max_batch;
   if (options.stateful && samples != most) {
@@ -158,13 +161,11 @@ Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, s
   core::Shape computed = shape;
   if (singly) computed[0] = 1;
   LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, network->shapes(computed));
-  std::vector<Tensor> y;
   std::vector<Output> to;
   for (size_t i = 0; i < wanted; ++i) {
     core::Shape out = i == 0 ? shapes.back().out : shapes.back().more[i - 1];
     if (singly && outputs[i].batched) out[0] = samples;
-    LOOM_ASSIGN(y.emplace_back(), Tensor::zeros(core::public_shape(out)));
-    LOOM_ASSIGN(const std::span<float> values, y.back().mutable_values<float>());
+    LOOM_ASSIGN(const std::span<float> values, place(i, out));
     to.push_back({values, outputs[i].batched});
   }
   if (shared && samples != most) {
@@ -179,7 +180,31 @@ Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, s
     LOOM_TRY(run_piece(x, first, count, to));
     first += count;
   }
+  return {};
+}
+
+Result<std::vector<Tensor>> Session::Impl::run(std::span<const Tensor> inputs, size_t wanted) {
+  std::vector<Tensor> y;
+  LOOM_TRY(
+      compute(inputs, wanted, [&](size_t, const core::Shape& shape) -> Result<std::span<float>> {
+        LOOM_ASSIGN(y.emplace_back(), Tensor::zeros(core::public_shape(shape)));
+        return y.back().mutable_values<float>();
+      }));
   return y;
+}
+
+Status Session::run_into(const Tensor& inputs, std::span<float> to,
+                         std::span<const int64_t> shape) {
+  const auto place = [&](size_t, const core::Shape& out) -> Result<std::span<float>> {
+    bool fits = std::ssize(to) == out.count() && (shape.empty() || std::ssize(shape) == out.rank());
+    for (size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == out[static_cast<int>(i)];
+    if (fits) return to;
+    const std::string given = shape.empty() ? cat("of ", to.size(), " numbers")
+                                            : shape_text({shape.begin(), shape.end()});
+    return invalid(cat("the outputs are float32 ", shape_text(core::public_shape(out)),
+                       " without gaps; the memory given is float32 ", given));
+  };
+  return impl_->compute({&inputs, 1}, 1, place);
 }
 
 Result<Tensor> Session::run(const Tensor& inputs) {

@@ -116,7 +116,7 @@ struct Trainer::Impl {
                const FitOptions& options);
   Status resume(const FitOptions& options);
   void watch_layers(const FitOptions& options);
-  void tell_pass(const core::LayerEvent& event, const FitOptions& options);
+  void tell_pass(const core::LayerEvent& event, const std::function<void(const LayerPass&)>& told);
   Status keep(const FitOptions& options, const std::string& path,
               const std::function<Status(const std::string&)>& save);
   Status save(const Epoch& done, const FitOptions& options);
@@ -293,34 +293,35 @@ int64_t steady_ns() {
   return of(std::chrono::steady_clock::now()) + between;
 }
 
-void Trainer::Impl::tell_pass(const core::LayerEvent& e, const FitOptions& o) {
+void Trainer::Impl::tell_pass(const core::LayerEvent& e,
+                              const std::function<void(const LayerPass&)>& told) {
   LayerPass pass{
       {e.at.z, e.at.y, e.at.x, e.at.l}, std::string(e.kind), e.backward, passed_ns, 0, {}};
   pass.end_ns = steady_ns();
   for (int i = 0; i < e.values.shape.rank(); ++i) pass.shape.push_back(e.values.shape[i]);
-  o.on_pass(pass);
+  told(pass);
   passed_ns = steady_ns();  // without what the listener took
 }
 
 // Hands every layer's pass to `on_pass`, and what it gives in the last step of each epoch to
 // `on_layer`.
 void Trainer::Impl::watch_layers(const FitOptions& o) {
-  trainer->step().observe([this, o](const core::LayerEvent& e) {
-    if (o.on_pass) tell_pass(e, o);
-    const auto& on_layer = o.on_layer;
-    if (!last_step || !on_layer) return;
-    const core::LayerStats s = core::layer_stats(e.values);
-    on_layer({trainer->progress().epoch + 1,
-              {e.at.z, e.at.y, e.at.x, e.at.l},
-              std::string(e.kind),
-              e.backward,
-              s.mean,
-              s.std,
-              s.min,
-              s.max,
-              s.active,
-              s.total});
-  });
+  trainer->step().observe(
+      [this, on_pass = o.on_pass, on_layer = o.on_layer](const core::LayerEvent& e) {
+        if (on_pass) tell_pass(e, on_pass);
+        if (!last_step || !on_layer) return;
+        const core::LayerStats s = core::layer_stats(e.values);
+        on_layer({trainer->progress().epoch + 1,
+                  {e.at.z, e.at.y, e.at.x, e.at.l},
+                  std::string(e.kind),
+                  e.backward,
+                  s.mean,
+                  s.std,
+                  s.min,
+                  s.max,
+                  s.active,
+                  s.total});
+      });
 }
 
 Status Trainer::Impl::keep(const FitOptions& o, const std::string& path,

@@ -122,6 +122,10 @@ Table& table() {
   return *kTable;
 }
 
+constexpr Kind kind_of(uintptr_t handle) {
+  return static_cast<Kind>((handle >> kSlotBits) & kKindMask);
+}
+
 constexpr std::string_view name_of(Kind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
@@ -140,7 +144,7 @@ Result<Slot*> slot_of(uintptr_t handle, Kind kind) {
   Slot* slot = table().find(handle);
   if (slot == nullptr)
     return wrong_handle("this ", name, " was freed, or is no handle that this library made");
-  const auto found = static_cast<Kind>((handle >> kSlotBits) & kKindMask);
+  const Kind found = kind_of(handle);
   if (found != kind) return wrong_handle("a ", name_of(found), " was given for a ", name);
   return slot;
 }
@@ -152,6 +156,10 @@ uintptr_t new_handle(Kind kind, void* object) {
 }
 
 Result<void*> object_of(uintptr_t handle, Kind kind) {
+  // A handle that is right is found at once; what is wrong with another is said by slot_of().
+  const Slot* right = table().find(handle);
+  if (right != nullptr && kind_of(handle) == kind) [[likely]]
+    return right->object;
   LOOM_ASSIGN(const Slot* slot, slot_of(handle, kind));
   return slot->object;
 }

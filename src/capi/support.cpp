@@ -8,7 +8,6 @@ namespace {
 
 constexpr size_t kMostText = 1024;     // of an error
 constexpr uint32_t kMostSize = 65536;  // of a struct, by any version
-constexpr int32_t kMostRank = 16;
 
 // Plain memory, so that a thread that ends has nothing to destroy.
 struct LastError {
@@ -148,23 +147,35 @@ Result<DType> dtype_of(loom_dtype dtype) {
   return enum_of<DType>(dtype, kCount, "dtype");
 }
 
-Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name) {
-  // Texts are made where a call fails alone, so that one that works allocates no more than a shape.
+Status check_tensor(const loom_tensor* tensor, const char* name) {
+  // Texts are made where a call fails alone, so that one that works allocates nothing.
   const auto wrong = [name](const std::string& why) {
     return invalid(std::string("the tensor '") + name + "' " + why);
   };
   if (tensor == nullptr) return wrong("is null");
   if (tensor->rank < 0 || tensor->rank > kMostRank || (tensor->rank > 0 && !tensor->shape))
     return wrong("has no shape, or more than 16 extents");
-  LOOM_ASSIGN(const DType dtype, dtype_of(tensor->dtype));
-  Shape shape(tensor->shape, tensor->shape + tensor->rank), strides;
+  LOOM_TRY(dtype_of(tensor->dtype));
+  const int64_t count = count_of(*tensor);
   int64_t bytes = 0;
-  const int64_t count = element_count(shape);
-  if (count < 0 || __builtin_mul_overflow(count, int64_t{8}, &bytes))
+  if (count < 0 || __builtin_mul_overflow(count, int64_t{8}, &bytes)) {
+    const Shape shape(tensor->shape, tensor->shape + tensor->rank);
     return wrong("has the shape " + shape_text(shape) + ", which nothing can have");
+  }
   if (tensor->data == nullptr && count > 0) return wrong("has no data");
-  if (tensor->strides != nullptr) strides.assign(tensor->strides, tensor->strides + tensor->rank);
-  return Tensor::borrow(tensor->data, dtype, std::move(shape), std::move(strides));
+  return {};
+}
+
+Tensor borrowed(const loom_tensor& tensor) {
+  Shape strides;
+  if (tensor.strides != nullptr) strides.assign(tensor.strides, tensor.strides + tensor.rank);
+  return Tensor::borrow(tensor.data, static_cast<DType>(tensor.dtype),
+                        Shape(tensor.shape, tensor.shape + tensor.rank), std::move(strides));
+}
+
+Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name) {
+  LOOM_TRY(check_tensor(tensor, name));
+  return borrowed(*tensor);
 }
 
 Result<FileBytes> file_of(const void* bytes, int64_t size, const char* name, bool borrow) {

@@ -111,6 +111,7 @@ inline std::function<bool(int64_t, int64_t)> progress_of(loom_progress_fn progre
 }
 // A tensor as C sees it, borrowed while `from` lives.
 loom_tensor view_of(const Tensor& from);
+constexpr int32_t kMostRank = 16;  // of a loom_tensor
 // Errors: invalid_argument, naming the numbers that there are.
 Result<DType> dtype_of(loom_dtype dtype);
 template <class E>
@@ -123,6 +124,17 @@ Result<E> enum_of(int32_t value, int32_t count, const char* name) {
 }
 // The memory of the caller as a Tensor that borrows it.
 Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name);
+// The same in two steps, for calls that take hardly longer than a Tensor that is moved.
+Status check_tensor(const loom_tensor* tensor, const char* name);
+Tensor borrowed(const loom_tensor& tensor);  // of one that was checked
+// The product of its extents; -1 where one is negative, or nothing can be that large.
+inline int64_t count_of(const loom_tensor& tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.shape[i] < 0 || __builtin_mul_overflow(count, tensor.shape[i], &count)) return -1;
+  }
+  return count;
+}
 Result<GenerateOptions> generate_options(const loom_generate_options* given);
 // The engine of a handle, or the shared one.
 Result<Engine> engine_of(const loom_engine* engine);

@@ -310,7 +310,27 @@ TEST(NetworkApi, SessionsGiveTheSameBitsForEveryBatch) {
     Session session = net.session({.max_batch = batch}).or_exit();
     EXPECT_EQ(floats(session.run(inputs).or_exit()), expected) << batch;
     EXPECT_EQ(floats(session.run(inputs).or_exit()), expected) << batch << ", again";
+    std::vector<float> memory(expected.size());
+    EXPECT_TRUE(session.run_into(inputs, memory).ok());
+    EXPECT_EQ(memory, expected) << batch << ", into memory of the caller";
   }
+}
+
+TEST(NetworkApi, MemoryThatResultsDoNotFitIsRefusedAndStaysAsItWas) {
+  const Network net =
+      Network::sequential({Dense{.in = 2, .out = 3}}, {.input = {2}, .seed = 5}).or_exit();
+  Session session = net.session({.max_batch = 4}).or_exit();
+  const std::vector<float> x(8, 0.5f);
+  const Tensor inputs = Tensor::view(x.data(), {4, 2});
+  std::vector<float> memory(12, -1.0f);
+  const int64_t right[] = {4, 3}, turned[] = {3, 4};
+  EXPECT_NE(session.run_into(inputs, memory, turned).error().message.find("[3, 4]"),
+            std::string::npos);
+  EXPECT_NE(session.run_into(inputs, std::span(memory).first(11)).error().message.find("11"),
+            std::string::npos);
+  EXPECT_EQ(memory, std::vector<float>(12, -1.0f));
+  EXPECT_TRUE(session.run_into(inputs, memory, right).ok());
+  EXPECT_EQ(memory, floats(session.run(inputs).or_exit()));
 }
 
 TEST(NetworkApi, AStatefulSessionGoesOnWhereItStopped) {

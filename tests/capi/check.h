@@ -54,5 +54,6 @@ void test_memory(void);
 void test_writing(void);
 void test_bits(void);
 void test_evolution(void);
+void test_proof(void);
 
 #endif

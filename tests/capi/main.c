@@ -34,11 +34,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kTests[] = {{"networks", test_networks}, {"training", test_training},
-                {"models", test_models},     {"misuse", test_misuse},
-                {"cycles", test_cycles},     {"threads", test_threads},
-                {"memory", test_memory},     {"writing", test_writing},
-                {"bits", test_bits},         {"evolution", test_evolution}};
+  } kTests[] = {
+      {"networks", test_networks},   {"training", test_training}, {"models", test_models},
+      {"misuse", test_misuse},       {"cycles", test_cycles},     {"threads", test_threads},
+      {"memory", test_memory},       {"writing", test_writing},   {"bits", test_bits},
+      {"evolution", test_evolution}, {"proof", test_proof}};
   int found = 0;
   CHECK(loom_layout_holds == 1);
   for (size_t i = 0; i < sizeof(kTests) / sizeof(kTests[0]); ++i) {
