@@ -1,6 +1,8 @@
 // The package and the golden hashes in Chromium without a window, driven by Playwright.
 //   NODE_PATH=packages/node_modules node tests/web/browser_test.mjs PACKAGE NATIVE.json HASHES
+//   NODE_PATH=packages/node_modules node tests/web/browser_test.mjs --app APP NATIVE.json
 // PACKAGE: the folder of the installed package; HASHES: the folder with loom_hash.wasm and loom_hash_relaxed.wasm.
+// APP: a built app whose page is page.mjs (vite_app.sh), which has the package in it.
 import { mkdtempSync, copyFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -11,11 +13,13 @@ import { serveFiles } from "./serve.mjs";
 
 const require = createRequire(join(process.env.NODE_PATH, "package.json"));
 const { chromium } = require("playwright-core");
-const [folder, native, hashes] = process.argv.slice(2);
+const inApp = process.argv[2] === "--app";
+const [folder, native, hashes] = process.argv.slice(inApp ? 3 : 2);
 const tree = fileURLToPath(new URL("../../", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "loom-web-"));
 copyFileSync(native, join(root, "native.json"));
-const server = await serveFiles({ "/": root, "/tree/": tree, "/package/": folder, "/hashes/": hashes });
+const server = await serveFiles({ "/": root, "/tree/": tree, ...(inApp ? { "/app/": folder } : { "/package/": folder, "/hashes/": hashes }) });
+const tests = inApp ? "/app/index.html" : "/tree/tests/web/page.html";
 const quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
   "--disable-background-networking", "--disable-component-update"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: quiet });
@@ -29,7 +33,7 @@ function count(where, name, error) {
 async function open(alone = false) {
   const page = await (await browser.newContext()).newPage();
   page.on("pageerror", (error) => count("page", "no error in the page", String(error)));
-  await page.goto(`${server.address}/tree/tests/web/page.html${alone ? "?alone" : ""}`);
+  await page.goto(`${server.address}${tests}${alone ? "?alone" : ""}`);
   await page.waitForFunction(() => window.loomTests !== undefined);
   return page;
 }
@@ -63,13 +67,14 @@ try {
   console.error(`${tokens} tokens in ${seconds.toFixed(2)} s; the page waited ${longest.toFixed(0)} ms at most`);
   count("page", "goes on while the engine computes", longest < 1000 ? null : `waited ${longest} ms`);
 
-  for (const [file, isa] of [["loom_hash.wasm", ""], ...(relaxed ? [["loom_hash_relaxed.wasm", ""]] : [])]) {
-    const told = await page.evaluate(([name, set]) => new Promise((resolve) => {
+  const programs = inApp ? [] : ["loom_hash.wasm", ...(relaxed ? ["loom_hash_relaxed.wasm"] : [])];
+  for (const file of programs) {
+    const told = await page.evaluate((name) => new Promise((resolve) => {
       const worker = new Worker("/tree/tests/web/hash_worker.mjs", { type: "module" });
       worker.onmessage = ({ data }) => resolve(data);
-      worker.onerror = (event) => resolve({ count: 0, differing: [event.message], isa: set });
-      worker.postMessage({ url: `/hashes/${name}`, isa: set });
-    }), [file, isa]);
+      worker.onerror = (event) => resolve({ count: 0, differing: [event.message], isa: name });
+      worker.postMessage({ url: `/hashes/${name}`, isa: "" });
+    }), file);
     passed += told.count - told.differing.length;
     for (const line of told.differing) count(`hashes, ${told.isa}`, "golden", line);
     console.error(`golden hashes in Chromium, ${told.isa}: ${told.count - told.differing.length} of ${told.count}`);
@@ -85,5 +90,5 @@ try {
   await browser.close();
   server.stop();
 }
-console.log(`Chromium: ${passed} passed, ${failed} failed, 0 skipped`);
+console.log(`${inApp ? "Vite app" : "Chromium"}: ${passed} passed, ${failed} failed, 0 skipped`);
 process.exitCode = failed === 0 ? 0 : 1;
