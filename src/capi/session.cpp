@@ -8,7 +8,6 @@ namespace {
 using namespace loom;
 using namespace loom::capi;
 
-// Into memory of the caller, which has to be of that shape.
 // Whether results can be computed where they are wanted: float32 without gaps, apart from `x`.
 // count: their numbers.
 bool takes_results(const loom_tensor* to, const Tensor& x, int64_t& count) {
@@ -23,6 +22,7 @@ bool takes_results(const loom_tensor* to, const Tensor& x, int64_t& count) {
   return end <= x.data() || x.data() + x.bytes() <= begin;
 }
 
+// Into memory of the caller, which has to be of that shape.
 Status copy_into(const Tensor& from, const loom_tensor* to) {
   LOOM_ASSIGN(const Tensor place, tensor_of(to, "outputs"));
   if (place.dtype() != from.dtype() || place.shape() != from.shape() || !place.contiguous()) {

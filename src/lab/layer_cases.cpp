@@ -150,6 +150,12 @@ void add_d(std::vector<LayerCase>& all) {
   add("SwiGLU 16x128-256", {K::swiglu, {{"width", 128}, {"inner", 256}}}, Shape{16, 128});
 }
 
+// Of 189 of these one behind the other nothing would come out but 0, whatever their weights; as deep
+// networks have them, each adds to what it reads.
+bool fades(LayerKind kind) {
+  return kind == K::swiglu || kind == K::rnn || kind == K::lstm;
+}
+
 // Seven layers a cell on grids of 1, 2 and 3 cells an edge; batch 4.
 void add_e(std::vector<LayerCase>& all) {
   const auto add = [&](std::string name, int64_t edge, Part part, Shape input, int64_t vocab = 0) {
@@ -161,6 +167,9 @@ void add_e(std::vector<LayerCase>& all) {
         Part mine = part;
         if (vocab > 0 && i > 0) mine = dense(32, 32);
         LOOM_ASSIGN(LayerConfig layer, make_layer(mine.kind, mine.fields));
+        if (fades(part.kind)) {
+          LOOM_ASSIGN(layer, make_layer(K::residual, {}, {std::move(layer)}));
+        }
         LOOM_TRY(grid.put(grid.coord(i), {std::move(layer)}));
       }
       return grid;
