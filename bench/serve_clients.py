@@ -12,9 +12,11 @@ import contextlib
 import json
 import subprocess
 import sys
+import tempfile
 from typing import Callable, Iterator
 
 import anthropic
+import httpx
 import ollama
 import openai
 
@@ -174,7 +176,24 @@ def responses_checks(checks: Checks, url: str) -> None:
         talk = [{"role": "user", "content": "Hi"}, hello, {"role": "user", "content": "A story!"}]
         assert client.responses.create(**{**say, "input": talk}).output_text
 
-    checks.run(responses)
+    def resumed() -> None:
+        """openai: a response that was left goes on where it was left"""
+        say = {"model": "stories", "input": "Tell me a story.", "max_output_tokens": 30,
+               "stream": True, "extra_body": {"seed": 7, "resumable": True}}
+        events = list(client.responses.create(**say))
+        name = events[0].response.id
+        again = list(client.responses.retrieve(name, stream=True, starting_after=5))
+        assert [e.to_dict() for e in again] == [e.to_dict() for e in events[6:]]
+
+    def counted() -> None:
+        """openai: the tokens of a response's input are counted"""
+        tokens = client.responses.input_tokens.count(model="stories", input="Tell me a story.")
+        whole = client.responses.create(model="stories", input="Tell me a story.",
+                                        max_output_tokens=1)
+        assert tokens.input_tokens == whole.usage.input_tokens
+
+    for check in (responses, resumed, counted):
+        checks.run(check)
 
 
 def anthropic_checks(checks: Checks, url: str) -> None:
@@ -239,13 +258,88 @@ def ollama_checks(checks: Checks, url: str) -> None:
         assert client.show("stories").capabilities == ["completion"]
         assert client.ps().models[0].model
 
+    def embeds() -> None:
+        """ollama: embed gives vectors of length one, embeddings one of them"""
+        vectors = client.embed("stories", ["Tom", "Lily and her dog"]).embeddings
+        assert len(vectors) == 2 and abs(sum(x * x for x in vectors[0]) - 1) < 1e-4
+        assert len(client.embeddings("stories", "Tom").embedding) == len(vectors[0])
+
+    def formats() -> None:
+        """ollama: a format holds the answer to its schema"""
+        reply = client.generate("stories", "The weather?", format=SCHEMA,
+                                options={**options, "num_predict": 200})
+        assert is_forecast(json.loads(reply.response)), reply.response
+
     def errors() -> None:
         """ollama: bad requests say why"""
         why = refused(ollama.ResponseError,
                       lambda: client.generate("stories", "a", options={"top_p": 7}))
         assert "top_p must be a number from 0 to 1; got 7" in str(why)
 
-    for check in (chat, generate, lists, errors):
+    for check in (chat, generate, lists, embeds, formats, errors):
+        checks.run(check)
+
+
+def native_checks(checks: Checks, url: str) -> None:
+    """llama.cpp has no client of its own: its routes, through that of OpenAI."""
+    client = openai.OpenAI(base_url=url, api_key="any", max_retries=0)
+
+    def post(path: str, **body: object) -> object:
+        return json.loads(client.post(path, body=body, cast_to=httpx.Response).text)
+
+    def get(path: str) -> str:
+        return client.get(path, cast_to=httpx.Response).text
+
+    def texts() -> None:
+        """llama.cpp: completion, and its stream has the same text"""
+        ask = {"prompt": "Once upon a time", "n_predict": 20, "seed": 3}
+        whole = post("/completion", **ask)["content"]
+        stream = client.post("/completion", body={**ask, "stream": True},
+                             cast_to=httpx.Response).text
+        parts = [json.loads(line[6:]) for line in stream.splitlines() if line[:6] == "data: "]
+        assert "".join(part["content"] for part in parts) == whole
+
+    def tokens() -> None:
+        """llama.cpp: tokenize, detokenize and apply-template"""
+        ids = post("/tokenize", content="Once upon a time")["tokens"]
+        assert post("/detokenize", tokens=ids)["content"] == "Once upon a time"
+        assert STORY[0]["content"] in post("/apply-template", messages=STORY)["prompt"]
+
+    def holes() -> None:
+        """llama.cpp: infill is refused by name where the model has no tokens for holes"""
+        refused(openai.BadRequestError,
+                lambda: post("/infill", input_prefix="a = ", input_suffix="\n"))
+
+    def slots() -> None:
+        """llama.cpp: a slot is saved, erased and restored, and goes on where it was"""
+        ask = {"prompt": "Once upon a time there was", "n_predict": 8, "seed": 3, "id_slot": 0}
+        first = post("/completion", **ask)["content"]
+        saved = post("/slots/0?action=save", filename="a.bin")
+        assert post("/slots/0?action=erase")["n_erased"] == saved["n_saved"]
+        assert post("/slots/0?action=restore", filename="a.bin")["n_restored"] == saved["n_saved"]
+        again = post("/completion", **ask)
+        assert again["content"] == first and again["timings"]["prompt_n"] == 1
+        assert len(json.loads(get("/slots"))) == 4
+
+    def streams() -> None:
+        """a stream that was left is read from where it was left, and stopped"""
+        stream = client.post("/completion", cast_to=httpx.Response, body={
+            "prompt": "Once", "n_predict": 20, "seed": 3, "stream": True, "resumable": True})
+        name = stream.headers["x-stream-id"]
+        events = stream.text.split("\n\n")
+        assert get(f"/v1/streams/{name}?after=3") == "\n\n".join(events[4:])
+        client.delete(f"/v1/streams/{name}", cast_to=httpx.Response)
+        refused(openai.NotFoundError, lambda: get(f"/v1/streams/{name}"))
+
+    def tells() -> None:
+        """props, metrics, health, the document of all routes and the page"""
+        assert json.loads(get("/props"))["total_slots"] == 4
+        assert "loom_texts_total" in get("/metrics")
+        assert json.loads(get("/health"))["status"] == "ok"
+        assert "/v1/messages" in json.loads(get("/openapi.json"))["paths"]
+        assert get("/").startswith("<!doctype html>")
+
+    for check in (texts, tokens, holes, slots, streams, tells):
         checks.run(check)
 
 
@@ -319,11 +413,13 @@ def main() -> int:
         print(__doc__)
         return 2
     checks = Checks()
-    with served(sys.argv[1], sys.argv[2]) as url:
+    with tempfile.TemporaryDirectory() as slots, \
+            served(sys.argv[1], sys.argv[2], "--slot-save-path", slots) as url:
         openai_checks(checks, url)
         responses_checks(checks, url)
         anthropic_checks(checks, url)
         ollama_checks(checks, url)
+        native_checks(checks, url)
     with served(sys.argv[1], sys.argv[2], "--chat-template", CALLING) as url:
         calls_checks(checks, url)
     print(f"{checks.done - checks.failed} of {checks.done} hold; "

@@ -28,7 +28,7 @@ struct ServeFlags {
   std::vector<std::string> models;
   std::string folder, dtype, template_text, template_file;
   std::string host = "127.0.0.1", alias, tags, key_file, log, cache_type = "float32";
-  int64_t models_most = 3, models_memory = 0, keep_alive = 300;
+  int64_t models_most = 3, models_memory = 0, keep_alive = 300, sleep = -1;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
   std::string defaults, slot_folder;
   int64_t slot_most = 64, resume = 60;
@@ -78,9 +78,25 @@ Result<std::string> served_variables(const ServeFlags& f) {
   return out.members().empty() ? std::string() : core::dump_json(out);
 }
 
+// "a,b" in parts, without empty ones and without those that were there before.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (!word.empty() && std::ranges::find(out, word) == out.end()) out.push_back(std::move(word));
+  }
+  return out;
+}
+
 Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& engine) {
   core::LlmServerOptions options;
-  options.address = f.host;
+  const std::vector<std::string> hosts = words_of(f.host);
+  if (!hosts.empty()) {
+    options.address = hosts.front();
+    options.more_addresses.assign(hosts.begin() + 1, hosts.end());
+  }
   options.port = f.port;
   LOOM_ASSIGN(options.keys, read_keys(f));
   options.hosts = f.allow_hosts;
@@ -90,6 +106,7 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.models_most = f.models_most;
   options.models_memory = f.models_memory * 1000000;
   options.keep_seconds = f.keep_alive;
+  options.sleep_seconds = f.sleep;
   LOOM_ASSIGN(options.service.variables, served_variables(f));
   options.service.version = engine.info().version;
   options.service.strict = f.strict_fields;
@@ -186,18 +203,6 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
   return model;
 }
 
-// "a,b" in parts, without empty ones and without those that were there before.
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    std::string word = text.substr(at, end - at);
-    at = end + 1;
-    if (!word.empty() && std::ranges::find(out, word) == out.end()) out.push_back(std::move(word));
-  }
-  return out;
-}
-
 Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engine& engine) {
   std::vector<std::string> paths = f.models;
   if (!f.folder.empty()) {
@@ -269,9 +274,12 @@ int run(const ServeFlags& f) {
   Result<std::unique_ptr<core::LlmServer>> server =
       core::LlmServer::start(std::move(*entries), *options);
   if (!server.ok()) return fail(server.error());
-  const bool six = f.host.find(':') != std::string::npos;
-  write_line(fmt::format("listening at http://{}:{}", six ? "[" + f.host + "]" : f.host,
-                         (*server)->port()));
+  std::string line = "listening at";
+  for (const std::string& host : words_of(f.host)) {
+    const bool six = host.find(':') != std::string::npos;
+    line += fmt::format(" http://{}:{}", six ? "[" + host + "]" : host, (*server)->port());
+  }
+  write_line(line);
   flush_out();
   if (!f.quiet && models > 1)
     note(fmt::format("{} models, each loaded when it is asked for; stop with Ctrl-C", models));
@@ -329,6 +337,11 @@ Verb add_serve(Command app) {
               "MB that several models may take together (0: no bound)")
       .range(0, int64_t{1} << 40)
       .show_default();
+  verb.option("--sleep-idle-seconds", f->sleep,
+              "Seconds after its last request at which a model served alone leaves memory, to be "
+              "loaded again by the next (-1: it stays)")
+      .range(-1, int64_t{1} << 40)
+      .show_default();
   verb.option("--keep-alive", f->keep_alive,
               "Seconds that one of several models stays after its last request (-1: for ever)")
       .range(-1, int64_t{1} << 30)
@@ -341,7 +354,8 @@ Verb add_serve(Command app) {
               "NAME=VALUE that templates see as a variable, unless a request says otherwise")
       .one_at_a_time();
   verb.option("--chat-template-file", f->template_file, "The same, from a file");
-  verb.option("--host", f->host, "Number of the address; others need a key").show_default();
+  verb.option("--host", f->host, "Number of the address, or several with commas; others need a key")
+      .show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
   verb.option("--alias", f->alias,
               "Name of the (first) model for clients (default: of its file); after commas, others "
@@ -372,7 +386,8 @@ Verb add_serve(Command app) {
               "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
   verb.option("--allow-host", f->allow_hosts, "A name by which this machine is called")
       .one_at_a_time();
-  verb.option("--allow-origin", f->allow_origins, "Pages of the web that may ask; *: all")
+  verb.option("--allow-origin", f->allow_origins,
+              "Pages of the web that may ask; *: all, localhost: those of this machine")
       .one_at_a_time();
   verb.option("--defaults", f->defaults,
               "JSON with fields of /completion that requests have unless they say otherwise");

@@ -13,6 +13,7 @@ struct Request {
   const JsonValue* messages = nullptr;
   std::string system;
   const JsonValue *tools = nullptr, *choice = nullptr;
+  std::optional<bool> thinks;  // unsaid: as the model's template has it
   ChatPrompt prompt;
 };
 
@@ -21,9 +22,22 @@ Status take_system(const JsonValue& value, std::string_view name, Request& to) {
   return {};
 }
 
-Status take_thinking(const JsonValue& value, std::string_view name, Request&) {
+// Templates see it as the variable enable_thinking. The budget is a wish, as it is of Anthropic's
+// models: what bounds a reply is max_tokens.
+Status take_thinking(const JsonValue& value, std::string_view name, Request& to) {
+  if (value.is_null()) return {};
   const JsonValue* type = value.find("type");
-  return type != nullptr && type->text() == "disabled" ? Status() : must_be_off(value, name);
+  const std::string kind = type != nullptr ? type->text() : std::string();
+  if (kind != "enabled" && kind != "disabled" && kind != "adaptive") {
+    return invalid(cat(name, ".type must be \"enabled\", \"disabled\" or \"adaptive\"; got ",
+                       value.describe()));
+  }
+  if (const JsonValue* budget = value.find("budget_tokens"); budget != nullptr) {
+    int64_t tokens = 0;
+    LOOM_TRY(take_int(*budget, cat(name, ".budget_tokens"), 1, int64_t{1} << 31, tokens));
+  }
+  if (kind != "adaptive") to.thinks = kind == "enabled";
+  return {};
 }
 
 const std::vector<BodyField<Request>>& fields() {
@@ -299,6 +313,9 @@ Result<Request> read(Service& service, const JsonValue& body) {
   const JsonValue tools = request.tools != nullptr ? tools_of(*request.tools) : JsonValue();
   fields.tools = &tools;
   fields.choice = &choice;
+  JsonValue variables = JsonValue::object();
+  if (request.thinks) variables.add("enable_thinking", json(*request.thinks));
+  fields.variables = &variables;
   LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, fields));
   LOOM_TRY(request.prompt.apply(request.text.options));
   request.text.prompts.push_back(request.prompt.ids);

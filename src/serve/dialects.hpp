@@ -70,6 +70,9 @@ std::function<void(const Call&)> about_model(ModelHandler handler);
 // The value of a field of a query, decoded; "": it is not there.
 std::string query_value(std::string_view query, std::string_view name);
 
+// What /props tells of a model.
+JsonValue props_of(const Service& service, bool asleep);
+
 void add_openai(std::vector<Route>& routes);
 void add_responses(std::vector<Route>& routes);
 void add_anthropic(std::vector<Route>& routes);

@@ -172,8 +172,7 @@ class Reply final : public HttpReply {
 
 class Server final : public HttpServer {
  public:
-  Server(const HttpLimits& most, HttpHandler what)
-      : limits(most), handler(std::move(what)), acceptor_(io) {}
+  Server(const HttpLimits& most, HttpHandler what) : limits(most), handler(std::move(what)) {}
   ~Server() override {
     for (Connection* c : std::vector<Connection*>(open_)) c->shut();
     io.restart();
@@ -182,18 +181,22 @@ class Server final : public HttpServer {
   }
 
   Status open(const std::string& address, uint16_t port) {
-    LOOM_TRY(acceptor_.open(address, port));
+    TcpAcceptor& acceptor = acceptors_.emplace_back(io);
+    LOOM_TRY(acceptor.open(address, port));
     // Above the limit the newest waits at the door for nothing: it is closed.
-    acceptor_.accept([this] { return count_.load() >= limits.connections; },
-                     [this](TcpSocket socket) { connect(std::move(socket)); });
+    acceptor.accept([this] { return count_.load() >= limits.connections; },
+                    [this](TcpSocket socket) { connect(std::move(socket)); });
     return {};
   }
+  Status also(const std::string& address) override { return open(address, port()); }
 
-  uint16_t port() const override { return acceptor_.port(); }
+  uint16_t port() const override { return acceptors_.front().port(); }
   int64_t connections() const override { return count_.load(); }
   void run() override { io.run(); }
   void refuse_more() override {
-    asio::post(io, [this] { acceptor_.close(); });
+    asio::post(io, [this] {
+      for (TcpAcceptor& acceptor : acceptors_) acceptor.close();
+    });
   }
   void stop() override { io.stop(); }
 
@@ -205,7 +208,7 @@ class Server final : public HttpServer {
     std::erase(open_, c);
     --count_;
   }
-  bool accepting() const { return acceptor_.is_open(); }
+  bool accepting() const { return acceptors_.front().is_open(); }
   void connect(TcpSocket socket);
 
   uint64_t bodies = 0;  // bytes, of all connections
@@ -223,7 +226,7 @@ class Server final : public HttpServer {
   asio::io_context io;
 
  private:
-  TcpAcceptor acceptor_;
+  std::deque<TcpAcceptor> acceptors_;  // which stay where they are
 };
 
 // The thread that answers may be the last to need a connection; lists, sockets and timers are of

@@ -65,6 +65,8 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> listen(const std::string& address, uint16_t port,
                                                     const HttpLimits& limits, HttpHandler handler);
   virtual ~HttpServer() = default;
+  // Listens at the same port of another address as well; before run(). Errors: as listen().
+  virtual Status also(const std::string& address) = 0;
   virtual uint16_t port() const = 0;
   virtual int64_t connections() const = 0;
   // Until stop().

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "serve/dialects.hpp"
 
 namespace loom::core {
 namespace {
@@ -70,6 +71,10 @@ Status Models::keep_first(std::optional<Model> model) {
   slot.bytes = bytes_of(*service);
   slot.service = std::move(service);
   slot.state = State::loaded;
+  slot.used = Clock::now();
+  if (slot.entry.load && options_.sleep_seconds >= 0)
+    slot.expires = slot.used + std::chrono::seconds(options_.sleep_seconds);
+  changed_.notify_all();
   return {};
 }
 
@@ -106,8 +111,9 @@ void Models::release(Slot& slot, bool touch) {
   slot.touched = slot.touched || touch;
   if (--slot.users > 0) return;
   const int64_t asked = slot.service->take_keep_alive();
-  int64_t keep = asked != Service::kUnsaid ? asked : options_.keep_seconds;
-  if (single()) keep = -1;
+  int64_t keep = seconds_kept();
+  if (asked != Service::kUnsaid && !single()) keep = asked;
+  if (!slot.entry.load) keep = -1;
   if (slot.touched || asked != Service::kUnsaid) {
     slot.used = Clock::now();
     slot.expires = keep < 0 ? Clock::time_point::max() : slot.used + std::chrono::seconds(keep);
@@ -161,6 +167,12 @@ std::vector<Models::Row> Models::list() {
     out.push_back(std::move(row));
   }
   return out;
+}
+
+JsonValue Models::props_asleep() {
+  const std::lock_guard lock(mutex_);
+  const Slot& slot = *slots_.front();
+  return single() && slot.service == nullptr ? slot.props : JsonValue();
 }
 
 Models::Use Models::first_loaded() {
@@ -251,6 +263,7 @@ void Models::unload(Slot& slot, Lock& lock) {
   std::unique_ptr<Service> service = std::move(slot.service);
   slot.state = State::unloaded;
   slot.expires = Clock::time_point::max();
+  if (single()) slot.props = props_of(*service, true);
   SchedulerCounts counts = service->scheduler().counts();
   counts.running = counts.waiting = 0;
   add_counts(gone_, counts);

@@ -33,6 +33,8 @@ struct ModelsOptions {
   int64_t most = 3;            // in memory at a time; 0: any number
   int64_t memory = 0;          // bytes of weights and sessions together; 0: any
   int64_t keep_seconds = 300;  // after the last request for it; -1: for ever
+  // The same for the only model of a server, which can be loaded again; -1: it stays.
+  int64_t sleep_seconds = -1;
 };
 
 class Models {
@@ -73,6 +75,8 @@ class Models {
   // The first that is in memory; null: none.
   Use first_loaded();
   const Service* kept() const { return slots_.front()->service.get(); }
+  // What /props told last of the only model, where that is not in memory now; null: it is.
+  JsonValue props_asleep();
   bool single() const { return slots_.size() == 1; }
   const ModelsOptions& options() const { return options_; }
   int64_t started() const { return started_; }
@@ -94,6 +98,7 @@ class Models {
     State state = State::unloaded;
     std::unique_ptr<Service> service;
     int64_t users = 0, bytes = 0;
+    JsonValue props;       // of the model that was in memory last
     bool touched = false;  // one of the users asked for a text, and did not only look
     Clock::time_point used{}, expires = Clock::time_point::max();
   };
@@ -114,6 +119,7 @@ class Models {
   void unload_expired(Lock& lock);
   void unload(Slot& slot, Lock& lock);
   bool make_room(const Slot& wanted, Lock& lock);
+  int64_t seconds_kept() const { return single() ? options_.sleep_seconds : options_.keep_seconds; }
   void load_next(Lock& lock);
   Clock::time_point next_expiry() const;
   int64_t bytes_in_use() const;

@@ -325,22 +325,13 @@ void health(const Call& call) {
   send_json(*call.reply, 200, object("status", "ok"));
 }
 
-void props(Service& service, const std::shared_ptr<HttpReply>& reply) {
-  const ModelInfo& info = service.model().info();
-  Request unsaid = request_of_nobody();
-  (void)service.set_defaults(unsaid.text);  // were checked when the server began
-  send_json(
-      *reply, 200,
-      object("default_generation_settings",
-             object("n_ctx", service.scheduler().context(), "params",
-                    settings_of(service.model(), unsaid.text.options, unsaid.text.max_tokens)),
-             "total_slots", service.sessions(), "model_path", std::string_view(info.source),
-             "model_alias", std::string_view(service.name()), "n_ctx",
-             service.scheduler().context(), "chat_template",
-             std::string_view(service.model().impl().model.chat_source()), "build_info",
-             std::string_view("loom " + service.version()), "has_chat_template",
-             info.has_chat_template, "is_sleeping", false, "system_fingerprint",
-             std::string_view(service.fingerprint())));
+// The only model of a server is told of while it sleeps as well, and does not wake.
+void props(const Call& call) {
+  const JsonValue asleep = call.models.props_asleep();
+  if (!asleep.is_null()) return send_json(*call.reply, 200, asleep);
+  about_model([](Service& service, const std::shared_ptr<HttpReply>& reply) {
+    send_json(*reply, 200, props_of(service, false));
+  })(call);
 }
 
 void slots(Service& service, const std::shared_ptr<HttpReply>& reply) {
@@ -438,6 +429,21 @@ void metrics(const Call& call) {
 
 }  // namespace
 
+JsonValue props_of(const Service& service, bool asleep) {
+  const ModelInfo& info = service.model().info();
+  Request unsaid = request_of_nobody();
+  (void)service.set_defaults(unsaid.text);  // were checked when the server began
+  return object(
+      "default_generation_settings",
+      object("n_ctx", service.scheduler().context(), "params",
+             settings_of(service.model(), unsaid.text.options, unsaid.text.max_tokens)),
+      "total_slots", service.sessions(), "model_path", std::string_view(info.source), "model_alias",
+      std::string_view(service.name()), "n_ctx", service.scheduler().context(), "chat_template",
+      std::string_view(service.model().impl().model.chat_source()), "build_info",
+      std::string_view("loom " + service.version()), "has_chat_template", info.has_chat_template,
+      "is_sleeping", asleep, "system_fingerprint", std::string_view(service.fingerprint()));
+}
+
 void add_native(std::vector<Route>& routes) {
   for (const char* path : {"/completion", "/completions"})
     routes.push_back(
@@ -449,7 +455,7 @@ void add_native(std::vector<Route>& routes) {
   routes.push_back(text_route("/apply-template", apply_template, openai_errors()));
   for (const char* path : {"/health", "/v1/health"})
     routes.push_back({"GET", path, true, health, true});
-  routes.push_back({"GET", "/props", true, about_model(props)});
+  routes.push_back({"GET", "/props", true, props});
   routes.push_back({"GET", "/slots", true, about_model(slots), false, nullptr, "slots"});
   routes.push_back({"POST", "/models/load", false, named_model<load_model>});
   routes.push_back({"POST", "/models/unload", false, named_model<unload_model>});

@@ -40,6 +40,18 @@ bool matches(const Route& route, std::string_view path) {
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
+// A page of this machine, at any port: "http://localhost:3000".
+bool is_local_page(std::string_view origin) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!origin.starts_with(scheme)) continue;
+    const std::string_view rest = origin.substr(scheme.size());
+    const std::string host = host_name(rest);
+    return rest.find_first_of("@/\\") == std::string_view::npos &&
+           (host == "localhost" || (is_number(host) && is_loopback(host)));
+  }
+  return false;
+}
+
 // A reply that passes everything on to another.
 class ReplyOver : public HttpReply {
  public:
@@ -220,8 +232,11 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> mode
 Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entries,
                                                     std::optional<Model> model,
                                                     const LlmServerOptions& options) {
-  if (is_number(options.address) && !is_loopback(options.address) && options.keys.empty()) {
-    return invalid(cat("others can reach ", printable(options.address),
+  std::vector<std::string> addresses = options.more_addresses;
+  addresses.push_back(options.address);
+  for (const std::string& address : addresses) {
+    if (!is_number(address) || is_loopback(address) || !options.keys.empty()) continue;
+    return invalid(cat("others can reach ", printable(address),
                        ": give keys with --api-key-file or LOOM_API_KEY, or listen at 127.0.0.1"));
   }
   std::unique_ptr<LlmServer> made(new LlmServer(options));
@@ -235,8 +250,9 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
                                  [server](HttpRequest request, std::shared_ptr<HttpReply> reply) {
                                    server->handle(std::move(request), std::move(reply));
                                  }));
+  for (const std::string& address : options.more_addresses) LOOM_TRY(server->http_->also(address));
   ModelsOptions models{options.service, options.models_most, options.models_memory,
-                       options.keep_seconds};
+                       options.keep_seconds, options.sleep_seconds};
   server->models_ = Models::create(std::move(entries), models,
                                    [server](auto what) { server->later(std::move(what)); });
   if (server->models_->single()) LOOM_TRY(server->models_->keep_first(std::move(model)));
@@ -336,8 +352,9 @@ bool LlmServer::good_origin(const HttpRequest& request) const {
   const std::string_view origin = request.header("Origin");
   const std::string host = to_lower_ascii(request.header("Host"));
   if (origin == "http://" + host || origin == "https://" + host) return true;
-  return std::ranges::any_of(options_.origins,
-                             [&](const std::string& o) { return o == "*" || o == origin; });
+  return std::ranges::any_of(options_.origins, [&](const std::string& o) {
+    return o == "*" || o == origin || (o == "localhost" && is_local_page(origin));
+  });
 }
 
 bool LlmServer::good_key(const HttpRequest& request) const {
@@ -356,9 +373,9 @@ bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
   if (request.method != "OPTIONS" || origin.empty() || !good_origin(request)) return false;
   reply.send(
-      204,
+      200,
       {{"Access-Control-Allow-Origin", std::string(origin)},
-       {"Access-Control-Allow-Methods", "GET, POST, DELETE"},
+       {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
        {"Access-Control-Allow-Headers", "authorization, content-type, last-event-id, x-api-key"},
        {"Access-Control-Max-Age", "600"}},
       {});

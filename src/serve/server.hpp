@@ -25,14 +25,17 @@ namespace loom::core {
 
 struct LlmServerOptions {
   std::string address = "127.0.0.1";
-  int64_t port = 8080;               // 0: one that is free
-  std::vector<std::string> keys;     // one of which requests must carry; empty: none is asked for
-  std::vector<std::string> hosts;    // names, besides numbers and localhost, by which it is called
-  std::vector<std::string> origins;  // web pages that may ask; "*": all
+  std::vector<std::string> more_addresses;  // at the same port
+  int64_t port = 8080;                      // 0: one that is free
+  std::vector<std::string> keys;   // one of which requests must carry; empty: none is asked for
+  std::vector<std::string> hosts;  // names, besides numbers and localhost, by which it is called
+  // Web pages that may ask; "*": all, "localhost": those of this machine, at any port.
+  std::vector<std::string> origins;
   std::vector<std::string> without;  // parts that are not served: "page", "slots", "metrics"
   HttpLimits http;
   ServiceOptions service;  // of one model; of several, of each
   int64_t models_most = 3, models_memory = 0, keep_seconds = 300;  // as in ModelsOptions
+  int64_t sleep_seconds = -1;                                      // likewise
   LogLine log{};                                                   // none: nothing is logged
 };
 

@@ -53,11 +53,14 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
         elif flag == "--port":
             out += ["--port", next(rest)]
         elif flag == "--host":
-            for address in next(rest).split(","):
-                out += ["--host", address]
+            out += ["--host", next(rest)]
         elif flag == "--alias":
             # llama-server has them in order of the alphabet; the first names the model.
             out += ["--alias", ",".join(sorted(next(rest).split(",")))]
+        elif flag == "--cors-origins":
+            out += ["--allow-origin", next(rest)]
+        elif flag == "--sleep-idle-seconds":
+            out += ["--sleep-idle-seconds", next(rest)]
         elif flag == "--tags":
             out += ["--tags", next(rest)]
         elif flag == "--batch-size":

@@ -399,6 +399,22 @@ TEST_F(Http, SurvivesRandomBytes) {
   EXPECT_EQ(ask(port(), "GET", "/alive").status, 200);
 }
 
+TEST(HttpListen, TakesSeveralAddressesAtOnePort) {
+  const auto tell = [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+    reply->send(200, {}, "here");
+  };
+  Result<std::unique_ptr<HttpServer>> server = HttpServer::listen("127.0.0.2", 0, {}, tell);
+  ASSERT_TRUE(server.ok()) << server.error().str();
+  const Status more = (*server)->also("127.0.0.1");
+  ASSERT_TRUE(more.ok()) << more.error().str();
+  EXPECT_FALSE((*server)->also("127.0.0.1").ok());
+  EXPECT_FALSE((*server)->also("example").ok());
+  std::thread thread([&] { (*server)->run(); });
+  EXPECT_EQ(ask((*server)->port(), "GET", "/").body, "here");
+  (*server)->stop();
+  thread.join();
+}
+
 TEST(HttpListen, SaysWhatIsWrongWithAnAddress) {
   const auto nothing = [](HttpRequest, std::shared_ptr<HttpReply>) {};
   const auto name = HttpServer::listen("example", 0, {}, nothing);

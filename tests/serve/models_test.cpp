@@ -100,6 +100,57 @@ TEST_F(SeveralModels, AnswerToTheirAliasesAndTellTheirTags) {
   EXPECT_EQ(post("/v1/completions", question("firs", 3)).status, 404);
 }
 
+// One alone, which leaves memory when nobody asks.
+class ASleepingModel : public SeveralModels {
+ protected:
+  void start_alone(int64_t seconds) {
+    LlmServerOptions options;
+    options.port = 0;
+    options.service.version = "test";
+    options.service.scheduler.session.context = 64;
+    options.sleep_seconds = seconds;
+    std::vector<ModelEntry> entries;
+    entries.push_back({"alone", [this] { return load(DType::q8_0); }, 1});
+    Result<std::unique_ptr<LlmServer>> server = LlmServer::start(std::move(entries), options);
+    ASSERT_TRUE(server.ok()) << server.error().str();
+    server_ = std::move(*server);
+  }
+  bool sleeps() const {
+    const JsonValue props = get("/props").json();
+    return *props.find("is_sleeping")->as_bool("is_sleeping");
+  }
+  bool falls_asleep() const {
+    for (int i = 0; i < 500 && !sleeps(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return sleeps();
+  }
+};
+
+TEST_F(ASleepingModel, LeavesMemoryAndComesBackWithTheSameText) {
+  start_alone(1);
+  const std::string text = text_of(post("/v1/completions", question("alone", 3)));
+  const std::string fingerprint = get("/props").json().find("system_fingerprint")->text();
+  ASSERT_TRUE(falls_asleep());
+  EXPECT_EQ(loads_, 1);
+  EXPECT_EQ(loaded(), "");
+  EXPECT_EQ(get("/health").status, 200);
+  EXPECT_EQ(get("/props").json().find("system_fingerprint")->text(), fingerprint);
+  EXPECT_THAT(get("/v1/models").body, HasSubstr("\"id\":\"alone\""));
+  EXPECT_THAT(get("/metrics").body, HasSubstr("loom_texts_total 1\n"));
+  EXPECT_TRUE(sleeps());
+  EXPECT_EQ(text_of(post("/v1/completions", question("alone", 3))), text);
+  EXPECT_EQ(loads_, 2);
+  EXPECT_FALSE(sleeps());
+  EXPECT_TRUE(falls_asleep());
+}
+
+TEST_F(ASleepingModel, StaysWhereNothingElseIsSaid) {
+  start_alone(-1);
+  EXPECT_EQ(text_of(post("/v1/completions", question("alone", 3))), alone(DType::q8_0, 3));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  EXPECT_FALSE(sleeps());
+}
+
 TEST_F(SeveralModels, AreLoadedWhenTheyAreAskedFor) {
   start();
   EXPECT_EQ(loads_, 0);

@@ -20,7 +20,7 @@ constexpr DType kCaches[] = {DType::float32, DType::float16, DType::q8_0, DType:
 
 // What happened in all schedules, so that a test can tell that it tested something.
 struct Happened {
-  int64_t texts = 0, left = 0, reused = 0, evicted = 0, restored = 0;
+  int64_t texts = 0, left = 0, reused = 0, evicted = 0, restored = 0, shifted = 0;
 };
 
 class Schedule {
@@ -110,7 +110,9 @@ class Schedule {
     ++taken_;
     expect_alone(asked, *got, gone);
     happened.left += gone ? 1 : 0;
-    if (any(3) == 0 && saved_.size() < 3) save(s, asked, *got);
+    happened.shifted += got->forgotten_tokens > 0 ? 1 : 0;
+    // After a shift a sequence has not read the prompt and the text, but what is left of them.
+    if (any(3) == 0 && saved_.size() < 3 && got->forgotten_tokens == 0) save(s, asked, *got);
   }
 
   void expect_alone(const Asked& asked, const Generation& got, bool gone) {
@@ -259,14 +261,16 @@ void expect_schedules(int count, uint32_t seed) {
     schedule.run(happened);
     if (testing::Test::HasFailure()) return;
   }
-  const std::string told = cat(count, " schedules: ", happened.texts, " texts, ", happened.left,
-                               " left, ", happened.reused, " positions reused, ", happened.evicted,
-                               " evicted, ", happened.restored, " slots restored\n");
+  const std::string told =
+      cat(count, " schedules: ", happened.texts, " texts, ", happened.left, " left, ",
+          happened.reused, " positions reused, ", happened.evicted, " evicted, ", happened.restored,
+          " slots restored, ", happened.shifted, " shifted\n");
   std::fputs(told.c_str(), stdout);
   EXPECT_GT(happened.left, 0);
   EXPECT_GT(happened.reused, 8 * count);
   EXPECT_GT(happened.evicted, count);
   EXPECT_GT(happened.restored, count / 8);
+  EXPECT_GT(happened.shifted, count / 4);
 }
 
 TEST(SameBytes, ForAnyScheduleOfSlots) {

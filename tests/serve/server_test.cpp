@@ -297,7 +297,7 @@ TEST_F(Served, NoPageOfTheWebAndNoStrangerMayAsk) {
                  key + "Content-Type: application/json; charset=utf-8\r\n")
                 .status,
             200);
-  EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://mine.test\r\n").status, 204);
+  EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://mine.test\r\n").status, 200);
   EXPECT_EQ(ask(port(), "OPTIONS", "/v1/models", {}, "Origin: http://evil.test\r\n").status, 403);
   EXPECT_TRUE(ask(port(), "GET", "/v1/models", {}, key + "Origin: http://mine.test\r\n")
                   .has("Access-Control-Allow-Origin: http://mine.test"));
@@ -322,6 +322,26 @@ TEST_F(Served, ItsOwnPageMayAskAndRunsNoScriptButItsOwn) {
   EXPECT_EQ(from("https://127.0.0.1"), 200);
   EXPECT_EQ(from("http://127.0.0.1:1"), 403);
   EXPECT_EQ(from("http://127.0.0.1.evil.test"), 403);
+}
+
+TEST_F(Served, PagesOfThisMachineMayAskWhereTheyAreLetIn) {
+  LlmServerOptions options;
+  options.origins = {"localhost"};
+  start(options);
+  struct Row {
+    const char* origin;
+    int status;
+  };
+  const Row rows[] = {{"http://localhost", 200},      {"https://127.0.0.1:8443", 200},
+                      {"http://127.0.0.1:3000", 200}, {"http://[::1]:3000", 200},
+                      {"http://10.0.0.1", 403},       {"http://localhost.evil.test", 403},
+                      {"http://notlocalhost", 403},   {"http://127.0.0.1:80@evil.test", 403},
+                      {"file://localhost", 403}};
+  for (const Row& row : rows) {
+    const Answer answer = ask(port(), "GET", "/v1/models", {}, cat("Origin: ", row.origin, "\r\n"));
+    EXPECT_EQ(answer.status, row.status) << row.origin;
+    EXPECT_EQ(answer.has(cat("Access-Control-Allow-Origin: ", row.origin)), row.status == 200);
+  }
 }
 
 TEST_F(Served, AnAddressThatOthersReachNeedsAKey) {

@@ -71,6 +71,22 @@ class ToolsServed : public testing::Test {
   std::unique_ptr<LlmServer> server_;
 };
 
+TEST_F(ToolsServed, ThinkingOfAMessageIsAVariableOfTheTemplate) {
+  const auto ask_with = [&](std::string_view thinking) {
+    return post("/v1/messages/count_tokens",
+                cat(R"({"messages":[{"role":"user","content":"Hi"}])", thinking, "}"));
+  };
+  const std::string unsaid = ask_with("").body;
+  EXPECT_EQ(ask_with(R"(,"thinking":{"type":"adaptive"})").body, unsaid);
+  EXPECT_EQ(ask_with(R"(,"thinking":{"type":"enabled","budget_tokens":50})").body, unsaid);
+  const Answer off = ask_with(R"(,"thinking":{"type":"disabled"})");
+  EXPECT_EQ(off.status, 200) << off.body;
+  EXPECT_NE(off.body, unsaid);
+  for (const char* wrong :
+       {R"({"type":"maybe"})", R"({"type":"enabled","budget_tokens":-1})", R"("enabled")"})
+    EXPECT_EQ(ask_with(cat(R"(,"thinking":)", wrong)).status, 400) << wrong;
+}
+
 TEST_F(ToolsServed, OpenAiGetsCallsReasoningAndText) {
   const Answer answer = post("/v1/chat/completions", chat(cat("\"tools\":", kTools)));
   ASSERT_EQ(answer.status, 200) << answer.body;
