@@ -50,6 +50,10 @@ extern const Operator kFunctionCall;
 // of functions with the attributes of their calls. Errors: what is read and not there, and
 // operators, attributes and counts of inputs that are not known (unsupported, by name).
 Result<std::unique_ptr<Body>> plan(const OnnxModel& model, Runtime& rt, std::deque<OnnxNode>& kept);
+// What the operator of a step makes of its constant inputs.
+Status prepare_step(Step& step, const Body& body, Runtime& rt);
+// Batch norms and activations become part of the convolutions before them.
+Status fuse(Body& body, Runtime& rt);
 Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt);
 Result<std::vector<Slot>> run_frame(const Body& body, std::vector<Slot> frame, Runtime& rt);
 

@@ -2,6 +2,7 @@
 // integers. See elementwise.hpp.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "evaluate/elementwise.hpp"
 
@@ -98,6 +99,38 @@ Result<OnnxType> quantized_type(const Call& c) {
   return asked == OnnxType::undefined ? OnnxType::u8 : asked;
 }
 
+// Calls f with a value of the C++ type of whole numbers of 8 and 16 bits; false for other types.
+template <class F>
+bool with_small(OnnxType type, F f) {
+  switch (type) {
+    case OnnxType::i8: f(int8_t{}); return true;
+    case OnnxType::u8: f(uint8_t{}); return true;
+    case OnnxType::i16: f(int16_t{}); return true;
+    case OnnxType::u16: f(uint16_t{}); return true;
+    default: return false;
+  }
+}
+
+// The nearest whole number, ties to even, of |v| below 2^22: adding 1.5 x 2^23 rounds there.
+float nearest(float v) {
+  constexpr float kShift = 12582912.0F;
+  return (v + kShift) - kShift;
+}
+
+// A row of n values to whole numbers with one scale. What is rounded is clamped before, to limits
+// that are whole numbers, which gives the same.
+template <class Q>
+void quantize_row(const float* x, float scale, float zero, int64_t n, Q* y) {
+  const float low = static_cast<float>(std::numeric_limits<Q>::min()) - zero;
+  const float high = static_cast<float>(std::numeric_limits<Q>::max()) - zero;
+  for (int64_t i = 0; i < n; ++i) {
+    float v = x[i] / scale;
+    v = v > low ? v : low;
+    v = v < high ? v : high;
+    y[i] = static_cast<Q>(static_cast<int32_t>(nearest(v) + zero));
+  }
+}
+
 Status quantize(const Call& c) {
   LOOM_ASSIGN(const OnnxType to, quantized_type(c));
   LOOM_ASSIGN(const Casting how, casting_of(c));
@@ -109,10 +142,22 @@ Status quantize(const Call& c) {
     if (c.value(2).count() != scale.count()) return c.bad("a zero point per scale is needed");
     LOOM_ASSIGN(zero, c.as(2, OnnxType::f64));
   }
+  const SideBySide<2> walk(plan.dims, {steps_of(plan.dims), plan.steps});
+  LOOM_ASSIGN(Value small, c.make(to, x.dims));
+  const bool done = with_small(to, [&]<class Q>(Q) {
+    walk.run_all(c, 1, [&](const auto& place, int64_t n, const auto& step) {
+      const int64_t run = step[1] == 0 ? n : 1;  // values of one scale
+      for (int64_t i = 0; i < n; i += run) {
+        const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
+        const float z = c.has(2) ? static_cast<float>(zero.data<double>()[s]) : 0;
+        quantize_row(x.data<float>() + at, scale.data<float>()[s], z, run, small.data<Q>() + at);
+      }
+    });
+  });
+  if (done) return c.give(std::move(small));
   LOOM_ASSIGN(Value y, c.make(OnnxType::f64, x.dims));
   const bool real = is_real(to);
   const Limits limits = limits_of(to);
-  const SideBySide<2> walk(plan.dims, {steps_of(plan.dims), plan.steps});
   walk.run_all(c, 4, [&](const auto& place, int64_t n, const auto& step) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
@@ -130,21 +175,34 @@ Status quantize(const Call& c) {
 Status dequantize(const Call& c) {
   LOOM_ASSIGN(const Value scale, c.as(1, OnnxType::f32));
   LOOM_ASSIGN(const ScalePlan plan, scale_plan(c, c.value(0), scale));
-  LOOM_ASSIGN(const Value x, c.as(0, OnnxType::f64));
   Value zero;
   if (c.has(2)) {
     if (c.value(2).count() != scale.count()) return c.bad("a zero point per scale is needed");
     LOOM_ASSIGN(zero, c.as(2, OnnxType::f64));
   }
-  LOOM_ASSIGN(Value y, c.make(OnnxType::f32, x.dims));
+  LOOM_ASSIGN(Value y, c.make(OnnxType::f32, c.value(0).dims));
   const SideBySide<2> walk(plan.dims, {steps_of(plan.dims), plan.steps});
-  walk.run_all(c, 3, [&](const auto& place, int64_t n, const auto& step) {
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
-      const double z = c.has(2) ? zero.data<double>()[s] : 0;
-      y.data<float>()[at] = static_cast<float>(x.data<double>()[at] - z) * scale.data<float>()[s];
-    }
-  });
+  // x - z is exact in a float where both have 16 bits at most.
+  const auto rows = [&]<class Q, class R>(const Q* x, R) {
+    walk.run_all(c, 1, [&](const auto& place, int64_t n, const auto& step) {
+      const int64_t run = step[1] == 0 ? n : 1;
+      for (int64_t i = 0; i < n; i += run) {
+        const int64_t at = place[0] + i * step[0], s = place[1] + i * step[1];
+        const R z = c.has(2) ? static_cast<R>(zero.data<double>()[s]) : R{};
+        const float by = scale.data<float>()[s];
+        float* to = y.data<float>() + at;
+        const Q* from = x + at;
+        for (int64_t k = 0; k < run; ++k)
+          to[k] = static_cast<float>(static_cast<R>(from[k]) - z) * by;
+      }
+    });
+  };
+  const bool done =
+      with_small(c.value(0).type, [&]<class Q>(Q) { rows(c.value(0).data<Q>(), float{}); });
+  if (!done) {
+    LOOM_ASSIGN(const Value x, c.as(0, OnnxType::f64));
+    rows(x.data<double>(), double{});
+  }
   const auto asked = static_cast<OnnxType>(c.integer("output_dtype", 0));
   return c.give_as(y, asked == OnnxType::undefined ? c.value(1).type : asked);
 }

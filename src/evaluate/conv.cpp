@@ -85,17 +85,23 @@ Result<ConvInputs> conv_inputs(const Call& c, const Dims& x, const Dims& w) {
   return in;
 }
 
+struct ConvWeights : Prepared {
+  std::shared_ptr<const PackedMatrix> packed;
+  Activation activation = Activation::linear;
+};
+
 Result<std::shared_ptr<const Prepared>> prepare_conv(const Call& c) {
   if (!c.has(1) || c.value(1).type != OnnxType::f32 || c.value(1).rank() < 3 ||
       c.value(1).count() == 0)
     return {nullptr};
   const Value& w = c.value(1);
-  LOOM_ASSIGN(auto packed, pack_rows(c, w.data<float>(), w.dims[0], w.count() / w.dims[0]));
-  return {std::move(packed)};
+  auto out = std::make_shared<ConvWeights>();
+  LOOM_ASSIGN(out->packed, pack_rows(c, w.data<float>(), w.dims[0], w.count() / w.dims[0]));
+  return {std::move(out)};
 }
 
 Result<Tensor> packed_weights(const Call& c, const Value& w, std::shared_ptr<PackedMatrix>& made) {
-  if (c.prepared != nullptr) return static_cast<const PackedMatrix&>(*c.prepared).w;
+  if (c.prepared != nullptr) return static_cast<const ConvWeights&>(*c.prepared).packed->w;
   LOOM_ASSIGN(made, pack_rows(c, w.data<float>(), w.dims[0], w.count() / w.dims[0]));
   return made->w;
 }
@@ -113,6 +119,54 @@ Status add_channels(const Call& c, Value& y, const Value& bias) {
       for (int64_t i = 0; i < inner; ++i) y.data<T>()[r * inner + i] += b;
     }
   });
+  return {};
+}
+
+// What output `o` sees of an image [C, in]: its patch, zeros outside.
+void copy_patch(const ConvShape& s, const float* image, int64_t o, float* to) {
+  const int64_t first[3] = {o / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0],
+                            o / s.out[2] % s.out[1] * s.stride[1] - s.pad[1],
+                            o % s.out[2] * s.stride[2] - s.pad[2]};
+  for (int64_t c = 0; c < s.channels; ++c, image += s.in_positions()) {
+    for (int64_t i = 0; i < s.kernel[0]; ++i) {
+      for (int64_t j = 0; j < s.kernel[1]; ++j, to += s.kernel[2]) {
+        const int64_t z = first[0] + i * s.dilation[0], y = first[1] + j * s.dilation[1];
+        const bool inside = z >= 0 && z < s.in[0] && y >= 0 && y < s.in[1];
+        const float* row = image + (inside ? (z * s.in[1] + y) * s.in[2] : 0);
+        for (int64_t k = 0; k < s.kernel[2]; ++k) {
+          const int64_t x = first[2] + k * s.dilation[2];
+          to[k] = inside && x >= 0 && x < s.in[2] ? row[x] : 0.0F;
+        }
+      }
+    }
+  }
+}
+
+// A convolution with few outputs as a product of patches and filters: the same sums, and no tile of
+// outputs that is mostly empty.
+constexpr int64_t kFewOutputs = 12;
+Status conv_by_patches(const Call& c, const ConvArgs& conv, int64_t batch) {
+  const ConvShape& s = conv.shape;
+  const int64_t outputs = s.out_positions(), patch = s.patch(), rows = batch * outputs;
+  LOOM_ASSIGN(Value patches, c.make(OnnxType::f32, {rows, patch}));
+  LOOM_ASSIGN(Value made, c.make(OnnxType::f32, {rows, s.filters}));
+  for (int64_t r = 0; r < rows; ++r)
+    copy_patch(s, conv.x.f32_row(r / outputs), r % outputs, patches.data<float>() + r * patch);
+  MatmulArgs m;
+  m.x = f32_matrix(patches.data<float>(), rows, patch);
+  m.w = conv.w;
+  m.y = f32_matrix(made.data<float>(), rows, s.filters);
+  m.bias = conv.bias;
+  m.activation = conv.activation;
+  LOOM_TRY(c.rt.recorder.matmul(m));
+  LOOM_TRY(c.rt.recorder.flush());
+  for (int64_t n = 0; n < batch; ++n) {
+    const float* from = made.data<float>() + n * outputs * s.filters;
+    float* to = conv.y.f32_row(n);
+    for (int64_t f = 0; f < s.filters; ++f) {
+      for (int64_t o = 0; o < outputs; ++o) to[f * outputs + o] = from[o * s.filters + f];
+    }
+  }
   return {};
 }
 
@@ -146,6 +200,13 @@ Status conv(const Call& c) {
   args.y = samples(y, x.dims[0]);
   if (c.has(2)) args.bias = f32_vector(bias.data<float>(), bias.count());
   args.shape = in.windows.shape;
+  if (c.prepared != nullptr)
+    args.activation = static_cast<const ConvWeights&>(*c.prepared).activation;
+  const int64_t outputs = args.shape.out_positions();
+  if (args.shape.groups == 1 && outputs > 1 && outputs <= kFewOutputs) {
+    LOOM_TRY(conv_by_patches(c, args, x.dims[0]));
+    return c.give_as(y, c.value(0).type);
+  }
   LOOM_TRY(c.rt.recorder.conv(args));
   LOOM_TRY(c.rt.recorder.flush());
   return c.give_as(y, c.value(0).type);
@@ -267,6 +328,15 @@ constexpr Operator kConvs[] = {
 };
 
 }  // namespace
+
+std::shared_ptr<const Prepared> with_activation(const std::shared_ptr<const Prepared>& prepared,
+                                                Activation activation) {
+  const auto& have = static_cast<const ConvWeights&>(*prepared);
+  if (have.activation != Activation::linear) return nullptr;
+  auto out = std::make_shared<ConvWeights>(have);
+  out->activation = activation;
+  return out;
+}
 
 std::span<const Operator> conv_operators() {
   return kConvs;

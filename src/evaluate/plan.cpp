@@ -50,7 +50,6 @@ class Planner {
   Result<std::unique_ptr<Body>> function(const OnnxFunction& f, const OnnxNode& call);
   OnnxNode filled(const OnnxNode& n, const OnnxFunction& f, const OnnxNode& call) const;
   Result<bool> folded(Step& step, Scope& s);
-  Status prepare(Step& step, Scope& s);
   Result<int64_t> opset_of(const OnnxNode& n, const Scope& s) const;
   const OnnxFunction* function_of(const OnnxNode& n) const;
   Error at(const OnnxNode& n, std::string_view why) const {
@@ -175,7 +174,7 @@ Status Planner::node(const OnnxNode& n, Scope& s) {
     return at(n, cat("has ", given, " inputs"));
   LOOM_ASSIGN(const bool constant, folded(step, s));
   if (constant) return {};
-  LOOM_TRY(prepare(step, s));
+  LOOM_TRY(prepare_step(step, *s.body, rt_));
   for (const std::string& name : n.outputs) step.out.push_back(name.empty() ? -1 : place(s, name));
   s.body->steps.push_back(std::move(step));
   return {};
@@ -210,17 +209,6 @@ Result<bool> Planner::folded(Step& step, Scope& s) {
       place(s, step.node->outputs[k], frame[static_cast<size_t>(alone.out[k])]);
   }
   return true;
-}
-
-Status Planner::prepare(Step& step, Scope& s) {
-  if (step.op->prepare == nullptr) return {};
-  static const Slot kNothing;
-  std::vector<const Slot*> in;
-  for (const int i : step.in)
-    in.push_back(i < 0 ? &kNothing : &s.body->fixed[static_cast<size_t>(i)]);
-  Call call(*step.node, step.opset, rt_, in, {});
-  LOOM_ASSIGN(step.prepared, step.op->prepare(call));
-  return {};
 }
 
 // Steps whose results nobody reads are dropped; what is read for the last time is released.
@@ -270,11 +258,22 @@ Result<std::unique_ptr<Body>> Planner::graph(const OnnxGraph& g, Scope* outer,
     if (out < 0) return invalid(cat("no node gives the output '", printable(v.name), "'"));
     body->outputs.push_back(out);
   }
+  LOOM_TRY(fuse(*body, rt_));
   tidy(*body);
   return body;
 }
 
 }  // namespace
+
+Status prepare_step(Step& step, const Body& body, Runtime& rt) {
+  if (step.op->prepare == nullptr) return {};
+  static const Slot kNothing;
+  std::vector<const Slot*> in;
+  for (const int i : step.in) in.push_back(i < 0 ? &kNothing : &body.fixed[static_cast<size_t>(i)]);
+  Call call(*step.node, step.opset, rt, in, {});
+  LOOM_ASSIGN(step.prepared, step.op->prepare(call));
+  return {};
+}
 
 Result<std::unique_ptr<Body>> plan(const OnnxModel& model, Runtime& rt,
                                    std::deque<OnnxNode>& kept) {

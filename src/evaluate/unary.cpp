@@ -118,9 +118,8 @@ double round_of(double x) {
   return std::nearbyint(x);
 }
 
-// For f32: the series where |x| is small, else from the normal distribution.
-float erf_float(float x) {
-  if (std::abs(x) > 0.5F) return 2 * fmath::normal_cdf<float>(x * 1.41421356F) - 1;
+// The series of erf, for small |x|.
+float erf_near_zero(float x) {
   const auto v = static_cast<double>(x), square = v * v;
   double sum = 0;
   constexpr double kTerms[] = {1.0 / 75600, -1.0 / 9360, 1.0 / 1320, -1.0 / 216,
@@ -129,10 +128,29 @@ float erf_float(float x) {
   return static_cast<float>(1.1283791670955126 * v * (1 - square * sum));
 }
 
+// For f32: the series where |x| is small, else from gelu(s) = s cdf(s) with s = x sqrt(2), whose
+// kernel is fast: erf(x) = 2 cdf(s) - 1. Beyond s = 8 it is 1.
 Status erf_operator(const Call& c) {
   if (computing_type(c.value(0).type) != OnnxType::f32) return by_function<dmath::erf>(c);
-  return by_functor(c,
-                    []<class T>(T v) { return static_cast<T>(erf_float(static_cast<float>(v))); });
+  LOOM_ASSIGN(const Value x, c.widened(0));
+  LOOM_ASSIGN(Value s, c.make(OnnxType::f32, x.dims));
+  const float* from = x.data<float>();
+  float* wide = s.data<float>();
+  c.parallel(x.count(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float v = from[i] * 1.41421356F;
+      wide[i] = v > 8.0F ? 8.0F : v < -8.0F ? -8.0F : v;
+    }
+  });
+  LOOM_ASSIGN(Value y, map_kernel(c, s, UnaryKind::gelu_erf));
+  float* to = y.data<float>();
+  c.parallel(x.count(), 3, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float far = 2 * (to[i] / wide[i]) - 1, near = erf_near_zero(from[i]);
+      to[i] = std::abs(from[i]) > 0.5F ? far : near;
+    }
+  });
+  return c.give_as(y, c.value(0).type);
 }
 
 Status relu(const Call& c) {

@@ -20,6 +20,11 @@ Result<Windows> windows_of(const Call& c, const Dims& x, const Dims& kernel, boo
 Result<Dims> per_axis(const Call& c, std::string_view name, int axes, int64_t otherwise,
                       int64_t least);
 
+// Constant weights of a convolution, packed, with an activation behind the bias; null where
+// `prepared` has one already.
+std::shared_ptr<const Prepared> with_activation(const std::shared_ptr<const Prepared>& prepared,
+                                                Activation activation);
+
 // y [N, F, out] of x [N, C, in] and w [F, C/groups, taps] by plain loops, in T; x is 0 outside.
 template <class T>
 void convolve_plainly(const Call& c, const T* x, const T* w, T* y, int64_t batch,

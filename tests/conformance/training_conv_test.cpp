@@ -42,6 +42,13 @@ const std::vector<Case>& cases() {
       {3, 2, 2, 1, {{12, 2}, {11, 2}}},                    // more than 256 outputs
       {1, 2, 300, 1, {{4, 2}}},                            // more than 256 filters
       {2, 2, 2, 1, {{3, 2, 5, 1}, {3, 1, 2, 4}}},          // patches that see padding alone
+      {1, 3, 18, 1, {{9, 3, 2, 1}, {70, 3, 2, 1}}},        // strided rows beyond a tile
+      {2, 5, 5, 5, {{9, 3, 2, 1}, {140, 5, 2, 2}}},        // depthwise and strided
+      {1, 3, 4, 1, {{9, 2, 3, 1, 2}, {20, 3, 3, 0, 2}}},  // strides that a dilation does not divide
+      {1, 20, 40, 1, {{5, 1}, {9, 1}}},                   // pointwise over two axes
+      {1, 4, 150, 1, {{3, 3, 1, 1}, {5, 3, 1, 1}}},       // many filters, few outputs
+      {3, 6, 20, 1, {{2, 2}, {3, 3}}},                    // one output, which sees all
+      {1, 40, 60, 2, {{4, 1, 2}, {4, 1, 2}}},             // groups that end inside of sixteen rows
   };
   return all;
 }

@@ -104,6 +104,74 @@ std::vector<T> run_pair(const std::string& op, OnnxType type, const std::vector<
   return values_of<T>((*y)[0]);
 }
 
+OnnxTensor floats(std::string name, Dims shape, uint32_t seed) {
+  OnnxTensor t;
+  t.name = std::move(name);
+  t.type = OnnxType::f32;
+  t.shape = std::move(shape);
+  std::vector<float> values;
+  for (int64_t i = 0; i < product(t.shape); ++i) {
+    seed = seed * 1664525 + 1013904223;
+    values.push_back(static_cast<float>(seed >> 16) / 65536.0F + 0.1F);
+  }
+  const auto bytes = std::as_bytes(std::span(values));
+  t.own.assign(bytes.begin(), bytes.end());
+  return t;
+}
+
+// x -> convolution -> norm -> act, where the values between may be outputs too.
+OnnxModel normed(const std::string& act, bool shown, Dims kernel) {
+  OnnxGraph g;
+  g.inputs = {value("x", OnnxType::f32)};
+  g.nodes = {node("Conv", {"x", "w", "b"}, {"c"}),
+             node("BatchNormalization", {"c", "scale", "shift", "mean", "var"}, {"n"})};
+  if (act == "SiLU") {
+    g.nodes.push_back(node("Sigmoid", {"n"}, {"s"}));
+    g.nodes.push_back(node("Mul", {"n", "s"}, {"y"}));
+  } else {
+    g.nodes.push_back(node(act, {"n"}, {"y"}));
+  }
+  g.outputs = {value("y", OnnxType::f32)};
+  if (shown) {
+    g.outputs.push_back(value("c", OnnxType::f32));
+    g.outputs.push_back(value("n", OnnxType::f32));
+  }
+  kernel.insert(kernel.begin(), {3, 2});
+  g.initializers = {floats("w", kernel, 1),  floats("b", {3}, 2),    floats("scale", {3}, 3),
+                    floats("shift", {3}, 4), floats("mean", {3}, 5), floats("var", {3}, 6)};
+  return model_of(std::move(g));
+}
+
+TEST(Evaluate, NormsAndActivationsBehindAConvolutionBecomePartOfIt) {
+  struct Row {
+    std::string act;
+    Dims kernel;
+    int64_t steps, apart;  // as one, and with the values between as outputs
+  };
+  const std::vector<Row> rows = {{"SiLU", {3, 3}, 1, 4},
+                                 {"HardSwish", {1, 1}, 1, 3},
+                                 {"Sigmoid", {2, 3}, 1, 3},
+                                 {"Tanh", {5, 4}, 1, 3},
+                                 {"Relu", {3, 3}, 2, 3}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.act);
+    std::vector<float> made[2];
+    for (const bool shown : {false, true}) {
+      Rig rig;
+      Result<Evaluator> e = rig.load(normed(row.act, shown, row.kernel));
+      ASSERT_TRUE(e.ok()) << e.error().str();
+      EXPECT_EQ(e->steps(), shown ? row.apart : row.steps);
+      std::vector<float> x;
+      for (int i = 0; i < 2 * 2 * 6 * 7; ++i) x.push_back(0.1F * static_cast<float>(i % 13) - 0.5F);
+      const auto y = e->run({Slot::of(array(e->memory(), OnnxType::f32, {2, 2, 6, 7}, x))});
+      ASSERT_TRUE(y.ok()) << y.error().str();
+      made[shown ? 1 : 0] = values_of<float>((*y)[0]);
+    }
+    ASSERT_EQ(made[0].size(), made[1].size());
+    for (size_t i = 0; i < made[0].size(); ++i) EXPECT_NEAR(made[0][i], made[1][i], 1e-5) << i;
+  }
+}
+
 TEST(Evaluate, WholeNumbersWrapAsTheirTypeDoes) {
   EXPECT_EQ(run_pair<int8_t>("Add", OnnxType::i8, {127, -128, 5}, {1, -1, 6}),
             (std::vector<int8_t>{-128, 127, 11}));

@@ -46,6 +46,7 @@ struct Chain {
   OnnxType type = OnnxType::f32;
   std::vector<int64_t> sample = {4};
   int64_t opset = 20;
+  int64_t batch = -1;  // -1: open
 };
 
 OnnxModel model_of(const Chain& chain) {
@@ -53,7 +54,7 @@ OnnxModel model_of(const Chain& chain) {
   m.ir_version = 9;
   m.opsets = {{"", chain.opset}};
   std::vector<int64_t> dims = chain.sample;
-  dims.insert(dims.begin(), -1);
+  dims.insert(dims.begin(), chain.batch);
   m.graph.inputs = {value("x", dims, OnnxType::f32)};
   for (size_t i = 0; i < chain.steps.size(); ++i) {
     OnnxNode n;
@@ -314,6 +315,94 @@ TEST(OnnxOperators, ExpandConstantsForEverySample) {
                   {"Concat", {"v3", "x"}, {number("axis", 1)}}},
                  constants},
                 {1, 2, 3, 4, 5, 6, 7, 8}, {7, 8, 1, 2, 3, 4, 7, 8, 5, 6, 7, 8});
+}
+
+// Samples of a file for two, which lie side by side in rows, one after the other, or mixed. Three
+// go through the network.
+TEST(OnnxOperators, FindABatchThatTheFileFixesInItsShapes) {
+  const std::vector<OnnxTensor> constants = {
+      whole("six", {2}, {6, 2}),    whole("four", {2}, {4, 3}),     whole("back", {3}, {3, 2, 2}),
+      whole("two", {3}, {2, 2, 3}), whole("rest", {3}, {2, -1, 2}), floats("k", {2}, {10, 20})};
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+  std::vector<float> want;
+  for (const float v : x) want.push_back(10 * v * (std::lround(v) % 2 == 0 ? 2 : 1));
+  const OnnxAttribute turn = onnx_attribute("perm", std::vector<int64_t>{1, 0, 2});
+  expect_values({{{"Transpose", {"x"}, {turn}},
+                  {"Reshape", {"v0", "six"}, {}},  // rows of three steps, two samples each
+                  {"Mul", {"v1", "k"}, {}},
+                  {"Reshape", {"v2", "back"}, {}},
+                  {"Transpose", {"v3"}, {turn}}},
+                 constants,
+                 OnnxType::f32,
+                 {3, 2},
+                 20,
+                 2},
+                x, want);
+  expect_values({{{"Reshape", {"x", "six"}, {}},  // rows of two samples, three steps each
+                  {"Mul", {"v0", "k"}, {}},
+                  {"Reshape", {"v1", "rest"}, {}}},
+                 constants,
+                 OnnxType::f32,
+                 {3, 2},
+                 20,
+                 2},
+                x, want);
+  const auto sums = [](float v) { return 3 * v + 3; };
+  expect_values({{{"Reshape", {"x", "four"}, {}},
+                  {"Reshape", {"v0", "two"}, {}},
+                  {"ReduceSum", {"v1"}, {onnx_attribute("axes", std::vector<int64_t>{2})}}},
+                 constants,
+                 OnnxType::f32,
+                 {6},
+                 11,
+                 2},
+                x, {sums(1), sums(4), sums(7), sums(10), sums(13), sums(16)});
+  const auto mixed = import_onnx(model_of({{{"Reshape", {"x", "mixed"}, {}}},
+                                           {whole("mixed", {2}, {3, 4})},
+                                           OnnxType::f32,
+                                           {3, 2},
+                                           20,
+                                           2}),
+                                 "f");
+  ASSERT_FALSE(mixed.ok());
+}
+
+TEST(OnnxOperators, SumProductsByTheLettersOfAnEquation) {
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};  // two samples of [[a, b], [c, d]]
+  struct Row {
+    std::string equation;
+    std::vector<std::string> inputs;
+    std::vector<float> want;
+  };
+  const std::vector<Row> rows = {
+      {"bij,bjk->bik", {"x", "x"}, {7, 10, 15, 22, 67, 78, 91, 106}},
+      {"bij, bkj -> bki", {"x", "x"}, {5, 11, 11, 25, 61, 83, 83, 113}},
+      {"bij,bij->bj", {"x", "x"}, {10, 20, 74, 100}},
+      {"bij,bij->bi", {"x", "x"}, {5, 25, 61, 113}},
+      {"bij,jk->bk", {"x", "w"}, {4, 6, 18, 12, 14, 50}},
+      {"bij->bj", {"x"}, {4, 6, 12, 14}},
+      {"bij->bji", {"x"}, {1, 3, 2, 4, 5, 7, 6, 8}},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.equation);
+    expect_values({{{"Einsum", row.inputs, {onnx_attribute("equation", row.equation)}}},
+                   {floats("w", {2, 3}, {1, 0, 3, 0, 1, 1})},
+                   OnnxType::f32,
+                   {2, 2}},
+                  x, row.want);
+  }
+  for (const char* equation : {"bii->bi", "b...->b", "bij,bjk,bkl->bil", "bij->q", "bij->"}) {
+    const auto made = import_onnx(
+        model_of({{{"Einsum", {"x"}, {onnx_attribute("equation", std::string(equation))}}},
+                  {},
+                  OnnxType::f32,
+                  {2, 2}}),
+        "f");
+    ASSERT_FALSE(made.ok()) << equation;
+    EXPECT_EQ(made.error().str(),
+              "f: node 'n0' (Einsum): an equation other than of one or two "
+              "inputs with letters that differ");
+  }
 }
 
 // With a scale of 0 all keys that a query sees weigh the same.

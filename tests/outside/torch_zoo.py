@@ -316,6 +316,14 @@ class Classifier(nn.Module):
         return self.o(self.r(self.e(ids))[1][0][-1])
 
 
+def spread(module):
+    """Other values for parameters that begin as copies or as zeros: an optimizer of ONNX stores
+    copies once, and leaves biases of zeros out, which then do not learn."""
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(torch.randn_like(p), alpha=0.05)
+
+
 class Encoder(nn.Module):
     """PyTorch's own encoder, whose heads are laid out across the batch."""
 
@@ -324,9 +332,105 @@ class Encoder(nn.Module):
         layer = nn.TransformerEncoderLayer(d, 4, 32, dropout=0.0, batch_first=True)
         self.i, self.o = nn.Linear(6, d), nn.Linear(d, classes)
         self.e = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        spread(self.e)
 
     def forward(self, x):
         return self.o(self.e(self.i(x)).mean(1))
+
+
+class EinsumAttention(nn.Module):
+    """Attention of several heads, whose products are all einsums."""
+
+    def __init__(self, d=24, heads=3, classes=4):
+        super().__init__()
+        draw = lambda *shape: nn.Parameter(torch.randn(shape) * shape[0] ** -0.5)  # noqa: E731
+        self.q, self.k, self.v = (draw(d, heads, d // heads) for _ in range(3))
+        self.o, self.head = draw(heads, d // heads, d), nn.Linear(d, classes)
+
+    def forward(self, x):
+        q, k, v = (torch.einsum("btd,dhe->bhte", x, w) for w in (self.q, self.k, self.v))
+        p = torch.softmax(torch.einsum("bhte,bhse->bhts", q, k) * q.shape[-1] ** -0.5, -1)
+        y = torch.einsum("bhts,bhse->bthe", p, v)
+        return self.head((x + torch.einsum("bthe,hed->btd", y, self.o)).mean(1))
+
+
+class Recurrent(nn.Module):
+    """Two layers of a GRU in both directions, over an LSTM."""
+
+    def __init__(self, d=6, hidden=10, classes=4):
+        super().__init__()
+        self.a = nn.LSTM(d, hidden, batch_first=True)
+        self.b = nn.GRU(hidden, hidden, 2, batch_first=True, bidirectional=True)
+        self.o = nn.Linear(2 * hidden, classes)
+
+    def forward(self, x):
+        return self.o(self.b(self.a(x)[0])[0][:, -1])
+
+
+class Mixer(nn.Module):
+    """Tolstikhin and others 2021: products over places, then over channels."""
+
+    def __init__(self, places=16, d=32, depth=3, classes=10):
+        super().__init__()
+        wide = lambda i, o: nn.Sequential(nn.Linear(i, o), nn.GELU(), nn.Linear(o, i))  # noqa: E731
+        self.i, self.n = nn.Conv2d(3, d, 8, 8), nn.LayerNorm(d)
+        self.a = nn.ModuleList(nn.LayerNorm(d) for _ in range(depth))
+        self.b = nn.ModuleList(nn.LayerNorm(d) for _ in range(depth))
+        self.p = nn.ModuleList(wide(places, 24) for _ in range(depth))
+        self.c = nn.ModuleList(wide(d, 64) for _ in range(depth))
+        self.o = nn.Linear(d, classes)
+
+    def forward(self, x):
+        x = self.i(x).flatten(2).transpose(1, 2)
+        for a, b, p, c in zip(self.a, self.b, self.p, self.c):
+            x = x + p(a(x).transpose(1, 2)).transpose(1, 2)
+            x = x + c(b(x))
+        return self.o(self.n(x).mean(1))
+
+
+class Inception(nn.Module):
+    """A block of Szegedy and others 2015 between convolutions, with group norm."""
+
+    def __init__(self, classes=10):
+        super().__init__()
+        self.i, self.n = nn.Conv2d(3, 16, 3, 2, 1), nn.GroupNorm(4, 16)
+        self.a, self.b = nn.Conv2d(16, 8, 1), nn.Conv2d(16, 12, 3, padding=1)
+        self.c, self.d = nn.Conv2d(16, 6, 5, padding=2), nn.Conv2d(16, 6, 1)
+        self.o = nn.Linear(32, classes)
+
+    def forward(self, x):
+        x = F.leaky_relu(self.n(self.i(x)), 0.1)
+        pooled = F.max_pool2d(x, 3, 1, 1)
+        y = torch.cat([self.a(x), self.b(x), self.c(x), self.d(pooled)], 1)
+        return self.o(F.adaptive_avg_pool2d(F.relu(y), 1).flatten(1))
+
+
+class SuperResolution(nn.Module):
+    """Shi and others 2016: channels that become pixels; beside a transposed convolution."""
+
+    def __init__(self, c=16):
+        super().__init__()
+        self.i, self.m = nn.Conv2d(3, c, 5, padding=2), nn.Conv2d(c, c, 3, padding=1)
+        self.o, self.t = nn.Conv2d(c, 12, 3, padding=1), nn.ConvTranspose2d(c, 3, 4, 2, 1)
+
+    def forward(self, x):
+        x = torch.tanh(self.m(torch.tanh(self.i(x))))
+        return F.pixel_shuffle(self.o(x), 2) + self.t(x)
+
+
+class CrossAttention(nn.Module):
+    """Queries that are learned, over a sequence (PyTorch's own layer, both ways of its masks)."""
+
+    def __init__(self, d=16, queries=5, classes=4):
+        super().__init__()
+        self.i, self.q = nn.Linear(6, d), nn.Parameter(torch.randn(1, queries, d))
+        self.m = nn.TransformerDecoderLayer(d, 4, 32, dropout=0.0, batch_first=True)
+        self.o = nn.Linear(queries * d, classes)
+        spread(self.m)
+
+    def forward(self, x):
+        memory = self.i(x)
+        return self.o(self.m(self.q.expand(x.shape[0], -1, -1), memory).flatten(1))
 
 
 def mlp():
@@ -368,6 +472,13 @@ NETWORKS = {
     "CNN": lambda n: in_classes(small_cnn(), torch.randn(n, 1, 16, 16)),
     "LSTM classifier": lambda n: in_classes(Classifier(), torch.randint(0, 60, (n, 10))),
     "Encoder": lambda n: in_classes(Encoder(), torch.randn(n, 10, 6)),
+    "Einsum attention": lambda n: in_classes(EinsumAttention(), torch.randn(n, 10, 24)),
+    "Recurrent stack": lambda n: in_classes(Recurrent(), torch.randn(n, 12, 6)),
+    "Cross-attention": lambda n: in_classes(CrossAttention(), torch.randn(n, 10, 6)),
+    "Mixer": lambda n: classified(Mixer(), n),
+    "Inception block": lambda n: classified(Inception(), n),
+    "Super-resolution": lambda n: Case(SuperResolution(), torch.randn(n, 3, 12, 12),
+                                       torch.randn(n, 3, 24, 24), "mse", F.mse_loss),
     "ResNet-18": lambda n: classified(resnet18(), n, 64, 1e-4),
     "MobileNetV3 small": lambda n: classified(mobilenet_v3_small(), n, 64),
     "EfficientNet-B0": lambda n: classified(efficientnet_b0(), n, 64),

@@ -143,6 +143,7 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
   Value v;
   v.at = {static_cast<int64_t>(nodes_.size()) - 1, 0};
   v.shape = (*out)[0];
+  keep_inner(inputs, v);
   return v;
 }
 
@@ -227,6 +228,7 @@ std::span<const GraphImport::Row> GraphImport::rows() {
       {"ReduceMax", &G::reduce_node}, {"ReduceMin", &G::reduce_node}, {"ReduceL1", &G::reduce_node},
       {"ReduceL2", &G::reduce_node}, {"ReduceSumSquare", &G::reduce_node},
       {"ReduceLogSum", &G::reduce_node}, {"ReduceLogSumExp", &G::reduce_node},
+      {"Einsum", &G::einsum_node},
       {"MatMul", &G::matmul_node}, {"Gemm", &G::gemm_node}, {"Conv", &G::conv_node},
       {"ConvTranspose", &G::conv_node}, {"MaxPool", &G::pool_node}, {"AveragePool", &G::pool_node},
       {"LpPool", &G::pool_node}, {"GlobalMaxPool", &G::pool_node},
@@ -332,8 +334,9 @@ bool GraphImport::grows_with_batch(const OnnxNode& n) const {
   const Result<const Value*> x = value(n, 0), to = value(n, 1);
   const auto holds_batch = [&](const Value& v) {
     if (v.constant == nullptr) return false;  // the file does not know the number
-    return std::ranges::find(v.constant->values, static_cast<double>(batch_)) !=
-           v.constant->values.end();
+    return std::ranges::any_of(v.constant->values, [&](double extent) {
+      return opened(static_cast<int64_t>(extent), 1) == batch_;
+    });
   };
   const bool varies =
       (*x)->tensor != nullptr ? (*x)->tensor->count() > 1 : (*x)->constant->values.size() > 1;

@@ -16,9 +16,10 @@ namespace loom::core {
 
 class GraphImport {
  public:
+  // fixed: what the file says that the batch is, to be read as if it left it open; 0: as it stands.
   GraphImport(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
-              int64_t open_batch)
-      : model_(model), where_(where), options_(options), open_batch_(open_batch) {}
+              int64_t open_batch, int64_t fixed = 0)
+      : model_(model), where_(where), options_(options), open_batch_(open_batch), fixed_(fixed) {}
   Result<ImportedNetwork> run();
   // Whether it has a node for each operator of the model.
   static bool reads_all(const OnnxModel& model);
@@ -32,6 +33,8 @@ class GraphImport {
     Shape shape;                         // that the node gives; a single number is [1]
     bool scalar = false;                 // a single number without axes
     OnnxType type = OnnxType::f32;       // as the graph says
+    // Values that lie between two samples along the axis that holds the batch; 0: all of that axis.
+    int64_t inner = 0;
     std::string name;  // of the file, where a function may go into the layer that made it
     // What it is as a function of another value, value by value; null: not known.
     ExprRef f;
@@ -188,6 +191,12 @@ class GraphImport {
   Result<Value> score_mask(const OnnxNode& n, int64_t rows, int64_t cols);
   Status attention_node(const OnnxNode& n);
 
+  // general_einsum.cpp
+  Result<Value> in_order(const OnnxNode& n, const Value& x, std::string_view word,
+                         std::string_view to);
+  Result<Value> summed(const OnnxNode& n, const Value& x, std::string& word, std::string_view kept);
+  Status einsum_node(const OnnxNode& n);
+
   // general_lists.cpp
   Result<Value> list_of(const OnnxNode& n, size_t i) const;
   Result<int64_t> place_in(const OnnxNode& n, size_t i, size_t items, bool behind);
@@ -200,6 +209,14 @@ class GraphImport {
   Status list_length_node(const OnnxNode& n);
   Status change_list_node(const OnnxNode& n);
   Status join_list_node(const OnnxNode& n);
+
+  // general_batch.cpp: files that fix the batch, read as if they left it open
+  int64_t batch_axis(const Value& v) const;
+  Result<std::vector<int64_t>> opened(const OnnxNode& n, const Value& x, std::vector<int64_t> dims,
+                                      int64_t& inner) const;
+  int64_t opened(int64_t extent, int64_t have) const;
+  bool takes_all(const Value& x, const std::vector<int64_t>& places) const;
+  void keep_inner(const std::vector<Value>& inputs, Value& made) const;
 
   // general_shapes.cpp
   Status same_node(const OnnxNode& n);
@@ -221,7 +238,7 @@ class GraphImport {
   const OnnxModel& model_;
   const std::string& where_;
   const OnnxImportOptions& options_;
-  const int64_t open_batch_;
+  const int64_t open_batch_, fixed_;
   int64_t opset_ = 0, batch_ = 1, left_ = 0;
   Shape sample_;
   bool ids_ = false;

@@ -60,7 +60,7 @@ Status GraphImport::read_first(const OnnxValue& given) {
     return unsupported(cat(who, " has ", given.shape.size(), " axes; a batch and 0 to ",
                            Shape::kMaxRank - 2, " more are read"),
                        where_);
-  batch_ = given.shape[0].extent >= 1 ? given.shape[0].extent : open_batch_;
+  batch_ = given.shape[0].extent >= 1 && fixed_ == 0 ? given.shape[0].extent : open_batch_;
   int64_t count = batch_;
   std::vector<int64_t> dims;
   for (size_t i = 1; i < given.shape.size(); ++i) {

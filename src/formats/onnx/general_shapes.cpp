@@ -121,7 +121,14 @@ Status GraphImport::reshape_node(const OnnxNode& n) {
   }
   std::vector<int64_t> have = known != nullptr ? known->dims : axis_extents(x->shape);
   if (known == nullptr && x->scalar) have.clear();
-  LOOM_ASSIGN(const std::vector<int64_t> dims, reshaped(n, have));
+  int64_t inner = 0;
+  std::vector<int64_t> dims;
+  if (fixed_ != 0 && known == nullptr && n.op == "Reshape" && batch_axis(*x) >= 0) {
+    LOOM_ASSIGN(dims, list(n, 1, "shape", {}));
+    LOOM_ASSIGN(dims, opened(n, *x, std::move(dims), inner));
+  } else {
+    LOOM_ASSIGN(dims, reshaped(n, have));
+  }
   if (dims.size() > static_cast<size_t>(Shape::kMaxRank))
     return refuse(n, cat("a shape of ", dims.size(), " axes; ", Shape::kMaxRank, " are read"));
   if (known == nullptr) {
@@ -135,6 +142,7 @@ Status GraphImport::reshape_node(const OnnxNode& n) {
       return define(n, std::move(ids));
     }
     LOOM_ASSIGN(Value y, view(n, from, dims));
+    y.inner = inner;
     return define(n, std::move(y));
   }
   Constant made = *known;
@@ -316,6 +324,7 @@ Status GraphImport::expand_node(const OnnxNode& n) {
   for (size_t i = 0; i < to.size(); ++i) {
     const int axis = static_cast<int>(i) - missing;
     const int64_t have = axis >= 0 && !x.scalar ? x.shape[axis] : 1;
+    to[i] = opened(to[i], have);
     if (to[i] == have) {
       to[i] = 1;
     } else if (to[i] == batch_ && batch_ == open_batch_) {
@@ -358,6 +367,13 @@ Status GraphImport::gather_node(const OnnxNode& n) {
     return refuse(n, "places that are no list of an axis that exists");
   std::vector<int64_t> list = at->integers();
   list.resize(static_cast<size_t>(at->count()), list[0]);
+  if (takes_all(x, list)) {
+    int64_t inner = 0;
+    LOOM_ASSIGN(const std::vector<int64_t> dims, opened(n, x, at->dims, inner));
+    LOOM_ASSIGN(Value y, view(n, x, dims));
+    y.inner = inner;
+    return define(n, std::move(y));
+  }
   LOOM_ASSIGN(Value y, picked(n, x, axis, std::move(list)));
   if (at->dims.size() != 1) {
     std::vector<int64_t> dims = axis_extents(y.shape);

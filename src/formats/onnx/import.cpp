@@ -44,6 +44,27 @@ bool same_bits(const ImportedNetwork& a, const ImportedNetwork& b) {
          std::ranges::equal(a.params, b.params, equal);
 }
 
+// The batch that the first input of a model is fixed at, where that is several samples; else 0.
+int64_t fixed_batch(const OnnxModel& model) {
+  for (const OnnxValue& v : model.graph.inputs) {
+    const auto same = [&](const OnnxTensor& t) { return t.name == v.name; };
+    if (v.shape.size() < 2 || std::ranges::any_of(model.graph.initializers, same)) continue;
+    return v.shape[0].extent > 1 ? v.shape[0].extent : 0;
+  }
+  return 0;
+}
+
+// By nodes, a batch that the file fixes read as an open one: for two sizes, which have to give the
+// same network.
+Result<ImportedNetwork> import_opened(const OnnxModel& model, const std::string& where,
+                                      const OnnxImportOptions& options, int64_t fixed) {
+  LOOM_ASSIGN(ImportedNetwork made, GraphImport(model, where, options, kOpenBatch, fixed).run());
+  LOOM_ASSIGN(const ImportedNetwork other,
+              GraphImport(model, where, options, kOtherBatch, fixed).run());
+  if (same_bits(made, other)) return made;
+  return unsupported("computes with the size of the batch, which the file fixes", where);
+}
+
 // One of the two ways, with the batch left open as it is in the file.
 template <class Way>
 Result<ImportedNetwork> import_by(const OnnxModel& model, const std::string& where,
@@ -60,11 +81,9 @@ Result<ImportedNetwork> import_by(const OnnxModel& model, const std::string& whe
       where);
 }
 
-}  // namespace
-
 // Patterns first: the layers they find are faster. What they refuse may still be a graph of nodes;
 // what no node computes either is said in the words of that.
-Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
+Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& where,
                                     const OnnxImportOptions& options) {
   if (model.graph.outputs.size() > 1) {  // patterns find the first alone
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
@@ -83,6 +102,17 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
   const bool older = opset != model.opsets.end() && opset->second < 17;
   if (!older && !options.folder && !GraphImport::reads_all(model)) return made;
   return import_by<GraphImport>(model, where, options);
+}
+
+}  // namespace
+
+Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
+                                    const OnnxImportOptions& options) {
+  Result<ImportedNetwork> made = import_both(model, where, options);
+  const int64_t fixed = fixed_batch(model);
+  if (made.ok() || made.error().code != Code::unsupported || fixed == 0) return made;
+  Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
+  return opened.ok() ? std::move(opened) : std::move(made);
 }
 
 Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options) {

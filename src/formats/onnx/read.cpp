@@ -170,7 +170,7 @@ Result<OnnxDim> OnnxReader::dim(ProtoReader in) {
       LOOM_TRY(once.check(in, f, "dim_value"));
       LOOM_ASSIGN(out.extent, in.integer(f, "dim_value"));
       // Some exporters write an open extent as -1.
-      if (out.extent < 0 && !everything())
+      if (out.extent < -1 && !everything())
         return in.error(f, "dim_value", cat(out.extent, " is below 0"));
       out.extent = std::max<int64_t>(out.extent, -1);
     } else if (f.number == 2) {

@@ -118,6 +118,7 @@ constexpr Signature kSignatures[] = {
     {"Trilu", 1, kNewest, "Al", 1, 1, 'A', "upper:g "},
     {"Gemm", 1, kNewest, "GGG", 2, 1, 'G', "alpha:f beta:f transA:g transB:g "},
     {"MatMul", 1, kNewest, "GG", 2, 1, 'G', ""},
+    {"Einsum", 12, kNewest, "N+", 1, 1, 'N', "equation:s! "},
     {"Conv", 1, kNewest, "FFF", 2, 1, 'F', kConv},
     {"ConvTranspose", 1, kNewest, "FFF", 2, 1, 'F', kBack},
     {"AveragePool", 1, 18, "F", 1, 1, 'F', kPool},

@@ -1,0 +1,85 @@
+// Files whose batch is fixed at several samples, the general way: they are read as if they left it
+// open, and where a shape of the file holds the number of samples, it is found by where samples lie
+// in memory. Samples of a value stand `inner` values apart along the axis that holds the batch,
+// which tells [4 samples, 6 rows] from [6 rows, 4 samples] once both are 24 rows. See general.hpp.
+#include <algorithm>
+
+#include "formats/onnx/general.hpp"
+#include "layers/axes.hpp"
+
+namespace loom::core {
+
+// The axis whose extent follows from the batch; -1: none does.
+int64_t GraphImport::batch_axis(const Value& v) const {
+  for (int i = 0; i < v.shape.rank(); ++i) {
+    if (v.shape[i] % batch_ == 0) return i;
+  }
+  return -1;
+}
+
+// An extent of the file that may be its batch, where what is expanded to it has `have`.
+int64_t GraphImport::opened(int64_t extent, int64_t have) const {
+  return fixed_ != 0 && extent == fixed_ && (have == 1 || have == batch_) ? batch_ : extent;
+}
+
+// The shape `dims` that the file gives x with an open batch; where the batch is in it: `inner`.
+Result<std::vector<int64_t>> GraphImport::opened(const OnnxNode& n, const Value& x,
+                                                 std::vector<int64_t> dims, int64_t& inner) const {
+  std::vector<int64_t> have = axis_extents(x.shape);
+  const auto axis = static_cast<size_t>(batch_axis(x));
+  int64_t stride = x.inner > 0 ? x.inner : have[axis] / batch_;
+  for (size_t i = axis + 1; i < have.size(); ++i) stride *= have[i];
+  have[axis] = have[axis] / batch_ * fixed_;
+  int64_t count = 1, known = 1, *left = nullptr;
+  for (const int64_t extent : have) count *= extent;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
+    if (dims[i] > 0 && dims[i] % batch_ == 0) dims[i] = dims[i] / batch_ * fixed_;
+    if (dims[i] == -1 && left == nullptr) {
+      left = &dims[i];
+    } else if (dims[i] < 1 || known > count / dims[i]) {
+      return refuse(n, "a shape that cannot be");
+    } else {
+      known *= dims[i];
+    }
+  }
+  if (left != nullptr) *left = count / known;
+  int64_t behind = 1;
+  for (size_t i = dims.size(); i-- > 0; behind *= dims[i]) {
+    if (stride < behind || stride >= behind * dims[i]) continue;
+    inner = stride / behind;
+    if (stride % behind != 0 || dims[i] % (inner * fixed_) != 0) break;
+    int64_t all = behind;
+    for (size_t k = 0; k <= i; ++k) all *= dims[k];
+    if (all != count) break;
+    dims[i] = dims[i] / fixed_ * batch_;
+    return dims;
+  }
+  return refuse(n, "a shape that mixes samples of the batch, which the file fixes");
+}
+
+// Whether places are all of a value with one axis, in their order: how a trace writes a view.
+bool GraphImport::takes_all(const Value& x, const std::vector<int64_t>& places) const {
+  if (fixed_ == 0 || x.shape.rank() != 1 || batch_axis(x) != 0 ||
+      static_cast<int64_t>(places.size()) != x.shape[0] / batch_ * fixed_)
+    return false;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+// What a node makes of a value has its samples where that has them, if the axis stays as long.
+void GraphImport::keep_inner(const std::vector<Value>& inputs, Value& made) const {
+  if (fixed_ == 0) return;
+  const int64_t axis = batch_axis(made);
+  if (axis < 0) return;
+  for (const Value& v : inputs) {
+    const int64_t from = v.inner > 0 ? batch_axis(v) : -1;
+    if (from < 0 || v.shape[static_cast<int>(from)] != made.shape[static_cast<int>(axis)]) continue;
+    made.inner = v.inner;
+    return;
+  }
+}
+
+}  // namespace loom::core
