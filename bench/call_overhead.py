@@ -5,9 +5,10 @@
 
 A network of one Dense 1 x 1, whose arithmetic is next to nothing, and one of 1 x 512 x 512, on one
 thread. The three languages take turns; each number is the least of many rounds, so that a busy
-machine disturbs it little. _into: the result goes into memory of the caller. Exit 1 where a limit is
-passed: C 100 ns over C++, both into memory of the caller (the handle of an array that is handed out
-takes some 100 more), Python 2 us over C++, the wide network through Python 1.3 times the time of C++.
+machine disturbs it little. _into: the result goes into memory of the caller. Exit 1 where a limit
+is passed: C 100 ns over C++, both into memory of the caller (the handle of an array that is handed
+out takes some 100 more), Python 2 us over C++, the wide network through Python 1.3 times the time
+of C++.
 """
 
 import json

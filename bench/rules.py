@@ -10,8 +10,8 @@ which sees the 8,000 alone (6,400 train, 1,600 validate) and other seeds.
   bench/rules.py LOOM IMAGES LABELS --tune --only 'mlp dtp' --set rate=0.0005
   bench/rules.py LOOM IMAGES LABELS --jobs 16 --results runs.jsonl
 
-With --results every run is added to FILE as it ends, and what FILE has is not run again: a table that
-was cut short goes on where it stood. Lines of other settings are left alone.
+With --results every run is added to FILE as it ends, and what FILE has is not run again: a table
+that was cut short goes on where it stood. Lines of other settings are left alone.
 
 Exit status: 0; 1 when a mean is below its floor, which the table then says.
 """
@@ -141,8 +141,9 @@ RUNS = [
     Run("attention fixed-dtp", "fixed-dtp", attention("tanh"), 90.0, epochs=20, rate=0.005),
     Run("attention dfa", "dfa", attention("tanh"), 90.0, epochs=20, rate=0.005),
     Run("attention drtp", "drtp", attention("tanh"), 85.0, epochs=30, rate=0.005),
-    Run("attention forward-forward", "forward-forward", attention("relu", read_width=400, norm=True), 80.0,
-        rule_label_scale=0.3, rule_threshold=1, rule_temperature=8),
+    Run("attention forward-forward", "forward-forward",
+        attention("relu", read_width=400, norm=True), 80.0, rule_label_scale=0.3,
+        rule_threshold=1, rule_temperature=8),
 ]
 
 
@@ -193,7 +194,7 @@ def train(loom, run, seed, folder):
 
 
 class Results:
-    """What runs gave, by the settings that they had; kept in a file of JSON lines where one is named."""
+    """What runs gave, by the settings that they had; a named file of JSON lines keeps it."""
 
     def __init__(self, path):
         self.path, self.known, self.lock = path, {}, threading.Lock()
@@ -229,7 +230,7 @@ def row(run, got):
 
 
 def table(args, runs, seeds, folder):
-    """Trains what is not known yet and prints the rows in their order; how many missed their floor."""
+    """Trains what is not known yet and prints the rows; how many are below their floor."""
     results = Results(args.results)
 
     def one(job):
@@ -257,7 +258,7 @@ def main():
     parser.add_argument("images")
     parser.add_argument("labels")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
-                        help="runs whose name has this text, in the order of the texts; may be repeated")
+                        help="runs whose name has this text; may be repeated, in that order")
     parser.add_argument("--seeds", default="", help="default: 1,2,3,4,5; with --tune 101,102")
     parser.add_argument("--tune", action="store_true", help="on a part of the training samples")
     parser.add_argument("--set", action="append", default=[], metavar="FLAG=VALUE",
