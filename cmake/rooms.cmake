@@ -32,7 +32,9 @@ function(loom_room path)
   set_target_properties(loom_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
   if(LOOM_POSITION_INDEPENDENT)
     set_target_properties(loom_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    target_compile_options(loom_${name} PRIVATE -fno-semantic-interposition)
+    if(NOT WIN32)
+      target_compile_options(loom_${name} PRIVATE -fno-semantic-interposition)
+    endif()
   endif()
   # What a shared library of Loom shows is marked in its headers (loom/export.hpp). Functions that a
   # program does not use can be left out of it.

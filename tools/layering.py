@@ -112,7 +112,7 @@ HEADER_RULES = [
     Rule(
         "an operating system header",
         r"(?:sys|linux|asm|mach|bits)/"
-        r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|windows|io)\.h$",
+        r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|windows|malloc|io)\.h$",
         (
             "src/base/", "src/tensor/", "src/io/", "src/backend/cpu/",
             "src/backend/webgpu/runtime/library.cpp", "cli/",

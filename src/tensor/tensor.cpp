@@ -2,6 +2,8 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#elif defined(_WIN32)
+#include <malloc.h>
 #endif
 
 #include <cstdlib>
@@ -79,13 +81,29 @@ Result<Buffer> Buffer::allocate(int64_t bytes) {
   return buffer;
 }
 
+// Windows has no aligned_alloc of the standard, and what it has in place must be freed its own way.
+static void* take_aligned(size_t align, size_t size) {
+#if defined(_WIN32)
+  return _aligned_malloc(size, align);
+#else
+  return std::aligned_alloc(align, size);
+#endif
+}
+static void free_aligned(void* memory) {
+#if defined(_WIN32)
+  _aligned_free(memory);
+#else
+  std::free(memory);
+#endif
+}
+
 // Bytes that are not zeroed, and so not touched, yet.
 Result<Buffer> Buffer::aligned(int64_t bytes, int64_t align) {
   const int64_t size = round_up(bytes > 0 ? bytes : 1, align);
   // More than an object may have, where addresses have 32 bits, is not there either.
   void* memory = size > PTRDIFF_MAX
                      ? nullptr
-                     : std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
+                     : take_aligned(static_cast<size_t>(align), static_cast<size_t>(size));
   if (memory == nullptr) {
     return make_error(Code::out_of_memory, cat("no memory for a buffer of ", bytes, " bytes"));
   }
@@ -118,7 +136,9 @@ Result<Buffer> Buffer::reserve(int64_t bytes) {
 }
 
 void Buffer::Free::operator()(std::byte* p) const {
-  if (shared == nullptr) std::free(block != nullptr ? block : p);
+  if (shared != nullptr) return;
+  if (block != nullptr) return std::free(block);
+  free_aligned(p);
 }
 
 Result<Buffer> BufferBlocks::allocate(int64_t bytes) {

@@ -136,6 +136,41 @@ struct BlockSum {
   }
 };
 
+#elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_simd128__)
+
+template <int kMost>
+constexpr int kDotOffset = 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  return codes;
+}
+
+// Bytes k0 and k2 of every quad as pairs of 16 bits, then k1 and k3: their products lie where the
+// sums are.
+LOOM_INLINE Vi dot_pairs(Vi codes, Vi a, Vi sum) {
+  const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl((v128_t)a, 8), 8);
+  const v128_t odd = wasm_i16x8_shr((v128_t)a, 8);
+  sum += (Vi)wasm_i32x4_dot_i16x8((v128_t)(codes & vi_set(0x00ff00ff)), even);
+  return sum + (Vi)wasm_i32x4_dot_i16x8(wasm_u16x8_shr((v128_t)codes, 8), odd);
+}
+
+template <int kMost, int kQuads>
+struct BlockSum {
+  Vi total;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+#if defined(__wasm_relaxed_simd__)
+    // Relaxed is what the host does with an eighth bit of the second operand; without one the sum
+    // is exact.
+    if constexpr (kMost <= 127) {
+      total = (Vi)wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)a, (v128_t)codes, (v128_t)total);
+      return;
+    }
+#endif
+    total = dot_pairs(codes, a, total);
+  }
+};
+
 #else
 
 template <int kMost>

@@ -26,7 +26,7 @@
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
-#elif defined(__wasm_relaxed_simd__)
+#elif defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 #endif
 

@@ -9,9 +9,10 @@ namespace {
 template <class T>
 Ops make_table(std::string_view name, DType compute) {
   Ops ops;
-#define LOOM_OP(op, Args)                                        \
-  if constexpr (std::is_same_v<T, float> || !f32_only<Args>()) { \
-    ops.op = reference::op<T>;                                   \
+#define LOOM_OP(op, Args)                                          \
+  if constexpr ((std::is_same_v<T, float> || !f32_only<Args>()) && \
+                (kTrains || !of_training(#op))) {                  \
+    ops.op = reference::op<T>;                                     \
   }
 #include "ops/ops.def"
 #undef LOOM_OP

@@ -1,0 +1,104 @@
+// What web_peer.mjs measures, inside a page of Chromium. Each engine has one thread, reads the same file, and is asked
+// in turns. Rates of texts are what each engine's own interface says; passes of networks are whole calls through it.
+
+const kPeers = "/peers/node_modules";
+const opened = {};
+
+async function bytesOf(address) {
+  return new Uint8Array(await (await fetch(address)).arrayBuffer());
+}
+
+// Engines of language models: prefill and decode of `prompt`, tokens per second.
+const llms = {
+  async loom(file, { variant } = {}) {
+    const { init } = await import("/package/dist/index.js");
+    const loom = await init({ threads: 1, ...(variant ? { variant } : {}) });
+    const llm = await loom.load(file);
+    return {
+      what: loom.info.isa,
+      async run(prompt, tokens) {
+        const told = await llm.generate(prompt, { maxTokens: tokens, ignoreEos: true, context: 512 });
+        return { read: told.promptTokens, prefill: told.promptTokens / told.prefillSeconds,
+          wrote: told.tokens, decode: told.tokens / told.decodeSeconds, text: told.text };
+      },
+      close: () => loom.close(),
+    };
+  },
+  async wllama(file) {
+    const { Wllama } = await import(`${kPeers}/@wllama/wllama/esm/index.js`);
+    const wllama = new Wllama({ default: `${location.origin}${kPeers}/@wllama/wllama/esm/wasm/wllama.wasm` },
+      { suppressNativeLog: true });
+    await wllama.loadModel([new Blob([await bytesOf(file)])], { n_threads: 1, n_ctx: 512, n_gpu_layers: 0, n_parallel: 1 });
+    return {
+      what: `llama.cpp, ${wllama.getNumThreads()} thread`,
+      async run(prompt, tokens) {
+        const { timings, choices } = await wllama.createCompletion({ prompt, max_tokens: tokens, temperature: 0, ignore_eos: true,
+          cache_prompt: false });
+        return { read: timings.prompt_n, prefill: timings.prompt_per_second, wrote: timings.predicted_n,
+          decode: timings.predicted_per_second, text: choices[0].text };
+      },
+      close: () => wllama.exit(),
+    };
+  },
+};
+
+// Engines of networks: one pass over a batch, through the package's own interface.
+const nets = {
+  async loom(file, shape, { int8 = false, variant } = {}) {
+    const { init, tensor } = await import("/package/dist/index.js");
+    const loom = await init({ threads: 1, ...(variant ? { variant } : {}) });
+    let net = await loom.loadNetwork(await bytesOf(file), { name: "net.onnx" });
+    if (int8) net = await loom.loadNetwork(await net.save("entity", { dtype: "int8" }), { name: "net.entity" });
+    return {
+      what: loom.info.isa,
+      run: async (x) => (await net.predict(tensor(x, shape))).data,
+      close: () => loom.close(),
+    };
+  },
+  async ort(file, shape, { int8 = false } = {}) {
+    const ort = await import(`${kPeers}/onnxruntime-web/dist/ort.wasm.min.mjs`);
+    ort.env.wasm.wasmPaths = `${location.origin}${kPeers}/onnxruntime-web/dist/`;
+    ort.env.wasm.numThreads = 1;
+    ort.env.wasm.proxy = true;  // in a worker, as Loom always is
+    ort.env.logLevel = "error";
+    const model = await bytesOf(int8 ? file.replace(".onnx", "-int8.onnx") : file);
+    const session = await ort.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "all" });
+    return {
+      what: `onnxruntime-web ${ort.env.versions.web ?? ""}`,
+      // A proxy takes what it is given away.
+      run: async (x) => (await session.run({ x: new ort.Tensor("float32", x.slice(), shape) })).y.data,
+      close: () => session.release(),
+    };
+  },
+};
+
+function input(shape) {
+  return Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => Math.sin(i * 12.9898) * 0.99);
+}
+
+window.peers = {
+  async open(kind, engine, ...more) {
+    opened[engine] = await (kind === "llm" ? llms : nets)[engine](...more);
+    return opened[engine].what;
+  },
+  run: (engine, prompt, tokens) => opened[engine].run(prompt, tokens),
+
+  // Seconds of the fastest of the passes of about `least` seconds, which least else ran beside; and some of what
+  // came out.
+  async pass(engine, shape, least) {
+    const x = input(shape), engine_ = opened[engine];
+    const y = await engine_.run(x), begin = performance.now();
+    let seconds = Infinity, now = begin;
+    while (now - begin < 1000 * least) {
+      const start = now;
+      await engine_.run(x);
+      now = performance.now();
+      seconds = Math.min(seconds, (now - start) / 1000);
+    }
+    return { seconds, values: Array.from(y.subarray(0, 256)) };
+  },
+  close: async (engine) => {
+    await opened[engine].close();
+    delete opened[engine];
+  },
+};
