@@ -280,6 +280,7 @@ struct Generator::State {
     if (!fed.ok() && !enough) return fed.error();
     result.guessed += static_cast<int64_t>(count);
     result.accepted += static_cast<int64_t>(drawn) - 1;
+    guesser.heard(count, static_cast<size_t>(drawn) - 1);
     ++result.passes;
     session.rewind(before + static_cast<int64_t>(drawn));
     if (why.has_value() && drawn <= count) {

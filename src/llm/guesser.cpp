@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kMostGuesses = 64;
 // Tokens at the end of the text that are looked for in it.
 constexpr size_t kLongestKey = 4;
+constexpr size_t kLongestPause = 15;
 
 }  // namespace
 
@@ -30,20 +31,35 @@ Result<Guesser> Guesser::create(const GenerateOptions& options, LlmSession* draf
   out.lookup_ = options.lookup;
   out.text_ = options.lookup_text;
   out.vocab_ = vocab;
-  out.most_ = static_cast<size_t>(std::max<int64_t>(options.guesses, 0));
+  out.most_ = out.length_ = static_cast<size_t>(std::max<int64_t>(options.guesses, 0));
   return out;
 }
 
 Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
                       std::vector<TokenId>& out) {
   out.clear();
-  most = std::min(most, most_);
+  most = std::min(most, length_);
+  if (waits_ > 0) {
+    --waits_;
+    return {};
+  }
   if (most == 0) return {};
   if (text_ != nullptr) ask_text(history, most, out);
   if (out.empty() && lookup_) look_up(history, most, out);
   if (!out.empty() || draft_ == nullptr) return {};
   sampler_.follow(drawing);
   return ask_draft(history, most, out);
+}
+
+void Guesser::heard(size_t guessed, size_t right) {
+  if (right > 0) pause_ = 0;
+  if (right == guessed) {
+    length_ = std::min(most_, 2 * std::max(length_, guessed));
+  } else if (right > 0 || length_ > 1) {
+    length_ = std::max<size_t>(right, 1);
+  } else {
+    waits_ = pause_ = std::min(2 * pause_ + 1, kLongestPause);
+  }
 }
 
 // One token after the other, as long as the text is sure of them.

@@ -22,6 +22,10 @@ class Guesser {
   // them, so that a draft draws with the same random numbers.
   Status guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
                std::vector<TokenId>& out);
+  // How many of the guesses of a pass were right, counted up to the first that was not. Every
+  // guess makes the pass longer, so the next ones are about as many as were right, none for a
+  // while where none are, and twice as many, up to GenerateOptions::guesses, where all were.
+  void heard(size_t guessed, size_t right);
 
  private:
   explicit Guesser(Sampler sampler) : sampler_(std::move(sampler)) {}
@@ -33,6 +37,8 @@ class Guesser {
   bool lookup_ = false;
   const LookupText* text_ = nullptr;
   size_t most_ = 0;
+  size_t length_ = 0;             // guesses of the next pass
+  size_t pause_ = 0, waits_ = 0;  // passes without guesses after the last miss, and still to come
   int64_t vocab_ = 0;
   Sampler sampler_;
 };

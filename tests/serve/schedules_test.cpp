@@ -270,7 +270,7 @@ void expect_schedules(int count, uint32_t seed) {
   EXPECT_GT(happened.reused, 8 * count);
   EXPECT_GT(happened.evicted, count);
   EXPECT_GT(happened.restored, count / 8);
-  EXPECT_GT(happened.shifted, count / 4);
+  EXPECT_GT(happened.shifted, count / 8);
 }
 
 TEST(SameBytes, ForAnyScheduleOfSlots) {
