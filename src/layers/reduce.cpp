@@ -68,6 +68,21 @@ Result<Tensor> apply(ForwardCall& call, const Tensor& x, UnaryKind kind) {
   return y;
 }
 
+// The largest of each row of x [rows, width]. In training as a pool, which keeps the place of each
+// for its gradient: of equal values the first takes it.
+Status largest_of_rows(ForwardCall& call, const Tensor& x, const Tensor& y, const Shape& shape) {
+  const int64_t rows = x.rows(), width = x.cols();
+  if (!call.training()) return call.ops().reduce({x, y, ReduceKind::max});
+  PoolArgs args;
+  args.shape.channels = args.shape.filters = args.shape.groups = 1;
+  args.shape.in[2] = args.shape.kernel[2] = args.shape.stride[2] = width;
+  args.x = x;
+  args.y = y;
+  LOOM_ASSIGN(const Tensor ids, call.ids(shape));
+  args.ids = as_matrix(ids, rows, 1);
+  return call.ops().pool(args);
+}
+
 // What is reduced becomes the row.
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
@@ -90,8 +105,12 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor ready, apply(call, x, f.before));
   LOOM_ASSIGN(const Tensor sums, call.tensor(shape));
   const int64_t rows = shape.count();
-  LOOM_TRY(
-      call.ops().reduce({as_matrix(ready, rows, width), as_matrix(sums, rows, 1), f.reduction}));
+  const Tensor from = as_matrix(ready, rows, width), to = as_matrix(sums, rows, 1);
+  if (f.reduction == ReduceKind::max) {
+    LOOM_TRY(largest_of_rows(call, from, to, shape));
+  } else {
+    LOOM_TRY(call.ops().reduce({from, to, f.reduction}));
+  }
   return apply(call, sums, f.after);
 }
 
