@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
       core::cli::add_verify_files(app),
       add_verify_proof(app),
       core::cli::add_doctor(app),
+      add_absorb(app),
       add_convert(app),
       add_diff(app),
       add_quantize(app),

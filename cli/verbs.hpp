@@ -43,6 +43,7 @@ Verb add_pull(Command app);
 Verb add_list(Command app);
 Verb add_show(Command app);
 Verb add_rm(Command app);
+Verb add_absorb(Command app);
 Verb add_verify_proof(Command app);  // after core::cli::add_verify
 Verb add_compare(Command app);
 Verb add_serve(Command app);   // where LOOM_SERVE is on

@@ -3,6 +3,7 @@
 // fail returns a Result; an Error prints as one line: what went wrong, where, what to do.
 #pragma once
 
+#include "loom/absorb.hpp"          // IWYU pragma: export
 #include "loom/architectures.hpp"   // IWYU pragma: export
 #include "loom/batch.hpp"           // IWYU pragma: export
 #include "loom/beams.hpp"           // IWYU pragma: export

@@ -13,8 +13,9 @@ from ..network import Network
 from . import transformers
 from .plan import Plan, Problem, Step, Unabsorbable
 from .proof import Proof, prove, verify_proof
+from .stream import stream
 
-__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb", "verify_proof"]
+__all__ = ["Plan", "Problem", "Proof", "Step", "Unabsorbable", "absorb", "stream", "verify_proof"]
 
 
 def absorb(
