@@ -2,7 +2,7 @@
 # What takes longer than a change can wait: every case of every kernel over a software GPU, all sanitizers, all
 # compilers of the golden hashes, every suite with the toys of tests/extend, and the fuzz targets for a while.
 #   bench/nightly.sh                 everything, hours on two cores; the last lines go into docs/nightly.md
-#   bench/nightly.sh gpu extend      these steps: gpu, arm64, asan, ubsan, tsan, hashes, options, extend, fuzz
+#   bench/nightly.sh gpu extend      these steps: gpu, arm64, targets, asan, ubsan, tsan, hashes, options, extend, fuzz
 # Needs what scripts/test.sh installs. $LOOM_FUZZ_SECONDS: the time for each fuzz target, 600 unless told.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -13,7 +13,7 @@ usage() {
   sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-every=(gpu arm64 asan ubsan tsan hashes options extend fuzz)
+every=(gpu arm64 targets asan ubsan tsan hashes options extend fuzz)
 
 fuzz_all() {
   local target status=0
@@ -28,6 +28,7 @@ step() {
   case "$1" in
     gpu) scripts/gpu_test.sh --every-case ;;
     arm64) scripts/arm64_test.sh --all ;;
+    targets) scripts/targets.sh --every ;;
     asan|ubsan|tsan) scripts/test.sh --preset "$1" ;;
     hashes) tests/golden/hash_matrix.sh --all ;;
     options) tests/consumer/options.py ;;

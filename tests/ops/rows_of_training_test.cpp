@@ -1,0 +1,29 @@
+// The rows that a build for inference alone leaves out of its tables of ops.
+#include <gtest/gtest.h>
+
+#include "backend/reference/reference.hpp"
+
+namespace loom::core {
+namespace {
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+TEST(RowsOfTraining, AreThirteenOps) {
+  int rows = 0;
+  for (int i = 0; i < kOpCount; ++i) rows += of_training(op_name(static_cast<OpId>(i))) ? 1 : 0;
+  EXPECT_EQ(rows, 13);
+}
+
+// Transposed convolutions and KMeans record these two forward.
+TEST(RowsOfTraining, HoldEveryGradientButThoseOfForwardPasses) {
+  for (int i = 0; i < kOpCount; ++i) {
+    const std::string_view name = op_name(static_cast<OpId>(i));
+    if (!ends_with(name, "_dx") && !ends_with(name, "_dw")) continue;
+    EXPECT_EQ(of_training(name), name != "conv_dx" && name != "matmul_dx") << name;
+  }
+}
+
+}  // namespace
+}  // namespace loom::core
