@@ -150,10 +150,15 @@ void add_d(std::vector<LayerCase>& all) {
   add("SwiGLU 16x128-256", {K::swiglu, {{"width", 128}, {"inner", 256}}}, Shape{16, 128});
 }
 
-// Of 189 of these one behind the other nothing would come out but 0, whatever their weights; as deep
-// networks have them, each adds to what it reads.
+// Of 189 of these one behind the other nothing would come out but 0, whatever their weights.
 bool fades(LayerKind kind) {
   return kind == K::swiglu || kind == K::rnn || kind == K::lstm;
+}
+// As deep networks have them: norm(x) goes in, and what comes out is added to x.
+Result<LayerConfig> added(LayerConfig layer, int64_t width) {
+  LOOM_ASSIGN(LayerConfig norm, make_layer(K::rms_norm, {{"width", width}}));
+  LOOM_ASSIGN(LayerConfig both, make_layer(K::sequential, {}, {std::move(norm), std::move(layer)}));
+  return make_layer(K::residual, {}, {std::move(both)});
 }
 
 // Seven layers a cell on grids of 1, 2 and 3 cells an edge; batch 4.
@@ -161,14 +166,14 @@ void add_e(std::vector<LayerCase>& all) {
   const auto add = [&](std::string name, int64_t edge, Part part, Shape input, int64_t vocab = 0) {
     LayerCase c{"E", cat(name, " ", edge, "^3"), nullptr, input};
     c.vocab = vocab;
-    c.grid = [edge, part, vocab]() -> Result<GridSpec> {
+    c.grid = [edge, part, input, vocab]() -> Result<GridSpec> {
       GridSpec grid(edge, edge, edge, 7);
       for (int64_t i = 0; i < grid.size(); ++i) {
         Part mine = part;
         if (vocab > 0 && i > 0) mine = dense(32, 32);
         LOOM_ASSIGN(LayerConfig layer, make_layer(mine.kind, mine.fields));
         if (fades(part.kind)) {
-          LOOM_ASSIGN(layer, make_layer(K::residual, {}, {std::move(layer)}));
+          LOOM_ASSIGN(layer, added(std::move(layer), input[input.rank() - 1]));
         }
         LOOM_TRY(grid.put(grid.coord(i), {std::move(layer)}));
       }
