@@ -26,9 +26,11 @@ class LoggedReply final : public HttpReply {
 
   void send(int status, HttpHeaders headers, std::string body) override {
     const auto bytes = static_cast<int64_t>(body.size());
+    // Asked before: who has the whole reply may go.
+    const bool gone = reply_->gone();
     reply_->send(status, std::move(headers), std::move(body));
     tell("bytes", bytes);
-    finish(status);
+    finish(gone ? 499 : status);
   }
   void begin(int status, HttpHeaders headers) override {
     status_ = status;
@@ -39,9 +41,10 @@ class LoggedReply final : public HttpReply {
     reply_->write(std::move(piece));
   }
   void end() override {
+    const bool gone = reply_->gone();
     reply_->end();
     tell("bytes", bytes_);
-    finish(status_);
+    finish(gone ? 499 : status_);
   }
   bool gone() const override { return reply_->gone(); }
   void tell(const char* name, int64_t value) override {
@@ -54,7 +57,7 @@ class LoggedReply final : public HttpReply {
     if (done_.exchange(true)) return;
     const std::chrono::duration<double, std::milli> took = LogClock::now() - begun_;
     const std::lock_guard lock(mutex_);
-    line_.add("status", JsonValue::integer(reply_->gone() ? 499 : status));
+    line_.add("status", JsonValue::integer(status));
     line_.add("ms", JsonValue::real(took.count()));
     log_(dump_json(line_));
   }
