@@ -222,5 +222,61 @@ TEST(Repeat, ARunThatIsLeftInTheMiddleOfAnEpochGoesOnWithTheSameBits) {
   }
 }
 
+// Fifty steps with everything that is drawn: dropout, augmentation, mixing, shuffles, noise.
+RepeatCase fifty_steps() {
+  Chance c(7);
+  RepeatCase out{R"({"loom": 1, "input": [3, 6, 6], "layers": [
+    {"type": "CNN2", "channels": 3, "filters": 8, "padding": 1},
+    {"type": "BatchNorm", "channels": 8}, {"type": "Unary", "function": "relu"},
+    {"type": "Dropout", "rate": 0.2, "form": "channel"},
+    {"type": "CNN2", "channels": 8, "filters": 8, "padding": 1, "stride": 2, "activation": "relu"},
+    {"type": "Flatten"}, {"type": "Dropout", "rate": 0.4},
+    {"type": "Dense", "in": 72, "out": 4}]})",
+                 "flip,crop:1,rotate:20,scale:0.2,brightness:0.2,contrast:0.2,saturation:0.3,"
+                 "mixup:0.4,cutmix:1",
+                 random_pictures(c, 40, true),
+                 random_pictures(c, 12, true),
+                 {},
+                 DType::float32,
+                 5,
+                 10};
+  TrainerOptions& o = out.options;
+  o.optimizer.kind = OptimizerKind::adamw;
+  o.rate = 3e-3;
+  o.batch = 4;
+  o.seed = 11;
+  o.normalize = Normalize::standard;
+  o.gradient_noise = 0.01;
+  o.augment = parse_augment(out.text).or_exit();
+  return out;
+}
+
+TEST(Repeat, FiftyStepsOfAllThatIsDrawnAreTheSameOnAnyNumberOfThreadsAndAfterAnyStop) {
+  const RepeatCase c = fifty_steps();
+  const Engine engine = Engine::create({}).or_exit();
+  const Result<Outcome> want = train(c, {.threads = 1, .isa = "scalar"}, {});
+  ASSERT_TRUE(want.ok()) << want.error().str();
+  for (const std::string& isa : engine.info().isas) {
+    for (const int threads : {1, 2, 3, 7}) {
+      const Result<Outcome> got =
+          train(c, {.threads = threads, .isa = isa, .exact_threads = true}, {});
+      ASSERT_TRUE(got.ok()) << got.error().str();
+      EXPECT_TRUE(*got == *want) << isa << " on " << threads;
+    }
+  }
+  const core::test::TempFolder folder;
+  for (const int64_t stop : {1, 9, 10, 26, 49}) {
+    FitOptions how{.checkpoint = folder.path() + "/run" + std::to_string(stop) + ".entity",
+                   .checkpoint_every = 1};
+    const Result<Outcome> left = train(c, {.threads = 1}, how, stop);
+    ASSERT_FALSE(left.ok());
+    ASSERT_EQ(left.error().code, Code::cancelled);
+    how.resume = true;
+    const Result<Outcome> got = train(c, {.threads = 2}, how);
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    EXPECT_TRUE(*got == *want) << "left after " << stop << " steps";
+  }
+}
+
 }  // namespace
 }  // namespace loom
