@@ -50,8 +50,9 @@ struct ProofReport {
 };
 
 // Runs the network on proof.inputs and compares. Where that holds, the network carries the proof
-// from now on, until its weights change; .entity files keep it. Errors: invalid_argument (inputs or
-// outputs that are not those of the network).
+// from now on, until its weights change; .entity files keep it. Outputs of another number or shape
+// than those of the network are a problem of the report. Errors: invalid_argument (inputs that are
+// not those of the network).
 LOOM_API Result<ProofReport> prove(Network& network, const Proof& proof);
 // Does the network compute the very bits that it did where it was absorbed, and are inputs, outputs
 // and bits those of the hashes? Errors: not_found (it carries no proof).
