@@ -83,8 +83,7 @@ Verb add_absorb(Command app) {
   const Command verb = app.command(
       "absorb",
       "A model of another framework, from the stream that loom.bridge.stream() writes beside it, "
-      "as "
-      "an .entity file that carries its proof. Exit code 5: the engine computes something else "
+      "as an .entity file that carries its proof. Exit code 5: the engine computes something else "
       "than the framework did, and nothing is written.");
   verb.examples(
       "  python3 export.py | loom absorb > net.entity      export.py ends with\n"

@@ -34,7 +34,8 @@ Result<std::vector<int64_t>> GraphImport::opened(const OnnxNode& n, const Value&
   for (const int64_t extent : have) count *= extent;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
-    if (dims[i] > 0 && dims[i] % batch_ == 0) dims[i] = dims[i] / batch_ * fixed_;
+    const bool holds = dims[i] > 0 && dims[i] % batch_ == 0 && dims[i] / batch_ <= count / fixed_;
+    if (holds) dims[i] = dims[i] / batch_ * fixed_;
     if (dims[i] == -1 && left == nullptr) {
       left = &dims[i];
     } else if (dims[i] < 1 || known > count / dims[i]) {
