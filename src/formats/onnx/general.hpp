@@ -233,6 +233,8 @@ class GraphImport {
                        std::vector<int64_t> places);
   Result<Value> for_each_sample(const OnnxNode& n, const Value& x, int axis);
   Result<Value> view(const OnnxNode& n, const Value& x, const std::vector<int64_t>& dims);
+  Result<std::vector<int64_t>> filled_in(const OnnxNode& n, std::vector<int64_t> dims,
+                                         const std::vector<int64_t>& have) const;
   Result<std::vector<int64_t>> reshaped(const OnnxNode& n, const std::vector<int64_t>& have);
 
   const OnnxModel& model_;

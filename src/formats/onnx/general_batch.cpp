@@ -30,21 +30,13 @@ Result<std::vector<int64_t>> GraphImport::opened(const OnnxNode& n, const Value&
   int64_t stride = x.inner > 0 ? x.inner : have[axis] / batch_;
   for (size_t i = axis + 1; i < have.size(); ++i) stride *= have[i];
   have[axis] = have[axis] / batch_ * fixed_;
-  int64_t count = 1, known = 1, *left = nullptr;
+  int64_t count = 1;
   for (const int64_t extent : have) count *= extent;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
-    const bool holds = dims[i] > 0 && dims[i] % batch_ == 0 && dims[i] / batch_ <= count / fixed_;
-    if (holds) dims[i] = dims[i] / batch_ * fixed_;
-    if (dims[i] == -1 && left == nullptr) {
-      left = &dims[i];
-    } else if (dims[i] < 1 || known > count / dims[i]) {
-      return refuse(n, "a shape that cannot be");
-    } else {
-      known *= dims[i];
-    }
+  for (int64_t& extent : dims) {
+    const bool holds = extent > 0 && extent % batch_ == 0 && extent / batch_ <= count / fixed_;
+    if (holds) extent = extent / batch_ * fixed_;
   }
-  if (left != nullptr) *left = count / known;
+  LOOM_ASSIGN(dims, filled_in(n, std::move(dims), have));
   int64_t behind = 1;
   for (size_t i = dims.size(); i-- > 0; behind *= dims[i]) {
     if (stride < behind || stride >= behind * dims[i]) continue;

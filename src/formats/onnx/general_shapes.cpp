@@ -154,10 +154,29 @@ Status GraphImport::reshape_node(const OnnxNode& n) {
   return define(n, std::move(y));
 }
 
+// The shape `dims` of a Reshape of what has `have`: 0 keeps an extent, -1 is what is left.
+Result<std::vector<int64_t>> GraphImport::filled_in(const OnnxNode& n, std::vector<int64_t> dims,
+                                                    const std::vector<int64_t>& have) const {
+  const int64_t count = product(have, 0, have.size());
+  int64_t known = 1, *left = nullptr;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
+    if (dims[i] == -1 && left == nullptr) {
+      left = &dims[i];
+    } else if (dims[i] < 1 || known > count / dims[i]) {
+      return refuse(n, "a shape that cannot be");
+    } else {
+      known *= dims[i];
+    }
+  }
+  if (left != nullptr) *left = count / known;
+  if (product(dims, 0, dims.size()) != count) return refuse(n, "another number of values");
+  return dims;
+}
+
 Result<std::vector<int64_t>> GraphImport::reshaped(const OnnxNode& n,
                                                    const std::vector<int64_t>& have) {
   const auto rank = static_cast<int64_t>(have.size());
-  const int64_t count = product(have, 0, have.size());
   std::vector<int64_t> dims = have;
   if (n.op == "Flatten") {
     int64_t axis = attribute(n, "axis", 1);
@@ -168,20 +187,7 @@ Result<std::vector<int64_t>> GraphImport::reshaped(const OnnxNode& n,
   }
   if (n.op == "Reshape") {
     LOOM_ASSIGN(dims, list(n, 1, "shape", {}));
-    int64_t known = 1, *open = nullptr;
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
-      if (dims[i] == -1 && open == nullptr) {
-        open = &dims[i];
-      } else if (dims[i] < 1 || known > count / dims[i]) {
-        return refuse(n, "a shape that cannot be");
-      } else {
-        known *= dims[i];
-      }
-    }
-    if (open != nullptr) *open = count / known;
-    if (product(dims, 0, dims.size()) != count) return refuse(n, "another number of values");
-    return dims;
+    return filled_in(n, std::move(dims), have);
   }
   LOOM_ASSIGN(std::vector<int64_t> axes, list(n, 1, "axes", {}));
   const bool out = n.op == "Squeeze";
