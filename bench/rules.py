@@ -71,19 +71,24 @@ def cnn(activation, norm=False):
 
 
 def attention(activation, width=32, read_width=64, norm=False):
-    """The rows of a picture look at each other; the last layers see all of them."""
-    look = {"type": "Sequential", "children": [
-        {"type": "MultiHeadAttention", "width": width, "heads": 4, "kv_heads": 4,
-         "head_dim": width // 4, "causal": False},
-        {"type": "Dense", "in": width, "out": width, "activation": activation}]}
+    """The rows of a picture look at each other; the last layers see all of them. With norms, what
+    a row has seen is added to the row: a block that learns on its own can put nothing back that
+    the one before it averaged away."""
+    mha = {"type": "MultiHeadAttention", "width": width, "heads": 4, "kv_heads": 4,
+           "head_dim": width // 4, "causal": False}
+    dense = {"type": "Dense", "in": width, "out": width, "activation": activation}
     read = {"type": "Dense", "in": 28 * width, "out": read_width, "activation": activation}
     last = {"type": "Dense", "in": read_width, "out": 10}
+    look = [mha, dense]
     if norm:
-        look, read, last = (
-            {"type": "Sequential", "children": [{"type": "RMSNorm", "width": n}, layer]}
-            for n, layer in ((width, look), (width, read), (read_width, last)))
+        look = [{"type": "RMSNorm", "width": width}, {"type": "Residual", "children": [mha]}, dense]
+        read = [{"type": "Flatten"}, {"type": "RMSNorm", "width": 28 * width}, read]
+        read = {"type": "Sequential", "children": read}
+        last = {"type": "Sequential",
+                "children": [{"type": "RMSNorm", "width": read_width}, last]}
     return {"loom": 1, "input": [28, 28], "layers": [
-        {"type": "Dense", "in": 28, "out": width, "activation": activation}, look, read, last]}
+        {"type": "Dense", "in": 28, "out": width, "activation": activation},
+        {"type": "Sequential", "children": look}, read, last]}
 
 
 def lstm(hidden=32):
@@ -108,9 +113,9 @@ RUNS = [
     Run("mlp chain", "chain", dropped("relu"), 96.7, epochs=25, rate=0.003),
     Run("mlp diff-project", "diff-project", mlp("relu"), 95.5, 96.5),
     Run("mlp dtp", "dtp", mlp("tanh"), 94.5, 96.0),
-    Run("mlp fixed-dtp", "fixed-dtp", mlp("tanh"), 93.5, 95.5),
+    Run("mlp fixed-dtp", "fixed-dtp", mlp("tanh"), 93.5, 95.5, epochs=25, rate=0.004),
     Run("mlp dfa", "dfa", mlp("tanh"), 95.5, 96.5, epochs=25, rate=0.006),
-    Run("mlp drtp", "drtp", mlp("tanh"), 91.0, 93.5),
+    Run("mlp drtp", "drtp", mlp("tanh"), 91.0, 93.5, epochs=25, rate=0.004),
     Run("mlp forward-forward", "forward-forward", normed("relu", (784, 500, 500, 10)), 93.0, 95.5,
         rule_label_scale=0.3, rule_threshold=1, rule_temperature=8),
     Run("mlp diff-project ternary", "diff-project", mlp("relu"), 93.0, 95.0, dtype="ternary"),
@@ -120,7 +125,7 @@ RUNS = [
     Run("cnn chain", "chain", cnn("relu"), 95.0),
     Run("cnn diff-project", "diff-project", cnn("relu"), 94.0),
     Run("cnn dtp", "dtp", cnn("tanh"), 93.0),
-    Run("cnn fixed-dtp", "fixed-dtp", cnn("tanh"), 92.0),
+    Run("cnn fixed-dtp", "fixed-dtp", cnn("tanh"), 92.0, epochs=25, rate=0.008),
     Run("cnn dfa", "dfa", cnn("tanh"), 92.0),
     Run("cnn drtp", "drtp", cnn("tanh"), 88.0),
     Run("cnn forward-forward", "forward-forward", cnn("relu", True), 88.0,
@@ -133,7 +138,7 @@ RUNS = [
     Run("lstm dfa", "dfa", lstm(), 90.0, epochs=20, rate=0.005),
     Run("lstm drtp", "drtp", lstm(), 85.0, epochs=30, rate=0.005),
     Run("lstm forward-forward", "forward-forward", lstm(), 80.0, epochs=20, rule_label_scale=0.3,
-        rule_threshold=0.3, rule_temperature=8),
+        rule_threshold=0.2, rule_temperature=2),
     Run("attention back-propagation", "back-propagation", attention("relu"), 93.0),
     Run("attention chain", "chain", attention("relu"), 93.0),
     Run("attention diff-project", "diff-project", attention("relu"), 92.0),
