@@ -66,12 +66,12 @@ tarball="$(scripts/wasm_package.sh)" || { failed=$((failed + 1)); finish; }
 tarball="$PWD/$tarball"
 modules=build/web/package/dist/wasm
 count "sizes" node tests/web/size_test.mjs whole="$modules/loom.wasm" core="$modules/loom-core.wasm" \
-  inference="$modules/loom-inference.wasm"
+  inference="$modules/loom-inference.wasm" gpu="$modules/loom-gpu.wasm"
 empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
   die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
-cp tests/web/{package.test,suite,compat_suite,node_run,docs_run}.mjs "$empty/"
+cp tests/web/{package.test,suite,compat_suite,node_run,docs_run,gpu_suite,gpu_node}.mjs "$empty/"
 count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
 library="$(ls build/dev/libloom.so 2>/dev/null || true)"
 if [[ -z "$library" ]]; then
@@ -86,6 +86,19 @@ for program in node "$node"; do
     "$program" "$empty/node_run.mjs"
   if [[ "$program" == "$node" || "$node" == "$(command -v node)" ]]; then break; fi
 done
+
+# The module for GPUs, over a driver that computes on the CPU: in Node.js with Dawn.
+swiftshader="$(have dpkg-query && dpkg-query -L chromium-common 2>/dev/null | grep '/vk_swiftshader_icd[^/]*json$' || true)"
+if [[ -z "$node" || -z "$swiftshader" ]]; then
+  say "skipped: no Node.js with JSPI, or no SwiftShader (Debian: chromium-common), for the GPU in Node.js"
+  skipped=$((skipped + 1))
+elif ! (cd "$empty" && npm install --silent --no-audit --no-fund webgpu@0.6.2) >/dev/null 2>&1; then
+  say "skipped: the package webgpu (Dawn) cannot be had from npm"
+  skipped=$((skipped + 1))
+else
+  count "GPU in Node.js" env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$empty" \
+    timeout 600 "$node" "$empty/gpu_node.mjs"
+fi
 
 packages=build/page_node
 if ! have chromium; then
