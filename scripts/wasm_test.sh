@@ -117,6 +117,8 @@ fi
 cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm "$empty/"
 count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
   "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"
+count "GPU in Chromium" env NODE_PATH="$PWD/$packages/node_modules" timeout 900 node tests/web/gpu_browser_test.mjs \
+  "$empty/node_modules/@loom-engine/loom"
 count "package in a Vite app" tests/web/vite_app.sh "$tarball" "$empty/native.json" "$packages"
 count "the site of web/" scripts/web_site.sh --test
 finish

@@ -50,6 +50,13 @@ function isSoftware(adapter: GpuAdapter): boolean {
   return adapter.info["isFallbackAdapter"] === true || adapter.info["architecture"] === "swiftshader";
 }
 
+/** What an adapter says of itself; browsers keep the name of a device to themselves, and then its maker stands for it. */
+function adapterText({ info }: GpuAdapter, what: string): string {
+  const text = (name: string): string => String(info[name] ?? "");
+  if (what !== "device" || text("device") !== "") return text(what);
+  return `${text("vendor")} ${text("architecture")}`.trim() || text("description") || "a GPU";
+}
+
 function errorType(error: GpuError): number {
   const kind = error.constructor.name;
   return kind === "GPUOutOfMemoryError" ? kOutOfMemory : kind === "GPUInternalError" ? kInternal : kValidation;
@@ -176,7 +183,7 @@ export class GpuHost {
       limit: (adapter: number, at: number, length: number) =>
         this.#at<GpuAdapter>(adapter).limits[this.#text(at, length)] ?? 0,
       adapterText: (adapter: number, what: number, at: number, room: number) => {
-        const text = String(this.#at<GpuAdapter>(adapter).info[texts[what] ?? ""] ?? "");
+        const text = adapterText(this.#at(adapter), texts[what] ?? "");
         return this.#encoder.encodeInto(text, new Uint8Array(this.#memory, at, room)).written;
       },
       adapterNumber: (handle: number, what: number) => {
