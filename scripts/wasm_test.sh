@@ -71,7 +71,7 @@ empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
   die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
-cp tests/web/{package.test,suite,compat_suite,node_run,docs_run,gpu_suite,gpu_node}.mjs "$empty/"
+cp tests/web/{package.test,suite,compat_suite,node_run,docs_run,gpu_suite,gpu_node,gpu_conformance,gpu_conformance_node,wasi}.mjs "$empty/"
 count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
 library="$(ls build/dev/libloom.so 2>/dev/null || true)"
 if [[ -z "$library" ]]; then
@@ -96,8 +96,15 @@ elif ! (cd "$empty" && npm install --silent --no-audit --no-fund webgpu@0.6.2) >
   say "skipped: the package webgpu (Dawn) cannot be had from npm"
   skipped=$((skipped + 1))
 else
-  count "GPU in Node.js" env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$empty" \
-    timeout 600 "$node" "$empty/gpu_node.mjs"
+  on_swiftshader=(env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$empty" timeout 3600 "$node")
+  count "GPU in Node.js" "${on_swiftshader[@]}" "$empty/gpu_node.mjs"
+  if build_wasm loom_gpu_conformance; then
+    count "conformance on the GPU in Node.js" "${on_swiftshader[@]}" "$empty/gpu_conformance_node.mjs" \
+      build/wasm/bindings/typescript/wasm/loom_gpu_conformance.wasm
+  else
+    say "skipped: the conformance drivers as a module: GoogleTest's sources are not there (Debian: googletest)"
+    skipped=$((skipped + 1))
+  fi
 fi
 
 packages=build/page_node
@@ -117,8 +124,8 @@ fi
 cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm "$empty/"
 count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
   "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"
-count "GPU in Chromium" env NODE_PATH="$PWD/$packages/node_modules" timeout 900 node tests/web/gpu_browser_test.mjs \
-  "$empty/node_modules/@loom-engine/loom"
+count "GPU in Chromium" env NODE_PATH="$PWD/$packages/node_modules" timeout 3600 node tests/web/gpu_browser_test.mjs \
+  "$empty/node_modules/@loom-engine/loom" build/wasm/bindings/typescript/wasm
 count "package in a Vite app" tests/web/vite_app.sh "$tarball" "$empty/native.json" "$packages"
 count "the site of web/" scripts/web_site.sh --test
 finish

@@ -1,7 +1,9 @@
 // The package on a GPU in Chromium without a window: an adapter that computes on the CPU (SwiftShader), none, less than
 // is needed, and one whose device is lost.
-//   NODE_PATH=packages/node_modules node tests/web/gpu_browser_test.mjs PACKAGE
-// PACKAGE: the folder of the installed package. Skips where Chromium offers no adapter.
+//   NODE_PATH=packages/node_modules node tests/web/gpu_browser_test.mjs PACKAGE [MODULES]
+// PACKAGE: the folder of the installed package; MODULES: that of loom_gpu_conformance.wasm, which is passed over where it
+// was not built. Skips where Chromium offers no adapter. LOOM_GPU_CASES=all: every case of every op, which takes hours.
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +13,8 @@ import { serveFiles } from "./serve.mjs";
 const require = createRequire(join(process.env.NODE_PATH, "package.json"));
 const { chromium } = require("playwright-core");
 const tree = fileURLToPath(new URL("../../", import.meta.url));
-const server = await serveFiles({ "/tree/": tree, "/package/": process.argv[2] });
+const [folder, modules] = process.argv.slice(2), drivers = join(modules ?? "", "loom_gpu_conformance.wasm");
+const server = await serveFiles({ "/tree/": tree, "/package/": folder, ...(modules ? { "/modules/": modules } : {}) });
 const quiet = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync", "--disable-background-networking",
   "--disable-component-update"];
 const software = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"];
@@ -48,6 +51,21 @@ async function open(browser, before = "") {
   await page.waitForFunction(() => window.loomGpu !== undefined);
   return page;
 }
+// The drivers of tests/conformance: some ops of each family, with few cases; Node.js runs all ops.
+async function conformance(page) {
+  const cases = process.env.LOOM_GPU_CASES ?? "few";
+  const some = "GpuKernels.*:GpuConformanceSum.*:GpuConformance." +
+    ["binary", "unary", "norm", "softmax", "quantize_rows", "gather_rows", "reduce", "argmax", "copy", "pool", "random"].join(":GpuConformance.");
+  const told = await page.evaluate(([args, environment]) => new Promise((resolve) => {
+    const worker = new Worker("/tree/tests/web/gpu_conformance_worker.mjs", { type: "module" });
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = (event) => resolve({ text: event.message, passed: 0, failed: 1, skipped: 0, sum: "" });
+    worker.postMessage({ url: "/modules/loom_gpu_conformance.wasm", args, environment });
+  }), [cases === "few" ? [`--gtest_filter=${some}`] : [], { LOOM_GPU_CASES: cases }]);
+  passed += told.passed;
+  failed += told.failed + (told.passed === 0 ? 1 : 0);
+  console.error(told.failed > 0 || told.passed === 0 ? told.text : `conformance, ${told.passed} ops: ${told.sum}`);
+}
 // The CPU computes, and a note says why.
 async function fallsBack(page, why) {
   server.asked.length = 0;
@@ -62,6 +80,15 @@ navigator.gpu.requestAdapter = async (wanted) => {
   return { features: adapter.features, info: adapter.info, limits: { maxStorageBuffersPerShaderStage: 4,
     maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupStorageSize: 16384 } };
 }`;
+
+const counting = `let submits = 0;
+const submit = GPUQueue.prototype.submit;
+GPUQueue.prototype.submit = function (list) {
+  ++submits;
+  return submit.call(this, list);
+};
+const channel = new BroadcastChannel("submits");
+channel.onmessage = () => channel.postMessage(submits)`;
 
 let browser = await launch(["--disable-gpu"]);
 try {
@@ -79,6 +106,14 @@ try {
   } else {
     for (const { name, error } of results) count(name, error);
     console.error(Object.entries(seconds).map(([name, took]) => `${took.toFixed(1)} s: ${name}`).join("\n"));
+    if (modules && existsSync(drivers)) await conformance(page);
+    await check("a token takes one submission at most", async () => {
+      const counted = await open(browser, counting);
+      const { submits, tokens } = await counted.evaluate(() => window.loomGpu.submissions(12));
+      console.error(`${submits} submissions for ${tokens} tokens`);
+      holds(tokens === 12 && submits > 0 && submits <= tokens + 1, { submits, tokens });
+      await counted.close();
+    });
     await check("no navigator.gpu", async () => fallsBack(await open(browser,
       'Object.defineProperty(navigator, "gpu", { value: undefined })'), /navigator\.gpu/));
     await check("no JSPI", async () => fallsBack(await open(browser, "delete WebAssembly.Suspending"), /JSPI/));

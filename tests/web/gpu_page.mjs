@@ -35,6 +35,23 @@ window.loomGpu = {
     return { info, shape };
   },
 
+  // How many lists of commands a text of so many tokens takes, once its kernels are compiled.
+  async submissions(maxTokens) {
+    const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
+    const channel = new BroadcastChannel("submits");
+    const count = () => new Promise((resolve) => {
+      channel.onmessage = ({ data }) => resolve(data);
+      channel.postMessage("how many?");
+    });
+    const prompt = [1];
+    await llm.generate(prompt, { maxTokens, ignoreEos: true });
+    const before = await count(), { tokens } = await llm.generate(prompt, { maxTokens, ignoreEos: true });
+    const submits = await count() - before;
+    channel.close();
+    loom.close();
+    return { submits, tokens };
+  },
+
   // A text that goes on until the device is gone; then a new engine of the same page.
   async begin() {
     const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);

@@ -122,6 +122,22 @@ export const gpuCases = {
     llm.close();
   },
 
+  async "a mesh ticks, and networks are compared and crossed"(kit, engines) {
+    const [got, wanted] = await both(engines, async (loom) => {
+      const net = await mlp(kit, loom), other = await mlp(kit, loom), mesh = await net.mesh();
+      await mesh.setInput(kit.tensor(wave(6), [1, 6]));
+      await mesh.tick(3);
+      const { data } = await mesh.output();
+      const { overall_overlap: overlap } = await net.compareDna(other), child = await net.splice(other);
+      const made = (await child.predict(kit.tensor(wave(6), [1, 6]))).data;
+      for (const object of [child, mesh, other, net]) object.close();
+      return { data, overlap, made };
+    });
+    near(got.data, wanted.data, kOp, "the mesh");
+    near([got.overlap], [wanted.overlap], kOp, "what they have in common");
+    near(got.made, wanted.made, kOp, "the child");
+  },
+
   async "wrong arguments are refused as on the CPU"({ LoomError, tensor, ...kit }, { gpu }) {
     const net = await mlp(kit, gpu);
     const error = await net.predict(tensor(new Float32Array(9), [3, 3])).catch((what) => what);

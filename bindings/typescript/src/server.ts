@@ -359,7 +359,7 @@ export class Server {
     networkInfo: (_, handle) => this.#calls.report(ffi.loom_network_info, (at, m) =>
       m.call((f) => f.loom_network_get_info(this.#calls.at(handle, "network"), at))),
     networkText: (_, handle, what) => this.#calls.text((_scope, out, m) =>
-      m.call((f) => f[`loom_network_${what}`](this.#calls.at(handle, "network"), out))),
+      m.wait((f) => f[`loom_network_${what}`](this.#calls.at(handle, "network"), out))),
     networkClasses: (_, handle) => {
       const at = this.#calls.at(handle, "network");
       const info: ffi.NetworkInfo = this.#calls.report(ffi.loom_network_info, (to, m) =>
