@@ -14,7 +14,7 @@ usage() {
 only_help "$@"
 why="$(no_wasm)"
 [[ -z "$why" ]] || die "$why"
-build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads loom_core loom_relaxed_core &&
+build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads loom_core loom_relaxed_core loom_gpu &&
   build_wasm_inference loom_inference loom_relaxed_inference || die "the build for WebAssembly failed; see above"
 
 packages=build/web/packages
@@ -32,6 +32,7 @@ cp "$built/loom_simd.wasm" "$to/dist/wasm/loom.wasm"
 cp "$built/loom_relaxed_simd.wasm" "$to/dist/wasm/loom-relaxed.wasm"
 cp "$built/loom_threads.wasm" "$to/dist/wasm/loom-threads.wasm"
 cp "$built/loom_relaxed_threads.wasm" "$to/dist/wasm/loom-relaxed-threads.wasm"
+cp "$built/loom_gpu.wasm" "$to/dist/wasm/loom-gpu.wasm"
 cp "$built/loom_core.wasm" "$to/dist/wasm/loom-core.wasm"
 cp "$built/loom_relaxed_core.wasm" "$to/dist/wasm/loom-core-relaxed.wasm"
 built=build/wasm-inference/bindings/typescript/wasm

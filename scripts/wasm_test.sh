@@ -2,20 +2,22 @@
 # Tests Loom as WebAssembly: the golden hashes in Node.js, with the arithmetic of every host and with relaxed SIMD,
 # and on a host that does not fuse; then the TypeScript package, packed and installed into an empty folder, in
 # Node.js and in Chromium, beside the native library, and the site of web/. Builds what is missing; skips what
-# cannot be had.
+# cannot be had. The module for GPUs runs over SwiftShader, in Node.js with Dawn and in Chromium.
 #   scripts/wasm_test.sh             all of it
 #   scripts/wasm_test.sh hashes      the golden hashes alone
+#   scripts/wasm_test.sh gpu         the module for GPUs alone
+#   LOOM_GPU_CASES=all scripts/wasm_test.sh gpu    with every case of every op, which takes hours
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-hashes=no
-if [[ "${1:-}" == hashes ]]; then hashes=yes; shift; fi
+part=all
+if [[ "${1:-}" == hashes || "${1:-}" == gpu ]]; then part="$1"; shift; fi
 only_help "$@"
 
 passed=0 failed=0 skipped=0
@@ -47,18 +49,21 @@ if [[ -n "$why" ]]; then
   skipped=1
   finish
 fi
-build_wasm loom_hash loom_hash_relaxed || die "the build for WebAssembly failed; see above"
 node="$(node_with_relaxed)"
-count "golden hashes" node tests/web/golden_node.mjs build/wasm/tests/golden/loom_hash.wasm
-if [[ -n "$node" ]]; then
-  relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
-  count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
-  count "a host that does not fuse" "$node" tests/web/unfused_node.mjs "$relaxed"
-else
-  say "skipped: no Node.js here knows relaxed SIMD, and none can be had from npm"
-  skipped=$((skipped + 2))
-fi
-if [[ "$hashes" == yes ]]; then finish; fi
+golden_hashes() {
+  build_wasm loom_hash loom_hash_relaxed || die "the build for WebAssembly failed; see above"
+  count "golden hashes" node tests/web/golden_node.mjs build/wasm/tests/golden/loom_hash.wasm
+  if [[ -n "$node" ]]; then
+    relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
+    count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
+    count "a host that does not fuse" "$node" tests/web/unfused_node.mjs "$relaxed"
+  else
+    say "skipped: no Node.js here knows relaxed SIMD, and none can be had from npm"
+    skipped=$((skipped + 2))
+  fi
+}
+[[ "$part" == gpu ]] || golden_hashes
+if [[ "$part" == hashes ]]; then finish; fi
 
 # The package as others get it: packed, and installed into an empty folder.
 have npm || { say "skipped: npm is not installed"; skipped=$((skipped + 1)); finish; }
@@ -66,26 +71,50 @@ tarball="$(scripts/wasm_package.sh)" || { failed=$((failed + 1)); finish; }
 tarball="$PWD/$tarball"
 modules=build/web/package/dist/wasm
 count "sizes" node tests/web/size_test.mjs whole="$modules/loom.wasm" core="$modules/loom-core.wasm" \
-  inference="$modules/loom-inference.wasm"
+  inference="$modules/loom-inference.wasm" gpu="$modules/loom-gpu.wasm"
 empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
   die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
-cp tests/web/{package.test,suite,compat_suite,node_run,docs_run}.mjs "$empty/"
-count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
-library="$(ls build/dev/libloom.so 2>/dev/null || true)"
-if [[ -z "$library" ]]; then
-  say "skipped: build/dev/libloom.so, which the package is compared with, was not built"
+cp tests/web/{package.test,suite,compat_suite,node_run,docs_run,gpu_suite,gpu_node,gpu_conformance,gpu_conformance_node,wasi}.mjs "$empty/"
+in_node() {
+  local library
+  count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
+  library="$(ls build/dev/libloom.so 2>/dev/null || true)"
+  if [[ -z "$library" ]]; then
+    say "skipped: build/dev/libloom.so, which the package is compared with, was not built"
+    skipped=$((skipped + 1))
+    finish
+  fi
+  LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python python3 tests/web/native.py >"$empty/native.json"
+  for program in node "$node"; do
+    [[ -n "$program" ]] || continue
+    count "package in Node.js $("$program" --version)" env LOOM_NATIVE="$empty/native.json" LOOM_TREE="$PWD" \
+      "$program" "$empty/node_run.mjs"
+    if [[ "$program" == "$node" || "$node" == "$(command -v node)" ]]; then break; fi
+  done
+}
+[[ "$part" == gpu ]] || in_node
+
+# The module for GPUs, over a driver that computes on the CPU: in Node.js with Dawn.
+swiftshader="$(have dpkg-query && dpkg-query -L chromium-common 2>/dev/null | grep '/vk_swiftshader_icd[^/]*json$' || true)"
+if [[ -z "$node" || -z "$swiftshader" ]]; then
+  say "skipped: no Node.js with JSPI, or no SwiftShader (Debian: chromium-common), for the GPU in Node.js"
   skipped=$((skipped + 1))
-  finish
+elif ! (cd "$empty" && npm install --silent --no-audit --no-fund webgpu@0.6.2) >/dev/null 2>&1; then
+  say "skipped: the package webgpu (Dawn) cannot be had from npm"
+  skipped=$((skipped + 1))
+else
+  on_swiftshader=(env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$empty" timeout 3600 "$node")
+  count "GPU in Node.js" "${on_swiftshader[@]}" "$empty/gpu_node.mjs"
+  if build_wasm loom_gpu_conformance; then
+    count "conformance on the GPU in Node.js" "${on_swiftshader[@]}" "$empty/gpu_conformance_node.mjs" \
+      build/wasm/bindings/typescript/wasm/loom_gpu_conformance.wasm
+  else
+    say "skipped: the conformance drivers as a module: GoogleTest's sources are not there (Debian: googletest)"
+    skipped=$((skipped + 1))
+  fi
 fi
-LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python python3 tests/web/native.py >"$empty/native.json"
-for program in node "$node"; do
-  [[ -n "$program" ]] || continue
-  count "package in Node.js $("$program" --version)" env LOOM_NATIVE="$empty/native.json" LOOM_TREE="$PWD" \
-    "$program" "$empty/node_run.mjs"
-  if [[ "$program" == "$node" || "$node" == "$(command -v node)" ]]; then break; fi
-done
 
 packages=build/page_node
 if ! have chromium; then
@@ -101,6 +130,9 @@ if [[ ! -d "$packages/node_modules/axe-core" ]]; then
     finish
   }
 fi
+count "GPU in Chromium" env NODE_PATH="$PWD/$packages/node_modules" timeout 3600 node tests/web/gpu_browser_test.mjs \
+  "$empty/node_modules/@loom-engine/loom" build/wasm/bindings/typescript/wasm
+if [[ "$part" == gpu ]]; then finish; fi
 cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm "$empty/"
 count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
   "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"

@@ -88,6 +88,14 @@ const drives = {
     await page.getByRole("button", { name: "Send" }).click();
     await says(page, /^\d+ tokens/, "and answers turn by turn");
     check((await page.locator(".said.asked").count()) === 1, "what was asked stands above the answer");
+    // There is no adapter in this Chromium: the model is loaded again, the CPU computes, and the page says why.
+    await page.getByLabel("Computed by").selectOption("gpu");
+    await says(page, /loaded in .* the CPU computes: /, "a GPU that is not there is told");
+    await page.getByRole("textbox", { name: "Your text" }).fill("Tell me a story");
+    await page.getByRole("button", { name: "Send" }).click();
+    await says(page, /^\d+ tokens/, "and the answer comes all the same");
+    await page.getByLabel("Computed by").selectOption("cpu");
+    await says(page, /loaded in [0-9.]+ s\.$/, "back to the CPU");
   },
   async digits(page) {
     await page.getByLabel("Epochs").fill("3");

@@ -1,4 +1,4 @@
-// As much of WASI (preview 1) as a module of Loom asks for, for any host: arguments, output, a clock. No files.
+// As much of WASI (preview 1) as a module of Loom asks for, for any host: arguments, variables, output, a clock. No files.
 const kSuccess = 0, kBadDescriptor = 8, kNotSupported = 58;
 
 export class Exit extends Error {
@@ -9,32 +9,31 @@ export class Exit extends Error {
 }
 
 // `write(descriptor, bytes)` gets what the module prints.
-export function wasi({ args = [], write = () => {} } = {}) {
+export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
   let memory = null;
   const view = () => new DataView(memory.buffer);
   const bytes = (at, size) => new Uint8Array(memory.buffer, at, size);
-  const texts = args.map((text) => new TextEncoder().encode(`${text}\0`));
+  const encoded = (list) => list.map((text) => new TextEncoder().encode(`${text}\0`));
+  const texts = encoded(args), variables = encoded(Object.entries(environment).map(([name, value]) => `${name}=${value}`));
+  const sizes = (list) => (count, size) => {
+    view().setUint32(count, list.length, true);
+    view().setUint32(size, list.reduce((sum, text) => sum + text.length, 0), true);
+    return kSuccess;
+  };
+  const written = (list) => (places, at) => {
+    for (const text of list) {
+      view().setUint32(places, at, true);
+      bytes(at, text.length).set(text);
+      places += 4;
+      at += text.length;
+    }
+    return kSuccess;
+  };
   const functions = {
-    args_sizes_get(count, size) {
-      view().setUint32(count, texts.length, true);
-      view().setUint32(size, texts.reduce((sum, text) => sum + text.length, 0), true);
-      return kSuccess;
-    },
-    args_get(list, at) {
-      for (const text of texts) {
-        view().setUint32(list, at, true);
-        bytes(at, text.length).set(text);
-        list += 4;
-        at += text.length;
-      }
-      return kSuccess;
-    },
-    environ_sizes_get(count, size) {
-      view().setUint32(count, 0, true);
-      view().setUint32(size, 0, true);
-      return kSuccess;
-    },
-    environ_get: () => kSuccess,
+    args_sizes_get: sizes(texts),
+    args_get: written(texts),
+    environ_sizes_get: sizes(variables),
+    environ_get: written(variables),
     clock_time_get(clock, precision, out) {
       const now = clock === 0 ? Date.now() : performance.now();
       view().setBigUint64(out, BigInt(Math.round(now * 1e6)), true);

@@ -3,7 +3,7 @@
 import type { LLM, Turn } from "@loom-engine/loom";
 
 import { choice, dropZone, el, field, number, Status, valueOf } from "./dom";
-import { engine, noteError, ownFile } from "./engine";
+import { chosen, deviceChoice, deviceNote, engine, noteError, ownFile, type Device } from "./engine";
 
 class Chat {
   readonly #status = new Status();
@@ -15,7 +15,10 @@ class Chat {
   readonly #send = el("button", { class: "main", disabled: true, click: () => void this.#answer() }, "Send");
   readonly #stop = el("button", { disabled: true, click: () => this.#ending?.abort() }, "Stop");
   readonly #bar = el("progress", { hidden: true, "aria-label": "Reading the file" });
+  readonly #device = deviceChoice();
   #model: LLM | null = null;
+  #source: string | File | null = null;
+  #on: Device = "cpu";
   #turns: Turn[] = [];
   #ending: AbortController | null = null;
 
@@ -23,6 +26,7 @@ class Chat {
     const story = el("button", { click: () => void this.#load(ownFile("models/stories.entity")) }, "Load the story model (2 MB)");
     const anew = el("button", { click: () => this.#anew() }, "New conversation");
     this.#text.value = "Once upon a time";
+    this.#device.addEventListener("change", () => this.#source !== null && void this.#load(this.#source));
     this.#text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -33,7 +37,8 @@ class Chat {
       dropZone("Drop a model here, or choose one", ".entity,.gguf", (file) => void this.#load(file), story),
       this.#bar, this.#status.element, this.#log, this.#text,
       el("div", { class: "row" }, this.#send, this.#stop, anew, field("What it does", this.#how),
-        field("Temperature", this.#temperature), field("Tokens at most", this.#tokens)));
+        field("Temperature", this.#temperature), field("Tokens at most", this.#tokens),
+        field("Computed by", this.#device)));
   }
 
   #anew(): void {
@@ -46,8 +51,10 @@ class Chat {
   async #load(source: string | File): Promise<void> {
     this.#ending?.abort();
     this.#send.disabled = true;
+    this.#source = source;
+    const device = chosen(this.#device);
     try {
-      const loom = await engine();
+      const loom = await engine(device);
       this.#model?.close();
       this.#model = null;
       this.#bar.hidden = false;
@@ -57,15 +64,16 @@ class Chat {
         this.#bar.value = done;
       } });
       this.#model = model;
+      this.#on = device;
       this.#anew();
       const { architecture, parameters, dtype, hasChatTemplate } = model.info;
       this.#how.value = hasChatTemplate && source instanceof File ? "turns" : "text";
       (this.#how.options[1] as HTMLOptionElement).disabled = !hasChatTemplate;
       this.#status.say(`${architecture}, ${(parameters / 1e6).toFixed(1)} million parameters in ${dtype}, loaded in ` +
-        `${((performance.now() - began) / 1000).toFixed(2)} s.`);
+        `${((performance.now() - began) / 1000).toFixed(2)} s.${deviceNote(loom, device)}`);
       this.#send.disabled = false;
     } catch (error) {
-      noteError(error);
+      noteError(error, device);
       this.#status.fail(error);
     } finally {
       this.#bar.hidden = true;
@@ -86,7 +94,7 @@ class Chat {
     try {
       await this.#write(model, asked, turns, said, ending.signal);
     } catch (error) {
-      noteError(error);
+      noteError(error, this.#on);
       this.#status.fail(error);
     } finally {
       this.#ending = null;

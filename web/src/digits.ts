@@ -5,7 +5,7 @@ import { layers, tensor, type Dataset, type Loom, type Network } from "@loom-eng
 import { LineChart } from "./chart";
 import { digits } from "./digits_data";
 import { choice, el, field, Figures, number, Status, svg, valueOf } from "./dom";
-import { engine, noteError } from "./engine";
+import { chosen, deviceChoice, deviceNote, engine, noteError, type Device } from "./engine";
 
 const kSide = 28;
 
@@ -57,6 +57,9 @@ class Digits {
   readonly #guess = el("p", { class: "status", role: "status" }, "It guesses after it was trained.");
   readonly #bars = svg("svg", { viewBox: "0 0 300 150", class: "chart", role: "img", "aria-label": "No guess yet" });
   readonly #pad = new Pad(() => void this.#ask());
+  readonly #device = deviceChoice();
+  #on: Device = "cpu";
+  #note = "";
   #net: Network | null = null;
   #test: Float32Array | null = null;
   #ending: AbortController | null = null;
@@ -64,9 +67,10 @@ class Digits {
 
   page(): HTMLElement {
     return el("section", {}, el("h2", {}, "Digits"),
-      el("p", {}, "A network learns 28 × 28 pictures of digits in this page, with the losses and weights of the native engine, bit for bit."),
+      el("p", {}, "A network learns 28 × 28 pictures of digits in this page, on the CPU with the losses and weights of the native engine, bit for bit."),
       el("div", { class: "row" }, field("Hidden units", this.#hidden), field("Epochs", this.#epochs),
-        field("Learning rate", this.#rate), field("Optimizer", this.#optimizer), this.#start, this.#stop),
+        field("Learning rate", this.#rate), field("Optimizer", this.#optimizer),
+        field("Computed by", this.#device), this.#start, this.#stop),
       this.#status.element, this.#figures.element, this.#chart.element,
       el("h3", {}, "Ask it"),
       el("div", { class: "two" },
@@ -83,10 +87,13 @@ class Digits {
     this.#start.disabled = true;
     this.#stop.disabled = false;
     this.#status.say("Reading the digits …");
+    this.#on = chosen(this.#device);
     try {
-      await this.#run(await engine(), ending.signal);
+      const loom = await engine(this.#on);
+      this.#note = deviceNote(loom, this.#on);
+      await this.#run(loom, ending.signal);
     } catch (error) {
-      noteError(error);
+      noteError(error, this.#on);
       if ((error as { code?: string }).code === "cancelled") this.#status.say("Stopped; it knows what it learned until then.");
       else this.#status.fail(error);
     } finally {
@@ -141,7 +148,7 @@ class Digits {
         draw();
       } });
     draw();
-    this.#status.say(`Trained. Hash of the weights: ${await trainer.weightsHash()}`);
+    this.#status.say(`Trained.${this.#note} Hash of the weights: ${await trainer.weightsHash()}`);
   }
 
   async #sample(): Promise<void> {
@@ -164,7 +171,7 @@ class Digits {
         svg("rect", { class: "bar", x: 8 + i * 29, y: 128 - share * 120, width: 22, height: share * 120 }),
         svg("text", { x: 19 + i * 29, y: 144, "text-anchor": "middle" }, String(i))]));
     } catch (error) {
-      noteError(error);
+      noteError(error, this.#on);
       this.#guess.textContent = (error as Error).message;
     }
   }

@@ -3,6 +3,7 @@
 
 import * as ffi from "./ffi.js";
 import { LoomError, statusName } from "./errors.js";
+import { after, ending, type Later } from "./later.js";
 import { Scope, type Struct, type Tensor } from "./memory.js";
 import type { Loaded } from "./module.js";
 import type { Handle } from "./protocol.js";
@@ -31,51 +32,68 @@ export class Calls {
     return this.#loaded;
   }
 
-  /** Calls `body` with a scope, and throws what the module says where it gives no 0. */
+  /** Calls `body` with a scope, which ends with what it gives. */
   scoped<T>(body: (scope: Scope, module: Loaded) => T): T {
     const module = this.module, scope = new Scope(module.memory);
-    try {
-      return body(scope, module);
-    } finally {
-      scope.end();
-    }
+    return ending(() => body(scope, module) as Later<T>, () => scope.end()) as T;
   }
 
+  /** Throws what the module says where it gave no 0. */
   check(status: number): void {
     const module = this.module, thrown = module.takeThrown();
     if (thrown !== null) throw thrown;
     if (status === 0) return;
     const line = module.call((f) => module.memory.readText(f.loom_last_error()));
-    throw new LoomError(statusName(status), line);
+    const lost = module.gpu !== null && module.gpu.lost !== null && statusName(status) === "internal";
+    throw new LoomError(lost ? "lost" : statusName(status), line);
   }
 
   /** The address that a call writes to its last argument. */
-  out(body: (scope: Scope, out: number, module: Loaded) => number): number {
+  out(body: (scope: Scope, out: number, module: Loaded) => number): number;
+  out(body: (scope: Scope, out: number, module: Loaded) => Later<number>): Later<number>;
+  out(body: (scope: Scope, out: number, module: Loaded) => Later<number>): Later<number> {
     return this.scoped((scope, module) => {
       const out = scope.keep(module.memory.allocate(8));
       module.memory.bytes(out, 8).fill(0);
-      this.check(body(scope, out, module));
-      return module.memory.view.getUint32(out, true);
+      return after(body(scope, out, module), (status) => {
+        this.check(status);
+        return module.memory.view.getUint32(out, true);
+      });
     });
   }
 
-  text(body: (scope: Scope, out: number, module: Loaded) => number): string {
-    const address = this.out(body), module = this.module;
-    const text = module.memory.readText(address);
-    module.call((f) => f.loom_free(address));
-    return text;
+  /** A call that may wait, which gives nothing but its status. */
+  done(body: (scope: Scope, module: Loaded) => Later<number>): Later<void> {
+    return this.scoped((scope, module) => after(body(scope, module), (status) => this.check(status)));
   }
 
-  report(struct: Struct, body: (address: number, module: Loaded) => number): never {
+  text(body: (scope: Scope, out: number, module: Loaded) => number): string;
+  text(body: (scope: Scope, out: number, module: Loaded) => Later<number>): Later<string>;
+  text(body: (scope: Scope, out: number, module: Loaded) => Later<number>): Later<string> {
+    return after(this.out(body), (address) => {
+      const module = this.module, text = module.memory.readText(address);
+      module.call((f) => f.loom_free(address));
+      return text;
+    });
+  }
+
+  report(struct: Struct, body: (address: number, module: Loaded) => Later<number>): never {
     return this.scoped((scope, module) => {
       const address = module.memory.report(scope, struct);
-      this.check(body(address, module));
-      return module.memory.read(struct, address);
+      return after(body(address, module), (status) => {
+        this.check(status);
+        return module.memory.read(struct, address);
+      });
     }) as never;
   }
 
   /** A copy of an array of the library, which is freed. */
-  array(address: number): Tensor {
+  array(made: number): Tensor;
+  array(made: Later<number>): Later<Tensor>;
+  array(made: Later<number>): Later<Tensor> {
+    return after(made, (address) => this.#array(address));
+  }
+  #array(address: number): Tensor {
     return this.scoped((scope, module) => {
       const view = module.memory.report(scope, ffi.loom_tensor);
       this.check(module.call((f) => f.loom_array_view(address, view)));
@@ -97,7 +115,12 @@ export class Calls {
     });
   }
 
-  add(kind: Kind, address: number, bytes = 0): Handle {
+  add(kind: Kind, made: number, bytes?: number): Handle;
+  add(kind: Kind, made: Later<number>, bytes?: number): Later<Handle>;
+  add(kind: Kind, made: Later<number>, bytes = 0): Later<Handle> {
+    return after(made, (address) => this.#add(kind, address, bytes));
+  }
+  #add(kind: Kind, address: number, bytes: number): Handle {
     this.#objects.set(this.#next, { kind, address, bytes });
     return this.#next++;
   }
@@ -108,23 +131,18 @@ export class Calls {
     throw new LoomError("invalid_argument", `this ${kind} was closed`);
   }
 
-  free(handle: Handle): void {
+  free(handle: Handle): Later<void> {
     const entry = this.#objects.get(handle);
     if (entry === undefined) return;
     this.#objects.delete(handle);
-    this.module.call((f) => {
-      f[`loom_${entry.kind}_free`](entry.address);
-      if (entry.bytes !== 0) f.loom_host_free(entry.bytes);
+    return after(this.module.wait((f) => f[`loom_${entry.kind}_free`](entry.address)), () => {
+      if (entry.bytes !== 0) this.module.call((f) => f.loom_host_free(entry.bytes));
     });
   }
 
   /** Runs with a callback of that kind; `user` is what the module hands it. */
   listening<T>(callback: (...args: (number | bigint)[]) => boolean, body: (user: number) => T): T {
     const { user, end } = this.module.listen(callback);
-    try {
-      return body(user);
-    } finally {
-      end();
-    }
+    return ending(() => body(user) as Later<T>, end) as T;
   }
 }

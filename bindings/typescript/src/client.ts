@@ -13,6 +13,12 @@ import type { Variant } from "./module.js";
 export interface InitOptions {
   /** Lanes of work, the engine's worker included. 0, the default: as many as there are cores; 1: no shared memory. */
   readonly threads?: number;
+  /** "gpu": WebGPU, where this host has it; elsewhere the CPU, and `info.notes` says why. Results are within the bound of
+   * docs/webgpu.md of the CPU's, and not their bits. */
+  readonly device?: ffi.Device;
+  /** How inputs meet weights of integer types: as 8-bit numbers (the CPU) or as floats (the default on
+   * a GPU). What is compared between the two should have the same. */
+  readonly activations?: ffi.Activations;
   /** A module in place of the one that suits this host best. */
   readonly variant?: Variant;
   /** Addresses or bytes of the modules, where a bundler has put them elsewhere. */
@@ -354,9 +360,9 @@ export class Loom {
     this.#link = link;
   }
 
-  static async start(started: Started, { threads = 0, variant, modules, memoryLimit }: InitOptions): Promise<Loom> {
+  static async start(started: Started, { threads = 0, ...more }: InitOptions): Promise<Loom> {
     const link = new Link(started);
-    const options: StartOptions = { threads, variant, modules, memoryLimit };
+    const options: StartOptions = { threads, ...more };
     try {
       return new Loom(link, await link.ask("start", [options]));
     } catch (error) {

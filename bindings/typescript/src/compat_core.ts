@@ -43,7 +43,8 @@ export interface Compat {
   setupWebGPU(): Promise<{ available: boolean; reason: string }>;
 }
 
-const kNoGpu = "Loom computes on the CPU here, with the bits of every other host; it has no WebGPU in pages yet";
+const kNoGpu = "Loom computes on the CPU here, with the bits of every other host: these functions answer at once, and a " +
+  "GPU lets a page wait; take init({ device: \"gpu\" }) of the package";
 const kTween: TweenConfig = { BatchSize: 1, UseChainRule: true, GradientScale: 0.1, DepthScaleFactor: 1.1, Momentum: 0.9,
   LearningRate: 0.01, ActivationClamp: 10 };
 
@@ -63,7 +64,8 @@ function parsedDna(text: string, which: string): Signature[] {
 /** For init() of compat.ts and compat_node.ts. */
 export async function start(module: (variant: Variant) => Promise<WebAssembly.Module>): Promise<Compat> {
   const lane = (): Promise<void> => Promise.reject(new LoomError("unsupported", "there is one lane"));
-  const server = new Server({ module, lane, cores: 1, readPath: null });
+  const gpu = (): Promise<never> => Promise.reject(new LoomError("unsupported", kNoGpu));
+  const server = new Server({ module, lane, cores: 1, readPath: null, gpu });
   await server.now("start", { threads: 1, variant: chooseVariant(host(), 1) });
   const create = (description: string | object): CompatNetwork => CompatNetwork.described(server, description);
   return {

@@ -2,10 +2,11 @@
 
 import type { Calls } from "./calls.js";
 import * as ffi from "./ffi.js";
+import type { Later } from "./later.js";
 import type { EvolutionOperations } from "./protocol.js";
 
 type Operations<T> = {
-  [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (context: unknown, ...args: A) => R : never;
+  [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (context: unknown, ...args: A) => Later<R> : never;
 };
 
 /** `engine`: address of the engine, once it was started. */
@@ -43,39 +44,38 @@ export function evolutionOperations(calls: Calls, engine: () => number): Operati
     genomeJson: (_, handle) => calls.text((_scope, out, m) =>
       m.call((f) => f.loom_genome_json(calls.at(handle, "genome"), out))),
     genomeNetwork: (_, handle) => calls.add("network", calls.out((_scope, out, m) =>
-      m.call((f) => f.loom_genome_network(calls.at(handle, "genome"), engine(), out)))),
+      m.wait((f) => f.loom_genome_network(calls.at(handle, "genome"), engine(), out)))),
 
     networkCompareDna: (_, a, b, mode) => {
       const [first, second] = [calls.at(a, "network"), calls.at(b, "network")];
       return calls.text((_scope, out, m) =>
-        m.call((f) => f.loom_network_compare_dna(first, second, ffi.DnaMode[mode], out)));
+        m.wait((f) => f.loom_network_compare_dna(first, second, ffi.DnaMode[mode], out)));
     },
     networkDna: (_, handle, at) => calls.array(calls.out((scope, out, m) => {
       const cell = m.memory.text(scope, at);
-      return m.call((f) => f.loom_network_dna(calls.at(handle, "network"), cell, out));
+      return m.wait((f) => f.loom_network_dna(calls.at(handle, "network"), cell, out));
     })),
     networkSplice: (_, a, b, options) => {
       const [first, second] = [calls.at(a, "network"), calls.at(b, "network")];
       return calls.add("network", calls.out((scope, out, m) =>
-        m.call((f) => f.loom_network_splice(first, second,
+        m.wait((f) => f.loom_network_splice(first, second,
           m.memory.options(scope, ffi.loom_splice_options, options), out))));
     },
 
     meshCreate: (_, network, options) => calls.add("mesh", calls.out((scope, out, m) => {
       const how = m.memory.options(scope, ffi.loom_mesh_options, options);
-      return m.call((f) => f.loom_mesh_create(calls.at(network, "network"), how, out));
+      return m.wait((f) => f.loom_mesh_create(calls.at(network, "network"), how, out));
     })),
     meshInfo: (_, handle) => calls.report(ffi.loom_mesh_info, (at, m) =>
       m.call((f) => f.loom_mesh_get_info(calls.at(handle, "mesh"), at))),
-    meshSetInput: (_, handle, inputs) => calls.scoped((scope, m) => {
+    meshSetInput: (_, handle, inputs) => calls.done((scope, m) => {
       const x = m.memory.tensor(scope, inputs);
-      calls.check(m.call((f) => f.loom_mesh_set_input(calls.at(handle, "mesh"), x)));
+      return m.wait((f) => f.loom_mesh_set_input(calls.at(handle, "mesh"), x));
     }),
-    meshTick: (_, handle, count) => calls.scoped((_scope, m) =>
-      calls.check(m.call((f) => f.loom_mesh_tick(calls.at(handle, "mesh"), BigInt(count))))),
+    meshTick: (_, handle, count) => calls.done((_scope, m) =>
+      m.wait((f) => f.loom_mesh_tick(calls.at(handle, "mesh"), BigInt(count)))),
     meshOutput: (_, handle) => calls.array(calls.out((_scope, out, m) =>
-      m.call((f) => f.loom_mesh_output(calls.at(handle, "mesh"), out)))),
-    meshReset: (_, handle) => calls.scoped((_scope, m) =>
-      calls.check(m.call((f) => f.loom_mesh_reset(calls.at(handle, "mesh"))))),
+      m.wait((f) => f.loom_mesh_output(calls.at(handle, "mesh"), out)))),
+    meshReset: (_, handle) => calls.done((_scope, m) => m.wait((f) => f.loom_mesh_reset(calls.at(handle, "mesh")))),
   };
 }

@@ -2,10 +2,13 @@
 
 import { callbackNames, type CallbackName, type Functions } from "./ffi.js";
 import { LoomError } from "./errors.js";
+import { promising, type GpuHost, type GpuModule } from "./gpu.js";
+import type { Later } from "./later.js";
 import { Memory } from "./memory.js";
 
-/** `relaxed`: with fused multiply-add of the processor. `threads`: over memory that workers share. */
-export type Variant = "simd" | "relaxed" | "threads" | "relaxed-threads";
+/** `relaxed`: with fused multiply-add of the processor. `threads`: over memory that workers share. `gpu`: that of
+ * `relaxed`, with WebGPU. */
+export type Variant = "simd" | "relaxed" | "threads" | "relaxed-threads" | "gpu";
 
 // The smallest modules with 128-bit vectors, and with relaxed ones (i8x16.relaxed_swizzle).
 const simdProbe = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15,
@@ -110,6 +113,19 @@ function saysWhatIsMissing(exports: Exports): Exports {
   });
 }
 
+/** Functions of the same names that give promises, made when they are first asked for. */
+function promises(exports: Exports): Exports {
+  const made = new Map<string | symbol, unknown>();
+  return new Proxy({} as Exports, {
+    get(_, name): unknown {
+      const body = Reflect.get(exports, name) as (...args: unknown[]) => unknown;
+      // One that the module was made without is a function of JavaScript, which throws.
+      if (!made.has(name)) made.set(name, name in exports ? promising(body) : body);
+      return made.get(name);
+    },
+  });
+}
+
 /** An instance, and the callbacks that calls of it may come back through. */
 export class Loaded {
   readonly memory: Memory;
@@ -119,19 +135,24 @@ export class Loaded {
   #thrown: unknown = null;
   #next = 1;
 
+  /** Functions that may wait for the device: each gives a promise. null: the module has no device. */
+  readonly #waiting: Exports | null;
+
   private constructor(
     readonly module: WebAssembly.Module,
     readonly exports: Exports,
     memory: WebAssembly.Memory,
-    readonly lane: boolean,
+    readonly gpu: GpuHost | null,
   ) {
+    this.#waiting = gpu === null ? null : promises(exports);
     this.memory = new Memory(memory, {
       allocate: (bytes) => exports.loom_host_allocate(bytes),
       free: (address) => exports.loom_host_free(address),
     });
   }
 
-  static async create(module: WebAssembly.Module, start?: LaneStart): Promise<Loaded> {
+  /** `gpu`: what a module with WebGPU asks for. */
+  static async create(module: WebAssembly.Module, start?: LaneStart, gpu: GpuHost | null = null): Promise<Loaded> {
     const wanted = WebAssembly.Module.imports(module);
     const shared = wanted.some(({ kind }) => kind === "memory");
     let memory = start?.memory;
@@ -142,10 +163,12 @@ export class Loaded {
       return memory;
     });
     const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {};
+    const device = gpu?.imports() ?? {};
     for (const { module: from, name, kind } of wanted) {
       const group = (imports[from] ??= {});
       if (kind === "memory" && memory !== undefined) group[name] = memory;
       else if (from === "wasi_snapshot_preview1") group[name] = system[name] ?? system["other"] ?? 0;
+      else if (from === "gpu") group[name] = device[name] ?? 0;
       else if (name === "out_of_memory") group[name] = outOfMemory;
       else group[name] = (user: number, ...args: (number | bigint)[]) => box.loaded?.back(user, args) ?? 1;
     }
@@ -153,7 +176,8 @@ export class Loaded {
     const exports = saysWhatIsMissing(instance.exports as unknown as Exports);
     memory ??= exports.memory;
     if (memory === undefined) throw new LoomError("bad_file", "the module has no memory; it is not one of Loom");
-    box.loaded = new Loaded(module, exports, memory, start !== undefined);
+    box.loaded = new Loaded(module, exports, memory, gpu);
+    gpu?.attach(instance.exports as unknown as GpuModule);
     if (start === undefined) exports._initialize();
     else box.loaded.#becomeLane(start);
     return box.loaded;
@@ -202,13 +226,27 @@ export class Loaded {
     try {
       return body(this.exports);
     } catch (error) {
-      if (error instanceof LoomError && error.code !== "out_of_memory" && error.code !== "internal") throw error;
-      this.#failure = error instanceof LoomError && error.code === "out_of_memory"
-        ? error
-        : new LoomError("internal", `the module ended: ${String((error as Error).message)}; make a new engine, ` +
-            "and please report");
-      throw this.#failure;
+      throw this.#failed(error);
     }
+  }
+
+  /** The same of a function that may wait for the device. Where there is none it is answered at once. */
+  wait<T>(body: (functions: Exports) => T): Later<T> {
+    if (this.#waiting === null) return this.call(body);
+    if (this.#failure !== null) throw this.#failure;
+    const answer = body(this.#waiting) as unknown as Promise<T>;
+    return answer.catch((error: unknown) => {
+      throw this.#failed(error);
+    });
+  }
+
+  #failed(error: unknown): LoomError {
+    if (error instanceof LoomError && error.code !== "out_of_memory" && error.code !== "internal") return error;
+    this.#failure = error instanceof LoomError && error.code === "out_of_memory"
+      ? error
+      : new LoomError("internal", `the module ended: ${String((error as Error).message)}; make a new engine, ` +
+          "and please report");
+    return this.#failure;
   }
 
   /** What a callback threw during the last call; null: nothing. */

@@ -8,6 +8,7 @@ const addresses: Record<Variant, () => URL> = {
   relaxed: () => new URL("./wasm/loom-relaxed.wasm", import.meta.url),
   threads: () => new URL("./wasm/loom-threads.wasm", import.meta.url),
   "relaxed-threads": () => new URL("./wasm/loom-relaxed-threads.wasm", import.meta.url),
+  gpu: () => new URL("./wasm/loom-gpu.wasm", import.meta.url),
 };
 
 export async function compile(variant: Variant): Promise<WebAssembly.Module> {

@@ -9,6 +9,7 @@ const files: Record<Variant, string> = {
   relaxed: "loom-relaxed.wasm",
   threads: "loom-threads.wasm",
   "relaxed-threads": "loom-relaxed-threads.wasm",
+  gpu: "loom-gpu.wasm",
 };
 export async function compile(variant: Variant): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(new URL(`./wasm/${files[variant]}`, import.meta.url)));

@@ -20,6 +20,8 @@ export interface CancelToken {
 
 export interface StartOptions {
   readonly threads: number;
+  readonly device?: ffi.Device | undefined;
+  readonly activations?: ffi.Activations | undefined;
   readonly variant?: Variant | undefined;
   /** Modules by variant, in place of those of the package. */
   readonly modules?: Partial<Record<Variant, string | Uint8Array>> | undefined;

@@ -3,6 +3,10 @@
 import * as ffi from "./ffi.js";
 import { Calls } from "./calls.js";
 import { LoomError } from "./errors.js";
+import type { GpuHost } from "./gpu.js";
+import { openGpu } from "./gpu_start.js";
+import type { Gpu } from "./gpu_types.js";
+import { after, ending, type Later } from "./later.js";
 import { evolutionOperations } from "./evolution_server.js";
 import { open, readInto, type Opened, type Reading, type Source } from "./files.js";
 import type { Scope, Struct, Tensor } from "./memory.js";
@@ -18,6 +22,8 @@ export interface Platform {
   lane(start: LaneStart): Promise<void>;
   readonly cores: number;
   readonly readPath: ((path: string) => Promise<Opened>) | null;
+  /** Its WebGPU. Throws LoomError "unsupported", which says why there is none. */
+  gpu(): Promise<Gpu>;
 }
 
 const kPollMs = 40;  // between looks at an address that may be revoked
@@ -109,10 +115,10 @@ export class Server {
     options: object): Promise<Handle> {
     const file = await this.#read(context, source, load);
     try {
-      const address = this.#calls.out((scope, out, module) => {
+      const address = await this.#calls.out((scope, out, module) => {
         const name = module.memory.text(scope, file.name);
         const how = module.memory.options(scope, struct, { ...options, borrow: true });
-        return module.call((f) => f[`loom_${kind}_load_memory`](this.#engine, file.address, BigInt(file.size), name, how, out));
+        return module.wait((f) => f[`loom_${kind}_load_memory`](this.#engine, file.address, BigInt(file.size), name, how, out));
       });
       return this.#calls.add(kind, address, file.address);
     } catch (error) {
@@ -124,20 +130,23 @@ export class Server {
   // ---- operations
 
   async #start(options: StartOptions): Promise<ReturnType<Operations["start"]>> {
-    const here = host(), notes: string[] = [];
+    const notes: string[] = [];
+    if (options.device === "gpu") {
+      try {
+        return await this.#startOnGpu(options);
+      } catch (error) {
+        if (!(error instanceof LoomError) || error.code !== "unsupported") throw error;
+        notes.push(`the CPU computes: ${error.message}`);
+      }
+    }
+    const here = host();
     const wanted = Math.min(options.threads > 0 ? options.threads : this.platform.cores, kMostThreads);
     if (wanted > 1 && !here.shared) {
       notes.push("one thread: this page is not isolated, so no memory can be shared; its server must send " +
         "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp");
     }
     const variant = options.variant ?? chooseVariant(here, wanted);
-    const given = options.modules?.[variant];
-    const module = given === undefined ? await this.platform.module(variant) : await compiled(given);
-    this.#calls.start(await Loaded.create(module));
-    const version = this.#calls.module.call((f) => f.loom_abi_version());
-    if (version !== ffi.ABI_VERSION) {
-      throw new LoomError("unsupported", `the module has interface ${version}, the package ${ffi.ABI_VERSION}`);
-    }
+    await this.#instance(variant, options, null);
     if (variant.endsWith("threads")) {
       const starts = Array.from({ length: wanted - 1 }, () => this.#calls.module.laneStart());
       await Promise.all(starts.map((start) => this.platform.lane(start)));
@@ -145,42 +154,64 @@ export class Server {
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
     }
-    this.#engine = this.#calls.out((scope, out, m) => {
-      const memoryLimit = options.memoryLimit;
-      const how = m.memory.options(scope, ffi.loom_engine_options, memoryLimit === undefined ? {} : { memoryLimit });
-      return m.call((f) => f.loom_engine_create(how, out));
-    });
-    const info: ffi.EngineInfo = this.#calls.report(ffi.loom_engine_info, (at, m) =>
-      m.call((f) => f.loom_engine_get_info(this.#engine, at)));
-    return { variant, notes, ...info };
+    return { variant, notes, ...await this.#createEngine(options, {}) };
   }
 
-  #generate(context: Context, model: Handle, prompt: string | Int32Array, options: object, session: object): GenerationData {
-    const at = this.#calls.at(model, "model");
-    const running = this.#calls.out((scope, out, m) =>
-      m.call((f) => f.loom_model_start(at, m.memory.options(scope, ffi.loom_model_session_options, session), out)));
-    try {
-      const said = (...args: (number | bigint)[]): boolean => {
-        // A token has one argument more than its `user`, progress has two.
-        if (args.length === 1) context.tell("token", readToken(this.#calls.module, Number(args[0])));
-        else context.tell("progress", { done: Number(args[0]), total: Number(args[1]) });
-        return !context.cancel.asked;
-      };
-      const generation = this.#calls.listening(said, (user) => this.#calls.out((scope, out, m) => {
-        const how = m.memory.options(scope, ffi.loom_generate_options, options, {
-          user, on_token: m.callback("loom_token_fn"), on_prefill: m.callback("loom_progress_fn"),
-        });
-        if (typeof prompt === "string") {
-          const text = m.memory.text(scope, prompt);
-          return m.call((f) => f.loom_model_session_generate(running, text, how, out));
-        }
-        const ids = m.memory.ids(scope, prompt);
-        return m.call((f) => f.loom_model_session_generate_ids(running, ids, BigInt(prompt.length), how, out));
-      }));
-      return this.#takeGeneration(generation);
-    } finally {
-      this.#calls.module.call((f) => f.loom_model_session_free(running));
+  /** Errors: unsupported, where this host lacks something. */
+  async #startOnGpu(options: StartOptions): Promise<ReturnType<Operations["start"]>> {
+    const gpu = await openGpu(host(), this.platform.gpu);
+    await this.#instance("gpu", options, gpu);
+    return { variant: "gpu", notes: [], ...await this.#createEngine(options, { device: "gpu" }) };
+  }
+
+  async #instance(variant: Variant, options: StartOptions, gpu: GpuHost | null): Promise<void> {
+    const given = options.modules?.[variant];
+    const module = given === undefined ? await this.platform.module(variant) : await compiled(given);
+    this.#calls.start(await Loaded.create(module, undefined, gpu));
+    const version = this.#calls.module.call((f) => f.loom_abi_version());
+    if (version !== ffi.ABI_VERSION) {
+      throw new LoomError("bad_file", `the module has interface ${version}, the package ${ffi.ABI_VERSION}`);
     }
+  }
+
+  async #createEngine({ memoryLimit, activations }: StartOptions, more: object): Promise<ffi.EngineInfo> {
+    this.#engine = await this.#calls.out((scope, out, m) => {
+      const how = m.memory.options(scope, ffi.loom_engine_options, { memoryLimit, activations, ...more });
+      return m.wait((f) => f.loom_engine_create(how, out));
+    });
+    return this.#calls.report(ffi.loom_engine_info, (at, m) => m.call((f) => f.loom_engine_get_info(this.#engine, at)));
+  }
+
+  /** Does something with a session of a model. */
+  #running<T>(model: Handle, options: object, body: (session: number) => Later<T>): Later<T> {
+    const at = this.#calls.at(model, "model");
+    const started = this.#calls.out((scope, out, m) => {
+      const how = m.memory.options(scope, ffi.loom_model_session_options, options);
+      return m.wait((f) => f.loom_model_start(at, how, out));
+    });
+    return after(started, (session) => ending(() => body(session),
+      () => this.#calls.module.wait((f) => f.loom_model_session_free(session))));
+  }
+
+  #generate(context: Context, running: number, prompt: string | Int32Array, options: object): Later<GenerationData> {
+    const said = (...args: (number | bigint)[]): boolean => {
+      // A token has one argument more than its `user`, progress has two.
+      if (args.length === 1) context.tell("token", readToken(this.#calls.module, Number(args[0])));
+      else context.tell("progress", { done: Number(args[0]), total: Number(args[1]) });
+      return !context.cancel.asked;
+    };
+    const generation = this.#calls.listening(said, (user) => this.#calls.out((scope, out, m) => {
+      const how = m.memory.options(scope, ffi.loom_generate_options, options, {
+        user, on_token: m.callback("loom_token_fn"), on_prefill: m.callback("loom_progress_fn"),
+      });
+      if (typeof prompt === "string") {
+        const text = m.memory.text(scope, prompt);
+        return m.wait((f) => f.loom_model_session_generate(running, text, how, out));
+      }
+      const ids = m.memory.ids(scope, prompt);
+      return m.wait((f) => f.loom_model_session_generate_ids(running, ids, BigInt(prompt.length), how, out));
+    }));
+    return after(generation, (made) => this.#takeGeneration(made));
   }
 
   #takeGeneration(generation: number): GenerationData {
@@ -220,7 +251,7 @@ export class Server {
     return { text, ids };
   }
 
-  #fit(context: Context, trainer: Handle, train: Handle, validation: Handle | null, options: object): ffi.Epoch[] {
+  #fit(context: Context, trainer: Handle, train: Handle, validation: Handle | null, options: object): Later<ffi.Epoch[]> {
     const at = this.#calls.at(trainer, "trainer"), data = this.#calls.at(train, "dataset");
     const second = validation === null ? 0 : this.#calls.at(validation, "dataset");
     const epochs: ffi.Epoch[] = [];
@@ -234,16 +265,16 @@ export class Server {
       }
       return !context.cancel.asked;
     };
-    this.#calls.listening(said, (user) => this.#calls.scoped((scope, m) => {
+    const done = this.#calls.listening(said, (user) => this.#calls.done((scope, m) => {
       const how = m.memory.options(scope, ffi.loom_fit_options, options, {
         user, on_epoch: m.callback("loom_epoch_fn"), on_batch: m.callback("loom_batch_fn"),
       });
-      this.#calls.check(m.call((f) => f.loom_trainer_fit(at, data, second, how, 0)));
+      return m.wait((f) => f.loom_trainer_fit(at, data, second, how, 0));
     }));
-    return epochs;
+    return after(done, () => epochs);
   }
 
-  #cells(session: Handle, inputs: Tensor): { at: number[]; layer: string; values: Tensor }[] {
+  #cells(session: Handle, inputs: Tensor): Later<{ at: number[]; layer: string; values: Tensor }[]> {
     const at = this.#calls.at(session, "session"), cells: { at: number[]; layer: string; values: Tensor }[] = [];
     const said = (cell: number | bigint): boolean => {
       const { memory } = this.#calls.module, address = Number(cell), { fields } = ffi.loom_cell;
@@ -252,22 +283,26 @@ export class Server {
       cells.push({ at: read["at"] as number[], layer: String(read["layer"]), values });
       return true;
     };
-    this.#calls.listening(said, (user) => this.#calls.scoped((scope, m) =>
-      this.#calls.check(m.call((f) => f.loom_session_run_cells(at, m.memory.tensor(scope, inputs),
-        m.callback("loom_cell_fn"), user)))));
-    return cells;
+    const done = this.#calls.listening(said, (user) => this.#calls.done((scope, m) => {
+      const x = m.memory.tensor(scope, inputs);
+      return m.wait((f) => f.loom_session_run_cells(at, x, m.callback("loom_cell_fn"), user));
+    }));
+    return after(done, () => cells);
   }
 
-  #saved(network: Handle, format: ffi.NetworkFormat, options: object): Uint8Array {
+  #saved(network: Handle, format: ffi.NetworkFormat, options: object): Later<Uint8Array> {
     const at = this.#calls.at(network, "network");
     return this.#calls.scoped((scope, m) => {
       const out = scope.keep(m.memory.allocate(16));
       const how = m.memory.options(scope, ffi.loom_save_options, options);
-      this.#calls.check(m.call((f) => f.loom_network_save_memory(at, ffi.NetworkFormat[format], how, out, out + 8)));
-      const address = m.memory.view.getUint32(out, true);
-      const bytes = m.memory.bytes(address, Number(m.memory.view.getBigInt64(out + 8, true))).slice();
-      m.call((f) => f.loom_free(address));
-      return bytes;
+      const saved = m.wait((f) => f.loom_network_save_memory(at, ffi.NetworkFormat[format], how, out, out + 8));
+      return after(saved, (status) => {
+        this.#calls.check(status);
+        const address = m.memory.view.getUint32(out, true);
+        const bytes = m.memory.bytes(address, Number(m.memory.view.getBigInt64(out + 8, true))).slice();
+        m.call((f) => f.loom_free(address));
+        return bytes;
+      });
     });
   }
 
@@ -282,20 +317,20 @@ export class Server {
     });
   }
 
-  #logits(model: Handle, ids: Int32Array): Float32Array {
-    const at = this.#calls.at(model, "model");
-    const running = this.#calls.out((_, out, m) => m.call((f) => f.loom_model_start(at, 0, out)));
-    try {
-      return this.#calls.scoped((scope, m) => {
-        const out = scope.keep(m.memory.allocate(16)), list = m.memory.ids(scope, ids);
-        this.#calls.check(m.call((f) => f.loom_model_session_feed(running, list, BigInt(ids.length))));
-        this.#calls.check(m.call((f) => f.loom_model_session_logits(running, out, out + 8)));
+  #logits(running: number, ids: Int32Array): Later<Float32Array> {
+    return this.#calls.scoped((scope, m) => {
+      const out = scope.keep(m.memory.allocate(16)), list = m.memory.ids(scope, ids);
+      const fed = m.wait((f) => f.loom_model_session_feed(running, list, BigInt(ids.length)));
+      const read = after(fed, (status) => {
+        this.#calls.check(status);
+        return m.wait((f) => f.loom_model_session_logits(running, out, out + 8));
+      });
+      return after(read, (status) => {
+        this.#calls.check(status);
         const count = Number(m.memory.view.getBigInt64(out + 8, true));
         return new Float32Array(m.memory.memory.buffer, m.memory.view.getUint32(out, true), count).slice();
       });
-    } finally {
-      this.#calls.module.call((f) => f.loom_model_session_free(running));
-    }
+    });
   }
 
   readonly #operations: { [K in keyof Operations]: (context: Context, ...args: Parameters<Operations[K]>) =>
@@ -310,7 +345,7 @@ export class Server {
 
     networkFromJson: (_, json, options) => this.#calls.add("network", this.#calls.out((scope, out, m) => {
       const text = m.memory.text(scope, json), how = m.memory.options(scope, ffi.loom_load_options, options);
-      return m.call((f) => f.loom_network_from_json(this.#engine, text, how, out));
+      return m.wait((f) => f.loom_network_from_json(this.#engine, text, how, out));
     })),
     networkLoad: (context, source, load, options) =>
       this.#borrowed(context, "network", source, load, ffi.loom_load_options, options),
@@ -318,13 +353,13 @@ export class Server {
       const at = scope.keep(m.memory.allocate(bytes.length));
       m.memory.bytes(at, bytes.length).set(bytes);
       const called = m.memory.text(scope, name), how = m.memory.options(scope, ffi.loom_load_options, options);
-      return m.call((f) => f.loom_network_load_memory(this.#engine, at, BigInt(bytes.length), called, how, out));
+      return m.wait((f) => f.loom_network_load_memory(this.#engine, at, BigInt(bytes.length), called, how, out));
     })),
     networkSave: (_, handle, format, options) => this.#saved(handle, format, options),
     networkInfo: (_, handle) => this.#calls.report(ffi.loom_network_info, (at, m) =>
       m.call((f) => f.loom_network_get_info(this.#calls.at(handle, "network"), at))),
     networkText: (_, handle, what) => this.#calls.text((_scope, out, m) =>
-      m.call((f) => f[`loom_network_${what}`](this.#calls.at(handle, "network"), out))),
+      m.wait((f) => f[`loom_network_${what}`](this.#calls.at(handle, "network"), out))),
     networkClasses: (_, handle) => {
       const at = this.#calls.at(handle, "network");
       const info: ffi.NetworkInfo = this.#calls.report(ffi.loom_network_info, (to, m) =>
@@ -335,32 +370,32 @@ export class Server {
     networkParameters: (_, handle) => this.#parameters(handle),
     networkParameter: (_, handle, name) => this.#calls.array(this.#calls.out((scope, out, m) => {
       const text = m.memory.text(scope, name);
-      return m.call((f) => f.loom_network_parameter(this.#calls.at(handle, "network"), text, out));
+      return m.wait((f) => f.loom_network_parameter(this.#calls.at(handle, "network"), text, out));
     })),
-    networkSetParameter: (_, handle, name, values) => this.#calls.scoped((scope, m) => {
+    networkSetParameter: (_, handle, name, values) => this.#calls.done((scope, m) => {
       const text = m.memory.text(scope, name), tensor = m.memory.tensor(scope, values);
-      this.#calls.check(m.call((f) => f.loom_network_set_parameter(this.#calls.at(handle, "network"), text, tensor)));
+      return m.wait((f) => f.loom_network_set_parameter(this.#calls.at(handle, "network"), text, tensor));
     }),
     networkPredict: (_, handle, inputs) => this.#calls.array(this.#calls.out((scope, out, m) => {
       const tensor = m.memory.tensor(scope, inputs);
-      return m.call((f) => f.loom_network_predict(this.#calls.at(handle, "network"), tensor, out));
+      return m.wait((f) => f.loom_network_predict(this.#calls.at(handle, "network"), tensor, out));
     })),
     networkProbabilities: (_, handle, outputs) => this.#calls.array(this.#calls.out((scope, out, m) => {
       const tensor = m.memory.tensor(scope, outputs);
-      return m.call((f) => f.loom_network_probabilities(this.#calls.at(handle, "network"), tensor, out));
+      return m.wait((f) => f.loom_network_probabilities(this.#calls.at(handle, "network"), tensor, out));
     })),
 
     sessionOpen: (_, network, options) => this.#calls.add("session", this.#calls.out((scope, out, m) => {
       const how = m.memory.options(scope, ffi.loom_session_options, options);
-      return m.call((f) => f.loom_network_session(this.#calls.at(network, "network"), how, out));
+      return m.wait((f) => f.loom_network_session(this.#calls.at(network, "network"), how, out));
     })),
     sessionRun: (_, handle, inputs) => this.#calls.array(this.#calls.out((scope, out, m) => {
       const tensor = m.memory.tensor(scope, inputs);
-      return m.call((f) => f.loom_session_run(this.#calls.at(handle, "session"), tensor, out));
+      return m.wait((f) => f.loom_session_run(this.#calls.at(handle, "session"), tensor, out));
     })),
     sessionCells: (_, handle, inputs) => this.#cells(handle, inputs),
-    sessionReset: (_, handle) =>
-      this.#calls.check(this.#calls.module.call((f) => f.loom_session_reset(this.#calls.at(handle, "session")))),
+    sessionReset: (_, handle) => this.#calls.done((_scope, m) =>
+      m.wait((f) => f.loom_session_reset(this.#calls.at(handle, "session")))),
 
     datasetFromArrays: (_, x, y) => this.#calls.add("dataset", this.#calls.out((scope, out, m) => {
       const inputs = m.memory.tensor(scope, x), targets = y === null ? 0 : m.memory.tensor(scope, y);
@@ -391,7 +426,7 @@ export class Server {
 
     trainerCreate: (_, network, options) => this.#calls.add("trainer", this.#calls.out((scope, out, m) => {
       const how = m.memory.options(scope, ffi.loom_trainer_options, options);
-      return m.call((f) => f.loom_trainer_create(this.#calls.at(network, "network"), how, out));
+      return m.wait((f) => f.loom_trainer_create(this.#calls.at(network, "network"), how, out));
     })),
     trainerFit: (context, handle, train, validation, options) => this.#fit(context, handle, train, validation, options),
     trainerStep: (_, handle, x, y, rate) => this.#calls.scoped((scope, m) => {
@@ -399,19 +434,22 @@ export class Server {
       const inputs = m.memory.tensor(scope, x), targets = m.memory.tensor(scope, y);
       const at = rate === null ? 0 : scope.keep(m.memory.allocate(8));
       if (rate !== null) m.memory.view.setFloat64(at, rate, true);
-      this.#calls.check(m.call((f) => f.loom_trainer_step(this.#calls.at(handle, "trainer"), inputs, targets, at, report)));
-      return m.memory.read(ffi.loom_step_report, report) as unknown as ffi.StepReport;
+      const done = m.wait((f) => f.loom_trainer_step(this.#calls.at(handle, "trainer"), inputs, targets, at, report));
+      return after(done, (status) => {
+        this.#calls.check(status);
+        return m.memory.read(ffi.loom_step_report, report) as unknown as ffi.StepReport;
+      });
     }),
     trainerEvaluate: (_, handle, data) => this.#calls.report(ffi.loom_evaluation, (at, m) =>
-      m.call((f) => f.loom_trainer_evaluate(this.#calls.at(handle, "trainer"), this.#calls.at(data, "dataset"), at, 0))),
+      m.wait((f) => f.loom_trainer_evaluate(this.#calls.at(handle, "trainer"), this.#calls.at(data, "dataset"), at, 0))),
     trainerHash: (_, handle) => this.#calls.text((_scope, out, m) =>
-      m.call((f) => f.loom_trainer_weights_hash(this.#calls.at(handle, "trainer"), out))),
+      m.wait((f) => f.loom_trainer_weights_hash(this.#calls.at(handle, "trainer"), out))),
 
     modelLoad: (context, source, load, options) =>
       this.#borrowed(context, "model", source, load, ffi.loom_model_options, options),
     modelRandom: (_, shape, dtype, seed) => this.#calls.add("model", this.#calls.out((scope, out, m) => {
       const name = m.memory.text(scope, shape), type = ffi.Dtype[dtype];
-      return m.call((f) => f.loom_model_random(this.#engine, name, type, BigInt(seed), out));
+      return m.wait((f) => f.loom_model_random(this.#engine, name, type, BigInt(seed), out));
     })),
     modelInfo: (_, handle) => this.#calls.report(ffi.loom_model_info, (at, m) =>
       m.call((f) => f.loom_model_get_info(this.#calls.at(handle, "model"), at))),
@@ -424,8 +462,9 @@ export class Server {
       return m.call((f) => f.loom_model_detokenize(this.#calls.at(handle, "model"), list, BigInt(ids.length), skip ? 1 : 0, out));
     }),
     modelChat: (_, handle, turns, options) => this.#chat(handle, turns, options),
-    modelGenerate: (context, handle, prompt, options, session) => this.#generate(context, handle, prompt, options, session),
-    modelLogits: (_, handle, ids) => this.#logits(handle, ids),
+    modelGenerate: (context, handle, prompt, options, session) =>
+      this.#running(handle, session, (running) => this.#generate(context, running, prompt, options)),
+    modelLogits: (_, handle, ids) => this.#running(handle, {}, (running) => this.#logits(running, ids)),
 
     tokenizerLoad: async (context, source, load) => {
       const file = await this.#read(context, source, load);

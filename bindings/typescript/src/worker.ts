@@ -1,5 +1,7 @@
 /** The worker of an engine in a browser, and each of its lanes. */
 
+import { LoomError } from "./errors.js";
+import type { Gpu } from "./gpu_types.js";
 import { Loaded, type LaneStart } from "./module.js";
 import { compile } from "./modules.js";
 import type { LaneMessage } from "./protocol.js";
@@ -9,7 +11,7 @@ const scope = globalThis as unknown as {
   postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;
   addEventListener(type: "message", handler: (event: MessageEvent) => void, options?: { once: boolean }): void;
   readonly location: { readonly href: string };
-  readonly navigator: { readonly hardwareConcurrency: number };
+  readonly navigator: { readonly hardwareConcurrency: number; readonly gpu?: Gpu };
 };
 
 function lane(start: LaneStart): Promise<void> {
@@ -29,7 +31,13 @@ async function becomeLane(start: LaneStart): Promise<void> {
   loaded.exports.loom_host_worker();
 }
 
-const platform: Platform = { module: compile, lane, readPath: null, cores: scope.navigator.hardwareConcurrency };
+async function gpu(): Promise<Gpu> {
+  if (scope.navigator.gpu !== undefined) return scope.navigator.gpu;
+  throw new LoomError("unsupported", "this browser shows a worker no WebGPU (navigator.gpu); it is too old, has it " +
+    "switched off, or the page is neither from https nor from this machine");
+}
+
+const platform: Platform = { module: compile, lane, readPath: null, gpu, cores: scope.navigator.hardwareConcurrency };
 
 // The first message says what this worker is.
 const server = new Server(platform);

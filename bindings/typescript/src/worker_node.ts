@@ -7,6 +7,7 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 
 import { LoomError } from "./errors.js";
 import type { Opened } from "./files.js";
+import type { Gpu } from "./gpu_types.js";
 import { Loaded, type LaneStart } from "./module.js";
 import { compile } from "./modules_node.js";
 import { Server, type Platform } from "./server.js";
@@ -41,6 +42,18 @@ async function readPath(text: string): Promise<Opened> {
   return { name: path, size, pieces };
 }
 
+/** That of the package webgpu of npm (Dawn), where the program has installed it. */
+async function gpu(): Promise<Gpu> {
+  const name = "webgpu";
+  try {
+    const { create } = (await import(name)) as { create(options: string[]): Gpu };
+    return create([]);
+  } catch (error) {
+    throw new LoomError("unsupported", "Node.js has no WebGPU of its own, and the package webgpu of npm cannot be " +
+      `loaded: ${String((error as Error).message).split("\n")[0]}`);
+  }
+}
+
 const port = parentPort;
 const start = (workerData as { lane?: LaneStart } | null)?.lane;
 if (port !== null && start !== undefined) {
@@ -48,7 +61,7 @@ if (port !== null && start !== undefined) {
   port.postMessage("ready");
   loaded.exports.loom_host_worker();
 } else if (port !== null) {
-  const platform: Platform = { module: compile, lane, readPath, cores: availableParallelism() };
+  const platform: Platform = { module: compile, lane, readPath, gpu, cores: availableParallelism() };
   new Server(platform).serve({
     post: (message, transfer = []) => port.postMessage(message, [...transfer]),
     listen: (handler) => void port.on("message", handler as (message: unknown) => void),

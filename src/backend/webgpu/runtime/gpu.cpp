@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <utility>
+
+#if LOOM_THREADS
+#include <chrono>
+#include <thread>
+#endif
 
 #include "backend/webgpu/runtime/answers.hpp"
 #include "backend/webgpu/runtime/library.hpp"
@@ -18,6 +22,18 @@ std::string_view backend_name(uint32_t type) {
   static constexpr std::string_view kNames[] = {"?",     "null",   "WebGPU", "D3D11",    "D3D12",
                                                 "Metal", "Vulkan", "OpenGL", "OpenGL ES"};
   return type < std::size(kNames) ? kNames[type] : kNames[0];
+}
+
+// Between looks at something that is not there yet. Short waits are those of a token; long ones may
+// sleep.
+void rest([[maybe_unused]] int64_t times) {
+#if LOOM_THREADS
+  if (times > 2000) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  } else if (times > 100) {
+    std::this_thread::yield();
+  }
+#endif
 }
 
 constexpr std::string_view kNoAdapter =
@@ -213,16 +229,15 @@ void Gpu::poll() {
 }
 
 Status Gpu::poll_until(const bool& done) {
-  for (int64_t i = 0; !done; ++i) {
-    poll();
+  for (int64_t times = 0; !done; ++times) {
+    if (api_.InstanceWaitForEvent != nullptr) {
+      api_.InstanceWaitForEvent(instance_);
+    } else {
+      poll();
+    }
     if (done) break;
     if (failure_.lost) return check();
-    // Short waits are those of a token; long ones may sleep.
-    if (i > 2000) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    } else if (i > 100) {
-      std::this_thread::yield();
-    }
+    rest(times);
   }
   return {};
 }

@@ -328,6 +328,9 @@ struct Api {
 #undef LOOM_WGPU_MEMBER
   // wgpu-native only: blocks until the work submitted is done when `wait`.
   Bool (*DevicePoll)(Device, Bool wait, const uint64_t* submission) = nullptr;
+  // In a page only, where no wait returns by itself: returns after a callback was called, or when
+  // none is expected.
+  void (*InstanceWaitForEvent)(Instance) = nullptr;
   // Where the flavour has immediates.
   void (*ComputePassEncoderSetImmediates)(ComputePassEncoder, uint32_t, const void*,
                                           size_t) = nullptr;

@@ -1,0 +1,71 @@
+// The cases of gpu_suite.mjs in a page: gpu_browser_test.mjs calls these.
+import * as package_ from "/package/dist/index.js";
+
+import { gpuCases } from "./gpu_suite.mjs";
+
+const kit = { ...package_, source: (path) => `/tree/${path}` };
+const kPrompt = "Once upon a time", kModel = "/tree/models/stories.entity";
+
+window.loomGpu = {
+  // Engines of both kinds, through all cases; what each of them failed with, or null.
+  async suite() {
+    const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ threads: 1, activations: "f32" });
+    const results = [], seconds = {};
+    if (gpu.info.variant === "gpu") {
+      for (const [name, body] of Object.entries(gpuCases)) {
+        const start = performance.now();
+        const error = await body(kit, { gpu, cpu }).then(() => null, (what) => String(what.stack ?? what));
+        results.push({ name, error });
+        seconds[name] = (performance.now() - start) / 1000;
+      }
+    }
+    const { info } = gpu;
+    gpu.close();
+    cpu.close();
+    return { info, results, seconds };
+  },
+
+  // What init() gives here, and that it computes.
+  async fallback() {
+    const loom = await package_.init({ device: "gpu" });
+    const net = await loom.network([package_.layers.Dense(2, 1)], { input: 2, seed: 7 });
+    const { shape } = await net.predict(package_.tensor(new Float32Array(2), [1, 2]));
+    const { info } = loom;
+    loom.close();
+    return { info, shape };
+  },
+
+  // How many lists of commands a text of so many tokens takes, once its kernels are compiled.
+  async submissions(maxTokens) {
+    const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
+    const channel = new BroadcastChannel("submits");
+    const count = () => new Promise((resolve) => {
+      channel.onmessage = ({ data }) => resolve(data);
+      channel.postMessage("how many?");
+    });
+    const prompt = [1];
+    await llm.generate(prompt, { maxTokens, ignoreEos: true });
+    const before = await count(), { tokens } = await llm.generate(prompt, { maxTokens, ignoreEos: true });
+    const submits = await count() - before;
+    channel.close();
+    loom.close();
+    return { submits, tokens };
+  },
+
+  // A text that goes on until the device is gone; then a new engine of the same page.
+  async begin() {
+    const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
+    let tokens = 0;
+    const text = llm.generate(kPrompt, { maxTokens: 400, ignoreEos: true, onToken: () => ++tokens });
+    const ended = text.then(({ stop }) => ({ stop }), ({ code, message }) => ({ code, message }));
+    window.loomGpu.going = { loom, llm, ended, tokens: () => tokens };
+    while (tokens < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    return loom.info.device;
+  },
+  async ended() {
+    const { loom, llm, ended } = window.loomGpu.going, first = await ended;
+    const again = await llm.generate(kPrompt, { maxTokens: 2 }).then(() => ({}), ({ code, message }) => ({ code, message }));
+    loom.close();
+    return { first, again };
+  },
+};
