@@ -1,7 +1,8 @@
 """Models of other frameworks absorbed and proven, one line each; the last line counts.
 
-python tests/outside/absorb_check.py [--quick] [sklearn] [lightgbm] [xgboost] [torch] [keras] [jax] [WORD ...]
-The planets that are named, all without; models whose names have one of the words. --quick leaves
+python tests/outside/absorb_check.py [--quick] [PLANET ...] [WORD ...]
+Planets: sklearn, lightgbm, xgboost, torch, keras, jax; all where none is named. Models whose
+names have one of the words. --quick leaves
 the rungs of a fresh process out. A framework that is not installed is said and skipped.
 """
 

@@ -347,10 +347,10 @@ def _(plan: Plan, model: Any, x: str) -> str:
         plan.refuse("categorical_features", "no rule for what prepares them")
     forest = trees.Forest(plan, x, model.n_features_in_, _PLAIN_READING)
     start = np.asarray(model._baseline_prediction, np.float64).reshape(-1)
-    columns = [
-        forest.total([_binned_tree(stage[k].nodes) for stage in model._predictors], start[k : k + 1])
-        for k in range(len(start))
-    ]
+    columns = []
+    for k in range(len(start)):
+        stages = [_binned_tree(stage[k].nodes) for stage in model._predictors]
+        columns.append(forest.total(stages, start[k : k + 1]))
     raw = columns[0] if len(columns) == 1 else plan.op("Concat", *columns, axis=1)
     if hasattr(model, "classes_"):
         return _probabilities_of(plan, raw, len(model.classes_))

@@ -88,7 +88,8 @@ def _plan(
     plan.origin = booster["name"]
     if booster["name"] == "gblinear":
         weights = np.array(booster["model"]["weights"], np.float64).reshape(width + 1, groups)
-        raw = plan.dense(x, weights[:-1].T, weights[-1] + start[0])  # of several, it takes the first
+        # Of several starts the linear booster takes the first.
+        raw = plan.dense(x, weights[:-1].T, weights[-1] + start[0])
     else:
         raw, trees = _trees(plan, booster, x, width, start, rounds)
     plan.origin = "objective"
