@@ -1,7 +1,8 @@
 """Models of other frameworks absorbed and proven, one line each; the last line counts.
 
-python tests/outside/absorb_check.py [--quick] [sklearn] [torch] [keras] [jax] [WORD ...]
-The planets that are named, all without; models whose names have one of the words. --quick leaves
+python tests/outside/absorb_check.py [--quick] [PLANET ...] [WORD ...]
+Planets: sklearn, lightgbm, xgboost, torch, keras, jax; all where none is named. Models whose
+names have one of the words. --quick leaves
 the rungs of a fresh process out. A framework that is not installed is said and skipped.
 """
 
@@ -19,6 +20,8 @@ FORM = "{:<12} {:<42} {:>6} {:>10} {:>9} {:>9} {:>7}  {}"
 # Of each planet: its module here, the name it has in the table, and what it is called.
 PLANETS = [
     ("absorb_sklearn", "sklearn", "scikit-learn"),
+    ("absorb_lightgbm", "lightgbm", "LightGBM"),
+    ("absorb_xgboost", "xgboost", "XGBoost"),
     ("absorb_torch", "torch", "PyTorch"),
     ("absorb_keras", "keras", "Keras"),
     ("absorb_jax", "jax", "JAX or flax"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Models of scikit-learn, PyTorch, Keras and JAX, absorbed and proven (absorb_check.py). The last line counts. scikit-learn
-# comes from PyPI into build/; the others are large, so they are used where LOOM_ABSORB_PYTHON names a Python that has them.
+# Models of scikit-learn, LightGBM, XGBoost, PyTorch, Keras and JAX, absorbed and proven (absorb_check.py). The last line
+# counts. The first three come from PyPI into build/; the others are large, so they are used where LOOM_ABSORB_PYTHON names
+# a Python that has them.
 #   tests/outside/absorb_check.sh [PRESET] [--quick] [PLANET ...] [WORD ...]    with words: models whose names have one of them
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -11,7 +12,8 @@ preset="${1:-dev}"
 shift || true
 python="${LOOM_ABSORB_PYTHON:-}"
 if [[ -z "$python" ]]; then
-  python="$(python_with build/python/clean numpy scikit-learn:sklearn)" || {
+  python="$(python_with build/python/clean numpy scikit-learn:sklearn lightgbm xgboost-cpu:xgboost)" ||
+    python="$(python_with build/python/clean numpy scikit-learn:sklearn)" || {
     say "skipped: $python"
     printf '0 passed, 0 failed, 1 skipped\n'
     exit 0

@@ -1,7 +1,7 @@
 """Writes tests/data/absorbed: small networks of every planet with their proofs, for machines that
 have no framework: tests/python/test_proof.py and `loom verify proof` repeat them.
 
-python tests/outside/absorb_record.py    with scikit-learn, torch, keras, jax and flax installed
+python tests/outside/absorb_record.py [PLANET ...]    with their frameworks installed
 """
 
 import re
@@ -16,6 +16,8 @@ warnings.simplefilter("ignore")
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "absorbed"
 WANTED = {
     "sklearn": ["RandomForestClassifier of 3 classes", "MLPClassifier of 3 classes", "Pipeline 0"],
+    "lightgbm": ["3 classes, sets and missing values"],
+    "xgboost": ["2 classes"],
     "torch": ["square dense, no bias", "LSTM tagger", "GRU tagger", "siamese"],
     "keras": ["strides, same", "LSTM, both ways", "GRU, reset before"],
     "jax": ["linen causal block"],

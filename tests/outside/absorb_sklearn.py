@@ -87,6 +87,7 @@ def regressors(lm, en, nn, mlp):
         en.RandomForestRegressor(9),
         en.ExtraTreesRegressor(9),
         en.GradientBoostingRegressor(n_estimators=30),
+        en.HistGradientBoostingRegressor(max_iter=20),
         en.BaggingRegressor(n_estimators=4),
         en.VotingRegressor(
             [("a", lm.Ridge()), ("b", tree.DecisionTreeRegressor())], weights=[1, 2]
@@ -118,6 +119,7 @@ def classifiers(lm, en, nn, mlp):
             en.ExtraTreesClassifier(10),
             en.BaggingClassifier(n_estimators=4),
             en.GradientBoostingClassifier(n_estimators=10),
+            en.HistGradientBoostingClassifier(max_iter=10),
         ):
             yield f"{type(model).__name__} of {name}", model.fit(X, target)
     yield "SGDClassifier", lm.SGDClassifier(loss="log_loss", random_state=0).fit(X, BINARY)

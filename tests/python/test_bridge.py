@@ -56,6 +56,24 @@ class Sklearn(unittest.TestCase):
         net, forest = self.absorbed(RandomForestClassifier(7, random_state=0), CLASSES)
         np.testing.assert_allclose(net.predict(X), forest.predict_proba(X), atol=1e-6)
 
+    def test_boosting_over_histograms_sends_missing_values_its_way(self):
+        from sklearn.ensemble import HistGradientBoostingClassifier as Classifier
+        from sklearn.ensemble import HistGradientBoostingRegressor as Regressor
+
+        holes = X.copy()
+        holes[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+        for model, target in [
+            (Classifier(max_iter=6, min_samples_leaf=3), CLASSES),
+            (Classifier(max_iter=6, min_samples_leaf=3), CLASSES > 0),
+            (Regressor(max_iter=6, min_samples_leaf=3), X[:, 0]),
+            (Regressor(loss="poisson", max_iter=6, min_samples_leaf=3), np.exp(X[:, 0])),
+        ]:
+            net = loom.absorb(model.fit(holes, target), holes, fresh_process=False)
+            self.assertTrue(net.proof.passed)
+        model = Classifier(max_iter=2, categorical_features=[4]).fit(np.abs(X.round()), CLASSES)
+        with self.assertRaisesRegex(Unabsorbable, "categorical_features"):
+            loom.absorb(model, X)
+
     def test_a_saved_model_computes_the_bits_of_the_absorbed_one(self):
         from sklearn.preprocessing import MinMaxScaler
 

@@ -5,12 +5,14 @@ net.proof            # what the framework computed, and what the engine does in 
 loom.absorb(model, example_inputs=x, plan_only=True)   # all that has no rule, at once
 """
 
+import os
 import sys
 from typing import Any, List, Optional
 
 from ..errors import InvalidArgumentError
 from ..network import Network
 from . import transformers
+from .files import read_file
 from .plan import Plan, Problem, Step, Unabsorbable
 from .proof import Proof, prove, verify_proof
 from .stream import stream
@@ -38,6 +40,9 @@ def absorb(
     within |a - b| <= abs_tol + rel_tol |b|, and with itself in a fresh process bit for bit
     (`fresh_process`); the Network's `proof` tells, and its .entity file carries it.
 
+    Models of LightGBM and XGBoost may be files as well, by their paths: the library reads them.
+    Without example_inputs they and estimators of scikit-learn are asked with rows made up here.
+
     A causal language model of transformers becomes an LLM, by the loader of Hugging Face folders:
     example_inputs are then token ids [1, T], or left out; `tokenizer` is a fast one of its kind,
     without which the LLM takes ids alone; `folder` keeps what is read (config.json,
@@ -47,6 +52,8 @@ def absorb(
     inputs or the kind of the model do not fit, and ArithmeticError where the proof fails.
     """
     inputs = _listed(example_inputs)
+    if isinstance(model, (str, os.PathLike)):
+        model = read_file(os.fspath(model))
     if transformers.is_language_model(model):
         return transformers.absorb_language_model(
             model,
@@ -85,14 +92,18 @@ def _planet_of(model: Any) -> Any:
         return _keras
     if "torch" in bases:
         return _torch
+    if "lightgbm" in bases:
+        return _lightgbm
+    if "xgboost" in bases:
+        return _xgboost
     if "sklearn" in bases:
         return _sklearn
     if "flax" in bases or ("jax" in sys.modules and callable(model)):
         return _jax
     raise InvalidArgumentError(
         f"{type(model).__module__}.{type(model).__qualname__} is no model that can be absorbed: "
-        "give a torch.nn.Module, a Keras model, a fitted estimator of scikit-learn, a function of "
-        "JAX or a module of flax"
+        "give a torch.nn.Module, a Keras model, a fitted estimator of scikit-learn, LightGBM or "
+        "XGBoost, a function of JAX or a module of flax"
     )
 
 
@@ -110,6 +121,18 @@ def _jax(function: Any, inputs: List[Any]) -> Any:
     if not inputs:
         raise InvalidArgumentError("a function of JAX needs example_inputs, a tuple of arrays")
     return rules.absorb_function(function, inputs)
+
+
+def _lightgbm(model: Any, inputs: List[Any]) -> Any:
+    from . import lightgbm as rules
+
+    return rules.absorb_model(model, inputs)
+
+
+def _xgboost(model: Any, inputs: List[Any]) -> Any:
+    from . import xgboost as rules
+
+    return rules.absorb_model(model, inputs)
 
 
 def _sklearn(estimator: Any, inputs: List[Any]) -> Any:

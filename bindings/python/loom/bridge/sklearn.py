@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List
 
 import numpy as np
 
+from . import trees
 from .plan import Plan
 
 Rule = Callable[[Plan, Any, str], str]
@@ -264,11 +265,7 @@ def _(plan: Plan, model: Any, x: str) -> str:
 
 
 def _tree(plan: Plan, tree: Any, x: str, values: Any) -> str:
-    """A tree as tests and a sum of leaves; values [nodes, outputs].
-
-    All tests of the tree are made at once. A leaf is reached where as many tests turn out as its
-    path asks: left is 1, right is -1 (Hummingbird, Nakandala and others 2020, the strategy GEMM).
-    """
+    """A tree as tests and a sum of leaves; values [nodes, outputs]."""
     inner = np.flatnonzero(tree.children_left >= 0)
     if len(inner) == 0:
         zero = plan.op(
@@ -278,40 +275,12 @@ def _tree(plan: Plan, tree: Any, x: str, values: Any) -> str:
             keepdims=1,
         )
         return plan.op("Add", zero, plan.constant(values[:1]))
-    leaves, paths, lefts = _paths(tree, inner)
-    picked = np.zeros((len(inner), tree.n_features), np.float32)
-    picked[np.arange(len(inner)), tree.feature[inner]] = 1
+    # scikit-learn compares float32 features with float64 thresholds.
     features = plan.op("Gather", x, plan.constant(tree.feature[inner].astype(np.int64)), axis=1)
-    # scikit-learn compares float32 features with float64 thresholds: the largest float32 that is
-    # not above the threshold decides alike.
-    thresholds = tree.threshold[inner]
-    rounded = thresholds.astype(np.float32)
-    above = rounded.astype(np.float64) > thresholds
-    rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
-    taken = plan.op("Cast", plan.op("LessOrEqual", features, plan.constant(rounded)), to=1)
-    sums = plan.op("MatMul", taken, plan.constant(paths.T, parameter=False))
-    reached = plan.op("Cast", plan.op("Equal", sums, plan.constant(lefts, parameter=False)), to=1)
-    return plan.op("MatMul", reached, plan.constant(values[leaves]))
-
-
-def _paths(tree: Any, inner: Any) -> Any:
-    """Leaves, their paths [leaves, tests], and how many of their tests go left."""
-    number = {int(node): i for i, node in enumerate(inner)}
-    leaves: List[int] = []
-    paths: List[Any] = []
-    waiting: List[Any] = [(0, np.zeros(len(inner), np.float32))]
-    while waiting:
-        node, path = waiting.pop()
-        if node not in number:
-            leaves.append(node)
-            paths.append(path)
-            continue
-        for child, way in ((tree.children_right[node], -1), (tree.children_left[node], 1)):
-            below = path.copy()
-            below[number[node]] = way
-            waiting.append((int(child), below))
-    matrix = np.array(paths, np.float32)
-    return np.array(leaves), matrix, (matrix == 1).sum(1).astype(np.float32)
+    bounds = plan.constant(trees.floor32(tree.threshold[inner]))
+    taken = plan.op("Cast", plan.op("LessOrEqual", features, bounds), to=1)
+    ways = tree.children_left, tree.children_right
+    return trees.leaf_values(plan, taken, *ways, inner, values)
 
 
 def _leaf_values(tree: Any, probabilities: bool) -> Any:
@@ -343,8 +312,8 @@ def _(plan: Plan, model: Any, x: str) -> str:
     if classifies and model.n_outputs_ > 1:
         plan.refuse("several targets", "no rule for classes of several targets")
         return x
-    trees = [e.tree_ for e in model.estimators_]
-    parts = [_tree(plan, t, x, _leaf_values(t, classifies)) for t in trees]
+    all_trees = [e.tree_ for e in model.estimators_]
+    parts = [_tree(plan, t, x, _leaf_values(t, classifies)) for t in all_trees]
     return _mean(plan, parts, len(parts))
 
 
@@ -367,6 +336,39 @@ def _(plan: Plan, model: Any, x: str) -> str:
     if model.loss != "log_loss":
         plan.refuse(f"loss {model.loss}", "no rule for its probabilities")
     return _probabilities_of(plan, raw, len(model.classes_))
+
+
+_PLAIN_READING = trees.Reading(inside_left=True, truncates=False)
+
+
+@_rule("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+def _(plan: Plan, model: Any, x: str) -> str:
+    if model.is_categorical_ is not None and model.is_categorical_.any():
+        plan.refuse("categorical_features", "no rule for what prepares them")
+    forest = trees.Forest(plan, x, model.n_features_in_, _PLAIN_READING)
+    start = np.asarray(model._baseline_prediction, np.float64).reshape(-1)
+    columns = []
+    for k in range(len(start)):
+        stages = [_binned_tree(stage[k].nodes) for stage in model._predictors]
+        columns.append(forest.total(stages, start[k : k + 1]))
+    raw = columns[0] if len(columns) == 1 else plan.op("Concat", *columns, axis=1)
+    if hasattr(model, "classes_"):
+        return _probabilities_of(plan, raw, len(model.classes_))
+    return plan.op("Exp", raw) if model.loss in ("poisson", "gamma") else raw
+
+
+def _binned_tree(nodes: Any) -> trees.Tree:
+    leaf = nodes["is_leaf"].astype(bool)
+    return trees.Tree(
+        left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
+        right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
+        feature=nodes["feature_idx"].astype(np.int64),
+        threshold=trees.floor32(nodes["num_threshold"]),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        zero_missing=np.zeros(len(nodes), bool),
+        sets={},
+        value=nodes["value"].astype(np.float64)[:, None],
+    )
 
 
 def _probabilities_of(plan: Plan, raw: str, classes: int) -> str:
