@@ -5,8 +5,14 @@
 namespace loom::cli {
 
 void DataFlags::add(Command verb, bool required) {
-  verb.option("DATA", path, "CSV, NPY, NPZ, IDX (also .gz) or safetensors").required(required);
+  verb.option("DATA", path,
+              "CSV, NPY, NPZ, IDX (also .gz) or safetensors; or a folder "
+              "that has a folder of pictures for each class")
+      .required(required);
   verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
+  verb.option("--fit", fit,
+              "Pictures of other proportions than the input: crop, stretch, pad (with black)")
+      .show_default();
   verb.option("--x", x, "Name of the inputs in an NPZ or safetensors file").show_default();
   verb.option("--y", y, "Name of the targets in it").show_default();
   verb.option("--targets", targets, "CSV: how many of the last columns are the target")
@@ -26,6 +32,7 @@ void DataFlags::add(Command verb, bool required) {
 Result<DatasetOptions> DataFlags::options(bool classes) const {
   DatasetOptions options;
   LOOM_ASSIGN(options.header, parse_csv_header(header));
+  LOOM_ASSIGN(options.fit, parse_picture_fit(fit));
   options.labels = labels;
   options.x = x;
   options.y = y;

@@ -7,7 +7,7 @@ namespace loom::cli {
 
 // Where the samples come from.
 struct DataFlags {
-  std::string path, labels, x = "x", y = "y", header = "auto";
+  std::string path, labels, x = "x", y = "y", header = "auto", fit = "crop";
   int64_t targets = 1, ignored = INT64_MIN;
   std::string weights;
 

@@ -16,7 +16,7 @@ namespace {
 struct PredictFlags {
   EngineFlags engine;
   MemoryFlags memory;
-  std::string model, data, x = "x", header = "auto", dtype, output;
+  std::string model, data, x = "x", header = "auto", fit = "crop", dtype, output;
   int64_t targets = 1, batch = 64, top = 0;
   bool proba = false, json = false, quiet = false;
 };
@@ -26,8 +26,9 @@ struct Predicted {
   Tensor outputs, probabilities;
   NetworkInfo network;
   int64_t samples = 0, width = 1;
-  std::vector<int64_t> heads;  // of a row; one, of the whole width, where there are no several
-  bool classes = false;        // outputs are scores of classes
+  std::vector<int64_t> heads;      // of a row; one, of the whole width, where there are no several
+  bool classes = false;            // outputs are scores of classes
+  std::vector<std::string> files;  // of the samples, where each is one
 
   int64_t rows() const { return outputs.size() / width; }
   int64_t rows_per_sample() const { return rows() / std::max<int64_t>(samples, 1); }
@@ -65,6 +66,7 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
   options.targets = f.targets;
   options.inputs_only = true;
   LOOM_ASSIGN(options.header, parse_csv_header(f.header));
+  LOOM_ASSIGN(options.fit, parse_picture_fit(f.fit));
   return options;
 }
 
@@ -109,6 +111,7 @@ Result<Predicted> predict(const PredictFlags& f, const Engine& engine) {
   Predicted p;
   p.network = net.info();
   p.samples = data.samples();
+  p.files = data.files();
   LOOM_ASSIGN(p.outputs, run_all(f, net, data));
   p.width = p.network.output.empty() ? 1 : p.network.output.back();
   p.heads = p.network.heads.empty() ? std::vector<int64_t>{p.width} : p.network.heads;
@@ -134,7 +137,8 @@ std::string number_text(float value) {
 
 std::string csv_header(const Predicted& p, const PredictFlags& f) {
   std::vector<std::string> columns;
-  if (p.rows_per_sample() > 1) columns = {"sample", "place"};
+  if (!p.files.empty()) columns = {"file"};
+  if (p.rows_per_sample() > 1) columns.insert(columns.end(), {"sample", "place"});
   for (size_t h = 0; h < p.heads.size() && p.classes; ++h) {
     const std::string suffix = p.heads.size() > 1 ? fmt::format("{}", h) : "";
     columns.push_back("label" + suffix);
@@ -159,8 +163,9 @@ void add_cell(std::string& line, const std::string& cell) {
 
 std::string csv_row(const Predicted& p, const PredictFlags& f, int64_t row) {
   std::string line;
-  if (const int64_t each = p.rows_per_sample(); each > 1)
-    line = fmt::format("{},{}", row / each, row % each);
+  const int64_t each = p.rows_per_sample();
+  if (!p.files.empty()) line = csv_text(p.files[static_cast<size_t>(row / each)]);
+  if (each > 1) add_cell(line, fmt::format("{},{}", row / each, row % each));
   if (!p.classes) {
     for (const float v : row_of(f.proba ? p.probabilities : p.outputs, row, p.width))
       add_cell(line, number_text(v));
@@ -195,7 +200,9 @@ Json numbers_json(std::span<const float> values) {
 
 Json row_json(const Predicted& p, const PredictFlags& f, int64_t row) {
   Json item = Json::object();
-  if (const int64_t each = p.rows_per_sample(); each > 1) {
+  const int64_t each = p.rows_per_sample();
+  if (!p.files.empty()) item.add("file", Json::string(p.files[static_cast<size_t>(row / each)]));
+  if (each > 1) {
     item.add("sample", Json::integer(row / each));
     item.add("place", Json::integer(row % each));
   }
@@ -298,17 +305,23 @@ Verb add_predict(Command app) {
       "  loom predict net.entity new.csv\n"
       "  loom predict net.entity new.csv --top 3 -o answers.csv\n"
       "  loom predict net.entity images.npz --proba -o answers.npz\n"
-      "  loom predict net.entity new.csv --json | jq '.[].label'");
+      "  loom predict net.entity new.csv --json | jq '.[].label'\n"
+      "  loom predict net.entity photo.jpg --top 3");
   verb.option("MODEL", f->model, "A trained network: .entity, .safetensors, .onnx, .npz or .json")
       .required();
-  verb.option("DATA", f->data,
-              "CSV, NPY, NPZ, IDX (also .gz) or safetensors; targets, if it has any, are left out")
+  verb.option(
+          "DATA", f->data,
+          "CSV, NPY, NPZ, IDX (also .gz) or safetensors, whose targets, if any, are left out; a "
+          "picture, or a folder of them")
       .required();
   verb.option("-o,--output", f->output,
               "Where predictions go, by ending: .csv, .json, .npz (default: CSV on stdout)");
   verb.flag("--proba", f->proba, "The probability of every class, too");
   verb.option("--top", f->top, "The N likeliest classes with their probabilities")
       .range(1, 1 << 20);
+  verb.option("--fit", f->fit,
+              "Pictures of other proportions than the input: crop, stretch, pad (with black)")
+      .show_default();
   verb.option("--x", f->x, "Name of the inputs in an NPZ or safetensors file").show_default();
   verb.option("--targets", f->targets, "CSV: how many of the last columns are targets, if any are")
       .range(1, 1 << 24)

@@ -53,7 +53,8 @@ ARROWS: dict[str, list[str]] = {
     "formats/hf": ["formats/config"],
     "learn": ["grid"],
     "mesh": ["learn"],
-    "train_io": ["learn", "bridge"],
+    "media": ["io"],
+    "train_io": ["learn", "bridge", "media"],
     "convert": [
         "train_io", "evaluate", "backend/reference", "formats/entity", "formats/gguf",
         "formats/hf", "formats/onnx", "formats/original", "formats/universal",
@@ -90,6 +91,8 @@ HEADER_RULES = [
     Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp", "cli/json.cpp", "cli/json_value.cpp"),
          "use io/json.hpp, in the program json.hpp"),
     Rule("zlib", r"zlib\.h$|zconf", ("src/io/deflate.cpp",), "use io/deflate.hpp"),
+    Rule("libpng", r"png\.h$", ("src/media/png.cpp",), "use media/picture.hpp"),
+    Rule("libjpeg", r"j(?:peglib|error)\.h$", ("src/media/jpeg.cpp",), "use media/picture.hpp"),
     Rule("PCRE2", r"pcre2", ("src/text/",), "use the regular expressions of src/text"),
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),

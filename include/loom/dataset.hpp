@@ -16,6 +16,12 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
+// How a picture of other proportions meets an input: it fills it, and what is over is cut off on
+// both sides; its proportions change; all of it is shown, between black bars.
+enum class PictureFit : uint8_t { crop, stretch, pad };
+// "crop", "stretch", "pad".
+LOOM_API Result<PictureFit> parse_picture_fit(std::string_view name);
+
 struct DatasetOptions {
   std::string labels{};          // file of labels or targets, where the first file holds one array
   std::string x = "x", y = "y";  // names of arrays (.npz, .safetensors)
@@ -32,7 +38,9 @@ struct DatasetOptions {
   bool sequences = false;    // any number of labels per sample, padded with ignore_label or else -1
   bool inputs_only = false;  // the file has no targets: for predictions
   enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
-  // .csv: rows taken and in all; false stops with Code::cancelled. Other files are not parsed.
+  PictureFit fit = PictureFit::crop;
+  // .csv: rows taken and in all, folders: files; false stops with Code::cancelled. Other files are
+  // not parsed.
   std::function<bool(int64_t done, int64_t total)> progress{};
 };
 
@@ -59,6 +67,8 @@ class LOOM_API Dataset {
   static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y,
                                      const ArrayOptions& options = {});
   // .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
+  // A folder: a sample per .png, .jpg or .jpeg in it, whose class is the folder that it stands in
+  // (docs/data-files.md); without classes, or one picture, for predictions.
   // Text labels become class labels: those the network knows, or new ones. Errors: not_found,
   // bad_file, naming line and column or array, out_of_memory.
   static Result<Dataset> from_file(const std::string& path, const Network& network,
@@ -74,7 +84,9 @@ class LOOM_API Dataset {
   bool has_targets() const;                         // numbers
   const std::vector<std::string>& classes() const;  // names, where labels were text
   const std::vector<std::string>& notes() const;    // on how the file was read
-  int64_t bytes() const;                            // that its values take
+  // The file of each sample, where a folder was read whole; parts of a split have none.
+  const std::vector<std::string>& files() const;
+  int64_t bytes() const;     // that its values take
   std::string hash() const;  // XXH3-128 of everything in it, whatever files it came from
   Tensor x() const;          // [n, sample], float32 or int32; lives as long as the dataset
   Tensor y() const;  // labels int32 [n, places] or targets float32 [n, outputs]; may be empty

@@ -58,6 +58,11 @@ Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset who
 
 }  // namespace
 
+Result<PictureFit> parse_picture_fit(std::string_view name) {
+  LOOM_ASSIGN(const core::PictureFit fit, core::parse_picture_fit(name));
+  return static_cast<PictureFit>(fit);
+}
+
 Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y,
@@ -103,7 +108,9 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   if (how.sequences) how.classes = true;
   if (how.sequences && !how.ignored) how.ignored = -1;
   how.header = static_cast<core::CsvHeader>(options.header);
+  how.fit = static_cast<core::PictureFit>(options.fit);
   how.progress = options.progress;
+  how.pool = &network.impl().engine.impl().pool;
   how.memory = network.impl().engine.impl().budget();
   LOOM_ASSIGN(core::LoadedDataset loaded, core::load_dataset(path, model.network, how));
   return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(loaded.data),
@@ -112,7 +119,8 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
                                                                {},
                                                                std::move(loaded.memory),
                                                                how.memory,
-                                                               path.name()}));
+                                                               path.name(),
+                                                               std::move(loaded.files)}));
 }
 
 }  // namespace
@@ -153,6 +161,9 @@ const std::vector<std::string>& Dataset::classes() const {
 }
 const std::vector<std::string>& Dataset::notes() const {
   return impl_->notes;
+}
+const std::vector<std::string>& Dataset::files() const {
+  return impl_->files;
 }
 
 Tensor Dataset::x() const {

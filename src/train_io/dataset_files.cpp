@@ -12,23 +12,11 @@
 #include "base/text.hpp"
 #include "grid/network.hpp"
 #include "io/array_file.hpp"
+#include "train_io/media_files.hpp"
 #include "train_io/training_parts.hpp"
 
 namespace loom::core {
 namespace {
-
-struct Wanted {
-  Shape sample;
-  int64_t values = 0;  // of one input
-  bool ids = false;    // the input are ids below `vocab`
-  int64_t vocab = 0;
-  int64_t rows = 0;     // predictions per sample
-  int64_t outputs = 0;  // values per prediction
-  // How many classes each label of a prediction has: the outputs, or the widths of several heads.
-  std::vector<int64_t> classes;
-  int64_t labels() const { return rows * static_cast<int64_t>(classes.size()); }
-  int64_t classes_of(size_t label) const { return classes[label % classes.size()]; }
-};
 
 Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>& heads) {
   LOOM_ASSIGN(const Network whole, Network::finalize(network.grid, network.input.after(1)));
@@ -360,6 +348,8 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
 Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
   LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options.heads));
+  LOOM_ASSIGN(const bool media, are_media(path));
+  if (media) return load_media(path, wanted, options);
   LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));
   LOOM_ASSIGN(const auto head, source.next());
   if (head.empty()) return bad_file("the dataset is empty: no bytes", path);

@@ -1,17 +1,20 @@
 // Data sets from files, as a network wants them: CSV, arrays x and y of an NPZ or safetensors file,
-// a pair of NPY or IDX files (each may be gzip). Everything is checked here, so that an Error names
-// the file and the place in it; what comes out passes Dataset::check.
+// a pair of NPY or IDX files (each may be gzip), folders of pictures (media_files.hpp). Everything
+// is checked here, so that an Error names the file and the place in it; what comes out passes
+// Dataset::check.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/memory_budget.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
 #include "io/csv.hpp"
 #include "io/file_ref.hpp"
 #include "learn/dataset.hpp"
+#include "media/fit.hpp"
 
 namespace loom::core {
 
@@ -36,15 +39,19 @@ struct DatasetOptions {
   bool sequences = false;
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
-  CsvHeader header = CsvHeader::automatic;                    // CSV: is the first row one?
-  std::function<bool(int64_t done, int64_t total)> progress;  // CSV: rows; false: cancelled
-  MemoryBudget memory;  // of the values, and of what is unpacked on the way to them
+  CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
+  PictureFit fit = PictureFit::crop;
+  // CSV: rows, folders: files; false: cancelled.
+  std::function<bool(int64_t done, int64_t total)> progress;
+  ThreadPool* pool = nullptr;  // that files of a folder are read with; null: one after the other
+  MemoryBudget memory;         // of the values, and of what is unpacked on the way to them
 };
 
 struct LoadedDataset {
   Dataset data;
   std::vector<std::string> names;  // of the classes, where labels were text
   std::vector<std::string> notes;  // for a person: what was taken as a header
+  std::vector<std::string> files;  // of the samples, where each is a file of its own
   MemoryShare memory;              // what `data` takes of the budget
 };
 

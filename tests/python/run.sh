@@ -34,12 +34,14 @@ builder="$(python_with "$work/builder" scikit-build-core:scikit_build_core)" || 
 # The library as a wheel for others has it: what can be linked in is, as bindings/python/CMakeLists.txt
 # does. Sanitizers and other linkers than that of Debian take the library as it was built.
 portable() {
-  local pcre zlib to="$work/portable/libloom.so"
+  local pcre zlib png jpeg pictures=() to="$work/portable/libloom.so"
   pcre="$(c++ -print-file-name=libpcre2-8.a)" zlib="$(c++ -print-file-name=libz.a)"
   [[ -f "$pcre" && -f "$zlib" && -f "$built/libloom.a" ]] || return 1
+  png="$(c++ -print-file-name=libpng16.a)" jpeg="$(c++ -print-file-name=libjpeg.a)"
+  if [[ -f "$png" && -f "$jpeg" ]]; then pictures=("$png" "$jpeg"); fi
   mkdir -p "$work/portable"
   c++ -shared -o "$to" -Wl,--whole-archive "$built/libloom.a" -Wl,--no-whole-archive -static-libstdc++ \
-    -static-libgcc "$pcre" "$zlib" -ldl -pthread -Wl,--no-undefined -Wl,--gc-sections \
+    -static-libgcc "$pcre" ${pictures[@]+"${pictures[@]}"} "$zlib" -lm -ldl -pthread -Wl,--no-undefined -Wl,--gc-sections \
     -Wl,--version-script=bindings/python/exports.map -Wl,-s >"$work/portable/log" 2>&1 || return 1
   printf '%s' "$to"
 }
