@@ -132,6 +132,7 @@ Status Session::Impl::plan_memory() {
   int64_t width = 1;
   for (const GridNode& cell : network->cells())
     width = std::max(width, widest(cell.node, *network));
+  LOOM_TRY(keep_passes(end * 2));
   return recorder->reserve(end * 2, max_input.count(), width, capacity);
 }
 
@@ -367,7 +368,6 @@ Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y)
 
 Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool fetch) {
   Impl& s = *impl_;
-  s.kept_wanted = -1;
   Tensor value;
   const Status recorded = s.run(x, first, last, value);
   if (!recorded.ok()) {
@@ -423,7 +423,10 @@ const std::vector<KvCache>& Session::caches() const {
   return impl_->caches;
 }
 int64_t Session::arena_bytes() const {
-  return impl_->arena.size() + impl_->recorder->workspace_bytes();
+  int64_t commands = 0;
+  for (const KeptPass& pass : impl_->kept_passes) commands += static_cast<int64_t>(pass.commands.capacity());
+  return impl_->arena.size() + impl_->recorder->workspace_bytes() +
+         commands * static_cast<int64_t>(sizeof(Command));
 }
 int64_t Session::state_bytes() const {
   int64_t bytes = impl_->state_memory.size() + impl_->feedback.memory().size() +

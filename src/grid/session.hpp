@@ -64,9 +64,9 @@ class Session {
   // than planned, out_of_range for a sequence or a position that there is not.
   Status place(std::span<const RowPlace> rows);
   // Ragged sessions: all cells on `x`, those from narrow_cell on for its first `wanted` rows;
-  // returns their output, or nothing for none. Where rows are as many as in the pass before, and x
-  // lies where it lay, nothing is recorded: the commands are the same, and ids and places are read
-  // when they run.
+  // returns their output, or nothing for none. Where rows are as many as in one of the last passes,
+  // and x lies where it lay, nothing is recorded: the commands are the same, and ids and places are
+  // read when they run. Errors: those of forward(); invalid where place() was told of other rows.
   Result<Tensor> forward_ragged(const Tensor& x, int64_t wanted);
   bool ragged() const;
   // Passes of forward_ragged() whose commands were recorded; the others ran those of one before.

@@ -8,6 +8,15 @@
 
 namespace loom::core {
 
+// A ragged pass that can be run again: its input, how many rows of it went on to the last cells (-1:
+// it holds none), their output, and when it ran last.
+struct KeptPass {
+  Tensor input, output;
+  int64_t wanted = -1;
+  int64_t used = 0;
+  std::vector<Command> commands;
+};
+
 struct Session::Impl {
   const Network* network = nullptr;
   SessionOptions options;
@@ -26,10 +35,9 @@ struct Session::Impl {
   Buffer page_memory;  // of one with pages: their tables
   int64_t recordings = 0;
   Tensor places;
-  // The ragged pass whose commands the recorder still holds: its input, how many rows of it went on
-  // to the last cells, and their output.
-  Tensor kept_input, kept_output;
-  int64_t kept_wanted = -1;
+  // Ragged passes whose commands are kept, made with room for all of them.
+  std::vector<KeptPass> kept_passes;
+  int64_t passes = 0;  // of forward_ragged()
   std::vector<Tensor> states;  // [state]: [sequences, width]
   // What feedback links read in this pass, and what they will read in the next.
   FeedbackMemory feedback, next_feedback;
@@ -64,7 +72,9 @@ struct Session::Impl {
   Status begin_feedback(const Shape& shape);
   Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
   Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
-  Status record_ragged(const Tensor& x, int64_t wanted);
+  Status keep_passes(int64_t commands);
+  KeptPass& kept_for(const Tensor& x, int64_t wanted);
+  Status record_ragged(const Tensor& x, int64_t wanted, KeptPass& kept_pass);
   Pass pass();
   Result<Tensor> next_tensor(const Shape& shape);
 };

@@ -9,6 +9,10 @@
 namespace loom::core {
 namespace {
 
+// Passes that are kept. Texts that guess change between one row and a few more, as many as were
+// right before; a server between as many rows as there are texts.
+constexpr size_t kKeptPasses = 16;
+
 // The first layer, in the order of the tree, that cannot run rows of several sequences.
 const Node* not_ragged(const Node& node) {
   if (node.disabled()) return nullptr;
@@ -42,7 +46,27 @@ Status Session::Impl::make_places() {
   return {};
 }
 
-Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted) {
+Status Session::Impl::keep_passes(int64_t commands) {
+  if (!options.ragged) return {};
+  kept_passes.resize(kKeptPasses);
+  for (KeptPass& pass : kept_passes) pass.commands.reserve(static_cast<size_t>(commands));
+  return {};
+}
+
+// The pass that has the commands for this input, or else the one that was not run for the longest
+// time.
+KeptPass& Session::Impl::kept_for(const Tensor& x, int64_t wanted) {
+  KeptPass* oldest = kept_passes.data();
+  for (KeptPass& pass : kept_passes) {
+    if (pass.wanted == wanted && pass.input.data == x.data && pass.input.shape == x.shape)
+      return pass;
+    if (pass.used < oldest->used) oldest = &pass;
+  }
+  oldest->wanted = -1;
+  return *oldest;
+}
+
+Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted, KeptPass& kept_pass) {
   Tensor hidden, y;
   const Status recorded = [&]() -> Status {
     LOOM_TRY(run(x, 0, options.narrow_cell, hidden));
@@ -57,24 +81,25 @@ Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted) {
     recorder->discard();
     return recorded;
   }
-  kept_input = x;
-  kept_output = y;
-  kept_wanted = wanted;
+  recorder->take(kept_pass.commands);
+  kept_pass.input = x;
+  kept_pass.output = y;
+  kept_pass.wanted = wanted;
   ++recordings;
   return {};
 }
 
 Result<Tensor> Session::forward_ragged(const Tensor& x, int64_t wanted) {
   Impl& s = *impl_;
-  const bool kept = s.kept_wanted == wanted && s.kept_input.data == x.data &&
-                    s.kept_input.shape == x.shape && s.places.rows() == s.rows_of(x.shape);
-  if (!kept) {
-    s.kept_wanted = -1;
-    s.recorder->discard();
-    LOOM_TRY(s.record_ragged(x, wanted));
+  if (s.places.rows() != s.rows_of(x.shape)) {
+    return invalid(cat("a pass of ", s.rows_of(x.shape), " rows, of which ", s.places.rows(),
+                       " were placed"));
   }
-  LOOM_TRY(s.recorder->run());
-  return s.kept_output;
+  KeptPass& pass = s.kept_for(x, wanted);
+  if (pass.wanted != wanted) LOOM_TRY(s.record_ragged(x, wanted, pass));
+  pass.used = ++s.passes;
+  LOOM_TRY(s.recorder->run(pass.commands));
+  return pass.output;
 }
 
 Status Session::place(std::span<const RowPlace> rows) {

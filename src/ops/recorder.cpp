@@ -319,12 +319,15 @@ Status Recorder::run() {
 }
 
 Status Recorder::run(int64_t begin, int64_t end) {
-  const std::span<const Command> part = std::span<const Command>(commands_).subspan(
-      static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-  if (part.empty()) return {};
-  if (ops_->device != nullptr) return ops_->device->execute(part);
+  return run(std::span<const Command>(commands_).subspan(static_cast<size_t>(begin),
+                                                         static_cast<size_t>(end - begin)));
+}
+
+Status Recorder::run(std::span<const Command> list) {
+  if (list.empty()) return {};
+  if (ops_->device != nullptr) return ops_->device->execute(list);
   LOOM_TRY(reserve_scratch(kMatmulScratch));
-  pool_->run([&](int lane, int lanes) { run_lane(lane, lanes, part); }, region_of(part));
+  pool_->run([&](int lane, int lanes) { run_lane(lane, lanes, list); }, region_of(list));
   return {};
 }
 
@@ -332,6 +335,11 @@ Status Recorder::flush() {
   Status status = run();
   discard();
   return status;
+}
+
+void Recorder::take(std::vector<Command>& list) {
+  commands_.swap(list);
+  discard();
 }
 
 void Recorder::discard() {

@@ -57,6 +57,11 @@ class Recorder {
   Status flush();
   // Forgets it without running it.
   void discard();
+  // Takes what was recorded out of the recorder into `list`, whose own commands are forgotten. The
+  // list may be run as long as the tensors live that it names, whatever is recorded or run
+  // meanwhile, as the places of q8 copies do not change within what reserve() was asked for.
+  void take(std::vector<Command>& list);
+  Status run(std::span<const Command> list);
 
   void set_profile(OpProfile* profile) {
     profile_ = profile;
