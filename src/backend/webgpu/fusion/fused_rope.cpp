@@ -4,6 +4,8 @@
 
 #include "backend/webgpu/fusion/fuse.hpp"
 #include "backend/webgpu/kernels/cache.hpp"
+#include "backend/webgpu/kernels/kv_write.hpp"
+#include "backend/webgpu/kernels/places.hpp"
 
 namespace loom::core::webgpu {
 namespace {
@@ -11,9 +13,9 @@ namespace {
 constexpr Kernel kRopeWrite{"rope_kv_write", R"(
 fn key_set(row: u32, c: u32, v: f32) {
   if (has_kept) { kept_set(row * p.kept_row + c, v); }
-  let position = p.position + row;
-  let group = c / p.head_width * (p.capacity / 16u) + position / 16u;
-  keys_set((group * p.head_width + c % p.head_width) * 16u + position % 16u, v);
+  let position = kept_position(row);
+  let group = c / p.head_width * (p.capacity / 16u) + group_of(row, position / 16u);
+  keys_set(base_of(row) + (group * p.head_width + c % p.head_width) * 16u + position % 16u, v);
 }
 fn run(i: u32) {
   let query_items = p.heads * p.units;
@@ -21,8 +23,9 @@ fn run(i: u32) {
   var j = i % (query_items + p.key_items + p.value_items);
   if (j >= query_items + p.key_items) {
     let c = j - query_items - p.key_items;
-    let at = (c / p.head_width * p.capacity + p.position + row) * p.head_width + c % p.head_width;
-    values_set(at, v_at(row * p.v_s + c));
+    let kept = kept_position(row);
+    let place = c / p.head_width * p.capacity + group_of(row, kept / 16u) * 16u + kept % 16u;
+    values_set(base_of(row) + place * p.head_width + c % p.head_width, v_at(row * p.v_s + c));
     return;
   }
   let key = j >= query_items;
@@ -38,7 +41,7 @@ fn run(i: u32) {
     }
     return;
   }
-  let position = p.first + select(row, row % p.run_length, p.run_length > 0u);
+  let position = position_of(row);
   let cosine = cos_at(position * p.cos_s + j % p.units);
   let sine = p.sign * sin_at(position * p.sin_s + j % p.units);
   if (key) {
@@ -55,12 +58,19 @@ fn run(i: u32) {
 }
 )"};
 
+constexpr std::string_view kInOrder = R"(
+fn kept_position(row: u32) -> u32 { return p.position + row; }
+)";
+constexpr std::string_view kAtPlaces = R"(
+fn kept_position(row: u32) -> u32 { return position_of(row); }
+)";
+
 int64_t rotary_dim_of(const RopeArgs& r) {
   return r.rotary_dim > 0 ? r.rotary_dim : r.x.cols() / r.heads;
 }
 
 bool alike(const RopeArgs& q, const RopeArgs& k) {
-  return q.places.empty() && k.places.empty() && q.x.cols() / q.heads == k.x.cols() / k.heads &&
+  return q.places.data == k.places.data && q.x.cols() / q.heads == k.x.cols() / k.heads &&
          rotary_dim_of(q) == rotary_dim_of(k) && q.first == k.first && q.length == k.length &&
          q.inverse == k.inverse && q.cos.data == k.cos.data && q.sin.data == k.sin.data &&
          q.x.rows() == k.x.rows();
@@ -73,17 +83,30 @@ bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
   const auto* k = args_at<RopeArgs>(rest, 1);
   const auto* write = args_at<KvWriteArgs>(rest, 2);
   if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
-  if (!write->places.empty() || !reads_cache(write->cache)) return false;
+  if (write->places.data != q->places.data || !reads_cache(write->cache)) return false;
   run = {q, k, write, dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
   return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
          write->cache.head_dim == k->x.cols() / k->heads;
 }
 
+namespace {
+
+// Of narrow types several positions share a word, which several invocations would write.
+Result<int64_t> rope_into_words(Frame& frame, const RopeWrite& run) {
+  const RopeArgs& q = *run.q;
+  const bool together = q.first == run.write->first && (q.length == 0 || q.length == q.x.rows());
+  if (q.heads % run.k->heads != 0 || run.k->heads != run.write->cache.kv_heads || !together) {
+    return 0;
+  }
+  LOOM_TRY(kv_write_shared(frame, *run.write, &run));
+  return 3;
+}
+
+}  // namespace
+
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
   RopeWrite run;
   if (!take_rope_write(rest, run)) return 0;
-  // Of halves two positions share a word, which two invocations would write.
-  if (run.write->cache.dtype != DType::f32) return 0;
   const auto& [q, k, write, kept] = run;
   for (const Tensor* input : {&q->x, &k->x, &write->v}) {
     const bool same =
@@ -91,11 +114,14 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
     if (overlap(q->y, *input) && !same) return 0;
     if (overlap(kept, *input)) return 0;
   }
+  if (write->cache.dtype != DType::f32) return rope_into_words(frame, run);
   const int64_t width = q->x.cols() / q->heads,
                 rotary_dim = q->rotary_dim > 0 ? q->rotary_dim : width;
   const int64_t units = rotary_dim / 2 + width - rotary_dim;
   const int64_t items = q->heads * units + k->heads * units + write->v.cols();
-  LOOM_TRY(Call(frame, kRopeWrite)
+  Call call(frame, kRopeWrite);
+  call.text(write->places.empty() ? kInOrder : kAtPlaces);
+  LOOM_TRY(at_places(call, write->places, q->first, q->length, &write->cache)
                .read("q", q->x)
                .read("k", k->x)
                .read("v", write->v)
@@ -112,8 +138,6 @@ Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
                .value("head_width", width)
                .value("key_items", k->heads * units)
                .value("value_items", write->v.cols())
-               .value("first", q->first)
-               .value("run_length", q->length)
                .value("sign", q->inverse ? -1.0f : 1.0f)
                .value("position", write->first)
                .value("capacity", write->cache.capacity)

@@ -1,4 +1,4 @@
-// rope, kv_write, attention, attend. Scores never reach memory: a workgroup keeps the largest score
+// rope, attention, attend. Scores never reach memory: a workgroup keeps the largest score
 // and the sum of every query while it walks over the positions (Milakov and Gimelshein, 2018; Dao
 // et al., 2022). Queries are (row, head) pairs that share keys and values, row by row. D head
 // width.
@@ -6,7 +6,8 @@
 #include "backend/webgpu/kernels/attend_one.hpp"
 #include "backend/webgpu/kernels/cache.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
-#include "base/text.hpp"
+#include "backend/webgpu/kernels/kv_write.hpp"
+#include "backend/webgpu/kernels/places.hpp"
 
 namespace loom::core::webgpu {
 namespace {
@@ -67,52 +68,13 @@ fn run(i: u32) {
     y_set(y + j + p.half, x_at(x + j + p.half));
     return;
   }
-  let position = p.first + select(r, r % p.run_length, p.run_length > 0u);
+  let position = position_of(r);
   let c = cos_at(position * p.cos_s + j);
   let s = p.sign * sin_at(position * p.sin_s + j);
   let a = x_at(x + j);
   let b = x_at(x + j + p.half);
   y_set(y + j, a * c - b * s);
   y_set(y + j + p.half, a * s + b * c);
-}
-)"};
-
-constexpr Kernel kKvWrite{"kv_write", R"(
-fn run(i: u32) {
-  let r = i / p.cols;
-  let c = i % p.cols;
-  let head = c / p.head_width;
-  let d = c % p.head_width;
-  let position = p.first + r;
-  let group = head * (p.capacity / 16u) + position / 16u;
-  keys_set((group * p.head_width + d) * 16u + position % 16u, k_at(r * p.k_s + c));
-  values_set((head * p.capacity + position) * p.head_width + d, v_at(r * p.v_s + c));
-}
-)"};
-
-// Of halves an invocation makes a word: a key of two positions, of which one may lie outside of
-// what is written and stays as it was; two numbers of a value.
-constexpr Kernel kKvWriteHalves{"kv_write_halves", R"(
-fn run(i: u32) {
-  if (i < p.key_words) {
-    let c = i % p.cols;
-    let word = p.first / 2u + i / p.cols;
-    let group = c / p.head_width * (p.capacity / 16u) + word / 8u;
-    let at = (group * p.head_width + c % p.head_width) * 8u + word % 8u;
-    var made = keys_word(at);
-    for (var position = 2u * word; position < 2u * word + 2u; position++) {
-      if (position >= p.first && position < p.first + p.rows) {
-        made = with_half(made, position, k_at((position - p.first) * p.k_s + c));
-      }
-    }
-    keys_put(at, made);
-    return;
-  }
-  let r = (i - p.key_words) / (p.cols / 2u);
-  let c = (i - p.key_words) % (p.cols / 2u) * 2u;
-  let row = c / p.head_width * p.capacity + p.first + r;
-  let x = r * p.v_s + c;
-  keep_values(row * p.head_width + c % p.head_width, v_at(x), v_at(x + 1u));
 }
 )"};
 
@@ -225,26 +187,14 @@ int64_t per_split(int64_t positions, int64_t groups) {
   return round_up(ceil_div(positions, splits), kStep);
 }
 
-// Rows of several sequences, and caches of types with blocks, have no kernel here yet; the caller
-// falls back, or says so.
-Status in_order(std::string_view op, const Tensor& places) {
-  if (places.empty()) return {};
-  return unsupported(cat(op, ": no kernel for rows at places of their own"));
-}
-Status known_cache(std::string_view op, const KvCache& cache) {
-  if (reads_cache(cache)) return {};
-  return unsupported(cat(op, ": no kernel for a cache of ", cache.head_dim, " numbers per head in ",
-                         dtype_name(cache.dtype)));
-}
-
 }  // namespace
 
 Status rope(Frame& frame, const RopeArgs& args) {
-  LOOM_TRY(in_order("rope", args.places));
   const int64_t width = args.x.cols() / args.heads;
   const int64_t rotary_dim = args.rotary_dim > 0 ? args.rotary_dim : width;
   const int64_t units = rotary_dim / 2 + width - rotary_dim;
-  return Call(frame, kRope)
+  Call call(frame, kRope);
+  return at_places(call, args.places, args.first, args.length, nullptr)
       .read("x", args.x)
       .read("cos", args.cos)
       .read("sin", args.sin)
@@ -253,37 +203,13 @@ Status rope(Frame& frame, const RopeArgs& args) {
       .value("half", rotary_dim / 2)
       .value("heads", args.heads)
       .value("head_width", width)
-      .value("first", args.first)
-      .value("run_length", args.length)
       .value("sign", args.inverse ? -1.0f : 1.0f)
       .items(args.x.rows() * args.heads * units);
 }
 
-Status kv_write(Frame& frame, const KvWriteArgs& args) {
-  LOOM_TRY(in_order("kv_write", args.places));
-  LOOM_TRY(known_cache("kv_write", args.cache));
-  if (args.k.rows() == 0) return {};
-  const KvCache& cache = args.cache;
-  const int64_t rows = args.k.rows(), cols = args.k.cols();
-  const bool halves = cache.dtype != DType::f32;
-  Call call(frame, halves ? kKvWriteHalves : kKvWrite);
-  cache_numbers(call, cache, Access::update)
-      .read("k", args.k)
-      .read("v", args.v)
-      .value("cols", cols)
-      .value("head_width", cache.head_dim)
-      .value("capacity", cache.capacity)
-      .value("first", args.first);
-  if (!halves) return call.items(rows * cols);
-  const int64_t key_words = ((args.first + rows - 1) / 2 - args.first / 2 + 1) * cols;
-  return call.value("rows", rows)
-      .value("key_words", key_words)
-      .items(key_words + rows * (cols / 2));
-}
-
 Status attention(Frame& frame, const AttentionArgs& args) {
-  LOOM_TRY(in_order("attention", args.places));
   LOOM_TRY(known_cache("attention", args.cache));
+  if (!args.places.empty()) return attend_placed(frame, args);
   const KvCache& cache = args.cache;
   const AttendWork work{
       1,           args.q.rows(), args.heads,  cache.kv_heads, cache.head_dim, args.first,

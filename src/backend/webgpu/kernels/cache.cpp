@@ -3,17 +3,19 @@
 namespace loom::core::webgpu {
 namespace {
 
+constexpr std::string_view kBase = "var<private> cache_base: u32;\n";
+
 constexpr std::string_view kFloatCache = R"(
-fn key_number(i: u32) -> f32 { return keys_at(i); }
-fn value_number(i: u32) -> f32 { return values_at(i); }
+fn key_number(i: u32) -> f32 { return keys_at(cache_base + i); }
+fn value_number(i: u32) -> f32 { return values_at(cache_base + i); }
 fn as_kept(x: f32) -> f32 { return x; }
 )";
 
 constexpr std::string_view kKeepFloats = R"(
-fn keep_key(i: u32, x: f32) { keys_set(i, x); }
+fn keep_key(i: u32, x: f32) { keys_set(cache_base + i, x); }
 fn keep_values(i: u32, x: f32, y: f32) {
-  values_set(i, x);
-  values_set(i + 1u, y);
+  values_set(cache_base + i, x);
+  values_set(cache_base + i + 1u, y);
 }
 )";
 
@@ -51,8 +53,8 @@ fn half_value(code: u32) -> f32 { return bitcast<f32>(code << 16u); }
 
 constexpr std::string_view kHalfCache = R"(
 fn half_of(word: u32, i: u32) -> f32 { return half_value((word >> (i % 2u * 16u)) & 0xffffu); }
-fn key_number(i: u32) -> f32 { return half_of(keys_word(i / 2u), i); }
-fn value_number(i: u32) -> f32 { return half_of(values_word(i / 2u), i); }
+fn key_number(i: u32) -> f32 { return half_of(keys_word(cache_base + i / 2u), i); }
+fn value_number(i: u32) -> f32 { return half_of(values_word(cache_base + i / 2u), i); }
 fn as_kept(x: f32) -> f32 { return half_value(half_code(x)); }
 fn with_half(word: u32, i: u32, x: f32) -> u32 {
   let shift = i % 2u * 16u;
@@ -61,26 +63,52 @@ fn with_half(word: u32, i: u32, x: f32) -> u32 {
 )";
 
 constexpr std::string_view kKeepHalves = R"(
-fn keep_key(i: u32, x: f32) { keys_put(i / 2u, with_half(keys_word(i / 2u), i, x)); }
-fn keep_values(i: u32, x: f32, y: f32) {
-  values_put(i / 2u, half_code(x) | (half_code(y) << 16u));
+fn keep_key(i: u32, x: f32) {
+  let word = cache_base + i / 2u;
+  keys_put(word, with_half(keys_word(word), i, x));
 }
+fn keep_values(i: u32, x: f32, y: f32) {
+  values_put(cache_base + i / 2u, half_code(x) | (half_code(y) << 16u));
+}
+)";
+
+// Blocks of 32 with a step each. Step i of keys belongs to numbers i / 16 * 512 + i % 16 + 16 n.
+constexpr std::string_view kByteCache = R"(
+fn number_of(word: u32, i: u32, steps: u32, s: u32) -> f32 {
+  let code = i32(word << (24u - i % 4u * 8u)) >> 24u;
+  return f32(code) * half_value((steps >> (s % 2u * 16u)) & 0xffffu);
+}
+fn key_number(i: u32) -> f32 {
+  let s = i / 512u * 16u + i % 16u;
+  return number_of(keys_word(cache_base + i / 4u), i,
+                   keys_word(cache_base + p.steps_at + s / 2u), s);
+}
+fn value_number(i: u32) -> f32 {
+  let s = i / 32u;
+  return number_of(values_word(cache_base + i / 4u), i,
+                   values_word(cache_base + p.steps_at + s / 2u), s);
+}
+fn as_kept(x: f32) -> f32 { return x; }
 )";
 
 }  // namespace
 
 bool reads_cache(const KvCache& cache) {
   const bool half = cache.dtype == DType::f16 || cache.dtype == DType::bf16;
-  return cache.dtype == DType::f32 || (half && cache.head_dim % 2 == 0);
+  const bool bytes = cache.dtype == DType::q8_0 && cache.head_dim % 32 == 0;
+  return cache.dtype == DType::f32 || (half && cache.head_dim % 2 == 0) || bytes;
 }
 
 Call& cache_numbers(Call& call, const KvCache& cache, Access access) {
+  call.text(kBase);
   if (cache.dtype == DType::f32) {
     call.floats("keys", cache.f32_keys(), access).floats("values", cache.f32_values(), access);
     call.text(kFloatCache);
     return access == Access::read ? call : call.text(kKeepFloats);
   }
   call.words("keys", cache.keys, access).words("values", cache.values, access);
+  if (dtype_info(cache.dtype).block > 0)
+    return call.text(kF16).text(kByteCache).value("steps_at", cache.sequence_numbers() / 4);
   call.text(cache.dtype == DType::f16 ? kF16 : kBF16).text(kHalfCache);
   return access == Access::read ? call : call.text(kKeepHalves);
 }

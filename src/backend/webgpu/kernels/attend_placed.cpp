@@ -1,0 +1,176 @@
+// Attention of rows at places of their own, as attend_one.cpp does it for one row: 64 positions at
+// a time, for the scores 64 lanes stand for positions and the four of each share the values of a
+// key; for the sum they stand for values and share the positions.
+#include <algorithm>
+
+#include "backend/webgpu/kernels/attend.hpp"
+#include "backend/webgpu/kernels/attend_one.hpp"
+#include "backend/webgpu/kernels/cache.hpp"
+#include "backend/webgpu/kernels/places.hpp"
+
+namespace loom::core::webgpu {
+namespace {
+
+constexpr std::string_view kPlaced = R"(
+fn position_of(row: u32) -> u32 { return u32(places_at(row * p.places_s + 1u)); }
+fn group_of(row: u32, group: u32) -> u32 {
+  if (paged == 0u) { return group; }
+  return u32(places_at(row * p.places_s + 2u + group));
+}
+fn base_of(row: u32) -> u32 { return u32(places_at(row * p.places_s)) * p.sequence_words; }
+)";
+
+constexpr std::string_view kInOrder = R"(
+fn position_of(row: u32) -> u32 {
+  return p.first + select(row, row % p.run_length, p.run_length > 0u);
+}
+fn group_of(row: u32, group: u32) -> u32 { return group; }
+fn base_of(row: u32) -> u32 { return 0u; }
+)";
+
+// Rounds of 64 positions in a stretch: a chunk of rule 2 of docs/numerics.md, more where a row
+// would have more stretches than the lanes that join them.
+constexpr int64_t kRounds = 4;
+
+constexpr Kernel kAttendPlaced{"attend_placed", R"(
+const lowest = -3.4e38;
+const chunks: u32 = (width + 63u) / 64u;
+const quarter: u32 = (width + 3u) / 4u;
+var<workgroup> stands: u32;
+var<workgroup> query: array<f32, 4u * quarter>;
+var<workgroup> weight: array<f32, 64>;
+var<workgroup> partial: array<f32, 256>;
+fn four_parts(one: u32) -> f32 {
+  return (partial[one] + partial[one + 64u]) + (partial[one + 128u] + partial[one + 192u]);
+}
+fn score_of(dot: f32) -> f32 {
+  let score = dot * p.scale;
+  if (p.soft_cap > 0.0) { return loom_tanh(score / p.soft_cap) * p.soft_cap; }
+  return score;
+}
+fn run(i: u32, lane: u32) {
+  let split = i % p.splits;
+  let head = i / p.splits % p.heads;
+  let row = i / p.splits / p.heads;
+  let kv_head = head / p.share;
+  let one = lane % 64u;
+  let slice = lane / 64u;
+  let head_group = kv_head * (p.capacity / 16u);
+  if (lane == 0u) { stands = position_of(row); }
+  for (var d = lane; d < 4u * quarter; d += lanes) {
+    query[d] = select(0.0, q_at(row * p.q_s + head * width + min(d, width - 1u)), d < width);
+  }
+  let position = workgroupUniformLoad(&stands);
+  cache_base = base_of(row);
+  let seen_begin = select(0u, position + 1u - p.window,
+                          p.window > 0u && position + 1u > p.window);
+  let begin = max(seen_begin / 64u * 64u, split * p.span);
+  let end = min(position + 1u, (split + 1u) * p.span);
+  var acc: array<f32, chunks>;
+  var largest = lowest;
+  var sum = 0.0;
+  for (var start = begin; start < end; start += 64u) {
+    // All of it is asked for before anything waits.
+    let x = min(start + one, position);
+    let key = (head_group + group_of(row, x / 16u)) * width * 16u + x % 16u;
+    var key_part: array<f32, quarter>;
+    for (var d = 0u; d < quarter; d++) {
+      key_part[d] = key_number(key + min(slice * quarter + d, width - 1u) * 16u);
+    }
+    let group = min(start / 16u + slice, position / 16u);
+    let value = (head_group + group_of(row, group)) * 16u;
+    var value_part: array<f32, 16u * chunks>;
+    for (var c = 0u; c < chunks; c++) {
+      let d = min(c * 64u + one, width - 1u);
+      for (var j = 0u; j < 16u; j++) {
+        let at = min(start + slice * 16u + j, position) - group * 16u;
+        value_part[c * 16u + j] = value_number((value + at) * width + d);
+      }
+    }
+    var dot = 0.0;
+    for (var d = 0u; d < quarter; d++) { dot += query[slice * quarter + d] * key_part[d]; }
+    partial[lane] = dot;
+    workgroupBarrier();
+    let seen = slice == 0u && start + one >= seen_begin && start + one < end;
+    var score = lowest;
+    if (seen) { score = score_of(four_parts(one)); }
+    let most = max(largest, group_max(lane, score));
+    let e = select(0.0, loom_exp(score - most), seen);
+    if (slice == 0u) { weight[one] = e; }
+    let shrink = loom_exp(largest - most);
+    sum = sum * shrink + group_sum(lane, e);
+    largest = most;
+    for (var c = 0u; c < chunks; c++) {
+      var v = 0.0;
+      for (var j = 0u; j < 16u; j++) { v += weight[slice * 16u + j] * value_part[c * 16u + j]; }
+      acc[c] = acc[c] * shrink + v;
+    }
+  }
+  let line_at = ((row * p.heads + head) * p.splits + split) * line;
+  for (var c = 0u; c < chunks; c++) {
+    workgroupBarrier();
+    partial[lane] = acc[c];
+    workgroupBarrier();
+    let d = c * 64u + one;
+    if (slice == 0u && d < width) {
+      if (has_part) {
+        part_set(line_at + d, four_parts(one));
+      } else {
+        y_set(row * p.y_row + head * width + d, select(0.0, four_parts(one) / sum, sum > 0.0));
+      }
+    }
+  }
+  if (has_part && lane == 0u) {
+    part_set(line_at + line - 4u, largest);
+    part_set(line_at + line - 3u, sum);
+  }
+}
+)"};
+
+}  // namespace
+
+Call& at_places(Call& call, const Tensor& places, int64_t first, int64_t run_length,
+                const KvCache* cache) {
+  if (places.empty())
+    return call.text(kInOrder).value("first", first).value("run_length", run_length);
+  return call.text(kPlaced)
+      .ids("places", places)
+      .value("sequence_words", cache != nullptr ? cache->sequence_bytes() / 4 : 0)
+      .constant("paged", int64_t{places.cols() > 2});
+}
+
+Status attend_placed(Frame& frame, const AttentionArgs& args) {
+  const KvCache& cache = args.cache;
+  const int64_t rows = args.q.rows();
+  if (rows == 0 || args.length == 0) return {};
+  const int64_t all = ceil_div(args.length, int64_t{64});
+  const int64_t rounds = std::max(kRounds, ceil_div(all, kAttendLanes));
+  const int64_t splits = ceil_div(all, rounds);
+  BufferSlice part;
+  if (splits > 1) {
+    LOOM_ASSIGN(part, frame.temporary(join_bytes(args, splits)));
+  }
+  Call call(frame, kAttendPlaced);
+  at_places(cache_numbers(call, cache), args.places, 0, 0, &cache).read("q", args.q);
+  if (splits > 1) {
+    call.write("y", Tensor{}).floats("part", part, Access::write);
+  } else {
+    call.write("y", args.y).write("part", Tensor{});
+  }
+  LOOM_TRY(call.value("splits", splits)
+               .value("heads", args.heads)
+               .value("share", args.heads / cache.kv_heads)
+               .value("capacity", cache.capacity)
+               .value("span", rounds * 64)
+               .value("window", std::min(args.window, int64_t{1} << 30))
+               .value("scale", args.scale)
+               .value("soft_cap", args.soft_cap)
+               .value("y_row", args.y.row_stride)
+               .constant("width", cache.head_dim)
+               .constant("line", join_line(cache.head_dim))
+               .lanes(256)
+               .rows(rows * args.heads * splits));
+  return splits > 1 ? join_splits(frame, args, splits, part) : Status{};
+}
+
+}  // namespace loom::core::webgpu
