@@ -322,7 +322,9 @@ Status Recorder::run(int64_t begin, int64_t end) {
   const std::span<const Command> part = std::span<const Command>(commands_).subspan(
       static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   if (part.empty()) return {};
-  if (ops_->device != nullptr) return ops_->device->execute(part);
+  if (ops_->device != nullptr) {
+    return rows_alone_ ? ops_->device->execute_rows_alone(part) : ops_->device->execute(part);
+  }
   LOOM_TRY(reserve_scratch(kMatmulScratch));
   pool_->run([&](int lane, int lanes) { run_lane(lane, lanes, part); }, region_of(part));
   return {};
