@@ -1,7 +1,9 @@
 // Batch: several texts of one model that are written together. All of them share each pass through
 // the weights, so eight texts take little longer than one; whichever ends makes room for the next,
 // and prompts are read beside texts that go on. The tokens of a text are those of
-// ModelSession::generate(): they do not depend on the others, nor on who joins or leaves when.
+// ModelSession::generate(): they do not depend on the others, nor on who joins or leaves when. On a
+// GPU they do not either, but a session, which reads its prompt by other kernels, may differ in the
+// last bits there.
 //
 //   auto batch = loom::Batch::create(*model, {.sequences = 8});
 //   for (int64_t i = 0; i < 8; ++i) batch->start(i, prompts[i]);
@@ -40,10 +42,9 @@ struct BatchCounts {
 // Not thread-safe: one thread at a time.
 class LOOM_API Batch {
  public:
-  // Takes all memory that the texts need. On a GPU, and for models with layers that look at several
-  // positions otherwise than attention does, passes are not shared: texts take turns
-  // (shares_passes()). Errors: those of Model::session(), invalid_argument for sequences out of
-  // 1 to 4096.
+  // Takes all memory that the texts need. For models with layers that look at several positions
+  // otherwise than attention does, passes are not shared: texts take turns (shares_passes()).
+  // Errors: those of Model::session(), invalid_argument for sequences out of 1 to 4096.
   static Result<Batch> create(const Model& model, const BatchOptions& options = {});
 
   // A text in a sequence that has none: its prompt goes on from position(sequence). Nothing is

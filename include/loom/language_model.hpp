@@ -87,7 +87,7 @@ struct ModelSessionOptions {
   Activations activations = Activations::automatic;  // automatic: as the engine says
   // Of keys and values: float32, float16, bfloat16, q8_0 or q4_0 (blocks of 32 numbers of a head).
   // Narrow types take from a half to a seventh of the memory, and give other texts than float32
-  // does; each gives the same on every machine. On a GPU float32, float16, bfloat16.
+  // does; each gives the same on every machine. On a GPU not q4_0.
   DType cache_type = DType::float32;
   // With an engine on a GPU: when that fails, feed() and generate() go on on the CPU with the
   // tokens so far, and call this with what happened. Unset: they return the error.

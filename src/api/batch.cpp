@@ -1,4 +1,4 @@
-// Batch: texts that share passes where the model and the device can, and else take turns.
+// Batch: texts that share passes where the model can, and else take turns.
 #include "loom/batch.hpp"
 
 #include <algorithm>
@@ -169,6 +169,7 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
   many.activations = one.activations;
   many.cache = one.cache;
   many.positions = options.positions;
+  many.device_failed = one.device_failed;
   auto impl = std::make_unique<Impl>(model);
   impl->texts.resize(static_cast<size_t>(options.sequences));
   Result<core::LlmBatch> shared = core::unsupported("passes are not to be shared");

@@ -13,6 +13,9 @@ namespace loom::core {
 
 namespace {
 
+// The most commands that run as one: a norm, three products, and what follows.
+constexpr int64_t kFusedCommands = 5;
+
 int64_t widest(const Node& node, const Network& network) {
   int64_t width = 0;
   for (int index : node.params) {
@@ -119,12 +122,16 @@ Status Session::Impl::plan_memory() {
   first_slot.push_back(static_cast<int>(trace.tensors()));
   const auto end = static_cast<int64_t>(trace.commands().size());
   const std::vector<Lifetime> lives = trace.lifetimes();
+  // A device runs some commands as one where their tensors lie apart. Whether they do must not
+  // depend on how many rows a pass has, so tensors of those commands never share memory.
+  const bool apart = options.ragged && recorder->ops().device != nullptr;
   for (size_t i = 0; i < lives.size(); ++i) {
     const Tensor& t = trace.tensor(static_cast<int64_t>(i));
     const int slot = plan.add(i <= traced.size() ? 0 : plain_bytes(t.dtype, t.shape),
                               std::max<int64_t>(lives[i].first, 0));
     const bool stays = std::find(kept.begin(), kept.end(), static_cast<int64_t>(i)) != kept.end();
-    plan.use(slot, stays ? end : std::max<int64_t>(lives[i].last, 0));
+    const int64_t last = std::max<int64_t>(lives[i].last, 0);
+    plan.use(slot, stays ? end : std::min(last + (apart ? kFusedCommands : 0), end));
   }
   results.clear();  // those of the trace; their number is known
   plan.solve();
@@ -155,12 +162,13 @@ Status Session::Impl::check_cache() const {
   }
   if (options.cache == DType::f32) return {};
   const bool device = recorder->ops().device != nullptr;
-  if (device && info.block > 0) {
-    return unsupported(cat("on a GPU keys and values are kept in float32, float16 or bfloat16; ",
-                           info.name, " is for the CPU"));
+  if (device && info.block > 0 && info.bits != 8) {
+    return unsupported(
+        cat("on a GPU keys and values are kept in float32, float16, bfloat16 or q8_0; ", info.name,
+            " is for the CPU"));
   }
   for (const StateSpec& s : network->states()) {
-    if (device && s.head_dim % 2 != 0) {
+    if (device && info.block == 0 && s.head_dim % 2 != 0) {
       return unsupported(cat("keys and values of ", s.head_dim,
                              " numbers per head cannot be kept in ", info.name,
                              " on a GPU; choose float32"));
@@ -223,13 +231,31 @@ Status Session::Impl::attach() {
     constants.push_back(range_of(table.sin()));
   }
   LOOM_ASSIGN(weights, Attached::attach(device, constants, MemoryUse::weights, true));
-  const MemoryRange state[] = {range_of(state_memory), range_of(feedback.memory()),
-                               range_of(next_feedback.memory())};
-  LOOM_ASSIGN(state_attached, Attached::attach(device, {state, feedback.empty() ? 1u : 3u},
-                                               MemoryUse::state, false));
+  LOOM_TRY(attach_state(device));
   std::vector<MemoryRange> own = {range_of(arena), range_of(input)};
   for (const Buffer& copy : copies) own.push_back(range_of(copy));
   LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
+  return {};
+}
+
+// A layer at a time: what several sequences keep may be more than one buffer holds. Places have a
+// buffer of their own, which kernels only read.
+Status Session::Impl::attach_state(Device* device) {
+  std::vector<MemoryRange> state;
+  const std::byte* at = state_memory.data();
+  for (size_t i = 0; i < caches.size(); ++i) {
+    const std::byte* end =
+        i + 1 < caches.size() ? caches[i + 1].keys : state_memory.data() + state_memory.size();
+    state.push_back({at, end - at});
+    at = end;
+  }
+  if (!feedback.empty()) {
+    state.push_back(range_of(feedback.memory()));
+    state.push_back(range_of(next_feedback.memory()));
+  }
+  LOOM_ASSIGN(state_attached, Attached::attach(device, state, MemoryUse::state, false));
+  const MemoryRange own = range_of(place_memory);
+  LOOM_ASSIGN(places_attached, Attached::attach(device, {&own, 1}, MemoryUse::scratch, false));
   return {};
 }
 

@@ -27,7 +27,7 @@ struct SessionOptions {
   int64_t narrow_rows = 0;
   // Rows of an input belong to any of the sequences, each at a position of its own, as place() says
   // before the pass; the session has no position then. For networks whose layers can
-  // (LayerDef::ragged), on the host.
+  // (LayerDef::ragged). What a row gives does not depend on the other rows, on a device either.
   bool ragged = false;
   // Ragged sessions: groups of 16 positions that the caches hold for all sequences together; which
   // of them a sequence has, the caller says (page_table()). 0: each has its max_positions.
@@ -76,7 +76,11 @@ class Session {
   // below SessionOptions::pages each, read by passes from now on; zeros at first. Whoever writes it
   // sees to it that rows of a pass write to no page that another sequence reads.
   std::span<int32_t> page_table(int64_t sequence);
-  void copy_page(int32_t from, int32_t to);  // keys and values of all layers
+  // Keys and values of all layers. Errors: those of a device.
+  Status copy_page(int32_t from, int32_t to);
+  // Where a device has them: to the memory that caches() name, and back.
+  Status fetch_pages(std::span<const int32_t> pages) const;
+  Status send_pages(std::span<const int32_t> pages) const;
 
   // A count for callers; layers of ragged sessions do not see it.
   int64_t position() const;
@@ -84,7 +88,8 @@ class Session {
   void rewind(int64_t position);  // forgets everything from `position` on
   void reset();                   // position 0, and zeros for feedback links
   int64_t capacity() const;       // positions the caches hold
-  // Keys and values of earlier passes, one per Network::states(); on the host.
+  // Keys and values of earlier passes, one per Network::states(). On the host, or
+  // what fetch_pages() brought there.
   const std::vector<KvCache>& caches() const;
 
   int64_t arena_bytes() const;

@@ -32,7 +32,8 @@ struct Session::Impl {
   std::vector<KvCache> caches;  // [state]
   Buffer place_memory;          // of a ragged session: places of every row (ops/pages.hpp)
   int64_t place_width = 2;
-  Buffer page_memory;  // of one with pages: their tables
+  Buffer page_memory;                    // of one with pages: their tables
+  std::vector<Device::Move> page_moves;  // of copy_page()
   int64_t recordings = 0;
   Tensor places;
   // Ragged passes whose commands are kept, made with room for all of them.
@@ -47,7 +48,7 @@ struct Session::Impl {
   std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
   bool forget_feedback = true;
   // On a device: what it holds for this session, and where inputs of the caller go first.
-  Attached weights, state_attached, memory;
+  Attached weights, state_attached, places_attached, memory;
   Buffer input;
   // Inputs besides the first as the caller gave them, as commands read them, and zeros or copies
   // that they may be.
@@ -75,6 +76,8 @@ struct Session::Impl {
   Status keep_passes(int64_t commands);
   KeptPass& kept_for(const Tensor& x, int64_t wanted);
   Status record_ragged(const Tensor& x, int64_t wanted, KeptPass& kept_pass);
+  Status attach_state(Device* device);
+  Status fetch(const Tensor& t);
   Pass pass();
   Result<Tensor> next_tensor(const Shape& shape);
 };

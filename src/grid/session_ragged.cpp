@@ -27,9 +27,6 @@ const Node* not_ragged(const Node& node) {
 
 Status Session::Impl::make_places() {
   if (!options.ragged) return {};
-  if (recorder->ops().device != nullptr)
-    return unsupported(
-        "passes of several sequences, each at a position of its own, run on the CPU");
   if (network->has_links() || !network->more_inputs().empty())
     return unsupported("a network with links or further inputs cannot run sequences together");
   for (const GridNode& cell : network->cells()) {
@@ -43,6 +40,7 @@ Status Session::Impl::make_places() {
   place_width = 2 + (options.pages > 0 ? capacity / 16 : 0);
   LOOM_ASSIGN(place_memory, Buffer::allocate(rows * place_width * 4));
   places = zeroed(place_memory.data(), DType::i32, Shape{rows, place_width});
+  recorder->keep_rows_alone();
   return {};
 }
 
@@ -89,16 +87,31 @@ Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted, KeptPass& k
   return {};
 }
 
-Result<Tensor> Session::forward_ragged(const Tensor& x, int64_t wanted) {
+// What is little comes back with the submission that makes it.
+Status Session::Impl::fetch(const Tensor& t) {
+  constexpr int64_t kLittle = int64_t{16} << 20;
+  Device* device = recorder->ops().device;
+  if (device == nullptr) return {};
+  const MemoryRange range = range_of(t);
+  if (range.bytes > kLittle) return device->download({&range, 1});
+  LOOM_ASSIGN(const int64_t ticket, device->begin_download({&range, 1}));
+  return device->end_download(ticket);
+}
+
+// On a device ids and places are uploaded for each pass; its commands read them when they run.
+Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t wanted) {
   Impl& s = *impl_;
-  if (s.places.rows() != s.rows_of(x.shape)) {
-    return invalid(cat("a pass of ", s.rows_of(x.shape), " rows, of which ", s.places.rows(),
+  if (s.places.rows() != s.rows_of(given.shape)) {
+    return invalid(cat("a pass of ", s.rows_of(given.shape), " rows, of which ", s.places.rows(),
                        " were placed"));
   }
+  LOOM_ASSIGN(const Tensor x, s.received(given, s.input));
+  LOOM_TRY(to_device(s.recorder->ops(), s.places));
   KeptPass& pass = s.kept_for(x, wanted);
   if (pass.wanted != wanted) LOOM_TRY(s.record_ragged(x, wanted, pass));
   pass.used = ++s.passes;
   LOOM_TRY(s.recorder->run(pass.commands));
+  if (wanted > 0) LOOM_TRY(s.fetch(pass.output));
   return pass.output;
 }
 
@@ -143,12 +156,13 @@ std::span<int32_t> Session::page_table(int64_t sequence) {
           static_cast<size_t>(pages)};
 }
 
-// Of each head the numbers of a page lie side by side, and behind those of all heads its steps.
-void Session::copy_page(int32_t from, int32_t to) {
-  const auto copy = [&](std::byte* pages, int64_t bytes) {
-    std::memcpy(pages + to * bytes, pages + from * bytes, static_cast<size_t>(bytes));
-  };
-  for (const KvCache& cache : impl_->caches) {
+namespace {
+
+// Calls f(where page 0 of it lies, bytes of a page) for all that pages are made of: of each head
+// the numbers of a page lie side by side, and behind those of all heads its steps.
+template <class F>
+void each_page_part(const std::vector<KvCache>& caches, F&& f) {
+  for (const KvCache& cache : caches) {
     const DTypeInfo& info = dtype_info(cache.dtype);
     const int64_t numbers = cache.head_dim * 16 * info.bits / 8;
     const int64_t steps = info.block > 0 ? cache.head_dim / info.block * 16 * 2 : 0;
@@ -156,11 +170,48 @@ void Session::copy_page(int32_t from, int32_t to) {
       const int64_t groups = cache.capacity / 16;
       std::byte* behind = side + cache.kv_heads * groups * numbers;
       for (int64_t head = 0; head < cache.kv_heads; ++head) {
-        copy(side + head * groups * numbers, numbers);
-        copy(behind + head * groups * steps, steps);
+        if (numbers > 0) f(side + head * groups * numbers, numbers);
+        if (steps > 0) f(behind + head * groups * steps, steps);
       }
     }
   }
+}
+
+std::vector<MemoryRange> ranges_of_pages(const std::vector<KvCache>& caches,
+                                         std::span<const int32_t> pages) {
+  std::vector<MemoryRange> ranges;
+  each_page_part(caches, [&](const std::byte* begin, int64_t bytes) {
+    for (const int32_t page : pages) ranges.push_back({begin + page * bytes, bytes});
+  });
+  return ranges;
+}
+
+}  // namespace
+
+Status Session::copy_page(int32_t from, int32_t to) {
+  Impl& s = *impl_;
+  s.page_moves.clear();
+  each_page_part(s.caches, [&](std::byte* begin, int64_t bytes) {
+    s.page_moves.push_back({begin + from * bytes, begin + to * bytes, bytes});
+  });
+  if (Device* device = s.recorder->ops().device; device != nullptr)
+    return device->move(s.page_moves);
+  for (const Device::Move& m : s.page_moves)
+    std::memcpy(m.to, m.from, static_cast<size_t>(m.bytes));
+  return {};
+}
+
+Status Session::fetch_pages(std::span<const int32_t> pages) const {
+  Device* device = impl_->recorder->ops().device;
+  return device == nullptr ? Status{} : device->download(ranges_of_pages(impl_->caches, pages));
+}
+
+Status Session::send_pages(std::span<const int32_t> pages) const {
+  Device* device = impl_->recorder->ops().device;
+  if (device == nullptr) return {};
+  for (const MemoryRange& range : ranges_of_pages(impl_->caches, pages))
+    LOOM_TRY(device->upload(range.begin, range.bytes));
+  return {};
 }
 
 }  // namespace loom::core

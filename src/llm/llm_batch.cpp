@@ -51,9 +51,11 @@ int64_t pages_for(const LlmBatchOptions& options) {
 
 }  // namespace
 
-LlmBatch::LlmBatch(const LanguageModel& model, Session session, const LlmBatchOptions& options)
+LlmBatch::LlmBatch(const LanguageModel& model, Session session, ThreadPool& threads,
+                   const LlmBatchOptions& options)
     : model_(&model),
       session_(std::move(session)),
+      threads_(&threads),
       options_(options),
       rows_(options.chunk),
       states_(static_cast<size_t>(options.sequences)),
@@ -77,6 +79,12 @@ Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, Th
   const int64_t most = options.context * options.sequences;
   if (options.chunk <= 0) options.chunk = 256;
   options.chunk = std::clamp(options.chunk, options.sequences, most);
+  LOOM_ASSIGN(Session session, make_session(model, ops, pool, options));
+  return LlmBatch(model, std::move(session), pool, options);
+}
+
+Result<Session> LlmBatch::make_session(const LanguageModel& model, const Ops& ops,
+                                       ThreadPool& threads, const LlmBatchOptions& options) {
   SessionOptions s;
   s.sequences = options.sequences;
   s.max_positions = options.context;
@@ -86,9 +94,7 @@ Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, Th
   s.narrow_rows = options.sequences;
   s.ragged = true;
   s.pages = pages_for(options);
-  LOOM_ASSIGN(Session session,
-              Session::create(model.network(), ops, pool, Shape{1, options.chunk}, s));
-  return LlmBatch(model, std::move(session), options);
+  return Session::create(model.network(), ops, threads, Shape{1, options.chunk}, s);
 }
 
 Status LlmBatch::check(std::span<const Piece> pieces) {
@@ -156,7 +162,7 @@ Status LlmBatch::make_room(int64_t sequence, int64_t count) {
   const int64_t from = position(sequence);
   copies_.clear();
   const bool room = pool_.write(sequence, from, from + count, copies_);
-  for (const PagePool::Copy& copy : copies_) session_.copy_page(copy.from, copy.to);
+  for (const PagePool::Copy& copy : copies_) LOOM_TRY(session_.copy_page(copy.from, copy.to));
   if (room) return {};
   return make_error(
       Code::out_of_range,
@@ -164,9 +170,48 @@ Status LlmBatch::make_room(int64_t sequence, int64_t count) {
           sequence, ": ", pool_.pages() * PagePool::kPage, " are kept for all sequences"));
 }
 
+bool LlmBatch::may_move_to_host() const {
+  return options_.device_failed && session_.recorder().ops().device != nullptr;
+}
+
+// Weights are the host's as well; keys and values were the device's alone.
+Status LlmBatch::move_to_host() {
+  const Ops& host = host_ops(session_.recorder().ops());
+  LOOM_ASSIGN(Session session, make_session(*model_, host, *threads_, options_));
+  pool_.move_to(page_tables(session, sequences()));
+  session_ = std::move(session);
+  for (State& state : states_) state.logits = {};
+  for (int64_t s = 0; s < sequences(); ++s) LOOM_TRY(read_again(s));
+  return {};
+}
+
+// Into the pages that the sequence has; those that another has too get the same once more.
+Status LlmBatch::read_again(int64_t sequence) {
+  const std::span<const TokenId> fed = this->fed(sequence);
+  for (size_t at = 0; at < fed.size(); at += static_cast<size_t>(rows_)) {
+    const auto piece = fed.subspan(at, std::min(fed.size() - at, static_cast<size_t>(rows_)));
+    ids_.assign(piece.begin(), piece.end());
+    places_.clear();
+    for (size_t i = 0; i < piece.size(); ++i)
+      places_.push_back({static_cast<int32_t>(sequence), static_cast<int32_t>(at + i)});
+    LOOM_TRY(pass(0));
+  }
+  return {};
+}
+
 Status LlmBatch::feed(std::span<const Piece> pieces) {
   LOOM_TRY(check(pieces));
   if (pieces.empty()) return {};
+  const Status status = read_pieces(pieces);
+  if (status.ok() || status.error().code == Code::out_of_range || !may_move_to_host())
+    return status;
+  LOOM_TRY(move_to_host());
+  LOOM_TRY(read_pieces(pieces));
+  options_.device_failed(status.error());
+  return {};
+}
+
+Status LlmBatch::read_pieces(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
     const Status room = make_room(piece.sequence, static_cast<int64_t>(piece.ids.size()));
     if (room.ok()) continue;
@@ -224,11 +269,21 @@ void LlmBatch::erase(int64_t sequence) {
 }
 
 StateTarget LlmBatch::target(int64_t sequence) const {
-  return {model_,    options_.cache,    options_.activations,
-          context(), session_.caches(), pool_.table(sequence)};
+  return {model_,
+          options_.cache,
+          options_.activations,
+          context(),
+          session_.caches(),
+          pool_.table(sequence),
+          session_.recorder().ops().device != nullptr};
+}
+
+std::span<const int32_t> LlmBatch::pages_of(int64_t sequence) const {
+  return pool_.table(sequence).first(static_cast<size_t>(pool_.used(sequence)));
 }
 
 Status LlmBatch::save_state(int64_t sequence, const FileRef& path) const {
+  LOOM_TRY(session_.fetch_pages(pages_of(sequence)));
   return write_state(path, target(sequence), fed(sequence), logits(sequence));
 }
 
@@ -238,6 +293,7 @@ Status LlmBatch::load_state(int64_t sequence, const FileRef& path) {
   park(sequence);
   LOOM_TRY(make_room(sequence, static_cast<int64_t>(file.fed.size())));
   restore_caches(file, target(sequence));
+  LOOM_TRY(session_.send_pages(pages_of(sequence)));
   state.fed.assign(file.fed.begin(), file.fed.end());
   pool_.read(sequence, state.fed);
   state.loaded = std::move(file.logits);

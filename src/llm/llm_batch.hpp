@@ -2,9 +2,11 @@
 // weights are read once for all of them. Each has a KV cache and a position of its own; rows of a
 // pass say where they belong (Session::place), and every op computes its rows one by one, so the
 // logits of a sequence have the bits that it gets alone. Keys and values are kept in pages
-// (PagePool), so that what several sequences begin with is kept, and read, once. On the CPU.
+// (PagePool), so that what several sequences begin with is kept, and read, once. On a device as
+// well: its logits have bits of their own there, which no more depend on the other sequences.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,6 +26,9 @@ struct LlmBatchOptions {
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
   // That are kept for all sequences together, at least those of one; 0: as many as they could have.
   int64_t positions = 0;
+  // On a device: when it fails, feed() reads what the sequences have read anew on the host, goes on
+  // there, and calls this with what happened. Unset: it returns the error.
+  std::function<void(const Error&)> device_failed;
 };
 
 class LlmBatch {
@@ -35,9 +40,8 @@ class LlmBatch {
     bool logits = true;
   };
 
-  // Takes all memory that passes need. Errors: those of Session::create(); unsupported on a device,
-  // and where a layer looks at several rows of its input; out_of_range for a context beyond the
-  // model's.
+  // Takes all memory that passes need. Errors: those of Session::create(); unsupported where a
+  // layer looks at several rows of its input; out_of_range for a context beyond the model's.
   static Result<LlmBatch> create(const LanguageModel& model, const Ops& ops, ThreadPool& pool,
                                  const LlmBatchOptions& options);
 
@@ -92,16 +96,25 @@ class LlmBatch {
     std::vector<float> loaded;  // logits of load_state()
     bool named = false;         // by a piece of the pass that is being checked
   };
-  LlmBatch(const LanguageModel& model, Session session, const LlmBatchOptions& options);
+  LlmBatch(const LanguageModel& model, Session session, ThreadPool& threads,
+           const LlmBatchOptions& options);
+  static Result<Session> make_session(const LanguageModel& model, const Ops& ops,
+                                      ThreadPool& threads, const LlmBatchOptions& options);
   const State& at(int64_t sequence) const { return states_[static_cast<size_t>(sequence)]; }
   Status check(std::span<const Piece> pieces);
   Status make_room(int64_t sequence, int64_t count);
   StateTarget target(int64_t sequence) const;
+  std::span<const int32_t> pages_of(int64_t sequence) const;
   int64_t lay_out(std::span<const Piece> pieces);
   Result<Tensor> pass(int64_t wanted);
+  Status read_pieces(std::span<const Piece> pieces);
+  bool may_move_to_host() const;
+  Status move_to_host();
+  Status read_again(int64_t sequence);
 
   const LanguageModel* model_;
   Session session_;
+  ThreadPool* threads_;
   LlmBatchOptions options_;
   int64_t rows_;
   std::vector<State> states_;

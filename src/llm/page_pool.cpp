@@ -223,6 +223,16 @@ void PagePool::share(int64_t from, int64_t to) {
   for (int64_t i = 0; i < s.used; ++i) own(s.table[static_cast<size_t>(i)]);
 }
 
+void PagePool::move_to(std::vector<std::span<int32_t>> tables) {
+  for (size_t s = 0; s < states_.size(); ++s) {
+    std::ranges::copy(states_[s].table, tables[s].begin());
+    states_[s].table = tables[s];
+  }
+  for (int32_t p = 0; p < static_cast<int32_t>(pages()); ++p) {
+    if (page(p).owners == 0 && page(p).known) forget(p);
+  }
+}
+
 bool PagePool::book(int64_t sequence, int64_t positions) {
   int64_t all = pages_of(positions);
   for (size_t i = 0; i < states_.size(); ++i) {

@@ -46,6 +46,10 @@ class PagePool {
   // A sequence without pages begins with all of those of another.
   void share(int64_t from, int64_t to);
 
+  // The same tables in other memory. What no sequence has cannot be found any more: the memory of
+  // the pages is another, and only what sequences have read is written to it again.
+  void move_to(std::vector<std::span<int32_t>> tables);
+
   // Books `positions` for a sequence, of which it may have none yet; write() up to there cannot
   // fail then. False: with what the others have or booked there are not so many. 0: no more booked.
   bool book(int64_t sequence, int64_t positions);

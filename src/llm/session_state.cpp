@@ -41,6 +41,7 @@ Result<std::string> state_fingerprint(const StateTarget& of) {
   add(write_network({std::move(grid), Shape{1}}));
   add(dtype_name(of.cache));
   add(of.activations == ActivationMode::q8 ? "q8" : "f32");
+  if (of.device) add("device");
   for (const Param& param : of.model->network().params()) {
     add(dtype_name(param.tensor.dtype));
     hash.add({param.tensor.data, static_cast<size_t>(param.bytes())});

@@ -18,6 +18,7 @@ struct StateTarget {
   int64_t context;                     // positions that there is room for
   const std::vector<KvCache>& caches;  // on the host
   std::span<const int32_t> pages{};    // of the sequence (ops/pages.hpp); empty: in order
+  bool device = false;                 // computed by one, whose bits are not those of the CPU
 };
 
 // A file that was checked: counts, fingerprint, hash and ids.

@@ -61,6 +61,18 @@ class Device {
   // the commands before it.
   virtual Status copy(const MemoryRange& from, const std::byte* to) = 0;
 
+  // Many of them, of whole words, behind the commands before them; nothing is both moved and
+  // written over. Within one attach() as well.
+  struct Move {
+    const std::byte* from;
+    std::byte* to;
+    int64_t bytes;
+  };
+  virtual Status move(std::span<const Move> moves) {
+    for (const Move& m : moves) LOOM_TRY(copy({m.from, m.bytes}, m.to));
+    return {};
+  }
+
   // Everything so far has run.
   virtual Status wait() = 0;
 
@@ -68,6 +80,9 @@ class Device {
   // submitted together when something waits for them. Errors of the device then show in a later
   // call.
   virtual Status execute(std::span<const Command> commands) = 0;
+  // The same for a list of rows that stand for themselves (sessions of several sequences): each has
+  // the bits that it has in a list of any other number of rows.
+  virtual Status execute_rows_alone(std::span<const Command> commands) { return execute(commands); }
 };
 
 // Ranges attached as long as this lives. Does nothing without a device.

@@ -325,7 +325,9 @@ Status Recorder::run(int64_t begin, int64_t end) {
 
 Status Recorder::run(std::span<const Command> list) {
   if (list.empty()) return {};
-  if (ops_->device != nullptr) return ops_->device->execute(list);
+  if (ops_->device != nullptr) {
+    return rows_alone_ ? ops_->device->execute_rows_alone(list) : ops_->device->execute(list);
+  }
   LOOM_TRY(reserve_scratch(kMatmulScratch));
   pool_->run([&](int lane, int lanes) { run_lane(lane, lanes, list); }, region_of(list));
   return {};

@@ -63,6 +63,11 @@ class Recorder {
   void take(std::vector<Command>& list);
   Status run(std::span<const Command> list);
 
+  // On a device each row of what is run has the bits that it has among any other number of rows, as
+  // on the CPU anyway (Device::execute_rows_alone()).
+  void keep_rows_alone() {
+    rows_alone_ = true;
+  }
   void set_profile(OpProfile* profile) {
     profile_ = profile;
   }
@@ -128,6 +133,7 @@ class Recorder {
   ThreadPool* pool_ = nullptr;
   Trace* trace_ = nullptr;
   ActivationMode mode_;
+  bool rows_alone_ = false;
   std::vector<Command> commands_;
   std::vector<Touch> since_barrier_;  // accesses of commands after the last barrier
   std::vector<Touch> pending_;        // accesses of the command being recorded

@@ -2,6 +2,8 @@
 // is the host itself behind the interface of a device, so the words must not change at all.
 #include <cstring>
 
+#include "base/text.hpp"
+#include "llm/llm_batch.hpp"
 #include "llm/stories.hpp"
 #include "ops/device.hpp"
 #include "ops/recorder.hpp"
@@ -130,6 +132,48 @@ TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
   EXPECT_EQ(made->position(), straight.position());
   EXPECT_TRUE(
       std::equal(straight.logits().begin(), straight.logits().end(), made->logits().begin()));
+}
+
+// All sequences at once: what they have read, pages that they share, and memory that was booked.
+TEST(DeviceFailed, ABatchGoesOnOnTheHostWithTheSameBits) {
+  const LanguageModel& model = stories();
+  const std::vector<TokenId> ids = encode(model, cat(kPrompt, " ", kPrompt, " ", kPrompt));
+  const std::span<const TokenId> all = ids;
+  ASSERT_GT(all.size(), 26u);
+  for (int lists = 0; lists < 6; ++lists) {
+    FailingDevice device(lists);
+    int told = 0;
+    LlmBatchOptions options;
+    options.sequences = 3;
+    options.context = 64;
+    options.chunk = 12;
+    Result<LlmBatch> host = LlmBatch::create(model, cpu_ops(best_isa()), pool(), options);
+    options.device_failed = [&](const Error&) { ++told; };
+    Result<LlmBatch> made = LlmBatch::create(model, device.ops(), pool(), options);
+    ASSERT_TRUE(made.ok()) << made.error().str();
+    std::vector<float> logits[2];
+    for (LlmBatch* batch : {&*host, &*made}) {
+      std::vector<float>& mine = logits[batch == &*host ? 0 : 1];
+      const auto feed = [&](std::vector<LlmBatch::Piece> pieces) {
+        const Status fed = batch->feed(pieces);
+        ASSERT_TRUE(fed.ok()) << fed.error().str();
+        for (const LlmBatch::Piece& piece : pieces) {
+          const std::span<const float> last = batch->logits(piece.sequence);
+          mine.insert(mine.end(), last.begin(), last.end());
+        }
+      };
+      ASSERT_TRUE(batch->book(0, 40));
+      feed({{0, all.first(10)}, {1, all.subspan(3, 2)}});
+      feed({{0, all.subspan(10, 10)}, {1, all.subspan(5, 1)}});
+      ASSERT_EQ(batch->reuse(2, all.first(18)), 16);
+      feed({{2, all.subspan(16, 3)}, {0, all.subspan(20, 1)}});
+      batch->rewind(0, 12);
+      feed({{0, all.subspan(12, 4)}, {1, all.subspan(6, 1)}});
+      feed({{0, all.subspan(16, 1)}, {2, all.subspan(19, 1)}});
+    }
+    EXPECT_EQ(told, lists < 5 ? 1 : 0) << lists;
+    EXPECT_EQ(logits[1], logits[0]) << lists;
+  }
 }
 
 }  // namespace

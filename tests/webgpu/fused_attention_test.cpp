@@ -53,7 +53,9 @@ class Token {
     cache = f32_cache(keys.tensor().f32(), values.tensor().f32(), c.kv_heads, c.width, capacity);
     cache.dtype = c.cache;
     if (c.cache == DType::f32) return;
-    for (const Rows* side : {&keys, &values}) in_halves(side->tensor(), c.cache);
+    for (const Rows* side : {&keys, &values}) {
+      c.cache == DType::q8_0 ? in_bytes(side->tensor()) : in_halves(side->tensor(), c.cache);
+    }
   }
 
   std::vector<MemoryRange> ranges() const {
@@ -100,6 +102,21 @@ class Token {
 
   std::vector<const Rows*> results() const { return {&sum, &keys, &values, &rotated}; }
 
+  // The numbers that a result stands for: codes times steps in caches of q8_0.
+  std::vector<float> numbers(const Rows& r) const {
+    if (cache.dtype != DType::q8_0 || (&r != &keys && &r != &values)) return r.memory();
+    const std::byte* bytes = r.tensor().data;
+    const int64_t count = r.tensor().shape.count();
+    std::vector<float> decoded;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t step = &r == &keys ? i / 512 * 16 + i % 16 : i / 32;
+      uint16_t code = 0;
+      std::memcpy(&code, bytes + count + 2 * step, 2);
+      decoded.push_back(static_cast<float>(static_cast<int8_t>(bytes[i])) * f32_from_f16(code));
+    }
+    return decoded;
+  }
+
  private:
   static constexpr int64_t kOut = 40;
   // The first half of the memory has all of it then.
@@ -109,6 +126,17 @@ class Token {
       codes.push_back(static_cast<uint16_t>(encode_value(dtype, side.f32()[i])));
     std::memset(side.data, 0, codes.size() * sizeof(float));
     std::memcpy(side.data, codes.data(), codes.size() * sizeof(uint16_t));
+  }
+  // Codes, and behind them steps, in the first part of the memory.
+  static void in_bytes(const Tensor& side) {
+    const int64_t count = side.shape.count();
+    for (int64_t i = 0; i < count; ++i)
+      side.data[i] = static_cast<std::byte>(static_cast<int8_t>(i * 37 % 255 - 127));
+    for (int64_t i = 0; i < count / 32; ++i) {
+      const uint16_t step = static_cast<uint16_t>(0x2000 + i % 7 * 64);
+      std::memcpy(side.data + count + 2 * i, &step, 2);
+    }
+    std::memset(side.data + count + count / 16, 0, static_cast<size_t>(count * 3 - count / 16));
   }
   static int64_t half(const Case& c) { return (c.rotary_dim > 0 ? c.rotary_dim : c.width) / 2; }
   Rows q, k, v, before, cos, sin;
@@ -146,7 +174,7 @@ std::vector<std::vector<float>> run(const Case& c, bool whole, int64_t* dispatch
   std::vector<std::vector<float>> all;
   for (const Rows* r : token.results()) {
     EXPECT_TRUE(to_host(ops, {r->tensor()}).ok());
-    all.push_back(r->memory());
+    all.push_back(token.numbers(*r));
   }
   return all;
 }
@@ -178,6 +206,12 @@ constexpr Case kCases[] = {
     {DType::q4_0, kF32, 9, 3, 64, 64, 0, 0, 0.0f, 2, false, DType::bf16},
     {DType::q8_0, kF32, 2, 1, 32, 1900, 0, 0, 0.0f, 2, false, DType::f16},
     {DType::q4_0, kF32, 4, 2, 32, 151, 40, 16, 0.0f, 2, true, DType::bf16},
+    // Of four positions to a word queries and keys are turned, and the cache is written, before.
+    {DType::q4_0, kF32, 9, 3, 64, 0, 0, 0, 0.0f, 3, false, DType::q8_0},
+    {DType::q4_0, kF32, 9, 3, 64, 63, 0, 0, 0.0f, 3, false, DType::q8_0},
+    {DType::q4_0, kF32, 9, 3, 64, 65, 0, 0, 0.0f, 3, false, DType::q8_0},
+    {DType::q8_0, kF32, 2, 1, 32, 1902, 0, 0, 0.0f, 3, false, DType::q8_0},
+    {DType::q4_0, kF32, 4, 2, 96, 151, 40, 16, 0.5f, 3, true, DType::q8_0},
 };
 
 TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {

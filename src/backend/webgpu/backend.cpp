@@ -152,9 +152,16 @@ class WebGpu final : public Backend {
     if (frame_.read_last(ticket)) enough_ = kFirst;
     return gpu_->end_read(ticket);
   }
-  Status execute(std::span<const Command> commands) override;
+  Status execute(std::span<const Command> commands) override {
+    return execute(commands, false);
+  }
+  Status execute_rows_alone(std::span<const Command> commands) override {
+    return execute(commands, true);
+  }
+  Status move(std::span<const Move> moves) override;
 
  private:
+  Status execute(std::span<const Command> commands, bool rows_alone);
   Status submit();
   Result<std::vector<Gpu::Read>> reads_of(std::span<const MemoryRange> ranges);
   Status describe(std::span<const Command> commands);
@@ -244,6 +251,20 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
       {{from.begin, from.begin + from.bytes, false}, {to, to + from.bytes, true}});
 }
 
+// One dispatch for each pair of buffers.
+Status WebGpu::move(std::span<const Move> moves) {
+  std::vector<WordsMove> words;
+  for (const Move& m : moves) {
+    const BufferSlice from = memory_.find(m.from), to = memory_.find(m.to);
+    if (from.buffer == nullptr || from.left < m.bytes || to.buffer == nullptr ||
+        to.left < m.bytes || (m.bytes | from.offset | to.offset) % 4 != 0) {
+      return make_error(Code::internal, "a move between places that the device does not have");
+    }
+    words.push_back({from, to, m.bytes / 4});
+  }
+  return move_words(frame_, words);
+}
+
 // The device works on what is submitted while the host describes more: the first dispatches soon,
 // since it has nothing to do, then about a token at a time.
 Status WebGpu::submit() {
@@ -288,11 +309,12 @@ Status WebGpu::add_dependencies(std::span<const Command> commands) {
   return frame_.add_dependencies(std::move(uses));
 }
 
-Status WebGpu::execute(std::span<const Command> commands) {
+Status WebGpu::execute(std::span<const Command> commands, bool rows_alone) {
   LOOM_TRY(gpu_->glance());
   // Before more is described, not after: what follows a list may still run beside its end.
   if (frame_.pending() >= enough_) LOOM_TRY(submit());
-  const Replays::Plan plan = replays_.plan(commands);
+  frame_.set_rows_alone(rows_alone);
+  const Replays::Plan plan = replays_.plan(commands, rows_alone);
   if (plan == Replays::Plan::replay) {
     counts_.commands += static_cast<int64_t>(commands.size());
     LOOM_TRY(frame_.replay(replays_.recording()));

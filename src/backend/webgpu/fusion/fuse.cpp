@@ -57,6 +57,10 @@ bool dead(std::span<const Command> rest, const Q8Rows& q) {
 
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
   const auto products = [](Frame& f, std::span<const Command> r) { return fuse_products(f, r); };
+  if (frame.rows_alone()) {
+    LOOM_ASSIGN(const int64_t taken, products(frame, rest));
+    return taken > 0 ? taken : fuse_rope(frame, rest);
+  }
   using Part = Result<int64_t> (*)(Frame&, std::span<const Command>);
   for (const Part part : {Part{products}, fuse_attention, fuse_rope, fuse_many, fuse_loss,
                           fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimize}) {

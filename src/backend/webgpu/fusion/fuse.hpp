@@ -12,6 +12,8 @@
 namespace loom::core::webgpu {
 
 // How many commands at the front of `rest` were taken; 0: none.
+// Where rows are alone (Frame::rows_alone) what is taken does not depend on how many there are:
+// products, and rope with what is kept.
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 
 // Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantize_rows, up to three
@@ -26,6 +28,6 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest);
 // rope of queries, rope of keys, kv_write.
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
 // Whether the first three commands are that: by one table, at one place.
-bool take_rope_write(std::span<const Command> rest, RopeWrite& run);
+bool take_rope_write(const Frame& frame, std::span<const Command> rest, RopeWrite& run);
 
 }  // namespace loom::core::webgpu

@@ -42,7 +42,7 @@ Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest) {
   RopeWrite run;
   int64_t taken = 1;
   const auto* a = args_at<AttentionArgs>(rest, 0);
-  if (a == nullptr && take_rope_write(rest, run)) {
+  if (a == nullptr && take_rope_write(frame, rest, run)) {
     a = args_at<AttentionArgs>(rest, 3);
     taken = 4;
   }

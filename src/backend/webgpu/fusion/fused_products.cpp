@@ -7,8 +7,12 @@
 namespace loom::core::webgpu {
 namespace {
 
-bool row_of_floats(const Tensor& t) {
-  return t.rows() == 1 && t.dtype == DType::f32;
+// One row; any number of them where each has the bits that it has alone. The first command of a
+// run says how many.
+bool takes_rows(const Frame& frame, const RowProducts& p, const Tensor& t) {
+  if (t.dtype != DType::f32) return false;
+  if (p.rows > 0) return t.rows() == p.rows;
+  return t.rows() == 1 || (frame.rows_alone() && t.rows() > 0 && p.joined == nullptr);
 }
 
 // The matrices: of one type and depth, over one row, in one buffer of the device.
@@ -18,7 +22,7 @@ bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) 
   if (p.norm != nullptr) x = &p.norm->y;
   while (p.count < RowProducts::kMost) {
     const auto* m = args_at<MatmulArgs>(rest, static_cast<size_t>(p.commands));
-    if (m == nullptr || m->x.rows() != 1 || m->x.dtype != DType::f32) break;
+    if (m == nullptr || !takes_rows(frame, p, m->x)) break;
     if (m->use_q8 != (p.quantize != nullptr)) break;
     if (m->use_q8 && m->q8.codes != p.quantize->q.codes) break;
     if (x != nullptr && m->x.data != x->data) break;
@@ -31,24 +35,26 @@ bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) 
       }
     }
     x = &m->x;
+    p.rows = m->x.rows();
     p.matrix[p.count++] = m;
     ++p.commands;
   }
   return p.count > 0;
 }
 
-void take_end(std::span<const Command> rest, RowProducts& p) {
+void take_end(const Frame& frame, std::span<const Command> rest, RowProducts& p) {
   const auto at = static_cast<size_t>(p.commands);
   const auto* gated = args_at<GatedArgs>(rest, at);
   if (p.count == 2 && gated != nullptr && gated->gate.data == p.matrix[0]->y.data &&
-      gated->up.data == p.matrix[1]->y.data && row_of_floats(gated->y) &&
+      gated->up.data == p.matrix[1]->y.data && takes_rows(frame, p, gated->y) &&
       gated->y.cols() == p.matrix[0]->y.cols()) {
     p.gated = gated;
     ++p.commands;
   }
   const auto* sum = args_at<BinaryArgs>(rest, at);
-  if (p.count == 1 && sum != nullptr && sum->kind == BinaryKind::add && row_of_floats(sum->y) &&
-      sum->a.cols() == sum->b.cols() && sum->b.rows() == 1) {
+  if (p.count == 1 && sum != nullptr && sum->kind == BinaryKind::add &&
+      takes_rows(frame, p, sum->y) && sum->a.cols() == sum->b.cols() &&
+      sum->a.rows() == sum->b.rows()) {
     const Tensor& y = p.matrix[0]->y;
     if (sum->a.data != y.data && sum->b.data != y.data) return;
     p.addition = sum;
@@ -60,23 +66,25 @@ void take_end(std::span<const Command> rest, RowProducts& p) {
 bool take(Frame& frame, std::span<const Command> rest, RowProducts& p) {
   const auto* norm = args_at<NormArgs>(rest, 0);
   if (norm != nullptr) {
-    if (norm->kind != NormKind::rms || norm->segments != 1 || !row_of_floats(norm->x)) return false;
-    if (p.joined != nullptr) return false;
+    if (norm->kind != NormKind::rms || norm->segments != 1) return false;
+    if (p.joined != nullptr || !takes_rows(frame, p, norm->x)) return false;
     p.norm = norm;
+    p.rows = norm->x.rows();
     ++p.commands;
   }
   const auto* quantize = args_at<QuantizeRowsArgs>(rest, static_cast<size_t>(p.commands));
-  if (quantize != nullptr && row_of_floats(quantize->x)) {
+  if (quantize != nullptr && takes_rows(frame, p, quantize->x)) {
     if (norm != nullptr && quantize->x.data != norm->y.data) return false;
     if (p.joined != nullptr && quantize->x.data != p.joined->y.data) return false;
     p.quantize = quantize;
+    p.rows = quantize->x.rows();
     ++p.commands;
   }
   if (!take_matrices(frame, rest, p)) return false;
-  take_end(rest, p);
+  take_end(frame, rest, p);
   // One product alone, but for few outputs, which the lanes of a workgroup are not enough for.
-  const bool alone = p.commands == 1 && p.joined == nullptr;
-  return !(alone && is_narrow(*p.matrix[0])) && row_fits(p);
+  const bool single = p.commands == 1 && p.joined == nullptr && !frame.rows_alone();
+  return !(single && is_narrow(*p.matrix[0])) && row_fits(p);
 }
 
 // Whether a workgroup may write `w` while others still read.
@@ -90,13 +98,16 @@ bool writes_apart(const RowProducts& p, const Tensor& w, bool last) {
   return p.norm == nullptr || !overlap(w, p.norm->gamma);
 }
 
-// What is written: not what nobody reads. False: it cannot be in one dispatch.
-bool outputs_of(const RowProducts& p, std::span<const Command> after, RowOutputs& o) {
+// What is written: not what nobody reads, but where rows are alone: how much of its memory a later
+// command writes depends on their number. False: it cannot be in one dispatch.
+bool outputs_of(const Frame& frame, const RowProducts& p, std::span<const Command> after,
+                RowOutputs& o) {
   const bool ends = p.gated != nullptr || p.addition != nullptr;
   if (p.gated != nullptr) o.out = p.gated->y;
   if (p.addition != nullptr) o.out = p.addition->y;
   // The last command may write over what those before it made.
   const auto gone = [&](const Tensor& t) {
+    if (frame.rows_alone()) return false;
     const bool covered = ends && o.out.data <= t.data && o.out.end() >= t.end();
     return covered || dead(after, t);
   };
@@ -124,7 +135,7 @@ Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest,
   p.joined = joined;
   if (!take(frame, rest, p)) return 0;
   RowOutputs out;
-  if (!outputs_of(p, rest.subspan(static_cast<size_t>(p.commands)), out)) return 0;
+  if (!outputs_of(frame, p, rest.subspan(static_cast<size_t>(p.commands)), out)) return 0;
   LOOM_TRY(run_row_products(frame, p, out));
   return p.commands;
 }

@@ -78,13 +78,13 @@ bool alike(const RopeArgs& q, const RopeArgs& k) {
 
 }  // namespace
 
-bool take_rope_write(std::span<const Command> rest, RopeWrite& run) {
+bool take_rope_write(const Frame& frame, std::span<const Command> rest, RopeWrite& run) {
   const auto* q = args_at<RopeArgs>(rest, 0);
   const auto* k = args_at<RopeArgs>(rest, 1);
   const auto* write = args_at<KvWriteArgs>(rest, 2);
   if (q == nullptr || k == nullptr || write == nullptr || !alike(*q, *k)) return false;
   if (write->places.data != q->places.data || !reads_cache(write->cache)) return false;
-  run = {q, k, write, dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
+  run = {q, k, write, !frame.rows_alone() && dead(rest.subspan(3), k->y) ? Tensor{} : k->y};
   return write->k.data == k->y.data && write->k.rows() == k->y.rows() && k->x.rows() > 0 &&
          write->cache.head_dim == k->x.cols() / k->heads;
 }
@@ -106,7 +106,7 @@ Result<int64_t> rope_into_words(Frame& frame, const RopeWrite& run) {
 
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest) {
   RopeWrite run;
-  if (!take_rope_write(rest, run)) return 0;
+  if (!take_rope_write(frame, rest, run)) return 0;
   const auto& [q, k, write, kept] = run;
   for (const Tensor* input : {&q->x, &k->x, &write->v}) {
     const bool same =

@@ -139,13 +139,15 @@ Call& at_places(Call& call, const Tensor& places, int64_t first, int64_t run_len
       .constant("paged", int64_t{places.cols() > 2});
 }
 
-Status attend_placed(Frame& frame, const AttentionArgs& args) {
+namespace {
+
+struct Stretches {
+  int64_t rounds, splits;
+};
+
+Status attend_rows(Frame& frame, const AttentionArgs& args, const Stretches& how) {
   const KvCache& cache = args.cache;
-  const int64_t rows = args.q.rows();
-  if (rows == 0 || args.length == 0) return {};
-  const int64_t all = ceil_div(args.length, int64_t{64});
-  const int64_t rounds = std::max(kRounds, ceil_div(all, kAttendLanes));
-  const int64_t splits = ceil_div(all, rounds);
+  const int64_t rows = args.q.rows(), splits = how.splits;
   BufferSlice part;
   if (splits > 1) {
     LOOM_ASSIGN(part, frame.temporary(join_bytes(args, splits)));
@@ -161,7 +163,7 @@ Status attend_placed(Frame& frame, const AttentionArgs& args) {
                .value("heads", args.heads)
                .value("share", args.heads / cache.kv_heads)
                .value("capacity", cache.capacity)
-               .value("span", rounds * 64)
+               .value("span", how.rounds * 64)
                .value("window", std::min(args.window, int64_t{1} << 30))
                .value("scale", args.scale)
                .value("soft_cap", args.soft_cap)
@@ -171,6 +173,29 @@ Status attend_placed(Frame& frame, const AttentionArgs& args) {
                .lanes(256)
                .rows(rows * args.heads * splits));
   return splits > 1 ? join_splits(frame, args, splits, part) : Status{};
+}
+
+}  // namespace
+
+// As many rows at a time as leave their stretches in little memory.
+Status attend_placed(Frame& frame, const AttentionArgs& args) {
+  constexpr int64_t kMostBytes = int64_t{32} << 20;
+  const int64_t rows = args.q.rows();
+  if (rows == 0 || args.length == 0) return {};
+  const int64_t all = ceil_div(args.length, int64_t{64});
+  Stretches how{std::max(kRounds, ceil_div(all, kAttendLanes)), 1};
+  how.splits = ceil_div(all, how.rounds);
+  const int64_t bytes = how.splits > 1 ? join_bytes(args, how.splits) / rows : 0;
+  const int64_t most = bytes > 0 ? std::max<int64_t>(kMostBytes / bytes, 1) : rows;
+  for (int64_t row = 0; row < rows; row += most) {
+    const int64_t count = std::min(most, rows - row);
+    AttentionArgs some = args;
+    some.q = args.q.slice_rows(row, count);
+    some.y = args.y.slice_rows(row, count);
+    some.places = args.places.slice_rows(row, count);
+    LOOM_TRY(attend_rows(frame, some, how));
+  }
+  return {};
 }
 
 }  // namespace loom::core::webgpu

@@ -27,6 +27,41 @@ Status copy_words(Frame& frame, const BufferSlice& from, const BufferSlice& to, 
       .items(count);
 }
 
+// A workgroup has one stretch: where it begins, where it goes, how long it is.
+constexpr Kernel kMoveWords{"move_words", R"(
+fn run(i: u32, lane: u32) {
+  let first = table_word(3u * i);
+  let to = table_word(3u * i + 1u);
+  let count = table_word(3u * i + 2u);
+  for (var j = lane; j < count; j += lanes) { to_put(to + j, from_word(first + j)); }
+}
+)"};
+
+Status move_words(Frame& frame, std::span<const WordsMove> moves) {
+  constexpr size_t kMost = 4096;  // of a dispatch
+  const auto whole = [](const BufferSlice& s) {
+    return BufferSlice{s.buffer, s.buffer_bytes, 0, s.buffer_bytes};
+  };
+  std::vector<uint32_t> table;
+  for (size_t i = 0; i < moves.size(); ++i) {
+    const WordsMove& m = moves[i];
+    for (const int64_t word : {m.from.offset / 4, m.to.offset / 4, m.words})
+      table.push_back(static_cast<uint32_t>(word));
+    const bool ends = i + 1 == moves.size() || table.size() / 3 == kMost ||
+                      moves[i + 1].from.buffer != m.from.buffer ||
+                      moves[i + 1].to.buffer != m.to.buffer;
+    if (!ends) continue;
+    LOOM_ASSIGN(const BufferSlice place, frame.table(table));
+    LOOM_TRY(Call(frame, kMoveWords)
+                 .words("table", place, Access::read)
+                 .words("from", whole(m.from), Access::read)
+                 .words("to", whole(m.to), Access::write)
+                 .rows(static_cast<int64_t>(table.size() / 3)));
+    table.clear();
+  }
+  return {};
+}
+
 namespace kernels {
 namespace {
 

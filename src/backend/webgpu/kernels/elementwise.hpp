@@ -24,4 +24,11 @@ Status matmul_dx_slope(Frame& frame, const MatmulDxArgs& args, const UnaryDxArgs
 Status conv_dx_slope(Frame& frame, const ConvDxArgs& args, const UnaryDxArgs* slope);
 }  // namespace kernels
 
+// Stretches of words from one place to another.
+struct WordsMove {
+  BufferSlice from, to;
+  int64_t words;
+};
+Status move_words(Frame& frame, std::span<const WordsMove> moves);
+
 }  // namespace loom::core::webgpu

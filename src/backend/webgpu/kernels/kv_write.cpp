@@ -1,8 +1,8 @@
 // kv_write. In caches of narrow types several positions share a word of keys: it is made by one
 // invocation, of what was there and of all rows of the list that stand in it.
+#include "backend/webgpu/kernels/kv_write.hpp"
 #include "backend/webgpu/kernels/cache.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
-#include "backend/webgpu/kernels/kv_write.hpp"
 #include "backend/webgpu/kernels/places.hpp"
 #include "base/text.hpp"
 

@@ -20,12 +20,19 @@ const std::string_view kFinish = kFinishText;
 
 namespace {
 
+// A workgroup has one group of outputs and one tile of `few` rows.
 constexpr std::string_view kReduce = R"(
+var<private> first_row: u32;
+fn begin_tile(i: u32) -> u32 {
+  first_row = i % p.row_tiles * few;
+  return i / p.row_tiles;
+}
 fn reduce(sums: ptr<function, array<vec4<f32>, few>>, group: u32, lane: u32) {
   let col = group * 16u + lane_output(lane);
   for (var r = 0u; r < few; r++) {
     let sum = lane_sums((*sums)[r], lane);
-    if (lane < 16u && col < p.cols && r < p.rows) { y_set(r * p.y_s + col, finish(sum, col)); }
+    let row = first_row + r;
+    if (lane < 16u && col < p.cols && row < p.rows) { y_set(row * p.y_s + col, finish(sum, col)); }
   }
 }
 )";
@@ -33,14 +40,14 @@ fn reduce(sums: ptr<function, array<vec4<f32>, few>>, group: u32, lane: u32) {
 // Rows beyond the last are computed as the last, and not stored.
 constexpr std::string_view kX = R"(
 fn x_four(r: u32, k: u32) -> vec4<f32> {
-  let at = min(r, p.rows - 1u) * p.x_s + k;
+  let at = min(first_row + r, p.rows - 1u) * p.x_s + k;
   return vec4<f32>(x_at(at), x_at(at + 1u), x_at(at + 2u), x_at(at + 3u));
 }
 )";
 
 constexpr std::string_view kXRagged = R"(
 fn x_four(r: u32, k: u32) -> vec4<f32> {
-  let row = min(r, p.rows - 1u) * p.x_s;
+  let row = min(first_row + r, p.rows - 1u) * p.x_s;
   let at = vec4<u32>(k, k + 1u, k + 2u, k + 3u);
   let j = min(at, vec4<u32>(p.depth - 1u)) + row;
   let v = vec4<f32>(x_at(j.x), x_at(j.y), x_at(j.z), x_at(j.w));
@@ -51,14 +58,15 @@ fn x_four(r: u32, k: u32) -> vec4<f32> {
 // What quantized rows stand for, where kernels read values of w and not its levels. k % 4 == 0.
 constexpr std::string_view kXQuantized = R"(
 fn x_four(r: u32, k: u32) -> vec4<f32> {
-  let at = min(r, p.rows - 1u) * p.blocks + k / 32u;
+  let at = min(first_row + r, p.rows - 1u) * p.blocks + k / 32u;
   return vec4<f32>(unpack4xI8(a_word(at * 8u + k % 32u / 4u))) * scales_at(at);
 }
 )";
 
 // Wide types: four rows by four k at a time.
 constexpr Kernel kFewWide{"matmul_few_wide", R"(
-fn run(group: u32, lane: u32) {
+fn run(i: u32, lane: u32) {
+  let group = begin_tile(i);
   let row = group * 16u + lane % 4u * 4u;
   var sums = array<vec4<f32>, few>();
   for (var k = lane / 4u * 4u; k < p.depth; k += lanes) {
@@ -71,7 +79,8 @@ fn run(group: u32, lane: u32) {
 
 // Types of k-groups: four rows by a block of 32 k, one step for all of it (two of nvfp4).
 constexpr Kernel kFewGroups{"matmul_few_groups", R"(
-fn run(group: u32, lane: u32) {
+fn run(i: u32, lane: u32) {
+  let group = begin_tile(i);
   let base = group * p.w_group;
   let four = lane % 4u * 4u;
   let offsets = w_offsets(base, four);
@@ -105,7 +114,8 @@ fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
   return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
                    dot4I8Packed(a, w.w));
 }
-fn run(group: u32, lane: u32) {
+fn run(i: u32, lane: u32) {
+  let group = begin_tile(i);
   let base = group * p.w_group;
   let four = lane % 4u * 4u;
   let offsets = w_offsets(base, four);
@@ -120,7 +130,7 @@ fn run(group: u32, lane: u32) {
         let levels = vec4<u32>(w_levels(w_codes(words.x, k)), w_levels(w_codes(words.y, k)),
                                w_levels(w_codes(words.z, k)), w_levels(w_codes(words.w, k)));
         for (var r = 0u; r < few; r++) {
-          let a = a_word((min(r, p.rows - 1u) * p.blocks + b) * 8u + k / 4u);
+          let a = a_word((min(first_row + r, p.rows - 1u) * p.blocks + b) * 8u + k / 4u);
           if (w_span == 16u && k >= 16u) {
             high[r] += dots(a, levels);
           } else {
@@ -131,7 +141,7 @@ fn run(group: u32, lane: u32) {
     }
     let steps = w_steps(base, four, b * 32u);
     for (var r = 0u; r < few; r++) {
-      let at = min(r, p.rows - 1u) * p.blocks + b;
+      let at = min(first_row + r, p.rows - 1u) * p.blocks + b;
       let scale = scales_at(at);
       if (w_affine || w_bias != 0) { low[r] -= offsets * bitcast<i32>(sums_word(at)); }
       sums[r] += vec4<f32>(low[r]) * (steps * scale);
@@ -163,12 +173,15 @@ Call& finish(Call& call, const MatmulArgs& args) {
 Status matmul_few(Frame& frame, const MatmulArgs& args) {
   const int64_t rows = args.y.rows(), cols = args.y.cols(), depth = args.w.shape[1];
   const bool wide = reads_rows(args.w.dtype);
+  const int64_t few = frame.rows_alone() ? 1 : rows <= 2 ? rows : (rows <= 4 ? 4 : 8);
+  const int64_t row_tiles = ceil_div(rows, few);
   Call call(frame, wide ? kFewWide : (args.use_q8 ? kFewQ8 : kFewGroups));
   weights(finish(call, args), args.w, WeightView::quads)
       .text(kReduce)
       .value("depth", depth)
       .value("blocks", ceil_div(depth, kR16Block))
-      .constant("few", rows <= 2 ? rows : (rows <= 4 ? 4 : 8))
+      .value("row_tiles", row_tiles)
+      .constant("few", few)
       .lanes(depth <= 512 ? 64 : (depth <= 2048 ? 128 : 256));
   if (args.use_q8) {
     call.words("a", args.q8.codes);
@@ -178,7 +191,7 @@ Status matmul_few(Frame& frame, const MatmulArgs& args) {
   } else {
     call.read("x", args.x).text(depth % (wide ? 4 : kR16Block) != 0 ? kXRagged : kX);
   }
-  return call.rows(ceil_div(cols, kR16Rows));
+  return call.rows(ceil_div(cols, kR16Rows) * row_tiles);
 }
 
 namespace {
@@ -206,6 +219,7 @@ Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
     Call call(frame, kNoDepth);
     return finish(call, args).items(rows * cols);
   }
+  if (frame.rows_alone()) return matmul_few(frame, args);
   if (args.use_q8 && !reads_levels(args.w.dtype)) return matmul_by_eights(frame, args);
   if (is_narrow(args)) return matmul_narrow(frame, args);
   return rows <= kFewRows ? matmul_few(frame, args) : matmul_many(frame, args);

@@ -84,7 +84,7 @@ Status norm(Frame& frame, const NormArgs& args) {
       .value("beta_moves", moves(args.beta))
       .value("eps", args.eps)
       .constant("layer", int64_t{args.kind == NormKind::layer})
-      .lanes(row_lanes(count, n))
+      .lanes(row_lanes(frame.rows_alone(), count, n))
       .rows(count);
 }
 

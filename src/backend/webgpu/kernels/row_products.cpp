@@ -1,4 +1,4 @@
-// The kernels of row_products.hpp. Every workgroup makes the row ready for itself, in its own
+// The kernels of row_products.hpp. Every workgroup makes its row ready for itself, in its own
 // memory, and one or more groups of sixteen outputs of it (of both matrices of a gated unit). A row
 // that is too long for that memory comes in pieces. What is read first of the matrices is on its
 // way while the row is made: the one does not wait for the other.
@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::string_view kPlainRow = R"(
 fn begin_row(lane: u32) {}
+fn row_at(k: u32) -> f32 { return x_at(x_row * p.x_s + k); }
 fn row_four(k: u32) -> vec4<f32> {
-  return vec4<f32>(x_at(k), x_at(k + 1u), x_at(k + 2u), x_at(k + 3u));
+  return vec4<f32>(row_at(k), row_at(k + 1u), row_at(k + 2u), row_at(k + 3u));
 }
 )";
 
@@ -79,7 +80,7 @@ fn begin_pieces(lane: u32) {}
 struct Staged { x: vec4<f32>, gamma: vec4<f32> }
 fn four_from(at: u32) -> Staged {
   let k = min(at + vec4<u32>(0u, lanes, 2u * lanes, 3u * lanes), vec4<u32>(depth - 1u));
-  return Staged(vec4<f32>(x_at(k.x), x_at(k.y), x_at(k.z), x_at(k.w)),
+  return Staged(vec4<f32>(row_at(k.x), row_at(k.y), row_at(k.z), row_at(k.w)),
                 vec4<f32>(gamma_at(k.x), gamma_at(k.y), gamma_at(k.z), gamma_at(k.w)));
 }
 fn keep_one(at: u32, count: u32, x: f32, gamma: f32) {
@@ -116,8 +117,8 @@ fn row_factor(first: bool, lane: u32) -> f32 {
   let factor = 1.0 / sqrt(group_sum(lane, squares) / f32(depth) + p.eps);
   if (has_kept && first) {
     for (var k = lane; k < depth; k += lanes) {
-      let x = x_at(k) * factor;
-      kept_set(k, select(x, x * gamma_at(k), has_gamma));
+      let x = row_at(k) * factor;
+      kept_set(x_row * p.kept_row + k, select(x, x * gamma_at(k), has_gamma));
     }
   }
   return factor;
@@ -185,7 +186,8 @@ fn ready_piece(first: bool, begin: u32, lane: u32) -> array<vec4<f32>, row_quads
   if (has_kept && first) {
     for (var i = 0u; i < row_quads; i++) {
       let at = lane + i * lanes;
-      for (var j = 0u; j < 4u && at < count; j++) { kept_set(begin + 4u * at + j, mine[i][j]); }
+      let to = x_row * p.kept_row + begin + 4u * at;
+      for (var j = 0u; j < 4u && at < count; j++) { kept_set(to + j, mine[i][j]); }
     }
   }
   return mine;
@@ -209,22 +211,27 @@ fn stage(first: bool, begin: u32, lane: u32) {
 
 // ---- what is made of the sums ----
 
+// One row after the other shares a group of outputs, whose weights are near then.
+constexpr std::string_view kXRow = "var<private> x_row: u32;\n";
+
 constexpr Kernel kGates{"products_gated", R"(
-fn run(row: u32, lane: u32) {
-  let n = row * 16u + lane_output(lane);
+fn run(i: u32, lane: u32) {
+  x_row = i % p.rows;
+  let group = i / p.rows;
+  let n = group * 16u + lane_output(lane);
   let bias_gate = bias0_at(min(n, p.n0 - 1u));
   let bias_up = bias1_at(min(n, p.n0 - 1u));
   let sums =
-      products(p.base0 + row * p.w_group, p.base1 + row * p.w_group, row == 0u, lane);
-  let factor = row_factor(row == 0u, lane);
+      products(p.base0 + group * p.w_group, p.base1 + group * p.w_group, group == 0u, lane);
+  let factor = row_factor(group == 0u, lane);
   var gate = lane_sums(sums.s0, lane) * factor;
   var up = lane_sums(sums.s1, lane) * factor;
   if (lane >= 16u || n >= p.n0) { return; }
   if (has_bias0) { gate += bias_gate; }
   if (has_bias1) { up += bias_up; }
-  if (has_y0) { y0_set(n, gate); }
-  if (has_y1) { y1_set(n, up); }
-  out_set(n, activate(act, gate) * up);
+  if (has_y0) { y0_set(x_row * p.y0_row + n, gate); }
+  if (has_y1) { y1_set(x_row * p.y1_row + n, up); }
+  out_set(x_row * p.out_row + n, activate(act, gate) * up);
 }
 )"};
 
@@ -241,7 +248,7 @@ fn group_of(row: u32) -> Group {
 struct Needs { bias: f32, added: f32 }
 fn needs_of(g: Group, n: u32) -> Needs {
   let at = min(n, g.count - 1u);
-  let added = other_at(min(at, p.n0 - 1u));
+  let added = other_at(x_row * p.other_row + min(at, p.n0 - 1u));
   switch (g.matrix) {
     case 0u: { return Needs(bias0_at(at), added); }
     case 1u: { return Needs(bias1_at(at), added); }
@@ -253,14 +260,16 @@ fn store(g: Group, n: u32, sum: f32, needs: Needs, lane: u32) {
   switch (g.matrix) {
     case 0u: {
       let y = activate(act, sum + needs.bias);
-      if (has_y0) { y0_set(n, y); }
-      if (has_out) { out_set(n, y + needs.added); }
+      if (has_y0) { y0_set(x_row * p.y0_row + n, y); }
+      if (has_out) { out_set(x_row * p.out_row + n, y + needs.added); }
     }
-    case 1u: { y1_set(n, sum + needs.bias); }
-    default: { y2_set(n, sum + needs.bias); }
+    case 1u: { y1_set(x_row * p.y1_row + n, sum + needs.bias); }
+    default: { y2_set(x_row * p.y2_row + n, sum + needs.bias); }
   }
 }
-fn run(row: u32, lane: u32) {
+fn run(i: u32, lane: u32) {
+  x_row = i % p.rows;
+  let row = i / p.rows;
   let g = group_of(row);
   let base = g.base + g.group * p.w_group;
   let n = g.group * 16u + lane_output(lane);
@@ -385,10 +394,17 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
   const Plan plan = plan_of(p, frame.adapter());
   const Lines l = lines_of(frame, p, p.gated != nullptr ? 1 : plan.many);
   Call call(frame, p.gated != nullptr ? kGates : kPlain);
-  weights(call, *l.lowest, WeightView::quads);
+  weights(call, *l.lowest, WeightView::quads).text(kXRow);
   read_row(call, p);
   share_row(call, first.w.dtype, p.quantize != nullptr, plan.many == 2);
-  call.write("kept", out.kept)
+  call.value("rows", p.rows)
+      .value("kept_row", out.kept.row_stride)
+      .value("y0_row", out.y[0].row_stride)
+      .value("y1_row", out.y[1].row_stride)
+      .value("y2_row", out.y[2].row_stride)
+      .value("out_row", out.out.row_stride)
+      .value("other_row", p.other.row_stride)
+      .write("kept", out.kept)
       .read("bias0", first.bias)
       .read("bias1", p.count > 1 ? p.matrix[1]->bias : Tensor{})
       .read("bias2", p.count > 2 ? p.matrix[2]->bias : Tensor{})
@@ -412,7 +428,7 @@ Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& ou
       .constant("act",
                 static_cast<int64_t>(p.gated != nullptr ? p.gated->activation : first.activation))
       .lanes(plan.lanes);
-  return call.rows(p.gated != nullptr ? l.groups[0] : l.groups[0] + l.groups[1] + l.groups[2]);
+  return call.rows(p.rows * (l.groups[0] + (p.gated != nullptr ? 0 : l.groups[1] + l.groups[2])));
 }
 
 }  // namespace loom::core::webgpu

@@ -1,5 +1,6 @@
 // The products of one row, in one dispatch: what makes the row, up to three matrices over it, then
-// a gated unit or an addition.
+// a gated unit or an addition. Several rows are made side by side, each as it would be alone (but
+// no joined ones).
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
@@ -23,6 +24,7 @@ struct RowProducts {
   const QuantizeRowsArgs* quantize = nullptr;
   const MatmulArgs* matrix[kMost] = {};
   int64_t count = 0;
+  int64_t rows = 0;
   const GatedArgs* gated = nullptr;
   const BinaryArgs* addition = nullptr;
   Tensor other;  // what is added

@@ -120,7 +120,7 @@ Status Frame::send_all(const Batch& batch) {
 
 // A work that others may join waits for them; what stands behind another waits for that.
 Status Frame::add(Work& work) {
-  if (work.shared >= 0) {
+  if (work.shared >= 0 && !rows_alone_) {
     fresh_.push_back(work);
     return {};
   }

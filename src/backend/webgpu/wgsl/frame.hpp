@@ -77,6 +77,11 @@ class Frame {
   void drop();
   // Where dispatches are timed; null: nowhere.
   void set_profile(Profile* profile) { profile_ = profile; }
+  // Whether each row of what is described from now on has the bits that it has among any other
+  // number of rows: kernels are chosen, and sums are cut, without asking how many there are, and
+  // nothing runs beside something else.
+  void set_rows_alone(bool on) { rows_alone_ = on; }
+  bool rows_alone() const { return rows_alone_; }
   // Who chooses the shapes of tiles; null: the rule.
   void set_shapes(Shapes* shapes) { shapes_ = shapes; }
   Shapes* shapes() const { return shapes_; }
@@ -165,6 +170,7 @@ class Frame {
   Counts* counts_;
   Profile* profile_ = nullptr;
   Shapes* shapes_ = nullptr;
+  bool rows_alone_ = false;
   std::unordered_map<PipelineKey, Pipeline, PipelineKeyHash> pipelines_;
   int64_t tick_ = 0;
   int64_t generation_ = 0, submissions_ = 0;

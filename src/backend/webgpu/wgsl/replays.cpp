@@ -20,7 +20,7 @@ bool same(std::span<const Command> a, std::span<const Command> b) {
 
 }  // namespace
 
-Replays::Plan Replays::plan(std::span<const Command> commands) {
+Replays::Plan Replays::plan(std::span<const Command> commands, bool varies) {
   current_ = nullptr;
   if (commands.empty()) return Plan::describe;
   if (known_.size() >= kMost && known_.count(commands.data()) == 0) known_.clear();
@@ -30,7 +30,8 @@ Replays::Plan Replays::plan(std::span<const Command> commands) {
   if (fresh || known.changes) return Plan::describe;
   if (!same(known.commands, commands)) {
     known = {};
-    known.changes = true;
+    known.changes = !varies;
+    if (varies) known.commands.assign(commands.begin(), commands.end());
     return Plan::describe;
   }
   current_ = &known;

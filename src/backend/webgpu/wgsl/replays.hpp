@@ -16,8 +16,9 @@ class Replays {
   explicit Replays(Frame& frame) : frame_(&frame) {}
 
   // What to do with a list: describe it; the same between record() and keep(); or replay().
+  // `varies`: lists come from there as they were, for some time, and then others do.
   enum class Plan : uint8_t { describe, record, replay };
-  Plan plan(std::span<const Command> commands);
+  Plan plan(std::span<const Command> commands, bool varies);
   // After Frame::record() and the description of the list that plan() saw last.
   void keep();
   // Of the list that plan() saw last.

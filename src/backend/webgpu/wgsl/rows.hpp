@@ -19,4 +19,9 @@ constexpr int64_t row_parts(int64_t rows, int64_t cols) {
   return cols > 2 * kRowPart && rows < 128 ? (cols + kRowPart - 1) / kRowPart : 1;
 }
 
+// The same where a row has the bits that it has among any other number of rows (Frame::rows_alone).
+constexpr int row_lanes(bool alone, int64_t rows, int64_t cols) {
+  return row_lanes(alone ? 1 : rows, cols);
+}
+
 }  // namespace loom::core::webgpu
