@@ -35,21 +35,23 @@ window.loomGpu = {
     return { info, shape };
   },
 
-  // How many lists of commands a text of so many tokens takes, once its kernels are compiled.
-  async submissions(maxTokens) {
+  // How many lists of commands texts of so many tokens take, once their kernels are compiled.
+  async submissions(lengths) {
     const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
     const channel = new BroadcastChannel("submits");
     const count = () => new Promise((resolve) => {
       channel.onmessage = ({ data }) => resolve(data);
       channel.postMessage("how many?");
     });
-    const prompt = [1];
-    await llm.generate(prompt, { maxTokens, ignoreEos: true });
-    const before = await count(), { tokens } = await llm.generate(prompt, { maxTokens, ignoreEos: true });
-    const submits = await count() - before;
+    const submits = [];
+    for (const maxTokens of [lengths[0], ...lengths]) {
+      const before = await count();
+      await llm.generate([1], { maxTokens, ignoreEos: true });
+      submits.push(await count() - before);
+    }
     channel.close();
     loom.close();
-    return { submits, tokens };
+    return submits.slice(1);
   },
 
   // A text that goes on until the device is gone; then a new engine of the same page.

@@ -90,7 +90,7 @@ const drives = {
     check((await page.locator(".said.asked").count()) === 1, "what was asked stands above the answer");
     // There is no adapter in this Chromium: the model is loaded again, the CPU computes, and the page says why.
     await page.getByLabel("Computed by").selectOption("gpu");
-    await says(page, /loaded in .* the CPU computes: /, "a GPU that is not there is told");
+    await says(page, /loaded in .* The CPU computes: /, "a GPU that is not there is told");
     await page.getByRole("textbox", { name: "Your text" }).fill("Tell me a story");
     await page.getByRole("button", { name: "Send" }).click();
     await says(page, /^\d+ tokens/, "and the answer comes all the same");
@@ -176,7 +176,7 @@ try {
     await narrow.screenshot({ path: join(pictures, `${name}-narrow-dark.png`), fullPage: true });
     await accessible(narrow, `${name}, narrow`);
   }
-  check(/one thread: this page is not isolated/.test(await narrow.locator("#engine").textContent()), "it says why it has one thread");
+  check(/One thread: this page is not isolated/.test(await narrow.locator("#engine").textContent()), "it says why it has one thread");
 } finally {
   await browser.close();
   server.stop();

@@ -9,11 +9,14 @@ export type Device = "cpu" | "gpu";
 
 const running = new Map<Device, Promise<Loom>>();
 
+function sentence(note: string): string {
+  return `${note.charAt(0).toUpperCase()}${note.slice(1)}.`;
+}
 function told(loom: Loom): string {
   const { variant, threads, isa, device, notes } = loom.info;
   const lanes = threads === 1 ? "1 thread" : `${threads} threads`;
   const what = variant === "gpu" ? `WebGPU on ${device}` : `WebAssembly "${variant}"`;
-  return [`Engine: ${what}, instruction set ${isa}, ${lanes}.`, ...notes].join(" ");
+  return [`Engine: ${what}, instruction set ${isa}, ${lanes}.`, ...notes.map(sentence)].join(" ");
 }
 
 export function engine(device: Device = "cpu"): Promise<Loom> {
@@ -52,7 +55,7 @@ export function chosen(select: HTMLSelectElement): Device {
 export function deviceNote(loom: Loom, asked: Device): string {
   if (asked === "cpu") return "";
   if (loom.info.variant === "gpu") return ` It runs on the GPU (${loom.info.device}).`;
-  return ` ${loom.info.notes.find((note) => note.startsWith("the CPU computes")) ?? "The CPU computes"}.`;
+  return ` ${sentence(loom.info.notes.find((note) => note.startsWith("the CPU computes")) ?? "the CPU computes")}`;
 }
 
 /** A file that belongs to the site. */
