@@ -4,15 +4,49 @@
 
 namespace loom::cli {
 
+void MediaFlags::add(Command verb) {
+  constexpr double kMostHz = 1 << 23;
+  verb.option("--fit", fit,
+              "Pictures of other proportions than the input: crop, stretch, pad with black "
+              "(default: as trained, else crop)");
+  verb.option("--mel", mel,
+              "Sound as the mel spectrogram of librosa or torchaudio (default: as trained, else "
+              "librosa)");
+  verb.option("--sound-rate", rate,
+              "Samples per second that sound is brought to (default: as trained, else 16000)")
+      .range(1, 1 << 24);
+  verb.option("--mel-window", window, "Samples of a frame (default: as trained, else 400)")
+      .range(2, 1 << 16);
+  verb.option("--mel-hop", hop, "Samples from frame to frame (default: as trained, else 160)")
+      .range(1, 1 << 16);
+  verb.option("--mel-low", low, "Hz of the lowest band (default: as trained, else 0)")
+      .range(0.0, kMostHz);
+  verb.option("--mel-high", high, "Hz of the highest band; 0: half the rate").range(0.0, kMostHz);
+  verb.flag("--mel-time-first", time_first,
+            "The input is [frames, bands], as recurrent layers take it");
+}
+
+Status MediaFlags::set(DatasetOptions& options) const {
+  if (!fit.empty()) {
+    LOOM_ASSIGN(options.fit, parse_picture_fit(fit));
+  }
+  options.sound.mel = mel;
+  options.sound.rate = rate;
+  options.sound.window = window;
+  options.sound.hop = hop;
+  if (low >= 0) options.sound.low = low;
+  if (high >= 0) options.sound.high = high;
+  if (time_first) options.sound.time_first = true;
+  return {};
+}
+
 void DataFlags::add(Command verb, bool required) {
   verb.option("DATA", path,
               "CSV, NPY, NPZ, IDX (also .gz) or safetensors; or a folder "
-              "that has a folder of pictures for each class")
+              "that has a folder of pictures or .wav files for each class")
       .required(required);
   verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
-  verb.option("--fit", fit,
-              "Pictures of other proportions than the input: crop, stretch, pad (with black)")
-      .show_default();
+  media.add(verb);
   verb.option("--x", x, "Name of the inputs in an NPZ or safetensors file").show_default();
   verb.option("--y", y, "Name of the targets in it").show_default();
   verb.option("--targets", targets, "CSV: how many of the last columns are the target")
@@ -32,7 +66,7 @@ void DataFlags::add(Command verb, bool required) {
 Result<DatasetOptions> DataFlags::options(bool classes) const {
   DatasetOptions options;
   LOOM_ASSIGN(options.header, parse_csv_header(header));
-  LOOM_ASSIGN(options.fit, parse_picture_fit(fit));
+  LOOM_TRY(media.set(options));
   options.labels = labels;
   options.x = x;
   options.y = y;

@@ -5,9 +5,21 @@
 
 namespace loom::cli {
 
+// How pictures and sound are read; what is not given is as the network was trained.
+struct MediaFlags {
+  std::string fit, mel;
+  int64_t rate = 0, window = 0, hop = 0;
+  double low = -1, high = -1;
+  bool time_first = false;
+
+  void add(Command verb);
+  Status set(DatasetOptions& options) const;
+};
+
 // Where the samples come from.
 struct DataFlags {
-  std::string path, labels, x = "x", y = "y", header = "auto", fit = "crop";
+  std::string path, labels, x = "x", y = "y", header = "auto";
+  MediaFlags media;
   int64_t targets = 1, ignored = INT64_MIN;
   std::string weights;
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "learning.hpp"
 #include "outputs.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
@@ -14,9 +15,10 @@ namespace loom::cli {
 namespace {
 
 struct PredictFlags {
+  MediaFlags media;
   EngineFlags engine;
   MemoryFlags memory;
-  std::string model, data, x = "x", header = "auto", fit = "crop", dtype, output;
+  std::string model, data, x = "x", header = "auto", dtype, output;
   int64_t targets = 1, batch = 64, top = 0;
   bool proba = false, json = false, quiet = false;
 };
@@ -66,7 +68,7 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
   options.targets = f.targets;
   options.inputs_only = true;
   LOOM_ASSIGN(options.header, parse_csv_header(f.header));
-  LOOM_ASSIGN(options.fit, parse_picture_fit(f.fit));
+  LOOM_TRY(f.media.set(options));
   return options;
 }
 
@@ -80,10 +82,9 @@ Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset&
   LOOM_ASSIGN(const std::span<float> to, outputs.mutable_values<float>());
   const int64_t each = outputs.size() / samples;
   Progress bar("predicting", "samples", f.quiet);
-  const Tensor x = data.x();
   for (int64_t first = 0; first < samples; first += batch) {
     if (interrupted()) return Error{Code::cancelled, "stopped", {}, -1};
-    LOOM_ASSIGN(const Tensor piece, x.slice(first, std::min(batch, samples - first)));
+    LOOM_ASSIGN(const Tensor piece, data.inputs(first, std::min(batch, samples - first)));
     LOOM_ASSIGN(const Tensor y, session.run(piece));
     LOOM_ASSIGN(const auto values, y.values<float>());
     std::copy(values.begin(), values.end(), to.begin() + first * each);
@@ -312,16 +313,14 @@ Verb add_predict(Command app) {
   verb.option(
           "DATA", f->data,
           "CSV, NPY, NPZ, IDX (also .gz) or safetensors, whose targets, if any, are left out; a "
-          "picture, or a folder of them")
+          "picture or a .wav, or a folder of them")
       .required();
   verb.option("-o,--output", f->output,
               "Where predictions go, by ending: .csv, .json, .npz (default: CSV on stdout)");
   verb.flag("--proba", f->proba, "The probability of every class, too");
   verb.option("--top", f->top, "The N likeliest classes with their probabilities")
       .range(1, 1 << 20);
-  verb.option("--fit", f->fit,
-              "Pictures of other proportions than the input: crop, stretch, pad (with black)")
-      .show_default();
+  f->media.add(verb);
   verb.option("--x", f->x, "Name of the inputs in an NPZ or safetensors file").show_default();
   verb.option("--targets", f->targets, "CSV: how many of the last columns are targets, if any are")
       .range(1, 1 << 24)

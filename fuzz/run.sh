@@ -16,6 +16,7 @@ case $target in
   safetensors) max_len=4096 ;;
   config_json) max_len=4096 ;;
   data_files) max_len=4096 ;;
+  media) max_len=4096 ;;
   tokenizer_json) max_len=8192 ;;
   chat_template) max_len=4096 ;;
   grammar) max_len=2048 ;;

@@ -22,6 +22,19 @@ enum class PictureFit : uint8_t { crop, stretch, pad };
 // "crop", "stretch", "pad".
 LOOM_API Result<PictureFit> parse_picture_fit(std::string_view name);
 
+// How recordings (.wav) become the values of an input: of [bands, frames] or [1, bands, frames] a
+// mel spectrogram in decibels, of [samples] or [1, samples] the sound itself. What is cut off,
+// silence and formulas: docs/pictures-and-sound.md. Unset or 0: as the network was trained, or the
+// default.
+struct SoundOptions {
+  std::string mel{};                    // "librosa" (the default) or "torchaudio": whose formula
+  int64_t rate = 0;                     // samples per second (16000)
+  int64_t window = 0;                   // samples of a frame, an even number (400)
+  int64_t hop = 0;                      // samples from one frame to the next (160)
+  std::optional<double> low{}, high{};  // Hz: the lowest and highest band (0; 0: half the rate)
+  std::optional<bool> time_first{};     // inputs are [frames, bands], as recurrent layers take them
+};
+
 struct DatasetOptions {
   std::string labels{};          // file of labels or targets, where the first file holds one array
   std::string x = "x", y = "y";  // names of arrays (.npz, .safetensors)
@@ -38,7 +51,9 @@ struct DatasetOptions {
   bool sequences = false;    // any number of labels per sample, padded with ignore_label or else -1
   bool inputs_only = false;  // the file has no targets: for predictions
   enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
-  PictureFit fit = PictureFit::crop;
+  // Folders of pictures and sound; unset: as the network was trained, else crop.
+  std::optional<PictureFit> fit{};
+  SoundOptions sound{};
   // .csv: rows taken and in all, folders: files; false stops with Code::cancelled. Other files are
   // not parsed.
   std::function<bool(int64_t done, int64_t total)> progress{};
@@ -67,10 +82,10 @@ class LOOM_API Dataset {
   static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y,
                                      const ArrayOptions& options = {});
   // .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
-  // A folder: a sample per .png, .jpg or .jpeg in it, whose class is the folder that it stands in
-  // (docs/data-files.md); without classes, or one picture, for predictions.
-  // Text labels become class labels: those the network knows, or new ones. Errors: not_found,
-  // bad_file, naming line and column or array, out_of_memory.
+  // A folder: a sample per .png, .jpg or .jpeg, or per .wav in it, whose class is the folder that
+  // it stands in (docs/data-files.md); without classes, or one file, for predictions. Text labels
+  // become class labels: those the network knows, or new ones. Errors: not_found, bad_file, naming
+  // line and column or array, out_of_memory.
   static Result<Dataset> from_file(const std::string& path, const Network& network,
                                    const DatasetOptions& options = {});
 
@@ -88,7 +103,14 @@ class LOOM_API Dataset {
   const std::vector<std::string>& files() const;
   int64_t bytes() const;     // that its values take
   std::string hash() const;  // XXH3-128 of everything in it, whatever files it came from
-  Tensor x() const;          // [n, sample], float32 or int32; lives as long as the dataset
+  // [n, sample], float32 or int32; lives as long as the dataset. Where the samples are not in
+  // memory they are read for it, and it is empty where that fails.
+  Tensor x() const;
+  // Samples [first, first + count) of that. Errors: those of reading files again.
+  Result<Tensor> inputs(int64_t first, int64_t count) const;
+  // false: a folder whose values would take more than half of the memory that is left; files are
+  // read anew whenever a batch asks for them.
+  bool in_memory() const;
   Tensor y() const;  // labels int32 [n, places] or targets float32 [n, outputs]; may be empty
 
   struct Parts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "api/network_impl.hpp"
 #include "base/text.hpp"
@@ -49,8 +50,15 @@ Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset who
   LOOM_ASSIGN(core::MemoryShare memory, from.budget.take(bytes, "the samples held out", from.path));
   LOOM_ASSIGN(core::SplitDataset parts, core::split_dataset(std::move(whole), record.spec));
   const auto part = [&](core::Dataset data, core::MemoryShare booked) {
-    return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{
-        std::move(data), from.classes, {}, record, std::move(booked), from.budget, from.path}));
+    return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(data),
+                                                                 from.classes,
+                                                                 {},
+                                                                 record,
+                                                                 std::move(booked),
+                                                                 from.budget,
+                                                                 from.path,
+                                                                 {},
+                                                                 from.media}));
   };
   return Dataset::Parts{part(std::move(parts.train), std::move(share)),
                         part(std::move(parts.validation), std::move(memory)), parts.by_class};
@@ -90,6 +98,24 @@ Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y,
 
 namespace {
 
+// What the options leave open is as the network was trained.
+Result<core::MediaReading> reading_of(const DatasetOptions& options,
+                                      const core::TrainedModel& model) {
+  core::MediaWishes wishes;
+  if (options.fit) wishes.fit = static_cast<core::PictureFit>(*options.fit);
+  const SoundOptions& sound = options.sound;
+  if (!sound.mel.empty()) {
+    LOOM_ASSIGN(wishes.recipe, core::parse_mel_recipe(sound.mel));
+  }
+  wishes.time_first = sound.time_first;
+  wishes.rate = sound.rate;
+  wishes.window = sound.window;
+  wishes.hop = sound.hop;
+  wishes.low = sound.low.value_or(-1);
+  wishes.high = sound.high.value_or(-1);
+  return core::reading_of(wishes, model.media);
+}
+
 Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
                              const DatasetOptions& options) {
   const core::TrainedModel& model = network.impl().model;
@@ -108,7 +134,7 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   if (how.sequences) how.classes = true;
   if (how.sequences && !how.ignored) how.ignored = -1;
   how.header = static_cast<core::CsvHeader>(options.header);
-  how.fit = static_cast<core::PictureFit>(options.fit);
+  LOOM_ASSIGN(how.reading, reading_of(options, model));
   how.progress = options.progress;
   how.pool = &network.impl().engine.impl().pool;
   how.memory = network.impl().engine.impl().budget();
@@ -120,7 +146,8 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
                                                                std::move(loaded.memory),
                                                                how.memory,
                                                                path.name(),
-                                                               std::move(loaded.files)}));
+                                                               std::move(loaded.files),
+                                                               loaded.media}));
 }
 
 }  // namespace
@@ -166,11 +193,34 @@ const std::vector<std::string>& Dataset::files() const {
   return impl_->files;
 }
 
+Result<Tensor> Dataset::inputs(int64_t first, int64_t count) const {
+  const core::Dataset& d = impl_->data;
+  if (first < 0 || count < 0 || first > d.samples - count)
+    return invalid(cat("samples ", first, " to ", first + count, " of ", d.samples));
+  if (d.source == nullptr) return x().slice(first, count);
+  Shape shape = sample();
+  shape.insert(shape.begin(), count);
+  LOOM_ASSIGN(Tensor out, Tensor::zeros(shape));
+  LOOM_ASSIGN(const std::span<float> values, out.mutable_values<float>());
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), first);
+  LOOM_TRY(d.read_inputs(order, 0, count, values.data(), nullptr));
+  return out;
+}
+
+bool Dataset::in_memory() const {
+  return impl_->data.source == nullptr;
+}
+
 Tensor Dataset::x() const {
   const core::Dataset& d = impl_->data;
   Shape shape = sample();
   shape.insert(shape.begin(), d.samples);
   if (!d.ids.empty()) return Tensor::borrow(d.ids.data(), DType::int32, shape, {}, impl_);
+  if (d.source != nullptr) {
+    const Result<Tensor> all = inputs(0, d.samples);
+    return all.ok() ? *all : Tensor();
+  }
   return Tensor::borrow(d.inputs.data(), DType::float32, shape, {}, impl_);
 }
 

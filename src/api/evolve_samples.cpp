@@ -49,6 +49,8 @@ double square_distance(std::span<const float> y, const float* target) {
 Status check_samples(const core::Dataset& data, int64_t inputs, int64_t outputs) {
   using core::cat;
   using core::invalid;
+  if (data.source != nullptr)
+    return invalid("genomes take samples that are in memory; these are read anew for each batch");
   if (data.inputs.empty()) return invalid("genomes take numbers, and the samples are ids");
   if (data.sample.count() != inputs)
     return invalid(
@@ -87,8 +89,8 @@ Result<SampleFitness> SampleFitness::create(const Dataset& data, int64_t inputs,
   impl->names = data.classes();
   impl->inputs = inputs;
   impl->outputs = outputs;
-  impl->normalization =
-      core::find_normalization(samples, static_cast<core::NormalizeKind>(normalize));
+  LOOM_ASSIGN(impl->normalization,
+              core::find_normalization(samples, static_cast<core::NormalizeKind>(normalize)));
   if (!impl->normalization.empty()) {
     LOOM_ASSIGN(impl->memory, data.impl().budget.take(samples.inputs.size() * sizeof(float),
                                                       "the normalized samples", data.impl().path));

@@ -47,9 +47,10 @@ struct Dataset::Impl {
   std::vector<std::string> classes, notes;
   std::optional<core::SplitRecord> split;  // where it is a part of a larger one
   core::MemoryShare memory;
-  core::MemoryBudget budget{};       // that copies of the samples are booked in
-  std::string path{};                // of the file, for messages
-  std::vector<std::string> files{};  // of the samples, where each is a file of its own
+  core::MemoryBudget budget{};                // that copies of the samples are booked in
+  std::string path{};                         // of the file, for messages
+  std::vector<std::string> files{};           // of the samples, where each is a file of its own
+  std::optional<core::MediaReading> media{};  // how they were read
 };
 #endif
 

@@ -9,6 +9,8 @@ Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t
                                 int64_t kind) {
   if (!data.has_labels() && !data.has_targets())
     return invalid("the samples are inputs alone; a search needs labels or targets");
+  if (data.impl().data.source != nullptr)
+    return invalid("a search takes samples that are in memory; these are read anew for each batch");
   LOOM_ASSIGN(const loom::Dataset::Parts parts, data.split(1 - held, {.seed = seed}));
   ScoredData out;
   out.train = parts.first.impl().data;
@@ -16,7 +18,7 @@ Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t
   out.names = data.classes();
   out.split = parts.first.impl().split;
   if (out.train.inputs.empty()) return out;
-  out.normalization = find_normalization(out.train, static_cast<NormalizeKind>(kind));
+  LOOM_ASSIGN(out.normalization, find_normalization(out.train, static_cast<NormalizeKind>(kind)));
   if (out.normalization.empty()) return out;
   LOOM_TRY(normalize(out.train, out.normalization));
   LOOM_TRY(normalize(out.held, out.normalization));

@@ -181,10 +181,12 @@ Status Trainer::Impl::prepare(const Dataset& data) {
   if (!samples.has_labels() && samples.targets.empty())
     return invalid("the dataset has inputs alone; training needs labels or targets");
   if (options.normalize != Normalize::as_trained) {
-    known.normalization =
-        core::find_normalization(samples, static_cast<core::NormalizeKind>(options.normalize));
+    LOOM_ASSIGN(
+        known.normalization,
+        core::find_normalization(samples, static_cast<core::NormalizeKind>(options.normalize)));
   }
   if (!data.classes().empty()) known.names = data.classes();
+  if (data.impl().media) known.media = data.impl().media;
   known.loss = plan.step.loss;
   plan.dtype = known.dtype;
   if (plan.step.optimizer.lbfgs() && !options.batch) plan.batch = samples.samples;

@@ -164,8 +164,8 @@ Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data
   out.seed_ = seed;
   if (!spec.any()) return out;
   const Shape& sample = data.sample;
-  if (data.inputs.empty()) return invalid("augmentation changes numbers; these inputs are ids");
-  out.width_ = static_cast<int64_t>(data.inputs.size()) / data.samples;
+  if (!data.has_numbers()) return invalid("augmentation changes numbers; these inputs are ids");
+  out.width_ = sample.rank() == 0 ? 1 : sample.count();
   const bool picture = sample.rank() == 2 || sample.rank() == 3;
   if (spec.moves() && !picture) {
     return invalid(
@@ -310,35 +310,44 @@ Augmenter::Mix Augmenter::mix(const Dataset& data, const Draws& draws) const {
   return m;
 }
 
-void Augmenter::sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch,
-                       int64_t place, float* other, float* to) const {
+// own, other: places for a sample as it is read, and for the one that it is mixed with.
+Status Augmenter::sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch,
+                         int64_t place, std::vector<float>& own, std::vector<float>& other,
+                         float* to) const {
   const int64_t count = channels_ * height_ * width_;
   const Draws draws(seed_, epoch, place);
-  show(data.inputs.data() + order[static_cast<size_t>(place)] * count, draws, to);
-  if (!mixes()) return;
+  LOOM_TRY(data.read_inputs(order[static_cast<size_t>(place)], own.data()));
+  show(own.data(), draws, to);
+  if (!mixes()) return {};
   const Mix m = mix(data, draws);
-  show(data.inputs.data() + m.partner * count, draws.partner(), other);
+  LOOM_TRY(data.read_inputs(m.partner, own.data()));
+  show(own.data(), draws.partner(), other.data());
   const double share = m.share;
   for (int64_t i = 0; i < count && !m.cut; ++i) {
     to[i] = static_cast<float>(share * static_cast<double>(to[i]) +
-                               (1 - share) * static_cast<double>(other[i]));
+                               (1 - share) * static_cast<double>(other[static_cast<size_t>(i)]));
   }
   for (int64_t c = 0; c < channels_ && m.cut; ++c) {
     for (int64_t y = m.top; y < m.bottom; ++y) {
       const int64_t row = (c * height_ + y) * width_;
-      std::copy(other + row + m.left, other + row + m.right, to + row + m.left);
+      std::copy(other.data() + row + m.left, other.data() + row + m.right, to + row + m.left);
     }
   }
+  return {};
 }
 
-void Augmenter::inputs(const Dataset& data, std::span<const int64_t> order, int64_t epoch,
-                       int64_t first, int64_t count, float* x, ThreadPool& pool) const {
+Status Augmenter::inputs(const Dataset& data, std::span<const int64_t> order, int64_t epoch,
+                         int64_t first, int64_t count, float* x, ThreadPool& pool) const {
   const int64_t each = channels_ * height_ * width_;
+  std::vector<Status> done(static_cast<size_t>(count));
   pool.run([&](int lane, int lanes) {
-    std::vector<float> other(static_cast<size_t>(mixes() ? each : 0));
+    std::vector<float> own(static_cast<size_t>(each)), other(own.size());
     for (int64_t i = lane; i < count; i += lanes)
-      sample(data, order, epoch, first + i, other.data(), x + i * each);
+      done[static_cast<size_t>(i)] =
+          sample(data, order, epoch, first + i, own, other, x + i * each);
   });
+  for (const Status& status : done) LOOM_TRY(status);
+  return {};
 }
 
 void Augmenter::targets(const Dataset& data, std::span<const int64_t> order, int64_t epoch,

@@ -54,8 +54,9 @@ class Augmenter {
   bool mixes() const { return spec_.mixes(); }
 
   // Places [first, first + count) of the epoch (from 0), whose samples `order` names, to x.
-  void inputs(const Dataset& data, std::span<const int64_t> order, int64_t epoch, int64_t first,
-              int64_t count, float* x, ThreadPool& pool) const;
+  // Errors: those of reading samples that are not in memory.
+  Status inputs(const Dataset& data, std::span<const int64_t> order, int64_t epoch, int64_t first,
+                int64_t count, float* x, ThreadPool& pool) const;
   // With mixes(): their targets, `width` numbers each: mixed, or shares of classes.
   void targets(const Dataset& data, std::span<const int64_t> order, int64_t epoch, int64_t first,
                int64_t count, int64_t width, float* target) const;
@@ -73,8 +74,8 @@ class Augmenter {
   void move(const float* from, const Draws& draws, float* to) const;
   void turn(const float* from, const Draws& draws, float* to) const;
   void color(const Draws& draws, float* picture) const;
-  void sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch, int64_t place,
-              float* other, float* to) const;
+  Status sample(const Dataset& data, std::span<const int64_t> order, int64_t epoch, int64_t place,
+                std::vector<float>& own, std::vector<float>& other, float* to) const;
 
   AugmentSpec spec_;
   uint64_t seed_ = 0;

@@ -1,6 +1,7 @@
 #include "learn/dataset.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 
@@ -60,6 +61,10 @@ void keep_rows(std::vector<T>& values, int64_t samples, std::span<const int64_t>
 Status Dataset::check_inputs() const {
   if (samples < 1) return invalid("the dataset is empty; give at least one sample");
   const int64_t each = per_sample(*this);
+  if (source != nullptr) {
+    if (static_cast<int64_t>(source_rows.size()) == samples) return {};
+    return invalid(cat("the dataset has ", source_rows.size(), " files for ", samples, " samples"));
+  }
   if (!ids.empty()) return check_size("ids", ids, samples, each);
   LOOM_TRY(check_size("input values", inputs, samples, each));
   return check_finite("input", inputs, each);
@@ -115,6 +120,8 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   d.classes = classes;
   d.inputs = chosen(inputs, samples, rows);
   d.ids = chosen(ids, samples, rows);
+  d.source = source;
+  d.source_rows = chosen(source_rows, samples, rows);
   d.targets = chosen(targets, samples, rows);
   d.labels = chosen(labels, samples, rows);
   d.weights = chosen(weights, samples, rows);
@@ -125,15 +132,41 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
 void Dataset::keep(std::span<const int64_t> rows) {
   keep_rows(inputs, samples, rows);
   keep_rows(ids, samples, rows);
+  keep_rows(source_rows, samples, rows);
   keep_rows(targets, samples, rows);
   keep_rows(labels, samples, rows);
   keep_rows(weights, samples, rows);
   samples = static_cast<int64_t>(rows.size());
 }
 
+Status Dataset::read_inputs(int64_t i, float* to) const {
+  if (source != nullptr) return source->read(source_rows[static_cast<size_t>(i)], to);
+  const int64_t each = static_cast<int64_t>(inputs.size()) / samples;
+  std::copy_n(inputs.data() + i * each, each, to);
+  return {};
+}
+
+Status Dataset::read_inputs(std::span<const int64_t> order, int64_t first, int64_t count, float* to,
+                            ThreadPool* pool) const {
+  const int64_t each = per_sample(*this);
+  const auto place = [&](int64_t i) { return order[static_cast<size_t>(first + i)]; };
+  if (source == nullptr || pool == nullptr) {
+    for (int64_t i = 0; i < count; ++i) LOOM_TRY(read_inputs(place(i), to + i * each));
+    return {};
+  }
+  std::vector<Status> done(static_cast<size_t>(count));
+  std::atomic<int64_t> next = 0;
+  pool->run([&](int /*lane*/, int /*lanes*/) {
+    for (int64_t i = next++; i < count; i = next++)
+      done[static_cast<size_t>(i)] = read_inputs(place(i), to + i * each);
+  });
+  for (const Status& status : done) LOOM_TRY(status);
+  return {};
+}
+
 uint64_t Dataset::bytes() const {
   return (inputs.size() + targets.size() + weights.size()) * sizeof(float) +
-         (ids.size() + labels.size()) * sizeof(int32_t);
+         source_rows.size() * sizeof(int64_t) + (ids.size() + labels.size()) * sizeof(int32_t);
 }
 
 // Fisher and Yates with one number per place.

@@ -4,20 +4,33 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "tensor/tensor.hpp"
 
 namespace loom::core {
 
+// Inputs that are made each time a batch asks for them, of samples that do not fit into memory.
+class InputSource {
+ public:
+  virtual ~InputSource() = default;
+  // The values of its sample `row` to `to`: the same at every call, from any number of threads.
+  virtual Status read(int64_t row, float* to) const = 0;
+};
+
 struct Dataset {
   int64_t samples = 0;
-  Shape sample;                    // of one input, without the batch axis; rank 0: one number
-  std::vector<float> inputs;       // [samples][sample], or empty
-  std::vector<int32_t> ids;        // the same as ids, or empty
+  Shape sample;               // of one input, without the batch axis; rank 0: one number
+  std::vector<float> inputs;  // [samples][sample], or empty
+  std::vector<int32_t> ids;   // the same as ids, or empty
+  // In place of `inputs`: sample i is row source_rows[i] of the source.
+  std::shared_ptr<const InputSource> source = {};
+  std::vector<int64_t> source_rows = {};
   int64_t outputs = 0;             // numbers per target
   std::vector<float> targets;      // [samples][outputs], or empty
   std::vector<int32_t> labels;     // [samples][labels per sample], or empty
@@ -25,6 +38,14 @@ struct Dataset {
   std::vector<float> weights;      // [samples]: what a sample counts in the loss; empty: 1
   std::optional<int32_t> ignored;  // labels of this value count nothing
 
+  // Inputs are numbers that the samples hold or a source makes; else they are ids.
+  bool has_numbers() const { return source != nullptr || !inputs.empty(); }
+  // The numbers of sample `i`.
+  Status read_inputs(int64_t i, float* to) const;
+  // Those of samples order[first .. first + count), one after the other, several at a time. The
+  // Error is that of the first place that has one.
+  Status read_inputs(std::span<const int64_t> order, int64_t first, int64_t count, float* to,
+                     ThreadPool* pool) const;
   bool has_labels() const { return !labels.empty(); }
   bool ignores(int32_t label) const { return ignored && label == *ignored; }
   int64_t labels_per_sample() const {

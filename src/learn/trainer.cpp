@@ -288,7 +288,7 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
         cat(batch.samples, " samples in a batch; this trainer takes at most ", s.options.batch));
   }
   const std::vector<int64_t> order = order_of(batch.samples, false, 0, 0);
-  s.fill_inputs(batch, order, 0, batch.samples, s.step->x());
+  LOOM_TRY(s.fill_inputs(batch, order, 0, batch.samples, s.step->x()));
   LOOM_TRY(s.step->set_present(batch.samples));
   const double counted = s.counted(batch, order, 0, batch.samples);
   const float each = s.share(batch, batch.samples, counted);
@@ -314,7 +314,7 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
   }
   LOOM_ASSIGN(const Tensor x, s.step->given_x());
   LOOM_TRY(s.step->set_present(batch.samples));
-  s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x);
+  LOOM_TRY(s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x));
   return s.step->run_given(rate, loss);
 }
 
@@ -373,7 +373,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   LOOM_TRY(s.forward.feedback.forget(*s.ops));
   for (int64_t first = 0; first < data.samples; first += batch) {
     const int64_t count = std::min(batch, data.samples - first);
-    s.fill_inputs(data, order, first, count, t.network.x);
+    LOOM_TRY(s.fill_inputs(data, order, first, count, t.network.x));
     const bool rows = !s.sequences();
     if (rows) s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
     LOOM_TRY(s.forward.program->run());
@@ -406,7 +406,7 @@ Result<std::vector<InputRange>> Trainer::Impl::observe_ranges(const Dataset& dat
   const std::vector<int64_t> order = order_of(data.samples, false, 0, 0);
   for (int64_t first = 0; first < data.samples; first += options.batch) {
     const int64_t count = std::min(options.batch, data.samples - first);
-    fill_inputs(data, order, first, count, observer.x());
+    LOOM_TRY(fill_inputs(data, order, first, count, observer.x()));
     LOOM_TRY(observer.run(count));
     if (on_samples && !on_samples(first + count, data.samples))
       return make_error(Code::cancelled, "calibrating was stopped");

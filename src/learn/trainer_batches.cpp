@@ -29,14 +29,15 @@ void repeat_first(const Tensor& x, int64_t count) {
 
 }  // namespace
 
-void Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>& order,
-                                int64_t first, int64_t count, const Tensor& x) const {
+Status Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>& order,
+                                  int64_t first, int64_t count, const Tensor& x) const {
   if (x.dtype == DType::i32) {
     copy_rows(data.ids, data.samples, order, first, count, x.i32());
   } else {
-    copy_rows(data.inputs, data.samples, order, first, count, x.f32());
+    LOOM_TRY(data.read_inputs(order, first, count, x.f32(), pool));
   }
   repeat_first(x, count);
+  return {};
 }
 
 // What a row counts in the loss: its sample, its class, and how many of its heads have a label.
@@ -95,10 +96,10 @@ Status Trainer::Impl::fill_training(const Dataset& data, const std::vector<int64
                                     int64_t first, int64_t count) {
   const Tensor& x = step->x();
   if (!augmenter.any()) {
-    fill_inputs(data, order, first, count, x);
+    LOOM_TRY(fill_inputs(data, order, first, count, x));
     return step->set_present(count);
   }
-  augmenter.inputs(data, order, progress.epoch, first, count, x.f32(), *pool);
+  LOOM_TRY(augmenter.inputs(data, order, progress.epoch, first, count, x.f32(), *pool));
   repeat_first(x, count);
   return step->set_present(count);
 }

@@ -53,8 +53,8 @@ struct Trainer::Impl {
   Status mixing_fits() const;
   Status inputs_fit(const Dataset& data) const;
   Status fits(const Dataset& data) const;
-  void fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
-                   int64_t count, const Tensor& x) const;
+  Status fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                     int64_t count, const Tensor& x) const;
   Status fill_training(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
                        int64_t count);
   void fill_targets(const Dataset& data, const std::vector<int64_t>& order, int64_t first,

@@ -375,6 +375,11 @@ void add_dataset(const Dataset& data, BitsHash& hash) {
     return std::span(reinterpret_cast<const float*>(values.data()), values.size());
   };
   hash.add(data.inputs);
+  std::vector<float> row(data.source != nullptr ? static_cast<size_t>(data.sample.count()) : 0);
+  for (int64_t i = 0; i < data.samples && data.source != nullptr; ++i) {
+    if (!data.read_inputs(i, row.data()).ok()) break;  // training says what is wrong
+    hash.add(row);
+  }
   hash.add(as_floats(data.ids));
   hash.add(data.targets);
   hash.add(as_floats(data.labels));

@@ -14,7 +14,7 @@
 #include "io/csv.hpp"
 #include "io/file_ref.hpp"
 #include "learn/dataset.hpp"
-#include "media/fit.hpp"
+#include "train_io/media_reading.hpp"
 
 namespace loom::core {
 
@@ -40,7 +40,7 @@ struct DatasetOptions {
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
   CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
-  PictureFit fit = PictureFit::crop;
+  MediaReading reading;                     // folders of pictures and sound
   // CSV: rows, folders: files; false: cancelled.
   std::function<bool(int64_t done, int64_t total)> progress;
   ThreadPool* pool = nullptr;  // that files of a folder are read with; null: one after the other
@@ -49,10 +49,11 @@ struct DatasetOptions {
 
 struct LoadedDataset {
   Dataset data;
-  std::vector<std::string> names;  // of the classes, where labels were text
-  std::vector<std::string> notes;  // for a person: what was taken as a header
-  std::vector<std::string> files;  // of the samples, where each is a file of its own
-  MemoryShare memory;              // what `data` takes of the budget
+  std::vector<std::string> names;     // of the classes, where labels were text
+  std::vector<std::string> notes;     // for a person: what was taken as a header
+  std::vector<std::string> files;     // of the samples, where each is a file of its own
+  std::optional<MediaReading> media;  // how they were read
+  MemoryShare memory;                 // what `data` takes of the budget
 };
 
 // The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
@@ -60,7 +61,8 @@ struct LoadedDataset {
 Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options);
 
-Normalization find_normalization(const Dataset& data, NormalizeKind kind);
+// Errors: those of reading samples that are not in memory.
+Result<Normalization> find_normalization(const Dataset& data, NormalizeKind kind);
 // Errors: another number of values per sample; ids, which cannot be scaled.
 Status normalize(Dataset& data, const Normalization& normalization);
 

@@ -1,13 +1,13 @@
 #include "train_io/media_files.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/folder.hpp"
 #include "media/picture.hpp"
+#include "media/wave.hpp"
 
 namespace loom::core {
 namespace {
@@ -20,19 +20,21 @@ struct MediaFiles {
   std::vector<std::string> paths;
   std::vector<int32_t> labels;       // empty: the folder has no classes
   std::vector<std::string> classes;  // their names
+  int64_t pictures = 0, sounds = 0;  // of the paths
   int64_t others = 0;                // files that are left out
 };
 
-// Adds the pictures of `path` and of the folders in it.
+// Adds the pictures and sounds of `path` and of the folders in it.
 Status add_files(const std::string& path, int depth, MediaFiles& out) {
   if (depth > kMostDepth) return bad_file(cat("more than ", kMostDepth, " folders deep"), path);
   LOOM_ASSIGN(const std::vector<FolderEntry> entries, list_folder(path, kMostFiles));
   for (const FolderEntry& entry : entries) {
     if (entry.folder) {
       LOOM_TRY(add_files(cat(path, "/", entry.name), depth + 1, out));
-    } else if (!is_picture_name(entry.name)) {
+    } else if (!is_picture_name(entry.name) && !is_wave_name(entry.name)) {
       ++out.others;
     } else if (out.paths.size() < kMostFiles) {
+      ++(is_wave_name(entry.name) ? out.sounds : out.pictures);
       out.paths.push_back(cat(path, "/", entry.name));
     } else {
       return bad_file(cat("more than ", kMostFiles, " files"), path);
@@ -65,7 +67,7 @@ Result<MediaFiles> files_of(const std::string& path, const DatasetOptions& optio
     const std::string folder = cat(path, "/", entry.name);
     const size_t before = out.paths.size();
     LOOM_TRY(add_files(folder, 1, out));
-    if (out.paths.size() == before) continue;  // no pictures, no class
+    if (out.paths.size() == before) continue;  // no samples, no class
     auto label = static_cast<int32_t>(out.classes.size());
     if (options.names.empty()) {
       out.classes.push_back(entry.name);
@@ -89,13 +91,95 @@ Result<PictureShape> picture_shape(const Wanted& w) {
           w.ids ? "ids " : "", s.str()));
 }
 
+class PictureSource : public InputSource {
+ public:
+  PictureSource(std::vector<FileRef> files, const PictureShape& shape, PictureFit fit,
+                MemoryBudget memory)
+      : files_(std::move(files)), shape_(shape), fit_(fit), memory_(std::move(memory)) {}
+
+  Status read(int64_t row, float* to) const override {
+    const FileRef& file = files_[static_cast<size_t>(row)];
+    LOOM_ASSIGN(const MappedFile map, MappedFile::open(file));
+    LOOM_ASSIGN(const Picture picture, decode_picture(map.bytes(), file, memory_));
+    fit_picture(picture, fit_, shape_, {to, static_cast<size_t>(shape_.count())});
+    return {};
+  }
+
+ private:
+  std::vector<FileRef> files_;
+  PictureShape shape_;
+  PictureFit fit_;
+  MemoryBudget memory_;
+};
+
+// What an input takes of a sound: samples alone (no bands), or so many bands in so many frames.
+struct SoundShape {
+  int64_t bands = 0, frames = 0;
+  bool time_first = false;
+};
+
+Result<SoundShape> sound_shape(const Wanted& w, bool time_first) {
+  const Shape& s = w.sample;
+  const bool alone = s.rank() == 1 || (s.rank() == 2 && s[0] == 1);
+  if (!w.ids && alone) return SoundShape{0, s.last(), false};
+  if (!w.ids && (s.rank() == 2 || (s.rank() == 3 && s[0] == 1))) {
+    const int64_t first = s[s.rank() - 2], last = s.last();
+    return time_first ? SoundShape{last, first, true} : SoundShape{first, last, false};
+  }
+  return invalid(
+      cat("sound needs an input [bands, frames], [1, bands, frames], [samples] or "
+          "[1, samples]; the network takes ",
+          w.ids ? "ids " : "", s.str()));
+}
+
+class SoundSource : public InputSource {
+ public:
+  SoundSource(std::vector<FileRef> files, const SoundShape& shape, const MelSpec& mel,
+              MemoryBudget memory)
+      : files_(std::move(files)), shape_(shape), mel_(mel), memory_(std::move(memory)) {}
+
+  Status read(int64_t row, float* to) const override {
+    const FileRef& file = files_[static_cast<size_t>(row)];
+    LOOM_ASSIGN(const MappedFile map, MappedFile::open(file));
+    LOOM_ASSIGN(Wave wave, decode_wave(map.bytes(), file, memory_));
+    const int64_t rate = mel_.spec().rate;
+    if (wave.rate != rate) {
+      const uint64_t longer = wave.samples.size() / static_cast<uint64_t>(wave.rate) + 1;
+      LOOM_TRY(memory_.check(longer * static_cast<uint64_t>(rate) * sizeof(float),
+                             "the sound at another rate", file));
+      wave = resampled(wave, rate);
+    }
+    if (shape_.bands == 0) {
+      const auto count = static_cast<size_t>(shape_.frames);
+      std::fill_n(to, count, 0.0f);
+      std::copy_n(wave.samples.data(), std::min(count, wave.samples.size()), to);
+      return {};
+    }
+    const auto count = static_cast<size_t>(shape_.bands * shape_.frames);
+    if (!shape_.time_first) {
+      mel_.read(wave.samples, shape_.frames, {to, count});
+      return {};
+    }
+    std::vector<float> bands(count);
+    mel_.read(wave.samples, shape_.frames, bands);
+    for (int64_t i = 0; i < shape_.bands * shape_.frames; ++i)
+      to[i % shape_.frames * shape_.bands + i / shape_.frames] = bands[static_cast<size_t>(i)];
+    return {};
+  }
+
+ private:
+  std::vector<FileRef> files_;
+  SoundShape shape_;
+  MelReader mel_;
+  MemoryBudget memory_;
+};
+
 // The labels or targets that the folders say.
 Status set_classes(const MediaFiles& files, const Wanted& w, const std::string& path,
                    LoadedDataset& out) {
   const auto classes = static_cast<int64_t>(files.classes.size());
   if (files.labels.empty())
-    return bad_file("a picture has no class here; give a folder with a folder for each class",
-                    path);
+    return bad_file("a file has no class here; give a folder with a folder for each class", path);
   if (w.labels() != 1)
     return bad_file(
         cat("a folder is one class per sample; the network gives ", w.labels(), " predictions"),
@@ -113,59 +197,63 @@ Status set_classes(const MediaFiles& files, const Wanted& w, const std::string& 
   return {};
 }
 
-// Files to the values of samples, several at a time. The Error is that of the first file that has
-// one, whatever the number of lanes.
-class MediaReader {
- public:
-  MediaReader(const std::vector<std::string>& paths, const PictureShape& shape,
-              const DatasetOptions& options)
-      : paths_(paths), shape_(shape), options_(options) {}
-
-  Status read_all(const FileRef& path, std::vector<float>& values) {
-    constexpr int64_t kPiece = 64;  // between two looks at whether to go on
-    const auto count = static_cast<int64_t>(paths_.size());
-    for (int64_t first = 0; first < count; first += kPiece) {
-      LOOM_TRY(read_some(path, first, std::min(first + kPiece, count), values));
-      const int64_t done = std::min(first + kPiece, count);
-      if (options_.progress && !options_.progress(done, count))
-        return make_error(Code::cancelled, "reading the samples was stopped", path);
-    }
-    return {};
+// What reads the files, and how: `reading` is completed by what the input says.
+Result<std::shared_ptr<const InputSource>> source_of(std::vector<FileRef> files, bool sound,
+                                                     const Wanted& wanted,
+                                                     const DatasetOptions& options,
+                                                     MediaReading& reading) {
+  if (!sound) {
+    LOOM_ASSIGN(const PictureShape shape, picture_shape(wanted));
+    return std::shared_ptr<const InputSource>(
+        std::make_shared<PictureSource>(std::move(files), shape, reading.fit, options.memory));
   }
+  LOOM_ASSIGN(const SoundShape shape, sound_shape(wanted, reading.time_first));
+  if (shape.bands > 0) reading.mel.bands = shape.bands;
+  LOOM_TRY(check_mel(reading.mel));
+  return std::shared_ptr<const InputSource>(
+      std::make_shared<SoundSource>(std::move(files), shape, reading.mel, options.memory));
+}
 
- private:
-  Status read_one(const FileRef& file, std::span<float> to) const {
-    LOOM_ASSIGN(const MappedFile map, MappedFile::open(file));
-    LOOM_ASSIGN(const Picture picture, decode_picture(map.bytes(), file, options_.memory));
-    fit_picture(picture, options_.fit, shape_, to);
-    return {};
+// The values of all samples, piece by piece.
+Status read_all(const FileRef& path, const DatasetOptions& options, Dataset& data) {
+  constexpr int64_t kPiece = 64;  // between two looks at whether to go on
+  const int64_t each = data.sample.count();
+  std::vector<float> values(static_cast<size_t>(data.samples * each));
+  for (int64_t first = 0; first < data.samples; first += kPiece) {
+    const int64_t count = std::min(kPiece, data.samples - first);
+    LOOM_TRY(data.read_inputs(data.source_rows, first, count, values.data() + first * each,
+                              options.pool));
+    if (options.progress && !options.progress(first + count, data.samples))
+      return make_error(Code::cancelled, "reading the samples was stopped", path);
   }
-
-  Status read_some(const FileRef& path, int64_t first, int64_t end, std::vector<float>& values) {
-    const auto each = static_cast<size_t>(shape_.count());
-    std::vector<Status> done(static_cast<size_t>(end - first));
-    std::atomic<int64_t> next = first;
-    auto work = [&](int /*lane*/, int /*lanes*/) {
-      for (int64_t i = next++; i < end; i = next++) {
-        const auto row = static_cast<size_t>(i);
-        const std::span<float> to(values.data() + row * each, each);
-        done[static_cast<size_t>(i - first)] =
-            read_one(path.in_memory() ? path : FileRef(paths_[row]), to);
-      }
-    };
-    options_.pool != nullptr ? options_.pool->run(work) : work(0, 1);
-    for (const Status& status : done) LOOM_TRY(status);
-    return {};
-  }
-
-  const std::vector<std::string>& paths_;
-  const PictureShape shape_;
-  const DatasetOptions& options_;
-};
+  data.inputs = std::move(values);
+  data.source = nullptr;
+  data.source_rows.clear();
+  return {};
+}
 
 std::string left_out_note(const MediaFiles& files, const std::string& path) {
   return cat(path, ": ", files.others, files.others == 1 ? " file is" : " files are",
-             " no .png, .jpg or .jpeg, and left out");
+             " no .png, .jpg, .jpeg or .wav, and left out");
+}
+
+// Read now, where that takes no more than half of what is left; else whenever they are asked for,
+// after the first one, so that what is wrong with all of them is said before anything begins.
+Status keep_or_read(const FileRef& path, const DatasetOptions& options, LoadedDataset& out) {
+  Dataset& data = out.data;
+  const auto each = static_cast<uint64_t>(data.sample.count()) * sizeof(float);
+  const uint64_t bytes = each * static_cast<uint64_t>(data.samples);
+  if (bytes <= options.memory.left() / 2) {
+    LOOM_ASSIGN(out.memory, options.memory.take(bytes, "the values", path));
+    return read_all(path, options, data);
+  }
+  LOOM_TRY(options.memory.check(each, "the values of one sample", path));
+  std::vector<float> first(static_cast<size_t>(data.sample.count()));
+  LOOM_TRY(data.read_inputs(0, first.data()));
+  out.notes.push_back(cat(path, ": the values take ", size_text(bytes), " and ",
+                          size_text(options.memory.left()),
+                          " are left; files are read anew in every epoch"));
+  return {};
 }
 
 }  // namespace
@@ -173,33 +261,42 @@ std::string left_out_note(const MediaFiles& files, const std::string& path) {
 Result<bool> are_media(const FileRef& path) {
   if (is_directory(path)) return true;
   LOOM_ASSIGN(const MappedFile map, MappedFile::open(path));
-  return is_picture(map.bytes());
+  return is_picture(map.bytes()) || is_wave(map.bytes());
 }
 
 Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
                                  const DatasetOptions& options) {
-  LOOM_ASSIGN(const PictureShape shape, picture_shape(wanted));
   if (!options.labels.empty())
     return invalid("the folders name the classes; leave --labels out", path);
   if (!options.weights.empty()) return invalid("samples of a folder have no weights", path);
   MediaFiles files;
+  std::vector<FileRef> refs = {path};
   if (is_directory(path)) {
     LOOM_ASSIGN(files, files_of(path, options));
+    refs.assign(files.paths.begin(), files.paths.end());
   } else {
+    LOOM_ASSIGN(const MappedFile map, MappedFile::open(path));
     files.paths = {path.name()};
+    ++(is_wave(map.bytes()) ? files.sounds : files.pictures);
   }
   if (files.paths.empty())
-    return make_error(Code::not_found, "no picture (.png, .jpg, .jpeg) in this folder", path);
+    return make_error(Code::not_found, "no picture (.png, .jpg, .jpeg) and no .wav in this folder",
+                      path);
+  if (files.pictures > 0 && files.sounds > 0)
+    return bad_file(cat(files.pictures, " pictures and ", files.sounds, " sounds in one folder"),
+                    path);
   LoadedDataset out;
-  out.data.samples = static_cast<int64_t>(files.paths.size());
-  out.data.sample = wanted.sample;
+  out.media = options.reading;
+  Dataset& data = out.data;
+  data.samples = static_cast<int64_t>(refs.size());
+  data.sample = wanted.sample;
   if (!options.inputs_only) LOOM_TRY(set_classes(files, wanted, path, out));
-  const uint64_t values = files.paths.size() * static_cast<uint64_t>(shape.count());
-  LOOM_ASSIGN(out.memory, options.memory.take(values * sizeof(float), "the values", path));
-  out.data.inputs.resize(static_cast<size_t>(values));
-  MediaReader reader(files.paths, shape, options);
-  LOOM_TRY(reader.read_all(path, out.data.inputs));
+  LOOM_ASSIGN(data.source,
+              source_of(std::move(refs), files.sounds > 0, wanted, options, *out.media));
+  data.source_rows.resize(static_cast<size_t>(data.samples));
+  std::iota(data.source_rows.begin(), data.source_rows.end(), 0);
   if (files.others > 0) out.notes.push_back(left_out_note(files, path));
+  LOOM_TRY(keep_or_read(path, options, out));
   out.files = std::move(files.paths);
   return out;
 }

@@ -13,32 +13,64 @@ struct Column {
   double mean = 0, deviation = 0, min = 0, max = 0;
 };
 
-Column column_of(const Dataset& data, size_t col, size_t each) {
-  Column c;
-  c.min = c.max = static_cast<double>(data.inputs[col]);
+// Calls add(value, column) for all values, sample by sample.
+template <class F>
+Status each_input(const Dataset& data, size_t width, const F& add) {
+  std::vector<float> row(width);
+  for (int64_t i = 0; i < data.samples; ++i) {
+    LOOM_TRY(data.read_inputs(i, row.data()));
+    for (size_t col = 0; col < width; ++col) add(static_cast<double>(row[col]), col);
+  }
+  return {};
+}
+
+Result<std::vector<Column>> columns_of(const Dataset& data, size_t width) {
+  std::vector<Column> columns(width);
   const auto n = static_cast<double>(data.samples);
-  for (size_t i = col; i < data.inputs.size(); i += each) {
-    const auto value = static_cast<double>(data.inputs[i]);
+  bool first = true;
+  size_t seen = 0;
+  LOOM_TRY(each_input(data, width, [&](double value, size_t col) {
+    Column& c = columns[col];
+    if (first) c.min = c.max = value;
+    if (++seen == width) first = false;
     c.mean += value / n;
     c.min = std::min(c.min, value);
     c.max = std::max(c.max, value);
-  }
-  for (size_t i = col; i < data.inputs.size(); i += each) {
-    const double away = static_cast<double>(data.inputs[i]) - c.mean;
-    c.deviation += away * away / n;
-  }
-  c.deviation = std::sqrt(c.deviation);
-  return c;
+  }));
+  LOOM_TRY(each_input(data, width, [&](double value, size_t col) {
+    const double away = value - columns[col].mean;
+    columns[col].deviation += away * away / n;
+  }));
+  for (Column& c : columns) c.deviation = std::sqrt(c.deviation);
+  return columns;
 }
+
+// Another source's samples, shifted and scaled.
+class NormalizedSource : public InputSource {
+ public:
+  NormalizedSource(std::shared_ptr<const InputSource> from, Normalization normalization)
+      : from_(std::move(from)), normalization_(std::move(normalization)) {}
+
+  Status read(int64_t row, float* to) const override {
+    LOOM_TRY(from_->read(row, to));
+    for (size_t i = 0; i < normalization_.shift.size(); ++i)
+      to[i] = (to[i] - normalization_.shift[i]) * normalization_.scale[i];
+    return {};
+  }
+
+ private:
+  std::shared_ptr<const InputSource> from_;
+  Normalization normalization_;
+};
 
 }  // namespace
 
-Normalization find_normalization(const Dataset& data, NormalizeKind kind) {
+Result<Normalization> find_normalization(const Dataset& data, NormalizeKind kind) {
   Normalization out;
-  if (kind == NormalizeKind::none || data.inputs.empty()) return out;
-  const size_t each = data.inputs.size() / static_cast<size_t>(data.samples);
-  for (size_t col = 0; col < each; ++col) {
-    const Column c = column_of(data, col, each);
+  if (kind == NormalizeKind::none || !data.has_numbers()) return out;
+  const auto each = static_cast<size_t>(data.sample.rank() == 0 ? 1 : data.sample.count());
+  LOOM_ASSIGN(const std::vector<Column> columns, columns_of(data, each));
+  for (const Column& c : columns) {
     const bool range = kind == NormalizeKind::range;
     const double width = range ? c.max - c.min : c.deviation;
     out.shift.push_back(static_cast<float>(range ? c.min : c.mean));
@@ -49,8 +81,12 @@ Normalization find_normalization(const Dataset& data, NormalizeKind kind) {
 
 Status normalize(Dataset& data, const Normalization& normalization) {
   if (normalization.empty()) return {};
-  if (data.inputs.empty()) return invalid("ids cannot be normalized");
+  if (!data.has_numbers()) return invalid("ids cannot be normalized");
   const size_t each = normalization.shift.size();
+  if (data.source != nullptr && data.sample.count() == static_cast<int64_t>(each)) {
+    data.source = std::make_shared<NormalizedSource>(data.source, normalization);
+    return {};
+  }
   if (data.inputs.size() != each * static_cast<size_t>(data.samples))
     return invalid(cat("normalization of ", each, " values for samples of another size"));
   for (size_t i = 0; i < data.inputs.size(); ++i) {

@@ -121,6 +121,7 @@ void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityO
   section.add("dtype", JsonValue::string(std::string(dtype_name(model.dtype))));
   section.add("loss", loss_json(model.loss));
   section.add("classes", names_json(model.names));
+  if (model.media) section.add("media", media_json(*model.media));
   if (model.split) section.add("split", split_json(*model.split));
   header.add(kSection, std::move(section));
   if (model.normalization.empty()) return;
@@ -146,6 +147,9 @@ Result<TrainedModel> model_of(const NetworkSource& source) {
   model.dtype = *stored;
   LOOM_ASSIGN(model.loss, read_loss(*loss, where));
   for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
+  if (const JsonValue* media = section->find("media")) {
+    LOOM_ASSIGN(model.media, read_media(*media, where));
+  }
   if (const JsonValue* split = section->find("split")) {
     LOOM_ASSIGN(model.split, read_split(*split, where));
   }

@@ -31,6 +31,7 @@ struct TrainedModel {
   std::vector<std::string> names;  // of classes
   Normalization normalization;
   std::optional<SplitRecord> split = {};
+  std::optional<MediaReading> media = {};  // how its pictures or sounds were read
 };
 
 // The averages of the weights, where the trainer keeps some. A name that ends in .entity: the

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
@@ -28,6 +30,24 @@ std::string refused(const std::string& path, const NetworkSpec& network,
                     const DatasetOptions& options = {}) {
   const Result<LoadedDataset> set = load_dataset(path, network, options);
   return set.ok() ? "" : set.error().str();
+}
+
+// A WAV file of 16 bits and one channel: a tone.
+std::string wave_of(uint32_t rate, uint32_t samples, double hz) {
+  std::string out = "RIFF....WAVEfmt ";
+  const auto number = [&](uint32_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  };
+  number(16, 4);
+  for (const uint32_t field : {1U, 1U}) number(field, 2);
+  number(rate, 4);
+  number(2 * rate, 4);
+  for (const uint32_t field : {2U, 16U}) number(field, 2);
+  out += "data";
+  number(2 * samples, 4);
+  for (uint32_t i = 0; i < samples; ++i)
+    number(static_cast<uint32_t>(20000 * std::sin(6.2831853 * hz * i / rate)), 2);
+  return out;
 }
 
 TEST(MediaFiles, AreSamplesWhoseFoldersAreTheirClasses) {
@@ -104,11 +124,72 @@ TEST(MediaFiles, ThatDoNotFitAreRefusedByName) {
   folder.write("a/cut.jpg", "no picture at all");
   EXPECT_THAT(refused(folder.path(), taking({8, 8}, 3)), HasSubstr("neither a PNG nor a JPEG"));
   DatasetOptions options;
-  options.memory = MemoryBudget(72 * 64 * 4 - 1);
+  options.memory = MemoryBudget(64 * 4 - 1);
   EXPECT_THAT(refused(kShapes, taking({8, 8}, 3), options), HasSubstr("--memory SIZE"));
   options = {};
   options.progress = [](int64_t, int64_t) { return false; };
   EXPECT_THAT(refused(kShapes, taking({8, 8}, 3), options), HasSubstr("stopped"));
+}
+
+// Values that do not fit are read when they are asked for, and are the same; normalized, too.
+TEST(MediaFiles, ThatTakeTooMuchAreReadWhenTheyAreAskedFor) {
+  const NetworkSpec network = taking({8, 8}, 3);
+  const LoadedDataset whole = load_dataset(kShapes, network, {}).or_exit();
+  DatasetOptions options;
+  options.memory = MemoryBudget(2 * 72 * 64 * 4 - 1);
+  LoadedDataset some = load_dataset(kShapes, network, options).or_exit();
+  ASSERT_NE(some.data.source, nullptr);
+  EXPECT_THAT(some.notes, ElementsAre(HasSubstr("files are read anew in every epoch")));
+  EXPECT_TRUE(some.data.check().ok());
+  EXPECT_EQ(hash_dataset(some.data), hash_dataset(whole.data));
+  const std::vector<int64_t> rows = {70, 3, 3, 41};
+  const auto values = [](const Dataset& data) {
+    std::vector<float> all(static_cast<size_t>(data.samples) * 64);
+    ThreadPool pool(2);
+    std::vector<int64_t> order(static_cast<size_t>(data.samples));
+    std::iota(order.begin(), order.end(), 0);
+    EXPECT_TRUE(data.read_inputs(order, 0, data.samples, all.data(), &pool).ok());
+    return all;
+  };
+  EXPECT_EQ(values(some.data.select(rows)), values(whole.data.select(rows)));
+  const Normalization standard = find_normalization(whole.data, NormalizeKind::standard).or_exit();
+  EXPECT_EQ(find_normalization(some.data, NormalizeKind::standard).or_exit(), standard);
+  Dataset plain = whole.data;
+  ASSERT_TRUE(normalize(plain, standard).ok() && normalize(some.data, standard).ok());
+  EXPECT_EQ(values(some.data), plain.inputs);
+}
+
+TEST(MediaFiles, OfSoundAreSpectrogramsOrTheSoundItself) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path("low"));
+  const std::string tone = wave_of(8000, 1600, 440);
+  folder.write("low/a.wav", tone);
+  DatasetOptions options;
+  options.reading.mel = {MelRecipe::torchaudio, 8000, 128, 64, 1};
+  const LoadedDataset mel = load_dataset(folder.path(), taking({1, 6, 26}, 2), options).or_exit();
+  EXPECT_EQ(mel.media->mel.bands, 6);
+  std::vector<float> want(6 * 26);
+  MelSpec spec = options.reading.mel;
+  spec.bands = 6;
+  const Wave wave = decode_wave(std::as_bytes(std::span(tone)), "a", {}).or_exit();
+  MelReader(spec).read(wave.samples, 26, want);
+  EXPECT_EQ(mel.data.inputs, want);
+  options.reading.time_first = true;
+  const LoadedDataset turned = load_dataset(folder.path(), taking({26, 6}, 2), options).or_exit();
+  EXPECT_EQ(turned.data.inputs[6 * 5 + 2], want[2 * 26 + 5]);
+  const LoadedDataset plain = load_dataset(folder.path(), taking({2000}, 2), options).or_exit();
+  EXPECT_EQ(plain.data.inputs[7], wave.samples[7]);
+  EXPECT_EQ(plain.data.inputs[1999], 0.0f);
+  // What a file keeps of it.
+  const MediaReading again = read_media(media_json(*mel.media), "a").or_exit();
+  EXPECT_EQ(again.mel.recipe, MelRecipe::torchaudio);
+  EXPECT_EQ(again.mel.window, 128);
+  EXPECT_EQ(again.mel.bands, 64);  // the input says them
+  folder.write("low/b.png", "");
+  EXPECT_THAT(refused(folder.path(), taking({26, 6}, 2)), HasSubstr("1 pictures and 1 sounds"));
+  options.inputs_only = true;
+  EXPECT_THAT(refused(folder.path("low/a.wav"), taking({3, 6, 6}, 2), options),
+              HasSubstr("sound needs"));
 }
 
 }  // namespace

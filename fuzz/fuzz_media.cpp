@@ -1,0 +1,54 @@
+// Any bytes as a picture or a sound: refused in one line, or pixels and samples of which an input
+// can be made. What is looked for in libpng and libjpeg is what our use of them allows.
+#include <string>
+
+#include "check.hpp"
+#include "media/fit.hpp"
+#include "media/mel.hpp"
+#include "media/picture.hpp"
+
+namespace {
+
+using loom::core::MemoryBudget;
+
+constexpr uint64_t kMost = uint64_t{1} << 22;
+
+template <class T>
+bool usable(const loom::Result<T>& result) {
+  if (result.ok()) return true;
+  CHECK(!result.error().message.empty());
+  CHECK(result.error().str().find('\n') == std::string::npos);
+  return false;
+}
+
+void check_picture(std::span<const std::byte> bytes) {
+  const auto picture = loom::core::decode_picture(bytes, "f", MemoryBudget(kMost));
+  if (!usable(picture)) return;
+  CHECK(picture->width >= 1 && picture->height >= 1);
+  CHECK(static_cast<int64_t>(picture->pixels.size()) ==
+        picture->width * picture->height * picture->channels);
+  const loom::core::PictureShape shape{3, 4, 5};
+  std::vector<float> values(static_cast<size_t>(shape.count()));
+  for (const auto fit : {loom::core::PictureFit::crop, loom::core::PictureFit::pad}) {
+    loom::core::fit_picture(*picture, fit, shape, values);
+    for (const float v : values) CHECK(v >= 0 && v <= 1.0001F);
+  }
+}
+
+void check_sound(std::span<const std::byte> bytes) {
+  const auto wave = loom::core::decode_wave(bytes, "f", MemoryBudget(kMost));
+  if (!usable(wave)) return;
+  static const loom::core::MelReader reader({.rate = 100, .window = 8, .hop = 3, .bands = 2});
+  std::vector<float> mel(2 * 9);
+  reader.read(wave->samples, 9, mel);
+  for (const float v : mel) CHECK(v >= -100.001F);
+  if (wave->rate <= 48000) CHECK(loom::core::resampled(*wave, 100).rate == 100);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  loom::core::is_wave(bytes) ? check_sound(bytes) : check_picture(bytes);
+  return 0;
+}
