@@ -153,6 +153,9 @@ class WebGpu final : public Backend {
     return gpu_->end_read(ticket);
   }
   Status execute(std::span<const Command> commands) override;
+  void gather(bool on) override {
+    gathering_ = on;
+  }
 
  private:
   Status submit();
@@ -181,6 +184,7 @@ class WebGpu final : public Backend {
   Replays replays_{frame_};
   Ops ops_;
   bool strict_;
+  bool gathering_ = false;
   static constexpr int64_t kFirst = 4, kMost = 256;
   int64_t enough_ = kFirst;  // dispatches that are worth a submission
   std::vector<std::byte> scratch_;
@@ -291,7 +295,7 @@ Status WebGpu::add_dependencies(std::span<const Command> commands) {
 Status WebGpu::execute(std::span<const Command> commands) {
   LOOM_TRY(gpu_->glance());
   // Before more is described, not after: what follows a list may still run beside its end.
-  if (frame_.pending() >= enough_) LOOM_TRY(submit());
+  if (!gathering_ && frame_.pending() >= enough_) LOOM_TRY(submit());
   const Replays::Plan plan = replays_.plan(commands);
   if (plan == Replays::Plan::replay) {
     counts_.commands += static_cast<int64_t>(commands.size());
@@ -303,7 +307,7 @@ Status WebGpu::execute(std::span<const Command> commands) {
     count_memory();
   }
   // A token, say, is on its way while the host does other things.
-  return frame_.pending() >= kMost ? submit() : Status{};
+  return !gathering_ && frame_.pending() >= kMost ? submit() : Status{};
 }
 
 Status WebGpu::describe(std::span<const Command> commands) {
