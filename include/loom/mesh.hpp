@@ -46,8 +46,9 @@ struct MeshOptions {
   std::vector<MeshLink> links{};  // besides those of the network itself
   // Cells whose source has nothing yet hold: they do not fire. true: they fire on zeros.
   bool zero_fill = false;
-  bool carry = false;  // recurrent layers go on from the tick before; false: every tick is alone
-  int64_t batch = 1;   // streams side by side
+  bool carry = false;     // recurrent layers go on from the tick before; false: every tick is alone
+  int64_t batch = 1;      // streams side by side
+  bool activity = false;  // run() keeps how active cells were; it costs some time per cell and tick
   bool quantize_activations = true;  // SessionOptions::quantize_activations
   std::optional<Engine> engine{};    // unset: that of the network
 };
@@ -71,8 +72,13 @@ class LOOM_API Mesh {
   Status tick(int64_t count = 1);
   // A sample for one tick, and what the last cell committed in it: zeros before latency().
   Result<Tensor> push(const Tensor& x);
-  // One tick for each sample: [n, sample] to [n, output]; of several streams [n, batch, sample].
+  // One tick for each sample: [n, sample] to [n, output]; of several streams [n, batch, sample]. On
+  // a GPU all samples go there and all results come back together, up to 1,024 ticks at a time.
   Result<Tensor> run(const Tensor& samples);
+  // Of the last run(): means of the absolute values that cells committed, float32 [n, cells] in the
+  // order of cells(); NaN in ticks in which a cell held nothing. Empty without
+  // MeshOptions::activity.
+  const Tensor& activity() const;
   // What a cell committed last, float32 [batch, output]; unset: the last cell.
   Result<Tensor> output(std::optional<Coord> cell = {}) const;
   bool holds(const Coord& cell) const;  // whether it ever fired

@@ -81,14 +81,32 @@ struct Mesh::Impl {
   std::unique_ptr<core::Network> network;
   core::Normalization normalization;
   int64_t batch = 1;
+  bool active = false;
   std::optional<core::Mesh> mesh;
+  Tensor activity;
 
   // What port `port` takes, of the values of `x`.
   Result<Tensor> prepared(const Tensor& x, int port) const;
+  Result<Tensor> of_cells(const Tensor& slots) const;
   const core::MeshSlot& slot(int index) const {
     return mesh->topology().slots()[static_cast<size_t>(index)];
   }
 };
+
+// The columns of [ticks, slots] that are cells.
+Result<Tensor> Mesh::Impl::of_cells(const Tensor& slots) const {
+  const std::vector<core::MeshSlot>& all = mesh->topology().slots();
+  const auto cells = std::count_if(all.begin(), all.end(), [](const auto& s) { return !s.delay; });
+  const int64_t ticks = slots.shape()[0];
+  LOOM_ASSIGN(Tensor made, Tensor::zeros({ticks, cells}));
+  LOOM_ASSIGN(const std::span<float> to, made.mutable_values<float>());
+  LOOM_ASSIGN(const std::span<const float> from, slots.values<float>());
+  size_t next = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!all[i % all.size()].delay) to[next++] = from[i];
+  }
+  return made;
+}
 
 Result<Tensor> Mesh::Impl::prepared(const Tensor& x, int port) const {
   if (port == 0) return core::prepared_inputs(*network, normalization, x);
@@ -112,8 +130,13 @@ Result<Mesh> Mesh::create(const Network& network, const MeshOptions& options) {
                                           std::make_unique<core::Network>(std::move(copy)),
                                           model.normalization,
                                           options.batch,
+                                          options.activity,
+                                          {},
                                           {}});
   core::MeshRunOptions run;
+  run.activity = options.activity;
+  if (core::webgpu::Backend* gpu = engine.impl().gpu.get(); gpu != nullptr)
+    run.gather = [gpu](bool on) { gpu->gather(on); };
   run.activations =
       options.quantize_activations ? engine.impl().activations : core::ActivationMode::f32;
   LOOM_ASSIGN(impl->mesh, core::Mesh::create(*impl->network, model.network.grid, how, run,
@@ -176,9 +199,23 @@ Result<Tensor> Mesh::run(const Tensor& samples) {
   shape.insert(shape.begin(), ticks);
   LOOM_ASSIGN(Tensor y, Tensor::zeros(shape));
   LOOM_TRY(y.mutable_values<float>());
+  const auto slots = static_cast<int64_t>(s.mesh->topology().slots().size());
+  Tensor active;
+  if (s.active) {
+    LOOM_ASSIGN(active, Tensor::zeros({ticks, slots}));
+    LOOM_TRY(active.mutable_values<float>());
+  }
+  const core::Tensor to = s.active ? core::mesh_view(active) : core::Tensor{};
   const std::lock_guard turn(s.engine.impl().turn);
-  LOOM_TRY(s.mesh->stream(core::mesh_view(x), ticks, core::mesh_view(y)));
+  LOOM_TRY(s.mesh->stream(core::mesh_view(x), ticks, core::mesh_view(y), to));
+  if (s.active) {
+    LOOM_ASSIGN(s.activity, s.of_cells(active));
+  }
   return y;
+}
+
+const Tensor& Mesh::activity() const {
+  return impl_->activity;
 }
 
 Result<Tensor> Mesh::output(std::optional<Coord> cell) const {

@@ -1,5 +1,6 @@
 // Ticks: what a mesh gives, tick for tick, against hand-written cases and against a mesh in doubles
 // that remembers everything.
+#include <cmath>
 #include <cstring>
 
 #include "mesh/mesh_rig.hpp"
@@ -190,13 +191,13 @@ TEST(Ticks, ResetForgetsSlotsInputsAndStates) {
 
 // All bits of every slot over `ticks` ticks.
 std::vector<uint32_t> tick_bits(const MeshCase& mesh, DType dtype, int threads, int64_t block,
-                                int64_t ticks) {
+                                int64_t ticks, Isa isa = best_isa()) {
   std::vector<uint32_t> bits;
   ThreadPool pool(threads, true);
   Result<Network> network = packed_network(mesh, dtype, pool);
   if (!network.ok()) return bits;
   Result<Mesh> made_mesh = Mesh::create(*network, mesh.grid, mesh.options,
-                                        {ActivationMode::q8, block}, cpu_ops(best_isa()), pool);
+                                        {ActivationMode::q8, block}, cpu_ops(isa), pool);
   EXPECT_TRUE(made_mesh.ok()) << made_mesh.error().str() << mesh.str();
   if (!made_mesh.ok()) return bits;
   const std::vector<MeshPort>& ports = made_mesh->topology().ports();
@@ -219,7 +220,7 @@ std::vector<uint32_t> tick_bits(const MeshCase& mesh, DType dtype, int threads, 
   return bits;
 }
 
-TEST(Ticks, TwoHundredTicksHaveTheSameBitsForAnyThreadsAndBlocks) {
+TEST(Ticks, TwoHundredTicksHaveTheSameBitsForAnyThreadsBlocksAndInstructionSets) {
   MeshCase mesh;
   mesh.grid = GridSpec(2, 2, 2, 1);
   mesh.input = Shape{3, 40};
@@ -239,7 +240,85 @@ TEST(Ticks, TwoHundredTicksHaveTheSameBitsForAnyThreadsAndBlocks) {
       EXPECT_EQ(tick_bits(mesh, dtype, threads, threads % 2 == 0 ? 0 : 6, 200), want)
           << threads << " threads, " << dtype_name(dtype);
     }
+    for (const Isa isa : available_isas())
+      EXPECT_EQ(tick_bits(mesh, dtype, 2, -1, 200, isa), want)
+          << isa_name(isa) << ", " << dtype_name(dtype);
   }
+}
+
+// What stream() gives of a random mesh: outputs, and how active slots are; and the same, tick by
+// tick, from the slots themselves.
+void expect_stream(const MeshCase& mesh, const Network& network, int64_t block, ThreadPool& pool) {
+  constexpr int64_t kTicks = 21;
+  const MeshRunOptions run{ActivationMode::f32, block, true, {}};
+  const Ops& ops = cpu_ops(best_isa());
+  Result<Mesh> whole = Mesh::create(network, mesh.grid, mesh.options, run, ops, pool);
+  Result<Mesh> single = Mesh::create(network, mesh.grid, mesh.options, run, ops, pool);
+  ASSERT_TRUE(whole.ok() && single.ok());
+  const std::vector<MeshPort>& ports = whole->topology().ports();
+  const std::vector<MeshSlot>& slots = whole->topology().slots();
+  const auto out = static_cast<size_t>(whole->topology().output());
+  std::vector<float> x;
+  for (size_t p = 0; p < ports.size(); ++p) {
+    const std::vector<double> values = port_values(ports[p].shape, 0, p);
+    std::vector<float> one(values.begin(), values.end());
+    ASSERT_TRUE(whole->set_input(sample(one), static_cast<int>(p)).ok());
+    ASSERT_TRUE(single->set_input(sample(one), static_cast<int>(p)).ok());
+  }
+  for (int64_t t = 1; t <= kTicks; ++t) {
+    const std::vector<double> values = port_values(ports[0].shape, t, 0);
+    x.insert(x.end(), values.begin(), values.end());
+  }
+  const auto n = static_cast<size_t>(slots[out].out.count());
+  std::vector<float> y(static_cast<size_t>(kTicks) * n),
+      active(static_cast<size_t>(kTicks) * slots.size());
+  ASSERT_TRUE(whole->stream(sample(x), kTicks, sample(y), sample(active)).ok());
+  const size_t each = x.size() / static_cast<size_t>(kTicks);
+  for (size_t t = 0; t < static_cast<size_t>(kTicks); ++t) {
+    std::vector<float> one(&x[t * each], &x[t * each] + each);
+    ASSERT_TRUE(single->set_input(sample(one)).ok());
+    ASSERT_TRUE(single->tick().ok());
+    ASSERT_EQ(std::memcmp(single->output(static_cast<int>(out))->data, &y[t * n], n * 4), 0);
+    for (size_t k = 0; k < slots.size(); ++k) {
+      const float got = active[t * slots.size() + k];
+      const bool empty = slots[k].delay || !single->holds(static_cast<int>(k));
+      ASSERT_EQ(std::isnan(got), empty) << "tick " << t + 1 << ", " << slots[k].str();
+      if (empty) continue;
+      const Tensor values = *single->output(static_cast<int>(k));
+      double sum = 0;
+      for (int64_t i = 0; i < values.shape.count(); ++i)
+        sum += std::abs(static_cast<double>(values.f32()[i]));
+      const double mean = sum / static_cast<double>(values.shape.count());
+      ASSERT_NEAR(static_cast<double>(got), mean, 1e-5 * std::max(mean, 1.0));
+    }
+  }
+}
+
+TEST(Ticks, StreamsOfRandomMeshesAreTheirTicksAndTellHowActiveSlotsAre) {
+  int compared = 0;
+  for (uint64_t seed = 0; seed < outside::grid_count(40) && !HasFailure(); ++seed) {
+    const MeshCase mesh = random_mesh(seed, seed % 2 == 1);
+    SCOPED_TRACE(cat("seed ", seed, "\n", mesh.str()));
+    ThreadPool pool(2, true);
+    const Result<Network> network = packed_network(mesh, DType::f32, pool);
+    if (!network.ok()) continue;
+    expect_stream(mesh, *network, seed % 3 == 0 ? 0 : 4, pool);
+    ++compared;
+  }
+  EXPECT_GT(compared, 20);
+}
+
+TEST(Ticks, StreamsRefuseWhatDoesNotFit) {
+  Row row(chain(2));
+  std::vector<float> x(6), y(6), active(6);
+  const auto says = [&](int64_t count, const Tensor& to, const Tensor& activity) {
+    const Status status = row.mesh->stream(sample(x), count, to, activity);
+    return status.ok() ? std::string("nothing") : status.error().message;
+  };
+  EXPECT_NE(says(0, {}, {}).find("0 ticks take"), std::string::npos);
+  EXPECT_NE(says(4, {}, {}).find("4 ticks take"), std::string::npos);
+  EXPECT_NE(says(3, {}, sample(active)).find("without a record"), std::string::npos);
+  EXPECT_EQ(says(3, sample(y), {}), "nothing");
 }
 
 TEST(Ticks, RandomMeshesHaveTheSameBitsForAnyThreadsAndBlocks) {

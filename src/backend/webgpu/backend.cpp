@@ -160,6 +160,9 @@ class WebGpu final : public Backend {
     return execute(commands, true);
   }
   Status move(std::span<const Move> moves) override;
+  void gather(bool on) override {
+    gathering_ = on;
+  }
 
  private:
   Status execute(std::span<const Command> commands, bool rows_alone);
@@ -189,6 +192,7 @@ class WebGpu final : public Backend {
   Replays replays_{frame_};
   Ops ops_;
   bool strict_;
+  bool gathering_ = false;
   // A device that has nothing to do begins early; without a thread that submits, what a submission
   // takes is the host's time, and a token or a step is one.
   static constexpr int64_t kMost = 256, kFirst = LOOM_THREADS != 0 ? 4 : kMost;
@@ -324,7 +328,7 @@ Status WebGpu::add_dependencies(std::span<const Command> commands) {
 Status WebGpu::execute(std::span<const Command> commands, bool rows_alone) {
   LOOM_TRY(gpu_->glance());
   // Before more is described, not after: what follows a list may still run beside its end.
-  if (frame_.pending() >= enough_) LOOM_TRY(submit());
+  if (!gathering_ && frame_.pending() >= enough_) LOOM_TRY(submit());
   frame_.set_rows_alone(rows_alone);
   const Replays::Plan plan = replays_.plan(commands, rows_alone);
   if (plan == Replays::Plan::replay) {
@@ -337,7 +341,7 @@ Status WebGpu::execute(std::span<const Command> commands, bool rows_alone) {
     count_memory();
   }
   // A token, say, is on its way while the host does other things.
-  return frame_.pending() >= kMost ? submit() : Status{};
+  return !gathering_ && frame_.pending() >= kMost ? submit() : Status{};
 }
 
 Status WebGpu::describe(std::span<const Command> commands) {

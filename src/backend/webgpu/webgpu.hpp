@@ -47,6 +47,9 @@ class Backend : public Device {
   virtual std::string last_variant() const = 0;
   // FLOP per second of multiply-adds in f32 alone, measured in about so many seconds.
   virtual Result<double> fma_rate(double seconds) = 0;
+  // While it is on, lists are submitted when something waits for them or a submission is full;
+  // else also where the device would have nothing to do.
+  virtual void gather(bool on) = 0;
   // For tests: as if the device were gone.
   virtual void lose() = 0;
 };
