@@ -116,14 +116,16 @@ class Transformers(Scratch):
         )
         self.assertEqual(llm.info["parameters"], sum(p.numel() for p in model.parameters()))
 
-    def test_a_class_without_a_loader_is_told(self):
+    def test_a_class_without_a_loader_is_told_where_a_folder_is_wanted(self):
         config = transformers.GraniteConfig(**SIZES)
         model = transformers.GraniteForCausalLM(config)
-        (problem,) = loom.absorb(model, plan_only=True).problems
+        kept = str(self.folder)
+        (problem,) = loom.absorb(model, plan_only=True, folder=kept).problems
         self.assertEqual(problem.what, "GraniteForCausalLM")
         self.assertIn("LlamaForCausalLM", problem.why)
         with self.assertRaises(Unabsorbable):
-            loom.absorb(model)
+            loom.absorb(model, folder=kept)
+        self.assertEqual(loom.absorb(model, plan_only=True).problems, [])
         self.assertEqual(loom.absorb(made("Llama"), plan_only=True).problems, [])
 
     def test_bad_calls_say_what_to_give(self):
