@@ -284,6 +284,16 @@ def _(g: Graph, x: Any, approximate: str = "none") -> str:
     return g.op("Gelu", x, approximate=approximate)
 
 
+@rule("aten.square.default")
+def _(g: Graph, x: Any) -> str:
+    return g.op("Mul", x, x)
+
+
+@rule("aten.where.self")
+def _(g: Graph, condition: Any, x: Any, y: Any) -> str:
+    return g.op("Where", g.plan.constant(g.array(condition).astype(bool)), x, y)
+
+
 @rule("aten.leaky_relu.default", "aten.leaky_relu_.default")
 def _(g: Graph, x: Any, slope: float = 0.01) -> str:
     return g.op("LeakyRelu", x, alpha=float(slope))
