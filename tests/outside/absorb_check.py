@@ -1,9 +1,9 @@
 """Models of other frameworks absorbed and proven, one line each; the last line counts.
 
 python tests/outside/absorb_check.py [--quick] [PLANET ...] [WORD ...]
-Planets: sklearn, lightgbm, xgboost, torch, keras, jax; all where none is named. Models whose
-names have one of the words. --quick leaves
-the rungs of a fresh process out. A framework that is not installed is said and skipped.
+Planets: sklearn, lightgbm, xgboost, torch, transformers, keras, jax; all where none is named.
+Models whose names have one of the words. --quick leaves the rungs of a fresh process out. A
+framework that is not installed is said and skipped.
 """
 
 import importlib
@@ -23,6 +23,7 @@ PLANETS = [
     ("absorb_lightgbm", "lightgbm", "LightGBM"),
     ("absorb_xgboost", "xgboost", "XGBoost"),
     ("absorb_torch", "torch", "PyTorch"),
+    ("absorb_transformers", "transformers", "transformers"),
     ("absorb_keras", "keras", "Keras"),
     ("absorb_jax", "jax", "JAX or flax"),
 ]

@@ -81,6 +81,31 @@ class Transformers(Scratch):
                 np.testing.assert_array_equal(rules.all_logits(llm, ids), ours)
                 np.testing.assert_array_equal(llm.logits(ids), ours[-1])
 
+    def test_classes_that_the_loader_does_not_know_become_networks(self):
+        few = {"vocab_size": 97, "max_position_embeddings": 64}
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, **few}
+        gpt = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 97}
+        ids = torch.tensor([[5, 0, 96, 17, 17, 3, 42]])
+        for model, config in [
+            ("GPT2LMHeadModel", transformers.GPT2Config(**gpt, **ENDS)),
+            ("GPTNeoXForCausalLM", transformers.GPTNeoXConfig(intermediate_size=48, **sizes)),
+            ("OPTForCausalLM", transformers.OPTConfig(ffn_dim=48, word_embed_proj_dim=32, **sizes)),
+            ("PhiForCausalLM", transformers.PhiConfig(intermediate_size=48, **sizes, **ENDS)),
+            ("BloomForCausalLM", transformers.BloomConfig(n_layer=2, n_head=4, **sizes)),
+            ("FalconForCausalLM", transformers.FalconConfig(**sizes)),
+        ]:
+            with self.subTest(model):
+                torch.manual_seed(7)
+                source = getattr(transformers, model)(config).eval()
+                with torch.no_grad():
+                    for parameter in source.parameters():
+                        parameter.add_(torch.randn(parameter.shape) * 0.1)
+                net = loom.absorb(source, ids, fresh_process=False, abs_tol=2e-5)
+                self.assertIn(model, net.proof.source)
+                other = (ids * 31 + 7) % 97
+                wanted = source(other).logits.detach().numpy()
+                np.testing.assert_allclose(net.predict(other.numpy()), wanted, atol=1e-4)
+
     def test_tied_heads_are_written_once(self):
         model = made("Llama", tie_word_embeddings=True)
         llm = loom.absorb(model, fresh_process=False, folder=str(self.folder / "kept"))
@@ -91,14 +116,16 @@ class Transformers(Scratch):
         )
         self.assertEqual(llm.info["parameters"], sum(p.numel() for p in model.parameters()))
 
-    def test_a_class_without_a_loader_is_told(self):
+    def test_a_class_without_a_loader_is_told_where_a_folder_is_wanted(self):
         config = transformers.GraniteConfig(**SIZES)
         model = transformers.GraniteForCausalLM(config)
-        (problem,) = loom.absorb(model, plan_only=True).problems
+        kept = str(self.folder)
+        (problem,) = loom.absorb(model, plan_only=True, folder=kept).problems
         self.assertEqual(problem.what, "GraniteForCausalLM")
         self.assertIn("LlamaForCausalLM", problem.why)
         with self.assertRaises(Unabsorbable):
-            loom.absorb(model)
+            loom.absorb(model, folder=kept)
+        self.assertEqual(loom.absorb(model, plan_only=True).problems, [])
         self.assertEqual(loom.absorb(made("Llama"), plan_only=True).problems, [])
 
     def test_bad_calls_say_what_to_give(self):

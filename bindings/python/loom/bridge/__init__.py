@@ -46,7 +46,8 @@ def absorb(
     A causal language model of transformers becomes an LLM, by the loader of Hugging Face folders:
     example_inputs are then token ids [1, T], or left out; `tokenizer` is a fast one of its kind,
     without which the LLM takes ids alone; `folder` keeps what is read (config.json,
-    model.safetensors, tokenizer.json), for `loom convert` and others.
+    model.safetensors, tokenizer.json), for `loom convert` and others. Classes that the loader does
+    not know become a Network of ids [1, T], as many as the example has, and logits [1, T, vocab].
 
     Raises Unabsorbable (an UnsupportedError) with every problem, InvalidArgumentError where the
     inputs or the kind of the model do not fit, and ArithmeticError where the proof fails.
@@ -55,7 +56,7 @@ def absorb(
     if isinstance(model, (str, os.PathLike)):
         model = read_file(os.fspath(model))
     if transformers.is_language_model(model):
-        return transformers.absorb_language_model(
+        llm = transformers.absorb_language_model(
             model,
             inputs,
             tokenizer=tokenizer,
@@ -66,9 +67,12 @@ def absorb(
             fresh_process=fresh_process,
             engine=engine,
         )
-    if tokenizer is not None or folder is not None:
+        if llm is not None:
+            return llm
+    elif tokenizer is not None or folder is not None:
         raise InvalidArgumentError("tokenizer and folder are for language models of transformers")
-    planet = _planet_of(model)
+    known = transformers.is_language_model(model)
+    planet = transformers.absorb_graph if known else _planet_of(model)
     plan, inputs, expected = planet(model, inputs)
     if plan_only:
         return plan

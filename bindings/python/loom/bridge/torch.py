@@ -2,6 +2,7 @@
 
 Export sees what is executed: modules called twice, functions, views and branches taken. Parameters
 and buffers are read as they are at the time, in inference mode; the module's own mode is restored.
+What depends on no input, positions and masks of a fixed length among it, is computed by PyTorch.
 """
 
 import operator
@@ -15,14 +16,18 @@ from .plan import Plan
 from .torch_graph import RULES, Graph
 
 
-def absorb_module(module: Any, inputs: Tuple[Any, ...]) -> Any:
-    """The plan, the inputs as arrays, and what the module says of them (empty with problems)."""
+def absorb_module(module: Any, inputs: Tuple[Any, ...], *, open_batch: bool = True) -> Any:
+    """The plan, the inputs as arrays, and what the module says of them (empty with problems).
+
+    open_batch: any batch may be asked later, where the module allows it; else that of the inputs.
+    """
     torch: Any = import_module("torch")
     training = module.training
     try:
         module.eval()
         with torch.no_grad():
-            program = _exported(module, inputs)
+            export = import_module("torch.export").export
+            program = _exported(module, inputs) if open_batch else export(module, inputs)
             plan = _plan_of(module, program, torch.__version__)
             if plan.problems:
                 return plan, [], []
@@ -96,6 +101,23 @@ def _outputs(graph: Graph, node: Any, signature: Any) -> None:
         graph.plan.output(graph.name(value), f"output{i}")
 
 
+def _known(graph: Graph, node: Any) -> bool:
+    """Whether nothing that it takes depends on an input; then PyTorch computes it here."""
+    torch: Any = import_module("torch")
+    if not isinstance(node.meta.get("val"), torch.Tensor) or node.target is operator.getitem:
+        return False
+    if any(n not in graph.arrays for n in node.all_input_nodes):
+        return False
+    drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    if drawn or node.target._schema.is_mutable:
+        return False
+    args, kwargs = import_module("torch.fx").node.map_arg(
+        (node.args, node.kwargs), lambda n: graph.arrays[n]
+    )
+    graph.arrays[node] = node.target(*args, **kwargs)
+    return True
+
+
 def _call(graph: Graph, node: Any) -> None:
     if not node.users:
         return
@@ -103,8 +125,12 @@ def _call(graph: Graph, node: Any) -> None:
     name = str(node.target)
     stack = node.meta.get("nn_module_stack") or {}
     graph.plan.origin = next(reversed([p for p, _ in stack.values()]), "") if stack else ""
+    if _known(graph, node):
+        return
     made = RULES.get(name) or RULES.get(name.rsplit(".", 1)[0])
     if node.target is operator.getitem:
+        if node.args[0] in graph.refused:
+            graph.refused.add(node)
         whole = graph.names.get(node.args[0])
         if whole is not None:
             part = whole[node.args[1]]
@@ -116,13 +142,19 @@ def _call(graph: Graph, node: Any) -> None:
         and not isinstance(node.meta["val"], (list, tuple))
     ):
         return  # an extent: rules read it from the shapes of their outputs
+    if any(n in graph.refused for n in node.all_input_nodes):
+        graph.refused.add(node)  # it was said before, where it began
+        return
     if made is None:
+        graph.refused.add(node)
         graph.plan.refuse(name, "no rule for this operation")
         return
     try:
         graph.names[node] = made(graph, *node.args, **node.kwargs)
     except NotImplementedError as error:
+        graph.refused.add(node)
         graph.plan.refuse(name, str(error))
     except (KeyError, TypeError) as error:
-        # What a rule needs was refused before, or its arguments have a form unknown to it.
+        # Its arguments have a form unknown to it.
+        graph.refused.add(node)
         graph.plan.refuse(name, f"arguments without a rule ({error})")

@@ -1,6 +1,6 @@
 """What the rules of PyTorch's operations share: the table of them, and a plan on its way."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Graph:
         self.plan = plan
         self.names: Dict[Any, Any] = {}  # of a node: a name, or a list of names
         self.arrays: Dict[Any, Any] = {}  # of a node that is a parameter, a buffer or a constant
+        self.refused: Set[Any] = set()  # nodes that have no rule, and what is made of them
         self.node: Any = None  # whose rule runs
 
     # ---- values ----------------------------------------------------------------------------------

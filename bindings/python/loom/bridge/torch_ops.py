@@ -30,6 +30,12 @@ def _(g: Graph, bias: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) ->
     return g.op("Add", g.op("MatMul", a, b), bias)
 
 
+@rule("aten.baddbmm.default")
+def _(g: Graph, added: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> str:
+    product = g.op("Mul", g.op("MatMul", a, b), g.number(alpha))
+    return g.op("Add", g.op("Mul", added, g.number(beta)), product)
+
+
 @rule("aten.einsum.default")
 def _(g: Graph, equation: str, operands: Sequence[Any], path: Any = None) -> str:
     return g.op("Einsum", *operands, equation=equation)
@@ -276,6 +282,16 @@ def _(g: Graph, x: Any) -> str:
 @rule("aten.gelu.default")
 def _(g: Graph, x: Any, approximate: str = "none") -> str:
     return g.op("Gelu", x, approximate=approximate)
+
+
+@rule("aten.square.default")
+def _(g: Graph, x: Any) -> str:
+    return g.op("Mul", x, x)
+
+
+@rule("aten.where.self")
+def _(g: Graph, condition: Any, x: Any, y: Any) -> str:
+    return g.op("Where", g.plan.constant(g.array(condition).astype(bool)), x, y)
 
 
 @rule("aten.leaky_relu.default", "aten.leaky_relu_.default")

@@ -150,6 +150,24 @@ def _(g: Graph, x: Any, pad: Sequence[int], mode: Any = "constant", value: Any =
     return g.op("Pad", x, g.ints(*low, *high), *fill, mode=names[mode])
 
 
+@rule("aten.repeat_interleave.self_int")
+def _(g: Graph, x: Any, repeats: int, dim: int = 0, **options: Any) -> str:
+    places = np.repeat(np.arange(g.fixed(x, dim)), repeats)
+    return g.op("Gather", x, g.ints(*(int(p) for p in places)), axis=int(dim))
+
+
+@rule("aten.index.Tensor")
+def _(g: Graph, x: Any, indices: Sequence[Any]) -> str:
+    given = [axis for axis, index in enumerate(indices) if index is not None]
+    if len(given) != 1:
+        raise NotImplementedError("indices along several axes at once")
+    places = g.array(indices[given[0]])
+    if places.dtype.kind not in "iu" or places.ndim != 1:
+        raise NotImplementedError("indices other than a list of places")
+    extent = g.fixed(x, given[0])
+    return g.op("Gather", x, g.ints(*(int(p) % extent for p in places)), axis=given[0])
+
+
 @rule("aten.flip.default")
 def _(g: Graph, x: Any, dims: Sequence[int]) -> str:
     n = len(dims)

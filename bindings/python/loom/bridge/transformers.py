@@ -38,7 +38,31 @@ def is_language_model(model: Any) -> bool:
     """A class of transformers with logits for each token, as its name says."""
     name = type(model).__name__
     kinds = [c.__module__.split(".")[0] for c in type(model).__mro__]
-    return "transformers" in kinds and name.endswith("ForCausalLM") and hasattr(model, "config")
+    named = name.endswith(("ForCausalLM", "LMHeadModel"))
+    return "transformers" in kinds and named and hasattr(model, "config")
+
+
+def absorb_graph(model: Any, inputs: List[Any]) -> Any:
+    """Plan, inputs and logits of a class that the loader does not know, as PyTorch runs it.
+
+    It takes ids [1, tokens], as many as the example has, and gives logits [1, tokens, vocab].
+    """
+    from . import torch as rules
+
+    torch: Any = import_module("torch")
+
+    class Logits(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Any) -> Any:
+            return self.model(input_ids=ids, use_cache=False).logits
+
+    whole = Logits().train(model.training)
+    found = rules.absorb_module(whole, (torch.tensor([_ids_of(model, inputs)]),), open_batch=False)
+    found[0].name = type(model).__name__
+    return found
 
 
 def absorb_language_model(
@@ -53,7 +77,10 @@ def absorb_language_model(
     fresh_process: bool,
     engine: Any,
 ) -> Any:
-    """An LLM with its `proof`; with plan_only what has `problems`, as a plan does."""
+    """An LLM with its `proof`; with plan_only what has `problems`, as a plan does.
+
+    None: the loader does not know the class, and no tokenizer or folder asks for it.
+    """
     ids = _ids_of(model, inputs)
     with tempfile.TemporaryDirectory(prefix="loom_absorb_") as scratch:
         place = scratch if folder is None else folder
@@ -62,6 +89,8 @@ def absorb_language_model(
         try:
             llm = LLM(place, engine=engine, context=max(len(ids), _context(model)))
         except LoomError as error:
+            if "architectures" in str(error) and tokenizer is None and folder is None:
+                return None
             problem = Problem("", type(model).__name__, str(error).replace(place + "/", ""))
             if plan_only:
                 return _Plan([problem])
