@@ -92,8 +92,8 @@ Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted, KeptPass& k
 Result<Tensor> Session::forward_ragged(const Tensor& x, int64_t wanted) {
   Impl& s = *impl_;
   if (s.places.rows() != s.rows_of(x.shape)) {
-    return invalid(cat("a pass of ", s.rows_of(x.shape), " rows, of which ", s.places.rows(),
-                       " were placed"));
+    return invalid(
+        cat("a pass of ", s.rows_of(x.shape), " rows, of which ", s.places.rows(), " were placed"));
   }
   KeptPass& pass = s.kept_for(x, wanted);
   if (pass.wanted != wanted) LOOM_TRY(s.record_ragged(x, wanted, pass));

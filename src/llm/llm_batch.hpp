@@ -24,15 +24,19 @@ struct LlmBatchOptions {
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
   // That are kept for all sequences together, at least those of one; 0: as many as they could have.
   int64_t positions = 0;
+  // Tokens before the last one of a piece whose logits may be asked for too: guesses that are
+  // checked.
+  int64_t guesses = 0;
 };
 
 class LlmBatch {
  public:
-  // What a sequence reads in a pass. Without `logits` those of its last token are not computed.
+  // What a sequence reads in a pass, and after how many of its last tokens logits are computed: at
+  // most LlmBatchOptions::guesses and one.
   struct Piece {
     int64_t sequence = 0;
     std::span<const TokenId> ids;
-    bool logits = true;
+    int64_t logits = 1;
   };
 
   // Takes all memory that passes need. Errors: those of Session::create(); unsupported on a device,
@@ -42,11 +46,15 @@ class LlmBatch {
                                  const LlmBatchOptions& options);
 
   // One pass. Errors, after which nothing was read: a sequence twice or one that there is not, an
-  // id outside the vocabulary, a full context, more than rows() tokens.
+  // id outside the vocabulary, a full context, more than rows() tokens, logits of more of them than
+  // there are or than was said.
   Status feed(std::span<const Piece> pieces);
 
-  // Of the last pass, [vocab]; empty where it did not ask for them.
+  // Of the last pass, [vocab]; empty where it did not ask for them. Of several those after the last
+  // token that the sequence has read, rewind() included.
   std::span<const float> logits(int64_t sequence) const { return at(sequence).logits; }
+  // Of the last pass, after the token at this position, where it asked for them.
+  std::span<const float> logits_at(int64_t sequence, int64_t position) const;
   // The tokens that a sequence has read.
   std::span<const TokenId> fed(int64_t sequence) const { return at(sequence).fed; }
   int64_t position(int64_t sequence) const { return static_cast<int64_t>(at(sequence).fed.size()); }
@@ -78,8 +86,10 @@ class LlmBatch {
   std::unique_ptr<TokenReader> reader(int64_t sequence);
 
   int64_t sequences() const { return static_cast<int64_t>(states_.size()); }
-  int64_t rows() const { return rows_; }  // tokens that a pass can take
+  int64_t guesses() const { return options_.guesses; }  // at most chunk / sequences - 1
+  int64_t rows() const { return rows_; }                // tokens that a pass can take
   int64_t context() const { return options_.context; }
+  int64_t vocab() const { return model_->config().vocab_size; }
   int64_t recordings() const { return session_.recordings(); }
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
@@ -89,6 +99,8 @@ class LlmBatch {
   struct State {
     std::vector<TokenId> fed;
     std::span<const float> logits;
+    Tensor rows;  // logits of the last pass, and the position of the first
+    int64_t first_row = 0;
     std::vector<float> loaded;  // logits of load_state()
     bool named = false;         // by a piece of the pass that is being checked
   };
