@@ -30,6 +30,12 @@ struct BatchOptions {
   // max_tokens, those that came first first; at least the context of one. Without shared passes
   // there is no such bound.
   int64_t positions = 0;
+  // Guesses that a text may check in a pass (GenerateOptions::guesses, of which a text has at most
+  // so many), up to 64; 0: none. They are those of `draft`, a smaller model with the same
+  // vocabulary, and what the options of a text say beside that. Memory: logits of so many more rows
+  // for each sequence, and the draft's own batch.
+  int64_t guesses = 0;
+  const Model* draft = nullptr;
 };
 
 // Of what is kept of all texts.
@@ -44,7 +50,8 @@ class LOOM_API Batch {
  public:
   // Takes all memory that the texts need. For models with layers that look at several positions
   // otherwise than attention does, passes are not shared: texts take turns (shares_passes()).
-  // Errors: those of Model::session(), invalid_argument for sequences out of 1 to 4096.
+  // Errors: those of Model::session(), invalid_argument for sequences out of 1 to 4096, for guesses
+  // out of 0 to 64 or a draft with another vocabulary.
   static Result<Batch> create(const Model& model, const BatchOptions& options = {});
 
   // A text in a sequence that has none: its prompt goes on from position(sequence). Nothing is

@@ -109,8 +109,8 @@ struct GenerateOptions {
   bool logprobs_of_draw = false;
   // When the context is full: a part of what was read is forgotten, what follows it is read again
   // in its place, and the text goes on, as one would whose prompt had never had that part (context
-  // shift, as llama.cpp calls it, which moves keys in the place of reading again). Not together
-  // with guesses, nor for recurrent layers.
+  // shift, as llama.cpp calls it, which moves keys in the place of reading again). Not for
+  // recurrent layers.
   bool shift_context = false;
   int64_t keep_tokens = 0;   // of the beginning of all that was read: are never forgotten
   int64_t shift_tokens = 0;  // are forgotten at a time; 0: half of what may be
@@ -127,6 +127,9 @@ struct GenerateOptions {
   bool lookup = false;
   const LookupText* lookup_text = nullptr;
   int64_t guesses = 8;  // at a time; 1 to 64
+  // A draft guesses as long as it holds all guesses of a pass together for right with at least this
+  // probability, 0 to 1; 0: as many as `guesses` says.
+  float guess_chance = 0.5f;
   // Called for every token that is part of the text; false stops with `cancelled`.
   std::function<bool(const Token& token)> on_token{};
   // Called while the prompt is read, with tokens done and in all; false stops with `cancelled`.
@@ -161,6 +164,7 @@ struct Generation {
   int64_t guessed = 0;           // tokens that were guessed
   int64_t accepted = 0;          // of these, those that were drawn
   int64_t passes = 0;            // forward passes after the prompt, where tokens were guessed
+  int64_t guess_passes = 0;      // of these, those that checked guesses
   double prefill_seconds = 0.0;  // reading the prompt
   double decode_seconds = 0.0;   // everything after it
 };

@@ -32,6 +32,12 @@ struct Batch::Impl {
   const Model model;
   std::optional<core::LlmBatch> shared;
   std::vector<core::LlmSession> alone;  // a session for each sequence, where nothing is shared
+  // What guesses for each sequence; none without a draft.
+  std::optional<Model> draft;
+  std::optional<core::LlmBatch> draft_batch;
+  std::vector<core::LlmSession> draft_sessions;
+  std::vector<std::unique_ptr<core::TokenReader>> draft_readers;
+  int64_t guesses = 0;
   std::vector<std::unique_ptr<core::TokenReader>> readers;  // of `shared`
   std::vector<std::optional<Text>> texts;
   std::vector<int64_t> order;  // sequences with a text that runs, as they came
@@ -44,6 +50,12 @@ struct Batch::Impl {
     const auto i = static_cast<size_t>(sequence);
     return shared ? *readers[i] : alone[i];
   }
+  core::TokenReader* guesser(int64_t sequence) {
+    const auto i = static_cast<size_t>(sequence);
+    if (draft_batch) return draft_readers[i].get();
+    return draft ? &draft_sessions[i] : nullptr;
+  }
+  Status make_draft(const Model& smaller, core::LlmBatchOptions many);
   bool has(int64_t sequence) const {
     return sequence >= 0 && sequence < static_cast<int64_t>(texts.size());
   }
@@ -117,13 +129,14 @@ struct Batch::Impl {
       if (const std::span<const TokenId> rest = rest_of(s); !rest.empty()) {
         const auto again = rest.first(std::min(rest.size(), room - after));
         room -= again.size();
-        pieces.push_back({s, again, false});
+        pieces.push_back({s, again, 0});
         shares.push_back({s, again.size(), true});
         continue;
       }
       text(s).known.clear();  // from here on a shift of the context may go back to before its end
       core::Generator& generator = text(s).generator;
-      const Result<std::span<const TokenId>> next = generator.wants(room - after);
+      const Result<std::span<const TokenId>> next =
+          generator.wants(room - after, static_cast<size_t>(guesses));
       if (!next.ok() || next->empty()) {
         settle(s, next.ok() ? Result<bool>(false) : Result<bool>(next.error()));
         continue;
@@ -157,9 +170,44 @@ Batch::Batch(Batch&&) noexcept = default;
 Batch& Batch::operator=(Batch&&) noexcept = default;
 Batch::~Batch() = default;
 
+// A sequence of the smaller model for each of the texts, all in passes of their own.
+Status Batch::Impl::make_draft(const Model& smaller, core::LlmBatchOptions many) {
+  const core::LanguageModel& large = model.impl().model;
+  const core::LanguageModel& small = smaller.impl().model;
+  if (small.config().vocab_size != large.config().vocab_size) {
+    return core::invalid(core::cat("the draft model has ", small.config().vocab_size,
+                                   " tokens and the model ", large.config().vocab_size,
+                                   "; both need the same vocabulary"));
+  }
+  draft = smaller;
+  many.context = std::min(many.context, smaller.info().context);
+  many.positions = many.guesses = 0;
+  many.cache = core::DType::f32;
+  const Engine::Impl& engine = *smaller.impl().engine;
+  Result<core::LlmBatch> made =
+      core::LlmBatch::create(small, *engine.ops, smaller.impl().engine->pool, many);
+  if (made.ok()) {
+    draft_batch.emplace(std::move(*made));
+    bytes += draft_batch->arena_bytes() + draft_batch->state_bytes();
+    for (int64_t i = 0; i < many.sequences; ++i) draft_readers.push_back(draft_batch->reader(i));
+    return {};
+  }
+  if (made.error().code != Code::unsupported) return made.error();
+  core::LlmSessionOptions one;
+  one.context = many.context;
+  for (int64_t i = 0; i < many.sequences; ++i) {
+    LOOM_ASSIGN(core::LlmSession session, core::make_session(smaller, one));
+    bytes += session.arena_bytes() + session.state_bytes();
+    draft_sessions.push_back(std::move(session));
+  }
+  return {};
+}
+
 Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
   if (options.sequences < 1 || options.sequences > 4096)
     return core::invalid(core::cat("a batch has 1 to 4096 sequences; got ", options.sequences));
+  if (options.guesses < 0 || options.guesses > 64)
+    return core::invalid(core::cat("a text has 0 to 64 guesses in a pass; got ", options.guesses));
   const Engine::Impl& engine = *model.impl().engine;
   LOOM_ASSIGN(const core::LlmSessionOptions one, core::session_options(model, options.session));
   core::LlmBatchOptions many;
@@ -170,6 +218,7 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
   many.cache = one.cache;
   many.positions = options.positions;
   many.device_failed = one.device_failed;
+  many.guesses = options.guesses;
   auto impl = std::make_unique<Impl>(model);
   impl->texts.resize(static_cast<size_t>(options.sequences));
   Result<core::LlmBatch> shared = core::unsupported("passes are not to be shared");
@@ -190,6 +239,10 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
     impl->bytes += session.arena_bytes() + session.state_bytes();
     impl->alone.push_back(std::move(session));
   }
+  impl->guesses = impl->shared ? impl->shared->guesses() : options.guesses;
+  many.context = one.context > 0 ? one.context : impl->reader(0).context();
+  if (options.draft != nullptr && options.guesses > 0)
+    LOOM_TRY(impl->make_draft(*options.draft, many));
   impl->held = core::Holding(engine.books, core::Held::sessions, impl->bytes);
   return Batch(std::move(impl));
 }
@@ -203,9 +256,13 @@ Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
   // Here, so that a wrong token is no Error of a pass, which others share.
   LOOM_TRY(core::check_tokens(b.model.impl().model, prompt));
   const size_t piece = b.shared ? 0 : static_cast<size_t>(b.alone[0].chunk());
+  GenerateOptions own = options;
+  own.guesses = std::min(own.guesses, b.guesses);
+  if (own.guesses == 0) own.lookup = false;
+  if (own.guesses == 0) own.lookup_text = nullptr;
   LOOM_ASSIGN(core::Generator generator,
-              core::Generator::begin(b.reader(sequence), b.model.impl().model, prompt, options,
-                                     sink, piece));
+              core::Generator::begin(b.reader(sequence), b.model.impl().model, prompt, own, sink,
+                                     piece, own.guesses > 0 ? b.guesser(sequence) : nullptr));
   const int64_t length = b.reader(sequence).position() + static_cast<int64_t>(prompt.size());
   const int64_t most = length + std::min(options.max_tokens, context());
   const std::span<const TokenId> known = b.reader(sequence).fed();

@@ -450,7 +450,8 @@ const std::vector<KvCache>& Session::caches() const {
 }
 int64_t Session::arena_bytes() const {
   int64_t commands = 0;
-  for (const KeptPass& pass : impl_->kept_passes) commands += static_cast<int64_t>(pass.commands.capacity());
+  for (const KeptPass& pass : impl_->kept_passes)
+    commands += static_cast<int64_t>(pass.commands.capacity());
   return impl_->arena.size() + impl_->recorder->workspace_bytes() +
          commands * static_cast<int64_t>(sizeof(Command));
 }

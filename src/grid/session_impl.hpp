@@ -8,8 +8,8 @@
 
 namespace loom::core {
 
-// A ragged pass that can be run again: its input, how many rows of it went on to the last cells (-1:
-// it holds none), their output, and when it ran last.
+// A ragged pass that can be run again: its input, how many rows of it went on to the last cells
+// (-1: it holds none), their output, and when it ran last.
 struct KeptPass {
   Tensor input, output;
   int64_t wanted = -1;
@@ -38,7 +38,7 @@ struct Session::Impl {
   Tensor places;
   // Ragged passes whose commands are kept, made with room for all of them.
   std::vector<KeptPass> kept_passes;
-  int64_t passes = 0;  // of forward_ragged()
+  int64_t passes = 0;          // of forward_ragged()
   std::vector<Tensor> states;  // [state]: [sequences, width]
   // What feedback links read in this pass, and what they will read in the next.
   FeedbackMemory feedback, next_feedback;

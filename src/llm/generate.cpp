@@ -168,7 +168,10 @@ struct Generator::State {
   Sampler sampler;
   TextRules rules;
   Guesser guesser;
+  // What is read to check guesses: the token drawn last, and those guessed after it; empty: no
+  // guesses. Why the text ended among them, if it did.
   std::vector<TokenId> guesses;
+  std::optional<StopReason> ending;
   TextStream stream;  // writes to result
   Chances chances{};  // of the token that was drawn last
   bool ended = false;
@@ -252,54 +255,77 @@ struct Generator::State {
     return {};
   }
 
-  // `last` and tokens that were guessed, in one pass; what is drawn after each is taken, up to the
-  // first that was not guessed. Then the session has read what it would have read without guesses.
-  Result<std::optional<StopReason>> check_guesses(TokenId last) {
+  // Draws after `guesses[at]`, which was read. True: the next one was guessed right, and what to
+  // draw after it can be looked at too.
+  Result<bool> check_guess(size_t at, std::span<const float> logits) {
+    LOOM_ASSIGN(const TokenId id, draw(logits));
+    LOOM_ASSIGN(ending, take(id));
+    found.assign(1, id);
+    return !ending.has_value() && at + 1 < guesses.size() && id == guesses[at + 1];
+  }
+
+  // `drawn` tokens were drawn in the pass that read the guesses from position `before` on. Then the
+  // session has read what it would have read without guesses.
+  void guesses_checked(int64_t before, size_t drawn) {
+    const size_t count = guesses.size() - 1;
+    result.guessed += static_cast<int64_t>(count);
+    result.accepted += static_cast<int64_t>(drawn) - 1;
+    guesser.heard(count, drawn - 1);
+    ++result.passes;
+    ++result.guess_passes;
+    session.rewind(before + static_cast<int64_t>(drawn));
+  }
+
+  // The token drawn last and those guessed after it in one pass; what is drawn after each is taken,
+  // up to the first that was not guessed.
+  Result<std::optional<StopReason>> check_guesses() {
     const int64_t before = session.position();
-    const size_t count = guesses.size();
-    guesses.insert(guesses.begin(), last);
-    found.clear();
     size_t drawn = 0;
-    std::optional<StopReason> why;
     std::optional<Error> failed;
     bool enough = false;
     const auto look = [&](int64_t at, std::span<const float> logits) -> Status {
-      const Result<TokenId> id = draw(logits);
-      if (!id.ok()) return *(failed = id.error());
+      const Result<bool> right = check_guess(static_cast<size_t>(at), logits);
+      if (!right.ok()) return *(failed = right.error());
       ++drawn;
-      const Result<std::optional<StopReason>> end = take(*id);
-      if (!end.ok()) return *(failed = end.error());
-      why = *end;
-      found.assign(1, *id);
-      const auto next = static_cast<size_t>(at) + 1;
-      enough = why.has_value() || next > count || *id != guesses[next];
+      enough = !*right;
       return enough ? Status(make_error(Code::cancelled, "enough")) : Status();
     };
     const Status fed = session.feed_all(guesses, look);
     if (failed.has_value()) return *failed;
     if (!fed.ok() && !enough) return fed.error();
-    result.guessed += static_cast<int64_t>(count);
-    result.accepted += static_cast<int64_t>(drawn) - 1;
-    guesser.heard(count, static_cast<size_t>(drawn) - 1);
-    ++result.passes;
-    session.rewind(before + static_cast<int64_t>(drawn));
-    if (why.has_value() && drawn <= count) {
+    guesses_checked(before, drawn);
+    if (ending.has_value() && drawn < guesses.size()) {
       // The logits that the session holds are those of its last token again.
       const TokenId end = session.fed().back();
       session.rewind(session.position() - 1);
       LOOM_TRY(session.feed({&end, 1}));
     }
-    return why;
+    return ending;
   }
-  // Guesses that there is room for; none: follow() draws the next token.
-  Status guess() {
+
+  // The same where somebody else fed them, who knows the logits of each.
+  Result<std::optional<StopReason>> guesses_fed() {
+    const int64_t before = session.position() - static_cast<int64_t>(guesses.size());
+    size_t drawn = 0;
+    for (bool more = true; more; ++drawn) {
+      LOOM_ASSIGN(more,
+                  check_guess(drawn, session.logits_at(before + static_cast<int64_t>(drawn))));
+    }
+    guesses_checked(before, drawn);
+    result.decode_steps += static_cast<int64_t>(drawn);
+    return ending;
+  }
+
+  // Guesses that there is room for, at most `most`; none: the next token is drawn alone.
+  Status guess(size_t most) {
     guesses.clear();
-    if (!guesser.guesses()) return {};
+    if (!guesser.guesses() || most == 0) return {};
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size()) - 1;
-    const int64_t room = session.context() - session.position() - 1;
-    const int64_t most = std::min(left, room);
-    if (most < 1) return {};
-    return guesser.guess(history, static_cast<size_t>(most), sampler, guesses);
+    const int64_t room = std::min(left, session.context() - session.position() - 1);
+    if (room < 1) return {};
+    LOOM_TRY(guesser.guess(history, std::min(static_cast<size_t>(room), most), sampler, guesses));
+    if (!guesses.empty()) guesses.insert(guesses.begin(), found.back());
+    return {};
   }
 
   // The next tokens of the prompt.
@@ -345,6 +371,7 @@ struct Generator::State {
   Result<std::optional<StopReason>> after_step() {
     again.clear();
     ++result.decode_steps;
+    result.passes += guesser.guesses() ? 1 : 0;
     LOOM_ASSIGN(const TokenId id, draw(session.logits()));
     found.assign(1, id);
     return take_found();
@@ -369,9 +396,9 @@ struct Generator::State {
       return after_step();
     }
     const int64_t before = session.position();
-    LOOM_TRY(guess());
+    LOOM_TRY(guess(std::numeric_limits<size_t>::max()));
     if (!guesses.empty()) {
-      LOOM_ASSIGN(const std::optional<StopReason> end, check_guesses(found.back()));
+      LOOM_ASSIGN(const std::optional<StopReason> end, check_guesses());
       result.decode_steps += session.position() - before;
       return end;
     }
@@ -411,7 +438,8 @@ struct Generator::State {
     return stepped(why, reading, seconds_since(start));
   }
 
-  Result<std::span<const TokenId>> wants(size_t most) {
+  Result<std::span<const TokenId>> wants(size_t most, size_t most_guesses) {
+    guesses.clear();
     if (!ended && read < prompt) {
       Result<std::span<const TokenId>> next = next_piece(most);
       ended = !next.ok();
@@ -432,7 +460,11 @@ struct Generator::State {
       asked = std::min(most, again.size() - reread);
       return std::span<const TokenId>(again).subspan(reread, asked);
     }
-    return std::span<const TokenId>(found).last(1);
+    const Status guessed = guess(std::min(most - 1, most_guesses));
+    ended = !guessed.ok();
+    if (ended) return guessed.error();
+    return guesses.empty() ? std::span<const TokenId>(found).last(1)
+                           : std::span<const TokenId>(guesses);
   }
 
   // What follows from tokens that were fed; the last piece of a prompt gives the first token.
@@ -442,6 +474,7 @@ struct Generator::State {
       if (stop.has_value() || read < prompt) return stop;
       return draw_first();
     }
+    if (!guesses.empty()) return guesses_fed();
     if (!again.empty()) reread += asked;
     if (reread < again.size()) return std::optional<StopReason>();
     return after_step();
@@ -473,9 +506,6 @@ Status check(const TokenReader& session, const LanguageModel& model,
   const auto recurrent = [](const StateSpec& s) { return s.width > 0; };
   if (options.shift_context && std::ranges::any_of(model.network().states(), recurrent))
     return unsupported("a context with recurrent layers cannot forget a part of it");
-  const bool guesses = options.draft != nullptr || options.lookup || options.lookup_text != nullptr;
-  if (options.shift_context && guesses)
-    return invalid("shift_context and guesses; ask for one of them");
   if (!options.stop.empty() && model.tokenizer() == nullptr)
     return invalid("stop strings need a tokenizer, and this model has none");
   return {};
@@ -490,7 +520,7 @@ Generator::~Generator() = default;
 
 Result<Generator> Generator::begin(TokenReader& session, const LanguageModel& model,
                                    std::span<const TokenId> prompt, GenerateOptions options,
-                                   TextSink sink, size_t piece, LlmSession* draft) {
+                                   TextSink sink, size_t piece, TokenReader* draft) {
   LOOM_TRY(check(session, model, prompt, options));
   const int64_t vocab = model.config().vocab_size;
   LOOM_ASSIGN(Sampler sampler, Sampler::create(options.sampler, vocab, model.tokenizer()));
@@ -510,12 +540,15 @@ Result<Generator> Generator::begin(TokenReader& session, const LanguageModel& mo
 Result<bool> Generator::step() {
   return state_->step();
 }
-Result<std::span<const TokenId>> Generator::wants(size_t most) {
-  return state_->wants(most);
+Result<std::span<const TokenId>> Generator::wants(size_t most, size_t guesses) {
+  return state_->wants(most, guesses);
 }
-bool Generator::wants_logits() const {
-  if (!state_->again.empty()) return state_->reread + state_->asked >= state_->again.size();
-  return state_->read + state_->asked >= state_->prompt;
+int64_t Generator::wants_logits() const {
+  const State& s = *state_;
+  if (!s.guesses.empty()) return static_cast<int64_t>(s.guesses.size());
+  const bool last =
+      s.again.empty() ? s.read + s.asked >= s.prompt : s.reread + s.asked >= s.again.size();
+  return last ? 1 : 0;
 }
 Result<bool> Generator::took(double seconds) {
   return state_->took(seconds);
@@ -532,7 +565,7 @@ Generation Generator::take() {
 
 Result<Generation> generate(TokenReader& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
-                            const TextSink& sink, LlmSession* draft) {
+                            const TextSink& sink, TokenReader* draft) {
   const size_t piece = options.prefill_progress ? kPrefillPiece : 0;
   LOOM_ASSIGN(Generator generator,
               Generator::begin(session, model, prompt, options, sink, piece, draft));

@@ -20,11 +20,11 @@ class Generator {
   // A model without tokenizer gives tokens and no text. The session stays with the generator until
   // the text has ended. Errors: bad options, an empty prompt at the start of a session, a prompt
   // longer than the context.
-  // piece: tokens of the prompt in a step; 0: all at once. draft: what options.draft names; it
-  // stays with the generator as well, and guesses in step() alone.
+  // piece: tokens of the prompt in a step; 0: all at once. draft: a smaller model that guesses; it
+  // stays with the generator as well.
   static Result<Generator> begin(TokenReader& session, const LanguageModel& model,
                                  std::span<const TokenId> prompt, GenerateOptions options,
-                                 TextSink sink, size_t piece, LlmSession* draft = nullptr);
+                                 TextSink sink, size_t piece, TokenReader* draft = nullptr);
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
   ~Generator();
@@ -34,11 +34,12 @@ class Generator {
   Result<bool> step();
 
   // The halves of a step, between which somebody else feeds the tokens: those of several texts in
-  // one pass (LlmBatch). wants(): what comes next, at most `most` tokens and at least one; nothing
-  // when the text has ended, which may happen here. They are good until took().
-  Result<std::span<const TokenId>> wants(size_t most);
-  // Whether the logits after what wants() gave are needed.
-  bool wants_logits() const;
+  // one pass (LlmBatch). wants(): what comes next, at most `most` tokens and at least one, the last
+  // of them at most `guesses` that were guessed; nothing when the text has ended, which may happen
+  // here. They are good until took().
+  Result<std::span<const TokenId>> wants(size_t most, size_t guesses = 0);
+  // After how many of the last tokens that wants() gave the logits are needed.
+  int64_t wants_logits() const;
   // It was fed, and this text's part of the pass took so many seconds. Draws the next token where
   // all of the prompt is read; false when the text has ended.
   Result<bool> took(double seconds);
@@ -59,6 +60,6 @@ class Generator {
 // All steps of a Generator.
 Result<Generation> generate(TokenReader& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
-                            const TextSink& sink = {}, LlmSession* draft = nullptr);
+                            const TextSink& sink = {}, TokenReader* draft = nullptr);
 
 }  // namespace loom::core

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "loom/lookup.hpp"
+#include "ops/fmath.hpp"
 
 namespace loom::core {
 namespace {
@@ -12,16 +13,32 @@ constexpr int64_t kMostGuesses = 64;
 // Tokens at the end of the text that are looked for in it.
 constexpr size_t kLongestKey = 4;
 constexpr size_t kLongestPause = 15;
+// Tokens that are less likely than the best one by more than exp of this do not count.
+constexpr float kFarBelow = 8.0f;
+
+// The probability of a token at temperature 1, near enough to decide about guesses.
+double chance_of(std::span<const float> logits, TokenId id) {
+  float best = logits[0];
+  for (const float v : logits) best = v > best ? v : best;
+  double sum = 0;
+  for (const float v : logits) {
+    if (v >= best - kFarBelow) sum += static_cast<double>(fmath::exp<float>(v - best));
+  }
+  const float own = logits[static_cast<size_t>(id)] - best;
+  return static_cast<double>(fmath::exp<float>(own)) / sum;
+}
 
 }  // namespace
 
-Result<Guesser> Guesser::create(const GenerateOptions& options, LlmSession* draft, int64_t vocab) {
+Result<Guesser> Guesser::create(const GenerateOptions& options, TokenReader* draft, int64_t vocab) {
   const bool wanted = draft != nullptr || options.lookup || options.lookup_text != nullptr;
   if (wanted && (options.guesses < 1 || options.guesses > kMostGuesses))
     return invalid(cat("guesses must be from 1 to ", kMostGuesses, "; got ", options.guesses));
-  if (draft != nullptr && draft->model().config().vocab_size != vocab) {
-    return invalid(cat("the draft model has ", draft->model().config().vocab_size,
-                       " tokens and the model ", vocab, "; both need the same vocabulary"));
+  if (!(options.guess_chance >= 0.0f && options.guess_chance <= 1.0f))
+    return invalid(cat("guess_chance must be from 0 to 1; got ", options.guess_chance));
+  if (draft != nullptr && draft->vocab() != vocab) {
+    return invalid(cat("the draft model has ", draft->vocab(), " tokens and the model ", vocab,
+                       "; both need the same vocabulary"));
   }
   LOOM_ASSIGN(Sampler sampler,
               Sampler::create(draft != nullptr ? options.sampler : SamplerOptions(),
@@ -31,6 +48,7 @@ Result<Guesser> Guesser::create(const GenerateOptions& options, LlmSession* draf
   out.lookup_ = options.lookup;
   out.text_ = options.lookup_text;
   out.vocab_ = vocab;
+  out.chance_ = static_cast<double>(options.guess_chance);
   out.most_ = out.length_ = static_cast<size_t>(std::max<int64_t>(options.guesses, 0));
   return out;
 }
@@ -52,6 +70,12 @@ Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler&
 }
 
 void Guesser::heard(size_t guessed, size_t right) {
+  // A draft that knows when it is unsure has said already how many are worth it.
+  if (draft_ != nullptr && chance_ > 0 && (right > 0 || length_ > 1)) {
+    pause_ = 0;
+    length_ = right == guessed ? most_ : std::max(length_ / 2, right + 1);
+    return;
+  }
   if (right > 0) pause_ = 0;
   if (right == guessed) {
     length_ = std::min(most_, 2 * std::max(length_, guessed));
@@ -100,9 +124,12 @@ Status Guesser::ask_draft(std::vector<TokenId>& history, size_t most, std::vecto
   draft_->rewind(static_cast<int64_t>(same));
   LOOM_TRY(draft_->feed(std::span<const TokenId>(history).subspan(same)));
   const size_t known = history.size();
+  double chance = 1;
   while (out.size() < most) {
     const TokenId id = sampler_.next(draft_->logits(), history);
     if (id == Sampler::kNoToken) break;
+    if (chance_ > 0) chance *= chance_of(draft_->logits(), id);
+    if (chance < chance_) break;
     out.push_back(id);
     history.push_back(id);
     if (out.size() < most) LOOM_TRY(draft_->feed({&id, 1}));

@@ -5,17 +5,17 @@
 #include <span>
 #include <vector>
 
-#include "llm/llm_session.hpp"
 #include "llm/sampler.hpp"
+#include "llm/token_reader.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {
 
 class Guesser {
  public:
-  // draft: a session of a smaller model with the same vocabulary, or null. Errors:
-  // invalid_argument (another vocabulary, a count out of range).
-  static Result<Guesser> create(const GenerateOptions& options, LlmSession* draft, int64_t vocab);
+  // draft: a smaller model with the same vocabulary, or null. Errors: invalid_argument (another
+  // vocabulary, a count or a probability out of range).
+  static Result<Guesser> create(const GenerateOptions& options, TokenReader* draft, int64_t vocab);
 
   bool guesses() const { return draft_ != nullptr || lookup_ || text_ != nullptr; }
   // At most `most` tokens after `history`, best guess first; maybe none. `drawing`: who will draw
@@ -24,7 +24,8 @@ class Guesser {
                std::vector<TokenId>& out);
   // How many of the guesses of a pass were right, counted up to the first that was not. Every
   // guess makes the pass longer, so the next ones are about as many as were right, none for a
-  // while where none are, and twice as many, up to GenerateOptions::guesses, where all were.
+  // while where none are, and twice as many, up to GenerateOptions::guesses, where all were. Those
+  // of a draft end where it is unsure (guess_chance), so that their number falls by half at most.
   void heard(size_t guessed, size_t right);
 
  private:
@@ -33,10 +34,11 @@ class Guesser {
   void ask_text(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out) const;
   static void look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out);
 
-  LlmSession* draft_ = nullptr;
+  TokenReader* draft_ = nullptr;
   bool lookup_ = false;
   const LookupText* text_ = nullptr;
   size_t most_ = 0;
+  double chance_ = 0;             // that all guesses of a draft are right
   size_t length_ = 0;             // guesses of the next pass
   size_t pause_ = 0, waits_ = 0;  // passes without guesses after the last miss, and still to come
   int64_t vocab_ = 0;

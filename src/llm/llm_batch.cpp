@@ -16,16 +16,20 @@ class BatchReader final : public TokenReader {
     const auto most = static_cast<size_t>(batch_.rows());
     do {
       const size_t count = std::min(most, ids.size());
-      const LlmBatch::Piece piece{sequence_, ids.first(count), count == ids.size()};
+      const LlmBatch::Piece piece{sequence_, ids.first(count), count == ids.size() ? 1 : 0};
       LOOM_TRY(batch_.feed({&piece, 1}));
       ids = ids.subspan(count);
     } while (!ids.empty());
     return {};
   }
   std::span<const float> logits() const override { return batch_.logits(sequence_); }
+  std::span<const float> logits_at(int64_t position) const override {
+    return batch_.logits_at(sequence_, position);
+  }
   std::span<const TokenId> fed() const override { return batch_.fed(sequence_); }
   int64_t position() const override { return batch_.position(sequence_); }
   int64_t context() const override { return batch_.context(); }
+  int64_t vocab() const override { return batch_.vocab(); }
   void rewind(int64_t position) override { batch_.rewind(sequence_, position); }
 
  private:
@@ -91,7 +95,8 @@ Result<Session> LlmBatch::make_session(const LanguageModel& model, const Ops& op
   s.activations = options.activations;
   s.cache = options.cache;
   s.narrow_cell = model.body_cells();
-  s.narrow_rows = options.sequences;
+  options.guesses = std::clamp<int64_t>(options.guesses, 0, options.chunk / options.sequences - 1);
+  s.narrow_rows = options.sequences * (1 + options.guesses);
   s.ragged = true;
   s.pages = pages_for(options);
   return Session::create(model.network(), ops, threads, Shape{1, options.chunk}, s);
@@ -112,6 +117,10 @@ Status LlmBatch::check(std::span<const Piece> pieces) {
     }
     state.named = true;
     const auto count = static_cast<int64_t>(piece.ids.size());
+    if (piece.logits < 0 || piece.logits > std::min(count, 1 + options_.guesses)) {
+      return invalid(cat("logits of ", piece.logits, " of ", count,
+                         " tokens; this batch was made for ", 1 + options_.guesses));
+    }
     rows += count;
     LOOM_TRY(check_tokens(*model_, piece.ids));
     LOOM_TRY(check_room(position(piece.sequence), count, context()));
@@ -130,13 +139,15 @@ int64_t LlmBatch::lay_out(std::span<const Piece> pieces) {
     const int64_t position = this->position(piece.sequence) + static_cast<int64_t>(i);
     places_.push_back({static_cast<int32_t>(piece.sequence), static_cast<int32_t>(position)});
   };
+  const auto rest = [](const Piece& piece) {
+    return piece.ids.size() - static_cast<size_t>(piece.logits);
+  };
   for (const Piece& piece : pieces) {
-    if (piece.logits) add(piece, piece.ids.size() - 1);
+    for (size_t i = rest(piece); i < piece.ids.size(); ++i) add(piece, i);
   }
   const auto wanted = static_cast<int64_t>(ids_.size());
   for (const Piece& piece : pieces) {
-    const size_t rest = piece.ids.size() - (piece.logits ? 1 : 0);
-    for (size_t i = 0; i < rest; ++i) add(piece, i);
+    for (size_t i = 0; i < rest(piece); ++i) add(piece, i);
   }
   return wanted;
 }
@@ -218,7 +229,10 @@ Status LlmBatch::read_pieces(std::span<const Piece> pieces) {
     for (const Piece& other : pieces) pool_.rewind(other.sequence, position(other.sequence));
     return room;
   }
-  for (State& state : states_) state.logits = {};
+  for (State& state : states_) {
+    state.logits = {};
+    state.rows = {};
+  }
   const int64_t wanted = lay_out(pieces);
   LOOM_ASSIGN(const Tensor logits, pass(wanted));
   int64_t row = 0;
@@ -226,15 +240,29 @@ Status LlmBatch::read_pieces(std::span<const Piece> pieces) {
     State& state = states_[static_cast<size_t>(piece.sequence)];
     state.fed.insert(state.fed.end(), piece.ids.begin(), piece.ids.end());
     pool_.read(piece.sequence, state.fed);
-    if (piece.logits) state.logits = {logits.f32_row(row++), static_cast<size_t>(logits.cols())};
+    if (piece.logits == 0) continue;
+    state.rows = logits.slice_rows(row, piece.logits);
+    state.first_row = position(piece.sequence) - piece.logits;
+    state.logits = logits_at(piece.sequence, position(piece.sequence) - 1);
+    row += piece.logits;
   }
   return {};
 }
 
+std::span<const float> LlmBatch::logits_at(int64_t sequence, int64_t position) const {
+  const State& state = at(sequence);
+  const int64_t row = position - state.first_row;
+  if (state.rows.empty() || row < 0 || row >= state.rows.rows()) return {};
+  return {state.rows.f32_row(row), static_cast<size_t>(state.rows.cols())};
+}
+
 void LlmBatch::rewind(int64_t sequence, int64_t position) {
-  std::vector<TokenId>& fed = states_[static_cast<size_t>(sequence)].fed;
+  State& state = states_[static_cast<size_t>(sequence)];
+  std::vector<TokenId>& fed = state.fed;
   fed.resize(std::min(fed.size(), static_cast<size_t>(std::max<int64_t>(position, 0))));
   pool_.rewind(sequence, this->position(sequence));
+  const std::span<const float> known = logits_at(sequence, this->position(sequence) - 1);
+  if (!known.empty()) state.logits = known;
 }
 
 int64_t LlmBatch::reuse(int64_t sequence, std::span<const TokenId> tokens) {
@@ -252,6 +280,7 @@ void LlmBatch::fork(int64_t from, int64_t to) {
   State& state = states_[static_cast<size_t>(to)];
   state.fed = states_[static_cast<size_t>(from)].fed;
   state.logits = {};
+  state.rows = {};
 }
 
 void LlmBatch::park(int64_t sequence) {
@@ -259,6 +288,7 @@ void LlmBatch::park(int64_t sequence) {
   pool_.release(sequence, state.fed);
   state.fed.clear();
   state.logits = {};
+  state.rows = {};
 }
 
 void LlmBatch::erase(int64_t sequence) {
@@ -266,6 +296,7 @@ void LlmBatch::erase(int64_t sequence) {
   pool_.erase(sequence);
   state.fed.clear();
   state.logits = {};
+  state.rows = {};
 }
 
 StateTarget LlmBatch::target(int64_t sequence) const {
@@ -296,6 +327,7 @@ Status LlmBatch::load_state(int64_t sequence, const FileRef& path) {
   LOOM_TRY(session_.send_pages(pages_of(sequence)));
   state.fed.assign(file.fed.begin(), file.fed.end());
   pool_.read(sequence, state.fed);
+  state.rows = {};
   state.loaded = std::move(file.logits);
   state.logits = state.loaded;
   return {};

@@ -29,15 +29,19 @@ struct LlmBatchOptions {
   // On a device: when it fails, feed() reads what the sequences have read anew on the host, goes on
   // there, and calls this with what happened. Unset: it returns the error.
   std::function<void(const Error&)> device_failed;
+  // Tokens before the last one of a piece whose logits may be asked for too: guesses that are
+  // checked.
+  int64_t guesses = 0;
 };
 
 class LlmBatch {
  public:
-  // What a sequence reads in a pass. Without `logits` those of its last token are not computed.
+  // What a sequence reads in a pass, and after how many of its last tokens logits are computed: at
+  // most LlmBatchOptions::guesses and one.
   struct Piece {
     int64_t sequence = 0;
     std::span<const TokenId> ids;
-    bool logits = true;
+    int64_t logits = 1;
   };
 
   // Takes all memory that passes need. Errors: those of Session::create(); unsupported where a
@@ -46,11 +50,15 @@ class LlmBatch {
                                  const LlmBatchOptions& options);
 
   // One pass. Errors, after which nothing was read: a sequence twice or one that there is not, an
-  // id outside the vocabulary, a full context, more than rows() tokens.
+  // id outside the vocabulary, a full context, more than rows() tokens, logits of more of them than
+  // there are or than was said.
   Status feed(std::span<const Piece> pieces);
 
-  // Of the last pass, [vocab]; empty where it did not ask for them.
+  // Of the last pass, [vocab]; empty where it did not ask for them. Of several those after the last
+  // token that the sequence has read, rewind() included.
   std::span<const float> logits(int64_t sequence) const { return at(sequence).logits; }
+  // Of the last pass, after the token at this position, where it asked for them.
+  std::span<const float> logits_at(int64_t sequence, int64_t position) const;
   // The tokens that a sequence has read.
   std::span<const TokenId> fed(int64_t sequence) const { return at(sequence).fed; }
   int64_t position(int64_t sequence) const { return static_cast<int64_t>(at(sequence).fed.size()); }
@@ -82,8 +90,10 @@ class LlmBatch {
   std::unique_ptr<TokenReader> reader(int64_t sequence);
 
   int64_t sequences() const { return static_cast<int64_t>(states_.size()); }
-  int64_t rows() const { return rows_; }  // tokens that a pass can take
+  int64_t guesses() const { return options_.guesses; }  // at most chunk / sequences - 1
+  int64_t rows() const { return rows_; }                // tokens that a pass can take
   int64_t context() const { return options_.context; }
+  int64_t vocab() const { return model_->config().vocab_size; }
   int64_t recordings() const { return session_.recordings(); }
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
@@ -93,6 +103,8 @@ class LlmBatch {
   struct State {
     std::vector<TokenId> fed;
     std::span<const float> logits;
+    Tensor rows;  // logits of the last pass, and the position of the first
+    int64_t first_row = 0;
     std::vector<float> loaded;  // logits of load_state()
     bool named = false;         // by a piece of the pass that is being checked
   };

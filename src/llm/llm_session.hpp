@@ -55,6 +55,7 @@ class LlmSession : public TokenReader {
   // The tokens fed, up to position().
   std::span<const TokenId> fed() const override { return fed_; }
   int64_t context() const override { return options_.context; }
+  int64_t vocab() const override { return model_->config().vocab_size; }
   int64_t chunk() const { return options_.chunk; }
   const LanguageModel& model() const { return *model_; }
   void rewind(int64_t position) override;

@@ -70,6 +70,7 @@ class Sampler {
   void ban_ngrams(std::span<const TokenId> history);
   void take_out(std::span<const uint64_t> allowed);
 
+  bool adjusts() const;
   TokenId greedy() const;
   TokenId draw(double uniform);
   void begin_draw();

@@ -21,10 +21,14 @@ class TokenReader {
   virtual Status feed(std::span<const TokenId> ids) = 0;
   // [vocab]; empty where there are none.
   virtual std::span<const float> logits() const = 0;
+  // Of the last pass that others asked for (LlmBatch), after the token at this position; empty
+  // where there are none.
+  virtual std::span<const float> logits_at(int64_t /*position*/) const { return {}; }
   // The tokens read, up to position().
   virtual std::span<const TokenId> fed() const = 0;
   virtual int64_t position() const = 0;
   virtual int64_t context() const = 0;
+  virtual int64_t vocab() const = 0;  // of the model that reads
   // Forgets everything from `position` on.
   virtual void rewind(int64_t position) = 0;
 

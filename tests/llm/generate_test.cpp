@@ -205,16 +205,28 @@ TEST(Generate, OfAPromptReadInPiecesIsTheSame) {
   EXPECT_EQ(last, plain.result.prompt_tokens);
 }
 
-TEST(Generate, ForgetsNothingBesideGuesses) {
+TEST(Generate, ForgetsTheSameBesideGuesses) {
+  for (const int64_t context : {20, 40}) {
+    GenerateOptions options = tokens(90);
+    options.ignore_eos = true;
+    options.shift_context = true;
+    LlmSessionOptions small;
+    small.context = context;
+    const Told plain = tell(options, small);
+    options.lookup = true;
+    const Told guessed = tell(options, small);
+    EXPECT_GT(guessed.result.guessed, 0);
+    EXPECT_EQ(guessed.result.token_ids, plain.result.token_ids);
+    EXPECT_EQ(guessed.result.forgotten_tokens, plain.result.forgotten_tokens);
+  }
+}
+
+TEST(Generate, KeepsNoNegativeNumberOfTokens) {
   const LanguageModel& model = test::stories();
   LlmSession session = test::session(model);
   GenerateOptions options = tokens(8);
   options.shift_context = true;
-  options.lookup = true;
   const std::vector<TokenId> prompt = test::encode(model, "Once");
-  EXPECT_THAT(generate(session, model, prompt, options).error().str(),
-              HasSubstr("shift_context and guesses"));
-  options.lookup = false;
   options.keep_tokens = -1;
   EXPECT_THAT(generate(session, model, prompt, options).error().str(),
               HasSubstr("must be 0 or more"));

@@ -41,6 +41,7 @@ GenerateOptions random_options(std::mt19937_64& engine, int i) {
   if (i % 9 == 1) o.grammar = "root ::= ([a-z]{1,7} [ .,])*";
   if (i % 10 == 1) o.sampler.banned_strings = {"e ", "an"};
   o.logprobs = i % 2 == 1;
+  o.guess_chance = static_cast<float>(engine() % 3) / 2;
   return o;
 }
 
@@ -89,6 +90,7 @@ TEST(Speculation, ReadsLessOftenThanItWrites) {
   LlmSession session = test::session(model), draft = test::session(model);
   GenerateOptions options;
   options.max_tokens = 60;
+  options.guess_chance = 0;
   const std::vector<TokenId> prompt = test::encode(model, "Once upon a time");
   const Result<Generation> text = generate(session, model, prompt, options, {}, &draft);
   ASSERT_TRUE(text.ok());
@@ -136,8 +138,14 @@ double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-// One prompt, without guesses and with those of a text, in turn.
-void contest(const LanguageModel& model, const LookupText& text, LlmSession& session,
+// Who guesses: a text that is looked in, or a smaller model.
+struct Guessing {
+  const LookupText* text = nullptr;
+  LlmSession* draft = nullptr;
+};
+
+// One prompt, without guesses and with some, in turn.
+void contest(const LanguageModel& model, const Guessing& guessing, LlmSession& session,
              std::mt19937_64& engine, float temperature, Contest& sum) {
   std::vector<TokenId> prompt = written_by(model, 1, engine());
   prompt.resize(2 + engine() % std::min<size_t>(prompt.size() - 1, 30));
@@ -145,17 +153,18 @@ void contest(const LanguageModel& model, const LookupText& text, LlmSession& ses
   options.max_tokens = 120;
   options.sampler.temperature = temperature;
   options.sampler.seed = engine();
-  const auto timed = [&](double& seconds) {
+  const auto timed = [&](double& seconds, LlmSession* draft) {
     session.rewind(0);
+    if (draft != nullptr) draft->rewind(0);
     const double begin = processor_seconds();
-    Result<Generation> written = generate(session, model, prompt, options);
+    Result<Generation> written = generate(session, model, prompt, options, {}, draft);
     seconds += processor_seconds() - begin;
     return written;
   };
-  const Result<Generation> plain = timed(sum.plain);
-  options.lookup_text = &text;
+  const Result<Generation> plain = timed(sum.plain, nullptr);
+  options.lookup_text = guessing.text;
   options.guesses = guesses_of_contest();
-  const Result<Generation> fast = timed(sum.fast);
+  const Result<Generation> fast = timed(sum.fast, guessing.draft);
   ASSERT_TRUE(plain.ok() && fast.ok());
   ASSERT_EQ(fast->token_ids, plain->token_ids);
   ASSERT_EQ(fast->text, plain->text);
@@ -165,20 +174,17 @@ void contest(const LanguageModel& model, const LookupText& text, LlmSession& ses
   sum.accepted += fast->accepted;
 }
 
-// By hand: LOOM_PROMPTS=1000 build/dev/tests/test_llm --gtest_filter='*WritesTheSame*'
-TEST(Speculation, WritesTheSameWithGuessesOfATextThatTheModelWrote) {
+void hold_contests(const LanguageModel& model, const Guessing& guessing) {
   const char* many = std::getenv("LOOM_PROMPTS");
   const int prompts = many != nullptr ? std::atoi(many) : 24;
-  const LanguageModel& model = test::stories();
-  const LookupText text(written_by(model, many != nullptr ? 1500 : 100, 1));
   ThreadPool one(1);
   LlmSession session = *LlmSession::create(model, cpu_ops(best_isa()), one, {});
   std::mt19937_64 engine(11);
   for (const float temperature : {0.0f, 1.0f}) {
     Contest sum;
     for (int i = 0; i < prompts / 2; ++i) {
-      contest(model, text, session, engine, temperature, sum);
-      if (HasFatalFailure()) return;
+      contest(model, guessing, session, engine, temperature, sum);
+      if (testing::Test::HasFatalFailure()) return;
     }
     std::fputs(cat("temperature ", temperature, ": ", prompts / 2, " prompts, ", sum.tokens,
                    " tokens the same; ", sum.accepted, " of ", sum.guessed, " guesses right, ",
@@ -188,6 +194,35 @@ TEST(Speculation, WritesTheSameWithGuessesOfATextThatTheModelWrote) {
                stdout);
     EXPECT_GT(sum.accepted, sum.guessed / 10);
   }
+}
+
+// LOOM_DTYPE: of the weights that write.
+LanguageModel model_of_contest() {
+  const char* name = std::getenv("LOOM_DTYPE");
+  const Result<DType> dtype = parse_dtype(name != nullptr ? name : "q8_0");
+  EXPECT_TRUE(dtype.ok());
+  Result<LanguageModel> model =
+      load_language_model(test::kStories, {dtype.value_or(DType::q8_0), {}}, test::pool());
+  EXPECT_TRUE(model.ok());
+  return std::move(*model);
+}
+
+// By hand: LOOM_PROMPTS=1000 build/dev/tests/test_llm --gtest_filter='*WritesTheSame*'
+TEST(Speculation, WritesTheSameWithGuessesOfATextThatTheModelWrote) {
+  const LanguageModel model = model_of_contest();
+  const LookupText text(written_by(model, std::getenv("LOOM_PROMPTS") != nullptr ? 1500 : 100, 1));
+  hold_contests(model, {&text, nullptr});
+}
+
+TEST(Speculation, WritesTheSameWithGuessesOfASmallerModel) {
+  const LanguageModel model = model_of_contest();
+  Result<LanguageModel> small =
+      load_language_model(std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity",
+                          {DType::q8_0, {}}, test::pool());
+  ASSERT_TRUE(small.ok()) << small.error().str();
+  ThreadPool one(1);
+  LlmSession draft = *LlmSession::create(*small, cpu_ops(best_isa()), one, {});
+  hold_contests(model, {nullptr, &draft});
 }
 
 TEST(LookupTexts, KnowWhatFollowedMostOften) {

@@ -237,6 +237,8 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n"
                "  train.py --jobs 16                                      what made the model in the tree\n"
+               "  train.py --jobs 16 --layers 2 --hidden 96 --heads 3 --head-dim 32 --ffn 256 --steps 8000 --lr 6e-3 \\\n"
+               "    --tokenizer tests/data/stories/tokenizer.json --out draft               the small one that guesses for it\n"
                "  train.py --stories 2000 --steps 20 --batch 8 --no-compile --out /tmp/try    a quick try")
     ap.add_argument("--seed", type=int, default=20261120, help="seed of the text and of the training (default %(default)s)")
     ap.add_argument("--stories", type=int, default=600000, help="stories to train on (default %(default)s)")
@@ -244,9 +246,17 @@ def main():
     ap.add_argument("--batch", type=int, default=128, help="windows of 512 tokens a step (default %(default)s)")
     ap.add_argument("--lr", type=float, default=3e-3, help="peak learning rate (default %(default)s)")
     ap.add_argument("--jobs", type=int, default=1, help="processes that write the text (default %(default)s)")
+    ap.add_argument("--layers", type=int, default=CONFIG["num_hidden_layers"], help="layers (default %(default)s)")
+    ap.add_argument("--hidden", type=int, default=CONFIG["hidden_size"], help="hidden size (default %(default)s)")
+    ap.add_argument("--heads", type=int, default=CONFIG["num_attention_heads"], help="heads, with one of keys and values (default %(default)s)")
+    ap.add_argument("--head-dim", type=int, default=CONFIG["head_dim"], help="numbers of a head (default %(default)s)")
+    ap.add_argument("--ffn", type=int, default=CONFIG["intermediate_size"], help="width inside of SwiGLU (default %(default)s)")
+    ap.add_argument("--tokenizer", help="tokenizer.json of another model, whose tokens it is to have (default: train one)")
     ap.add_argument("--no-compile", action="store_true", help="do not use torch.compile")
     ap.add_argument("--out", default=DEFAULT_OUT, help="folder to write (default: tests/data/stories of this tree)")
     args = ap.parse_args()
+    CONFIG.update(num_hidden_layers=args.layers, hidden_size=args.hidden, num_attention_heads=args.heads,
+                  head_dim=args.head_dim, intermediate_size=args.ffn)
 
     start = time.time()
 
@@ -257,7 +267,7 @@ def main():
     held = list(documents(args.seed + 1, 2000, jobs=1))  # another seed: stories the model never saw
     log(f"{len(docs)} stories, {len(set(docs))} different, {sum(map(len, docs)) / 1e6:.1f} million characters")
 
-    tok = train_tokenizer(docs[:60000])
+    tok = Tokenizer.from_file(args.tokenizer) if args.tokenizer else train_tokenizer(docs[:60000])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     data, check = Data(tok, docs, device), Data(tok, held, device)
     log(f"{len(data.tokens) / 1e6:.1f} million tokens, {len(data.tokens) / len(docs):.0f} a story")
