@@ -8,8 +8,17 @@ A file is converted to .entity and predicts two random samples. Then it is train
 at the rates r and 2 r towards its own outputs and noise, on one batch. `slope` is the derivative of
 the loss along the step from three losses, (3 L(0) - 4 L(r) + L(2 r)) / 2 r, divided by the squared
 norm of the gradient, which the weights before and after say: 1 where gradients are right. r is such
-that the loss falls by a hundredth, or less where it bends. The last line counts; exit status 1
-where a slope is off by more than 2 % or a prediction by more than 1e-4, 77 without ONNX Runtime.
+that the loss falls by a hundredth, or less where it bends.
+
+`gradient` is how far single gradients are from central differences in double precision, at the
+largest gradient and at a random one of up to --tensors parameters that lie spread over the network.
+The file's floats become doubles for that, after ONNX Runtime folded its batch norms as Loom did;
+the reference implementation of the standard computes the loss on both sides of each weight (where
+that is slow or has a gap, Loom's evaluator in double, which shares nothing with training).
+Parameters are those that the file has in the same order, as they stand or transposed. It is the
+largest difference, as a part of the gradient or of the root mean square of its parameter's,
+whichever is larger. The last line counts; exit status 1 where a slope is off by more than 2 %, a
+gradient by more than 5e-3 or a prediction by more than 1e-4, 77 without ONNX Runtime.
 """
 import argparse
 import hashlib
@@ -19,11 +28,15 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import onnx_packages as packages
 
-SAMPLES, SLOPE, LIMIT = 2, 0.02, 1e-4
+sys.path.insert(0, str(packages.ROOT / "tests/outside"))
+
+SAMPLES, SLOPE, LIMIT, GRADIENT = 2, 0.02, 1e-4, 5e-3
+SLOW = 3.0  # seconds of one run of the reference implementation
 SHARES = (1e-2, 1e-3, 1e-4)  # of the loss, by which a step should lower it
 
 
@@ -41,22 +54,29 @@ def run(program, *arguments):
 def weights(np, loom, path, folder):
     run(loom, "convert", path, folder / "w.npz", "--force")
     kept = np.load(folder / "w.npz")
-    return {k: kept[k].astype(np.float64) for k in kept.files if kept[k].dtype.kind == "f"}
+    floats = {k: kept[k].astype(np.float64) for k in kept.files if kept[k].dtype.kind == "f"}
+    # Constants may be infinite, as a Clip without an end has it; they do not move.
+    return {k: np.where(np.isfinite(v), v, 0) for k, v in floats.items()}
+
+
+def common(folder, rate):
+    return ["train", folder / "net.entity", folder / "data.npz", "--optimizer", "sgd", "--rate",
+            repr(rate), "--schedule", "constant", "--no-shuffle", "--batch", SAMPLES, "--loss",
+            "mse"]
 
 
 def step(np, loom, folder, rate):
     """The loss before a step of SGD and after it, and the squared norm of its gradient."""
     told, after = folder / "told.jsonl", folder / "after.entity"
     told.unlink(missing_ok=True)
-    common = ["train", folder / "net.entity", folder / "data.npz", "--optimizer", "sgd", "--rate",
-              repr(rate), "--schedule", "constant", "--no-shuffle", "--batch", SAMPLES, "--loss",
-              "mse"]
-    run(loom, *common, "--epochs", 2, "--telemetry", told)
-    run(loom, *common, "--epochs", 1, "-o", after)
+    run(loom, *common(folder, rate), "--epochs", 2, "--telemetry", told)
+    run(loom, *common(folder, rate), "--epochs", 1, "-o", after)
     records = [json.loads(line) for line in told.read_text().splitlines()]
     losses = [r["value"] for r in records if r.get("tag") == "loss/batch"]
     old, new = (weights(np, loom, p, folder) for p in (folder / "net.entity", after))
     norm = sum(float(((old[k] - new[k]) ** 2).sum()) for k in old if k in new) / rate**2
+    if not np.isfinite(norm) or not norm > 0:
+        raise Refused(f"a gradient of the squared norm {norm}")
     return losses[0], losses[1], norm
 
 
@@ -74,6 +94,142 @@ def slope(np, loom, folder):
         if abs(found - 1) <= SLOPE:
             break
     return found
+
+
+def folded(path, folder):
+    """The file with its constants and batch norms folded, by ONNX Runtime; else as it stands."""
+    import onnx
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(folder / "folded.onnx")
+    ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    model = onnx.load(folder / "folded.onnx")
+    own = {"", "ai.onnx"}
+    return model if all(n.domain in own for n in model.graph.node) else onnx.load(path)
+
+
+class Oracle:
+    """The loss of a file in double precision, at weights near its own."""
+
+    def __init__(self, np, path, data, folder, program):
+        import onnx
+
+        self.np, self.folder, self.program = np, folder, program
+        self.model = packages.widened(np, onnx, folded(path, folder))
+        kept = np.load(data)
+        self.y = kept["y"].astype(np.float64)
+        self.name = [v for v in self.model.graph.input
+                     if v.name not in {t.name for t in self.model.graph.initializer}][0]
+        kind = {7: np.int64, 6: np.int32}.get(self.name.type.tensor_type.elem_type, np.float64)
+        self.x, self.name = kept["x"].astype(kind), self.name.name
+        self.tensors = {t.name: t for t in self.model.graph.initializer
+                        if t.data_type == onnx.TensorProto.DOUBLE}
+        self.values = {n: onnx.numpy_helper.to_array(t) for n, t in self.tensors.items()}
+        self.reference = True
+
+    def output(self, x):
+        import onnx
+        import onnx_standard as standard
+        from onnx.reference import ReferenceEvaluator
+
+        if self.reference:
+            try:
+                start = time.perf_counter()
+                out = ReferenceEvaluator(self.model).run(None, {self.name: x})[0]
+                self.reference = time.perf_counter() - start < SLOW or not self.program
+                return out
+            except Exception:  # noqa: BLE001  (it has gaps, and errors of every kind)
+                self.reference = False
+        if not self.program:
+            raise Refused("the reference implementation has a gap; give --program")
+        onnx.save(self.model, self.folder / "wide.onnx")
+        standard.save_values([x], self.folder / "wide.in")
+        lines = f"{self.folder}/wide.onnx {self.folder}/wide.in {self.folder}/wide.out\n"
+        done = subprocess.run([self.program], input=lines, capture_output=True, text=True,
+                              timeout=240, check=False)
+        if not done.stdout.startswith("ok"):
+            raise Refused(f"in double precision: {done.stdout.strip()}")
+        return standard.load_values(self.folder / "wide.out")[0]
+
+    def loss(self):
+        out = [self.np.asarray(self.output(self.x[i:i + 1]), self.np.float64).reshape(-1)
+               for i in range(len(self.x))]
+        return float(((self.np.concatenate(out) - self.y.reshape(-1)) ** 2).mean())
+
+    def place(self, parameter, at):
+        """The tensor and the place in it of one weight of a parameter [rows, columns]."""
+        flat = parameter.reshape(-1)
+        found = []
+        for name, values in self.values.items():
+            if values.size != flat.size:
+                continue
+            if self.np.allclose(values.reshape(-1), flat, rtol=1e-4, atol=1e-7):
+                found.append((name, at))
+            elif values.ndim == 2 and self.np.allclose(values.T.reshape(-1), flat, rtol=1e-4,
+                                                       atol=1e-7):
+                found.append((name, at % values.shape[0] * values.shape[1]
+                              + at // values.shape[0]))
+        return found[0] if len(found) == 1 else None
+
+    def difference(self, place):
+        """dL/dw by two steps, of which the shorter is taken where they agree."""
+        import onnx
+
+        name, at = place
+        found = []
+        for step in (1e-4, 1e-5):
+            sides = []
+            for side in (step, -step):
+                values = self.values[name].copy()
+                values.reshape(-1)[at] += side * max(abs(values.reshape(-1)[at]), 0.1)
+                moved = values.reshape(-1)[at]
+                self.tensors[name].CopyFrom(onnx.numpy_helper.from_array(values, name))
+                sides.append((moved, self.loss()))
+            found.append((sides[0][1] - sides[1][1]) / (sides[0][0] - sides[1][0]))
+        self.tensors[name].CopyFrom(onnx.numpy_helper.from_array(self.values[name], name))
+        return found
+
+
+def gradient(np, path, args, folder):
+    """The largest difference between gradients and central differences, and how many there were."""
+    after = folder / "after.entity"
+    before, _, _ = step(np, args.loom, folder, 1e-4)
+    old, new = (weights(np, args.loom, p, folder) for p in (folder / "net.entity", after))
+    # One step so long that weights become what their gradients say, and rounding is that of these.
+    steepest = max(float(np.abs(old[k] - new[k]).max()) for k in old if k in new) / 1e-4
+    rate = min(1e3, 1e2 / max(steepest, 1e-30))
+    run(args.loom, *common(folder, rate), "--epochs", 1, "-o", after)
+    new = weights(np, args.loom, after, folder)
+    oracle = Oracle(np, path, folder / "data.npz", folder, args.program)
+    loss = oracle.loss()
+    if abs(loss - before) > 1e-3 * abs(before):
+        raise Refused(f"the loss is {before:.6g}, in double precision {loss:.6g}")
+    names = [n for n in old if n in new and (old[n] != new[n]).any() and oracle.place(old[n], 0)]
+    if not names:
+        raise Refused("no parameter stands in the file as it does in the network")
+    names = [names[i] for i in np.unique(np.linspace(0, len(names) - 1, args.tensors).astype(int))]
+    draw, worst, count = np.random.default_rng(3), 0.0, 0
+    for name in names:
+        g = ((old[name] - new[name]) / rate).reshape(-1)
+        rounding = (np.abs(old[name]) + np.abs(new[name])).reshape(-1) * 2.0**-23 / rate
+        size = float((g**2).mean() ** 0.5)
+        for at in {int(np.abs(g).argmax()), int(draw.integers(g.size))}:
+            place = oracle.place(old[name], at)
+            if place is None:
+                continue
+            long, short = oracle.difference(place)
+            if abs(long - short) > 1e-3 * max(abs(short), size):
+                continue  # a bend of the loss between the two sides
+            if rounding[at] > 1e-3 * max(abs(short), size):
+                continue  # so small a gradient that its step is lost in the weight
+            off = abs(g[at] - short) / max(abs(short), size)
+            worst, count = max(worst, off), count + 1
+    if count == 0:
+        raise Refused("no parameter stands in the file as it does in the network")
+    return worst, count
 
 
 def one(path, args):
@@ -112,11 +268,13 @@ def one(path, args):
         noise = draw.standard_normal(y.shape).astype(np.float32) * max(float(np.abs(y).std()), 1e-3)
         np.savez(folder / "data.npz", x=x, y=y + noise)
         row["slope"] = slope(np, args.loom, folder)
+        row["gradient"], row["checked"] = gradient(np, path, args, folder)
     return row
 
 
 def in_process(path, args):
-    command = [args.python, __file__, "--one", path, "--loom", args.loom]
+    command = [args.python, __file__, "--one", path, "--loom", args.loom, "--program",
+               args.program, "--tensors", str(args.tensors)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
         return json.loads(done.stdout.strip().splitlines()[-1])
@@ -130,6 +288,9 @@ def main():
     parser.add_argument("--loom", default=str(packages.ROOT / "build/dev/cli/loom"))
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--folder", default=str(packages.ROOT / "build/onnx_packages"))
+    parser.add_argument("--program", default="", help="evaluate_runner of the tests, for double "
+                        "precision where the reference implementation is slow or has a gap")
+    parser.add_argument("--tensors", type=int, default=8, help="whose gradients are compared")
     parser.add_argument("--filter", default="", help="only files whose path contains it")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -147,19 +308,22 @@ def main():
         return 77
     files = trained = wrong = 0
     seen = set()
-    print("| file | difference | slope | why not |\n|---|---|---|---|")
+    print("| file | difference | slope | gradient | of | why not |\n|---|---|---|---|---|---|")
     for path in packages.fetch(pathlib.Path(args.folder), args.python):
         digest = hashlib.sha256(path.read_bytes()).digest()
         if args.filter not in str(path) or digest in seen or path.parent.name == "work":
             continue
         seen.add(digest)
         row = in_process(str(path), args)
-        good = abs(row.get("slope", 0) - 1) <= SLOPE and row["difference"] <= LIMIT
+        good = abs(row.get("slope", 0) - 1) <= SLOPE and row["difference"] <= LIMIT and \
+            row.get("gradient", 1) <= GRADIENT
         files, trained = files + 1, trained + good
         wrong += "slope" in row and not good
         cells = [os.path.relpath(path, args.folder),
                  f"{row['difference']:.1e}" if "difference" in row else "",
-                 f"{row['slope']:.4f}" if "slope" in row else "", row.get("why", "")]
+                 f"{row['slope']:.4f}" if "slope" in row else "",
+                 f"{row['gradient']:.1e}" if "gradient" in row else "",
+                 str(row.get("checked", "")), row.get("why", "")]
         print("| " + " | ".join(c.replace("|", "/")[:160] for c in cells) + " |", flush=True)
     print(f"{files} files, {trained} open as networks, agree and train a step; "
           f"{wrong} do not agree")

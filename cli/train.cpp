@@ -330,6 +330,7 @@ Verb add_train(Command app) {
       "  loom train net.json table.csv --tensorboard runs --telemetry run.jsonl\n"
       "  loom train net.json data.npz --dtype int8 --checkpoint run.safetensors --resume\n"
       "  loom train net.entity more.csv --rate 0.0005 -o tuned.entity\n"
+      "  loom train cnn.json photos --split 0.8 --augment flip,crop:4 -o photos.entity\n"
       "  loom train net.onnx more.csv --freeze '(0, 0, 0, 0)/*' --rate-for '*/bias=2' -o t.entity");
   f->add(verb);
   return {verb, [f] { return run(*f); }};

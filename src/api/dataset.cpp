@@ -139,6 +139,13 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.pool = &network.impl().engine.impl().pool;
   how.memory = network.impl().engine.impl().budget();
   LOOM_ASSIGN(core::LoadedDataset loaded, core::load_dataset(path, model.network, how));
+  // Pictures have no bands.
+  const auto sounds = [](const core::MediaReading& reading) { return reading.mel.bands > 0; };
+  if (loaded.media && model.media && sounds(*loaded.media) != sounds(*model.media))
+    return core::bad_file(
+        cat("the network was trained on ", sounds(*model.media) ? "sounds" : "pictures",
+            ", these are ", sounds(*loaded.media) ? "sounds" : "pictures"),
+        path);
   return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(loaded.data),
                                                                std::move(loaded.names),
                                                                std::move(loaded.notes),

@@ -204,11 +204,12 @@ Result<std::shared_ptr<const InputSource>> source_of(std::vector<FileRef> files,
                                                      MediaReading& reading) {
   if (!sound) {
     LOOM_ASSIGN(const PictureShape shape, picture_shape(wanted));
+    reading.mel.bands = 0;
     return std::shared_ptr<const InputSource>(
         std::make_shared<PictureSource>(std::move(files), shape, reading.fit, options.memory));
   }
   LOOM_ASSIGN(const SoundShape shape, sound_shape(wanted, reading.time_first));
-  if (shape.bands > 0) reading.mel.bands = shape.bands;
+  reading.mel.bands = std::max<int64_t>(shape.bands, 1);
   LOOM_TRY(check_mel(reading.mel));
   return std::shared_ptr<const InputSource>(
       std::make_shared<SoundSource>(std::move(files), shape, reading.mel, options.memory));

@@ -24,6 +24,7 @@ JsonValue media_json(const MediaReading& reading) {
   out.add("rate", JsonValue::integer(reading.mel.rate));
   out.add("window", JsonValue::integer(reading.mel.window));
   out.add("hop", JsonValue::integer(reading.mel.hop));
+  out.add("bands", JsonValue::integer(reading.mel.bands));
   out.add("low", JsonValue::real(reading.mel.low));
   out.add("high", JsonValue::real(reading.mel.high));
   out.add("time_first", JsonValue::boolean(reading.time_first));
@@ -31,7 +32,8 @@ JsonValue media_json(const MediaReading& reading) {
 }
 
 Result<MediaReading> read_media(const JsonValue& json, const std::string& where) {
-  for (const char* name : {"fit", "mel", "rate", "window", "hop", "low", "high", "time_first"}) {
+  for (const char* name :
+       {"fit", "mel", "rate", "window", "hop", "bands", "low", "high", "time_first"}) {
     if (json.find(name) == nullptr) return bad_file(cat("media: ", name, " is absent"), where);
   }
   MediaReading out;
@@ -40,10 +42,13 @@ Result<MediaReading> read_media(const JsonValue& json, const std::string& where)
   LOOM_ASSIGN(out.mel.rate, json.find("rate")->as_int(where));
   LOOM_ASSIGN(out.mel.window, json.find("window")->as_int(where));
   LOOM_ASSIGN(out.mel.hop, json.find("hop")->as_int(where));
+  LOOM_ASSIGN(out.mel.bands, json.find("bands")->as_int(where));
   LOOM_ASSIGN(out.mel.low, json.find("low")->as_double(where));
   LOOM_ASSIGN(out.mel.high, json.find("high")->as_double(where));
   LOOM_ASSIGN(out.time_first, json.find("time_first")->as_bool(where));
-  const Status fine = check_mel(out.mel);
+  MelSpec mel = out.mel;
+  if (mel.bands == 0) mel.bands = 1;  // pictures have none
+  const Status fine = check_mel(mel);
   if (!fine.ok()) return bad_file(fine.error().message, where);
   return out;
 }

@@ -10,7 +10,7 @@ namespace loom::core {
 
 struct MediaReading {
   PictureFit fit = PictureFit::crop;
-  // Of sound; the bands are those of the input. An input of samples alone takes its rate.
+  // Of sound, with the bands of the input; 1 where it is samples alone. Of pictures they are 0.
   MelSpec mel;
   bool time_first = false;  // [frames, bands] instead of [bands, frames]
 };

@@ -56,7 +56,8 @@ std::vector<float> shown(const AugmentSpec& spec, const Dataset& data, int64_t e
   const int64_t step = batch > 0 ? batch : data.samples;
   for (int64_t first = 0; first < data.samples; first += step) {
     const int64_t count = std::min(step, data.samples - first);
-    augmenter->inputs(data, order, epoch, first, count, out.data() + first * each, pool);
+    float* to = out.data() + first * each;
+    EXPECT_TRUE(augmenter->inputs(data, order, epoch, first, count, to, pool).ok());
   }
   return out;
 }

@@ -37,7 +37,16 @@ class Goldens {
   int32_t count_ = 0;
 };
 
-TEST(Pictures, HaveThePixelsOfPillow) {
+class Pictures : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef LOOM_WITHOUT_PICTURES
+    GTEST_SKIP() << "this build has no libpng and libjpeg";
+#endif
+  }
+};
+
+TEST_F(Pictures, HaveThePixelsOfPillow) {
   Goldens goldens;
   for (int32_t i = 0; i < goldens.count(); ++i) {
     const std::vector<std::byte> bytes = goldens.file(i);
@@ -55,7 +64,7 @@ TEST(Pictures, HaveThePixelsOfPillow) {
   }
 }
 
-TEST(Pictures, MeetAnInputAsPillowResizesThem) {
+TEST_F(Pictures, MeetAnInputAsPillowResizesThem) {
   Goldens goldens;
   double worst = 0;
   for (int32_t i = 0; i < goldens.count(); ++i) {
@@ -76,7 +85,7 @@ TEST(Pictures, MeetAnInputAsPillowResizesThem) {
   RecordProperty("worst", std::to_string(worst));
 }
 
-TEST(Pictures, ThatAreCutAnywhereAreRefusedInOneLine) {
+TEST_F(Pictures, ThatAreCutAnywhereAreRefusedInOneLine) {
   Goldens goldens;
   for (int32_t i = 0; i < std::min(goldens.count(), 12); ++i) {
     const std::vector<std::byte> whole = goldens.file(i);
@@ -93,7 +102,7 @@ TEST(Pictures, ThatAreCutAnywhereAreRefusedInOneLine) {
   }
 }
 
-TEST(Pictures, WithFlippedBitsNeverDoMoreThanFail) {
+TEST_F(Pictures, WithFlippedBitsNeverDoMoreThanFail) {
   Goldens goldens;
   for (int32_t i = 0; i < std::min(goldens.count(), 12); ++i) {
     std::vector<std::byte> bytes = goldens.file(i);
@@ -111,7 +120,7 @@ TEST(Pictures, WithFlippedBitsNeverDoMoreThanFail) {
 }
 
 // A header that claims sides of 60,000 pixels.
-TEST(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
+TEST_F(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
   Goldens goldens;
   const MemoryBudget budget(uint64_t{64} << 20);
   for (int32_t i = 0; i < goldens.count(); ++i) {
@@ -130,7 +139,7 @@ TEST(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
   FAIL() << "no JPEG among the goldens";
 }
 
-TEST(Pictures, OfOtherKindsAreRefusedByName) {
+TEST_F(Pictures, OfOtherKindsAreRefusedByName) {
   const std::string text = "GIF89a, and no more";
   const Result<Picture> picture = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
   ASSERT_FALSE(picture.ok());

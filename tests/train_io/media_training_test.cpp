@@ -41,7 +41,16 @@ MediaRun trained_with(uint64_t memory, const std::string& file) {
           *history.epochs.back().validation_loss};
 }
 
-TEST(MediaTraining, HasTheSameBitsWhetherSamplesAreInMemoryOrReadForEachBatch) {
+class MediaTraining : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef LOOM_WITHOUT_PICTURES
+    GTEST_SKIP() << "this build has no libpng and libjpeg";
+#endif
+  }
+};
+
+TEST_F(MediaTraining, HasTheSameBitsWhetherSamplesAreInMemoryOrReadForEachBatch) {
   const core::test::TemporaryFolder folder;
   const MediaRun whole = trained_with(uint64_t{1} << 30, folder.path("a.entity"));
   const MediaRun read = trained_with(uint64_t{6} << 20, folder.path("b.safetensors"));
@@ -64,6 +73,21 @@ TEST(MediaTraining, HasTheSameBitsWhetherSamplesAreInMemoryOrReadForEachBatch) {
     const Tensor some = own.inputs(5, 2).or_exit();
     EXPECT_EQ(some.shape(), (Shape{2, 3, 64, 64}));
   }
+}
+
+TEST_F(MediaTraining, NetworksOfPicturesRefuseSounds) {
+  const Network net = Network::from_json(R"({"loom": 1, "input": [8, 8], "layers": [
+      {"type": "Flatten"}, {"type": "Dense", "in": 64, "out": 3}]})")
+                          .or_exit();
+  const std::string sound = LOOM_SOURCE_DIR "/examples/data/tones/rising/00.wav";
+  DatasetOptions how;
+  how.inputs_only = true;
+  EXPECT_TRUE(Dataset::from_file(sound, net, how).ok());
+  Trainer trainer = Trainer::create(net).or_exit();
+  ASSERT_TRUE(trainer.fit(Dataset::from_file(kPictures, net).or_exit(), {.epochs = 1}).ok());
+  const Result<Dataset> read = Dataset::from_file(sound, net, how);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "the network was trained on pictures, these are sounds");
 }
 
 }  // namespace
