@@ -19,6 +19,8 @@ namespace loom::cli {
 namespace {
 
 constexpr int64_t kMostMeshTicks = int64_t{1} << 32;
+// Ticks between two looks at the keyboard and the progress bar.
+constexpr int64_t kTicksAtOnce = 256;
 
 // What running and training share.
 struct MeshFlags {
@@ -141,72 +143,92 @@ std::string cell_name(const MeshCell& cell) {
                      cell.layer.empty() ? "-" : cell.layer);
 }
 
-// Runs a mesh a tick at a time, and remembers how active its cells were.
+// Rows first ... first + count - 1 of x, its last one again behind its end.
+template <class T>
+Result<Tensor> held_rows(const Tensor& x, int64_t first, int64_t count) {
+  LOOM_ASSIGN(const auto from, x.values<T>());
+  const int64_t rows = x.shape()[0], each = x.size() / rows;
+  std::vector<T> values;
+  values.reserve(static_cast<size_t>(count * each));
+  for (int64_t i = first; i < first + count; ++i) {
+    const auto row = from.begin() + std::min(i, rows - 1) * each;
+    values.insert(values.end(), row, row + each);
+  }
+  Shape shape = x.shape();
+  shape[0] = count;
+  return Tensor::copy<T>(values, shape);
+}
+
+// Runs a mesh some ticks at a time, and remembers how active its cells were.
 class MeshRun {
  public:
-  MeshRun(Mesh mesh, bool watch) : mesh_(std::move(mesh)), cells_(mesh_.cells()), watch_(watch) {
-    for (const MeshCell& cell : cells_) activity_.cells.push_back(cell_name(cell));
+  explicit MeshRun(Mesh mesh) : mesh_(std::move(mesh)) {
+    for (const MeshCell& cell : mesh_.cells()) activity_.cells.push_back(cell_name(cell));
   }
   const Mesh& mesh() const { return mesh_; }
   const Activity& activity() const { return activity_; }
-  // Sample i of x in tick i, the last one in ticks behind it. on_tick: what the last cell gave.
-  Status run(const Tensor& x, int64_t ticks, bool quiet,
-             const std::function<void(const Tensor&)>& on_tick);
+  // Sample i of x in tick i, the last one in ticks behind it. at_once: ticks that the host does not
+  // wait for one by one. on_ticks: what the last cell gave in each, [ticks, output].
+  Status run(const Tensor& x, int64_t ticks, int64_t at_once, bool quiet,
+             const std::function<void(const Tensor&)>& on_ticks);
 
  private:
   Status watch_cells();
   Mesh mesh_;
-  std::vector<MeshCell> cells_;
-  bool watch_;
   Activity activity_;
 };
 
 Status MeshRun::watch_cells() {
-  std::vector<double>& now = activity_.values.emplace_back();
-  for (const MeshCell& cell : cells_) {
-    now.push_back(std::numeric_limits<double>::quiet_NaN());
-    if (!mesh_.holds(cell.at)) continue;
-    LOOM_ASSIGN(const Tensor y, mesh_.output(cell.at));
-    LOOM_ASSIGN(const auto values, y.values<float>());
-    double sum = 0;
-    for (const float v : values) sum += std::fabs(static_cast<double>(v));
-    now.back() = sum / static_cast<double>(std::max<size_t>(values.size(), 1));
+  const size_t cells = activity_.cells.size();
+  if (mesh_.activity().size() == 0) return {};
+  LOOM_ASSIGN(const auto values, mesh_.activity().values<float>());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i % cells == 0) activity_.values.emplace_back();
+    activity_.values.back().push_back(static_cast<double>(values[i]));
   }
   return {};
 }
 
-Status MeshRun::run(const Tensor& x, int64_t ticks, bool quiet,
-                    const std::function<void(const Tensor&)>& on_tick) {
+Status MeshRun::run(const Tensor& x, int64_t ticks, int64_t at_once, bool quiet,
+                    const std::function<void(const Tensor&)>& on_ticks) {
   Progress bar("running", "ticks", quiet);
   const int64_t samples = x.shape()[0];
-  for (int64_t t = 0; t < ticks; ++t) {
+  for (int64_t t = 0; t < ticks;) {
     if (interrupted()) return Error{Code::cancelled, "stopped", {}, -1};
-    if (t < samples) {
-      LOOM_ASSIGN(const Tensor sample, x.slice(t, 1));
-      LOOM_TRY(mesh_.set_input(sample));
-    }
-    LOOM_TRY(mesh_.tick());
-    LOOM_ASSIGN(const Tensor y, mesh_.output());
-    on_tick(y);
-    if (watch_) LOOM_TRY(watch_cells());
-    bar.update(t + 1, ticks);
+    const int64_t some = std::min(ticks - t, at_once);
+    Result<Tensor> rows = t + some <= samples         ? x.slice(t, some)
+                          : x.dtype() == DType::int32 ? held_rows<int32_t>(x, t, some)
+                                                      : held_rows<float>(x, t, some);
+    LOOM_TRY(rows);
+    LOOM_ASSIGN(const Tensor y, mesh_.run(*rows));
+    on_ticks(y);
+    LOOM_TRY(watch_cells());
+    t += some;
+    bar.update(t, ticks);
   }
   bar.finish();
   return {};
 }
 
-std::string tick_line(int64_t tick, const Tensor& y) {
-  std::string line = std::to_string(tick);
+// A line for each row of y, the first of which is of tick `tick`.
+std::string tick_lines(int64_t tick, const Tensor& y) {
+  std::string lines;
   const auto values = y.values<float>();
-  for (const float v : *values) line += fmt::format(",{}", v);
-  return line + "\n";
+  const size_t each = values->size() / static_cast<size_t>(y.shape()[0]);
+  for (size_t i = 0; i < values->size(); ++i) {
+    if (i % each == 0) lines += std::to_string(tick++);
+    lines += fmt::format(",{}{}", (*values)[i], i % each + 1 == each ? "\n" : "");
+  }
+  return lines;
 }
 
 Result<MeshRun> make_run(const MeshFlags& f, const Network& net, const Engine& engine) {
   LOOM_ASSIGN(MeshOptions options, f.options(engine));
   options.batch = 1;
+  // Activity is shown in the picture, and in the terminal where there is no other text.
+  options.activity = !f.svg.empty() || (!f.quiet && !f.json && !f.stream);
   LOOM_ASSIGN(Mesh mesh, Mesh::create(net, options));
-  return MeshRun(std::move(mesh), !f.quiet || !f.svg.empty());
+  return MeshRun(std::move(mesh));
 }
 
 Status show_activity(const MeshFlags& f, const MeshRun& run) {
@@ -251,14 +273,15 @@ Status run_mesh(const MeshFlags& f, const Engine& engine) {
   const int64_t wait = std::max<int64_t>(run.mesh().latency() - 1, 0);
   const int64_t ticks = f.ticks > 0 ? f.ticks : data.samples() + wait;
   std::string csv;
-  int64_t tick = 0;
-  const auto on_tick = [&](const Tensor& y) {
-    ++tick;
-    if (f.stream) write_out(tick_line(tick, y));
-    if (!f.output.empty()) csv += tick_line(tick, y);
+  int64_t tick = 1;
+  const auto on_ticks = [&](const Tensor& y) {
+    if (f.stream) write_out(tick_lines(tick, y));
+    if (!f.output.empty()) csv += tick_lines(tick, y);
+    tick += y.shape()[0];
   };
   const auto start = std::chrono::steady_clock::now();
-  LOOM_TRY(run.run(data.x(), ticks, f.quiet || f.stream, on_tick));
+  const int64_t at_once = f.stream ? 1 : kTicksAtOnce;
+  LOOM_TRY(run.run(data.x(), ticks, at_once, f.quiet || f.stream, on_ticks));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!f.output.empty()) LOOM_TRY(write_file(f.output, csv));
   LOOM_TRY(show_activity(f, run));
@@ -323,8 +346,8 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   if (f.svg.empty()) return {};
   LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
   constexpr int64_t kShown = 64;
-  LOOM_TRY(
-      run.run(data.x(), std::min<int64_t>(data.samples(), kShown), true, [](const Tensor&) {}));
+  LOOM_TRY(run.run(data.x(), std::min<int64_t>(data.samples(), kShown), kShown, true,
+                   [](const Tensor&) {}));
   return show_activity(f, run);
 }
 

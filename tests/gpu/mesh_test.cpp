@@ -2,6 +2,8 @@
 // through ticks, by back-propagation and by rules.
 #include <cstring>
 
+#include "base/text.hpp"
+#include "e2e/program.hpp"
 #include "mesh/mesh_rig.hpp"
 
 #include "gpu/training_rig.hpp"
@@ -209,6 +211,39 @@ TEST(GpuMesh, RulesThroughTicksLearnAsOnTheCpu) {
     options.window = 6;
     expect_same_lessons(mesh, options, false);
   }
+}
+
+// ---- the program ----
+
+std::vector<float> numbers_of(const std::string& csv) {
+  std::vector<float> numbers;
+  for (const char* at = csv.c_str(); *at != 0;) {
+    char* end = nullptr;
+    numbers.push_back(std::strtof(at, &end));
+    if (end == at) return {};
+    at = *end == 0 ? end : end + 1;
+  }
+  return numbers;
+}
+
+TEST(GpuMesh, TheProgramGivesWhatItGivesOnTheCpu) {
+  LOOM_NEEDS_GPU();
+  const test::TempFolder folder;
+  std::string stream;
+  for (int i = 0; i < 90; ++i) stream += cat(std::sin(0.7 * i), ",", std::cos(1.3 * i), "\n");
+  const std::string data = folder.write("stream.csv", stream), net = folder.path() + "/net.json",
+                    run = cat("mesh run ", net, " ", data, " --quiet --threads 1 --seed 5 ");
+  ASSERT_EQ(test::run_loom("new mlp --in 2 --hidden 6,4 --out 2 --activation tanh -o " + net).code,
+            0);
+  std::vector<float> ys[2];
+  for (const std::string device : {"cpu", "gpu"}) {
+    const std::string out = cat(folder.path(), "/", device, ".csv");
+    const test::Ran ran = test::run_loom(cat(run, "--device ", device, " -o ", out));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    ys[device == "gpu" ? 1 : 0] = numbers_of(folder.read(device + ".csv"));
+  }
+  EXPECT_EQ(ys[0].size(), 92u * 3);
+  expect_near(ys[0], ys[1], 1e-4);
 }
 
 }  // namespace

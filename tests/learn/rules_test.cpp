@@ -205,6 +205,49 @@ TEST(LearningRules, LearnExclusiveOr) {
 }
 
 // Targets push hidden layers on however right the prediction is, so they must be able to saturate.
+// An update for each sample, by turns.
+TEST(LearningRules, LearnExclusiveOrOneSampleAtATime) {
+  RuleCase c;
+  c.widths = {3, 5, 2};
+  c.batch = 1;
+  c.classes = true;
+  c.rule = RuleKind::diff_project;
+  c.seed = 3;
+  TrainRig rig(c.grid(), Shape{1, 3}, DType::f32, c.options());
+  ASSERT_TRUE(rig.ready());
+  double worst = 0;
+  for (int64_t i = 0; i < 4999; ++i) {
+    const int64_t a = i % 2, b = i / 2 % 2;
+    float* x = rig.step().x().f32();
+    x[0] = a != 0 ? 1.0f : -1.0f;
+    x[1] = b != 0 ? 1.0f : -1.0f;
+    x[2] = 1.0f;
+    rig.step().target().i32()[0] = static_cast<int32_t>(a ^ b);
+    const double loss = rig.run(1, 0.1)[0];
+    if (i >= 4990) worst = std::max(worst, loss);
+  }
+  EXPECT_LT(worst, 0.1);
+}
+
+// Four steps through a recurrent layer, alone at the bottom and between others.
+TEST(LearningRules, LowerTheLossOfRecurrentNetsOverFourSteps) {
+  for (const LayerKind kind : {LayerKind::rnn, LayerKind::lstm, LayerKind::gru}) {
+    for (const RuleKind rule : {RuleKind::dfa, RuleKind::diff_project, RuleKind::chain}) {
+      SCOPED_TRACE(cat(rule_name(rule), " ", static_cast<int>(kind)));
+      RuleCase c = mlp(rule);
+      c.classes = true;
+      const LayerConfig dense =
+          layer(LayerKind::dense, {{"in", 5}, {"out", 5}, {"activation", "tanh"}});
+      TrainRig rig(row_of({dense, layer(kind, {{"in", 5}, {"hidden", 8}}),
+                           layer(LayerKind::dense, {{"in", 32}, {"out", 3}})}),
+                   Shape{6, 4, 5}, DType::f32, c.options());
+      ASSERT_TRUE(rig.ready());
+      const std::vector<double> losses = rig.run(300, 0.1);
+      EXPECT_LT(losses.back(), 0.7 * losses.front());
+    }
+  }
+}
+
 TEST(LearningRules, LowerTheLossByTargetsAlone) {
   RuleCase c = mlp(RuleKind::drtp);
   c.classes = true;

@@ -1,0 +1,77 @@
+// KMeans with centres in eight bits: its probabilities are those of the centres that are packed,
+// and uniform only where all centres are equal.
+#include "layers/layer_fixture.hpp"
+
+namespace loom::core::test {
+namespace {
+
+constexpr int64_t kClusters = 4, kWidth = 3, kRows = 3;
+constexpr double kHeat = 0.7;
+
+// Probabilities [rows, clusters] of a KMeans layer whose centres are packed in `dtype`.
+std::vector<float> kmeans_of(const std::vector<float>& centres, DType dtype, std::vector<float> x) {
+  ThreadPool pool(1, true);
+  GridSpec grid(1, 1, 1, 1);
+  EXPECT_TRUE(grid.put({0, 0, 0, 0},
+                       {layer(LayerKind::kmeans,
+                              {{"clusters", kClusters}, {"width", kWidth}, {"temperature", kHeat}}),
+                        {}})
+                  .ok());
+  Result<Network> network = Network::finalize(grid, Shape{kRows, kWidth});
+  EXPECT_TRUE(network.ok());
+  const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
+    std::copy_n(centres.begin() + first * kWidth, count * kWidth, out);
+    return {};
+  };
+  EXPECT_TRUE(network->load_param(0, dtype, rows, pool).ok());
+  Result<Session> session =
+      Session::create(*network, cpu_ops(best_isa()), pool, Shape{kRows, kWidth}, {});
+  EXPECT_TRUE(session.ok());
+  Tensor t;
+  t.shape = Shape{kRows, kWidth};
+  t.row_stride = kWidth;
+  t.data = reinterpret_cast<std::byte*>(x.data());
+  const Result<Tensor> y = session->forward(t, 0, 1);
+  EXPECT_TRUE(y.ok());
+  return {y->f32(), y->f32() + kRows * kClusters};
+}
+
+TEST(KMeansInEightBits, IsThatOfTheFloatCentresUpToTheirRounding) {
+  const std::vector<float> centres = random_values(kClusters * kWidth, 3),
+                           x = random_values(kRows * kWidth, 4);
+  const std::vector<float> got = kmeans_of(centres, DType::i8, x);
+  for (size_t r = 0; r < kRows; ++r) {
+    double sum = 0, p[kClusters];
+    for (size_t k = 0; k < kClusters; ++k) {
+      double square = 0;
+      for (size_t i = 0; i < kWidth; ++i) {
+        const double d =
+            static_cast<double>(x[r * kWidth + i]) - static_cast<double>(centres[k * kWidth + i]);
+        square += d * d;
+      }
+      p[k] = std::exp(-square / (2 * kHeat * kHeat));
+      sum += p[k];
+    }
+    for (size_t k = 0; k < kClusters; ++k)
+      EXPECT_NEAR(static_cast<double>(got[r * kClusters + k]), p[k] / sum, 0.02) << r << " " << k;
+  }
+}
+
+TEST(KMeansInEightBits, IsUniformOnlyWhereAllCentresAreEqual) {
+  const auto spread = [](const std::vector<float>& y) {
+    float most = 0;
+    for (const float v : y) most = std::max(most, std::fabs(v - 1.0f / kClusters));
+    return most;
+  };
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<float> x = random_values(kRows * kWidth, 100 + seed);
+    std::vector<float> centres = random_values(kClusters * kWidth, 200 + seed);
+    EXPECT_GT(spread(kmeans_of(centres, DType::i8, x)), 1e-3f) << seed;
+    for (size_t k = 1; k < kClusters; ++k)
+      std::copy_n(centres.begin(), kWidth, centres.begin() + static_cast<ptrdiff_t>(k * kWidth));
+    EXPECT_LT(spread(kmeans_of(centres, DType::i8, x)), 1e-6f) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace loom::core::test
