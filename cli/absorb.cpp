@@ -1,12 +1,11 @@
 // loom absorb: a model of another framework, from the stream that its process writes, as a file
 // with its proof.
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <memory>
 #include <span>
 
+#include "absorb_host.hpp"
 #include "loom/absorb.hpp"
 #include "loom/files.hpp"
 #include "verbs.hpp"
@@ -19,6 +18,7 @@ struct AbsorbFlags {
   std::string stream = "-", to = "-";
   int64_t most_mib = 1024;
   bool json = false;
+  AbsorbHostFlags host;
 };
 
 // Byte for byte, where read_text() would drop a line break at the end.
@@ -50,10 +50,17 @@ Result<Absorbed> absorbed(const AbsorbFlags& f) {
 }
 
 int run(const AbsorbFlags& f) {
+  if (!f.host.folder.empty()) {
+#ifdef LOOM_SERVE
+    return run_absorb_host(f.host, f.engine, static_cast<uint64_t>(f.most_mib) << 20);
+#else
+    return fail(kUnsupported, "this program was built without what listens (LOOM_SERVE)");
+#endif
+  }
   const bool piped = f.to == "-";
   if (f.stream == "-" && stdin_is_terminal())
     return fail(kUsage, "no stream; pipe one in, or name a file of one");
-  if (piped && isatty(STDOUT_FILENO) != 0)
+  if (piped && stdout_is_terminal())
     return fail(kUsage,
                 "a network is no text for a terminal; give -o FILE, or send stdout to a file");
   if (piped && f.json)
@@ -90,13 +97,25 @@ Verb add_absorb(Command app) {
       "                                                    "
       "sys.stdout.buffer.write(loom.bridge.stream(model, x))\n"
       "  ssh lab python3 export.py | loom absorb -o net.entity\n"
-      "  loom absorb model.stream -o net.entity --json | jq .outputs");
+      "  loom absorb model.stream -o net.entity --json | jq .outputs\n"
+      "  loom absorb --serve networks                       prints an address and a token, then:\n"
+      "  curl -H \"Authorization: Bearer $TOKEN\" \\\n"
+      "       -H \"Content-Type: application/vnd.loom.bridge+binary\" \\\n"
+      "       --data-binary @model.stream \"http://127.0.0.1:9876/v2/streams?id=net\"");
   verb.option("STREAM", f->stream, "A file of the stream; -: stdin").show_default();
   verb.option("-o,--output", f->to, "Where the network goes; -: stdout").show_default();
   verb.option("--most-mib", f->most_mib, "The largest stream that is read")
       .range(1, 1 << 20)
       .show_default();
   verb.flag("--json", f->json, "One JSON object of the proof on stdout; needs -o");
+  verb.option("--serve", f->host.folder,
+              "Take streams over HTTP from processes of this machine, and keep networks in this "
+              "folder");
+  verb.option("--host", f->host.address, "Where --serve listens; loopback addresses only")
+      .show_default();
+  verb.option("--port", f->host.port, "Its port; 0: one that is free")
+      .range(0, 65535)
+      .show_default();
   f->engine.add(verb);
   return {verb, [f] { return run(*f); }};
 }

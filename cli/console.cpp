@@ -127,6 +127,10 @@ bool stdin_is_terminal() {
   return isatty(STDIN_FILENO) != 0;
 }
 
+bool stdout_is_terminal() {
+  return isatty(STDOUT_FILENO) != 0;
+}
+
 bool stderr_is_terminal() {
   const char* term = std::getenv("TERM");
   if (term != nullptr && std::strcmp(term, "dumb") == 0) return false;

@@ -39,6 +39,7 @@ void write_line(std::string_view text);
 bool flush_out();
 
 bool stdin_is_terminal();
+bool stdout_is_terminal();
 bool stderr_is_terminal();  // and neither TERM=dumb nor CI says otherwise
 
 // Ctrl-C, SIGTERM and SIGHUP set a flag, so that what is under way can stop and remove its

@@ -24,22 +24,22 @@ case $target in
   onnx) max_len=8192 ;;
   loom1|universal) max_len=4096 ;;
   network_json) max_len=4096 ;;
-  entity|capi_files) max_len=8192 ;;
+  entity|capi_files|absorb) max_len=8192 ;;
   capi_calls) max_len=1024 ;;
   *) echo "unknown target: $target" >&2; exit 2 ;;
 esac
 
-# Targets of the C interface stand on everything. Where a shared library is built already they are run
+# Targets of the C interface and of streams stand on everything. Where a shared library is built already they are run
 # against it, which spares an hour of building; sanitizers then see the target's own code and what the
 # library gives to the C library. LOOM_FUZZ_WHOLE=1 builds all of it for the fuzzer.
 made=${LOOM_FUZZ_LIBRARY:-$root/build/dev/libloom.so}
 mkdir -p "$build/fuzz"
 case $target in
-  capi_*) [ -n "${LOOM_FUZZ_WHOLE:-}" ] || [ ! -f "$made" ] || alone=yes ;;
+  capi_*|absorb) [ -n "${LOOM_FUZZ_WHOLE:-}" ] || [ ! -f "$made" ] || alone=yes ;;
 esac
 if [ "${alone:-no}" = yes ]; then
   clang++-14 -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-    -I"$root/include" -I"$root/fuzz" "$root/fuzz/fuzz_$target.cpp" -L"$(dirname "$made")" -lloom \
+    -I"$root/include" -I"$root/fuzz" -I"$root/src" "$root/fuzz/fuzz_$target.cpp" "$root/src/io/sha256.cpp" -L"$(dirname "$made")" -lloom \
     -Wl,-rpath,"$(dirname "$made")" -o "$build/fuzz/fuzz_$target" > "$build/fuzz_$target.build.log" 2>&1 ||
     { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
 else
@@ -49,7 +49,7 @@ else
     { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
 fi
 
-case $target in capi_*) rss=1024 ;; *) rss=256 ;; esac  # an engine with all of its sessions
+case $target in capi_*|absorb) rss=1024 ;; *) rss=256 ;; esac  # an engine with all of its sessions
 corpus=$build/corpus/$target
 mkdir -p "$corpus" "$build/crashes"
 log=$build/fuzz_$target.log

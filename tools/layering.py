@@ -73,8 +73,12 @@ ARROWS: dict[str, list[str]] = {
 }
 
 
-# Rooms that are no part of the library, each with the one file of the program that starts it.
-FRONTS: dict[str, str] = {"cli/serve.cpp": "src/serve/", "cli/donate.cpp": "src/donate/"}
+# Rooms that are no part of the library, each with the files of the program that start it.
+FRONTS: dict[str, str] = {
+    "cli/serve.cpp": "src/serve/",
+    "cli/absorb_host.cpp": "src/serve/",
+    "cli/donate.cpp": "src/donate/",
+}
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,12 @@
 
 #include <array>
 #include <limits>
+#include <span>
 
 #include "base/text.hpp"
+#include "io/sha256.hpp"
 
 namespace loom::core {
-namespace {
-
-std::string hex_of(const unsigned char* bytes, size_t count) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (size_t i = 0; i < count; ++i) {
-    out += kDigits[bytes[i] >> 4];
-    out += kDigits[bytes[i] & 15];
-  }
-  return out;
-}
-
-}  // namespace
-
 void DonateDigest::Free::operator()(evp_md_ctx_st* context) const {
   EVP_MD_CTX_free(context);
 }
@@ -43,14 +31,14 @@ Result<std::string> DonateDigest::finish() {
   if (!good_ || EVP_DigestFinal_ex(context_.get(), bytes.data(), &length) != 1)
     return make_error(Code::internal, "OpenSSL computes no SHA-256");
   good_ = false;
-  return hex_of(bytes.data(), length);
+  return hex_text(std::as_bytes(std::span(bytes).first(length)));
 }
 
 Result<std::string> donate_challenge() {
   std::array<unsigned char, 32> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
     return make_error(Code::internal, "the system gives no random bytes for a challenge");
-  return hex_of(bytes.data(), bytes.size());
+  return hex_text(std::as_bytes(std::span(bytes)));
 }
 
 Result<std::string> donate_proof(std::string_view secret, std::string_view challenge) {
@@ -63,7 +51,7 @@ Result<std::string> donate_proof(std::string_view secret, std::string_view chall
            reinterpret_cast<const unsigned char*>(text.data()), text.size(), bytes.data(),
            &length) == nullptr)
     return make_error(Code::internal, "OpenSSL computes no HMAC");
-  return hex_of(bytes.data(), length);
+  return hex_text(std::as_bytes(std::span(bytes).first(length)));
 }
 
 bool same_donate_proof(std::string_view a, std::string_view b) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string_view>
 
 namespace loom::core {
 namespace {
@@ -69,12 +70,27 @@ std::string Sha256::finish() {
   std::array<std::byte, 8> size;
   for (size_t i = 0; i < 8; ++i) size[i] = static_cast<std::byte>(bits >> (56 - 8 * i));
   add(size);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const uint32_t word : state_) {
-    for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[word >> shift & 15];
+  std::array<std::byte, 32> digest;
+  for (size_t i = 0; i < digest.size(); ++i)
+    digest[i] = static_cast<std::byte>(state_[i / 4] >> (24 - 8 * (i % 4)));
+  return hex_text(digest);
+}
+
+std::string sha256_of(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
+}
+
+std::string hex_text(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const std::byte b : bytes) {
+    out += kDigits[std::to_integer<size_t>(b) >> 4];
+    out += kDigits[std::to_integer<size_t>(b) & 15];
   }
-  return text;
+  return out;
 }
 
 }  // namespace loom::core

@@ -25,4 +25,9 @@ class Sha256 {
   uint64_t length_ = 0;               // bytes so far
 };
 
+// Of all bytes at once.
+std::string sha256_of(std::span<const std::byte> bytes);
+// Two digits for each byte, lower case.
+std::string hex_text(std::span<const std::byte> bytes);
+
 }  // namespace loom::core

@@ -83,6 +83,7 @@ Result<LlmBatch> LlmBatch::create(const LanguageModel& model, const Ops& ops, Th
   const int64_t most = options.context * options.sequences;
   if (options.chunk <= 0) options.chunk = 256;
   options.chunk = std::clamp(options.chunk, options.sequences, most);
+  options.guesses = std::clamp<int64_t>(options.guesses, 0, options.chunk / options.sequences - 1);
   LOOM_ASSIGN(Session session, make_session(model, ops, pool, options));
   return LlmBatch(model, std::move(session), pool, options);
 }
@@ -95,7 +96,6 @@ Result<Session> LlmBatch::make_session(const LanguageModel& model, const Ops& op
   s.activations = options.activations;
   s.cache = options.cache;
   s.narrow_cell = model.body_cells();
-  options.guesses = std::clamp<int64_t>(options.guesses, 0, options.chunk / options.sequences - 1);
   s.narrow_rows = options.sequences * (1 + options.guesses);
   s.ragged = true;
   s.pages = pages_for(options);

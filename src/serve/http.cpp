@@ -172,7 +172,8 @@ class Reply final : public HttpReply {
 
 class Server final : public HttpServer {
  public:
-  Server(const HttpLimits& most, HttpHandler what) : limits(most), handler(std::move(what)) {}
+  Server(const HttpLimits& most, HttpHandler what, HttpRefusal words)
+      : limits(most), handler(std::move(what)), refusal(std::move(words)) {}
   ~Server() override {
     for (Connection* c : std::vector<Connection*>(open_)) c->shut();
     io.restart();
@@ -215,6 +216,7 @@ class Server final : public HttpServer {
 
   const HttpLimits limits;
   const HttpHandler handler;
+  const HttpRefusal refusal;
 
  private:
   // Connections leave this list when the context ends with what waits in it, so it lives longer.
@@ -325,8 +327,10 @@ void Connection::refuse(int status, std::string_view message) {
   head_only_ = false;
   replying_ = true;
   ++number_;
-  const std::string body = cat("{\"error\":{\"message\":\"", message,
-                               "\",\"type\":\"invalid_request_error\",\"code\":", status, "}}");
+  const std::string body =
+      server_.refusal ? server_.refusal(status, message)
+                      : cat("{\"error\":{\"message\":\"", message,
+                            "\",\"type\":\"invalid_request_error\",\"code\":", status, "}}");
   const HttpHeaders headers = {{"Content-Type", "application/json"},
                                {"Content-Length", std::to_string(body.size())}};
   answer(number_, head_of(status, headers, false) + "\r\n" + body, true);
@@ -438,8 +442,8 @@ std::string_view HttpRequest::header(std::string_view name) const {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& address, uint16_t port,
                                                        const HttpLimits& limits,
-                                                       HttpHandler handler) {
-  auto server = std::make_unique<Server>(limits, std::move(handler));
+                                                       HttpHandler handler, HttpRefusal refusal) {
+  auto server = std::make_unique<Server>(limits, std::move(handler), std::move(refusal));
   LOOM_TRY(server->open(address, port));
   return std::unique_ptr<HttpServer>(std::move(server));
 }
@@ -451,14 +455,17 @@ std::string_view http_reason(int status) {
   };
   constexpr Row kRows[] = {
       {200, "OK"},
+      {201, "Created"},
       {204, "No Content"},
       {400, "Bad Request"},
       {401, "Unauthorized"},
       {403, "Forbidden"},
       {404, "Not Found"},
       {405, "Method Not Allowed"},
+      {409, "Conflict"},
       {413, "Content Too Large"},
       {415, "Unsupported Media Type"},
+      {422, "Unprocessable Content"},
       {429, "Too Many Requests"},
       {431, "Request Header Fields Too Large"},
       {500, "Internal Server Error"},

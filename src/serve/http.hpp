@@ -47,6 +47,9 @@ class HttpReply {
 
 using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<HttpReply> reply)>;
 
+// The JSON for a request that is refused before it is one: no HTTP, or too large.
+using HttpRefusal = std::function<std::string(int status, std::string_view message)>;
+
 struct HttpLimits {
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 32 << 20;
@@ -61,9 +64,11 @@ struct HttpLimits {
 class HttpServer {
  public:
   // Listens at `port` of `address`, an IPv4 or IPv6 number; port 0: one that is free. Errors:
-  // invalid_argument (no such address), io_error (in use, not allowed), naming it.
+  // invalid_argument (no such address), io_error (in use, not allowed), naming it. Without a
+  // `refusal`, what OpenAI's clients read is sent.
   static Result<std::unique_ptr<HttpServer>> listen(const std::string& address, uint16_t port,
-                                                    const HttpLimits& limits, HttpHandler handler);
+                                                    const HttpLimits& limits, HttpHandler handler,
+                                                    HttpRefusal refusal = {});
   virtual ~HttpServer() = default;
   // Listens at the same port of another address as well; before run(). Errors: as listen().
   virtual Status also(const std::string& address) = 0;

@@ -5,51 +5,16 @@
 #include "base/text.hpp"
 #include "net/address.hpp"
 #include "serve/fields.hpp"
+#include "serve/guard.hpp"
 #include "serve/openapi.hpp"
 
 namespace loom::core {
 namespace {
 
-// As long for a wrong key as for the right one, wherever they differ.
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned char different = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i)
-    different |= static_cast<unsigned char>(a[i] ^ (b.empty() ? '\1' : b[i % b.size()]));
-  return different == 0;
-}
-
-// "localhost:8080" and "[::1]:8080" without the port.
-std::string host_name(std::string_view host) {
-  if (!host.empty() && host.front() == '[') {
-    const size_t end = host.find(']');
-    return std::string(host.substr(1, end == std::string_view::npos ? end : end - 1));
-  }
-  return to_lower_ascii(host.substr(0, host.find(':')));
-}
-
-// Made of what numbers are made of: a web page cannot give a number another meaning, as it can a
-// name.
-bool is_number(std::string_view host) {
-  return !host.empty() && (host.find(':') != std::string_view::npos ||
-                           host.find_first_not_of("0123456789.") == std::string_view::npos);
-}
-
 bool matches(const Route& route, std::string_view path) {
   const std::string_view pattern = route.path;
   if (pattern.empty() || pattern.back() != '*') return pattern == path;
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
-}
-
-// A page of this machine, at any port: "http://localhost:3000".
-bool is_local_page(std::string_view origin) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!origin.starts_with(scheme)) continue;
-    const std::string_view rest = origin.substr(scheme.size());
-    const std::string host = host_name(rest);
-    return rest.find_first_of("@/\\") == std::string_view::npos &&
-           (host == "localhost" || (is_number(host) && is_loopback(host)));
-  }
-  return false;
 }
 
 // A reply that passes everything on to another.
@@ -359,10 +324,7 @@ bool LlmServer::good_origin(const HttpRequest& request) const {
 
 bool LlmServer::good_key(const HttpRequest& request) const {
   std::string_view key = request.header("x-api-key");
-  const std::string_view authorization = request.header("Authorization");
-  constexpr std::string_view kBearer = "bearer ";
-  if (key.empty() && to_lower_ascii(authorization.substr(0, kBearer.size())) == kBearer)
-    key = authorization.substr(kBearer.size());
+  if (key.empty()) key = bearer_token(request.header("Authorization"));
   bool good = false;
   for (const std::string& one : options_.keys) good = same_secret(key, one) || good;
   return good;

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <optional>
+#include <random>
 
 #include "base/text.hpp"
 #include "io/sha256.hpp"
@@ -122,6 +127,97 @@ TEST(AbsorbStream, PlacesBeyondThePayloadAreRefusedBeforeAnythingIsMade) {
     EXPECT_EQ(got.error().code, Code::bad_file) << store;
     EXPECT_NE(got.error().message.find("payload of 5"), std::string::npos) << got.error().message;
   }
+}
+
+// ---- random streams
+// ------------------------------------------------------------------------------
+
+// LOOM_ABSORB_CASES=20000 makes more of them.
+int random_cases() {
+  const char* given = std::getenv("LOOM_ABSORB_CASES");
+  return given != nullptr ? std::atoi(given) : 300;
+}
+
+// A random chain of Dense, what it computes for a random batch, and the parts of its stream.
+struct RandomStream {
+  explicit RandomStream(uint32_t seed) : random(seed) {
+    const int64_t width = pick(1, 6);
+    std::vector<Layer> layers;
+    int64_t last = width;
+    for (int64_t i = pick(1, 3); i > 0; --i) {
+      const int64_t next = pick(1, 6);
+      layers.emplace_back(Dense{.in = last, .out = next, .bias = pick(0, 1) == 1});
+      last = next;
+    }
+    net = Network::sequential(std::move(layers), {.input = {width}, .seed = seed}).or_exit();
+    rows = pick(1, 5);
+    x = Tensor::zeros({rows, width}).or_exit();
+    for (float& v : x.mutable_values<float>().or_exit())
+      v = std::uniform_real_distribution<float>(-2, 2)(random);
+    y = net->predict(x).or_exit();
+    // The pieces in any order, with others between them that nobody asks for.
+    std::vector<std::pair<std::string*, std::string>> pieces = {
+        {&graph, net->save_bytes(NetworkFormat::onnx).or_exit()},
+        {&in, std::string(text_of(x))},
+        {&out, std::string(text_of(y))},
+        {&unused, std::string(static_cast<size_t>(pick(0, 200)), 'u')}};
+    std::shuffle(pieces.begin(), pieces.end(), random);
+    for (auto& [where, piece] : pieces) *where = stream.add(piece);
+  }
+  int64_t pick(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
+  std::string manifest() const {
+    return cat("{\"name\": \"r\", \"fixture\": {\"expected\": [{", out,
+               ", \"shape\": ", shape_text(y.shape()), ", \"dtype\": \"float32\"}], \"inputs\": [{",
+               in, ", \"shape\": ", shape_text(x.shape()),
+               ", \"dtype\": \"float32\"}], \"tolerance\": {\"rel\": 0.0, \"abs\": 0.0}}, ",
+               "\"source\": \"random 1: r\", \"graph\": {", graph,
+               ", \"format\": \"onnx\"}, \"schema\": \"bridge.stream/2\"}");
+  }
+
+  std::mt19937 random;
+  std::optional<Network> net;
+  int64_t rows = 0;
+  Tensor x, y;
+  Stream stream;
+  std::string graph, in, out, unused;
+};
+
+TEST(AbsorbStream, RandomStreamsComputeTheBitsOfTheirNetworks) {
+  for (int seed = 0; seed < random_cases(); ++seed) {
+    RandomStream one(static_cast<uint32_t>(seed));
+    const Result<Absorbed> got = absorbed(one.stream.sealed(one.manifest()));
+    ASSERT_TRUE(got.ok()) << seed << ": " << got.error().str();
+    EXPECT_TRUE(got->proof.holds) << seed << ": " << got->proof.text();
+    EXPECT_EQ(text_of(got->network.predict(one.x).or_exit()), text_of(one.y)) << seed;
+  }
+}
+
+// Sealed again, so that what reads the manifest is reached.
+TEST(AbsorbStream, RandomlyChangedManifestsAreReadOrRefusedInALine) {
+  constexpr std::string_view kPieces[] = {"0",      "-1",      "9223372036854775807",
+                                          "1e400",  "null",    "[]",
+                                          "{}",     "\"",      ",",
+                                          "}",      "float64", "int4",
+                                          "\\u0000"};
+  int refused = 0;
+  for (int seed = 0; seed < random_cases(); ++seed) {
+    RandomStream one(static_cast<uint32_t>(seed));
+    std::string manifest = one.manifest();
+    for (int64_t changes = one.pick(1, 3); changes > 0; --changes) {
+      const auto at = static_cast<size_t>(one.pick(0, std::ssize(manifest) - 1));
+      const auto count = static_cast<size_t>(one.pick(0, 12));
+      manifest.replace(at, count,
+                       kPieces[static_cast<size_t>(one.pick(0, std::ssize(kPieces) - 1))]);
+    }
+    const Result<Absorbed> got = absorbed(one.stream.sealed(manifest));
+    if (got.ok()) continue;
+    ++refused;
+    EXPECT_EQ(got.error().str().find('\n'), std::string::npos) << seed;
+    EXPECT_NE(got.error().code, Code::internal) << seed << ": " << got.error().str();
+  }
+  EXPECT_GT(refused, random_cases() / 2);
 }
 
 }  // namespace

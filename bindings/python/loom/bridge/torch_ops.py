@@ -371,7 +371,7 @@ def _(g: Graph, x: Any, low: Any = None, high: Any = None) -> str:
     )
 
 
-@rule("aten.rsqrt.default")
+@rule("aten.rsqrt.default", "aten.rsqrt_.default")
 def _(g: Graph, x: Any) -> str:
     return g.op("Reciprocal", g.op("Sqrt", x))
 
@@ -389,8 +389,11 @@ def _(g: Graph, x: Any) -> str:
 _BINARY = {
     "add": "Add",
     "sub": "Sub",
+    "subtract": "Sub",
     "mul": "Mul",
+    "multiply": "Mul",
     "div": "Div",
+    "divide": "Div",
     "maximum": "Max",
     "minimum": "Min",
 }
