@@ -68,7 +68,7 @@ missing() {
 
 over_swiftshader() {
   # Without what takes longest there, which the other driver runs; with it where all is asked for.
-  local whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*:GpuTraining.*:*InOtherNumberTypes*:GpuMesh.*Learn*'
+  local whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*:GpuTraining.*:*InOtherNumberTypes*:GpuMesh.*Learn*:*GpuRules*:GpuKfac*'
   local kernels='-GpuProducts.*'
   whole+=':GpuStories.TheSamePerplexity:GpuStories.CloseLogits*'
   if [[ "${LOOM_GPU_CASES:-}" == all ]]; then whole='*' kernels='*'; fi
