@@ -5,7 +5,7 @@
 namespace loom::core::test {
 namespace {
 
-constexpr int64_t kClusters = 4, kWidth = 3, kRows = 3;
+constexpr int64_t kClusters = 4, kFeatures = 3, kSamples = 3;
 constexpr double kHeat = 0.7;
 
 // Probabilities [rows, clusters] of a KMeans layer whose centres are packed in `dtype`.
@@ -14,39 +14,39 @@ std::vector<float> kmeans_of(const std::vector<float>& centres, DType dtype, std
   GridSpec grid(1, 1, 1, 1);
   EXPECT_TRUE(grid.put({0, 0, 0, 0},
                        {layer(LayerKind::kmeans,
-                              {{"clusters", kClusters}, {"width", kWidth}, {"temperature", kHeat}}),
+                              {{"clusters", kClusters}, {"width", kFeatures}, {"temperature", kHeat}}),
                         {}})
                   .ok());
-  Result<Network> network = Network::finalize(grid, Shape{kRows, kWidth});
+  Result<Network> network = Network::finalize(grid, Shape{kSamples, kFeatures});
   EXPECT_TRUE(network.ok());
   const auto rows = [&](int64_t first, int64_t count, float* out) -> Status {
-    std::copy_n(centres.begin() + first * kWidth, count * kWidth, out);
+    std::copy_n(centres.begin() + first * kFeatures, count * kFeatures, out);
     return {};
   };
   EXPECT_TRUE(network->load_param(0, dtype, rows, pool).ok());
   Result<Session> session =
-      Session::create(*network, cpu_ops(best_isa()), pool, Shape{kRows, kWidth}, {});
+      Session::create(*network, cpu_ops(best_isa()), pool, Shape{kSamples, kFeatures}, {});
   EXPECT_TRUE(session.ok());
   Tensor t;
-  t.shape = Shape{kRows, kWidth};
-  t.row_stride = kWidth;
+  t.shape = Shape{kSamples, kFeatures};
+  t.row_stride = kFeatures;
   t.data = reinterpret_cast<std::byte*>(x.data());
   const Result<Tensor> y = session->forward(t, 0, 1);
   EXPECT_TRUE(y.ok());
-  return {y->f32(), y->f32() + kRows * kClusters};
+  return {y->f32(), y->f32() + kSamples * kClusters};
 }
 
 TEST(KMeansInEightBits, IsThatOfTheFloatCentresUpToTheirRounding) {
-  const std::vector<float> centres = random_values(kClusters * kWidth, 3),
-                           x = random_values(kRows * kWidth, 4);
+  const std::vector<float> centres = random_values(kClusters * kFeatures, 3),
+                           x = random_values(kSamples * kFeatures, 4);
   const std::vector<float> got = kmeans_of(centres, DType::i8, x);
-  for (size_t r = 0; r < kRows; ++r) {
+  for (size_t r = 0; r < kSamples; ++r) {
     double sum = 0, p[kClusters];
     for (size_t k = 0; k < kClusters; ++k) {
       double square = 0;
-      for (size_t i = 0; i < kWidth; ++i) {
+      for (size_t i = 0; i < kFeatures; ++i) {
         const double d =
-            static_cast<double>(x[r * kWidth + i]) - static_cast<double>(centres[k * kWidth + i]);
+            static_cast<double>(x[r * kFeatures + i]) - static_cast<double>(centres[k * kFeatures + i]);
         square += d * d;
       }
       p[k] = std::exp(-square / (2 * kHeat * kHeat));
@@ -64,11 +64,11 @@ TEST(KMeansInEightBits, IsUniformOnlyWhereAllCentresAreEqual) {
     return most;
   };
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    const std::vector<float> x = random_values(kRows * kWidth, 100 + seed);
-    std::vector<float> centres = random_values(kClusters * kWidth, 200 + seed);
+    const std::vector<float> x = random_values(kSamples * kFeatures, 100 + seed);
+    std::vector<float> centres = random_values(kClusters * kFeatures, 200 + seed);
     EXPECT_GT(spread(kmeans_of(centres, DType::i8, x)), 1e-3f) << seed;
     for (size_t k = 1; k < kClusters; ++k)
-      std::copy_n(centres.begin(), kWidth, centres.begin() + static_cast<ptrdiff_t>(k * kWidth));
+      std::copy_n(centres.begin(), kFeatures, centres.begin() + static_cast<ptrdiff_t>(k * kFeatures));
     EXPECT_LT(spread(kmeans_of(centres, DType::i8, x)), 1e-6f) << seed;
   }
 }
