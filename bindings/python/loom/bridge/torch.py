@@ -2,7 +2,7 @@
 
 Export sees what is executed: modules called twice, functions, views and branches taken. Parameters
 and buffers are read as they are at the time, in inference mode; the module's own mode is restored.
-What depends on no input, positions and masks of a fixed length among it, is computed by PyTorch.
+Of a batch that is not open, what depends on no input (positions, masks) is computed by PyTorch.
 """
 
 import operator
@@ -28,7 +28,7 @@ def absorb_module(module: Any, inputs: Tuple[Any, ...], *, open_batch: bool = Tr
         with torch.no_grad():
             export = import_module("torch.export").export
             program = _exported(module, inputs) if open_batch else export(module, inputs)
-            plan = _plan_of(module, program, torch.__version__)
+            plan = _plan_of(module, program, torch.__version__, folds=not open_batch)
             if plan.problems:
                 return plan, [], []
             said = module(*inputs)
@@ -60,9 +60,9 @@ def _variadic(module: Any) -> bool:
     return inspect.Parameter.VAR_POSITIONAL in kinds
 
 
-def _plan_of(module: Any, program: Any, version: str) -> Plan:
+def _plan_of(module: Any, program: Any, version: str, *, folds: bool) -> Plan:
     plan = Plan("PyTorch", version, type(module).__name__)
-    graph = Graph(plan)
+    graph = Graph(plan, folds)
     signature = program.graph_signature
     stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     constants = getattr(signature, "inputs_to_lifted_tensor_constants", {})
@@ -104,7 +104,8 @@ def _outputs(graph: Graph, node: Any, signature: Any) -> None:
 def _known(graph: Graph, node: Any) -> bool:
     """Whether nothing that it takes depends on an input; then PyTorch computes it here."""
     torch: Any = import_module("torch")
-    if not isinstance(node.meta.get("val"), torch.Tensor) or node.target is operator.getitem:
+    tensor = isinstance(node.meta.get("val"), torch.Tensor)
+    if not graph.folds or not tensor or node.target is operator.getitem:
         return False
     if any(n not in graph.arrays for n in node.all_input_nodes):
         return False

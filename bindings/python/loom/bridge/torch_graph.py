@@ -27,8 +27,9 @@ def pairs(value: Any, rank: int) -> List[int]:
 class Graph:
     """The plan of a module on its way: values by node, and what a rule asks of them."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, folds: bool = False) -> None:
         self.plan = plan
+        self.folds = folds  # what depends on no input becomes a constant
         self.names: Dict[Any, Any] = {}  # of a node: a name, or a list of names
         self.arrays: Dict[Any, Any] = {}  # of a node that is a parameter, a buffer or a constant
         self.refused: Set[Any] = set()  # nodes that have no rule, and what is made of them
