@@ -12,10 +12,10 @@ constexpr double kHeat = 0.7;
 std::vector<float> kmeans_of(const std::vector<float>& centres, DType dtype, std::vector<float> x) {
   ThreadPool pool(1, true);
   GridSpec grid(1, 1, 1, 1);
-  EXPECT_TRUE(grid.put({0, 0, 0, 0},
-                       {layer(LayerKind::kmeans,
-                              {{"clusters", kClusters}, {"width", kFeatures}, {"temperature", kHeat}}),
-                        {}})
+  EXPECT_TRUE(grid.put({0, 0, 0, 0}, {layer(LayerKind::kmeans, {{"clusters", kClusters},
+                                                                {"width", kFeatures},
+                                                                {"temperature", kHeat}}),
+                                      {}})
                   .ok());
   Result<Network> network = Network::finalize(grid, Shape{kSamples, kFeatures});
   EXPECT_TRUE(network.ok());
@@ -45,8 +45,8 @@ TEST(KMeansInEightBits, IsThatOfTheFloatCentresUpToTheirRounding) {
     for (size_t k = 0; k < kClusters; ++k) {
       double square = 0;
       for (size_t i = 0; i < kFeatures; ++i) {
-        const double d =
-            static_cast<double>(x[r * kFeatures + i]) - static_cast<double>(centres[k * kFeatures + i]);
+        const double d = static_cast<double>(x[r * kFeatures + i]) -
+                         static_cast<double>(centres[k * kFeatures + i]);
         square += d * d;
       }
       p[k] = std::exp(-square / (2 * kHeat * kHeat));
@@ -68,7 +68,8 @@ TEST(KMeansInEightBits, IsUniformOnlyWhereAllCentresAreEqual) {
     std::vector<float> centres = random_values(kClusters * kFeatures, 200 + seed);
     EXPECT_GT(spread(kmeans_of(centres, DType::i8, x)), 1e-3f) << seed;
     for (size_t k = 1; k < kClusters; ++k)
-      std::copy_n(centres.begin(), kFeatures, centres.begin() + static_cast<ptrdiff_t>(k * kFeatures));
+      std::copy_n(centres.begin(), kFeatures,
+                  centres.begin() + static_cast<ptrdiff_t>(k * kFeatures));
     EXPECT_LT(spread(kmeans_of(centres, DType::i8, x)), 1e-6f) << seed;
   }
 }
