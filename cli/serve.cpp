@@ -30,7 +30,8 @@ struct ServeFlags {
   std::string host = "127.0.0.1", alias, tags, key_file, log, cache_type = "float32";
   int64_t models_most = 3, models_memory = 0, keep_alive = 300, sleep = -1;
   int64_t port = 8080, parallel = 4, queue = 64, context = 0, chunk = 256, grace = 10;
-  std::string defaults, slot_folder;
+  std::string defaults, slot_folder, draft;
+  int64_t guesses = 8, lookup = 0;
   int64_t slot_most = 64, resume = 60;
   std::vector<std::string> allow_hosts, allow_origins, without, template_args;
   bool strict_fields = false, no_thinking = false, no_prefill = false, verbose = false,
@@ -122,6 +123,8 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.service.scheduler.sessions = f.parallel;
   options.service.scheduler.waiting = f.queue;
   options.service.scheduler.session.context = f.context;
+  options.service.scheduler.lookup = f.lookup > 0;
+  options.service.scheduler.guesses = std::max(f.draft.empty() ? 0 : f.guesses, f.lookup);
   LOOM_ASSIGN(options.service.scheduler.session.cache_type, parse_dtype(f.cache_type));
   options.service.scheduler.session.chunk = f.chunk;
   if (!f.engine.strict) {
@@ -203,6 +206,13 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
   return model;
 }
 
+// The model that guesses for the others, which has their tokens.
+Result<std::optional<Model>> load_draft(const ServeFlags& f, const Engine& engine) {
+  if (f.draft.empty()) return std::optional<Model>();
+  LOOM_ASSIGN(Model draft, Model::load(engine, f.draft));
+  return std::optional<Model>(std::move(draft));
+}
+
 Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engine& engine) {
   std::vector<std::string> paths = f.models;
   if (!f.folder.empty()) {
@@ -271,6 +281,9 @@ int run(const ServeFlags& f) {
   Result<std::vector<core::ModelEntry>> entries = entries_of(f, *engine);
   if (!entries.ok()) return fail(entries.error());
   const size_t models = entries->size();
+  Result<std::optional<Model>> draft = load_draft(f, *engine);
+  if (!draft.ok()) return fail(draft.error());
+  options->service.scheduler.draft = std::move(*draft);
   Result<std::unique_ptr<core::LlmServer>> server =
       core::LlmServer::start(std::move(*entries), *options);
   if (!server.ok()) return fail(server.error());
@@ -290,6 +303,22 @@ int run(const ServeFlags& f) {
                      static_cast<double>(scheduler.bytes()) / 1e6));
   }
   return wait_and_stop(**server, f);
+}
+
+// Speculative decoding, as `loom run` names it.
+void add_guess_options(const Command& verb, ServeFlags& f) {
+  const Option draft = verb.option(
+      "--draft", f.draft,
+      "A smaller model with the same tokens, which guesses; same texts, faster where few are "
+      "written at a time");
+  verb.option("--guesses", f.guesses, "Tokens that it guesses at a time")
+      .range(1, 64)
+      .show_default()
+      .needs(draft);
+  verb.option("--lookup", f.lookup,
+              "Guess up to N tokens at a time: what followed where the last tokens stood before "
+              "in the text")
+      .range(0, 64);
 }
 
 // What is kept of texts, and what is forgotten.
@@ -379,6 +408,7 @@ Verb add_serve(Command app) {
               "Positions of each session (default: the model's, at most 2048)")
       .range(0, int64_t{1} << 40);
   add_kept_options(verb, *f);
+  add_guess_options(verb, *f);
   verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
       .range(1, 1 << 20)
       .show_default();

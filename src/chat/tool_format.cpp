@@ -160,6 +160,11 @@ const ToolFormat& tool_format(std::string_view source) {
   return std::end(kFormats)[-1];
 }
 
+const ToolFormat& told_format(std::string_view source, bool tools) {
+  const ToolFormat& own = tool_format(source);
+  return tools && own.syntax == Syntax::none ? *find_tool_format("hermes") : own;
+}
+
 const ToolFormat* find_tool_format(std::string_view name) {
   for (const ToolFormat& format : tool_formats()) {
     if (format.name == name) return &format;

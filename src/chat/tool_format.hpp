@@ -40,6 +40,9 @@ struct ToolFormat {
 // The row of a chat template; one with Syntax::none when it shows no way to call. `source` is the
 // text of the template.
 const ToolFormat& tool_format(std::string_view source);
+// With tools, where a template shows no way: that of most models, which the prompt then has to tell
+// (serve/chat_tools.cpp).
+const ToolFormat& told_format(std::string_view source, bool tools);
 std::span<const ToolFormat> tool_formats();
 // By its name; null: there is none.
 const ToolFormat* find_tool_format(std::string_view name);

@@ -107,9 +107,43 @@ Status render(const Service& service, const std::vector<ChatTurn>& turns, const 
   return {};
 }
 
+// What a model is told about tools where its template does not tell it: in the way in which most
+// models were taught to call.
+std::string told_tools(const JsonValue& tools) {
+  std::string out =
+      "You may call functions to answer. These are known, one JSON object on each line:\n<tools>\n";
+  for (const JsonValue& tool : tools.elements()) out += dump_json(tool) + "\n";
+  return out +
+         "</tools>\nTo call one, write its name and arguments as JSON between marks, and nothing "
+         "else:\n<tool_call>\n{\"name\": NAME, \"arguments\": {...}}\n</tool_call>";
+}
+
+// A conversation for such a template: the first turn tells of the tools, and calls and results,
+// which it does not know either, are text of the assistant and of the user.
+std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& tools) {
+  for (ChatTurn& turn : turns) {
+    for (const ToolCall& call : turn.tool_calls) {
+      const JsonValue name = JsonValue::string(call.name);
+      turn.content +=
+          cat(turn.content.empty() ? "" : "\n", "<tool_call>\n{\"name\": ", dump_json(name),
+              ", \"arguments\": ", call.arguments, "}\n</tool_call>");
+    }
+    turn.null_content = turn.null_content && turn.tool_calls.empty();
+    turn.tool_calls.clear();
+    if (turn.role != "tool") continue;
+    turn.role = "user";
+    turn.content = cat("<tool_response>\n", turn.content, "\n</tool_response>");
+  }
+  if (turns.empty() || turns.front().role != "system")
+    turns.insert(turns.begin(), ChatTurn{"system", ""});
+  std::string& first = turns.front().content;
+  first += cat(first.empty() ? "" : "\n\n", told_tools(tools));
+  return turns;
+}
+
 }  // namespace
 
-Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,
+Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
                                const ToolFields& fields) {
   ChatPrompt prompt;
   ChatOptions options;
@@ -120,14 +154,13 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   LOOM_ASSIGN(const ToolChoice choice, choice_of(fields));
   if (!any && choice.rules.required)
     return invalid("tool_choice asks for a call, and there are no tools");
-  if (any) {
-    if (choice.offers && format.syntax == ToolFormat::Syntax::none) {
-      return make_error(Code::unsupported,
-                        "tools: the model's chat template shows no way to call them that is known "
-                        "here; docs/chat.md lists those that are");
-    }
-    if (choice.offers) prompt.tools = dump_json(*fields.tools);
+  if (any && choice.offers) prompt.tools = dump_json(*fields.tools);
+  const bool told = !prompt.tools.empty() && format.syntax == ToolFormat::Syntax::none;
+  if (told) {
+    const Result<Tools> read = Tools::read(*fields.tools);
+    if (!read.ok()) return read.error();
   }
+  const std::vector<ChatTurn> turns = told ? told_turns(given, *fields.tools) : given;
   if (fields.variables != nullptr && !fields.variables->is_null()) {
     if (!fields.variables->is_object())
       return invalid(
@@ -143,7 +176,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
     }
     options.variables = dump_json(all);
   }
-  options.tools = prompt.tools;
+  if (!told) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
   LOOM_ASSIGN(prompt.ids, service.model().tokenize(prompt.text, false));
   const std::string& source = service.model().impl().model.chat_source();

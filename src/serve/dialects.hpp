@@ -62,6 +62,9 @@ std::string stop_of(const Model& model, const Generation& text,
                     const std::vector<std::string>& stops);
 
 const Dialect& openai_errors();
+// POST /v1/chat/completions.
+Status openai_chat(Service& service, const JsonValue& body,
+                   const std::shared_ptr<HttpReply>& reply);
 
 // A GET about a model that is in memory: the one of ?model=NAME, or the first; an error where there
 // is none.
@@ -81,6 +84,7 @@ void add_embeddings(std::vector<Route>& routes);  // of all of them, and ranks
 void add_slots(std::vector<Route>& routes);       // states of sequences in files
 void add_streams(std::vector<Route>& routes);     // taken up again
 void add_page(std::vector<Route>& routes);        // a chat in the browser
+void add_predict(std::vector<Route>& routes);     // chats in Google's envelope
 void add_native(std::vector<Route>& routes);      // llama.cpp's own, health and metrics
 
 }  // namespace loom::core

@@ -31,6 +31,9 @@ void add_counts(SchedulerCounts& to, const SchedulerCounts& more) {
   to.passes += more.passes;
   to.pass_texts += more.pass_texts;
   to.longest = std::max(to.longest, more.longest);
+  to.guessed += more.guessed;
+  to.accepted += more.accepted;
+  to.guesses += more.guesses;
 }
 
 int64_t bytes_of(const Service& service) {

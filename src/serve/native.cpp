@@ -409,10 +409,11 @@ void metrics(const Call& call) {
        number(c.longest)},
       {"llamacpp:n_busy_slots_per_decode", "gauge", "Texts in a pass, on average.",
        rate(number(c.pass_texts), number(c.passes))},
-      // Texts of a server are written without guesses.
-      {"llamacpp:spec_decode_num_draft_tokens_total", "counter", "Tokens guessed.", 0},
-      {"llamacpp:spec_decode_num_accepted_tokens_total", "counter", "Guesses that held.", 0},
-      {"llamacpp:spec_decode_num_drafts_total", "counter", "Guesses made.", 0},
+      {"llamacpp:spec_decode_num_draft_tokens_total", "counter", "Tokens guessed.",
+       number(c.guessed)},
+      {"llamacpp:spec_decode_num_accepted_tokens_total", "counter", "Guesses that held.",
+       number(c.accepted)},
+      {"llamacpp:spec_decode_num_drafts_total", "counter", "Guesses made.", number(c.guesses)},
   };
   std::string out;
   for (const Row& row : rows) out += metric(row.name, row.type, row.help, row.value);

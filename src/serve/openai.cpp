@@ -538,6 +538,11 @@ const Dialect& openai_errors() {
   return dialect;
 }
 
+Status openai_chat(Service& service, const JsonValue& body,
+                   const std::shared_ptr<HttpReply>& reply) {
+  return chat(service, body, reply);
+}
+
 void add_openai(std::vector<Route>& routes) {
   const auto chat_schema = [] { return schema_of<OpenAiRequest>(chat_fields()); };
   for (const char* path : {"/v1/chat/completions", "/chat/completions"})

@@ -12,7 +12,9 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
   if (options.sessions > 0) {
     LOOM_ASSIGN(batch, Batch::create(model, {.sequences = options.sessions,
                                              .session = options.session,
-                                             .positions = options.positions}));
+                                             .positions = options.positions,
+                                             .guesses = options.guesses,
+                                             .draft = options.draft ? &*options.draft : nullptr}));
   }
   std::unique_ptr<Scheduler> made(new Scheduler(options, std::move(batch)));
   made->slots_.resize(static_cast<size_t>(options.sessions));
@@ -172,6 +174,7 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
   slot.job = std::move(job);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
+  options.lookup = options_.lookup;
   const std::span<const TokenId> prompt(slot.job->prompt);
   if (slot.job->progress)
     slot.job->progress(slot.cached, slot.cached, static_cast<int64_t>(prompt.size()));
@@ -229,6 +232,9 @@ void Scheduler::report(Job& job, Result<Generation> result, int64_t cached) {
       counts_.cached_tokens += cached;
       counts_.prompt_tokens += cached + result->prompt_tokens;
       counts_.written_tokens += static_cast<int64_t>(result->token_ids.size());
+      counts_.guessed += result->guessed;
+      counts_.accepted += result->accepted;
+      counts_.guesses += result->guess_passes;
       counts_.prompt_seconds += result->prefill_seconds;
       counts_.written_seconds += result->decode_seconds;
       const auto written = static_cast<int64_t>(result->token_ids.size());

@@ -37,9 +37,12 @@ struct Job {
 };
 
 struct SchedulerOptions {
-  int64_t sessions = 4;   // texts that are written at the same time
-  int64_t waiting = 64;   // and those that wait for one of them to end
-  int64_t positions = 0;  // kept for all of them (BatchOptions::positions)
+  int64_t sessions = 4;          // texts that are written at the same time
+  int64_t waiting = 64;          // and those that wait for one of them to end
+  int64_t positions = 0;         // kept for all of them (BatchOptions::positions)
+  int64_t guesses = 0;           // of a text in a pass, at most; 0: none
+  std::optional<Model> draft{};  // that guesses them
+  bool lookup = false;           // what followed in the text before is guessed as well
   ModelSessionOptions session;
 };
 
@@ -51,6 +54,8 @@ struct SchedulerCounts {
   double prompt_seconds = 0, written_seconds = 0;
   int64_t passes = 0, pass_texts = 0;  // and texts in all of them
   int64_t longest = 0;                 // tokens of prompt and text
+  int64_t guessed = 0, accepted = 0;   // tokens, and passes that checked some
+  int64_t guesses = 0;
 };
 
 class Scheduler {

@@ -81,6 +81,7 @@ void add_routes(std::vector<Route>& routes) {
   add_anthropic(routes);
   add_ollama(routes);
   add_embeddings(routes);
+  add_predict(routes);
   add_native(routes);
   add_slots(routes);
   add_streams(routes);

@@ -252,6 +252,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     const auto length = static_cast<int64_t>(job->prompt.size());
     job->options.keep_tokens =
         request.keep < 0 ? length : std::clamp<int64_t>(request.keep, 1, length);
+    job->options.guesses = request.guesses < 0 ? options_.scheduler.guesses : request.guesses;
     job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
     job->options.sampler.seed =
         choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));
@@ -400,13 +401,18 @@ JsonValue timings_of(const TextEnd& end) {
   const auto each = [](int64_t count, double seconds) {
     return count > 0 ? seconds * 1e3 / static_cast<double>(count) : 0.0;
   };
-  return object("cache_n", end.cached, "prompt_n", g.prompt_tokens, "prompt_ms",
-                g.prefill_seconds * 1e3, "prompt_per_token_ms",
-                each(g.prompt_tokens, g.prefill_seconds), "prompt_per_second",
-                rate(g.prompt_tokens, g.prefill_seconds), "predicted_n",
-                static_cast<int64_t>(g.token_ids.size()), "predicted_ms", g.decode_seconds * 1e3,
-                "predicted_per_token_ms", each(g.decode_steps, g.decode_seconds),
-                "predicted_per_second", rate(g.decode_steps, g.decode_seconds));
+  JsonValue out = object(
+      "cache_n", end.cached, "prompt_n", g.prompt_tokens, "prompt_ms", g.prefill_seconds * 1e3,
+      "prompt_per_token_ms", each(g.prompt_tokens, g.prefill_seconds), "prompt_per_second",
+      rate(g.prompt_tokens, g.prefill_seconds), "predicted_n",
+      static_cast<int64_t>(g.token_ids.size()), "predicted_ms", g.decode_seconds * 1e3,
+      "predicted_per_token_ms", each(g.decode_steps, g.decode_seconds), "predicted_per_second",
+      rate(g.decode_steps, g.decode_seconds));
+  if (g.guessed > 0) {
+    out.add("draft_n", JsonValue::integer(g.guessed));
+    out.add("draft_n_accepted", JsonValue::integer(g.accepted));
+  }
+  return out;
 }
 
 std::string sse(const JsonValue& data, std::string_view name) {

@@ -31,6 +31,7 @@ struct TextRequest {
   bool resumable = false;  // the stream is kept (Streams)
   // What clients ask for in streams: how far the prompt is read, and timings with every piece.
   bool return_progress = false, timings_per_token = false;
+  int64_t guesses = -1;   // in a pass, at most; -1: as many as the server says
   int64_t keep = 0;       // tokens of the prompt that a context shift keeps, -1: all; one at least
   int64_t sequence = -1;  // that writes the texts, one after the other; -1: any
   // Texts whose tokens have a bias; -100 and less: are banned.

@@ -74,6 +74,14 @@ Status take_discard(const JsonValue& value, std::string_view name, TextRequest& 
   return take_int(value, name, 0, INT32_MAX, to.options.shift_tokens);
 }
 
+Status take_guesses(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_int(value, name, 0, INT32_MAX, to.guesses);
+}
+
+Status take_guess_chance(const JsonValue& value, std::string_view name, TextRequest& to) {
+  return take_real(value, name, 0, 1, to.options.guess_chance);
+}
+
 Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to) {
   return take_bool(value, name, to.resumable);
 }

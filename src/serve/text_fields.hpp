@@ -41,6 +41,9 @@ Status take_context_shift(const JsonValue& value, std::string_view name, TextReq
 // Tokens that a context shift keeps (-1: the prompt) and forgets (0: half).
 Status take_keep(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_discard(const JsonValue& value, std::string_view name, TextRequest& to);
+// Guesses in a pass at most (0: none), and how likely all of them have to be (GenerateOptions).
+Status take_guesses(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_guess_chance(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to);
 // {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token; a
@@ -78,6 +81,8 @@ inline constexpr NamedField kLlamaFields[] = {
     {"context_shift", take_context_shift},
     {"n_keep", take_keep},
     {"n_discard", take_discard},
+    {"speculative.n_max", take_guesses},
+    {"speculative.p_min", take_guess_chance},
     {"resumable", take_resumable},
 };
 

@@ -12,7 +12,7 @@ import sys
 # Flags with a value, and those without one, that change nothing that a client can see.
 IGNORED_VALUES = {"--hf-repo", "--hf-file", "--model", "--model-url", "--ubatch-size", "-fa",
                   "--n-gpu-layers", "-ctk", "-ctv", "--cache-ram", "--reasoning-format",
-                  "--pooling", "--grp-attn-n", "--grp-attn-w"}
+                  "--pooling", "--grp-attn-n", "--grp-attn-w", "--spec-type", "--spec-draft-n-min"}
 IGNORED = {"--offline", "--cont-batching", "--kv-unified", "--swa-full", "--jinja", "--no-jinja",
            "--no-cache-idle-slots", "--embedding", "--reranking"}
 # Names of templates that llama.cpp has built in.
@@ -33,7 +33,7 @@ TEMPLATES = {
 def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[str]:
     """What `loom serve` is called with; a key goes into the environment."""
     out, hidden, defaults = [], {"slots", "metrics"}, {}
-    context, sessions, thinking = None, 1, True
+    context, sessions, thinking, guesses = None, 1, True, 0
     rest = iter(arguments)
     for flag in rest:
         if flag in IGNORED:
@@ -50,6 +50,11 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
             hidden.add("page")
         elif flag in IGNORED_VALUES:
             next(rest)
+        elif flag == "--model-draft":
+            next(rest)
+            out += ["--draft", environment["LOOM_PEER_DRAFT"]]
+        elif flag == "--spec-draft-n-max":
+            guesses = int(next(rest))
         elif flag == "--port":
             out += ["--port", next(rest)]
         elif flag == "--host":
@@ -97,6 +102,8 @@ def loom_arguments(arguments: list[str], environment: dict[str, str]) -> list[st
                         ("date_string", today.strftime("%d %b %Y")),
                         ("datetime", today.strftime("%b %d %Y"))):
         out += ["--template-arg", f"{name}={value}"]
+    if guesses and "--draft" in out:
+        out += ["--guesses", str(guesses)]
     out += ["--parallel", str(sessions)]
     if context:
         most = int(environment.get("LOOM_PEER_CONTEXT", "0")) or context

@@ -30,6 +30,7 @@ mkdir -p "$folder/tmp"
 cp tests/peer/conftest.py "$folder/conftest.py"
 "build/$preset/cli/loom" convert models/stories.entity "$folder/stories.gguf" --force --quiet
 
+export LOOM_PEER_DRAFT="$LOOM_ROOT/models/stories-draft.entity"
 export LLAMA_SERVER_BIN_PATH="$LOOM_ROOT/tests/peer/llama_server.py"
 export LOOM_PEER_PROGRAM="$LOOM_ROOT/build/$preset/cli/loom" LOOM_PEER_MODEL="$folder/stories.gguf"
 # Positions that the model was made for: the suite asks for more.

@@ -29,15 +29,32 @@ std::pair<std::unique_ptr<Job>, std::future<Result<Generation>>> job_of(const As
   return {std::move(job), promise->get_future()};
 }
 
+// A smaller model that guesses.
+Model draft_of() {
+  Result<Engine> engine = Engine::create({.threads = 1});
+  EXPECT_TRUE(engine.ok());
+  Result<Model> model =
+      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity");
+  EXPECT_TRUE(model.ok()) << model.error().str();
+  return *model;
+}
+
 // The tokens of a text do not depend on what else the scheduler does: sessions, order, texts that
 // go away, what sessions have read before, pieces in which prompts are read.
-void expect_same_bytes(DType dtype, int schedules, uint32_t seed) {
+void expect_same_bytes(DType dtype, int schedules, uint32_t seed, bool guesses = false) {
   const Model model = stories(dtype);
+  int64_t guessed = 0;
   std::mt19937 random(seed);
   for (int round = 0; round < schedules; ++round) {
     const std::vector<Asked> requests = random_requests(random, model, 12);
     SchedulerOptions options = small(1 + static_cast<int64_t>(random() % 8));
     options.session.chunk = 1 + static_cast<int64_t>(random() % 40);
+    if (guesses) {
+      options.session.chunk += 20;
+      options.guesses = 1 + static_cast<int64_t>(random() % 9);
+      options.lookup = random() % 2 == 0;
+      if (!options.lookup || random() % 2 == 0) options.draft = draft_of();
+    }
     auto scheduler = Scheduler::create(model, options);
     ASSERT_TRUE(scheduler.ok()) << scheduler.error().str();
     std::vector<std::future<Result<Generation>>> texts;
@@ -60,8 +77,10 @@ void expect_same_bytes(DType dtype, int schedules, uint32_t seed) {
       EXPECT_EQ(text->token_ids, wanted.token_ids) << "round " << round << " text " << i;
       EXPECT_EQ(text->text, wanted.text);
       EXPECT_EQ(text->stop, wanted.stop);
+      guessed += text->guessed;
     }
   }
+  EXPECT_EQ(guessed > 0, guesses);
 }
 
 TEST(SameBytes, ForAnyScheduleInF32) {
@@ -75,6 +94,9 @@ TEST(SameBytes, ForAnyScheduleInQ8) {
 }
 TEST(SameBytes, ForAnyScheduleInQ4) {
   expect_same_bytes(DType::q4_0, 10, 4);
+}
+TEST(SameBytes, ForAnyScheduleWithGuesses) {
+  expect_same_bytes(DType::q8_0, 20, 5, true);
 }
 // By hand: LOOM_SCHEDULES=100 build/dev/tests/test_serve --gtest_filter='*Threads*'
 TEST(SameBytes, ForAsManySchedulesOfThreadsAsAskedFor) {
@@ -107,6 +129,35 @@ TEST(Schedulers, GoOnFromWhatASessionHasRead) {
   EXPECT_EQ(cached, (std::vector<int64_t>{0, size - 1, size - 1}));
   EXPECT_EQ((*scheduler)->counts().cached_tokens, 2 * (size - 1));
   EXPECT_EQ((*scheduler)->counts().prompt_tokens, 3 * size);
+}
+
+TEST(Schedulers, TellWhatWasGuessed) {
+  const Model model = stories();
+  SchedulerOptions options = small(2);
+  options.guesses = 6;
+  options.draft = draft_of();
+  auto scheduler = Scheduler::create(model, options);
+  ASSERT_TRUE(scheduler.ok()) << scheduler.error().str();
+  for (const int64_t guesses : {6, 0}) {
+    Asked asked{*model.tokenize("Once upon a time"), {}};
+    asked.options.max_tokens = 40;
+    asked.options.guesses = guesses;
+    auto [job, text] = job_of(asked);
+    ASSERT_TRUE((*scheduler)->add(std::move(job)));
+    const Result<Generation> got = text.get();
+    ASSERT_TRUE(got.ok()) << got.error().str();
+    EXPECT_EQ(got->token_ids, alone(model, asked).token_ids);
+    EXPECT_EQ(got->accepted > 10, guesses > 0);
+    if (guesses > 0) EXPECT_LT(got->passes, 35);
+  }
+  EXPECT_GT((*scheduler)->counts().guessed, (*scheduler)->counts().guesses);
+  // A smaller model with other tokens cannot guess.
+  Result<Model> other =
+      Model::random(*Engine::create({.threads = 1}), "tiny", loom::DType::q8_0, 1);
+  ASSERT_TRUE(other.ok());
+  options.draft = *other;
+  EXPECT_NE(Scheduler::create(model, options).error().str().find("the same vocabulary"),
+            std::string::npos);
 }
 
 TEST(Schedulers, GiveEachTextItsTurn) {

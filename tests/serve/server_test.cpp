@@ -186,8 +186,7 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {chat, R"({"messages":[],"stop":[1]})", 400,
        "stop must be a string or a list of strings; got 1"},
       {chat, R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", 400,
-       "tools: the model's chat template shows no way to call them that is known here; "
-       "docs/chat.md lists those that are"},
+       "tools[0]: a function needs a name"},
       {chat, R"({"messages":[],"response_format":{"type":"xml"}})", 400,
        "response_format.type must be \"text\", \"json_object\" or \"json_schema\"; got \"xml\""},
       {chat, R"({"messages":[],"response_format":{"type":"json_schema"}})", 400,

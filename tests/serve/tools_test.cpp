@@ -228,5 +228,38 @@ TEST_F(ToolsServed, OllamaGetsArgumentsAsAnObject) {
   EXPECT_THAT(stream.body, Not(HasSubstr("<tool_call>")));
 }
 
+// A template that knows no tools: the prompt tells of them, and replies are read in the way that it
+// asks for.
+TEST(Tools, AreToldWhereTheTemplateKnowsNone) {
+  const StandIn model("{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}<begin>",
+                      kReply);
+  LlmServerOptions options;
+  options.port = 0;
+  options.service.name = "stand-in";
+  options.service.version = "test";
+  options.service.scheduler.session.context = 1024;
+  const auto server = LlmServer::start(model.load(), options);
+  ASSERT_TRUE(server.ok()) << server.error().str();
+  const std::string body =
+      cat(R"({"temperature":0,"tools":)", kTools,
+          R"(,"messages":[{"role":"user","content":"Rome?"},{"role":"assistant","content":null,)",
+          R"("tool_calls":[{"id":"a","type":"function","function":{"name":"get_weather",)",
+          R"("arguments":"{\"city\": \"Rome\"}"}}]},{"role":"tool","tool_call_id":"a",)",
+          R"("content":"dry"},{"role":"user","content":"Paris?"}]})");
+  const Answer shown = ask((*server)->port(), "POST", "/apply-template", body);
+  ASSERT_EQ(shown.status, 200) << shown.body;
+  const JsonValue prompt_json = shown.json();
+  const std::string prompt = prompt_json.find("prompt")->text();
+  EXPECT_THAT(prompt, testing::StartsWith("system:You may call functions"));
+  EXPECT_THAT(prompt, HasSubstr("\"get_weather\""));
+  EXPECT_THAT(prompt, HasSubstr("assistant:<tool_call>\n{\"name\": \"get_weather\", "
+                                "\"arguments\": {\"city\": \"Rome\"}}\n</tool_call>\n"));
+  EXPECT_THAT(prompt, HasSubstr("user:<tool_response>\ndry\n</tool_response>\n"));
+  const Answer answer = ask((*server)->port(), "POST", "/v1/chat/completions", body);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_THAT(answer.body, HasSubstr("\"finish_reason\":\"tool_calls\""));
+  EXPECT_THAT(answer.body, HasSubstr("\"name\":\"get_weather\""));
+}
+
 }  // namespace
 }  // namespace loom::core::test
