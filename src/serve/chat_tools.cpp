@@ -154,12 +154,12 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   LOOM_ASSIGN(const ToolChoice choice, choice_of(fields));
   if (!any && choice.rules.required)
     return invalid("tool_choice asks for a call, and there are no tools");
-  if (any && choice.offers) prompt.tools = dump_json(*fields.tools);
-  const bool told = !prompt.tools.empty() && format.syntax == ToolFormat::Syntax::none;
-  if (told) {
+  if (any && choice.offers) {
     const Result<Tools> read = Tools::read(*fields.tools);
-    if (!read.ok()) return read.error();
+    if (!read.ok()) return invalid(cat(read.error().where, ": ", read.error().message));
+    prompt.tools = dump_json(*fields.tools);
   }
+  const bool told = !prompt.tools.empty() && format.syntax == ToolFormat::Syntax::none;
   const std::vector<ChatTurn> turns = told ? told_turns(given, *fields.tools) : given;
   if (fields.variables != nullptr && !fields.variables->is_null()) {
     if (!fields.variables->is_object())

@@ -252,7 +252,8 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     const auto length = static_cast<int64_t>(job->prompt.size());
     job->options.keep_tokens =
         request.keep < 0 ? length : std::clamp<int64_t>(request.keep, 1, length);
-    job->options.guesses = request.guesses < 0 ? options_.scheduler.guesses : request.guesses;
+    const int64_t guesses = options_.scheduler.guesses;
+    job->options.guesses = request.guesses < 0 ? guesses : std::min(request.guesses, guesses);
     job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
     job->options.sampler.seed =
         choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));

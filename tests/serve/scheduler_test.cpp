@@ -148,7 +148,9 @@ TEST(Schedulers, TellWhatWasGuessed) {
     ASSERT_TRUE(got.ok()) << got.error().str();
     EXPECT_EQ(got->token_ids, alone(model, asked).token_ids);
     EXPECT_EQ(got->accepted > 10, guesses > 0);
-    if (guesses > 0) EXPECT_LT(got->passes, 35);
+    if (guesses > 0) {
+      EXPECT_LT(got->passes, 35);
+    }
   }
   EXPECT_GT((*scheduler)->counts().guessed, (*scheduler)->counts().guesses);
   // A smaller model with other tokens cannot guess.
