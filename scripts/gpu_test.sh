@@ -70,7 +70,7 @@ over_swiftshader() {
   # Without what takes longest there, which the other driver runs; with it where all is asked for.
   local whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*:GpuTraining.*:*InOtherNumberTypes*:GpuMesh.*Learn*:*GpuRules*:GpuKfac*'
   local kernels='-GpuProducts.*'
-  whole+=':GpuStories.TheSamePerplexity:GpuStories.CloseLogits*'
+  whole+=':GpuStories.TheSamePerplexity:GpuStories.CloseLogits*:GpuBatch.ASequence*:GpuBatch.AState*'
   if [[ "${LOOM_GPU_CASES:-}" == all ]]; then whole='*' kernels='*'; fi
   in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$whole"
   in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels GTEST_FILTER="$kernels" \
