@@ -171,8 +171,8 @@ TEST(GpuBatch, ASequenceHasTheBitsThatItHasAlone) {
   }
 }
 
-// Activations in int8 go over edges of rounding (docs/webgpu.md), so they are not compared here. Keys
-// and values in 16 bits go over them too, by one step of their type, which is then the bound.
+// Activations in int8 go over edges of rounding (docs/webgpu.md), so they are not compared here.
+// Keys and values in 16 bits go over them too, by one step of their type, which is then the bound.
 TEST(GpuBatch, LogitsAreNearThoseOfTheCpu) {
   LOOM_NEEDS_GPU();
   for (const Kind& kind : kKinds) {
