@@ -35,14 +35,13 @@ builder="$(python_with "$work/builder" scikit-build-core:scikit_build_core)" || 
 # does, and pictures are left out. Sanitizers and other linkers than that of Debian take the library as it was
 # built.
 portable() {
-  local pcre zlib how=() to="$work/portable/libloom.so"
+  local pcre zlib to="$work/portable/libloom.so"
   pcre="$(c++ -print-file-name=libpcre2-8.a)" zlib="$(c++ -print-file-name=libz.a)"
   [[ -f "$pcre" && -f "$zlib" && -f "$built/libloom.a" ]] || return 1
   mkdir -p "$work/portable"
   c++ -std=c++20 -O2 -fPIC -fvisibility=hidden -Isrc -Iinclude -c bindings/python/no_pictures.cpp \
     -o "$work/portable/no_pictures.o" >"$work/portable/log" 2>&1 || return 1
-  if have ld.gold; then how=(-fuse-ld=gold -Wl,--icf=safe); fi
-  c++ -shared ${how[@]+"${how[@]}"} -o "$to" -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
+  c++ -shared -o "$to" -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
     -Wl,--whole-archive "$built/libloom.a" -Wl,--no-whole-archive -static-libstdc++ \
     -static-libgcc "$pcre" "$zlib" -lm -ldl -pthread -Wl,--no-undefined -Wl,--gc-sections \
     -Wl,--version-script=bindings/python/exports.map -Wl,-s >>"$work/portable/log" 2>&1 || return 1

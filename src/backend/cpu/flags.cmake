@@ -29,6 +29,10 @@ foreach(isa avx2 avxvnni avx512 avx512vnni neon dotprod i8mm wasm wasmrelaxed)
     set_source_files_properties(${here}/isa_${isa}.cpp PROPERTIES HEADER_FILE_ONLY ON)
   endif()
 endforeach()
+# Where others are, the one without vectors is for few processors: its size counts more than its speed.
+if(isas AND CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT MSVC)
+  set_source_files_properties(${here}/isa_scalar.cpp PROPERTIES COMPILE_OPTIONS -Os)
+endif()
 # Each is a program of its own to the preprocessor.
 foreach(isa scalar ${isas})
   set_source_files_properties(${here}/isa_${isa}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -154,13 +154,16 @@ _LINKS: Dict[str, Link] = {
 def _link(plan: Plan, words: List[str], raw: str) -> str:
     """What an objective makes of the sums; words: "binary sigmoid:1". None: as they are."""
     name = words[0] if words else "custom"
-    options = dict(w.partition(":")[::2] for w in words[1:])
+    options: Dict[str, str] = {}
+    for word in words[1:]:
+        key, _, value = word.partition(":")
+        options[key] = value
     if name == "custom":
         return raw
     if name == "regression" and "sqrt" in options:
         return plan.op("Mul", raw, plan.op("Abs", raw))
     if name in ("binary", "multiclassova"):
-        steep = plan.constant(np.float32(options.get("sigmoid", 1)), parameter=False)
+        steep = plan.constant(np.float32(options.get("sigmoid", "1")), parameter=False)
         return plan.op("Sigmoid", plan.op("Mul", raw, steep))
     if name in _LINKS:
         return _LINKS[name](plan, raw)
