@@ -101,7 +101,7 @@ std::string_view picture_fit_name(PictureFit fit) {
 }
 
 Result<PictureFit> parse_picture_fit(std::string_view name) {
-  const auto* at = std::find(kFits.begin(), kFits.end(), name);
+  const auto at = std::find(kFits.begin(), kFits.end(), name);
   if (at != kFits.end()) return static_cast<PictureFit>(at - kFits.begin());
   return invalid(cat("pictures are fitted by crop, stretch or pad, not by ", printable(name, 40)));
 }

@@ -61,7 +61,7 @@ std::string_view mel_recipe_name(MelRecipe recipe) {
 }
 
 Result<MelRecipe> parse_mel_recipe(std::string_view name) {
-  const auto* at = std::find(kRecipes.begin(), kRecipes.end(), name);
+  const auto at = std::find(kRecipes.begin(), kRecipes.end(), name);
   if (at != kRecipes.end()) return static_cast<MelRecipe>(at - kRecipes.begin());
   return invalid(
       cat("mel spectrograms are those of librosa or torchaudio, not of ", printable(name, 40)));
