@@ -135,8 +135,10 @@ Result<Mesh> Mesh::create(const Network& network, const MeshOptions& options) {
                                           {}});
   core::MeshRunOptions run;
   run.activity = options.activity;
+#ifndef LOOM_WITHOUT_WEBGPU
   if (core::webgpu::Backend* gpu = engine.impl().gpu.get(); gpu != nullptr)
     run.gather = [gpu](bool on) { gpu->gather(on); };
+#endif
   run.activations =
       options.quantize_activations ? engine.impl().activations : core::ActivationMode::f32;
   LOOM_ASSIGN(impl->mesh, core::Mesh::create(*impl->network, model.network.grid, how, run,
