@@ -59,10 +59,11 @@ if(LOOM_MINIMAL)
   else()
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
-  list(APPEND LOOM_LEFT_OUT "^media/" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
+  # Of media what a file says of itself is read and written.
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
     "^io/(append_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
-  set(LOOM_ONLY_train_io file_memory trained_model)
+  set(LOOM_ONLY_train_io file_memory media_reading trained_model)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model
     open_model packing write_model)
   set(LOOM_ONLY_api chat chat_json dtype engine files gpu_cache layers model model_session names network network_impl
