@@ -108,40 +108,38 @@ struct WholeWeights : Prepared {
 };
 using WholeReady = Result<std::shared_ptr<WholeWeights>>;
 
-// B [K, N] (input i, less input z), for a first operand whose numbers are up to 255.
-WholeReady pack_matrix(const Call& c, size_t i, size_t z) {
-  LOOM_ASSIGN(const Value b, less_zero(c, i, z, -1, OnnxType::f32));
-  const int64_t k = b.dims[0], n = b.dims[1];
-  LOOM_ASSIGN(Value rows, c.make(OnnxType::f32, {n, k}));
-  move(c, b, rows, {{n, k}, {1, n}, {k, 1}});
+// `of` cut along axis 1, each piece packed.
+WholeReady pack_pieces(const Call& c, const Value& of, const Dims& dims, int64_t each, float most) {
   auto out = std::make_shared<WholeWeights>();
-  const float most = largest(b);
-  out->dims = b.dims;
-  out->each = std::min(k, exact_products(255, most));
-  for (int64_t first = 0; first < k; first += out->each) {
-    LOOM_ASSIGN(const Value part, part_of(c, rows, 1, first, std::min(out->each, k - first)));
+  out->dims = dims;
+  out->each = each;
+  for (int64_t first = 0; first < of.dims[1]; first += each) {
+    LOOM_ASSIGN(const Value part, part_of(c, of, 1, first, std::min(each, of.dims[1] - first)));
     LOOM_ASSIGN(auto packed, pack_whole(c, part, most));
     out->pieces.push_back(std::move(packed));
   }
   return out;
 }
 
+// B [K, N] (input i, less input z), for a first operand whose numbers are up to 255.
+WholeReady pack_matrix(const Call& c, size_t i, size_t z) {
+  LOOM_ASSIGN(const Value b, less_zero(c, i, z, -1, OnnxType::f32));
+  const int64_t k = b.dims[0], n = b.dims[1];
+  LOOM_ASSIGN(Value rows, c.make(OnnxType::f32, {n, k}));
+  move(c, b, rows, {{n, k}, {1, n}, {k, 1}});
+  const float most = largest(b);
+  return pack_pieces(c, rows, b.dims, std::min(k, exact_products(255, most)), most);
+}
+
 // W [F, C / groups, taps...]: a piece has so many of the channels. One piece where there are
 // groups.
 WholeReady pack_filters(const Call& c, size_t i, size_t z) {
   LOOM_ASSIGN(const Value w, less_zero(c, i, z, 0, OnnxType::f32));
-  auto out = std::make_shared<WholeWeights>();
   const float most = largest(w);
-  const int64_t channels = w.dims[1], taps = product(w.dims, 2, w.rank());
-  out->dims = w.dims;
-  out->each = std::clamp<int64_t>(exact_products(255, most) / std::max<int64_t>(taps, 1), 1,
-                                  std::max<int64_t>(channels, 1));
-  for (int64_t first = 0; first < channels; first += out->each) {
-    LOOM_ASSIGN(const Value part, part_of(c, w, 1, first, std::min(out->each, channels - first)));
-    LOOM_ASSIGN(auto packed, pack_whole(c, part, most));
-    out->pieces.push_back(std::move(packed));
-  }
-  return out;
+  const int64_t taps = std::max<int64_t>(product(w.dims, 2, w.rank()), 1);
+  const int64_t each =
+      std::clamp<int64_t>(exact_products(255, most) / taps, 1, std::max<int64_t>(w.dims[1], 1));
+  return pack_pieces(c, w, w.dims, each, most);
 }
 
 // Whether input i less input z is the same in every run, of 8 bits, and something.

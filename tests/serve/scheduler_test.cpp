@@ -29,16 +29,6 @@ std::pair<std::unique_ptr<Job>, std::future<Result<Generation>>> job_of(const As
   return {std::move(job), promise->get_future()};
 }
 
-// A smaller model that guesses.
-Model draft_of() {
-  Result<Engine> engine = Engine::create({.threads = 1});
-  EXPECT_TRUE(engine.ok());
-  Result<Model> model =
-      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity");
-  EXPECT_TRUE(model.ok()) << model.error().str();
-  return *model;
-}
-
 // The tokens of a text do not depend on what else the scheduler does: sessions, order, texts that
 // go away, what sessions have read before, pieces in which prompts are read.
 void expect_same_bytes(DType dtype, int schedules, uint32_t seed, bool guesses = false) {

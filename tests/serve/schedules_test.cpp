@@ -1,8 +1,9 @@
 // Random schedules of texts that share passes and memory: 1, 2, 4 or 8 slots; texts join, leave and
 // wait; prompts begin with what others read; memory is short, so that pages are taken away; prompts
 // are read in pieces of any size; slots are saved to files and restored in others; temperatures 0
-// and 1; any type of weights and of keys and values. Every text is that of a session alone, to the
-// bits of its log-probabilities.
+// and 1; any type of weights and of keys and values; a draft guesses, or the text before, or
+// nothing does. Every text is that of a session alone that guesses nothing, to the bits of its
+// log-probabilities.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,12 +22,13 @@ constexpr DType kCaches[] = {DType::float32, DType::float16, DType::q8_0, DType:
 // What happened in all schedules, so that a test can tell that it tested something.
 struct Happened {
   int64_t texts = 0, left = 0, reused = 0, evicted = 0, restored = 0, shifted = 0;
+  int64_t guessed = 0;
 };
 
 class Schedule {
  public:
-  Schedule(const Model& of, DType cache, uint32_t seed)
-      : model_(of), cache_(cache), random_(seed), seed_(seed) {}
+  Schedule(const Model& of, const Model& draft, DType cache, uint32_t seed)
+      : model_(of), draft_(draft), cache_(cache), random_(seed), seed_(seed) {}
   ~Schedule() {
     for (const Saved& one : saved_) std::remove(one.path.c_str());
   }
@@ -64,6 +66,8 @@ class Schedule {
     options.session.cache_type = cache_;
     const size_t spare = static_cast<size_t>((options.sequences - 1) * kScheduleContext);
     if (any(2) > 0) options.positions = kScheduleContext + static_cast<int64_t>(any(spare));
+    if (any(1) == 0) options.guesses = 1 + static_cast<int64_t>(any(7));
+    if (any(1) == 0) options.draft = &draft_;
     Result<Batch> made = Batch::create(model_, options);
     ASSERT_TRUE(made.ok()) << made.error().str();
     ASSERT_TRUE(made->shares_passes());
@@ -75,6 +79,8 @@ class Schedule {
       if (writes_[static_cast<size_t>(s)] >= 0 || any(1) == 0) continue;
       Asked& asked = asked_[next_];
       asked.options.logprobs = true;
+      asked.options.lookup = any(1) == 0;
+      asked.options.guesses = 1 + static_cast<int64_t>(any(9));
       int64_t known = 0;
       const Saved* from = saved_.empty() || any(2) > 0 ? nullptr : &saved_[any(saved_.size() - 1)];
       if (from != nullptr && from->read.size() + 32 < kScheduleContext) {
@@ -111,6 +117,7 @@ class Schedule {
     expect_alone(asked, *got, gone);
     happened.left += gone ? 1 : 0;
     happened.shifted += got->forgotten_tokens > 0 ? 1 : 0;
+    happened.guessed += got->accepted;
     // After a shift a sequence has not read the prompt and the text, but what is left of them.
     if (any(3) == 0 && saved_.size() < 3 && got->forgotten_tokens == 0) save(s, asked, *got);
   }
@@ -119,7 +126,9 @@ class Schedule {
     Result<ModelSession> session =
         model_.session({.context = kScheduleContext, .cache_type = cache_});
     ASSERT_TRUE(session.ok()) << session.error().str();
-    const Result<Generation> wanted = session->generate(asked.prompt, asked.options);
+    GenerateOptions plain = asked.options;
+    plain.lookup = false;
+    const Result<Generation> wanted = session->generate(asked.prompt, plain);
     ASSERT_TRUE(wanted.ok()) << wanted.error().str();
     const size_t count = gone ? got.token_ids.size() : wanted->token_ids.size();
     ASSERT_LE(count, wanted->token_ids.size());
@@ -144,6 +153,7 @@ class Schedule {
   }
 
   const Model& model_;
+  const Model& draft_;
   DType cache_;
   std::mt19937 random_;
   uint32_t seed_;
@@ -254,23 +264,25 @@ void expect_schedules(int count, uint32_t seed) {
   std::vector<Model> models;
   for (const DType weights : kWeights)
     models.push_back(stories(weights, weights == DType::q4_0 ? 2 : 1));
+  const Model draft = draft_of();
   Happened happened;
   for (int i = 0; i < count; ++i) {
     const size_t pair = static_cast<size_t>(i) % 16;
-    Schedule schedule(models[pair % 4], kCaches[pair / 4], seed + static_cast<uint32_t>(i));
+    Schedule schedule(models[pair % 4], draft, kCaches[pair / 4], seed + static_cast<uint32_t>(i));
     schedule.run(happened);
     if (testing::Test::HasFailure()) return;
   }
-  const std::string told =
-      cat(count, " schedules: ", happened.texts, " texts, ", happened.left, " left, ",
-          happened.reused, " positions reused, ", happened.evicted, " evicted, ", happened.restored,
-          " slots restored, ", happened.shifted, " shifted\n");
+  const std::string told = cat(
+      count, " schedules: ", happened.texts, " texts, ", happened.left, " left, ", happened.reused,
+      " positions reused, ", happened.evicted, " evicted, ", happened.restored, " slots restored, ",
+      happened.shifted, " shifted, ", happened.guessed, " guessed right\n");
   std::fputs(told.c_str(), stdout);
   EXPECT_GT(happened.left, 0);
   EXPECT_GT(happened.reused, 8 * count);
   EXPECT_GT(happened.evicted, count);
   EXPECT_GT(happened.restored, count / 8);
   EXPECT_GT(happened.shifted, count / 8);
+  EXPECT_GT(happened.guessed, 8 * count);
 }
 
 TEST(SameBytes, ForAnyScheduleOfSlots) {

@@ -22,6 +22,16 @@ inline Model stories(std::optional<DType> dtype = {}, int threads = 1) {
   return *model;
 }
 
+// A smaller model that guesses.
+inline Model draft_of() {
+  Result<Engine> engine = Engine::create({.threads = 1});
+  EXPECT_TRUE(engine.ok());
+  Result<Model> model =
+      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity");
+  EXPECT_TRUE(model.ok()) << model.error().str();
+  return *model;
+}
+
 struct Asked {
   std::vector<TokenId> prompt;
   GenerateOptions options;

@@ -18,19 +18,8 @@ constexpr int64_t kLanes = 256;
 constexpr int64_t kMostRounds = 4;
 
 constexpr Kernel kAttendOne{"attend_one", R"(
-const chunks: u32 = (width + 63u) / 64u;
 var<workgroup> query: array<f32, width>;
 var<workgroup> newest_key: array<f32, width>;
-var<workgroup> weight: array<f32, 64>;
-var<workgroup> partial: array<f32, 256>;
-fn four_parts(one: u32) -> f32 {
-  return (partial[one] + partial[one + 64u]) + (partial[one + 128u] + partial[one + 192u]);
-}
-fn score_of(dot: f32) -> f32 {
-  let score = dot * p.scale;
-  if (p.soft_cap > 0.0) { return loom_tanh(score / p.soft_cap) * p.soft_cap; }
-  return score;
-}
 fn run(row: u32, lane: u32) {
   let head = row / p.splits;
   let kv_head = head / p.share;
@@ -157,7 +146,20 @@ fn keep_newest(kv_head: u32, lane: u32) {
 }
 )";
 
-constexpr std::string_view kLowest = "const lowest = -3.4e38;\n";
+constexpr std::string_view kFourSlicesText = R"(
+const lowest = -3.4e38;
+const chunks: u32 = (width + 63u) / 64u;
+var<workgroup> weight: array<f32, 64>;
+var<workgroup> partial: array<f32, 256>;
+fn four_parts(one: u32) -> f32 {
+  return (partial[one] + partial[one + 64u]) + (partial[one + 128u] + partial[one + 192u]);
+}
+fn score_of(dot: f32) -> f32 {
+  let score = dot * p.scale;
+  if (p.soft_cap > 0.0) { return loom_tanh(score / p.soft_cap) * p.soft_cap; }
+  return score;
+}
+)";
 
 void with_newest(Call& call, const RopeWrite& run) {
   const RopeArgs& q = *run.q;
@@ -177,6 +179,8 @@ void with_newest(Call& call, const RopeWrite& run) {
 }
 
 }  // namespace
+
+const std::string_view kFourSlices = kFourSlicesText;
 
 OneRow one_row(const AttentionArgs& args) {
   const int64_t width = args.cache.head_dim, after = args.first + 1;
@@ -198,7 +202,7 @@ Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
   const int64_t after = args.first + 1;
   const int64_t end = args.causal ? after : args.length;
   Call call(frame, kAttendOne);
-  call.text(kLowest);
+  call.text(kFourSlices);
   if (run != nullptr) {
     with_newest(call, *run);
   } else {

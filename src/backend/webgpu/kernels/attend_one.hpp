@@ -21,6 +21,11 @@ OneRow one_row(const AttentionArgs& args);
 Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
                   const BufferSlice& part, const RopeWrite* run = nullptr);
 
+// What attend_one and attend_placed share: 64 positions at a time, for whose scores four slices of
+// 64 lanes have parts in `partial`; four_parts(i) is their sum, score_of(dot) what softmax sees of
+// it, `weight` what it makes of it, `chunks` how many values of a head a lane stands for.
+extern const std::string_view kFourSlices;
+
 // For any number of query rows. A split leaves a line of floats: its sums, up to a multiple of 4,
 // then the largest score, the sum of exponentials and two that mean nothing.
 inline int64_t join_line(int64_t width) {

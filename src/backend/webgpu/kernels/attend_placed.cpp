@@ -11,43 +11,14 @@
 namespace loom::core::webgpu {
 namespace {
 
-constexpr std::string_view kPlaced = R"(
-fn position_of(row: u32) -> u32 { return u32(places_at(row * p.places_s + 1u)); }
-fn group_of(row: u32, group: u32) -> u32 {
-  if (paged == 0u) { return group; }
-  return u32(places_at(row * p.places_s + 2u + group));
-}
-fn base_of(row: u32) -> u32 { return u32(places_at(row * p.places_s)) * p.sequence_words; }
-)";
-
-constexpr std::string_view kInOrder = R"(
-fn position_of(row: u32) -> u32 {
-  return p.first + select(row, row % p.run_length, p.run_length > 0u);
-}
-fn group_of(row: u32, group: u32) -> u32 { return group; }
-fn base_of(row: u32) -> u32 { return 0u; }
-)";
-
 // Rounds of 64 positions in a stretch: a chunk of rule 2 of docs/numerics.md, more where a row
 // would have more stretches than the lanes that join them.
 constexpr int64_t kRounds = 4;
 
 constexpr Kernel kAttendPlaced{"attend_placed", R"(
-const lowest = -3.4e38;
-const chunks: u32 = (width + 63u) / 64u;
 const quarter: u32 = (width + 3u) / 4u;
 var<workgroup> stands: u32;
 var<workgroup> query: array<f32, 4u * quarter>;
-var<workgroup> weight: array<f32, 64>;
-var<workgroup> partial: array<f32, 256>;
-fn four_parts(one: u32) -> f32 {
-  return (partial[one] + partial[one + 64u]) + (partial[one + 128u] + partial[one + 192u]);
-}
-fn score_of(dot: f32) -> f32 {
-  let score = dot * p.scale;
-  if (p.soft_cap > 0.0) { return loom_tanh(score / p.soft_cap) * p.soft_cap; }
-  return score;
-}
 fn run(i: u32, lane: u32) {
   let split = i % p.splits;
   let head = i / p.splits % p.heads;
@@ -127,20 +98,6 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-}  // namespace
-
-Call& at_places(Call& call, const Tensor& places, int64_t first, int64_t run_length,
-                const KvCache* cache) {
-  if (places.empty())
-    return call.text(kInOrder).value("first", first).value("run_length", run_length);
-  return call.text(kPlaced)
-      .ids("places", places)
-      .value("sequence_words", cache != nullptr ? cache->sequence_bytes() / 4 : 0)
-      .constant("paged", int64_t{places.cols() > 2});
-}
-
-namespace {
-
 struct Stretches {
   int64_t rounds, splits;
 };
@@ -153,6 +110,7 @@ Status attend_rows(Frame& frame, const AttentionArgs& args, const Stretches& how
     LOOM_ASSIGN(part, frame.temporary(join_bytes(args, splits)));
   }
   Call call(frame, kAttendPlaced);
+  call.text(kFourSlices);
   at_places(cache_numbers(call, cache), args.places, 0, 0, &cache).read("q", args.q);
   if (splits > 1) {
     call.write("y", Tensor{}).floats("part", part, Access::write);
