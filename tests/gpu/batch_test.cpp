@@ -1,6 +1,7 @@
 // Sequences that share passes on the GPU: logits near those of the CPU, and of each sequence the
 // bits that it has alone there, whatever its neighbours, the cut of its tokens into passes and the
 // pages that it shares.
+#include <cstdio>
 #include <map>
 #include <random>
 
@@ -171,27 +172,39 @@ TEST(GpuBatch, ASequenceHasTheBitsThatItHasAlone) {
   }
 }
 
+std::vector<Logits> logits_of(LlmBatch batch, const std::vector<std::vector<TokenId>>& texts) {
+  std::vector<Logits> all;
+  Passes(4, texts).run(batch, passes() / 2, [&](int64_t s, int64_t) {
+    all.emplace_back(batch.logits(s).begin(), batch.logits(s).end());
+  });
+  return all;
+}
+
+double farthest(const std::vector<Logits>& a, const std::vector<Logits>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    worst = std::max(worst, distance(a[i], b[i]));
+  return worst;
+}
+
 // Activations in int8 go over edges of rounding (docs/webgpu.md), so they are not compared here.
-// Keys and values in 16 bits go over them too, by one step of their type, which is then the bound.
+// Keys and values in 16 bits go over them too, some of them: the GPU is farther from the CPU than
+// with floats, but nearer than all of that rounding moves the CPU itself.
 TEST(GpuBatch, LogitsAreNearThoseOfTheCpu) {
   LOOM_NEEDS_GPU();
   for (const Kind& kind : kKinds) {
     if (kind.mode == kQ8) continue;
-    LlmBatch got = batch_on(gpu()->ops(), kind), expected = batch_on(cpu_ops(best_isa()), kind);
     const auto texts = some_texts(length(), decoder_in(kind.weights).config().vocab_size);
-    std::vector<Logits> all;
-    Passes(4, texts).run(expected, passes() / 2, [&](int64_t s, int64_t) {
-      all.emplace_back(expected.logits(s).begin(), expected.logits(s).end());
-    });
-    size_t next = 0;
-    double worst = 0;
-    Passes(4, texts).run(got, passes() / 2, [&](int64_t s, int64_t) {
-      ASSERT_LT(next, all.size());
-      worst = std::max(worst, distance(all[next++], got.logits(s)));
-    });
-    EXPECT_EQ(next, all.size());
-    const double step = kind.cache == DType::f16 ? 0x1p-11 : 0x1p-8;
-    EXPECT_LT(worst, kind.cache == DType::f32 ? 1e-5 : step) << name_of(kind);
+    Kind floats = kind;
+    floats.cache = DType::f32;
+    const Ops& cpu = cpu_ops(best_isa());
+    const std::vector<Logits> expected = logits_of(batch_on(cpu, kind), texts);
+    const double rounding = farthest(expected, logits_of(batch_on(cpu, floats), texts));
+    const double worst = farthest(expected, logits_of(batch_on(gpu()->ops(), kind), texts));
+    std::printf("%s: off by %.2e, rounding of the cache moves by %.2e\n", name_of(kind).c_str(),
+                worst, rounding);
+    EXPECT_LT(worst, kind.cache == DType::f32 ? 1e-5 : rounding / 2) << name_of(kind);
   }
 }
 
