@@ -90,7 +90,8 @@ class LOOM_API Batch {
   // sequence itself has read.
   int64_t reuse(int64_t sequence, std::span<const TokenId> prompt);
   // What a sequence without a text has read as a file, and back: ModelSession::save_state(), whose
-  // files they are. Errors: as there, and invalid_argument where the sequence has a text.
+  // files they are. Errors: as there, invalid_argument where the sequence has a text, out_of_range
+  // where texts that run need the memory; the sequence has read nothing then.
   Status save_state(int64_t sequence, const std::string& path) const;
   Status load_state(int64_t sequence, const std::string& path);
   BatchCounts counts() const;  // zeros without shared passes

@@ -351,9 +351,13 @@ Status Batch::save_state(int64_t sequence, const std::string& path) const {
 
 Status Batch::load_state(int64_t sequence, const std::string& path) {
   LOOM_TRY(impl_->check_idle(sequence));
-  const auto i = static_cast<size_t>(sequence);
-  return impl_->shared ? impl_->shared->load_state(sequence, path)
-                       : impl_->alone[i].load_state(path);
+  if (!impl_->shared) return impl_->alone[static_cast<size_t>(sequence)].load_state(path);
+  Status loaded;
+  impl_->free_until(sequence, [&] {
+    loaded = impl_->shared->load_state(sequence, path);
+    return loaded.ok() || loaded.error().code != Code::out_of_range;  // that of too little memory
+  });
+  return loaded;
 }
 
 BatchCounts Batch::counts() const {
