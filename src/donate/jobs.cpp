@@ -67,11 +67,14 @@ void DonateJobs::work(size_t worker) {
       waiting_.pop_front();
       ++running_;
     }
-    job.run(worker);
+    const std::function<void()> tell = job.run(worker);
     job = {};  // what it holds goes before it counts as done
-    const std::lock_guard lock(mutex_);
-    --running_;
-    idle_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      --running_;
+      idle_.notify_all();
+    }
+    if (tell) tell();
   }
 }
 

@@ -16,7 +16,9 @@
 namespace loom::core {
 
 struct DonateJob {
-  std::function<void(size_t worker)> run;
+  // Returns what tells of the outcome (or nothing): called when the job no longer counts, so that
+  // who has an answer and asks how much is under way does not find that job there.
+  std::function<std::function<void()>(size_t worker)> run;
   std::function<void()> drop;  // in its place, where the line ends before its turn
 };
 

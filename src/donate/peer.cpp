@@ -49,9 +49,9 @@ JsonValue error_of(const Error& why, const JsonValue* message) {
 Status add_job(DonateJobs& jobs, const Answer& answer, Compute compute) {
   answer.connection->await(1);
   DonateJob job;
-  job.run = [&jobs, answer, compute = std::move(compute)](size_t worker) {
-    if (answer.connection->gone()) return;
-    answer.send(compute(worker), jobs.depth());
+  job.run = [&jobs, answer, compute = std::move(compute)](size_t worker) -> std::function<void()> {
+    if (answer.connection->gone()) return nullptr;
+    return [&jobs, answer, value = compute(worker)] { answer.send(value, jobs.depth()); };
   };
   job.drop = [answer] { answer.send(make_error(Code::cancelled, "the server stops"), 0); };
   const Status added = jobs.add(std::move(job));
@@ -203,15 +203,15 @@ Result<DonatePeer::Then> DonatePeer::commit(const Connection& connection) {
     return Then::next;
   }
   DonateJob job;
-  job.run = [me = shared_from_this(), connection, status, refuse, pushed = *pushed](size_t) {
+  job.run = [me = shared_from_this(), connection, status, refuse,
+             pushed = *pushed](size_t) -> std::function<void()> {
     Result<std::shared_ptr<DonateModel>> model = me->server_.options_.mount(pushed);
-    if (model.ok()) {
-      me->server_.mounted(std::move(*model));
-      status(connection, true, "mounted");
-    } else {
-      refuse(model.error());
-    }
-    connection->next();
+    const Status mounted = model.ok() ? Status() : Status(model.error());
+    if (model.ok()) me->server_.mounted(std::move(*model));
+    return [connection, status, refuse, mounted] {
+      mounted.ok() ? status(connection, true, "mounted") : refuse(mounted.error());
+      connection->next();
+    };
   };
   job.drop = [connection, refuse] {
     refuse(make_error(Code::cancelled, "the server stops"));
