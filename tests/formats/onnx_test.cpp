@@ -46,8 +46,8 @@ void expect_same_after_a_round_trip(const Network& network, ThreadPool& pool,
   EXPECT_EQ(*onnx_bytes(*parsed), *bytes);
   const auto imported = import_onnx(*parsed, "f");
   ASSERT_TRUE(imported.ok()) << imported.error().str();
-  EXPECT_EQ(imported->input, "input");
-  EXPECT_EQ(imported->output, "output");
+  EXPECT_EQ(imported->input, model->graph.inputs[0].name);
+  EXPECT_EQ(imported->output, model->graph.outputs[0].name);
   auto again = Network::finalize(imported->network.grid, imported->network.input.after(kBatch));
   ASSERT_TRUE(again.ok()) << again.error().str();
   const Status filled = imported->fill(*again, pool, DType::f32);
@@ -115,6 +115,69 @@ const RoundTrip kRoundTrips[] = {
         {"type": "Parallel", "combine": "avg", "children": [
           {"type": "Dense", "in": 6, "out": 3}, {"type": "Dense", "in": 6, "out": 3},
           {"type": "Dense", "in": 6, "out": 3, "activation": "softplus"}]})"},
+    {"GroupNorm", "[6, 5]",
+     R"({"type": "GroupNorm", "channels": 6, "groups": 2}, {"type": "GroupNorm", "channels": 6,
+         "groups": 3, "affine": false, "eps": 0.01}, {"type": "InstanceNorm", "channels": 6},
+        {"type": "InstanceNorm", "channels": 6, "affine": true})"},
+    {"MaxPool", "[3, 7, 9]",
+     R"({"type": "Pool", "kernel": [2, 3], "stride": 2, "padding": [0, 1, 1, 1], "ceil": true},
+        {"type": "Pool", "kernel": 2, "dilation": 2, "stride": 1})"},
+    {"AveragePool", "[3, 11]",
+     R"({"type": "Pool", "kind": "average", "kernel": 3, "padding": 1, "include_padding": true},
+        {"type": "Pool", "kind": "average", "kernel": 2, "stride": 3, "ceil": true})"},
+    {"GlobalPool", "[3, 4, 5]",
+     R"({"type": "Parallel", "children": [{"type": "Pool", "output": 1},
+        {"type": "Pool", "kind": "average", "output": 1}]})"},
+    {"AdaptivePool", "[3, 7, 5]",
+     R"({"type": "Pool", "kind": "average", "output": [3, 4]},
+        {"type": "Pool", "output": [2, 4]})"},
+    {"LpPool", "[3, 7, 5]", R"({"type": "Pool", "kind": "lp", "kernel": [3, 2], "stride": 1})"},
+    {"Views", "[3, 4, 5]",
+     R"({"type": "Permute", "axes": [2, 0, 1]}, {"type": "Reshape", "shape": [6, -1]},
+        {"type": "Flatten"})"},
+    {"Pads", "[3, 4, 5]",
+     R"({"type": "Pad", "before": [1, 2], "after": [0, 1], "value": 0.5},
+        {"type": "Pad", "before": [2, 1], "after": [2, 0], "mode": "reflect"},
+        {"type": "Pad", "before": [1], "after": [2], "mode": "edge"},
+        {"type": "Pad", "before": [3], "after": [1], "mode": "wrap"})"},
+    {"Upsample", "[2, 3, 5]",
+     R"({"type": "Upsample", "factor": [2, 3]}, {"type": "Upsample", "output": [9, 7]})"},
+    {"UpsampleLinear", "[2, 3, 5]",
+     R"({"type": "Upsample", "mode": "linear", "factor": 2},
+        {"type": "Upsample", "mode": "linear", "output": [9, 7], "align_corners": true})"},
+    {"PixelShuffle", "[8, 3, 3]",
+     R"({"type": "PixelShuffle"}, {"type": "PixelShuffle", "factor": 3, "inverse": true})"},
+    {"PixelShuffle1", "[6, 4]",
+     R"({"type": "PixelShuffle", "factor": 3},
+        {"type": "PixelShuffle", "factor": 2, "inverse": true})"},
+    {"Unary", "[5]",
+     R"({"type": "Unary", "function": "exp"}, {"type": "Unary", "function": "reciprocal"},
+        {"type": "Unary", "function": "abs"}, {"type": "Unary", "function": "sqrt"},
+        {"type": "Unary", "function": "log"}, {"type": "Unary", "function": "neg"},
+        {"type": "Unary", "function": "square"}, {"type": "Unary", "function": "tanh"})"},
+    {"Reduce", "[3, 4, 5]",
+     R"({"type": "Parallel", "children": [
+          {"type": "Reduce", "function": "mean", "axes": [2], "keep": true},
+          {"type": "Reduce", "function": "max", "axes": [1, 2]},
+          {"type": "Reduce", "function": "min"}, {"type": "Reduce", "function": "l1", "axes": [-1]},
+          {"type": "Reduce", "function": "l2", "axes": [1]},
+          {"type": "Reduce", "function": "sum_squares"}]})"},
+    {"Graph", "[3, 4]",
+     R"({"type": "Graph", "nodes": [
+          {"name": "turned", "type": "Transpose", "axes": [0, -1, 1]},
+          {"name": "part", "type": "Slice", "from": ["input"], "starts": [0, -1], "ends": [3, -4],
+           "axes": [1, 2], "steps": [2, -2]},
+          {"name": "table", "type": "Constant", "from": [], "shape": [1, 2, 2]},
+          {"name": "wide", "type": "Expand", "from": ["table", "input"], "shape": [1, 2, 2]},
+          {"name": "product", "type": "MatMul", "from": ["part", "wide"], "transpose_b": true},
+          {"name": "flat", "type": "View", "from": ["product"], "shape": [0, -1]},
+          {"name": "sum", "type": "Reduce", "from": ["turned"], "axes": [1, 2]},
+          {"name": "column", "type": "View", "from": ["sum"], "shape": [-1, 1]},
+          {"name": "biased", "type": "Binary", "from": ["flat", "column"], "function": "sub"},
+          {"name": "inner", "type": "Graph", "from": ["biased"], "nodes": [
+             {"type": "Dense", "in": 4, "out": 3}, {"type": "Unary", "function": "silu"}]},
+          {"name": "joined", "type": "Concat", "from": ["inner", "biased", "flat"], "axis": 1}],
+        "outputs": ["joined"]})"},
 };
 
 class OnnxRoundTrip : public ::testing::TestWithParam<RoundTrip> {};
@@ -188,6 +251,62 @@ TEST(Onnx, WritesLinksAndSharedWeights) {
     {"at": [0,0,2,0], "type": "Residual", "link": {"from": [0,0,0,0]}},
     {"at": [0,0,3,0], "type": "Dense", "in": 5, "out": 2, "link": {"from": [0,0,1,0]}}]})",
                                      pool);
+  expect_same_after_a_round_trip(network, pool);
+}
+
+// Several inputs and outputs keep their names; a constant that is an output, and one value under
+// two names, are copied.
+TEST(Onnx, WritesTheInputsAndOutputsOfAGraph) {
+  ThreadPool pool(1);
+  const Network network = network_of(layers("[3]", R"({"type": "Graph", "inputs": ["x"], "nodes": [
+          {"name": "state", "type": "Input", "from": ["x"], "input": "state", "shape": [3]},
+          {"name": "factors", "type": "Input", "from": ["x"], "input": "factors", "shape": [3],
+           "batched": false},
+          {"name": "sum", "type": "Binary", "from": ["x", "state"]},
+          {"name": "next", "type": "Binary", "from": ["sum", "factors"], "function": "mul"},
+          {"name": "fixed", "type": "Constant", "from": [], "shape": [2, 2]}],
+        "outputs": ["next", "sum", "fixed", "sum"]})"),
+                                     pool);
+  const auto model = export_onnx(network, Shape{3});
+  ASSERT_TRUE(model.ok()) << model.error().str();
+  const auto told = [](const std::vector<OnnxValue>& values) {
+    std::string text;
+    for (const OnnxValue& v : values) {
+      text += cat(" ", v.name);
+      for (const OnnxDim& d : v.shape)
+        text += cat(",", d.symbol.empty() ? cat(d.extent) : d.symbol);
+    }
+    return text;
+  };
+  EXPECT_EQ(told(model->graph.inputs), " x,batch,3 state,batch,3 factors,3");
+  EXPECT_EQ(told(model->graph.outputs), " next,batch,3 sum,batch,3 fixed,2,2 sum_,batch,3");
+  const auto imported = import_onnx(*model, "f");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  auto again = Network::finalize(imported->network.grid, imported->network.input.after(kBatch));
+  ASSERT_TRUE(again.ok()) << again.error().str();
+  EXPECT_EQ(again->more_inputs().size(), 2U);
+  EXPECT_EQ(again->more_outputs().size(), 2U) << "a constant is no output of a network read";
+}
+
+TEST(Onnx, WritesANetworkOfOneSampleForOne) {
+  ThreadPool pool(1);
+  const auto spec = parse_network(
+      layers("[6]", R"({"type": "Graph", "nodes": [{"type": "View", "shape": [1, 2, 3]}]})"),
+      "net");
+  ASSERT_TRUE(spec.ok()) << spec.error().str();
+  const auto network = Network::finalize(spec->grid, spec->input.after(1));
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  const auto model = export_onnx(*network, Shape{6});
+  ASSERT_TRUE(model.ok()) << model.error().str();
+  EXPECT_EQ(model->graph.inputs[0].shape[0].extent, 1);
+}
+
+TEST(Onnx, LeavesOutWhatIsDisabled) {
+  ThreadPool pool(1);
+  const Network network =
+      network_of(layers("[5]", R"({"type": "Dense", "in": 5, "out": 5, "disabled": true},
+                       {"type": "Dense", "in": 5, "out": 2})"),
+                 pool);
   expect_same_after_a_round_trip(network, pool);
 }
 

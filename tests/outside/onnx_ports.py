@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random ONNX models of several inputs and outputs, through the Python package and in ONNX Runtime:
-equal values under equal names, or refused by Loom with a reason.
+equal values under equal names, or refused by Loom with a reason. So are the files that Loom writes
+of them.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/onnx_ports.py --count 200
@@ -133,6 +134,28 @@ def difference(net, model, truth):
     return ""
 
 
+def written_differs(net, model, truth):
+    """Our own file in ONNX Runtime: the names of the first, and its values."""
+    names = [port.name for port in net.inputs]
+    session = onnxruntime.InferenceSession(net.save_bytes("onnx"),
+                                           providers=["CPUExecutionProvider"])
+    inputs = [port.name for port in session.get_inputs()]
+    if sorted(inputs) != sorted(names):
+        return f"written with the inputs {inputs}, read with {names}"
+    outputs = [port.name for port in session.get_outputs()]
+    if outputs != [port.name for port in net.outputs]:
+        return f"written with the outputs {outputs}"
+    made = dict(zip(outputs, session.run(None, {name: model.given[name] for name in names})))
+    for name, theirs in truth.items():
+        ours = made[name if name in made else "output"]
+        if ours.shape != theirs.shape:
+            return f"written {name}: {ours.shape}, must be {theirs.shape}"
+        near = 2e-5 * max(1.0, float(np.abs(theirs).max(initial=0)))
+        if not np.allclose(ours, theirs, rtol=2e-5, atol=near):
+            return f"written {name}: off by {np.abs(ours - theirs).max()}"
+    return ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=150)
@@ -153,7 +176,7 @@ def main():
             refused += 1
             print(f"refused {seed}: {error}")
             continue
-        why = difference(net, model, truth)
+        why = difference(net, model, truth) or written_differs(net, model, truth)
         several += len(net.inputs) > 1 or len(net.outputs) > 1
         if why:
             print(f"WRONG {seed}: {why}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random ONNX graphs in Loom and in ONNX Runtime: equal, or refused by Loom with a reason; never
-another result, and nothing accepted that ONNX Runtime refuses.
+another result, and nothing accepted that ONNX Runtime refuses. What was read is written again, and
+ONNX Runtime computes the same from that file.
 
   tests/outside/onnx_random.py                       300 graphs of one operator, 100 of idioms
   tests/outside/onnx_random.py --count 2000 --seed 7 --idioms 0
@@ -36,7 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "build" / "dev" / "tests" / "onnx_runner"
 # "no truth": read by Loom, right by the checks of ONNX Runtime, which has no kernel for its types;
 # nor does the package onnx compute it.
-COLUMNS = ("equal", "refused", "both refuse", "no truth", "WRONG")
+COLUMNS = ("equal", "not written", "refused", "both refuse", "no truth", "WRONG")
 NO_TRUTH = "no truth: "
 # What a float type may be off, of the largest value of a result: its own rounding, as Loom computes
 # in float32 whatever the file says.
@@ -166,12 +167,12 @@ class Test:
 
     def verdict(self, name, model, x):
         data = model.SerializeToString()
-        paths = [self.folder / f"case.{end}" for end in ("onnx", "x", "y")]
+        paths = [self.folder / f"case.{end}" for end in ("onnx", "x", "y", "written")]
         paths[0].write_bytes(data)
         x.astype(np.int32 if x.dtype.kind == "i" else np.float32).tofile(paths[1])
         batch = x.shape[0] if x.ndim else 1
-        apart = " apart" if self.r.chance(0.5) else ""
-        answer = self.runner.ask(f"{paths[0]} {batch} {paths[1]} {paths[2]}{apart}")
+        apart = "apart" if self.r.chance(0.5) else "whole"
+        answer = self.runner.ask(f"{paths[0]} {batch} {paths[1]} {paths[2]} {apart} {paths[3]}")
         theirs, why = self.truth(data, x)
         if answer.startswith("refused "):
             self.reasons[name][answer[len("refused "):].replace(str(paths[0]), "f")] += 1
@@ -186,7 +187,24 @@ class Test:
         off = difference(ours, np.asarray(theirs), x)
         if off and has_halves(data):
             off = difference(ours, np.asarray(evaluated(data, x)), x)
-        return ("WRONG", off) if off else ("equal", "")
+        if off:
+            return "WRONG", off
+        _, unwritten, reason = answer.partition(" unwritten ")
+        if unwritten:
+            self.reasons[name][f"not written: {reason}"] += 1
+            return "not written", ""
+        off = self.written_differs(paths[3].read_bytes(), x, ours)
+        return ("WRONG", f"written again: {off}") if off else ("equal", "")
+
+    def written_differs(self, data, x, ours):
+        """Our own file in ONNX Runtime; ids are int64 there, numbers float32."""
+        x = x.astype(np.int64 if x.dtype.kind == "i" else np.float32)
+        if x.ndim == 1:  # a sample is one value, an array of one for us
+            x = x.reshape(-1, 1)
+        theirs, why = self.truth(data, x)
+        if theirs is None:
+            return f"ONNX Runtime says: {why[:300]}"
+        return difference(ours, np.asarray(theirs, np.float32), x)
 
     def run(self, name, make, seed):
         self.r = r = onnx_graph.Random(seed)

@@ -1,8 +1,10 @@
 // What tests/outside/onnx_random.py drives: ONNX files run by Loom, one per line of stdin, an
 // answer per line of stdout, so that a file that ends the process is known by its line.
-//   MODEL.onnx BATCH X.bin Y.bin [apart]     (bare f32 values, or i32 ids; apart: the
-//                           normalization of the input is taken out of the file and applied here)
+//   MODEL.onnx BATCH X.bin Y.bin [apart|whole [WRITTEN.onnx]]     (bare f32 values, or i32 ids;
+//                           apart: the normalization of the input is taken out of the file and
+//                           applied here; WRITTEN: the network is written there, its input as x)
 //   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin)
+//   -> ok EXTENT ... unwritten MESSAGE      (and the exporter refuses it)
 //   -> refused MESSAGE               (by the importer)
 //   -> failed MESSAGE                (what was imported does not run)
 #include <cstring>
@@ -15,6 +17,7 @@
 #include "base/bits.hpp"
 #include "bridge/random_network.hpp"
 #include "evaluate/folder.hpp"
+#include "formats/onnx/export.hpp"
 #include "formats/onnx/import.hpp"
 #include "io/file.hpp"
 
@@ -22,7 +25,7 @@ namespace loom::core {
 namespace {
 
 struct Case {
-  std::string model, x, y;
+  std::string model, x, y, written;
   int64_t batch = 1;
   bool apart = false;
 };
@@ -59,7 +62,12 @@ Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPo
   std::string shape = "ok";
   const Shape& out = network.output();
   for (int i = 0; i < out.rank(); ++i) shape += cat(" ", out[i]);
-  return shape;
+  if (c.written.empty()) return shape;
+  OnnxExportOptions options;
+  options.input = "x";
+  options.normalization = imported.normalization;
+  const Status done = write_onnx(c.written, network, imported.network.input, options);
+  return done.ok() ? shape : cat(shape, " unwritten ", done.error().str());
 }
 
 std::string answer(const Case& c, ThreadPool& pool) {
@@ -81,7 +89,7 @@ int main() {
   while (std::getline(std::cin, line)) {
     loom::core::Case c;
     std::string apart;
-    std::istringstream(line) >> c.model >> c.batch >> c.x >> c.y >> apart;
+    std::istringstream(line) >> c.model >> c.batch >> c.x >> c.y >> apart >> c.written;
     c.apart = apart == "apart";
     std::cout << loom::core::answer(c, pool) << std::endl;
   }

@@ -3,8 +3,13 @@
 // export.hpp.
 #include "formats/onnx/export.hpp"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "formats/onnx/graph.hpp"
 #include "io/file.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core {
 namespace {
@@ -15,11 +20,21 @@ int64_t per_sample(const Shape& shape) {
   return shape.count() / shape[0];
 }
 
+// What a Graph calls its first input or output.
+std::string first_name(const GridNode& cell, bool output) {
+  const LayerConfig& layer = cell.node.config;
+  if (!layer.def->wired || layer.disabled) return output ? "output" : "input";
+  const GraphNames names = graph_names(layer);
+  return output ? names.outputs[0] : names.inputs[0];
+}
+
 std::vector<int64_t> rest_of(const Shape& shape) {
   std::vector<int64_t> rest;
   for (int i = 1; i < shape.rank(); ++i) rest.push_back(shape[i]);
   return rest;
 }
+
+using ExportValues = std::vector<ExportValue>;
 
 class Exporter {
  public:
@@ -28,6 +43,9 @@ class Exporter {
   Result<OnnxModel> run(const Shape& sample);
 
  private:
+  Result<ExportValues> cell(const GridNode& cell, const ExportValue& x, const ExportValue& skip);
+  Result<ExportValues> wired(const Node& node, const std::string& path, ExportInputs in);
+  Result<ExportValues> wired_node(const Node& node, const std::string& path, ExportInputs in);
   Result<ExportValue> layer(const Node& node, const std::string& path, const ExportValue& x,
                             const ExportValue& skip);
   Result<ExportValue> sequence(const Node& node, const std::string& path, const ExportValue& x);
@@ -39,12 +57,18 @@ class Exporter {
                                         const ExportValue& x);
   std::string flat(const ExportValue& v);
   Result<std::string> normalized(const ExportValue& x, bool ids);
-  void finish(const ExportValue& y);
+  Result<std::string> more_input(const Node& node);
+  Status finish(const Shape& sample, const ExportValues& outputs);
+  void give(const std::string& value, const std::string& name);
+  std::string free_name(std::string wanted);
   OnnxValue value_info(const std::string& name, const Shape& shape, OnnxType type) const;
 
   const Network& network_;
   const OnnxExportOptions& options_;
   GraphBuilder g_;
+  std::vector<std::string> given_;          // names of more_inputs() that stand in the graph
+  std::map<std::string, std::string> out_;  // values that are outputs, and their names there
+  std::set<std::string> ports_;             // names of inputs and outputs
 };
 
 // [batch, values of one sample]
@@ -126,6 +150,11 @@ Result<std::string> Exporter::parallel(const Node& node, const std::string& path
 
 Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, const ExportValue& x,
                                     const ExportValue& skip) {
+  if (node.disabled()) return x;
+  if (node.config.def->wired) {
+    LOOM_ASSIGN(const ExportValues all, wired(node, path, std::span(&x, 1)));
+    return all[0];
+  }
   ExportValue y;
   LOOM_ASSIGN(y.shape, infer_after(node.config, x.shape, skip.shape));
   if (node.config.def->kind == LayerKind::sequential) return sequence(node, path, x);
@@ -140,8 +169,69 @@ Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, c
   g_.enter(path);
   const EmitLayer emit = emitter_of(node.config.def->kind);
   if (emit == nullptr) return g_.refuse(node, "the kind has no form in ONNX");
-  LOOM_ASSIGN(y.name, emit(g_, node, x));
+  LOOM_ASSIGN(y.name, emit(g_, node, std::span(&x, 1)));
   return y;
+}
+
+// An input besides the first: nodes of one name are one.
+Result<std::string> Exporter::more_input(const Node& node) {
+  const auto index = static_cast<size_t>(node.input);
+  const InputSpec& spec = network_.more_inputs()[index];
+  given_.resize(network_.more_inputs().size());
+  if (!given_[index].empty()) return given_[index];
+  given_[index] = free_name(spec.name);
+  OnnxValue info =
+      value_info(given_[index], spec.batch(1), spec.ids > 0 ? OnnxType::i64 : OnnxType::f32);
+  if (!spec.batched) info.shape[0] = {spec.batch(1)[0], ""};
+  g_.graph().inputs.push_back(std::move(info));
+  return given_[index];
+}
+
+Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& path,
+                                          ExportInputs in) {
+  const LayerConfig& config = node.config;
+  if (node.disabled() && !in.empty()) return ExportValues{in[0]};
+  if (config.def->wired) return wired(node, path, in);
+  const EmitLayer emit = emitter_of(config.def->kind);
+  std::vector<Shape> shapes;
+  for (const ExportValue& x : in) shapes.push_back(x.shape);
+  LOOM_ASSIGN(const std::vector<Shape> out, infer_all(config, shapes));
+  ExportValue y{"", out[0]};
+  if (config.def->input != nullptr) {
+    LOOM_ASSIGN(y.name, more_input(node));
+  } else if (config.def->infer_all != nullptr && emit != nullptr) {
+    g_.enter(path);
+    LOOM_ASSIGN(y.name, emit(g_, node, in));
+  } else {
+    LOOM_ASSIGN(y, layer(node, path, in.front(), in.back()));
+  }
+  return ExportValues{std::move(y)};
+}
+
+Result<ExportValues> Exporter::wired(const Node& node, const std::string& path, ExportInputs in) {
+  const GraphWiring wiring = graph_wiring(node.config);
+  std::vector<ExportValues> made;
+  const auto find = [&](const GraphValue& v) {
+    const auto output = static_cast<size_t>(v.output);
+    return v.node == kGraphInput ? in[output] : made[static_cast<size_t>(v.node)][output];
+  };
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    ExportValues read;
+    for (const GraphValue& v : wiring.nodes[i]) read.push_back(find(v));
+    LOOM_ASSIGN(ExportValues outputs, wired_node(node.children[i], cat(path, "/", i), read));
+    made.push_back(std::move(outputs));
+  }
+  ExportValues out;
+  for (const GraphValue& v : wiring.outputs) out.push_back(find(v));
+  return out;
+}
+
+Result<ExportValues> Exporter::cell(const GridNode& cell, const ExportValue& x,
+                                    const ExportValue& skip) {
+  if (cell.node.config.def->wired && !cell.node.disabled())
+    return wired(cell.node, cell.at.str(), std::span(&x, 1));
+  LOOM_ASSIGN(ExportValue y, layer(cell.node, cell.at.str(), x, skip));
+  return ExportValues{std::move(y)};
 }
 
 OnnxValue Exporter::value_info(const std::string& name, const Shape& shape, OnnxType type) const {
@@ -159,28 +249,61 @@ OnnxValue Exporter::value_info(const std::string& name, const Shape& shape, Onnx
   return v;
 }
 
-// Gives the last value the name of the output.
-void Exporter::finish(const ExportValue& y) {
+std::string Exporter::free_name(std::string wanted) {
+  while (!ports_.insert(wanted).second) wanted += '_';
+  return wanted;
+}
+
+// Gives a value the name of an output. One that no node makes, or that is an output already, is
+// copied.
+void Exporter::give(const std::string& value, const std::string& name) {
   OnnxGraph& graph = g_.graph();
   bool found = false;
   for (OnnxNode& node : graph.nodes) {
-    for (std::string& name : node.outputs) {
-      if (name != y.name) continue;
+    for (std::string& output : node.outputs) {
+      if (output != value) continue;
       found = true;
-      name = options_.output;
+      output = name;
     }
-    for (std::string& name : node.inputs) {
-      if (found && name == y.name) name = options_.output;
+    for (std::string& input : node.inputs) {
+      if (found && input == value) input = name;
     }
   }
+  const auto before = out_.find(value);
   if (!found) {
     OnnxNode copy;
-    copy.name = copy.op = "Identity";
-    copy.inputs = {y.name};
-    copy.outputs = {options_.output};
+    copy.op = "Identity";
+    copy.name = cat("Identity of ", name);
+    copy.inputs = {before == out_.end() ? value : before->second};
+    copy.outputs = {name};
     graph.nodes.push_back(std::move(copy));
+  } else {
+    out_[value] = name;
   }
-  graph.outputs.push_back(value_info(options_.output, y.shape, OnnxType::f32));
+}
+
+// An axis whose extent does not follow from one sample alone is left open.
+Status Exporter::finish(const Shape& sample, const ExportValues& outputs) {
+  const Cell& last = *network_.cells().back().cell;
+  std::vector<std::string> names;
+  if (last.layer.def->wired && !last.layer.disabled) names = graph_names(last.layer).outputs;
+  const Result<std::vector<CellShapes>> of_two = network_.shapes(sample.after(2));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Shape& shape = outputs[i].shape;
+    const std::string name =
+        i == 0 ? options_.output : free_name(i < names.size() ? names[i] : cat("output", i));
+    give(outputs[i].name, name);
+    OnnxValue info = value_info(name, shape, OnnxType::f32);
+    for (int axis = 0; axis < shape.rank() && options_.batch == 0 && of_two.ok(); ++axis) {
+      const Shape& grown = i == 0 ? of_two->back().out : of_two->back().more[i - 1];
+      const bool follows = grown[axis] == 2 * shape[axis] && axis == 0 && shape[0] == 1;
+      if (follows) continue;  // "batch"
+      auto& extent = info.shape[static_cast<size_t>(axis)];
+      extent = {grown[axis] == shape[axis] ? shape[axis] : -1, ""};
+    }
+    g_.graph().outputs.push_back(std::move(info));
+  }
+  return {};
 }
 
 // (x - shift) * scale, in this order: the bits of normalize().
@@ -199,24 +322,26 @@ Result<std::string> Exporter::normalized(const ExportValue& x, bool ids) {
 
 Result<OnnxModel> Exporter::run(const Shape& sample) {
   const bool ids = takes_ids(network_.cells()[0].node.config);
-  std::vector<ExportValue> in, out;
-  ExportValue value{options_.input, sample.after(1)};
+  std::vector<ExportValue> out;
+  ports_ = {options_.input, options_.output};
+  ExportValue value{options_.input, sample.after(std::max<int64_t>(options_.batch, 1))};
   g_.graph().name = "loom";
   g_.graph().inputs = {value_info(value.name, value.shape, ids ? OnnxType::i64 : OnnxType::f32)};
   LOOM_ASSIGN(value.name, normalized(value, ids));
   ExportValue before = value;
+  ExportValues outputs;
   for (const GridNode& cell : network_.cells()) {
     ExportValue x = value, skip = before;
     g_.enter(cell.at.str());
     if (cell.feedback)
       return g_.refuse(cell.node, "a feedback link needs the pass before; ONNX graphs have one");
     if (cell.link >= 0) (cell.skip ? skip : x) = out[static_cast<size_t>(cell.link)];
-    LOOM_ASSIGN(ExportValue y, layer(cell.node, cell.at.str(), x, skip));
+    LOOM_ASSIGN(outputs, this->cell(cell, x, skip));
     before = x;
-    value = y;
-    out.push_back(std::move(y));
+    value = outputs[0];
+    out.push_back(value);
   }
-  finish(value);
+  LOOM_TRY(finish(sample, outputs));
   OnnxModel model;
   model.ir_version = options_.opset >= 23 ? 11 : options_.opset > 20 ? 10 : 9;
   model.producer = "loom";
@@ -233,12 +358,16 @@ Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
   if (options.opset < kLeastOpset || options.opset > kMostOpset)
     return invalid(
         cat("opset ", options.opset, " is not written; use ", kLeastOpset, " to ", kMostOpset));
-  if (options.batch < 0 || options.input.empty() || options.output.empty() ||
-      options.input == options.output)
-    return invalid("batch must not be below 0, input and output need two names");
   if (sample.rank() < 1 || sample.rank() >= Shape::kMaxRank)
     return invalid(cat("a sample of shape ", sample.str(), " cannot be exported"));
-  return Exporter(network, options).run(sample);
+  OnnxExportOptions how = options;
+  if (how.input.empty()) how.input = first_name(network.cells().front(), false);
+  if (how.output.empty()) how.output = first_name(network.cells().back(), true);
+  if (options.batch < 0 || how.input == how.output)
+    return invalid("batch must not be below 0, input and output need two names");
+  // A network that takes one sample at a time is written for one.
+  if (how.batch == 0 && !network.shapes(sample.after(2)).ok()) how.batch = 1;
+  return Exporter(network, how).run(sample);
 }
 
 Status write_onnx(const FileRef& path, const Network& network, const Shape& sample,

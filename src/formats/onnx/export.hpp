@@ -1,8 +1,10 @@
 // A finalized network with its parameters as an ONNX model (inference only). Layers become the
-// operators that every runtime has; what none of them computes (sparse softmaxes, feedback links)
-// is an Error that names the cell. The batch axis is symbolic, all others are those of `sample`.
-// Inputs are float, or int64 ids where the network takes ids. Weights are written as float, decoded
-// from whatever they are packed in. Equal networks give equal bytes.
+// operators that every runtime has, and nodes of a Graph nodes of the model, with its inputs and
+// outputs; what no operator computes (sparse softmaxes, feedback links) is an Error that names the
+// cell. The batch axis is symbolic, all others are those of `sample`; a network that takes one
+// sample at a time is written for one. Inputs are float, or int64 ids where the network takes ids.
+// Weights are written as float, decoded from whatever they are packed in. Equal networks give equal
+// bytes.
 #pragma once
 
 #include <string>
@@ -19,7 +21,8 @@ namespace loom::core {
 struct OnnxExportOptions {
   int opset = 20;     // 20 to 23; from 23 on RMSNorm is one operator
   int64_t batch = 0;  // 0: any ("batch")
-  std::string input = "input", output = "output";
+  // Of the first input and output; empty: what a Graph calls them, else "input" and "output".
+  std::string input, output;
   Normalization normalization;  // of the input, written as Sub and Mul in front; empty: none
   std::vector<std::pair<std::string, std::string>> metadata;  // of the file, as it is
 };

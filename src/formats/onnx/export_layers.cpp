@@ -153,30 +153,55 @@ Result<std::string> emit_dropout(GraphBuilder& g, const Node&, const ExportValue
   return g.add("Identity", {x.name});
 }
 
+// Of layers that read one value.
+template <Result<std::string> (*emit)(GraphBuilder&, const Node&, const ExportValue&)>
+Result<std::string> one(GraphBuilder& g, const Node& node, ExportInputs x) {
+  return emit(g, node, x[0]);
+}
+
 struct EmitRow {
   LayerKind kind;
   EmitLayer emit;
 };
 constexpr EmitRow kEmitters[] = {
-    {LayerKind::dense, emit_dense},
-    {LayerKind::multi_head_attention, emit_attention},
-    {LayerKind::swiglu, emit_swiglu},
-    {LayerKind::rms_norm, emit_rms_norm},
-    {LayerKind::cnn1, emit_conv},
-    {LayerKind::cnn2, emit_conv},
-    {LayerKind::cnn3, emit_conv},
-    {LayerKind::rnn, emit_recurrent},
-    {LayerKind::lstm, emit_recurrent},
-    {LayerKind::gru, emit_recurrent},
-    {LayerKind::layer_norm, emit_layer_norm},
-    {LayerKind::conv_transposed1, emit_conv},
-    {LayerKind::conv_transposed2, emit_conv},
-    {LayerKind::conv_transposed3, emit_conv},
-    {LayerKind::embedding, emit_embedding},
-    {LayerKind::kmeans, emit_kmeans},
-    {LayerKind::softmax, emit_softmax},
-    {LayerKind::dropout, emit_dropout},
-    {LayerKind::batch_norm, emit_batch_norm},
+    {LayerKind::dense, one<emit_dense>},
+    {LayerKind::multi_head_attention, one<emit_attention>},
+    {LayerKind::swiglu, one<emit_swiglu>},
+    {LayerKind::rms_norm, one<emit_rms_norm>},
+    {LayerKind::cnn1, one<emit_conv>},
+    {LayerKind::cnn2, one<emit_conv>},
+    {LayerKind::cnn3, one<emit_conv>},
+    {LayerKind::rnn, one<emit_recurrent>},
+    {LayerKind::lstm, one<emit_recurrent>},
+    {LayerKind::gru, one<emit_recurrent>},
+    {LayerKind::layer_norm, one<emit_layer_norm>},
+    {LayerKind::conv_transposed1, one<emit_conv>},
+    {LayerKind::conv_transposed2, one<emit_conv>},
+    {LayerKind::conv_transposed3, one<emit_conv>},
+    {LayerKind::embedding, one<emit_embedding>},
+    {LayerKind::kmeans, one<emit_kmeans>},
+    {LayerKind::softmax, one<emit_softmax>},
+    {LayerKind::dropout, one<emit_dropout>},
+    {LayerKind::batch_norm, one<emit_batch_norm>},
+    {LayerKind::group_norm, one<emit_group_norm>},
+    {LayerKind::instance_norm, one<emit_group_norm>},
+    {LayerKind::pool, one<emit_pool>},
+    {LayerKind::flatten, one<emit_reshape>},
+    {LayerKind::reshape, one<emit_reshape>},
+    {LayerKind::permute, one<emit_permute>},
+    {LayerKind::pad, one<emit_pad>},
+    {LayerKind::upsample, one<emit_upsample>},
+    {LayerKind::pixel_shuffle, one<emit_pixel_shuffle>},
+    {LayerKind::unary, one<emit_unary>},
+    {LayerKind::reduce, one<emit_reduce>},
+    {LayerKind::slice, one<emit_slice>},
+    {LayerKind::transpose, one<emit_transpose>},
+    {LayerKind::view, one<emit_view>},
+    {LayerKind::binary, emit_binary},
+    {LayerKind::concat, emit_concat},
+    {LayerKind::matmul, emit_matmul},
+    {LayerKind::expand, emit_expand},
+    {LayerKind::constant, emit_constant},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct ExportValue {
   std::string name;
   Shape shape;
 };
+
+using ExportInputs = std::span<const ExportValue>;
 
 // The fields of a layer by name.
 class FieldsOf {
@@ -96,12 +99,32 @@ Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::s
 // x / sqrt(mean(x^2) + eps) * gamma over the last axis.
 std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& gamma, double eps);
 
-// One layer, its children apart. Shapes were checked by finalize().
-using EmitLayer = Result<std::string> (*)(GraphBuilder&, const Node&, const ExportValue&);
+// One layer, its children apart, of the values it reads: one, but for nodes of a Graph. Shapes were
+// checked by finalize().
+using EmitLayer = Result<std::string> (*)(GraphBuilder&, const Node&, ExportInputs);
 Result<std::string> emit_attention(GraphBuilder& g, const Node& node, const ExportValue& x);
 Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const ExportValue& x);
 Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const ExportValue& x);
 Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const ExportValue& x);
+
+Result<std::string> emit_pool(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_upsample(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_pixel_shuffle(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_group_norm(GraphBuilder& g, const Node& node, const ExportValue& x);
+
+Result<std::string> emit_unary(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_reduce(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_slice(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_transpose(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_permute(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_view(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_reshape(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_pad(GraphBuilder& g, const Node& node, const ExportValue& x);
+Result<std::string> emit_binary(GraphBuilder& g, const Node& node, ExportInputs x);
+Result<std::string> emit_concat(GraphBuilder& g, const Node& node, ExportInputs x);
+Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs x);
+Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs x);
+Result<std::string> emit_constant(GraphBuilder& g, const Node& node, ExportInputs);
 // Null: no way to export the kind, or a container.
 EmitLayer emitter_of(LayerKind kind);
 
