@@ -136,7 +136,7 @@ Json row_json(const Row& row, const Peaks& peaks) {
 class GpuBench {
  public:
   GpuBench(const GpuFlags& flags, const Engine& engine)
-      : flags_(flags), lab_(engine, flags.seconds) {}
+      : flags_(flags), lab_(engine, flags.seconds, engine.impl().activations) {}
 
   Status run(const std::vector<int64_t>& gemm, const std::vector<int64_t>& gemv,
              const std::vector<DType>& dtypes) {
@@ -220,6 +220,7 @@ Verb add_bench_gpu(Command app) {
   verb.examples(
       "  loom bench gpu\n"
       "  loom bench gpu --gemm 1024 --gemv 4096 --dtypes q4_0,ternary --json\n"
+      "  loom bench gpu --gemm \"\" --gemv 4096,8192 --dtypes q4_k,q6_k --activations q8\n"
       "  loom bench gpu --variants --seconds 0.1");
   verb.option("--gemm", f->gemm,
               "Sizes of the square matrices of the products, a comma list; --variants has the last")
@@ -227,6 +228,8 @@ Verb add_bench_gpu(Command app) {
   verb.option("--gemv", f->gemv, "Sizes of the square matrices that are multiplied by a vector")
       .show_default();
   verb.option("--dtypes", f->dtypes, "Number types of those matrices, a comma list").show_default();
+  verb.option("--activations", f->engine.activations,
+              "Of that vector: f32, or q8: in int8 for integer types (default: f32)");
   verb.option("--seconds", f->seconds, "How long each kernel is measured")
       .range(0.001, 3600.0)
       .show_default();

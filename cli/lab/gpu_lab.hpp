@@ -66,7 +66,7 @@ inline Status upload(const Ops& ops, const Buffer& memory) {
 
 class Lab {
  public:
-  Lab(const Engine& engine, double seconds, ActivationMode mode = ActivationMode::q8)
+  Lab(const Engine& engine, double seconds, ActivationMode mode)
       : gpu_(*engine.impl().gpu),
         ops_(*engine.impl().ops),
         pool_(engine.impl().pool),

@@ -129,6 +129,9 @@ TEST(GpuFusedMany, ALayerLeavesWhatItsCommandsLeave) {
   for (const Case& c : {Case{DType::q4_0, kQ8, 113, 96, 160, 40, false},
                         {DType::u4, kQ8, 20, 64, 96, 32, true},
                         {DType::q4_0, kF32, 20, 64, 96, 32, true},
+                        {DType::q4_k, kQ8, 20, 64, 256, 40, true},
+                        {DType::q2_k, kQ8, 9, 64, 256, 32, false},
+                        {DType::q6_k, kF32, 20, 64, 96, 32, false},
                         {DType::f16, kF32, 40, 72, 100, 24, false}}) {
     check(c);
   }
@@ -143,6 +146,21 @@ TEST(GpuFusedRow, ALayerLeavesWhatItsCommandsLeave) {
   }
   for (const DType dtype : {DType::f32, DType::bf16, DType::i16, DType::nf4}) {
     check({dtype, kF32, 1, 96, 160, 40, dtype == DType::i16});
+  }
+}
+
+// Every form of what is around the codes of a block, and codes in one plane and in two: on rows of
+// floats and of codes in turn where a CPU plays the GPU, since compiling takes long there.
+TEST(GpuFusedRow, ALayerOfSpansLeavesWhatItsCommandsLeave) {
+  if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
+  constexpr auto kQ8 = ActivationMode::q8, kF32 = ActivationMode::f32;
+  const bool fast = !gpu()->adapter().software;
+  bool codes = false;
+  for (const DType dtype : {DType::q4_k, DType::q2_k, DType::q6_k, DType::q5_k, DType::u4g128,
+                            DType::q3_k, DType::q5_1}) {
+    if (fast || codes) check({dtype, kQ8, 1, 256, 288, 40, true});
+    if (fast || !codes) check({dtype, kF32, 1, 96, 160, 40, true});
+    codes = !codes;
   }
 }
 

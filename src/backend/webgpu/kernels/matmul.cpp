@@ -55,14 +55,6 @@ fn x_four(r: u32, k: u32) -> vec4<f32> {
 }
 )";
 
-// What quantized rows stand for, where kernels read values of w and not its levels. k % 4 == 0.
-constexpr std::string_view kXQuantized = R"(
-fn x_four(r: u32, k: u32) -> vec4<f32> {
-  let at = min(first_row + r, p.rows - 1u) * p.blocks + k / 32u;
-  return vec4<f32>(unpack4xI8(a_word(at * 8u + k % 32u / 4u))) * scales_at(at);
-}
-)";
-
 // Wide types: four rows by four k at a time.
 constexpr Kernel kFewWide{"matmul_few_wide", R"(
 fn run(i: u32, lane: u32) {
@@ -108,12 +100,69 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-// The same with quantized rows of x: the sum of a block is an exact integer.
-constexpr Kernel kFewQ8{"matmul_few_q8", R"(
+// Types of spans: what is around a block of 32 k is read once, and made into numbers twice, as some
+// have spans of 16.
+constexpr Kernel kFewSpans{"matmul_few_spans", R"(
+fn run(i: u32, lane: u32) {
+  let group = begin_tile(i);
+  let base = group * p.w_group;
+  let four = lane % 4u * 4u;
+  var sums = array<vec4<f32>, few>();
+  for (var b = lane / 4u; b < p.blocks; b += lanes / 4u) {
+    let around = w_around(base, four, b * 32u);
+    for (var from_k = b * 32u; from_k < b * 32u + 32u; from_k += 16u) {
+      let span = w_span_of(around, four, from_k);
+      for (var k = from_k; k < from_k + 16u; k += 4u) {
+        let w = w_tile_in(span, w_fetch(base, four, k), k);
+        for (var r = 0u; r < few; r++) { sums[r] += w * x_four(r, k); }
+      }
+    }
+  }
+  reduce(&sums, group, lane);
+}
+)"};
+
+// With quantized rows of x the sum of a block, or of a span, is an exact integer.
+constexpr std::string_view kDots = R"(
 fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
   return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
                    dot4I8Packed(a, w.w));
 }
+)";
+
+constexpr Kernel kFewSpansQ8{"matmul_few_spans_q8", R"(
+fn run(i: u32, lane: u32) {
+  let group = begin_tile(i);
+  let base = group * p.w_group;
+  let four = lane % 4u * 4u;
+  var sums = array<vec4<f32>, few>();
+  for (var b = lane / 4u; b < p.blocks; b += lanes / 4u) {
+    let around = w_around(base, four, b * 32u);
+    for (var from_k = b * 32u; from_k < b * 32u + 32u; from_k += 16u) {
+      let span = w_span_of(around, four, from_k);
+      var terms = array<vec4<i32>, few>();
+      var ones = array<i32, few>();
+      for (var k = from_k; k < from_k + 16u; k += 4u) {
+        let codes = w_codes_of(w_fetch(base, four, k), k);
+        for (var r = 0u; r < few; r++) {
+          let a = a_word(min(first_row + r, p.rows - 1u) * (p.blocks * 8u) + k / 4u);
+          terms[r] += dots(a, codes);
+          ones[r] += dot4I8Packed(a, 0x01010101u);
+        }
+      }
+      for (var r = 0u; r < few; r++) {
+        let row = f32(ones[r]);
+        let sum = (vec4<f32>(terms[r]) - (span.zero + vec4<f32>(w_bias)) * row) * span.scale;
+        let scale = scales_at(min(first_row + r, p.rows - 1u) * p.blocks + b);
+        sums[r] += (sum + span.shift * row) * scale;
+      }
+    }
+  }
+  reduce(&sums, group, lane);
+}
+)"};
+
+constexpr Kernel kFewQ8{"matmul_few_q8", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
   let base = group * p.w_group;
@@ -168,6 +217,12 @@ Call& finish(Call& call, const MatmulArgs& args) {
       .text(kFinish);
 }
 
+const Kernel& few_kernel(const MatmulArgs& args) {
+  if (reads_rows(args.w.dtype)) return kFewWide;
+  if (reads_spans(args.w.dtype)) return args.use_q8 ? kFewSpansQ8 : kFewSpans;
+  return args.use_q8 ? kFewQ8 : kFewGroups;
+}
+
 }  // namespace
 
 Status matmul_few(Frame& frame, const MatmulArgs& args) {
@@ -175,7 +230,7 @@ Status matmul_few(Frame& frame, const MatmulArgs& args) {
   const bool wide = reads_rows(args.w.dtype);
   const int64_t few = frame.rows_alone() ? 1 : rows <= 2 ? rows : (rows <= 4 ? 4 : 8);
   const int64_t row_tiles = ceil_div(rows, few);
-  Call call(frame, wide ? kFewWide : (args.use_q8 ? kFewQ8 : kFewGroups));
+  Call call(frame, few_kernel(args));
   weights(finish(call, args), args.w, WeightView::quads)
       .text(kReduce)
       .value("depth", depth)
@@ -184,33 +239,13 @@ Status matmul_few(Frame& frame, const MatmulArgs& args) {
       .constant("few", few)
       .lanes(depth <= 512 ? 64 : (depth <= 2048 ? 128 : 256));
   if (args.use_q8) {
-    call.words("a", args.q8.codes);
-    if (wide) call.text(kXQuantized);
-    if (!wide) call.words("sums", args.q8.sums);
+    call.words("a", args.q8.codes).words("sums", args.q8.sums).text(kDots);
     call.read("scales", f32_vector(args.q8.scales, args.q8.rows * args.q8.blocks));
   } else {
     call.read("x", args.x).text(depth % (wide ? 4 : kR16Block) != 0 ? kXRagged : kX);
   }
   return call.rows(ceil_div(cols, kR16Rows) * row_tiles);
 }
-
-namespace {
-
-// Rows of y eight at a time, for types without a kernel that takes many quantized rows.
-Status matmul_by_eights(Frame& frame, const MatmulArgs& args) {
-  for (int64_t row = 0; row < args.y.rows(); row += kFewRows) {
-    const int64_t count = std::min(kFewRows, args.y.rows() - row);
-    MatmulArgs part = args;
-    part.y = args.y.slice_rows(row, count);
-    part.q8.codes += row * args.q8.padded_cols();
-    part.q8.scales += row * args.q8.blocks;
-    part.q8.rows = count;
-    LOOM_TRY(matmul_few(frame, part));
-  }
-  return {};
-}
-
-}  // namespace
 
 Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
   const int64_t rows = args.y.rows(), cols = args.y.cols();
@@ -220,7 +255,6 @@ Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
     return finish(call, args).items(rows * cols);
   }
   if (frame.rows_alone()) return matmul_few(frame, args);
-  if (args.use_q8 && !reads_levels(args.w.dtype)) return matmul_by_eights(frame, args);
   if (is_narrow(args)) return matmul_narrow(frame, args);
   return rows <= kFewRows ? matmul_few(frame, args) : matmul_many(frame, args);
 }

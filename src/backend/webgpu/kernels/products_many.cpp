@@ -54,25 +54,14 @@ fn rows_from(row: u32) -> vec4<u32> {
 )";
 
 // Codes, four a word: a step is one block of 32 k for every slice. The integer sum of a block is
-// turned into a float by its bits: below 2^22 it is the fraction of 1.5 * 2^23 + sum.
+// turned into a float by its bits: below 2^22 it is the fraction of 1.5 * 2^23 + sum. What comes of
+// w, and what is made of the sums, is said by one of the two texts behind this one.
 constexpr std::string_view kStepQ8 = R"(
-const w_items: u32 = slices * quads * w_bits;
-const with_sums: bool = w_affine || (w_bias != 0 && fold == 0u);
 const half: u32 = select(8u, 4u, w_span == 16u);
 var<workgroup> left_scale: array<f32, 128>;
 var<workgroup> left_sum: array<i32, select(1u, 128u, with_sums)>;
 var<workgroup> right_step: array<vec4<f32>, slices * quads * 8u / half>;
-struct Next {
-  x: vec4<u32>, w: vec4<u32>, more: vec4<u32>, step: vec4<u32>, high: vec4<u32>,
-  scale: f32, sum: i32
-}
-fn fetch_w(u: u32, b0: u32, t: u32) -> vec4<u32> {
-  let group = u / (slices * w_bits * 4u);
-  let v = u / 4u % (slices * w_bits);
-  let f = four(columns(t, group / 2u), group % 2u * 16u + u % 4u * 4u);
-  let b = min(b0 + v / w_bits, p.blocks - 1u);
-  return w_words(w_line(f.base, f.lane, b * 32u + v % w_bits * 4u));
-}
+struct Next { x: vec4<u32>, w: Right, scale: f32, sum: i32 }
 fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   let b0 = step * slices;
   let last = p.blocks - 1u;
@@ -80,51 +69,27 @@ fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   let at = rows_from(row0 + lane / units * 4u) * (p.blocks * 8u) + k;
   var next: Next;
   next.x = vec4<u32>(a_word(at.x), a_word(at.y), a_word(at.z), a_word(at.w));
-  if (w_items >= 256u || lane < w_items) { next.w = fetch_w(lane, b0, t); }
-  if (w_items > 256u) { next.more = fetch_w(lane + 256u, b0, t); }
+  next.w = fetch_right(b0, t, lane);
   if (lane < 128u) {
     let from_row = min(row0 + lane / slices, p.rows - 1u) * p.blocks;
     let block = from_row + min(b0 + lane % slices, last);
     next.scale = a_scales_at(block);
-    if (with_sums) { next.sum = bitcast<i32>(a_sums_word(block)); }
-  } else if (lane < 128u + slices * quads) {
-    let q = lane % quads;
-    let f = four(columns(t, q / 8u), q % 8u * 4u);
-    let b = min(b0 + (lane - 128u) / quads, last);
-    next.step = w_step_words(f.base, f.lane, b * 32u);
-    if (w_span == 16u) { next.high = w_step_words(f.base, f.lane, b * 32u + 16u); }
+    if (with_sums) { next.sum = sums_of(block); }
   }
   return next;
 }
 // Levels, with what they are too large by taken off each byte where that fits.
-fn level(word: u32, k: u32) -> u32 {
-  let levels = w_levels(w_codes(word, k));
+fn folded(levels: u32) -> u32 {
   if (fold == 0u) { return levels; }
   return ((levels | 0x80808080u) - fold) ^ 0x80808080u;
 }
-fn put_w(u: u32, words: vec4<u32>) {
-  let q = u / (slices * w_bits * 4u) * 4u + u % 4u;
-  let v = u / 4u % (slices * w_bits);
-  for (var h = 0u; h < 8u / w_bits; h++) {
-    let k = v % w_bits + h * w_bits;
-    right[right_slot(v / w_bits * 8u + k, q)] =
-        vec4<u32>(level(words.x, 4u * k), level(words.y, 4u * k), level(words.z, 4u * k),
-                  level(words.w, 4u * k));
-  }
-}
 fn put(next: Next, step: u32, t: u32, lane: u32) {
   left[left_slot(lane % units, lane / units)] = next.x;
-  if (w_items >= 256u || lane < w_items) { put_w(lane, next.w); }
-  if (w_items > 256u) { put_w(lane + 256u, next.more); }
+  put_right(next.w, lane);
   if (lane < 128u) {
     let at = lane % slices * (4u * tall) + lane / slices;
     left_scale[at] = next.scale;
     if (with_sums) { left_sum[at] = next.sum; }
-  } else if (lane < 128u + slices * quads) {
-    right_step[lane - 128u] = w_steps_of(next.step, lane % 4u * 4u);
-    if (w_span == 16u) {
-      right_step[lane - 128u + slices * quads] = w_steps_of(next.high, lane % 4u * 4u);
-    }
   }
 }
 struct Dots { a: vec4<i32>, b: vec4<i32>, c: vec4<i32>, d: vec4<i32> }
@@ -138,26 +103,23 @@ fn add_dots(s: ptr<function, Dots>, x: vec4<u32>, w: vec4<u32>) {
   (*s).c += dots(x.z, w);
   (*s).d += dots(x.w, w);
 }
-fn scaled(s: vec4<i32>, steps: vec4<f32>, offsets: vec4<i32>, at: u32) -> vec4<f32> {
-  var sum = s;
-  if (with_sums) { sum -= offsets * left_sum[at]; }
-  return (bitcast<vec4<f32>>(sum) - vec4<f32>(12582912.0)) * (steps * left_scale[at]);
+fn number(sum: vec4<i32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(sum) - vec4<f32>(12582912.0);
 }
-fn all_scaled(s: ptr<function, Dots>, t: u32, j: u32, high: u32, slice: u32, row: u32,
+fn all_scaled(s: ptr<function, Dots>, b: u32, t: u32, j: u32, high: u32, slice: u32, row: u32,
               col: u32) -> mat4x4<f32> {
-  let steps = right_step[(high * slices + slice) * quads + j * 8u + col];
-  var offsets = vec4<i32>();
-  if (with_sums) {
-    let f = four(columns(t, j), col * 4u);
-    offsets = w_offsets(f.base, f.lane);
-  }
+  let q = slice * quads + j * 8u + col;
+  let steps = right_step[high * slices * quads + q];
+  let others = others_of(b, t, j, high, q, col);
   let at = slice * (4u * tall) + row * 4u;
-  return mat4x4<f32>(scaled((*s).a, steps, offsets, at), scaled((*s).b, steps, offsets, at + 1u),
-                     scaled((*s).c, steps, offsets, at + 2u),
-                     scaled((*s).d, steps, offsets, at + 3u));
+  return mat4x4<f32>(scaled((*s).a, steps, others, at, high),
+                     scaled((*s).b, steps, others, at + 1u, high),
+                     scaled((*s).c, steps, others, at + 2u, high),
+                     scaled((*s).d, steps, others, at + 3u, high));
 }
 fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, col: u32) {
-  if (step * slices + slice >= p.blocks) { return; }
+  let b = step * slices + slice;
+  if (b >= p.blocks) { return; }
   let zero = vec4<i32>(0x4b400000);
   for (var high = 0u; high < 8u / half; high++) {
     var s = Dots(zero, zero, zero, zero);
@@ -168,15 +130,142 @@ fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, 
       add_dots(&s, x, right[right_slot(k, col)]);
       if (wide == 2u) { add_dots(&more, x, right[right_slot(k, 8u + col)]); }
     }
-    (*sums).a += all_scaled(&s, t, 0u, high, slice, row, col);
-    if (wide == 2u) { (*sums).b += all_scaled(&more, t, 1u, high, slice, row, col); }
+    (*sums).a += all_scaled(&s, b, t, 0u, high, slice, row, col);
+    if (wide == 2u) { (*sums).b += all_scaled(&more, b, t, 1u, high, slice, row, col); }
   }
+}
+)";
+
+constexpr std::string_view kRightGroups = R"(
+const with_sums: bool = w_affine || (w_bias != 0 && fold == 0u);
+const w_items: u32 = slices * quads * w_bits;
+struct Right { w: vec4<u32>, more: vec4<u32>, step: vec4<u32>, high: vec4<u32> }
+fn sums_of(block: u32) -> i32 { return bitcast<i32>(a_sums_word(block)); }
+fn fetch_w(u: u32, b0: u32, t: u32) -> vec4<u32> {
+  let group = u / (slices * w_bits * 4u);
+  let v = u / 4u % (slices * w_bits);
+  let f = four(columns(t, group / 2u), group % 2u * 16u + u % 4u * 4u);
+  let b = min(b0 + v / w_bits, p.blocks - 1u);
+  return w_words(w_line(f.base, f.lane, b * 32u + v % w_bits * 4u));
+}
+fn fetch_right(b0: u32, t: u32, lane: u32) -> Right {
+  var next: Right;
+  if (w_items >= 256u || lane < w_items) { next.w = fetch_w(lane, b0, t); }
+  if (w_items > 256u) { next.more = fetch_w(lane + 256u, b0, t); }
+  if (lane >= 128u && lane < 128u + slices * quads) {
+    let q = lane % quads;
+    let f = four(columns(t, q / 8u), q % 8u * 4u);
+    let b = min(b0 + (lane - 128u) / quads, p.blocks - 1u);
+    next.step = w_step_words(f.base, f.lane, b * 32u);
+    if (w_span == 16u) { next.high = w_step_words(f.base, f.lane, b * 32u + 16u); }
+  }
+  return next;
+}
+fn level(word: u32, k: u32) -> u32 { return folded(w_levels(w_codes(word, k))); }
+fn put_w(u: u32, words: vec4<u32>) {
+  let q = u / (slices * w_bits * 4u) * 4u + u % 4u;
+  let v = u / 4u % (slices * w_bits);
+  for (var h = 0u; h < 8u / w_bits; h++) {
+    let k = v % w_bits + h * w_bits;
+    right[right_slot(v / w_bits * 8u + k, q)] =
+        vec4<u32>(level(words.x, 4u * k), level(words.y, 4u * k), level(words.z, 4u * k),
+                  level(words.w, 4u * k));
+  }
+}
+fn put_right(next: Right, lane: u32) {
+  if (w_items >= 256u || lane < w_items) { put_w(lane, next.w); }
+  if (w_items > 256u) { put_w(lane + 256u, next.more); }
+  if (lane >= 128u && lane < 128u + slices * quads) {
+    right_step[lane - 128u] = w_steps_of(next.step, lane % 4u * 4u);
+    if (w_span == 16u) {
+      right_step[lane - 128u + slices * quads] = w_steps_of(next.high, lane % 4u * 4u);
+    }
+  }
+}
+fn others_of(b: u32, t: u32, j: u32, high: u32, q: u32, col: u32) -> vec4<i32> {
+  if (!with_sums) { return vec4<i32>(); }
+  let f = four(columns(t, j), col * 4u);
+  return w_offsets(f.base, f.lane);
+}
+fn scaled(s: vec4<i32>, steps: vec4<f32>, offsets: vec4<i32>, at: u32, high: u32) -> vec4<f32> {
+  var sum = s;
+  if (with_sums) { sum -= offsets * left_sum[at]; }
+  return number(sum) * (steps * left_scale[at]);
+}
+)";
+
+// Types of spans. What the sum of a row of x is multiplied by lies beside the steps or, of spans of
+// 16, for which workgroup memory is too small, is read where it is needed.
+constexpr std::string_view kRightSpans = R"(
+const with_sums: bool = w_shifts || w_zeros;
+const near: bool = with_sums && w_span != 16u;
+const items: u32 = slices * quads / 32u;
+var<workgroup> right_shift: array<vec4<f32>, select(1u, slices * quads, near)>;
+struct Right { first: Codes, second: Codes, around: Around }
+// Of spans of 16 those of both halves.
+fn sums_of(block: u32) -> i32 {
+  let sum = bitcast<i32>(a_sums_word(block));
+  if (w_span != 16u) { return sum; }
+  let low = bitcast<i32>(a_halves_word(block));
+  return (low & 0xffff) | ((sum - low) << 16u);
+}
+fn fetch_codes(u: u32, b0: u32, t: u32) -> Codes {
+  let q = u / (units * 4u) * 4u + u % 4u;
+  let v = u / 4u % units;
+  let f = four(columns(t, q / 8u), q % 8u * 4u);
+  return w_fetch(f.base, f.lane, min(b0 + v / 8u, p.blocks - 1u) * 32u + v % 8u * 4u);
+}
+fn fetch_right(b0: u32, t: u32, lane: u32) -> Right {
+  var next: Right;
+  next.first = fetch_codes(lane, b0, t);
+  if (items == 2u) { next.second = fetch_codes(lane + 256u, b0, t); }
+  if (lane >= 128u && lane < 128u + slices * quads) {
+    let q = lane % quads;
+    let f = four(columns(t, q / 8u), q % 8u * 4u);
+    let b = min(b0 + (lane - 128u) / quads, p.blocks - 1u);
+    next.around = w_around(f.base, f.lane, b * 32u);
+  }
+  return next;
+}
+fn put_codes(u: u32, words: Codes) {
+  let v = u / 4u % units;
+  let codes = w_codes_of(words, v % 8u * 4u);
+  right[right_slot(v, u / (units * 4u) * 4u + u % 4u)] =
+      vec4<u32>(folded(codes.x), folded(codes.y), folded(codes.z), folded(codes.w));
+}
+fn put_right(next: Right, lane: u32) {
+  put_codes(lane, next.first);
+  if (items == 2u) { put_codes(lane + 256u, next.second); }
+  if (lane >= 128u && lane < 128u + slices * quads) {
+    let span = w_span_of(next.around, lane % 4u * 4u, 0u);
+    right_step[lane - 128u] = span.scale;
+    if (near) { right_shift[lane - 128u] = span.shift - span.zero * span.scale; }
+    if (w_span == 16u) {
+      right_step[lane - 128u + slices * quads] =
+          w_span_of(next.around, lane % 4u * 4u, 16u).scale;
+    }
+  }
+}
+fn others_of(b: u32, t: u32, j: u32, high: u32, q: u32, col: u32) -> vec4<f32> {
+  if (!with_sums) { return vec4<f32>(); }
+  if (near) { return right_shift[q]; }
+  let f = four(columns(t, j), col * 4u);
+  return w_span_of(w_around(f.base, f.lane, b * 32u), f.lane, high * 16u).shift;
+}
+fn scaled(s: vec4<i32>, steps: vec4<f32>, shifts: vec4<f32>, at: u32, high: u32) -> vec4<f32> {
+  var sum = number(s) * steps;
+  if (with_sums) {
+    var ones = left_sum[at];
+    if (w_span == 16u) { ones = (ones << (16u - high * 16u)) >> 16u; }
+    sum += shifts * f32(ones);
+  }
+  return sum * left_scale[at];
 }
 )";
 
 // Floats: a step is eight k for every slice, whose sum is formed by itself: long chains lose bits.
 constexpr std::string_view kStepFloats = R"(
-struct Next { x: vec4<f32>, w: Ahead }
+struct Next { x: vec4<f32>, w: Packed }
 fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   let k0 = step * units;
   let k = min(k0 + lane % units, p.depth - 1u);
@@ -186,7 +275,8 @@ fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
   if (lane < 2u * slices * quads) {
     let group = lane / units;
     let f = four(columns(t, group / 2u), group % 2u * 16u + lane % 4u * 4u);
-    next.w = ahead(f, min(k0 + lane % units / 4u * 4u, (p.depth - 1u) / 4u * 4u));
+    let from_k = min(k0 + lane % units / 4u * 4u, (p.depth - 1u) / 4u * 4u);
+    next.w = w_packed(f.base, f.lane, from_k);
   }
   return next;
 }
@@ -198,7 +288,7 @@ fn put(next: Next, step: u32, t: u32, lane: u32) {
   if (lane < 2u * slices * quads) {
     let group = lane / units;
     let f = four(columns(t, group / 2u), group % 2u * 16u + lane % 4u * 4u);
-    var w = tile_of(next.w, f, from_k);
+    var w = w_tile_of(next.w, f.base, f.lane, from_k);
     if (from_k >= p.depth) { w = mat4x4<f32>(); }
     let q = group * 4u + lane % 4u;
     let k = lane % units / 4u * 4u;
@@ -221,28 +311,6 @@ fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, 
   }
   (*sums).a += s;
   if (wide == 2u) { (*sums).b += more; }
-}
-)";
-
-// What is fetched of w for later, and the tile it becomes.
-constexpr std::string_view kAheadWide = R"(
-struct Ahead { w: mat4x4<f32> }
-fn ahead(f: Four, k: u32) -> Ahead { return Ahead(w_tile(f.base, f.lane, k)); }
-fn tile_of(a: Ahead, f: Four, k: u32) -> mat4x4<f32> { return a.w; }
-)";
-
-constexpr std::string_view kAheadGroups = R"(
-struct Ahead { words: vec4<u32>, steps: vec4<u32> }
-fn ahead(f: Four, k: u32) -> Ahead {
-  return Ahead(w_words(w_line(f.base, f.lane, k)), w_step_words(f.base, f.lane, k));
-}
-fn tile_of(a: Ahead, f: Four, k: u32) -> mat4x4<f32> {
-  let offsets = w_offsets(f.base, f.lane);
-  let steps = w_steps_of(a.steps, f.lane);
-  return transpose(mat4x4<f32>(w_values(w_codes(a.words.x, k), offsets.x) * steps.x,
-                               w_values(w_codes(a.words.y, k), offsets.y) * steps.y,
-                               w_values(w_codes(a.words.z, k), offsets.z) * steps.z,
-                               w_values(w_codes(a.words.w, k), offsets.w) * steps.w));
 }
 )";
 
@@ -410,20 +478,19 @@ int64_t level_fold(DType dtype) {
 void bind_input(Call& call, const Products& m, int64_t depth, const TileSize& size) {
   const int64_t slices = 32 / size.tall;
   const Tensor& w = m.parts[0].w;
-  const bool wide = reads_rows(w.dtype);
   if (m.use_q8) {
     call.words("a", m.q8.codes)
         .read("a_scales", f32_vector(m.q8.scales, m.q8.rows * m.q8.blocks))
         .words("a_sums", m.q8.sums)
         .value("blocks", m.q8.blocks)
         .value("steps", ceil_div(m.q8.blocks, slices))
-        .constant("fold", level_fold(w.dtype))
-        .text(kStepQ8);
+        .constant("fold", level_fold(w.dtype));
+    if (reads_spans(w.dtype)) call.words("a_halves", m.q8.half_sums);
+    call.text(reads_spans(w.dtype) ? kRightSpans : kRightGroups).text(kStepQ8);
   } else {
     call.read("x", m.x)
         .value("depth", depth)
         .value("steps", ceil_div(depth, 8 * slices))
-        .text(wide ? kAheadWide : kAheadGroups)
         .text(kStepFloats);
   }
 }

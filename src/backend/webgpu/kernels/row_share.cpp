@@ -31,6 +31,9 @@ fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
   return vec4<i32>(dot4I8Packed(a, w.x), dot4I8Packed(a, w.y), dot4I8Packed(a, w.z),
                    dot4I8Packed(a, w.w));
 }
+)";
+
+constexpr std::string_view kLevels = R"(
 fn levels_of(words: vec4<u32>, k: u32) -> vec4<u32> {
   return vec4<u32>(w_levels(w_codes(words.x, k)), w_levels(w_codes(words.y, k)),
                    w_levels(w_codes(words.z, k)), w_levels(w_codes(words.w, k)));
@@ -121,25 +124,26 @@ fn codes_at(words: vec4<u32>, mask: u32, less: vec4<f32>) -> vec4<f32> {
 }
 )";
 
-// The structs of a type that has `words` quads a block, and their fetch. k-groups have a step as
-// well, to be made of words that are fetched with them.
-std::string fetch_text(int words, bool groups) {
+// The structs of a type that has `words` quads a block, and their fetch; with them comes what is
+// around the codes, or of k-groups what a step is made of.
+std::string fetch_text(int words, bool spans) {
   std::string members, reads;
   for (int v = 0; v < words; ++v) {
-    members += cat(v > 0 ? ", " : "", "w", v, ": vec4<u32>");
+    members += cat("w", v, ": vec4<u32>, ");
     reads += cat("w_words(line + ", 16 * v, "u), ");
   }
-  return cat("const unit = 32u;\nstruct Ahead { ", members, ", steps: vec4<u32> }\n",
+  return cat("const unit = 32u;\nstruct Ahead { ", members,
+             spans ? "around: Around }\n" : "steps: vec4<u32> }\n",
              "fn fetch(base: u32, four: u32, block: u32) -> Ahead {\n"
              "  let b = min(block, depth / unit - 1u);\n"
              "  let line = base + p.w_codes + b * (16u * w_bits) + four;\n"
              "  return Ahead(",
-             reads, groups ? "w_step_words(base, four, b * 32u)" : "vec4<u32>()", ");\n}\n",
-             groups ? "struct Fixed { offsets: vec4<i32> }\n"
-                      "fn fixed_of(base: u32, four: u32) -> Fixed {\n"
-                      "  return Fixed(w_offsets(base, four));\n}\n"
-                    : "struct Fixed { none: u32 }\n"
-                      "fn fixed_of(base: u32, four: u32) -> Fixed { return Fixed(0u); }\n");
+             reads, spans ? "w_around" : "w_step_words", "(base, four, b * 32u));\n}\n",
+             spans ? "struct Fixed { none: u32 }\n"
+                     "fn fixed_of(base: u32, four: u32) -> Fixed { return Fixed(0u); }\n"
+                   : "struct Fixed { offsets: vec4<i32> }\n"
+                     "fn fixed_of(base: u32, four: u32) -> Fixed {\n"
+                     "  return Fixed(w_offsets(base, four));\n}\n");
 }
 
 // Adds to `sum` the products of one quad of x with the codes at `shift` of each byte of `low`, and
@@ -209,7 +213,8 @@ std::string group_end(const DTypeInfo& info) {
 
 // A row of codes: the sum of a block is an exact integer.
 std::string quantized_text(const DTypeInfo& info) {
-  std::string out = cat(kBlockHead, "  var terms0 = vec4<i32>();\n  var terms1 = vec4<i32>();\n");
+  std::string out =
+      cat(kLevels, kBlockHead, "  var terms0 = vec4<i32>();\n  var terms1 = vec4<i32>();\n");
   for (int v = 0; v < info.bits; ++v) {
     for (int h = 0; h < 8 / info.bits; ++h) {
       const int quad = v + h * info.bits;
@@ -229,45 +234,157 @@ std::string quantized_text(const DTypeInfo& info) {
   return out + "  return vec4<f32>(terms0) * (w_steps_of(now.steps, four) * scale);\n}\n";
 }
 
-// Codes in planes, with a zero, a scale and a shift for every span of k.
-std::string spans_text(const DTypeInfo& info) {
-  const int low = info.low_bits, high = info.bits - info.low_bits;
-  const int span = info.block > 0 && info.block < 32 ? info.block / 4 : 8;  // in quads
-  std::string out = cat(kCodesAt, kBlockHead, "  var sum = vec4<f32>();\n");
-  for (int quad = 0; quad < 8; ++quad) {
-    if (quad % span == 0) {
-      out += cat("  let span", quad, " = w_span_of(base, four, b * 32u + ", quad * 4,
-                 "u);\n  let zero", quad, " = span", quad, ".zero + vec4<f32>(f32(w_bias));\n",
-                 "  var terms", quad, " = vec4<f32>();\n  var row", quad, " = vec4<f32>();\n");
+// ---- types of spans ----
+
+// What both kinds of rows are multiplied by: the codes of a quad of k, which lie in one plane or in
+// two.
+class SpanText {
+ public:
+  explicit SpanText(const DTypeInfo& info) : info_(info) {}
+
+  std::string floats() const {
+    std::string out = cat(kCodesAt, kBlockHead);
+    for (int quad = 0; quad < 8; quad += quads()) out += begin(quad);
+    out += two() ? of_two_planes() : of_one_plane();
+    out += "  var sum = vec4<f32>();\n";
+    for (int quad = 0; quad < 8; quad += quads()) out += end(quad);
+    return out + "  return sum;\n}\n";
+  }
+
+  // A row of codes: the sum of a span is an exact integer.
+  std::string codes() const {
+    std::string out = cat(kBlockHead, "  var sum = vec4<f32>();\n");
+    for (int quad = 0; quad < 8; ++quad) {
+      const int first = quad / quads() * quads();
+      if (quad == first) {
+        out +=
+            cat(span_of(quad), "  var terms", quad, " = vec4<i32>();\n  var row", quad, " = 0;\n");
+      }
+      out += cat(codes_of(quad, byte_mask(info_.bits)), "  let x", quad, " = a_codes[at * 8u + ",
+                 quad, "u];\n  terms", first, " += dots(x", quad, ", codes", quad, ");\n  row",
+                 first, " += dot4I8Packed(x", quad, ", 0x01010101u);\n");
+      if (quad % quads() != quads() - 1) continue;
+      const std::string row = cat("f32(row", first, ")"), span = cat("span", first);
+      out += cat("  sum += (vec4<f32>(terms", first, ") - zero", first, " * ", row, ") * ", span,
+                 ".scale;\n");
+      if (info_.shifted()) out += cat("  sum += ", span, ".shift * ", row, ";\n");
     }
-    const int begin = quad / span * span;
-    const uint32_t low_mask = ((1U << low) - 1) * 0x01010101U;
-    out += cat("  let codes", quad, " = ((now.w", quad % low, " >> vec4<u32>(", quad / low * low,
-               "u)) & vec4<u32>(", low_mask, "u))");
-    if (high > 0) {
-      const uint32_t high_mask = ((1U << high) - 1) * 0x01010101U;
-      out += cat(" | (((now.w", low + quad % high, " >> vec4<u32>(", quad / high * high,
-                 "u)) & vec4<u32>(", high_mask, "u)) << vec4<u32>(", low, "u))");
-    }
-    out += ";\n";
-    out += quad_terms(cat("terms", begin), quad, cat("codes", quad),
-                      cat("(codes", quad, " >> vec4<u32>(16u))"), 0, info.bits, cat("zero", begin));
-    out += cat("  row", begin, " += staged_four(at * 8u + ", quad, "u);\n");
-    if (quad % span == span - 1) {
-      out += cat("  sum += terms", begin, " * span", begin,
-                 ".scale;\n  if (w_shifts) { sum += ((row", begin, ".x + row", begin, ".z) + (row",
-                 begin, ".y + row", begin, ".w)) * span", begin, ".shift; }\n");
+    return out + "  return sum * a_scales[at];\n}\n";
+  }
+
+ private:
+  static uint32_t byte_mask(int bits) { return ((1U << bits) - 1) * 0x01010101U; }
+  bool two() const { return info_.low_bits < info_.bits; }
+  int quads() const { return info_.block > 0 && info_.block < 32 ? info_.block / 4 : 8; }
+  int steps() const { return two() ? 1 : 8 / info_.bits; }
+  // Left shifts of the codes of a quad, within their byte.
+  int shift_of(int quad) const { return two() ? 0 : quad / info_.bits * info_.bits; }
+
+  // Sums of floats are kept apart by what their codes count where they lie in a word, 2^shift, and
+  // are put together when a span is done: so x is not scaled for each.
+  template <class F>
+  void each_sum(int first, F f) const {
+    int last = -1;
+    for (int quad = first; quad < first + quads(); ++quad) {
+      const int shift = shift_of(quad);
+      if (shift == last) continue;
+      f(shift);
+      f(shift + 8);
+      last = shift;
     }
   }
-  return out + "  return sum;\n}\n";
-}
+
+  static std::string span_of(int quad) {
+    return cat("  let span", quad, " = w_span_of(now.around, four, ", quad * 4, "u);\n  let zero",
+               quad, " = span", quad, ".zero + vec4<f32>(w_bias);\n");
+  }
+
+  std::string begin(int quad) const {
+    std::string out = span_of(quad);
+    if (info_.shifted()) out += cat("  var row", quad, " = vec4<f32>();\n");
+    each_sum(quad,
+             [&](int shift) { out += cat("  var terms", quad, "_", shift, " = vec4<f32>();\n"); });
+    return out;
+  }
+
+  std::string end(int quad) const {
+    std::string terms;
+    each_sum(quad, [&](int shift) {
+      terms += cat(terms.empty() ? "" : " + ", "terms", quad, "_", shift, " * (1.0 / ", 1 << shift,
+                   ".0)");
+    });
+    std::string out = cat("  sum += (", terms, ") * span", quad, ".scale;\n");
+    if (!info_.shifted()) return out;
+    const std::string row = cat("row", quad);
+    return out + cat("  sum += ((", row, ".x + ", row, ".z) + (", row, ".y + ", row, ".w)) * span",
+                     quad, ".shift;\n");
+  }
+
+  // The products of one quad of x with its codes; `high` is `low` shifted by 16.
+  std::string terms(int quad, std::string_view low, std::string_view high) const {
+    const int first = quad / quads() * quads();
+    const uint32_t mask = (1U << info_.bits) - 1;
+    std::string out = cat("  let x", quad, " = staged_four(at * 8u + ", quad, "u);\n");
+    if (info_.shifted()) out += cat("  row", first, " += x", quad, ";\n");
+    constexpr std::string_view kParts[] = {"x", "y", "z", "w"};
+    for (int j = 0; j < 4; ++j) {
+      const int shift = shift_of(quad) + (j % 2) * 8;
+      out += cat("  terms", first, "_", shift, " += codes_at(", j < 2 ? low : high, ", ",
+                 mask << shift, "u, vec4<f32>(8388608.0) + zero", first, " * ", 1 << shift,
+                 ".0) * x", quad, ".", kParts[j], ";\n");
+    }
+    return out;
+  }
+
+  std::string of_one_plane() const {
+    std::string out;
+    for (int v = 0; v < info_.bits; ++v) {
+      const std::string low = cat("now.w", v), high = cat("high", v);
+      out += cat("  let ", high, " = ", low, " >> vec4<u32>(16u);\n");
+      for (int step = 0; step < steps(); ++step) out += terms(v + step * info_.bits, low, high);
+    }
+    return out;
+  }
+
+  std::string of_two_planes() const {
+    std::string out;
+    for (int quad = 0; quad < 8; ++quad) {
+      out += codes_of(quad, 0);
+      out += terms(quad, cat("codes", quad), cat("(codes", quad, " >> vec4<u32>(16u))"));
+    }
+    return out;
+  }
+
+  static std::string moved(int word, int right) {
+    if (right == 0) return cat("now.w", word);
+    return cat("(now.w", word, right > 0 ? " >> " : " << ", "vec4<u32>(",
+               right > 0 ? right : -right, "u))");
+  }
+
+  // Codes of a quad, a byte each. Bits of the high plane are brought above those of the low one;
+  // what else comes with them is left, or masked off.
+  std::string codes_of(int quad, uint32_t mask) const {
+    const int low = info_.low_bits, high = info_.bits - low;
+    const std::string masked = mask == 0 ? "" : cat(" & vec4<u32>(", mask, "u)");
+    const std::string of_low = moved(quad % low, quad / low * low);
+    if (!two()) return cat("  let codes", quad, " = ", of_low, masked, ";\n");
+    return cat("  let above", quad, " = ", moved(low + quad % high, quad / high * high - low),
+               ";\n  let codes", quad, " = (above", quad, " ^ ((", of_low, " ^ above", quad,
+               ") & vec4<u32>(", byte_mask(low), "u)))", masked, ";\n");
+  }
+
+  const DTypeInfo& info_;
+};
 
 std::string share_text(const DTypeInfo& info, bool quantized) {
-  if (reads_spans(info.dtype)) return fetch_text(info.bits, false) + spans_text(info);
+  if (reads_spans(info.dtype)) {
+    const SpanText text(info);
+    return fetch_text(info.bits, true) + (quantized ? text.codes() : text.floats());
+  }
   if (reads_rows(info.dtype)) return std::string(kWide);
-  if (quantized) return fetch_text(info.bits, true) + quantized_text(info);
+  if (quantized) return fetch_text(info.bits, false) + quantized_text(info);
   const bool direct = info.levels == Levels::direct;
-  return cat(fetch_text(info.bits, true), direct ? direct_text(info) : made_text(info),
+  return cat(fetch_text(info.bits, false), direct ? direct_text(info) : made_text(info),
              group_end(info));
 }
 

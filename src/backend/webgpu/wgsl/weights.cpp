@@ -1,10 +1,12 @@
 // The decode snippets. The text for a type is put together from its row in dtypes.def: where its
-// codes lie and what they stand for, and what multiplies them. Words, not bytes, are counted.
+// codes lie and what they stand for, and what multiplies them. Words, not bytes, are counted. Types
+// of planes, block zeros and super-blocks are in weights_blocks.cpp.
 #include "backend/webgpu/wgsl/weights.hpp"
 
 #include <array>
 #include <string>
 
+#include "backend/webgpu/wgsl/weights_blocks.hpp"
 #include "base/text.hpp"
 #include "dtype/r16.hpp"
 
@@ -187,6 +189,18 @@ fn w_tile(base: u32, lane: u32, k: u32) -> mat4x4<f32> {
                                w_values(w_codes(words.z, k), offsets.z) * steps.z,
                                w_values(w_codes(words.w, k), offsets.w) * steps.w));
 }
+struct Packed { words: vec4<u32>, steps: vec4<u32> }
+fn w_packed(base: u32, lane: u32, k: u32) -> Packed {
+  return Packed(w_words(w_line(base, lane, k)), w_step_words(base, lane, k));
+}
+fn w_tile_of(packed: Packed, base: u32, lane: u32, k: u32) -> mat4x4<f32> {
+  let offsets = w_offsets(base, lane);
+  let steps = w_steps_of(packed.steps, lane);
+  return transpose(mat4x4<f32>(w_values(w_codes(packed.words.x, k), offsets.x) * steps.x,
+                               w_values(w_codes(packed.words.y, k), offsets.y) * steps.y,
+                               w_values(w_codes(packed.words.z, k), offsets.z) * steps.z,
+                               w_values(w_codes(packed.words.w, k), offsets.w) * steps.w));
+}
 )";
 
 std::string_view levels_text(Levels levels) {
@@ -324,6 +338,9 @@ fn w_tile(base: u32, lane: u32, k: u32) -> mat4x4<f32> {
   }
   return columns;
 }
+struct Packed { tile: mat4x4<f32> }
+fn w_packed(base: u32, lane: u32, k: u32) -> Packed { return Packed(w_tile(base, lane, k)); }
+fn w_tile_of(packed: Packed, base: u32, lane: u32, k: u32) -> mat4x4<f32> { return packed.tile; }
 )";
 
 std::string wide_text(const DTypeInfo& info) {
@@ -354,127 +371,6 @@ std::string group_text(const DTypeInfo& info) {
              info.affine() ? kOffsetsAffine : kOffsets, kGroups);
 }
 
-// ---- blocks: codes in two planes, zeros of blocks, super-blocks; four rows at one k ----
-
-constexpr std::string_view kBlockCodes = R"(
-fn w_plane(at: u32, bits: u32, lane: u32, k: u32) -> vec4<u32> {
-  let quad = k % 32u / 4u;
-  let words = w_words(at + quad % bits * 16u + lane);
-  return (words >> vec4<u32>(bits * (quad / bits) + k % 4u * 8u)) & vec4<u32>((1u << bits) - 1u);
-}
-fn w_four_levels(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  let at = base + p.w_codes + k / 32u * (16u * w_bits);
-  var codes = w_plane(at, w_low, lane, k);
-  if (w_low < w_bits) {
-    codes |= w_plane(at + 16u * w_low, max(w_bits - w_low, 1u), lane, k) << vec4<u32>(w_low);
-  }
-  return vec4<f32>(bitcast<vec4<i32>>(codes) - vec4<i32>(w_bias));
-}
-fn w_halves(i: u32) -> vec4<f32> {
-  let words = w_pair(i);
-  return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
-}
-fn w_record(base: u32, k: u32) -> u32 { return base + p.w_scales + k / w_span * w_record_words; }
-)";
-
-// What stands around the levels of four rows over a span of k: (level - zero) * scale + shift.
-constexpr std::string_view kSpanOf = R"(
-struct Span { zero: vec4<f32>, scale: vec4<f32>, shift: vec4<f32> }
-fn w_rows(base: u32, lane: u32, k: u32) -> vec4<f32> {
-  let span = w_span_of(base, lane, k);
-  let level = (w_four_levels(base, lane, k) - span.zero) * span.scale;
-  if (!w_shifts) { return level; }
-  return level + span.shift;
-}
-)";
-
-constexpr std::string_view kBlockF16 = R"(
-const w_shifts = false;
-fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
-  return Span(vec4<f32>(), w_halves(w_record(base, k) + lane / 2u), vec4<f32>());
-}
-)";
-
-constexpr std::string_view kBlockRow = R"(
-const w_shifts = false;
-fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
-  return Span(vec4<f32>(), bitcast<vec4<f32>>(w_words(base + lane)), vec4<f32>());
-}
-)";
-
-constexpr std::string_view kBlockF16Offset = R"(
-const w_shifts = true;
-fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
-  let record = w_record(base, k) + lane / 2u;
-  return Span(vec4<f32>(), w_halves(record), w_halves(record + 8u));
-}
-)";
-
-constexpr std::string_view kBlockF16Zero = R"(
-const w_shifts = false;
-fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
-  let record = w_record(base, k);
-  let zeros = vec4<f32>(unpack4xU8(w_word(record + 8u + lane / 4u)));
-  return Span(zeros, w_halves(record + lane / 2u), vec4<f32>());
-}
-)";
-
-constexpr std::string_view kBlockSmall = R"(
-const w_shifts = false;
-fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
-  let small = vec4<f32>(unpack4xI8(w_word(w_record(base, k) + lane / 4u)));
-  return Span(vec4<f32>(), w_halves(base + k / 256u * 8u + lane / 2u) * small, vec4<f32>());
-}
-)";
-
-constexpr std::string_view kBlockSmallLeast = R"(
-const w_shifts = true;
-fn w_span_of(base: u32, lane: u32, k: u32) -> Span {
-  let record = w_record(base, k) + lane / 4u;
-  var small = unpack4xU8(w_word(record));
-  var least = small >> vec4<u32>(4u);
-  if (w_record_words == 4u) {
-    small &= vec4<u32>(15u);
-  } else {
-    least = unpack4xU8(w_word(record + 4u));
-    small = bitcast<vec4<u32>>(unpack4xI8(w_word(record)));
-  }
-  let halves = base + k / 256u * 16u + lane / 2u;
-  return Span(vec4<f32>(), w_halves(halves) * vec4<f32>(bitcast<vec4<i32>>(small)),
-              -(w_halves(halves + 8u) * vec4<f32>(least)));
-}
-)";
-
-constexpr std::string_view kAtOfBlocks = R"(
-fn w_at(row: u32, k: u32) -> f32 {
-  return w_rows(w_base(row), (row % 16u) & 12u, k)[row % 4u];
-}
-fn w_raw(base: u32, lane: u32, k: u32) -> vec4<u32> {
-  return bitcast<vec4<u32>>(w_rows(base, lane, k));
-}
-fn w_of_raw(raw: vec4<u32>, base: u32, lane: u32) -> vec4<f32> { return bitcast<vec4<f32>>(raw); }
-)";
-
-bool in_blocks(const DTypeInfo& info) {
-  const bool block_zero = info.zero != ZeroRule::none && !info.affine();
-  return info.low_bits < info.bits || info.super_block > 0 || block_zero;
-}
-
-std::string_view block_span_text(const DTypeInfo& info) {
-  if (info.super_block > 0) return info.shifted() ? kBlockSmallLeast : kBlockSmall;
-  if (info.block == 0) return kBlockRow;
-  if (info.zero == ZeroRule::code) return kBlockF16Zero;
-  return info.shifted() ? kBlockF16Offset : kBlockF16;
-}
-
-std::string block_text(const DTypeInfo& info) {
-  const R16 g = r16_geometry(info.dtype, 16, 32);
-  return cat("const w_low: u32 = ", info.low_bits, "u;\nconst w_bias: i32 = ", info.code_bias,
-             ";\nconst w_span: u32 = ", info.block > 0 ? info.block : 32,
-             "u;\nconst w_record_words: u32 = ", g.scale_block_bytes / 4, "u;\n", kByteValues,
-             kBlockCodes, block_span_text(info), kSpanOf, kAtOfBlocks, kWide);
-}
-
 constexpr std::string_view kBase = R"(
 fn w_base(row: u32) -> u32 { return row / 16u * p.w_group; }
 )";
@@ -499,7 +395,7 @@ fn w_words(i: u32) -> vec4<u32> { return w_quad(i / 4u); }
 )";
 
 std::string text_of(const DTypeInfo& info) {
-  if (in_blocks(info)) return block_text(info);
+  if (in_blocks(info)) return cat(kByteValues, block_text(info));
   return r16_geometry(info.dtype, 16, 32).wide ? wide_text(info) : group_text(info);
 }
 
@@ -520,8 +416,7 @@ const std::string& decode_text(DType dtype) {
 }  // namespace
 
 bool reads_rows(DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  return in_blocks(info) || r16_geometry(dtype, 1, 1).wide;
+  return r16_geometry(dtype, 1, 1).wide;
 }
 
 bool reads_spans(DType dtype) {
@@ -529,8 +424,7 @@ bool reads_spans(DType dtype) {
 }
 
 bool reads_levels(DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  return info.integer_path() && !in_blocks(info);
+  return dtype_info(dtype).integer_path();
 }
 
 bool packs(DType dtype) {

@@ -14,29 +14,37 @@ enum class WeightView : uint8_t { words, quads };
 //   w_block(row, k) -> mat4x4<f32> rows row .. row + 3, columns k .. k + 3, both multiples of 4:
 //                                  column j of the result is k + j; zero beyond the last k
 //   w_tile(base, lane, k)          the same; base = w_base(row), lane = row % 16
+//   w_packed(base, lane, k) -> Packed, w_tile_of(packed, base, lane, k)   the same in two moves:
+//   what
+//                                  is read, and what is made of it, for kernels that fetch ahead
 // for rows and k that the matrix has; w_block also for padding rows of the last group. Types with
-// integer levels (and nf4) have more:
+// integer levels (and nf4), but those of reads_spans(), have more:
 //   w_line(base, lane, k)          index of the word that holds the codes of k .. k + 3, k % 4 == 0
 //   w_codes(word, k)               those codes, one a byte
 //   w_levels(codes)                (not nf4) their levels as four signed bytes, but too large by
 //   w_offsets(base, lane)          this much, for four rows, lane % 4 == 0
 //   w_values(codes, offset)        their levels (nf4: values) as vec4<f32>
 //   w_steps(base, lane, k)         what multiplies the levels of four rows, lane % 4 == 0
-//   w_step_words(base, lane, k), w_steps_of(words, lane)   the same in two moves, to fetch ahead
+//   w_step_words(base, lane, k), w_steps_of(words, lane)   the same in two moves
 // wide types but those of the f64 path
 //   w_raw(base, lane, k), w_of_raw(words, base, lane)      values of four rows at one k, likewise
-// Types of reads_rows() that are not wide have what wide types have, and not those of levels.
+// types of reads_spans()
+//   w_fetch(base, lane, k) -> Codes, w_codes_of(codes, k) -> vec4<u32>   codes of k .. k + 3 of
+//   four
+//                                  rows, one a byte, in two moves
+//   w_around(base, lane, k) -> Around, w_span_of(around, lane, k) -> Span   zero, scale and shift
+//   of
+//                                  four rows: a value is (code - w_bias - zero) * scale + shift;
+//                                  what is around codes is that of 32 k, a span may be half of
+//                                  them. w_zeros, w_shifts: whether zero, shift may be other than 0
+//   w_tile_in(span, codes, k)      w_tile_of(), where the span is known
 // and for all types
 //   w_word(i), w_pair(i), w_words(i)   1, 2 or 4 words from i, which is a multiple of that
 Call& weights(Call& call, const Tensor& w, WeightView view = WeightView::words);
 
-// Types that kernels read four rows at one k: wide ones, and those with codes in two planes, zeros
-// of blocks or super-blocks.
+// Types that kernels read four rows at one k: wide ones. Of the others they read 32 k at a time.
 bool reads_rows(DType dtype);
-// Of these the ones with planes, zeros or super-blocks. They have
-//   w_span_of(base, lane, k)   Span(zero, scale, shift) of four rows: a value is
-//                              (code - w_bias - zero) * scale + shift; w_shifts: shift may not be 0
-// for w_span k at a time, in w_low bits of a code and w_bits - w_low of the next plane.
+// Types with codes in two planes, zeros of blocks or super-blocks.
 bool reads_spans(DType dtype);
 // Types whose integer levels kernels read; the others have no kernel for quantized activations.
 bool reads_levels(DType dtype);

@@ -1,0 +1,15 @@
+// The decode snippets of types with codes in two planes, zeros of blocks or super-blocks; what
+// kernels see of them is said in weights.hpp.
+#pragma once
+
+#include <string>
+
+#include "dtype/dtype.hpp"
+
+namespace loom::core::webgpu {
+
+bool in_blocks(const DTypeInfo& info);
+// Needs w_base(), w_words() and byte_values().
+std::string block_text(const DTypeInfo& info);
+
+}  // namespace loom::core::webgpu
