@@ -117,8 +117,9 @@ struct LOOM_API Embedding {
   int64_t vocab = 1, width = 1;
   int64_t padding_id = -1;  // its row is not trained; -1: none
   Activation activation = Activation::linear;
-  bool sparse = false;  // only rows that a batch names are updated
-  double scale = 1;     // factor of the rows
+  bool sparse = false;    // only rows that a batch names are updated
+  double scale = 1;       // factor of the rows
+  int64_t positions = 0;  // learned ones: rows of a second table, added by place; 0: none
   operator Layer() const;
 };
 

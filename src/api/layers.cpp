@@ -84,7 +84,8 @@ Embedding::operator Layer() const {
            {"padding_id", padding_id},
            {"activation", name_of(activation)},
            {"sparse", sparse},
-           {"scale", scale}}};
+           {"scale", scale},
+           {"positions", positions}}};
 }
 
 MultiHeadAttention::operator Layer() const {

@@ -102,7 +102,7 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
       node.params.push_back(index);
     }
   }
-  if (def.rope != nullptr) {
+  if (def.rope != nullptr && !(def.rope(config) == RopeSpec{})) {
     const RopeSpec rope = def.rope(config);
     const auto at = std::find(ropes_.begin(), ropes_.end(), rope);
     node.rope = static_cast<int>(at - ropes_.begin());

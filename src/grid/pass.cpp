@@ -49,6 +49,9 @@ class Walker : public ForwardCall {
   const Tensor& rope_sin() const override {
     return (*pass_.ropes)[static_cast<size_t>(node_.rope)].sin();
   }
+  const Tensor& position_numbers() const override {
+    return (*pass_.ropes)[static_cast<size_t>(node_.rope)].numbers();
+  }
   bool training() const override { return pass_.training; }
   Noise noise() const override { return {pass_.seed, static_cast<uint64_t>(node_.id), pass_.step}; }
   Status add_loss(const Tensor& value, float weight) override {

@@ -1,5 +1,7 @@
 #include "grid/rope_table.hpp"
 
+#include <algorithm>
+
 #include "base/dmath.hpp"
 #include "base/text.hpp"
 
@@ -30,9 +32,13 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
   if (!known)
     return unsupported(
         cat("rope_scaling '", printable(spec.scaling), "' is not known; use linear or llama3"));
-  const int64_t half = spec.width / 2;
   RopeTable table;
   table.spec_ = spec;
+  if (spec.numbers > 0) {
+    LOOM_TRY(table.count(std::min(positions, spec.numbers)));
+    return table;
+  }
+  const int64_t half = spec.width / 2;
   LOOM_ASSIGN(table.memory_, Buffer::allocate(2 * positions * half * 4));
   auto* values = reinterpret_cast<float*>(table.memory_.data());
   table.cos_ = f32_matrix(values, positions, half);
@@ -46,6 +52,16 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
     }
   }
   return table;
+}
+
+Status RopeTable::count(int64_t positions) {
+  LOOM_ASSIGN(memory_, Buffer::allocate(positions * 4));
+  numbers_.dtype = DType::i32;
+  numbers_.shape = Shape{positions};
+  numbers_.row_stride = positions;
+  numbers_.data = memory_.data();
+  for (int64_t p = 0; p < positions; ++p) numbers_.i32()[p] = static_cast<int32_t>(p);
+  return {};
 }
 
 }  // namespace loom::core

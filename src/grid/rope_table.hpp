@@ -1,7 +1,8 @@
 // Cosine and sine tables of the rotary embedding (Su et al., 2021), half-split form: angle(p, j) =
 // p * theta^(-2j/width), with the frequency changes of "linear" and "llama3" scaling. Frequencies
 // and angles are rounded to f32 as the reference implementation of the models does, so trained
-// models see the angles they were trained with.
+// models see the angles they were trained with. For RopeSpec::numbers the table holds the numbers
+// of the positions in their place: ids for a table of learned positions.
 #pragma once
 
 #include "layers/layer.hpp"
@@ -15,12 +16,16 @@ class RopeTable {
   const RopeSpec& spec() const { return spec_; }
   const Tensor& cos() const { return cos_; }  // [positions, width/2]
   const Tensor& sin() const { return sin_; }
+  const Tensor& numbers() const { return numbers_; }  // [positions], no more than the spec has
+  const Buffer& memory() const { return memory_; }
   int64_t bytes() const { return memory_.size(); }
 
  private:
+  Status count(int64_t positions);
+
   RopeSpec spec_;
   Buffer memory_;
-  Tensor cos_, sin_;
+  Tensor cos_, sin_, numbers_;
 };
 
 }  // namespace loom::core

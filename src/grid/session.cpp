@@ -214,6 +214,7 @@ Status Session::Impl::make_state() {
   for (const RopeSpec& spec : network->ropes()) {
     LOOM_ASSIGN(RopeTable table, RopeTable::make(spec, capacity));
     ropes.push_back(std::move(table));
+    if (spec.numbers > 0) last_place = std::min(last_place, spec.numbers);
   }
   return {};
 }
@@ -226,10 +227,7 @@ Status Session::Impl::attach() {
   LOOM_ASSIGN(input, Buffer::allocate(plain_bytes(DType::f32, max_input)));
   std::vector<MemoryRange> constants;
   for (const Param& p : network->params()) constants.push_back({p.tensor.data, p.bytes()});
-  for (const RopeTable& table : ropes) {
-    constants.push_back(range_of(table.cos()));
-    constants.push_back(range_of(table.sin()));
-  }
+  for (const RopeTable& table : ropes) constants.push_back(range_of(table.memory()));
   LOOM_ASSIGN(weights, Attached::attach(device, constants, MemoryUse::weights, true));
   LOOM_TRY(attach_state(device));
   std::vector<MemoryRange> own = {range_of(arena), range_of(input)};
@@ -333,6 +331,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   impl->checked.resize(network.cells().size());
   const int64_t longest = max_input.rank() == 1 ? max_input[0] : max_input[1];
   impl->capacity = round_up(options.max_positions > 0 ? options.max_positions : longest, 16);
+  impl->last_place = impl->capacity;
   impl->recorder = std::make_unique<Recorder>(ops, pool, options.activations);
   LOOM_TRY(impl->check_cache());
   LOOM_TRY(impl->make_places());

@@ -22,6 +22,7 @@ struct Session::Impl {
   SessionOptions options;
   Shape max_input;
   int64_t capacity = 0;
+  int64_t last_place = 0;  // positions that rows may have: capacity, or those that were learned
   int64_t position = 0;
   ArenaPlan plan;
   std::vector<int> first_slot;  // of each cell, and behind the last

@@ -124,12 +124,12 @@ Status Session::place(std::span<const RowPlace> rows) {
   }
   for (const RowPlace& row : rows) {
     if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
-        row.position < s.capacity) {
+        row.position < s.last_place) {
       continue;
     }
     return make_error(Code::out_of_range,
                       cat("position ", row.position, " of sequence ", row.sequence,
-                          " is not among ", s.capacity, " of ", s.options.sequences));
+                          " is not among ", s.last_place, " of ", s.options.sequences));
   }
   s.places = zeroed(s.place_memory.data(), DType::i32, Shape{count, s.place_width});
   for (int64_t r = 0; r < count; ++r) {

@@ -68,6 +68,7 @@ extern const LayerDef kBinary;
 const LayerDef kBinary = {.kind = LayerKind::binary,
                           .name = "Binary",
                           .fields = kFields,
+                          .ragged = true,
                           .forward = forward,
                           .fewest_inputs = 2,
                           .most_inputs = kMostOperands,

@@ -1,8 +1,10 @@
-// Embedding: y[..., :] = act(scale * table[id]). The input holds 32-bit ids; ids beyond the
-// vocabulary are refused by whoever feeds them, before anything runs. The row of the padding id is
-// not trained. sparse: a training step works on the rows of its batch alone, whatever the
-// vocabulary; it may not be shared, and optimizers keep what they know of a row until a batch names
-// it again.
+// Embedding: y[..., :] = act(scale * table[id] + learned[position]). The input holds 32-bit ids;
+// ids beyond the vocabulary are refused by whoever feeds them, before anything runs. With
+// `positions` there is a second table, a row for each place in a sequence, and no sequence is
+// longer (GPT; the positions of a pass follow from where it stands, as those of attention do). The
+// row of the padding id is not trained. sparse: a training step works on the rows of its batch
+// alone, whatever the vocabulary; it may not be shared, and optimizers keep what they know of a row
+// until a batch names it again.
 #include "base/text.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -10,7 +12,8 @@
 namespace loom::core {
 namespace {
 
-enum { kVocab, kWidth, kPadding, kActivation, kSparse, kScale };
+enum { kVocab, kWidth, kPadding, kActivation, kSparse, kScale, kPositions };
+enum { kTable, kLearned };
 constexpr FieldDesc kFields[] = {
     {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table", "vocab_size"},
     {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row", "embedding_dim"},
@@ -19,10 +22,15 @@ constexpr FieldDesc kFields[] = {
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
     {"sparse", FieldType::boolean, 0, 0, 1, "", "whether only rows that a batch names are updated"},
     {"scale", FieldType::real, 1, 1e-6, 1e6, "", "factor of the rows"},
+    {"positions", FieldType::integer, 0, 0, 1 << 24, "",
+     "learned positions: rows of a table whose row for the place of an id is added; 0: none"},
 };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   out.push_back({"weight", Shape{c.integer(kVocab), c.integer(kWidth)}, Init::normal002});
+  if (c.integer(kPositions) > 0) {
+    out.push_back({"positions", Shape{c.integer(kPositions), c.integer(kWidth)}, Init::normal002});
+  }
 }
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
@@ -40,12 +48,62 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
+// The place of each row, as an id: what the pass says when it runs, or the next ones of each of its
+// sequences.
+Result<Tensor> places_of(ForwardCall& call, int64_t rows) {
+  LOOM_ASSIGN(const Tensor ids, call.ids(Shape{rows}));
+  CopyArgs c;
+  c.y = ids;
+  if (const Tensor places = call.places(); !places.empty()) {
+    c.x = places;
+    c.rank = 1;
+    c.extent[0] = rows;
+    c.x_step[0] = places.row_stride;
+    c.y_step[0] = 1;
+    c.x_first = 1;  // behind the sequence
+    LOOM_TRY(call.ops().copy(c));
+    return ids;
+  }
+  c.x = call.position_numbers();
+  const int64_t length = rows / call.sequences();
+  if (call.first() + length > c.x.shape.count()) {
+    return make_error(Code::out_of_range, cat("position ", call.first() + length - 1,
+                                              " of a sequence is not among the ", c.x.shape.count(),
+                                              " that the model has learned"));
+  }
+  c.rank = 2;
+  c.extent[0] = call.sequences();
+  c.extent[1] = length;
+  c.x_step[1] = 1;
+  c.y_step[0] = length;
+  c.y_step[1] = 1;
+  c.x_first = call.first();
+  LOOM_TRY(call.ops().copy(c));
+  return ids;
+}
+
+Result<Tensor> with_positions(ForwardCall& call, const Tensor& rows) {
+  if (call.config().integer(kPositions) == 0) return rows;
+  LOOM_ASSIGN(const Tensor ids, places_of(call, rows.rows()));
+  LOOM_ASSIGN(const Tensor learned, call.like(rows));
+  LOOM_ASSIGN(const Tensor y, call.like(rows));
+  LOOM_TRY(call.ops().gather_rows({call.param(kLearned), ids, learned}));
+  LOOM_TRY(call.ops().binary({rows, learned, y, BinaryKind::add}));
+  return y;
+}
+
+RopeSpec rope(const LayerConfig& c) {
+  RopeSpec spec;
+  spec.numbers = c.integer(kPositions);
+  return spec;
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
   LOOM_ASSIGN(Tensor rows, call.tensor(shape));
-  LOOM_TRY(call.ops().gather_rows({call.param(0), call.x(), rows, call.config().integer(kPadding),
-                                   call.config().flag(kSparse)}));
+  LOOM_TRY(call.ops().gather_rows({call.param(kTable), call.x(), rows,
+                                   call.config().integer(kPadding), call.config().flag(kSparse)}));
   const auto scale = static_cast<float>(call.config().real(kScale));
   if (scale != 1.0f) {
     LOOM_ASSIGN(const Tensor factor, call.constant(scale));
@@ -53,6 +111,7 @@ Result<Tensor> forward(ForwardCall& call) {
     LOOM_TRY(call.ops().binary({rows, factor, scaled, BinaryKind::mul}));
     rows = scaled;
   }
+  LOOM_ASSIGN(rows, with_positions(call, rows));
   if (activation == Activation::linear) return rows;
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   LOOM_TRY(call.ops().unary({rows, y, static_cast<UnaryKind>(activation)}));
@@ -74,6 +133,7 @@ const LayerDef kEmbedding = {.kind = LayerKind::embedding,
                              .params = params,
                              .infer = infer,
                              .forward = forward,
+                             .rope = rope,
                              .example = example};
 
 }  // namespace loom::core

@@ -36,9 +36,11 @@ struct ParamSpec {
   bool matrix() const { return shape.rank() == 2; }
 };
 
-// Rotary embedding as a layer wants it; equal specs share one table.
+// What a layer wants to know of positions: the angles of a rotary embedding, or their numbers as
+// ids. Equal specs share one table.
 struct RopeSpec {
-  int64_t width = 0;  // rotated values per head
+  int64_t width = 0;    // rotated values per head
+  int64_t numbers = 0;  // above 0: no angles; positions 0, 1, 2, ... as ids, as many as there are
   double theta = 10000.0;
   std::string scaling;  // "", "linear", "llama3"
   double factor = 1.0, low_freq = 1.0, high_freq = 4.0;
@@ -102,6 +104,7 @@ class ForwardCall {
   virtual Result<Tensor> given() const = 0;
   virtual const Tensor& rope_cos() const = 0;
   virtual const Tensor& rope_sin() const = 0;
+  virtual const Tensor& position_numbers() const = 0;  // 0, 1, 2, ... of RopeSpec::numbers, i32
   virtual bool training() const = 0;
   virtual Noise noise() const = 0;
   // Adds weight * value to the loss that is trained; value: one number. In training alone.

@@ -1,6 +1,7 @@
 #include "llm/decoder.hpp"
 
 #include "base/text.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core {
 namespace {
@@ -19,7 +20,8 @@ std::string rope_scaling(RopeKind kind) {
 }
 
 Result<LayerConfig> norm_layer(const DecoderConfig& c) {
-  return make_layer(LayerKind::rms_norm, {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
+  return make_layer(c.layer_norms ? LayerKind::layer_norm : LayerKind::rms_norm,
+                    {{"width", c.hidden_size}, {"eps", c.rms_norm_eps}});
 }
 
 Result<LayerConfig> attention_layer(const DecoderConfig& c, const DecoderLayer& own) {
@@ -57,38 +59,119 @@ Result<LayerConfig> mlp_layer(const DecoderConfig& c) {
                                         {"sub_norm_eps", c.rms_norm_eps}});
 }
 
-// x + layer(norm(x)), or x + norm(layer(norm(x))).
-Result<LayerConfig> residual(const DecoderConfig& c, Result<LayerConfig> layer) {
-  if (!layer.ok()) return layer.error();
+// The two projections of an MLP without a gate.
+Result<LayerConfig> up_layer(const DecoderConfig& c) {
+  return make_layer(LayerKind::dense, {{"in", c.hidden_size},
+                                       {"out", c.intermediate_size},
+                                       {"bias", c.mlp_bias},
+                                       {"activation", hidden_activation(c.hidden_act)}});
+}
+Result<LayerConfig> down_layer(const DecoderConfig& c) {
+  return make_layer(LayerKind::dense, {{"in", c.intermediate_size},
+                                       {"out", c.hidden_size},
+                                       {"bias", c.mlp_bias},
+                                       {"activation", "linear"}});
+}
+
+// x + layers(norm(x)), or x + norm(layers(norm(x))).
+Result<LayerConfig> residual(const DecoderConfig& c, std::vector<Result<LayerConfig>> layers) {
   std::vector<LayerConfig> children;
   LOOM_ASSIGN(LayerConfig norm, norm_layer(c));
   children.push_back(norm);
-  children.push_back(std::move(*layer));
+  for (Result<LayerConfig>& layer : layers) {
+    if (!layer.ok()) return layer.error();
+    children.push_back(std::move(*layer));
+  }
   if (c.post_norms) children.push_back(std::move(norm));
   return make_layer(LayerKind::residual, {}, std::move(children));
+}
+
+Result<LayerConfig> attention_part(const DecoderConfig& c, const DecoderLayer& own) {
+  std::vector<Result<LayerConfig>> layers;
+  layers.push_back(attention_layer(c, own));
+  return residual(c, std::move(layers));
+}
+
+Result<LayerConfig> mlp_part(const DecoderConfig& c) {
+  std::vector<Result<LayerConfig>> layers;
+  if (c.gated_mlp) {
+    layers.push_back(mlp_layer(c));
+  } else {
+    layers.push_back(up_layer(c));
+    layers.push_back(down_layer(c));
+  }
+  return residual(c, std::move(layers));
+}
+
+// x + attention(norm(x)) + mlp(norm(x)). Nodes 3 and 4 are the MLP, whatever stands before them:
+// roles of parameters are told by these numbers (decoder_role.cpp).
+Result<LayerConfig> parallel_block(const DecoderConfig& c, const DecoderLayer& own) {
+  const bool shared = c.residual == ResidualKind::shared_norm;
+  const GraphValue x;
+  std::vector<LayerConfig> nodes;
+  GraphWiring wiring;
+  const auto add = [&](Result<LayerConfig> layer, std::vector<GraphValue> reads) -> Status {
+    if (!layer.ok()) return layer.error();
+    nodes.push_back(std::move(*layer));
+    wiring.nodes.push_back(std::move(reads));
+    return {};
+  };
+  const auto sum = [] { return make_layer(LayerKind::binary, {{"function", "add"}}); };
+  LOOM_TRY(add(norm_layer(c), {x}));
+  LOOM_TRY(add(attention_layer(c, own), {{0, 0}}));
+  if (shared) LOOM_TRY(add(sum(), {x, {1, 0}}));
+  if (!shared) LOOM_TRY(add(norm_layer(c), {x}));
+  LOOM_TRY(add(up_layer(c), {{shared ? 0 : 2, 0}}));
+  LOOM_TRY(add(down_layer(c), {{3, 0}}));
+  if (!shared) LOOM_TRY(add(sum(), {x, {1, 0}}));
+  LOOM_TRY(add(sum(), {{shared ? 2 : 5, 0}, {4, 0}}));
+  wiring.outputs = {{static_cast<int64_t>(nodes.size()) - 1, 0}};
+  return make_graph(wiring, std::move(nodes));
+}
+
+// Forms that a configuration could name together and no network has.
+Status check_forms(const DecoderConfig& c) {
+  const bool serial = c.residual == ResidualKind::serial;
+  if (c.post_norms && (c.layer_norms || !serial))
+    return unsupported("a decoder with norms after attention and MLP has RMSNorms there");
+  if (c.gated_mlp && !serial) {
+    return unsupported(
+        "a decoder whose attention and MLP stand side by side has an MLP without a gate");
+  }
+  if (c.sub_norms && !c.gated_mlp)
+    return unsupported("a decoder with norms before the last projections has an MLP with a gate");
+  return {};
 }
 
 }  // namespace
 
 Result<GridSpec> decoder_grid(const DecoderConfig& c) {
-  GridSpec grid(c.num_layers + 2, 1, 1, 2);
+  LOOM_TRY(check_forms(c));
+  const bool serial = c.residual == ResidualKind::serial;
+  GridSpec grid(c.num_layers + 2, 1, 1, serial ? 2 : 3);
   const auto put = [&](const Coord& at, Result<LayerConfig> layer,
                        std::optional<Coord> shared = {}) -> Status {
     if (!layer.ok()) return layer.error();
     return grid.put(at, {std::move(*layer), shared});
   };
-  LOOM_TRY(put({0, 0, 0, 0}, make_layer(LayerKind::embedding, {{"vocab", c.vocab_size},
-                                                               {"width", c.hidden_size},
-                                                               {"scale", c.embedding_scale}})));
+  LOOM_TRY(
+      put({0, 0, 0, 0}, make_layer(LayerKind::embedding, {{"vocab", c.vocab_size},
+                                                          {"width", c.hidden_size},
+                                                          {"scale", c.embedding_scale},
+                                                          {"positions", c.learned_positions}})));
   for (int64_t b = 0; b < c.num_layers; ++b) {
-    LOOM_TRY(put({1 + b, 0, 0, 0}, residual(c, attention_layer(c, c.layer(b)))));
-    LOOM_TRY(put({1 + b, 0, 0, 1}, residual(c, mlp_layer(c))));
+    if (!serial) {
+      LOOM_TRY(put({1 + b, 0, 0, 2}, parallel_block(c, c.layer(b))));
+      continue;
+    }
+    LOOM_TRY(put({1 + b, 0, 0, 0}, attention_part(c, c.layer(b))));
+    LOOM_TRY(put({1 + b, 0, 0, 1}, mlp_part(c)));
   }
   const int64_t last = c.num_layers + 1;
   LOOM_TRY(put({last, 0, 0, 0}, norm_layer(c)));
   auto head = make_layer(LayerKind::dense, {{"in", c.hidden_size},
                                             {"out", c.vocab_size},
-                                            {"bias", false},
+                                            {"bias", c.head_bias},
                                             {"soft_cap", c.final_soft_cap}});
   std::optional<Coord> tied;
   if (c.tie_word_embeddings) tied = Coord{0, 0, 0, 0};

@@ -1,10 +1,14 @@
 // A decoder as a volumetric network: one cell plane z per block.
-//   (0, 0, 0, 0)     Embedding
+//   (0, 0, 0, 0)     Embedding, with a table of positions where the model has learned them
 //   (1 + b, 0, 0, 0) Residual of [RMSNorm, MultiHeadAttention], and an RMSNorm where the model has
 //                    norms after attention too
 //   (1 + b, 0, 0, 1) Residual of [RMSNorm, SwiGLU], and an RMSNorm likewise
 //   (1 + n, 0, 0, 0) RMSNorm; (1 + n, 0, 0, 1) Dense to the vocabulary, tied to the Embedding where
 //   the model says so
+// Norms are LayerNorms where the model has those. An MLP without a gate is [Dense, Dense] in the
+// place of SwiGLU. Where both parts of a block read the stream at once, the block is one cell:
+//   (1 + b, 0, 0, 2) Graph of norm, attention, the norm of the MLP or the first sum, Dense, Dense,
+//                    sums
 #pragma once
 
 #include <string>

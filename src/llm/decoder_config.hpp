@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-// none: never read from a file; for networks built in code.
+// none: of models that have learned positions, and of networks built in code.
 enum class RopeKind : uint8_t { none, standard, linear, llama3 };
 
 // How checkpoints of 1.58 bits hold the matrices of their blocks. none: as any other. online: full
@@ -24,6 +24,10 @@ struct DecoderLayer {
   bool operator==(const DecoderLayer&) const = default;
 };
 
+// How attention and MLP add to the stream. serial: x + attention, then that + MLP, each behind its
+// norm. parallel: x + attention + MLP, both of x, each behind its norm; shared_norm: behind one.
+enum class ResidualKind : uint8_t { serial, parallel, shared_norm };
+
 struct DecoderConfig {
   std::string architecture;  // "LlamaForCausalLM"
   std::string model_type;    // "llama"
@@ -32,15 +36,20 @@ struct DecoderConfig {
   int64_t num_layers = 0;
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;  // Llama: defaults to num_heads
-  int64_t head_dim = 0;      // defaults to hidden_size / num_heads; always even
+  int64_t head_dim = 0;      // defaults to hidden_size / num_heads; even where positions are rotary
   int64_t vocab_size = 0;
   int64_t max_positions = 2048;
-  double rms_norm_eps = 1e-6;
+  double rms_norm_eps = 1e-6;     // of all norms, whatever their kind
+  bool layer_norms = false;       // norms subtract the mean and have a bias (not those of heads)
+  bool gated_mlp = true;          // down(act(gate x) * up x); else down(act(up x))
+  int64_t learned_positions = 0;  // rows of a table that is added to the embedding; 0: none
+  ResidualKind residual = ResidualKind::serial;
   std::string hidden_act = "silu";  // silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2
   bool tie_word_embeddings = false;
   bool attention_bias = false;  // q, k, v biases
   bool attention_out_bias = false;
   bool mlp_bias = false;
+  bool head_bias = false;
   bool qk_norm = false;     // per-head RMS norm of q and k (Qwen3)
   bool sub_norms = false;   // RMS norm before the last projections of attention and MLP (BitNet)
   bool post_norms = false;  // RMS norm of what attention and MLP add to the stream (Gemma 2)

@@ -5,8 +5,10 @@
 namespace loom::core {
 namespace {
 
-// Children of the residual of attention or of the gated unit (decoder.hpp).
-constexpr int kBefore = 0, kAfter = 2;
+// Children of the residual of attention or of the MLP (decoder.hpp), and the cell of a block whose
+// parts stand side by side; there child 2 is the norm of the MLP.
+constexpr int kBefore = 0;
+constexpr int64_t kMlpCell = 1, kParallelCell = 2;
 
 struct NamedRole {
   std::string_view name;  // in the layer
@@ -31,14 +33,30 @@ constexpr NamedRole kMlp[] = {{"gate", DecoderRole::gate},
                               {"down_bias", DecoderRole::down_bias},
                               {"sub_norm", DecoderRole::mlp_sub_norm}};
 
+DecoderRole norm_role(const Param& param, bool bias) {
+  using enum DecoderRole;
+  const bool mlp = param.cell.l == kMlpCell;
+  if (param.child == kBefore && !mlp) return bias ? attention_norm_bias : attention_norm;
+  if (param.child == kBefore || param.cell.l == kParallelCell)
+    return bias ? mlp_norm_bias : mlp_norm;
+  return mlp ? mlp_post_norm : attention_post_norm;
+}
+
+// Of an MLP without a gate: children 1 and 2 of its residual, or 3 and 4 of a block.
+DecoderRole dense_role(const Param& param, bool bias) {
+  using enum DecoderRole;
+  if (param.child % 2 == 1) return bias ? up_bias : up;
+  return bias ? down_bias : down;
+}
+
 DecoderRole role_in_block(const Param& param) {
-  const bool mlp = param.cell.l == 1;
-  if (param.child == kBefore) return mlp ? DecoderRole::mlp_norm : DecoderRole::attention_norm;
-  if (param.child == kAfter)
-    return mlp ? DecoderRole::mlp_post_norm : DecoderRole::attention_post_norm;
+  const bool mlp = param.cell.l == kMlpCell;
+  const std::string_view name = param.spec.name;
+  if (name == "gamma" || name == "beta") return norm_role(param, name == "beta");
+  if (name == "weight" || name == "bias") return dense_role(param, name == "bias");
   const std::span<const NamedRole> rows = mlp ? std::span<const NamedRole>(kMlp) : kAttention;
   for (const NamedRole& row : rows)
-    if (row.name == param.spec.name) return row.role;
+    if (row.name == name) return row.role;
   return mlp ? DecoderRole::down : DecoderRole::o;
 }
 
@@ -64,12 +82,18 @@ void each_decoder_param(const GridSpec& grid, const std::function<void(const Par
 
 DecoderPiece decoder_piece(const Param& param) {
   if (param.child >= 0) return {role_in_block(param), param.cell.z - 1};
-  if (param.cell.z == 0) return {DecoderRole::token_embedding};
-  return {param.spec.matrix() ? DecoderRole::head : DecoderRole::output_norm};
+  const std::string_view name = param.spec.name;
+  if (param.cell.z == 0) {
+    return {name == "positions" ? DecoderRole::positions : DecoderRole::token_embedding};
+  }
+  if (param.spec.matrix()) return {DecoderRole::head};
+  if (name == "bias") return {DecoderRole::head_bias};
+  return {name == "beta" ? DecoderRole::output_norm_bias : DecoderRole::output_norm};
 }
 
 bool is_vocabulary_matrix(const Param& param, int64_t vocab) {
   const DecoderRole role = decoder_piece(param).role;
+  if (role == DecoderRole::positions) return true;
   return (role == DecoderRole::token_embedding || role == DecoderRole::head) &&
          param.spec.matrix() && param.spec.shape[0] == vocab;
 }

@@ -36,8 +36,14 @@ enum class DecoderRole : uint8_t {
   down_bias,
   mlp_sub_norm,  // between the gated unit and down
   mlp_post_norm,
+  // Of models with learned positions, or with norms and heads that have biases.
+  positions,
+  output_norm_bias,
+  head_bias,
+  attention_norm_bias,
+  mlp_norm_bias,
 };
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_post_norm) + 1;
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_norm_bias) + 1;
 
 struct DecoderPiece {
   DecoderRole role = DecoderRole::head;
@@ -51,7 +57,8 @@ DecoderPiece decoder_piece(const Param& param);
 // without memory: for readers that ask what a model is made of before there is a network.
 void each_decoder_param(const GridSpec& grid, const std::function<void(const Param&)>& each);
 
-// The token embedding or the head: they keep at least 8 bits when the rest has fewer.
+// The token embedding, the positions or the head: they keep at least 8 bits when the rest has
+// fewer.
 bool is_vocabulary_matrix(const Param& param, int64_t vocab);
 
 }  // namespace loom::core

@@ -189,11 +189,12 @@ ConfigChanges with(ConfigChanges base, const ConfigChanges& more) {
 }
 
 const std::vector<Refused> kFields = {
-    {{{"architectures", R"(["GPT2LMHeadModel"])"}},
-     "architectures: \"GPT2LMHeadModel\" is not supported; these are: "
+    {{{"architectures", R"(["BloomForCausalLM"])"}},
+     "architectures: \"BloomForCausalLM\" is not supported; these are: "
      "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM, "
      "Gemma2ForCausalLM, Gemma3ForCausalLM, Phi3ForCausalLM, SmolLM3ForCausalLM, "
-     "BitNetForCausalLM"},
+     "BitNetForCausalLM, GPT2LMHeadModel, OPTForCausalLM, GPTNeoXForCausalLM, PhiForCausalLM, "
+     "Starcoder2ForCausalLM"},
     {{{"hidden_act", "\"swish\""}},
      "hidden_act: \"swish\" is not supported; these are: silu, gelu, gelu_new, "
      "gelu_pytorch_tanh, relu, relu2"},

@@ -35,6 +35,11 @@ std::string differing(const DecoderConfig& a, const DecoderConfig& b) {
   LOOM_FIELD(attention_bias);
   LOOM_FIELD(attention_out_bias);
   LOOM_FIELD(mlp_bias);
+  LOOM_FIELD(head_bias);
+  LOOM_FIELD(layer_norms);
+  LOOM_FIELD(gated_mlp);
+  LOOM_FIELD(learned_positions);
+  LOOM_FIELD(residual);
   LOOM_FIELD(qk_norm);
   LOOM_FIELD(sub_norms);
   LOOM_FIELD(post_norms);
@@ -81,7 +86,7 @@ TEST(HfConfigWrite, EveryGoldenReadsBack) {
     expect_same_after_writing(*text);
     ++count;
   }
-  EXPECT_GE(count, 14u);
+  EXPECT_GE(count, 21u);
 }
 
 struct Family {
@@ -89,11 +94,12 @@ struct Family {
   const char* model_type;
 };
 constexpr Family kFamilies[] = {
-    {"LlamaForCausalLM", "llama"},        {"MistralForCausalLM", "mistral"},
-    {"Qwen2ForCausalLM", "qwen2"},        {"Qwen3ForCausalLM", "qwen3"},
-    {"GemmaForCausalLM", "gemma"},        {"Gemma2ForCausalLM", "gemma2"},
-    {"Gemma3ForCausalLM", "gemma3_text"}, {"Phi3ForCausalLM", "phi3"},
-    {"SmolLM3ForCausalLM", "smollm3"},    {"BitNetForCausalLM", "bitnet"}};
+    {"LlamaForCausalLM", "llama"},          {"MistralForCausalLM", "mistral"},
+    {"Qwen2ForCausalLM", "qwen2"},          {"Qwen3ForCausalLM", "qwen3"},
+    {"GemmaForCausalLM", "gemma"},          {"Gemma2ForCausalLM", "gemma2"},
+    {"Gemma3ForCausalLM", "gemma3_text"},   {"Phi3ForCausalLM", "phi3"},
+    {"SmolLM3ForCausalLM", "smollm3"},      {"BitNetForCausalLM", "bitnet"},
+    {"Starcoder2ForCausalLM", "starcoder2"}};
 
 // The small config of the tests as one of this family, with these fields.
 std::string of_family(const Family& family, const Changes& more) {
@@ -208,6 +214,8 @@ const Own kOwn[] = {
       {"no_rope_layers", "[1,1,1,1,1,1]"}}},
     {8, {{"mlp_bias", "true"}, {"attention_bias", "true"}}},
     {9, {{"attention_bias", "true"}}},
+    {10, {{"sliding_window", "5"}}},
+    {10, {{"norm_epsilon", "1e-3"}}},
 };
 
 TEST(HfConfigWrite, WhatOnlySomeClassesHaveComesBack) {

@@ -218,6 +218,10 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
   configs.push_back(parsed(R"("architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text",
                               "query_pre_attn_scalar":16,"sliding_window":32,
                               "rope_scaling":{"rope_type":"linear","factor":8.0})"));
+  configs.push_back(parsed(R"("architectures":["GPT2LMHeadModel"],"model_type":"gpt2",
+      "n_embd":64,"n_inner":160,"n_layer":2,"n_head":4,"n_positions":100)"));
+  configs.push_back(
+      parsed(R"("architectures":["Starcoder2ForCausalLM"],"model_type":"starcoder2")"));
   for (const DecoderConfig& config : configs) {
     SCOPED_TRACE(config.architecture);
     const TemporaryFolder folder;
@@ -232,6 +236,10 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
     EXPECT_EQ(got.num_kv_heads, config.num_kv_heads);
     EXPECT_EQ(got.attention_bias, config.attention_bias);
     EXPECT_EQ(got.mlp_bias, config.mlp_bias);
+    EXPECT_EQ(got.layer_norms, config.layer_norms);
+    EXPECT_EQ(got.learned_positions, config.learned_positions);
+    EXPECT_EQ(got.gated_mlp, config.gated_mlp);
+    EXPECT_EQ(got.rms_norm_eps, config.rms_norm_eps);
     EXPECT_EQ(got.qk_norm, config.qk_norm);
     EXPECT_EQ(got.tie_word_embeddings, config.tie_word_embeddings);
     EXPECT_EQ(got.rope, config.rope);
@@ -261,6 +269,13 @@ TEST(GgufSource, WritesNothingThatItCouldNotReadBack) {
        "GGUF files of 'llama' cannot say the windows of its layers of this MistralForCausalLM"},
       {R"("architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"relu")",
        "GGUF files of 'llama' cannot say hidden_act of this LlamaForCausalLM"},
+      {R"("architectures":["GPT2LMHeadModel"],"model_type":"gpt2","n_embd":64,"n_layer":2,
+          "n_head":4,"activation_function":"relu")",
+       "GGUF files of 'gpt2' cannot say hidden_act of this GPT2LMHeadModel"},
+      {R"("architectures":["Starcoder2ForCausalLM"],"model_type":"starcoder2",
+          "sliding_window":9)",
+       "GGUF files of 'starcoder2' cannot say the windows of its layers of this "
+       "Starcoder2ForCausalLM"},
       {R"("architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3",
           "no_rope_layer_interval":3)",
        "GGUF files of 'smollm3' cannot say the rotary positions of its layers of this "
@@ -394,7 +409,8 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"eps", {}, ": gguf key 'llama.attention.layer_norm_rms_epsilon' is missing"},
       {"general.architecture", [](auto& m, auto&) { m.string("general.architecture", "mamba"); },
        ": at byte 300: gguf key 'general.architecture' is 'mamba', which is not supported; these "
-       "are: llama, qwen2, qwen3, smollm3, gemma, gemma2, gemma3, phi3, bitnet"},
+       "are: llama, qwen2, qwen3, smollm3, gemma, gemma2, gemma3, phi3, bitnet, gpt2, "
+       "starcoder2"},
       {"llama.block_count", [](auto& m, auto&) { m.string("llama.block_count", "1"); },
        ": at byte 309: gguf key 'llama.block_count' must be u32, is string"},
       {"llama.block_count", [](auto& m, auto&) { m.u32("llama.block_count", 0); },

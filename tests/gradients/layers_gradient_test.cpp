@@ -70,6 +70,9 @@ std::vector<Case> norm_cases() {
                     {{"vocab", 7}, {"width", 3}, {"activation", "tanh"}}, Shape{3, 8}, ids));
   all.push_back(one("embedding_scaled", LayerKind::embedding,
                     {{"vocab", 7}, {"width", 3}, {"scale", 2.5}}, Shape{3, 8}, ids));
+  all.push_back(one("embedding_positions", LayerKind::embedding,
+                    {{"vocab", 7}, {"width", 3}, {"positions", 9}, {"scale", 1.5}}, Shape{3, 8},
+                    ids));
   all.push_back(one("swiglu_sub_norm", LayerKind::swiglu,
                     {{"width", 4}, {"inner", 6}, {"activation", "relu2"}, {"sub_norm", true}},
                     Shape{2, 3, 4}));

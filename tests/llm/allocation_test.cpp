@@ -112,7 +112,8 @@ TEST_P(AllocationPerToken, IsNone) {
 
 // Caps, scales and further norms record ops of their own.
 TEST(AllocationPerTokenOfOtherDecoders, IsNone) {
-  for (const char* name : {"gemma2", "gemma3", "phi3", "smollm3", "bitnet-multiplied"}) {
+  for (const char* name :
+       {"gemma2", "gemma3", "phi3", "smollm3", "starcoder2", "bitnet-multiplied"}) {
     const std::string folder = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + name;
     const auto model = load_language_model(folder, LoadModelOptions(), test::pool());
     ASSERT_TRUE(model.ok()) << model.error().str();

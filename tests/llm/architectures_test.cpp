@@ -1,7 +1,10 @@
 // Tiny checkpoints of every architecture against the logits that `transformers` computed
 // (tools/goldens/decoders.py): weights in bf16, activations in f32, prompts longer than the sliding
-// windows. And the same bits however the prompt is cut.
+// windows. And the same bits however the prompt is cut. LOOM_DECODERS names a folder of more of
+// them (tools/goldens/decoders.py --random), which are too many to keep.
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "io/safetensors.hpp"
 #include "llm/stories.hpp"
@@ -12,6 +15,7 @@ namespace {
 constexpr float kTolerance = 2e-4f;
 
 std::string folder_of(const std::string& name) {
+  if (name.starts_with('/')) return name;
   return std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + name;
 }
 
@@ -44,7 +48,7 @@ Result<LanguageModel> load(const std::string& name, LoadModelOptions options = {
 // The logits of every position, the prompt fed `piece` tokens at a time.
 std::vector<float> logits_of(const LanguageModel& model, const Golden& golden, size_t piece) {
   LlmSessionOptions options;
-  options.context = 32;
+  options.context = std::min<int64_t>(32, model.config().max_positions);
   options.activations = ActivationMode::f32;
   LlmSession session = test::session(model, options);
   std::vector<float> all;
@@ -93,9 +97,29 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, Architecture,
                          ::testing::Values("llama", "llama-bitlinear", "mistral", "qwen2", "qwen3",
-                                           "gemma", "gemma2", "gemma3", "phi3", "smollm3", "bitnet",
-                                           "bitnet-online", "bitnet-multiplied", "bitnet-divided"),
+                                           "gemma", "gemma2", "gemma3", "phi3", "smollm3", "gpt2",
+                                           "gpt2-odd", "opt", "gpt-neox", "gpt-neox-serial", "phi",
+                                           "starcoder2", "bitnet", "bitnet-online",
+                                           "bitnet-multiplied", "bitnet-divided"),
                          name_of);
+
+TEST(RandomDecoders, GiveTheLogitsOfTransformers) {
+  const char* root = std::getenv("LOOM_DECODERS");
+  if (root == nullptr) GTEST_SKIP() << "LOOM_DECODERS names no folder of decoders";
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::absolute(root))) {
+    SCOPED_TRACE(entry.path().string());
+    const Golden golden = golden_of(entry.path().string());
+    const Result<LanguageModel> model = load(entry.path().string());
+    ASSERT_TRUE(model.ok()) << model.error().str();
+    const std::vector<float> whole = logits_of(*model, golden, golden.ids.size());
+    expect_golden(whole, golden);
+    EXPECT_EQ(logits_of(*model, golden, 5), whole);
+    ++count;
+  }
+  EXPECT_GT(count, 0);
+  RecordProperty("decoders", count);
+}
 
 TEST(Ternary, CheckpointsStayTernaryUnlessAskedOtherwise) {
   for (const std::string name : {"bitnet-online", "bitnet-multiplied", "bitnet-divided"}) {

@@ -131,7 +131,9 @@ TEST_P(BatchOf, EveryDecoderGivesTheBitsOfEachSequenceAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Decoders, BatchOf,
                          testing::Values("llama", "llama-bitlinear", "mistral", "qwen2", "qwen3",
-                                         "gemma", "gemma2", "gemma3", "phi3", "smollm3", "bitnet"),
+                                         "gemma", "gemma2", "gemma3", "phi3", "smollm3", "gpt2",
+                                         "gpt2-odd", "opt", "gpt-neox", "gpt-neox-serial", "phi",
+                                         "starcoder2", "bitnet"),
                          [](const auto& decoder) {
                            std::string name = decoder.param;
                            std::replace(name.begin(), name.end(), '-', '_');

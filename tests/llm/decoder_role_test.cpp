@@ -21,13 +21,20 @@ DecoderConfig random_config(uint64_t seed) {
   uint64_t drawn = 0;
   const auto coin = [&] { return rng.bits(drawn++) % 2 == 0; };
   c.num_layers = 1 + rng.bits(drawn++) % 12;
+  c.layer_norms = coin();
+  c.learned_positions = coin() ? c.max_positions : 0;
+  c.gated_mlp = coin();
+  const ResidualKind kinds[] = {ResidualKind::serial, ResidualKind::parallel,
+                                ResidualKind::shared_norm};
+  if (!c.gated_mlp) c.residual = kinds[rng.bits(drawn++) % 3];
   c.attention_bias = coin();
   c.attention_out_bias = coin();
   c.qk_norm = coin();
-  c.sub_norms = coin();
-  c.post_norms = coin();
+  c.sub_norms = c.gated_mlp && coin();
+  c.post_norms = !c.layer_norms && c.residual == ResidualKind::serial && coin();
   c.mlp_bias = coin();
   c.tie_word_embeddings = coin();
+  c.head_bias = !c.tie_word_embeddings && coin();
   c.fused_projections = coin();
   return c;
 }
@@ -52,8 +59,9 @@ TEST(DecoderRole, IsOneOfItsBlockForEveryParameterOfRandomDecoders) {
       EXPECT_TRUE(hf.insert({in_hf.name, in_hf.first_row}).second) << in_hf.name;
       EXPECT_TRUE(gguf.insert({in_gguf.name, in_gguf.first_row}).second) << in_gguf.name;
       EXPECT_LE(in_hf.first_row + param.spec.shape[0], in_hf.rows) << in_hf.name;
-      const bool vocabulary =
-          piece.role == DecoderRole::token_embedding || piece.role == DecoderRole::head;
+      const bool vocabulary = piece.role == DecoderRole::token_embedding ||
+                              piece.role == DecoderRole::positions ||
+                              piece.role == DecoderRole::head;
       EXPECT_EQ(is_vocabulary_matrix(param, config.vocab_size), vocabulary) << param.path;
     }
   }

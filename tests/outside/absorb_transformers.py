@@ -15,23 +15,15 @@ GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
 INNER = {**SIZES, "intermediate_size": 48, "max_position_embeddings": 64}
 GROUPED = {**INNER, "num_key_value_heads": 2}
 KINDS = {
-    "GPT2LMHeadModel": ("GPT2Config", GPT),
-    "GPTNeoXForCausalLM": ("GPTNeoXConfig", INNER),
     "GPTNeoForCausalLM": (
         "GPTNeoConfig",
         {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global"], 2]]},
     ),
     "GPTJForCausalLM": ("GPTJConfig", {**GPT, "rotary_dim": 4}),
     "GPTBigCodeForCausalLM": ("GPTBigCodeConfig", GPT),
-    "OPTForCausalLM": (
-        "OPTConfig",
-        {**SIZES, "ffn_dim": 48, "word_embed_proj_dim": 32, "max_position_embeddings": 64},
-    ),
     "BloomForCausalLM": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}),
     "FalconForCausalLM": ("FalconConfig", SIZES),
-    "PhiForCausalLM": ("PhiConfig", INNER),
     "StableLmForCausalLM": ("StableLmConfig", GROUPED),
-    "Starcoder2ForCausalLM": ("Starcoder2Config", GROUPED),
     "GraniteForCausalLM": ("GraniteConfig", GROUPED),
     "OlmoForCausalLM": ("OlmoConfig", GROUPED),
     "CohereForCausalLM": ("CohereConfig", GROUPED),

@@ -43,6 +43,15 @@ KINDS = {
     "Gemma3": {"head_dim": 16},
     "Phi3": ENDS,
     "SmolLM3": ENDS,
+    "OPT": {"ffn_dim": 96, "word_embed_proj_dim": 64},
+    "GPTNeoX": {},
+    "Phi": ENDS,
+    "Starcoder2": {},
+}
+# Sizes that a class does not have.
+ABSENT = {
+    "OPT": ("intermediate_size", "num_key_value_heads"),
+    "GPTNeoX": ("num_key_value_heads",),
 }
 
 
@@ -50,7 +59,8 @@ def made(kind, **more):
     """With every weight distinct, scales of norms too."""
     torch.manual_seed(5)
     config = getattr(transformers, "Gemma3TextConfig" if kind == "Gemma3" else f"{kind}Config")
-    model = getattr(transformers, f"{kind}ForCausalLM")(config(**{**SIZES, **KINDS[kind], **more}))
+    sizes = {key: value for key, value in SIZES.items() if key not in ABSENT.get(kind, ())}
+    model = getattr(transformers, f"{kind}ForCausalLM")(config(**{**sizes, **KINDS[kind], **more}))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.ndim == 1:
@@ -81,16 +91,30 @@ class Transformers(Scratch):
                 np.testing.assert_array_equal(rules.all_logits(llm, ids), ours)
                 np.testing.assert_array_equal(llm.logits(ids), ours[-1])
 
+    def test_gpt2_becomes_a_language_model_of_any_length(self):
+        torch.manual_seed(3)
+        # Its class has tokens beyond this vocabulary by default; positions end at 40.
+        config = transformers.GPT2Config(
+            n_embd=33, n_layer=2, n_head=3, n_positions=40, vocab_size=97
+        )
+        model = transformers.GPT2LMHeadModel(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn(parameter.shape) * 0.1)
+        ids = list(range(3, 43))
+        llm = loom.absorb(model, torch.tensor([ids]), abs_tol=1e-4, fresh_process=True)
+        self.assertTrue(llm.proof.passed)
+        self.assertTrue(llm.info["tied_head"])
+        wanted = model(torch.tensor([ids[:5]])).logits[0, -1].detach().numpy()
+        np.testing.assert_allclose(llm.logits(ids[:5]), wanted, atol=1e-4)
+        with self.assertRaisesRegex(loom.LoomError, "the context is full"):
+            llm.logits(list(range(41)))
+
     def test_classes_that_the_loader_does_not_know_become_networks(self):
         few = {"vocab_size": 97, "max_position_embeddings": 64}
         sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, **few}
-        gpt = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 97}
         ids = torch.tensor([[5, 0, 96, 17, 17, 3, 42]])
         for model, config in [
-            ("GPT2LMHeadModel", transformers.GPT2Config(**gpt, **ENDS)),
-            ("GPTNeoXForCausalLM", transformers.GPTNeoXConfig(intermediate_size=48, **sizes)),
-            ("OPTForCausalLM", transformers.OPTConfig(ffn_dim=48, word_embed_proj_dim=32, **sizes)),
-            ("PhiForCausalLM", transformers.PhiConfig(intermediate_size=48, **sizes, **ENDS)),
             ("BloomForCausalLM", transformers.BloomConfig(n_layer=2, n_head=4, **sizes)),
             ("FalconForCausalLM", transformers.FalconConfig(**sizes)),
         ]:

@@ -5,10 +5,15 @@ Writes tests/llm/golden/NAME/{config.json, model.safetensors, golden.safetensors
 (codes of packed matrices in U8), token ids as I32 [T], logits as F32 [T, vocab]. The logits are
 those of the f32 model whose weights are the stored ones, so activations are never rounded: for
 BitNet that leaves out the quantization of activations, which is a matter of the session here.
-Needs torch (CPU), transformers 5.23, safetensors. Run from anywhere: tools/goldens/decoders.py
+Needs torch (CPU), transformers 5.23, safetensors. Run from anywhere:
+  tools/goldens/decoders.py [NAME ...]
+  tools/goldens/decoders.py --random COUNT DIR [SEED]
+GPT-2, OPT, GPT-NeoX, Phi and StarCoder2 of random sizes and settings in DIR, which
+LOOM_DECODERS=DIR test_llm --gtest_filter='RandomDecoders*' reads.
 """
 import json
 import pathlib
+import random
 import sys
 
 import torch
@@ -33,6 +38,15 @@ def bitnet(kind, mode):
     return dict(quant_method="bitnet", linear_class=kind, quantization_mode=mode)
 
 
+# Settings that a class does not have, or under another name.
+ABSENT = {
+    "GPT2": ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+             "num_key_value_heads", "max_position_embeddings", "pad_token_id"),
+    "OPT": ("intermediate_size", "num_key_value_heads", "pad_token_id"),
+    "GPTNeoX": ("num_key_value_heads",),
+}
+GPT2 = dict(vocab_size=64, n_embd=24, n_layer=2, n_head=4, n_positions=45)
+
 # name: (class of transformers without Config/ForCausalLM, changes to SMALL, quantization_config)
 MODELS = {
     "llama": ("Llama", dict(attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3), None),
@@ -56,6 +70,18 @@ MODELS = {
                                                partial_rotary_factor=0.5)), None),
     "smollm3": ("SmolLM3", dict(num_hidden_layers=4, no_rope_layer_interval=2,
                                 use_sliding_window=True, sliding_window=6), None),
+    "gpt2": ("GPT2", GPT2, None),
+    "gpt2-odd": ("GPT2", GPT2 | dict(n_embd=15, n_head=3, n_inner=22, activation_function="relu",
+                                     tie_word_embeddings=False), None),
+    "opt": ("OPT", dict(ffn_dim=40, max_position_embeddings=43), None),
+    "gpt-neox": ("GPTNeoX", dict(
+        hidden_size=32, rope_parameters=dict(rope_type="default", rope_theta=500.0,
+                                             partial_rotary_factor=0.25)), None),
+    "gpt-neox-serial": ("GPTNeoX", dict(
+        hidden_size=32, use_parallel_residual=False, tie_word_embeddings=True,
+        hidden_act="gelu_new"), None),
+    "phi": ("Phi", dict(hidden_size=32), None),
+    "starcoder2": ("Starcoder2", dict(sliding_window=7, num_key_value_heads=1), None),
     "bitnet": ("BitNet", BITNET, None),
     "bitnet-online": ("BitNet", BITNET, bitnet("autobitlinear", "online")),
     "bitnet-multiplied": ("BitNet", BITNET, bitnet("autobitlinear", "offline")),
@@ -72,7 +98,7 @@ def fill(model, generator, offset_norms):
             r = 0.3 * r
         elif p.dim() == 1:
             r = 0.3 * r + (0.0 if offset_norms else 1.0)
-        elif "embed_tokens" not in name:
+        elif not any(table in name for table in ("embed", "wte", "wpe")):
             r = 1.3 * r / p.shape[1] ** 0.5
         p.data = r.bfloat16().float()
 
@@ -99,21 +125,61 @@ def make_ternary(model, quantization, tensors):
         p.data = codes * scale
 
 
-def make(name):
+def older(seed):
+    """A random row of MODELS, of the classes with LayerNorms."""
+    r = random.Random(seed)
+    kind = r.choice(["GPT2", "OPT", "GPTNeoX", "Phi", "Starcoder2"])
+    heads, groups = r.choice([(1, 1), (2, 1), (2, 2), (3, 3), (4, 2), (6, 3)])
+    dim = r.choice([4, 8, 12, 16])
+    act = r.choice(["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"])
+    layers, inner = r.randint(1, 4), r.randint(3, 70)
+    eps = r.choice([1e-5, 1e-6, 1e-3])
+    rope = dict(rope_type="default", rope_theta=r.choice([100.0, 10000.0, 1e6]))
+    part = r.choice([0.25, 0.5, 1.0]) if dim % 8 == 0 else r.choice([0.5, 1.0])
+    both = dict(vocab_size=r.randint(10, 90), tie_word_embeddings=r.random() < 0.5)
+    sizes = dict(hidden_size=heads * dim, num_hidden_layers=layers, num_attention_heads=heads)
+    rotary = dict(sizes, intermediate_size=inner, hidden_act=act)
+    if kind == "GPT2":
+        dim = r.choice([dim, 3, 5, 7])  # nothing turns, so nothing is in pairs
+        own = dict(n_embd=heads * dim, n_layer=layers, n_head=heads, layer_norm_epsilon=eps,
+                   n_positions=TOKENS + r.randint(0, 20), activation_function=act,
+                   n_inner=r.choice([None, inner]))
+    elif kind == "OPT":
+        own = dict(sizes, ffn_dim=inner, activation_function=act,
+                   max_position_embeddings=TOKENS + r.randint(0, 20))
+    elif kind == "GPTNeoX":
+        own = dict(rotary, layer_norm_eps=eps, use_parallel_residual=r.random() < 0.6,
+                   rope_parameters=dict(rope, partial_rotary_factor=part))
+    elif kind == "Phi":
+        own = dict(rotary, layer_norm_eps=eps, num_key_value_heads=groups,
+                   rope_parameters=dict(rope, partial_rotary_factor=part))
+        both["tie_word_embeddings"] = False
+    else:
+        own = dict(rotary, norm_epsilon=eps, num_key_value_heads=groups, rope_parameters=rope,
+                   sliding_window=r.choice([None, 1, 5, 9, 100]))
+    return kind, own | both, None
+
+
+def make(name, folder=None):
     kind, changes, quantization = MODELS[name]
-    config = getattr(transformers, kind + "Config")(**(SMALL | changes))
+    absent = ABSENT.get(kind, ())
+    sizes = {key: value for key, value in SMALL.items() if key not in absent} | changes
+    config = getattr(transformers, kind + "Config")(**sizes)
     config._attn_implementation = "eager"
-    model = getattr(transformers, kind.removesuffix("Text") + "ForCausalLM")(config).float().eval()
+    head = "LMHeadModel" if kind == "GPT2" else "ForCausalLM"
+    model = getattr(transformers, kind.removesuffix("Text") + head)(config).float().eval()
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
     fill(model, generator, name.startswith("gemma"))
     model.tie_weights()
     tensors = {key: p.data.bfloat16().clone() for key, p in model.named_parameters()}
+    if kind == "GPTNeoX" and "lm_head.weight" in tensors:  # as files have it
+        tensors["embed_out.weight"] = tensors.pop("lm_head.weight")
     if quantization:
         make_ternary(model, quantization, tensors)
     ids = torch.randint(3, config.vocab_size, (1, TOKENS), generator=generator)
     with torch.no_grad():
         logits = model(ids).logits[0]
-    folder = GOLDEN / name
+    folder = folder or GOLDEN / name
     folder.mkdir(parents=True, exist_ok=True)
     model.config.architectures = [type(model).__name__]
     model.config.dtype = "bfloat16"
@@ -129,6 +195,14 @@ def make(name):
 
 
 def main():
+    if sys.argv[1:2] == ["--random"]:
+        count, out = int(sys.argv[2]), pathlib.Path(sys.argv[3])
+        first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+        for seed in range(first, first + count):
+            name = f"random-{seed}"
+            MODELS[name] = older(seed)
+            make(name, out / name)
+        return
     for name in sys.argv[1:] or MODELS:
         make(name)
 

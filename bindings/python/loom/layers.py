@@ -260,6 +260,7 @@ class Embedding(Layer):
     activation: str = 'linear'
     sparse: bool = False
     scale: float = 1.0
+    positions: int = 0
 
     TYPE = "Embedding"
     _NAMES = {
@@ -269,6 +270,7 @@ class Embedding(Layer):
         "activation": "activation",
         "sparse": "sparse",
         "scale": "scale",
+        "positions": "positions",
     }
 
 

@@ -57,8 +57,8 @@ export function Gru(inputs: number, hidden: number, options: { returnSequence?: 
 }
 
 /** Rows of a table that ids name: [B, T] -> [B, T, width]. */
-export function Embedding(vocab: number, width: number, options: { paddingId?: number; activation?: string; sparse?: boolean; scale?: number } = {}): Layer {
-  return layer("Embedding", { vocab: vocab, width: width, padding_id: options.paddingId, activation: options.activation, sparse: options.sparse, scale: options.scale });
+export function Embedding(vocab: number, width: number, options: { paddingId?: number; activation?: string; sparse?: boolean; scale?: number; positions?: number } = {}): Layer {
+  return layer("Embedding", { vocab: vocab, width: width, padding_id: options.paddingId, activation: options.activation, sparse: options.sparse, scale: options.scale, positions: options.positions });
 }
 
 /** Attention over [B, T, width]; grouped queries where kv_heads < heads. */

@@ -136,8 +136,108 @@ constexpr HfArchitecture kBitNet = {.name = "BitNetForCausalLM",
                                     .bos_token_id = 128000,
                                     .eos_token_id = 128001};
 
-constexpr std::array kArchitectures = {&kLlama,  &kMistral, &kQwen2, &kQwen3,   &kGemma,
-                                       &kGemma2, &kGemma3,  &kPhi3,  &kSmolLm3, &kBitNet};
+constexpr HfSwitch kGpt2Switches[] = {{"scale_attn_weights", true},
+                                      {"scale_attn_by_inverse_layer_idx", false}};
+constexpr HfArchitecture kGpt2 = {.name = "GPT2LMHeadModel",
+                                  .model_type = "gpt2",
+                                  .bias = Bias::always,
+                                  .keys = {.hidden = "n_embd",
+                                           .inner = "n_inner",
+                                           .layers = "n_layer",
+                                           .heads = "n_head",
+                                           .positions = "n_positions",
+                                           .eps = "layer_norm_epsilon"},
+                                  .switches = kGpt2Switches,
+                                  .layer_norms = true,
+                                  .gated = false,
+                                  .learned_positions = true,
+                                  .plain_heads = true,
+                                  .inner_default = true,
+                                  .tied = true,
+                                  .max_positions = 1024,
+                                  .rms_norm_eps = 1e-5,
+                                  .act_key = "activation_function",
+                                  .act = "gelu_new",
+                                  .bos_token_id = 50256,
+                                  .eos_token_id = 50256};
+
+constexpr HfSwitch kOptSwitches[] = {{"do_layer_norm_before", true},
+                                     {"enable_bias", true},
+                                     {"layer_norm_elementwise_affine", true},
+                                     {"_remove_final_layer_norm", false}};
+constexpr HfArchitecture kOpt = {
+    .name = "OPTForCausalLM",
+    .model_type = "opt",
+    .bias = Bias::always,
+    .keys = {.inner = "ffn_dim", .eps = "", .table_width = "word_embed_proj_dim"},
+    .switches = kOptSwitches,
+    .layer_norms = true,
+    .gated = false,
+    .learned_positions = true,
+    .plain_heads = true,
+    .tied = true,
+    .rms_norm_eps = 1e-5,
+    .act_key = "activation_function",
+    .act = "relu",
+    .bos_token_id = 2,
+    .eos_token_id = 2};
+
+constexpr HfSwitch kNeoXSwitches[] = {{"attention_bias", true}};
+constexpr HfArchitecture kGptNeoX = {
+    .name = "GPTNeoXForCausalLM",
+    .model_type = "gpt_neox",
+    .bias = Bias::always,
+    .partial_rotary = true,
+    .keys = {.eps = "layer_norm_eps", .rope_theta = "rotary_emb_base", .rotary_part = "rotary_pct"},
+    .switches = kNeoXSwitches,
+    .layer_norms = true,
+    .gated = false,
+    .plain_heads = true,
+    .residual = ResidualKind::parallel,
+    .parallel_key = "use_parallel_residual",
+    .rotary_part = 0.25,
+    .rms_norm_eps = 1e-5,
+    .act = "gelu",
+    .bos_token_id = 0,
+    .eos_token_id = 2};
+
+constexpr HfSwitch kPhiSwitches[] = {{"qk_layernorm", false}};
+constexpr HfArchitecture kPhi = {.name = "PhiForCausalLM",
+                                 .model_type = "phi",
+                                 .bias = Bias::always,
+                                 .partial_rotary = true,
+                                 .keys = {.eps = "layer_norm_eps"},
+                                 .switches = kPhiSwitches,
+                                 .layer_norms = true,
+                                 .gated = false,
+                                 .head_bias = true,
+                                 .residual = ResidualKind::shared_norm,
+                                 .rotary_part = 0.5,
+                                 .rms_norm_eps = 1e-5,
+                                 .act = "gelu_new",
+                                 .bos_token_id = 1,
+                                 .eos_token_id = 2};
+
+constexpr HfSwitch kStarCoder2Switches[] = {{"use_bias", true}};
+constexpr HfArchitecture kStarCoder2 = {.name = "Starcoder2ForCausalLM",
+                                        .model_type = "starcoder2",
+                                        .bias = Bias::always,
+                                        .keys = {.eps = "norm_epsilon"},
+                                        .switches = kStarCoder2Switches,
+                                        .layer_norms = true,
+                                        .gated = false,
+                                        .kv_heads_default = false,
+                                        .tied = true,
+                                        .max_positions = 4096,
+                                        .rms_norm_eps = 1e-5,
+                                        .sliding = Sliding::every,
+                                        .act = "gelu_pytorch_tanh",
+                                        .bos_token_id = 50256,
+                                        .eos_token_id = 50256};
+
+constexpr std::array kArchitectures = {&kLlama,  &kMistral, &kQwen2,   &kQwen3,   &kGemma,
+                                       &kGemma2, &kGemma3,  &kPhi3,    &kSmolLm3, &kBitNet,
+                                       &kGpt2,   &kOpt,     &kGptNeoX, &kPhi,     &kStarCoder2};
 
 }  // namespace
 

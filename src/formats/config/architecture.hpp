@@ -3,16 +3,34 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "formats/config/fields.hpp"
+#include "llm/decoder_config.hpp"
 
 namespace loom::core {
 
+// What a class calls its sizes.
+struct HfKeys {
+  std::string_view hidden = "hidden_size", inner = "intermediate_size";
+  std::string_view layers = "num_hidden_layers", heads = "num_attention_heads";
+  std::string_view positions = "max_position_embeddings", eps = "rms_norm_eps";
+  std::string_view rope_theta = "rope_theta", rotary_part = "partial_rotary_factor";
+  std::string_view table_width =
+      {};  // of the embedding, where it may be another than the hidden one
+};
+
+// A setting of a class of which one value runs here; the same where the file says nothing.
+struct HfSwitch {
+  std::string_view key;
+  bool value;
+};
+
 struct HfArchitecture {
-  // of attention; read: attention_bias says it for q, k, v and o
-  enum class Bias : uint8_t { read, never, qkv };
+  // of attention; read: attention_bias says it for q, k, v and o; always: of all products of blocks
+  enum class Bias : uint8_t { read, never, qkv, always };
   // Which layers have a sliding window where layer_types is absent. never: the class has no such
   // thing; every: all, or none; late: from max_window_layers on; nope: those without rotary
   // positions; odd: the first, the third, ...; pattern: all but each sliding_window_pattern-th.
@@ -31,12 +49,23 @@ struct HfArchitecture {
   bool partial_rotary = false;     // partial_rotary_factor counts
   bool local_rope = false;         // rotary positions of their own for sliding layers
   bool nope_layers = false;        // no_rope_layers counts
-  bool kv_heads_default = true;    // num_key_value_heads may be absent
-  bool tied = false;               // tie_word_embeddings when absent
-  int64_t head_dim = 0;            // when absent (not null): 0 = hidden_size / num_heads
-  int64_t max_positions = 2048;    // when absent
-  double rms_norm_eps = 1e-6;      // when absent
-  double rope_theta = 10000;       // when absent
+  HfKeys keys = {};
+  std::span<const HfSwitch> switches = {};
+  bool layer_norms = false;  // LayerNorm with a bias in the place of RMSNorm
+  bool gated = true;         // the MLP has a gate
+  bool learned_positions = false;
+  bool plain_heads = false;    // neither num_key_value_heads nor head_dim counts
+  bool inner_default = false;  // the inner size may be absent: 4 * hidden
+  bool head_bias = false;      // the head has a bias
+  ResidualKind residual = ResidualKind::serial;
+  std::string_view parallel_key = {};  // a setting that makes the residual serial where it is false
+  double rotary_part = 1;              // of a head that turns, when absent
+  bool kv_heads_default = true;        // num_key_value_heads may be absent
+  bool tied = false;                   // tie_word_embeddings when absent
+  int64_t head_dim = 0;                // when absent (not null): 0 = hidden_size / num_heads
+  int64_t max_positions = 2048;        // when absent
+  double rms_norm_eps = 1e-6;          // when absent
+  double rope_theta = 10000;           // when absent
   Sliding sliding = Sliding::never;
   bool window_switch = false;  // only use_sliding_window makes the window count
   int64_t window = 0;          // when absent (not null): 0 = none

@@ -55,41 +55,61 @@ Status read_size(const ConfigFields& fields, std::string_view key, int64_t& out)
 
 Status read_sizes(const ConfigFields& fields, const HfArchitecture& architecture,
                   DecoderConfig& config) {
-  LOOM_TRY(read_size(fields, "hidden_size", config.hidden_size));
-  LOOM_TRY(read_size(fields, "intermediate_size", config.intermediate_size));
-  LOOM_TRY(read_size(fields, "num_hidden_layers", config.num_layers));
-  LOOM_TRY(read_size(fields, "num_attention_heads", config.num_heads));
+  const HfKeys& keys = architecture.keys;
+  LOOM_TRY(read_size(fields, keys.hidden, config.hidden_size));
+  if (architecture.inner_default && fields.find(keys.inner) == nullptr) {
+    config.intermediate_size = 4 * config.hidden_size;
+  } else {
+    LOOM_TRY(read_size(fields, keys.inner, config.intermediate_size));
+  }
+  LOOM_TRY(read_size(fields, keys.layers, config.num_layers));
+  LOOM_TRY(read_size(fields, keys.heads, config.num_heads));
   LOOM_TRY(read_size(fields, "vocab_size", config.vocab_size));
+  if (!keys.table_width.empty()) {
+    int64_t width = config.hidden_size;
+    LOOM_TRY(fields.read(keys.table_width, width, 1, kMaxSize));
+    if (width != config.hidden_size) {
+      return fields.refuse(keys.table_width,
+                           cat(width, " is not supported; only ", keys.hidden, " is"));
+    }
+  }
   config.max_positions = architecture.max_positions;
-  LOOM_TRY(fields.read("max_position_embeddings", config.max_positions, 1, kMaxSize));
+  LOOM_TRY(fields.read(keys.positions, config.max_positions, 1, kMaxSize));
   config.rms_norm_eps = architecture.rms_norm_eps;
-  LOOM_TRY(fields.read("rms_norm_eps", config.rms_norm_eps, 1e-30, 1.0));
-  return {};
+  if (keys.eps.empty()) return {};
+  return fields.read(keys.eps, config.rms_norm_eps, 1e-30, 1.0);
+}
+
+Status read_kv_heads(const ConfigFields& fields, const HfArchitecture& architecture,
+                     DecoderConfig& config) {
+  config.num_kv_heads = config.num_heads;
+  if (architecture.plain_heads) return {};
+  if (!architecture.kv_heads_default && !fields.has_key("num_key_value_heads")) {
+    return fields.require("num_key_value_heads");
+  }
+  LOOM_TRY(fields.read("num_key_value_heads", config.num_kv_heads, 1, kMaxSize));
+  if (config.num_heads % config.num_kv_heads == 0) return {};
+  return fields.bad(
+      "num_key_value_heads",
+      cat(config.num_kv_heads, " does not divide num_attention_heads ", config.num_heads));
 }
 
 Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture,
                   DecoderConfig& config) {
-  if (!architecture.kv_heads_default && !fields.has_key("num_key_value_heads")) {
-    return fields.require("num_key_value_heads");
+  LOOM_TRY(read_kv_heads(fields, architecture, config));
+  if (!architecture.plain_heads) {
+    config.head_dim = fields.has_key("head_dim") ? 0 : architecture.head_dim;
+    LOOM_TRY(fields.read("head_dim", config.head_dim, 2, kMaxSize));
   }
-  config.num_kv_heads = config.num_heads;
-  LOOM_TRY(fields.read("num_key_value_heads", config.num_kv_heads, 1, kMaxSize));
-  if (config.num_heads % config.num_kv_heads != 0) {
-    return fields.bad(
-        "num_key_value_heads",
-        cat(config.num_kv_heads, " does not divide num_attention_heads ", config.num_heads));
-  }
-  config.head_dim = fields.has_key("head_dim") ? 0 : architecture.head_dim;
-  LOOM_TRY(fields.read("head_dim", config.head_dim, 2, kMaxSize));
   if (config.head_dim == 0) {
+    const HfKeys& keys = architecture.keys;
     if (config.hidden_size % config.num_heads != 0) {
-      return fields.bad("hidden_size",
-                        cat(config.hidden_size, " is no multiple of ", "num_attention_heads ",
-                            config.num_heads, ", and there is no head_dim"));
+      return fields.bad(keys.hidden, cat(config.hidden_size, " is no multiple of ", keys.heads, " ",
+                                         config.num_heads, ", and there is no head_dim"));
     }
     config.head_dim = config.hidden_size / config.num_heads;
   }
-  if (config.head_dim % 2 != 0) {
+  if (config.head_dim % 2 != 0 && !architecture.learned_positions) {
     return fields.bad("head_dim", cat(config.head_dim, " is odd; rotary positions need pairs"));
   }
   if (config.num_heads * config.head_dim > kMaxSize) {
@@ -102,6 +122,14 @@ Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture
 // What the class of the architecture fixes, whatever the file says.
 Status take_structure(const ConfigFields& fields, const HfArchitecture& architecture,
                       DecoderConfig& config) {
+  config.layer_norms = architecture.layer_norms;
+  config.gated_mlp = architecture.gated;
+  config.learned_positions = architecture.learned_positions ? config.max_positions : 0;
+  if (architecture.learned_positions) config.rope = RopeKind::none;
+  bool parallel = architecture.residual != ResidualKind::serial;
+  if (!architecture.parallel_key.empty())
+    LOOM_TRY(fields.read(architecture.parallel_key, parallel));
+  config.residual = parallel ? architecture.residual : ResidualKind::serial;
   config.qk_norm = architecture.qk_norm;
   config.sub_norms = architecture.sub_norms;
   config.post_norms = architecture.post_norms;
@@ -118,6 +146,17 @@ Status take_structure(const ConfigFields& fields, const HfArchitecture& architec
 // Biases the class of the architecture hard-codes may not be contradicted by the file.
 Status read_biases(const ConfigFields& fields, const HfArchitecture& architecture,
                    DecoderConfig& config) {
+  config.tie_word_embeddings = architecture.tied;
+  LOOM_TRY(fields.read("tie_word_embeddings", config.tie_word_embeddings));
+  config.head_bias = architecture.head_bias;
+  if (config.head_bias && config.tie_word_embeddings) {
+    return fields.refuse("tie_word_embeddings", cat("true is not supported for ", architecture.name,
+                                                    ", whose head has a bias"));
+  }
+  if (architecture.bias == HfArchitecture::Bias::always) {
+    config.attention_bias = config.attention_out_bias = config.mlp_bias = true;
+    return {};
+  }
   const bool fixed = architecture.bias != HfArchitecture::Bias::read;
   config.attention_bias = architecture.bias == HfArchitecture::Bias::qkv;
   const bool expected = config.attention_bias;
@@ -131,8 +170,7 @@ Status read_biases(const ConfigFields& fields, const HfArchitecture& architectur
   if (config.mlp_bias && !architecture.reads_mlp_bias) {
     return fields.refuse("mlp_bias", cat(architecture.name, " always has false"));
   }
-  config.tie_word_embeddings = architecture.tied;
-  return fields.read("tie_word_embeddings", config.tie_word_embeddings);
+  return {};
 }
 
 // A number that null switches off: 0.
@@ -175,7 +213,13 @@ Status check_switches(const ConfigFields& fields, const HfArchitecture& architec
     LOOM_TRY(fields.read(key, on));
     if (on) return fields.refuse(key, "true is not supported");
   }
-  if (architecture.partial_rotary) return {};
+  for (const HfSwitch& one : architecture.switches) {
+    bool value = one.value;
+    LOOM_TRY(fields.read(one.key, value));
+    if (value != one.value)
+      return fields.refuse(one.key, cat(value ? "true" : "false", " is not supported"));
+  }
+  if (architecture.partial_rotary || architecture.learned_positions) return {};
   double factor = 1.0;
   LOOM_TRY(fields.read("partial_rotary_factor", factor, 0.0, 1e6));
   if (factor == 1.0) return {};
@@ -301,7 +345,7 @@ Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* gen
   LOOM_TRY(take_structure(fields, *architecture, config));
   LOOM_TRY(check_weight_count(fields, config));
   LOOM_TRY(read_scales(fields, *architecture, config));
-  LOOM_TRY(read_hf_rope(json, where, *architecture, config));
+  if (!architecture->learned_positions) LOOM_TRY(read_hf_rope(json, where, *architecture, config));
   LOOM_TRY(read_hf_layers(fields, *architecture, config));
   LOOM_TRY(read_special_tokens(fields, config));
   if (generation != nullptr)

@@ -19,15 +19,17 @@ double rotary_factor(int64_t width, int64_t head_dim) {
   return same ? exact : (static_cast<double>(width) + 0.5) / static_cast<double>(head_dim);
 }
 
-JsonValue rope_json(const DecoderConfig& c) {
+JsonValue rope_json(const DecoderConfig& c, const HfArchitecture& row = {}) {
   JsonValue rope = JsonValue::object();
   const char* type = c.rope == RopeKind::linear   ? "linear"
                      : c.rope == RopeKind::llama3 ? "llama3"
                                                   : "default";
   rope.add("rope_type", JsonValue::string(type));
   rope.add("rope_theta", JsonValue::real(c.rope_theta));
-  if (c.rope_width > 0) {
-    rope.add("partial_rotary_factor", JsonValue::real(rotary_factor(c.rope_width, c.head_dim)));
+  if (c.rope_width > 0 || row.rotary_part != 1) {
+    rope.add(
+        "partial_rotary_factor",
+        JsonValue::real(rotary_factor(c.rope_width > 0 ? c.rope_width : c.head_dim, c.head_dim)));
   }
   if (c.rope != RopeKind::standard) rope.add("factor", JsonValue::real(c.rope_factor));
   if (c.rope != RopeKind::llama3) return rope;
@@ -112,6 +114,24 @@ void add_tokens(const DecoderConfig& c, JsonValue& out) {
   out.add("eos_token_id", c.eos_token_ids.empty() ? JsonValue() : std::move(eos));
 }
 
+void add_sizes(const DecoderConfig& c, const HfArchitecture& row, JsonValue& out) {
+  const HfKeys& keys = row.keys;
+  const auto add = [&](std::string_view key, int64_t value) {
+    out.add(std::string(key), JsonValue::integer(value));
+  };
+  add(keys.hidden, c.hidden_size);
+  add(keys.inner, c.intermediate_size);
+  add(keys.layers, c.num_layers);
+  add(keys.heads, c.num_heads);
+  if (!row.plain_heads) {
+    add("num_key_value_heads", c.num_kv_heads);
+    add("head_dim", c.head_dim);
+  }
+  add("vocab_size", c.vocab_size);
+  add(keys.positions, c.max_positions);
+  if (!keys.eps.empty()) out.add(std::string(keys.eps), JsonValue::real(c.rms_norm_eps));
+}
+
 }  // namespace
 
 std::string hf_config_json(const DecoderConfig& c) {
@@ -122,23 +142,18 @@ std::string hf_config_json(const DecoderConfig& c) {
   names.push(JsonValue::string(c.architecture));
   out.add("architectures", std::move(names));
   out.add("model_type", JsonValue::string(c.model_type));
-  const std::pair<const char*, int64_t> sizes[] = {{"hidden_size", c.hidden_size},
-                                                   {"intermediate_size", c.intermediate_size},
-                                                   {"num_hidden_layers", c.num_layers},
-                                                   {"num_attention_heads", c.num_heads},
-                                                   {"num_key_value_heads", c.num_kv_heads},
-                                                   {"head_dim", c.head_dim},
-                                                   {"vocab_size", c.vocab_size},
-                                                   {"max_position_embeddings", c.max_positions}};
-  for (const auto& [key, value] : sizes) out.add(key, JsonValue::integer(value));
-  out.add("rms_norm_eps", JsonValue::real(c.rms_norm_eps));
+  add_sizes(c, row, out);
   out.add(std::string(row.act_key), JsonValue::string(c.hidden_act));
   out.add("tie_word_embeddings", JsonValue::boolean(c.tie_word_embeddings));
   if (row.bias == HfArchitecture::Bias::read)
     out.add("attention_bias", JsonValue::boolean(c.attention_bias));
-  if (c.mlp_bias) out.add("mlp_bias", JsonValue::boolean(true));
+  if (c.mlp_bias && row.reads_mlp_bias) out.add("mlp_bias", JsonValue::boolean(true));
+  if (!row.parallel_key.empty()) {
+    out.add(std::string(row.parallel_key), JsonValue::boolean(c.residual != ResidualKind::serial));
+  }
   add_scales(c, row, out);
-  out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c));
+  if (!row.learned_positions)
+    out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c, row));
   add_layers(c, row, out);
   add_tokens(c, out);
   return dump_json(out, 2) + "\n";

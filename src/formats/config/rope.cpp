@@ -61,21 +61,21 @@ Status read_llama3(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
-// How many values of a head turn; the class cuts fractions off.
-Status read_part(const ConfigFields& fields, const HfArchitecture& architecture,
-                 DecoderConfig& config) {
-  double part = 1.0;
-  LOOM_TRY(fields.read("partial_rotary_factor", part, 0.0, kMaxFactor));
+// How many values of a head turn, as `key` says, or `part` where it is absent; the class cuts
+// fractions off.
+Status read_part(const ConfigFields& fields, std::string_view key, double part,
+                 const HfArchitecture& architecture, DecoderConfig& config) {
+  LOOM_TRY(fields.read(key, part, 0.0, kMaxFactor));
+  config.rope_width = 0;
   if (part == 1.0) return {};
   if (!architecture.partial_rotary) {
-    return fields.refuse("partial_rotary_factor",
+    return fields.refuse(key,
                          cat(JsonValue::real(part).describe(), " is not supported; only 1 is"));
   }
   config.rope_width = static_cast<int64_t>(static_cast<double>(config.head_dim) * part);
   if (part > 1.0 || config.rope_width < 2 || config.rope_width % 2 != 0) {
-    return fields.bad("partial_rotary_factor",
-                      cat(JsonValue::real(part).describe(), " of head_dim ", config.head_dim,
-                          " is no even number from 2 to all of it"));
+    return fields.bad(key, cat(JsonValue::real(part).describe(), " of head_dim ", config.head_dim,
+                               " is no even number from 2 to all of it"));
   }
   return {};
 }
@@ -89,7 +89,8 @@ Status read_inner(const ConfigFields& fields, const JsonValue& object, bool kind
       return fields.refuse(printable(key), "unknown field");
     }
   }
-  LOOM_TRY(read_part(fields, architecture, config));
+  constexpr std::string_view kPart = "partial_rotary_factor";
+  if (fields.find(kPart) != nullptr) LOOM_TRY(read_part(fields, kPart, 1.0, architecture, config));
   if (config.rope == RopeKind::standard) return {};
   LOOM_TRY(fields.require("factor"));
   LOOM_TRY(fields.read("factor", config.rope_factor, 1.0, kMaxFactor));
@@ -102,7 +103,7 @@ Status read_object(const ConfigFields& outer, const JsonValue& object, const Con
   LOOM_TRY(read_inner(inner, object, kind_required, architecture, config));
   double theta = config.rope_theta;
   LOOM_TRY(inner.read("rope_theta", theta, kMinTheta, kMaxTheta));
-  if (outer.find("rope_theta") != nullptr && theta != config.rope_theta) {
+  if (outer.find(architecture.keys.rope_theta) != nullptr && theta != config.rope_theta) {
     return inner.bad("rope_theta", "contradicts the rope_theta outside");
   }
   config.rope_theta = theta;
@@ -143,14 +144,20 @@ Status read_hf_rope(const JsonValue& json, const std::string& where,
   const JsonValue* scaling = outer.find("rope_scaling");
   const JsonValue* parameters = outer.find("rope_parameters");
   config.rope_theta = architecture.rope_theta;
-  LOOM_TRY(outer.read("rope_theta", config.rope_theta, kMinTheta, kMaxTheta));
-  if (architecture.partial_rotary) LOOM_TRY(read_part(outer, architecture, config));
+  const HfKeys& keys = architecture.keys;
+  LOOM_TRY(outer.read(keys.rope_theta, config.rope_theta, kMinTheta, kMaxTheta));
   if (architecture.local_rope)
     LOOM_TRY(outer.read("rope_local_base_freq", config.rope_local_theta, kMinTheta, kMaxTheta));
   if (scaling != nullptr && parameters != nullptr) {
     return outer.bad("rope_parameters", "written together with rope_scaling; keep one of them");
   }
   const JsonValue* object = scaling != nullptr ? scaling : parameters;
+  // What stands inside comes before the default of the class.
+  const JsonValue* part = object != nullptr ? object->find("partial_rotary_factor") : nullptr;
+  const bool inside = part != nullptr && !part->is_null();
+  if (architecture.partial_rotary && !inside) {
+    LOOM_TRY(read_part(outer, keys.rotary_part, architecture.rotary_part, architecture, config));
+  }
   if (object == nullptr) return {};
   const std::string name = scaling != nullptr ? "rope_scaling" : "rope_parameters";
   if (!object->is_object()) {

@@ -1,6 +1,7 @@
 #include "formats/config/text.hpp"
 
 #include "base/text.hpp"
+#include "formats/config/bpe_files.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/fields.hpp"
 #include "io/file.hpp"
@@ -8,14 +9,6 @@
 
 namespace loom::core {
 namespace {
-
-// tokenizer_config.json writes special tokens as strings or as objects with a "content".
-std::string special_token(const JsonValue& config, std::string_view key) {
-  const JsonValue* value = config.find(key);
-  if (value == nullptr) return {};
-  if (const JsonValue* content = value->find("content")) return content->text();
-  return value->text();
-}
 
 // One template of two: transformers takes the one called tool_use where there are tools. The empty
 // outputs keep the tags from trimming what stands beside them.
@@ -69,7 +62,7 @@ Status read_bert_vocabulary(const std::string& folder, const std::string& config
          {std::pair("unk_token", &options.unk), std::pair("cls_token", &options.cls),
           std::pair("sep_token", &options.sep), std::pair("pad_token", &options.pad),
           std::pair("mask_token", &options.mask)}) {
-      const std::string named = special_token(json, key);
+      const std::string named = hf_special_token(json, key);
       if (!named.empty()) *token = named;
     }
   }
@@ -78,6 +71,13 @@ Status read_bert_vocabulary(const std::string& folder, const std::string& config
 }
 
 }  // namespace
+
+std::string hf_special_token(const JsonValue& config, std::string_view key) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return {};
+  if (const JsonValue* content = value->find("content")) return content->text();
+  return value->text();
+}
 
 std::string config_text(const ModelSource& source) {
   return source.config_json.empty() ? hf_config_json(source.config) : source.config_json;
@@ -93,19 +93,24 @@ Status read_hf_text(const std::string& folder, ModelSource& out) {
   LOOM_ASSIGN(out.tokenizer_json, read_if_there(out.tokenizer_where));
   const std::string config_path = folder + "/tokenizer_config.json";
   LOOM_ASSIGN(const std::string config_text, read_if_there(config_path));
+  JsonValue json;
   if (!config_text.empty()) {
-    LOOM_ASSIGN(const JsonValue json, parse_json(config_text, config_path));
-    out.bos = special_token(json, "bos_token");
-    out.eos = special_token(json, "eos_token");
+    LOOM_ASSIGN(json, parse_json(config_text, config_path));
+    out.bos = hf_special_token(json, "bos_token");
+    out.eos = hf_special_token(json, "eos_token");
     read_chat_template(json, out);
   }
   const std::string json_path = folder + "/chat_template.json";
   LOOM_ASSIGN(const std::string chat_json, read_if_there(json_path));
   if (!chat_json.empty()) {
-    LOOM_ASSIGN(const JsonValue json, parse_json(chat_json, json_path));
-    read_chat_template(json, out);
+    LOOM_ASSIGN(const JsonValue chat, parse_json(chat_json, json_path));
+    read_chat_template(chat, out);
   }
   if (out.tokenizer_json.empty()) LOOM_TRY(read_bert_vocabulary(folder, config_text, out));
+  if (out.tokenizer_json.empty() && !out.tokenizer) {
+    out.tokenizer_where = folder + "/vocab.json";
+    LOOM_ASSIGN(out.tokenizer_json, read_bpe_files(folder, config_text.empty() ? nullptr : &json));
+  }
   const std::string chat_path = folder + "/chat_template.jinja";
   if (file_exists(chat_path)) {
     LOOM_ASSIGN(out.chat_template, read_file(chat_path));

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "formats/config/architecture.hpp"
 #include "formats/gguf/rope.hpp"
 #include "io/json.hpp"
 
@@ -18,19 +19,27 @@ constexpr std::string_view kWindow = "attention.sliding_window";
 constexpr std::string_view kScoreCap = "attn_logit_softcapping";
 constexpr std::string_view kLogitCap = "final_logit_softcapping";
 
+std::string_view eps_key(const GgufArchitecture& architecture) {
+  return architecture.layer_norms ? "attention.layer_norm_epsilon"
+                                  : "attention.layer_norm_rms_epsilon";
+}
+
+// What config.json of the class calls a setting that most classes call `key`.
+std::string_view key_of_class(std::string_view key, const HfKeys& keys) {
+  const HfKeys most;
+  for (const auto name : {&HfKeys::hidden, &HfKeys::inner, &HfKeys::layers, &HfKeys::heads,
+                          &HfKeys::positions, &HfKeys::eps})
+    if (most.*name == key) return keys.*name;
+  return key;
+}
+
 // Keys under the architecture beside its sizes. Those that are only known by name change nothing in
 // a file that llama.cpp runs as a plain decoder.
-constexpr std::array<std::string_view, 11> kKnown = {"attention.layer_norm_rms_epsilon",
-                                                     "attention.value_length",
-                                                     "rope.freq_base",
-                                                     "rope.dimension_count",
-                                                     "rope.scaling.type",
-                                                     "rope.scaling.factor",
-                                                     "rope.scaling.original_context_length",
-                                                     "rope.scaling.finetuned",
-                                                     "rope.scale_linear",
-                                                     "vocab_size",
-                                                     "tensor_data_layout"};
+constexpr std::array<std::string_view, 10> kKnown = {
+    "attention.value_length", "rope.freq_base",      "rope.dimension_count",
+    "rope.scaling.type",      "rope.scaling.factor", "rope.scaling.original_context_length",
+    "rope.scaling.finetuned", "rope.scale_linear",   "vocab_size",
+    "tensor_data_layout"};
 
 // The decimal number that was rounded to this f32, as f64: 1e-5f gives 1e-5.
 double decimal(float value) {
@@ -58,7 +67,7 @@ class ConfigReader {
     LOOM_TRY(read_attention());
     LOOM_TRY(read_rope());
     LOOM_TRY(read_ids());
-    Result<DecoderConfig> parsed = read_hf_config(json_, nullptr, gguf_.where());
+    Result<DecoderConfig> parsed = read_hf_config(named_as_class(), nullptr, gguf_.where());
     if (!parsed.ok()) {
       Error error = parsed.error();
       error.offset = -1;  // of a text that nobody has
@@ -83,6 +92,14 @@ class ConfigReader {
     return error;
   }
 
+  JsonValue named_as_class() const {
+    const HfArchitecture* row = find_hf_architecture(architecture_.hf_class);
+    JsonValue out = JsonValue::object();
+    for (const auto& [name, value] : json_.members())
+      out.add(std::string(key_of_class(name, row->keys)), value);
+    return out;
+  }
+
   Status check_keys() const {
     const std::string prefix = cat(architecture_.name, ".");
     for (const GgufValue& value : gguf_.metadata()) {
@@ -90,7 +107,9 @@ class ConfigReader {
       const std::string_view name = value.key.substr(prefix.size());
       const bool size = std::any_of(gguf_sizes().begin(), gguf_sizes().end(),
                                     [&](const GgufSize& s) { return s.key == name; });
-      if (size || std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
+      if (size || name == eps_key(architecture_) ||
+          std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end())
+        continue;
       if (architecture_.window && name == kWindow) continue;
       if (architecture_.caps && (name == kScoreCap || name == kLogitCap)) continue;
       // Counts of what a plain decoder has none of.
@@ -118,7 +137,7 @@ class ConfigReader {
         return gguf_.key_error(key("embedding_length"), "is no multiple of attention.head_count");
       json_.add("head_dim", JsonValue::integer(width / count));
     }
-    LOOM_ASSIGN(const float eps, gguf_.f32(key("attention.layer_norm_rms_epsilon")));
+    LOOM_ASSIGN(const float eps, gguf_.f32(key(eps_key(architecture_))));
     json_.add("rms_norm_eps", JsonValue::real(decimal(eps)));
     return {};
   }
@@ -352,11 +371,13 @@ Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& ar
   for (const GgufSize& size : gguf_sizes())
     metadata.u32(key(size.key), static_cast<uint32_t>(config.*size.field));
   metadata.u32(key("attention.value_length"), static_cast<uint32_t>(config.head_dim));
-  metadata.f32(key("attention.layer_norm_rms_epsilon"), static_cast<float>(config.rms_norm_eps));
+  metadata.f32(key(eps_key(architecture)), static_cast<float>(config.rms_norm_eps));
   metadata.u32(key("vocab_size"), static_cast<uint32_t>(config.vocab_size));
   const int64_t width = config.rope_width > 0 ? config.rope_width : config.head_dim;
-  metadata.u32(key("rope.dimension_count"), static_cast<uint32_t>(width));
-  metadata.f32(key("rope.freq_base"), static_cast<float>(config.rope_theta));
+  if (config.rope != RopeKind::none) {
+    metadata.u32(key("rope.dimension_count"), static_cast<uint32_t>(width));
+    metadata.f32(key("rope.freq_base"), static_cast<float>(config.rope_theta));
+  }
   if (config.rope == RopeKind::linear) {
     metadata.string(key("rope.scaling.type"), "linear");
     metadata.f32(key("rope.scaling.factor"), static_cast<float>(config.rope_factor));

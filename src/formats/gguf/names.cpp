@@ -41,6 +41,17 @@ constexpr GgufArchitecture kArchitectures[] = {
      .model_type = "bitnet",
      .bias = false,
      .act = "silu"},
+    {.name = "gpt2",
+     .hf_class = "GPT2LMHeadModel",
+     .model_type = "gpt2",
+     .bias = false,
+     .fused = true,
+     .layer_norms = true},
+    {.name = "starcoder2",
+     .hf_class = "Starcoder2ForCausalLM",
+     .model_type = "starcoder2",
+     .bias = false,
+     .layer_norms = true},
 };
 
 constexpr GgufSize kSizes[] = {
@@ -67,7 +78,9 @@ constexpr std::string_view kGgufNames[kDecoderRoles] = {
     "ffn_up.weight",        "ffn_down.weight",
     "ffn_gate.bias",        "ffn_up.bias",
     "ffn_down.bias",        "ffn_sub_norm.weight",
-    "post_ffw_norm.weight",
+    "post_ffw_norm.weight", "position_embd.weight",
+    "output_norm.bias",     "output.bias",
+    "attn_norm.bias",       "ffn_norm.bias",
 };
 
 struct TypePair {
@@ -110,9 +123,9 @@ TensorPart gguf_tensor(const Param& param, const DecoderConfig& config,
   if (piece.block < 0) return {std::string(name), 0, rows};
   const FusedRows part = architecture.fused ? fused_rows(piece.role, config) : FusedRows{};
   if (part.total == 0) return {cat("blk.", piece.block, ".", name), 0, rows};
-  const bool mlp = piece.role == DecoderRole::gate || piece.role == DecoderRole::up;
-  return {cat("blk.", piece.block, mlp ? ".ffn_up.weight" : ".attn_qkv.weight"), part.first,
-          part.total};
+  const bool mlp = name.starts_with("ffn_");
+  const std::string_view kind = param.spec.matrix() ? ".weight" : ".bias";
+  return {cat("blk.", piece.block, mlp ? ".ffn_up" : ".attn_qkv", kind), part.first, part.total};
 }
 
 bool has_paired_rows(const Param& param, const GgufArchitecture& architecture) {

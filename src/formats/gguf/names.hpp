@@ -27,6 +27,7 @@ struct GgufArchitecture {
   // embedding_length / head_count in its place. 0: what the class says.
   int64_t wide_blocks = 0;
   bool fused = false;         // q, k, v in one tensor, gate and up in another
+  bool layer_norms = false;   // its eps goes by another key
   std::string_view act = {};  // the activation of the graph, where it is not that of the class
 };
 std::span<const GgufArchitecture> gguf_architectures();

@@ -21,9 +21,9 @@ namespace {
 // A tensor of the file and the parameters that are its rows (several where projections are fused).
 struct Parts {
   int64_t rows = 0, cols = 1;
-  bool matrix = false;
+  bool matrix = false, transposed = false;
   SafeDType dtype = SafeDType::f32;
-  std::vector<std::pair<const Param*, int64_t>> params;  // and their first rows
+  std::vector<std::pair<const Param*, TensorPart>> params;
 };
 
 Result<SafeDType> file_type(DType stored, std::optional<DType> wanted) {
@@ -45,12 +45,13 @@ class HfExporter {
 
  private:
   Result<std::span<const std::byte>> values(const Parts& parts);
+  void put_rows(const Parts& parts, const TensorPart& part, int64_t rows);
 
   const ModelSource& source_;
   std::optional<DType> dtype_;
   std::unique_ptr<Network> network_;
   std::map<std::string, Parts> tensors_;
-  std::vector<float> floats_;
+  std::vector<float> floats_, rows_;
   std::vector<std::byte> bytes_;
 };
 
@@ -67,23 +68,37 @@ Status HfExporter::prepare() {
     Parts& parts = tensors_[part.name];
     parts.rows = part.rows;
     parts.matrix = param.spec.matrix();
+    parts.transposed = part.transposed;
     if (parts.matrix) parts.cols = param.spec.shape[1];
     LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_));
-    parts.params.emplace_back(&param, part.first_row);
+    parts.params.emplace_back(&param, part);
   }
   return {};
 }
 
-// All rows of a tensor in its type.
+// Rows of a parameter to where they lie in the tensor.
+void HfExporter::put_rows(const Parts& parts, const TensorPart& part, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = rows_.data() + r * parts.cols;
+    const int64_t at = part.row(r);
+    for (int64_t c = 0; c < parts.cols; ++c) {
+      const int64_t to = parts.transposed ? c * parts.rows + at : at * parts.cols + c;
+      floats_[static_cast<size_t>(to)] = from[c];
+    }
+  }
+}
+
+// All rows of a tensor in its type; those that no parameter has are zeros.
 Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
-  floats_.resize(static_cast<size_t>(parts.rows * parts.cols));
-  for (const auto& [param, first] : parts.params) {
+  floats_.assign(static_cast<size_t>(parts.rows * parts.cols), 0.0f);
+  for (const auto& [param, part] : parts.params) {
     LOOM_ASSIGN(const SourceWeight weight, source_.weight(*param));
     const int64_t rows = parts.matrix ? param->spec.shape[0] : param->spec.shape.count();
-    float* to = floats_.data() + first * parts.cols;
-    LOOM_TRY(weight.rows(0, rows, to));
+    rows_.resize(static_cast<size_t>(rows * parts.cols));
+    LOOM_TRY(weight.rows(0, rows, rows_.data()));
     const bool offset = source_.config.unit_offset_norms && param->spec.init == Init::ones;
-    for (int64_t i = 0; offset && i < rows * parts.cols; ++i) to[i] -= 1.0f;
+    for (float& value : rows_) value -= offset ? 1.0f : 0.0f;
+    put_rows(parts, part, rows);
     if (weight.release) weight.release();
   }
   if (parts.dtype == SafeDType::f32) return std::as_bytes(std::span(floats_));
@@ -103,8 +118,9 @@ Status HfExporter::write(const std::string& path) {
     SafeOutput out;
     out.name = name;
     out.dtype = parts.dtype;
-    out.shape = parts.matrix ? std::vector<int64_t>{parts.rows, parts.cols}
-                             : std::vector<int64_t>{parts.rows};
+    out.shape = {parts.rows};
+    if (parts.matrix)
+      out.shape.insert(parts.transposed ? out.shape.begin() : out.shape.end(), parts.cols);
     out.produce = [this, &kept = parts] { return values(kept); };
     outputs.push_back(std::move(out));
   }

@@ -47,6 +47,23 @@ SourceWeight zeros() {
   return weight;
 }
 
+// Rows of a parameter, from where they lie in the tensor.
+Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols, int64_t first,
+                 int64_t count, float* out) {
+  if (part.transposed) {
+    std::vector<float> column(static_cast<size_t>(count));
+    for (int64_t c = 0; c < cols; ++c) {
+      LOOM_TRY(SafeTensors::to_f32(tensor, c * part.rows + part.row(first), count, column.data()));
+      for (int64_t r = 0; r < count; ++r) out[r * cols + c] = column[static_cast<size_t>(r)];
+    }
+    return {};
+  }
+  if (part.run == 0) return SafeTensors::to_f32(tensor, part.row(first) * cols, count * cols, out);
+  for (int64_t r = 0; r < count; ++r)
+    LOOM_TRY(SafeTensors::to_f32(tensor, part.row(first + r) * cols, cols, out + r * cols));
+  return {};
+}
+
 class HfSource : public ModelSource {
  public:
   Status open(const std::string& folder);
@@ -91,6 +108,7 @@ const SafeTensor* HfSource::find_of_encoder(const std::string& name) const {
 Result<const SafeTensor*> HfSource::find(const std::string& name) const {
   const SafeTensor* tensor = tensors_.find(name);
   if (tensor == nullptr && encoder) tensor = find_of_encoder(name);
+  if (tensor == nullptr && !encoder) tensor = tensors_.find(hf_other_name(name, config));
   if (tensor == nullptr) return bad_file(cat("tensor ", name, " is missing"), path);
   return tensor;
 }
@@ -116,12 +134,13 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
     };
     return weight;
   }
-  LOOM_TRY(check_shape(*tensor, whole, file_of(*tensor)));
+  const Shape stored = part.transposed ? Shape{whole[1], whole[0]} : whole;
+  LOOM_TRY(check_shape(*tensor, stored, file_of(*tensor)));
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const float offset = config.unit_offset_norms && param.spec.init == Init::ones ? 1.0f : 0.0f;
   weight.stored = stored_dtype(*tensor);
   weight.rows = [tensor, part, cols, offset](int64_t first, int64_t count, float* out) -> Status {
-    LOOM_TRY(SafeTensors::to_f32(*tensor, (part.first_row + first) * cols, count * cols, out));
+    LOOM_TRY(read_rows(*tensor, part, cols, first, count, out));
     for (int64_t i = 0; offset != 0.0f && i < count * cols; ++i) out[i] = offset + out[i];
     return {};
   };

@@ -139,11 +139,11 @@ def write_folder(model: Any, folder: str, tokenizer: Any = None) -> None:
     tokenizer.json, of the live object."""
     config: Dict[str, Any] = json.loads(model.config.to_json_string(use_diff=False))
     config["architectures"] = [type(model).__name__]
-    _write_json(folder, "config.json", config)
+    vocabulary = int(config.get("vocab_size", 0))
+    _write_json(folder, "config.json", _without_far_tokens(config, vocabulary))
     if getattr(model, "generation_config", None) is not None:
-        _write_json(
-            folder, "generation_config.json", json.loads(model.generation_config.to_json_string())
-        )
+        generation = json.loads(model.generation_config.to_json_string())
+        _write_json(folder, "generation_config.json", _without_far_tokens(generation, vocabulary))
     write_safetensors(os.path.join(folder, "model.safetensors"), _weights(model))
     if tokenizer is None:
         return
@@ -159,6 +159,15 @@ def write_folder(model: Any, folder: str, tokenizer: Any = None) -> None:
     if isinstance(template, str):
         with open(os.path.join(folder, "chat_template.jinja"), "w", encoding="utf-8") as file:
             file.write(template)
+
+
+def _without_far_tokens(config: Dict[str, Any], vocabulary: int) -> Dict[str, Any]:
+    """Ids that the class has by default, and a small vocabulary has not, end or begin no text."""
+    out = dict(config)
+    for key in ("bos_token_id", "eos_token_id"):
+        if isinstance(out.get(key), int) and out[key] >= vocabulary:
+            out[key] = None
+    return out
 
 
 def _write_json(folder: str, name: str, value: Any) -> None:

@@ -1,0 +1,259 @@
+// Decoders of any form with random weights, and what they compute, written down once more in double
+// precision: literally, one row after the other, without a cache. Nothing of it is shared with the
+// engine but the description of the model and the roles of its parameters.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/rng.hpp"
+#include "llm/decoder.hpp"
+#include "llm/decoder_role.hpp"
+#include "llm/stories.hpp"
+
+namespace loom::core::test {
+
+// Weights of every parameter, biases and gains too.
+class FormSource : public ModelSource {
+ public:
+  FormSource(const DecoderConfig& shape, uint64_t seed) {
+    path = "random forms";
+    config = shape;
+    const auto grid = decoder_grid(config);
+    EXPECT_TRUE(grid.ok()) << grid.error().str();
+    uint64_t stream = 0;
+    each_decoder_param(*grid, [&](const Param& param) {
+      const DecoderPiece piece = decoder_piece(param);
+      const Rng rng(seed, stream++);
+      std::vector<float> values(static_cast<size_t>(param.spec.shape.count()));
+      const bool matrix = param.spec.matrix();
+      const float spread =
+          matrix ? 1.7f / std::sqrt(static_cast<float>(param.spec.shape[1])) : 0.4f;
+      const float centre = param.spec.init == Init::ones ? 1.0f : 0.0f;
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = centre + spread * (2 * rng.uniform(i) - 1);
+      values_.emplace(std::pair(piece.block, piece.role), std::move(values));
+    });
+  }
+
+  Result<SourceWeight> weight(const Param& param) const override {
+    const DecoderPiece piece = decoder_piece(param);
+    const std::vector<float>& values = values_.at({piece.block, piece.role});
+    const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
+    SourceWeight weight;
+    weight.rows = [&values, cols](int64_t first, int64_t count, float* out) -> Status {
+      std::copy_n(values.begin() + first * cols, count * cols, out);
+      return {};
+    };
+    return weight;
+  }
+
+  // Empty where the model has no such parameter.
+  const std::vector<float>& of(DecoderRole role, int64_t block = -1) const {
+    static const std::vector<float> none;
+    const auto found = values_.find({block, role});
+    return found == values_.end() ? none : found->second;
+  }
+
+ private:
+  std::map<std::pair<int64_t, DecoderRole>, std::vector<float>> values_;
+};
+
+using Row = std::vector<double>;
+
+class LiteralDecoder {
+ public:
+  explicit LiteralDecoder(const FormSource& source) : s_(source), c_(source.config) {}
+
+  // Logits after every token.
+  std::vector<Row> logits(std::span<const TokenId> ids) const {
+    std::vector<Row> x;
+    for (size_t t = 0; t < ids.size(); ++t) x.push_back(embedded(ids[t], t));
+    for (int64_t b = 0; b < c_.num_layers; ++b) add_block(b, x);
+    std::vector<Row> out;
+    for (const Row& row : x) {
+      const Row normed = norm(row, DecoderRole::output_norm, DecoderRole::output_norm_bias, -1);
+      const bool tied = c_.tie_word_embeddings;
+      out.push_back(linear(normed, tied ? DecoderRole::token_embedding : DecoderRole::head,
+                           DecoderRole::head_bias, -1));
+    }
+    return out;
+  }
+
+ private:
+  using Role = DecoderRole;
+
+  Row embedded(TokenId id, size_t position) const {
+    const auto width = static_cast<size_t>(c_.hidden_size);
+    const std::vector<float>&table = s_.of(Role::token_embedding),
+          &learned = s_.of(Role::positions);
+    Row row(width);
+    for (size_t i = 0; i < width; ++i) {
+      row[i] = static_cast<double>(table[static_cast<size_t>(id) * width + i]);
+      if (!learned.empty()) row[i] += static_cast<double>(learned[position * width + i]);
+    }
+    return row;
+  }
+
+  Row norm(const Row& x, Role gain, Role bias, int64_t block) const {
+    const auto n = static_cast<double>(x.size());
+    double mean = 0, square = 0;
+    for (const double v : x) mean += c_.layer_norms ? v / n : 0.0;
+    for (const double v : x) square += (v - mean) * (v - mean) / n;
+    Row y(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      y[i] = (x[i] - mean) / std::sqrt(square + c_.rms_norm_eps) *
+             static_cast<double>(s_.of(gain, block)[i]);
+      if (c_.layer_norms) y[i] += static_cast<double>(s_.of(bias, block)[i]);
+    }
+    return y;
+  }
+
+  Row linear(const Row& x, Role matrix, Role bias, int64_t block) const {
+    const std::vector<float>&w = s_.of(matrix, block), &b = s_.of(bias, block);
+    Row y(w.size() / x.size());
+    for (size_t r = 0; r < y.size(); ++r) {
+      if (!b.empty()) y[r] = static_cast<double>(b[r]);
+      for (size_t i = 0; i < x.size(); ++i) y[r] += static_cast<double>(w[r * x.size() + i]) * x[i];
+    }
+    return y;
+  }
+
+  double activated(double v) const {
+    constexpr double kPi = 3.14159265358979323846;
+    const std::string& name = c_.hidden_act;
+    if (name == "relu") return std::max(v, 0.0);
+    if (name == "relu2") return std::max(v, 0.0) * std::max(v, 0.0);
+    if (name == "gelu") return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0)));
+    if (name == "silu") return v / (1 + std::exp(-v));
+    return 0.5 * v * (1 + std::tanh(std::sqrt(2 / kPi) * (v + 0.044715 * v * v * v)));
+  }
+
+  Row mlp(const Row& x, int64_t block) const {
+    Row up = linear(x, Role::up, Role::up_bias, block);
+    const Row gate = c_.gated_mlp ? linear(x, Role::gate, Role::gate_bias, block) : Row();
+    for (size_t i = 0; i < up.size(); ++i)
+      up[i] = c_.gated_mlp ? activated(gate[i]) * up[i] : activated(up[i]);
+    return linear(up, Role::down, Role::down_bias, block);
+  }
+
+  // The first values of every head, in pairs half of them apart.
+  void turn(Row& x, size_t position) const {
+    if (c_.rope == RopeKind::none) return;
+    const auto dim = static_cast<size_t>(c_.head_dim);
+    const size_t width = c_.rope_width > 0 ? static_cast<size_t>(c_.rope_width) : dim;
+    for (size_t head = 0; head < x.size(); head += dim) {
+      for (size_t j = 0; j < width / 2; ++j) {
+        const double angle =
+            static_cast<double>(position) *
+            std::pow(c_.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+        double &a = x[head + j], &b = x[head + j + width / 2];
+        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        b = b * std::cos(angle) + a * std::sin(angle);
+        a = turned;
+      }
+    }
+  }
+
+  std::vector<Row> attention(const std::vector<Row>& x, int64_t block) const {
+    std::vector<Row> q, k, v, out;
+    for (size_t t = 0; t < x.size(); ++t) {
+      q.push_back(linear(x[t], Role::q, Role::q_bias, block));
+      k.push_back(linear(x[t], Role::k, Role::k_bias, block));
+      v.push_back(linear(x[t], Role::v, Role::v_bias, block));
+      turn(q[t], t);
+      turn(k[t], t);
+    }
+    const auto dim = static_cast<size_t>(c_.head_dim);
+    const auto share = static_cast<size_t>(c_.num_heads / c_.num_kv_heads);
+    for (size_t t = 0; t < x.size(); ++t) {
+      Row mixed(q[t].size());
+      for (size_t h = 0; h < static_cast<size_t>(c_.num_heads); ++h) {
+        const size_t own = h * dim, group = h / share * dim;
+        Row weights(t + 1);
+        double total = 0;
+        for (size_t j = 0; j <= t; ++j) {
+          double score = 0;
+          for (size_t i = 0; i < dim; ++i) score += q[t][own + i] * k[j][group + i];
+          total += weights[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+        }
+        for (size_t j = 0; j <= t; ++j) {
+          for (size_t i = 0; i < dim; ++i) mixed[own + i] += weights[j] / total * v[j][group + i];
+        }
+      }
+      out.push_back(linear(mixed, Role::o, Role::o_bias, block));
+    }
+    return out;
+  }
+
+  void add_block(int64_t block, std::vector<Row>& x) const {
+    const auto add = [](Row& to, const Row& what) {
+      for (size_t i = 0; i < to.size(); ++i) to[i] += what[i];
+    };
+    std::vector<Row> normed;
+    for (const Row& row : x)
+      normed.push_back(norm(row, Role::attention_norm, Role::attention_norm_bias, block));
+    const std::vector<Row> attended = attention(normed, block);
+    for (size_t t = 0; t < x.size(); ++t) {
+      const Row before = x[t];
+      add(x[t], attended[t]);
+      const Row& stream = c_.residual == ResidualKind::serial ? x[t] : before;
+      const bool shared = c_.residual == ResidualKind::shared_norm;
+      const Row in = shared ? normed[t] : norm(stream, Role::mlp_norm, Role::mlp_norm_bias, block);
+      add(x[t], mlp(in, block));
+    }
+  }
+
+  const FormSource& s_;
+  const DecoderConfig& c_;
+};
+
+// Any of the forms: kinds of norms, positions, MLPs, residuals and heads, of odd sizes.
+inline DecoderConfig random_form(uint64_t seed) {
+  const Rng rng(seed, 77);
+  uint64_t drawn = 0;
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(rng.bits(drawn++) % static_cast<uint64_t>(n));
+  };
+  DecoderConfig c;
+  c.num_layers = 1 + below(3);
+  c.num_kv_heads = 1 + below(3);
+  c.num_heads = c.num_kv_heads * (1 + below(3));
+  c.hidden_size = 3 + below(21);
+  c.intermediate_size = 1 + below(40);
+  c.vocab_size = 5 + below(40);
+  c.max_positions = 12 + below(20);
+  c.rms_norm_eps = below(2) == 0 ? 1e-5 : 1e-3;
+  c.layer_norms = below(3) > 0;
+  c.attention_bias = below(2) == 0;
+  c.attention_out_bias = below(2) == 0;
+  c.mlp_bias = below(2) == 0;
+  c.tie_word_embeddings = below(2) == 0;
+  c.head_bias = !c.tie_word_embeddings && below(2) == 0;
+  const char* acts[] = {"gelu", "gelu_new", "relu", "silu", "relu2", "gelu_pytorch_tanh"};
+  c.hidden_act = acts[below(6)];
+  const ResidualKind kinds[] = {ResidualKind::serial, ResidualKind::parallel,
+                                ResidualKind::shared_norm};
+  c.residual = kinds[below(3)];
+  c.gated_mlp = c.residual == ResidualKind::serial && below(3) == 0;
+  const int64_t positions = below(4);  // learned, rotary, rotary in part, both
+  c.learned_positions = positions == 0 || positions == 3 ? c.max_positions : 0;
+  c.rope = positions == 0 ? RopeKind::none : RopeKind::standard;
+  c.head_dim = positions == 0 ? 1 + below(9) : 2 + 2 * below(5);
+  if (positions == 2) c.rope_width = 2 + 2 * below(c.head_dim / 2);
+  return c;
+}
+
+inline std::vector<TokenId> random_ids(const DecoderConfig& c, uint64_t seed, int64_t count) {
+  const Rng rng(seed, 78);
+  std::vector<TokenId> ids;
+  for (int64_t i = 0; i < count; ++i) {
+    ids.push_back(static_cast<TokenId>(rng.bits(static_cast<uint64_t>(i)) %
+                                       static_cast<uint64_t>(c.vocab_size)));
+  }
+  return ids;
+}
+
+}  // namespace loom::core::test
