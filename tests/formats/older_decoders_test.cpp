@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "convert/convert.hpp"
 #include "formats/config/bpe_files.hpp"
 #include "formats/config/config.hpp"
 #include "formats/hf/export.hpp"
@@ -171,6 +172,38 @@ TEST(OlderFolders, AreWrittenAsTheyAreRead) {
       ASSERT_NE(other, nullptr) << tensor.name;
       EXPECT_EQ(other->shape, tensor.shape) << tensor.name;
     }
+  }
+}
+
+// One file, and back to a folder; and packed, where tables keep eight bits.
+TEST(OlderFolders, BecomeEntityFilesAndFoldersAgain) {
+  for (const char* name : kGoldens) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    const std::string file = folder.path("m.entity");
+    const auto opened = open_model(golden_folder(name));
+    ASSERT_TRUE(opened.ok()) << opened.error().str();
+    const Status saved = write_model(file, *opened, {}, test::pool());
+    ASSERT_TRUE(saved.ok()) << saved.error().str();
+    expect_same_weights(load(file), load(golden_folder(name)));
+    const auto again = open_model(file);
+    ASSERT_TRUE(again.ok()) << again.error().str();
+    const Status back = write_model(folder.path("folder"), *again, {}, test::pool());
+    ASSERT_TRUE(back.ok()) << back.error().str();
+    expect_same_weights(load(folder.path("folder")), load(golden_folder(name)));
+    ConvertOptions narrow;
+    narrow.dtype = DType::q4_0;
+    ASSERT_TRUE(write_model(folder.path("q4.entity"), *opened, narrow, test::pool()).ok());
+    const LanguageModel packed = load(folder.path("q4.entity"));
+    EXPECT_EQ(packed.dtype(), DType::q4_0);
+    for (const Param& param : packed.network().params()) {
+      if (is_model_table(param, **open_hf_folder(golden_folder(name)))) {
+        EXPECT_EQ(param.tensor.dtype, DType::q8_0) << param.path;
+      }
+    }
+    LlmSession session = test::session(packed);
+    const TokenId ids[] = {5, 6, 7};
+    EXPECT_TRUE(session.feed(ids).ok());
   }
 }
 
