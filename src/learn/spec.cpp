@@ -10,9 +10,9 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kLosses[] = {"mse",      "mae",    "huber", "softmax_ce", "bce",
-                                        "kl",       "cosine", "focal", "quantile",   "poisson",
-                                        "log_cosh", "hinge",  "ctc"};
+constexpr std::string_view kLosses[] = {
+    "mse",      "mae",     "huber",    "softmax_ce", "bce", "kl",      "cosine",      "focal",
+    "quantile", "poisson", "log_cosh", "hinge",      "ctc", "triplet", "contrastive", "infonce"};
 constexpr std::string_view kOptimizers[] = {
     "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
     "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac"};
@@ -59,6 +59,10 @@ float LossSpec::number() const {
 
 bool LossSpec::sequence() const {
   return kind == kCtcLoss;
+}
+
+bool LossSpec::pairs() const {
+  return kind == kTripletLoss || kind == kContrastiveLoss || kind == kInfoNceLoss;
 }
 
 bool LossSpec::sides() const {

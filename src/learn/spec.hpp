@@ -13,6 +13,10 @@
 namespace loom::core {
 
 constexpr auto kCtcLoss = static_cast<LossKind>(12);  // no kind of the op; LossSpec::sequence()
+// Nor are those: LossSpec::pairs().
+constexpr auto kTripletLoss = static_cast<LossKind>(13);
+constexpr auto kContrastiveLoss = static_cast<LossKind>(14);
+constexpr auto kInfoNceLoss = static_cast<LossKind>(15);
 
 struct LossSpec {
   LossKind kind = LossKind::mse;
@@ -27,13 +31,20 @@ struct LossSpec {
 
   int64_t blank = 0;  // ctc: the class that says nothing
 
+  float margin = 1.0f;        // triplet, contrastive
+  float temperature = 0.1f;   // infonce
+  bool all_triplets = false;  // triplet: the mean over all, not the hardest of each anchor
+  bool across = false;        // pairs(): rows of a sample are compared with other ones alone
+
   // Of all rows of a sample together, with labels of any number (learn/ctc.hpp): no loss of an op.
   bool sequence() const;
+  // Of embeddings, which the labels of a batch bring together and keep apart (learn/pairs.hpp).
+  bool pairs() const;
   float number() const;  // LossArgs::delta of the kind
   bool sides() const;    // targets are 0 or 1, and an output above 0 says 1
 };
 // mse, mae, huber, softmax_ce (cross_entropy), bce, kl, cosine, focal, quantile, poisson, log_cosh,
-// hinge, ctc.
+// hinge, ctc, triplet, contrastive, infonce.
 Result<LossKind> parse_loss(std::string_view name);
 std::string_view loss_name(LossKind kind);
 

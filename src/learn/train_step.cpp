@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "learn/layerwise.hpp"
+#include "learn/pairs.hpp"
 #include "learn/train_step_impl.hpp"
 
 namespace loom::core {
@@ -273,6 +274,8 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
     return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
   }
   LOOM_TRY(check_following(options));
+  if (!options.given_loss)
+    LOOM_TRY(check_pair_options(options.loss, options.optimizer, options.rule));
   if (options.optimizer.lbfgs() && !options.rules.rates.empty()) {
     return invalid("lbfgs has one rate for all parameters; leave rate_for out");
   }

@@ -218,6 +218,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   if (o.step.loss.kind == LossKind::focal) add("alpha", real(o.step.loss.alpha));
   if (o.step.loss.kind == LossKind::quantile) add("quantile", real(o.step.loss.quantile));
   if (o.step.loss.sequence()) add("blank", JsonValue::integer(o.step.loss.blank));
+  if (o.step.loss.pairs()) add("pairs", loss_json(o.step.loss));
   add("optimizer", text(optimizer_name(o.step.optimizer)));
   add("beta1", real(o.step.optimizer.beta1));
   add("beta2", real(o.step.optimizer.beta2));

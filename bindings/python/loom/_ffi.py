@@ -92,6 +92,9 @@ LOSS = {
     "log_cosh": 11,
     "hinge": 12,
     "ctc": 13,
+    "triplet": 14,
+    "contrastive": 15,
+    "infonce": 16,
 }
 OPTIMIZER = {
     "automatic": 0,
@@ -420,6 +423,10 @@ class loom_trainer_options(Structure):
         ("lookahead_share", c_double),
         ("gradient_noise", c_double),
         ("gradient_noise_fade", c_double),
+        ("margin", c_float),
+        ("temperature", c_float),
+        ("all_triplets", c_int32),
+        ("pairs_across", c_int32),
     ]
 
 
