@@ -197,13 +197,17 @@ void TrainFlags::add_method(Command verb) {
       .split_at(',');
   verb.option("--optimizer", optimizer,
               "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, "
-              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon, kfac")
+              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon, kfac, sophia")
       .show_default();
   verb.option("--damping", damping, "kfac: what is added to the curvature").range(1e-9, 1e6);
   verb.option("--trust", trust, "kfac: how far one update may change the prediction; 0: any")
       .range(0.0, 1e6);
-  verb.option("--inverse-every", inverse_every, "kfac: updates from one inverse to the next")
+  verb.option("--inverse-every", inverse_every,
+              "kfac, sophia: updates from one look at the curvature to the next")
       .range(1, 1 << 20);
+  verb.option("--sophia-gamma", sophia_gamma,
+              "sophia: what share of the curvature stops a step (default: 0.05)")
+      .range(1e-9, 1e6);
   verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
   verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
   verb.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
@@ -400,6 +404,7 @@ Result<TrainerOptions> TrainFlags::options() const {
   LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(optimizer));
   if (damping >= 0) o.optimizer.damping = static_cast<float>(damping);
   if (trust >= 0) o.optimizer.trust = static_cast<float>(trust);
+  if (sophia_gamma > 0) o.optimizer.gamma = static_cast<float>(sophia_gamma);
   if (inverse_every > 0) o.optimizer.inverse_every = inverse_every;
   if (decay >= 0) o.optimizer.weight_decay = static_cast<float>(decay);
   LOOM_TRY(parse_clip_flag(clip, o));

@@ -28,7 +28,7 @@ struct TrainFlags {
   int64_t swa = 0;
   std::string lookahead, gradient_noise, signal_rule = "back-propagation";
   double rule_beta = 0.6, rule_gate = -1, rule_noise = 0.1, rule_inverse_rate = 2e-3;
-  double damping = -1, trust = -1;
+  double damping = -1, trust = -1, sophia_gamma = -1;
   int64_t inverse_every = 0;
   double rule_threshold = 2, rule_label_scale = 1, rule_temperature = 0;
   uint64_t seed = 1;

@@ -183,6 +183,7 @@ namespace Loom
         Adafactor = 15,
         Muon = 16,
         Kfac = 17,
+        Sophia = 18,
     }
 
     /// <summary>How the learning rate goes on.</summary>

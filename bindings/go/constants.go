@@ -377,6 +377,7 @@ const (
 	OptimizerAdafactor Optimizer = 15
 	OptimizerMuon      Optimizer = 16
 	OptimizerKfac      Optimizer = 17
+	OptimizerSophia    Optimizer = 18
 )
 
 var optimizerNames = []string{
@@ -398,6 +399,7 @@ var optimizerNames = []string{
 	"adafactor",
 	"muon",
 	"kfac",
+	"sophia",
 }
 
 // String is the name of the value, or its number where a newer library gave it.

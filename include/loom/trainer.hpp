@@ -70,15 +70,17 @@ enum class OptimizerKind : uint8_t {
   lamb,
   adafactor,
   muon,
-  kfac
+  kfac,
+  sophia
 };
 // Constants that are not set are the usual ones of the kind.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::adam;
   std::optional<float> beta1{}, beta2{}, eps{}, weight_decay{};
   // kfac: what is added to the curvature, every how many updates it is inverted, and how far one
-  // update may change the prediction (0: any); docs/kfac.md.
-  std::optional<float> damping{}, trust{};
+  // update may change the prediction (0: any); docs/kfac.md. sophia: inverse_every is how often it
+  // looks at the curvature, gamma what share of that stops a step (0.05).
+  std::optional<float> damping{}, trust{}, gamma{};
   std::optional<int64_t> inverse_every{};
 };
 

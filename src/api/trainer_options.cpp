@@ -130,6 +130,7 @@ Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
   spec.decay = o.weight_decay.value_or(spec.decay);
   spec.curvature.damping = o.damping.value_or(spec.curvature.damping);
   spec.curvature.trust = o.trust.value_or(spec.curvature.trust);
+  spec.curvature.gamma = o.gamma.value_or(spec.curvature.gamma);
   spec.curvature.every = o.inverse_every.value_or(spec.curvature.every);
   return spec;
 }

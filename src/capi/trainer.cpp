@@ -7,7 +7,7 @@ using namespace loom;
 using namespace loom::capi;
 
 Status read_optimizer(const loom_trainer_options& from, Optimizer& to) {
-  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 18, "optimizer"));
+  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 19, "optimizer"));
   if (kind != LOOM_OPTIMIZER_AUTOMATIC) to.kind = static_cast<OptimizerKind>(kind - 1);
   to.beta1 = given_if(from.has_beta1, from.beta1);
   to.beta2 = given_if(from.has_beta2, from.beta2);

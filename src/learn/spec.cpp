@@ -15,7 +15,7 @@ constexpr std::string_view kLosses[] = {
     "quantile", "poisson", "log_cosh", "hinge",      "ctc", "triplet", "contrastive", "infonce"};
 constexpr std::string_view kOptimizers[] = {
     "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
-    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac"};
+    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac",    "sophia"};
 constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
 constexpr std::string_view kRules[] = {
     "back-propagation", "dfa", "drtp", "diff-project", "fixed-dtp", "chain", "dtp",
@@ -99,6 +99,13 @@ OptimizerSpec layerwise_spec(OptimizerKind named) {
       spec.decay = 0.1f;
       break;
     case Layerwise::kfac: break;
+    case Layerwise::sophia:
+      spec.kind = OptimizerKind::adamw;
+      spec.beta1 = 0.96f;
+      spec.beta2 = 0.99f;
+      spec.eps = 1e-12f;
+      spec.decay = 0.1f;
+      break;
   }
   return spec;
 }

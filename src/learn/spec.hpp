@@ -49,13 +49,15 @@ Result<LossKind> parse_loss(std::string_view name);
 std::string_view loss_name(LossKind kind);
 
 // Optimizers that step a parameter as a whole: learn/layerwise.hpp; kfac: learn/kfac.hpp.
-enum class Layerwise : uint8_t { none, lamb, adafactor, muon, kfac };
+enum class Layerwise : uint8_t { none, lamb, adafactor, muon, kfac, sophia };
 
 // Of kfac: what is added to the factors, every how many updates they are inverted, the share of
 // their means that stays, and the most that a step may change the prediction (0: any).
 struct KfacSpec {
   float damping = 1e-2f, decay = 0.95f, trust = 1e-2f;
   int64_t every = 10;
+  // sophia, which looks at the curvature as often: how large a share of it stops a step.
+  float gamma = 0.05f;
 };
 
 struct OptimizerSpec {
@@ -66,11 +68,12 @@ struct OptimizerSpec {
   Layerwise layerwise = Layerwise::none;
   KfacSpec curvature = {};
   bool kfac() const { return layerwise == Layerwise::kfac; }
+  bool sophia() const { return layerwise == Layerwise::sophia; }
   bool lbfgs() const { return history > 0; }
   bool corrects() const;  // updates divide by 1 - beta^t
 };
 // sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, adamax, radam,
-// lbfgs, lamb, adafactor, muon, kfac, each with its usual constants.
+// lbfgs, lamb, adafactor, muon, kfac, sophia, each with its usual constants.
 Result<OptimizerSpec> parse_optimizer(std::string_view name);
 std::string_view optimizer_name(const OptimizerSpec& spec);
 

@@ -243,6 +243,10 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     if (contrasts) add("rule_label_scale", real(rule.label_scale));
     if (contrasts && rule.temperature > 0) add("rule_temperature", real(rule.temperature));
   }
+  if (o.step.optimizer.sophia()) {
+    add("gamma_sophia", real(o.step.optimizer.curvature.gamma));
+    add("curvature_every", JsonValue::integer(o.step.optimizer.curvature.every));
+  }
   if (o.step.optimizer.kfac()) {
     const KfacSpec& curvature = o.step.optimizer.curvature;
     add("damping", real(curvature.damping));

@@ -106,6 +106,7 @@ _Static_assert(LOOM_OPTIMIZER_LAMB == 14, "loom_optimizer");
 _Static_assert(LOOM_OPTIMIZER_ADAFACTOR == 15, "loom_optimizer");
 _Static_assert(LOOM_OPTIMIZER_MUON == 16, "loom_optimizer");
 _Static_assert(LOOM_OPTIMIZER_KFAC == 17, "loom_optimizer");
+_Static_assert(LOOM_OPTIMIZER_SOPHIA == 18, "loom_optimizer");
 _Static_assert(LOOM_SCHEDULE_CONSTANT == 0, "loom_schedule");
 _Static_assert(LOOM_SCHEDULE_STEP == 1, "loom_schedule");
 _Static_assert(LOOM_SCHEDULE_MULTI_STEP == 2, "loom_schedule");

@@ -115,6 +115,7 @@ OPTIMIZER = {
     "adafactor": 15,
     "muon": 16,
     "kfac": 17,
+    "sophia": 18,
 }
 SCHEDULE = {
     "constant": 0,

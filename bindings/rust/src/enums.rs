@@ -426,6 +426,7 @@ pub enum Optimizer {
     Adafactor = 15,
     Muon = 16,
     Kfac = 17,
+    Sophia = 18,
 }
 
 impl Optimizer {
@@ -450,6 +451,7 @@ impl Optimizer {
             15 => Some(Self::Adafactor),
             16 => Some(Self::Muon),
             17 => Some(Self::Kfac),
+            18 => Some(Self::Sophia),
             _ => None,
         }
     }

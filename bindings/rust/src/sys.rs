@@ -167,6 +167,7 @@ pub const LOOM_OPTIMIZER_LAMB: loom_optimizer = 14;
 pub const LOOM_OPTIMIZER_ADAFACTOR: loom_optimizer = 15;
 pub const LOOM_OPTIMIZER_MUON: loom_optimizer = 16;
 pub const LOOM_OPTIMIZER_KFAC: loom_optimizer = 17;
+pub const LOOM_OPTIMIZER_SOPHIA: loom_optimizer = 18;
 
 /// How the learning rate goes on.
 pub type loom_schedule = i32;

@@ -127,6 +127,7 @@ export const Optimizer = {
   adafactor: 15,
   muon: 16,
   kfac: 17,
+  sophia: 18,
 } as const;
 export type Optimizer = keyof typeof Optimizer;
 

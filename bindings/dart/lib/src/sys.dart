@@ -175,6 +175,7 @@ abstract final class loom_optimizer {
   static const int LOOM_OPTIMIZER_ADAFACTOR = 15;
   static const int LOOM_OPTIMIZER_MUON = 16;
   static const int LOOM_OPTIMIZER_KFAC = 17;
+  static const int LOOM_OPTIMIZER_SOPHIA = 18;
 }
 
 /// How the learning rate goes on.

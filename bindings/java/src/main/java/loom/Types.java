@@ -359,7 +359,8 @@ public final class Types {
     LAMB(14),
     ADAFACTOR(15),
     MUON(16),
-    KFAC(17);
+    KFAC(17),
+    SOPHIA(18);
 
     /** In the C interface. */
     public final int number;
